@@ -1,0 +1,64 @@
+#include "traces/framework.h"
+
+namespace tidemark {
+
+const std::vector<Framework>& frameworks() {
+  static const std::vector<Framework> rows = {
+      {.name = "torch-2",
+       .title = "PyTorch 2.x, eager",
+       .source =
+           "derivative formulas and autocast lists of PyTorch 2.6; zero_grad(set_to_none) and "
+           "foreach optimizers are the defaults since 2.0"},
+      {.name = "torch-1.13",
+       .title = "PyTorch 1.11 to 1.13, eager",
+       .source = "saved tensors of torchvision's ViT-B/16 under PyTorch 1.13.1; gradients are "
+                 "summed out of place before 2.0; zero_grad() fills zeros before 2.0",
+       .accumulates_in_place = false,
+       .gradients_persist = true,
+       .optimizer_loop = OptimizerLoop::PerParameter},
+      {.name = "torch-1.10",
+       .title = "PyTorch 1.8 to 1.10, eager",
+       .source =
+           "as torch-1.13, but the softmax node still keeps its input (the derivative formula "
+           "passed `self` before 1.11)",
+       .softmax_keeps_input = true,
+       .accumulates_in_place = false,
+       .gradients_persist = true,
+       .optimizer_loop = OptimizerLoop::PerParameter,
+       .blas_workspace_in_pool = false},
+      {.name = "torch-1.7-amp",
+       .title = "PyTorch 1.7, automatic mixed precision",
+       .source =
+           "autocast_mode.cpp of 1.7.1: layer_norm, softmax and gelu on the fp32 list; softmax "
+           "node keeps input and output",
+       .default_precision = Precision::AmpFp16,
+       .gelu_is_fp32 = true,
+       .softmax_keeps_input = true,
+       .accumulates_in_place = false,
+       .gradients_persist = true,
+       .optimizer_loop = OptimizerLoop::PerParameter,
+       .blas_workspace_in_pool = false},
+      {.name = "paper",
+       .title = "the counting of arXiv 2406.16282: no casts, no statistics, fp32 norm inputs",
+       .source = "the unit tables behind its 39.47 % and 29.19 %",
+       .default_precision = Precision::AmpFp16,
+       .autocast_casts = false,
+       .norm_writes_fp32 = false,
+       .norm_reads_fp32 = true,
+       .keeps_statistics = false,
+       .composed_rms_norm = false,
+       .composed_gelu_tanh = false,
+       .copies_heads = false,
+       .shifts_logits = false,
+       .blas_workspace_in_pool = false},
+  };
+  return rows;
+}
+
+const Framework& find_framework(std::string_view name) {
+  for (const Framework& row : frameworks())
+    if (row.name == name) return row;
+  throw UsageError(unknown_name("framework", name, names_of(frameworks())));
+}
+
+}  // namespace tidemark

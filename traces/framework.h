@@ -1,0 +1,66 @@
+// What a deep-learning framework does beside the mathematics: which tensors it casts, copies and
+// keeps. These rules are data; the model builders read them, the lowering never asks.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "traces/names.h"
+
+namespace tidemark {
+
+enum class Precision : std::uint8_t { Fp32, Tf32, AmpFp16, AmpBf16, Bf16 };
+
+inline constexpr std::array precisions = {Named{Precision::Fp32, std::string_view("fp32")},
+                                          Named{Precision::Tf32, std::string_view("tf32")},
+                                          Named{Precision::AmpFp16, std::string_view("amp-fp16")},
+                                          Named{Precision::AmpBf16, std::string_view("amp-bf16")},
+                                          Named{Precision::Bf16, std::string_view("bf16")}};
+static_assert(is_in_order(precisions));
+constexpr std::string_view to_string(Precision precision) {
+  return precisions[static_cast<std::size_t>(precision)].name;
+}
+constexpr bool is_amp(Precision precision) {
+  return precision == Precision::AmpFp16 || precision == Precision::AmpBf16;
+}
+
+/// How the optimizer step runs: one kernel after the other for each parameter, or "foreach"
+/// kernels over all parameters with one temporary of the size of all of them.
+enum class OptimizerLoop : std::uint8_t { PerParameter, Foreach };
+
+struct Framework {
+  std::string_view name;
+  std::string_view title;
+  std::string_view source;
+  Precision default_precision = Precision::Fp32;
+
+  // What autocast does.
+  bool autocast_casts = true;    ///< casts are tensors of their own, kept if a backward needs them
+  bool gelu_is_fp32 = false;     ///< gelu is on autocast's fp32 list
+  bool norm_writes_fp32 = true;  ///< layer_norm under autocast returns fp32
+  bool norm_reads_fp32 = false;  ///< norms upcast a 16-bit input and keep the fp32 copy
+
+  // What the backward nodes keep.
+  bool softmax_keeps_input = false;
+  bool keeps_statistics = true;   ///< mean, 1/std, log-sum-exp, dropout masks, scalars
+  bool composed_rms_norm = true;  ///< x·rstd, then ·weight, as two kernels that both keep a tensor
+  bool composed_gelu_tanh = true;  ///< "gelu_new" written as eight elementwise kernels
+  bool copies_heads = true;        ///< math attention copies q, k, v to [batch·heads, tokens, d]
+  bool shifts_logits = true;       ///< language models copy logits[:, :-1] in fp32 before the loss
+
+  // How gradients and updates are stored.
+  bool accumulates_in_place = true;  ///< a second gradient of one tensor is added into the first
+  bool gradients_persist = false;    ///< zero_grad() keeps the gradient buffers between steps
+  OptimizerLoop optimizer_loop = OptimizerLoop::Foreach;
+  bool blas_workspace_in_pool = true;  ///< cuBLAS workspaces come from the caching allocator
+
+  bool operator==(const Framework&) const = default;
+};
+
+const std::vector<Framework>& frameworks();
+
+/// UsageError with the known names otherwise.
+const Framework& find_framework(std::string_view name);
+
+}  // namespace tidemark

@@ -1,0 +1,105 @@
+#include "traces/models/attention.h"
+
+#include <cmath>
+
+namespace tidemark {
+namespace {
+
+struct Heads {
+  TensorId q, k, v;
+};
+
+// [batch, tokens, 3·width] → three views [batch, heads, tokens, d] of the packed storage.
+Heads unpack(TraceBuilder& b, const std::string& name, TensorId qkv,
+             const AttentionConfig& config) {
+  const std::int64_t batch = b.shape(qkv)[0], tokens = b.shape(qkv)[1];
+  const Shape head = {batch, config.heads, tokens, b.shape(qkv)[2] / 3 / config.heads};
+  if (config.unpacking == Unpacking::Split) {
+    const auto parts = b.split(name + ".unpack", qkv, {head, head, head}, {"q", "k", "v"});
+    return {parts[0], parts[1], parts[2]};
+  }
+  return {b.select(name + ".q", qkv, head), b.select(name + ".k", qkv, head),
+          b.select(name + ".v", qkv, head)};
+}
+
+TensorId project_heads(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t heads,
+                       std::int64_t head_width, bool bias) {
+  const TensorId y = b.linear(name, x, heads * head_width, bias);
+  const std::int64_t batch = b.shape(x)[0], tokens = b.shape(x)[1];
+  return b.view(name + ".heads", y, {batch, heads, tokens, head_width});
+}
+
+Heads project(TraceBuilder& b, const std::string& name, TensorId x, const AttentionConfig& config) {
+  const std::int64_t width = b.shape(x).back();
+  const std::int64_t d = config.head_width ? config.head_width : width / config.heads;
+  const std::int64_t key_heads = config.key_heads ? config.key_heads : config.heads;
+  // Adapters sit beside separate projections.
+  const bool adapted = b.is_lora_target("q") || b.is_lora_target("k") || b.is_lora_target("v");
+  if (config.packed && !adapted)
+    return unpack(b, name, b.linear(name + ".qkv", x, 3 * config.heads * d, config.qkv_bias),
+                  config);
+  return {project_heads(b, name + ".q", x, config.heads, d, config.qkv_bias),
+          project_heads(b, name + ".k", x, key_heads, d, config.qkv_bias),
+          project_heads(b, name + ".v", x, key_heads, d, config.qkv_bias)};
+}
+
+// A batched product wants [batch·heads, tokens, d] in one piece; grouped heads are repeated first,
+// which makes that copy too.
+TensorId dense_heads(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t heads) {
+  const Shape& s = b.shape(x);
+  if (s[1] != heads) return b.repeat_heads(name + ".repeat", x, {s[0], heads, s[2], s[3]});
+  return b.framework().copies_heads ? b.copy(name + ".dense", x, s) : x;
+}
+
+TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
+                        const AttentionConfig& config) {
+  const Shape& s = b.shape(heads.q);
+  const std::int64_t d = s[3], keys = b.shape(heads.k)[2];
+  const double factor = 1 / std::sqrt(static_cast<double>(d));
+  TensorId q = dense_heads(b, name + ".q", heads.q, config.heads);
+  if (config.scales_query) q = b.scale(name + ".scale", q, factor);
+  const TensorId k = dense_heads(b, name + ".k", heads.k, config.heads);
+  const TensorId k_transposed = b.view(name + ".k.transposed", k, {s[0], config.heads, d, keys});
+  TensorId scores = b.matmul(name + ".scores", q, k_transposed);
+  if (!config.scales_query) scores = b.scale(name + ".scale", scores, factor);
+  if (config.bias != no_tensor) scores = b.add(name + ".bias", scores, config.bias);
+  if (config.mask != no_tensor) scores = b.add(name + ".mask", scores, config.mask);
+  TensorId weights = b.softmax(name + ".softmax", scores, config.softmax_in_fp32);
+  if (config.softmax_in_fp32) weights = b.cast(name + ".softmax.cast", weights, b.compute_dtype());
+  weights = b.dropout(name + ".dropout", weights, config.dropout);
+  const TensorId v = dense_heads(b, name + ".v", heads.v, config.heads);
+  const TensorId mixed = b.matmul(name + ".mix", weights, v);
+  const Shape merged = {s[0], s[2], config.heads * b.shape(v)[3]};
+  return b.framework().copies_heads ? b.copy(name + ".merge", mixed, merged)
+                                    : b.view(name + ".merge", mixed, merged);
+}
+
+}  // namespace
+
+TensorId attention_core(TraceBuilder& b, const std::string& name, TensorId q, TensorId k,
+                        TensorId v, const AttentionConfig& config) {
+  const bool has_bias = config.bias != no_tensor;
+  if (b.step().attention.value_or(has_bias ? Attention::Math : Attention::Flash) == Attention::Math)
+    return math_attention(b, name, {q, k, v}, config);
+  const TensorId mixed = b.flash_attention(name + ".flash", q, k, v, config.causal, config.bias);
+  const Shape& s = b.shape(mixed);
+  return b.view(name + ".merge", mixed, {s[0], s[2], s[1] * s[3]});
+}
+
+TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,
+                        const AttentionConfig& config) {
+  const std::int64_t width = b.shape(x).back();
+  Heads heads = project(b, name, x, config);
+  if (config.head_norm_epsilon > 0) {
+    heads.q = b.rms_norm(name + ".q_norm", heads.q, config.head_norm_epsilon);
+    heads.k = b.rms_norm(name + ".k_norm", heads.k, config.head_norm_epsilon);
+  }
+  if (config.cosine != no_tensor) {
+    heads.q = b.rope(name + ".q_rope", heads.q, config.cosine, config.sine);
+    heads.k = b.rope(name + ".k_rope", heads.k, config.cosine, config.sine);
+  }
+  const TensorId mixed = attention_core(b, name, heads.q, heads.k, heads.v, config);
+  return b.linear(name + "." + std::string(config.out_name), mixed, width, config.out_bias);
+}
+
+}  // namespace tidemark

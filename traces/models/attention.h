@@ -1,0 +1,44 @@
+// Multi-head self-attention as the frameworks really run it: packed or separate projections,
+// head-wise copies, where the scale is applied, materialized or fused scores.
+#pragma once
+
+#include "traces/trace_builder.h"
+
+namespace tidemark {
+
+/// How q, k and v come out of a packed projection. Each Select's gradient is a zero-filled tensor
+/// of the packed size; a Split's is one concatenation.
+enum class Unpacking : std::uint8_t { Split, Select };
+
+struct AttentionConfig {
+  std::int64_t heads = 1;
+  std::int64_t key_heads = 0;   ///< 0 = heads
+  std::int64_t head_width = 0;  ///< 0 = width / heads
+  bool packed = true;           ///< one linear makes q, k and v
+  Unpacking unpacking = Unpacking::Split;
+  bool scales_query = true;  ///< scale on q; otherwise on the scores
+  bool causal = false;
+  bool qkv_bias = true;
+  bool out_bias = true;
+  bool softmax_in_fp32 =
+      false;                  ///< scores upcast, probabilities cast back, as in LLaMA's eager code
+  double dropout = 0;         ///< of the probabilities
+  TensorId bias = no_tensor;  ///< [1, heads, tokens, tokens], learned
+  TensorId mask = no_tensor;  ///< constant, broadcast over the scores
+  TensorId cosine = no_tensor;  ///< rotary tables; no_tensor = none
+  TensorId sine = no_tensor;
+  double head_norm_epsilon = 0;  ///< > 0: RMSNorm of q and k per head (Qwen3)
+  std::string_view out_name = "proj";
+};
+
+/// x [batch, tokens, width] → [batch, tokens, width]. Parameters are named
+/// `name`.qkv (or .q, .k, .v) and `name`.`out_name`.
+TensorId self_attention(TraceBuilder& builder, const std::string& name, TensorId x,
+                        const AttentionConfig& config);
+
+/// Scores, softmax and weighted sum of projected heads q [batch, heads, tokens, d], k and v
+/// [batch, key heads, keys, d] → [batch, tokens, heads·d].
+TensorId attention_core(TraceBuilder& builder, const std::string& name, TensorId q, TensorId k,
+                        TensorId v, const AttentionConfig& config);
+
+}  // namespace tidemark

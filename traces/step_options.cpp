@@ -1,0 +1,91 @@
+#include "traces/step_options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace tidemark {
+namespace {
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+struct TuningName {
+  Tuning::Kind value;
+  std::string_view name;
+};
+
+constexpr std::array tuning_names = {
+    TuningName{Tuning::Kind::Full, "full"}, TuningName{Tuning::Kind::Lora, "lora"},
+    TuningName{Tuning::Kind::LoraFa, "lora-fa"}, TuningName{Tuning::Kind::Frozen, "frozen"}};
+static_assert(is_in_order(tuning_names));
+
+std::int64_t parse_rank(std::string_view text) {
+  std::int64_t rank = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+  if (error != std::errc() || end != text.data() + text.size() || rank < 1 || rank > 65536)
+    throw UsageError(fmt::format("tuning: r={} is not a rank (1 to 65536)", text.substr(0, 64)));
+  return rank;
+}
+
+// "r=4,targets=q,v": values after `targets=` belong to it until the next key.
+void parse_lora(Tuning& tuning, std::string_view arguments) {
+  for (std::string_view part : split(arguments, ',')) {
+    if (part.starts_with("r=")) {
+      tuning.rank = parse_rank(part.substr(2));
+      continue;
+    }
+    if (part.starts_with("targets=")) part.remove_prefix(8);
+    if (part.empty() || part.find('=') != std::string_view::npos)
+      throw UsageError(
+          fmt::format("tuning: '{}' is not understood (write for example lora:r=4,targets=q,v)",
+                      part.substr(0, 64)));
+    tuning.targets.emplace_back(part);
+  }
+}
+
+}  // namespace
+
+Tuning parse_tuning(std::string_view text) {
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  Tuning tuning{.kind = parse_name(tuning_names, "tuning", text.substr(0, colon))};
+  const std::string_view arguments = text.substr(std::min(colon + 1, text.size()));
+  switch (tuning.kind) {
+    case Tuning::Kind::Full:
+      if (!arguments.empty()) throw UsageError("tuning: 'full' takes no arguments");
+      break;
+    case Tuning::Kind::Lora:
+    case Tuning::Kind::LoraFa:
+      if (!arguments.empty()) parse_lora(tuning, arguments);
+      if (tuning.targets.empty()) tuning.targets = {"q", "v"};
+      break;
+    case Tuning::Kind::Frozen:
+      for (const std::string_view glob : split(arguments, ','))
+        if (!glob.empty()) tuning.targets.emplace_back(glob);
+      if (tuning.targets.empty())
+        throw UsageError("tuning: 'frozen' needs names (for example frozen:embed*,blocks.0.*)");
+      break;
+  }
+  return tuning;
+}
+
+std::string to_text(const Tuning& tuning) {
+  const std::string_view name = tuning_names[static_cast<std::size_t>(tuning.kind)].name;
+  if (tuning.kind == Tuning::Kind::Full) return std::string(name);
+  const std::string list = fmt::format("{}", fmt::join(tuning.targets, ","));
+  if (tuning.kind == Tuning::Kind::Frozen) return fmt::format("{}:{}", name, list);
+  return fmt::format("{}:r={},targets={}", name, tuning.rank, list);
+}
+
+Precision precision_of(const StepOptions& options) {
+  return options.precision.value_or(find_framework(options.framework).default_precision);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,72 @@
+// What a config file does not say: batch, precision, what is trained and how.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/framework.h"
+
+namespace tidemark {
+
+enum class Attention : std::uint8_t { Math, Flash };
+
+inline constexpr std::array attentions = {Named{Attention::Math, std::string_view("math")},
+                                          Named{Attention::Flash, std::string_view("flash")}};
+static_assert(is_in_order(attentions));
+
+enum class Optimizer : std::uint8_t { Sgd, AdamW, AdamW8bit };
+
+struct OptimizerRow {
+  Optimizer value;
+  std::string_view name;
+  int states;                ///< state tensors per parameter
+  std::int64_t state_bytes;  ///< bytes per element of each; 0 = the parameter's own dtype
+};
+
+/// SGD without momentum has no state; AdamW has two moments; the 8-bit AdamW of bitsandbytes keeps
+/// both in one byte each (plus 4 B per block of 256, arXiv 2110.02861).
+inline constexpr std::array optimizers = {OptimizerRow{Optimizer::Sgd, "sgd", 0, 0},
+                                          OptimizerRow{Optimizer::AdamW, "adamw", 2, 0},
+                                          OptimizerRow{Optimizer::AdamW8bit, "adamw-8bit", 2, 1}};
+static_assert(is_in_order(optimizers));
+
+/// Which parameters are trained. LoRA adds A [r, in] and B [out, r] beside each target linear
+/// (arXiv 2106.09685); LoRA-FA freezes A too (arXiv 2308.03303).
+struct Tuning {
+  enum class Kind : std::uint8_t { Full, Lora, LoraFa, Frozen };
+  Kind kind = Kind::Full;
+  std::int64_t rank = 8;
+  std::vector<std::string> targets =
+      {};  ///< names of linears ("q", "v", "fc1", "all") or frozen globs
+
+  bool operator==(const Tuning&) const = default;
+};
+
+/// "full", "lora:r=4,targets=q,v", "lora-fa:r=4,targets=all", "frozen:embed*,blocks.0.*".
+Tuning parse_tuning(std::string_view text);
+std::string to_text(const Tuning& tuning);
+
+struct StepOptions {
+  std::int64_t batch = 1;
+  std::optional<std::int64_t> sequence = {};  ///< tokens per sample of a language model
+  std::optional<std::int64_t> image = {};     ///< pixels per side of a vision model
+  std::optional<Precision> precision = {};    ///< unset: the framework's default
+  std::optional<Attention> attention =
+      {};  ///< unset: flash, or math where a bias is added to scores
+  Tuning tuning = {};
+  Optimizer optimizer = Optimizer::AdamW;
+  std::optional<double> dropout = {};  ///< overrides every dropout probability of the config
+  std::string framework = "torch-2";
+  std::optional<bool> ema = {};  ///< keep a moving average of the weights; unset: recipe
+  bool ddp = false;              ///< one gradient bucket copy, as data-parallel wrappers
+
+  bool operator==(const StepOptions&) const = default;
+};
+
+/// The precision that the options ask for, or the framework's default.
+Precision precision_of(const StepOptions& options);
+
+}  // namespace tidemark

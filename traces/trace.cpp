@@ -1,0 +1,51 @@
+#include "traces/trace.h"
+
+#include <bit>
+
+namespace tidemark {
+
+double attribute(const Trace& trace, const Op& op, AttributeKey key, double otherwise) {
+  for (const Attribute& attribute : trace.attributes_of(op))
+    if (attribute.key == key) return attribute.value;
+  return otherwise;
+}
+
+TensorId operand(const Trace& trace, const Op& op, int bit) {
+  if (bit < 16)
+    return bit < op.inputs ? trace.inputs(op)[static_cast<std::size_t>(bit)] : no_tensor;
+  const int output = bit - 16;
+  return output < op.outputs ? trace.outputs(op)[static_cast<std::size_t>(output)] : no_tensor;
+}
+
+Operands saved_operands(const Op& op, std::uint32_t inputs_with_gradient) {
+  if (inputs_with_gradient == 0) return 0;
+  Operands needs = op.also_keeps;
+  for (std::uint32_t bits = inputs_with_gradient; bits != 0; bits &= bits - 1)
+    needs |= gradient_rule(op.kind, static_cast<std::size_t>(std::countr_zero(bits))).needs;
+  const Operands existing =
+      ((Operands{1} << op.inputs) - 1) | (((Operands{1} << op.outputs) - 1) << 16);
+  return needs & existing;
+}
+
+std::uint32_t inputs_with_gradient(const Trace& trace, const Op& op,
+                                   const std::vector<bool>& requires_gradient) {
+  std::uint32_t bits = 0;
+  const auto inputs = trace.inputs(op);
+  for (std::size_t i = 0; i < inputs.size() && i < 16; ++i)
+    if (requires_gradient[index(inputs[i])] && gradient_rule(op.kind, i).flow != Flow::None)
+      bits |= std::uint32_t{1} << i;
+  return bits;
+}
+
+std::vector<bool> requires_gradient(const Trace& trace) {
+  std::vector<bool> required(trace.tensors.size());
+  for (std::size_t i = 0; i < trace.tensors.size(); ++i) required[i] = trace.tensors[i].trainable;
+  for (const Op& op : trace.ops) {
+    if (inputs_with_gradient(trace, op, required) == 0) continue;
+    for (const TensorId output : trace.outputs(op))
+      required[index(output)] = is_floating(trace[output].dtype);
+  }
+  return required;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,145 @@
+// A trace is the algorithm: the forward computation of one training step, op by op, with every
+// tensor that it makes. The backward is derived from it; nothing here says where memory lives.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "traces/op_kind.h"
+#include "traces/step_options.h"
+#include "traces/tensor.h"
+
+namespace tidemark {
+
+enum class OpId : std::uint32_t {};
+constexpr std::size_t index(OpId id) { return static_cast<std::size_t>(id); }
+inline constexpr OpId no_op{0xffffffff};
+
+enum class AttributeKey : std::uint8_t {
+  Heads,     ///< attention heads
+  KeyHeads,  ///< heads of keys and values, if fewer
+  Causal,    ///< 1 = a token sees only itself and those before it
+  Window,    ///< tokens per side of an attention window, or the sliding window in tokens
+  Shift,     ///< cyclic shift in tokens
+  Stride,    ///< of a convolution or pooling
+  Padding,
+  Groups,       ///< of a convolution
+  Probability,  ///< of dropping
+  Factor,       ///< of Scale
+  Epsilon,      ///< of a norm
+  TanhApprox,   ///< 1 = tanh form of GELU
+  Theta,        ///< rotary base
+};
+
+inline constexpr std::array attribute_keys = {
+    Named{AttributeKey::Heads, std::string_view("heads")},
+    Named{AttributeKey::KeyHeads, std::string_view("key_heads")},
+    Named{AttributeKey::Causal, std::string_view("causal")},
+    Named{AttributeKey::Window, std::string_view("window")},
+    Named{AttributeKey::Shift, std::string_view("shift")},
+    Named{AttributeKey::Stride, std::string_view("stride")},
+    Named{AttributeKey::Padding, std::string_view("padding")},
+    Named{AttributeKey::Groups, std::string_view("groups")},
+    Named{AttributeKey::Probability, std::string_view("probability")},
+    Named{AttributeKey::Factor, std::string_view("factor")},
+    Named{AttributeKey::Epsilon, std::string_view("epsilon")},
+    Named{AttributeKey::TanhApprox, std::string_view("tanh_approx")},
+    Named{AttributeKey::Theta, std::string_view("theta")}};
+static_assert(is_in_order(attribute_keys));
+
+struct Attribute {
+  AttributeKey key;
+  double value = 0;
+  bool operator==(const Attribute&) const = default;
+};
+
+/// The half of a block that an op belongs to. A reversible coupling computes Y1 = X1 + F(X2),
+/// Y2 = X2 + G(Y1).
+enum class Part : std::uint8_t { None, F, G };
+
+inline constexpr std::array part_names = {Named{Part::None, std::string_view("none")},
+                                          Named{Part::F, std::string_view("f")},
+                                          Named{Part::G, std::string_view("g")}};
+static_assert(is_in_order(part_names));
+
+/// Operands and attributes live in pools of the trace: an op is small, and a trace of a million
+/// ops is four flat arrays.
+struct Op {
+  std::string name;  ///< module path, "blocks.3.attn.qkv"
+  OpKind kind{};
+  Part part = Part::None;
+  bool residual = false;  ///< the add that closes a residual branch: shortcut + branch
+  std::uint16_t inputs = 0;
+  std::uint16_t outputs = 0;
+  std::uint16_t attributes = 0;
+  std::int32_t block = -1;
+  std::uint32_t first_operand = 0;  ///< inputs, then outputs
+  std::uint32_t first_attribute = 0;
+  Operands also_keeps = 0;    ///< what the framework's node holds beyond what the gradient needs
+  std::uint64_t rng_key = 0;  ///< random ops: (seed, op) → the same numbers whenever it runs
+
+  bool operator==(const Op&) const = default;
+};
+
+/// A transformer block: ops [begin, end), fed by `input`. Blocks of one `stack` are equal in shape
+/// and directly chained, so they may become one reversible stack; −1 = never reversible.
+struct Block {
+  std::string name;
+  OpId begin{}, end{};
+  TensorId input = no_tensor;
+  std::int32_t stack = -1;
+
+  bool operator==(const Block&) const = default;
+};
+
+struct Trace {
+  std::string model;   ///< preset or file the trace was built from
+  std::string family;  ///< "vit", "swin", …; "" when unknown
+  StepOptions step;
+  std::vector<Tensor> tensors;
+  std::vector<Op> ops;
+  std::vector<TensorId> operands;
+  std::vector<Attribute> attributes;
+  std::vector<Block> blocks;
+  TensorId loss = no_tensor;
+
+  const Tensor& operator[](TensorId id) const { return tensors[index(id)]; }
+  const Op& operator[](OpId id) const { return ops[index(id)]; }
+  std::span<const TensorId> inputs(const Op& op) const {
+    return {operands.data() + op.first_operand, op.inputs};
+  }
+  std::span<const TensorId> outputs(const Op& op) const {
+    return {operands.data() + op.first_operand + op.inputs, op.outputs};
+  }
+  std::span<const Attribute> attributes_of(const Op& op) const {
+    return {attributes.data() + op.first_attribute, op.attributes};
+  }
+  bool operator==(const Trace&) const = default;
+};
+
+/// The attribute's value, or `otherwise`.
+double attribute(const Trace& trace, const Op& op, AttributeKey key, double otherwise = 0);
+
+/// Tensor of an operand bit position: inputs count from 0, outputs from 16; no_tensor if the op
+/// has no such operand.
+TensorId operand(const Trace& trace, const Op& op, int bit);
+
+/// What the op's backward holds, given which of its inputs require a gradient (bit i = input i):
+/// the union of the rows' needs plus what the framework keeps, restricted to operands that exist.
+Operands saved_operands(const Op& op, std::uint32_t inputs_with_gradient);
+
+/// Per tensor: does the loss depend on a trainable parameter through it?
+std::vector<bool> requires_gradient(const Trace& trace);
+
+/// Bit i is set if input i of the op is differentiable and requires a gradient.
+std::uint32_t inputs_with_gradient(const Trace& trace, const Op& op,
+                                   const std::vector<bool>& requires_gradient);
+
+/// Every defect of the trace, in order, each one line with a JSON pointer; empty if it is sound:
+/// ids in range, inputs produced earlier or external, storages of sufficient size, shapes that
+/// agree with the op kind, blocks in order, total below 2^58 bytes.
+std::vector<std::string> check(const Trace& trace);
+
+}  // namespace tidemark

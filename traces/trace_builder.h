@@ -1,0 +1,138 @@
+// Builds a trace op by op. The one place where the rules of a framework (autocast casts, copies,
+// kept tensors) become ops and tensors; model files say only what the model computes.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/trace.h"
+
+namespace tidemark {
+
+/// Who a parameter belongs to when only a part of the model is trained.
+enum class ParameterRole : std::uint8_t { Base, Adapter, FrozenAdapter, Head };
+
+struct OutputSpec {
+  std::string_view suffix;  ///< appended to the op's name; "" for the main output
+  Shape shape;
+  DType dtype;
+};
+
+class TraceBuilder {
+ public:
+  TraceBuilder(std::string model, std::string family, const StepOptions& options);
+
+  const Framework& framework() const { return framework_; }
+  const StepOptions& step() const { return trace_.step; }
+  /// dtype of parameters and of the residual stream.
+  DType base_dtype() const { return base_; }
+  /// dtype that matrix products run in.
+  DType compute_dtype() const { return compute_; }
+  const Tensor& operator[](TensorId id) const { return trace_[id]; }
+  const Shape& shape(TensorId id) const { return trace_[id].shape; }
+  /// Shape of `x` without its last dimension.
+  Shape rows(TensorId x) const;
+  /// The config's probability unless the options override it.
+  double dropout_probability(double of_config) const;
+  /// True if LoRA adapters go beside the linear whose name ends in `leaf`.
+  bool is_lora_target(std::string_view leaf) const;
+
+  /// Data of the step: images, token ids, targets, masks, rotary tables.
+  TensorId input(std::string name, const Shape& shape, DType dtype);
+  TensorId parameter(std::string name, const Shape& shape, ParameterRole = ParameterRole::Base);
+
+  // Ops between begin and end belong to the block, and to the part named last. A part's residual
+  // add, made by residual(), closes it.
+  void begin_block(std::string name, TensorId input, int stack);
+  void part(Part part) { part_ = part; }
+  void end_block();
+
+  // Matrix products. Shapes: x [..., in] → [..., out].
+  TensorId linear(const std::string& name, TensorId x, std::int64_t out, bool bias = true,
+                  ParameterRole role = ParameterRole::Base);
+  /// The product with a given weight [out, in], for tied heads.
+  TensorId linear_with(const std::string& name, TensorId x, TensorId weight,
+                       TensorId bias = no_tensor);
+  /// a [..., m, k] × b [..., k, n]
+  TensorId matmul(const std::string& name, TensorId a, TensorId b);
+  /// x [batch, channels, height, width]; output of the given spatial shape.
+  TensorId conv2d(const std::string& name, TensorId x, const Shape& output, std::int64_t kernel,
+                  std::int64_t stride, std::int64_t padding, std::int64_t groups, bool bias);
+  /// q [batch, heads, tokens, d], k and v [batch, key heads, keys, d] → [batch, heads, tokens, d]
+  TensorId flash_attention(const std::string& name, TensorId q, TensorId k, TensorId v, bool causal,
+                           TensorId bias = no_tensor);
+
+  // Norms and activations.
+  TensorId layer_norm(const std::string& name, TensorId x, double epsilon);
+  TensorId rms_norm(const std::string& name, TensorId x, double epsilon);
+  TensorId gelu(const std::string& name, TensorId x, bool tanh_form = false);
+  TensorId silu(const std::string& name, TensorId x);
+  TensorId tanh(const std::string& name, TensorId x);
+  /// Softmax over the last dimension; fp32 output under autocast or if `in_fp32`.
+  TensorId softmax(const std::string& name, TensorId x, bool in_fp32 = false);
+
+  // Elementwise; broadcasting as in NumPy.
+  TensorId add(const std::string& name, TensorId a, TensorId b);
+  /// shortcut + branch: what a reversible coupling inverts.
+  TensorId residual(const std::string& name, TensorId shortcut, TensorId branch);
+  TensorId mul(const std::string& name, TensorId a, TensorId b);
+  TensorId scale(const std::string& name, TensorId x, double factor);
+  TensorId dropout(const std::string& name, TensorId x, double probability);
+  TensorId drop_path(const std::string& name, TensorId x, double probability);
+  TensorId rope(const std::string& name, TensorId x, TensorId cosine, TensorId sine);
+  TensorId cast(const std::string& name, TensorId x, DType dtype);
+
+  // Data movement. A view shares the storage; the others write new memory.
+  TensorId view(const std::string& name, TensorId x, const Shape& shape);
+  TensorId select(const std::string& name, TensorId x, const Shape& shape);
+  std::vector<TensorId> split(const std::string& name, TensorId x, const std::vector<Shape>& shapes,
+                              const std::vector<std::string_view>& suffixes);
+  TensorId copy(const std::string& name, TensorId x, const Shape& shape,
+                std::initializer_list<Attribute> attributes = {});
+  TensorId concat(const std::string& name, std::span<const TensorId> parts, const Shape& shape);
+  TensorId repeat_heads(const std::string& name, TensorId x, const Shape& shape);
+  TensorId embedding(const std::string& name, TensorId ids, TensorId table);
+  TensorId mean_pool(const std::string& name, TensorId x, const Shape& shape);
+  TensorId max_pool(const std::string& name, TensorId x, const Shape& shape, std::int64_t kernel,
+                    std::int64_t stride);
+
+  /// Log-softmax in fp32 and negative log-likelihood: logits [rows, classes], targets [rows].
+  TensorId cross_entropy(const std::string& name, TensorId logits, TensorId targets);
+
+  /// Hands over the trace. Throws InputError if its tensors sum to more than 2^58 bytes.
+  Trace finish(TensorId loss);
+
+  /// The general form of all of the above: outputs of the given shapes; returns the first.
+  TensorId emit(OpKind kind, const std::string& name, std::span<const TensorId> inputs,
+                std::span<const OutputSpec> outputs, std::span<const Attribute> attributes = {});
+
+ private:
+  TensorId emit(OpKind kind, const std::string& name, std::initializer_list<TensorId> inputs,
+                std::initializer_list<OutputSpec> outputs,
+                std::initializer_list<Attribute> attributes = {}) {
+    return emit(kind, name, std::span(inputs.begin(), inputs.size()),
+                std::span(outputs.begin(), outputs.size()),
+                std::span(attributes.begin(), attributes.size()));
+  }
+  TensorId emit_view(OpKind kind, const std::string& name, TensorId x, const Shape& shape);
+  TensorId to_compute(TensorId x);
+  TensorId add_lora(const std::string& name, TensorId x, TensorId y, std::int64_t out);
+  bool is_trainable(std::string_view name, ParameterRole role) const;
+  DType promoted(TensorId a, TensorId b) const;
+  Op& last_op() { return trace_.ops.back(); }
+
+  Trace trace_;
+  const Framework& framework_;
+  bool autocast_;  ///< amp precision
+  DType base_, compute_;
+  Part part_ = Part::None;
+  std::int32_t block_ = -1;
+  std::vector<TensorId> weight_casts_;  ///< autocast casts each weight once per step
+};
+
+/// Matches '*' as any run of characters.
+bool matches_glob(std::string_view text, std::string_view glob);
+
+}  // namespace tidemark

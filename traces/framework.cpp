@@ -48,6 +48,7 @@ const std::vector<Framework>& frameworks() {
        .keeps_statistics = false,
        .composed_rms_norm = false,
        .composed_gelu_tanh = false,
+       .holds_locals = false,
        .copies_heads = false,
        .shifts_logits = false,
        .blas_workspace_in_pool = false},

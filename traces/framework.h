@@ -46,6 +46,7 @@ struct Framework {
   bool keeps_statistics = true;   ///< mean, 1/std, log-sum-exp, dropout masks, scalars
   bool composed_rms_norm = true;  ///< x·rstd, then ·weight, as two kernels that both keep a tensor
   bool composed_gelu_tanh = true;  ///< "gelu_new" written as eight elementwise kernels
+  bool holds_locals = true;        ///< variables of a module's function live until it returns
   bool copies_heads = true;        ///< math attention copies q, k, v to [batch·heads, tokens, d]
   bool shifts_logits = true;       ///< language models copy logits[:, :-1] in fp32 before the loss
 

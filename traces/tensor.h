@@ -16,6 +16,10 @@ enum class TensorId : std::uint32_t {};
 constexpr std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
 inline constexpr TensorId no_tensor{0xffffffff};
 
+enum class OpId : std::uint32_t {};
+constexpr std::size_t index(OpId id) { return static_cast<std::size_t>(id); }
+inline constexpr OpId no_op{0xffffffff};
+
 enum class DType : std::uint8_t { Float32, Float16, BFloat16, Float64, Int64, UInt8, Bool };
 
 struct DTypeRow {
@@ -104,6 +108,7 @@ struct Tensor {
   Category category = Category::Activation;
   bool trainable = false;        ///< a parameter that gets a gradient
   TensorId storage = no_tensor;  ///< the tensor that owns the bytes: itself unless this is a view
+  OpId held_until = no_op;  ///< a local variable of the model's code keeps it until this op has run
 
   bool operator==(const Tensor&) const = default;
 };

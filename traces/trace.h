@@ -13,10 +13,6 @@
 
 namespace tidemark {
 
-enum class OpId : std::uint32_t {};
-constexpr std::size_t index(OpId id) { return static_cast<std::size_t>(id); }
-inline constexpr OpId no_op{0xffffffff};
-
 enum class AttributeKey : std::uint8_t {
   Heads,     ///< attention heads
   KeyHeads,  ///< heads of keys and values, if fewer

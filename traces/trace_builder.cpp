@@ -12,6 +12,14 @@ std::string_view leaf_of(std::string_view name) {
   return dot == std::string_view::npos ? name : name.substr(dot + 1);
 }
 
+// As in NumPy; where the ranks differ, the first operand's shape is the result's.
+Shape broadcast(const Shape& a, const Shape& b) {
+  if (a.rank() != b.rank()) return a;
+  std::array<std::int64_t, Shape::max_rank> dims{};
+  for (std::size_t i = 0; i < a.rank(); ++i) dims[i] = std::max(a[i], b[i]);
+  return Shape(std::span<const std::int64_t>(dims).first(a.rank()));
+}
+
 DType base_dtype_of(Precision precision) {
   return precision == Precision::Bf16 ? DType::BFloat16 : DType::Float32;
 }
@@ -100,7 +108,11 @@ bool TraceBuilder::is_trainable(std::string_view name, ParameterRole role) const
 TensorId TraceBuilder::input(std::string name, const Shape& shape, DType dtype) {
   const auto id = static_cast<TensorId>(trace_.tensors.size());
   numel(shape);  // refuses what cannot be counted
-  trace_.tensors.push_back({std::move(name), shape, dtype, Category::Input, false, id});
+  trace_.tensors.push_back({.name = std::move(name),
+                            .shape = shape,
+                            .dtype = dtype,
+                            .category = Category::Input,
+                            .storage = id});
   return id;
 }
 
@@ -108,7 +120,12 @@ TensorId TraceBuilder::parameter(std::string name, const Shape& shape, Parameter
   const auto id = static_cast<TensorId>(trace_.tensors.size());
   numel(shape);
   const bool trainable = is_trainable(name, role);
-  trace_.tensors.push_back({std::move(name), shape, base_, Category::Parameter, trainable, id});
+  trace_.tensors.push_back({.name = std::move(name),
+                            .shape = shape,
+                            .dtype = base_,
+                            .category = Category::Parameter,
+                            .trainable = trainable,
+                            .storage = id});
   return id;
 }
 
@@ -124,6 +141,19 @@ void TraceBuilder::end_block() {
   trace_.blocks.back().end = static_cast<OpId>(trace_.ops.size());
   block_ = -1;
   part_ = Part::None;
+}
+
+TensorId TraceBuilder::local(TensorId x) {
+  if (framework_.holds_locals && !first_local_.empty()) locals_.push_back(x);
+  return x;
+}
+
+void TraceBuilder::end_function() {
+  const auto returns_after = static_cast<OpId>(trace_.ops.size() - 1);
+  for (std::size_t i = first_local_.back(); i < locals_.size(); ++i)
+    trace_.tensors[index(trace_[locals_[i]].storage)].held_until = returns_after;
+  locals_.resize(first_local_.back());
+  first_local_.pop_back();
 }
 
 TensorId TraceBuilder::emit(OpKind kind, const std::string& name, std::span<const TensorId> inputs,
@@ -143,8 +173,10 @@ TensorId TraceBuilder::emit(OpKind kind, const std::string& name, std::span<cons
     numel(output.shape);
     std::string tensor_name = name;
     if (!output.suffix.empty()) tensor_name.append(".").append(output.suffix);
-    trace_.tensors.push_back(
-        {std::move(tensor_name), output.shape, output.dtype, Category::Activation, false, id});
+    trace_.tensors.push_back({.name = std::move(tensor_name),
+                              .shape = output.shape,
+                              .dtype = output.dtype,
+                              .storage = id});
     trace_.operands.push_back(id);
   }
   trace_.attributes.insert(trace_.attributes.end(), attributes.begin(), attributes.end());
@@ -221,16 +253,17 @@ TensorId TraceBuilder::conv2d(const std::string& name, TensorId x, const Shape& 
 }
 
 TensorId TraceBuilder::flash_attention(const std::string& name, TensorId q, TensorId k, TensorId v,
-                                       bool causal, TensorId bias) {
+                                       bool causal, TensorId bias, std::int64_t window) {
   const Shape result = shape(q).with_back(shape(v).back());
   std::vector<TensorId> inputs = {to_compute(q), to_compute(k), to_compute(v)};
   if (bias != no_tensor) inputs.push_back(to_compute(bias));
   const std::array outputs = {OutputSpec{"", result, compute_},
                               OutputSpec{"lse", rows(q), DType::Float32}};
-  const Attribute attribute{AttributeKey::Causal, causal ? 1.0 : 0.0};
+  std::vector<Attribute> attributes;
+  if (causal) attributes.push_back({AttributeKey::Causal, 1});
+  if (window > 0) attributes.push_back({AttributeKey::Window, static_cast<double>(window)});
   return emit(OpKind::FlashAttention, name, inputs,
-              std::span(outputs).first(framework_.keeps_statistics ? 2 : 1),
-              std::span(&attribute, causal ? 1 : 0));
+              std::span(outputs).first(framework_.keeps_statistics ? 2 : 1), attributes);
 }
 
 TensorId TraceBuilder::layer_norm(const std::string& name, TensorId x, double epsilon) {
@@ -306,7 +339,7 @@ DType TraceBuilder::promoted(TensorId a, TensorId b) const {
 }
 
 TensorId TraceBuilder::add(const std::string& name, TensorId a, TensorId b) {
-  return emit(OpKind::Add, name, {a, b}, {{"", shape(a), promoted(a, b)}});
+  return emit(OpKind::Add, name, {a, b}, {{"", broadcast(shape(a), shape(b)), promoted(a, b)}});
 }
 
 TensorId TraceBuilder::residual(const std::string& name, TensorId shortcut, TensorId branch) {
@@ -346,7 +379,7 @@ TensorId TraceBuilder::drop_path(const std::string& name, TensorId x, double pro
 }
 
 TensorId TraceBuilder::rope(const std::string& name, TensorId x, TensorId cosine, TensorId sine) {
-  return emit(OpKind::Rope, name, {x, cosine, sine}, {{"", shape(x), trace_[x].dtype}});
+  return emit(OpKind::Rope, name, {x, cosine, sine}, {{"", shape(x), promoted(x, cosine)}});
 }
 
 TensorId TraceBuilder::cast(const std::string& name, TensorId x, DType dtype) {

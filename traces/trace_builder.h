@@ -31,7 +31,7 @@ class TraceBuilder {
   /// dtype that matrix products run in.
   DType compute_dtype() const { return compute_; }
   const Tensor& operator[](TensorId id) const { return trace_[id]; }
-  const Shape& shape(TensorId id) const { return trace_[id].shape; }
+  Shape shape(TensorId id) const { return trace_[id].shape; }
   /// Shape of `x` without its last dimension.
   Shape rows(TensorId x) const;
   /// The config's probability unless the options override it.
@@ -49,6 +49,12 @@ class TraceBuilder {
   void part(Part part) { part_ = part; }
   void end_block();
 
+  // A function of the model's code: memory of its local variables is not free before it returns.
+  // Ignored where the framework's rules have no local variables.
+  void begin_function() { first_local_.push_back(locals_.size()); }
+  TensorId local(TensorId x);
+  void end_function();
+
   // Matrix products. Shapes: x [..., in] → [..., out].
   TensorId linear(const std::string& name, TensorId x, std::int64_t out, bool bias = true,
                   ParameterRole role = ParameterRole::Base);
@@ -62,7 +68,7 @@ class TraceBuilder {
                   std::int64_t stride, std::int64_t padding, std::int64_t groups, bool bias);
   /// q [batch, heads, tokens, d], k and v [batch, key heads, keys, d] → [batch, heads, tokens, d]
   TensorId flash_attention(const std::string& name, TensorId q, TensorId k, TensorId v, bool causal,
-                           TensorId bias = no_tensor);
+                           TensorId bias = no_tensor, std::int64_t window = 0);
 
   // Norms and activations.
   TensorId layer_norm(const std::string& name, TensorId x, double epsilon);
@@ -129,7 +135,9 @@ class TraceBuilder {
   DType base_, compute_;
   Part part_ = Part::None;
   std::int32_t block_ = -1;
-  std::vector<TensorId> weight_casts_;  ///< autocast casts each weight once per step
+  std::vector<TensorId> locals_;
+  std::vector<std::size_t> first_local_;  ///< of each function being traced
+  std::vector<TensorId> weight_casts_;    ///< autocast casts each weight once per step
 };
 
 /// Matches '*' as any run of characters.

@@ -46,32 +46,52 @@ Heads project(TraceBuilder& b, const std::string& name, TensorId x, const Attent
 // A batched product wants [batch·heads, tokens, d] in one piece; grouped heads are repeated first,
 // which makes that copy too.
 TensorId dense_heads(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t heads) {
-  const Shape& s = b.shape(x);
+  const Shape s = b.shape(x);
   if (s[1] != heads) return b.repeat_heads(name + ".repeat", x, {s[0], heads, s[2], s[3]});
   return b.framework().copies_heads ? b.copy(name + ".dense", x, s) : x;
 }
 
+// A mask per window of an image is added to [images, windows, heads, tokens, keys].
+TensorId masked(TraceBuilder& b, const std::string& name, TensorId scores, TensorId mask) {
+  const Shape s = b.shape(scores), m = b.shape(mask);
+  if (m[0] == 1 || m[0] == s[0]) return b.add(name + ".mask", scores, mask);
+  const Shape by_image = {s[0] / m[0], m[0], s[1], s[2], s[3]};
+  const TensorId per_window = b.view(name + ".mask.windows", mask, {1, m[0], m[1], m[2], m[3]});
+  TensorId y = b.view(name + ".scores.windows", scores, by_image);
+  y = b.add(name + ".mask", y, per_window);
+  return b.view(name + ".masked", y, s);
+}
+
 TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
                         const AttentionConfig& config) {
-  const Shape& s = b.shape(heads.q);
+  const Shape s = b.shape(heads.q);
   const std::int64_t d = s[3], keys = b.shape(heads.k)[2];
   const double factor = 1 / std::sqrt(static_cast<double>(d));
-  TensorId q = dense_heads(b, name + ".q", heads.q, config.heads);
-  if (config.scales_query) q = b.scale(name + ".scale", q, factor);
+  TensorId q = heads.q;
+  if (config.scales_query) q = b.local(b.scale(name + ".scale", q, factor));
+  q = dense_heads(b, name + ".q", q, config.heads);
   const TensorId k = dense_heads(b, name + ".k", heads.k, config.heads);
   const TensorId k_transposed = b.view(name + ".k.transposed", k, {s[0], config.heads, d, keys});
   TensorId scores = b.matmul(name + ".scores", q, k_transposed);
   if (!config.scales_query) scores = b.scale(name + ".scale", scores, factor);
   if (config.bias != no_tensor) scores = b.add(name + ".bias", scores, config.bias);
-  if (config.mask != no_tensor) scores = b.add(name + ".mask", scores, config.mask);
+  if (config.mask != no_tensor) scores = masked(b, name, scores, config.mask);
   TensorId weights = b.softmax(name + ".softmax", scores, config.softmax_in_fp32);
-  if (config.softmax_in_fp32) weights = b.cast(name + ".softmax.cast", weights, b.compute_dtype());
-  weights = b.dropout(name + ".dropout", weights, config.dropout);
+  if (config.probabilities_as_query)
+    weights = b.cast(name + ".softmax.cast", weights, b[heads.q].dtype);
+  weights = b.local(b.dropout(name + ".dropout", weights, config.dropout));
   const TensorId v = dense_heads(b, name + ".v", heads.v, config.heads);
   const TensorId mixed = b.matmul(name + ".mix", weights, v);
   const Shape merged = {s[0], s[2], config.heads * b.shape(v)[3]};
   return b.framework().copies_heads ? b.copy(name + ".merge", mixed, merged)
                                     : b.view(name + ".merge", mixed, merged);
+}
+
+// A fused kernel takes one tensor to add to the scores, and masks the future by itself.
+TensorId fused_bias(TraceBuilder& b, const std::string& name, const AttentionConfig& config) {
+  if (config.mask == no_tensor || config.causal) return config.bias;
+  if (config.bias == no_tensor) return config.mask;
+  return b.add(name + ".mask.bias", config.mask, config.bias);
 }
 
 }  // namespace
@@ -81,14 +101,16 @@ TensorId attention_core(TraceBuilder& b, const std::string& name, TensorId q, Te
   const bool has_bias = config.bias != no_tensor;
   if (b.step().attention.value_or(has_bias ? Attention::Math : Attention::Flash) == Attention::Math)
     return math_attention(b, name, {q, k, v}, config);
-  const TensorId mixed = b.flash_attention(name + ".flash", q, k, v, config.causal, config.bias);
-  const Shape& s = b.shape(mixed);
+  const TensorId mixed = b.flash_attention(name + ".flash", q, k, v, config.causal,
+                                           fused_bias(b, name, config), config.window);
+  const Shape s = b.shape(mixed);
   return b.view(name + ".merge", mixed, {s[0], s[2], s[1] * s[3]});
 }
 
 TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,
                         const AttentionConfig& config) {
   const std::int64_t width = b.shape(x).back();
+  b.begin_function();
   Heads heads = project(b, name, x, config);
   if (config.head_norm_epsilon > 0) {
     heads.q = b.rms_norm(name + ".q_norm", heads.q, config.head_norm_epsilon);
@@ -98,8 +120,12 @@ TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,
     heads.q = b.rope(name + ".q_rope", heads.q, config.cosine, config.sine);
     heads.k = b.rope(name + ".k_rope", heads.k, config.cosine, config.sine);
   }
+  b.local(heads.q), b.local(heads.k), b.local(heads.v);
   const TensorId mixed = attention_core(b, name, heads.q, heads.k, heads.v, config);
-  return b.linear(name + "." + std::string(config.out_name), mixed, width, config.out_bias);
+  const TensorId y =
+      b.linear(name + "." + std::string(config.out_name), mixed, width, config.out_bias);
+  b.end_function();
+  return y;
 }
 
 }  // namespace tidemark

@@ -14,17 +14,19 @@ struct AttentionConfig {
   std::int64_t heads = 1;
   std::int64_t key_heads = 0;   ///< 0 = heads
   std::int64_t head_width = 0;  ///< 0 = width / heads
+  std::int64_t window = 0;      ///< sliding window in tokens; 0 = none
   bool packed = true;           ///< one linear makes q, k and v
   Unpacking unpacking = Unpacking::Split;
   bool scales_query = true;  ///< scale on q; otherwise on the scores
   bool causal = false;
   bool qkv_bias = true;
   bool out_bias = true;
-  bool softmax_in_fp32 =
-      false;                  ///< scores upcast, probabilities cast back, as in LLaMA's eager code
-  double dropout = 0;         ///< of the probabilities
+  bool softmax_in_fp32 = false;         ///< scores upcast, as in LLaMA's eager code
+  bool probabilities_as_query = false;  ///< probabilities are cast to the dtype of q
+  double dropout = 0;                   ///< of the probabilities
   TensorId bias = no_tensor;  ///< [1, heads, tokens, tokens], learned
-  TensorId mask = no_tensor;  ///< constant, broadcast over the scores
+  TensorId mask = no_tensor;  ///< constant, broadcast over the scores; or [windows, 1, tokens,
+                              ///< tokens] where the batch is that of an image times its windows
   TensorId cosine = no_tensor;  ///< rotary tables; no_tensor = none
   TensorId sine = no_tensor;
   double head_norm_epsilon = 0;  ///< > 0: RMSNorm of q and k per head (Qwen3)

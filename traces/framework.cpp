@@ -51,6 +51,7 @@ const std::vector<Framework>& frameworks() {
        .holds_locals = false,
        .copies_heads = false,
        .shifts_logits = false,
+       .optimizer_loop = OptimizerLoop::Fused,
        .blas_workspace_in_pool = false},
   };
   return rows;

@@ -25,9 +25,9 @@ constexpr bool is_amp(Precision precision) {
   return precision == Precision::AmpFp16 || precision == Precision::AmpBf16;
 }
 
-/// How the optimizer step runs: one kernel after the other for each parameter, or "foreach"
-/// kernels over all parameters with one temporary of the size of all of them.
-enum class OptimizerLoop : std::uint8_t { PerParameter, Foreach };
+/// How the optimizer step runs: one parameter after the other; "foreach" kernels over all
+/// parameters with one temporary of the size of all of them; or one fused kernel.
+enum class OptimizerLoop : std::uint8_t { PerParameter, Foreach, Fused };
 
 struct Framework {
   std::string_view name;

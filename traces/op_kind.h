@@ -60,9 +60,11 @@ constexpr Operands output_bit(int j) { return Operands{1} << (16 + j); }
 
 /// Where the gradient of an input comes from.
 enum class Flow : std::uint8_t {
-  None,   ///< the input has no gradient (indices, targets, constants)
-  Alias,  ///< it is the gradient of the output itself; new memory only if size or dtype differ
-  Fresh,  ///< it is written to memory of the input's size
+  None,     ///< the input has no gradient (indices, targets, constants)
+  Alias,    ///< a view of the gradient of the output
+  Reduced,  ///< the gradient of the output itself; new memory only where it must be summed over
+            ///< broadcast dimensions or cast
+  Fresh,    ///< it is written to memory of the input's size
 };
 
 struct GradientRule {
@@ -92,6 +94,7 @@ struct OpRow {
 namespace rules {
 constexpr GradientRule none{};
 constexpr GradientRule alias{Flow::Alias, 0};
+constexpr GradientRule reduced{Flow::Reduced, 0};
 constexpr GradientRule fresh{Flow::Fresh, 0};
 constexpr GradientRule needs(Operands operands) { return {Flow::Fresh, operands}; }
 constexpr std::array<GradientRule, 3> all(GradientRule rule) { return {rule, rule, rule}; }
@@ -137,7 +140,7 @@ inline constexpr std::array op_rows = [] {
       OpRow{ReSilu2, "resilu2", all(needs(y1))},
       OpRow{Softmax, "softmax", all(needs(y0))},
       OpRow{LogSoftmax, "log_softmax", all(needs(y0))},
-      OpRow{Add, "add", all(alias), Work::Elementwise, 1, 0, true},
+      OpRow{Add, "add", all(reduced), Work::Elementwise, 1, 0, true},
       OpRow{Mul, "mul", {needs(x1), needs(x0), none}, Work::Elementwise, 1, 2},
       OpRow{Scale, "scale", {fresh, none, none}},
       OpRow{Average, "average", all(fresh), Work::Elementwise, 2, 1},

@@ -24,6 +24,13 @@ DType base_dtype_of(Precision precision) {
   return precision == Precision::Bf16 ? DType::BFloat16 : DType::Float32;
 }
 
+void require_positive_batch(const StepOptions& options) {
+  if (options.batch < 1)
+    throw UsageError(fmt::format("batch {} is not positive (use 1 or more)", options.batch));
+}
+
+}  // namespace
+
 DType compute_dtype_of(Precision precision) {
   switch (precision) {
     case Precision::AmpFp16:
@@ -38,12 +45,7 @@ DType compute_dtype_of(Precision precision) {
   return DType::Float32;
 }
 
-void require_positive_batch(const StepOptions& options) {
-  if (options.batch < 1)
-    throw UsageError(fmt::format("batch {} is not positive (use 1 or more)", options.batch));
-}
-
-}  // namespace
+bool is_adapter(std::string_view op_name) { return op_name.ends_with(".lora_a"); }
 
 bool matches_glob(std::string_view text, std::string_view glob) {
   // Greedy with one backtrack point: linear for one star, and never exponential.
@@ -75,8 +77,8 @@ TraceBuilder::TraceBuilder(std::string model, std::string family, const StepOpti
 }
 
 Shape TraceBuilder::rows(TensorId x) const {
-  const auto dims = shape(x).dims();
-  return Shape(dims.first(dims.size() - 1));
+  const Shape s = shape(x);
+  return Shape(s.dims().first(s.rank() - 1));
 }
 
 double TraceBuilder::dropout_probability(double of_config) const {
@@ -184,12 +186,19 @@ TensorId TraceBuilder::emit(OpKind kind, const std::string& name, std::span<cons
   return first;
 }
 
+// "norm1.cast", then "norm1.cast2": each reader casts for itself.
+std::string TraceBuilder::cast_name(TensorId x) {
+  if (casts_.size() <= index(x)) casts_.resize(trace_.tensors.size());
+  const int casts = ++casts_[index(x)];
+  return trace_[x].name + (casts == 1 ? ".cast" : ".cast" + std::to_string(casts));
+}
+
 // Autocast reads 16-bit operands: activations are cast at each use, weights once per step.
 TensorId TraceBuilder::to_compute(TensorId x) {
   const Tensor& tensor = trace_[x];
   if (!framework_.autocast_casts || tensor.dtype == compute_ || !is_floating(tensor.dtype))
     return x;
-  if (tensor.category != Category::Parameter) return cast(tensor.name + ".cast", x, compute_);
+  if (tensor.category != Category::Parameter) return cast(cast_name(x), x, compute_);
   if (weight_casts_.size() <= index(x)) weight_casts_.resize(trace_.tensors.size(), no_tensor);
   if (weight_casts_[index(x)] == no_tensor) {
     const TensorId copy = cast(tensor.name + ".cast", x, compute_);
@@ -436,7 +445,8 @@ TensorId TraceBuilder::repeat_heads(const std::string& name, TensorId x, const S
 }
 
 TensorId TraceBuilder::embedding(const std::string& name, TensorId ids, TensorId table) {
-  std::vector<std::int64_t> dims(shape(ids).dims().begin(), shape(ids).dims().end());
+  const Shape of_ids = shape(ids);
+  std::vector<std::int64_t> dims(of_ids.dims().begin(), of_ids.dims().end());
   dims.push_back(shape(table).back());
   return emit(OpKind::Embedding, name, {ids, table}, {{"", Shape(dims), trace_[table].dtype}});
 }
@@ -447,10 +457,13 @@ TensorId TraceBuilder::mean_pool(const std::string& name, TensorId x, const Shap
 
 TensorId TraceBuilder::max_pool(const std::string& name, TensorId x, const Shape& shape,
                                 std::int64_t kernel, std::int64_t stride) {
-  return emit(OpKind::MaxPool, name, {x},
-              {{"", shape, trace_[x].dtype}, {"indices", shape, DType::Int64}},
-              {{AttributeKey::Window, static_cast<double>(kernel)},
-               {AttributeKey::Stride, static_cast<double>(stride)}});
+  const TensorId y = emit(OpKind::MaxPool, name, {x},
+                          {{"", shape, trace_[x].dtype}, {"indices", shape, DType::Int64}},
+                          {{AttributeKey::Window, static_cast<double>(kernel)},
+                           {AttributeKey::Stride, static_cast<double>(stride)}});
+  // The node keeps its input too, though only the indices decide where a gradient goes.
+  if (framework_.keeps_statistics) last_op().also_keeps |= input_bit(0);
+  return y;
 }
 
 TensorId TraceBuilder::cross_entropy(const std::string& name, TensorId logits, TensorId targets) {

@@ -124,6 +124,7 @@ class TraceBuilder {
   }
   TensorId emit_view(OpKind kind, const std::string& name, TensorId x, const Shape& shape);
   TensorId to_compute(TensorId x);
+  std::string cast_name(TensorId x);
   TensorId add_lora(const std::string& name, TensorId x, TensorId y, std::int64_t out);
   bool is_trainable(std::string_view name, ParameterRole role) const;
   DType promoted(TensorId a, TensorId b) const;
@@ -138,7 +139,14 @@ class TraceBuilder {
   std::vector<TensorId> locals_;
   std::vector<std::size_t> first_local_;  ///< of each function being traced
   std::vector<TensorId> weight_casts_;    ///< autocast casts each weight once per step
+  std::vector<int> casts_;                ///< per activation: how often it has been cast
 };
+
+/// The dtype of matrix products.
+DType compute_dtype_of(Precision precision);
+
+/// True for the name of the first projection of a LoRA adapter.
+bool is_adapter(std::string_view op_name);
 
 /// Matches '*' as any run of characters.
 bool matches_glob(std::string_view text, std::string_view glob);

@@ -1,0 +1,164 @@
+#include "simulator/arena.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "simulator/stream_order.h"
+
+namespace tidemark {
+namespace {
+
+struct Gap {
+  std::int64_t begin, end;
+  Clock after;  // its last users, by stream
+  std::int64_t size() const { return end - begin; }
+};
+
+class Packing {
+ public:
+  explicit Packing(const Schedule& schedule) : schedule_(schedule), streams_(schedule.streams) {
+    arena_.offsets.assign(schedule.buffers.size(), 0);
+    used_.resize(streams_ > 1 ? schedule.buffers.size() : 0);
+    recorded_.resize(schedule.events);
+    for (std::size_t b = 0; b < schedule.buffers.size(); ++b)
+      if (schedule.buffers[b].persistent) place(static_cast<BufferId>(b));
+  }
+
+  Arena run() && {
+    for (const Step& step : schedule_.steps)
+      std::visit(
+          Overload{[&](const Allocate& s) { place(s.buffer); }, [&](const Free& s) { release(s); },
+                   [&](const Run& s) { note_run(s); }, [](const CopyOut&) {}, [](const CopyIn&) {},
+                   [&](const Record& s) { recorded_[index(s.event)] = known(s.stream); },
+                   [&](const Wait& s) { learn(known(s.stream), recorded_[index(s.event)]); },
+                   [&](const Synchronize& s) {
+                     for (std::size_t t = 0; t < streams_; ++t)
+                       learn(known_[t], recorded_[index(s.event)]);
+                   }},
+          step);
+    arena_.size = {top_};
+    return std::move(arena_);
+  }
+
+ private:
+  Clock& known(StreamId stream) { return known_[index(stream)]; }
+
+  void learn(Clock& clock, const Clock& other) const {
+    for (std::size_t t = 0; t < streams_; ++t) clock[t] = std::max(clock[t], other[t]);
+  }
+
+  bool follows(const Clock& clock, const Clock& other) const {
+    for (std::size_t t = 0; t < streams_; ++t)
+      if (clock[t] < other[t]) return false;
+    return true;
+  }
+
+  void note_run(const Run& run) {
+    if (streams_ == 1) return;
+    const std::uint32_t now = ++known(run.stream)[index(run.stream)];
+    for (const BufferId b : schedule_.reads(run)) used_[index(b)][index(run.stream)] = now;
+    for (const BufferId b : schedule_.writes(run)) used_[index(b)][index(run.stream)] = now;
+  }
+
+  static std::int64_t padded(Bytes bytes) { return round_up(bytes.count, arena_alignment); }
+
+  // Consecutive gaps [first, last) without anything between them.
+  struct Room {
+    std::size_t first = 0, last = 0;
+    std::int64_t begin = 0, end = 0;
+  };
+
+  void place(BufferId id) {
+    const Buffer& buffer = schedule_[id];
+    const std::int64_t bytes = padded(buffer.size);
+    if (bytes == 0) return;
+    const std::optional<Room> room = find_room(bytes, known(buffer.stream));
+    arena_.offsets[index(id)] = room ? room->begin : top_;
+    if (room) take(*room, arena_.offsets[index(id)] + bytes);
+    top_ = std::max(top_, arena_.offsets[index(id)] + bytes);
+  }
+
+  // Best fit; room that reaches the top can be grown and counts only if nothing else fits.
+  std::optional<Room> find_room(std::int64_t bytes, const Clock& now) const {
+    std::optional<Room> best;
+    Room room;
+    const auto consider = [&] {
+      const std::int64_t size = room.end - room.begin;
+      if (size >= bytes && (!best || size < best->end - best->begin)) best = room;
+    };
+    for (std::size_t g = 0; g < gaps_.size(); ++g) {
+      const Gap& gap = gaps_[g];
+      if (streams_ > 1 && !follows(now, gap.after)) continue;
+      if (room.last == g && room.end == gap.begin && g > 0) {
+        room.end = gap.end, room.last = g + 1;
+      } else {
+        room = {g, g + 1, gap.begin, gap.end};
+      }
+      const bool goes_on = g + 1 < gaps_.size() && gaps_[g + 1].begin == gap.end &&
+                           (streams_ == 1 || follows(now, gaps_[g + 1].after));
+      if (!goes_on) consider();
+    }
+    if (!best && room.end == top_ && room.last == gaps_.size() && room.last > 0) best = room;
+    return best;
+  }
+
+  void take(const Room& room, std::int64_t end) {
+    std::size_t kept = room.first;
+    while (kept < room.last && gaps_[kept].end <= end) ++kept;
+    if (kept < room.last) gaps_[kept].begin = std::max(gaps_[kept].begin, end);
+    gaps_.erase(gaps_.begin() + static_cast<std::ptrdiff_t>(room.first),
+                gaps_.begin() + static_cast<std::ptrdiff_t>(kept));
+  }
+
+  void release(const Free& step) {
+    const std::int64_t begin = arena_.offsets[index(step.buffer)];
+    const std::int64_t bytes = padded(schedule_[step.buffer].size);
+    if (bytes == 0) return;
+    Gap gap{begin, begin + bytes, {}};
+    if (streams_ > 1) gap.after = used_[index(step.buffer)];
+    auto next = std::ranges::lower_bound(gaps_, begin, {}, &Gap::begin);
+    if (next != gaps_.end() && joins(gap, *next)) {
+      gap.end = next->end;
+      next = gaps_.erase(next);
+    }
+    if (next != gaps_.begin() && joins(*std::prev(next), gap)) {
+      std::prev(next)->end = gap.end;
+      return;
+    }
+    gaps_.insert(next, gap);
+  }
+
+  static bool joins(const Gap& a, const Gap& b) { return a.end == b.begin && a.after == b.after; }
+
+  // Users that every stream is known to follow no longer matter: such gaps join.
+  void forget_common_past() {
+    Clock common = known_[0];
+    for (std::size_t s = 1; s < streams_; ++s)
+      for (std::size_t t = 0; t < streams_; ++t) common[t] = std::min(common[t], known_[s][t]);
+    std::size_t kept = 0;
+    for (Gap gap : gaps_) {
+      if (follows(common, gap.after)) gap.after = {};
+      if (kept > 0 && joins(gaps_[kept - 1], gap)) {
+        gaps_[kept - 1].end = gap.end;
+      } else {
+        gaps_[kept++] = gap;
+      }
+    }
+    gaps_.resize(kept);
+  }
+
+  const Schedule& schedule_;
+  std::size_t streams_;
+  Arena arena_;
+  std::vector<Gap> gaps_;  // by address
+  std::int64_t top_ = 0;
+  std::vector<Clock> used_;
+  std::array<Clock, max_streams> known_{};
+  std::vector<Clock> recorded_;
+};
+
+}  // namespace
+
+Arena plan_arena(const Schedule& schedule) { return Packing(schedule).run(); }
+
+}  // namespace tidemark

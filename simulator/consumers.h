@@ -1,0 +1,29 @@
+// Who reads a tensor: an index over a trace.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "traces/trace.h"
+
+namespace tidemark {
+
+class Consumers {
+ public:
+  explicit Consumers(const Trace& trace);
+
+  /// Ops that have the tensor as an input, in op order; an op that reads it twice is listed twice.
+  std::span<const OpId> operator()(TensorId tensor) const {
+    return std::span(ops_).subspan(begin_[index(tensor)],
+                                   begin_[index(tensor) + 1] - begin_[index(tensor)]);
+  }
+
+ private:
+  std::vector<std::uint32_t> begin_;
+  std::vector<OpId> ops_;
+};
+
+/// Per storage: the last op that reads it (op 0 if none does).
+std::vector<OpId> last_reads(const Trace& trace);
+
+}  // namespace tidemark

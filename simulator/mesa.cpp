@@ -1,0 +1,62 @@
+// Mesa (arXiv 2111.11124): the forward is exact, the copy saved for the backward has eight bits.
+#include "simulator/needs.h"
+#include "simulator/strategy.h"
+
+namespace tidemark {
+namespace {
+
+// Operands that Mesa's layers quantize: inputs of linears, products, norms and activations, both
+// ends of a softmax. Statistics per row, masks and weights stay as they are.
+bool is_quantized(OpKind kind, int bit) {
+  switch (kind) {
+    case OpKind::Linear:
+    case OpKind::LayerNorm:
+    case OpKind::RmsNorm:
+    case OpKind::Gelu:
+    case OpKind::Silu:
+      return bit == 0;
+    case OpKind::MsLayerNorm:
+    case OpKind::MsRmsNorm:
+    case OpKind::Tanh:
+      return bit == 16;
+    case OpKind::GeluComposed:
+      return bit == 0 || bit >= 17;
+    case OpKind::Softmax:
+      return bit == 0 || bit == 16;
+    case OpKind::MatMul:
+    case OpKind::Mul:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Refusal quantize_saved(const Trace& trace, const StrategyArguments& arguments, Plan& plan) {
+  const Needs needs = derive_needs(trace);
+  std::vector<bool> covered(trace.tensors.size()), excluded(trace.tensors.size());
+  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
+    const Op& op = trace.ops[i];
+    for (Operands bits = needs.saved[i]; bits != 0; bits &= bits - 1) {
+      const int bit = __builtin_ctz(bits);
+      const TensorId storage = trace[operand(trace, op, bit)].storage;
+      (is_quantized(op.kind, bit) ? covered : excluded)[index(storage)] = true;
+    }
+  }
+  bool any = false;
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    const Tensor& tensor = trace.tensors[t];
+    const bool normalized = covered[t] && !excluded[t];
+    if (!normalized || needs.producer[t] == no_op || !is_floating(tensor.dtype)) continue;
+    if (plan.actions[t] != Action::Keep || size_of(tensor.dtype) < 2) continue;
+    decide(plan, static_cast<TensorId>(t), Action::Quantize, "kept in one byte per element");
+    any = true;
+  }
+  if (!any) return "no op of this trace keeps a float tensor that Mesa's layers quantize";
+  plan.released.codes_per_use = plan.released.dequantizes_in_two =
+      plan.released.batched_weight_gradient = arguments.has("released");
+  return {};
+}
+
+}  // namespace tidemark

@@ -1,0 +1,45 @@
+#include "simulator/needs.h"
+
+namespace tidemark {
+namespace {
+
+// Gradients flow from the loss to what requires one; an op on no such path has no backward.
+void keep_paths_to_loss(const Trace& trace, std::vector<std::uint32_t>& gradients) {
+  std::vector<bool> reached(trace.tensors.size());
+  if (trace.loss != no_tensor) reached[index(trace.loss)] = true;
+  for (std::size_t i = trace.ops.size(); i-- > 0;) {
+    const Op& op = trace.ops[i];
+    bool contributes = false;
+    for (const TensorId output : trace.outputs(op)) contributes |= reached[index(output)];
+    if (!contributes) gradients[i] = 0;
+    const auto inputs = trace.inputs(op);
+    for (std::uint32_t bits = gradients[i]; bits != 0; bits &= bits - 1)
+      reached[index(inputs[static_cast<std::size_t>(__builtin_ctz(bits))])] = true;
+  }
+}
+
+}  // namespace
+
+Needs derive_needs(const Trace& trace) {
+  Needs needs;
+  needs.gradients.resize(trace.ops.size());
+  needs.saved.resize(trace.ops.size());
+  needs.producer.assign(trace.tensors.size(), no_op);
+  needs.uses.resize(trace.tensors.size());
+  const std::vector<bool> required = requires_gradient(trace);
+  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
+    const Op& op = trace.ops[i];
+    needs.gradients[i] = inputs_with_gradient(trace, op, required);
+    for (const TensorId output : trace.outputs(op))
+      if (trace[output].storage == output) needs.producer[index(output)] = static_cast<OpId>(i);
+  }
+  keep_paths_to_loss(trace, needs.gradients);
+  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
+    needs.saved[i] = saved_operands(trace.ops[i], needs.gradients[i]);
+    for_each_operand(trace, trace.ops[i], needs.saved[i],
+                     [&](TensorId storage, TensorId) { ++needs.uses[index(storage)]; });
+  }
+  return needs;
+}
+
+}  // namespace tidemark

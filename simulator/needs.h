@@ -1,0 +1,31 @@
+// What the gradients of a trace need, derived once: the backward is never written down twice.
+#pragma once
+
+#include "traces/trace.h"
+
+namespace tidemark {
+
+struct Needs {
+  /// Per op: the inputs that get a gradient (bit i = input i); 0 = the op has no backward.
+  std::vector<std::uint32_t> gradients;
+  /// Per op: the operands that its backward holds.
+  std::vector<Operands> saved;
+  /// Per storage: the op that writes it, or no_op for parameters and inputs.
+  std::vector<OpId> producer;
+  /// Per storage: how many backward ops need it.
+  std::vector<std::uint32_t> uses;
+};
+
+/// An op has a backward if the loss depends on a trainable tensor through it.
+Needs derive_needs(const Trace& trace);
+
+/// Calls `visit(storage, tensor)` for each operand in the mask, lowest bit first.
+template <typename Visit>
+void for_each_operand(const Trace& trace, const Op& op, Operands mask, Visit visit) {
+  for (; mask != 0; mask &= mask - 1) {
+    const TensorId tensor = operand(trace, op, __builtin_ctz(mask));
+    visit(trace[tensor].storage, tensor);
+  }
+}
+
+}  // namespace tidemark

@@ -1,0 +1,85 @@
+#include "simulator/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "simulator/recovery.h"
+
+namespace tidemark {
+
+Plan keep_everything(const Trace& trace) {
+  Plan plan;
+  plan.actions.assign(trace.tensors.size(), Action::Keep);
+  plan.reason_of.assign(trace.tensors.size(), 0);
+  plan.reasons = {"kept: nothing cheaper was asked for"};
+  return plan;
+}
+
+void decide(Plan& plan, TensorId tensor, Action action, std::string_view reason) {
+  plan.actions[index(tensor)] = action;
+  auto found = std::ranges::find(plan.reasons, reason);
+  if (found == plan.reasons.end()) found = plan.reasons.emplace(found, reason);
+  plan.reason_of[index(tensor)] = static_cast<std::uint16_t>(found - plan.reasons.begin());
+}
+
+namespace {
+
+void check_sizes(const Trace& trace, const Plan& plan, std::vector<std::string>& defects) {
+  if (plan.actions.size() != trace.tensors.size() || plan.reason_of.size() != trace.tensors.size())
+    defects.push_back(fmt::format("the plan is for {} tensors, the trace has {}",
+                                  plan.actions.size(), trace.tensors.size()));
+  for (const auto* held : {&plan.value_release_after, &plan.gradient_release_after})
+    if (!held->empty() && held->size() != trace.tensors.size())
+      defects.push_back("a list of held tensors has another size than the trace's tensors");
+  for (const std::string& reason : plan.reasons)
+    if (reason.empty()) defects.push_back("a reason is empty");
+  for (const std::uint16_t reason : plan.reason_of)
+    if (reason >= plan.reasons.size()) return defects.push_back("a reason is out of range");
+}
+
+void check_regions(const Trace& trace, const Plan& plan, std::vector<std::string>& defects) {
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < plan.regions.size(); ++i) {
+    const Region& region = plan.regions[i];
+    if (index(region.begin) < end || region.split < region.begin || region.end <= region.begin ||
+        region.end < region.split || index(region.end) > trace.ops.size())
+      defects.push_back(fmt::format("region {} [{}, {}, {}) is empty, out of order or out of range",
+                                    i, index(region.begin), index(region.split),
+                                    index(region.end)));
+    end = index(region.end);
+  }
+}
+
+void check_actions(const Trace& trace, const Plan& plan, const Needs& needs,
+                   std::vector<std::string>& defects) {
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    const Action action = plan.actions[t];
+    const Tensor& tensor = trace.tensors[t];
+    if (action == Action::Keep) continue;
+    if (needs.producer[t] == no_op)
+      defects.push_back(
+          fmt::format("'{}' is {}, but no op of the step writes it: only its own "
+                      "memory can provide it",
+                      tensor.name, to_string(action)));
+    if (action == Action::Quantize && !is_floating(tensor.dtype))
+      defects.push_back(fmt::format("'{}' is quantize, but its dtype is {}", tensor.name,
+                                    to_string(tensor.dtype)));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> check(const Trace& trace, const Plan& plan) {
+  std::vector<std::string> defects;
+  check_sizes(trace, plan, defects);
+  if (!defects.empty()) return defects;
+  check_regions(trace, plan, defects);
+  if (!defects.empty()) return defects;
+  const Needs needs = derive_needs(trace);
+  check_actions(trace, plan, needs, defects);
+  if (!defects.empty()) return defects;
+  return derive_recovery(trace, plan, needs).defects;
+}
+
+}  // namespace tidemark

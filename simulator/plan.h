@@ -1,0 +1,78 @@
+// A plan is data: what happens to each saved tensor between its last forward use and its backward,
+// which ops are recovered together, and whether recovery overlaps with gradients.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "traces/trace.h"
+
+namespace tidemark {
+
+enum class Action : std::uint8_t {
+  Keep,         ///< stays in place until its last use
+  Recompute,    ///< freed after forward; its producer runs again in its region's recovery
+  Quantize,     ///< replaced by one byte per element (Mesa, arXiv 2111.11124)
+  Reconstruct,  ///< freed after forward; recovered by inverting the coupling that read it
+  Offload,      ///< copied to the host, and back before it is needed
+};
+
+inline constexpr std::array actions = {Named{Action::Keep, std::string_view("keep")},
+                                       Named{Action::Recompute, std::string_view("recompute")},
+                                       Named{Action::Quantize, std::string_view("quantize")},
+                                       Named{Action::Reconstruct, std::string_view("reconstruct")},
+                                       Named{Action::Offload, std::string_view("offload")}};
+static_assert(is_in_order(actions));
+constexpr std::string_view to_string(Action action) {
+  return actions[static_cast<std::size_t>(action)].name;
+}
+
+/// Ops [begin, end) whose absent tensors are recovered together, before their gradients run.
+/// A coupling is undone from its end: ops [split, end) are recovered first, then [begin, split).
+struct Region {
+  OpId begin{}, split{}, end{};
+  std::int32_t chain = 0;  ///< neighbours of one chain may overlap
+
+  bool operator==(const Region&) const = default;
+};
+
+/// What published implementations waste, so that their numbers can be reproduced. The default, all
+/// off, is the clean schedule.
+struct Released {
+  bool codes_per_use = false;       ///< Mesa: each op quantizes its own copy of a shared tensor
+  bool dequantizes_in_two = false;  ///< Mesa: dequantized, then copied to the right layout
+  bool batched_weight_gradient = false;  ///< Mesa: dW per sample, [batch, out, in], then summed
+  bool synchronizes_host = false;        ///< PaReprop: the host waits for events
+  bool two_new_streams = false;  ///< PaReprop: both streams are new, with pools of their own
+
+  bool operator==(const Released&) const = default;
+};
+
+struct Plan {
+  std::string strategy;
+  std::vector<Action> actions;           ///< by tensor; a storage follows the tensor that owns it
+  std::vector<std::uint16_t> reason_of;  ///< by tensor: index into `reasons`
+  std::vector<std::string> reasons;      ///< none is empty
+  std::vector<Region> regions;           ///< in op order, disjoint
+  bool overlap = false;  ///< recovery of a region runs on a second stream beside earlier gradients
+  Released released = {};
+  /// By tensor, or empty: its recovered value, or its gradient, is not freed before the gradients
+  /// of this op are done (a variable of the published code still names it).
+  std::vector<OpId> value_release_after = {};
+  std::vector<OpId> gradient_release_after = {};
+
+  bool operator==(const Plan&) const = default;
+};
+
+/// The plan that keeps everything the backward needs.
+Plan keep_everything(const Trace& trace);
+
+/// Gives a tensor an action with its reason.
+void decide(Plan& plan, TensorId tensor, Action action, std::string_view reason);
+
+/// What is wrong with the plan for this trace, one line each with the tensor's name: an action that
+/// cannot be carried out (a tensor that recovery needs but nothing provides, Reconstruct without
+/// an invertible op, regions out of order). Empty: lower() will make a valid schedule.
+std::vector<std::string> check(const Trace& trace, const Plan& plan);
+
+}  // namespace tidemark

@@ -1,0 +1,24 @@
+// Which ops run again, and which couplings are undone, to bring back what the plan let go.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "simulator/needs.h"
+#include "simulator/plan.h"
+
+namespace tidemark {
+
+struct Recovery {
+  std::vector<bool> reruns;   ///< per op: its region's recovery runs it again
+  std::vector<bool> inverts;  ///< per op: its region's recovery recovers input 0 from output 0
+  std::vector<std::uint32_t> uses;   ///< per storage: reads after the forward pass, by backward ops
+                                     ///< and by recovery
+  std::vector<std::string> defects;  ///< what is needed but nothing provides
+};
+
+/// One pass over the regions in the order of their recovery. In each region it collects what the
+/// gradients need and what the recovery of earlier regions will need, and marks each producer once.
+Recovery derive_recovery(const Trace& trace, const Plan& plan, const Needs& needs);
+
+}  // namespace tidemark

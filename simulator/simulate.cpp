@@ -1,0 +1,239 @@
+// Time advances from one change to the next: a run starts or ends on some stream. Between changes
+// every active run progresses at the same rate, the largest at which the sum of slot shares and
+// the sum of bandwidth shares both stay at or below one.
+#include "simulator/simulate.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace tidemark {
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+struct Active {
+  bool busy = false;
+  std::uint32_t run = 0;  // index into the timeline's runs
+  double left = 0;        // ns of its own time still to do
+  double sm_share = 0, memory_share = 0;
+};
+
+class Simulation {
+ public:
+  Simulation(const Trace& trace, const Schedule& schedule, const Device& device)
+      : schedule_(schedule),
+        device_(device),
+        costs_(trace, device),
+        queues_(schedule.streams),
+        active_(schedule.streams),
+        recorded_(schedule.events, never) {
+    timeline_.runs.reserve(schedule.steps.size());
+    timeline_.memory.reserve(2 * schedule.buffers.size());
+    for (const Buffer& buffer : schedule.buffers)
+      if (buffer.persistent)
+        timeline_.baseline[static_cast<std::size_t>(buffer.category)] += buffer.size;
+  }
+
+  Timeline run() && {
+    for (std::uint32_t i = 0; i < schedule_.steps.size(); ++i) issue(i);
+    while (advance()) {
+    }
+    timeline_.host = rounded(host_);
+    timeline_.duration = rounded(std::max(now_, host_));
+    std::ranges::stable_sort(timeline_.memory, {}, &MemoryEvent::time);
+    return std::move(timeline_);
+  }
+
+ private:
+  struct Item {
+    std::uint32_t step;
+    double issued;
+  };
+  struct Queue {
+    std::vector<Item> items;
+    std::size_t next = 0;
+  };
+
+  static Nanoseconds rounded(double time) {
+    return Nanoseconds{static_cast<std::int64_t>(time + 0.5)};
+  }
+
+  StreamId stream_of(const Step& step) const {
+    return std::visit(Overload{[&](const Allocate& s) { return schedule_[s.buffer].stream; },
+                               [](const Synchronize&) { return StreamId::Compute; },
+                               [](const auto& s) { return s.stream; }},
+                      step);
+  }
+
+  // The host gives each kernel its launch time, and stops only to synchronize.
+  void issue(std::uint32_t i) {
+    const Step& step = schedule_.steps[i];
+    if (const auto* sync = std::get_if<Synchronize>(&step)) {
+      const double& time = recorded_[index(sync->event)];
+      for (bool more = true; time == never; more = advance()) CHECK(more);
+      host_ = std::max(host_, time);
+      return;
+    }
+    if (std::holds_alternative<Run>(step)) {
+      pending_cost_ = costs_.of(schedule_, std::get<Run>(step));
+      host_ += static_cast<double>(device_.host_launch.count()) * pending_cost_.kernels;
+      run_costs_.push_back(pending_cost_);
+    }
+    queues_[index(stream_of(step))].items.push_back({i, host_});
+    if (schedule_.streams == 1) advance_single();
+  }
+
+  // With one stream nothing is shared: each run starts when it is issued and the last one ended.
+  void advance_single() {
+    Queue& queue = queues_[0];
+    const Item item = queue.items[queue.next++];
+    if (!takes_time(schedule_.steps[item.step])) return happen(item.step, std::max(now_, 0.0));
+    if (item.issued > now_) timeline_.waits_for_host += rounded(item.issued - now_);
+    start(item, 0, std::max(now_, item.issued));
+    Active& active = active_[0];
+    now_ = std::max(now_, item.issued) + active.left;
+    finish(0);
+  }
+
+  static bool takes_time(const Step& step) {
+    return std::holds_alternative<Run>(step) || std::holds_alternative<CopyOut>(step) ||
+           std::holds_alternative<CopyIn>(step);
+  }
+
+  // Steps without duration, at the time at which their stream reaches them.
+  void happen(std::uint32_t i, double time) {
+    std::visit(
+        Overload{[&](const Allocate& s) { appear(s.buffer, time, true); },
+                 [&](const Free& s) { appear(s.buffer, time, false); },
+                 [&](const Record& s) { recorded_[index(s.event)] = time; }, [](const auto&) {}},
+        schedule_.steps[i]);
+  }
+
+  void appear(BufferId buffer, double time, bool appears) {
+    timeline_.memory.push_back({rounded(time), buffer, appears});
+  }
+
+  void start(const Item& item, std::size_t stream, double time) {
+    const Step& step = schedule_.steps[item.step];
+    Cost cost;
+    if (std::holds_alternative<Run>(step)) cost = run_costs_[next_cost_of(item.step)];
+    if (const auto* copy = std::get_if<CopyOut>(&step))
+      cost = costs_.of_copy(schedule_[copy->buffer].size);
+    if (const auto* copy = std::get_if<CopyIn>(&step))
+      cost = costs_.of_copy(schedule_[copy->buffer].size);
+    active_[stream] = {true, static_cast<std::uint32_t>(timeline_.runs.size()),
+                       static_cast<double>(cost.time.count()), cost.sm_share, cost.memory_share};
+    timeline_.runs.push_back(
+        {item.step, static_cast<StreamId>(stream), rounded(time), rounded(time)});
+  }
+
+  // Costs were computed at issue, in step order.
+  std::size_t next_cost_of(std::uint32_t step) {
+    if (cost_index_.empty()) {
+      cost_index_.assign(schedule_.steps.size(), 0);
+      std::uint32_t runs = 0;
+      for (std::size_t i = 0; i < schedule_.steps.size(); ++i)
+        if (std::holds_alternative<Run>(schedule_.steps[i])) cost_index_[i] = runs++;
+    }
+    return cost_index_[step];
+  }
+
+  void finish(std::size_t stream) {
+    timeline_.runs[active_[stream].run].end = rounded(now_);
+    active_[stream].busy = false;
+  }
+
+  // Starts whatever can start now, then moves to the next end of a run or issue time. False when
+  // nothing is left to do with what has been issued.
+  bool advance() {
+    start_ready();
+    double next_issue = never;
+    for (std::size_t s = 0; s < queues_.size(); ++s) {
+      const Queue& queue = queues_[s];
+      if (active_[s].busy || queue.next == queue.items.size()) continue;
+      if (queue.items[queue.next].issued > now_)
+        next_issue = std::min(next_issue, queue.items[queue.next].issued);
+    }
+    const double rate = common_rate();
+    double next_end = never;
+    for (const Active& active : active_)
+      if (active.busy) next_end = std::min(next_end, now_ + active.left / rate);
+    const double next = std::min(next_end, next_issue);
+    if (next == never) return false;
+    move_to(next, rate);
+    return true;
+  }
+
+  void move_to(double next, double rate) {
+    std::size_t busy = 0;
+    for (Active& active : active_) {
+      if (!active.busy) continue;
+      ++busy;
+      active.left = std::max(0.0, active.left - (next - now_) * rate);
+    }
+    if (busy > 1) timeline_.overlap += rounded(next - now_);
+    if (busy == 0 && next > now_) timeline_.waits_for_host += rounded(next - now_);
+    now_ = next;
+    for (std::size_t s = 0; s < active_.size(); ++s)
+      if (active_[s].busy && active_[s].left <= 1e-6) finish(s);
+  }
+
+  void start_ready() {
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (std::size_t s = 0; s < queues_.size(); ++s) progress |= start_ready(s);
+    }
+  }
+
+  bool start_ready(std::size_t s) {
+    Queue& queue = queues_[s];
+    bool progress = false;
+    while (!active_[s].busy && queue.next < queue.items.size()) {
+      const Item item = queue.items[queue.next];
+      if (item.issued > now_) break;
+      const Step& step = schedule_.steps[item.step];
+      if (const auto* wait = std::get_if<Wait>(&step))
+        if (recorded_[index(wait->event)] > now_) break;
+      ++queue.next;
+      progress = true;
+      if (takes_time(step)) {
+        start(item, s, now_);
+      } else {
+        happen(item.step, now_);
+      }
+    }
+    return progress;
+  }
+
+  double common_rate() const {
+    double slots = 0, bandwidth = 0;
+    int busy = 0;
+    for (const Active& active : active_) {
+      if (!active.busy) continue;
+      ++busy, slots += active.sm_share, bandwidth += active.memory_share;
+    }
+    if (busy < 2) return 1;
+    return 1 / std::max({1.0, slots, bandwidth});
+  }
+
+  const Schedule& schedule_;
+  const Device& device_;
+  CostModel costs_;
+  std::vector<Queue> queues_;
+  std::vector<Active> active_;
+  std::vector<double> recorded_;
+  std::vector<Cost> run_costs_;
+  std::vector<std::uint32_t> cost_index_;
+  Cost pending_cost_;
+  double now_ = 0;
+  double host_ = 0;
+  Timeline timeline_;
+};
+
+}  // namespace
+
+Timeline simulate(const Trace& trace, const Schedule& schedule, const Device& device) {
+  return Simulation(trace, schedule, device).run();
+}
+
+}  // namespace tidemark

@@ -1,0 +1,14 @@
+// simulate(trace, schedule, device): predicts times and memory; nothing runs.
+#pragma once
+
+#include "simulator/cost_model.h"
+#include "simulator/timeline.h"
+
+namespace tidemark {
+
+/// Plays the schedule on the device: the host issues steps in order, each stream runs its own in
+/// order, and runs that are active together share block slots and memory bandwidth: all slow down
+/// by the factor that makes both fit.
+Timeline simulate(const Trace& trace, const Schedule& schedule, const Device& device);
+
+}  // namespace tidemark

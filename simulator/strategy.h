@@ -1,0 +1,77 @@
+// The table of strategies. A strategy rewrites the trace (another operator, another wiring), or
+// decides about its saved tensors, or both. Strategies are combined with '+'.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulator/plan.h"
+
+namespace tidemark {
+
+/// Options of one strategy, "every=2", "released": validated against the row's list.
+struct StrategyArguments {
+  std::vector<std::string> flags;
+  std::optional<std::int64_t> every = {};
+
+  bool has(std::string_view flag) const;
+};
+
+/// Empty, or why the strategy does not apply to this trace.
+using Refusal = std::string;
+
+struct StrategyRow {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view source;
+  std::vector<std::string_view> options;  ///< "released", "every=K", …
+  /// Changes operators or wiring, or refuses. May be null.
+  Refusal (*rewrite)(Trace& trace, const StrategyArguments& arguments) = nullptr;
+  /// Decides about the (rewritten) trace's saved tensors, or refuses. May be null.
+  Refusal (*decide)(const Trace& trace, const StrategyArguments& arguments, Plan& plan) = nullptr;
+};
+
+const std::vector<StrategyRow>& strategies();
+
+/// One strategy or a combination, parsed.
+struct StrategySpec {
+  struct Component {
+    const StrategyRow* row;
+    StrategyArguments arguments;
+  };
+  std::string text;
+  std::vector<Component> components;
+};
+
+/// "checkpoint:every=2", "pareprop:hoist+approx-bp". UsageError for unknown names and options.
+StrategySpec parse_strategy(std::string_view text);
+
+/// A plan together with the trace it is for.
+struct PlannedStep {
+  std::shared_ptr<const Trace> trace;
+  Plan plan;
+  Refusal refusal;  ///< not empty: the strategy does not apply, and the plan keeps everything
+};
+
+/// Rewrites, then decides, in the order of the strategy table. A combination that makes no sense is
+/// refused with the reason.
+PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& spec);
+
+// The rows' functions, one file per technique.
+Refusal rewrite_activations(Trace& trace, const StrategyArguments& arguments);  // approx_bp.cpp
+Refusal rewrite_norms(Trace& trace, const StrategyArguments& arguments);        // ms_bp.cpp
+Refusal share_norm_outputs(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
+Refusal rewrite_low_memory_bp(Trace& trace, const StrategyArguments& arguments);
+Refusal couple_blocks(Trace& trace, const StrategyArguments& arguments);  // reversible.cpp
+Refusal reconstruct_blocks(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
+Refusal reconstruct_in_parallel(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
+Refusal checkpoint_blocks(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
+Refusal quantize_saved(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
+Refusal overlap_recovery(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
+
+}  // namespace tidemark

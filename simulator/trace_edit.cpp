@@ -1,0 +1,108 @@
+#include "simulator/trace_edit.h"
+
+namespace tidemark {
+
+TraceEdit::TraceEdit(const Trace& from)
+    : from_(from), map_(from.tensors.size(), no_tensor), new_op_(from.ops.size(), no_op) {
+  to_.model = from.model;
+  to_.family = from.family;
+  to_.step = from.step;
+  to_.blocks = from.blocks;
+  to_.tensors.reserve(from.tensors.size() + 64);
+  to_.ops.reserve(from.ops.size() + 64);
+  to_.operands.reserve(from.operands.size() + 64);
+  for (Block& block : to_.blocks) block.begin = block.end = no_op;
+}
+
+TensorId TraceEdit::add_tensor(Tensor tensor) {
+  const auto id = static_cast<TensorId>(to_.tensors.size());
+  if (tensor.storage == no_tensor) tensor.storage = id;
+  to_.tensors.push_back(std::move(tensor));
+  return id;
+}
+
+TensorId TraceEdit::map(TensorId old) {
+  TensorId& now = map_[index(old)];
+  if (now != no_tensor) return now;
+  Tensor tensor = from_[old];
+  tensor.storage = tensor.storage == old ? no_tensor : map(tensor.storage);
+  now = add_tensor(std::move(tensor));
+  return now;
+}
+
+void TraceEdit::note_block(std::int32_t block) {
+  if (block < 0) return;
+  Block& range = to_.blocks[static_cast<std::size_t>(block)];
+  if (range.begin == no_op) range.begin = static_cast<OpId>(to_.ops.size());
+  range.end = static_cast<OpId>(to_.ops.size() + 1);
+}
+
+void TraceEdit::append(const Op& like, OpKind kind, const std::vector<TensorId>& inputs,
+                       const std::vector<TensorId>& outputs,
+                       std::span<const Attribute> attributes) {
+  Op op = like;
+  op.kind = kind;
+  op.inputs = static_cast<std::uint16_t>(inputs.size());
+  op.outputs = static_cast<std::uint16_t>(outputs.size());
+  op.attributes = static_cast<std::uint16_t>(attributes.size());
+  op.first_operand = static_cast<std::uint32_t>(to_.operands.size());
+  op.first_attribute = static_cast<std::uint32_t>(to_.attributes.size());
+  to_.operands.insert(to_.operands.end(), inputs.begin(), inputs.end());
+  to_.operands.insert(to_.operands.end(), outputs.begin(), outputs.end());
+  to_.attributes.insert(to_.attributes.end(), attributes.begin(), attributes.end());
+  note_block(op.block);
+  to_.ops.push_back(std::move(op));
+}
+
+void TraceEdit::copy(OpId id) {
+  const Op& op = from_[id];
+  copy_as(id, op.kind, op.inputs, op.outputs);
+}
+
+void TraceEdit::copy_as(OpId id, OpKind kind, std::size_t inputs, std::size_t outputs,
+                        const std::vector<Tensor>& extra) {
+  const Op& op = from_[id];
+  std::vector<TensorId> in, out;
+  for (const TensorId input : from_.inputs(op).first(inputs)) in.push_back(map(input));
+  for (const TensorId output : from_.outputs(op).first(outputs)) out.push_back(map(output));
+  for (const Tensor& tensor : extra) out.push_back(add_tensor(tensor));
+  new_op_[index(id)] = static_cast<OpId>(to_.ops.size());
+  append(op, kind, in, out, from_.attributes_of(op));
+}
+
+void TraceEdit::copy_with_input0(OpId id, TensorId input) {
+  const Op& op = from_[id];
+  std::vector<TensorId> in = {input}, out;
+  for (const TensorId other : from_.inputs(op).subspan(1)) in.push_back(map(other));
+  for (const TensorId output : from_.outputs(op)) out.push_back(map(output));
+  new_op_[index(id)] = static_cast<OpId>(to_.ops.size());
+  append(op, op.kind, in, out, from_.attributes_of(op));
+}
+
+TensorId TraceEdit::emit(OpKind kind, const std::string& name,
+                         std::initializer_list<TensorId> inputs, const Tensor& output,
+                         bool inside_block) {
+  Op op{.name = name};
+  if (inside_block) op.block = to_.ops.back().block, op.part = to_.ops.back().part;
+  const TensorId id = add_tensor(output);
+  append(op, kind, inputs, {id}, {});
+  return id;
+}
+
+TensorId TraceEdit::parameter(const std::string& name, const Shape& shape, const Tensor& like) {
+  return add_tensor({.name = name,
+                     .shape = shape,
+                     .dtype = like.dtype,
+                     .category = Category::Parameter,
+                     .trainable = like.trainable});
+}
+
+Trace TraceEdit::finish() {
+  to_.loss = map(from_.loss);
+  for (Block& block : to_.blocks) block.input = map(block.input);
+  for (Tensor& tensor : to_.tensors)
+    if (tensor.held_until != no_op) tensor.held_until = new_op_[index(tensor.held_until)];
+  return std::move(to_);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,52 @@
+// Writes a changed copy of a trace, op by op. Tensors that no copied op refers to are left behind.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "traces/trace.h"
+
+namespace tidemark {
+
+class TraceEdit {
+ public:
+  explicit TraceEdit(const Trace& from);
+
+  const Trace& from() const { return from_; }
+
+  /// Copies an op; its operands are replaced by what they were mapped to.
+  void copy(OpId op);
+  /// As copy, as another kind that reads the first `inputs` operands and writes the first `outputs`
+  /// ones; `extra` outputs are added.
+  void copy_as(OpId op, OpKind kind, std::size_t inputs, std::size_t outputs,
+               const std::vector<Tensor>& extra = {});
+  /// As copy, with another first input; ids of the new trace.
+  void copy_with_input0(OpId op, TensorId input);
+
+  /// A new op outside of blocks, or inside of the block that the last copied op belongs to.
+  TensorId emit(OpKind kind, const std::string& name, std::initializer_list<TensorId> inputs,
+                const Tensor& output, bool inside_block = false);
+  TensorId parameter(const std::string& name, const Shape& shape, const Tensor& like);
+
+  /// Where the old tensor is in the new trace; made when first asked for.
+  TensorId map(TensorId old);
+  /// From here on, references to the old tensor mean `now`.
+  void redirect(TensorId old, TensorId now) { map_[index(old)] = now; }
+  const Tensor& operator[](TensorId id) const { return to_[id]; }
+
+  Trace finish();
+
+ private:
+  void append(const Op& like, OpKind kind, const std::vector<TensorId>& inputs,
+              const std::vector<TensorId>& outputs, std::span<const Attribute> attributes);
+  TensorId add_tensor(Tensor tensor);
+  void note_block(std::int32_t block);
+
+  const Trace& from_;
+  Trace to_;
+  std::vector<TensorId> map_;
+  std::vector<OpId> new_op_;  ///< by old op
+};
+
+}  // namespace tidemark

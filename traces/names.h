@@ -15,6 +15,10 @@ struct Named {
   std::string_view name;
 };
 
+// Clang deduces aggregates by itself from version 17 on.
+template <typename Enum>
+Named(Enum, std::string_view) -> Named<Enum>;
+
 /// True if entry i of the table describes enumerator i.
 template <typename Table>
 constexpr bool is_in_order(const Table& table) {

@@ -5,10 +5,6 @@
 namespace tidemark {
 namespace {
 
-struct Heads {
-  TensorId q, k, v;
-};
-
 // [batch, tokens, 3·width] → three views [batch, heads, tokens, d] of the packed storage.
 Heads unpack(TraceBuilder& b, const std::string& name, TensorId qkv,
              const AttentionConfig& config) {
@@ -22,25 +18,11 @@ Heads unpack(TraceBuilder& b, const std::string& name, TensorId qkv,
           b.select(name + ".v", qkv, head)};
 }
 
-TensorId project_heads(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t heads,
-                       std::int64_t head_width, bool bias) {
+TensorId project(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t heads,
+                 std::int64_t head_width, bool bias) {
   const TensorId y = b.linear(name, x, heads * head_width, bias);
   const std::int64_t batch = b.shape(x)[0], tokens = b.shape(x)[1];
   return b.view(name + ".heads", y, {batch, heads, tokens, head_width});
-}
-
-Heads project(TraceBuilder& b, const std::string& name, TensorId x, const AttentionConfig& config) {
-  const std::int64_t width = b.shape(x).back();
-  const std::int64_t d = config.head_width ? config.head_width : width / config.heads;
-  const std::int64_t key_heads = config.key_heads ? config.key_heads : config.heads;
-  // Adapters sit beside separate projections.
-  const bool adapted = b.is_lora_target("q") || b.is_lora_target("k") || b.is_lora_target("v");
-  if (config.packed && !adapted)
-    return unpack(b, name, b.linear(name + ".qkv", x, 3 * config.heads * d, config.qkv_bias),
-                  config);
-  return {project_heads(b, name + ".q", x, config.heads, d, config.qkv_bias),
-          project_heads(b, name + ".k", x, key_heads, d, config.qkv_bias),
-          project_heads(b, name + ".v", x, key_heads, d, config.qkv_bias)};
 }
 
 // A batched product wants [batch·heads, tokens, d] in one piece; grouped heads are repeated first,
@@ -96,6 +78,21 @@ TensorId fused_bias(TraceBuilder& b, const std::string& name, const AttentionCon
 
 }  // namespace
 
+Heads project_heads(TraceBuilder& b, const std::string& name, TensorId x,
+                    const AttentionConfig& config) {
+  const std::int64_t width = b.shape(x).back();
+  const std::int64_t d = config.head_width ? config.head_width : width / config.heads;
+  const std::int64_t key_heads = config.key_heads ? config.key_heads : config.heads;
+  // Adapters sit beside separate projections.
+  const bool adapted = b.is_lora_target("q") || b.is_lora_target("k") || b.is_lora_target("v");
+  if (config.packed && !adapted)
+    return unpack(b, name, b.linear(name + ".qkv", x, 3 * config.heads * d, config.qkv_bias),
+                  config);
+  return {project(b, name + ".q", x, config.heads, d, config.qkv_bias),
+          project(b, name + ".k", x, key_heads, d, config.qkv_bias),
+          project(b, name + ".v", x, key_heads, d, config.qkv_bias)};
+}
+
 TensorId attention_core(TraceBuilder& b, const std::string& name, TensorId q, TensorId k,
                         TensorId v, const AttentionConfig& config) {
   const bool has_bias = config.bias != no_tensor;
@@ -111,7 +108,7 @@ TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,
                         const AttentionConfig& config) {
   const std::int64_t width = b.shape(x).back();
   b.begin_function();
-  Heads heads = project(b, name, x, config);
+  Heads heads = project_heads(b, name, x, config);
   if (config.head_norm_epsilon > 0) {
     heads.q = b.rms_norm(name + ".q_norm", heads.q, config.head_norm_epsilon);
     heads.k = b.rms_norm(name + ".k_norm", heads.k, config.head_norm_epsilon);

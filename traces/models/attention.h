@@ -24,14 +24,22 @@ struct AttentionConfig {
   bool softmax_in_fp32 = false;         ///< scores upcast, as in LLaMA's eager code
   bool probabilities_as_query = false;  ///< probabilities are cast to the dtype of q
   double dropout = 0;                   ///< of the probabilities
-  TensorId bias = no_tensor;  ///< [1, heads, tokens, tokens], learned
-  TensorId mask = no_tensor;  ///< constant, broadcast over the scores; or [windows, 1, tokens,
-                              ///< tokens] where the batch is that of an image times its windows
+  TensorId bias = no_tensor;            ///< [1, heads, tokens, tokens], learned
+  TensorId mask = no_tensor;    ///< constant, broadcast over the scores; or [windows, 1, tokens,
+                                ///< tokens] where the batch is that of an image times its windows
   TensorId cosine = no_tensor;  ///< rotary tables; no_tensor = none
   TensorId sine = no_tensor;
   double head_norm_epsilon = 0;  ///< > 0: RMSNorm of q and k per head (Qwen3)
   std::string_view out_name = "proj";
 };
+
+struct Heads {
+  TensorId q, k, v;
+};
+
+/// x [batch, tokens, width] → q [batch, heads, tokens, d], k and v [batch, key heads, tokens, d].
+Heads project_heads(TraceBuilder& builder, const std::string& name, TensorId x,
+                    const AttentionConfig& config);
 
 /// x [batch, tokens, width] → [batch, tokens, width]. Parameters are named
 /// `name`.qkv (or .q, .k, .v) and `name`.`out_name`.

@@ -21,6 +21,7 @@ struct VitConfig {
   bool qkv_bias = true;
   double epsilon = 1e-6;
   double dropout = 0, attention_dropout = 0, drop_path = 0;
+  bool drops_hidden = true;  ///< dropout after GELU too; Hugging Face has it after fc2 only
   bool packed_qkv = true;
   Unpacking unpacking = Unpacking::Split;
   bool scales_query = true;
@@ -29,6 +30,117 @@ struct VitConfig {
   bool operator==(const VitConfig&) const = default;
 };
 
+/// Swin (arXiv 2103.14030): four stages, each half as wide in tokens and twice as wide in channels.
+struct SwinConfig {
+  std::int64_t image = 224, patch = 4, channels = 3;
+  std::int64_t width = 96;  ///< of the first stage
+  std::vector<std::int64_t> depths = {2, 2, 6, 2};
+  std::vector<std::int64_t> heads = {3, 6, 12, 24};
+  std::int64_t window = 7;  ///< tokens per side; odd blocks shift by half of it
+  double mlp_ratio = 4;
+  std::int64_t classes = 1000;
+  bool qkv_bias = true;
+  bool absolute_positions = false;
+  double epsilon = 1e-5;
+  double dropout = 0, attention_dropout = 0, drop_path = 0.1;
+  bool drops_hidden = true;   ///< as in VitConfig
+  bool mlp_drop_path = true;  ///< Hugging Face drops the path of the attention half only
+  bool packed_qkv = true;
+  bool scales_query = true;
+  bool fused_shift = true;  ///< one kernel shifts and cuts windows; otherwise roll, then copy
+
+  bool operator==(const SwinConfig&) const = default;
+};
+
+/// Multiscale vision transformer (arXiv 2104.11227) and its second version (arXiv 2112.01526).
+struct MvitConfig {
+  std::int64_t image = 224, channels = 3;
+  std::int64_t stem_kernel = 7, stem_stride = 4, stem_padding = 3;
+  std::int64_t width = 96, heads = 1;  ///< of the first stage; both double at each further stage
+  std::vector<std::int64_t> depths = {1, 2, 11, 2};  ///< the first block of a later stage pools q
+  std::int64_t pool_kernel = 3;
+  std::int64_t key_stride = 4;  ///< pooling of keys and values in stage 1; halves at each stage
+  double mlp_ratio = 4;
+  std::int64_t classes = 1000;
+  bool class_token = false;
+  bool absolute_positions = false;
+  bool relative_positions = true;   ///< decomposed: one table per axis, added to the scores
+  bool pools_every_query = true;    ///< otherwise only where the grid halves
+  bool residual_pooling = true;     ///< the pooled q is added to the attention's output
+  bool widens_in_attention = true;  ///< otherwise in the MLP of the block before
+  bool packed_qkv = true;
+  double epsilon = 1e-6;
+  double dropout = 0, drop_path = 0.1;
+
+  bool operator==(const MvitConfig&) const = default;
+};
+
+/// BERT (arXiv 1810.04805) and RoBERTa (arXiv 1907.11692) with their masked-language-model head.
+struct BertConfig {
+  std::int64_t width = 768, depth = 12, heads = 12, mlp = 3072;
+  std::int64_t vocabulary = 30522, positions = 512, token_types = 2;
+  std::int64_t first_position = 0;  ///< RoBERTa counts from its padding index + 1
+  double epsilon = 1e-12;
+  double dropout = 0.1, attention_dropout = 0.1;
+  bool gelu_tanh = false;
+  bool tied_head = true;
+
+  bool operator==(const BertConfig&) const = default;
+};
+
+/// GPT-2 (OpenAI, 2019), pre-norm, learned positions.
+struct Gpt2Config {
+  std::int64_t width = 768, depth = 12, heads = 12, mlp = 3072;
+  std::int64_t vocabulary = 50257, positions = 1024;
+  double epsilon = 1e-5;
+  double embedding_dropout = 0.1, residual_dropout = 0.1, attention_dropout = 0.1;
+  bool gelu_tanh = true;  ///< "gelu_new"
+  bool tied_head = true;
+
+  bool operator==(const Gpt2Config&) const = default;
+};
+
+/// LLaMA (arXiv 2302.13971) and its kin: Mistral (arXiv 2310.06825), Qwen2 (arXiv 2407.10671) and
+/// Qwen3 (arXiv 2505.09388) differ in fields only.
+struct LlamaConfig {
+  std::int64_t width = 4096, depth = 32, heads = 32, mlp = 11008;
+  std::int64_t key_heads = 32;  ///< fewer than heads: grouped-query attention
+  std::int64_t head_width = 128;
+  std::int64_t vocabulary = 32000, positions = 2048;
+  std::int64_t sliding_window = 0;  ///< tokens that a token sees; 0 = all before it
+  double epsilon = 1e-6;
+  double attention_dropout = 0;
+  bool qkv_bias = false, out_bias = false, mlp_bias = false;
+  bool head_norm = false;  ///< RMSNorm of q and k per head (Qwen3)
+  bool tied_head = false;
+
+  bool operator==(const LlamaConfig&) const = default;
+};
+
+using ModelConfig =
+    std::variant<VitConfig, SwinConfig, MvitConfig, BertConfig, Gpt2Config, LlamaConfig>;
+
+/// "vit", "swin", "mvit", "bert", "gpt2" or "llama".
+std::string_view family_of(const ModelConfig& config);
+
+struct Model {
+  std::string name;    ///< of the preset, or the path of the config file
+  std::string family;  ///< family_of(config)
+  std::string title;
+  std::string source;
+  ModelConfig config = {};
+
+  bool operator==(const Model&) const = default;
+};
+
 Trace build_vit(const std::string& model, const VitConfig& config, const StepOptions& options);
+Trace build_swin(const std::string& model, const SwinConfig& config, const StepOptions& options);
+Trace build_mvit(const std::string& model, const MvitConfig& config, const StepOptions& options);
+Trace build_bert(const std::string& model, const BertConfig& config, const StepOptions& options);
+Trace build_gpt2(const std::string& model, const Gpt2Config& config, const StepOptions& options);
+Trace build_llama(const std::string& model, const LlamaConfig& config, const StepOptions& options);
+
+/// One training step of the model. Throws UsageError if the options contradict the config.
+Trace build_trace(const Model& model, const StepOptions& options);
 
 }  // namespace tidemark

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "traces/models/image_model.h"
 #include "traces/models/model_config.h"
 
 namespace tidemark {
@@ -9,7 +10,7 @@ TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const VitConf
              double dropout) {
   TensorId y = b.linear(name + ".fc1", x, config.mlp);
   y = b.gelu(name + ".gelu", y);
-  y = b.dropout(name + ".drop1", y, dropout);
+  y = b.dropout(name + ".drop1", y, config.drops_hidden ? dropout : 0);
   y = b.linear(name + ".fc2", y, config.width);
   return b.dropout(name + ".drop2", y, dropout);
 }
@@ -47,7 +48,7 @@ Trace build_vit(const std::string& model, const VitConfig& config, const StepOpt
   StepOptions step = options;
   if (!step.ema) step.ema = config.ema;
   TraceBuilder b(model, "vit", step);
-  const std::int64_t image = options.image.value_or(config.image);
+  const std::int64_t image = image_size(options, config.image);
   const std::int64_t side = image / config.patch;
   if (side < 1 || image % config.patch != 0)
     throw UsageError(

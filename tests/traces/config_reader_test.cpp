@@ -1,0 +1,203 @@
+#include "traces/models/config_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "traces/error.h"
+#include "traces/presets.h"
+
+namespace tidemark {
+namespace {
+
+using testing::HasSubstr;
+
+template <typename Config>
+Config read(std::string_view json) {
+  return std::get<Config>(read_model_config(json, "config.json"));
+}
+
+std::string error_of(std::string_view json) {
+  try {
+    read_model_config(json, "config.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::int64_t parameters(const Model& model) {
+  StepOptions step{.batch = 1};
+  if (model.family == "bert" || model.family == "gpt2" || model.family == "llama")
+    step.sequence = 16;
+  std::int64_t count = 0;
+  for (const Tensor& tensor : build_trace(model, step).tensors)
+    if (tensor.category == Category::Parameter) count += numel(tensor.shape);
+  return count;
+}
+
+class Example : public testing::TestWithParam<const char*> {};
+
+TEST_P(Example, HasTheParametersOfItsPreset) {
+  const Model from_file = find_model(TIDEMARK_SOURCE_DIR "/examples/" + std::string(GetParam()));
+  EXPECT_EQ(parameters(from_file), parameters(find_model(GetParam())));
+}
+
+INSTANTIATE_TEST_SUITE_P(Published, Example,
+                         testing::Values("vit-b-16", "deit-s", "swin-t", "bert-base", "gpt2",
+                                         "llama-7b", "mistral-7b", "qwen3-8b"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+// A config.json omits what equals its class's default.
+TEST(ConfigReader, FillsInTheDefaultsOfEachClass) {
+  EXPECT_EQ(read<BertConfig>(R"({"model_type": "bert"})"), BertConfig{});
+  EXPECT_EQ(read<Gpt2Config>(R"({"model_type": "gpt2"})"), Gpt2Config{});
+  EXPECT_EQ(read<LlamaConfig>(R"({"model_type": "llama"})"), LlamaConfig{});
+  EXPECT_EQ(read<MvitConfig>(R"({"model_type": "mvit", "num_labels": 1000})"), MvitConfig{});
+  const auto roberta = read<BertConfig>(R"({"model_type": "roberta"})");
+  EXPECT_EQ(roberta.vocabulary, 50265);
+  EXPECT_EQ(roberta.first_position, 2);  // behind the padding index, 1
+  const auto mistral = read<LlamaConfig>(R"({"model_type": "mistral"})");
+  EXPECT_EQ(mistral.key_heads, 8);
+  EXPECT_EQ(mistral.mlp, 14336);
+  EXPECT_EQ(mistral.sliding_window, 4096);
+  const auto qwen2 = read<LlamaConfig>(R"({"model_type": "qwen2"})");
+  EXPECT_TRUE(qwen2.qkv_bias);
+  EXPECT_FALSE(qwen2.out_bias);
+  EXPECT_EQ(qwen2.sliding_window, 0);  // off unless use_sliding_window
+  const auto qwen3 = read<LlamaConfig>(R"({"model_type": "qwen3", "hidden_size": 1024,
+                                           "num_attention_heads": 16, "num_key_value_heads": 8})");
+  EXPECT_TRUE(qwen3.head_norm);
+  EXPECT_EQ(qwen3.head_width, 128);  // not 1024 / 16
+  const auto vit = read<VitConfig>(R"({"model_type": "vit"})");
+  EXPECT_EQ(vit.classes, 2);
+  EXPECT_EQ(vit.prefix_tokens, 1);
+  EXPECT_FALSE(vit.packed_qkv);
+  EXPECT_EQ(read<VitConfig>(R"({"model_type": "deit"})").prefix_tokens, 2);
+  EXPECT_EQ(read<SwinConfig>(R"({"model_type": "swin"})").drop_path, 0.1);
+}
+
+TEST(ConfigReader, NullMeansAsManyKeyHeadsAsHeads) {
+  constexpr auto json = R"({"model_type": "qwen2", "num_attention_heads": 64,
+                            "num_key_value_heads": null})";
+  EXPECT_EQ(read<LlamaConfig>(json).key_heads, 64);
+}
+
+TEST(ConfigReader, NullTurnsMistralsWindowOff) {
+  constexpr auto json = R"({"model_type": "mistral", "sliding_window": null})";
+  EXPECT_EQ(read<LlamaConfig>(json).sliding_window, 0);
+}
+
+TEST(ConfigReader, LabelsNameTheClasses) {
+  constexpr auto json =
+      R"({"model_type": "vit", "id2label": {"0": "cat", "1": "dog", "2": "eel"}})";
+  EXPECT_EQ(read<VitConfig>(json).classes, 3);
+}
+
+TEST(ConfigReader, Gpt2TakesTheCommonNamesOfItsFields) {
+  constexpr auto json = R"({"model_type": "gpt2", "hidden_size": 1024, "n_head": 16})";
+  EXPECT_EQ(read<Gpt2Config>(json).width, 1024);
+  EXPECT_EQ(read<Gpt2Config>(json).mlp, 4096);  // n_inner: four times the width
+}
+
+TEST(ConfigReader, AcceptsKeysThatMemoryDoesNotDependOn) {
+  constexpr auto json = R"({"model_type": "bert", "initializer_range": 0.02, "use_cache": true,
+                            "architectures": ["BertForMaskedLM"], "torch_dtype": "float32"})";
+  EXPECT_EQ(read<BertConfig>(json), BertConfig{});
+}
+
+struct Refusal {
+  const char* name;
+  const char* json;
+  const char* message;
+};
+
+class Refuses : public testing::TestWithParam<Refusal> {};
+
+TEST_P(Refuses, WithPlaceAndRemedy) {
+  EXPECT_THAT(error_of(GetParam().json), HasSubstr(GetParam().message));
+  EXPECT_EQ(error_of(GetParam().json).rfind("config.json: ", 0), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Configs, Refuses,
+    testing::Values(
+        Refusal{"NoModelType", R"({"hidden_size": 768})", "model_type"},
+        Refusal{"UnknownModelType", R"({"model_type": "gemma2"})",
+                "/model_type: unknown model_type 'gemma2' (known: vit, deit, swin, mvit, bert, "
+                "roberta, gpt2, llama, mistral, qwen2, qwen3)"},
+        Refusal{"MisspeltModelType", R"({"model_type": "lama"})", "did you mean 'llama'?"},
+        Refusal{"HeadsThatDoNotDivide",
+                R"({"model_type": "vit", "hidden_size": 770, "num_attention_heads": 12})",
+                "/num_attention_heads: num_attention_heads = 12 does not divide hidden_size = 770; "
+                "use a divisor of it"},
+        Refusal{"DefaultHeadsThatDoNotDivide", R"({"model_type": "bert", "hidden_size": 770})",
+                "num_attention_heads = 12 does not divide hidden_size = 770"},
+        Refusal{"KeyHeadsThatDoNotDivide", R"({"model_type": "llama", "num_key_value_heads": 5})",
+                "/num_key_value_heads: num_key_value_heads = 5 does not divide "
+                "num_attention_heads = 32"},
+        Refusal{"NoWidth", R"({"model_type": "llama", "hidden_size": 0})", "/hidden_size"},
+        Refusal{"HugeDepth", R"({"model_type": "gpt2", "n_layer": 1000000})", "/n_layer"},
+        Refusal{"FractionalDepth", R"({"model_type": "gpt2", "n_layer": 1.5})", "/n_layer"},
+        Refusal{"TextForANumber", R"({"model_type": "bert", "vocab_size": "30522"})",
+                "/vocab_size"},
+        Refusal{"UnknownActivation", R"({"model_type": "bert", "hidden_act": "relu"})",
+                "/hidden_act: activation 'relu' is not modelled for this family (known: gelu, "
+                "gelu_new, gelu_pytorch_tanh)"},
+        Refusal{"GeluInAGatedMlp", R"({"model_type": "llama", "hidden_act": "gelu"})",
+                "(known: silu, swish)"},
+        Refusal{"QuantizedWeights",
+                R"({"model_type": "llama", "quantization_config": {"bits": 4}})",
+                "/quantization_config: 'quantization_config' is not modelled: weights in few bits; "
+                "remove it"},
+        Refusal{"Experts", R"({"model_type": "qwen3", "num_experts": 128})",
+                "/num_experts: 'num_experts' is not modelled: a mixture of experts"},
+        Refusal{"ADecoder", R"({"model_type": "bert", "is_decoder": true})", "/is_decoder"},
+        Refusal{"CrossAttention", R"({"model_type": "gpt2", "add_cross_attention": true})",
+                "/add_cross_attention"},
+        Refusal{"RelativePositions",
+                R"({"model_type": "bert", "position_embedding_type": "relative_key"})",
+                "/position_embedding_type"},
+        Refusal{"Fp32Scores", R"({"model_type": "gpt2", "reorder_and_upcast_attn": true})",
+                "/reorder_and_upcast_attn"},
+        Refusal{"UnscaledScores", R"({"model_type": "gpt2", "scale_attn_weights": false})",
+                "/scale_attn_weights"},
+        Refusal{"OddHeadWidth", R"({"model_type": "llama", "head_dim": 63})",
+                "/head_dim: rotary positions need an even head width, not 63"},
+        Refusal{"NoRobertaPositions", R"({"model_type": "roberta", "max_position_embeddings": 2})",
+                "/max_position_embeddings: 2 positions, of which the first 2 are never used"},
+        Refusal{"LabelsThatDisagree",
+                R"({"model_type": "vit", "num_labels": 10, "id2label": {"0": "cat"}})",
+                "/num_labels: num_labels = 10 but id2label names 1 classes; remove one of the two"},
+        Refusal{"NoLabels", R"({"model_type": "vit", "id2label": {}})", "/id2label: no labels"},
+        Refusal{"PatchesThatDoNotFit", R"({"model_type": "vit", "image_size": 225})",
+                "patch_size = 16 does not divide image_size = 225"},
+        Refusal{"StagesThatDisagree", R"({"model_type": "swin", "depths": [2, 2]})",
+                "4 entries but depths has 2; give one per stage"},
+        Refusal{"NoStages", R"({"model_type": "swin", "depths": []})", "/depths: no stages"},
+        Refusal{"TooManyStages", R"({"model_type": "swin", "depths": [1, 1, 1, 1, 1, 1, 1, 1, 1]})",
+                "/depths: more than 8 stages"},
+        Refusal{"DerivedWidthThatDisagrees", R"({"model_type": "swin", "hidden_size": 1024})",
+                "/hidden_size: hidden_size = 1024 contradicts the stages, which make it 768; "
+                "remove it"},
+        Refusal{"NoHiddenUnits", R"({"model_type": "swin", "mlp_ratio": 0.001})",
+                "/mlp_ratio: mlp_ratio = 0.001 leaves no hidden units of 96"},
+        Refusal{"EvenPoolKernel", R"({"model_type": "mvit", "pool_kernel": 2})", "/pool_kernel"},
+        Refusal{"ClassTokenWithRelativePositions",
+                R"({"model_type": "mvit", "cls_embed_on": true})", "/cls_embed_on"},
+        Refusal{"MisspeltFieldOfOurOwn", R"({"model_type": "mvit", "embed_dims": 96})",
+                "embed_dim"}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST(ConfigReader, ShowsForeignTextOnOneLine) {
+  const std::string message = error_of("{\"model_type\": \"a\\nb\"}");
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+}
+
+}  // namespace
+}  // namespace tidemark

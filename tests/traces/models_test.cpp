@@ -1,0 +1,320 @@
+// What the model builders claim: published parameter counts, and the structure that memory depends
+// on. Every preset is also checked as a whole, in every way to run it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "traces/error.h"
+#include "traces/presets.h"
+
+namespace tidemark {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Published {
+  const char* model;
+  std::int64_t parameters;
+};
+
+std::int64_t parameters(const Trace& trace) {
+  std::int64_t count = 0;
+  for (const Tensor& tensor : trace.tensors)
+    if (tensor.category == Category::Parameter) count += numel(tensor.shape);
+  return count;
+}
+
+/// A small step: enough to see the structure.
+StepOptions small_step(const Model& model) {
+  StepOptions step{.batch = 2};
+  if (model.family == "bert" || model.family == "gpt2" || model.family == "llama")
+    step.sequence = 32;
+  return step;
+}
+
+Trace trace_of(std::string_view name, StepOptions step) {
+  return build_trace(find_model(name), step);
+}
+
+Trace math_trace(std::string_view name) {
+  StepOptions step = small_step(find_model(name));
+  step.attention = Attention::Math;
+  return trace_of(name, step);
+}
+
+const Op& op_named(const Trace& trace, std::string_view name) {
+  for (const Op& op : trace.ops)
+    if (op.name == name) return op;
+  throw InputError("no op named " + std::string(name));
+}
+
+const Op* find_op(const Trace& trace, std::string_view name) {
+  for (const Op& op : trace.ops)
+    if (op.name == name) return &op;
+  return nullptr;
+}
+
+Shape output_shape(const Trace& trace, std::string_view op) {
+  return trace[trace.outputs(op_named(trace, op))[0]].shape;
+}
+
+std::vector<std::string> trainable_names(const Trace& trace) {
+  std::vector<std::string> names;
+  for (const Tensor& tensor : trace.tensors)
+    if (tensor.trainable) names.push_back(tensor.name);
+  return names;
+}
+
+/// Lengths of the runs of blocks that may become reversible stacks.
+std::vector<int> stack_lengths(const Trace& trace) {
+  std::vector<int> lengths;
+  for (const Block& block : trace.blocks) {
+    if (block.stack < 0) continue;
+    lengths.resize(
+        std::max<std::size_t>(lengths.size(), static_cast<std::size_t>(block.stack) + 1));
+    ++lengths[static_cast<std::size_t>(block.stack)];
+  }
+  return lengths;
+}
+
+class PublishedCount : public testing::TestWithParam<Published> {};
+
+TEST_P(PublishedCount, IsReached) {
+  const Model model = find_model(GetParam().model);
+  EXPECT_EQ(parameters(build_trace(model, small_step(model))), GetParam().parameters);
+}
+
+// torchvision, timm (DeiT, MViTv2, rounded to 10 k there), microsoft/Swin-Transformer, and the
+// checkpoints on the Hugging Face hub.
+INSTANTIATE_TEST_SUITE_P(
+    Models, PublishedCount,
+    testing::Values(Published{"vit-b-16", 86567656}, Published{"vit-l-16", 304326632},
+                    Published{"vit-h-14", 632045800}, Published{"deit-ti", 5717416},
+                    Published{"deit-s", 22050664}, Published{"deit-b", 86567656},
+                    Published{"swin-t", 28288354}, Published{"swin-s", 49606258},
+                    Published{"swin-b", 87768224}, Published{"swin-l", 196532476},
+                    Published{"mvitv2-t", 24173320}, Published{"mvitv2-s", 34870216},
+                    Published{"mvitv2-b", 51472744}, Published{"mvitv2-l", 217992952},
+                    Published{"bert-base", 109514298}, Published{"bert-large", 335174458},
+                    Published{"roberta-base", 124697433}, Published{"roberta-large", 355412057},
+                    Published{"gpt2", 124439808}, Published{"gpt2-medium", 354823168},
+                    Published{"gpt2-large", 774030080}, Published{"gpt2-xl", 1557611200},
+                    Published{"llama-7b", 6738415616}, Published{"llama-13b", 13015864320},
+                    Published{"llama-3-8b", 8030261248}, Published{"mistral-7b", 7241732096},
+                    Published{"qwen2-7b", 7615616512}, Published{"qwen3-8b", 8190735360}),
+    [](const auto& test) {
+      std::string name = test.param.model;
+      std::ranges::replace(name, '-', '_');
+      return name;
+    });
+
+TEST(Presets, MakeSoundTracesInEveryWayToRunThem) {
+  for (const Model& model : known_models())
+    for (const Framework& framework : frameworks())
+      for (const Precision precision : {Precision::Fp32, Precision::AmpBf16, Precision::Bf16})
+        for (const Attention attention : {Attention::Math, Attention::Flash})
+          for (const char* tuning : {"full", "lora:r=4,targets=q,v", "lora-fa:r=4,targets=all"}) {
+            StepOptions step = small_step(model);
+            step.framework = framework.name;
+            step.precision = precision;
+            step.attention = attention;
+            step.tuning = parse_tuning(tuning);
+            SCOPED_TRACE(model.name + " " + step.framework + " " + tuning);
+            ASSERT_THAT(check(build_trace(model, step)), testing::IsEmpty());
+          }
+}
+
+TEST(Presets, HaveTheirOwnNames) {
+  std::set<std::string> names;
+  for (const Model& model : known_models()) {
+    EXPECT_TRUE(names.insert(model.name).second) << model.name;
+    EXPECT_EQ(model.family, family_of(model.config)) << model.name;
+    EXPECT_FALSE(model.title.empty() || model.source.empty()) << model.name;
+  }
+}
+
+TEST(FindModel, SuggestsTheNearestName) {
+  try {
+    find_model("swin_t");
+    FAIL() << "no error";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("did you mean 'swin-t'?"));
+    EXPECT_THAT(error.what(), HasSubstr("config.json"));
+  }
+}
+
+TEST(FindModel, ReadsAConfigByItsPathOrItsFolder) {
+  const std::string folder = TIDEMARK_SOURCE_DIR "/examples/llama-7b";
+  EXPECT_EQ(find_model(folder).config, find_model("llama-7b").config);
+  EXPECT_EQ(find_model(folder + "/config.json").config, find_model("llama-7b").config);
+}
+
+TEST(Swin, ShiftsEverySecondBlockUntilTheWindowIsTheGrid) {
+  const Trace trace = math_trace("swin-t");  // 2, 2, 6, 2 blocks on grids of 56, 28, 14, 7 tokens
+  std::vector<double> shifts;
+  for (const Op& op : trace.ops)
+    if (op.name.ends_with(".windows") && op.kind == OpKind::Copy)
+      shifts.push_back(attribute(trace, op, AttributeKey::Shift));
+  EXPECT_THAT(shifts, ElementsAre(0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0, 0));
+}
+
+TEST(Swin, MasksTheScoresOfShiftedWindowsPerImage) {
+  const Trace trace = math_trace("swin-t");
+  EXPECT_EQ(find_op(trace, "stages.0.blocks.0.attn.mask"), nullptr);
+  // batch 2, 64 windows of 49 tokens, 3 heads
+  EXPECT_EQ(output_shape(trace, "stages.0.blocks.1.attn.mask"), (Shape{2, 64, 3, 49, 49}));
+}
+
+TEST(Swin, MergesQuarterTheTokensAndDoubleTheWidth) {
+  const Trace trace = math_trace("swin-t");
+  EXPECT_EQ(output_shape(trace, "stages.0.merge.concat"), (Shape{2, 784, 384}));
+  EXPECT_EQ(output_shape(trace, "stages.0.merge.reduction"), (Shape{2, 784, 192}));
+  EXPECT_EQ(output_shape(trace, "stages.3.blocks.1.add2"), (Shape{2, 49, 768}));
+  EXPECT_THAT(stack_lengths(trace), ElementsAre(2, 2, 6, 2));
+}
+
+TEST(Swin, RefusesAnImageThatItsWindowsDoNotFit) {
+  EXPECT_THROW(trace_of("swin-t", {.image = 200}), UsageError);
+}
+
+TEST(ImageModels, RefuseASizeThatIsNone) {
+  for (const char* name : {"vit-b-16", "swin-t", "mvitv2-t"})
+    for (const std::int64_t image : {std::int64_t{0}, std::int64_t{-224}, std::int64_t{1} << 40})
+      EXPECT_THROW(trace_of(name, {.image = image}), UsageError) << name << " " << image;
+}
+
+TEST(ImageModels, HuggingFaceSwinRollsWindowsWithAKernelOfItsOwn) {
+  const Model model = find_model(TIDEMARK_SOURCE_DIR "/examples/swin-t");
+  const Trace trace = build_trace(model, {.batch = 2, .attention = Attention::Math});
+  EXPECT_EQ(find_op(trace, "stages.0.blocks.0.roll"), nullptr);
+  EXPECT_NE(find_op(trace, "stages.0.blocks.1.roll"), nullptr);
+  EXPECT_NE(find_op(trace, "stages.0.blocks.1.attn.q"), nullptr);  // not packed
+}
+
+TEST(Mvit, StacksAreTheRunsOfBlocksThatKeepTheirShape) {
+  const auto stacks = [](std::string_view name) { return stack_lengths(math_trace(name)); };
+  EXPECT_THAT(stacks("rev-mvit-b-16"), ElementsAre(1, 1, 10, 1));
+  EXPECT_THAT(stacks("mvitv2-t"), ElementsAre(1, 1, 4, 1));
+  EXPECT_THAT(stacks("mvitv2-b"), ElementsAre(2, 2, 15, 2));
+  // These widen in the block before the one that pools, so two in a row change shape.
+  EXPECT_THAT(stacks("mvit-b-16"), ElementsAre(9, 1));
+  EXPECT_THAT(stacks("mvitv2-l"), ElementsAre(1, 4, 34, 3));
+}
+
+TEST(Mvit, PoolsKeysToTheSameGridInEachStage) {
+  const Trace trace = math_trace("mvitv2-t");  // 56 · 56 tokens, keys pooled by 4
+  EXPECT_EQ(output_shape(trace, "blocks.0.attn.scores"), (Shape{2, 1, 3136, 196}));
+  // The first block of stage 2 pools q from 56 to 28 and keys by 2 from 56.
+  EXPECT_EQ(output_shape(trace, "blocks.1.attn.scores"), (Shape{2, 2, 784, 784}));
+  EXPECT_EQ(output_shape(trace, "blocks.2.attn.scores"), (Shape{2, 2, 784, 196}));
+  EXPECT_EQ(output_shape(trace, "blocks.9.attn.scores"), (Shape{2, 8, 49, 49}));
+}
+
+TEST(Mvit, ClassTokenIsNotPooled) {
+  const Trace trace = math_trace("mvit-b-16");
+  EXPECT_EQ(output_shape(trace, "blocks.0.attn.scores"), (Shape{2, 1, 3137, 197}));
+  EXPECT_EQ(output_shape(trace, "blocks.1.pool_skip.skip"), (Shape{2, 785, 192}));
+}
+
+TEST(Llama, GroupedKeysAreNarrowAndRepeatedOnlyForMaterializedScores) {
+  const Trace math = math_trace("llama-3-8b");
+  EXPECT_EQ(output_shape(math, "blocks.0.attn.k"), (Shape{2, 32, 1024}));  // 8 heads of 128
+  EXPECT_EQ(output_shape(math, "blocks.0.attn.k.repeat"), (Shape{2, 32, 32, 128}));
+  const Trace flash = trace_of("llama-3-8b", {.sequence = 32});
+  EXPECT_EQ(find_op(flash, "blocks.0.attn.k.repeat"), nullptr);
+}
+
+TEST(Llama, SlidingWindowIsAnAttributeOfFusedAttention) {
+  const Trace trace = trace_of("mistral-7b", {.sequence = 32});
+  const Op& flash = op_named(trace, "blocks.0.attn.flash");
+  EXPECT_EQ(attribute(trace, flash, AttributeKey::Window), 4096);
+  EXPECT_EQ(attribute(trace, flash, AttributeKey::Causal), 1);
+}
+
+// arXiv 2406.16282's table, in units of one 16-bit [batch, tokens, width] tensor, counted once per
+// op kind and tensor: norms 4 (fp32 inputs), attention 4, linears 3 + r, SiLU r, product 2r.
+TEST(Llama, BlockSavesThePublishedUnits) {
+  const Trace trace = trace_of("llama-7b", {.batch = 2, .sequence = 64, .framework = "paper"});
+  const std::int64_t width = 4096, mlp = 11008, rows = 2 * 64;
+  const auto required = requires_gradient(trace);
+  std::map<OpKind, std::int64_t> bytes;
+  std::set<std::pair<OpKind, TensorId>> counted;
+  for (const Op& op : trace.ops) {
+    if (op.block != 7) continue;
+    const Operands saved = saved_operands(op, inputs_with_gradient(trace, op, required));
+    for (int bit = 0; bit < 32; ++bit) {
+      const TensorId id = saved >> bit & 1 ? operand(trace, op, bit) : no_tensor;
+      if (id == no_tensor || trace[id].category != Category::Activation) continue;
+      if (counted.insert({op.kind, trace[id].storage}).second)
+        bytes[op.kind] += size(trace[trace[id].storage]).count;
+    }
+  }
+  EXPECT_EQ(bytes[OpKind::RmsNorm], 2 * rows * 4 * width);
+  EXPECT_EQ(bytes[OpKind::FlashAttention], 2 * rows * 4 * width);
+  EXPECT_EQ(bytes[OpKind::Linear], 2 * rows * (3 * width + mlp));
+  EXPECT_EQ(bytes[OpKind::Silu], 2 * rows * mlp);
+  EXPECT_EQ(bytes[OpKind::Mul], 2 * rows * 2 * mlp);
+  EXPECT_EQ(bytes.size(), 5u);
+}
+
+TEST(Bert, NormReadsTheSumOfBranchAndShortcut) {
+  const Trace trace = math_trace("bert-base");
+  const Op& norm = op_named(trace, "blocks.3.norm1");
+  const Op& add = op_named(trace, "blocks.3.add1");
+  EXPECT_EQ(trace.inputs(norm)[0], trace.outputs(add)[0]);
+  EXPECT_TRUE(add.residual);
+  EXPECT_EQ(norm.part, Part::F);
+  EXPECT_EQ(op_named(trace, "blocks.3.mlp.fc1").part, Part::G);
+}
+
+TEST(LanguageModels, TiedHeadsReadTheEmbeddingAndAreCountedOnce) {
+  for (const char* name : {"gpt2", "bert-base"}) {
+    const Trace trace = math_trace(name);
+    EXPECT_EQ(trace[trace.inputs(op_named(trace, "lm_head"))[1]].name, "embed.weight") << name;
+  }
+  const Trace untied = math_trace("llama-7b");
+  EXPECT_EQ(untied[untied.inputs(op_named(untied, "lm_head"))[1]].name, "lm_head.weight");
+}
+
+TEST(LanguageModels, LossReadsAllButTheLastTokenWhereTheFrameworkShifts) {
+  const Trace shifted = trace_of("gpt2", {.batch = 2, .sequence = 32});
+  EXPECT_EQ(output_shape(shifted, "logits.shift"), (Shape{2, 31, 50257}));
+  const Trace whole = trace_of("gpt2", {.batch = 2, .sequence = 32, .framework = "paper"});
+  EXPECT_EQ(find_op(whole, "logits.shift"), nullptr);
+  EXPECT_EQ(output_shape(whole, "logits.rows"), (Shape{64, 50257}));
+}
+
+TEST(LanguageModels, RefuseMoreTokensThanLearnedPositions) {
+  EXPECT_THROW(trace_of("gpt2", {.sequence = 1025}), UsageError);
+  EXPECT_THROW(trace_of("roberta-base", {.sequence = 513}), UsageError);
+  EXPECT_NO_THROW(trace_of("roberta-base", {.sequence = 512}));
+  EXPECT_NO_THROW(trace_of("llama-7b", {.sequence = 4096}));  // rotary tables have no end
+}
+
+TEST(Tuning, LoraOnQueryAndValueTrainsExactlyTheirAdapters) {
+  for (const char* name : {"llama-7b", "gpt2", "bert-base"}) {
+    StepOptions step{.sequence = 32, .tuning = parse_tuning("lora:r=4,targets=q,v")};
+    const Trace trace = trace_of(name, step);
+    const auto names = trainable_names(trace);
+    EXPECT_EQ(names.size(), 4 * trace.blocks.size()) << name;
+    EXPECT_THAT(names, testing::Contains("blocks.1.attn.v.lora_b.weight")) << name;
+    for (const std::string& trained : names)
+      EXPECT_TRUE(trained.find(".attn.q.lora_") != std::string::npos ||
+                  trained.find(".attn.v.lora_") != std::string::npos)
+          << trained;
+  }
+}
+
+TEST(Tuning, LoraOnAnImageModelTrainsItsClassifierToo) {
+  const Trace trace = trace_of("swin-t", {.tuning = parse_tuning("lora:r=4,targets=q,v")});
+  const auto names = trainable_names(trace);
+  EXPECT_EQ(names.size(), 4 * trace.blocks.size() + 2);
+  EXPECT_THAT(names, testing::Contains("head.weight"));
+}
+
+}  // namespace
+}  // namespace tidemark

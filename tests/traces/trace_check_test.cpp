@@ -1,0 +1,184 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/traces/small_trace.h"
+#include "traces/models/model_config.h"
+
+namespace tidemark {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::StartsWith;
+using Damage = void (*)(Trace&);
+
+std::vector<std::string> defects_after(Damage damage) {
+  Trace trace = small_trace();
+  damage(trace);
+  return check(trace);
+}
+
+TEST(TraceCheck, SmallTraceIsSound) { EXPECT_THAT(check(small_trace()), IsEmpty()); }
+
+// The builder's rules and the shape rules were written apart from each other.
+TEST(TraceCheck, EveryVitIsSound) {
+  const VitConfig small{.image = 8,
+                        .patch = 4,
+                        .width = 8,
+                        .depth = 2,
+                        .heads = 2,
+                        .mlp = 16,
+                        .classes = 3,
+                        .dropout = 0.1,
+                        .attention_dropout = 0.1,
+                        .drop_path = 0.1};
+  VitConfig pooled = small;
+  pooled.prefix_tokens = 0;
+  pooled.unpacking = Unpacking::Select;
+  pooled.scales_query = false;
+  for (const Framework& framework : frameworks())
+    for (const auto& precision : precisions)
+      for (const auto& attention : attentions)
+        for (const char* tuning : {"full", "lora:r=2,targets=fc1,proj", "frozen:blocks.0.*"})
+          for (const VitConfig& config : {small, pooled}) {
+            const Trace trace = build_vit("small-vit", config,
+                                          {.batch = 2,
+                                           .precision = precision.value,
+                                           .attention = attention.value,
+                                           .tuning = parse_tuning(tuning),
+                                           .framework = std::string(framework.name)});
+            EXPECT_THAT(check(trace), IsEmpty()) << framework.name << ' ' << precision.name << ' '
+                                                 << attention.name << ' ' << tuning;
+          }
+}
+
+// Three separate projections and three LoRA adapters cast the same tensor under autocast.
+TEST(TraceCheck, NamesAreUniqueWhereATensorIsCastTwice) {
+  const VitConfig config{.image = 8,
+                         .patch = 4,
+                         .width = 8,
+                         .depth = 1,
+                         .heads = 2,
+                         .mlp = 16,
+                         .classes = 3,
+                         .packed_qkv = false};
+  for (const char* tuning : {"full", "lora:targets=all"})
+    EXPECT_THAT(check(build_vit("small-vit", config,
+                                {.precision = Precision::AmpBf16, .tuning = parse_tuning(tuning)})),
+                IsEmpty());
+}
+
+TEST(TraceCheck, AllDefectsAreListedInTheOrderOfTheFile) {
+  EXPECT_THAT(defects_after([](Trace& t) {
+                t.step.batch = 0;
+                t.blocks[1].name = "b0";
+                t.tensors[9].name.clear();
+                t.ops[1].name = "b0.norm";
+                t.attributes[1].value = std::nan("");
+              }),
+              ElementsAre("/step/batch: found 0; need a whole number from 1 to 2^60",
+                          "/blocks/1/name: 'b0' is the name of /blocks/0, too; need another",
+                          "/tensors/9/name: found ''; need a name",
+                          "/ops/1/name: 'b0.norm' is the name of /ops/0, too; need another",
+                          "/ops/2/attributes/probability: found nan; need a finite number"));
+}
+
+TEST(TraceCheck, ATraceWithoutAnythingHasTwoDefects) {
+  EXPECT_THAT(check(Trace{}), ElementsAre("/loss: found tensor number 4294967295; need one below 0",
+                                          "/ops: found no op; need at least one"));
+}
+
+TEST(TraceCheck, LinesStayShortAndWhole) {
+  const auto defects = defects_after([](Trace& t) {
+    for (int i : {4, 5}) t.tensors[static_cast<std::size_t>(i)].name = std::string(1'000'000, '\n');
+  });
+  ASSERT_EQ(defects.size(), 1u);
+  EXPECT_LT(defects[0].size(), 300u);
+  EXPECT_EQ(defects[0].find('\n'), std::string::npos);
+}
+
+TEST(TraceCheckStep, OptionsAreInRange) {
+  EXPECT_THAT(defects_after([](Trace& t) {
+                t.step.sequence = 0;
+                t.step.image = -7;
+                t.step.dropout = 1.5;
+              }),
+              ElementsAre("/step/sequence: found 0; need a whole number from 1 to 2^60",
+                          "/step/image: found -7; need a whole number from 1 to 2^60",
+                          "/step/dropout: found 1.5; need a number from 0 to 1"));
+}
+
+TEST(TraceCheckStep, DropoutIsANumber) {
+  EXPECT_THAT(defects_after([](Trace& t) { t.step.dropout = std::nan(""); }),
+              ElementsAre("/step/dropout: found nan; need a number from 0 to 1"));
+}
+
+TEST(TraceCheckStep, FrameworkIsKnown) {
+  EXPECT_THAT(defects_after([](Trace& t) { t.step.framework = "torch-3"; }),
+              ElementsAre(StartsWith("/step/framework: unknown framework 'torch-3' (did you mean "
+                                     "'torch-2'? known: torch-2, ")));
+}
+
+TEST(TraceCheckStep, TuningHasAText) {
+  EXPECT_THAT(defects_after([](Trace& t) { t.step.tuning.rank = 4; }),
+              ElementsAre("/step/tuning: found more than its text 'full' says"));
+  EXPECT_THAT(defects_after([](Trace& t) {
+                t.step.tuning = {Tuning::Kind::Lora, 4, {"a=b"}};
+              }),
+              ElementsAre(StartsWith("/step/tuning: tuning: 'a=b' is not understood")));
+}
+
+TEST(TraceCheckLoss, IsMadeByAnOp) {
+  EXPECT_THAT(defects_after([](Trace& t) { t.loss = TensorId{8}; }),
+              ElementsAre("/loss: no op makes 'b0.fc.bias'; need an output",
+                          "/loss: 'b0.fc.bias' is float32 [4]; need a floating-point scalar"));
+}
+
+TEST(TraceCheckLoss, IsAScalar) {
+  EXPECT_THAT(defects_after([](Trace& t) { t.loss = tensor_named(t, "head"); }),
+              ElementsAre("/loss: 'head' is float32 [2, 5]; need a floating-point scalar"));
+}
+
+TEST(TraceCheckBlocks, AreInOrder) {
+  EXPECT_THAT(defects_after([](Trace& t) { t.blocks[1].begin = OpId{5}; }),
+              ElementsAre("/blocks/1: 'b1' holds ops [5, 12) of 16; need at least one, all behind "
+                          "the block before",
+                          "/blocks/1/input: 'b0.add2' is read before /ops/5 makes it; need it "
+                          "earlier"));
+}
+
+TEST(TraceCheckBlocks, AreNotEmpty) {
+  EXPECT_THAT(defects_after([](Trace& t) { t.blocks[1].end = OpId{6}; }),
+              ElementsAre("/blocks/1: 'b1' holds ops [6, 6) of 16; need at least one, all behind "
+                          "the block before"));
+}
+
+TEST(TraceCheckBlocks, EndWithTheTrace) {
+  EXPECT_THAT(defects_after([](Trace& t) { t.blocks[1].end = OpId{17}; }),
+              ElementsAre("/blocks/1: 'b1' holds ops [6, 17) of 16; need at least one, all behind "
+                          "the block before"));
+}
+
+TEST(TraceCheckBlocks, AreFedByATensor) {
+  EXPECT_THAT(defects_after([](Trace& t) { t.blocks[0].input = TensorId{99}; }),
+              ElementsAre("/blocks/0/input: found tensor number 99; need one below 39"));
+}
+
+TEST(TraceCheckBlocks, HaveANumberedStackOrNone) {
+  EXPECT_THAT(defects_after([](Trace& t) { t.blocks[1].stack = -1; }), IsEmpty());
+  EXPECT_THAT(defects_after([](Trace& t) { t.blocks[1].stack = -2; }),
+              ElementsAre("/blocks/1/stack: found -2; need -1 or a number from 0"));
+}
+
+TEST(TraceCheckBlocks, OfOneStackAreChained) {
+  EXPECT_THAT(defects_after([](Trace& t) { t.blocks[1].input = TensorId{0}; }),
+              ElementsAre("/blocks/1/input: 'x' is not made by block 'b0'; need that in a stack"));
+  EXPECT_THAT(defects_after([](Trace& t) { t.blocks[1].input = tensor_named(t, "b0.norm.mean"); }),
+              ElementsAre("/blocks/1/input: 'b0.norm.mean' is [2, 3, 1]; need [2, 3, 4] as before, "
+                          "in a stack"));
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,86 @@
+// BERT and RoBERTa with the masked-language-model head, as in modeling_bert.py and
+// modeling_roberta.py of Hugging Face transformers, eager. Post-norm: each half ends in
+// LayerNorm(branch + shortcut), so the norm reads what the residual add wrote.
+#include "traces/models/language_model.h"
+#include "traces/models/model_config.h"
+
+namespace tidemark {
+namespace {
+
+TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const BertConfig& config) {
+  TensorId y = b.linear(name + ".fc1", x, config.mlp);
+  y = b.gelu(name + ".gelu", y, config.gelu_tanh);
+  return b.linear(name + ".fc2", y, config.width);
+}
+
+TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const BertConfig& config,
+               const AttentionConfig& attention) {
+  const double dropout = b.dropout_probability(config.dropout);
+  b.begin_block(name, x, 0);
+  b.part(Part::F);
+  TensorId y = self_attention(b, name + ".attn", x, attention);
+  y = b.dropout(name + ".drop1", y, dropout);
+  x = b.residual(name + ".add1", x, y);
+  x = b.layer_norm(name + ".norm1", x, config.epsilon);
+  b.part(Part::G);
+  y = mlp(b, name + ".mlp", x, config);
+  y = b.dropout(name + ".drop2", y, dropout);
+  x = b.residual(name + ".add2", x, y);
+  x = b.layer_norm(name + ".norm2", x, config.epsilon);
+  b.end_block();
+  return x;
+}
+
+// BERT's positions are the same for every sample; RoBERTa counts the tokens that are not padding,
+// so it looks them up per sample.
+TensorId embed(TraceBuilder& b, TensorId table, std::int64_t tokens, const BertConfig& config) {
+  const std::int64_t batch = b.step().batch, rows = config.first_position > 0 ? batch : 1;
+  const TensorId ids = b.input("input_ids", {batch, tokens}, DType::Int64);
+  const TensorId types = b.input("token_type_ids", {batch, tokens}, DType::Int64);
+  const TensorId places = b.input("position_ids", {rows, tokens}, DType::Int64);
+  const TensorId type_table = b.parameter("type_embed.weight", {config.token_types, config.width});
+  const TensorId position_table =
+      b.parameter("position_embed.weight", {config.positions, config.width});
+  TensorId x = b.embedding("embed", ids, table);
+  x = b.add("type_add", x, b.embedding("type_embed", types, type_table));
+  x = b.add("pos_add", x, b.embedding("position_embed", places, position_table));
+  x = b.layer_norm("embed_norm", x, config.epsilon);
+  return b.dropout("drop", x, b.dropout_probability(config.dropout));
+}
+
+// Every token is scored; the loss ignores those whose label is −100.
+TensorId masked_language_loss(TraceBuilder& b, TensorId x, TensorId tied,
+                              const BertConfig& config) {
+  const std::int64_t rows = b.shape(x)[0] * b.shape(x)[1];
+  const TensorId labels = b.input("labels", {b.shape(x)[0], b.shape(x)[1]}, DType::Int64);
+  TensorId y = b.linear("transform.dense", x, config.width);
+  y = b.gelu("transform.gelu", y, config.gelu_tanh);
+  y = b.layer_norm("transform.norm", y, config.epsilon);
+  const TensorId bias = b.parameter("lm_head.bias", {config.vocabulary});
+  y = vocabulary_head(b, "lm_head", y, tied, config.vocabulary, bias);
+  y = b.view("logits.rows", y, {rows, config.vocabulary});
+  return b.cross_entropy("loss", y, b.view("labels.rows", labels, {rows}));
+}
+
+}  // namespace
+
+Trace build_bert(const std::string& model, const BertConfig& config, const StepOptions& options) {
+  TraceBuilder b(model, "bert", options);
+  const std::int64_t tokens =
+      sequence_length(options, config.positions - config.first_position, true);
+  const TensorId table = b.parameter("embed.weight", {config.vocabulary, config.width});
+  const AttentionConfig attention{
+      .heads = config.heads,
+      .packed = false,
+      .scales_query = false,
+      .dropout = b.dropout_probability(config.attention_dropout),
+      .mask = score_mask(b, {options.batch, 1, 1, tokens}, b.base_dtype()),
+      .out_name = "dense"};
+
+  TensorId x = embed(b, table, tokens, config);
+  for (std::int64_t i = 0; i < config.depth; ++i)
+    x = block(b, "blocks." + std::to_string(i), x, config, attention);
+  return b.finish(masked_language_loss(b, x, config.tied_head ? table : no_tensor, config));
+}
+
+}  // namespace tidemark

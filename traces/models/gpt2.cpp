@@ -1,0 +1,63 @@
+// GPT-2 as in modeling_gpt2.py of Hugging Face transformers, eager: pre-norm, packed c_attn (a
+// Conv1D is a linear whose weight is stored transposed), learned positions, tied head.
+#include "traces/models/language_model.h"
+#include "traces/models/model_config.h"
+
+namespace tidemark {
+namespace {
+
+TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const Gpt2Config& config) {
+  TensorId y = b.linear(name + ".fc1", x, config.mlp);
+  y = b.gelu(name + ".gelu", y, config.gelu_tanh);
+  y = b.linear(name + ".fc2", y, config.width);
+  return b.dropout(name + ".drop", y, b.dropout_probability(config.residual_dropout));
+}
+
+TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const Gpt2Config& config,
+               const AttentionConfig& attention) {
+  b.begin_block(name, x, 0);
+  b.part(Part::F);
+  TensorId y = b.layer_norm(name + ".norm1", x, config.epsilon);
+  y = self_attention(b, name + ".attn", y, attention);
+  y = b.dropout(name + ".drop", y, b.dropout_probability(config.residual_dropout));
+  x = b.residual(name + ".add1", x, y);
+  b.part(Part::G);
+  y = b.layer_norm(name + ".norm2", x, config.epsilon);
+  y = mlp(b, name + ".mlp", y, config);
+  x = b.residual(name + ".add2", x, y);
+  b.end_block();
+  return x;
+}
+
+TensorId embed(TraceBuilder& b, TensorId table, std::int64_t tokens, const Gpt2Config& config) {
+  const TensorId ids = b.input("input_ids", {b.step().batch, tokens}, DType::Int64);
+  const TensorId places = b.input("position_ids", {1, tokens}, DType::Int64);
+  const TensorId positions = b.parameter("position_embed.weight", {config.positions, config.width});
+  const TensorId words = b.embedding("embed", ids, table);
+  const TensorId x = b.add("pos_add", words, b.embedding("position_embed", places, positions));
+  return b.dropout("drop", x, b.dropout_probability(config.embedding_dropout));
+}
+
+}  // namespace
+
+Trace build_gpt2(const std::string& model, const Gpt2Config& config, const StepOptions& options) {
+  TraceBuilder b(model, "gpt2", options);
+  const std::int64_t tokens = sequence_length(options, config.positions, true);
+  const TensorId table = b.parameter("embed.weight", {config.vocabulary, config.width});
+  // torch.where() with the mask keeps the dtype of the scores.
+  const AttentionConfig attention{.heads = config.heads,
+                                  .scales_query = false,
+                                  .causal = true,
+                                  .probabilities_as_query = true,
+                                  .dropout = b.dropout_probability(config.attention_dropout),
+                                  .mask = score_mask(b, {1, 1, tokens, tokens}, b.compute_dtype())};
+
+  TensorId x = embed(b, table, tokens, config);
+  for (std::int64_t i = 0; i < config.depth; ++i)
+    x = block(b, "blocks." + std::to_string(i), x, config, attention);
+  x = b.layer_norm("norm", x, config.epsilon);
+  const TensorId tied = config.tied_head ? table : no_tensor;
+  return b.finish(next_token_loss(b, vocabulary_head(b, "lm_head", x, tied, config.vocabulary)));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,169 @@
+// Swin as in models/swin_transformer.py of microsoft/Swin-Transformer. Tokens stay [batch, tokens,
+// width]; attention sees [batch · windows, window², width]:
+//   norm ─ cut windows ─ qkv ─ scores + bias (+ mask) ─ softmax ─ mix ─ proj ─ merge windows ─ add
+#include <fmt/format.h>
+
+#include "traces/models/image_model.h"
+#include "traces/models/model_config.h"
+
+namespace tidemark {
+namespace {
+
+/// What the blocks of one stage share.
+struct Stage {
+  std::int64_t width = 0, heads = 0, mlp = 0;
+  std::int64_t side = 0;    ///< tokens per side of the grid
+  std::int64_t window = 0;  ///< tokens per side of a window, at most the grid's
+};
+
+double as_double(std::int64_t n) { return static_cast<double>(n); }
+
+// Windows that overhang the grid would be padded; the published sizes never need it.
+Stage stage_of(const SwinConfig& config, std::int64_t image, std::size_t s) {
+  Stage stage{.width = config.width << s, .heads = config.heads[s]};
+  stage.side = image / config.patch >> s;
+  stage.window = std::min(config.window, stage.side);
+  stage.mlp = static_cast<std::int64_t>(as_double(stage.width) * config.mlp_ratio);
+  const bool halves = s + 1 == config.depths.size() || stage.side % 2 == 0;
+  if (stage.side < 1 || image % config.patch != 0 || stage.side % stage.window != 0 || !halves)
+    throw UsageError(
+        fmt::format("image size {}: {} x {} tokens in stage {} cannot be cut into windows of {} "
+                    "and then halved; use a multiple of {}",
+                    image, stage.side, stage.side, s + 1, config.window,
+                    config.patch * config.window << (config.depths.size() - 1)));
+  return stage;
+}
+
+// The table holds one bias per head for every difference of two places in a window.
+TensorId relative_bias(TraceBuilder& b, const std::string& name, const Stage& stage) {
+  const std::int64_t tokens = stage.window * stage.window, span = 2 * stage.window - 1;
+  const TensorId table =
+      b.parameter(name + ".relative_position_bias_table", {span * span, stage.heads});
+  const TensorId places =
+      b.input(name + ".relative_position_index", {tokens * tokens}, DType::Int64);
+  const TensorId biases = b.embedding(name + ".relative_bias", places, table);
+  return b.copy(name + ".relative_bias.heads", biases, {1, stage.heads, tokens, tokens});
+}
+
+TensorId window_attention(TraceBuilder& b, const std::string& name, TensorId x, const Stage& stage,
+                          const SwinConfig& config, std::int64_t shift) {
+  const std::int64_t per_side = stage.side / stage.window, tokens = stage.window * stage.window;
+  AttentionConfig attention{.heads = stage.heads,
+                            .packed = config.packed_qkv,
+                            .unpacking = Unpacking::Select,
+                            .scales_query = config.scales_query,
+                            .qkv_bias = config.qkv_bias,
+                            .dropout = b.dropout_probability(config.attention_dropout)};
+  attention.bias = relative_bias(b, name, stage);
+  if (shift > 0)
+    attention.mask =
+        b.input(name + ".window_mask", {per_side * per_side, 1, tokens, tokens}, b.base_dtype());
+  return self_attention(b, name, x, attention);
+}
+
+// norm1, windows, attention, windows undone; what the residual adds.
+TensorId attention_half(TraceBuilder& b, const std::string& name, TensorId x, const Stage& stage,
+                        const SwinConfig& config, std::int64_t shift) {
+  const Shape tokens = b.shape(x);
+  const std::int64_t area = stage.window * stage.window;
+  const Shape windows = {tokens[0] * tokens[1] / area, area, tokens[2]};
+  const Attribute window{AttributeKey::Window, as_double(stage.window)};
+  const Attribute shifted{AttributeKey::Shift, as_double(shift)};
+  const bool rolls = shift > 0 && !config.fused_shift;
+
+  b.begin_function();
+  const TensorId normed = b.local(b.layer_norm(name + ".norm1", x, config.epsilon));
+  const TensorId rolled =
+      rolls ? b.local(b.copy(name + ".roll", normed, tokens, {shifted})) : normed;
+  const TensorId cut = b.local(b.copy(name + ".windows", rolled, windows, {window, shifted}));
+  const TensorId attended = window_attention(b, name + ".attn", cut, stage, config, shift);
+  const TensorId kept =
+      b.local(b.dropout(name + ".drop", attended, b.dropout_probability(config.dropout)));
+  const TensorId merged = b.copy(name + ".merge", kept, tokens, {window, shifted});
+  const TensorId y = rolls ? b.copy(name + ".unroll", merged, tokens, {shifted}) : merged;
+  b.end_function();
+  return y;
+}
+
+TensorId mlp_half(TraceBuilder& b, const std::string& name, TensorId x, const Stage& stage,
+                  const SwinConfig& config) {
+  const double dropout = b.dropout_probability(config.dropout);
+  TensorId y = b.layer_norm(name + ".norm2", x, config.epsilon);
+  y = b.linear(name + ".mlp.fc1", y, stage.mlp);
+  y = b.gelu(name + ".mlp.gelu", y);
+  y = b.dropout(name + ".mlp.drop1", y, config.drops_hidden ? dropout : 0);
+  y = b.linear(name + ".mlp.fc2", y, stage.width);
+  return b.dropout(name + ".mlp.drop2", y, dropout);
+}
+
+TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const Stage& stage,
+               const SwinConfig& config, std::int64_t shift, double drop_path) {
+  b.part(Part::F);
+  TensorId y = attention_half(b, name, x, stage, config, shift);
+  y = b.drop_path(name + ".drop_path1", y, drop_path);
+  x = b.residual(name + ".add1", x, y);
+  b.part(Part::G);
+  y = mlp_half(b, name, x, stage, config);
+  y = b.drop_path(name + ".drop_path2", y, config.mlp_drop_path ? drop_path : 0);
+  return b.residual(name + ".add2", x, y);
+}
+
+// Each 2 × 2 group of tokens becomes one of four times the width, then a linear halves it.
+TensorId merge_patches(TraceBuilder& b, const std::string& name, TensorId x,
+                       const SwinConfig& config) {
+  const Shape s = b.shape(x);
+  const Shape quarter = {s[0], s[1] / 4, s[2]};
+  std::vector<TensorId> corners;
+  for (int corner = 0; corner < 4; ++corner)
+    corners.push_back(b.select(fmt::format("{}.corner{}", name, corner), x, quarter));
+  TensorId y = b.concat(name + ".concat", corners, {s[0], s[1] / 4, 4 * s[2]});
+  y = b.layer_norm(name + ".norm", y, config.epsilon);
+  return b.linear(name + ".reduction", y, 2 * s[2], false);
+}
+
+TensorId embed_patches(TraceBuilder& b, TensorId images, std::int64_t side,
+                       const SwinConfig& config) {
+  const std::int64_t batch = b.step().batch, tokens = side * side;
+  TensorId x = b.conv2d("patch_embed", images, {batch, config.width, side, side}, config.patch,
+                        config.patch, 0, 1, true);
+  // The norm reads rows of channels, so it makes the transposed view contiguous first.
+  x = b.copy("patch_embed.tokens", x, {batch, tokens, config.width});
+  x = b.layer_norm("patch_embed.norm", x, config.epsilon);
+  if (config.absolute_positions)
+    x = b.add("pos_add", x, b.parameter("pos_embed", {1, tokens, config.width}));
+  return b.dropout("pos_drop", x, b.dropout_probability(config.dropout));
+}
+
+}  // namespace
+
+Trace build_swin(const std::string& model, const SwinConfig& config, const StepOptions& options) {
+  TraceBuilder b(model, "swin", options);
+  const std::int64_t batch = options.batch, image = image_size(options, config.image);
+  const std::size_t stages = config.depths.size();
+  std::int64_t blocks = 0;
+  for (const std::int64_t depth : config.depths) blocks += depth;
+  const double drop_path = b.dropout_probability(config.drop_path);
+
+  const TensorId images = b.input("images", {batch, config.channels, image, image}, DType::Float32);
+  const TensorId targets = b.input("targets", {batch}, DType::Int64);
+  TensorId x = embed_patches(b, images, stage_of(config, image, 0).side, config);
+  for (std::int64_t s = 0, i = 0; s < std::ssize(config.depths); ++s) {
+    const Stage stage = stage_of(config, image, static_cast<std::size_t>(s));
+    for (std::int64_t k = 0; k < config.depths[static_cast<std::size_t>(s)]; ++k, ++i) {
+      const std::string name = fmt::format("stages.{}.blocks.{}", s, k);
+      const std::int64_t shift = k % 2 == 1 && stage.window < stage.side ? config.window / 2 : 0;
+      const double rate = blocks < 2 ? 0 : drop_path * as_double(i) / as_double(blocks - 1);
+      b.begin_block(name, x, static_cast<int>(s));
+      x = block(b, name, x, stage, config, shift, rate);
+      b.end_block();
+    }
+    if (s + 1 < std::ssize(config.depths))
+      x = merge_patches(b, fmt::format("stages.{}.merge", s), x, config);
+  }
+  x = b.layer_norm("norm", x, config.epsilon);
+  x = b.mean_pool("pool", x, {batch, config.width << (stages - 1)});
+  const TensorId logits = b.linear("head", x, config.classes, true, ParameterRole::Head);
+  return b.finish(b.cross_entropy("loss", logits, targets));
+}
+
+}  // namespace tidemark

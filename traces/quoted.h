@@ -1,0 +1,15 @@
+// Text that other people chose, in messages of one line.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tidemark {
+
+/// Control characters replaced, and cut before byte `longest`, but not inside a UTF-8 sequence.
+std::string printable(std::string_view text, std::size_t longest = 60);
+
+/// The printable text in quotes: 'h3.attn'.
+std::string quoted(std::string_view name);
+
+}  // namespace tidemark

@@ -1,0 +1,168 @@
+#include "traces/trace_check.h"
+
+#include "traces/quoted.h"
+
+namespace tidemark {
+namespace {
+
+bool is_countable(const Shape& shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t dim : shape.dims()) {
+    if (dim < 1 || dim > largest_size / 8 / count) return false;
+    count *= dim;
+  }
+  return true;
+}
+
+void check_count(std::string_view pointer, std::int64_t count, Defects& defects) {
+  if (count < 1 || count > largest_size)
+    defects.add(pointer, "found {}; need a whole number from 1 to 2^60", count);
+}
+
+void check_step(const StepOptions& step, Defects& defects) {
+  check_count("/step/batch", step.batch, defects);
+  check_count("/step/sequence", step.sequence.value_or(1), defects);
+  check_count("/step/image", step.image.value_or(1), defects);
+  const auto check_name = [&](std::string_view pointer, auto find) {
+    try {
+      find();
+    } catch (const InputError& error) {
+      defects.add(pointer, "{}", printable(error.what(), 400));
+    }
+  };
+  check_name("/step/tuning", [&] {
+    const std::string text = to_text(step.tuning);
+    if (parse_tuning(text) != step.tuning)
+      throw InputError(fmt::format("found more than its text {} says", quoted(text)));
+  });
+  if (step.dropout && !(*step.dropout >= 0 && *step.dropout <= 1))
+    defects.add("/step/dropout", "found {}; need a number from 0 to 1", *step.dropout);
+  check_name("/step/framework", [&] { find_framework(step.framework); });
+}
+
+void check_loss(const Trace& trace, const TraceFacts& facts, Defects& defects) {
+  if (!exists(trace, trace.loss))
+    return defects.add("/loss", "{}", missing_tensor(trace, trace.loss));
+  const Tensor& loss = trace[trace.loss];
+  if (facts.producer[index(trace.loss)] == TraceFacts::nobody)
+    defects.add("/loss", "no op makes {}; need an output", quoted(loss.name));
+  if (loss.shape.rank() != 0 || !is_floating(loss.dtype))
+    defects.add("/loss", "{} is {} {}; need a floating-point scalar", quoted(loss.name),
+                to_string(loss.dtype), to_text(loss.shape));
+}
+
+// Blocks of one stack may become one reversible stack: each is fed by the one before, and their
+// inputs are equal in shape.
+void check_stack(const Trace& trace, const TraceFacts& facts, std::size_t i, Defects& defects) {
+  const Block &block = trace.blocks[i], &before = trace.blocks[i - 1];
+  if (block.stack < 0 || block.stack != before.stack) return;
+  if (!exists(trace, block.input) || !exists(trace, before.input)) return;
+  const Tensor &input = trace[block.input], &earlier = trace[before.input];
+  const std::uint32_t producer = facts.producer[index(block.input)];
+  if (producer == TraceFacts::nobody || facts.owner[producer] != static_cast<std::int32_t>(i) - 1)
+    defects.add(pointer_to("blocks", i, "/input"),
+                "{} is not made by block {}; need that in a stack", quoted(input.name),
+                quoted(before.name));
+  if (input.shape != earlier.shape)
+    defects.add(pointer_to("blocks", i, "/input"), "{} is {}; need {} as before, in a stack",
+                quoted(input.name), to_text(input.shape), to_text(earlier.shape));
+}
+
+void check_blocks(const Trace& trace, const TraceFacts& facts, Defects& defects) {
+  UniqueNames names("blocks", trace.blocks.size());
+  for (std::size_t i = 0; i < trace.blocks.size(); ++i) {
+    const Block& block = trace.blocks[i];
+    names.check(i, block.name, defects);
+    if (!follows_in_order(trace, i))
+      defects.add(pointer_to("blocks", i, ""),
+                  "{} holds ops [{}, {}) of {}; need at least one, all behind the block before",
+                  quoted(block.name), index(block.begin), index(block.end), trace.ops.size());
+    if (const auto defect = read_defect(trace, facts, block.input, index(block.begin));
+        !defect.empty())
+      defects.add(pointer_to("blocks", i, "/input"), "{}", defect);
+    if (block.stack < -1)
+      defects.add(pointer_to("blocks", i, "/stack"), "found {}; need -1 or a number from 0",
+                  block.stack);
+    if (i > 0 && facts.blocks_are_in_order) check_stack(trace, facts, i, defects);
+  }
+}
+
+}  // namespace
+
+std::string pointer_to(std::string_view list, std::size_t i, std::string_view field) {
+  return fmt::format("/{}/{}{}", list, i, field);
+}
+
+void UniqueNames::check(std::size_t i, std::string_view name, Defects& defects) {
+  if (name.empty()) return defects.add(pointer_to(list_, i, "/name"), "found ''; need a name");
+  const auto [first, is_new] = first_.emplace(name, i);
+  if (!is_new)
+    defects.add(pointer_to(list_, i, "/name"), "{} is the name of {}, too; need another",
+                quoted(name), pointer_to(list_, first->second, ""));
+}
+
+TraceFacts::TraceFacts(const Trace& trace)
+    : producer(trace.tensors.size(), nobody),
+      is_countable(trace.tensors.size()),
+      owner(trace.ops.size(), -1) {
+  for (std::size_t i = 0; i < trace.tensors.size(); ++i)
+    is_countable[i] = tidemark::is_countable(trace.tensors[i].shape);
+  for (std::size_t i = trace.ops.size(); i-- > 0;) {  // backwards, so that the first op stays
+    if (!has_operands(trace, trace.ops[i])) continue;
+    for (const TensorId output : trace.outputs(trace.ops[i]))
+      if (exists(trace, output)) producer[index(output)] = static_cast<std::uint32_t>(i);
+  }
+  for (std::size_t b = 0; b < trace.blocks.size() && blocks_are_in_order; ++b) {
+    blocks_are_in_order = follows_in_order(trace, b);
+    if (!blocks_are_in_order) break;
+    for (std::size_t i = index(trace.blocks[b].begin); i < index(trace.blocks[b].end); ++i)
+      owner[i] = static_cast<std::int32_t>(b);
+  }
+}
+
+bool exists(const Trace& trace, TensorId id) { return index(id) < trace.tensors.size(); }
+
+bool has_operands(const Trace& trace, const Op& op) {
+  return std::size_t{op.first_operand} + op.inputs + op.outputs <= trace.operands.size();
+}
+
+bool has_attributes(const Trace& trace, const Op& op) {
+  return std::size_t{op.first_attribute} + op.attributes <= trace.attributes.size();
+}
+
+bool follows_in_order(const Trace& trace, std::size_t i) {
+  const Block& block = trace.blocks[i];
+  const std::size_t earliest = i == 0 ? 0 : index(trace.blocks[i - 1].end);
+  return index(block.begin) >= earliest && index(block.begin) < index(block.end) &&
+         index(block.end) <= trace.ops.size();
+}
+
+std::string missing_tensor(const Trace& trace, TensorId id) {
+  return fmt::format("found tensor number {}; need one below {}", index(id), trace.tensors.size());
+}
+
+std::string read_defect(const Trace& trace, const TraceFacts& facts, TensorId id, std::size_t op) {
+  if (!exists(trace, id)) return missing_tensor(trace, id);
+  const Tensor& tensor = trace[id];
+  const std::uint32_t producer = facts.producer[index(id)];
+  if (producer != TraceFacts::nobody)
+    return producer < op ? std::string()
+                         : fmt::format("{} is read before /ops/{} makes it; need it earlier",
+                                       quoted(tensor.name), producer);
+  if (tensor.category == Category::Parameter || tensor.category == Category::Input) return {};
+  return fmt::format("no op makes {}; need an earlier output, a parameter or an input",
+                     quoted(tensor.name));
+}
+
+std::vector<std::string> check(const Trace& trace) {
+  const TraceFacts facts(trace);
+  Defects defects;
+  check_step(trace.step, defects);
+  check_loss(trace, facts, defects);
+  check_blocks(trace, facts, defects);
+  check_tensors(trace, facts, defects);
+  check_ops(trace, facts, defects);
+  return defects.take();
+}
+
+}  // namespace tidemark

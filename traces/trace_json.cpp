@@ -1,0 +1,210 @@
+#include "traces/trace_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "traces/error.h"
+#include "traces/files.h"
+#include "traces/json_reader.h"
+#include "traces/shape_rules.h"
+
+namespace tidemark {
+namespace {
+
+bool is_plain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
+
+// What is not UTF-8 cannot stand in JSON and becomes U+FFFD.
+void append_text(std::string& out, std::string_view text) {
+  if (!std::ranges::all_of(text, is_plain)) {
+    using nlohmann::json;
+    out += json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+    return;
+  }
+  out.append(1, '"').append(text).append(1, '"');
+}
+
+/// Appends an object in one line: {"name": "x", "shape": [2, 3]}.
+class LineWriter {
+ public:
+  explicit LineWriter(std::string& out) : out_(out) { out_ += '{'; }
+  void close() { out_ += '}'; }
+
+  void text(std::string_view key, std::string_view value) {
+    begin(key);
+    append_text(out_, value);
+  }
+  template <typename Number>
+  void number(std::string_view key, Number value) {
+    begin(key);
+    fmt::format_to(std::back_inserter(out_), "{}", value);
+  }
+  void boolean(std::string_view key, bool value) {
+    begin(key);
+    out_ += value ? "true" : "false";
+  }
+  template <typename Items, typename Append>
+  void list(std::string_view key, const Items& items, Append append) {
+    begin(key);
+    out_ += '[';
+    bool is_first = true;
+    for (const auto& item : items) {
+      if (!std::exchange(is_first, false)) out_ += ", ";
+      append(item);
+    }
+    out_ += ']';
+  }
+  LineWriter object(std::string_view key) {
+    begin(key);
+    return LineWriter(out_);
+  }
+
+ private:
+  void begin(std::string_view key) {
+    if (!std::exchange(is_first_, false)) out_ += ", ";
+    out_.append(1, '"').append(key).append("\": ");
+  }
+
+  std::string& out_;
+  bool is_first_ = true;
+};
+
+template <typename Table, typename Enum>
+std::string_view name_in(const Table& table, Enum value) {
+  return table[static_cast<std::size_t>(value)].name;
+}
+
+class TraceWriter {
+ public:
+  explicit TraceWriter(const Trace& trace) : trace_(trace) {}
+  std::string write();
+
+ private:
+  void write_step();
+  void write_block(const Block& block);
+  void write_tensor(const Tensor& tensor);
+  void write_op(const Op& op);
+  template <typename Items, typename Write>
+  void write_list(std::string_view key, const Items& items, Write write);
+  void append_number(std::int64_t value) { fmt::format_to(std::back_inserter(out_), "{}", value); }
+
+  const Trace& trace_;
+  std::string out_;
+};
+
+std::string TraceWriter::write() {
+  out_ = fmt::format("{{\n  \"format\": \"{}\",\n  \"version\": {},\n  \"model\": ", trace_format,
+                     trace_version);
+  append_text(out_, trace_.model);
+  out_ += ",\n  \"family\": ";
+  append_text(out_, trace_.family);
+  out_ += ",\n  \"step\": ";
+  write_step();
+  out_ += ",\n  \"loss\": ";
+  append_text(out_, trace_[trace_.loss].name);
+  write_list("blocks", trace_.blocks, [this](const Block& block) { write_block(block); });
+  write_list("tensors", trace_.tensors, [this](const Tensor& tensor) { write_tensor(tensor); });
+  write_list("ops", trace_.ops, [this](const Op& op) { write_op(op); });
+  return std::move(out_ += "\n}\n");
+}
+
+template <typename Items, typename Write>
+void TraceWriter::write_list(std::string_view key, const Items& items, Write write) {
+  out_.append(",\n  \"").append(key).append("\": [");
+  for (const auto& item : items) {
+    out_ += &item == items.data() ? "\n    " : ",\n    ";
+    write(item);
+  }
+  out_ += items.empty() ? "]" : "\n  ]";
+}
+
+void TraceWriter::write_step() {
+  const StepOptions& step = trace_.step;
+  LineWriter line(out_);
+  line.number("batch", step.batch);
+  if (step.sequence) line.number("sequence", *step.sequence);
+  if (step.image) line.number("image", *step.image);
+  if (step.precision) line.text("precision", to_string(*step.precision));
+  if (step.attention) line.text("attention", name_in(attentions, *step.attention));
+  line.text("tuning", to_text(step.tuning));
+  line.text("optimizer", name_in(optimizers, step.optimizer));
+  if (step.dropout) line.number("dropout", *step.dropout + 0.0);  // never "-0"
+  line.text("framework", step.framework);
+  if (step.ema) line.boolean("ema", *step.ema);
+  if (step.ddp) line.boolean("ddp", true);
+  line.close();
+}
+
+void TraceWriter::write_block(const Block& block) {
+  LineWriter line(out_);
+  line.text("name", block.name);
+  line.text("input", trace_[block.input].name);
+  if (block.stack >= 0) line.number("stack", block.stack);
+  line.close();
+}
+
+void TraceWriter::write_tensor(const Tensor& tensor) {
+  LineWriter line(out_);
+  line.text("name", tensor.name);
+  line.list("shape", tensor.shape.dims(), [this](std::int64_t dim) { append_number(dim); });
+  line.text("dtype", to_string(tensor.dtype));
+  line.text("category", to_string(tensor.category));
+  if (tensor.trainable) line.boolean("trainable", true);
+  if (&trace_[tensor.storage] != &tensor) line.text("storage", trace_[tensor.storage].name);
+  if (tensor.held_until != no_op) line.text("held_until", trace_[tensor.held_until].name);
+  line.close();
+}
+
+void TraceWriter::write_op(const Op& op) {
+  const auto name = [this](TensorId id) { append_text(out_, trace_[id].name); };
+  LineWriter line(out_);
+  line.text("name", op.name);
+  line.text("kind", to_string(op.kind));
+  line.list("inputs", trace_.inputs(op), name);
+  line.list("outputs", trace_.outputs(op), name);
+  if (op.attributes > 0) {
+    LineWriter attributes = line.object("attributes");
+    for (const Attribute& attribute : trace_.attributes_of(op))
+      attributes.number(name_in(attribute_keys, attribute.key), attribute.value + 0.0);
+    attributes.close();
+  }
+  if (op.block >= 0) line.text("block", trace_.blocks[static_cast<std::size_t>(op.block)].name);
+  if (op.part != Part::None) line.text("part", name_in(part_names, op.part));
+  if (op.residual) line.boolean("residual", true);
+  if (op.also_keeps != 0) {
+    std::vector<int> bits;
+    for (int bit = 0; bit < 32; ++bit)
+      if ((op.also_keeps >> bit & 1) != 0) bits.push_back(bit);
+    line.list("also_keeps", bits, [this](int bit) { append_text(out_, operand_label(bit)); });
+  }
+  if (op.rng_key != 0) line.number("rng_key", op.rng_key);
+  line.close();
+}
+
+}  // namespace
+
+std::string write_trace(const Trace& trace) {
+  if (const auto defects = check(trace); !defects.empty())
+    throw InputError(describe_defects(trace.model, defects));
+  return TraceWriter(trace).write();
+}
+
+void save_trace(const Trace& trace, const std::string& path) {
+  write_file(path, write_trace(trace));
+}
+
+Trace load_trace(const std::string& path) {
+  return read_trace(read_file(path, JsonDocument::max_size), path);
+}
+
+std::string describe_defects(std::string_view name, const std::vector<std::string>& defects) {
+  constexpr std::size_t most = 50;
+  if (defects.size() == 1) return fmt::format("{}: {}", name, defects[0]);
+  std::string text = fmt::format("{}: {} defects", name, defects.size());
+  for (std::size_t i = 0; i < std::min(defects.size(), most); ++i) text += "\n  " + defects[i];
+  if (defects.size() > most) text += fmt::format("\n  … and {} more", defects.size() - most);
+  return text;
+}
+
+}  // namespace tidemark

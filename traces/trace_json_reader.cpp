@@ -1,0 +1,294 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "traces/error.h"
+#include "traces/json_reader.h"
+#include "traces/quoted.h"
+#include "traces/shape_rules.h"
+#include "traces/trace_json.h"
+
+namespace tidemark {
+namespace {
+
+using Keys = std::vector<std::string_view>;
+
+/// Where the things of one list stand, by name. Of two with one name the first counts; check()
+/// complains about the second.
+class NameTable {
+ public:
+  static constexpr std::uint32_t nothing = 0xffffffff;
+
+  explicit NameTable(std::string_view what) : what_(what) {}
+  void reserve(std::size_t count) { index_.reserve(count); }
+  void add(std::string_view name) { index_.emplace(name, count_++); }
+  std::uint32_t find(std::string_view name) const {
+    const auto found = index_.find(name);
+    return found == index_.end() ? nothing : found->second;
+  }
+  /// "no tensor named 'h3.atn' (did you mean 'h3.attn'?)"
+  std::string unknown(std::string_view name) {
+    const std::string near = nearest(name);
+    return fmt::format("no {} named {}{}", what_, quoted(name),
+                       near.empty() ? "" : fmt::format(" (did you mean {}?)", near));
+  }
+
+ private:
+  // A hostile file has millions of names that are not known among millions that are.
+  std::string nearest(std::string_view name) {
+    if (index_.size() > comparisons_left_) return {};
+    comparisons_left_ -= index_.size();
+    const std::size_t reach = std::max<std::size_t>(2, name.size() / 3);
+    Keys candidates;
+    for (const auto& [candidate, place] : index_)
+      if (candidate.size() <= name.size() + reach && name.size() <= candidate.size() + reach)
+        candidates.push_back(candidate);
+    std::ranges::sort(candidates);  // the answer must not depend on the order of hashes
+    const std::string_view near = nearest_name(name, candidates);
+    return near.empty() ? std::string() : quoted(near);
+  }
+
+  std::string_view what_;
+  std::unordered_map<std::string_view, std::uint32_t> index_;
+  std::uint32_t count_ = 0;
+  std::size_t comparisons_left_ = 500'000;
+};
+
+template <typename Table>
+auto named(JsonView view, const Table& table, std::string_view what) {
+  const std::string_view name = view.text();
+  for (const auto& row : table)
+    if (row.name == name) return row.value;
+  view.fail(unknown_name(what, printable(name), names_of(table)));
+}
+
+int bit_of(JsonView label) {
+  static const std::vector<std::string> labels = [] {
+    std::vector<std::string> all;
+    for (int bit = 0; bit < 32; ++bit) all.push_back(operand_label(bit));
+    return all;
+  }();
+  const auto found = std::ranges::find(labels, label.text());
+  if (found == labels.end())
+    label.fail(fmt::format("found {}; need an operand: in0 to in15 or out0 to out15",
+                           quoted(label.text())));
+  return static_cast<int>(found - labels.begin());
+}
+
+class TraceReader {
+ public:
+  explicit TraceReader(const JsonDocument& document) : root_(document.root()) {}
+  /// To be used only if no name is unknown.
+  Trace read();
+  /// A line for each reference to something that does not exist.
+  const std::vector<std::string>& unknown_names() const { return unknown_names_; }
+
+ private:
+  struct Reference {  // to a name that may be defined later in the file
+    TensorId from;
+    JsonView name;
+  };
+
+  void read_header();
+  void read_step(JsonView view);
+  void read_tensor(JsonView view);
+  void read_block(JsonView view);
+  void read_op(JsonView view);
+  std::uint16_t read_operands(JsonView list, std::string_view field);
+  std::uint16_t read_attributes(JsonView object);
+  std::int32_t read_place(JsonView name);
+  void resolve_references();
+
+  /// The pointer is made only for a name that is not known.
+  template <typename... Args>
+  std::uint32_t find(NameTable& names, JsonView name, fmt::format_string<Args...> pointer,
+                     Args&&... args) {
+    const std::uint32_t found = names.find(name.text());
+    if (found == NameTable::nothing)
+      unknown_names_.push_back(fmt::format(pointer, std::forward<Args>(args)...) + ": " +
+                               names.unknown(name.text()));
+    return found;
+  }
+
+  JsonView root_;
+  Trace trace_;
+  NameTable tensors_{"tensor"}, ops_{"op"}, blocks_{"block"};
+  std::vector<Reference> storages_, holds_;
+  std::vector<std::string> unknown_names_;
+};
+
+Trace TraceReader::read() {
+  read_header();
+  trace_.model = root_.text_or("model", "");
+  trace_.family = root_.text_or("family", "");
+  if (const auto step = root_.find("step")) read_step(*step);
+  const JsonChildren tensors = root_.at("tensors").items(), ops = root_.at("ops").items();
+  trace_.tensors.reserve(tensors.size());
+  tensors_.reserve(tensors.size());
+  for (const JsonView view : tensors) read_tensor(view);
+  if (const auto blocks = root_.find("blocks"))
+    for (const JsonView view : blocks->items()) read_block(view);
+  trace_.ops.reserve(ops.size());
+  ops_.reserve(ops.size());
+  for (const JsonView view : ops) read_op(view);
+  resolve_references();
+  trace_.loss = TensorId{find(tensors_, root_.at("loss"), "/loss")};
+  return std::move(trace_);
+}
+
+void TraceReader::read_header() {
+  const auto format = root_.find("format");
+  if (!format || format->text() != trace_format)
+    root_.fail(fmt::format("not a trace file; need \"format\": \"{}\"", trace_format));
+  if (const JsonView version = root_.at("version"); version.integer() != trace_version)
+    version.fail(
+        fmt::format("found {}; this program reads version {}", version.integer(), trace_version));
+  static const Keys keys = {"format", "version", "model",   "family", "step",
+                            "loss",   "blocks",  "tensors", "ops"};
+  root_.allow_only(keys);
+}
+
+void TraceReader::read_step(JsonView view) {
+  static const Keys keys = {"batch",     "sequence", "image",     "precision",
+                            "attention", "tuning",   "optimizer", "dropout",
+                            "framework", "ema",      "ddp"};
+  view.allow_only(keys);
+  StepOptions& step = trace_.step;
+  step.batch = view.integer_or("batch", step.batch, 1);
+  if (const auto tokens = view.find("sequence")) step.sequence = tokens->integer(1);
+  if (const auto pixels = view.find("image")) step.image = pixels->integer(1);
+  if (const auto name = view.find("precision"))
+    step.precision = named(*name, precisions, "precision");
+  if (const auto name = view.find("attention"))
+    step.attention = named(*name, attentions, "attention");
+  if (const auto name = view.find("optimizer"))
+    step.optimizer = named(*name, optimizers, "optimizer");
+  if (const auto dropout = view.find("dropout")) step.dropout = dropout->number(0, 1);
+  step.framework = view.text_or("framework", step.framework);
+  if (const auto ema = view.find("ema")) step.ema = ema->boolean();
+  step.ddp = view.boolean_or("ddp", step.ddp);
+  const auto tuning = view.find("tuning");
+  if (!tuning) return;
+  try {
+    step.tuning = parse_tuning(tuning->text());
+  } catch (const UsageError& error) {
+    tuning->fail(printable(error.what(), 400));
+  }
+}
+
+void TraceReader::read_tensor(JsonView view) {
+  static const Keys keys = {"name",      "shape",   "dtype",     "category",
+                            "trainable", "storage", "held_until"};
+  view.allow_only(keys);
+  const auto id = static_cast<TensorId>(trace_.tensors.size());
+  Tensor& tensor = trace_.tensors.emplace_back();
+  tensor.name = view.at("name").text();
+  tensors_.add(view.at("name").text());
+  std::array<std::int64_t, Shape::max_rank> dims{};
+  std::size_t rank = 0;
+  const JsonView shape = view.at("shape");
+  for (const JsonView dim : shape.items()) {
+    if (rank == dims.size())
+      shape.fail(fmt::format("found {} dimensions; need at most {}", shape.items().size(), rank));
+    dims[rank++] = dim.integer(1);
+  }
+  tensor.shape = Shape(std::span(dims).first(rank));
+  tensor.dtype = named(view.at("dtype"), dtypes, "dtype");
+  tensor.category = named(view.at("category"), categories, "category");
+  tensor.trainable = view.boolean_or("trainable", false);
+  tensor.storage = id;
+  if (const auto storage = view.find("storage")) storages_.push_back({id, *storage});
+  if (const auto op = view.find("held_until")) holds_.push_back({id, *op});
+}
+
+void TraceReader::read_block(JsonView view) {
+  static const Keys keys = {"name", "input", "stack"};
+  view.allow_only(keys);
+  const JsonView name = view.at("name");
+  blocks_.add(name.text());
+  const TensorId input{find(tensors_, view.at("input"), "/blocks/{}/input", trace_.blocks.size())};
+  const auto stack = static_cast<std::int32_t>(view.integer_or("stack", -1, -1, 1'000'000'000));
+  trace_.blocks.push_back({.name = std::string(name.text()), .input = input, .stack = stack});
+}
+
+void TraceReader::read_op(JsonView view) {
+  static const Keys keys = {"name",  "kind", "inputs",   "outputs",    "attributes",
+                            "block", "part", "residual", "also_keeps", "rng_key"};
+  view.allow_only(keys);
+  Op op{.name = std::string(view.at("name").text())};
+  ops_.add(view.at("name").text());
+  op.kind = named(view.at("kind"), op_rows, "kind of op");
+  op.first_operand = static_cast<std::uint32_t>(trace_.operands.size());
+  op.inputs = read_operands(view.at("inputs"), "inputs");
+  op.outputs = read_operands(view.at("outputs"), "outputs");
+  op.first_attribute = static_cast<std::uint32_t>(trace_.attributes.size());
+  if (const auto attributes = view.find("attributes")) op.attributes = read_attributes(*attributes);
+  if (const auto block = view.find("block")) op.block = read_place(*block);
+  if (const auto part = view.find("part")) op.part = named(*part, part_names, "part");
+  op.residual = view.boolean_or("residual", false);
+  if (const auto kept = view.find("also_keeps"))
+    for (const JsonView label : kept->items()) op.also_keeps |= Operands{1} << bit_of(label);
+  op.rng_key = static_cast<std::uint64_t>(view.integer_or("rng_key", 0));
+  trace_.ops.push_back(std::move(op));
+}
+
+std::uint16_t TraceReader::read_operands(JsonView list, std::string_view field) {
+  std::uint16_t count = 0;
+  for (const JsonView name : list.items()) {
+    if (count == max_operands)
+      list.fail(fmt::format("found {} operands; need at most {}", list.items().size(), count));
+    trace_.operands.push_back(
+        TensorId{find(tensors_, name, "/ops/{}/{}/{}", trace_.ops.size(), field, count)});
+    ++count;
+  }
+  return count;
+}
+
+std::uint16_t TraceReader::read_attributes(JsonView object) {
+  constexpr double largest = std::numeric_limits<double>::max();
+  std::uint16_t count = 0;
+  for (const JsonView member : object.members()) {
+    const auto* key = std::ranges::find(attribute_keys, member.key(), &Named<AttributeKey>::name);
+    if (key == attribute_keys.end())
+      object.fail(unknown_name("attribute", printable(member.key()), names_of(attribute_keys)));
+    trace_.attributes.push_back({key->value, member.number(-largest, largest)});
+    ++count;
+  }
+  return count;
+}
+
+/// The block's ops are those that name it, and what stands between them.
+std::int32_t TraceReader::read_place(JsonView name) {
+  const std::size_t op = trace_.ops.size();
+  const std::uint32_t found = find(blocks_, name, "/ops/{}/block", op);
+  if (found == NameTable::nothing) return -1;
+  Block& block = trace_.blocks[found];
+  if (block.begin == block.end) block.begin = static_cast<OpId>(op);
+  block.end = static_cast<OpId>(op + 1);
+  return static_cast<std::int32_t>(found);
+}
+
+void TraceReader::resolve_references() {
+  for (const auto& [from, name] : storages_)
+    trace_.tensors[index(from)].storage =
+        TensorId{find(tensors_, name, "/tensors/{}/storage", index(from))};
+  for (const auto& [from, name] : holds_)
+    trace_.tensors[index(from)].held_until =
+        OpId{find(ops_, name, "/tensors/{}/held_until", index(from))};
+}
+
+}  // namespace
+
+Trace read_trace(std::string_view json, std::string_view file) {
+  const JsonDocument document(json, file);
+  TraceReader reader(document);
+  Trace trace = reader.read();
+  if (!reader.unknown_names().empty())
+    throw InputError(describe_defects(file, reader.unknown_names()));
+  if (const auto defects = check(trace); !defects.empty())
+    throw InputError(describe_defects(file, defects));
+  return trace;
+}
+
+}  // namespace tidemark

@@ -88,7 +88,7 @@ class Simulation {
     Queue& queue = queues_[0];
     const Item item = queue.items[queue.next++];
     if (!takes_time(schedule_.steps[item.step])) return happen(item.step, std::max(now_, 0.0));
-    if (item.issued > now_) timeline_.waits_for_host += rounded(item.issued - now_);
+    if (item.issued > now_) wait_for_host(item.issued);
     start(item, 0, std::max(now_, item.issued));
     Active& active = active_[0];
     now_ = std::max(now_, item.issued) + active.left;
@@ -164,6 +164,12 @@ class Simulation {
     return true;
   }
 
+  // Nothing is busy, so nothing but the host can bring the next change.
+  void wait_for_host(double until) {
+    timeline_.idle += rounded(until - now_);
+    timeline_.waits_for_host += rounded(until - now_);
+  }
+
   void move_to(double next, double rate) {
     std::size_t busy = 0;
     for (Active& active : active_) {
@@ -172,7 +178,7 @@ class Simulation {
       active.left = std::max(0.0, active.left - (next - now_) * rate);
     }
     if (busy > 1) timeline_.overlap += rounded(next - now_);
-    if (busy == 0 && next > now_) timeline_.waits_for_host += rounded(next - now_);
+    if (busy == 0 && next > now_) wait_for_host(next);
     now_ = next;
     for (std::size_t s = 0; s < active_.size(); ++s)
       if (active_[s].busy && active_[s].left <= 1e-6) finish(s);

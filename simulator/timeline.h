@@ -38,7 +38,8 @@ struct Timeline {
   BytesByCategory baseline{};       ///< persistent buffers
   Nanoseconds duration{};
   Nanoseconds host{};            ///< when the host has issued the last step
-  Nanoseconds waits_for_host{};  ///< device time without work because the host was behind
+  Nanoseconds idle{};            ///< no stream busy
+  Nanoseconds waits_for_host{};  ///< of it, because the host was behind
   Nanoseconds overlap{};         ///< time with two or more streams busy
 };
 

@@ -1,0 +1,43 @@
+// The what-if table: one model and batch on one card, one row per strategy.
+#pragma once
+
+#include <functional>
+
+#include "simulator/report.h"
+#include "traces/models/model_config.h"
+
+namespace tidemark {
+
+struct Question {
+  Model model;
+  StepOptions step;
+  Device device;
+  std::vector<StrategySpec> strategies;
+  std::optional<Bytes> budget = {};  ///< instead of the device's capacity less its CUDA context
+  AllocatorSettings allocator = {};
+  bool finds_largest_batch = false;
+};
+
+struct Comparison {
+  Question question;
+  Room room;
+  std::int64_t parameters = 0;  ///< of the model, adapters included
+  std::int64_t trainable = 0;
+  std::vector<Report> rows;  ///< as asked
+  std::string conclusion;    ///< one sentence
+};
+
+/// `progress` is told after each row how many are done.
+Comparison compare(const Question& question,
+                   const std::function<void(std::size_t done)>& progress = {});
+
+/// Strategies that a comparison shows when none are named.
+std::vector<StrategySpec> default_strategies();
+
+/// Largest batch that fits, or 0. Memory is assumed to grow with the batch.
+std::int64_t largest_batch(const Question& question, const StrategySpec& strategy,
+                           const Room& room);
+
+Room room_of(const Question& question);
+
+}  // namespace tidemark

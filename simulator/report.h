@@ -1,0 +1,74 @@
+// What a person wants to know about one strategy, computed once and printed many ways.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/allocator_replay.h"
+#include "simulator/device.h"
+#include "simulator/saved.h"
+#include "simulator/strategy.h"
+#include "simulator/timeline.h"
+
+namespace tidemark {
+
+/// Where and how much: the numbers of one row. All predicted.
+struct Report {
+  std::string strategy;
+  bool applies = true;
+  std::string reason;  ///< why it does not apply
+
+  Bytes live_peak;       ///< present tensors, in the order that the schedule guarantees
+  Bytes planned;         ///< one arena with a fixed offset per tensor
+  Bytes allocated_peak;  ///< what PyTorch's caching allocator would report …
+  Bytes reserved_peak;   ///< … and hold from the device
+  std::int64_t allocator_retries = 0;
+  BytesByCategory at_peak{};  ///< Σ = live_peak
+  std::string peak_at;        ///< "backward of blocks.11.mlp.gelu"
+
+  SavedBytes saved;
+  BlockUnits units;
+
+  Nanoseconds step{};
+  double samples_per_second = 0;
+  Nanoseconds recompute{};         ///< Recompute and Reconstruct runs, each as if alone
+  Nanoseconds hidden_recompute{};  ///< of it, what the overlap saves
+  Nanoseconds overlap{};           ///< with two streams busy
+  bool launch_bound = false;       ///< the device waits for the host most of the step
+
+  Bytes capacity;  ///< device (or budget) less the CUDA context
+  bool fits = false;
+  Bytes short_by;  ///< allocated peak above the capacity, if it does not fit
+  std::optional<std::int64_t> largest_batch = {};
+
+  // Against vanilla of the same comparison; unset without one.
+  std::optional<double> memory_ratio = {};  ///< allocated peak
+  std::optional<double> time_ratio = {};
+  std::optional<double> saved_ratio = {};  ///< per-op units of the middle block
+};
+
+/// What memory there is to fit in.
+struct Room {
+  Bytes capacity;  ///< after the CUDA context
+  AllocatorSettings allocator = {};
+};
+
+/// All that was made on the way to a report: what views and `explain` look into.
+struct Answer {
+  PlannedStep planned;
+  Schedule schedule;
+  Timeline timeline;
+  Report report;
+};
+
+/// Lowers, simulates, packs and replays one strategy. If it does not apply, only strategy, applies
+/// and reason of the report are meaningful.
+Answer answer(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
+              const Device& device, const Room& room);
+
+/// Does the step fit? The short form of answer() for searches.
+bool fits(std::shared_ptr<const Trace> trace, const StrategySpec& strategy, const Device& device,
+          const Room& room);
+
+}  // namespace tidemark

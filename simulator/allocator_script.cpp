@@ -9,6 +9,7 @@
 #include <iterator>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "simulator/caching_allocator.h"
 #include "traces/error.h"
@@ -25,7 +26,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-// Removes and returns the text up to `mark`, or all of it.
+// Removes the text up to the first of `marks`, or all of it, and returns it without the mark.
 std::string_view take_until(std::string_view& text, std::string_view marks) {
   const std::string_view taken = text.substr(0, text.find_first_of(marks));
   text.remove_prefix(std::min(taken.size() + 1, text.size()));

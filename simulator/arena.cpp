@@ -3,10 +3,110 @@
 #include <algorithm>
 #include <optional>
 
+#include "simulator/block_table.h"
+#include "simulator/free_blocks.h"
 #include "simulator/stream_order.h"
 
 namespace tidemark {
 namespace {
+
+std::int64_t padded(Bytes bytes) { return round_up(bytes.count, arena_alignment); }
+
+// One stream: all that was freed is ready. Blocks know their neighbours, free ones are indexed by
+// size, so each step takes the same short time however many gaps there are.
+class OneStream {
+ public:
+  explicit OneStream(const Schedule& schedule) : schedule_(schedule) {
+    arena_.offsets.assign(schedule.buffers.size(), 0);
+    blocks_.assign(schedule.buffers.size(), no_block);
+    for (std::size_t b = 0; b < schedule.buffers.size(); ++b)
+      if (schedule.buffers[b].persistent) place(static_cast<BufferId>(b));
+  }
+
+  Arena run() && {
+    for (const Step& step : schedule_.steps) {
+      if (const auto* a = std::get_if<Allocate>(&step)) place(a->buffer);
+      if (const auto* f = std::get_if<Free>(&step)) release(f->buffer);
+    }
+    arena_.size = {top_};
+    return std::move(arena_);
+  }
+
+ private:
+  void place(BufferId id) {
+    const std::int64_t bytes = padded(schedule_[id].size);
+    if (bytes == 0) return;
+    const BlockHandle block = take(bytes);
+    table_[block].state = BlockState::Allocated;
+    blocks_[index(id)] = block;
+    arena_.offsets[index(id)] = table_[block].address;
+  }
+
+  BlockHandle take(std::int64_t bytes) {
+    const FreeBlocks::Position fit = free_.best_fit(bytes);
+    if (fit == FreeBlocks::none) return grow(bytes);
+    const BlockHandle block = free_[fit].block;
+    free_.erase_at(fit);
+    if (table_[block].size > bytes) {
+      const BlockHandle rest = table_.cut(block, bytes);
+      if (last_ == block) last_ = rest;
+      offer(rest);
+    }
+    return block;
+  }
+
+  // Free space at the top is grown into.
+  BlockHandle grow(std::int64_t bytes) {
+    if (last_ != no_block && table_[last_].state == BlockState::Free) {
+      free_.erase(entry(last_));
+      top_ += bytes - table_[last_].size;
+      table_[last_].size = bytes;
+      return last_;
+    }
+    const BlockHandle block =
+        table_.add({.address = top_, .size = bytes, .previous = last_, .state = BlockState::Free});
+    if (last_ != no_block) table_[last_].next = block;
+    last_ = block;
+    top_ += bytes;
+    return block;
+  }
+
+  void release(BufferId id) {
+    BlockHandle block = blocks_[index(id)];
+    if (block == no_block) return;
+    table_[block].state = BlockState::Free;
+    const BlockHandle next = table_[block].next, previous = table_[block].previous;
+    if (table_.is(next, BlockState::Free)) {
+      free_.erase(entry(next));
+      table_.unite(block, next);
+      if (last_ == next) last_ = block;
+    }
+    if (table_.is(previous, BlockState::Free)) {
+      free_.erase(entry(previous));
+      table_.unite(previous, block);
+      if (last_ == block) last_ = previous;
+      block = previous;
+    }
+    offer(block);
+  }
+
+  void offer(BlockHandle block) {
+    table_[block].state = BlockState::Free;
+    free_.insert(entry(block));
+  }
+
+  FreeBlock entry(BlockHandle block) const {
+    return {table_[block].size, table_[block].address, block};
+  }
+
+  const Schedule& schedule_;
+  Arena arena_;
+  BlockTable table_;
+  FreeBlocks free_;
+  std::vector<BlockHandle> blocks_;  // by buffer
+  BlockHandle last_ = no_block;      // the one that ends at the top
+  std::int64_t top_ = 0;
+};
 
 struct Gap {
   std::int64_t begin, end;
@@ -14,11 +114,12 @@ struct Gap {
   std::int64_t size() const { return end - begin; }
 };
 
-class Packing {
+class SeveralStreams {
  public:
-  explicit Packing(const Schedule& schedule) : schedule_(schedule), streams_(schedule.streams) {
+  explicit SeveralStreams(const Schedule& schedule)
+      : schedule_(schedule), streams_(schedule.streams) {
     arena_.offsets.assign(schedule.buffers.size(), 0);
-    used_.resize(streams_ > 1 ? schedule.buffers.size() : 0);
+    used_.resize(schedule.buffers.size());
     recorded_.resize(schedule.events);
     for (std::size_t b = 0; b < schedule.buffers.size(); ++b)
       if (schedule.buffers[b].persistent) place(static_cast<BufferId>(b));
@@ -54,13 +155,10 @@ class Packing {
   }
 
   void note_run(const Run& run) {
-    if (streams_ == 1) return;
     const std::uint32_t now = ++known(run.stream)[index(run.stream)];
     for (const BufferId b : schedule_.reads(run)) used_[index(b)][index(run.stream)] = now;
     for (const BufferId b : schedule_.writes(run)) used_[index(b)][index(run.stream)] = now;
   }
-
-  static std::int64_t padded(Bytes bytes) { return round_up(bytes.count, arena_alignment); }
 
   // Consecutive gaps [first, last) without anything between them.
   struct Room {
@@ -88,14 +186,14 @@ class Packing {
     };
     for (std::size_t g = 0; g < gaps_.size(); ++g) {
       const Gap& gap = gaps_[g];
-      if (streams_ > 1 && !follows(now, gap.after)) continue;
+      if (!follows(now, gap.after)) continue;
       if (room.last == g && room.end == gap.begin && g > 0) {
         room.end = gap.end, room.last = g + 1;
       } else {
         room = {g, g + 1, gap.begin, gap.end};
       }
-      const bool goes_on = g + 1 < gaps_.size() && gaps_[g + 1].begin == gap.end &&
-                           (streams_ == 1 || follows(now, gaps_[g + 1].after));
+      const bool goes_on =
+          g + 1 < gaps_.size() && gaps_[g + 1].begin == gap.end && follows(now, gaps_[g + 1].after);
       if (!goes_on) consider();
     }
     if (!best && room.end == top_ && room.last == gaps_.size() && room.last > 0) best = room;
@@ -115,7 +213,7 @@ class Packing {
     const std::int64_t bytes = padded(schedule_[step.buffer].size);
     if (bytes == 0) return;
     Gap gap{begin, begin + bytes, {}};
-    if (streams_ > 1) gap.after = used_[index(step.buffer)];
+    gap.after = used_[index(step.buffer)];
     auto next = std::ranges::lower_bound(gaps_, begin, {}, &Gap::begin);
     if (next != gaps_.end() && joins(gap, *next)) {
       gap.end = next->end;
@@ -159,6 +257,9 @@ class Packing {
 
 }  // namespace
 
-Arena plan_arena(const Schedule& schedule) { return Packing(schedule).run(); }
+Arena plan_arena(const Schedule& schedule) {
+  if (schedule.streams == 1) return OneStream(schedule).run();
+  return SeveralStreams(schedule).run();
+}
 
 }  // namespace tidemark

@@ -8,8 +8,9 @@
 
 namespace tidemark {
 
-/// Offsets are multiples of this: what cudaMalloc guarantees, and enough for vector loads.
-inline constexpr std::int64_t arena_alignment = 256;
+/// Offsets are multiples of this, the granularity of PyTorch's allocator too; cudaMalloc
+/// guarantees 256.
+inline constexpr std::int64_t arena_alignment = 512;
 
 struct Arena {
   std::vector<std::int64_t> offsets;  ///< by buffer

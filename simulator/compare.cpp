@@ -8,6 +8,7 @@ namespace tidemark {
 namespace {
 
 std::shared_ptr<const Trace> trace_with_batch(const Question& question, std::int64_t batch) {
+  if (question.trace) return question.trace;
   StepOptions step = question.step;
   step.batch = batch;
   return std::make_shared<const Trace>(build_trace(question.model, step));
@@ -74,6 +75,16 @@ void count_parameters(const Trace& trace, Comparison& comparison) {
   }
 }
 
+void describe(const Trace& trace, Comparison& comparison) {
+  count_parameters(trace, comparison);
+  const bool fused =
+      std::ranges::find(trace.ops, OpKind::FlashAttention, &Op::kind) != trace.ops.end();
+  comparison.attention = fused ? Attention::Flash : Attention::Math;
+  if (trace.blocks.empty()) return;
+  const Shape& input = trace[trace.blocks.front().input].shape;
+  comparison.tokens = numel(input) / std::max<std::int64_t>(1, input.back() * trace.step.batch);
+}
+
 }  // namespace
 
 std::vector<StrategySpec> default_strategies() {
@@ -92,9 +103,9 @@ Room room_of(const Question& question) {
 
 Comparison compare(const Question& question,
                    const std::function<void(std::size_t done)>& progress) {
-  Comparison comparison{question, room_of(question), 0, 0, {}, {}};
+  Comparison comparison{question, room_of(question), 0, 0, {}, {}, 0, {}};
   const auto trace = trace_with_batch(question, question.step.batch);
-  count_parameters(*trace, comparison);
+  describe(*trace, comparison);
   for (const StrategySpec& strategy : question.strategies) {
     Report row = answer(trace, strategy, question.device, comparison.room).report;
     if (question.finds_largest_batch && row.applies)

@@ -16,6 +16,8 @@ struct Question {
   std::optional<Bytes> budget = {};  ///< instead of the device's capacity less its CUDA context
   AllocatorSettings allocator = {};
   bool finds_largest_batch = false;
+  /// A given step, instead of the model's; `step` is then its own.
+  std::shared_ptr<const Trace> trace = {};
 };
 
 struct Comparison {
@@ -25,6 +27,8 @@ struct Comparison {
   std::int64_t trainable = 0;
   std::vector<Report> rows;  ///< as asked
   std::string conclusion;    ///< one sentence
+  std::int64_t tokens = 0;   ///< per sample, into the first block; 0 without blocks
+  Attention attention = Attention::Math;
 };
 
 /// `progress` is told after each row how many are done.

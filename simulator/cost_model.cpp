@@ -36,10 +36,16 @@ UpdateCost update_cost(Optimizer optimizer, OptimizerLoop loop) {
   return {22.5, 9};
 }
 
+// std::ceil for block counts, without its call for special values.
+double ceiling(double x) {
+  const auto whole = static_cast<double>(static_cast<std::int64_t>(x));
+  return whole < x ? whole + 1 : whole;
+}
+
 // Share of slots held on average: full waves hold all, the last one what is left.
 double wave_share(double blocks, double slots) {
   if (blocks <= 0) return 0;
-  return blocks / (std::ceil(blocks / slots) * slots);
+  return blocks / (ceiling(blocks / slots) * slots);
 }
 
 MathUnit unit_for(DType dtype, Precision precision) {
@@ -65,7 +71,7 @@ Cost then(const Cost& a, const Cost& b) {
           (a.memory_share * ta + b.memory_share * tb) / total};
 }
 
-Nanoseconds to_ns(double time) { return Nanoseconds{std::llround(time)}; }
+Nanoseconds to_ns(double time) { return Nanoseconds{static_cast<std::int64_t>(time + 0.5)}; }
 
 }  // namespace
 
@@ -75,13 +81,13 @@ CostModel::CostModel(const Trace& trace, const Device& device)
       precision_(precision_of(trace.step)),
       optimizer_loop_(find_framework(trace.step.framework).optimizer_loop),
       bytes_per_ns_(stream_bytes_per_second(device) / 1e9),
-      gradients_(derive_needs(trace).gradients) {}
+      gradients_(derive_gradients(trace)) {}
 
 Cost CostModel::elementwise(double bytes, double elements, int kernels) const {
   if (kernels == 0) return {};
   const double memory = bytes / bytes_per_ns_;
   const double gap = static_cast<double>(device_.kernel_gap.count()) * kernels;
-  const double blocks = std::ceil(elements / elements_per_block);
+  const double blocks = ceiling(elements / elements_per_block);
   return {
       to_ns(memory + gap),
       kernels,
@@ -97,8 +103,8 @@ Cost CostModel::product(double batch, double m, double n, double k, DType dtype,
   const double sms = device_.sm_count;
   double compute = 0, share = 0;
   for (const Tile& tile : tiles) {
-    const double blocks = batch * std::ceil(m / tile.m) * std::ceil(n / tile.n);
-    const double waves = std::ceil(blocks / sms);
+    const double blocks = batch * ceiling(m / tile.m) * ceiling(n / tile.n);
+    const double waves = ceiling(blocks / sms);
     const double time = waves * sms * tile.m * tile.n * k * 2 / flops_per_ns;
     if (share > 0 && time >= compute) continue;
     compute = time;

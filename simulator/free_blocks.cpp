@@ -9,12 +9,13 @@ constexpr std::uint32_t word_bits = 64;
 
 int log2(std::uint64_t n) { return 63 - std::countl_zero(n); }
 
-// Rises with the size. The first buckets are one unit of 512 bytes wide.
+// Rises with the size: one bucket for each of the smallest sizes, then eight per power of two.
 std::uint32_t bucket_of(std::int64_t size) {
-  constexpr int bits = 3;
-  const std::uint64_t n = (static_cast<std::uint64_t>(size) >> 9) + (1U << bits);
-  const int shift = log2(n) - bits;
-  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(shift) << bits) + (n >> shift));
+  constexpr std::uint32_t log2_buckets = 3;
+  const std::uint64_t units = static_cast<std::uint64_t>(size) >> 9;
+  if (units < 1U << log2_buckets) return static_cast<std::uint32_t>(units);
+  const std::uint32_t shift = static_cast<std::uint32_t>(log2(units)) - log2_buckets;
+  return (shift << log2_buckets) + static_cast<std::uint32_t>(units >> shift);
 }
 
 std::uint32_t position_of(std::size_t word, int bit) {

@@ -20,23 +20,27 @@ void keep_paths_to_loss(const Trace& trace, std::vector<std::uint32_t>& gradient
 
 }  // namespace
 
+std::vector<std::uint32_t> derive_gradients(const Trace& trace) {
+  std::vector<std::uint32_t> gradients(trace.ops.size());
+  const std::vector<bool> required = requires_gradient(trace);
+  for (std::size_t i = 0; i < trace.ops.size(); ++i)
+    gradients[i] = inputs_with_gradient(trace, trace.ops[i], required);
+  keep_paths_to_loss(trace, gradients);
+  return gradients;
+}
+
 Needs derive_needs(const Trace& trace) {
   Needs needs;
-  needs.gradients.resize(trace.ops.size());
+  needs.gradients = derive_gradients(trace);
   needs.saved.resize(trace.ops.size());
   needs.producer.assign(trace.tensors.size(), no_op);
   needs.uses.resize(trace.tensors.size());
-  const std::vector<bool> required = requires_gradient(trace);
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
     const Op& op = trace.ops[i];
-    needs.gradients[i] = inputs_with_gradient(trace, op, required);
     for (const TensorId output : trace.outputs(op))
       if (trace[output].storage == output) needs.producer[index(output)] = static_cast<OpId>(i);
-  }
-  keep_paths_to_loss(trace, needs.gradients);
-  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
-    needs.saved[i] = saved_operands(trace.ops[i], needs.gradients[i]);
-    for_each_operand(trace, trace.ops[i], needs.saved[i],
+    needs.saved[i] = saved_operands(op, needs.gradients[i]);
+    for_each_operand(trace, op, needs.saved[i],
                      [&](TensorId storage, TensorId) { ++needs.uses[index(storage)]; });
   }
   return needs;

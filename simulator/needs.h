@@ -16,6 +16,9 @@ struct Needs {
   std::vector<std::uint32_t> uses;
 };
 
+/// Per op: the inputs that get a gradient, on a path from a trainable tensor to the loss.
+std::vector<std::uint32_t> derive_gradients(const Trace& trace);
+
 /// An op has a backward if the loss depends on a trainable tensor through it.
 Needs derive_needs(const Trace& trace);
 

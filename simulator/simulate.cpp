@@ -40,7 +40,8 @@ class Simulation {
     }
     timeline_.host = rounded(host_);
     timeline_.duration = rounded(std::max(now_, host_));
-    std::ranges::stable_sort(timeline_.memory, {}, &MemoryEvent::time);
+    if (schedule_.streams > 1)  // one stream reaches its steps in order
+      std::ranges::stable_sort(timeline_.memory, {}, &MemoryEvent::time);
     return std::move(timeline_);
   }
 
@@ -48,6 +49,7 @@ class Simulation {
   struct Item {
     std::uint32_t step;
     double issued;
+    Cost cost;
   };
   struct Queue {
     std::vector<Item> items;
@@ -74,19 +76,24 @@ class Simulation {
       host_ = std::max(host_, time);
       return;
     }
-    if (std::holds_alternative<Run>(step)) {
-      pending_cost_ = costs_.of(schedule_, std::get<Run>(step));
-      host_ += static_cast<double>(device_.host_launch.count()) * pending_cost_.kernels;
-      run_costs_.push_back(pending_cost_);
-    }
-    queues_[index(stream_of(step))].items.push_back({i, host_});
-    if (schedule_.streams == 1) advance_single();
+    const Cost cost = cost_of(step);
+    host_ += static_cast<double>(device_.host_launch.count()) * cost.kernels;
+    const Item item{i, host_, cost};
+    if (schedule_.streams == 1) return advance_single(item);
+    queues_[index(stream_of(step))].items.push_back(item);
+  }
+
+  Cost cost_of(const Step& step) const {
+    return std::visit(
+        Overload{[&](const Run& run) { return costs_.of(schedule_, run); },
+                 [&](const CopyOut& copy) { return costs_.of_copy(schedule_[copy.buffer].size); },
+                 [&](const CopyIn& copy) { return costs_.of_copy(schedule_[copy.buffer].size); },
+                 [](const auto&) { return Cost{}; }},
+        step);
   }
 
   // With one stream nothing is shared: each run starts when it is issued and the last one ended.
-  void advance_single() {
-    Queue& queue = queues_[0];
-    const Item item = queue.items[queue.next++];
+  void advance_single(const Item& item) {
     if (!takes_time(schedule_.steps[item.step])) return happen(item.step, std::max(now_, 0.0));
     if (item.issued > now_) wait_for_host(item.issued);
     start(item, 0, std::max(now_, item.issued));
@@ -114,28 +121,11 @@ class Simulation {
   }
 
   void start(const Item& item, std::size_t stream, double time) {
-    const Step& step = schedule_.steps[item.step];
-    Cost cost;
-    if (std::holds_alternative<Run>(step)) cost = run_costs_[next_cost_of(item.step)];
-    if (const auto* copy = std::get_if<CopyOut>(&step))
-      cost = costs_.of_copy(schedule_[copy->buffer].size);
-    if (const auto* copy = std::get_if<CopyIn>(&step))
-      cost = costs_.of_copy(schedule_[copy->buffer].size);
     active_[stream] = {true, static_cast<std::uint32_t>(timeline_.runs.size()),
-                       static_cast<double>(cost.time.count()), cost.sm_share, cost.memory_share};
+                       static_cast<double>(item.cost.time.count()), item.cost.sm_share,
+                       item.cost.memory_share};
     timeline_.runs.push_back(
         {item.step, static_cast<StreamId>(stream), rounded(time), rounded(time)});
-  }
-
-  // Costs were computed at issue, in step order.
-  std::size_t next_cost_of(std::uint32_t step) {
-    if (cost_index_.empty()) {
-      cost_index_.assign(schedule_.steps.size(), 0);
-      std::uint32_t runs = 0;
-      for (std::size_t i = 0; i < schedule_.steps.size(); ++i)
-        if (std::holds_alternative<Run>(schedule_.steps[i])) cost_index_[i] = runs++;
-    }
-    return cost_index_[step];
   }
 
   void finish(std::size_t stream) {
@@ -228,9 +218,6 @@ class Simulation {
   std::vector<Queue> queues_;
   std::vector<Active> active_;
   std::vector<double> recorded_;
-  std::vector<Cost> run_costs_;
-  std::vector<std::uint32_t> cost_index_;
-  Cost pending_cost_;
   double now_ = 0;
   double host_ = 0;
   Timeline timeline_;

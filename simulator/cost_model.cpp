@@ -22,6 +22,14 @@ struct Tile {
 constexpr std::array tiles = {Tile{256, 128}, Tile{128, 256}, Tile{128, 128}, Tile{128, 64},
                               Tile{64, 128},  Tile{64, 64},   Tile{32, 32}};
 
+// PyTorch before 2.0 reduces dγ and dβ of a layer norm with one block per 32 columns of 32 × 16
+// threads, each with two rows of two tensors in flight (ATen/native/cuda/layer_norm_kernel.cu,
+// kColwiseReduceTileSize). A block can move no more than its bytes in flight per memory latency:
+// 290 cycles on Ampere (arXiv 2208.11174, table IV).
+constexpr double columns_per_block = 32;
+constexpr double bytes_in_flight_per_block = 32 * 16 * 2 * 2 * 4;
+constexpr double memory_latency_cycles = 290;
+
 // AdamW, eager, per element of fp32: mul_(p), m.mul_, m.add_, v.mul_, v.addcmul_, sqrt, div, add_,
 // addcdiv_ read and write 90 B in nine kernels; the fused kernel reads p, g, m, v and writes p, m,
 // v: 28 B. SGD reads p and g and writes p.
@@ -79,7 +87,7 @@ CostModel::CostModel(const Trace& trace, const Device& device)
     : trace_(trace),
       device_(device),
       precision_(precision_of(trace.step)),
-      optimizer_loop_(find_framework(trace.step.framework).optimizer_loop),
+      framework_(find_framework(trace.step.framework)),
       bytes_per_ns_(stream_bytes_per_second(device) / 1e9),
       gradients_(derive_gradients(trace)) {}
 
@@ -227,8 +235,29 @@ Cost CostModel::forward(const Op& op) const {
   return elementwise(operand_bytes(op), elements, std::min(row.forward_kernels, 2));
 }
 
+// dx streams x, dy and dx; dγ and dβ stream x and dy.
+Cost CostModel::norm_backward(const Op& op, std::uint32_t gradients) const {
+  const Tensor& x = trace_[trace_.inputs(op)[0]];
+  const double bytes = static_cast<double>(size(x).count), elements = count(x);
+  Cost cost;
+  if (gradients & 1) cost = then(cost, elementwise(3 * bytes, elements, 1));
+  if ((gradients & ~1u) == 0) return cost;
+  if (!framework_.norm_gradient_by_columns) return then(cost, elementwise(2 * bytes, elements, 1));
+  const double sms = device_.sm_count;
+  const double blocks =
+      std::min(sms, ceiling(static_cast<double>(x.shape.back()) / columns_per_block));
+  const double block_bytes_per_ns =
+      bytes_in_flight_per_block / (memory_latency_cycles / (device_.clock_hz / 1e9));
+  const double rate = std::min(bytes_per_ns_, blocks * block_bytes_per_ns);
+  const double time = 2 * bytes / rate;
+  const double total = time + static_cast<double>(device_.kernel_gap.count());
+  return then(cost, {to_ns(total), 1, 0, 2 * bytes, blocks / sms * time / total,
+                     rate / bytes_per_ns_ * time / total});
+}
+
 Cost CostModel::backward(const Op& op, std::uint32_t gradients) const {
   const OpRow& row = row_of(op.kind);
+  if (op.kind == OpKind::LayerNorm) return norm_backward(op, gradients);
   if (row.work == Work::MatrixUnits) return backward_product(op, gradients);
   double bytes = 0, largest = 0;
   for (const TensorId output : trace_.outputs(op)) {
@@ -266,7 +295,7 @@ Cost CostModel::of(const Schedule& schedule, const Run& run) const {
     case Task::Dequantize:
       return streaming();
     case Task::Optimizer: {
-      const UpdateCost update = update_cost(trace_.step.optimizer, optimizer_loop_);
+      const UpdateCost update = update_cost(trace_.step.optimizer, framework_.optimizer_loop);
       const double parameters = total(schedule.reads(run));  // one gradient per parameter
       return elementwise(parameters * update.bytes_per_parameter_byte, parameters / 4,
                          update.kernels);

@@ -31,6 +31,7 @@ class CostModel {
   Cost forward(const Op& op) const;
   Cost backward(const Op& op, std::uint32_t gradients) const;
   Cost elementwise(double bytes, double elements, int kernels) const;
+  Cost norm_backward(const Op& op, std::uint32_t gradients) const;
   Cost product(double batch, double m, double n, double k, DType dtype, double bytes) const;
   Cost forward_product(const Op& op) const;
   Cost backward_product(const Op& op, std::uint32_t gradients) const;
@@ -39,7 +40,7 @@ class CostModel {
   const Trace& trace_;
   const Device& device_;
   Precision precision_;
-  OptimizerLoop optimizer_loop_;
+  const Framework& framework_;
   double bytes_per_ns_;
   std::vector<std::uint32_t> gradients_;  ///< per op: inputs that get a gradient
 };

@@ -35,7 +35,7 @@ struct Report {
   Nanoseconds recompute{};         ///< Recompute and Reconstruct runs, each as if alone
   Nanoseconds hidden_recompute{};  ///< of it, what the overlap saves
   Nanoseconds overlap{};           ///< with two streams busy
-  bool launch_bound = false;       ///< the device waits for the host most of the step
+  bool launch_bound = false;       ///< the device waits for the host for more than 10 % of the step
 
   Bytes capacity;  ///< device (or budget) less the CUDA context
   bool fits = false;

@@ -116,6 +116,8 @@ BlockUnits block_units(const Trace& trace, const Plan& plan) {
   const double unit = static_cast<double>(result.unit.count);
   counting.per_op(index(block.begin), index(block.end),
                   [&](OpKind kind, TensorId storage, Bytes bytes) {
+                    // Rotary tables and masks are given, not made by the block.
+                    if (trace[storage].category == Category::Input) return;
                     KindUnits& row = by_kind[static_cast<std::size_t>(kind)];
                     row.per_op += static_cast<double>(bytes.count) / unit;
                     if (std::ranges::find(seen, storage) != seen.end()) return;

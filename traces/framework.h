@@ -54,7 +54,9 @@ struct Framework {
   bool accumulates_in_place = true;  ///< a second gradient of one tensor is added into the first
   bool gradients_persist = false;    ///< zero_grad() keeps the gradient buffers between steps
   OptimizerLoop optimizer_loop = OptimizerLoop::Foreach;
-  bool blas_workspace_in_pool = true;  ///< cuBLAS workspaces come from the caching allocator
+  bool norm_gradient_by_columns = false;  ///< dγ, dβ: one thread block per 32 columns, however
+                                          ///< many rows there are
+  bool blas_workspace_in_pool = true;     ///< cuBLAS workspaces come from the caching allocator
 
   bool operator==(const Framework&) const = default;
 };

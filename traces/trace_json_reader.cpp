@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 #include "traces/error.h"
@@ -208,7 +209,8 @@ void TraceReader::read_block(JsonView view) {
   const JsonView name = view.at("name");
   blocks_.add(name.text());
   const TensorId input{find(tensors_, view.at("input"), "/blocks/{}/input", trace_.blocks.size())};
-  const auto stack = static_cast<std::int32_t>(view.integer_or("stack", -1, -1, 1'000'000'000));
+  constexpr std::int32_t largest_stack = std::numeric_limits<std::int32_t>::max();
+  const auto stack = static_cast<std::int32_t>(view.integer_or("stack", -1, -1, largest_stack));
   trace_.blocks.push_back({.name = std::string(name.text()), .input = input, .stack = stack});
 }
 

@@ -1,0 +1,58 @@
+// The judge's idea of work: what each run must find, and what it leaves.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "simulator/validate_memory.h"
+#include "simulator/validate_numbers.h"
+
+namespace tidemark {
+
+class Work {
+ public:
+  Work(const Trace& trace, const Schedule& schedule, Memory& memory);
+
+  void run(const Run& run);
+  /// All work is done, each piece once.
+  void check_complete();
+
+ private:
+  struct Operand {
+    BufferId buffer;
+    std::uint64_t number = 0;
+    bool is_expected = false;
+  };
+
+  void forward(const Run& run);
+  void seed();
+  void backward(const Run& run);
+  void accumulate(const Run& run);
+  void reconstruct(const Run& run);
+  void convert(Role from, Role to);
+  void optimize();
+
+  void read_value(const Op& op, std::size_t k, bool must);
+  void read_gradient(TensorId tensor);
+  void write(Role role, TensorId tensor, std::uint64_t number);
+  void check_unexpected();
+
+  bool is_partial_gradient(std::uint64_t number, TensorId tensor) const;
+  bool sum_up(OpId op, TensorId tensor, BufferId sum);
+
+  const Buffer& buffer(const Operand& operand) const { return schedule_[operand.buffer]; }
+
+  const Trace& trace_;
+  const Schedule& schedule_;
+  Memory& memory_;
+  Numbers numbers_;
+  std::vector<Operand> reads_, writes_;  // of the run in hand
+
+  std::vector<bool> has_run_, has_run_back_, is_updated_;
+  std::size_t next_op_ = 0;  // no earlier op may still run for the first time
+  bool is_seeded_ = false;
+  std::vector<std::size_t> parts_added_;  // by tensor: contributions taken out of larger gradients
+  std::set<std::pair<TensorId, std::uint64_t>> sums_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,94 @@
+// What a slider costs: one strategy of a real model from names to all four memory numbers, whole
+// comparisons, and how time grows with the number of ops. Each checks its answer before it is
+// timed.
+#include <benchmark/benchmark.h>
+
+#include "simulator/arena.h"
+#include "simulator/compare.h"
+#include "simulator/lower.h"
+#include "simulator/simulate.h"
+#include "traces/presets.h"
+
+namespace tidemark {
+namespace {
+
+struct Numbers {
+  Bytes live, planned, allocated, reserved;
+  std::size_t ops = 0;
+};
+
+// Build the trace, plan, lower, simulate, pack, replay the allocator.
+Numbers all_numbers(const Model& model, const StepOptions& step, const StrategySpec& strategy,
+                    const Device& device) {
+  const auto trace = std::make_shared<const Trace>(build_trace(model, step));
+  const PlannedStep planned = plan_step(trace, strategy);
+  const Schedule schedule = lower(*planned.trace, planned.plan);
+  const Timeline timeline = simulate(*planned.trace, schedule, device);
+  const AllocatorResult pool = replay_allocator(schedule, find_framework(step.framework), device,
+                                                {}, Bytes{std::int64_t{1} << 59});
+  return {peak(schedule, timeline).bytes, plan_arena(schedule).size, pool.allocated_peak,
+          pool.reserved_peak, planned.trace->ops.size()};
+}
+
+bool plausible(const Numbers& n) {
+  return n.live.count > 0 && n.planned >= n.live && n.reserved >= n.allocated;
+}
+
+void llama_13b(benchmark::State& state, const char* strategy_text) {
+  const Model model = find_model("llama-13b");
+  const StepOptions step{.batch = 8, .sequence = 2048, .precision = Precision::AmpBf16};
+  const Device device = find_device("a100-80gb");
+  const StrategySpec strategy = parse_strategy(strategy_text);
+  if (!plausible(all_numbers(model, step, strategy, device))) state.SkipWithError("wrong answer");
+  for (auto _ : state) benchmark::DoNotOptimize(all_numbers(model, step, strategy, device));
+}
+BENCHMARK_CAPTURE(llama_13b, vanilla, "vanilla")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(llama_13b, checkpoint, "checkpoint")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(llama_13b, lowmemorybp, "lowmemorybp")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(llama_13b, mesa, "mesa")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(llama_13b, reversible, "reversible")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(llama_13b, pareprop, "pareprop")->Unit(benchmark::kMillisecond);
+
+void compare_llama_13b(benchmark::State& state) {
+  Question question{.model = find_model("llama-13b"),
+                    .step = {.batch = 8, .sequence = 2048, .precision = Precision::AmpBf16},
+                    .device = find_device("a100-80gb"),
+                    .strategies = default_strategies()};
+  for (auto _ : state) benchmark::DoNotOptimize(compare(question));
+  state.counters["strategies"] = static_cast<double>(question.strategies.size());
+}
+BENCHMARK(compare_llama_13b)->Unit(benchmark::kMillisecond);
+
+// A narrow LLaMA of any depth: 22 ops per block.
+Model deep_model(std::int64_t depth) {
+  Model model = find_model("llama-7b");
+  auto& config = std::get<LlamaConfig>(model.config);
+  config.depth = depth, config.width = 64, config.head_width = 16;
+  config.heads = config.key_heads = 4, config.mlp = 128;
+  return model;
+}
+
+void lower_and_simulate(benchmark::State& state) {
+  const StepOptions step{.batch = 1, .sequence = 16, .precision = Precision::Bf16};
+  const Trace trace = build_trace(deep_model(state.range(0) / 22), step);
+  const Device device = find_device("a100-80gb");
+  const Plan plan = keep_everything(trace);
+  const Schedule once = lower(trace, plan);
+  if (simulate(trace, once, device).runs.size() < trace.ops.size() / 2)
+    state.SkipWithError("wrong answer");
+  for (auto _ : state) {
+    const Schedule schedule = lower(trace, plan);
+    benchmark::DoNotOptimize(simulate(trace, schedule, device));
+  }
+  state.counters["ops"] = static_cast<double>(trace.ops.size());
+  state.SetComplexityN(static_cast<benchmark::IterationCount>(trace.ops.size()));
+}
+BENCHMARK(lower_and_simulate)
+    ->Arg(10'000)
+    ->Arg(100'000)
+    ->Arg(1'000'000)
+    ->Unit(benchmark::kMillisecond)
+    ->Complexity(benchmark::oN);
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,37 @@
+# tidemark_library(<folder> LINKS <targets>…)
+#
+# The static library of one folder: tidemark_<folder> (tidemark_cli_lib for cli, whose main.cpp is
+# the program's). A folder without sources is skipped, and so are links to skipped folders.
+#
+# Sources are found, not listed: every .cpp of a folder belongs to its library, so a list would be
+# a second copy of `ls`. CONFIGURE_DEPENDS makes each build look again, so no file is missed.
+function(tidemark_library folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/cli/main\\.cpp$")
+  if(NOT sources)
+    return()
+  endif()
+
+  set(library tidemark_${folder})
+  if(folder STREQUAL "cli")
+    set(library tidemark_cli_lib)  # 'tidemark' is the program
+  endif()
+  add_library(${library} STATIC ${sources})
+  target_include_directories(${library} PUBLIC ${PROJECT_SOURCE_DIR})  # "folder/file.h"
+  target_link_libraries(${library} PRIVATE tidemark_warnings)
+  foreach(link IN LISTS arg_LINKS)
+    if(TARGET ${link})
+      target_link_libraries(${library} PUBLIC ${link})
+    endif()
+  endforeach()
+
+  # The headers that nearly every source includes, compiled once, by the lowest layer. Sources
+  # still include what they use: the clang preset builds without precompiled headers.
+  if(folder STREQUAL "traces")
+    target_precompile_headers(${library} PRIVATE
+      <algorithm> <fmt/format.h> <functional> <map> <optional> <string> <unordered_map> <vector>)
+  elseif(TARGET tidemark_traces)
+    target_precompile_headers(${library} REUSE_FROM tidemark_traces)
+  endif()
+endfunction()

@@ -1,0 +1,72 @@
+# Who may include whom. Reads every #include under ROOT and prints file:line for each one that
+# breaks a rule. Usage: cmake -D ROOT=<tree> -P include_rules.cmake
+cmake_minimum_required(VERSION 3.25)
+
+# The layers (docs/how_it_works.md has the picture): a folder may include itself and these.
+set(traces_may_use)
+set(simulator_may_use traces)
+set(kernels_may_use traces)
+set(profiler_may_use simulator kernels traces)
+set(gui_may_use simulator traces)
+set(cli_may_use gui profiler simulator kernels traces)
+set(bench_may_use cli gui profiler simulator kernels traces)
+set(tests_may_use cli gui profiler simulator kernels traces)
+set(folders traces simulator kernels profiler gui cli bench tests)
+
+# Libraries that end in one folder: "pattern|folders that may include it".
+set(fenced_libraries
+  "^CLI/|cli"
+  "^(imgui|backends/imgui|GLFW/)|gui"
+  "^cupti|profiler,tests"
+  "^(cuda|cublas|cudnn)|kernels,profiler,tests"
+  "^(gtest|gmock)/|tests"
+  "^benchmark/|bench")
+
+set(violations 0)
+
+# Prints "file:line: what is wrong". The line is searched only now, when one is wanted.
+function(report path include why)
+  file(READ ${ROOT}/${path} text)
+  string(FIND "${text}" "${include}" position)
+  string(SUBSTRING "${text}" 0 ${position} before)
+  string(REGEX REPLACE "[^\n]" "" newlines "${before}")
+  string(LENGTH "${newlines}" line)
+  math(EXPR line "${line} + 1")
+  message("${path}:${line}: ${why}")
+  math(EXPR violations "${violations} + 1")
+  set(violations ${violations} PARENT_SCOPE)
+endfunction()
+
+foreach(folder IN LISTS folders)
+  file(GLOB_RECURSE paths RELATIVE ${ROOT}
+       ${ROOT}/${folder}/*.h ${ROOT}/${folder}/*.cpp ${ROOT}/${folder}/*.cu ${ROOT}/${folder}/*.cuh)
+  foreach(path IN LISTS paths)
+    file(STRINGS ${ROOT}/${path} includes ENCODING UTF-8
+         REGEX "^[ \t]*#[ \t]*include[ \t]*[<\"]")
+    foreach(include IN LISTS includes)
+      string(REGEX REPLACE "^[^<\"]*[<\"]([^>\"]*).*" "\\1" target "${include}")
+
+      if(include MATCHES "include[ \t]*\"")
+        string(REGEX REPLACE "/.*" "" used "${target}")
+        if(NOT used IN_LIST folders OR NOT target MATCHES "/")
+          report(${path} "${include}" "\"${target}\" must be named from the root: \"folder/file.h\"")
+        elseif(NOT used STREQUAL folder AND NOT used IN_LIST ${folder}_may_use)
+          report(${path} "${include}" "${folder} may not include ${used} (\"${target}\")")
+        endif()
+      endif()
+
+      foreach(fence IN LISTS fenced_libraries)
+        string(REGEX MATCH "^(.*)\\|([a-z,]*)$" _ "${fence}")
+        set(pattern "${CMAKE_MATCH_1}")
+        string(REPLACE "," ";" allowed "${CMAKE_MATCH_2}")
+        if(target MATCHES "${pattern}" AND NOT folder IN_LIST allowed)
+          report(${path} "${include}" "${folder} may not include <${target}>")
+        endif()
+      endforeach()
+    endforeach()
+  endforeach()
+endforeach()
+
+if(violations)
+  message(FATAL_ERROR "${violations} includes break the rules")
+endif()

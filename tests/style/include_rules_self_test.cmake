@@ -1,0 +1,26 @@
+# A guard that never objects guards nothing: builds a small tree with known sins and expects
+# include_rules.cmake to name exactly these, by file and line.
+cmake_minimum_required(VERSION 3.25)
+
+file(REMOVE_RECURSE ${SCRATCH})
+file(WRITE ${SCRATCH}/traces/units.h "#pragma once\n#include <string>\n")
+file(WRITE ${SCRATCH}/traces/upwards.h "#pragma once\n\n#include \"simulator/plan.h\"\n")
+file(WRITE ${SCRATCH}/simulator/plan.h "#pragma once\n#include \"traces/units.h\"\n")
+file(WRITE ${SCRATCH}/simulator/sideways.cpp "#include \"kernels/gelu.h\"\n")
+file(WRITE ${SCRATCH}/simulator/relative.cpp "#include \"plan.h\"\n#include \"../traces/units.h\"\n")
+file(WRITE ${SCRATCH}/gui/timeline.cpp "#include <imgui.h>\n#include \"simulator/plan.h\"\n")
+file(WRITE ${SCRATCH}/cli/picture.cpp "#include <CLI/CLI.hpp>\n#  include <imgui.h>\n")
+file(WRITE ${SCRATCH}/cli/borrowed.cpp "#include \"tests/support/chain.h\"\n")
+set(expected
+  "cli/borrowed.cpp:1" "cli/picture.cpp:2" "simulator/relative.cpp:1" "simulator/relative.cpp:2"
+  "simulator/sideways.cpp:1" "traces/upwards.h:3")
+
+execute_process(
+  COMMAND ${CMAKE_COMMAND} -D ROOT=${SCRATCH} -P ${CMAKE_CURRENT_LIST_DIR}/include_rules.cmake
+  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+string(REGEX MATCHALL "[a-z]+/[a-z]+\\.(h|cpp):[0-9]+" found "${output}")
+list(SORT found)
+
+if(result EQUAL 0 OR NOT found STREQUAL expected)
+  message(FATAL_ERROR "expected: ${expected}\nfound: ${found}\nresult: ${result}\n${output}")
+endif()

@@ -1,0 +1,15 @@
+# The manual page is one that man can show.
+cmake_minimum_required(VERSION 3.25)
+set(page docs/tidemark.1)
+find_program(MANDOC mandoc)
+if(NOT MANDOC)
+  message("SKIPPED: mandoc is not installed")
+elseif(NOT EXISTS ${ROOT}/${page})
+  message("SKIPPED: there is no ${page}")
+else()
+  execute_process(COMMAND ${MANDOC} -T lint -W warning ${page}
+                  WORKING_DIRECTORY ${ROOT} RESULT_VARIABLE result)
+  if(result)
+    message(FATAL_ERROR "${page} is not clean")
+  endif()
+endif()

@@ -72,7 +72,11 @@ class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(double value, const std::string&) override {
     return add(JsonKind::Number, {.number = value});
   }
-  bool string(std::string& value) override { return add(JsonKind::Text, {.text = intern(value)}); }
+  bool string(std::string& value) override {
+    const std::uint64_t begin = document_.texts_.size();
+    document_.texts_ += value;
+    return add(JsonKind::Text, {.text = begin << 32 | value.size()});
+  }
   bool binary(nlohmann::json::binary_t&) override { return false; }  // never in JSON text
 
   bool start_object(std::size_t) override { return open(JsonKind::Object); }
@@ -249,7 +253,8 @@ double JsonView::number(double min, double max) const {
 
 std::string_view JsonView::text() const {
   if (kind() != JsonKind::Text) fail_needing("text in quotes");
-  return document_->strings_[document_->values_[index_].text];
+  const std::uint64_t place = document_->values_[index_].text;
+  return std::string_view(document_->texts_).substr(place >> 32, place & 0xffffffff);
 }
 
 bool JsonView::boolean() const {

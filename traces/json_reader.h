@@ -138,7 +138,7 @@ class JsonDocument {
     union {
       std::int64_t integer;  // or a boolean
       double number;
-      std::uint64_t text;  // in strings_
+      std::uint64_t text;  // in texts_: begin · 2^32 + size
       std::uint64_t end;   // of a list or object: one past its subtree
     };
     std::uint32_t key = 0;  // in strings_; 0 is ""
@@ -151,7 +151,8 @@ class JsonDocument {
 
   std::string file_;
   std::vector<Value> values_;
-  std::deque<std::string> strings_;  // each distinct string once
+  std::deque<std::string> strings_;  // each distinct key once
+  std::string texts_;                // all text values, one behind the other
 };
 
 /// Parses the file at `path` (a ".zst" is decompressed); its name in messages is the path.

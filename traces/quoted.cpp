@@ -1,5 +1,7 @@
 #include "traces/quoted.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace tidemark {
@@ -15,6 +17,6 @@ std::string printable(std::string_view text, std::size_t longest) {
   return length < text.size() ? shown + "…" : shown;
 }
 
-std::string quoted(std::string_view name) { return "'" + printable(name) + "'"; }
+std::string quoted(std::string_view name) { return fmt::format("'{}'", printable(name)); }
 
 }  // namespace tidemark

@@ -8,6 +8,7 @@
 #include "traces/error.h"
 #include "traces/files.h"
 #include "traces/json_reader.h"
+#include "traces/quoted.h"
 #include "traces/shape_rules.h"
 
 namespace tidemark {
@@ -186,7 +187,8 @@ void TraceWriter::write_op(const Op& op) {
 
 std::string write_trace(const Trace& trace) {
   if (const auto defects = check(trace); !defects.empty())
-    throw InputError(describe_defects(trace.model, defects));
+    throw InputError(
+        describe_defects(trace.model.empty() ? "trace" : printable(trace.model, 200), defects));
   return TraceWriter(trace).write();
 }
 

@@ -94,9 +94,10 @@ TEST(CachingAllocator, TakesTheSmallestBlockThatFits) {
 
 TEST(CachingAllocator, TakesTheLowestOfEqualBlocks) {
   CachingAllocator allocator = allocator_with("");
-  std::vector<BlockHandle> blocks;
-  for (int i = 0; i < 3; ++i) blocks.push_back(get(allocator, 16_MiB));
-  for (const int i : {2, 0, 1}) allocator.free(blocks[static_cast<std::size_t>(i)]);
+  const BlockHandle low = get(allocator, 16_MiB);
+  const BlockHandle middle = get(allocator, 16_MiB);
+  const BlockHandle high = get(allocator, 16_MiB);
+  for (const BlockHandle block : {high, low, middle}) allocator.free(block);
   for (const std::int64_t expected : {0, 16, 32})
     EXPECT_EQ(offset(allocator, get(allocator, 16_MiB)), expected * mib);
 }

@@ -1,8 +1,7 @@
 // A small sound trace whose every id is known by heart: what the tests damage.
 #pragma once
 
-#include <gtest/gtest.h>
-
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -35,15 +34,13 @@ inline Trace small_trace() {
 inline TensorId tensor_named(const Trace& trace, std::string_view name) {
   for (std::size_t i = 0; i < trace.tensors.size(); ++i)
     if (trace.tensors[i].name == name) return static_cast<TensorId>(i);
-  ADD_FAILURE() << "no tensor " << name;
-  return no_tensor;
+  throw std::out_of_range("no tensor " + std::string(name));
 }
 
 inline OpId op_named(const Trace& trace, std::string_view name) {
   for (std::size_t i = 0; i < trace.ops.size(); ++i)
     if (trace.ops[i].name == name) return static_cast<OpId>(i);
-  ADD_FAILURE() << "no op " << name;
-  return no_op;
+  throw std::out_of_range("no op " + std::string(name));
 }
 
 }  // namespace tidemark

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +25,7 @@ TEST(TensorCheck, AnUnusedTensorIsNoDefect) {
 }
 
 TEST(TensorCheck, NamesDiffer) {
-  EXPECT_THAT(defects_after([](Trace& t) { t.tensors[5].name = "x"; }),
+  EXPECT_THAT(defects_after([](Trace& t) { t.tensors[5].name = t.tensors[0].name; }),
               ElementsAre("/tensors/5/name: 'x' is the name of /tensors/0, too; need another"));
 }
 
@@ -49,7 +50,7 @@ TEST(TensorCheck, SizesAreCountable) {
 TEST(TensorCheck, TheSumIsCountableAndSaidOnce) {
   EXPECT_THAT(defects_after([](Trace& t) {
                 for (std::uint32_t i = 39; i < 42; ++i)
-                  t.tensors.push_back({.name = "huge" + std::to_string(i),
+                  t.tensors.push_back({.name = fmt::format("huge{}", i),
                                        .shape = {std::int64_t{1} << 56},
                                        .storage = TensorId{i}});
               }),

@@ -1,5 +1,6 @@
 #include "traces/trace_json.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -123,7 +124,12 @@ TEST(TraceJson, WritesOneTensorOrOpPerLine) {
 TEST(TraceJson, RefusesToWriteWhatNobodyCouldRead) {
   Trace trace = small_trace();
   trace.loss = no_tensor;
-  EXPECT_THROW(write_trace(trace), InputError);
+  try {
+    write_trace(trace);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "small: /loss: found tensor number 4294967295; need one below 39");
+  }
 }
 
 TEST(TraceJson, OrderOfKeysAndListsIsFree) {
@@ -253,10 +259,9 @@ TEST(TraceJson, AHostileFileIsRefusedInTime) {
   std::string json =
       R"({"format": "tidemark-trace", "version": 1, "loss": "x", "ops": [], "tensors": [)";
   for (int i = 0; i < 20'000; ++i)
-    json += (i ? "," : "") +
-            (R"({"name": "tensor)" + std::to_string(i) +
-             R"(", "shape": [1], "dtype": "bool", "category": "input", "storage": "tenso)" +
-             std::to_string(i) + "\"}");
+    json += fmt::format(R"({}{{"name": "tensor{}", "shape": [1], "dtype": "bool", )"
+                        R"("category": "input", "storage": "tenso{}"}})",
+                        i ? "," : "", i, i);
   json += "]}";
   EXPECT_THAT(error_of(json), StartsWith("t.json: 20001 defects\n  /tensors/0/storage: no tensor "
                                          "named 'tenso0' (did you mean 'tensor0'?)\n"));
@@ -280,7 +285,7 @@ TEST(TraceFormatDocument, HasAnExampleInTheFormThatTidemarkWrites) {
 TEST(TraceFormatDocument, NamesEveryWordOfTheFormat) {
   const std::string text = document();
   const auto expect_all = [&](const auto& table) {
-    for (const auto& row : table) EXPECT_THAT(text, HasSubstr("`" + std::string(row.name) + "`"));
+    for (const auto& row : table) EXPECT_THAT(text, HasSubstr(fmt::format("`{}`", row.name)));
   };
   expect_all(op_rows);
   expect_all(attribute_keys);

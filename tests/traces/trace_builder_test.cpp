@@ -1,0 +1,183 @@
+#include "traces/trace_builder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/traces/small_trace.h"
+#include "traces/error.h"
+
+namespace tidemark {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+/// The ops before the loss.
+std::vector<std::string> op_names(const Trace& trace) {
+  std::vector<std::string> names;
+  for (const Op& op : trace.ops)
+    if (!op.name.starts_with("loss")) names.push_back(op.name);
+  return names;
+}
+
+/// Builds with the options and a loss that is the sum of nothing else: cross-entropy of a head.
+template <typename Build>
+Trace built(const StepOptions& step, Build build) {
+  TraceBuilder b("test", "", step);
+  const TensorId x = b.input("x", {2, 4}, DType::Float32);
+  const TensorId targets = b.input("targets", {2}, DType::Int64);
+  return b.finish(b.cross_entropy("loss", build(b, x), targets));
+}
+
+StepOptions with_tuning(std::string_view text) { return {.tuning = parse_tuning(text)}; }
+
+TEST(Globs, MatchWholeNames) {
+  EXPECT_TRUE(matches_glob("embed.weight", "embed.weight"));
+  EXPECT_TRUE(matches_glob("embed.weight", "embed*"));
+  EXPECT_TRUE(matches_glob("embed", "embed*"));
+  EXPECT_TRUE(matches_glob("blocks.0.fc.weight", "blocks.*.weight"));
+  EXPECT_TRUE(matches_glob("abcabd", "*ab*d"));  // the first "ab" is the wrong one
+  EXPECT_TRUE(matches_glob("", "**"));
+  EXPECT_FALSE(matches_glob("embed.weight", "embed"));
+  EXPECT_FALSE(matches_glob("embed", "embed.*"));
+  EXPECT_FALSE(matches_glob("x.embed", "embed*"));
+  EXPECT_FALSE(matches_glob("abc", "*ab"));
+  EXPECT_FALSE(matches_glob("a", ""));
+}
+
+// Exponential backtracking would take longer than the sun.
+TEST(Globs, ManyStarsTakeNoTime) {
+  std::string glob;
+  for (int i = 0; i < 100; ++i) glob += "*a";
+  EXPECT_FALSE(matches_glob(std::string(1000, 'a') + "b", glob));
+}
+
+TEST(Autocast, CastsActivationsAtEachUseAndWeightsOnce) {
+  const Trace trace = built({.precision = Precision::AmpBf16}, [](TraceBuilder& b, TensorId x) {
+    const TensorId weight = b.parameter("w", {4, 4});
+    b.linear_with("first", x, weight);
+    return b.linear_with("second", x, weight);
+  });
+  EXPECT_THAT(op_names(trace), ElementsAre("x.cast", "w.cast", "first", "x.cast2", "second"));
+  EXPECT_EQ(trace[tensor_named(trace, "second")].dtype, DType::BFloat16);
+  EXPECT_EQ(trace[tensor_named(trace, "w")].dtype, DType::Float32);
+  EXPECT_EQ(trace[trace.loss].dtype, DType::Float32);
+  EXPECT_THAT(check(trace), IsEmpty());
+}
+
+TEST(Autocast, NormsWriteFp32AndOtherPrecisionsCastNothing) {
+  const auto norm = [](TraceBuilder& b, TensorId x) {
+    return b.layer_norm("norm", b.linear("fc", x, 4), 1e-5);
+  };
+  const Trace amp = built({.precision = Precision::AmpFp16}, norm);
+  EXPECT_EQ(amp[tensor_named(amp, "fc")].dtype, DType::Float16);
+  EXPECT_EQ(amp[tensor_named(amp, "norm")].dtype, DType::Float32);
+  EXPECT_THAT(op_names(built({}, norm)), ElementsAre("fc", "norm"));
+}
+
+TEST(Autocast, PapersCountNoCasts) {
+  const Trace trace = built({.precision = Precision::AmpFp16, .framework = "paper"},
+                            [](TraceBuilder& b, TensorId x) { return b.linear("fc", x, 3); });
+  EXPECT_THAT(op_names(trace), ElementsAre("fc"));
+}
+
+// y + B(A(x)), A [r, in], B [out, r]; only the adapters are trained.
+TEST(Lora, PutsAdaptersBesideItsTargets) {
+  const auto two = [](TraceBuilder& b, TensorId x) {
+    return b.linear("m.fc", b.linear("m.q", x, 6), 3);
+  };
+  const Trace trace = built(with_tuning("lora:r=2,targets=q"), two);
+  EXPECT_THAT(op_names(trace), ElementsAre("m.q", "m.q.lora_a", "m.q.lora_b", "m.q.lora_scale",
+                                           "m.q.lora_add", "m.fc"));
+  EXPECT_EQ(trace[tensor_named(trace, "m.q.lora_a.weight")].shape, (Shape{2, 4}));
+  EXPECT_EQ(trace[tensor_named(trace, "m.q.lora_b.weight")].shape, (Shape{6, 2}));
+  for (const Tensor& tensor : trace.tensors)
+    EXPECT_EQ(tensor.trainable, tensor.name.find(".lora_") != std::string::npos &&
+                                    tensor.category == Category::Parameter)
+        << tensor.name;
+  EXPECT_THAT(check(trace), IsEmpty());
+}
+
+TEST(Lora, FaFreezesTheFirstProjection) {
+  const Trace trace = built(with_tuning("lora-fa:r=2,targets=all"),
+                            [](TraceBuilder& b, TensorId x) { return b.linear("fc", x, 3); });
+  EXPECT_FALSE(trace[tensor_named(trace, "fc.lora_a.weight")].trainable);
+  EXPECT_TRUE(trace[tensor_named(trace, "fc.lora_b.weight")].trainable);
+}
+
+TEST(Lora, TrainsTheHead) {
+  const Trace trace = built(with_tuning("lora"), [](TraceBuilder& b, TensorId x) {
+    return b.linear("head", b.linear("fc", x, 4), 3, true, ParameterRole::Head);
+  });
+  EXPECT_TRUE(trace[tensor_named(trace, "head.weight")].trainable);
+  EXPECT_FALSE(trace[tensor_named(trace, "fc.weight")].trainable);
+}
+
+// The gradient of a frozen linear's input needs the weight only: x is not saved.
+TEST(Frozen, LinearsDoNotSaveTheirInput) {
+  const auto two = [](TraceBuilder& b, TensorId x) {
+    return b.linear("b", b.linear("a", x, 4), 3);
+  };
+  const Trace trace = built(with_tuning("frozen:b*"), two);
+  const std::vector<bool> required = requires_gradient(trace);
+  EXPECT_TRUE(required[index(tensor_named(trace, "a"))]);
+  EXPECT_FALSE(required[index(tensor_named(trace, "b.weight"))]);
+  EXPECT_FALSE(required[index(tensor_named(trace, "targets"))]);
+  const auto saved = [&](std::string_view name) {
+    const Op& op = trace[op_named(trace, name)];
+    return saved_operands(op, inputs_with_gradient(trace, op, required));
+  };
+  EXPECT_EQ(saved("a"), input_bit(0));  // x itself needs no gradient, so no weight
+  EXPECT_EQ(saved("b"), input_bit(1));
+}
+
+TEST(TraceBuilder, KeepsWhatTheFrameworkKeeps) {
+  const auto body = [](TraceBuilder& b, TensorId x) {
+    return b.scale("scale", b.softmax("softmax", b.linear("fc", x, 4)), 0.5);
+  };
+  const Trace new_torch = built({}, body);
+  EXPECT_EQ(new_torch[op_named(new_torch, "softmax")].also_keeps, 0u);
+  EXPECT_EQ(new_torch[op_named(new_torch, "scale")].also_keeps, output_bit(1));
+  const Trace old_torch = built({.framework = "torch-1.10"}, body);
+  EXPECT_EQ(old_torch[op_named(old_torch, "softmax")].also_keeps, input_bit(0));
+}
+
+TEST(TraceBuilder, LeavesOutDropoutThatDropsNothing) {
+  const auto body = [](TraceBuilder& b, TensorId x) {
+    return b.dropout("drop", b.linear("fc", x, 3), b.dropout_probability(0.1));
+  };
+  EXPECT_THAT(op_names(built({}, body)), ElementsAre("fc", "drop"));
+  EXPECT_THAT(op_names(built({.dropout = 0.0}, body)), ElementsAre("fc"));
+}
+
+TEST(TraceBuilder, ViewsShareTheStorageOfTheirRoot) {
+  TraceBuilder b("test", "", {});
+  const TensorId x = b.input("x", {2, 4}, DType::Float32);
+  const TensorId row = b.select("row", b.view("flat", x, {8}), {4});
+  EXPECT_EQ(b[row].storage, x);
+  EXPECT_EQ(b[row].category, Category::Input);
+}
+
+TEST(TraceBuilder, HoldsTheLocalVariablesOfAFunctionUntilItsLastOp) {
+  const Trace trace = built({}, [](TraceBuilder& b, TensorId x) {
+    b.begin_function();
+    const TensorId y = b.local(b.linear("inside", x, 4));
+    const TensorId z = b.linear("last", y, 4);
+    b.end_function();
+    return b.linear("outside", z, 3);
+  });
+  EXPECT_EQ(trace[tensor_named(trace, "inside")].held_until, op_named(trace, "last"));
+  EXPECT_EQ(trace[tensor_named(trace, "last")].held_until, no_op);
+}
+
+TEST(TraceBuilder, RefusesStepsThatNobodyCanCount) {
+  EXPECT_THROW(TraceBuilder("test", "", {.batch = 0}), UsageError);
+  TraceBuilder b("test", "", {});
+  EXPECT_THROW(b.input("x", {std::int64_t{1} << 32, std::int64_t{1} << 32}, DType::Bool),
+               InputError);
+  const TensorId x = b.input("x", {std::int64_t{1} << 57}, DType::Float32);  // 2^59 bytes
+  EXPECT_THROW(b.finish(x), InputError);
+}
+
+}  // namespace
+}  // namespace tidemark

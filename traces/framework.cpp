@@ -22,6 +22,7 @@ const std::vector<Framework>& frameworks() {
        .source =
            "as torch-1.13, but the softmax node still keeps its input (the derivative formula "
            "passed `self` before 1.11)",
+       .log_softmax_is_fp32 = true,
        .softmax_keeps_input = true,
        .accumulates_in_place = false,
        .gradients_persist = true,
@@ -35,6 +36,7 @@ const std::vector<Framework>& frameworks() {
            "node keeps input and output",
        .default_precision = Precision::AmpFp16,
        .gelu_is_fp32 = true,
+       .log_softmax_is_fp32 = true,
        .softmax_keeps_input = true,
        .accumulates_in_place = false,
        .gradients_persist = true,
@@ -48,6 +50,7 @@ const std::vector<Framework>& frameworks() {
        .autocast_casts = false,
        .norm_writes_fp32 = false,
        .norm_reads_fp32 = true,
+       .log_softmax_is_fp32 = true,
        .keeps_statistics = false,
        .composed_rms_norm = false,
        .composed_gelu_tanh = false,

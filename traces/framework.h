@@ -40,6 +40,7 @@ struct Framework {
   bool gelu_is_fp32 = false;     ///< gelu is on autocast's fp32 list
   bool norm_writes_fp32 = true;  ///< layer_norm under autocast returns fp32
   bool norm_reads_fp32 = false;  ///< norms upcast a 16-bit input and keep the fp32 copy
+  bool log_softmax_is_fp32 = false;  ///< of a loss; else it keeps the logits' dtype, then is cast
 
   // What the backward nodes keep.
   bool softmax_keeps_input = false;
@@ -48,7 +49,7 @@ struct Framework {
   bool composed_gelu_tanh = true;  ///< "gelu_new" written as eight elementwise kernels
   bool holds_locals = true;        ///< variables of a module's function live until it returns
   bool copies_heads = true;        ///< math attention copies q, k, v to [batch·heads, tokens, d]
-  bool shifts_logits = true;       ///< language models copy logits[:, :-1] in fp32 before the loss
+  bool shifts_logits = true;       ///< language models copy logits[:, :-1] before the loss
 
   // How gradients and updates are stored.
   bool accumulates_in_place = true;  ///< a second gradient of one tensor is added into the first

@@ -312,10 +312,13 @@ TensorId TraceBuilder::rms_norm(const std::string& name, TensorId x, double epsi
 
 TensorId TraceBuilder::gelu(const std::string& name, TensorId x, bool tanh_form) {
   if (tanh_form && framework_.composed_gelu_tanh) {
-    const Shape& s = shape(x);
-    const DType dtype = trace_[x].dtype;
-    return emit(OpKind::GeluComposed, name, {x},
-                {{"", s, dtype}, {"tanh", s, dtype}, {"half", s, dtype}, {"one_plus", s, dtype}},
+    // pow() is on autocast's fp32 list, and all but x/2 follows from it.
+    const Shape s = shape(x);
+    const DType stated = trace_[x].dtype;
+    const TensorId cubed = autocast_ ? cast(name + ".upcast", x, DType::Float32) : x;
+    const DType dtype = trace_[cubed].dtype;
+    return emit(OpKind::GeluComposed, name, {cubed},
+                {{"", s, dtype}, {"tanh", s, dtype}, {"half", s, stated}, {"one_plus", s, dtype}},
                 {{AttributeKey::TanhApprox, 1}});
   }
   const bool upcast = autocast_ && framework_.gelu_is_fp32 && trace_[x].dtype != DType::Float32;
@@ -467,10 +470,15 @@ TensorId TraceBuilder::max_pool(const std::string& name, TensorId x, const Shape
 }
 
 TensorId TraceBuilder::cross_entropy(const std::string& name, TensorId logits, TensorId targets) {
-  const TensorId x = cast(name + ".upcast", logits, DType::Float32);
-  const TensorId log_p =
-      emit(OpKind::LogSoftmax, name + ".log_softmax", {x}, {{"", shape(x), DType::Float32}});
-  const OutputSpec outputs[] = {{"", {}, DType::Float32}, {"total_weight", {}, DType::Float32}};
+  // Autocast has nll_loss on its fp32 list; cross_entropy() itself asks log_softmax() for the
+  // dtype of the logits.
+  const bool first = autocast_ && framework_.log_softmax_is_fp32;
+  const TensorId x = first ? cast(name + ".upcast", logits, DType::Float32) : logits;
+  TensorId log_p =
+      emit(OpKind::LogSoftmax, name + ".log_softmax", {x}, {{"", shape(x), trace_[x].dtype}});
+  if (autocast_) log_p = cast(name + ".log_softmax.upcast", log_p, DType::Float32);
+  const DType dtype = trace_[log_p].dtype;
+  const OutputSpec outputs[] = {{"", {}, dtype}, {"total_weight", {}, dtype}};
   const std::array inputs = {log_p, targets};
   return emit(OpKind::NllLoss, name, inputs,
               std::span(outputs).first(framework_.keeps_statistics ? 2 : 1));

@@ -104,7 +104,8 @@ class TraceBuilder {
   TensorId max_pool(const std::string& name, TensorId x, const Shape& shape, std::int64_t kernel,
                     std::int64_t stride);
 
-  /// Log-softmax in fp32 and negative log-likelihood: logits [rows, classes], targets [rows].
+  /// Log-softmax and negative log-likelihood: logits [rows, classes], targets [rows]. In fp32 under
+  /// autocast, else in the dtype of the logits.
   TensorId cross_entropy(const std::string& name, TensorId logits, TensorId targets);
 
   /// Hands over the trace. Throws InputError if its tensors sum to more than 2^58 bytes.

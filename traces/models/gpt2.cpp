@@ -57,7 +57,8 @@ Trace build_gpt2(const std::string& model, const Gpt2Config& config, const StepO
     x = block(b, "blocks." + std::to_string(i), x, config, attention);
   x = b.layer_norm("norm", x, config.epsilon);
   const TensorId tied = config.tied_head ? table : no_tensor;
-  return b.finish(next_token_loss(b, vocabulary_head(b, "lm_head", x, tied, config.vocabulary)));
+  const TensorId logits = vocabulary_head(b, "lm_head", x, tied, config.vocabulary);
+  return b.finish(next_token_loss(b, logits, false));
 }
 
 }  // namespace tidemark

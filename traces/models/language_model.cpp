@@ -33,15 +33,15 @@ TensorId vocabulary_head(TraceBuilder& b, const std::string& name, TensorId x, T
   return b.linear_with(name, x, table, bias);
 }
 
-// ForCausalLMLoss of Hugging Face: the logits become fp32; up to 4.47 all but the last token's
-// were then copied to one piece, with the labels of all but the first.
-TensorId next_token_loss(TraceBuilder& b, TensorId logits) {
+// The loss of Hugging Face's causal models up to 4.47: the logits become fp32, GPT-2's apart; all
+// but the last token's are copied to one piece, with the labels of all but the first.
+TensorId next_token_loss(TraceBuilder& b, TensorId logits, bool in_fp32) {
   const std::int64_t batch = b.shape(logits)[0], tokens = b.shape(logits)[1];
   const std::int64_t vocabulary = b.shape(logits)[2];
   const bool shifts = b.framework().shifts_logits && tokens > 1;
   const std::int64_t scored = shifts ? tokens - 1 : tokens;
   TensorId labels = b.input("labels", {batch, tokens}, DType::Int64);
-  TensorId scores = b.cast("logits.float", logits, DType::Float32);
+  TensorId scores = in_fp32 ? b.cast("logits.float", logits, DType::Float32) : logits;
   if (shifts) {
     scores = b.copy("logits.shift", scores, {batch, scored, vocabulary});
     labels = b.copy("labels.shift", labels, {batch, scored});

@@ -20,6 +20,7 @@ TensorId vocabulary_head(TraceBuilder& builder, const std::string& name, TensorI
                          TensorId tied_table, std::int64_t vocabulary, TensorId bias = no_tensor);
 
 /// Cross-entropy of each token's logits [batch, tokens, vocabulary] with the label of the next.
-TensorId next_token_loss(TraceBuilder& builder, TensorId logits);
+/// Most models make the logits fp32 before.
+TensorId next_token_loss(TraceBuilder& builder, TensorId logits, bool in_fp32 = true);
 
 }  // namespace tidemark

@@ -1,0 +1,17 @@
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "simulator/allocator_script.h"
+#include "traces/error.h"
+#include "traces/files.h"
+
+namespace tidemark {
+
+Result run_allocator(const Options& options) {
+  if (options.subject.empty())
+    throw UsageError("no script (a file, or - for standard input; tidemark allocator --help)");
+  if (options.subject == "-")
+    return {run_allocator_script(read_standard_input(), "standard input"), "", ExitCode::Ok};
+  return {run_allocator_script(read_file(options.subject), options.subject), "", ExitCode::Ok};
+}
+
+}  // namespace tidemark

@@ -1,0 +1,46 @@
+// The commands: each a function from what was typed to the text that answers it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/option_table.h"
+
+namespace tidemark {
+
+enum class ExitCode : int { Ok = 0, Error = 1, Usage = 2, DoesNotFit = 4 };
+
+struct Result {
+  std::string text;   ///< for standard output or the file of --output
+  std::string notes;  ///< for standard error
+  ExitCode exit_code = ExitCode::Ok;
+};
+
+struct Example {
+  std::string_view command;
+  std::string_view what;
+};
+
+struct Command {
+  std::string_view name;
+  std::string_view operands;  ///< "MODEL [TENSOR|OP]"
+  std::string_view summary;
+  std::string_view details;
+  std::vector<Example> examples;
+  VerbBit bit{};
+  Result (*run)(const Options& options) = nullptr;
+};
+
+const std::vector<Command>& commands();
+
+Result run_compare(const Options& options);
+Result run_explain(const Options& options);
+Result run_trace(const Options& options);
+Result run_allocator(const Options& options);
+Result run_devices(const Options& options);
+Result run_models(const Options& options);
+Result run_strategies(const Options& options);
+Result run_frameworks(const Options& options);
+
+}  // namespace tidemark

@@ -1,0 +1,152 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/print_comparison.h"
+#include "cli/text_table.h"
+#include "cli/units_text.h"
+#include "cli/wrapping.h"
+
+namespace tidemark {
+namespace {
+
+struct Units {
+  SizeUnit size;
+  TimeUnit time;
+  double longest_bar;  // bytes
+};
+
+Units units_of(const Comparison& comparison) {
+  Bytes largest, allocated;
+  Nanoseconds longest{};
+  for (const Report& row : comparison.rows) {
+    allocated = std::max(allocated, row.allocated_peak);
+    largest = std::max({largest, row.allocated_peak, row.reserved_peak});
+    longest = std::max(longest, row.step);
+  }
+  return {SizeUnit(largest), TimeUnit(longest),
+          static_cast<double>(std::max(allocated, Bytes{1}).count)};
+}
+
+// The table, and what stands in each of its columns.
+struct Columns {
+  using Cell = std::function<TextCell(const Report&)>;
+
+  void add(TextColumn look, Cell cell) {
+    table.add_column(std::move(look));
+    cells.push_back(std::move(cell));
+  }
+
+  TextTable table;
+  std::vector<Cell> cells;
+};
+
+TextCell change_cell(const std::optional<double>& ratio) {
+  if (!ratio || *ratio == 1) return {};
+  const std::string text = change_text(*ratio);
+  const Ink ink = text.starts_with("+") ? Ink::Bad : text == "0.0 %" ? Ink::Plain : Ink::Good;
+  return {text, ink};
+}
+
+void add_memory(Columns& columns, const Units& units) {
+  const auto size = [unit = units.size](Bytes Report::*member) {
+    return [unit, member](const Report& row) { return TextCell{unit(row.*member)}; };
+  };
+  const auto bar = [scale = units.longest_bar](const Report& row) {
+    return TextCell{"", Ink::Bar, static_cast<double>(row.allocated_peak.count) / scale};
+  };
+  columns.add({"strategy", Align::Left}, [](const Report& row) {
+    return TextCell{row.strategy, Ink::Bold};
+  });
+  columns.add({"", Align::Bar, 6}, bar);
+  const std::string unit(units.size.name());
+  columns.add({"allocated", Align::Right, 10, unit}, size(&Report::allocated_peak));
+  columns.add({"change"}, [](const Report& row) { return change_cell(row.memory_ratio); });
+  columns.add({"reserved", Align::Right, 5, unit}, size(&Report::reserved_peak));
+  columns.add({"planned", Align::Right, 4, unit}, size(&Report::planned));
+}
+
+void add_time(Columns& columns, const TimeUnit& unit) {
+  const auto time = [unit](Nanoseconds Report::*member) {
+    return [unit, member](const Report& row) {
+      const Nanoseconds value = row.*member;
+      return TextCell{value.count() == 0 ? "" : unit(value)};
+    };
+  };
+  const std::string name(unit.name());
+  const auto step = [unit](const Report& row) {
+    return TextCell{(row.launch_bound ? "*" : "") + unit(row.step)};
+  };
+  columns.add({"step", Align::Right, 10, name}, step);
+  columns.add({"change", Align::Right, 7},
+              [](const Report& row) { return change_cell(row.time_ratio); });
+  columns.add({"recompute", Align::Right, 3, name}, time(&Report::recompute));
+  columns.add({"hidden", Align::Right, 2, name}, time(&Report::hidden_recompute));
+}
+
+void add_fit(Columns& columns, bool has_batches) {
+  columns.add({"fits", Align::Left}, [](const Report& row) {
+    return TextCell{fits_text(row), row.fits ? Ink::Good : Ink::Bad};
+  });
+  if (!has_batches) return;
+  columns.add({"max batch"}, [](const Report& row) {
+    return TextCell{fmt::format("{}", row.largest_batch.value_or(0))};
+  });
+}
+
+std::string draw_rows(const Comparison& comparison, const Style& style) {
+  const Units units = units_of(comparison);
+  Columns columns;
+  add_memory(columns, units);
+  add_time(columns, units.time);
+  add_fit(columns, comparison.question.finds_largest_batch);
+  for (const Report& row : comparison.rows) {
+    if (!row.applies) continue;
+    std::vector<TextCell> cells;
+    for (const Columns::Cell& cell : columns.cells) cells.push_back(cell(row));
+    columns.table.add_row(std::move(cells));
+  }
+  const double mark = static_cast<double>(comparison.room.capacity.count) / units.longest_bar;
+  if (mark < 1) columns.table.set_mark(mark, "marks what the card has room for");
+  std::string text = columns.table.draw(style, "--format csv has all");
+  if (std::ranges::any_of(comparison.rows, &Report::launch_bound))
+    text += "* launch-bound: most of the step, the card waits for the host\n";
+  return text;
+}
+
+std::string draw_refusals(const Comparison& comparison, const Style& style) {
+  std::size_t longest = 0;
+  for (const Report& row : comparison.rows)
+    if (!row.applies) longest = std::max(longest, row.strategy.size());
+  if (longest == 0) return "";
+  std::string text = "\nDoes not apply:\n";
+  const std::size_t indent = longest + 4;
+  for (const Report& row : comparison.rows) {
+    if (row.applies) continue;
+    std::string head = fmt::format("  {}", style.paint(row.strategy, Ink::Bold));
+    head.append(indent - 2 - row.strategy.size(), ' ');
+    for (const std::string& line : wrapped_lines(refusal_text(row), style.width - indent)) {
+      text += std::exchange(head, std::string(indent, ' ')) + line + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string block_units_table(const Comparison& comparison, const Style& style);
+
+std::string comparison_table(const Comparison& comparison, const Style& style, bool shows_units) {
+  std::string text;
+  for (const std::string& line : describe_question(comparison)) text += line + "\n";
+  text += style.paint("All numbers are predicted.", Ink::Dim) + "\n";
+  if (std::ranges::any_of(comparison.rows, &Report::applies))
+    text += "\n" + draw_rows(comparison, style);
+  text += draw_refusals(comparison, style);
+  if (shows_units) text += block_units_table(comparison, style);
+  text += fmt::format("\n{}\n", comparison.conclusion);
+  return style.unicode ? text : to_ascii(text);
+}
+
+}  // namespace tidemark

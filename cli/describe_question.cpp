@@ -1,0 +1,59 @@
+#include <fmt/format.h>
+
+#include "cli/print_comparison.h"
+#include "cli/units_text.h"
+#include "traces/quoted.h"
+
+namespace tidemark {
+namespace {
+
+std::string describe_model(const Comparison& comparison) {
+  const Question& question = comparison.question;
+  std::string trained = "all trained";
+  if (question.step.tuning.kind != Tuning::Kind::Full)
+    trained = fmt::format("{} trained ({})", count_text(comparison.trainable),
+                          printable(to_text(question.step.tuning), 200));
+  return fmt::format("{}: {} parameters, {}", printable(question.model.title, 200),
+                     count_text(comparison.parameters), trained);
+}
+
+std::string describe_step(const Comparison& comparison) {
+  const StepOptions& step = comparison.question.step;
+  std::string text = fmt::format("batch {}", step.batch);
+  if (comparison.tokens > 0) text += fmt::format(" × {} tokens", comparison.tokens);
+  text += fmt::format(" · {} · {} attention · {} · {}", to_string(precision_of(step)),
+                      attentions[static_cast<std::size_t>(comparison.attention)].name,
+                      optimizers[static_cast<std::size_t>(step.optimizer)].name, step.framework);
+  if (step.dropout) text += fmt::format(" · dropout {}", *step.dropout);
+  if (step.ema) text += *step.ema ? " · ema" : " · no ema";
+  if (step.ddp) text += " · ddp";
+  return text;
+}
+
+std::string describe_card(const Comparison& comparison) {
+  const Question& question = comparison.question;
+  const bool has_settings = comparison.room.allocator != AllocatorSettings();
+  return fmt::format(
+      "{}: {}, {} {} for tensors{}", question.device.title, to_text(question.device.capacity),
+      question.budget ? "a budget of" : "of which", to_text(comparison.room.capacity),
+      has_settings ? " · allocator set by --alloc-conf" : "");
+}
+
+}  // namespace
+
+std::vector<std::string> describe_question(const Comparison& comparison) {
+  return {describe_model(comparison), describe_step(comparison), describe_card(comparison)};
+}
+
+std::string fits_text(const Report& row) {
+  if (row.fits) return "yes";
+  if (row.short_by.count == 0) return "no, fragmented";
+  return fmt::format("no, {} short", to_text(row.short_by));
+}
+
+std::string refusal_text(const Report& row) {
+  const std::string name = row.strategy.substr(0, row.strategy.find(':')) + ": ";
+  return row.reason.starts_with(name) ? row.reason.substr(name.size()) : row.reason;
+}
+
+}  // namespace tidemark

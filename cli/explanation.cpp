@@ -1,0 +1,156 @@
+#include "cli/explanation.h"
+
+#include <algorithm>
+
+#include "simulator/needs.h"
+
+namespace tidemark {
+namespace {
+
+Nanoseconds first_run(const Answer& answer, Task task) {
+  for (const TimedRun& run : answer.timeline.runs) {
+    const Run* step = std::get_if<Run>(&answer.schedule.steps[run.step]);
+    if (step && step->task == task) return run.begin;
+  }
+  return answer.timeline.duration;
+}
+
+Phase phase_of(Task task) {
+  if (task == Task::Optimizer) return Phase::Optimizer;
+  return task == Task::Forward || task == Task::Quantize ? Phase::Forward : Phase::Backward;
+}
+
+// Of the run for which the buffer is allocated.
+Phase phase_of(const Schedule& schedule, BufferId buffer) {
+  const auto allocates = [&](const Step& step) {
+    const auto* allocate = std::get_if<Allocate>(&step);
+    return allocate && allocate->buffer == buffer;
+  };
+  const StreamId stream = schedule[buffer].stream;
+  const auto first = std::ranges::find_if(schedule.steps, allocates);
+  for (auto step = first; step != schedule.steps.end(); ++step)
+    if (const Run* run = std::get_if<Run>(&*step); run && run->stream == stream)
+      return phase_of(run->task);
+  return Phase::Optimizer;
+}
+
+void find_peak(Explanation& explanation, const Peak& top) {
+  const Timeline& timeline = explanation.answer.timeline;
+  explanation.backward_begin = std::min(first_run(explanation.answer, Task::Seed),
+                                        first_run(explanation.answer, Task::Backward));
+  explanation.optimizer_begin = first_run(explanation.answer, Task::Optimizer);
+  if (top.event >= timeline.memory.size()) return;  // before the first run
+  const MemoryEvent& event = timeline.memory[top.event];
+  explanation.peak_time = event.time;
+  explanation.peak_phase = phase_of(explanation.answer.schedule, event.buffer);
+}
+
+void describe_decision(const Plan& plan, const Needs& needs, const Buffer& buffer,
+                       AliveBuffer& alive) {
+  if (buffer.persistent) alive.decision = "persistent";
+  const bool holds_value = buffer.role == Role::Value || buffer.role == Role::Codes;
+  if (buffer.persistent || buffer.tensor == no_tensor || !holds_value) return;
+  const std::size_t t = index(buffer.tensor);
+  const bool is_saved = needs.uses[t] > 0 || plan.actions[t] != Action::Keep;
+  alive.decision = is_saved ? to_string(plan.actions[t]) : "not saved";
+  if (is_saved) alive.reason = plan.reasons[plan.reason_of[t]];
+}
+
+void list_alive(Explanation& explanation, const Peak& top, const Needs& needs) {
+  const auto& [planned, schedule, timeline, report] = explanation.answer;
+  const std::vector<std::string> blocks = blocks_of_tensors(*planned.trace);
+  for (const BufferId id : alive_after(schedule, timeline, top.event)) {
+    const Buffer& buffer = schedule[id];
+    AliveBuffer alive{"", buffer.role, buffer.category, buffer.size, "", "", ""};
+    if (buffer.tensor != no_tensor) {
+      alive.tensor = (*planned.trace)[buffer.tensor].name;
+      alive.block = blocks[index(buffer.tensor)];
+    }
+    describe_decision(planned.plan, needs, buffer, alive);
+    explanation.alive.push_back(std::move(alive));
+  }
+  std::ranges::stable_sort(explanation.alive, std::greater(), &AliveBuffer::size);
+}
+
+void group_decisions(Explanation& explanation, const Needs& needs) {
+  const Trace& trace = *explanation.answer.planned.trace;
+  const Plan& plan = explanation.answer.planned.plan;
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    const Tensor& tensor = trace.tensors[t];
+    if (tensor.storage != static_cast<TensorId>(t) || tensor.category == Category::Parameter)
+      continue;
+    if (needs.uses[t] == 0 && plan.actions[t] == Action::Keep) continue;
+    const std::string& reason = plan.reasons[plan.reason_of[t]];
+    auto group = std::ranges::find_if(explanation.decisions, [&](const DecisionGroup& known) {
+      return known.action == plan.actions[t] && known.reason == reason;
+    });
+    if (group == explanation.decisions.end())
+      group = explanation.decisions.insert(group, {plan.actions[t], reason, 0, {}});
+    ++group->tensors;
+    group->bytes += size(tensor);
+  }
+  std::ranges::stable_sort(explanation.decisions, std::greater(), &DecisionGroup::bytes);
+}
+
+}  // namespace
+
+Explanation explain(const Question& question) {
+  const StrategySpec strategy = question.strategies.front();
+  Question both = question;
+  if (strategy.text != "vanilla") both.strategies = {parse_strategy("vanilla"), strategy};
+  Explanation explanation;
+  explanation.comparison = compare(both);
+  auto trace = question.trace
+                   ? question.trace
+                   : std::make_shared<const Trace>(build_trace(question.model, question.step));
+  explanation.answer =
+      answer(std::move(trace), strategy, question.device, explanation.comparison.room);
+  Report& report = explanation.answer.report;
+  if (!report.applies) return explanation;
+  report = explanation.comparison.rows.back();  // with what was saved against vanilla
+  const Peak top = peak(explanation.answer.schedule, explanation.answer.timeline);
+  const Needs needs = derive_needs(*explanation.answer.planned.trace);
+  find_peak(explanation, top);
+  list_alive(explanation, top, needs);
+  group_decisions(explanation, needs);
+  return explanation;
+}
+
+std::vector<Bytes> live_curve(const Schedule& schedule, const Timeline& timeline,
+                              std::size_t columns) {
+  std::vector<Bytes> highest(columns);
+  const std::int64_t duration = std::max<std::int64_t>(1, timeline.duration.count());
+  const auto parts = static_cast<std::int64_t>(columns);
+  Bytes live = total(timeline.baseline);
+  std::size_t column = 0;
+  highest[0] = live;
+  for (const MemoryEvent& event : timeline.memory) {
+    const std::int64_t at = std::min(event.time.count() * parts / duration, parts - 1);
+    for (; column < static_cast<std::size_t>(at); highest[++column] = live) {
+    }
+    const Bytes size = schedule[event.buffer].size;
+    if (event.appears) {
+      live += size;
+    } else {
+      live -= size;
+    }
+    highest[column] = std::max(highest[column], live);
+  }
+  while (column + 1 < columns) highest[++column] = live;
+  return highest;
+}
+
+std::vector<std::string> blocks_of_tensors(const Trace& trace) {
+  std::vector<std::string> blocks(trace.tensors.size());
+  for (std::size_t i = trace.ops.size(); i-- > 0;) {
+    const Op& op = trace.ops[i];
+    if (op.block < 0) continue;
+    const std::string& name = trace.blocks[static_cast<std::size_t>(op.block)].name;
+    for (const TensorId output : trace.outputs(op)) blocks[index(output)] = name;
+    for (const TensorId input : trace.inputs(op))
+      if (trace[input].category == Category::Parameter) blocks[index(input)] = name;
+  }
+  return blocks;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,76 @@
+// What is known about one tensor, or one op, of a planned step.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulator/cost_model.h"
+#include "simulator/report.h"
+
+namespace tidemark {
+
+/// An op that reads a tensor or holds it for its backward.
+struct Reader {
+  std::string op;
+  OpKind kind{};
+  int operand = 0;  ///< input i, or 16 + output j
+};
+
+/// From when to when a buffer of the tensor is present.
+struct Life {
+  Role role{};
+  Bytes size;
+  bool persistent = false;  ///< before and after the step, too
+  Nanoseconds begin{}, end{};
+};
+
+struct TensorFacts {
+  Tensor tensor;
+  std::string storage;  ///< the tensor that owns the memory
+  Bytes storage_size;
+  std::string producer;  ///< "" if it comes from outside
+  std::vector<Reader> readers;
+  std::vector<Reader> holders;  ///< whose backward needs it
+  bool is_saved = false;
+  Action action{};
+  std::string reason;
+  std::string recovery;  ///< the ops that are recovered together, or ""
+  std::vector<Life> lives;
+};
+
+struct OperandFacts {
+  int operand = 0;
+  Tensor tensor;
+  bool is_held = false;  ///< for the backward
+};
+
+struct RunFacts {
+  Task task{};
+  StreamId stream{};
+  Nanoseconds begin{}, end{};
+  Cost cost;  ///< alone on the device
+};
+
+struct OpFacts {
+  std::string name;
+  OpKind kind{};
+  std::string block;
+  std::vector<OperandFacts> operands;
+  std::vector<RunFacts> runs;
+};
+
+/// An op and its first output often share one name.
+struct ItemFacts {
+  std::optional<OpFacts> op;
+  std::optional<TensorFacts> tensor;
+};
+
+/// UsageError with near names if there is neither a tensor nor an op called so.
+ItemFacts find_item(const Answer& answer, const Device& device, std::string_view name);
+
+/// "input 0", "output 1".
+std::string operand_text(int operand);
+
+}  // namespace tidemark

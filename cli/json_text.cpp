@@ -1,0 +1,73 @@
+#include "cli/json_text.h"
+
+namespace tidemark {
+namespace {
+
+Json model_json(const Comparison& comparison) {
+  const Model& model = comparison.question.model;
+  return {{"name", model.name},
+          {"family", model.family},
+          {"title", model.title},
+          {"source", model.source},
+          {"parameters", comparison.parameters},
+          {"trainable_parameters", comparison.trainable},
+          {"tokens", comparison.tokens}};
+}
+
+Json options_json(const Comparison& comparison) {
+  const StepOptions& step = comparison.question.step;
+  return {{"batch", step.batch},
+          {"sequence", to_json(step.sequence)},
+          {"image", to_json(step.image)},
+          {"precision", to_string(precision_of(step))},
+          {"attention", attentions[static_cast<std::size_t>(comparison.attention)].name},
+          {"tuning", to_text(step.tuning)},
+          {"optimizer", optimizers[static_cast<std::size_t>(step.optimizer)].name},
+          {"dropout", to_json(step.dropout)},
+          {"framework", step.framework},
+          {"ema", to_json(step.ema)},
+          {"ddp", step.ddp}};
+}
+
+Json device_json(const Comparison& comparison) {
+  const Device& device = comparison.question.device;
+  return {{"name", device.name},
+          {"title", device.title},
+          {"capacity_bytes", device.capacity.count},
+          {"context_bytes", to_json(device.context)},
+          {"budget_bytes", to_json(comparison.question.budget)},
+          {"available_bytes", comparison.room.capacity.count}};
+}
+
+Json allocator_json(const AllocatorSettings& settings) {
+  return {{"max_split_size_bytes", to_json(settings.max_split_size)},
+          {"max_non_split_rounding_bytes", settings.max_non_split_rounding.count},
+          {"roundup_divisions", settings.roundup_divisions},
+          {"expandable_segments", settings.expandable_segments},
+          {"garbage_collection_threshold", settings.garbage_collection_threshold}};
+}
+
+}  // namespace
+
+Json to_json(const BytesByCategory& bytes) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < category_count; ++i)
+    json[std::string(categories[i].name)] = bytes[i].count;
+  return json;
+}
+
+Json inputs_json(std::string_view format, const Comparison& comparison) {
+  return {{"format", format},
+          {"version", TIDEMARK_VERSION},
+          {"predicted", true},
+          {"model", model_json(comparison)},
+          {"options", options_json(comparison)},
+          {"device", device_json(comparison)},
+          {"allocator", allocator_json(comparison.room.allocator)}};
+}
+
+std::string to_text(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tidemark

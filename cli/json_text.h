@@ -1,0 +1,35 @@
+// JSON for programs: keys in the order written, exact bytes and nanoseconds, the inputs first.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <variant>
+
+#include "simulator/compare.h"
+
+namespace tidemark {
+
+using Json = nlohmann::ordered_json;
+
+inline Json to_json(std::monostate) { return nullptr; }
+template <typename T>
+Json to_json(const T& value) {
+  return value;
+}
+template <typename T>
+Json to_json(const std::optional<T>& value) {
+  return value ? to_json(*value) : Json();
+}
+inline Json to_json(Bytes bytes) { return bytes.count; }
+Json to_json(const BytesByCategory& bytes);
+
+/// Format, version, model, options, device and allocator: what the answer is about.
+Json inputs_json(std::string_view format, const Comparison& comparison);
+
+/// One row of a comparison.
+Json row_json(const Report& row);
+
+/// Indented, with a newline at the end.
+std::string to_text(const Json& json);
+
+}  // namespace tidemark

@@ -1,0 +1,33 @@
+// A list of things with some columns each, in every format.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/comparison_fields.h"
+#include "cli/question.h"
+#include "cli/text_table.h"
+
+namespace tidemark {
+
+struct ListColumn {
+  std::string key;    ///< in JSON and CSV
+  std::string title;  ///< for people
+  Align align = Align::Left;
+  int importance = 10;
+};
+
+struct ListCell {
+  FieldValue value;
+  std::optional<std::string> shown = {};  ///< to people; unset: the value as it is
+};
+
+struct Listing {
+  std::vector<ListColumn> columns;
+  std::vector<std::vector<ListCell>> rows;
+};
+
+std::string print(const Listing& listing, Format format, const Style& style);
+
+}  // namespace tidemark

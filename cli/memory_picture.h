@@ -1,0 +1,18 @@
+// Live memory over the step, drawn with characters:
+//
+//   6.3 GiB │      ▃▆█▅
+//           │   ▂▅██████▆▃
+//         0 │▄█████████████▇▆▅▅
+//           └forward─┴backward─┴optimizer
+#pragma once
+
+#include <string>
+
+#include "cli/explanation.h"
+#include "cli/terminal.h"
+
+namespace tidemark {
+
+std::string memory_picture(const Explanation& explanation, const Style& style);
+
+}  // namespace tidemark

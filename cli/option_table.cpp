@@ -1,0 +1,131 @@
+#include "cli/option_table.h"
+
+#include <algorithm>
+
+namespace tidemark {
+namespace {
+
+constexpr std::uint32_t for_steps = for_compare | for_explain | for_trace;
+constexpr std::uint32_t for_reports = for_compare | for_explain;
+constexpr std::uint32_t for_lists = for_devices | for_models | for_strategies | for_frameworks;
+constexpr std::uint32_t for_all = for_steps | for_allocator | for_lists;
+
+void add_step(std::vector<OptionRow>& rows) {
+  const auto add = [&](auto names, auto value, auto member, auto help) {
+    rows.push_back({"step", names, value, member, for_steps, help});
+  };
+  add("-b,--batch", "N", &Options::batch, "samples per step (default 1)");
+  add("-s,--sequence", "N", &Options::sequence,
+      "tokens per sample of a language model (default: the model's positions, at most 2048)");
+  add("--image", "N", &Options::image, "pixels per side of a vision model (default: its config's)");
+  add("--precision", "NAME", &Options::precision,
+      "fp32, tf32, amp-fp16, amp-bf16 or bf16 (default: the framework's)");
+  add("--attention", "NAME", &Options::attention,
+      "math (scores in memory) or flash (default: flash where the model allows it)");
+  add("--tuning", "WHAT", &Options::tuning,
+      "full, lora:r=4,targets=q,v, lora-fa:r=4,targets=all or frozen:embed*,blocks.0.* "
+      "(default full)");
+  add("--optimizer", "NAME", &Options::optimizer, "sgd, adamw or adamw-8bit (default adamw)");
+  add("--dropout", "P", &Options::dropout, "replaces every dropout probability of the config");
+  add("--framework", "NAME", &Options::framework,
+      "whose rules decide what is cast and kept (default torch-2; see tidemark frameworks)");
+  add("--ema", "", &Options::ema, "keep a moving average of the weights");
+  add("--no-ema", "", &Options::no_ema, "keep none, whatever the model's recipe says");
+  add("--ddp", "", &Options::ddp, "add the gradient buckets of a data-parallel wrapper");
+}
+
+void add_card(std::vector<OptionRow>& rows) {
+  rows.push_back({"card", "-d,--device", "NAME", &Options::device, for_reports,
+                  "the card, or a device file (default a100-80gb; see tidemark devices)"});
+  rows.push_back({"card", "--budget", "SIZE", &Options::budget, for_reports,
+                  "memory for tensors, for example 20GiB (default: the card's, less a CUDA "
+                  "context)"});
+  rows.push_back({"card", "--alloc-conf", "TEXT", &Options::alloc_conf, for_reports,
+                  "settings of the caching allocator, written as for PYTORCH_CUDA_ALLOC_CONF (the "
+                  "variable itself is not read)"});
+}
+
+void add_question(std::vector<OptionRow>& rows) {
+  rows.push_back({"question", "--strategies", "LIST", &Options::strategies, for_compare,
+                  "what to compare: names separated by commas, combined with +, options after a "
+                  "colon, as in vanilla,checkpoint:every=2,mesa+checkpoint. A piece that is an "
+                  "option of the strategy before it continues that one"});
+  rows.push_back({"question", "--max-batch", "", &Options::max_batch, for_compare,
+                  "find the largest batch that fits with each strategy"});
+  rows.push_back({"question", "--units", "", &Options::units, for_compare,
+                  "show what a middle block saves by kind of op, in units of one 16-bit tensor "
+                  "[batch, tokens, width] (always with --framework paper)"});
+  rows.push_back({"question", "--strategy", "NAME", &Options::strategy, for_explain,
+                  "the strategy to explain (default vanilla)"});
+  rows.push_back({"question", "--top", "N", &Options::top, for_explain,
+                  "how many of the tensors alive at the peak to list (default 12)"});
+  rows.push_back({"question", "--saved", "", &Options::saved, for_explain,
+                  "list the saved tensors in groups, as an autograd graph would"});
+  rows.push_back({"question", "--require-fit", "", &Options::require_fit, for_reports,
+                  "exit with 4 if nothing shown fits"});
+  rows.push_back({"question", "--info", "FILE", &Options::info, for_trace,
+                  "check a trace file and describe it"});
+}
+
+void add_output(std::vector<OptionRow>& rows) {
+  rows.push_back({"output", "--format", "NAME", &Options::format, for_reports | for_lists,
+                  "table, json, csv or markdown (default table)"});
+  rows.push_back({"output", "-o,--output", "FILE", &Options::output, for_all,
+                  "write to a file, which is replaced only when all is written"});
+  rows.push_back({"output", "--color", "WHEN", &Options::color, for_reports | for_lists,
+                  "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)"});
+  rows.push_back({"output", "-q,--quiet", "", &Options::quiet, for_all,
+                  "no progress and no notes on standard error"});
+}
+
+bool is_safe(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-_./:,=+@%").find(c) != std::string_view::npos;
+}
+
+}  // namespace
+
+const std::vector<OptionRow>& option_table() {
+  static const std::vector<OptionRow> rows = [] {
+    std::vector<OptionRow> made;
+    add_step(made);
+    add_card(made);
+    add_question(made);
+    add_output(made);
+    return made;
+  }();
+  return rows;
+}
+
+std::string_view long_name(const OptionRow& row) { return row.names.substr(row.names.find("--")); }
+
+bool is_given(const Options& options, const OptionRow& row) {
+  if (const auto* text = std::get_if<TextMember>(&row.member)) return (options.**text).has_value();
+  return options.*std::get<FlagMember>(row.member);
+}
+
+std::string as_typed(const Options& options, std::string_view group) {
+  std::string typed;
+  for (const OptionRow& row : option_table()) {
+    if (row.group != group || !is_given(options, row)) continue;
+    typed.append(" ").append(long_name(row));
+    if (const auto* text = std::get_if<TextMember>(&row.member))
+      typed += " " + shell_quoted(*(options.**text));
+  }
+  return typed;
+}
+
+std::string shell_quoted(std::string_view argument) {
+  if (!argument.empty() && std::ranges::all_of(argument, is_safe)) return std::string(argument);
+  std::string quoted = "'";
+  for (const char c : argument) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
+}  // namespace tidemark

@@ -1,0 +1,52 @@
+// The one table of options. The parser, --help, the manual page and the command lines that the
+// reports suggest all read it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "cli/options.h"
+
+namespace tidemark {
+
+/// Commands, as bits: an option lists those that take it.
+enum VerbBit : std::uint32_t {
+  for_compare = 1,
+  for_explain = 2,
+  for_trace = 4,
+  for_allocator = 8,
+  for_devices = 16,
+  for_models = 32,
+  for_strategies = 64,
+  for_frameworks = 128,
+};
+
+using TextMember = Options::Text Options::*;
+using FlagMember = bool Options::*;
+
+struct OptionRow {
+  std::string_view group;  ///< a heading of --help
+  std::string_view names;  ///< "-b,--batch"
+  std::string_view value;  ///< what to call its value; "" for a flag
+  std::variant<TextMember, FlagMember> member;
+  std::uint32_t verbs = 0;
+  std::string_view help;
+};
+
+const std::vector<OptionRow>& option_table();
+
+/// "--batch" of "-b,--batch".
+std::string_view long_name(const OptionRow& row);
+
+bool is_given(const Options& options, const OptionRow& row);
+
+/// The options of one group that were given, as one would type them: " --batch 64 --ddp".
+std::string as_typed(const Options& options, std::string_view group);
+
+/// The argument in quotes if a shell would not take it as it is.
+std::string shell_quoted(std::string_view argument);
+
+}  // namespace tidemark

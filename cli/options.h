@@ -1,0 +1,32 @@
+// What the user typed, not yet understood: text as it stands on the command line.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace tidemark {
+
+struct Options {
+  std::string subject;  ///< MODEL, FILE, SCRIPT or NAME, whatever the command takes; "" if absent
+  std::string item;     ///< explain: a tensor or an op
+
+  using Text = std::optional<std::string>;
+
+  // The step.
+  Text batch, sequence, image, precision, attention, tuning, optimizer, dropout, framework;
+  bool ema = false, no_ema = false, ddp = false;
+
+  // The card.
+  Text device, budget, alloc_conf;
+
+  // What is asked.
+  Text strategies, strategy, top;
+  bool max_batch = false, require_fit = false, units = false, saved = false;
+  Text info;
+
+  // How it is shown.
+  Text format, output, color;
+  bool quiet = false;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,196 @@
+#include "cli/question.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "cli/option_table.h"
+#include "traces/presets.h"
+#include "traces/quoted.h"
+#include "traces/trace_json.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::array formats = {Named{Format::Table, std::string_view("table")},
+                                Named{Format::Json, std::string_view("json")},
+                                Named{Format::Csv, std::string_view("csv")},
+                                Named{Format::Markdown, std::string_view("markdown")}};
+static_assert(is_in_order(formats));
+
+double parse_probability(std::string_view text, std::string_view what) {
+  double value = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value < 1))
+    throw UsageError(
+        fmt::format("{}: {} is not a probability (from 0 to below 1)", what, quoted(text)));
+  return value;
+}
+
+// What cannot be read on the command line is a mistake in usage, whoever reads it.
+template <typename Parse>
+auto from_command_line(Parse parse) {
+  try {
+    return parse();
+  } catch (const UsageError&) {
+    throw;
+  } catch (const InputError& error) {
+    throw UsageError(error.what());
+  }
+}
+
+bool is_trace_file(std::string_view path) {
+  return path.ends_with(".trace.json") || path.ends_with(".trace.json.zst");
+}
+
+void refuse_step_options(const Options& options) {
+  for (const OptionRow& row : option_table())
+    if (row.group == "step" && is_given(options, row))
+      throw UsageError(fmt::format(
+          "{} cannot change {}: a trace file describes one step as it is (leave the option out, or "
+          "name a model)",
+          long_name(row), quoted(options.subject)));
+}
+
+const std::string& require_subject(const Options& options) {
+  if (options.subject.empty())
+    throw UsageError(
+        "no model (a preset such as vit-b-16, a config.json or a .trace.json; tidemark models "
+        "lists the presets)");
+  return options.subject;
+}
+
+// Does the piece continue the options of the strategy before it?
+bool continues(std::string_view previous, std::string_view piece) {
+  const std::string_view component = previous.substr(previous.rfind('+') + 1);
+  const std::size_t colon = component.find(':');
+  if (colon == std::string_view::npos) return false;
+  const auto row = std::ranges::find(strategies(), component.substr(0, colon), &StrategyRow::name);
+  if (row == strategies().end()) return false;
+  const std::string_view option = piece.substr(0, piece.find_first_of("=+"));
+  return std::ranges::any_of(row->options, [&](std::string_view known) {
+    return known.substr(0, known.find('=')) == option;
+  });
+}
+
+void set_card(const Options& options, Question& question) {
+  question.device = find_device(options.device.value_or("a100-80gb"));
+  if (options.budget)
+    question.budget = from_command_line([&] { return parse_bytes(*options.budget, "--budget"); });
+  if (options.alloc_conf)
+    question.allocator =
+        from_command_line([&] { return parse_allocator_settings(*options.alloc_conf); });
+}
+
+// An image has no sequence length, a text no pixels.
+void refuse_other_input(const Options& options, const Model& model) {
+  const bool sees_images =
+      model.family == "vit" || model.family == "swin" || model.family == "mvit";
+  if (sees_images ? options.sequence.has_value() : options.image.has_value())
+    throw UsageError(fmt::format(
+        "{} does not apply to {}, which {} (use {})", sees_images ? "--sequence" : "--image",
+        tidemark::quoted(model.name), sees_images ? "sees images" : "reads text",
+        sees_images ? "--image" : "--sequence"));
+}
+
+void set_step(const Options& options, Question& question) {
+  const std::string& subject = require_subject(options);
+  if (!is_trace_file(subject)) {
+    question.step = step_of(options);
+    question.model = find_model(subject);
+    return refuse_other_input(options, question.model);
+  }
+  refuse_step_options(options);
+  if (options.max_batch)
+    throw UsageError(fmt::format("--max-batch cannot change the batch of {}: name a model instead",
+                                 quoted(subject)));
+  auto trace = std::make_shared<const Trace>(load_trace(subject));
+  question.model = {subject, trace->family, trace->model, subject};
+  question.step = trace->step;
+  question.trace = std::move(trace);
+}
+
+}  // namespace
+
+Format format_of(const Options& options) {
+  return parse_name(formats, "format", options.format.value_or("table"));
+}
+
+Format table_or_json(const Options& options) {
+  const Format format = format_of(options);
+  if (format != Format::Table && format != Format::Json)
+    throw UsageError(
+        fmt::format("--format {} is not available here (known: table, json)", *options.format));
+  return format;
+}
+
+std::int64_t parse_count(std::string_view text, std::string_view what, std::int64_t min,
+                         std::int64_t max) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < min || value > max)
+    throw UsageError(
+        fmt::format("{}: {} is not a whole number from {} to {}", what, quoted(text), min, max));
+  return value;
+}
+
+StepOptions step_of(const Options& options) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  StepOptions step;
+  step.framework = find_framework(options.framework.value_or("torch-2")).name;
+  if (options.batch) step.batch = parse_count(*options.batch, "--batch", 1, most);
+  if (options.sequence) step.sequence = parse_count(*options.sequence, "--sequence", 1, most);
+  if (options.image) step.image = parse_count(*options.image, "--image", 1, most);
+  if (options.precision) step.precision = parse_name(precisions, "precision", *options.precision);
+  if (options.attention) step.attention = parse_name(attentions, "attention", *options.attention);
+  if (options.tuning) step.tuning = parse_tuning(*options.tuning);
+  if (options.optimizer) step.optimizer = parse_name(optimizers, "optimizer", *options.optimizer);
+  if (options.dropout) step.dropout = parse_probability(*options.dropout, "--dropout");
+  if (options.ema && options.no_ema)
+    throw UsageError("--ema and --no-ema contradict each other (give one of them)");
+  if (options.ema || options.no_ema) step.ema = options.ema;
+  step.ddp = options.ddp;
+  return step;
+}
+
+Trace trace_of(const Options& options) {
+  Question question;
+  set_step(options, question);
+  return question.trace ? *question.trace : build_trace(question.model, question.step);
+}
+
+std::vector<StrategySpec> parse_strategies(std::string_view list) {
+  std::vector<std::string> texts;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string_view piece = list.substr(begin, end - begin);
+    if (!texts.empty() && continues(texts.back(), piece)) {
+      texts.back().append(",").append(piece);
+    } else {
+      texts.emplace_back(piece);
+    }
+    begin = end + 1;
+  }
+  std::vector<StrategySpec> specs;
+  for (const std::string& text : texts) specs.push_back(parse_strategy(text));
+  return specs;
+}
+
+Question question_of(const Options& options) {
+  Question question;
+  question.strategies =
+      options.strategies ? parse_strategies(*options.strategies) : default_strategies();
+  set_card(options, question);
+  set_step(options, question);
+  question.finds_largest_batch = options.max_batch;
+  if (room_of(question).capacity < Bytes{1})
+    throw UsageError(
+        question.budget
+            ? std::string("--budget: nothing fits in 0 bytes (give 1 or more)")
+            : fmt::format("{}: its context leaves no memory for tensors (give a --budget)",
+                          question.device.title));
+  return question;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,13 @@
+// The saved tensors of a step in groups, as one would find them in an autograd graph.
+#pragma once
+
+#include <string>
+
+#include "cli/question.h"
+#include "cli/terminal.h"
+
+namespace tidemark {
+
+std::string print_saved_groups(const Trace& trace, Format format, const Style& style);
+
+}  // namespace tidemark

@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/question.h"
+#include "cli/units_text.h"
+#include "simulator/timeline.h"
+#include "traces/quoted.h"
+#include "traces/trace_json.h"
+
+namespace tidemark {
+namespace {
+
+// Bytes of each category's storages: what would be needed if nothing were ever freed.
+BytesByCategory storage_bytes(const Trace& trace) {
+  BytesByCategory bytes{};
+  for (const Tensor& tensor : trace.tensors)
+    if (&trace[tensor.storage] == &tensor)
+      bytes[static_cast<std::size_t>(tensor.category)] += size(tensor);
+  return bytes;
+}
+
+std::string describe(const Trace& trace, std::string_view name) {
+  const StepOptions& step = trace.step;
+  std::string text = fmt::format("{}: sound\n", printable(name, 200));
+  const auto line = [&](std::string_view label, const std::string& value) {
+    text += fmt::format("  {:<16} {}\n", label, value);
+  };
+  line("model", fmt::format("{}{}", printable(trace.model, 200),
+                            trace.family.empty() ? "" : " (" + printable(trace.family) + ")"));
+  line("step",
+       fmt::format("batch {}, {}, {}, {}, {}", step.batch, to_string(precision_of(step)),
+                   to_text(step.tuning), optimizers[static_cast<std::size_t>(step.optimizer)].name,
+                   step.framework));
+  line("ops", fmt::format("{}", trace.ops.size()));
+  line("tensors", fmt::format("{}", trace.tensors.size()));
+  line("blocks", fmt::format("{}", trace.blocks.size()));
+  const BytesByCategory bytes = storage_bytes(trace);
+  for (std::size_t c = 0; c < category_count; ++c)
+    if (bytes[c].count > 0)
+      line(categories[c].name, fmt::format("{} ({} B)", to_text(bytes[c]), bytes[c].count));
+  return text;
+}
+
+}  // namespace
+
+Result run_trace(const Options& options) {
+  if (options.info) {
+    if (!options.subject.empty())
+      throw UsageError(fmt::format("--info describes {}; {} is one operand too many",
+                                   tidemark::quoted(*options.info),
+                                   tidemark::quoted(options.subject)));
+    return {describe(load_trace(*options.info), *options.info), "", ExitCode::Ok};
+  }
+  const Trace trace = trace_of(options);
+  Result result{write_trace(trace), "", ExitCode::Ok};
+  if (options.output)
+    result.notes = fmt::format("{}: {} ops, {} tensors\n", printable(*options.output, 200),
+                               trace.ops.size(), trace.tensors.size());
+  return result;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,26 @@
+#include "cli/wrapping.h"
+
+#include <algorithm>
+
+#include "cli/terminal.h"
+
+namespace tidemark {
+
+std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines = {""};
+  bool is_first = true;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (!is_first && display_width(lines.back()) + 1 + display_width(word) > width) {
+      lines.emplace_back();
+    } else if (!is_first) {
+      lines.back() += ' ';
+    }
+    lines.back() += word;
+    is_first = false;
+  }
+  return lines;
+}
+
+}  // namespace tidemark

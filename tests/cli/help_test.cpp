@@ -1,0 +1,82 @@
+// --help and the manual page come from the same tables as the parser.
+#include "cli/help.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "cli/manual_page.h"
+#include "cli/terminal.h"
+#include "tests/cli/program.h"
+
+namespace tidemark {
+namespace {
+
+TEST(Help, OfEveryCommandNamesAllItsOptions) {
+  for (const Command& command : commands()) {
+    const Outcome outcome = tidemark_with({std::string(command.name), "--help"});
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(outcome.output, help_text(command));
+    for (const OptionRow& row : option_table()) {
+      const std::string name = fmt::format(" {} ", long_name(row));
+      const bool is_listed = outcome.output.find(name) != std::string::npos;
+      EXPECT_EQ(is_listed, (row.verbs & command.bit) != 0) << command.name << name;
+    }
+  }
+}
+
+TEST(Help, FitsIntoEightyColumns) {
+  const auto check = [](const std::string& text) {
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) {
+      EXPECT_TRUE(line.starts_with("  tidemark") || display_width(line) <= 80) << line;
+    }
+  };
+  check(help_text());
+  for (const Command& command : commands()) check(help_text(command));
+}
+
+TEST(Help, AndVersionNeedNoCommand) {
+  EXPECT_EQ(tidemark("--help").output, help_text());
+  EXPECT_EQ(tidemark("-h").output, help_text());
+  EXPECT_EQ(tidemark("--version").output, version_text());
+  EXPECT_EQ(tidemark("compare no-such-model --help").exit_code, 0);
+}
+
+TEST(ManualPage, InTheRepositoryIsWhatTheProgramSays) {
+  const Outcome outcome = tidemark("--man");
+  EXPECT_EQ(outcome.output, manual_page());
+  EXPECT_EQ(outcome.output, file_text(std::string(TIDEMARK_SOURCE_DIR) + "/docs/tidemark.1"))
+      << "rewrite it: tidemark --man > docs/tidemark.1";
+}
+
+TEST(OptionTable, NamesEachOptionOnceAndExplainsIt) {
+  std::set<std::string_view> names;
+  for (const OptionRow& row : option_table()) {
+    EXPECT_TRUE(names.insert(row.names).second) << row.names;
+    EXPECT_FALSE(row.help.empty() || row.help.ends_with('.')) << row.names;
+    EXPECT_NE(row.verbs, 0u) << row.names;
+  }
+}
+
+// In one folder and one after the other: what one example writes, the next one reads.
+TEST(Examples, OfTheHelpWork) {
+  const Folder folder;
+  write_text(folder / "script.txt", "a 1 5242880 0\nf 1\n");
+  const std::string program = TIDEMARK_PROGRAM;
+  Surroundings around;
+  around.folder = folder.path();
+  around.environment.push_back(
+      fmt::format("PATH=/usr/bin:/bin:{}", program.substr(0, program.rfind('/'))));
+  for (const Command& command : commands())
+    for (const Example& example : command.examples) {
+      const std::vector<std::string> shell = {"/bin/sh", "-c", std::string(example.command)};
+      const Outcome outcome = run_command(shell, around);
+      EXPECT_TRUE(outcome.exit_code == 0 || outcome.exit_code == 4) << example.command << "\n"
+                                                                    << outcome.errors;
+    }
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,127 @@
+#include "cli/text_table.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/units_text.h"
+#include "cli/wrapping.h"
+
+namespace tidemark {
+namespace {
+
+TextTable prices() {
+  TextTable table;
+  table.add_column({"fruit", Align::Left});
+  table.add_column({"price", Align::Right, 10, "ct"});
+  table.add_column({"remark", Align::Left, 1});
+  table.add_row({{"apple"}, {"9"}, {"sweet"}});
+  table.add_row({{"blackberry"}, {"125"}, {"wild"}});
+  return table;
+}
+
+TEST(TextTable, AlignsColumns) {
+  EXPECT_EQ(prices().draw({}),
+            "fruit       price  remark\n"
+            "               ct\n"
+            "apple           9  sweet\n"
+            "blackberry    125  wild\n");
+}
+
+TEST(TextTable, LeavesOutTheLeastImportantAndSaysSo) {
+  EXPECT_EQ(prices().draw({.width = 20}, "elsewhere"),
+            "fruit       price\n"
+            "               ct\n"
+            "apple           9\n"
+            "blackberry    125\n"
+            "(left out of 20 columns: remark; elsewhere)\n");
+}
+
+TEST(TextTable, ShowsNoColumnWithoutText) {
+  TextTable table;
+  table.add_column({"a", Align::Left});
+  table.add_column({"b", Align::Left});
+  table.add_row({{"1"}, {""}});
+  EXPECT_EQ(table.draw({}), "a\n1\n");
+}
+
+TEST(TextTable, ContinuesWrappedCellsBelow) {
+  TextTable table;
+  table.add_column({"n", Align::Right});
+  table.add_column({"text", Align::Wrapped});
+  table.add_row({{"1"}, {"the quick brown fox jumps over"}});
+  EXPECT_EQ(table.draw({.width = 29}),
+            "n  text\n"
+            "1  the quick brown fox jumps\n"
+            "   over\n");
+}
+
+TEST(TextTable, DrawsBarsInEighths) {
+  TextTable table;
+  table.add_column({"", Align::Bar});
+  table.add_column({"%", Align::Right});
+  table.add_row({{"", Ink::Bar, 1}, {"100"}});
+  table.add_row({{"", Ink::Bar, 0.5}, {"50"}});
+  table.add_row({{"", Ink::Bar, 0.0625}, {"6"}});  // half of one of eight
+  EXPECT_EQ(table.draw({.width = 13}),
+            "            %\n"
+            "████████  100\n"
+            "████       50\n"
+            "▌           6\n");
+}
+
+TEST(TextTable, MarksTheLimitOfBars) {
+  TextTable table;
+  table.add_column({"", Align::Bar});
+  table.add_column({"%", Align::Right});
+  table.add_row({{"", Ink::Bar, 1}, {"100"}});
+  table.add_row({{"", Ink::Bar, 0.25}, {"25"}});
+  table.set_mark(0.5, "the limit");
+  EXPECT_EQ(table.draw({.width = 13}),
+            "            %\n"
+            "████│▒▒▒  100\n"
+            "██  │      25\n"
+            "│ the limit\n");
+}
+
+TEST(Wrapping, BreaksAtBlanks) {
+  EXPECT_EQ(wrapped_lines("a bb ccc", 4), (std::vector<std::string>{"a bb", "ccc"}));
+  EXPECT_EQ(wrapped_lines("incomprehensible x", 4),
+            (std::vector<std::string>{"incomprehensible", "x"}));
+  EXPECT_EQ(wrapped_lines("", 4), std::vector<std::string>{""});
+}
+
+TEST(SizeUnit, IsTheOneInWhichTheLargestIsTenOrMore) {
+  using namespace literals;
+  EXPECT_EQ(SizeUnit(12_GiB).with_unit(6_GiB), "6.00 GiB");
+  EXPECT_EQ(SizeUnit(9_GiB).with_unit(6_GiB), "6144 MiB");
+  EXPECT_EQ(SizeUnit(100_B).with_unit(7_B), "7 B");
+  EXPECT_EQ(SizeUnit(0_B).with_unit(0_B), "0 B");
+}
+
+TEST(TimeUnit, IsTheOneInWhichTheLongestIsTenOrMore) {
+  using namespace std::chrono_literals;
+  EXPECT_EQ(TimeUnit(20ms)(1500us), "1.50");
+  EXPECT_EQ(TimeUnit(20ms).name(), "ms");
+  EXPECT_EQ(TimeUnit(9s)(1500ms), "1500");
+}
+
+TEST(ChangeText, HasASignAndNoNegativeZero) {
+  EXPECT_EQ(change_text(1.332), "+33.2 %");
+  EXPECT_EQ(change_text(0.333), "−66.7 %");
+  EXPECT_EQ(change_text(0.9999), "0.0 %");
+  EXPECT_EQ(change_text(1), "0.0 %");
+}
+
+TEST(CountText, UsesThousands) {
+  EXPECT_EQ(count_text(992), "992");
+  EXPECT_EQ(count_text(86'567'656), "86.6 M");
+  EXPECT_EQ(count_text(13'015'864'320), "13.0 B");
+  EXPECT_EQ(count_text(304'000'000), "304 M");
+}
+
+TEST(FlopText, UsesThousands) {
+  EXPECT_EQ(flop_text(26.8e9), "26.80 GFLOP");
+  EXPECT_EQ(flop_text(0), "0 FLOP");
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -129,7 +129,8 @@ class SeveralStreams {
     for (const Step& step : schedule_.steps)
       std::visit(
           Overload{[&](const Allocate& s) { place(s.buffer); }, [&](const Free& s) { release(s); },
-                   [&](const Run& s) { note_run(s); }, [](const CopyOut&) {}, [](const CopyIn&) {},
+                   [&](const Run& s) { note_run(s); }, [&](const CopyOut& s) { note_copy(s); },
+                   [&](const CopyIn& s) { note_copy(s); },
                    [&](const Record& s) { recorded_[index(s.event)] = known(s.stream); },
                    [&](const Wait& s) { learn(known(s.stream), recorded_[index(s.event)]); },
                    [&](const Synchronize& s) {
@@ -160,6 +161,11 @@ class SeveralStreams {
     for (const BufferId b : schedule_.writes(run)) used_[index(b)][index(run.stream)] = now;
   }
 
+  template <typename Copy>
+  void note_copy(const Copy& copy) {
+    used_[index(copy.buffer)][index(copy.stream)] = ++known(copy.stream)[index(copy.stream)];
+  }
+
   // Consecutive gaps [first, last) without anything between them.
   struct Room {
     std::size_t first = 0, last = 0;
@@ -183,20 +189,23 @@ class SeveralStreams {
     const auto consider = [&] {
       const std::int64_t size = room.end - room.begin;
       if (size >= bytes && (!best || size < best->end - best->begin)) best = room;
+      return best && best->end - best->begin == bytes;
     };
     for (std::size_t g = 0; g < gaps_.size(); ++g) {
       const Gap& gap = gaps_[g];
+      const bool touches_next = g + 1 < gaps_.size() && gaps_[g + 1].begin == gap.end;
+      if (gap.size() < bytes && gap.end != top_ && room.end != gap.begin && !touches_next) continue;
       if (!follows(now, gap.after)) continue;
-      if (room.last == g && room.end == gap.begin && g > 0) {
+      if (room.last == g && room.end == gap.begin) {
         room.end = gap.end, room.last = g + 1;
-      } else {
-        room = {g, g + 1, gap.begin, gap.end};
+        continue;
       }
-      const bool goes_on =
-          g + 1 < gaps_.size() && gaps_[g + 1].begin == gap.end && follows(now, gaps_[g + 1].after);
-      if (!goes_on) consider();
+      if (consider()) return best;
+      room = {g, g + 1, gap.begin, gap.end};
     }
-    if (!best && room.end == top_ && room.last == gaps_.size() && room.last > 0) best = room;
+    consider();
+    const bool reaches_top = room.last == gaps_.size() && room.end == top_;
+    if (!best && reaches_top && room.last > 0) best = room;
     return best;
   }
 

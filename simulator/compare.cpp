@@ -35,6 +35,12 @@ std::string price(const Report& row) {
   return percent < 0.05 ? ", at no cost in time" : fmt::format(", for {:.1f} % more time", percent);
 }
 
+// What keeps a row that does not fit out.
+std::string shortage(const Report& row) {
+  if (row.short_by.count == 0) return "kept out by fragmentation";
+  return to_text(row.short_by) + " short";
+}
+
 // The fastest that fits; if none does, the smallest and what is missing.
 std::string conclude(const Comparison& comparison) {
   const Report* fastest = nullptr;
@@ -47,9 +53,9 @@ std::string conclude(const Comparison& comparison) {
   const std::string& device = comparison.question.device.title;
   if (!smallest) return "None of these strategies applies to this model.";
   if (!fastest)
-    return fmt::format("Nothing fits in {} ({}): {} comes nearest and is {} short.",
+    return fmt::format("Nothing fits in {} ({}): {} comes nearest and is {}.",
                        to_text(comparison.room.capacity), device, smallest->strategy,
-                       to_text(smallest->short_by));
+                       shortage(*smallest));
   const std::string least = smallest == fastest || !smallest->fits
                                 ? ""
                                 : fmt::format("; {} needs least, {}{}", smallest->strategy,
@@ -59,12 +65,11 @@ std::string conclude(const Comparison& comparison) {
                        to_text(fastest->allocated_peak), to_text(comparison.room.capacity), least);
   const auto vanilla = std::ranges::find(comparison.rows, "vanilla", &Report::strategy);
   const bool vanilla_is_short = vanilla != comparison.rows.end() && !vanilla->fits;
-  return fmt::format("{}{} is the fastest that fits ({} of {}{}){}.",
-                     vanilla_is_short
-                         ? fmt::format("Vanilla is {} short; ", to_text(vanilla->short_by))
-                         : std::string(),
-                     fastest->strategy, to_text(fastest->allocated_peak),
-                     to_text(comparison.room.capacity), price(*fastest), least);
+  return fmt::format(
+      "{}{} is the fastest that fits ({} of {}{}){}.",
+      vanilla_is_short ? fmt::format("Vanilla is {}; ", shortage(*vanilla)) : std::string(),
+      fastest->strategy, to_text(fastest->allocated_peak), to_text(comparison.room.capacity),
+      price(*fastest), least);
 }
 
 void count_parameters(const Trace& trace, Comparison& comparison) {

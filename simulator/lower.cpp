@@ -48,6 +48,14 @@ std::vector<OpId> forward_ends(const Trace& trace, const Needs& needs) {
   return end;
 }
 
+// The op after which no local variable names what an op has made.
+std::vector<OpId> held_ends(const Trace& trace, const Needs& needs) {
+  std::vector<OpId> end(trace.tensors.size(), no_op);
+  for (std::size_t t = 0; t < end.size(); ++t)
+    if (needs.producer[t] != no_op) end[t] = trace.tensors[t].held_until;
+  return end;
+}
+
 class Lowering {
  public:
   Lowering(const Trace& trace, const Plan& plan)
@@ -58,6 +66,7 @@ class Lowering {
         recovery_(derive_recovery(trace, plan, needs_)),
         forward_end_(forward_ends(trace, needs_)),
         ends_(trace.ops.size(), forward_end_),
+        held_(trace.ops.size(), held_ends(trace, needs_)),
         uses_(std::move(recovery_.uses)),
         order_(out_, plan.released.synchronizes_host),
         value_(trace.tensors.size(), no_buffer),
@@ -140,10 +149,21 @@ class Lowering {
       value_[t] = place(size(tensor), id, Role::Value, tensor.category);
     }
     state_.assign(trace_.tensors.size(), no_buffer);
+    find_learners();
     for (std::size_t t = 0; t < trace_.tensors.size(); ++t)
       if (trace_.tensors[t].category == Category::Parameter &&
           trace_.tensors[t].storage == static_cast<TensorId>(t))
         place_training_state(static_cast<TensorId>(t));
+  }
+
+  // A weight that the loss does not depend on never gets a gradient, and so no state.
+  void find_learners() {
+    learns_.resize(trace_.tensors.size());
+    for (std::size_t i = 0; i < trace_.ops.size(); ++i)
+      for (std::uint32_t bits = needs_.gradients[i]; bits != 0; bits &= bits - 1) {
+        const auto input = static_cast<std::size_t>(__builtin_ctz(bits));
+        learns_[index(trace_.inputs(trace_.ops[i])[input])] = true;
+      }
   }
 
   void place_training_state(TensorId parameter) {
@@ -152,7 +172,7 @@ class Lowering {
     // The moving average covers all weights, trained or not.
     if (trace_.step.ema.value_or(false))
       place(bytes, parameter, Role::OptimizerState, Category::OptimizerState);
-    if (!tensor.trainable) return;
+    if (!tensor.trainable || !learns_[index(parameter)]) return;
     const OptimizerRow& row = optimizers[static_cast<std::size_t>(trace_.step.optimizer)];
     const std::int64_t per_element = row.state_bytes ? row.state_bytes : size_of(tensor.dtype);
     if (row.states > 0)
@@ -209,16 +229,27 @@ class Lowering {
     if (--uses_[index(storage)] > 0) return;
     const OpId held = trace_[storage].held_until;
     if (held != no_op && index(held) > at && index(held) < frame_end) return;
+    forget(storage);
+  }
+
+  void forget(TensorId storage) {
     drop_value(storage);
     drop_codes(codes_[index(storage)]);
   }
 
+  void copy_out(BufferId buffer) {
+    order_.before_run(stream_, {buffer}, {});
+    out_.steps.emplace_back(CopyOut{buffer, stream_});
+  }
+
+  void copy_in(BufferId buffer) {
+    order_.before_run(stream_, {}, {buffer});
+    out_.steps.emplace_back(CopyIn{buffer, stream_});
+  }
+
   void ensure_present(TensorId storage) {
     if (value_[index(storage)] != no_buffer) return;
-    if (on_host_[index(storage)]) {
-      out_.steps.emplace_back(CopyIn{allocate_value(storage), stream_});
-      return;
-    }
+    if (on_host_[index(storage)]) return copy_in(allocate_value(storage));
     CHECK(codes_[index(storage)] != no_buffer);
     dequantize(codes_[index(storage)], storage);
   }
@@ -283,7 +314,8 @@ class Lowering {
     const std::size_t s = index(storage);
     const Action action = plan_.actions[s];
     const OpId producer = needs_.producer[s];
-    const bool made_again = needs_.uses[s] == 0 && recovery_.reruns[index(producer)];
+    const bool made_again =
+        needs_.uses[s] == 0 && recovery_.reruns[index(producer)] && !recovery_.reads_kept[s];
     if (uses_[s] == 0 || made_again) return drop_value(storage);
     switch (action) {
       case Action::Keep:
@@ -292,7 +324,7 @@ class Lowering {
         codes_[s] = quantize(storage);
         break;
       case Action::Offload:
-        out_.steps.emplace_back(CopyOut{value_[s], stream_});
+        copy_out(value_[s]);
         on_host_[s] = true;
         break;
       case Action::Recompute:
@@ -318,7 +350,8 @@ class Lowering {
   void seed() {
     in_backward_ = true;
     position_ = trace_.ops.size();
-    if (trace_.loss == no_tensor) return;
+    const auto is_zero = [](std::uint32_t gradients) { return gradients == 0; };
+    if (std::ranges::all_of(needs_.gradients, is_zero)) return;
     gradient_[index(trace_.loss)] =
         allocate(size(trace_[trace_.loss]), trace_.loss, Role::Gradient, Category::Temporary);
     reads_.clear();
@@ -336,7 +369,7 @@ class Lowering {
 
   void accumulate(BufferId into, BufferId contribution, BufferId result) {
     reads_.assign(1, contribution);
-    if (into != no_buffer) add_once(reads_, into);
+    if (into != no_buffer) reads_.push_back(into);  // may be the same: then it holds both
     writes_.assign(1, result);
     emit(Task::Accumulate, position_ < trace_.ops.size() ? static_cast<OpId>(position_) : no_op);
   }
@@ -354,7 +387,8 @@ class Lowering {
       accumulate(no_buffer, contribution, slot);
       return unreference(contribution);
     }
-    const bool in_place = is_leaf(tensor) || framework_.accumulates_in_place;
+    const bool is_part = out_[slot].size != size(trace_[tensor]);  // of a concatenation's gradient
+    const bool in_place = (is_leaf(tensor) || framework_.accumulates_in_place) && !is_part;
     if (in_place && references_[index(slot)] == 1) {
       accumulate(slot, contribution, slot);
       return unreference(contribution);
@@ -484,9 +518,8 @@ class Lowering {
     for (std::size_t i = begin; i < end; ++i) {
       if (recovery_.reruns[i]) rerun(i, end);
       if (recovery_.inverts[i]) invert(i, end);
-      for (const TensorId storage : ends_(i))  // the function returns: its variables go
-        if (uses_[index(storage)] == 0 && trace_[storage].held_until == static_cast<OpId>(i))
-          drop_value(storage);
+      for (const TensorId storage : held_(i))  // the function returns: its variables go
+        if (uses_[index(storage)] == 0) forget(storage);
     }
   }
 
@@ -504,9 +537,12 @@ class Lowering {
     const TensorId branch = trace_[trace_.inputs(op)[1]].storage;
     const TensorId sum = trace_[trace_.outputs(op)[0]].storage;
     ensure_present(sum);
-    reads_.assign({value_[index(sum)], value_[index(branch)]});
-    writes_.assign(1, allocate_value(shortcut));
-    emit(Task::Reconstruct, static_cast<OpId>(i));
+    ensure_present(branch);
+    if (value_[index(shortcut)] == no_buffer && uses_[index(shortcut)] > 0) {
+      reads_.assign({value_[index(sum)], value_[index(branch)]});
+      writes_.assign(1, allocate_value(shortcut));
+      emit(Task::Reconstruct, static_cast<OpId>(i));
+    }
     used(sum, frame_end, i);
     used(branch, frame_end, i);
   }
@@ -661,7 +697,7 @@ class Lowering {
   const Needs needs_;
   Recovery recovery_;
   const std::vector<OpId> forward_end_;
-  const PerOp ends_;
+  const PerOp ends_, held_;
   std::vector<std::uint32_t> uses_;  ///< per storage: reads after the forward pass still to come
 
   Schedule out_;
@@ -672,7 +708,7 @@ class Lowering {
   StreamOrder::Point recovered_, gradients_done_;  ///< the last region's
 
   std::vector<BufferId> value_, codes_, gradient_, state_;  ///< by tensor
-  std::vector<bool> on_host_;
+  std::vector<bool> on_host_, learns_;
   std::vector<std::uint32_t> references_;  ///< by buffer: gradients that share it
   std::vector<TensorId> held_name_;        ///< by buffer; only where published code is reproduced
   std::vector<std::uint32_t> first_use_;   ///< by op: index of its first saved operand

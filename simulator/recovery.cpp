@@ -14,9 +14,11 @@ class Marking {
       : trace_(trace), plan_(plan), needs_(needs) {
     result_.reruns.resize(trace.ops.size());
     result_.inverts.resize(trace.ops.size());
+    result_.reads_kept.resize(trace.tensors.size());
     result_.uses = needs.uses;
     present_.resize(trace.tensors.size());
     wanted_.resize(trace.tensors.size());
+    is_inverted_.resize(trace.tensors.size());
     for (std::size_t i = 0; i < trace.tensors.size(); ++i)
       present_[i] = needs.producer[i] == no_op || survives_forward(plan.actions[i]);
   }
@@ -52,6 +54,11 @@ class Marking {
       if (undoes(i)) want(shortcut(i));
     }
     for (std::size_t i = end; i-- > begin;) mark_op(i);
+    for (const TensorId storage : inverted_) {
+      is_inverted_[index(storage)] = false;
+      present_[index(storage)] = true;
+    }
+    inverted_.clear();
     for (const TensorId storage : wanted_list_) {
       wanted_[index(storage)] = false;
       require_present(storage, end - 1);
@@ -71,9 +78,11 @@ class Marking {
     const Op& op = trace_.ops[i];
     if (undoes(i) && wanted_[index(shortcut(i))] && !present_[index(shortcut(i))]) {
       result_.inverts[i] = true;
+      wanted_[index(shortcut(i))] = false;
+      is_inverted_[index(shortcut(i))] = true;
+      inverted_.push_back(shortcut(i));
       read(trace_[trace_.outputs(op)[0]].storage);
       read(trace_[trace_.inputs(op)[1]].storage);
-      present_[index(shortcut(i))] = true;
     }
     if (is_view(op.kind)) return;
     bool reruns = false;
@@ -90,9 +99,16 @@ class Marking {
   // A coupling's add whose first summand the plan wants back, and that somebody can still use.
   bool undoes(std::size_t i) const {
     const Op& op = trace_.ops[i];
-    return op.residual && row_of(op.kind).inverts_input0 && op.inputs == 2 &&
+    return op.residual && row_of(op.kind).inverts_input0 && op.inputs == 2 && is_whole(i) &&
            plan_.actions[index(shortcut(i))] == Action::Reconstruct &&
            (needs_.uses[index(shortcut(i))] > 0 || feeds_earlier_region(shortcut(i)));
+  }
+
+  // Does the inverse make all of the summand's memory, and not a part or another dtype?
+  bool is_whole(std::size_t i) const {
+    const Tensor& sum = trace_[trace_.outputs(trace_.ops[i])[0]];
+    const Tensor& whole = trace_[shortcut(i)];
+    return size(sum) == size(whole) && sum.dtype == whole.dtype;
   }
 
   // The output of an earlier coupling: its own recovery starts from it.
@@ -104,6 +120,11 @@ class Marking {
   TensorId shortcut(std::size_t i) const { return trace_[trace_.inputs(trace_.ops[i])[0]].storage; }
 
   void want(TensorId storage) {
+    if (is_inverted_[index(storage)]) {
+      result_.defects.push_back(
+          fmt::format("'{}' is {}, but what would recover it needs it first: keep it",
+                      trace_[storage].name, to_string(plan_.actions[index(storage)])));
+    }
     if (present_[index(storage)] || wanted_[index(storage)]) return;
     wanted_[index(storage)] = true;
     wanted_list_.push_back(storage);
@@ -111,6 +132,9 @@ class Marking {
 
   void read(TensorId storage) {
     ++result_.uses[index(storage)];
+    const OpId producer = needs_.producer[index(storage)];
+    if (present_[index(storage)] && producer != no_op && !result_.reruns[index(producer)])
+      result_.reads_kept[index(storage)] = true;
     want(storage);
   }
 
@@ -128,7 +152,8 @@ class Marking {
   const Needs& needs_;
   Recovery result_;
   std::vector<bool> present_, wanted_;
-  std::vector<TensorId> wanted_list_;
+  std::vector<bool> is_inverted_;  ///< not before this part's later ops
+  std::vector<TensorId> wanted_list_, inverted_;
 };
 
 }  // namespace

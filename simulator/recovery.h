@@ -10,8 +10,9 @@
 namespace tidemark {
 
 struct Recovery {
-  std::vector<bool> reruns;   ///< per op: its region's recovery runs it again
-  std::vector<bool> inverts;  ///< per op: its region's recovery recovers input 0 from output 0
+  std::vector<bool> reruns;      ///< per op: its region's recovery runs it again
+  std::vector<bool> inverts;     ///< per op: its region's recovery recovers input 0 from output 0
+  std::vector<bool> reads_kept;  ///< per storage: recovery reads what the forward pass has left
   std::vector<std::uint32_t> uses;   ///< per storage: reads after the forward pass, by backward ops
                                      ///< and by recovery
   std::vector<std::string> defects;  ///< what is needed but nothing provides

@@ -74,6 +74,7 @@ class Coupling {
     const auto f = half_of(trace_, block, Part::F), g = half_of(trace_, block, Part::G);
     if (block.stack < 0 || !f || !g || f->ops.end != g->ops.begin) return false;
     if (!continues(b, b - 1)) enter_stack(block);
+    edit_.feed_block(b, streams_.x2);
     streams_.x1 = emit_half(*f, block.input, streams_.x2, streams_.x1);    // Y1 = X1 + F(X2)
     streams_.x2 = emit_half(*g, result_of(*f), streams_.x1, streams_.x2);  // Y2 = X2 + G(Y1)
     coupled_ = true;
@@ -133,7 +134,11 @@ class Coupling {
     Tensor activated = edit_[hidden];
     activated.storage = no_tensor, activated.name = block.name + ".fuse.gelu";
     const TensorId active = edit_.emit(OpKind::Gelu, activated.name, {hidden}, activated);
-    return emit_linear(block.name + ".fuse.fc2", active, width);
+    const TensorId fused = emit_linear(block.name + ".fuse.fc2", active, width);
+    Tensor cast = edit_[fused];  // the next stage goes on in the streams' dtype
+    if (cast.dtype == like.dtype) return fused;
+    cast.name = block.name + ".fuse.cast", cast.dtype = like.dtype, cast.storage = no_tensor;
+    return edit_.emit(OpKind::Cast, cast.name, {fused}, cast);
   }
 
   TensorId emit_linear(const std::string& name, TensorId x, std::int64_t out) {

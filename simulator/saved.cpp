@@ -97,8 +97,8 @@ SavedBytes saved_bytes(const Trace& trace, const Plan& plan) {
     const auto storage = static_cast<TensorId>(t);
     if (trace[storage].storage != storage || recovery.uses[t] == 0) continue;
     const OpId producer = counting.needs().producer[t];
-    const bool made_again =
-        counting.needs().uses[t] == 0 && producer != no_op && recovery.reruns[index(producer)];
+    const bool made_again = counting.needs().uses[t] == 0 && producer != no_op &&
+                            recovery.reruns[index(producer)] && !recovery.reads_kept[t];
     if (!made_again && !counting.is_parameter(storage)) saved.unique += counting.kept(storage);
   }
   return saved;
@@ -119,10 +119,10 @@ BlockUnits block_units(const Trace& trace, const Plan& plan) {
                     // Rotary tables and masks are given, not made by the block.
                     if (trace[storage].category == Category::Input) return;
                     KindUnits& row = by_kind[static_cast<std::size_t>(kind)];
-                    row.per_op += static_cast<double>(bytes.count) / unit;
+                    row.per_op += static_cast<double>(bytes.count);  // exact; divided once, below
                     if (std::ranges::find(seen, storage) != seen.end()) return;
                     seen.push_back(storage);
-                    row.unique += static_cast<double>(counting.kept(storage).count) / unit;
+                    row.unique += static_cast<double>(counting.kept(storage).count);
                   });
   for (std::size_t k = 0; k < by_kind.size(); ++k) {
     if (by_kind[k].per_op == 0) continue;
@@ -131,6 +131,8 @@ BlockUnits block_units(const Trace& trace, const Plan& plan) {
     result.per_op += by_kind[k].per_op;
     result.unique += by_kind[k].unique;
   }
+  for (KindUnits& row : result.kinds) row.per_op /= unit, row.unique /= unit;
+  result.per_op /= unit, result.unique /= unit;
   return result;
 }
 

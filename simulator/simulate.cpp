@@ -10,6 +10,8 @@ namespace tidemark {
 namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
+// In ns. Times of hours are doubles with a resolution of 1e-3 ns: less could not be waited for.
+constexpr double nothing_left = 1e-2;
 
 struct Active {
   bool busy = false;
@@ -171,7 +173,7 @@ class Simulation {
     if (busy == 0 && next > now_) wait_for_host(next);
     now_ = next;
     for (std::size_t s = 0; s < active_.size(); ++s)
-      if (active_[s].busy && active_[s].left <= 1e-6) finish(s);
+      if (active_[s].busy && active_[s].left <= nothing_left) finish(s);
   }
 
   void start_ready() {

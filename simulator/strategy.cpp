@@ -76,6 +76,8 @@ constexpr std::array contradictions = {
     Contradiction{"lowmemorybp", "ms-bp", "lowmemorybp contains ms-bp"},
 };
 
+}  // namespace
+
 Refusal contradiction_in(const StrategySpec& spec) {
   if (spec.components.size() > 1 && uses(spec, "vanilla"))
     return "vanilla means no technique; leave it out of the combination";
@@ -86,8 +88,6 @@ Refusal contradiction_in(const StrategySpec& spec) {
     if (uses(spec, c.a) && uses(spec, c.b)) return fmt::format("{} + {}: {}", c.a, c.b, c.why);
   return {};
 }
-
-}  // namespace
 
 bool StrategyArguments::has(std::string_view flag) const {
   return std::ranges::find(flags, flag) != flags.end();
@@ -173,7 +173,10 @@ PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& sp
     return step;
   };
   if (!step.refusal.empty()) return refuse(step.refusal);
-  for (const auto& [row, arguments] : spec.components) {
+  // Wiring before operators: a post-norm block becomes pre-norm when it is coupled.
+  for (auto component = spec.components.rbegin(); component != spec.components.rend();
+       ++component) {
+    const auto& [row, arguments] = *component;
     if (!row->rewrite) continue;
     auto changed = std::make_shared<Trace>(*step.trace);
     if (Refusal refusal = row->rewrite(*changed, arguments); !refusal.empty())

@@ -51,6 +51,9 @@ struct StrategySpec {
 /// "checkpoint:every=2", "pareprop:hoist+approx-bp". UsageError for unknown names and options.
 StrategySpec parse_strategy(std::string_view text);
 
+/// Why the combination makes no sense for any trace, or empty.
+Refusal contradiction_in(const StrategySpec& spec);
+
 /// A plan together with the trace it is for.
 struct PlannedStep {
   std::shared_ptr<const Trace> trace;
@@ -58,8 +61,8 @@ struct PlannedStep {
   Refusal refusal;  ///< not empty: the strategy does not apply, and the plan keeps everything
 };
 
-/// Rewrites, then decides, in the order of the strategy table. A combination that makes no sense is
-/// refused with the reason.
+/// Rewrites, wiring before operators, then decides in the order of the strategy table. A
+/// combination that makes no sense is refused with the reason.
 PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& spec);
 
 // The rows' functions, one file per technique.

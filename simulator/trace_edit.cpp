@@ -3,7 +3,10 @@
 namespace tidemark {
 
 TraceEdit::TraceEdit(const Trace& from)
-    : from_(from), map_(from.tensors.size(), no_tensor), new_op_(from.ops.size(), no_op) {
+    : from_(from),
+      map_(from.tensors.size(), no_tensor),
+      new_op_(from.ops.size(), no_op),
+      block_input_(from.blocks.size(), no_tensor) {
   to_.model = from.model;
   to_.family = from.family;
   to_.step = from.step;
@@ -99,7 +102,8 @@ TensorId TraceEdit::parameter(const std::string& name, const Shape& shape, const
 
 Trace TraceEdit::finish() {
   to_.loss = map(from_.loss);
-  for (Block& block : to_.blocks) block.input = map(block.input);
+  for (std::size_t b = 0; b < to_.blocks.size(); ++b)
+    to_.blocks[b].input = block_input_[b] == no_tensor ? map(to_.blocks[b].input) : block_input_[b];
   for (Tensor& tensor : to_.tensors)
     if (tensor.held_until != no_op) tensor.held_until = new_op_[index(tensor.held_until)];
   return std::move(to_);

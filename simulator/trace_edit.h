@@ -29,6 +29,9 @@ class TraceEdit {
                 const Tensor& output, bool inside_block = false);
   TensorId parameter(const std::string& name, const Shape& shape, const Tensor& like);
 
+  /// The block's input in the new trace; otherwise what the old one is mapped to in the end.
+  void feed_block(std::size_t block, TensorId input) { block_input_[block] = input; }
+
   /// Where the old tensor is in the new trace; made when first asked for.
   TensorId map(TensorId old);
   /// From here on, references to the old tensor mean `now`.
@@ -46,7 +49,8 @@ class TraceEdit {
   const Trace& from_;
   Trace to_;
   std::vector<TensorId> map_;
-  std::vector<OpId> new_op_;  ///< by old op
+  std::vector<OpId> new_op_;           ///< by old op
+  std::vector<TensorId> block_input_;  ///< by block, where it was said
 };
 
 }  // namespace tidemark

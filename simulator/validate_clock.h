@@ -8,7 +8,7 @@
 
 #include "simulator/schedule.h"
 
-namespace tidemark {
+namespace tidemark::judge {
 
 /// Entry s counts runs and copies of stream s.
 using Moment = std::array<std::uint32_t, max_streams>;
@@ -51,4 +51,4 @@ class Clocks {
   std::vector<std::optional<Moment>> events_;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::judge

@@ -2,10 +2,14 @@
 
 #include "simulator/validate_numbers.h"
 
-namespace tidemark {
+namespace tidemark::judge {
 
 Memory::Memory(const Trace& trace, const Schedule& schedule)
-    : trace_(trace), schedule_(schedule), clocks_(schedule.events), cells_(schedule.buffers.size()) {
+    : trace_(trace),
+      schedule_(schedule),
+      clocks_(schedule.events),
+      cells_(schedule.buffers.size()),
+      step_(schedule.steps.size()) {
   for (std::size_t b = 0; b < cells_.size(); ++b) {
     const Buffer& buffer = schedule.buffers[b];
     if (!buffer.persistent) continue;
@@ -31,13 +35,13 @@ void Memory::check_buffers() {
   }
 }
 
-void Memory::begin_step(std::size_t step, std::string what) {
-  step_ = step;
-  what_ = std::move(what);
-}
-
 std::string Memory::where() const {
-  return step_ ? fmt::format("step {} ({}): ", *step_, what_) : fmt::format("{}", what_);
+  if (step_ >= schedule_.steps.size()) return {};
+  const Run* run = std::get_if<Run>(&schedule_.steps[step_]);
+  if (!run) return fmt::format("step {}: ", step_);
+  if (index(run->op) >= trace_.ops.size())
+    return fmt::format("step {} ({}): ", step_, to_string(run->task));
+  return fmt::format("step {} ({} of {}): ", step_, to_string(run->task), trace_[run->op].name);
 }
 
 std::string Memory::name(TensorId tensor) const {
@@ -145,4 +149,4 @@ void Memory::check_balance() {
       complain("{} is left behind", name(static_cast<BufferId>(b)));
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::judge

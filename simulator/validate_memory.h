@@ -12,14 +12,14 @@
 #include "simulator/validate_clock.h"
 #include "traces/trace.h"
 
-namespace tidemark {
+namespace tidemark::judge {
 
 class Memory {
  public:
   Memory(const Trace& trace, const Schedule& schedule);
 
-  /// The step that what follows is about; `what` is how complaints call it.
-  void begin_step(std::size_t step, std::string what);
+  /// Complaints that follow are about this step.
+  void begin_step(std::size_t step) { step_ = step; }
   template <typename... Args>
   void complain(fmt::format_string<Args...> problem, Args&&... args) {
     complaints_.push_back(where() + fmt::format(problem, std::forward<Args>(args)...));
@@ -72,9 +72,8 @@ class Memory {
   StreamId stream_{};
   std::vector<Cell> cells_;
   std::map<std::pair<TensorId, Role>, HostCopy> host_;
-  std::optional<std::size_t> step_;
-  std::string what_;
+  std::size_t step_;
   std::vector<std::string> complaints_;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::judge

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tidemark {
+namespace tidemark::judge {
 namespace {
 
 // splitmix64: three different arguments never meet in practice.
@@ -19,10 +19,6 @@ std::uint64_t number_of(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
 
 enum Tag : std::uint64_t { value_tag = 1, seed_tag, contribution_tag, part_tag };
 
-bool is_same_size(const Tensor& a, const Tensor& b) {
-  return a.dtype == b.dtype && size(a) == size(b);
-}
-
 }  // namespace
 
 Numbers::Numbers(const Trace& trace)
@@ -30,8 +26,8 @@ Numbers::Numbers(const Trace& trace)
       values_(trace.operands.size()),
       required_(trace.tensors.size()),
       gradients_(trace.tensors.size()),
-      contributions_(trace.tensors.size()),
-      has_backward_(trace.ops.size()) {
+      sent_(trace.operands.size()),
+      received_(trace.tensors.size()) {
   number_values();
   find_required();
   if (required_[index(trace.loss)])
@@ -76,15 +72,23 @@ void Numbers::add_contributions(OpId id) {
     const TensorId input = trace_.inputs(op)[i];
     const Flow flow = gradient_rule(op.kind, i).flow;
     if (!required_[index(input)] || flow == Flow::None) continue;
-    const std::uint64_t whole = gradients_[index(outputs[0])];
-    const bool is_whole = is_same_size(trace_[input], trace_[outputs[0]]);
-    Contribution c{id, i, flow == Flow::Fresh || (flow == Flow::Reduced && !is_whole), whole};
-    if (c.is_fresh) c.number = number_of(contribution_tag, index(id), i);
-    if (!c.is_fresh && !is_whole) c.number = number_of(part_tag, whole, i);
-    has_backward_[index(id)] = has_backward_[index(id)] || c.is_fresh;
+    const Tensor &in = trace_[input], &out = trace_[outputs[0]];
+    Contribution c{id, flow == Flow::Fresh || in.dtype != out.dtype, gradients_[index(outputs[0])]};
+    if (flow == Flow::Reduced && size(in) != size(out)) c.is_fresh = true;
+    if (c.is_fresh)
+      c.number = number_of(contribution_tag, index(id), i);
+    else if (size(in) != size(out))
+      c.number = number_of(part_tag, c.number, i);
     gradients_[index(input)] += c.number;
-    contributions_[index(input)].push_back(c);
+    sent_[op.first_operand + i] = c;
+    received_[index(input)].push_back(c);
   }
+}
+
+bool Numbers::has_backward(const Op& op) const {
+  for (std::size_t i = 0; i < op.inputs; ++i)
+    if (contribution(op, i).is_fresh) return true;
+  return false;
 }
 
 bool Numbers::holds_gradient(std::uint64_t number, TensorId tensor) const {
@@ -96,4 +100,4 @@ bool Numbers::holds_gradient(std::uint64_t number, TensorId tensor) const {
   return true;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::judge

@@ -13,7 +13,7 @@
 
 #include "traces/trace.h"
 
-namespace tidemark {
+namespace tidemark::judge {
 
 class Numbers {
  public:
@@ -29,19 +29,21 @@ class Numbers {
   /// The complete gradient; of the loss, what Seed writes.
   std::uint64_t gradient(TensorId tensor) const { return gradients_[index(tensor)]; }
 
-  /// What op `op` sends back to input k.
+  /// What an op's backward sends to the gradient of input k.
   struct Contribution {
-    OpId op;
-    std::size_t input;
-    bool is_fresh;  ///< in memory of its own; otherwise it lies in the gradient of output 0
-    std::uint64_t number;
+    OpId op = no_op;        ///< no_op: it sends nothing
+    bool is_fresh = false;  ///< in memory of its own; otherwise it lies in the gradient of output 0
+    std::uint64_t number = 0;
   };
-  /// In the order in which a backward makes them.
+  const Contribution& contribution(const Op& op, std::size_t k) const {
+    return sent_[op.first_operand + k];
+  }
+  /// All that the tensor gets, in the order in which a backward makes them.
   const std::vector<Contribution>& contributions(TensorId tensor) const {
-    return contributions_[index(tensor)];
+    return received_[index(tensor)];
   }
   /// Does the op's backward write anything?
-  bool has_backward(OpId op) const { return has_backward_[index(op)]; }
+  bool has_backward(const Op& op) const;
 
   /// True if memory with this number is, or has as a part, the complete gradient of the tensor.
   bool holds_gradient(std::uint64_t number, TensorId tensor) const;
@@ -55,8 +57,8 @@ class Numbers {
   std::vector<std::uint64_t> values_;  // by operand
   std::vector<bool> required_;         // by tensor
   std::vector<std::uint64_t> gradients_;
-  std::vector<std::vector<Contribution>> contributions_;
-  std::vector<bool> has_backward_;
+  std::vector<Contribution> sent_;                   // by operand
+  std::vector<std::vector<Contribution>> received_;  // by tensor
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::judge

@@ -7,11 +7,11 @@
 #include "simulator/validate_memory.h"
 #include "simulator/validate_numbers.h"
 
-namespace tidemark {
+namespace tidemark::judge {
 
-class Work {
+class Runs {
  public:
-  Work(const Trace& trace, const Schedule& schedule, Memory& memory);
+  Runs(const Trace& trace, const Schedule& schedule, Memory& memory);
 
   void run(const Run& run);
   /// All work is done, each piece once.
@@ -36,9 +36,11 @@ class Work {
   void read_gradient(TensorId tensor);
   void write(Role role, TensorId tensor, std::uint64_t number);
   void check_unexpected();
+  void check_trained(TensorId tensor);
 
-  bool is_partial_gradient(std::uint64_t number, TensorId tensor) const;
-  bool sum_up(OpId op, TensorId tensor, BufferId sum);
+  std::optional<std::uint64_t> addend_of(const Operand& read, TensorId tensor,
+                                         std::vector<std::size_t>& parts);
+  std::optional<std::uint64_t> sum_of_reads(TensorId tensor);
 
   const Buffer& buffer(const Operand& operand) const { return schedule_[operand.buffer]; }
 
@@ -51,8 +53,8 @@ class Work {
   std::vector<bool> has_run_, has_run_back_, is_updated_;
   std::size_t next_op_ = 0;  // no earlier op may still run for the first time
   bool is_seeded_ = false;
-  std::vector<std::size_t> parts_added_;  // by tensor: contributions taken out of larger gradients
-  std::set<std::pair<TensorId, std::uint64_t>> sums_;
+  std::set<std::pair<TensorId, std::uint64_t>> sums_;       // that accumulating has made
+  std::set<std::pair<TensorId, std::size_t>> parts_added_;  // out of larger gradients
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::judge

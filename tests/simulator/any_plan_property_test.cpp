@@ -1,0 +1,147 @@
+// Whatever check(trace, plan) accepts, lower() makes a schedule of it that the judge accepts:
+// random small traces times random plans, far from what any strategy would ask for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/device.h"
+#include "simulator/lower.h"
+#include "simulator/simulate.h"
+#include "simulator/validate.h"
+#include "tests/simulator/naive_player.h"
+#include "tests/simulator/random_step.h"
+#include "tests/simulator/step_facts.h"
+
+namespace tidemark {
+namespace {
+
+using testing::IsEmpty;
+
+constexpr std::uint64_t first_seed = 404;
+
+struct RandomStep {
+  Trace trace;
+  Plan plan;
+};
+
+// Calls test(step) for `count` seeds whose plan is accepted, and fails if those become rare.
+template <typename Test>
+void for_random_steps(std::uint64_t count, Concats concats, Test test) {
+  std::uint64_t accepted = 0;
+  for (std::uint64_t seed = first_seed; seed < first_seed + count; ++seed) {
+    Dice dice(seed);
+    RandomStep step{random_trace(dice, concats), {}};
+    ASSERT_THAT(check(step.trace), IsEmpty()) << "seed " << seed;
+    step.plan = random_plan(step.trace, dice);
+    if (!check(step.trace, step.plan).empty()) continue;
+    ++accepted;
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    test(step);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  EXPECT_GT(2 * accepted, count);
+}
+
+TEST(AnyPlan, IsLoweredToWhatTheJudgesAccept) {
+  for_random_steps(15'000, Concats::Some, [](const RandomStep& step) {
+    const Schedule schedule = lower(step.trace, step.plan);
+    ASSERT_THAT(validate(step.trace, schedule), IsEmpty());
+    const Arena arena = plan_arena(schedule);
+    ASSERT_THAT(validate(schedule, arena), IsEmpty());
+    ASSERT_GE(arena.size, live_peak(schedule));
+  });
+}
+
+// The player knows neither the judge nor what the lowering meant. Concatenations are beyond it.
+TEST(AnyPlan, ComputesWhatVanillaComputes) {
+  for_random_steps(2'000, Concats::None, [](const RandomStep& step) {
+    const Schedule vanilla = lower(step.trace, keep_everything(step.trace));
+    const Played expected = play(step.trace, vanilla, {0, 1, 2, 3, 4});
+    ASSERT_EQ(expected.fault, "");
+    ASSERT_TRUE(plays_as(step.trace, lower(step.trace, step.plan), expected));
+  });
+}
+
+TEST(AnyPlan, LabelsEveryByteAtEveryEvent) {
+  const Device device = find_device("a100-80gb");
+  for_random_steps(1'500, Concats::Some, [&](const RandomStep& step) {
+    const Schedule schedule = lower(step.trace, step.plan);
+    const Timeline timeline = simulate(step.trace, schedule, device);
+    BytesByCategory now = timeline.baseline;
+    std::vector<bool> present(schedule.buffers.size());
+    Bytes live = persistent_bytes(schedule), top = live;
+    ASSERT_EQ(total(now), live);
+    for (const MemoryEvent& event : timeline.memory) {
+      const Buffer& buffer = schedule[event.buffer];
+      const Bytes change = event.appears ? buffer.size : Bytes{} - buffer.size;
+      now[static_cast<std::size_t>(buffer.category)] += change, live += change;
+      ASSERT_NE(present[index(event.buffer)], event.appears);
+      present[index(event.buffer)] = event.appears;
+      ASSERT_EQ(total(now), live);
+      for (const Bytes bytes : now) ASSERT_GE(bytes, Bytes{});
+      top = std::max(top, live);
+    }
+    ASSERT_EQ(now, timeline.baseline);  // balance
+    const Peak highest = peak(schedule, timeline);
+    ASSERT_EQ(highest.bytes, top);
+    ASSERT_EQ(total(highest.by_category), top);
+  });
+}
+
+// The operands of one run, each storage once, beside all that is persistent.
+Bytes floor_of(const Schedule& schedule) {
+  Bytes largest;
+  for (const Run& run : runs_of(schedule)) {
+    std::vector<BufferId> buffers(schedule.reads(run).begin(), schedule.reads(run).end());
+    buffers.insert(buffers.end(), schedule.writes(run).begin(), schedule.writes(run).end());
+    std::ranges::sort(buffers);
+    buffers.erase(std::unique(buffers.begin(), buffers.end()), buffers.end());
+    Bytes sum;
+    for (const BufferId buffer : buffers)
+      if (!schedule[buffer].persistent) sum += schedule[buffer].size;
+    largest = std::max(largest, sum);
+  }
+  return persistent_bytes(schedule) + largest;
+}
+
+TEST(AnyPlan, NeedsAtLeastItsLargestRun) {
+  for_random_steps(1'500, Concats::Some, [](const RandomStep& step) {
+    const Schedule schedule = lower(step.trace, step.plan);
+    ASSERT_GE(live_peak(schedule), floor_of(schedule));
+  });
+}
+
+// Twice as many elements in every tensor.
+Trace doubled(Trace trace) {
+  for (Tensor& tensor : trace.tensors) {
+    std::vector<std::int64_t> dims(tensor.shape.dims().begin(), tensor.shape.dims().end());
+    if (dims.empty()) dims = {1};
+    dims.back() *= 2;
+    tensor.shape = Shape(dims);
+  }
+  return trace;
+}
+
+TEST(AnyPlan, NeedsTwiceAsMuchForTwiceTheSizes) {
+  for_random_steps(1'500, Concats::Some, [](RandomStep step) {
+    step.plan.released.batched_weight_gradient = false;  // quadratic in the sizes
+    const Schedule once = lower(step.trace, step.plan);
+    const Schedule twice = lower(doubled(step.trace), step.plan);
+    ASSERT_EQ(live_peak(twice).count, 2 * live_peak(once).count);
+  });
+}
+
+TEST(AnyPlan, DoesNotDependOnNames) {
+  for_random_steps(1'500, Concats::Some, [](const RandomStep& step) {
+    Trace renamed = step.trace;
+    for (Tensor& tensor : renamed.tensors) tensor.name = "t" + tensor.name + "'";
+    for (Op& op : renamed.ops) op.name = "o" + op.name + "'";
+    const Schedule before = lower(step.trace, step.plan), after = lower(renamed, step.plan);
+    ASSERT_EQ(before.buffers, after.buffers);
+    ASSERT_EQ(before.operands, after.operands);
+    ASSERT_EQ(before.steps.size(), after.steps.size());
+    ASSERT_EQ(plan_arena(before).offsets, plan_arena(after).offsets);
+  });
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,123 @@
+#include "simulator/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/simulator/chain.h"
+#include "tests/traces/small_trace.h"
+
+namespace tidemark {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct PlanOfAChain : testing::Test {
+  Trace trace = chain(4);  // x0 … x4, tensors 0 … 4, ops 0 … 3
+  Plan plan = keep_everything(trace);
+
+  void decide(int tensor, Action action) {
+    tidemark::decide(plan, static_cast<TensorId>(tensor), action, "to test");
+  }
+  void add_region(int begin, int split, int end) {
+    plan.regions.push_back(
+        {static_cast<OpId>(begin), static_cast<OpId>(split), static_cast<OpId>(end), 0});
+  }
+  std::vector<std::string> defects() const { return check(trace, plan); }
+};
+
+TEST_F(PlanOfAChain, KeepingEverythingIsSound) {
+  EXPECT_THAT(defects(), IsEmpty());
+  EXPECT_THAT(plan.actions, Each(Action::Keep));
+  EXPECT_THAT(plan.reasons, Each(Not(IsEmpty())));
+}
+
+TEST_F(PlanOfAChain, EqualReasonsAreListedOnce) {
+  decide(1, Action::Offload);
+  decide(2, Action::Offload);
+  EXPECT_EQ(plan.reason_of[1], plan.reason_of[2]);
+  EXPECT_EQ(plan.reasons[plan.reason_of[1]], "to test");
+  EXPECT_EQ(plan.reasons.size(), 2u);
+}
+
+TEST_F(PlanOfAChain, RecomputingInsideOfARegionIsSound) {
+  add_region(0, 0, 2);
+  decide(1, Action::Recompute);
+  EXPECT_THAT(defects(), IsEmpty());
+}
+
+TEST_F(PlanOfAChain, RecomputingWithoutARegionIsRefused) {
+  decide(1, Action::Recompute);
+  EXPECT_THAT(defects(),
+              ElementsAre("'x1' is recompute but nothing provides it before the gradient of 'x2': "
+                          "keep it, or let one region hold its producer and all its uses"));
+}
+
+// x2 is made by op 1 and read by op 2: a region that ends between them cannot bring it back.
+TEST_F(PlanOfAChain, RecomputingOutsideOfTheRegionIsRefused) {
+  add_region(0, 0, 2);
+  decide(2, Action::Recompute);
+  EXPECT_THAT(defects(), ElementsAre(HasSubstr("'x2' is recompute but nothing provides it")));
+}
+
+TEST_F(PlanOfAChain, OnlyWhatAnOpMakesCanBeLetGo) {
+  decide(0, Action::Offload);
+  EXPECT_THAT(defects(), ElementsAre("'x0' is offload, but no op of the step writes it: only its "
+                                     "own memory can provide it"));
+}
+
+TEST_F(PlanOfAChain, ReconstructingNeedsACoupling) {
+  add_region(0, 0, 4);
+  decide(3, Action::Reconstruct);
+  EXPECT_THAT(defects(), IsEmpty());  // its producer runs again: the region holds it, too
+  plan.regions = {};
+  EXPECT_THAT(defects(), ElementsAre(HasSubstr("'x3' is reconstruct but nothing provides it")));
+}
+
+TEST_F(PlanOfAChain, RegionsAreInOrderAndDisjoint) {
+  add_region(2, 2, 4);
+  add_region(0, 0, 2);
+  EXPECT_THAT(defects(), ElementsAre(HasSubstr("region 1 [0, 0, 2) is empty, out of order")));
+  plan.regions = {};
+  add_region(0, 0, 3);
+  add_region(2, 2, 4);
+  EXPECT_THAT(defects(), ElementsAre(HasSubstr("region 1 [2, 2, 4)")));
+}
+
+TEST_F(PlanOfAChain, RegionsHoldOpsOfTheTrace) {
+  for (const auto& [begin, split, end] : {std::array{1, 1, 1}, {0, 3, 2}, {2, 1, 3}, {0, 0, 5}}) {
+    plan.regions = {};
+    add_region(begin, split, end);
+    EXPECT_THAT(defects(), ElementsAre(HasSubstr("is empty, out of order or out of range")));
+  }
+}
+
+TEST_F(PlanOfAChain, ListsAreAsLongAsTheTrace) {
+  plan.actions.pop_back();
+  EXPECT_THAT(defects(), ElementsAre("the plan is for 4 tensors, the trace has 5"));
+}
+
+TEST_F(PlanOfAChain, ListsOfHeldTensorsAreAsLongAsTheTrace) {
+  plan.value_release_after = {no_op};
+  EXPECT_THAT(defects(), ElementsAre(HasSubstr("a list of held tensors")));
+}
+
+TEST_F(PlanOfAChain, ReasonsAreThereAndNotEmpty) {
+  plan.reasons.push_back("");
+  EXPECT_THAT(defects(), ElementsAre("a reason is empty"));
+  plan.reasons.pop_back();
+  plan.reason_of[2] = 7;
+  EXPECT_THAT(defects(), ElementsAre("a reason is out of range"));
+}
+
+TEST(Plan, AMaskOfBitsIsNotQuantized) {
+  const Trace trace = small_trace();
+  Plan plan = keep_everything(trace);
+  decide(plan, tensor_named(trace, "b0.drop.mask"), Action::Quantize, "to test");
+  EXPECT_THAT(check(trace, plan), ElementsAre("'b0.drop.mask' is quantize, but its dtype is bool"));
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,209 @@
+// Small random traces and plans, the same ones on every machine: std::uniform_int_distribution
+// differs between libraries, so numbers are drawn by hand.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "simulator/plan.h"
+#include "traces/trace_builder.h"
+
+namespace tidemark {
+
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : engine_(seed) {}
+
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(engine_() % n); }
+  bool one_in(std::size_t n) { return below(n) == 0; }
+  template <typename Container>
+  const auto& pick(const Container& from) {
+    return from[below(from.size())];
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+enum class Concats { None, Some };
+
+namespace detail {
+
+inline const Shape shape = {2, 3, 4};
+
+inline StepOptions random_options(Dice& dice) {
+  StepOptions options{.batch = 2};
+  options.precision = dice.pick(precisions).value;
+  options.framework = dice.pick(frameworks()).name;
+  options.optimizer = dice.pick(optimizers).value;
+  options.ddp = dice.one_in(4);
+  options.ema = dice.one_in(4);
+  if (dice.one_in(3)) options.tuning = parse_tuning(dice.one_in(2) ? "frozen:op1*" : "frozen:op?");
+  if (dice.one_in(4)) options.tuning = parse_tuning("lora:r=2,targets=fc");
+  return options;
+}
+
+class TraceDice {
+ public:
+  TraceDice(Dice& dice, Concats concats)
+      : dice_(dice), concats_(concats), build_("random", "toy", random_options(dice)) {
+    made_.push_back(build_.input("x", shape, DType::Float32));
+    if (dice.one_in(3)) made_.push_back(build_.parameter("positions", shape));
+  }
+
+  Trace run() && {
+    const TensorId targets = build_.input("targets", {2, 3}, DType::Int64);
+    const std::size_t count = 2 + dice_.below(18);
+    for (std::size_t i = 0; i < count; ++i) {
+      step_between_blocks();
+      name_ = fmt::format("op{}", i);
+      const TensorId made = random_op();
+      made_.push_back(in_function_ && dice_.one_in(2) ? build_.local(made) : made);
+    }
+    step_between_blocks();
+    if (in_function_) build_.end_function();
+    if (in_block_) build_.end_block();
+    return build_.finish(build_.cross_entropy("loss", made_.back(), targets));
+  }
+
+ private:
+  // Mostly the newest tensors, so that the trace is long rather than wide.
+  TensorId any() {
+    const std::size_t back = dice_.one_in(3) ? dice_.below(made_.size()) : 0;
+    return made_[made_.size() - 1 - back];
+  }
+
+  void step_between_blocks() {
+    if (!dice_.one_in(3)) return;
+    if (in_function_) build_.end_function();
+    if (in_block_) build_.end_block();
+    in_block_ = in_function_ = !in_block_;
+    if (!in_block_) return;
+    build_.begin_block(fmt::format("block{}", blocks_++), made_.back(), -1);
+    build_.begin_function();
+    static_cast<void>(build_.local(build_.silu(fmt::format("silu{}", blocks_), made_.back())));
+  }
+
+  TensorId random_op() {
+    switch (dice_.below(12)) {
+      case 0:
+        return build_.linear(name_, any(), 4);
+      case 1:
+        return build_.layer_norm(name_, any(), 1e-5);
+      case 2:
+        return build_.gelu(name_, any());
+      case 3:
+        return build_.residual(name_, any(), any());
+      case 4:
+        return build_.mul(name_, any(), any());
+      case 5:
+        return build_.dropout(name_, any(), 0.1);
+      case 6:
+        return build_.softmax(name_, any());
+      case 7:
+        return build_.cast(name_, any(), dice_.one_in(2) ? DType::Float16 : DType::Float32);
+      case 8:
+        return build_.view(name_, build_.view(name_ + ".flat", any(), {6, 4}), shape);
+      case 9:
+        return selected();
+      case 10:
+        return concatenated();
+      default:
+        return build_.add(name_, any(), build_.parameter(name_ + ".shift", {4}));
+    }
+  }
+
+  // A split of a wider tensor, of which one part may have no reader.
+  TensorId selected() {
+    const TensorId wide = build_.linear(name_, any(), 8);
+    if (dice_.one_in(2)) return build_.select(name_ + ".left", wide, shape);
+    const auto parts = build_.split(name_ + ".split", wide, {shape, shape}, {"a", "b"});
+    if (dice_.one_in(2)) made_.push_back(parts[1]);
+    return parts[0];
+  }
+
+  TensorId concatenated() {
+    const std::vector<TensorId> parts = {any(), any()};
+    if (build_[parts[0]].dtype != build_[parts[1]].dtype || concats_ == Concats::None)
+      return build_.gelu(name_, parts[0]);
+    const TensorId wide = build_.concat(name_, parts, {2, 3, 8});
+    return build_.linear(name_ + ".narrow", wide, 4, dice_.one_in(2));
+  }
+
+  Dice& dice_;
+  Concats concats_;
+  TraceBuilder build_;
+  std::vector<TensorId> made_;
+  std::string name_;
+  std::size_t blocks_ = 0;
+  bool in_block_ = false, in_function_ = false;
+};
+
+inline void draw_regions(const Trace& trace, Dice& dice, Plan& plan) {
+  std::int32_t chain = 0;
+  for (std::size_t op = dice.below(4); op + 1 < trace.ops.size();) {
+    const std::size_t end = std::min(op + 1 + dice.below(8), trace.ops.size());
+    const std::size_t split = op + dice.below(end - op + 1);
+    plan.regions.push_back(
+        {static_cast<OpId>(op), static_cast<OpId>(split), static_cast<OpId>(end), chain});
+    const std::size_t gap = dice.one_in(3) ? dice.below(4) : 0;
+    if (gap > 0 || dice.one_in(4)) ++chain;
+    op = end + gap;
+  }
+}
+
+// A tensor that is made again should be made and read inside of one region; others are chosen
+// without a thought.
+inline Action draw_action(Dice& dice) {
+  constexpr std::array actions_of_tensors = {
+      Action::Keep,    Action::Keep,      Action::Recompute, Action::Quantize,
+      Action::Offload, Action::Recompute, Action::Offload,   Action::Reconstruct};
+  return dice.pick(actions_of_tensors);
+}
+
+inline std::vector<OpId> draw_ends(const Trace& trace, Dice& dice) {
+  std::vector<OpId> ends(trace.tensors.size(), no_op);
+  for (OpId& end : ends)
+    if (dice.one_in(4)) end = static_cast<OpId>(dice.below(trace.ops.size()));
+  return ends;
+}
+
+}  // namespace detail
+
+/// Up to two dozen ops of the kinds that differ most in what their gradients do, over tensors
+/// [2, 3, 4], with shortcuts, repeated operands, views, dead ends and frozen weights.
+inline Trace random_trace(Dice& dice, Concats concats = Concats::Some) {
+  return detail::TraceDice(dice, concats).run();
+}
+
+/// Any actions on any tensors, any disjoint regions; check(trace, plan) may refuse it.
+inline Plan random_plan(const Trace& trace, Dice& dice) {
+  Plan plan = keep_everything(trace);
+  if (!dice.one_in(4)) detail::draw_regions(trace, dice, plan);
+  const std::size_t rarity = 1 + dice.below(6);
+  std::vector<bool> is_made(trace.tensors.size());
+  for (const Op& op : trace.ops)
+    for (const TensorId output : trace.outputs(op)) is_made[index(output)] = !is_view(op.kind);
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    if (!is_made[t] || !dice.one_in(rarity)) continue;
+    const Action action = detail::draw_action(dice);
+    if (action == Action::Quantize && !is_floating(trace.tensors[t].dtype)) continue;
+    decide(plan, static_cast<TensorId>(t), action, "drawn");
+  }
+  plan.overlap = dice.one_in(2);
+  plan.released.codes_per_use = dice.one_in(4);
+  plan.released.dequantizes_in_two = dice.one_in(4);
+  plan.released.batched_weight_gradient = dice.one_in(4);
+  plan.released.synchronizes_host = dice.one_in(4);
+  plan.released.two_new_streams = dice.one_in(4);
+  if (dice.one_in(4)) plan.value_release_after = detail::draw_ends(trace, dice);
+  if (dice.one_in(4)) plan.gradient_release_after = detail::draw_ends(trace, dice);
+  return plan;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,121 @@
+#include "simulator/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/simulator/chain.h"
+#include "tests/simulator/toy_device.h"
+#include "tests/traces/small_trace.h"
+#include "traces/presets.h"
+
+namespace tidemark {
+namespace {
+
+using testing::HasSubstr;
+using namespace literals;
+
+constexpr Bytes plenty = 80_GiB;
+
+Answer asked(const Trace& trace, std::string_view strategy, Bytes capacity = plenty,
+             const Device& device = toy_device()) {
+  return answer(std::make_shared<const Trace>(trace), parse_strategy(strategy), device,
+                {.capacity = capacity});
+}
+
+Trace vision(std::int64_t batch = 2) {
+  return build_trace(find_model("deit-ti"), {.batch = batch});
+}
+
+TEST(Report, EveryByteOfThePeakHasALabel) {
+  for (const char* strategy : {"vanilla", "checkpoint", "mesa", "pareprop", "lowmemorybp"}) {
+    const Report report = asked(vision(), strategy).report;
+    EXPECT_EQ(total(report.at_peak), report.live_peak) << strategy;
+  }
+}
+
+TEST(Report, TheFourNumbersAreInOrder) {
+  for (const char* strategy : {"vanilla", "checkpoint", "mesa"}) {
+    const Report report = asked(vision(), strategy).report;
+    EXPECT_GE(report.planned, report.live_peak) << strategy;
+    EXPECT_GE(report.allocated_peak, report.live_peak) << strategy;
+    EXPECT_GE(report.reserved_peak, report.allocated_peak) << strategy;
+  }
+}
+
+// Before the last layer's backward: x0 to x3 and the gradient of x4; then that of x3 comes.
+TEST(Report, SaysWhereThePeakIs) {
+  const Report report = asked(chain(4), "vanilla").report;
+  EXPECT_EQ(report.live_peak, Bytes{6 * 4});
+  EXPECT_EQ(report.peak_at, "backward of x4");
+}
+
+TEST(Report, AStepWithoutRunsPeaksBeforeIt) {
+  StepOptions options;
+  options.tuning = parse_tuning("frozen:*");
+  TraceBuilder b("still", "toy", options);
+  const Trace trace = b.finish(b.view("view", b.parameter("p", {4}), {2, 2}));
+  EXPECT_EQ(asked(trace, "vanilla").report.peak_at, "before the step");
+}
+
+TEST(Report, CountsRecomputationAndHowMuchOfItIsHidden) {
+  EXPECT_EQ(asked(vision(), "vanilla").report.recompute, Nanoseconds{0});
+  const Report one = asked(vision(), "checkpoint").report;
+  EXPECT_GT(one.recompute, Nanoseconds{0});
+  EXPECT_EQ(one.hidden_recompute, Nanoseconds{0});
+  const Report two = asked(vision(), "checkpoint+overlap").report;
+  EXPECT_EQ(two.recompute, one.recompute);
+  EXPECT_LE(two.hidden_recompute, two.recompute);
+  EXPECT_GT(two.overlap, Nanoseconds{0});
+}
+
+TEST(Report, SamplesPerSecondFollowFromTheStep) {
+  const Report report = asked(vision(4), "vanilla").report;
+  EXPECT_DOUBLE_EQ(report.samples_per_second, 4e9 / static_cast<double>(report.step.count()));
+}
+
+TEST(Report, ASlowHostMakesAStepLaunchBound) {
+  Device device = toy_device();
+  EXPECT_FALSE(asked(chain(4), "vanilla", plenty, device).report.launch_bound);
+  device.host_launch = Nanoseconds(1'000'000);
+  EXPECT_TRUE(asked(chain(4), "vanilla", plenty, device).report.launch_bound);
+}
+
+TEST(Report, DoesNotFitIsAnAnswer) {
+  const Report large = asked(vision(), "vanilla").report;
+  EXPECT_TRUE(large.fits);
+  EXPECT_EQ(large.short_by, Bytes{0});
+  const Report small = asked(vision(), "vanilla", 64_MiB).report;
+  EXPECT_FALSE(small.fits);
+  EXPECT_EQ(small.short_by, large.allocated_peak - 64_MiB);
+  EXPECT_EQ(small.allocated_peak, large.allocated_peak);  // what it would need
+}
+
+TEST(Report, TheShortQuestionHasTheSameAnswer) {
+  const auto trace = std::make_shared<const Trace>(vision());
+  const StrategySpec vanilla = parse_strategy("vanilla");
+  for (const Bytes capacity : {64_MiB, 128_MiB, 192_MiB, 256_MiB, 512_MiB, plenty}) {
+    const Room room{.capacity = capacity};
+    EXPECT_EQ(fits(trace, vanilla, toy_device(), room),
+              answer(trace, vanilla, toy_device(), room).report.fits);
+  }
+}
+
+TEST(Report, WhatDoesNotApplySaysWhyAndFitsNothing) {
+  const auto trace = std::make_shared<const Trace>(small_trace());
+  const StrategySpec strategy = parse_strategy("approx-bp");
+  const Answer result = answer(trace, strategy, toy_device(), {.capacity = plenty});
+  EXPECT_FALSE(result.report.applies);
+  EXPECT_THAT(result.report.reason, HasSubstr("approx-bp: "));
+  EXPECT_FALSE(fits(trace, strategy, toy_device(), {.capacity = plenty}));
+}
+
+TEST(Report, KeepsWhatItWasMadeFrom) {
+  const Answer result = asked(vision(), "checkpoint");
+  EXPECT_EQ(result.report.strategy, "checkpoint");
+  EXPECT_EQ(peak(result.schedule, result.timeline).bytes, result.report.live_peak);
+  EXPECT_EQ(result.timeline.duration, result.report.step);
+  EXPECT_EQ(saved_bytes(*result.planned.trace, result.planned.plan), result.report.saved);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,148 @@
+// Every strategy on every preset: whatever a user may ask for is planned, lowered, judged and
+// packed. One test per family, so that they run beside each other.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/lower.h"
+#include "simulator/strategy.h"
+#include "simulator/validate.h"
+#include "tests/simulator/step_facts.h"
+#include "traces/presets.h"
+
+namespace tidemark {
+namespace {
+
+using testing::IsEmpty;
+
+constexpr std::array zoo_strategies = {"vanilla",
+                                       "approx-bp",
+                                       "ms-bp",
+                                       "lowmemorybp",
+                                       "reversible",
+                                       "reversible:released",
+                                       "pareprop",
+                                       "pareprop:hoist",
+                                       "pareprop:released",
+                                       "pareprop:hoist,released",
+                                       "checkpoint",
+                                       "checkpoint:every=2",
+                                       "checkpoint:sqrt",
+                                       "checkpoint:selective",
+                                       "mesa",
+                                       "mesa:released",
+                                       "checkpoint+overlap",
+                                       "checkpoint:every=2+overlap",
+                                       "checkpoint:selective+overlap",
+                                       "mesa+checkpoint",
+                                       "mesa:released+checkpoint:every=2+overlap",
+                                       "approx-bp+mesa",
+                                       "lowmemorybp+checkpoint",
+                                       "lowmemorybp+mesa",
+                                       "lowmemorybp+mesa+checkpoint:sqrt+overlap",
+                                       "reversible+lowmemorybp",
+                                       "pareprop+approx-bp",
+                                       "pareprop:hoist+lowmemorybp"};
+
+/// What was asked for, to find the case again.
+struct Case {
+  std::string model, strategy;
+  StepOptions options;
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.model << " --strategy " << c.strategy << " --precision "
+             << to_string(*c.options.precision) << " --framework " << c.options.framework
+             << " --tuning " << to_text(c.options.tuning);
+}
+
+// A strategy may refuse, but then it says why, and the plan keeps everything.
+void expect_sound(const std::shared_ptr<const Trace>& trace, const Case& c) {
+  const PlannedStep step = plan_step(trace, parse_strategy(c.strategy));
+  EXPECT_THAT(check(*step.trace), IsEmpty()) << c;
+  const auto defects = check(*step.trace, step.plan);
+  ASSERT_THAT(defects, IsEmpty()) << c;
+  const Schedule schedule = lower(*step.trace, step.plan);
+  const auto complaints = validate(*step.trace, schedule);
+  EXPECT_THAT(complaints, IsEmpty()) << c;
+  const Arena arena = plan_arena(schedule);
+  EXPECT_THAT(validate(schedule, arena), IsEmpty()) << c;
+  EXPECT_GE(arena.size, live_peak(schedule)) << c;
+}
+
+void expect_every_strategy_sound(const Model& model, const StepOptions& options) {
+  const auto trace = std::make_shared<const Trace>(build_trace(model, options));
+  for (const char* strategy : zoo_strategies)
+    expect_sound(trace, {model.name, strategy, trace->step});
+}
+
+StepOptions options_with(Precision precision) {
+  StepOptions options{.batch = 2};
+  options.precision = precision;
+  return options;
+}
+
+std::vector<Model> models_of(std::string_view family) {
+  std::vector<Model> models;
+  for (const Model& model : known_models())
+    if (model.family == family) models.push_back(model);
+  return models;
+}
+
+void expect_family_sound(std::string_view family) {
+  const std::vector<Model> models = models_of(family);
+  ASSERT_FALSE(models.empty());
+  for (const Model& model : models) {
+    SCOPED_TRACE(model.name);
+    for (const Precision precision : {Precision::Fp32, Precision::AmpFp16, Precision::Bf16}) {
+      StepOptions options = options_with(precision);
+      const bool reads_text = family != "vit" && family != "swin" && family != "mvit";
+      if (reads_text) options.sequence = 32;
+      expect_every_strategy_sound(model, options);
+    }
+  }
+}
+
+TEST(Zoo, Vit) { expect_family_sound("vit"); }
+TEST(Zoo, Swin) { expect_family_sound("swin"); }
+TEST(Zoo, Mvit) { expect_family_sound("mvit"); }
+TEST(Zoo, Bert) { expect_family_sound("bert"); }
+TEST(Zoo, Gpt2) { expect_family_sound("gpt2"); }
+TEST(Zoo, Llama) { expect_family_sound("llama"); }
+
+TEST(Zoo, HasAllFamilies) {
+  for (const Model& model : known_models())
+    EXPECT_THAT(model.family, testing::AnyOf("vit", "swin", "mvit", "bert", "gpt2", "llama"));
+}
+
+TEST(Zoo, NamesEveryStrategy) {
+  for (const StrategyRow& row : strategies())
+    EXPECT_THAT(zoo_strategies, testing::Contains(testing::HasSubstr(std::string(row.name))));
+}
+
+// The smallest model of each family, under each framework's rules.
+TEST(Zoo, EveryFramework) {
+  for (const char* name : {"deit-ti", "swin-t", "mvitv2-t", "bert-base", "gpt2", "qwen2-7b"})
+    for (const Framework& framework : frameworks())
+      for (const Attention attention : {Attention::Math, Attention::Flash}) {
+        StepOptions options = options_with(framework.default_precision);
+        options.framework = framework.name;
+        options.attention = attention;
+        options.dropout = 0.1;
+        options.ddp = true;
+        expect_every_strategy_sound(find_model(name), options);
+      }
+}
+
+TEST(Zoo, EveryTuning) {
+  for (const char* name : {"deit-ti", "swin-t", "bert-base", "gpt2", "llama-7b"})
+    for (const char* tuning : {"lora:r=4,targets=all", "lora-fa:r=4,targets=q,v,qkv", "frozen:*",
+                               "frozen:*bias,*norm*", "frozen:blocks.0*"}) {
+      StepOptions options = options_with(Precision::AmpFp16);
+      options.tuning = parse_tuning(tuning);
+      options.optimizer = Optimizer::AdamW8bit;
+      expect_every_strategy_sound(find_model(name), options);
+    }
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -6,10 +6,14 @@
 #include "simulator/lower.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "simulator/gradients.h"
 #include "simulator/needs.h"
+#include "simulator/optimizer_step.h"
 #include "simulator/recovery.h"
-#include "simulator/stream_order.h"
+#include "simulator/schedule_writer.h"
+#include "simulator/values.h"
 
 namespace tidemark {
 namespace {
@@ -61,44 +65,30 @@ class Lowering {
   Lowering(const Trace& trace, const Plan& plan)
       : trace_(trace),
         plan_(plan),
-        framework_(find_framework(trace.step.framework)),
         needs_(derive_needs(trace)),
         recovery_(derive_recovery(trace, plan, needs_)),
-        forward_end_(forward_ends(trace, needs_)),
-        ends_(trace.ops.size(), forward_end_),
+        ends_(trace.ops.size(), forward_ends(trace, needs_)),
         held_(trace.ops.size(), held_ends(trace, needs_)),
-        uses_(std::move(recovery_.uses)),
-        order_(out_, plan.released.synchronizes_host),
-        value_(trace.tensors.size(), no_buffer),
-        codes_(trace.tensors.size(), no_buffer),
-        gradient_(trace.tensors.size(), no_buffer),
-        on_host_(trace.tensors.size()) {
+        writer_(trace, plan.released.synchronizes_host),
+        values_(trace, plan, needs_, recovery_.uses, writer_),
+        gradients_(trace, plan, writer_),
+        optimizer_(trace, needs_, writer_, values_, gradients_) {
     CHECK(recovery_.defects.empty());
-    if (!plan.value_release_after.empty() || !plan.gradient_release_after.empty())
-      deferred_.resize(trace.ops.size());
+    const std::size_t ops = trace.ops.size(), tensors = trace.tensors.size();
+    writer_.reserve(2 * tensors + ops, 6 * tensors, 4 * trace.operands.size());
     if (plan.released.codes_per_use) index_uses();
-    reserve();
   }
 
   Schedule run() && {
     count_streams();
     place_persistent();
     for (std::size_t i = 0; i < trace_.ops.size(); ++i) forward(i);
-    seed();
     backward();
-    optimize();
-    return std::move(out_);
+    optimizer_.run();
+    return writer_.finish();
   }
 
  private:
-  void reserve() {
-    const std::size_t ops = trace_.ops.size(), tensors = trace_.tensors.size();
-    out_.buffers.reserve(2 * tensors + ops);
-    out_.steps.reserve(6 * tensors);
-    out_.operands.reserve(4 * trace_.operands.size());
-    references_.reserve(out_.buffers.capacity());
-  }
-
   void index_uses() {
     first_use_.reserve(trace_.ops.size());
     std::uint32_t next = 0;
@@ -112,339 +102,107 @@ class Lowering {
   void count_streams() {
     if (!plan_.overlap || plan_.regions.empty()) return;
     first_stream_ = plan_.released.two_new_streams ? 1 : 0;
-    out_.streams = first_stream_ + 2;
-  }
-
-  // --- buffers -----------------------------------------------------------------------------------
-
-  BufferId make_buffer(Bytes bytes, TensorId tensor, Role role, Category category) {
-    const auto id = static_cast<BufferId>(out_.buffers.size());
-    out_.buffers.push_back({bytes, tensor, role, category, stream_, false});
-    references_.push_back(1);
-    return id;
-  }
-
-  BufferId allocate(Bytes bytes, TensorId tensor, Role role, Category category) {
-    const BufferId id = make_buffer(bytes, tensor, role, category);
-    out_.steps.emplace_back(Allocate{id});
-    return id;
-  }
-
-  BufferId place(Bytes bytes, TensorId tensor, Role role, Category category) {
-    const BufferId id = make_buffer(bytes, tensor, role, category);
-    out_.buffers[index(id)].persistent = true;
-    return id;
-  }
-
-  BufferId allocate_value(TensorId storage) {
-    const Tensor& tensor = trace_[storage];
-    return value_[index(storage)] = allocate(size(tensor), storage, Role::Value, tensor.category);
+    writer_.set_streams(first_stream_ + 2);
   }
 
   void place_persistent() {
     for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
-      const Tensor& tensor = trace_.tensors[t];
       const auto id = static_cast<TensorId>(t);
-      if (needs_.producer[t] != no_op || tensor.storage != id) continue;
-      value_[t] = place(size(tensor), id, Role::Value, tensor.category);
+      if (needs_.producer[t] == no_op && trace_[id].storage == id) values_.place(id);
     }
-    state_.assign(trace_.tensors.size(), no_buffer);
-    find_learners();
-    for (std::size_t t = 0; t < trace_.tensors.size(); ++t)
-      if (trace_.tensors[t].category == Category::Parameter &&
-          trace_.tensors[t].storage == static_cast<TensorId>(t))
-        place_training_state(static_cast<TensorId>(t));
+    optimizer_.place_state();
   }
 
-  // A weight that the loss does not depend on never gets a gradient, and so no state.
-  void find_learners() {
-    learns_.resize(trace_.tensors.size());
-    for (std::size_t i = 0; i < trace_.ops.size(); ++i)
-      for (std::uint32_t bits = needs_.gradients[i]; bits != 0; bits &= bits - 1) {
-        const auto input = static_cast<std::size_t>(__builtin_ctz(bits));
-        learns_[index(trace_.inputs(trace_.ops[i])[input])] = true;
-      }
-  }
-
-  void place_training_state(TensorId parameter) {
-    const Tensor& tensor = trace_[parameter];
-    const Bytes bytes = size(tensor);
-    // The moving average covers all weights, trained or not.
-    if (trace_.step.ema.value_or(false))
-      place(bytes, parameter, Role::OptimizerState, Category::OptimizerState);
-    if (!tensor.trainable || !learns_[index(parameter)]) return;
-    const OptimizerRow& row = optimizers[static_cast<std::size_t>(trace_.step.optimizer)];
-    const std::int64_t per_element = row.state_bytes ? row.state_bytes : size_of(tensor.dtype);
-    if (row.states > 0)
-      state_[index(parameter)] = place({row.states * per_element * numel(tensor.shape)}, parameter,
-                                       Role::OptimizerState, Category::OptimizerState);
-    if (framework_.gradients_persist)
-      gradient_[index(parameter)] = place(bytes, parameter, Role::Gradient, Category::Gradient);
-    if (trace_.step.ddp) place(bytes, parameter, Role::Temporary, Category::Gradient);
-  }
-
-  void free(BufferId buffer) {
-    if (!out_[buffer].persistent) order_.free(buffer, stream_);
-  }
-
-  // Frees in the backward phase, unless a variable of the published code still names the tensor.
-  void release(BufferId buffer, TensorId named, const std::vector<OpId>& release_after) {
-    if (!release_after.empty() && named != no_tensor && in_backward_) {
-      const OpId until = release_after[index(named)];
-      if (until != no_op && position_ > index(until)) {
-        deferred_[index(until)].push_back(buffer);
-        return;
-      }
-    }
-    free(buffer);
-  }
-
-  void unreference(BufferId buffer) {
-    if (--references_[index(buffer)] == 0)
-      release(buffer, held_name(buffer), plan_.gradient_release_after);
-  }
-
-  // The coupling state whose gradient a variable of the published code calls this buffer.
-  TensorId held_name(BufferId buffer) const {
-    return index(buffer) < held_name_.size() ? held_name_[index(buffer)] : no_tensor;
-  }
-
-  // --- values ------------------------------------------------------------------------------------
-
-  void drop_value(TensorId storage) {
-    BufferId& buffer = value_[index(storage)];
-    if (buffer == no_buffer) return;
-    release(buffer, storage, plan_.value_release_after);
-    if (!out_[buffer].persistent) buffer = no_buffer;
-  }
-
-  void drop_codes(BufferId& codes) {
-    if (codes == no_buffer) return;
-    free(codes);
-    codes = no_buffer;
-  }
-
-  // One read less to come. While ops run again, their local variables hold values as before.
-  void used(TensorId storage, std::size_t frame_end = 0, std::size_t at = 0) {
-    if (--uses_[index(storage)] > 0) return;
-    const OpId held = trace_[storage].held_until;
-    if (held != no_op && index(held) > at && index(held) < frame_end) return;
-    forget(storage);
-  }
-
-  void forget(TensorId storage) {
-    drop_value(storage);
-    drop_codes(codes_[index(storage)]);
-  }
-
-  void copy_out(BufferId buffer) {
-    order_.before_run(stream_, {buffer}, {});
-    out_.steps.emplace_back(CopyOut{buffer, stream_});
-  }
-
-  void copy_in(BufferId buffer) {
-    order_.before_run(stream_, {}, {buffer});
-    out_.steps.emplace_back(CopyIn{buffer, stream_});
-  }
-
-  void ensure_present(TensorId storage) {
-    if (value_[index(storage)] != no_buffer) return;
-    if (on_host_[index(storage)]) return copy_in(allocate_value(storage));
-    CHECK(codes_[index(storage)] != no_buffer);
-    dequantize(codes_[index(storage)], storage);
-  }
-
-  void dequantize(BufferId codes, TensorId storage) {
-    BufferId raw = no_buffer;
-    const Tensor& tensor = trace_[storage];
-    if (plan_.released.dequantizes_in_two)
-      raw = allocate(size(tensor), storage, Role::Temporary, Category::Temporary);
-    reads_.assign(1, codes);
-    writes_.assign(1, allocate_value(storage));
-    if (raw != no_buffer) writes_.push_back(raw);
-    emit(Task::Dequantize, needs_.producer[index(storage)]);
-    if (raw != no_buffer) free(raw);
-  }
-
-  BufferId quantize(TensorId storage) {
-    const BufferId codes =
-        allocate({numel(trace_[storage].shape)}, storage, Role::Codes, Category::Activation);
-    reads_.assign(1, value_[index(storage)]);
-    writes_.assign(1, codes);
-    emit(Task::Quantize, needs_.producer[index(storage)]);
-    return codes;
-  }
-
-  // --- running -----------------------------------------------------------------------------------
-
-  static void add_once(std::vector<BufferId>& list, BufferId buffer) {
-    if (std::ranges::find(list, buffer) == list.end()) list.push_back(buffer);
-  }
-
-  void emit(Task task, OpId op) {
-    order_.before_run(stream_, reads_, writes_);
-    const auto first = static_cast<std::uint32_t>(out_.operands.size());
-    out_.operands.insert(out_.operands.end(), reads_.begin(), reads_.end());
-    out_.operands.insert(out_.operands.end(), writes_.begin(), writes_.end());
-    out_.steps.emplace_back(Run{task, stream_, op, first, static_cast<std::uint32_t>(reads_.size()),
-                                static_cast<std::uint32_t>(writes_.size())});
-  }
-
-  void run_op(Task task, std::size_t i) {
-    const Op& op = trace_.ops[i];
-    for (const TensorId input : trace_.inputs(op)) ensure_present(trace_[input].storage);
-    for (const TensorId output : trace_.outputs(op))  // a kept one is written the same again
-      if (trace_[output].storage == output && value_[index(output)] == no_buffer)
-        allocate_value(output);
-    reads_.clear(), writes_.clear();
-    for (const TensorId input : trace_.inputs(op))
-      add_once(reads_, value_[index(trace_[input].storage)]);
-    for (const TensorId output : trace_.outputs(op))
-      add_once(writes_, value_[index(trace_[output].storage)]);
-    emit(task, static_cast<OpId>(i));
-  }
+  // --- forward -----------------------------------------------------------------------------------
 
   void forward(std::size_t i) {
     if (!is_view(trace_.ops[i].kind)) run_op(Task::Forward, i);
     if (plan_.released.codes_per_use) quantize_operands(i);
-    for (const TensorId storage : ends_(i)) end_forward(storage);
+    for (const TensorId storage : ends_(i)) values_.end_forward(storage, is_made_again(storage));
   }
 
-  void end_forward(TensorId storage) {
+  void run_op(Task task, std::size_t i) {
+    const Op& op = trace_.ops[i];
+    for (const TensorId input : trace_.inputs(op)) values_.ensure_present(trace_[input].storage);
+    for (const TensorId output : trace_.outputs(op))  // a kept one is written the same again
+      if (trace_[output].storage == output && !values_.is_present(output)) values_.allocate(output);
+    writer_.begin_run();
+    for (const TensorId input : trace_.inputs(op)) writer_.read(values_.of(trace_[input].storage));
+    for (const TensorId output : trace_.outputs(op))
+      writer_.write(values_.of(trace_[output].storage));
+    writer_.run(task, static_cast<OpId>(i));
+  }
+
+  // What only recovery reads, and recovery itself makes, need not stay.
+  bool is_made_again(TensorId storage) const {
     const std::size_t s = index(storage);
-    const Action action = plan_.actions[s];
-    const OpId producer = needs_.producer[s];
-    const bool made_again =
-        needs_.uses[s] == 0 && recovery_.reruns[index(producer)] && !recovery_.reads_kept[s];
-    if (uses_[s] == 0 || made_again) return drop_value(storage);
-    switch (action) {
-      case Action::Keep:
-        return;
-      case Action::Quantize:
-        codes_[s] = quantize(storage);
-        break;
-      case Action::Offload:
-        copy_out(value_[s]);
-        on_host_[s] = true;
-        break;
-      case Action::Recompute:
-      case Action::Reconstruct:
-        break;
-    }
-    drop_value(storage);
+    return needs_.uses[s] == 0 && recovery_.reruns[index(needs_.producer[s])] &&
+           !recovery_.reads_kept[s];
   }
 
   void quantize_operands(std::size_t i) {
     std::uint32_t use = first_use_[i];
     for_each_operand(trace_, trace_.ops[i], needs_.saved[i], [&](TensorId storage, TensorId) {
       if (plan_.actions[index(storage)] == Action::Quantize) {
-        use_codes_[use] = quantize(storage);
-        --uses_[index(storage)];
+        use_codes_[use] = values_.quantize(storage);
+        values_.count_read(storage);
       }
       ++use;
     });
   }
 
-  // --- gradients ---------------------------------------------------------------------------------
-
-  void seed() {
-    in_backward_ = true;
-    position_ = trace_.ops.size();
-    const auto is_zero = [](std::uint32_t gradients) { return gradients == 0; };
-    if (std::ranges::all_of(needs_.gradients, is_zero)) return;
-    gradient_[index(trace_.loss)] =
-        allocate(size(trace_[trace_.loss]), trace_.loss, Role::Gradient, Category::Temporary);
-    reads_.clear();
-    writes_.assign(1, gradient_[index(trace_.loss)]);
-    emit(Task::Seed, needs_.producer[index(trace_[trace_.loss].storage)]);
-  }
-
-  bool is_leaf(TensorId tensor) const { return trace_[tensor].trainable; }
-
-  BufferId allocate_gradient(TensorId tensor) {
-    const bool becomes_leaf_gradient = is_leaf(tensor) && gradient_[index(tensor)] == no_buffer;
-    return allocate(size(trace_[tensor]), tensor, Role::Gradient,
-                    becomes_leaf_gradient ? Category::Gradient : Category::Temporary);
-  }
-
-  void accumulate(BufferId into, BufferId contribution, BufferId result) {
-    reads_.assign(1, contribution);
-    if (into != no_buffer) reads_.push_back(into);  // may be the same: then it holds both
-    writes_.assign(1, result);
-    emit(Task::Accumulate, position_ < trace_.ops.size() ? static_cast<OpId>(position_) : no_op);
-  }
-
-  void contribute(TensorId tensor, BufferId contribution) {
-    BufferId& slot = gradient_[index(tensor)];
-    if (slot == no_buffer) {
-      const bool adopts = !is_leaf(tensor) || out_[contribution].category == Category::Gradient;
-      if (adopts) {
-        name_gradient(contribution, tensor);
-        slot = contribution;
-        return;
-      }
-      slot = allocate_gradient(tensor);
-      accumulate(no_buffer, contribution, slot);
-      return unreference(contribution);
-    }
-    const bool is_part = out_[slot].size != size(trace_[tensor]);  // of a concatenation's gradient
-    const bool in_place = (is_leaf(tensor) || framework_.accumulates_in_place) && !is_part;
-    if (in_place && references_[index(slot)] == 1) {
-      accumulate(slot, contribution, slot);
-      return unreference(contribution);
-    }
-    const BufferId sum = allocate_gradient(tensor);
-    accumulate(slot, contribution, sum);
-    // The variable still names the first contribution, unless that belongs to the block behind.
-    if (held_name(slot) != tensor) name_gradient(sum, tensor);
-    unreference(slot);
-    unreference(contribution);
-    slot = sum;
-  }
-
-  void name_gradient(BufferId buffer, TensorId tensor) {
-    const auto& held = plan_.gradient_release_after;
-    if (held.empty() || held[index(tensor)] == no_op || held_name(buffer) != no_tensor) return;
-    held_name_.resize(out_.buffers.size(), no_tensor);
-    held_name_[index(buffer)] = tensor;
-  }
+  // --- gradients of one op -----------------------------------------------------------------------
 
   struct Contribution {
     TensorId tensor;
     BufferId buffer;
   };
 
-  void backward_op(std::size_t i) {
-    const Op& op = trace_.ops[i];
-    if (needs_.gradients[i] == 0) return;
-    std::uint32_t use = plan_.released.codes_per_use ? first_use_[i] : 0;
-    for_each_operand(trace_, op, needs_.saved[i], [&](TensorId storage, TensorId) {
-      if (plan_.released.codes_per_use && use_codes_[use] != no_buffer &&
-          value_[index(storage)] == no_buffer)
-        dequantize(use_codes_[use], storage);
-      ensure_present(storage);
-      ++use;
+  void gradients_of(std::size_t i) {
+    writer_.arrive(i);
+    if (needs_.gradients[i] != 0) {
+      bring_saved(i);
+      const BufferId incoming = allocate_input_gradients(i);
+      run_backward(i, incoming);
+      release_after_backward(i);
+      for (const Contribution& c : contributions_) gradients_.contribute(c.tensor, c.buffer);
+    }
+    writer_.leave(i);
+  }
+
+  void gradients_of(const Region& region) {
+    for (std::size_t op = index(region.end); op-- > index(region.begin);) gradients_of(op);
+  }
+
+  BufferId* own_codes(std::uint32_t use) {
+    const bool has_codes = plan_.released.codes_per_use && use_codes_[use] != no_buffer;
+    return has_codes ? &use_codes_[use] : nullptr;
+  }
+
+  std::uint32_t first_use(std::size_t i) const { return first_use_.empty() ? 0 : first_use_[i]; }
+
+  void bring_saved(std::size_t i) {
+    std::uint32_t use = first_use(i);
+    for_each_operand(trace_, trace_.ops[i], needs_.saved[i], [&](TensorId storage, TensorId) {
+      const BufferId* codes = own_codes(use++);
+      if (codes && !values_.is_present(storage)) values_.dequantize(*codes, storage);
+      values_.ensure_present(storage);
     });
-    contributions_.clear();
-    const BufferId incoming = allocate_input_gradients(i);
-    run_backward(i, incoming);
-    release_after_backward(i);
-    for (const Contribution& c : contributions_) contribute(c.tensor, c.buffer);
   }
 
   // Gradients that alias the incoming one share it; the others get memory.
   BufferId allocate_input_gradients(std::size_t i) {
     const Op& op = trace_.ops[i];
-    const BufferId incoming = gradient_[index(trace_.outputs(op)[0])];
-    const auto inputs = trace_.inputs(op);
+    const BufferId incoming = gradients_.of(trace_.outputs(op)[0]);
+    contributions_.clear();
     for (std::uint32_t bits = needs_.gradients[i]; bits != 0; bits &= bits - 1) {
       const auto k = static_cast<std::size_t>(__builtin_ctz(bits));
-      const TensorId input = inputs[k];
+      const TensorId input = trace_.inputs(op)[k];
       if (shares_gradient(op, k, input)) {
-        ++references_[index(incoming)];
+        gradients_.share(incoming);
         contributions_.push_back({input, incoming});
       } else {
-        contributions_.push_back({input, allocate_gradient(input)});
+        contributions_.push_back({input, gradients_.allocate(input)});
       }
     }
     return incoming;
@@ -462,16 +220,16 @@ class Lowering {
   void run_backward(std::size_t i, BufferId incoming) {
     const Op& op = trace_.ops[i];
     const BufferId batched = allocate_batched_weight_gradient(i);
-    reads_.clear(), writes_.clear();
+    writer_.begin_run();
     for (const TensorId output : trace_.outputs(op))
-      if (gradient_[index(output)] != no_buffer) add_once(reads_, gradient_[index(output)]);
+      if (gradients_.of(output) != no_buffer) writer_.read(gradients_.of(output));
     for_each_operand(trace_, op, needs_.saved[i],
-                     [&](TensorId storage, TensorId) { add_once(reads_, value_[index(storage)]); });
+                     [&](TensorId storage, TensorId) { writer_.read(values_.of(storage)); });
     for (const Contribution& c : contributions_)
-      if (c.buffer != incoming) add_once(writes_, c.buffer);
-    if (batched != no_buffer) writes_.push_back(batched);
-    if (!writes_.empty()) emit(Task::Backward, static_cast<OpId>(i));
-    if (batched != no_buffer) free(batched);
+      if (c.buffer != incoming) writer_.write(c.buffer);
+    if (batched != no_buffer) writer_.write(batched);
+    if (writer_.writes_something()) writer_.run(Task::Backward, static_cast<OpId>(i));
+    if (batched != no_buffer) writer_.free(batched);
   }
 
   // Mesa's public linear multiplies gᵀ·x per sample and sums afterwards.
@@ -484,26 +242,21 @@ class Lowering {
     const Tensor& x = trace_[trace_.inputs(op)[0]];
     const Tensor& weight = trace_[trace_.inputs(op)[1]];
     if (x.shape.rank() < 3) return no_buffer;
-    return allocate({x.shape[0] * size(weight).count}, no_tensor, Role::Temporary,
-                    Category::Temporary);
+    return writer_.allocate({x.shape[0] * size(weight).count}, no_tensor, Role::Temporary,
+                            Category::Temporary);
   }
 
   void release_after_backward(std::size_t i) {
     const Op& op = trace_.ops[i];
-    for (const TensorId output : trace_.outputs(op)) {
-      BufferId& slot = gradient_[index(output)];
-      if (slot != no_buffer) unreference(slot);
-      slot = no_buffer;
-    }
-    std::uint32_t use = plan_.released.codes_per_use ? first_use_[i] : 0;
+    for (const TensorId output : trace_.outputs(op)) gradients_.drop(output);
+    std::uint32_t use = first_use(i);
     for_each_operand(trace_, op, needs_.saved[i], [&](TensorId storage, TensorId) {
-      if (plan_.released.codes_per_use && use_codes_[use] != no_buffer) {
-        drop_value(storage);
-        drop_codes(use_codes_[use]);
-      } else {
-        used(storage);
+      if (BufferId* codes = own_codes(use++)) {
+        values_.drop(storage);
+        writer_.free(std::exchange(*codes, no_buffer));
+      } else if (values_.count_read(storage)) {
+        values_.forget(storage);
       }
-      ++use;
     });
   }
 
@@ -519,37 +272,53 @@ class Lowering {
       if (recovery_.reruns[i]) rerun(i, end);
       if (recovery_.inverts[i]) invert(i, end);
       for (const TensorId storage : held_(i))  // the function returns: its variables go
-        if (uses_[index(storage)] == 0) forget(storage);
+        if (values_.reads_to_come(storage) == 0) values_.forget(storage);
     }
   }
 
-  void rerun(std::size_t i, std::size_t frame_end) {
+  void rerun(std::size_t i, std::size_t end) {
     const Op& op = trace_.ops[i];
     run_op(Task::Recompute, i);
-    for (const TensorId input : trace_.inputs(op)) used(trace_[input].storage, frame_end, i);
+    for (const TensorId input : trace_.inputs(op)) read_to_recover(trace_[input].storage, i, end);
     for (const TensorId output : trace_.outputs(op))
-      if (uses_[index(output)] == 0 && trace_[output].storage == output) drop_value(output);
+      if (values_.reads_to_come(output) == 0 && trace_[output].storage == output)
+        values_.drop(output);
   }
 
-  void invert(std::size_t i, std::size_t frame_end) {
+  // While ops run again, their local variables hold values as before.
+  void read_to_recover(TensorId storage, std::size_t at, std::size_t end) {
+    if (!values_.count_read(storage)) return;
+    const OpId held = trace_[storage].held_until;
+    const bool is_named = held != no_op && index(held) > at && index(held) < end;
+    if (!is_named) values_.forget(storage);
+  }
+
+  void invert(std::size_t i, std::size_t end) {
     const Op& op = trace_.ops[i];
     const TensorId shortcut = trace_[trace_.inputs(op)[0]].storage;
     const TensorId branch = trace_[trace_.inputs(op)[1]].storage;
     const TensorId sum = trace_[trace_.outputs(op)[0]].storage;
-    ensure_present(sum);
-    ensure_present(branch);
-    if (value_[index(shortcut)] == no_buffer && uses_[index(shortcut)] > 0) {
-      reads_.assign({value_[index(sum)], value_[index(branch)]});
-      writes_.assign(1, allocate_value(shortcut));
-      emit(Task::Reconstruct, static_cast<OpId>(i));
+    values_.ensure_present(sum);
+    values_.ensure_present(branch);
+    if (!values_.is_present(shortcut) && values_.reads_to_come(shortcut) > 0) {
+      values_.allocate(shortcut);
+      writer_.begin_run();
+      writer_.read(values_.of(sum));
+      writer_.read(values_.of(branch));
+      writer_.write(values_.of(shortcut));
+      writer_.run(Task::Reconstruct, static_cast<OpId>(i));
     }
-    used(sum, frame_end, i);
-    used(branch, frame_end, i);
+    read_to_recover(sum, i, end);
+    read_to_recover(branch, i, end);
   }
 
   // --- the order of the backward -----------------------------------------------------------------
 
   void backward() {
+    writer_.begin_backward();
+    const auto is_zero = [](std::uint32_t gradients) { return gradients == 0; };
+    if (!std::ranges::all_of(needs_.gradients, is_zero))
+      gradients_.seed(needs_.producer[index(trace_[trace_.loss].storage)]);
     std::size_t region = plan_.regions.size();
     for (std::size_t op = trace_.ops.size(); op > 0;) {
       if (region > 0 && index(plan_.regions[region - 1].end) == op) {
@@ -560,20 +329,9 @@ class Lowering {
         gradients_of(--op);
       }
     }
-    stream_ = StreamId::Compute;
-    order_.join(stream_);
-  }
-
-  void gradients_of(std::size_t op) {
-    position_ = op;
-    backward_op(op);
-    if (deferred_.empty()) return;
-    for (const BufferId buffer : deferred_[op]) free(buffer);
-    deferred_[op].clear();
-  }
-
-  void gradients_of(const Region& region) {
-    for (std::size_t op = index(region.end); op-- > index(region.begin);) gradients_of(op);
+    writer_.stream = StreamId::Compute;
+    writer_.order().join(writer_.stream);
+    writer_.arrive(trace_.ops.size());
   }
 
   // With one stream: recover, then gradients. With two, each region's recovery was issued on this
@@ -586,29 +344,30 @@ class Lowering {
       return;
     }
     if (!is_chained(region)) start_chain(current);
-    stream_ = stream_of(turn_);
-    order_.follow(stream_, gradients_done_);
+    writer_.stream = stream_of(turn_);
+    writer_.order().follow(writer_.stream, gradients_done_);
     gradients_of(current);
-    gradients_done_ = order_.mark(stream_);
+    gradients_done_ = writer_.order().mark(writer_.stream);
     if (region == 0 || !is_chained(region - 1)) {
-      stream_ = StreamId::Compute;
+      writer_.stream = StreamId::Compute;
       return;
     }
-    stream_ = stream_of(++turn_);
-    order_.follow(stream_, recovered_);
+    writer_.stream = stream_of(++turn_);
+    writer_.order().follow(writer_.stream, recovered_);
     recover(plan_.regions[region - 1]);
-    recovered_ = order_.mark(stream_);
-    stream_ = stream_of(turn_ - 1);  // ops between two regions stay with the gradients
+    recovered_ = writer_.order().mark(writer_.stream);
+    writer_.stream = stream_of(turn_ - 1);  // ops between two regions stay with the gradients
   }
 
   // Both streams start after all that was issued before.
   void start_chain(const Region& region) {
     turn_ = 0;
-    gradients_done_ = order_.mark(StreamId::Compute);
-    for (const std::size_t turn : {0u, 1u}) order_.follow(stream_of(turn), gradients_done_);
-    stream_ = stream_of(0);
+    gradients_done_ = writer_.order().mark(StreamId::Compute);
+    for (const std::size_t turn : {0u, 1u})
+      writer_.order().follow(stream_of(turn), gradients_done_);
+    writer_.stream = stream_of(0);
     recover(region);
-    recovered_ = order_.mark(stream_);
+    recovered_ = writer_.order().mark(writer_.stream);
   }
 
   // Was this region's recovery issued beside the gradients of the one after it?
@@ -621,103 +380,23 @@ class Lowering {
     return static_cast<StreamId>(first_stream_ + turn % 2);
   }
 
-  // --- optimizer ---------------------------------------------------------------------------------
-
-  void optimize() {
-    position_ = trace_.ops.size();
-    if (framework_.optimizer_loop == OptimizerLoop::Foreach) {
-      optimize_foreach();
-    } else {
-      for (std::size_t t = 0; t < trace_.tensors.size(); ++t)
-        if (is_updated(t)) optimize_one(static_cast<TensorId>(t));
-    }
-    for (std::size_t t = 0; t < trace_.tensors.size(); ++t)  // zero_grad(set_to_none)
-      if (gradient_[t] != no_buffer) free(gradient_[t]);
-  }
-
-  bool is_updated(std::size_t t) const {
-    return trace_.tensors[t].category == Category::Parameter && trace_.tensors[t].trainable &&
-           gradient_[t] != no_buffer;
-  }
-
-  void add_update(std::size_t t) {
-    reads_.push_back(gradient_[t]);
-    writes_.push_back(value_[t]);
-    if (state_[t] != no_buffer) writes_.push_back(state_[t]);
-  }
-
-  // AdamW's eager kernels write sqrt(v) and the denominator to temporaries; SGD's and the 8-bit
-  // optimizer's update in place.
-  int temporaries_per_parameter() const {
-    if (trace_.step.optimizer != Optimizer::AdamW) return 0;
-    switch (framework_.optimizer_loop) {
-      case OptimizerLoop::PerParameter:
-        return 2;
-      case OptimizerLoop::Foreach:
-        return 1;
-      case OptimizerLoop::Fused:
-        break;
-    }
-    return 0;
-  }
-
-  void add_temporaries(TensorId parameter) {
-    for (int i = 0; i < temporaries_per_parameter(); ++i)
-      writes_.push_back(
-          allocate(size(trace_[parameter]), parameter, Role::Temporary, Category::Temporary));
-  }
-
-  void update() {
-    emit(Task::Optimizer, no_op);
-    for (const BufferId buffer : writes_)
-      if (out_[buffer].role == Role::Temporary) free(buffer);
-    reads_.clear(), writes_.clear();
-  }
-
-  void optimize_one(TensorId parameter) {
-    reads_.clear(), writes_.clear();
-    add_update(index(parameter));
-    add_temporaries(parameter);
-    update();
-  }
-
-  void optimize_foreach() {
-    reads_.clear(), writes_.clear();
-    for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
-      if (!is_updated(t)) continue;
-      add_update(t);
-      add_temporaries(static_cast<TensorId>(t));
-    }
-    if (!writes_.empty()) update();
-  }
-
   const Trace& trace_;
   const Plan& plan_;
-  const Framework& framework_;
   const Needs needs_;
-  Recovery recovery_;
-  const std::vector<OpId> forward_end_;
-  const PerOp ends_, held_;
-  std::vector<std::uint32_t> uses_;  ///< per storage: reads after the forward pass still to come
+  const Recovery recovery_;
+  const PerOp ends_, held_;  ///< storages whose forward life, or last local variable, ends there
 
-  Schedule out_;
-  StreamOrder order_;
-  StreamId stream_ = StreamId::Compute;
+  ScheduleWriter writer_;
+  Values values_;
+  Gradients gradients_;
+  OptimizerStep optimizer_;
+
   std::size_t first_stream_ = 0;  ///< of the two that regions alternate between
   std::size_t turn_ = 0;
   StreamOrder::Point recovered_, gradients_done_;  ///< the last region's
-
-  std::vector<BufferId> value_, codes_, gradient_, state_;  ///< by tensor
-  std::vector<bool> on_host_, learns_;
-  std::vector<std::uint32_t> references_;  ///< by buffer: gradients that share it
-  std::vector<TensorId> held_name_;        ///< by buffer; only where published code is reproduced
-  std::vector<std::uint32_t> first_use_;   ///< by op: index of its first saved operand
-  std::vector<BufferId> use_codes_;        ///< by saved operand
-  std::vector<std::vector<BufferId>> deferred_;  ///< by op: freed after its gradients
-  bool in_backward_ = false;
-  std::size_t position_ = 0;
-  std::vector<BufferId> reads_, writes_;
-  std::vector<Contribution> contributions_;
+  std::vector<std::uint32_t> first_use_;           ///< by op: index of its first saved operand
+  std::vector<BufferId> use_codes_;                ///< by saved operand
+  std::vector<Contribution> contributions_;        ///< of the op at hand
 };
 
 }  // namespace

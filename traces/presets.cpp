@@ -7,6 +7,7 @@
 
 #include "traces/files.h"
 #include "traces/models/config_reader.h"
+#include "traces/quoted.h"
 
 namespace tidemark {
 namespace {
@@ -208,6 +209,9 @@ Model find_model(std::string_view name_or_path) {
   for (const Model& model : known_models())
     if (model.name == name_or_path) return model;
   if (const std::string path = config_path(name_or_path); !path.empty()) return read_model(path);
+  if (name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".json"))
+    throw InputError(fmt::format("{}: no such file (nor a folder with a config.json)",
+                                 printable(name_or_path, 200)));
   std::vector<std::string_view> names;
   for (const Model& model : known_models()) names.push_back(model.name);
   throw UsageError(unknown_name("model", name_or_path, names) +

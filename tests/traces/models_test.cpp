@@ -147,6 +147,18 @@ TEST(FindModel, SuggestsTheNearestName) {
   }
 }
 
+TEST(FindModel, SaysThatAPathLeadsNowhere) {
+  for (const char* path : {"examples/none.json", "./none/here"}) {
+    try {
+      find_model(path);
+      FAIL() << "no error";
+    } catch (const InputError& error) {
+      EXPECT_EQ(error.what(),
+                std::string(path) + ": no such file (nor a folder with a config.json)");
+    }
+  }
+}
+
 TEST(FindModel, ReadsAConfigByItsPathOrItsFolder) {
   const std::string folder = TIDEMARK_SOURCE_DIR "/examples/llama-7b";
   EXPECT_EQ(find_model(folder).config, find_model("llama-7b").config);

@@ -17,7 +17,7 @@ void add_reports(std::vector<Command>& rows) {
        {{"tidemark compare vit-b-16 --batch 64 --precision amp-fp16", "the what-if table"},
         {"tidemark compare llama-7b -b 4 --precision bf16 --tuning lora:r=8,targets=q,v -d "
          "rtx-4090",
-         "adapters on a card of 24 GB"},
+         "adapters on an RTX 4090"},
         {"tidemark compare swin-t -b 128 --strategies vanilla,checkpoint:every=2,pareprop "
          "--max-batch",
          "three strategies, and the largest batch of each"},

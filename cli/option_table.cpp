@@ -69,7 +69,7 @@ void add_question(std::vector<OptionRow>& rows) {
 
 void add_output(std::vector<OptionRow>& rows) {
   rows.push_back({"output", "--format", "NAME", &Options::format, for_reports | for_lists,
-                  "table, json, csv or markdown (default table)"});
+                  "table, json, csv or markdown (default table; explain has the first two)"});
   rows.push_back({"output", "-o,--output", "FILE", &Options::output, for_all,
                   "write to a file, which is replaced only when all is written"});
   rows.push_back({"output", "--color", "WHEN", &Options::color, for_reports | for_lists,

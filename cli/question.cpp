@@ -8,6 +8,7 @@
 #include "cli/option_table.h"
 #include "traces/presets.h"
 #include "traces/quoted.h"
+#include "traces/trace_builder.h"
 #include "traces/trace_json.h"
 
 namespace tidemark {
@@ -157,7 +158,10 @@ StepOptions step_of(const Options& options) {
 Trace trace_of(const Options& options) {
   Question question;
   set_step(options, question);
-  return question.trace ? *question.trace : build_trace(question.model, question.step);
+  if (question.trace) return *question.trace;
+  Trace trace = build_trace(question.model, question.step);
+  require_known_targets(trace);
+  return trace;
 }
 
 std::vector<StrategySpec> parse_strategies(std::string_view list) {

@@ -500,4 +500,27 @@ Trace TraceBuilder::finish(TensorId loss) {
   return std::move(trace_);
 }
 
+void require_known_targets(const Trace& trace) {
+  const Tuning& tuning = trace.step.tuning;
+  const bool freezes = tuning.kind == Tuning::Kind::Frozen;
+  for (const std::string& target : tuning.targets) {
+    const std::string adapter = target + ".lora_a.weight";
+    const auto matches = [&](const Tensor& tensor) {
+      if (tensor.category != Category::Parameter) return false;
+      if (freezes) return matches_glob(tensor.name, target);
+      return tensor.name == adapter || tensor.name.ends_with("." + adapter);
+    };
+    if (target == "all" || std::ranges::any_of(trace.tensors, matches)) continue;
+    if (freezes)
+      throw UsageError(
+          fmt::format("tuning: no parameter of {} is called '{}' (tidemark trace lists them)",
+                      trace.model, target.substr(0, 64)));
+    std::vector<std::string_view> leaves;
+    for (const Op& op : trace.ops)
+      if (op.kind == OpKind::Linear && std::ranges::find(leaves, leaf_of(op.name)) == leaves.end())
+        leaves.push_back(leaf_of(op.name));
+    throw UsageError(unknown_name("linear", target, leaves));
+  }
+}
+
 }  // namespace tidemark

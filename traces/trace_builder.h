@@ -143,6 +143,10 @@ class TraceBuilder {
   std::vector<int> casts_;                ///< per activation: how often it has been cast
 };
 
+/// UsageError if the trace's tuning names a linear or a parameter that it does not have: less would
+/// be trained, or frozen, than was asked for.
+void require_known_targets(const Trace& trace);
+
 /// The dtype of matrix products.
 DType compute_dtype_of(Precision precision);
 

@@ -170,6 +170,18 @@ TEST(TraceBuilder, HoldsTheLocalVariablesOfAFunctionUntilItsLastOp) {
   EXPECT_EQ(trace[tensor_named(trace, "last")].held_until, no_op);
 }
 
+TEST(Tuning, IsRefusedIfItNamesNothing) {
+  const auto one_linear = [](const char* tuning) {
+    require_known_targets(built({.tuning = parse_tuning(tuning)}, [](TraceBuilder& b, TensorId x) {
+      return b.linear("mlp.fc1", x, 4);
+    }));
+  };
+  EXPECT_NO_THROW(one_linear("lora:targets=fc1"));
+  EXPECT_NO_THROW(one_linear("frozen:mlp.*"));
+  EXPECT_THROW(one_linear("lora:targets=fc7"), UsageError);
+  EXPECT_THROW(one_linear("frozen:mpl.*"), UsageError);
+}
+
 TEST(TraceBuilder, RefusesStepsThatNobodyCanCount) {
   EXPECT_THROW(TraceBuilder("test", "", {.batch = 0}), UsageError);
   TraceBuilder b("test", "", {});

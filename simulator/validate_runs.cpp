@@ -13,6 +13,19 @@ Runs::Runs(const Trace& trace, const Schedule& schedule, Memory& memory)
       has_run_back_(trace.ops.size()),
       is_updated_(trace.tensors.size()) {}
 
+// Operands mostly come in the order in which they are looked for, so the search goes on behind the
+// last one found: an optimizer's run may have a hundred thousand.
+template <typename Fits>
+Runs::Operand* Runs::find(OperandList& operands, Fits fits) {
+  for (std::size_t n = 0; n < operands.size(); ++n) {
+    Operand& operand = operands[operands.next++ % operands.size()];
+    if (!fits(operand)) continue;
+    operand.is_expected = true;
+    return &operand;
+  }
+  return nullptr;
+}
+
 void Runs::run(const Run& run) {
   memory_.begin_work(run.stream);
   reads_.clear(), writes_.clear();
@@ -195,32 +208,26 @@ void Runs::optimize() {
 }
 
 void Runs::read_value(const Op& op, std::size_t k, bool must) {
-  for (Operand& read : reads_) {
-    if (buffer(read).role != Role::Value || read.number != numbers_.value(op, k)) continue;
-    read.is_expected = true;
-    return;
-  }
+  const bool found = find(reads_, [&](const Operand& read) {
+    return buffer(read).role == Role::Value && read.number == numbers_.value(op, k);
+  });
   const TensorId tensor = trace_.operands[op.first_operand + k];
-  if (must) memory_.complain("does not read the value of {}", memory_.name(tensor));
+  if (!found && must) memory_.complain("does not read the value of {}", memory_.name(tensor));
 }
 
 void Runs::read_gradient(TensorId tensor) {
-  for (Operand& read : reads_) {
-    if (buffer(read).role != Role::Gradient || !numbers_.holds_gradient(read.number, tensor))
-      continue;
-    read.is_expected = true;
-    return;
-  }
-  memory_.complain("does not read the complete gradient of {}", memory_.name(tensor));
+  const bool found = find(reads_, [&](const Operand& read) {
+    return buffer(read).role == Role::Gradient && numbers_.holds_gradient(read.number, tensor);
+  });
+  if (!found) memory_.complain("does not read the complete gradient of {}", memory_.name(tensor));
 }
 
 void Runs::write(Role role, TensorId tensor, std::uint64_t number) {
-  for (Operand& write : writes_) {
-    if (write.is_expected || buffer(write).role != role || buffer(write).tensor != tensor) continue;
-    write.is_expected = true;
-    return memory_.write(write.buffer, number);
-  }
-  memory_.complain("does not write a {} of {}", roles[static_cast<std::size_t>(role)].name,
+  const Operand* found = find(writes_, [&](const Operand& write) {
+    return !write.is_expected && buffer(write).role == role && buffer(write).tensor == tensor;
+  });
+  if (found) return memory_.write(found->buffer, number);
+  memory_.complain("does not write its {} of {}", roles[static_cast<std::size_t>(role)].name,
                    memory_.name(tensor));
 }
 

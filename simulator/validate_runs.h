@@ -23,6 +23,9 @@ class Runs {
     std::uint64_t number = 0;
     bool is_expected = false;
   };
+  struct OperandList : std::vector<Operand> {
+    std::size_t next = 0;  // where to look first
+  };
 
   void forward(const Run& run);
   void seed();
@@ -32,6 +35,8 @@ class Runs {
   void convert(Role from, Role to);
   void optimize();
 
+  template <typename Fits>
+  Operand* find(OperandList& operands, Fits fits);
   void read_value(const Op& op, std::size_t k, bool must);
   void read_gradient(TensorId tensor);
   void write(Role role, TensorId tensor, std::uint64_t number);
@@ -48,7 +53,7 @@ class Runs {
   const Schedule& schedule_;
   Memory& memory_;
   Numbers numbers_;
-  std::vector<Operand> reads_, writes_;  // of the run in hand
+  OperandList reads_, writes_;  // of the run in hand
 
   std::vector<bool> has_run_, has_run_back_, is_updated_;
   std::size_t next_op_ = 0;  // no earlier op may still run for the first time

@@ -80,7 +80,7 @@ TEST(Validate, NoticesAWrongInput) {
 TEST(Validate, NoticesAWrongOutput) {
   Example e;
   e.written(e.run(Task::Forward, "gelu")) = e.written(e.run(Task::Forward, "fc"));
-  EXPECT_COMPLAINT(e, "(forward of gelu): does not write a value of gelu");
+  EXPECT_COMPLAINT(e, "(forward of gelu): does not write its value of gelu");
 }
 
 TEST(Validate, NoticesAnIncompleteGradient) {
@@ -136,7 +136,7 @@ TEST(Validate, NoticesAGradientInAnotherTensorsMemory) {
   std::swap(e.written(step, 0), e.written(step, 1));  // dW and db by their names, so harmless
   EXPECT_THAT(e.judged(), IsEmpty());
   e.written(step, 0) = e.written(e.run(Task::Backward, "gelu"));
-  EXPECT_COMPLAINT(e, "(backward of fc): does not write a gradient of fc.bias");
+  EXPECT_COMPLAINT(e, "(backward of fc): does not write its gradient of fc.bias");
 }
 
 TEST(Validate, NoticesAnUpdateFromAnotherGradient) {
@@ -149,7 +149,7 @@ TEST(Validate, NoticesAnUpdateFromAnotherGradient) {
 TEST(Validate, NoticesAnUpdateWithoutItsState) {
   Example e;
   e.written(e.run(Task::Optimizer, ""), 1) = e.written(e.run(Task::Optimizer, ""), 0);
-  EXPECT_COMPLAINT(e, "(optimizer): does not write a optimizer state of fc.weight");
+  EXPECT_COMPLAINT(e, "(optimizer): does not write its optimizer state of fc.weight");
 }
 
 TEST(Validate, NoticesWrongCodes) {

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "cli/print_comparison.h"
 #include "cli/text_table.h"
@@ -111,8 +113,27 @@ std::string draw_rows(const Comparison& comparison, const Style& style) {
   if (mark < 1) columns.table.set_mark(mark, "marks what the card has room for");
   std::string text = columns.table.draw(style, "--format csv has all");
   if (std::ranges::any_of(comparison.rows, &Report::launch_bound))
-    text += "* launch-bound: most of the step, the card waits for the host\n";
+    text += "* launch-bound: for more than a tenth of the step, the card waits for the host\n";
   return text;
+}
+
+// One line per caution, with the strategies that it is about.
+std::string draw_cautions(const Comparison& comparison, const Style& style) {
+  std::string text;
+  std::vector<std::string_view> told;
+  for (const Report& row : comparison.rows) {
+    const bool is_new = std::ranges::find(told, row.caution) == told.end();
+    if (!row.applies || row.caution.empty() || !is_new) continue;
+    told.push_back(row.caution);
+    std::string names;
+    for (const Report& other : comparison.rows)
+      if (other.applies && other.caution == row.caution)
+        names += (names.empty() ? "" : ", ") + other.strategy;
+    std::string head = "  ";
+    for (const std::string& line : wrapped_lines(names + ": " + row.caution, style.width - 2))
+      text += std::exchange(head, "    ") + line + "\n";
+  }
+  return text.empty() ? text : "\nNot only memory and time:\n" + text;
 }
 
 std::string draw_refusals(const Comparison& comparison, const Style& style) {
@@ -143,7 +164,7 @@ std::string comparison_table(const Comparison& comparison, const Style& style, b
   text += style.paint("All numbers are predicted.", Ink::Dim) + "\n";
   if (std::ranges::any_of(comparison.rows, &Report::applies))
     text += "\n" + draw_rows(comparison, style);
-  text += draw_refusals(comparison, style);
+  text += draw_cautions(comparison, style) + draw_refusals(comparison, style);
   if (shows_units) text += block_units_table(comparison, style);
   text += fmt::format("\n{}\n", comparison.conclusion);
   return style.unicode ? text : to_ascii(text);

@@ -30,6 +30,16 @@ std::string describe_peak(const Trace& trace, const Schedule& schedule, const Ti
   return "between two runs";
 }
 
+std::string cautions_of(const StrategySpec& strategy) {
+  std::string text;
+  for (const auto& component : strategy.components) {
+    if (component.row->caution.empty()) continue;
+    if (!text.empty()) text += "; ";
+    text += component.row->caution;
+  }
+  return text;
+}
+
 bool recovers(const Step& step) {
   const Run* run = std::get_if<Run>(&step);
   return run && (run->task == Task::Recompute || run->task == Task::Reconstruct);
@@ -80,6 +90,7 @@ Answer answer(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
   report.strategy = strategy.text;
   report.reason = result.planned.refusal;
   report.applies = report.reason.empty();
+  report.caution = cautions_of(strategy);
   if (!report.applies) return result;
   const Trace& planned = *result.planned.trace;
   result.schedule = lower(planned, result.planned.plan);

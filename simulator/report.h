@@ -17,7 +17,8 @@ namespace tidemark {
 struct Report {
   std::string strategy;
   bool applies = true;
-  std::string reason;  ///< why it does not apply
+  std::string reason;   ///< why it does not apply
+  std::string caution;  ///< what it changes beside memory and time
 
   Bytes live_peak;       ///< present tensors, in the order that the schedule guarantees
   Bytes planned;         ///< one arena with a fixed offset per tensor

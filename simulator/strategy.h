@@ -34,6 +34,8 @@ struct StrategyRow {
   Refusal (*rewrite)(Trace& trace, const StrategyArguments& arguments) = nullptr;
   /// Decides about the (rewritten) trace's saved tensors, or refuses. May be null.
   Refusal (*decide)(const Trace& trace, const StrategyArguments& arguments, Plan& plan) = nullptr;
+  /// What it changes beside memory and time, or "".
+  std::string_view caution = {};
 };
 
 const std::vector<StrategyRow>& strategies();

@@ -110,39 +110,39 @@ void Runs::backward(const Run& run) {
   }
 }
 
-// Each read is one addend; memory that holds two of them is read twice. Which input's gradient the
-// sum is follows from its name, or, where it lies in memory named after a later alias, from what
-// fits.
+// Each read is one addend; memory that holds two of them is read twice. Whose gradient the sum is
+// follows from its name, or, where it lies in memory named after a later alias, from what fits: two
+// inputs may have the same.
 void Runs::accumulate(const Run& run) {
   if (writes_.size() != 1 || buffer(writes_[0]).role != Role::Gradient || reads_.empty())
     return memory_.complain("adds up nothing");
   for (Operand& read : reads_) read.is_expected = true;
   writes_[0].is_expected = true;
-  const BufferId sum = writes_[0].buffer;
+  const BufferId written = writes_[0].buffer;
   const auto inputs = trace_.inputs(trace_[run.op]);
   std::vector<TensorId> candidates(inputs.begin(), inputs.end());
   std::stable_partition(candidates.begin(), candidates.end(),
-                        [&](TensorId tensor) { return tensor == schedule_[sum].tensor; });
+                        [&](TensorId tensor) { return tensor == schedule_[written].tensor; });
+  std::optional<std::uint64_t> number;
   for (const TensorId tensor : candidates) {
-    if (size(trace_[tensor]) != schedule_[sum].size) continue;
-    const auto number = sum_of_reads(tensor);
-    if (!number) continue;
-    sums_.insert({tensor, *number});
-    return memory_.write(sum, *number);
+    if (size(trace_[tensor]) != schedule_[written].size) continue;
+    const std::optional<Sum> sum = sum_of_reads(tensor);
+    if (!sum || (number && (sum->number != *number || !sum->parts.empty()))) continue;
+    number = sum->number;
+    sums_.insert({tensor, sum->number});
+    for (const std::size_t part : sum->parts) parts_added_.insert({tensor, part});
   }
-  memory_.complain("adds up what are no parts of one input's gradient");
-  memory_.write(sum, 0);
+  if (!number) memory_.complain("adds up what are no parts of one input's gradient");
+  memory_.write(written, number.value_or(0));
 }
 
-std::optional<std::uint64_t> Runs::sum_of_reads(TensorId tensor) {
-  std::vector<std::size_t> parts;
-  std::uint64_t sum = 0;
+std::optional<Runs::Sum> Runs::sum_of_reads(TensorId tensor) {
+  Sum sum;
   for (const Operand& read : reads_) {
-    const auto addend = addend_of(read, tensor, parts);
+    const auto addend = addend_of(read, tensor, sum.parts);
     if (!addend) return std::nullopt;
-    sum += *addend;
+    sum.number += *addend;
   }
-  for (const std::size_t part : parts) parts_added_.insert({tensor, part});
   return sum;
 }
 

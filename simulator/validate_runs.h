@@ -27,6 +27,11 @@ class Runs {
     std::size_t next = 0;  // where to look first
   };
 
+  struct Sum {
+    std::uint64_t number = 0;
+    std::vector<std::size_t> parts;  // of larger gradients: contributions by number
+  };
+
   void forward(const Run& run);
   void seed();
   void backward(const Run& run);
@@ -45,7 +50,7 @@ class Runs {
 
   std::optional<std::uint64_t> addend_of(const Operand& read, TensorId tensor,
                                          std::vector<std::size_t>& parts);
-  std::optional<std::uint64_t> sum_of_reads(TensorId tensor);
+  std::optional<Sum> sum_of_reads(TensorId tensor);
 
   const Buffer& buffer(const Operand& operand) const { return schedule_[operand.buffer]; }
 

@@ -66,7 +66,8 @@ TEST(Json, HasNullForAllNumbersOfAStrategyThatDoesNotApply) {
   EXPECT_EQ(row["applies"], false);
   EXPECT_NE(row["reason"], "");
   for (const auto& [key, value] : row.items()) {
-    const bool is_text = key == "strategy" || key == "applies" || key == "reason";
+    const bool is_text =
+        key == "strategy" || key == "applies" || key == "reason" || key == "caution";
     EXPECT_NE(value.is_null(), is_text) << key;
   }
 }

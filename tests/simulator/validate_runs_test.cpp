@@ -118,6 +118,20 @@ TEST(Validate, NoticesAnAliasedGradientThatIsAddedToWhileItIsStillRead) {
   EXPECT_COMPLAINT(e, "(backward of gelu): does not read the complete gradient of gelu");
 }
 
+// a + b, twice: the gradients of a and of b are equal sums in memories named after others.
+TEST(Validate, AcceptsASumThatIsTheGradientOfTwoInputs) {
+  TraceBuilder b("twins", "toy", {.batch = 2, .precision = Precision::Fp32});
+  const TensorId h = b.linear("fc", b.input("x", {2, 4}, DType::Float32), 4);
+  const TensorId a = b.tanh("tanh", h);
+  const TensorId inner = b.add("add2", h, b.gelu("gelu", b.add("add1", a, h)));
+  const TensorId targets = b.input("targets", {2}, DType::Int64);
+  Example e;
+  e.trace = b.finish(b.cross_entropy("loss", b.add("add3", a, inner), targets));
+  e.plan = keep_everything(e.trace);
+  e.lower_again();
+  EXPECT_THAT(e.judged(), IsEmpty());
+}
+
 TEST(Validate, NoticesASumOfGradientsOfDifferentTensors) {
   Example e;
   e.read(e.run(Task::Accumulate, "gelu"), 0) = e.written(e.run(Task::Backward, "fc"));

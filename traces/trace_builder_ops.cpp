@@ -1,0 +1,229 @@
+// The builder's operators between matrix products: norms, activations, elementwise work, data
+// movement and the loss.
+#include <algorithm>
+
+#include "traces/trace_builder.h"
+
+namespace tidemark {
+namespace {
+
+// As in NumPy; where the ranks differ, the first operand's shape is the result's.
+Shape broadcast(const Shape& a, const Shape& b) {
+  if (a.rank() != b.rank()) return a;
+  std::array<std::int64_t, Shape::max_rank> dims{};
+  for (std::size_t i = 0; i < a.rank(); ++i) dims[i] = std::max(a[i], b[i]);
+  return Shape(std::span<const std::int64_t>(dims).first(a.rank()));
+}
+
+}  // namespace
+
+TensorId TraceBuilder::layer_norm(const std::string& name, TensorId x, double epsilon) {
+  const std::int64_t width = shape(x).back();
+  const TensorId gamma = parameter(name + ".weight", {width});
+  const TensorId beta = parameter(name + ".bias", {width});
+  const bool upcast = (autocast_ && framework_.norm_writes_fp32) || framework_.norm_reads_fp32;
+  const TensorId read =
+      upcast && trace_[x].dtype != DType::Float32 ? cast(name + ".upcast", x, DType::Float32) : x;
+  DType written = trace_[read].dtype;
+  if (!framework_.norm_writes_fp32) written = compute_;
+  const Shape row = shape(x).with_back(1);
+  const std::array inputs = {read, gamma, beta};
+  const std::array outputs = {OutputSpec{"", shape(x), written},
+                              OutputSpec{"mean", row, DType::Float32},
+                              OutputSpec{"rstd", row, DType::Float32}};
+  const Attribute attribute{AttributeKey::Epsilon, epsilon};
+  return emit(OpKind::LayerNorm, name, inputs,
+              std::span(outputs).first(framework_.keeps_statistics ? 3 : 1),
+              std::span(&attribute, 1));
+}
+
+TensorId TraceBuilder::rms_norm(const std::string& name, TensorId x, double epsilon) {
+  const TensorId gamma = parameter(name + ".weight", {shape(x).back()});
+  const DType stream = trace_[x].dtype;
+  const TensorId read = stream != DType::Float32 ? cast(name + ".upcast", x, DType::Float32) : x;
+  const DType written = framework_.norm_writes_fp32 ? stream : compute_;
+  const std::array inputs = {read, gamma};
+  const std::array outputs = {OutputSpec{"", shape(x), written},
+                              OutputSpec{"rstd", shape(x).with_back(1), DType::Float32},
+                              OutputSpec{"normalized", shape(x), stream}};
+  const std::size_t kept = !framework_.keeps_statistics ? 1 : framework_.composed_rms_norm ? 3 : 2;
+  const Attribute attribute{AttributeKey::Epsilon, epsilon};
+  return emit(OpKind::RmsNorm, name, inputs, std::span(outputs).first(kept),
+              std::span(&attribute, 1));
+}
+
+TensorId TraceBuilder::gelu(const std::string& name, TensorId x, bool tanh_form) {
+  if (tanh_form && framework_.composed_gelu_tanh) {
+    // pow() is on autocast's fp32 list, and all but x/2 follows from it.
+    const Shape s = shape(x);
+    const DType stated = trace_[x].dtype;
+    const TensorId cubed = autocast_ ? cast(name + ".upcast", x, DType::Float32) : x;
+    const DType dtype = trace_[cubed].dtype;
+    return emit(OpKind::GeluComposed, name, {cubed},
+                {{"", s, dtype}, {"tanh", s, dtype}, {"half", s, stated}, {"one_plus", s, dtype}},
+                {{AttributeKey::TanhApprox, 1}});
+  }
+  const bool upcast = autocast_ && framework_.gelu_is_fp32 && trace_[x].dtype != DType::Float32;
+  const TensorId read = upcast ? cast(name + ".upcast", x, DType::Float32) : x;
+  const OutputSpec result{"", shape(x), trace_[read].dtype};
+  const Attribute attribute{AttributeKey::TanhApprox, 1};
+  return emit(OpKind::Gelu, name, std::span(&read, 1), std::span(&result, 1),
+              std::span(&attribute, tanh_form ? 1 : 0));
+}
+
+TensorId TraceBuilder::silu(const std::string& name, TensorId x) {
+  return emit(OpKind::Silu, name, {x}, {{"", shape(x), trace_[x].dtype}});
+}
+
+TensorId TraceBuilder::tanh(const std::string& name, TensorId x) {
+  return emit(OpKind::Tanh, name, {x}, {{"", shape(x), trace_[x].dtype}});
+}
+
+TensorId TraceBuilder::softmax(const std::string& name, TensorId x, bool in_fp32) {
+  const bool fp32 = in_fp32 || (autocast_ && framework_.autocast_casts);
+  const TensorId y =
+      emit(OpKind::Softmax, name, {x}, {{"", shape(x), fp32 ? DType::Float32 : trace_[x].dtype}});
+  if (framework_.softmax_keeps_input) last_op().also_keeps |= input_bit(0);
+  return y;
+}
+
+DType TraceBuilder::promoted(TensorId a, TensorId b) const {
+  const DType da = trace_[a].dtype, db = trace_[b].dtype;
+  return da == db ? da : DType::Float32;
+}
+
+TensorId TraceBuilder::add(const std::string& name, TensorId a, TensorId b) {
+  return emit(OpKind::Add, name, {a, b}, {{"", broadcast(shape(a), shape(b)), promoted(a, b)}});
+}
+
+TensorId TraceBuilder::residual(const std::string& name, TensorId shortcut, TensorId branch) {
+  const TensorId y = add(name, shortcut, branch);
+  last_op().residual = true;
+  return y;
+}
+
+TensorId TraceBuilder::mul(const std::string& name, TensorId a, TensorId b) {
+  return emit(OpKind::Mul, name, {a, b}, {{"", shape(a), promoted(a, b)}});
+}
+
+TensorId TraceBuilder::scale(const std::string& name, TensorId x, double factor) {
+  const OutputSpec outputs[] = {{"", shape(x), trace_[x].dtype}, {"factor", {}, DType::Float64}};
+  const Attribute attribute{AttributeKey::Factor, factor};
+  const TensorId y =
+      emit(OpKind::Scale, name, std::span(&x, 1),
+           std::span(outputs).first(framework_.keeps_statistics ? 2 : 1), std::span(&attribute, 1));
+  // The node keeps the factor as a zero-dimensional double.
+  if (framework_.keeps_statistics) last_op().also_keeps |= output_bit(1);
+  return y;
+}
+
+TensorId TraceBuilder::dropout(const std::string& name, TensorId x, double probability) {
+  if (probability == 0) return x;
+  return emit(OpKind::Dropout, name, {x},
+              {{"", shape(x), trace_[x].dtype}, {"mask", shape(x), DType::Bool}},
+              {{AttributeKey::Probability, probability}});
+}
+
+TensorId TraceBuilder::drop_path(const std::string& name, TensorId x, double probability) {
+  if (probability == 0) return x;
+  const Shape per_sample = {step().batch, 1, 1};
+  return emit(OpKind::DropPath, name, {x},
+              {{"", shape(x), trace_[x].dtype}, {"mask", per_sample, trace_[x].dtype}},
+              {{AttributeKey::Probability, probability}});
+}
+
+TensorId TraceBuilder::rope(const std::string& name, TensorId x, TensorId cosine, TensorId sine) {
+  return emit(OpKind::Rope, name, {x, cosine, sine}, {{"", shape(x), promoted(x, cosine)}});
+}
+
+TensorId TraceBuilder::cast(const std::string& name, TensorId x, DType dtype) {
+  if (trace_[x].dtype == dtype) return x;
+  return emit(OpKind::Cast, name, {x}, {{"", shape(x), dtype}});
+}
+
+TensorId TraceBuilder::emit_view(OpKind kind, const std::string& name, TensorId x,
+                                 const Shape& shape) {
+  const TensorId y = emit(kind, name, {x}, {{"", shape, trace_[x].dtype}});
+  trace_.tensors[index(y)].storage = trace_[x].storage;
+  trace_.tensors[index(y)].category = trace_[x].category;
+  return y;
+}
+
+TensorId TraceBuilder::view(const std::string& name, TensorId x, const Shape& shape) {
+  return emit_view(OpKind::View, name, x, shape);
+}
+
+TensorId TraceBuilder::select(const std::string& name, TensorId x, const Shape& shape) {
+  return emit_view(OpKind::Select, name, x, shape);
+}
+
+std::vector<TensorId> TraceBuilder::split(const std::string& name, TensorId x,
+                                          const std::vector<Shape>& shapes,
+                                          const std::vector<std::string_view>& suffixes) {
+  std::vector<OutputSpec> outputs;
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    outputs.push_back({suffixes[i], shapes[i], trace_[x].dtype});
+  const auto first = index(emit(OpKind::Split, name, std::span(&x, 1), outputs));
+  std::vector<TensorId> ids;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    trace_.tensors[first + i].storage = trace_[x].storage;
+    ids.push_back(static_cast<TensorId>(first + i));
+  }
+  return ids;
+}
+
+TensorId TraceBuilder::copy(const std::string& name, TensorId x, const Shape& shape,
+                            std::initializer_list<Attribute> attributes) {
+  const OutputSpec result{"", shape, trace_[x].dtype};
+  return emit(OpKind::Copy, name, std::span(&x, 1), std::span(&result, 1),
+              std::span(attributes.begin(), attributes.size()));
+}
+
+TensorId TraceBuilder::concat(const std::string& name, std::span<const TensorId> pieces,
+                              const Shape& shape) {
+  const OutputSpec result{"", shape, trace_[pieces[0]].dtype};
+  return emit(OpKind::Concat, name, pieces, std::span(&result, 1));
+}
+
+TensorId TraceBuilder::repeat_heads(const std::string& name, TensorId x, const Shape& shape) {
+  return emit(OpKind::RepeatHeads, name, {x}, {{"", shape, trace_[x].dtype}});
+}
+
+TensorId TraceBuilder::embedding(const std::string& name, TensorId ids, TensorId table) {
+  const Shape of_ids = shape(ids);
+  std::vector<std::int64_t> dims(of_ids.dims().begin(), of_ids.dims().end());
+  dims.push_back(shape(table).back());
+  return emit(OpKind::Embedding, name, {ids, table}, {{"", Shape(dims), trace_[table].dtype}});
+}
+
+TensorId TraceBuilder::mean_pool(const std::string& name, TensorId x, const Shape& shape) {
+  return emit(OpKind::MeanPool, name, {x}, {{"", shape, trace_[x].dtype}});
+}
+
+TensorId TraceBuilder::max_pool(const std::string& name, TensorId x, const Shape& shape,
+                                std::int64_t kernel, std::int64_t stride) {
+  const TensorId y = emit(OpKind::MaxPool, name, {x},
+                          {{"", shape, trace_[x].dtype}, {"indices", shape, DType::Int64}},
+                          {{AttributeKey::Window, static_cast<double>(kernel)},
+                           {AttributeKey::Stride, static_cast<double>(stride)}});
+  // The node keeps its input too, though only the indices decide where a gradient goes.
+  if (framework_.keeps_statistics) last_op().also_keeps |= input_bit(0);
+  return y;
+}
+
+TensorId TraceBuilder::cross_entropy(const std::string& name, TensorId logits, TensorId targets) {
+  // Autocast has nll_loss on its fp32 list; cross_entropy() itself asks log_softmax() for the
+  // dtype of the logits.
+  const bool first = autocast_ && framework_.log_softmax_is_fp32;
+  const TensorId x = first ? cast(name + ".upcast", logits, DType::Float32) : logits;
+  TensorId log_p =
+      emit(OpKind::LogSoftmax, name + ".log_softmax", {x}, {{"", shape(x), trace_[x].dtype}});
+  if (autocast_) log_p = cast(name + ".log_softmax.upcast", log_p, DType::Float32);
+  const DType dtype = trace_[log_p].dtype;
+  const OutputSpec outputs[] = {{"", {}, dtype}, {"total_weight", {}, dtype}};
+  const std::array inputs = {log_p, targets};
+  return emit(OpKind::NllLoss, name, inputs,
+              std::span(outputs).first(framework_.keeps_statistics ? 2 : 1));
+}
+
+}  // namespace tidemark

@@ -401,11 +401,26 @@ void allocator_scripts(Page& page, const std::string& folder) {
   page.line("");
 }
 
+void elsewhere(Page& page) {
+  page.line("## Compared in the tests");
+  page.line("");
+  page.line(
+      "* Saved storages of eleven Hugging Face and timm models, 71 cases, against the autograd "
+      "graphs "
+      "of PyTorch 2.6: `tests/traces/hf_saved_test.cpp` states the few differences and their "
+      "causes, from fixtures that `tests/reference/make_saved_fixtures.py` makes.");
+  page.line(
+      "* Parameter counts of all presets against the published ones: "
+      "`tests/traces/models_test.cpp`.");
+  page.line("* Peaks and runs of chains against closed forms: `tests/simulator/lower_test.cpp`.");
+  page.line("");
+}
+
 void introduction(Page& page) {
   page.line("# Accuracy: published numbers beside predictions");
   page.line("");
   page.line(
-      "Made by `make accuracy`; a test fails when this page is not what the program predicts. "
+      "Made by `make docs`; a test fails when this page is not what the program predicts. "
       "Every prediction comes from the same code as `tidemark compare`; no constant was fitted "
       "to a table on this page. Misses stay listed with their explanation.");
   page.line("");
@@ -429,6 +444,7 @@ std::string write_page(const std::string& references, const std::string& golden)
   swin_times(page, swin.root());
   swin_explanation(page);
   allocator_scripts(page, golden);
+  elsewhere(page);
   return page.text();
 }
 

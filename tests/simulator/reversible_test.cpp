@@ -15,7 +15,6 @@
 namespace tidemark {
 namespace {
 
-using testing::Contains;
 using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;

@@ -36,7 +36,7 @@ StepOptions small_step(const Model& model) {
   return step;
 }
 
-Trace trace_of(std::string_view name, StepOptions step) {
+Trace trace_of(std::string_view name, const StepOptions& step) {
   return build_trace(find_model(name), step);
 }
 

@@ -10,6 +10,10 @@ namespace {
 
 constexpr std::uint64_t largest_key = std::uint64_t{1} << 53;  // exact in every JSON reader
 
+bool names_movement(double value) {
+  return value >= 0 && value < static_cast<double>(movements.size()) && value == std::floor(value);
+}
+
 class OpChecker {
  public:
   OpChecker(const Trace& trace, const TraceFacts& facts, Defects& defects)
@@ -142,6 +146,9 @@ void OpChecker::check_attributes(std::size_t i) {
     const auto field = [&] { return fmt::format("/attributes/{}", attribute_keys[key].name); };
     if (!std::isfinite(attribute.value))
       fail(i, field(), "found {}; need a finite number", attribute.value);
+    if (attribute.key == AttributeKey::Movement && !names_movement(attribute.value))
+      fail(i, field(), "found {}; need a number from 0 to {}", attribute.value,
+           movements.size() - 1);
     if ((seen >> key & 1) != 0) fail(i, field(), "found it twice; need it once");
     seen |= std::uint32_t{1} << key;
   }

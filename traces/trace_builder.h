@@ -91,11 +91,16 @@ class TraceBuilder {
   TensorId cast(const std::string& name, TensorId x, DType dtype);
 
   // Data movement. A view shares the storage; the others write new memory.
-  TensorId view(const std::string& name, TensorId x, const Shape& shape);
-  TensorId select(const std::string& name, TensorId x, const Shape& shape);
+  TensorId view(const std::string& name, TensorId x, const Shape& shape,
+                Movement movement = Movement::Reshape);
+  /// From index `offset` on, of the axis that shrinks.
+  TensorId select(const std::string& name, TensorId x, const Shape& shape,
+                  Movement movement = Movement::Slice, std::int64_t offset = 0);
   std::vector<TensorId> split(const std::string& name, TensorId x, const std::vector<Shape>& shapes,
-                              const std::vector<std::string_view>& suffixes);
+                              const std::vector<std::string_view>& suffixes,
+                              Movement movement = Movement::Slice);
   TensorId copy(const std::string& name, TensorId x, const Shape& shape,
+                Movement movement = Movement::Reshape,
                 std::initializer_list<Attribute> attributes = {});
   TensorId concat(const std::string& name, std::span<const TensorId> parts, const Shape& shape);
   TensorId repeat_heads(const std::string& name, TensorId x, const Shape& shape);
@@ -123,7 +128,8 @@ class TraceBuilder {
                 std::span(outputs.begin(), outputs.size()),
                 std::span(attributes.begin(), attributes.size()));
   }
-  TensorId emit_view(OpKind kind, const std::string& name, TensorId x, const Shape& shape);
+  TensorId emit_view(OpKind kind, const std::string& name, TensorId x, const Shape& shape,
+                     std::span<const Attribute> attributes);
   TensorId to_compute(TensorId x);
   std::string cast_name(TensorId x);
   TensorId add_lora(const std::string& name, TensorId x, TensorId y, std::int64_t out);

@@ -15,6 +15,12 @@ Shape broadcast(const Shape& a, const Shape& b) {
   return Shape(std::span<const std::int64_t>(dims).first(a.rank()));
 }
 
+// What an op does without saying so needs no attribute.
+std::vector<Attribute> said(Movement movement) {
+  if (movement == Movement::Reshape || movement == Movement::Slice) return {};
+  return {{AttributeKey::Movement, static_cast<double>(movement)}};
+}
+
 }  // namespace
 
 TensorId TraceBuilder::layer_norm(const std::string& name, TensorId x, double epsilon) {
@@ -142,28 +148,34 @@ TensorId TraceBuilder::cast(const std::string& name, TensorId x, DType dtype) {
 }
 
 TensorId TraceBuilder::emit_view(OpKind kind, const std::string& name, TensorId x,
-                                 const Shape& shape) {
-  const TensorId y = emit(kind, name, {x}, {{"", shape, trace_[x].dtype}});
+                                 const Shape& shape, std::span<const Attribute> attributes) {
+  const OutputSpec result{"", shape, trace_[x].dtype};
+  const TensorId y = emit(kind, name, std::span(&x, 1), std::span(&result, 1), attributes);
   trace_.tensors[index(y)].storage = trace_[x].storage;
   trace_.tensors[index(y)].category = trace_[x].category;
   return y;
 }
 
-TensorId TraceBuilder::view(const std::string& name, TensorId x, const Shape& shape) {
-  return emit_view(OpKind::View, name, x, shape);
+TensorId TraceBuilder::view(const std::string& name, TensorId x, const Shape& shape,
+                            Movement movement) {
+  return emit_view(OpKind::View, name, x, shape, said(movement));
 }
 
-TensorId TraceBuilder::select(const std::string& name, TensorId x, const Shape& shape) {
-  return emit_view(OpKind::Select, name, x, shape);
+TensorId TraceBuilder::select(const std::string& name, TensorId x, const Shape& shape,
+                              Movement movement, std::int64_t offset) {
+  std::vector<Attribute> attributes = said(movement);
+  if (offset != 0) attributes.push_back({AttributeKey::Offset, static_cast<double>(offset)});
+  return emit_view(OpKind::Select, name, x, shape, attributes);
 }
 
 std::vector<TensorId> TraceBuilder::split(const std::string& name, TensorId x,
                                           const std::vector<Shape>& shapes,
-                                          const std::vector<std::string_view>& suffixes) {
+                                          const std::vector<std::string_view>& suffixes,
+                                          Movement movement) {
   std::vector<OutputSpec> outputs;
   for (std::size_t i = 0; i < shapes.size(); ++i)
     outputs.push_back({suffixes[i], shapes[i], trace_[x].dtype});
-  const auto first = index(emit(OpKind::Split, name, std::span(&x, 1), outputs));
+  const auto first = index(emit(OpKind::Split, name, std::span(&x, 1), outputs, said(movement)));
   std::vector<TensorId> ids;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     trace_.tensors[first + i].storage = trace_[x].storage;
@@ -173,10 +185,11 @@ std::vector<TensorId> TraceBuilder::split(const std::string& name, TensorId x,
 }
 
 TensorId TraceBuilder::copy(const std::string& name, TensorId x, const Shape& shape,
-                            std::initializer_list<Attribute> attributes) {
+                            Movement movement, std::initializer_list<Attribute> attributes) {
   const OutputSpec result{"", shape, trace_[x].dtype};
-  return emit(OpKind::Copy, name, std::span(&x, 1), std::span(&result, 1),
-              std::span(attributes.begin(), attributes.size()));
+  std::vector<Attribute> all = said(movement);
+  all.insert(all.end(), attributes);
+  return emit(OpKind::Copy, name, std::span(&x, 1), std::span(&result, 1), all);
 }
 
 TensorId TraceBuilder::concat(const std::string& name, std::span<const TensorId> pieces,

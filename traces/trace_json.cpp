@@ -166,8 +166,13 @@ void TraceWriter::write_op(const Op& op) {
   line.list("outputs", trace_.outputs(op), name);
   if (op.attributes > 0) {
     LineWriter attributes = line.object("attributes");
-    for (const Attribute& attribute : trace_.attributes_of(op))
-      attributes.number(name_in(attribute_keys, attribute.key), attribute.value + 0.0);
+    for (const Attribute& attribute : trace_.attributes_of(op)) {
+      const std::string_view key = name_in(attribute_keys, attribute.key);
+      if (attribute.key == AttributeKey::Movement)
+        attributes.text(key, name_in(movements, attribute.value));
+      else
+        attributes.number(key, attribute.value + 0.0);
+    }
     attributes.close();
   }
   if (op.block >= 0) line.text("block", trace_.blocks[static_cast<std::size_t>(op.block)].name);

@@ -5,13 +5,14 @@
 #include <string>
 #include <string_view>
 
+#include "traces/json_reader.h"
 #include "traces/trace.h"
 
 namespace tidemark {
 
 inline constexpr std::string_view trace_format = "tidemark-trace";
 /// Counts up when an older program could not read, or would misread, a newer file.
-inline constexpr int trace_version = 1;
+inline constexpr int trace_version = 2;
 
 /// The same text for equal traces, and read_trace(write_trace(t), …) == t. Throws InputError if the
 /// trace is not sound, because nobody could read the file.
@@ -20,6 +21,8 @@ std::string write_trace(const Trace& trace);
 /// Throws InputError: one line for what is not a trace file, or all that check() finds; `file` is
 /// only a name, for messages.
 Trace read_trace(std::string_view json, std::string_view file);
+/// The same for a trace that stands inside of another document.
+Trace read_trace(JsonView root, std::string_view file);
 
 /// The same with a file; its name may end in ".zst".
 void save_trace(const Trace& trace, const std::string& path);

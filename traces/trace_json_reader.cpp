@@ -79,7 +79,7 @@ int bit_of(JsonView label) {
 
 class TraceReader {
  public:
-  explicit TraceReader(const JsonDocument& document) : root_(document.root()) {}
+  explicit TraceReader(JsonView root) : root_(root) {}
   /// To be used only if no name is unknown.
   Trace read();
   /// A line for each reference to something that does not exist.
@@ -142,9 +142,10 @@ void TraceReader::read_header() {
   const auto format = root_.find("format");
   if (!format || format->text() != trace_format)
     root_.fail(fmt::format("not a trace file; need \"format\": \"{}\"", trace_format));
-  if (const JsonView version = root_.at("version"); version.integer() != trace_version)
-    version.fail(
-        fmt::format("found {}; this program reads version {}", version.integer(), trace_version));
+  if (const JsonView version = root_.at("version");
+      version.integer() < 1 || version.integer() > trace_version)
+    version.fail(fmt::format("found {}; this program reads versions 1 to {}", version.integer(),
+                             trace_version));
   static const Keys keys = {"format", "version", "model",   "family", "step",
                             "loss",   "blocks",  "tensors", "ops"};
   root_.allow_only(keys);
@@ -254,7 +255,10 @@ std::uint16_t TraceReader::read_attributes(JsonView object) {
     const auto* key = std::ranges::find(attribute_keys, member.key(), &Named<AttributeKey>::name);
     if (key == attribute_keys.end())
       object.fail(unknown_name("attribute", printable(member.key()), names_of(attribute_keys)));
-    trace_.attributes.push_back({key->value, member.number(-largest, largest)});
+    const double value = key->value == AttributeKey::Movement
+                             ? static_cast<double>(named(member, movements, "movement"))
+                             : member.number(-largest, largest);
+    trace_.attributes.push_back({key->value, value});
     ++count;
   }
   return count;
@@ -284,7 +288,11 @@ void TraceReader::resolve_references() {
 
 Trace read_trace(std::string_view json, std::string_view file) {
   const JsonDocument document(json, file);
-  TraceReader reader(document);
+  return read_trace(document.root(), file);
+}
+
+Trace read_trace(JsonView root, std::string_view file) {
+  TraceReader reader(root);
   Trace trace = reader.read();
   if (!reader.unknown_names().empty())
     throw InputError(describe_defects(file, reader.unknown_names()));

@@ -183,7 +183,7 @@ TEST(Swin, MasksTheScoresOfShiftedWindowsPerImage) {
 
 TEST(Swin, MergesQuarterTheTokensAndDoubleTheWidth) {
   const Trace trace = math_trace("swin-t");
-  EXPECT_EQ(output_shape(trace, "stages.0.merge.concat"), (Shape{2, 784, 384}));
+  EXPECT_EQ(output_shape(trace, "stages.0.merge.tokens"), (Shape{2, 784, 384}));
   EXPECT_EQ(output_shape(trace, "stages.0.merge.reduction"), (Shape{2, 784, 192}));
   EXPECT_EQ(output_shape(trace, "stages.3.blocks.1.add2"), (Shape{2, 49, 768}));
   EXPECT_THAT(stack_lengths(trace), ElementsAre(2, 2, 6, 2));

@@ -42,7 +42,8 @@ TensorId relative_bias(TraceBuilder& b, const std::string& name, const Stage& st
   const TensorId places =
       b.input(name + ".relative_position_index", {tokens * tokens}, DType::Int64);
   const TensorId biases = b.embedding(name + ".relative_bias", places, table);
-  return b.copy(name + ".relative_bias.heads", biases, {1, stage.heads, tokens, tokens});
+  return b.copy(name + ".relative_bias.heads", biases, {1, stage.heads, tokens, tokens},
+                Movement::ChannelsFirst);
 }
 
 TensorId window_attention(TraceBuilder& b, const std::string& name, TensorId x, const Stage& stage,
@@ -67,20 +68,24 @@ TensorId attention_half(TraceBuilder& b, const std::string& name, TensorId x, co
   const Shape tokens = b.shape(x);
   const std::int64_t area = stage.window * stage.window;
   const Shape windows = {tokens[0] * tokens[1] / area, area, tokens[2]};
+  const bool rolls = shift > 0 && !config.fused_shift;
   const Attribute window{AttributeKey::Window, as_double(stage.window)};
   const Attribute shifted{AttributeKey::Shift, as_double(shift)};
-  const bool rolls = shift > 0 && !config.fused_shift;
+  const Attribute shifted_too{AttributeKey::Shift, as_double(rolls ? 0 : shift)};
 
   b.begin_function();
   const TensorId normed = b.local(b.layer_norm(name + ".norm1", x, config.epsilon));
   const TensorId rolled =
-      rolls ? b.local(b.copy(name + ".roll", normed, tokens, {shifted})) : normed;
-  const TensorId cut = b.local(b.copy(name + ".windows", rolled, windows, {window, shifted}));
+      rolls ? b.local(b.copy(name + ".roll", normed, tokens, Movement::Roll, {shifted})) : normed;
+  const TensorId cut = b.local(
+      b.copy(name + ".windows", rolled, windows, Movement::CutWindows, {window, shifted_too}));
   const TensorId attended = window_attention(b, name + ".attn", cut, stage, config, shift);
   const TensorId kept =
       b.local(b.dropout(name + ".drop", attended, b.dropout_probability(config.dropout)));
-  const TensorId merged = b.copy(name + ".merge", kept, tokens, {window, shifted});
-  const TensorId y = rolls ? b.copy(name + ".unroll", merged, tokens, {shifted}) : merged;
+  const TensorId merged =
+      b.copy(name + ".merge", kept, tokens, Movement::JoinWindows, {window, shifted_too});
+  const TensorId y =
+      rolls ? b.copy(name + ".unroll", merged, tokens, Movement::Unroll, {shifted}) : merged;
   b.end_function();
   return y;
 }
@@ -109,14 +114,16 @@ TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const Stage
 }
 
 // Each 2 × 2 group of tokens becomes one of four times the width, then a linear halves it.
-TensorId merge_patches(TraceBuilder& b, const std::string& name, TensorId x,
+TensorId merge_patches(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t side,
                        const SwinConfig& config) {
   const Shape s = b.shape(x);
-  const Shape quarter = {s[0], s[1] / 4, s[2]};
+  const Shape quarter = {s[0], side / 2, side / 2, s[2]};
   std::vector<TensorId> corners;
   for (int corner = 0; corner < 4; ++corner)
-    corners.push_back(b.select(fmt::format("{}.corner{}", name, corner), x, quarter));
-  TensorId y = b.concat(name + ".concat", corners, {s[0], s[1] / 4, 4 * s[2]});
+    corners.push_back(
+        b.select(fmt::format("{}.corner{}", name, corner), x, quarter, Movement::Corner, corner));
+  TensorId y = b.concat(name + ".concat", corners, quarter.with_back(4 * s[2]));
+  y = b.view(name + ".tokens", y, {s[0], s[1] / 4, 4 * s[2]});
   y = b.layer_norm(name + ".norm", y, config.epsilon);
   return b.linear(name + ".reduction", y, 2 * s[2], false);
 }
@@ -127,7 +134,7 @@ TensorId embed_patches(TraceBuilder& b, TensorId images, std::int64_t side,
   TensorId x = b.conv2d("patch_embed", images, {batch, config.width, side, side}, config.patch,
                         config.patch, 0, 1, true);
   // The norm reads rows of channels, so it makes the transposed view contiguous first.
-  x = b.copy("patch_embed.tokens", x, {batch, tokens, config.width});
+  x = b.copy("patch_embed.tokens", x, {batch, tokens, config.width}, Movement::ChannelsLast);
   x = b.layer_norm("patch_embed.norm", x, config.epsilon);
   if (config.absolute_positions)
     x = b.add("pos_add", x, b.parameter("pos_embed", {1, tokens, config.width}));
@@ -158,7 +165,7 @@ Trace build_swin(const std::string& model, const SwinConfig& config, const StepO
       b.end_block();
     }
     if (s + 1 < std::ssize(config.depths))
-      x = merge_patches(b, fmt::format("stages.{}.merge", s), x, config);
+      x = merge_patches(b, fmt::format("stages.{}.merge", s), x, stage.side, config);
   }
   x = b.layer_norm("norm", x, config.epsilon);
   x = b.mean_pool("pool", x, {batch, config.width << (stages - 1)});

@@ -61,7 +61,7 @@ Trace build_vit(const std::string& model, const VitConfig& config, const StepOpt
   const TensorId targets = b.input("targets", {batch}, DType::Int64);
   TensorId x = b.conv2d("patch_embed", images, {batch, config.width, side, side}, config.patch,
                         config.patch, 0, 1, true);
-  x = b.view("patch_embed.tokens", x, {batch, patches, config.width});
+  x = b.view("patch_embed.tokens", x, {batch, patches, config.width}, Movement::ChannelsLast);
   if (config.prefix_tokens > 0) {
     const TensorId prefix = b.parameter("class_token", {1, config.prefix_tokens, config.width});
     x = b.concat("tokens", std::array{prefix, x}, {batch, tokens, config.width});

@@ -59,14 +59,32 @@ bool takes_affine(const Op& norm, const Op& linear) {
   return norm.kind == OpKind::RmsNorm || linear.inputs == 3 || is_adapter(linear.name);
 }
 
-bool is_convertible(const Trace& trace, const Needs& needs, const Op& norm,
-                    const Readers& readers) {
+// A weight that something else reads too, such as a head tied to the embedding, must stay as it is.
+bool is_of_one_linear(const Trace& trace, const Consumers& consumers, TensorId weight) {
+  const auto readers = consumers(weight);
+  if (readers.size() != 1) return false;
+  const Op& reader = trace[readers[0]];
+  if (reader.kind != OpKind::Cast) return true;
+  return is_of_one_linear(trace, consumers, trace.outputs(reader)[0]);
+}
+
+// What autocast reads in place of a parameter.
+TensorId parameter_of(const Trace& trace, const Needs& needs, TensorId tensor) {
+  const OpId producer = needs.producer[index(tensor)];
+  return producer == no_op ? tensor : parameter_of(trace, needs, trace.inputs(trace[producer])[0]);
+}
+
+bool is_convertible(const Trace& trace, const Needs& needs, const Consumers& consumers,
+                    const Op& norm, const Readers& readers) {
   constexpr std::uint32_t of_weight = 2;
   if (readers.others || readers.linears.empty()) return false;
   const auto keeps_input = [&](OpId id) { return (needs.gradients[index(id)] & of_weight) != 0; };
+  const auto may_change = [&](OpId id) {
+    const TensorId weight = parameter_of(trace, needs, trace.inputs(trace[id])[1]);
+    return takes_affine(norm, trace[id]) && is_of_one_linear(trace, consumers, weight);
+  };
   return std::ranges::any_of(readers.linears, keeps_input) &&
-         std::ranges::all_of(readers.linears,
-                             [&](OpId id) { return takes_affine(norm, trace[id]); });
+         std::ranges::all_of(readers.linears, may_change);
 }
 
 class NormRewriting {
@@ -99,7 +117,7 @@ class NormRewriting {
     const Op& norm = trace_[id];
     const TensorId y = trace_.outputs(norm)[0];
     const Readers readers = readers_of(trace_, consumers_, y);
-    if (!is_convertible(trace_, needs_, norm, readers)) return false;
+    if (!is_convertible(trace_, needs_, consumers_, norm, readers)) return false;
     std::vector<Tensor> statistics;
     if (norm.outputs > 1)  // 1/std, one per row
       statistics.push_back({.name = norm.name + ".ms_rstd", .shape = trace_[y].shape.with_back(1)});

@@ -98,7 +98,7 @@ constexpr GradientRule reduced{Flow::Reduced, 0};
 constexpr GradientRule fresh{Flow::Fresh, 0};
 constexpr GradientRule needs(Operands operands) { return {Flow::Fresh, operands}; }
 constexpr std::array<GradientRule, 3> all(GradientRule rule) { return {rule, rule, rule}; }
-constexpr Operands x0 = input_bit(0), x1 = input_bit(1), x2 = input_bit(2);
+constexpr Operands x0 = input_bit(0), x1 = input_bit(1), x2 = input_bit(2), x3 = input_bit(3);
 constexpr Operands y0 = output_bit(0), y1 = output_bit(1), y2 = output_bit(2), y3 = output_bit(3);
 }  // namespace rules
 
@@ -107,7 +107,8 @@ constexpr Operands y0 = output_bit(0), y1 = output_bit(1), y2 = output_bit(2), y
 inline constexpr std::array op_rows = [] {
   using namespace rules;
   using enum OpKind;
-  constexpr auto attention = needs(x0 | x1 | x2 | y0 | y1);  // q, k, v, output, log-sum-exp
+  // q, k, v, bias, output, log-sum-exp: the weights are made again, so all that made them stays
+  constexpr auto attention = needs(x0 | x1 | x2 | x3 | y0 | y1);
   return std::array{
       // inputs: x, weight, bias
       OpRow{Linear, "linear", {needs(x1), needs(x0), fresh}, Work::MatrixUnits, 1, 3},

@@ -1,15 +1,19 @@
 # CUDA is optional: planner, CLI and GUI never need it. Result:
-#   TIDEMARK_HAVE_CUDA   ON when CUDA sources exist and a toolkit can compile them
-#   tidemark_cuda        then the target that CUDA code links: static runtime, warnings
+#   TIDEMARK_HAVE_CUDA   ON when a toolkit can compile the plugin
+#   tidemark_cuda        then the plugin: libtidemark_cuda.so beside the program, loaded on demand
 # A machine without a toolkit is a normal machine and gets one line that says what is left out.
 
 set(TIDEMARK_CUDA AUTO CACHE STRING "CUDA parts: AUTO (where a toolkit is found), ON, OFF")
 set_property(CACHE TIDEMARK_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(TIDEMARK_HAVE_CUDA OFF)
 
-file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS kernels/*.cu profiler/*.cu)
 if(NOT TIDEMARK_CUDA)
   message(STATUS "CUDA: off by TIDEMARK_CUDA; kernels on a GPU are left out")
+  return()
+endif()
+if(TIDEMARK_SANITIZE OR TIDEMARK_FUZZ)
+  # nvcc knows no sanitizers; the kernels run under them in the tests' emulation.
+  message(STATUS "CUDA: left out of builds with sanitizers")
   return()
 endif()
 
@@ -19,11 +23,6 @@ if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   if(TIDEMARK_NVCC)
     set(CMAKE_CUDA_COMPILER "${TIDEMARK_NVCC}" CACHE FILEPATH "CUDA compiler" FORCE)
   endif()
-endif()
-
-if(CMAKE_CUDA_COMPILER AND NOT cuda_sources)  # checking a compiler costs seconds
-  message(STATUS "CUDA: toolkit found, not used: there are no CUDA sources yet")
-  return()
 endif()
 
 include(CheckLanguage)
@@ -38,7 +37,8 @@ if(NOT CMAKE_CUDA_COMPILER)
 endif()
 
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 80 90)  # never 'native': that is an error on a machine without GPU
+  # One, for short builds; preset 'cuda' has all. Never 'native': an error on a machine without GPU.
+  set(CMAKE_CUDA_ARCHITECTURES 90)
 endif()
 enable_language(CUDA)
 
@@ -54,10 +54,24 @@ set(CMAKE_CUDA_EXTENSIONS OFF)
 set(CMAKE_CUDA_RUNTIME_LIBRARY Static)  # loads on a machine that has no CUDA libraries
 
 find_package(CUDAToolkit REQUIRED)
-add_library(tidemark_cuda INTERFACE)
-target_link_libraries(tidemark_cuda INTERFACE CUDA::cudart_static)
-target_compile_options(tidemark_cuda INTERFACE
+# The plugin brings its own copy of the few sources of lower layers that it needs, because theirs
+# are not position-independent.
+file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS kernels/*.cu)
+add_library(tidemark_cuda MODULE ${cuda_sources}
+  traces/error.cpp traces/movement.cpp traces/tensor.cpp traces/units.cpp)
+target_include_directories(tidemark_cuda PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(tidemark_cuda PRIVATE CUDA::cudart_static CUDA::cublasLt fmt::fmt
+                                            tidemark_warnings)
+target_compile_options(tidemark_cuda PRIVATE
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
   $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
+# A missing symbol is an error here and not on the user's machine; no other symbols are exported,
+# so none of the program's are taken over.
+target_link_options(tidemark_cuda PRIVATE -Wl,-z,defs -Wl,-z,nodelete -Wl,--exclude-libs,ALL)
+set_target_properties(tidemark_cuda PROPERTIES
+  CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
+  # CMake gives CUDA targets no RUNPATH of its own for the toolkit's folder.
+  BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}" INSTALL_RPATH "${CUDAToolkit_LIBRARY_DIR}")
+install(TARGETS tidemark_cuda LIBRARY DESTINATION lib/tidemark)
 set(TIDEMARK_HAVE_CUDA ON)
 message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER_VERSION} for architectures ${CMAKE_CUDA_ARCHITECTURES}")

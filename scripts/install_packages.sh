@@ -9,6 +9,7 @@ build=(
   libcli11-dev                           # command-line options
   nlohmann-json3-dev                     # JSON
   libzstd-dev zstd                       # compressed traces; the tool makes test data
+  libopenblas-dev                        # matrix products of the CPU kernels
   libgtest-dev libgmock-dev              # tests
   libbenchmark-dev                       # benchmarks
 )

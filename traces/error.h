@@ -14,6 +14,12 @@ class InputError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The machine has no GPU, or no display, for a command that needs one.
+class NoDevice : public InputError {
+ public:
+  using InputError::InputError;
+};
+
 /// Options that contradict each other or are unknown: exit code 2 instead of 1.
 class UsageError : public InputError {
  public:

@@ -1,0 +1,115 @@
+// Launches the backward of attention: the dots of y and its gradient, then a kernel per gradient.
+#include "kernels/accumulate/accumulate.h"
+#include "kernels/attention/attention_launch.cuh"
+
+namespace tidemark::cuda {
+namespace {
+
+// Slots 0 to 3 hold copies of q, k, v and dy where their dtypes differ.
+enum AttentionSlot : std::size_t { slot_lse = 4, slot_dots, slot_bias };
+
+void find_lse(const Call& call, Launch& launch, AttentionCall& attention) {
+  const Array lse = call.outputs.size() > 1 ? call.outputs[1] : Array{};
+  if (lse && lse.dtype == DType::Float32 && is_dense(lse.layout())) {
+    attention.o.lse = elements<float>(lse);
+    return;
+  }
+  attention.o.lse = attention.per_query(slot_lse);
+  if (!lse) return attend_tiles(launch, attention);  // again; o.y is not set, so none is written
+  convert(
+      launch, lse,
+      array_at(reinterpret_cast<std::byte*>(attention.o.lse), DType::Float32, dense(lse.shape)));
+}
+
+void find_dots(Launch& launch, AttentionCall& attention) {
+  const AttentionShape& s = attention.o.shape;
+  attention.o.dots = attention.per_query(slot_dots);
+  const std::int64_t rows = s.batches * s.heads * s.tokens;
+  const std::int64_t blocks = (rows * warp_size + usual_threads - 1) / usual_threads;
+  attention.dispatch([&]<typename T, int D>() {
+    start(launch, "attention dots", dot_rows<T>, dim3(static_cast<unsigned>(blocks)),
+          dim3(usual_threads), 0, attention.o, rows);
+  });
+}
+
+void write_dq(Launch& launch, const AttentionCall& attention, const Array& dq) {
+  const AttentionShape& s = attention.o.shape;
+  attention.dispatch([&]<typename T, int D>() {
+    using Tile = AttentionTile<T, D>;
+    start_tiles(launch, "attention dq", attend_dq<T, D>,
+                tile_count(s.tokens, Tile::rows) * s.heads * s.batches, Tile::threads,
+                BackwardTiles<T, D>::bytes, attention.o, head_operand(dq));
+  });
+}
+
+void write_dkv(Launch& launch, const AttentionCall& attention, const Array& dk, const Array& dv) {
+  const AttentionShape& s = attention.o.shape;
+  attention.dispatch([&]<typename T, int D>() {
+    using Tile = AttentionTile<T, D>;
+    start_tiles(launch, "attention dk, dv", attend_dkv<T, D>,
+                tile_count(s.keys, Tile::rows) * s.key_heads * s.batches, Tile::threads,
+                BackwardTiles<T, D>::bytes, attention.o, dk ? head_operand(dk) : HeadOperand{},
+                dv ? head_operand(dv) : HeadOperand{});
+  });
+}
+
+/// With leading axes of one element.
+Array with_four_axes(const Array& x) {
+  const std::size_t missing = 4 - x.shape.rank();
+  std::array<std::int64_t, 4> dims{1, 1, 1, 1};
+  Array result = x;
+  result.strides = {};
+  for (std::size_t axis = missing; axis < 4; ++axis) {
+    dims[axis] = x.shape[axis - missing];
+    result.strides[axis] = x.strides[axis - missing];
+  }
+  result.shape = Shape(std::span<const std::int64_t>(dims));
+  return result;
+}
+
+/// A bias that is repeated along tokens or keys is summed over them at last.
+void write_dbias(Launch& launch, const AttentionCall& attention, const Array& d_bias) {
+  const Array dbias = with_four_axes(d_bias);
+  const AttentionShape& s = attention.o.shape;
+  const BiasOperand& bias = attention.o.bias;
+  const bool is_whole = dbias.shape[2] == s.tokens && dbias.shape[3] == s.keys;
+  const Shape whole = {bias.batches, bias.heads, s.tokens, s.keys};
+  const Array target =
+      is_whole ? dbias
+               : array_at(scratch(launch, numel(whole) * size_of(DType::Float32), slot_bias),
+                          DType::Float32, dense(whole));
+  attention.dispatch([&]<typename T, int D>() {
+    using Tile = AttentionTile<T, D>;
+    start_tiles(launch, "attention dbias", attend_dbias<T, D>,
+                tile_count(s.tokens, Tile::rows) * tile_count(s.keys, Tile::columns) *
+                    bias.batches * bias.heads,
+                Tile::threads, BackwardTiles<T, D>::bytes, attention.o, head_operand(target));
+  });
+  if (is_whole) return;
+  Call sum;
+  sum.pass = Pass::Accumulate;
+  sum.inputs = {target}, sum.outputs = {dbias};
+  accumulate(sum, launch);
+}
+
+}  // namespace
+
+void flash_attention_backward(const Call& call, Launch& launch) {
+  if (!call.d_outputs[0]) {
+    for (const Array& gradient : call.d_inputs)
+      if (gradient) set_zero(launch, gradient);
+    return;
+  }
+  const auto wanted = [&](std::size_t i) {
+    return i < call.d_inputs.size() ? call.d_inputs[i] : Array{};
+  };
+  AttentionCall attention(call, launch);
+  find_lse(call, launch, attention);
+  attention.o.y = head_operand(call.outputs[0]);
+  find_dots(launch, attention);
+  if (wanted(0)) write_dq(launch, attention, wanted(0));
+  if (wanted(1) || wanted(2)) write_dkv(launch, attention, wanted(1), wanted(2));
+  if (wanted(3)) write_dbias(launch, attention, wanted(3));
+}
+
+}  // namespace tidemark::cuda

@@ -1,0 +1,130 @@
+// What forward and backward launch with: operands of a call as the kernels want them.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/attention/attention.cuh"
+#include "kernels/attention/attention.h"
+#include "kernels/cuda/multiply.h"
+#include "traces/error.h"
+
+namespace tidemark::cuda {
+
+inline HeadOperand head_operand(const Array& x) {
+  HeadOperand head{x.data, x.dtype, x.strides[0], x.strides[1], x.strides[2], x.strides[3]};
+  const std::int64_t vector = 16 / size_of(x.dtype);
+  bool aligned = reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0 && head.channel == 1;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    if (x.shape[axis] > 1 && x.strides[axis] % vector != 0) aligned = false;
+  head.has_vectors = aligned;
+  return head;
+}
+
+/// Aligned at its end to [b, h, t, s].
+inline BiasOperand bias_operand(const Array& bias) {
+  BiasOperand operand;
+  operand.data = {bias.data, bias.dtype};
+  const std::size_t rank = bias.shape.rank();
+  const auto extent = [&](std::size_t axis) {  // of four
+    return axis + rank < 4 ? 1 : bias.shape[axis + rank - 4];
+  };
+  const auto stride = [&](std::size_t axis) {
+    return extent(axis) == 1 ? 0 : bias.strides[axis + rank - 4];
+  };
+  operand.batches = extent(0), operand.heads = extent(1);
+  operand.batch = stride(0), operand.head = stride(1);
+  operand.row = stride(2), operand.column = stride(3);
+  return operand;
+}
+
+/// The call's operands; where the dtypes of q, k, v (and dy) differ, they are copied to fp32.
+class AttentionCall {
+ public:
+  AttentionCall(const Call& call, Launch& launch) : launch_(launch) {
+    operands_[0] = call.inputs[0], operands_[1] = call.inputs[1], operands_[2] = call.inputs[2];
+    if (call.pass == Pass::Backward) operands_[3] = call.d_outputs[0];
+    bool is_mixed = false;
+    for (const Array& x : operands_) is_mixed |= x && x.dtype != operands_[0].dtype;
+    for (std::size_t i = 0; is_mixed && i < operands_.size(); ++i)
+      if (operands_[i]) operands_[i] = to_fp32_copy(operands_[i], i);
+    fill_shape(call);
+    if (call.inputs.size() > 3) o.bias = bias_operand(call.inputs[3]);
+    o.q = head_operand(operands_[0]), o.k = head_operand(operands_[1]);
+    o.v = head_operand(operands_[2]);
+    if (operands_[3]) o.dy = head_operand(operands_[3]);
+  }
+
+  /// Scratch of one number per query of each head.
+  float* per_query(std::size_t slot) {
+    const std::int64_t rows = o.shape.batches * o.shape.heads * o.shape.tokens;
+    return reinterpret_cast<float*>(
+        scratch(launch_, rows * static_cast<std::int64_t>(sizeof(float)), slot));
+  }
+
+  /// Calls f.operator()<T, D>() with the dtype and the padded width of the heads.
+  template <typename F>
+  void dispatch(F&& f) const {
+    switch (operands_[0].dtype) {
+      case DType::Float32:
+        return by_width<float>(f);
+      case DType::BFloat16:
+        return by_width<BFloat16>(f);
+      default:
+        return by_width<Float16>(f);
+    }
+  }
+
+  AttentionOperands o;
+
+ private:
+  void fill_shape(const Call& call) {
+    const Array &q = operands_[0], &k = operands_[1], &v = operands_[2];
+    AttentionShape& s = o.shape;
+    s.batches = q.shape[0], s.heads = q.shape[1], s.key_heads = k.shape[1];
+    s.tokens = q.shape[2], s.keys = k.shape[2];
+    s.d = static_cast<int>(q.shape[3]), s.e = static_cast<int>(v.shape[3]);
+    s.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(s.d)));
+    s.causal = call.settings.causal, s.window = call.settings.window;
+  }
+  Array to_fp32_copy(const Array& x, std::size_t slot) {
+    std::byte* data = scratch(launch_, numel(x.shape) * size_of(DType::Float32), slot);
+    const Array copy = array_at(data, DType::Float32, dense(x.shape));
+    convert(launch_, x, copy);
+    return copy;
+  }
+  template <typename T, typename F>
+  void by_width(F& f) const {
+    const int width = std::max(o.shape.d, o.shape.e);
+    if (width <= 32) return f.template operator()<T, 32>();
+    if (width <= 64) return f.template operator()<T, 64>();
+    if (width <= 128) return f.template operator()<T, 128>();
+    if (width <= 256) return f.template operator()<T, 256>();
+    // No fmt here: nvcc 13 does not compile fmt 9.
+    throw InputError("fused attention on a GPU knows heads of up to 256 channels, not " +
+                     std::to_string(width) + "; use --attention math");
+  }
+
+  Launch& launch_;
+  std::array<Array, 4> operands_;  ///< q, k, v, dy
+};
+
+/// One block per tile; more than 48 KiB of shared memory must be asked for.
+template <typename... Parameters, typename... Arguments>
+void start_tiles(const Launch& launch, const char* name, void (*kernel)(Parameters...),
+                 std::int64_t blocks, int threads, std::size_t bytes,
+                 const Arguments&... arguments) {
+#if defined(__CUDACC__)
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       static_cast<int>(bytes));
+#endif
+  start(launch, name, kernel, dim3(static_cast<unsigned>(blocks)),
+        dim3(static_cast<unsigned>(threads)), bytes, arguments...);
+}
+
+inline std::int64_t tile_count(std::int64_t tokens, int rows) { return (tokens + rows - 1) / rows; }
+
+/// y and lse, as far as `o` has them.
+void attend_tiles(Launch& launch, const AttentionCall& attention);
+
+}  // namespace tidemark::cuda

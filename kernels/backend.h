@@ -1,0 +1,72 @@
+// Where kernels run: memory, streams and events. The one polymorphic type of the program.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/call.h"
+
+namespace tidemark {
+
+/// When one step of the schedule ran, in nanoseconds since begin_step().
+struct Ran {
+  std::uint32_t step = 0;  ///< as given to run() or copy()
+  std::uint8_t stream = 0;
+  Nanoseconds begin{}, end{};
+};
+
+/// A block of memory of a backend, freed with it.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  virtual std::byte* data() const = 0;
+  virtual Bytes size() const = 0;
+};
+
+enum class MemoryKind : std::uint8_t { Device, Host };
+
+/// Work is issued in host order and runs in order on each stream. What fails throws InputError
+/// with place and remedy, at the latest from finish(); the backend is then of no further use but
+/// can be destroyed: no stream hangs.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual std::string name() const = 0;         ///< "cpu", "cuda", "null"
+  virtual std::string description() const = 0;  ///< of the hardware: "NVIDIA H200, driver …"
+  virtual Bytes capacity() const = 0;           ///< memory of the device; 0 = unknown
+  /// Memory for kernels' own scratch: what has been taken so far.
+  virtual Bytes workspace() const = 0;
+
+  /// Zero-filled. InputError if there is not so much.
+  virtual std::unique_ptr<Memory> allocate(Bytes size, MemoryKind kind) = 0;
+
+  /// Starts a step: as many streams and events as the schedule has; the clock starts at 0.
+  virtual void begin_step(std::size_t streams, std::size_t events, const StepState& state) = 0;
+  /// The call must live until finish().
+  virtual void run(std::uint32_t step, std::size_t stream, const Call& call) = 0;
+  /// Between device and host memory, on a stream.
+  virtual void copy(std::uint32_t step, std::size_t stream, std::byte* to, const std::byte* from,
+                    Bytes size) = 0;
+  virtual void record(std::size_t stream, std::size_t event) = 0;
+  virtual void wait(std::size_t stream, std::size_t event) = 0;
+  /// The host waits for the event.
+  virtual void synchronize(std::size_t event) = 0;
+  /// Waits for all streams. Runs in the order in which they were issued.
+  virtual std::vector<Ran> finish() = 0;
+
+  // Outside of steps.
+  virtual void upload(std::byte* to, const void* from, Bytes size) = 0;
+  virtual void download(void* to, const std::byte* from, Bytes size) = 0;
+};
+
+/// Streams are threads of this process; each kernel runs on one core.
+std::unique_ptr<Backend> make_cpu_backend();
+
+/// Loads the CUDA plugin, which lies beside the program or where TIDEMARK_CUDA_PLUGIN points.
+/// InputError if it is not there, of another version, or finds no usable GPU: one line that says
+/// which, and what to do.
+std::unique_ptr<Backend> load_cuda_backend();
+
+}  // namespace tidemark

@@ -1,0 +1,76 @@
+// One call of a kernel: all that it needs to know, bound once and run every step.
+#pragma once
+
+#include <vector>
+
+#include "kernels/array.h"
+
+namespace tidemark {
+
+enum class Pass : std::uint8_t {
+  Forward,
+  Backward,
+  Fill,        ///< outputs[0] = 1: the loss's own gradient
+  Accumulate,  ///< outputs[0] = Σ inputs, each summed over the axes where it is longer
+  Subtract,    ///< outputs[0] = inputs[0] − inputs[1]: a coupling undone
+  Quantize,    ///< outputs[0] = codes of inputs[0]
+  Dequantize,  ///< outputs[0] = values of the codes inputs[0]
+  Update,      ///< the optimizer, on one parameter
+};
+
+inline constexpr std::array passes = {Named{Pass::Forward, std::string_view("forward")},
+                                      Named{Pass::Backward, std::string_view("backward")},
+                                      Named{Pass::Fill, std::string_view("fill")},
+                                      Named{Pass::Accumulate, std::string_view("accumulate")},
+                                      Named{Pass::Subtract, std::string_view("subtract")},
+                                      Named{Pass::Quantize, std::string_view("quantize")},
+                                      Named{Pass::Dequantize, std::string_view("dequantize")},
+                                      Named{Pass::Update, std::string_view("update")}};
+static_assert(is_in_order(passes));
+
+/// Attributes of the op, with their defaults filled in.
+struct Settings {
+  bool causal = false;       ///< attention: a token sees only itself and those before it
+  bool tanh_approx = false;  ///< GELU in its tanh form
+  std::int64_t window = 0;   ///< attention: only that many last tokens; pooling: kernel
+  std::int64_t stride = 1, padding = 0, groups = 1;
+  double probability = 0;  ///< of dropping
+  double factor = 1;
+  double epsilon = 1e-5;
+};
+
+/// Mesa's running statistics of one quantized tensor (arXiv 2111.11124): per group of channels or
+/// head, the range and the minimum.
+struct Quantizer {
+  std::int64_t groups = 1;
+  std::int64_t group_axis = 0;  ///< the axis of the value that is divided into groups
+  float* statistics = nullptr;  ///< [groups, 2]: range, minimum; in the backend's memory
+  bool wraps = false;           ///< as the released code: a code above 255 wraps around
+};
+
+/// What changes from step to step.
+struct StepState {
+  std::int64_t number = 0;  ///< counts from 0
+  std::uint64_t seed = 0;   ///< random ops: numbers follow from (seed, number, key, element)
+  bool adamw = true;        ///< else plain SGD
+  double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01;
+};
+
+struct Call {
+  Pass pass = Pass::Forward;
+  OpKind kind = OpKind::View;  ///< of Forward and Backward
+  Settings settings;
+  /// The op's operands in its order. Backward: those that were saved; the others are absent, but
+  /// their shapes and dtypes stand.
+  std::vector<Array> inputs, outputs;
+  /// Backward: gradients of the outputs, absent = zero, and those of the inputs that are to be
+  /// written; absent = not wanted, or it shares the memory of the output's.
+  std::vector<Array> d_outputs, d_inputs;
+  std::vector<Rearrangement> moves;  ///< of ops that only move elements: one per piece
+  std::uint64_t key = 0;             ///< random ops, Quantize
+  Quantizer quantizer;
+  // Update: inputs {gradient}, outputs {parameter, state}; the state holds the first moments of
+  // all elements, then the second ones. SGD has no state.
+};
+
+}  // namespace tidemark

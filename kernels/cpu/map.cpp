@@ -1,0 +1,64 @@
+#include "kernels/cpu/map.h"
+
+#include "kernels/cpu/clones.h"
+
+namespace tidemark::cpu {
+
+void assign(const Array& out, const Array& in) {
+  alignas(64) float scratch[longest_run];
+  for_runs(std::array{&out, &in}, [&](const auto& runs, std::int64_t n) {
+    if (runs[0].is_plain()) return gather(runs[1], n, reinterpret_cast<float*>(runs[0].data));
+    write(runs[0], n, read(runs[1], n, scratch));
+  });
+}
+
+const Array& entry(const std::vector<Array>& list, std::size_t i) {
+  static const Array absent;
+  return i < list.size() ? list[i] : absent;
+}
+
+const float* read_vector(const Array& vector, Workspace& workspace, std::size_t slot) {
+  const std::int64_t n = numel(vector.shape);
+  const std::int64_t stride = n == 1 ? 1 : vector.strides[vector.shape.rank() - 1];
+  return read({vector.data, vector.dtype, stride}, n,
+              workspace.floats(static_cast<std::size_t>(n), slot).data());
+}
+
+TIDEMARK_CLONES void add_exactly(const float* __restrict x, std::int64_t n, float* __restrict total,
+                                 float* __restrict lost) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float term = x[i] - lost[i], next = total[i] + term;
+    const float loss = (next - total[i]) - term;
+    lost[i] = loss - loss == 0.0f ? loss : 0.0f;  // an infinite total has lost nothing
+    total[i] = next;
+  }
+}
+
+Sums::Sums(const Shape& shape, Workspace& workspace) {
+  const auto count = static_cast<std::size_t>(numel(shape));
+  const auto zeros = [&](std::size_t slot) {
+    const std::span<float> memory = workspace.floats(count, slot);
+    std::ranges::fill(memory, 0.0f);
+    return array_at(reinterpret_cast<std::byte*>(memory.data()), DType::Float32, dense(shape));
+  };
+  total_ = zeros(6), lost_ = zeros(7);
+}
+
+void Sums::add_run(const float* x, std::int64_t n, const Run& total, const Run& lost) {
+  float* const sums = reinterpret_cast<float*>(total.data);
+  float* const losses = reinterpret_cast<float*>(lost.data);
+  if (total.stride == 1) return add_exactly(x, n, sums, losses);
+  if (total.stride == 0) {
+    const float all = sum(x, n);
+    return add_exactly(&all, 1, sums, losses);
+  }
+  for (std::int64_t i = 0; i < n; ++i)
+    add_exactly(x + i, 1, sums + i * total.stride, losses + i * total.stride);
+}
+
+void Sums::write_to(const Array& out) const {
+  map(
+      out, [](std::int64_t n, float* y, const float* x) { std::copy_n(x, n, y); }, total_);
+}
+
+}  // namespace tidemark::cpu

@@ -1,0 +1,60 @@
+// What each stream of the CUDA backend owns, and how errors of the toolkit become InputErrors.
+// Only for the plugin's own sources: it includes the toolkit's headers.
+#pragma once
+
+#include <cublasLt.h>
+#include <cuda_runtime.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "kernels/cuda/gemm.h"
+#include "traces/units.h"
+
+namespace tidemark::cuda {
+
+/// InputError "what: cudaErrorX (its text)" unless the call succeeded.
+void check(cudaError_t result, const std::string& what);
+void check(cublasStatus_t result, const std::string& what);
+
+/// Device memory, freed at the end; what fails then is no longer of interest.
+class DeviceBlock {
+ public:
+  DeviceBlock() = default;
+  explicit DeviceBlock(std::int64_t bytes);
+  ~DeviceBlock() { cudaFree(data_); }
+  DeviceBlock(DeviceBlock&& other) noexcept { *this = std::move(other); }
+  DeviceBlock& operator=(DeviceBlock&& other) noexcept {
+    std::swap(data_, other.data_), std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  std::byte* data() const { return data_; }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+};
+
+class GemmCache;
+
+struct StreamContext {
+  StreamContext(cublasLtHandle_t blas_handle, std::int64_t blas_workspace);
+  ~StreamContext();
+  StreamContext(const StreamContext&) = delete;
+  StreamContext& operator=(const StreamContext&) = delete;
+
+  Bytes taken() const;
+  /// Frees what scratch has outgrown; no kernel of the stream may be queued any more.
+  void free_outgrown() { outgrown.clear(); }
+
+  cublasLtHandle_t blas;
+  DeviceBlock blas_scratch;
+  std::array<DeviceBlock, 8> pieces;
+  std::vector<DeviceBlock> outgrown;
+  std::unique_ptr<GemmCache> gemms;
+};
+
+}  // namespace tidemark::cuda

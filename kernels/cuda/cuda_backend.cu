@@ -1,0 +1,257 @@
+// The backend of an NVIDIA GPU, and what the plugin exports.
+#include <cstring>
+
+#include "kernels/cuda/context.h"
+#include "kernels/cuda/run.h"
+#include "kernels/cuda_plugin.h"
+#include "traces/error.h"
+
+namespace tidemark::cuda {
+namespace {
+
+/// What check() throws, where the toolkit's answer means that there is no GPU to use.
+void require(cudaError_t result, const std::string& what) {
+  if (result == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());
+  std::string reason =
+      std::string(cudaGetErrorName(result)) + " (" + cudaGetErrorString(result) + ")";
+  if (result == cudaErrorInsufficientDriver || result == cudaErrorStubLibrary)
+    reason += "; is the NVIDIA driver installed, and new enough for CUDA " +
+              std::to_string(CUDART_VERSION / 1000) + "." +
+              std::to_string(CUDART_VERSION % 1000 / 10) + "?";
+  throw NoDevice(what + ": " + reason);
+}
+
+/// Asked for its attributes: an answer means that this build has code for the GPU.
+__global__ void probe() {}
+
+cudaDeviceProp usable_device() {
+  int count = 0;  // stays untouched on errors
+  require(cudaGetDeviceCount(&count), "no usable NVIDIA GPU");
+  if (count == 0) throw NoDevice("no usable NVIDIA GPU: none is visible (CUDA_VISIBLE_DEVICES?)");
+  cudaDeviceProp properties{};
+  require(cudaGetDeviceProperties(&properties, 0), "no usable NVIDIA GPU");
+  cudaFuncAttributes attributes{};
+  require(cudaFuncGetAttributes(&attributes, probe),
+          std::string("the CUDA plugin was not built for ") + properties.name + " (capability " +
+              std::to_string(properties.major) + "." + std::to_string(properties.minor) + ")");
+  return properties;
+}
+
+class DeviceMemory final : public Memory {
+ public:
+  explicit DeviceMemory(Bytes size) : block_(std::max(size.count, std::int64_t{1})), size_(size) {
+    check(cudaMemset(block_.data(), 0, static_cast<std::size_t>(size.count)), "cudaMemset");
+    check(cudaDeviceSynchronize(), "cudaMemset");
+  }
+  std::byte* data() const override { return block_.data(); }
+  Bytes size() const override { return size_; }
+
+ private:
+  DeviceBlock block_;
+  Bytes size_;
+};
+
+/// Pinned: copies from and to it run beside kernels.
+class HostMemory final : public Memory {
+ public:
+  explicit HostMemory(Bytes size) : size_(size) {
+    const auto bytes = static_cast<std::size_t>(std::max(size.count, std::int64_t{1}));
+    check(cudaHostAlloc(&data_, bytes, cudaHostAllocDefault),
+          "cannot allocate " + to_text(size) + " of pinned host memory");
+    std::memset(data_, 0, bytes);
+  }
+  ~HostMemory() override { cudaFreeHost(data_); }
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+  std::byte* data() const override { return static_cast<std::byte*>(data_); }
+  Bytes size() const override { return size_; }
+
+ private:
+  void* data_ = nullptr;
+  Bytes size_;
+};
+
+class Event {
+ public:
+  explicit Event(unsigned flags) {
+    check(cudaEventCreateWithFlags(&event_, flags), "cudaEventCreate");
+  }
+  ~Event() {
+    if (event_ != nullptr) cudaEventDestroy(event_);
+  }
+  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  Event& operator=(Event&&) = delete;
+  operator cudaEvent_t() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+struct Stream {
+  Stream(cublasLtHandle_t blas, std::int64_t blas_workspace, int processors)
+      : context(blas, blas_workspace) {
+    check(cudaStreamCreateWithFlags(&launch.stream, cudaStreamNonBlocking), "cudaStreamCreate");
+    launch.processors = processors;
+    launch.context = &context;
+  }
+  ~Stream() { cudaStreamDestroy(launch.stream); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  StreamContext context;
+  Launch launch;
+};
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend() : device_(usable_device()) {
+    check(cublasLtCreate(&blas_), "cannot start cuBLASLt");
+  }
+  ~CudaBackend() override {
+    cudaDeviceSynchronize();  // what fails now was told before
+    streams_.clear();
+    cublasLtDestroy(blas_);
+  }
+  CudaBackend(const CudaBackend&) = delete;
+  CudaBackend& operator=(const CudaBackend&) = delete;
+
+  std::string name() const override { return "cuda"; }
+  std::string description() const override;
+  Bytes capacity() const override { return {static_cast<std::int64_t>(device_.totalGlobalMem)}; }
+  Bytes workspace() const override {
+    Bytes sum;
+    for (const auto& stream : streams_) sum += stream->context.taken();
+    return sum;
+  }
+  std::unique_ptr<Memory> allocate(Bytes size, MemoryKind kind) override {
+    if (kind == MemoryKind::Host) return std::make_unique<HostMemory>(size);
+    return std::make_unique<DeviceMemory>(size);
+  }
+
+  void begin_step(std::size_t streams, std::size_t events, const StepState& state) override;
+  void run(std::uint32_t step, std::size_t stream, const Call& call) override;
+  void copy(std::uint32_t step, std::size_t stream, std::byte* to, const std::byte* from,
+            Bytes size) override;
+  void record(std::size_t stream, std::size_t event) override {
+    check(cudaEventRecord(events_.at(event), stream_of(stream)), "cudaEventRecord");
+  }
+  void wait(std::size_t stream, std::size_t event) override {
+    check(cudaStreamWaitEvent(stream_of(stream), events_.at(event), 0), "cudaStreamWaitEvent");
+  }
+  void synchronize(std::size_t event) override {
+    check(cudaEventSynchronize(events_.at(event)), failed_step);
+  }
+  std::vector<Ran> finish() override;
+
+  void upload(std::byte* to, const void* from, Bytes size) override {
+    check(cudaMemcpy(to, from, static_cast<std::size_t>(size.count), cudaMemcpyDefault),
+          "copying to the GPU");
+  }
+  void download(void* to, const std::byte* from, Bytes size) override {
+    check(cudaMemcpy(to, from, static_cast<std::size_t>(size.count), cudaMemcpyDefault),
+          "copying from the GPU");
+  }
+
+ private:
+  // Kernels fail after they were launched, and the toolkit does not say which it was.
+  static constexpr const char* failed_step =
+      "the GPU stopped in the middle of a step (CUDA_LAUNCH_BLOCKING=1 shows which kernel it was)";
+
+  cudaStream_t stream_of(std::size_t stream) const { return streams_.at(stream)->launch.stream; }
+  template <typename Work>
+  void timed(std::uint32_t step, std::size_t stream, Work&& work);
+  cudaEvent_t next_clock();
+  Nanoseconds since_start(cudaEvent_t event) const;
+
+  cudaDeviceProp device_;
+  cublasLtHandle_t blas_ = nullptr;
+  std::vector<std::unique_ptr<Stream>> streams_;  ///< kept from step to step, as are all events
+  std::vector<Event> events_;
+  std::vector<Event> clocks_;  ///< [0] begins the step; then two for each run
+  std::size_t clocks_used_ = 0;
+  std::vector<Ran> ran_;
+};
+
+std::string CudaBackend::description() const {
+  int driver = 0;
+  cudaDriverGetVersion(&driver);
+  return std::string(device_.name) + ", capability " + std::to_string(device_.major) + "." +
+         std::to_string(device_.minor) + ", " + to_text(capacity()) + ", driver for CUDA " +
+         std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10);
+}
+
+void CudaBackend::begin_step(std::size_t streams, std::size_t events, const StepState& state) {
+  // What NVIDIA's manual of cuBLAS recommends as workspace: 32 MiB from Hopper on, else 4 MiB.
+  const std::int64_t blas_workspace = std::int64_t{device_.major >= 9 ? 32 : 4} << 20;
+  while (streams_.size() < streams)
+    streams_.push_back(
+        std::make_unique<Stream>(blas_, blas_workspace, device_.multiProcessorCount));
+  while (events_.size() < events) events_.emplace_back(cudaEventDisableTiming);
+  for (const auto& stream : streams_) stream->launch.state = state;
+  ran_.clear();
+  clocks_used_ = 0;
+  const cudaEvent_t start = next_clock();
+  check(cudaEventRecord(start, stream_of(0)), "cudaEventRecord");
+  for (std::size_t stream = 1; stream < streams_.size(); ++stream)
+    check(cudaStreamWaitEvent(stream_of(stream), start, 0), "cudaStreamWaitEvent");
+}
+
+cudaEvent_t CudaBackend::next_clock() {
+  if (clocks_used_ == clocks_.size()) clocks_.emplace_back(cudaEventDefault);
+  return clocks_[clocks_used_++];
+}
+
+/// Between two time stamps. A stamp is taken when the stream gets there; where the host is late,
+/// the time until the launch arrives is therefore part of the run.
+template <typename Work>
+void CudaBackend::timed(std::uint32_t step, std::size_t stream, Work&& work) {
+  ran_.push_back({step, static_cast<std::uint8_t>(stream), {}, {}});
+  check(cudaEventRecord(next_clock(), stream_of(stream)), "cudaEventRecord");
+  work();
+  check(cudaEventRecord(next_clock(), stream_of(stream)), "cudaEventRecord");
+}
+
+void CudaBackend::run(std::uint32_t step, std::size_t stream, const Call& call) try {
+  timed(step, stream, [&] { cuda::run(call, streams_.at(stream)->launch); });
+} catch (const InputError& error) {
+  const bool is_op = call.pass == Pass::Forward || call.pass == Pass::Backward;
+  const auto pass = passes[static_cast<std::size_t>(call.pass)].name;
+  throw InputError("step " + std::to_string(step) + ", " + std::string(pass) +
+                   (is_op ? " of " + std::string(to_string(call.kind)) : "") + ": " + error.what());
+}
+
+void CudaBackend::copy(std::uint32_t step, std::size_t stream, std::byte* to, const std::byte* from,
+                       Bytes size) {
+  timed(step, stream, [&] {
+    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(size.count), cudaMemcpyDefault,
+                          stream_of(stream)),
+          "step " + std::to_string(step) + ", copy");
+  });
+}
+
+Nanoseconds CudaBackend::since_start(cudaEvent_t event) const {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, clocks_[0], event), "cudaEventElapsedTime");
+  return Nanoseconds(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
+}
+
+std::vector<Ran> CudaBackend::finish() {
+  for (const auto& stream : streams_)
+    check(cudaStreamSynchronize(stream->launch.stream), failed_step);
+  for (std::size_t i = 0; i < ran_.size(); ++i) {
+    ran_[i].begin = since_start(clocks_[1 + 2 * i]);
+    ran_[i].end = since_start(clocks_[2 + 2 * i]);
+  }
+  for (const auto& stream : streams_) stream->context.free_outgrown();
+  return ran_;
+}
+
+Backend* make_backend() { return new CudaBackend; }
+
+}  // namespace
+}  // namespace tidemark::cuda
+
+extern "C" __attribute__((visibility("default"))) const tidemark::CudaPlugin tidemark_cuda_plugin;
+const tidemark::CudaPlugin tidemark_cuda_plugin{tidemark::backend_version(),
+                                                tidemark::cuda::make_backend};

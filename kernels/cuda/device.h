@@ -1,0 +1,94 @@
+// What the source of a CUDA kernel needs: the language's own headers under nvcc; elsewhere the
+// emulation, whose header the tests name by TIDEMARK_EMULATE_CUDA. Kernels (.cuh) and launch
+// functions (.cu) are plain C++ for both.
+#pragma once
+
+#if defined(__CUDACC__)
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+/// The kernel's dynamic shared memory, as elements of `type`.
+#define TIDEMARK_SHARED(type, name)                  \
+  extern __shared__ uint4 tidemark_dynamic_shared[]; \
+  type* const name = reinterpret_cast<type*>(tidemark_dynamic_shared)
+#elif defined(TIDEMARK_EMULATE_CUDA)
+#include TIDEMARK_EMULATE_CUDA
+#define TIDEMARK_SHARED(type, name) \
+  type* const name = reinterpret_cast<type*>(::tidemark::emulation::dynamic_shared())
+#else
+#error "CUDA sources are for nvcc, or for the emulation of the tests"
+#endif
+
+#include <type_traits>
+
+#include "kernels/cuda/launch.h"
+#include "kernels/number_formats.h"
+
+namespace tidemark::cuda {
+
+inline constexpr unsigned warp_size = 32, whole_warp = 0xffffffffu;
+
+#if defined(__CUDACC__)
+__device__ inline float to_fp32(float x) { return x; }
+__device__ inline float to_fp32(BFloat16 x) {
+  return __uint_as_float(static_cast<unsigned>(x.bits) << 16);
+}
+__device__ inline float to_fp32(Float16 x) { return __half2float(__ushort_as_half(x.bits)); }
+template <typename T>
+__device__ inline T rounded_to(float x) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return x;
+  } else {
+    T result;
+    if constexpr (std::is_same_v<T, BFloat16>)
+      result.bits = __bfloat16_as_ushort(__float2bfloat16_rn(x));
+    else
+      result.bits = __half_as_ushort(__float2half_rn(x));
+    return result;
+  }
+}
+
+/// Enqueues the kernel; what is wrong with the launch is thrown at once.
+template <typename... Parameters, typename... Arguments>
+void start(const Launch& launch, const char* name, void (*kernel)(Parameters...), dim3 blocks,
+           dim3 threads, std::size_t shared_bytes, const Arguments&... arguments) {
+  kernel<<<blocks, threads, shared_bytes, launch.stream>>>(arguments...);
+  check_launch(name);
+}
+#else
+template <typename T>
+float to_fp32(T x) {
+  return to_float(x);
+}
+template <typename T>
+T rounded_to(float x) {
+  return from_float<T>(x);
+}
+
+template <typename... Parameters, typename... Arguments>
+void start(const Launch&, const char* name, void (*kernel)(Parameters...), dim3 blocks,
+           dim3 threads, std::size_t shared_bytes, const Arguments&... arguments) {
+  emulation::run(name, blocks, threads, shared_bytes, [&] { kernel(arguments...); });
+  check_launch(name);
+}
+#endif
+
+/// Threads per block where nothing asks for another number: 8 blocks fill a multiprocessor.
+inline constexpr unsigned usual_threads = 256;
+
+/// Enough blocks for `items` threads, but not more than keep every multiprocessor busy: kernels
+/// walk in strides of the whole grid.
+inline unsigned blocks_for(const Launch& launch, std::int64_t items,
+                           unsigned threads = usual_threads) {
+  // 32 times what runs at once: so many that the last, partly filled, wave costs little.
+  const std::int64_t most = std::int64_t{launch.processors} * 32 * 8;
+  const std::int64_t wanted = (items + threads - 1) / threads;
+  return static_cast<unsigned>(wanted < 1 ? 1 : wanted < most ? wanted : most);
+}
+
+__device__ inline std::int64_t thread_of_grid() {
+  return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+}
+__device__ inline std::int64_t threads_of_grid() { return std::int64_t{gridDim.x} * blockDim.x; }
+
+}  // namespace tidemark::cuda

@@ -1,0 +1,162 @@
+// Matrix products by cuBLASLt.
+//
+// The library thinks in columns: what lies there in rows is for it the transpose. So it computes
+// cᵀ = bᵀ · aᵀ, and its first factor is our b.
+#include "kernels/cuda/context.h"
+#include "kernels/cuda/gemm.h"
+#include "kernels/cuda/gemm_cache.h"
+#include "traces/error.h"
+
+namespace tidemark::cuda {
+namespace {
+
+cudaDataType_t blas_type(DType dtype) {
+  switch (dtype) {
+    case DType::Float32:
+      return CUDA_R_32F;
+    case DType::BFloat16:
+      return CUDA_R_16BF;
+    case DType::Float16:
+      return CUDA_R_16F;
+    default:
+      break;
+  }
+  CHECK(!"a matrix product of a dtype that has none");
+  return CUDA_R_32F;
+}
+
+std::uint32_t alignment_of(const void* data) {
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  std::uint32_t alignment = 16;
+  while (address % alignment != 0) alignment /= 2;
+  return alignment;
+}
+
+GemmKey::Side side_of(const GemmOperand& operand) {
+  return {operand.row_stride, operand.batch_stride, alignment_of(operand.data), operand.dtype,
+          operand.transposed};
+}
+
+std::string text_of(const Gemm& product) {
+  return "matrix product of " + std::to_string(product.batch) + " × " + std::to_string(product.m) +
+         " × " + std::to_string(product.n) + " × " + std::to_string(product.k) + " in " +
+         std::string(to_string(product.a.dtype));
+}
+
+/// The stored matrix, which has `rows` rows of `columns` elements.
+void describe(cublasLtMatrixLayoutOpaque_t& layout, const GemmOperand& operand, std::int64_t rows,
+              std::int64_t columns, std::int64_t batch) {
+  const auto height = static_cast<std::uint64_t>(columns), width = static_cast<std::uint64_t>(rows);
+  check(cublasLtMatrixLayoutInit(&layout, blas_type(operand.dtype), height, width,
+                                 operand.row_stride),
+        "cublasLtMatrixLayoutInit");
+  const auto count = static_cast<std::int32_t>(batch);
+  check(cublasLtMatrixLayoutSetAttribute(&layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                         sizeof count),
+        "batch count");
+  check(cublasLtMatrixLayoutSetAttribute(&layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                         &operand.batch_stride, sizeof operand.batch_stride),
+        "batch stride");
+}
+
+template <typename T>
+void set(cublasLtMatmulDescOpaque_t& product, cublasLtMatmulDescAttributes_t attribute,
+         const T& value) {
+  check(cublasLtMatmulDescSetAttribute(&product, attribute, &value, sizeof value),
+        "cublasLtMatmulDescSetAttribute");
+}
+
+/// What an algorithm may need and assume.
+struct Preference {
+  Preference(const GemmKey& key, std::size_t workspace) {
+    check(cublasLtMatmulPreferenceInit(&preference), "cublasLtMatmulPreferenceInit");
+    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace);
+    // Sums in parts are added up in fp32 and in a fixed order, never in the output's dtype.
+    set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+        static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.b.alignment);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, key.a.alignment);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.c.alignment);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, key.c.alignment);
+  }
+  template <typename T>
+  void set(cublasLtMatmulPreferenceAttributes_t attribute, const T& value) {
+    check(cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof value),
+          "cublasLtMatmulPreferenceSetAttribute");
+  }
+  cublasLtMatmulPreferenceOpaque_t preference{};
+};
+
+void prepare(PreparedGemm& prepared, const Gemm& g) {
+  // fp32 sums; for fp32 factors true fp32 products: no TF32.
+  check(cublasLtMatmulDescInit(&prepared.product, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+        "cublasLtMatmulDescInit");
+  set(prepared.product, CUBLASLT_MATMUL_DESC_TRANSA, g.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(prepared.product, CUBLASLT_MATMUL_DESC_TRANSB, g.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  if (g.bias != nullptr) {
+    set(prepared.product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    set(prepared.product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, blas_type(g.c.dtype));
+  }
+  describe(prepared.a, g.b, g.b.transposed ? g.n : g.k, g.b.transposed ? g.k : g.n, g.batch);
+  describe(prepared.b, g.a, g.a.transposed ? g.k : g.m, g.a.transposed ? g.m : g.k, g.batch);
+  describe(prepared.c, g.c, g.m, g.n, g.batch);
+}
+
+}  // namespace
+
+GemmKey key_of(const Gemm& g) {
+  return {g.m,          g.n,          g.k,         g.batch,          side_of(g.a),
+          side_of(g.b), side_of(g.c), g.beta != 0, g.bias != nullptr};
+}
+
+std::size_t GemmKeyHash::operator()(const GemmKey& key) const {
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a over words
+  const auto mix = [&](std::int64_t word) {
+    hash = (hash ^ static_cast<std::uint64_t>(word)) * 0x100000001b3u;
+  };
+  for (const std::int64_t word : {key.m, key.n, key.k, key.batch}) mix(word);
+  for (const GemmKey::Side* side : {&key.a, &key.b, &key.c}) {
+    mix(side->row_stride), mix(side->batch_stride);
+    mix(side->alignment * 64 + static_cast<std::int64_t>(side->dtype) * 2 + side->transposed);
+  }
+  mix(key.adds * 2 + key.has_bias);
+  return hash ^ hash >> 29;
+}
+
+PreparedGemm& GemmCache::find(const Gemm& product, cublasLtHandle_t blas, std::size_t workspace) {
+  const GemmKey key = key_of(product);
+  const auto [place, is_new] = prepared_.try_emplace(key);
+  PreparedGemm& prepared = place->second;
+  if (!is_new) return prepared;
+  try {
+    prepare(prepared, product);
+    Preference preference(key, workspace);
+    cublasLtMatmulHeuristicResult_t result{};
+    int found = 0;
+    check(cublasLtMatmulAlgoGetHeuristic(blas, &prepared.product, &prepared.a, &prepared.b,
+                                         &prepared.c, &prepared.c, &preference.preference, 1,
+                                         &result, &found),
+          text_of(product));
+    if (found == 0) throw InputError(text_of(product) + ": cuBLASLt knows no algorithm for it");
+    prepared.algorithm = result.algo;
+  } catch (...) {
+    prepared_.erase(place);
+    throw;
+  }
+  return prepared;
+}
+
+void gemm(Launch& launch, const Gemm& product) {
+  StreamContext& context = *launch.context;
+  const auto workspace = static_cast<std::size_t>(context.blas_scratch.bytes());
+  PreparedGemm& prepared = context.gemms->find(product, context.blas, workspace);
+  if (product.bias != nullptr)
+    set(prepared.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
+  check(cublasLtMatmul(context.blas, &prepared.product, &product.alpha, product.b.data, &prepared.a,
+                       product.a.data, &prepared.b, &product.beta, product.c.data, &prepared.c,
+                       product.c.data, &prepared.c, &prepared.algorithm,
+                       context.blas_scratch.data(), workspace, launch.stream),
+        text_of(product));
+}
+
+}  // namespace tidemark::cuda

@@ -1,0 +1,162 @@
+// Reading and writing of elements in vectors of 16 bytes; all arithmetic between is in fp32.
+#pragma once
+
+#include "kernels/cuda/walk.h"
+
+namespace tidemark::cuda {
+
+/// A dtype that is only known at run time: what ops of mixed dtypes use.
+struct AnyFloat {};
+
+template <typename T>
+struct Reader {
+  const T* data = nullptr;
+};
+template <>
+struct Reader<AnyFloat> {
+  const std::byte* data = nullptr;
+  DType dtype = DType::Float32;
+};
+template <typename T>
+struct Writer {
+  T* data = nullptr;
+};
+template <>
+struct Writer<AnyFloat> {
+  std::byte* data = nullptr;
+  DType dtype = DType::Float32;
+};
+
+template <typename T>
+Reader<T> reader(const Array& array) {
+  if constexpr (std::is_same_v<T, AnyFloat>)
+    return {array.data, array.dtype};
+  else
+    return {elements<const T>(array)};
+}
+template <typename T>
+Writer<T> writer(const Array& array) {
+  if constexpr (std::is_same_v<T, AnyFloat>)
+    return {array.data, array.dtype};
+  else
+    return {elements<T>(array)};
+}
+
+/// Elements per thread: 16 bytes of the smallest.
+template <typename T>
+inline constexpr int vector_size = std::is_same_v<T, float> ? 4 : 8;
+
+template <typename T, int V>
+struct alignas(V * sizeof(T) < 16 ? V * sizeof(T) : 16) Pack {
+  T values[V];
+};
+
+/// V elements from `offset` on, of which `valid` exist; an absent array reads as zeros.
+template <int V, typename T>
+__device__ inline void load_of(const T* data, std::int64_t offset, std::int64_t stride, int valid,
+                               float (&out)[V]) {
+  if (stride == 1 && valid == V) {
+    const auto pack = *reinterpret_cast<const Pack<T, V>*>(data + offset);
+    for (int i = 0; i < V; ++i) out[i] = to_fp32(pack.values[i]);
+    return;
+  }
+  if (stride == 0) {
+    const float value = to_fp32(data[offset]);
+    for (int i = 0; i < V; ++i) out[i] = i < valid ? value : 0.0f;
+    return;
+  }
+  for (int i = 0; i < V; ++i) out[i] = i < valid ? to_fp32(data[offset + i * stride]) : 0.0f;
+}
+
+template <int V, typename T>
+__device__ inline void load(const Reader<T>& from, std::int64_t offset, std::int64_t stride,
+                            int valid, float (&out)[V]) {
+  if (from.data == nullptr) {
+    for (int i = 0; i < V; ++i) out[i] = 0;
+  } else if constexpr (std::is_same_v<T, AnyFloat>) {
+    if (from.dtype == DType::Float32)
+      load_of<V>(reinterpret_cast<const float*>(from.data), offset, stride, valid, out);
+    else if (from.dtype == DType::BFloat16)
+      load_of<V>(reinterpret_cast<const BFloat16*>(from.data), offset, stride, valid, out);
+    else
+      load_of<V>(reinterpret_cast<const Float16*>(from.data), offset, stride, valid, out);
+  } else {
+    load_of<V>(from.data, offset, stride, valid, out);
+  }
+}
+
+template <int V, typename T>
+__device__ inline void store_to(T* data, std::int64_t offset, std::int64_t stride, int valid,
+                                const float (&values)[V]) {
+  if (stride == 1 && valid == V) {
+    Pack<T, V> pack;
+    for (int i = 0; i < V; ++i) pack.values[i] = rounded_to<T>(values[i]);
+    *reinterpret_cast<Pack<T, V>*>(data + offset) = pack;
+    return;
+  }
+  for (int i = 0; i < V; ++i)
+    if (i < valid) data[offset + i * stride] = rounded_to<T>(values[i]);
+}
+
+/// An absent array swallows what is written.
+template <int V, typename T>
+__device__ inline void store(const Writer<T>& to, std::int64_t offset, std::int64_t stride,
+                             int valid, const float (&values)[V]) {
+  if (to.data == nullptr) return;
+  if constexpr (std::is_same_v<T, AnyFloat>) {
+    if (to.dtype == DType::Float32)
+      store_to<V>(reinterpret_cast<float*>(to.data), offset, stride, valid, values);
+    else if (to.dtype == DType::BFloat16)
+      store_to<V>(reinterpret_cast<BFloat16*>(to.data), offset, stride, valid, values);
+    else
+      store_to<V>(reinterpret_cast<Float16*>(to.data), offset, stride, valid, values);
+  } else {
+    store_to<V>(to.data, offset, stride, valid, values);
+  }
+}
+
+/// As if stored as `dtype` and read again.
+__device__ inline float rounded_as(DType dtype, float x) {
+  if (dtype == DType::BFloat16) return to_fp32(rounded_to<BFloat16>(x));
+  if (dtype == DType::Float16) return to_fp32(rounded_to<Float16>(x));
+  return x;
+}
+
+template <typename T>
+__device__ inline float load_one(const Reader<T>& from, std::int64_t offset) {
+  float value[1];
+  load<1>(from, offset, 1, 1, value);
+  return value[0];
+}
+template <typename T>
+__device__ inline void store_one(const Writer<T>& to, std::int64_t offset, float value) {
+  const float values[1] = {value};
+  store<1>(to, offset, 1, 1, values);
+}
+
+template <typename T>
+struct Tag {
+  using type = T;
+};
+
+/// Calls `function` with Tag<T> of the dtype that all arrays have, or of AnyFloat.
+template <typename Arrays, typename Function>
+void with_dtype_of(const Arrays& arrays, const Function& function) {
+  DType common = DType::Float32;
+  bool is_first = true, is_mixed = false;
+  for (const Array* array : arrays) {
+    CHECK(array->dtype <= DType::BFloat16);
+    if (!is_first && array->dtype != common) is_mixed = true;
+    common = array->dtype, is_first = false;
+  }
+  if (is_mixed)
+    function(Tag<AnyFloat>{});
+  else if (common == DType::Float32)
+    function(Tag<float>{});
+  else if (common == DType::BFloat16)
+    function(Tag<BFloat16>{});
+  else
+    function(Tag<Float16>{});
+}
+
+}  // namespace tidemark::cuda

@@ -1,0 +1,86 @@
+#include "kernels/mesa/mesa.cuh"
+#include "kernels/mesa/mesa.h"
+
+namespace tidemark::cuda {
+namespace {
+
+/// How a value is walked in the order of its codes, in vectors that no group's border cuts.
+struct MesaPlan {
+  MesaPlan(const Array& value, const Array& codes, const Quantizer& quantizer, int vector) {
+    const auto axis = static_cast<std::size_t>(quantizer.group_axis);
+    CHECK(axis < value.shape.rank() && value.shape[axis] % quantizer.groups == 0);
+    CHECK(is_dense(codes.layout()) && numel(codes.shape) == numel(value.shape));
+    std::int64_t stretch = value.shape[axis] / quantizer.groups;
+    for (std::size_t i = axis + 1; i < value.shape.rank(); ++i) stretch *= value.shape[i];
+    const Array numbers = numbering(value.shape);
+    const Axes<2> axes = merged(axes_over<2>(value.shape, {&value, &numbers}), 1);
+    has_vectors = stretch % vector == 0 && axes.rank > 0 && axes.stride[axes.rank - 1][1] == 1 &&
+                  axes.extent[axes.rank - 1] % vector == 0 &&
+                  is_vectorizable<2>(axes, {&value, &numbers}, vector) &&
+                  reinterpret_cast<std::uintptr_t>(codes.data) % 8 == 0;
+    const int v = has_vectors ? vector : 1;
+    walk = Walk<2>(axes, v);
+    groups = {Divisor(stretch / v), Divisor(quantizer.groups)};
+    vectors_per_group = numel(value.shape) / v / quantizer.groups;
+  }
+  Walk<2> walk;
+  MesaGroups groups;
+  std::int64_t vectors_per_group = 0;
+  bool has_vectors = false;
+};
+
+/// Parts of at least eight vectors per thread, and about eight blocks per multiprocessor.
+std::int64_t parts_of(const Launch& launch, std::int64_t vectors, std::int64_t groups) {
+  const std::int64_t wanted = (std::int64_t{launch.processors} * 8 + groups - 1) / groups;
+  const std::int64_t most = std::max<std::int64_t>(1, vectors / (8 * usual_threads));
+  return std::clamp<std::int64_t>(wanted, 1, std::min<std::int64_t>(most, 65535));
+}
+
+}  // namespace
+
+void quantize(const Call& call, Launch& launch) {
+  const Array &value = call.inputs[0], &codes = call.outputs[0];
+  if (numel(value.shape) == 0) return;
+  const Quantizer& quantizer = call.quantizer;
+  with_dtype_of(std::array{&value}, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    constexpr int V = vector_size<T>;
+    const MesaPlan plan(value, codes, quantizer, V);
+    const std::int64_t parts = parts_of(launch, plan.vectors_per_group, quantizer.groups);
+    const std::int64_t per_part = (plan.vectors_per_group + parts - 1) / parts;
+    auto* const extremes = reinterpret_cast<float*>(
+        scratch(launch, 2 * parts * quantizer.groups * static_cast<std::int64_t>(sizeof(float))));
+    start(launch, "mesa extremes",
+          plan.has_vectors ? mesa_extremes_kernel<T, V> : mesa_extremes_kernel<T, 1>,
+          dim3(static_cast<unsigned>(quantizer.groups), static_cast<unsigned>(parts)),
+          dim3(usual_threads), 0, reader<T>(value), plan.walk, plan.groups, plan.vectors_per_group,
+          per_part, extremes);
+    start(launch, "mesa statistics", mesa_statistics_kernel,
+          dim3(blocks_for(launch, quantizer.groups)), dim3(usual_threads), 0,
+          static_cast<const float*>(extremes), parts, quantizer.groups, launch.state.number == 0,
+          quantizer.statistics);
+    start(launch, "mesa quantize",
+          plan.has_vectors ? mesa_quantize_kernel<T, V> : mesa_quantize_kernel<T, 1>,
+          dim3(blocks_for(launch, plan.walk.vectors)), dim3(usual_threads), 0, reader<T>(value),
+          elements<std::uint8_t>(codes), plan.walk, plan.groups,
+          static_cast<const float*>(quantizer.statistics), random_tensor(launch.state, call.key),
+          quantizer.wraps ? mesa_wrap_limit : mesa_levels);
+  });
+}
+
+void dequantize(const Call& call, Launch& launch) {
+  const Array &codes = call.inputs[0], &value = call.outputs[0];
+  if (numel(value.shape) == 0) return;
+  with_dtype_of(std::array{&value}, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    constexpr int V = vector_size<T>;
+    const MesaPlan plan(value, codes, call.quantizer, V);
+    start(launch, "mesa dequantize",
+          plan.has_vectors ? mesa_dequantize_kernel<T, V> : mesa_dequantize_kernel<T, 1>,
+          dim3(blocks_for(launch, plan.walk.vectors)), dim3(usual_threads), 0,
+          elements<const std::uint8_t>(codes), writer<T>(value), plan.walk, plan.groups,
+          static_cast<const float*>(call.quantizer.statistics));
+  });
+}
+
+}  // namespace tidemark::cuda

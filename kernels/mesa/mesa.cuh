@@ -1,0 +1,111 @@
+// Mesa's 8 bits: extremes per group in parts, running statistics, then one pass from values to
+// codes. Nothing waits for the host. Where the CPU kernel rounds after each operation this one
+// does, too: equal statistics give equal codes.
+#pragma once
+
+#include "kernels/cuda/reduce.cuh"
+#include "kernels/dropout/dropout.cuh"
+
+namespace tidemark::cuda {
+
+inline constexpr float mesa_decay = 0.9f;  // of the running statistics, in the release's policies
+inline constexpr float mesa_levels = 255;  // steps between the 256 codes
+inline constexpr float mesa_wrap_limit = 0x1p22f;  // beyond it adding 1.5·2^23 rounds no more
+
+/// How a value, in row-major order, is divided into stretches of one group each; in vectors.
+struct MesaGroups {
+  Divisor stretch, count;
+  __device__ std::int64_t group_of(std::int64_t vector) const {
+    std::int64_t rest = vector;
+    std::int64_t group = stretch.divide(rest);
+    count.divide(group);
+    return group;
+  }
+};
+
+/// Block (group, part): least and largest element of a part of the group's vectors.
+template <typename T, int V>
+__global__ void mesa_extremes_kernel(Reader<T> value, Walk<2> walk, MesaGroups groups,
+                                     std::int64_t per_group, std::int64_t per_part,
+                                     float* extremes) {
+  const std::int64_t group = blockIdx.x, begin = std::int64_t{blockIdx.y} * per_part;
+  const std::int64_t end = begin + per_part < per_group ? begin + per_part : per_group;
+  float least = INFINITY, most = -INFINITY;
+  for (std::int64_t k = begin + threadIdx.x; k < end; k += blockDim.x) {
+    std::int64_t inside = k;
+    const std::int64_t stretch = groups.stretch.divide(inside);
+    const auto at = walk.template place<V>(
+        (stretch * groups.count.value + group) * groups.stretch.value + inside);
+    float x[V];
+    load<V>(value, at.offset[0], walk.inner_stride[0], V, x);
+    for (int e = 0; e < V; ++e) least = min_or_nan(least, x[e]), most = max_or_nan(most, x[e]);
+  }
+  least = block_reduce<Min>(least);
+  most = block_reduce<Max>(most);
+  if (threadIdx.x != 0) return;
+  float* const to = extremes + 2 * (std::int64_t{blockIdx.y} * gridDim.x + group);
+  to[0] = least;
+  to[1] = most;
+}
+
+/// Statistics per group: range, minimum.
+__global__ void mesa_statistics_kernel(const float* extremes, std::int64_t parts,
+                                       std::int64_t groups, bool is_first, float* statistics) {
+  for (std::int64_t group = thread_of_grid(); group < groups; group += threads_of_grid()) {
+    float least = INFINITY, most = -INFINITY;
+    for (std::int64_t part = 0; part < parts; ++part) {
+      least = min_or_nan(least, extremes[2 * (part * groups + group)]);
+      most = max_or_nan(most, extremes[2 * (part * groups + group) + 1]);
+    }
+    const auto running = [&](float old, float now) {
+      return is_first ? now : __fadd_rn(__fmul_rn(mesa_decay, old), __fmul_rn(1 - mesa_decay, now));
+    };
+    float* const own = statistics + 2 * group;
+    own[0] = running(own[0], most - least);
+    own[1] = running(own[1], least);
+  }
+}
+
+__device__ inline std::uint8_t mesa_code(float x, float minimum, float scale, float uniform,
+                                         float limit) {
+  constexpr float round = 12582912.0f;  // 1.5·2^23: the sum's last bits are the nearest integer
+  const float level = __fadd_rn(__fmul_rn(x - minimum, scale), uniform - 0.5f);
+  const float positive = level > 0.0f ? level : 0.0f;  // 0 of NaN
+  const float limited = positive < limit ? positive : limit;
+  return static_cast<std::uint8_t>(__float_as_uint(limited + round) & 0xffu);
+}
+
+/// Walk: the value, the number of its element, which is the place of its code.
+template <typename T, int V>
+__global__ void mesa_quantize_kernel(Reader<T> value, std::uint8_t* codes, Walk<2> walk,
+                                     MesaGroups groups, const float* statistics,
+                                     RandomTensor random, float limit) {
+  for (std::int64_t i = thread_of_grid(); i < walk.vectors; i += threads_of_grid()) {
+    const auto at = walk.template place<V>(i);
+    const float* const own = statistics + 2 * groups.group_of(i);
+    const float scale = mesa_levels / own[0], minimum = own[1];
+    float x[V], uniform[V];
+    std::uint8_t code[V];
+    load<V>(value, at.offset[0], walk.inner_stride[0], V, x);
+    uniform_numbers<V>(random, at.offset[1], uniform);
+    for (int e = 0; e < V; ++e) code[e] = mesa_code(x[e], minimum, scale, uniform[e], limit);
+    store_bytes<V>(codes, at.offset[1], 1, V, code);
+  }
+}
+
+template <typename T, int V>
+__global__ void mesa_dequantize_kernel(const std::uint8_t* codes, Writer<T> value, Walk<2> walk,
+                                       MesaGroups groups, const float* statistics) {
+  for (std::int64_t i = thread_of_grid(); i < walk.vectors; i += threads_of_grid()) {
+    const auto at = walk.template place<V>(i);
+    const float* const own = statistics + 2 * groups.group_of(i);
+    const float step = own[0] / mesa_levels;
+    std::uint8_t code[V];
+    float x[V];
+    load_bytes<V>(codes, at.offset[1], 1, V, code);
+    for (int e = 0; e < V; ++e) x[e] = __fadd_rn(__fmul_rn(code[e], step), own[1]);
+    store<V>(value, at.offset[0], walk.inner_stride[0], V, x);
+  }
+}
+
+}  // namespace tidemark::cuda

@@ -1,0 +1,33 @@
+// Mesa's 8-bit activations (arXiv 2111.11124 and its released code). A group is a stretch of
+// extent / groups indices along group_axis of the value, common to all other axes.
+//
+//   Quantize    inputs {value}, outputs {codes}. Per group r = max − min and m = min of the value;
+//               the statistics become (r, m) at step 0, later 0.9·old + 0.1·(r, m). Then
+//               code = rn(max((x − m)·255/r + u − 1/2, 0)), u = uniform_at(seed, step, key, i):
+//               rounding that is right on average. Clipped to 255, or with `wraps` reduced modulo
+//               256 as the released kernel does (up to 2^22, which stands for anything larger).
+//   Dequantize  inputs {codes}, outputs {value}: x = code·r/255 + m by the same statistics
+//
+// Codes are a dense array of bytes in the value's row-major order, i is the place in it; the value
+// may have any strides and data dtype. fp32 arithmetic.
+// A constant group (r = 0) decodes to m. NaN or ±∞ in a group makes its statistics and all that is
+// decoded by them NaN, so that the fault shows; its codes are defined (0 where x is NaN).
+#pragma once
+
+#include "kernels/cpu/workspace.h"
+
+namespace tidemark::cpu {
+
+void quantize(const Call& call, Workspace& workspace);
+void dequantize(const Call& call, Workspace& workspace);
+
+}  // namespace tidemark::cpu
+
+namespace tidemark::cuda {
+
+struct Launch;
+
+void quantize(const Call& call, Launch& launch);
+void dequantize(const Call& call, Launch& launch);
+
+}  // namespace tidemark::cuda

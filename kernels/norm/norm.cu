@@ -1,0 +1,236 @@
+#include "kernels/norm/norm.cuh"
+#include "kernels/norm/norm.h"
+
+namespace tidemark::cuda {
+namespace {
+
+const Array& operand_or_absent(const std::vector<Array>& arrays, std::size_t i) {
+  static const Array absent;
+  return i < arrays.size() ? arrays[i] : absent;
+}
+
+/// What is absent takes no part in the walk.
+const Array& present_or(const Array& array, const Array& other) { return array ? array : other; }
+
+/// The arrays of one norm by name; LayerNorm: x, γ, β → y, mean, rstd; RMSNorm: x, γ → y, rstd,
+/// normalized; without affine part: x → y, rstd.
+struct NormArrays {
+  Array x, gamma, beta, y, mean, rstd, normalized;
+  DType rounded = DType::Float32;
+};
+
+/// An RMSNorm of two kernels stores the normalized row between them.
+DType rounding_of_rms(const Call& call) {
+  return call.outputs.size() > 2 ? call.outputs[2].dtype : DType::Float32;
+}
+
+template <bool is_centred>
+void norm_forward(const NormArrays& arrays, double epsilon, Launch& launch, const char* name) {
+  const auto& [x, gamma, beta, y, mean, rstd, normalized, rounded] = arrays;
+  if (numel(x.shape) == 0) return;
+  // An absent array walks as x does; nothing is read or written there.
+  Array nothing = x;
+  nothing.data = nullptr;
+  const std::array<const Array*, norm_operands> operands = {&x,
+                                                            &present_or(gamma, nothing),
+                                                            &present_or(beta, nothing),
+                                                            &y,
+                                                            &present_or(mean, nothing),
+                                                            &present_or(rstd, nothing),
+                                                            &present_or(normalized, nothing)};
+  with_dtype_of(std::array{operands[norm_x], operands[norm_gamma], operands[norm_beta],
+                           operands[norm_y], operands[norm_z]},
+                [&](auto tag) {
+                  using T = typename decltype(tag)::type;
+                  NormArguments<T> a{reader<T>(x),
+                                     reader<T>(gamma),
+                                     reader<T>(beta),
+                                     writer<T>(y),
+                                     writer<T>(normalized),
+                                     elements<float>(mean),
+                                     elements<float>(rstd),
+                                     {},
+                                     static_cast<float>(epsilon),
+                                     static_cast<bool>(gamma),
+                                     rounded};
+                  const RowLaunch plan = plan_rows<norm_operands>(launch, x.shape, operands, 1,
+                                                                  vector_size<T>, a.rows);
+                  constexpr int V = vector_size<T>;
+                  const auto kernel =
+                      plan.is_cached
+                          ? (plan.has_vectors ? norm_forward_kernel<is_centred, T, V, true>
+                                              : norm_forward_kernel<is_centred, T, 1, true>)
+                          : (plan.has_vectors ? norm_forward_kernel<is_centred, T, V, false>
+                                              : norm_forward_kernel<is_centred, T, 1, false>);
+                  start(launch, name, kernel, plan.blocks, plan.threads, plan.shared_bytes, a);
+                });
+}
+
+/// Mean and 1/σ of x in scratch, shaped as a norm's outputs.
+template <bool is_centred>
+void find_moments(const Array& x, double epsilon, Array& mean, Array& rstd, Launch& launch) {
+  const Layout rows = dense(x.shape.with_back(1));
+  const std::int64_t bytes = numel(rows.shape) * size_of(DType::Float32);
+  mean = array_at(scratch(launch, bytes, 1), DType::Float32, rows);
+  rstd = array_at(scratch(launch, bytes, 2), DType::Float32, rows);
+  with_dtype_of(std::array{&x}, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    constexpr int V = vector_size<T>;
+    Rows<2> both;
+    const RowLaunch plan = plan_rows<2>(launch, x.shape, {&mean, &x}, 1, V, both);
+    const auto kernel = plan.is_cached
+                            ? (plan.has_vectors ? norm_moments_kernel<is_centred, T, V, true>
+                                                : norm_moments_kernel<is_centred, T, 1, true>)
+                            : (plan.has_vectors ? norm_moments_kernel<is_centred, T, V, false>
+                                                : norm_moments_kernel<is_centred, T, 1, false>);
+    start(launch, "norm moments", kernel, plan.blocks, plan.threads, plan.shared_bytes,
+          reader<T>(x), both, static_cast<float>(epsilon), elements<float>(mean),
+          elements<float>(rstd));
+  });
+}
+
+struct NormGradients {
+  Array x, gamma, mean, rstd, dy, dx;
+  bool is_normalized = false;
+};
+
+template <bool is_centred>
+void norm_backward(const NormGradients& arrays, Launch& launch, const char* name) {
+  const auto& [x, gamma, mean, rstd, dy, dx, is_normalized] = arrays;
+  if (!dx || numel(x.shape) == 0) return;
+  Array nothing = x;
+  nothing.data = nullptr;
+  const std::array<const Array*, norm_gradient_operands> operands = {
+      &x, &dy, &present_or(gamma, nothing), &dx, &present_or(mean, nothing), &rstd};
+  with_dtype_of(
+      std::array{operands[grad_x], operands[grad_dy], operands[grad_gamma], operands[grad_dx]},
+      [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        constexpr int V = vector_size<T>;
+        NormGradientArguments<T> a{reader<T>(x),
+                                   reader<T>(dy),
+                                   reader<T>(gamma),
+                                   writer<T>(dx),
+                                   elements<const float>(mean),
+                                   elements<const float>(rstd),
+                                   {},
+                                   static_cast<bool>(gamma),
+                                   is_normalized};
+        const RowLaunch plan =
+            plan_rows<norm_gradient_operands>(launch, x.shape, operands, 2, V, a.rows);
+        const auto kernel =
+            plan.is_cached ? (plan.has_vectors ? norm_backward_kernel<is_centred, T, V, true>
+                                               : norm_backward_kernel<is_centred, T, 1, true>)
+                           : (plan.has_vectors ? norm_backward_kernel<is_centred, T, V, false>
+                                               : norm_backward_kernel<is_centred, T, 1, false>);
+        start(launch, name, kernel, plan.blocks, plan.threads, plan.shared_bytes, a);
+      });
+}
+
+void all_zero(const Call& call, Launch& launch) {
+  for (const Array& gradient : call.d_inputs) fill_with(launch, gradient, 0);
+}
+
+template <bool is_centred>
+void ms_forward(const Call& call, Launch& launch, const char* name) {
+  NormArrays arrays;
+  arrays.x = call.inputs[0], arrays.y = call.outputs[0];
+  arrays.rstd = operand_or_absent(call.outputs, 1);
+  norm_forward<is_centred>(arrays, call.settings.epsilon, launch, name);
+}
+
+template <bool is_centred>
+void ms_backward(const Call& call, Launch& launch, const char* name) {
+  if (!call.d_outputs[0]) return all_zero(call, launch);
+  norm_backward<is_centred>({.x = call.outputs[0],
+                             .gamma = {},
+                             .mean = {},
+                             .rstd = call.outputs[1],
+                             .dy = call.d_outputs[0],
+                             .dx = call.d_inputs[0],
+                             .is_normalized = true},
+                            launch, name);
+}
+
+}  // namespace
+
+void layer_norm_forward(const Call& call, Launch& launch) {
+  NormArrays arrays;
+  arrays.x = call.inputs[0], arrays.y = call.outputs[0];
+  arrays.gamma = operand_or_absent(call.inputs, 1), arrays.beta = operand_or_absent(call.inputs, 2);
+  arrays.mean = operand_or_absent(call.outputs, 1);
+  arrays.rstd = operand_or_absent(call.outputs, 2);
+  norm_forward<true>(arrays, call.settings.epsilon, launch, "layer_norm");
+}
+
+void layer_norm_backward(const Call& call, Launch& launch) {
+  const Array &x = call.inputs[0], &dy = call.d_outputs[0];
+  if (!dy) return all_zero(call, launch);
+  const Array dx = operand_or_absent(call.d_inputs, 0),
+              dgamma = operand_or_absent(call.d_inputs, 1);
+  const Array dbeta = operand_or_absent(call.d_inputs, 2);
+  Array mean = operand_or_absent(call.outputs, 1), rstd = operand_or_absent(call.outputs, 2);
+  if ((dx || dgamma) && !(mean && rstd))
+    find_moments<true>(x, call.settings.epsilon, mean, rstd, launch);
+  norm_backward<true>({.x = x,
+                       .gamma = operand_or_absent(call.inputs, 1),
+                       .mean = mean,
+                       .rstd = rstd,
+                       .dy = dy,
+                       .dx = dx,
+                       .is_normalized = false},
+                      launch, "layer_norm backward");
+  if (dgamma)
+    reduce(launch, "layer_norm weight", GammaTerm{}, x.shape, {&dy, &x, &mean, &rstd}, dgamma);
+  if (dbeta) reduce(launch, "layer_norm bias", Identity{}, x.shape, {&dy}, dbeta);
+}
+
+void rms_norm_forward(const Call& call, Launch& launch) {
+  NormArrays arrays;
+  arrays.x = call.inputs[0], arrays.y = call.outputs[0];
+  arrays.gamma = operand_or_absent(call.inputs, 1);
+  arrays.rstd = operand_or_absent(call.outputs, 1);
+  arrays.normalized = operand_or_absent(call.outputs, 2);
+  arrays.rounded = rounding_of_rms(call);
+  norm_forward<false>(arrays, call.settings.epsilon, launch, "rms_norm");
+}
+
+void rms_norm_backward(const Call& call, Launch& launch) {
+  const Array &x = call.inputs[0], &dy = call.d_outputs[0];
+  if (!dy) return all_zero(call, launch);
+  const Array dx = operand_or_absent(call.d_inputs, 0),
+              dgamma = operand_or_absent(call.d_inputs, 1);
+  const Array normalized = operand_or_absent(call.outputs, 2);
+  Array mean, rstd = operand_or_absent(call.outputs, 1);
+  if ((dx || (dgamma && !normalized)) && !rstd)
+    find_moments<false>(x, call.settings.epsilon, mean, rstd, launch);
+  norm_backward<false>({.x = x,
+                        .gamma = operand_or_absent(call.inputs, 1),
+                        .mean = {},
+                        .rstd = rstd,
+                        .dy = dy,
+                        .dx = dx,
+                        .is_normalized = false},
+                       launch, "rms_norm backward");
+  if (!dgamma) return;
+  if (normalized)
+    return reduce(launch, "rms_norm weight", RmsGammaOfNormalized{}, x.shape, {&dy, &normalized},
+                  dgamma);
+  reduce(launch, "rms_norm weight", RmsGammaTerm{rounding_of_rms(call)}, x.shape, {&dy, &x, &rstd},
+         dgamma);
+}
+
+void ms_layer_norm_forward(const Call& call, Launch& launch) {
+  ms_forward<true>(call, launch, "ms_layer_norm");
+}
+void ms_layer_norm_backward(const Call& call, Launch& launch) {
+  ms_backward<true>(call, launch, "ms_layer_norm backward");
+}
+void ms_rms_norm_forward(const Call& call, Launch& launch) {
+  ms_forward<false>(call, launch, "ms_rms_norm");
+}
+void ms_rms_norm_backward(const Call& call, Launch& launch) {
+  ms_backward<false>(call, launch, "ms_rms_norm backward");
+}
+
+}  // namespace tidemark::cuda

@@ -1,0 +1,27 @@
+// One optimizer step on one parameter: inputs {gradient}, outputs {parameter, state}. t counts from
+// 1; all else is of StepState.
+//
+//   AdamW (arXiv 1711.05101, as torch.optim.AdamW):  p −= lr·λ·p,  m = β1·m + (1 − β1)·g,
+//         v = β2·v + (1 − β2)·g²,  p −= lr/(1 − β1^t) · m / (√v/√(1 − β2^t) + ε)
+//   SGD   (as torch.optim.SGD without momentum):     p −= lr·(g + λ·p)
+//
+// The state is a dense array of 2·numel elements: m in row-major order of the parameter, then v.
+// SGD has none. Any strides of parameter and gradient; fp32 arithmetic, rounded to the dtype of
+// each array. Tolerance: 4 ulp of fp32. NaN and infinities as in IEEE arithmetic.
+#pragma once
+
+#include "kernels/cpu/workspace.h"
+
+namespace tidemark::cpu {
+
+void update(const Call& call, Workspace& workspace);
+
+}  // namespace tidemark::cpu
+
+namespace tidemark::cuda {
+
+struct Launch;
+
+void update(const Call& call, Launch& launch);
+
+}  // namespace tidemark::cuda

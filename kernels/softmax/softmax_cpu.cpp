@@ -1,0 +1,131 @@
+// Softmax and log-softmax on the CPU, row by row; see softmax.h.
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/clones.h"
+#include "kernels/cpu/elementary.h"
+#include "kernels/cpu/map.h"
+#include "kernels/softmax/softmax.h"
+
+namespace tidemark::cpu {
+namespace {
+
+constexpr std::int64_t lanes = 16;  // partial results: one vector of the widest instruction set
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+// NaN is passed over: the exponentials find it.
+TIDEMARK_CLONES void largest_loop(const float* x, std::int64_t n, float* parts) {
+  float local[lanes];
+  for (std::int64_t k = 0; k < lanes; ++k) local[k] = -infinity;
+  for (std::int64_t i = 0; i + lanes <= n; i += lanes)
+    for (std::int64_t k = 0; k < lanes; ++k) local[k] = x[i + k] > local[k] ? x[i + k] : local[k];
+  for (std::int64_t k = 0; k < lanes; ++k) parts[k] = local[k];
+}
+
+float largest(const float* x, std::int64_t n) {
+  float parts[lanes];
+  largest_loop(x, n, parts);
+  float result = -infinity;
+  for (std::int64_t k = 0; k < lanes; ++k) result = std::max(result, parts[k]);
+  for (std::int64_t i = n / lanes * lanes; i < n; ++i) result = std::max(result, x[i]);
+  return result;
+}
+
+TIDEMARK_CLONES void exponential_loop(std::int64_t n, float* __restrict y,
+                                      const float* __restrict x, float shift) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = exp_of(x[i] - shift);
+}
+
+TIDEMARK_CLONES void scale_loop(std::int64_t n, float* y, float factor) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] *= factor;
+}
+
+TIDEMARK_CLONES void shift_loop(std::int64_t n, float* __restrict y, const float* __restrict x,
+                                float shift, float log_sum) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - shift) - log_sum;
+}
+
+TIDEMARK_CLONES void softmax_gradient_loop(std::int64_t n, float* __restrict dx,
+                                           const float* __restrict dy, const float* __restrict y,
+                                           float product) {
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = y[i] * (dy[i] - product);
+}
+
+TIDEMARK_CLONES void log_softmax_gradient_loop(std::int64_t n, float* __restrict dx,
+                                               const float* __restrict dy,
+                                               const float* __restrict y, float total) {
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] - exp_of(y[i]) * total;
+}
+
+// Exponentials are summed while their part of the row is in the first-level cache.
+float exponentials(std::int64_t n, float* y, const float* x, float shift) {
+  double total = 0;
+  for (std::int64_t i = 0; i < n; i += longest_run) {
+    const std::int64_t part = std::min(longest_run, n - i);
+    exponential_loop(part, y + i, x + i, shift);
+    total += static_cast<double>(sum(y + i, part));
+  }
+  return static_cast<float>(total);
+}
+
+float* scratch(Workspace& workspace, std::int64_t n, std::size_t slot) {
+  return workspace.floats(static_cast<std::size_t>(n), slot).data();
+}
+
+/// Calls body(n, to, x) per row; x is read and `to` is written.
+template <typename Body>
+void forward(const Call& call, Workspace& workspace, Body&& body) {
+  const std::int64_t n = row_length(call.inputs[0].shape);
+  float *const in = scratch(workspace, n, 0), *const out = scratch(workspace, n, 1);
+  for_rows(std::array{&call.inputs[0], &call.outputs[0]}, [&](const auto& rows, std::int64_t) {
+    float* const y = place(rows[1], out);
+    body(n, y, read(rows[0], n, in));
+    write(rows[1], n, y);
+  });
+}
+
+/// Calls body(n, dx, dy, y) per row.
+template <typename Body>
+void backward(const Call& call, Workspace& workspace, Body&& body) {
+  const Array &dx = call.d_inputs[0], &dy = call.d_outputs[0];
+  if (!dx) return;
+  if (!dy) return set_all(dx, 0.0f);
+  const std::int64_t n = row_length(dx.shape);
+  float *const up = scratch(workspace, n, 0), *const in = scratch(workspace, n, 1),
+               *const out = scratch(workspace, n, 2);
+  for_rows(std::array{&dx, &dy, &call.outputs[0]}, [&](const auto& rows, std::int64_t) {
+    float* const result = place(rows[0], out);
+    body(n, result, read(rows[1], n, up), read(rows[2], n, in));
+    write(rows[0], n, result);
+  });
+}
+
+}  // namespace
+
+void softmax_forward(const Call& call, Workspace& workspace) {
+  forward(call, workspace, [](std::int64_t n, float* y, const float* x) {
+    const float total = exponentials(n, y, x, largest(x, n));
+    scale_loop(n, y, 1.0f / total);
+  });
+}
+
+void softmax_backward(const Call& call, Workspace& workspace) {
+  backward(call, workspace, [](std::int64_t n, float* dx, const float* dy, const float* y) {
+    softmax_gradient_loop(n, dx, dy, y, dot(dy, y, n));
+  });
+}
+
+void log_softmax_forward(const Call& call, Workspace& workspace) {
+  forward(call, workspace, [](std::int64_t n, float* y, const float* x) {
+    const float shift = largest(x, n);
+    shift_loop(n, y, x, shift, std::log(exponentials(n, y, x, shift)));
+  });
+}
+
+void log_softmax_backward(const Call& call, Workspace& workspace) {
+  backward(call, workspace, [](std::int64_t n, float* dx, const float* dy, const float* y) {
+    log_softmax_gradient_loop(n, dx, dy, y, sum(dy, n));
+  });
+}
+
+}  // namespace tidemark::cpu

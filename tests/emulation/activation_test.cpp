@@ -1,0 +1,113 @@
+// The CUDA activations, emulated, against their CPU twins.
+#include "kernels/activation/activation.cu"
+
+#include "tests/emulation/twin.h"
+
+namespace tidemark {
+namespace {
+
+struct Pair {
+  CpuKernel cpu_forward, cpu_backward;
+  CudaKernel cuda_forward, cuda_backward;
+};
+const std::array plain = {
+    Pair{cpu::gelu_forward, cpu::gelu_backward, cuda::gelu_forward, cuda::gelu_backward},
+    Pair{cpu::silu_forward, cpu::silu_backward, cuda::silu_forward, cuda::silu_backward}};
+const std::array coded = {Pair{cpu::regelu2_forward, cpu::regelu2_backward, cuda::regelu2_forward,
+                               cuda::regelu2_backward},
+                          Pair{cpu::resilu2_forward, cpu::resilu2_backward, cuda::resilu2_forward,
+                               cuda::resilu2_backward}};
+const std::array awkward = {Shape{1}, Shape{5}, Shape{31}, Shape{33}, Shape{1023}, Shape{3, 33}};
+
+TEST(ActivationTwins, GeluAndSilu) {
+  for (const Pair& pair : plain)
+    for (const Shape& shape : awkward)
+      for (const DType dtype : data_dtypes)
+        for (const bool tanh_approx : {false, true}) {
+          CallMaker up;
+          up.call.settings.tanh_approx = tanh_approx;
+          up.input(shape, dtype, Lie::Dense, 3).output(shape, dtype, Lie::Padded);
+          expect_twins(up.finish(16), pair.cpu_forward, pair.cuda_forward);
+          CallMaker down;
+          down.call.settings.tanh_approx = tanh_approx;
+          down.input(shape, dtype, Lie::Dense, 3).absent_output(shape, dtype);
+          down.d_output(shape, dtype, Lie::Reversed).d_input(shape, dtype);
+          expect_twins(down.finish(32), pair.cpu_backward, pair.cuda_backward);
+        }
+}
+
+TEST(ActivationTwins, TanhAndTheComposedGelu) {
+  for (const DType dtype : data_dtypes) {
+    const Shape shape{3, 33};
+    CallMaker tanh;
+    tanh.input(shape, dtype).output(shape, dtype);
+    expect_twins(tanh.finish(), cpu::tanh_forward, cuda::tanh_forward);
+    CallMaker tanh_back;
+    tanh_back.absent_input(shape, dtype).saved(shape, random_values(shape, 3, 0.3, dtype), dtype);
+    tanh_back.d_output(shape, dtype).d_input(shape, dtype);
+    expect_twins(tanh_back.finish(), cpu::tanh_backward, cuda::tanh_backward);
+    CallMaker composed;
+    composed.input(shape, dtype).output(shape, dtype).output(shape, dtype);
+    composed.output(shape, dtype).output(shape, dtype);
+    expect_twins(composed.finish(16), cpu::gelu_composed_forward, cuda::gelu_composed_forward);
+    CallMaker back;
+    back.input(shape, dtype).absent_output(shape, dtype);
+    for (unsigned seed : {3u, 4u, 5u})
+      back.saved(shape, random_values(shape, seed, 0.5, dtype), dtype);
+    back.d_output(shape, dtype).d_input(shape, dtype);
+    expect_twins(back.finish(16), cpu::gelu_composed_backward, cuda::gelu_composed_backward);
+  }
+}
+
+TEST(ActivationTwins, CodesOfTwoBits) {
+  for (const Pair& pair : coded)
+    for (const Shape& shape : awkward)
+      for (const DType dtype : data_dtypes)
+        for (const Lie lie : lies) {
+          const Shape bytes{(numel(shape) + 3) / 4};
+          CallMaker up;
+          up.input(shape, dtype, lie, 4).output(shape, dtype).output(bytes, DType::UInt8);
+          expect_twins(up.finish(16), pair.cpu_forward, pair.cuda_forward);
+          CallMaker down;
+          down.absent_input(shape, dtype).absent_output(shape, dtype);
+          Values codes = random_values(bytes, 7);
+          for (double& code : codes) code = std::fmod(std::abs(std::floor(code * 1e3)), 256);
+          down.saved(bytes, codes, DType::UInt8);
+          down.d_output(shape, dtype, lie).d_input(shape, dtype);
+          expect_twins(down.finish(), pair.cpu_backward, pair.cuda_backward);
+        }
+}
+
+// On a break point, and beside it, the twins agree to the bit.
+TEST(ActivationTwins, BreakPointsNotANumberAndInfinity) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Values x = {-3.1858810036855245,
+                    3.190832613414926,
+                    -0.001178821281161997,
+                    std::nan(""),
+                    infinity,
+                    -infinity,
+                    -3.2,
+                    0,
+                    -0.0};
+  CallMaker up;
+  up.input_of({9}, x, DType::Float32).output({9}).output({3}, DType::UInt8);
+  expect_twins(up.finish(16), cpu::regelu2_forward, cuda::regelu2_forward);
+  CallMaker gelu;
+  gelu.input_of({9}, x, DType::Float32).output({9});
+  expect_twins(gelu.finish(16), cpu::gelu_forward, cuda::gelu_forward);
+  expect_twins(gelu.finish(16), cpu::silu_forward, cuda::silu_forward);
+}
+
+TEST(ActivationTwins, AbsentGradientsAreZero) {
+  CallMaker maker;
+  maker.input({7}).saved({7}, Values(7, 0.5)).saved({2}, Values(2, 1), DType::UInt8);
+  maker.absent_d_output({7}).d_input({7});
+  const TwinCase test = maker.finish(0);
+  expect_twins(test, cpu::gelu_backward, cuda::gelu_backward);
+  expect_twins(test, cpu::regelu2_backward, cuda::regelu2_backward);
+  expect_twins(test, cpu::tanh_backward, cuda::tanh_backward);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,140 @@
+// The elementwise CUDA kernels, emulated, against their CPU twins.
+#include "kernels/elementwise/elementwise.cu"
+
+#include "kernels/accumulate/accumulate.cu"
+#include "tests/emulation/twin.h"
+
+namespace tidemark {
+namespace {
+
+const std::array awkward = {Shape{1},       Shape{31},       Shape{33},
+                            Shape{3, 1023}, Shape{2, 3, 33}, Shape{2, 3, 5, 8}};
+
+TEST(ElementwiseTwins, AddOfEqualShapes) {
+  for (const Shape& shape : awkward)
+    for (const DType dtype : data_dtypes)
+      for (const Lie lie : lies) {
+        CallMaker maker;
+        maker.input(shape, dtype, lie).input(shape, dtype).output(shape, dtype, lie);
+        expect_twins(maker.finish(), cpu::add_forward, cuda::add_forward);
+      }
+}
+
+TEST(ElementwiseTwins, MixedDtypesAndBroadcasting) {
+  const std::array<std::pair<Shape, Shape>, 4> pairs = {{{{4, 7, 33}, {33}},
+                                                         {{4, 7, 33}, {4, 1, 33}},
+                                                         {{4, 7, 33}, {1, 7, 1}},
+                                                         {{2, 3, 5, 8}, {5, 8}}}};
+  for (const auto& [large, small] : pairs)
+    for (const DType dtype : data_dtypes) {
+      CallMaker add;
+      add.input(large, DType::Float32).input(small, dtype).output(large, DType::Float32);
+      expect_twins(add.finish(), cpu::add_forward, cuda::add_forward);
+      CallMaker mul;
+      mul.input(large, dtype).input(small, DType::Float32).output(large, dtype);
+      expect_twins(mul.finish(), cpu::mul_forward, cuda::mul_forward);
+      CallMaker back;
+      back.input(large, dtype).input(small, dtype).absent_output(large, dtype);
+      back.d_output(large, dtype).d_input(large, dtype).d_input(small, dtype);
+      expect_twins(back.finish(64), cpu::mul_backward, cuda::mul_backward);
+      CallMaker sum;
+      sum.absent_input(large, dtype).absent_input(small, dtype).absent_output(large, dtype);
+      sum.d_output(large, dtype).d_input(large, dtype).d_input(small, dtype);
+      expect_twins(sum.finish(64), cpu::add_backward, cuda::add_backward);
+    }
+}
+
+// Enough rows for several parts, whose sums a second kernel joins.
+TEST(ElementwiseTwins, LongSumsAreCutIntoParts) {
+  for (const DType dtype : {DType::Float32, DType::BFloat16}) {
+    CallMaker columns;
+    columns.absent_input({4099, 24}, dtype).absent_input({24}, dtype);
+    columns.absent_output({4099, 24}, dtype).d_output({4099, 24}, dtype);
+    columns.absent_d_input().d_input({24}, dtype);
+    expect_twins(columns.finish(2000), cpu::add_backward, cuda::add_backward);
+    CallMaker rows;
+    rows.absent_input({3, 20011}, dtype).absent_input({3, 1}, dtype);
+    rows.absent_output({3, 20011}, dtype).d_output({3, 20011}, dtype);
+    rows.absent_d_input().d_input({3, 1}, dtype);
+    expect_twins(rows.finish(4000), cpu::add_backward, cuda::add_backward);
+  }
+}
+
+TEST(ElementwiseTwins, ScaleAverageAndCast) {
+  for (const DType dtype : data_dtypes) {
+    CallMaker scale;
+    scale.call.settings.factor = 0.125;
+    scale.input({5, 33}, dtype).output({5, 33}, dtype).output({}, DType::Float64);
+    expect_twins(scale.finish(), cpu::scale_forward, cuda::scale_forward);
+    CallMaker average;
+    average.input({5, 33}, dtype).input({5, 33}, dtype, Lie::Reversed).input({5, 33}, dtype);
+    average.output({5, 33}, dtype);
+    expect_twins(average.finish(), cpu::average_forward, cuda::average_forward);
+    CallMaker spread;
+    spread.absent_input({5, 33}, dtype).absent_input({5, 33}, dtype).absent_output({5, 33}, dtype);
+    spread.d_output({5, 33}, dtype).d_input({5, 33}, dtype).d_input({5, 33}, dtype, Lie::Padded);
+    expect_twins(spread.finish(), cpu::average_backward, cuda::average_backward);
+    for (const DType to : data_dtypes) {
+      CallMaker cast;
+      cast.input({5, 33}, dtype, Lie::Padded, 100).output({5, 33}, to);
+      expect_twins(cast.finish(0), cpu::cast_forward, cuda::cast_forward);
+    }
+  }
+}
+
+TEST(ElementwiseTwins, AbsentGradientsAreZeroAndUnwantedOnesAreLeft) {
+  CallMaker maker;
+  maker.input({4, 9}).input({9}).absent_output({4, 9}).absent_d_output({4, 9});
+  maker.d_input({4, 9}).d_input({9});
+  expect_twins(maker.finish(0), cpu::mul_backward, cuda::mul_backward);
+  expect_twins(maker.finish(0), cpu::add_backward, cuda::add_backward);
+}
+
+TEST(ElementwiseTwins, NotANumberAndInfinityPassThrough) {
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  for (const DType dtype : data_dtypes) {
+    CallMaker maker;
+    maker.input_of({8}, {infinity, -infinity, nan, 1, infinity, 0, -0.0, 70000}, dtype);
+    maker.input_of({8}, {1, infinity, 2, nan, -infinity, infinity, 0, 1}, dtype);
+    maker.output({8}, dtype);
+    expect_twins(maker.finish(), cpu::add_forward, cuda::add_forward);
+    expect_twins(maker.finish(), cpu::mul_forward, cuda::mul_forward);
+  }
+}
+
+TEST(AccumulateTwins, SumsInPlaceAndOverLongerInputs) {
+  for (const DType dtype : data_dtypes) {
+    CallMaker maker;
+    maker.input({4, 33}, dtype).input({6, 4, 33}, dtype).output({4, 33}, dtype);
+    expect_twins(maker.finish(16), cpu::accumulate, cuda::accumulate);
+    TwinCase in_place = maker.finish(16);
+    in_place.bind = [](std::vector<TestArray>& memory) {
+      Call call;
+      call.inputs = {memory[0].array(), memory[1].array()}, call.outputs = {memory[0].array()};
+      return call;
+    };
+    expect_twins(in_place, cpu::accumulate, cuda::accumulate);
+    in_place.bind = [](std::vector<TestArray>& memory) {
+      Call call;
+      call.inputs = {memory[0].array(), memory[0].array()}, call.outputs = {memory[0].array()};
+      return call;
+    };
+    expect_twins(in_place, cpu::accumulate, cuda::accumulate);
+  }
+}
+
+TEST(AccumulateTwins, FillAndSubtract) {
+  for (const DType dtype : data_dtypes)
+    for (const Lie lie : lies) {
+      CallMaker fill;
+      fill.output({3, 4, 33}, dtype, lie);
+      expect_twins(fill.finish(0), cpu::fill, cuda::fill);
+      CallMaker subtract;
+      subtract.input({3, 4, 33}, dtype, lie).input({3, 4, 33}, dtype, lie);
+      subtract.output({3, 4, 33}, dtype, lie);
+      expect_twins(subtract.finish(), cpu::subtract, cuda::subtract);
+    }
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,163 @@
+// CUDA kernels that look elements up, emulated, against their CPU twins: embedding, rotary
+// embedding, pooling, the loss, the optimizer.
+#include "kernels/embedding/embedding.cu"
+#include "kernels/loss/loss.cu"
+#include "kernels/optimizer/optimizer.cu"
+#include "kernels/pooling/pooling.cu"
+#include "kernels/rope/rope.cu"
+#include "tests/emulation/twin.h"
+
+namespace tidemark {
+namespace {
+
+Values numbers_below(const Shape& shape, std::int64_t end, unsigned seed) {
+  std::mt19937 random(seed);
+  Values values(static_cast<std::size_t>(numel(shape)));
+  for (double& x : values) x = static_cast<double>(random() % static_cast<unsigned>(end));
+  return values;
+}
+
+TEST(EmbeddingTwins, Forward) {
+  for (const std::int64_t width : {1, 31, 64})
+    for (const DType dtype : data_dtypes)
+      for (const Lie lie : lies) {
+        CallMaker maker;
+        maker.input_of({2, 9}, numbers_below({2, 9}, 13, 3), DType::Int64);
+        maker.input({13, width}, dtype, lie).output({2, 9, width}, dtype);
+        expect_twins(maker.finish(0), cpu::embedding_forward, cuda::embedding_forward);
+      }
+}
+
+TEST(EmbeddingTwins, BackwardWithRareAndFrequentRows) {
+  for (const std::int64_t width : {1, 31, 64})
+    for (const DType dtype : data_dtypes)
+      // 3 rows: each is named by more ids than one block sorts.
+      for (const std::int64_t rows : {200, 3}) {
+        const Shape ids{2, 500};
+        CallMaker maker;
+        maker.input_of(ids, numbers_below(ids, rows, 5), DType::Int64);
+        maker.absent_input({rows, width}, dtype).absent_output({2, 500, width}, dtype);
+        maker.d_output({2, 500, width}, dtype).absent_d_input().d_input({rows, width}, dtype);
+        expect_twins(maker.finish(1000), cpu::embedding_backward, cuda::embedding_backward);
+      }
+}
+
+TEST(EmbeddingTwins, AnIdOutsideOfTheTableStopsTheKernel) {
+  CallMaker maker;
+  maker.input_of({2}, {1, 4}, DType::Int64).input({4, 8}).output({2, 8});
+  TwinCase test = maker.finish(0);
+  EXPECT_THROW(run_emulated(test, cuda::embedding_forward), std::runtime_error);
+}
+
+TEST(RopeTwins, WholeAndHalfTables) {
+  for (const std::int64_t d : {2, 6, 64})
+    for (const bool is_half : {false, true})
+      for (const DType dtype : data_dtypes)
+        for (const Lie lie : {Lie::Dense, Lie::Swapped, Lie::Padded}) {
+          const Shape x{2, 3, 5, d}, table{5, is_half ? d / 2 : d};
+          CallMaker up;
+          up.input(x, dtype, lie).input(table).input(table).output(x, dtype);
+          expect_twins(up.finish(), cpu::rope_forward, cuda::rope_forward);
+          CallMaker down;
+          down.absent_input(x, dtype).input(table, dtype).input(table, dtype);
+          down.absent_output(x, dtype).d_output(x, dtype, lie).d_input(x, dtype, lie);
+          expect_twins(down.finish(), cpu::rope_backward, cuda::rope_backward);
+        }
+}
+
+TEST(PoolingTwins, Means) {
+  for (const DType dtype : data_dtypes)
+    for (const Lie lie : lies) {
+      CallMaker up;
+      up.input({2, 7, 33}, dtype, lie).output({2, 33}, dtype);
+      expect_twins(up.finish(8), cpu::mean_pool_forward, cuda::mean_pool_forward);
+      CallMaker down;
+      down.absent_input({2, 7, 33}, dtype).absent_output({2, 33}, dtype);
+      down.d_output({2, 33}, dtype).d_input({2, 7, 33}, dtype, lie);
+      expect_twins(down.finish(), cpu::mean_pool_backward, cuda::mean_pool_backward);
+    }
+}
+
+TEST(PoolingTwins, Maxima) {
+  struct Case {
+    std::int64_t window, stride, padding;
+  };
+  for (const Case& c : {Case{2, 2, 0}, Case{3, 2, 1}, Case{3, 1, 1}})
+    for (const DType dtype : data_dtypes) {
+      const std::int64_t h = (9 + 2 * c.padding - c.window) / c.stride + 1;
+      const std::int64_t w = (7 + 2 * c.padding - c.window) / c.stride + 1;
+      CallMaker up;
+      up.call.settings.window = c.window, up.call.settings.stride = c.stride;
+      up.call.settings.padding = c.padding;
+      Values x = random_values({2, 3, 9, 7}, 3, 1, dtype);
+      x[5] = std::nan(""), x[9] = x[10];
+      up.input_of({2, 3, 9, 7}, x, dtype).output({2, 3, h, w}, dtype);
+      up.output({2, 3, h, w}, DType::Int64);
+      const TwinCase forward = up.finish(0);
+      expect_twins(forward, cpu::max_pool_forward, cuda::max_pool_forward);
+      const Values places = run_emulated(forward, cuda::max_pool_forward)[2].values();
+      CallMaker down;
+      down.call.settings = up.call.settings;
+      down.absent_input({2, 3, 9, 7}, dtype).absent_output({2, 3, h, w}, dtype);
+      down.saved({2, 3, h, w}, places, DType::Int64);
+      down.d_output({2, 3, h, w}, dtype).d_input({2, 3, 9, 7}, dtype, Lie::Swapped);
+      expect_twins(down.finish(0), cpu::max_pool_backward, cuda::max_pool_backward);
+    }
+}
+
+TEST(LossTwins, ForwardAndBackwardWithIgnoredRows) {
+  for (const std::int64_t classes : {1, 31, 1000})
+    for (const DType dtype : data_dtypes) {
+      const Shape shape{3, 21, classes}, rows{3, 21};
+      Values targets = numbers_below(rows, classes, 5);
+      targets[4] = targets[20] = -100;
+      CallMaker up;
+      up.input(shape, dtype).input_of(rows, targets, DType::Int64);
+      up.output({}, dtype).output({}, DType::Float32);
+      expect_twins(up.finish(), cpu::nll_loss_forward, cuda::nll_loss_forward);
+      for (const bool has_weight : {true, false}) {
+        CallMaker down;
+        down.absent_input(shape, dtype).input_of(rows, targets, DType::Int64);
+        down.absent_output({}, dtype);
+        if (has_weight)
+          down.saved({}, {61}, dtype);
+        else
+          down.absent_output({}, dtype);
+        down.d_output({}, dtype).d_input(shape, dtype);
+        expect_twins(down.finish(1), cpu::nll_loss_backward, cuda::nll_loss_backward);
+      }
+    }
+}
+
+TEST(LossTwins, WithoutRowsThatCountTheLossIsNotANumber) {
+  CallMaker maker;
+  maker.input({2, 3}).input_of({2}, {-100, -100}, DType::Int64).output({}).output({});
+  expect_twins(maker.finish(0), cpu::nll_loss_forward, cuda::nll_loss_forward);
+}
+
+/// A gradient, a parameter and a state that hold numbers already.
+TwinCase update_case(const Shape& shape, DType dtype, DType of_state, Lie lie, bool adamw) {
+  const Shape twice{2 * numel(shape)};
+  Values state = random_values(twice, 3, 0.1, of_state);
+  for (double& x : state) x = std::abs(x);
+  CallMaker maker;
+  maker.input(shape, dtype, lie);
+  maker.saved(shape, random_values(shape, 8, 1, dtype), dtype).saved(twice, state, of_state);
+  maker.test.state.number = 4, maker.test.state.adamw = adamw;
+  maker.test.state.learning_rate = 0.05;
+  return maker.finish(8);
+}
+
+TEST(OptimizerTwins, AdamWAndSgd) {
+  for (const Shape& shape : {Shape{1}, Shape{31}, Shape{3, 1023}, Shape{8, 16}})
+    for (const DType dtype : data_dtypes)
+      for (const Lie lie : {Lie::Dense, Lie::Reversed})
+        for (const bool adamw : {true, false}) {
+          expect_twins(update_case(shape, dtype, dtype, lie, adamw), cpu::update, cuda::update);
+          expect_twins(update_case(shape, dtype, DType::Float32, lie, adamw), cpu::update,
+                       cuda::update);
+        }
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,116 @@
+// The CUDA norms, emulated, against their CPU twins.
+#include "kernels/norm/norm.cu"
+
+#include "tests/emulation/twin.h"
+
+namespace tidemark {
+namespace {
+
+// One warp to a row, a block to a row, and a row that shared memory does not hold (12 288 floats).
+const std::array shapes = {Shape{3, 1},    Shape{5, 31},   Shape{2, 3, 33},
+                           Shape{9, 1023}, Shape{3, 1032}, Shape{2, 12296}};
+
+Shape rows_of(const Shape& shape) { return shape.with_back(1); }
+
+TEST(NormTwins, LayerNormForward) {
+  for (const Shape& shape : shapes)
+    for (const DType dtype : data_dtypes) {
+      const Shape width{shape.back()};
+      CallMaker maker;
+      maker.input(shape, dtype).input(width, dtype).input(width, dtype);
+      maker.output(shape, dtype).output(rows_of(shape)).output(rows_of(shape));
+      expect_twins(maker.finish(64), cpu::layer_norm_forward, cuda::layer_norm_forward);
+    }
+}
+
+TEST(NormTwins, LayerNormOfStridedRowsAndMixedDtypes) {
+  for (const Lie lie : lies) {
+    CallMaker maker;
+    maker.input({2, 3, 40}, DType::Float32, lie).input({40}).input({40});
+    maker.output({2, 3, 40}, DType::BFloat16, lie);
+    expect_twins(maker.finish(), cpu::layer_norm_forward, cuda::layer_norm_forward);
+  }
+}
+
+CallMaker layer_norm_gradient(const Shape& shape, DType dtype, bool has_statistics) {
+  const Shape width{shape.back()};
+  CallMaker maker;
+  maker.input(shape, dtype).input(width, dtype).absent_input(width, dtype);
+  maker.absent_output(shape, dtype);
+  if (has_statistics) {
+    maker.saved(rows_of(shape), Values(static_cast<std::size_t>(numel(rows_of(shape))), 0.125));
+    maker.saved(rows_of(shape), Values(static_cast<std::size_t>(numel(rows_of(shape))), 0.75));
+  } else {
+    maker.absent_output(rows_of(shape)).absent_output(rows_of(shape));
+  }
+  maker.d_output(shape, dtype).d_input(shape, dtype).d_input(width, dtype).d_input(width, dtype);
+  return maker;
+}
+
+TEST(NormTwins, LayerNormBackward) {
+  for (const Shape& shape : shapes) {
+    if (shape.back() == 1) continue;  // without variance 1/σ is 1/√ε: 300 times each error
+    for (const DType dtype : data_dtypes)
+      for (const bool has_statistics : {true, false})
+        expect_twins(layer_norm_gradient(shape, dtype, has_statistics).finish(256),
+                     cpu::layer_norm_backward, cuda::layer_norm_backward);
+  }
+}
+
+TEST(NormTwins, RmsNorm) {
+  for (const Shape& shape : shapes)
+    for (const DType dtype : data_dtypes) {
+      const Shape width{shape.back()};
+      CallMaker up;
+      up.input(shape, DType::Float32).input(width, dtype).output(shape, dtype);
+      up.output(rows_of(shape)).output(shape, dtype);
+      expect_twins(up.finish(64), cpu::rms_norm_forward, cuda::rms_norm_forward);
+      for (const bool has_rstd : {true, false}) {
+        CallMaker down;
+        down.input(shape, dtype).input(width, dtype).absent_output(shape, dtype);
+        if (has_rstd)
+          down.saved(rows_of(shape), Values(static_cast<std::size_t>(numel(rows_of(shape))), 0.75));
+        else
+          down.absent_output(rows_of(shape));
+        down.d_output(shape, dtype).d_input(shape, dtype).d_input(width, dtype);
+        expect_twins(down.finish(256), cpu::rms_norm_backward, cuda::rms_norm_backward);
+      }
+    }
+}
+
+TEST(NormTwins, NormsThatReadTheirOutput) {
+  for (const Shape& shape : shapes)
+    for (const DType dtype : data_dtypes) {
+      CallMaker up;
+      up.input(shape, dtype).output(shape, dtype).output(rows_of(shape));
+      expect_twins(up.finish(64), cpu::ms_layer_norm_forward, cuda::ms_layer_norm_forward);
+      expect_twins(up.finish(64), cpu::ms_rms_norm_forward, cuda::ms_rms_norm_forward);
+      CallMaker down;
+      down.absent_input(shape, dtype).saved(shape, random_values(shape, 5, 1, dtype), dtype);
+      down.saved(rows_of(shape), Values(static_cast<std::size_t>(numel(rows_of(shape))), 1.5));
+      down.d_output(shape, dtype).d_input(shape, dtype);
+      expect_twins(down.finish(64), cpu::ms_layer_norm_backward, cuda::ms_layer_norm_backward);
+      expect_twins(down.finish(64), cpu::ms_rms_norm_backward, cuda::ms_rms_norm_backward);
+    }
+}
+
+TEST(NormTwins, NotANumberSpoilsItsRowOnly) {
+  Values x = random_values({4, 33}, 1);
+  x[40] = std::nan("");
+  x[70] = std::numeric_limits<double>::infinity();
+  CallMaker maker;
+  maker.input_of({4, 33}, x, DType::Float32).input({33}).input({33});
+  maker.output({4, 33}).output({4, 1}).output({4, 1});
+  expect_twins(maker.finish(64), cpu::layer_norm_forward, cuda::layer_norm_forward);
+}
+
+TEST(NormTwins, AbsentGradientsAreZero) {
+  CallMaker maker;
+  maker.input({4, 33}).input({33}).absent_input({33}).absent_output({4, 33});
+  maker.saved({4, 1}, Values(4, 0)).saved({4, 1}, Values(4, 1)).absent_d_output({4, 33});
+  maker.d_input({4, 33}).d_input({33}).d_input({33});
+  expect_twins(maker.finish(0), cpu::layer_norm_backward, cuda::layer_norm_backward);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,130 @@
+// CUDA kernels that draw random numbers, emulated, against their CPU twins: dropout, stochastic
+// depth and Mesa's 8 bits draw the same numbers, so masks and codes are equal.
+#include "kernels/dropout/dropout.cu"
+#include "kernels/mesa/mesa.cu"
+#include "tests/emulation/twin.h"
+
+namespace tidemark {
+namespace {
+
+const std::array awkward = {Shape{1}, Shape{31}, Shape{3, 1023}, Shape{2, 3, 33}, Shape{4, 64}};
+
+StepState fourth_step() {
+  StepState state;
+  state.number = 3, state.seed = 1234567;
+  return state;
+}
+
+TEST(DropoutTwins, SameMaskInEveryLayout) {
+  for (const Shape& shape : awkward)
+    for (const DType dtype : data_dtypes)
+      for (const Lie lie : lies) {
+        CallMaker up;
+        up.call.settings.probability = 0.3, up.call.key = 77, up.test.state = fourth_step();
+        up.input(shape, dtype, lie).output(shape, dtype).output(shape, DType::Bool, lie);
+        expect_twins(up.finish(1), cpu::dropout_forward, cuda::dropout_forward);
+        CallMaker down;
+        down.call.settings.probability = 0.3;
+        Values mask = random_values(shape, 3);
+        for (double& kept : mask) kept = kept > 0 ? 1 : 0;
+        down.absent_input(shape, dtype).absent_output(shape, dtype);
+        down.saved(shape, mask, DType::Bool).d_output(shape, dtype, lie).d_input(shape, dtype);
+        expect_twins(down.finish(1), cpu::dropout_backward, cuda::dropout_backward);
+      }
+}
+
+TEST(DropoutTwins, DropsEverythingOrNothingAtTheEnds) {
+  for (const double probability : {0.0, 1.0}) {
+    CallMaker maker;
+    maker.call.settings.probability = probability;
+    maker.input({33}).output({33}).output({33}, DType::Bool);
+    expect_twins(maker.finish(1), cpu::dropout_forward, cuda::dropout_forward);
+  }
+}
+
+TEST(DropPathTwins, OneNumberPerSample) {
+  for (const DType dtype : data_dtypes)
+    for (const std::int64_t samples : {6, 3}) {
+      CallMaker up;
+      up.call.settings.probability = 0.4, up.call.key = 5, up.test.state = fourth_step();
+      up.input({6, 5, 33}, dtype).output({6, 5, 33}, dtype).output({samples, 1, 1}, dtype);
+      expect_twins(up.finish(1), cpu::drop_path_forward, cuda::drop_path_forward);
+      CallMaker down;
+      down.absent_input({6, 5, 33}, dtype).absent_output({6, 5, 33}, dtype);
+      Values mask(static_cast<std::size_t>(samples), 2);
+      mask[1] = 0;
+      down.saved({samples, 1, 1}, mask, dtype);
+      down.d_output({6, 5, 33}, dtype).d_input({6, 5, 33}, dtype);
+      expect_twins(down.finish(1), cpu::drop_path_backward, cuda::drop_path_backward);
+    }
+}
+
+/// A call whose quantizer's statistics are one more array of the case, the last one.
+TwinCase with_statistics(CallMaker& maker, std::int64_t groups, std::int64_t axis, bool wraps) {
+  Values old;
+  for (std::int64_t g = 0; g < groups; ++g) old.push_back(4), old.push_back(-2);
+  TwinCase test = maker.finish(0);
+  test.memory.emplace_back(Shape{groups, 2}, old);
+  test.state = fourth_step();
+  test.bind = [bind = test.bind, groups, axis, wraps](std::vector<TestArray>& memory) {
+    Call call = bind(memory);
+    call.key = 99;
+    call.quantizer = {groups, axis, elements<float>(memory.back().array()), wraps};
+    return call;
+  };
+  return test;
+}
+
+TEST(MesaTwins, StatisticsAndCodesAreEqual) {
+  struct Case {
+    Shape shape;
+    std::int64_t groups, axis;
+  };
+  const std::array cases = {Case{{2, 5, 64}, 4, 2}, Case{{2, 5, 33}, 3, 2},
+                            Case{{2, 4, 9, 16}, 4, 1}, Case{{3, 1023}, 1, 1},
+                            Case{{64, 300}, 2, 1}};
+  for (const Case& c : cases)
+    for (const DType dtype : data_dtypes)
+      for (const Lie lie : {Lie::Dense, Lie::Swapped, Lie::Reversed})
+        for (const bool wraps : {false, true})
+          for (const std::int64_t step : {0, 3}) {
+            CallMaker maker;
+            maker.input(c.shape, dtype, lie).output(c.shape, DType::UInt8);
+            TwinCase test = with_statistics(maker, c.groups, c.axis, wraps);
+            test.state.number = step;
+            expect_twins(test, cpu::quantize, cuda::quantize);
+          }
+}
+
+TEST(MesaTwins, ManyPartsGiveTheSameExtremes) {
+  CallMaker maker;
+  maker.input({40, 1024}).output({40, 1024}, DType::UInt8);
+  expect_twins(with_statistics(maker, 2, 1, false), cpu::quantize, cuda::quantize);
+}
+
+TEST(MesaTwins, DequantizeIsEqual) {
+  for (const DType dtype : data_dtypes)
+    for (const Lie lie : {Lie::Dense, Lie::Reversed}) {
+      Values codes = random_values({2, 5, 64}, 7);
+      for (double& code : codes) code = std::fmod(std::abs(std::floor(code * 1e3)), 256);
+      CallMaker maker;
+      maker.input_of({2, 5, 64}, codes, DType::UInt8).output({2, 5, 64}, dtype, lie);
+      expect_twins(with_statistics(maker, 4, 2, false), cpu::dequantize, cuda::dequantize);
+    }
+}
+
+TEST(MesaTwins, ConstantsAndBrokenValues) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double odd : {1.0, std::nan(""), infinity, -infinity}) {
+    Values x(64, 1);
+    x[40] = odd;
+    CallMaker maker;
+    maker.input_of({64}, x, DType::Float32).output({64}, DType::UInt8);
+    TwinCase test = with_statistics(maker, 2, 0, false);
+    test.state.number = 0;
+    expect_twins(test, cpu::quantize, cuda::quantize);
+  }
+}
+
+}  // namespace
+}  // namespace tidemark

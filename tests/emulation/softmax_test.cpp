@@ -1,0 +1,63 @@
+// The CUDA softmax and log-softmax, emulated, against their CPU twins.
+#include "kernels/softmax/softmax.cu"
+
+#include "tests/emulation/twin.h"
+
+namespace tidemark {
+namespace {
+
+const std::array shapes = {Shape{3, 1}, Shape{5, 31}, Shape{2, 3, 33}, Shape{3, 1032},
+                           Shape{2, 12296}};
+
+TEST(SoftmaxTwins, Forward) {
+  for (const Shape& shape : shapes)
+    for (const DType dtype : data_dtypes)
+      for (const DType to : {dtype, DType::Float32}) {
+        CallMaker maker;
+        maker.input(shape, dtype, Lie::Dense, 3).output(shape, to);
+        expect_twins(maker.finish(32), cpu::softmax_forward, cuda::softmax_forward);
+        expect_twins(maker.finish(32), cpu::log_softmax_forward, cuda::log_softmax_forward);
+      }
+}
+
+TEST(SoftmaxTwins, Backward) {
+  for (const Shape& shape : shapes)
+    for (const DType dtype : data_dtypes) {
+      CallMaker maker;
+      Values y = random_values(shape, 9, 1, dtype);
+      for (double& value : y) value = -std::abs(value) / 8;
+      maker.absent_input(shape, dtype).saved(shape, y, dtype);
+      maker.d_output(shape, dtype).d_input(shape, dtype);
+      expect_twins(maker.finish(4000), cpu::softmax_backward, cuda::softmax_backward);
+      expect_twins(maker.finish(4000), cpu::log_softmax_backward, cuda::log_softmax_backward);
+    }
+}
+
+TEST(SoftmaxTwins, StridedRows) {
+  for (const Lie lie : lies) {
+    CallMaker maker;
+    maker.input({2, 3, 40}, DType::BFloat16, lie).output({2, 3, 40}, DType::Float32, lie);
+    expect_twins(maker.finish(32), cpu::softmax_forward, cuda::softmax_forward);
+  }
+}
+
+TEST(SoftmaxTwins, RowsOfMaskedAndBrokenValues) {
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  CallMaker maker;
+  maker.input_of({4, 3},
+                 {-infinity, 1, 2, -infinity, -infinity, -infinity, nan, 1, 2, infinity, 1, 2},
+                 DType::Float32);
+  maker.output({4, 3});
+  expect_twins(maker.finish(32), cpu::softmax_forward, cuda::softmax_forward);
+  expect_twins(maker.finish(32), cpu::log_softmax_forward, cuda::log_softmax_forward);
+}
+
+TEST(SoftmaxTwins, AbsentGradientsAreZero) {
+  CallMaker maker;
+  maker.absent_input({3, 4}).saved({3, 4}, Values(12, 0.25)).absent_d_output({3, 4});
+  maker.d_input({3, 4});
+  expect_twins(maker.finish(0), cpu::softmax_backward, cuda::softmax_backward);
+}
+
+}  // namespace
+}  // namespace tidemark

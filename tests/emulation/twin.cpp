@@ -1,0 +1,102 @@
+#include "tests/emulation/twin.h"
+
+#include "tests/emulation/backend.h"
+#include "tests/emulation/cuda.h"
+
+namespace tidemark {
+
+std::vector<TestArray> run_emulated(const TwinCase& test, CudaKernel on_cuda) {
+  using emulation::Order;
+  std::vector<TestArray> first;
+  std::vector<TestArray> memory;
+  for (const Order order : {Order::Forward, Order::Backward, Order::Shuffled}) {
+    memory = test.memory;
+    emulation::run_in(order);
+    emulation::Stream stream;
+    stream.launch.state = test.state;
+    const std::size_t before = emulation::kernels_run();
+    on_cuda(test.bind(memory), stream.launch);
+    EXPECT_GT(emulation::kernels_run(), before) << "no kernel was started";
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      EXPECT_TRUE(memory[i].is_intact()) << "array " << i << ": written beside its elements";
+      if (first.empty()) continue;
+      EXPECT_EQ(memory[i].bytes(), first[i].bytes())
+          << "array " << i << " depends on the order of the threads";
+    }
+    if (first.empty()) first = memory;
+  }
+  emulation::run_in(Order::Forward);
+  return memory;
+}
+
+void expect_twins(const TwinCase& test, CpuKernel on_cpu, CudaKernel on_cuda) {
+  std::vector<TestArray> wanted = test.memory;
+  cpu::Workspace workspace;
+  workspace.state = test.state;
+  on_cpu(test.bind(wanted), workspace);
+  std::vector<TestArray> got = run_emulated(test, on_cuda);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double tolerance = test.ulps * epsilon_of(got[i].array().dtype);
+    EXPECT_LE(max_error(got[i].values(), wanted[i].values()), tolerance)
+        << "array " << i << ", " << to_text(got[i].array().shape) << " of "
+        << to_string(got[i].array().dtype);
+  }
+}
+
+CallMaker& CallMaker::add(Place place, TestArray array) {
+  entries_.push_back({place, test.memory.size(), {}});
+  test.memory.push_back(std::move(array));
+  return *this;
+}
+CallMaker& CallMaker::add_absent(Place place, const Shape& shape, DType dtype) {
+  entries_.push_back({place, none, absent(shape, dtype)});
+  return *this;
+}
+
+CallMaker& CallMaker::input(const Shape& shape, DType dtype, Lie lie, double scale) {
+  return add(Place::Input,
+             TestArray(shape, random_values(shape, seed++, scale, dtype), dtype, lie));
+}
+CallMaker& CallMaker::input_of(const Shape& shape, const Values& values, DType dtype, Lie lie) {
+  return add(Place::Input, TestArray(shape, values, dtype, lie));
+}
+CallMaker& CallMaker::absent_input(const Shape& shape, DType dtype) {
+  return add_absent(Place::Input, shape, dtype);
+}
+CallMaker& CallMaker::output(const Shape& shape, DType dtype, Lie lie) {
+  return add(Place::Output, TestArray(shape, dtype, lie));
+}
+CallMaker& CallMaker::saved(const Shape& shape, const Values& values, DType dtype, Lie lie) {
+  return add(Place::Output, TestArray(shape, values, dtype, lie));
+}
+CallMaker& CallMaker::absent_output(const Shape& shape, DType dtype) {
+  return add_absent(Place::Output, shape, dtype);
+}
+CallMaker& CallMaker::d_output(const Shape& shape, DType dtype, Lie lie) {
+  return add(Place::DOutput, TestArray(shape, random_values(shape, seed++, 1, dtype), dtype, lie));
+}
+CallMaker& CallMaker::absent_d_output(const Shape& shape, DType dtype) {
+  return add_absent(Place::DOutput, shape, dtype);
+}
+CallMaker& CallMaker::d_input(const Shape& shape, DType dtype, Lie lie) {
+  return add(Place::DInput, TestArray(shape, dtype, lie));
+}
+CallMaker& CallMaker::absent_d_input() { return add_absent(Place::DInput, {}, DType::Float32); }
+
+TwinCase CallMaker::finish(double ulps) {
+  test.ulps = ulps;
+  test.bind = [start = call, entries = entries_](std::vector<TestArray>& memory) {
+    Call bound = start;
+    for (const Entry& entry : entries) {
+      std::vector<Array>& list = entry.place == Place::Input     ? bound.inputs
+                                 : entry.place == Place::Output  ? bound.outputs
+                                 : entry.place == Place::DOutput ? bound.d_outputs
+                                                                 : bound.d_inputs;
+      list.push_back(entry.memory == none ? entry.shape : memory[entry.memory].array());
+    }
+    return bound;
+  };
+  return test;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,72 @@
+// Compares a CUDA launch function, emulated, with its CPU twin on the same call.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "kernels/cuda/launch.h"
+#include "tests/kernels/kernel_test.h"
+
+namespace tidemark {
+
+/// The memory of a call, and the call bound to it: binding again to copies of the memory gives the
+/// same call elsewhere.
+struct TwinCase {
+  std::vector<TestArray> memory;
+  std::function<Call(std::vector<TestArray>&)> bind;
+  /// Largest difference allowed, in units of each array's own rounding.
+  double ulps = 4;
+  StepState state{};
+};
+
+using CpuKernel = void (*)(const Call&, cpu::Workspace&);
+using CudaKernel = void (*)(const Call&, cuda::Launch&);
+
+/// Runs the CPU kernel once and the CUDA one with its threads in three orders. Each array must
+/// agree with the CPU's, and have the same bits in all three orders; nothing beside the elements
+/// may be touched.
+void expect_twins(const TwinCase& test, CpuKernel on_cpu, CudaKernel on_cuda);
+
+/// Runs the CUDA kernel in each order and returns the arrays of the last one, after checking that
+/// all orders agree.
+std::vector<TestArray> run_emulated(const TwinCase& test, CudaKernel on_cuda);
+
+/// Collects the arrays of a call in order of their naming.
+class CallMaker {
+ public:
+  TwinCase test;
+  unsigned seed = 1;
+
+  /// Random numbers.
+  CallMaker& input(const Shape& shape, DType dtype = DType::Float32, Lie lie = Lie::Dense,
+                   double scale = 1);
+  CallMaker& input_of(const Shape& shape, const Values& values, DType dtype, Lie lie = Lie::Dense);
+  CallMaker& absent_input(const Shape& shape, DType dtype = DType::Float32);
+  CallMaker& output(const Shape& shape, DType dtype = DType::Float32, Lie lie = Lie::Dense);
+  /// Of a backward pass: an output that was saved.
+  CallMaker& saved(const Shape& shape, const Values& values, DType dtype = DType::Float32,
+                   Lie lie = Lie::Dense);
+  CallMaker& absent_output(const Shape& shape, DType dtype = DType::Float32);
+  CallMaker& d_output(const Shape& shape, DType dtype = DType::Float32, Lie lie = Lie::Dense);
+  CallMaker& absent_d_output(const Shape& shape = {}, DType dtype = DType::Float32);
+  CallMaker& d_input(const Shape& shape, DType dtype = DType::Float32, Lie lie = Lie::Dense);
+  CallMaker& absent_d_input();
+
+  /// What bind() starts from: kind, pass, settings, key, moves.
+  Call call;
+  TwinCase finish(double ulps = 4);
+
+ private:
+  enum class Place : std::uint8_t { Input, Output, DOutput, DInput };
+  struct Entry {
+    Place place;
+    std::size_t memory;  ///< none = absent
+    Array shape;
+  };
+  static constexpr std::size_t none = ~std::size_t{0};
+  CallMaker& add(Place place, TestArray array);
+  CallMaker& add_absent(Place place, const Shape& shape, DType dtype);
+  std::vector<Entry> entries_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,180 @@
+// Mesa's quantizer: statistics, codes, and what they decode to.
+#include "kernels/mesa/mesa.h"
+
+#include "kernels/philox.h"
+#include "tests/kernels/kernel_test.h"
+
+namespace tidemark::cpu {
+namespace {
+
+struct Case {
+  Shape shape;
+  std::int64_t groups, axis;
+};
+const std::array cases = {Case{{1}, 1, 0},           Case{{31}, 1, 0},
+                          Case{{2, 5, 96}, 3, 2},    Case{{2, 4, 33, 7}, 4, 1},
+                          Case{{2, 4, 33, 7}, 2, 1}, Case{{3, 1023}, 31, 1},
+                          Case{{2, 3, 2000}, 1, 2}};
+
+Call call_of(Pass pass, const Array& from, const Array& to, const Case& c, float* statistics,
+             bool wraps = false) {
+  Call call;
+  call.pass = pass;
+  call.inputs = {from}, call.outputs = {to};
+  call.key = 5;
+  call.quantizer = {c.groups, c.axis, statistics, wraps};
+  return call;
+}
+
+std::size_t group_of(std::size_t i, const Case& c) {
+  std::size_t inner = 1;
+  for (std::size_t k = static_cast<std::size_t>(c.axis) + 1; k < c.shape.rank(); ++k)
+    inner *= static_cast<std::size_t>(c.shape[k]);
+  const auto extent = static_cast<std::size_t>(c.shape[static_cast<std::size_t>(c.axis)]);
+  return i / inner % extent / (extent / static_cast<std::size_t>(c.groups));
+}
+
+struct Range {
+  double range, minimum;
+};
+std::vector<Range> ranges_of(const Values& x, const Case& c) {
+  std::vector<Range> result(static_cast<std::size_t>(c.groups));
+  for (std::size_t g = 0; g < result.size(); ++g) {
+    double least = 1e300, most = -1e300;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (group_of(i, c) == g) least = std::min(least, x[i]), most = std::max(most, x[i]);
+    result[g] = {most - least, least};
+  }
+  return result;
+}
+
+TEST(Mesa, StatisticsAreExactAtFirstAndThenMove) {
+  for (const Case& c : cases) {
+    Workspace workspace;
+    std::vector<float> statistics(static_cast<std::size_t>(2 * c.groups), NAN);
+    std::vector<Range> wanted;
+    for (int step = 0; step < 3; ++step) {
+      workspace.state.number = step;
+      TestArray x(c.shape, random_values(c.shape, static_cast<unsigned>(step))),
+          codes(c.shape, DType::UInt8);
+      quantize(call_of(Pass::Quantize, x.array(), codes.array(), c, statistics.data()), workspace);
+      const std::vector<Range> now = ranges_of(x.values(), c);
+      if (step == 0) wanted = now;
+      for (std::size_t g = 0; g < now.size(); ++g) {
+        if (step > 0)
+          wanted[g] = {0.9 * wanted[g].range + 0.1 * now[g].range,
+                       0.9 * wanted[g].minimum + 0.1 * now[g].minimum};
+        ASSERT_NEAR(static_cast<double>(statistics[2 * g]), wanted[g].range, 1e-5);
+        ASSERT_NEAR(static_cast<double>(statistics[2 * g + 1]), wanted[g].minimum, 1e-5);
+      }
+    }
+  }
+}
+
+TEST(Mesa, CodesAreThePublishedFormulaAndDecodeWithinOneLevel) {
+  for (const Case& c : cases)
+    for (const DType dtype : data_dtypes)
+      for (const Lie lie : lies) {
+        Workspace workspace;
+        workspace.state.seed = 404;
+        std::vector<float> statistics(static_cast<std::size_t>(2 * c.groups));
+        TestArray x(c.shape, random_values(c.shape, 1), dtype, lie), codes(c.shape, DType::UInt8),
+            back(c.shape, dtype, lie);
+        quantize(call_of(Pass::Quantize, x.array(), codes.array(), c, statistics.data()),
+                 workspace);
+        dequantize(call_of(Pass::Dequantize, codes.array(), back.array(), c, statistics.data()),
+                   workspace);
+        ASSERT_TRUE(codes.is_intact() && back.is_intact());
+        const Values values = x.values(), got = codes.values(), decoded = back.values();
+        std::size_t differing = 0;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          const std::size_t g = group_of(i, c);
+          const double range = static_cast<double>(statistics[2 * g]),
+                       minimum = static_cast<double>(statistics[2 * g + 1]);
+          if (range == 0) continue;
+          const double u = static_cast<double>(uniform_at(404, 0, 5, i));
+          const double level = (values[i] - minimum) * 255 / range + u - 0.5;
+          const double wanted = std::clamp(std::nearbyint(level), 0.0, 255.0);
+          ASSERT_LE(std::abs(got[i] - wanted), 1);
+          differing += got[i] == wanted ? 0 : 1;  // fp32 may fall to the other side of a half
+          ASSERT_NEAR(decoded[i], values[i],
+                      1.001 * range / 255 + 4 * epsilon_of(dtype) * std::abs(values[i]));
+        }
+        ASSERT_LE(differing, 1 + values.size() / 1000);
+      }
+}
+
+// E[x̂] = x: over many keys the mean error goes to 0 with the root of their number.
+TEST(Mesa, RoundingIsRightOnAverage) {
+  Workspace workspace;
+  const Case c{{33}, 1, 0};
+  TestArray x(c.shape, random_values(c.shape, 1)), codes(c.shape, DType::UInt8), back(c.shape);
+  float statistics[2];
+  Values mean(33);
+  const int keys = 4000;
+  for (int key = 0; key < keys; ++key) {
+    Call call = call_of(Pass::Quantize, x.array(), codes.array(), c, statistics);
+    call.key = static_cast<std::uint64_t>(key);
+    quantize(call, workspace);
+    dequantize(call_of(Pass::Dequantize, codes.array(), back.array(), c, statistics), workspace);
+    for (std::size_t i = 0; i < 33; ++i) mean[i] += back.values()[i] / keys;
+  }
+  const double level = static_cast<double>(statistics[0]) / 255;
+  // a level's standard deviation is at most 1/2; five of the mean's
+  for (std::size_t i = 0; i < 33; ++i)
+    EXPECT_NEAR(mean[i], x.values()[i], 5 * 0.5 * level / std::sqrt(keys));
+}
+
+// Values outside of the running range: clipped as intended, or wrapped as released.
+TEST(Mesa, ValuesAboveTheRangeAreClippedOrWrap) {
+  Workspace workspace;
+  const Case c{{4}, 1, 0};
+  const auto second_step = [&](bool wraps) {
+    float statistics[2];
+    TestArray first(c.shape, {0, 1, 0.5, 0.25}), second(c.shape, {0, 2, 1, -1}),
+        codes(c.shape, DType::UInt8);
+    workspace.state.number = 0;
+    quantize(call_of(Pass::Quantize, first.array(), codes.array(), c, statistics, wraps),
+             workspace);
+    workspace.state.number = 1;
+    quantize(call_of(Pass::Quantize, second.array(), codes.array(), c, statistics, wraps),
+             workspace);
+    // range 0.9·1 + 0.1·3 = 1.2, minimum 0.9·0 − 0.1·1 = −0.1
+    EXPECT_NEAR(static_cast<double>(statistics[0]), 1.2, 1e-6);
+    EXPECT_NEAR(static_cast<double>(statistics[1]), -0.1, 1e-6);
+    return codes.values();
+  };
+  const Values clipped = second_step(false), wrapped = second_step(true);
+  EXPECT_EQ(clipped[1], 255);
+  EXPECT_NEAR(wrapped[1], 446.25 - 256, 1);
+  EXPECT_EQ(clipped[3], 0);
+  EXPECT_EQ(wrapped[3], 0);
+  EXPECT_EQ(clipped[0], wrapped[0]);
+}
+
+TEST(Mesa, ConstantsDecodeToThemselvesAndNotANumberShows) {
+  Workspace workspace;
+  const Case c{{2, 8}, 2, 0};
+  Values values(16, 3);
+  values[12] = NAN;
+  TestArray x(c.shape, values), codes(c.shape, DType::UInt8), back(c.shape);
+  float statistics[4];
+  quantize(call_of(Pass::Quantize, x.array(), codes.array(), c, statistics), workspace);
+  dequantize(call_of(Pass::Dequantize, codes.array(), back.array(), c, statistics), workspace);
+  for (std::size_t i = 0; i < 16; ++i)
+    EXPECT_EQ(max_error({back.values()[i]}, {i < 8 ? 3 : NAN}), 0) << i;
+}
+
+TEST(Mesa, SameStepAndKeyGiveTheSameCodes) {
+  Workspace workspace;
+  const Case c{{3, 1023}, 1, 1};
+  TestArray x(c.shape, random_values(c.shape, 1)), a(c.shape, DType::UInt8),
+      b(c.shape, DType::UInt8);
+  float statistics[2];
+  quantize(call_of(Pass::Quantize, x.array(), a.array(), c, statistics), workspace);
+  quantize(call_of(Pass::Quantize, x.array(), b.array(), c, statistics), workspace);
+  EXPECT_EQ(a.values(), b.values());
+}
+
+}  // namespace
+}  // namespace tidemark::cpu

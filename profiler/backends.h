@@ -1,0 +1,18 @@
+// The backends by name.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "kernels/backend.h"
+#include "simulator/device.h"
+
+namespace tidemark {
+
+/// "cpu", "cuda" or "null". UsageError for other names, NoDevice where there is no GPU.
+std::unique_ptr<Backend> find_backend(std::string_view name);
+
+/// The hardware of a backend as a device for predictions: measured now, in about a second.
+Device device_of(Backend& backend);
+
+}  // namespace tidemark

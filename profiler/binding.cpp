@@ -1,0 +1,329 @@
+#include "profiler/binding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "profiler/gradient_places.h"
+#include "simulator/needs.h"
+#include "traces/error.h"
+#include "traces/quoted.h"
+
+namespace tidemark {
+namespace {
+
+// Mesa's groups: one per head where heads are an axis, else of 64 channels, DeiT's head width
+// (facts of arXiv 2111.11124's released policies).
+constexpr std::int64_t channels_per_group = 64;
+
+Quantizer quantizer_for(const Shape& shape) {
+  if (shape.rank() == 0) return {};
+  if (shape.rank() == 4) return {.groups = shape[1], .group_axis = 1};
+  const std::int64_t channels = shape.back();
+  const auto last = static_cast<std::int64_t>(shape.rank()) - 1;
+  return {.groups = channels % channels_per_group == 0 ? channels / channels_per_group : 1,
+          .group_axis = last};
+}
+
+Settings settings_of(const Trace& trace, const Op& op) {
+  const auto number = [&](AttributeKey key, double otherwise) {
+    return attribute(trace, op, key, otherwise);
+  };
+  const auto whole = [&](AttributeKey key, std::int64_t otherwise) {
+    return static_cast<std::int64_t>(number(key, static_cast<double>(otherwise)));
+  };
+  Settings settings;
+  settings.causal = whole(AttributeKey::Causal, 0) != 0;
+  settings.tanh_approx = whole(AttributeKey::TanhApprox, 0) != 0;
+  settings.window = whole(AttributeKey::Window, 0);
+  settings.stride = whole(AttributeKey::Stride, 1);
+  // A pooling says no padding: its windows are centred.
+  settings.padding =
+      whole(AttributeKey::Padding, op.kind == OpKind::MaxPool ? settings.window / 2 : 0);
+  settings.groups = whole(AttributeKey::Groups, 1);
+  settings.probability = number(AttributeKey::Probability, 0);
+  settings.factor = number(AttributeKey::Factor, 1);
+  settings.epsilon = number(AttributeKey::Epsilon, settings.epsilon);
+  return settings;
+}
+
+bool moves_elements(OpKind kind) {
+  return is_view(kind) || kind == OpKind::Copy || kind == OpKind::Concat;
+}
+
+std::vector<Rearrangement> moves_of(const Trace& trace, const Op& op) {
+  std::vector<Rearrangement> moves;
+  if (!moves_elements(op.kind)) return moves;
+  const std::size_t pieces = op.kind == OpKind::Concat  ? op.inputs
+                             : op.kind == OpKind::Split ? op.outputs
+                                                        : std::size_t{1};
+  for (std::size_t i = 0; i < pieces; ++i) moves.push_back(rearrangement_of(trace, op, i));
+  return moves;
+}
+
+class Binder {
+ public:
+  Binder(const Trace& trace, const Plan& plan, const Schedule& schedule, const Addresses& addresses)
+      : trace_(trace),
+        schedule_(schedule),
+        addresses_(addresses),
+        wraps_(plan.released.codes_per_use),
+        needs_(derive_needs(trace)),
+        layouts_(value_layouts(trace)),
+        places_(trace, schedule, layouts_) {}
+
+  void bind(const Run& run, std::vector<Call>& calls) {
+    switch (run.task) {
+      case Task::Forward:
+      case Task::Recompute:
+        return calls.push_back(forward(run));
+      case Task::Seed:
+        return calls.push_back(seed(run));
+      case Task::Backward:
+        return calls.push_back(backward(run));
+      case Task::Accumulate:
+        return calls.push_back(accumulate(run));
+      case Task::Reconstruct:
+        return calls.push_back(reconstruct(run));
+      case Task::Quantize:
+        return calls.push_back(quantize(run));
+      case Task::Dequantize:
+        return calls.push_back(dequantize(run));
+      case Task::Optimizer:
+        return optimize(run, calls);
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const Run& run, std::string_view why) const {
+    const std::string op =
+        run.op == no_op ? std::string() : fmt::format(" of {}", quoted(trace_[run.op].name));
+    throw InputError(fmt::format("cannot replay {}{}: {}", to_string(run.task), op, why));
+  }
+
+  std::byte* address(BufferId buffer) const {
+    return addresses_.arena + addresses_.offsets[index(buffer)];
+  }
+
+  Array absent(TensorId tensor) const {
+    return {nullptr, trace_[tensor].dtype, trace_[tensor].shape, layouts_[index(tensor)].strides};
+  }
+
+  Array value(const Run& run, TensorId tensor, BufferId buffer) const {
+    if (buffer == no_buffer)
+      fail(run, fmt::format("{} is not among its operands", quoted(trace_[tensor].name)));
+    return value_in(trace_, layouts_, addresses_, tensor, buffer);
+  }
+
+  Array gradient(const Run& run, TensorId tensor, BufferId buffer) {
+    const auto layout = places_.of(tensor, buffer);
+    if (!layout)
+      fail(run, fmt::format("the gradient of {} has no strides in the memory that it shares",
+                            quoted(trace_[tensor].name)));
+    return array_at(address(buffer), trace_[tensor].dtype, *layout);
+  }
+
+  // The buffer of a role among the operands that holds the tensor's storage.
+  BufferId find(std::span<const BufferId> buffers, Role role, TensorId storage) const {
+    for (const BufferId buffer : buffers)
+      if (schedule_[buffer].role == role && schedule_[buffer].tensor == storage) return buffer;
+    return no_buffer;
+  }
+
+  Call call_of(Pass pass, const Op& op) const {
+    Call call;
+    call.pass = pass, call.kind = op.kind;
+    call.settings = settings_of(trace_, op);
+    call.moves = moves_of(trace_, op);
+    call.key = op.rng_key;
+    return call;
+  }
+
+  Call forward(const Run& run) const {
+    const Op& op = trace_[run.op];
+    Call call = call_of(Pass::Forward, op);
+    for (const TensorId input : trace_.inputs(op))
+      call.inputs.push_back(
+          value(run, input, find(schedule_.reads(run), Role::Value, trace_[input].storage)));
+    for (const TensorId output : trace_.outputs(op))
+      call.outputs.push_back(
+          value(run, output, find(schedule_.writes(run), Role::Value, trace_[output].storage)));
+    return call;
+  }
+
+  Call seed(const Run& run) {
+    Call call;
+    call.pass = Pass::Fill;
+    call.outputs.push_back(gradient(run, trace_.loss, schedule_.writes(run)[0]));
+    return call;
+  }
+
+  Call backward(const Run& run) {
+    const Op& op = trace_[run.op];
+    Call call = call_of(Pass::Backward, op);
+    const Operands saved = needs_.saved[index(run.op)];
+    for (int i = 0; i < op.inputs; ++i) call.inputs.push_back(saved_value(run, op, i, saved));
+    for (int j = 0; j < op.outputs; ++j) {
+      call.outputs.push_back(saved_value(run, op, 16 + j, saved));
+      call.d_outputs.push_back(incoming(run, trace_.outputs(op)[static_cast<std::size_t>(j)]));
+    }
+    for (std::size_t i = 0, written = 0; i < op.inputs; ++i)
+      call.d_inputs.push_back(outgoing(run, trace_.inputs(op)[i], written));
+    return call;
+  }
+
+  Array saved_value(const Run& run, const Op& op, int bit, Operands saved) const {
+    const TensorId tensor = operand(trace_, op, bit);
+    if ((saved >> bit & 1) == 0) return absent(tensor);
+    return value(run, tensor, find(schedule_.reads(run), Role::Value, trace_[tensor].storage));
+  }
+
+  Array incoming(const Run& run, TensorId output) {
+    for (const BufferId buffer : schedule_.reads(run))
+      if (places_.of(output, buffer)) return gradient(run, output, buffer);
+    return absent(output);
+  }
+
+  // Gradients are written in the order of the inputs; those that alias are not written.
+  Array outgoing(const Run& run, TensorId input, std::size_t& written) {
+    const auto writes = schedule_.writes(run);
+    if (written >= writes.size()) return absent(input);
+    const Buffer& next = schedule_[writes[written]];
+    if (next.role != Role::Gradient || next.tensor != input) return absent(input);
+    return gradient(run, input, writes[written++]);
+  }
+
+  Call accumulate(const Run& run) {
+    const auto reads = schedule_.reads(run);
+    const BufferId result = schedule_.writes(run)[0];
+    const TensorId tensor = summed_tensor(run, reads, result);
+    Call call;
+    call.pass = Pass::Accumulate;
+    for (const BufferId buffer : reads) call.inputs.push_back(gradient(run, tensor, buffer));
+    call.outputs.push_back(gradient(run, tensor, result));
+    return call;
+  }
+
+  // A new sum is named after its tensor. In place, it is the input of the op whose gradient both
+  // the contribution and the memory can hold.
+  TensorId summed_tensor(const Run& run, std::span<const BufferId> reads, BufferId result) {
+    if (std::ranges::find(reads, result) == reads.end()) return schedule_[result].tensor;
+    for (const TensorId input : trace_.inputs(trace_[run.op])) {
+      const auto holds = [&](BufferId buffer) { return places_.of(input, buffer).has_value(); };
+      if (holds(result) && std::ranges::all_of(reads, holds)) return input;
+    }
+    fail(run, "what it sums is no gradient of the op's inputs");
+  }
+
+  Call reconstruct(const Run& run) const {
+    const Op& op = trace_[run.op];
+    const TensorId sum = trace_.outputs(op)[0], shortcut = trace_.inputs(op)[0];
+    const TensorId branch = trace_.inputs(op)[1];
+    Call call;
+    call.pass = Pass::Subtract;
+    for (const TensorId read : {sum, branch})
+      call.inputs.push_back(
+          value(run, read, find(schedule_.reads(run), Role::Value, trace_[read].storage)));
+    call.outputs.push_back(
+        value(run, shortcut, find(schedule_.writes(run), Role::Value, trace_[shortcut].storage)));
+    return call;
+  }
+
+  // Codes and values are both one row: the storage as it lies.
+  Array flat(BufferId buffer, DType dtype) const {
+    const Tensor& tensor = trace_[schedule_[buffer].tensor];
+    return array_at(address(buffer), dtype, dense(tensor.shape));
+  }
+
+  Quantizer quantizer_of(BufferId codes) {
+    const Shape& shape = trace_[schedule_[codes].tensor].shape;
+    Quantizer quantizer = quantizer_for(shape);
+    const auto [entry, is_new] = statistics_.try_emplace(index(codes), next_statistics_);
+    if (is_new) next_statistics_ += 2 * quantizer.groups;
+    quantizer.statistics = addresses_.statistics + entry->second;
+    quantizer.wraps = wraps_;
+    return quantizer;
+  }
+
+  Call quantize(const Run& run) {
+    const BufferId value = schedule_.reads(run)[0], codes = schedule_.writes(run)[0];
+    Call call;
+    call.pass = Pass::Quantize;
+    call.key = index(codes);
+    call.inputs.push_back(flat(value, trace_[schedule_[value].tensor].dtype));
+    call.outputs.push_back(flat(codes, DType::UInt8));
+    call.quantizer = quantizer_of(codes);
+    return call;
+  }
+
+  Call dequantize(const Run& run) {
+    const BufferId codes = schedule_.reads(run)[0], value = schedule_.writes(run)[0];
+    Call call;
+    call.pass = Pass::Dequantize;
+    call.inputs.push_back(flat(codes, DType::UInt8));
+    call.outputs.push_back(flat(value, trace_[schedule_[value].tensor].dtype));
+    call.quantizer = quantizer_of(codes);
+    return call;
+  }
+
+  // Per parameter: its gradient, itself and its state; temporaries of the framework stay unused.
+  void optimize(const Run& run, std::vector<Call>& calls) {
+    if (trace_.step.optimizer == Optimizer::AdamW8bit)
+      fail(run, "kernels exist for sgd and adamw (use --optimizer adamw)");
+    for (const BufferId written : schedule_.writes(run)) {
+      if (schedule_[written].role != Role::Value) continue;
+      const TensorId parameter = schedule_[written].tensor;
+      const BufferId slope = find(schedule_.reads(run), Role::Gradient, parameter);
+      const BufferId state = find(schedule_.writes(run), Role::OptimizerState, parameter);
+      if (slope == no_buffer) fail(run, "a parameter has no gradient of its own");
+      const DType dtype = trace_[parameter].dtype;
+      Call call;
+      call.pass = Pass::Update;
+      call.inputs.push_back(gradient(run, parameter, slope));
+      call.outputs.push_back(value(run, parameter, written));
+      if (state != no_buffer)
+        call.outputs.push_back(
+            array_at(address(state), dtype, dense({2, numel(trace_[parameter].shape)})));
+      calls.push_back(std::move(call));
+    }
+  }
+
+  const Trace& trace_;
+  const Schedule& schedule_;
+  const Addresses& addresses_;
+  const bool wraps_;
+  const Needs needs_;
+  const std::vector<Layout> layouts_;
+  GradientPlaces places_;
+  std::map<std::size_t, std::int64_t> statistics_;  ///< by buffer of codes: index of its first
+  std::int64_t next_statistics_ = 0;
+};
+
+}  // namespace
+
+std::int64_t statistics_of(const Trace& trace, const Schedule& schedule) {
+  std::int64_t floats = 0;
+  for (const Buffer& buffer : schedule.buffers)
+    if (buffer.role == Role::Codes) floats += 2 * quantizer_for(trace[buffer.tensor].shape).groups;
+  return floats;
+}
+
+Binding::Binding(const Trace& trace, const Plan& plan, const Schedule& schedule,
+                 const Addresses& addresses) {
+  Binder binder(trace, plan, schedule, addresses);
+  first_.reserve(schedule.steps.size() + 1);
+  for (const Step& step : schedule.steps) {
+    first_.push_back(static_cast<std::uint32_t>(calls_.size()));
+    if (const Run* run = std::get_if<Run>(&step)) binder.bind(*run, calls_);
+  }
+  first_.push_back(static_cast<std::uint32_t>(calls_.size()));
+}
+
+Array value_in(const Trace& trace, const std::vector<Layout>& layouts, const Addresses& addresses,
+               TensorId tensor, BufferId buffer) {
+  return array_at(addresses.arena + addresses.offsets[index(buffer)], trace[tensor].dtype,
+                  layouts[index(tensor)]);
+}
+
+}  // namespace tidemark

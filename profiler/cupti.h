@@ -1,0 +1,71 @@
+// Watches the GPU's work with CUPTI's activity records. The library is opened at run time: a
+// machine without it, or without a GPU, gets a line that says so.
+//
+// Only records are asked for; no subscriber is registered, so that debuggers and other profilers,
+// of which CUPTI serves one at a time, are disturbed as little as possible.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "kernels/backend.h"
+#include "profiler/cupti_interface.h"
+#include "profiler/cupti_records.h"
+
+namespace tidemark {
+
+/// CUPTI itself: the copy that the process has already loaded, else the one of the environment
+/// variable TIDEMARK_CUPTI, else the system's, else the toolkit's usual folder.
+class CuptiLibrary {
+ public:
+  /// InputError if there is none, or one whose records are not known.
+  CuptiLibrary();
+  explicit CuptiLibrary(const std::string& file);
+
+  const cupti::Functions& functions() const { return functions_; }
+  std::uint32_t version() const { return version_; }
+  /// InputError "what: CUPTI's text" unless it is success.
+  void check(cupti::Result result, const std::string& what) const;
+
+ private:
+  void load(void* handle, const std::string& file);
+
+  cupti::Functions functions_{};
+  std::uint32_t version_ = 0;
+};
+
+/// Adds the records of one buffer. The step of a record is told by another, which may come later
+/// or in another buffer.
+void decode(const CuptiLibrary& library, std::span<std::uint8_t> buffer, CuptiRecording& into);
+
+/// One at a time in a process. Start it before the first CUDA call, or its buffers lie on the
+/// device, in the very memory that is to be measured.
+class CuptiRecorder {
+ public:
+  /// InputError if CUPTI refuses: another profiler holds it, or there is no GPU.
+  explicit CuptiRecorder(std::shared_ptr<const CuptiLibrary> library);
+  ~CuptiRecorder();
+  CuptiRecorder(const CuptiRecorder&) = delete;
+  CuptiRecorder& operator=(const CuptiRecorder&) = delete;
+
+  /// What the calling thread launches from now on belongs to this step, until pop().
+  void push(std::uint64_t step);
+  void pop();
+  /// On the clock of the records.
+  Nanoseconds now() const;
+  /// Everything since the start, or the last take(). The GPU must have been waited for.
+  CuptiRecording take();
+
+ private:
+  std::shared_ptr<const CuptiLibrary> library_;
+  bool buffers_are_pinned_ = false;
+  std::vector<std::uint32_t> kinds_;  ///< that were turned on
+};
+
+/// The runs with the times that CUPTI saw instead of the backend's own: from the first to the last
+/// kernel or transfer of each step, since `origin`. `unseen` counts runs without either, which
+/// keep their times.
+std::vector<Ran> with_seen_times(std::vector<Ran> ran, const CuptiRecording& recording,
+                                 Nanoseconds origin, std::size_t* unseen = nullptr);
+
+}  // namespace tidemark

@@ -1,0 +1,20 @@
+// How far two sets of gradients are apart.
+#pragma once
+
+#include "profiler/merged_affine.h"
+
+namespace tidemark {
+
+struct GradientDifference {
+  double largest = 0;         ///< over parameters; infinite if one is not finite or missing
+  std::string parameter;      ///< that has it
+  bool bit_identical = true;  ///< all of them, in name and value
+};
+
+/// ‖found − reference‖ / ‖reference‖ per parameter. Some gradients are zero in exact arithmetic (a
+/// key's bias shifts all scores of a softmax alike), and what is left of them is rounding: where a
+/// parameter's gradient is below a thousandth of what the others have per element, that thousandth
+/// is the scale.
+GradientDifference gradient_difference(const NamedValues& found, const NamedValues& reference);
+
+}  // namespace tidemark

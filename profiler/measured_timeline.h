@@ -1,0 +1,23 @@
+// A timeline from the clock of a backend: the same type as a predicted one.
+#pragma once
+
+#include <vector>
+
+#include "kernels/backend.h"
+#include "simulator/timeline.h"
+
+namespace tidemark {
+
+/// Runs that name no step of the schedule, such as copies of results, are left out. `host` is when
+/// the last step had been issued. A stream reaches an Allocate or a Free when its run before has
+/// ended and the events that it waited for were recorded. What the device waited for the host is
+/// not measured: waits_for_host is 0.
+Timeline measured_timeline(const Schedule& schedule, const std::vector<Ran>& ran, Nanoseconds host);
+
+/// Time with two or more streams busy while at least one of the runs recovers values.
+Nanoseconds hidden_recovery(const Schedule& schedule, const Timeline& timeline);
+
+/// Sum of the runs that recover values: Recompute and Reconstruct.
+Nanoseconds recovery(const Schedule& schedule, const Timeline& timeline);
+
+}  // namespace tidemark

@@ -1,0 +1,37 @@
+// A backend that computes nothing: each run takes the time that it is charged, on a clock of its
+// own. Memory is address space that nobody touches, so any model can be replayed on any machine.
+#pragma once
+
+#include "kernels/backend.h"
+
+namespace tidemark {
+
+class NullBackend : public Backend {
+ public:
+  /// By step of the schedule that comes next; steps beyond take no time.
+  void charge(std::vector<Nanoseconds> durations) { durations_ = std::move(durations); }
+
+  std::string name() const override { return "null"; }
+  std::string description() const override { return "no hardware: predicted times, no values"; }
+  Bytes capacity() const override { return {}; }
+  Bytes workspace() const override { return {}; }
+  std::unique_ptr<Memory> allocate(Bytes size, MemoryKind kind) override;
+  void begin_step(std::size_t streams, std::size_t events, const StepState& state) override;
+  void run(std::uint32_t step, std::size_t stream, const Call& call) override;
+  void copy(std::uint32_t step, std::size_t stream, std::byte* to, const std::byte* from,
+            Bytes size) override;
+  void record(std::size_t stream, std::size_t event) override { events_[event] = clock_[stream]; }
+  void wait(std::size_t stream, std::size_t event) override;
+  void synchronize(std::size_t) override {}
+  std::vector<Ran> finish() override { return std::move(ran_); }
+  void upload(std::byte*, const void*, Bytes) override {}
+  void download(void* to, const std::byte* from, Bytes size) override;
+
+ private:
+  void advance(std::uint32_t step, std::size_t stream);
+
+  std::vector<Nanoseconds> durations_, clock_, events_;
+  std::vector<Ran> ran_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,44 @@
+// Each run is pushed by its place among the runs of the step, not by its step of the schedule: an
+// optimizer step is many runs.
+#include "profiler/observed_backend.h"
+
+namespace tidemark {
+namespace {
+
+class Pushed {
+ public:
+  Pushed(CuptiRecorder& recorder, std::uint64_t id) : recorder_(recorder) { recorder_.push(id); }
+  ~Pushed() { recorder_.pop(); }
+  Pushed(const Pushed&) = delete;
+  Pushed& operator=(const Pushed&) = delete;
+
+ private:
+  CuptiRecorder& recorder_;
+};
+
+}  // namespace
+
+void ObservedBackend::begin_step(std::size_t streams, std::size_t events, const StepState& state) {
+  issued_ = 0;
+  backend_->begin_step(streams, events, state);
+  origin_ = recorder_.now();
+}
+
+void ObservedBackend::run(std::uint32_t step, std::size_t stream, const Call& call) {
+  const Pushed pushed(recorder_, issued_++);
+  backend_->run(step, stream, call);
+}
+
+void ObservedBackend::copy(std::uint32_t step, std::size_t stream, std::byte* to,
+                           const std::byte* from, Bytes size) {
+  const Pushed pushed(recorder_, issued_++);
+  backend_->copy(step, stream, to, from, size);
+}
+
+std::vector<Ran> ObservedBackend::finish() {
+  std::vector<Ran> ran = backend_->finish();
+  recording_ = recorder_.take();
+  return with_seen_times(std::move(ran), recording_, origin_, &unseen_);
+}
+
+}  // namespace tidemark

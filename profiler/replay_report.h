@@ -1,0 +1,72 @@
+// What a replay shows: predicted beside measured, computed once and printed many ways.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "kernels/backend.h"
+#include "profiler/gradient_difference.h"
+#include "profiler/replay.h"
+#include "simulator/report.h"
+
+namespace tidemark {
+
+struct ReplayQuestion {
+  std::shared_ptr<const Trace> trace;
+  StrategySpec strategy;
+  Device device;  ///< predicts
+  std::int64_t steps = 5;
+  std::int64_t warm_up = 1;  ///< steps before them that are not timed
+  std::uint64_t seed = 1;
+  double learning_rate = 1e-3;
+  bool checks_gradients = true;
+  /// Fills the inputs of a step instead of synthetic_input(): numbers, row-major, or nothing.
+  std::function<std::vector<double>(const Trace&, TensorId, std::int64_t step)> data = {};
+};
+
+/// The same numbers, predicted and measured.
+struct ReplayNumbers {
+  Bytes live_peak;
+  BytesByCategory at_peak{};
+  Bytes planned;
+  Nanoseconds step{};  ///< measured: the median
+  Nanoseconds overlap{};
+  Nanoseconds recompute{};
+  Nanoseconds hidden_recompute{};
+};
+
+/// How the gradients of one step compare with those of a step that keeps everything.
+struct GradientComparison {
+  std::string reference;  ///< "vanilla", or what else it is compared with
+  GradientDifference difference;
+};
+
+struct ReplayReport {
+  std::string strategy, backend, description, device;
+  bool applies = true;
+  std::string reason;  ///< why it does not apply
+  ReplayNumbers predicted, measured;
+  Nanoseconds fastest{}, slowest{};
+  std::vector<double> losses;
+  std::int64_t steps_asked = 0;
+  std::optional<GradientComparison> gradients;
+  Bytes workspace;                ///< kernels' scratch and statistics, outside of the arena
+  Bytes host_memory;              ///< for offloaded tensors
+  std::optional<Bytes> resident;  ///< the process's peak above its baseline; CPU backend only
+};
+
+/// One timed step is done, or the gradient check is; `total` counts both.
+using ReplayProgress = std::function<void(std::int64_t done, std::int64_t total)>;
+
+struct ReplayAnswer {
+  ReplayReport report;
+  Answer predicted;
+  std::optional<Timeline> measured;  ///< of the step of median time
+};
+
+/// Runs it. `stop` is asked between steps; what was measured so far stays. InputError where the
+/// backend or a kernel cannot, or the loss is no number, with the step it happened at.
+ReplayAnswer replay(const ReplayQuestion& question, Backend& backend,
+                    const ReplayProgress& progress = {}, const std::function<bool()>& stop = {});
+
+}  // namespace tidemark

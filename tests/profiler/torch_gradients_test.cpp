@@ -1,0 +1,166 @@
+// PyTorch as an independent oracle: the same small networks, parameters and inputs, the loss and
+// every gradient. The tolerance is what rounding does to PyTorch's own step in the same dtype: the
+// largest relative error of a gradient that its float32 or bfloat16 step has against its float64
+// one. Ours rounds as often but in another order (sums in tiles, fused attention), so that it may
+// err by a few times as much; a wrong formula errs by 1.
+#include <gtest/gtest.h>
+
+#include "profiler/initial_values.h"
+#include "profiler/numbers.h"
+#include "profiler/replay.h"
+#include "tests/profiler/torch_fixture.h"
+#include "traces/models/model_config.h"
+
+namespace tidemark {
+namespace {
+
+constexpr double slack = 4;
+
+struct Case {
+  std::string network;
+  ModelConfig config;
+  std::int64_t limit;  ///< of ids, labels or targets
+};
+
+// The sizes that the fixtures were made with.
+std::vector<Case> cases() {
+  return {
+      {"vit",
+       VitConfig{
+           .image = 8, .patch = 2, .width = 16, .depth = 2, .heads = 2, .mlp = 32, .classes = 7},
+       7},
+      {"swin",
+       SwinConfig{.image = 16,
+                  .patch = 2,
+                  .width = 8,
+                  .depths = {2, 2},
+                  .heads = {2, 4},
+                  .window = 4,
+                  .classes = 7,
+                  .drop_path = 0},
+       7},
+      {"mvit",
+       MvitConfig{.image = 32,
+                  .width = 8,
+                  .depths = {1, 2},
+                  .key_stride = 2,
+                  .classes = 7,
+                  .drop_path = 0},
+       7},
+      {"bert",
+       BertConfig{
+           .width = 16, .depth = 2, .heads = 2, .mlp = 32, .vocabulary = 31, .positions = 12},
+       31},
+      {"gpt2",
+       Gpt2Config{
+           .width = 16, .depth = 2, .heads = 2, .mlp = 32, .vocabulary = 31, .positions = 12},
+       31},
+      {"llama",
+       LlamaConfig{.width = 16,
+                   .depth = 2,
+                   .heads = 4,
+                   .mlp = 24,
+                   .key_heads = 2,
+                   .head_width = 4,
+                   .vocabulary = 31,
+                   .positions = 12},
+       31}};
+}
+
+double norm_of(const std::vector<double>& x) {
+  double sum = 0;
+  for (const double v : x) sum += v * v;
+  return std::sqrt(sum);
+}
+
+class TorchGradients : public testing::TestWithParam<Case> {
+ protected:
+  Trace trace_of(Precision precision, Attention attention) const {
+    const Model model{.name = GetParam().network,
+                      .family = std::string(family_of(GetParam().config)),
+                      .title = "",
+                      .source = "",
+                      .config = GetParam().config};
+    return build_trace(
+        model, {.batch = 2, .precision = precision, .attention = attention, .dropout = 0.0});
+  }
+
+  void fill(Replay& replay) const {
+    const Trace& trace = replay.trace();
+    for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+      const Tensor& tensor = trace.tensors[t];
+      const auto id = static_cast<TensorId>(t);
+      const bool is_parameter = tensor.category == Category::Parameter;
+      if (tensor.storage != id || (!is_parameter && tensor.category != Category::Input)) continue;
+      std::vector<double> numbers =
+          is_parameter ? torch_parameter(tensor)
+                       : torch_input(tensor, GetParam().limit, GetParam().network == "bert");
+      if (numbers.empty()) numbers = synthetic_input(trace, id, 1);
+      replay.write(id, bytes_of(numbers, tensor.dtype).data());
+    }
+  }
+
+  /// Loss and gradients of one step, each within `slack` times PyTorch's own error.
+  void expect_agreement(Precision precision, Attention attention, const TorchError& error) const {
+    SCOPED_TRACE(attention == Attention::Flash ? "flash attention" : "math attention");
+    const std::unique_ptr<Backend> backend = make_cpu_backend();
+    Replay replay(plan_step(std::make_shared<Trace>(trace_of(precision, attention)),
+                            parse_strategy("vanilla")),
+                  *backend);
+    fill(replay);
+    replay.keep_gradients();
+    const double loss = replay.step({.seed = 1}).loss;
+    // Rounding may happen to cancel in PyTorch's loss: a loss is as uncertain as one rounding of
+    // its dtype at least.
+    const double ulp = precision == Precision::Fp32 ? 0x1p-24 : 0x1p-8;
+    EXPECT_NEAR(loss / fixture_.loss, 1, slack * std::max(error.loss, ulp));
+    expect_gradients(replay, slack * error.gradients);
+  }
+
+  void expect_gradients(const Replay& replay, double tolerance) const {
+    // As in relative_errors() of the script: gradients that vanish but for rounding are measured
+    // against 1 % of the largest.
+    double floor = 0;
+    for (const auto& [name, reference] : fixture_.gradients)
+      floor = std::max(floor, norm_of(reference.values) / 100);
+    std::size_t compared = 0;
+    for (std::size_t t = 0; t < replay.trace().tensors.size(); ++t) {
+      const Tensor& tensor = replay.trace().tensors[t];
+      if (tensor.category != Category::Parameter || !tensor.trainable) continue;
+      const auto found = fixture_.gradients.find(tensor.name);
+      ASSERT_NE(found, fixture_.gradients.end()) << tensor.name;
+      ASSERT_EQ(tensor.shape, found->second.shape) << tensor.name;
+      std::vector<double> apart = replay.gradient(static_cast<TensorId>(t));
+      ASSERT_EQ(apart.size(), found->second.values.size()) << tensor.name;
+      for (std::size_t i = 0; i < apart.size(); ++i) apart[i] -= found->second.values[i];
+      const double scale = std::max(norm_of(found->second.values), floor);
+      EXPECT_LE(norm_of(apart) / scale, tolerance) << tensor.name;
+      ++compared;
+    }
+    EXPECT_EQ(compared, fixture_.gradients.size());
+  }
+
+  const TorchFixture fixture_ = read_torch_fixture(GetParam().network);
+};
+
+INSTANTIATE_TEST_SUITE_P(Small, TorchGradients, testing::ValuesIn(cases()),
+                         [](const auto& test) { return test.param.network; });
+
+TEST_P(TorchGradients, AreOursInFp32) {
+  expect_agreement(Precision::Fp32, Attention::Math, fixture_.float32);
+  expect_agreement(Precision::Fp32, Attention::Flash, fixture_.float32);
+}
+
+TEST_P(TorchGradients, AreOursInBf16) {
+  expect_agreement(Precision::Bf16, Attention::Math, fixture_.bfloat16);
+  expect_agreement(Precision::Bf16, Attention::Flash, fixture_.bfloat16);
+}
+
+// Autocast keeps more in fp32 than a network that is bfloat16 throughout.
+TEST_P(TorchGradients, AreOursUnderAutocast) {
+  expect_agreement(Precision::AmpBf16, Attention::Math, fixture_.bfloat16);
+  expect_agreement(Precision::AmpBf16, Attention::Flash, fixture_.bfloat16);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,94 @@
+// One small network per family, with every feature of the large ones, that trains in milliseconds.
+#pragma once
+
+#include <vector>
+
+#include "traces/models/model_config.h"
+
+namespace tidemark {
+
+inline Model small_model(std::string name, ModelConfig config) {
+  return {.name = std::move(name),
+          .family = std::string(family_of(config)),
+          .title = "",
+          .source = "",
+          .config = std::move(config)};
+}
+
+inline Model small_vit(std::int64_t depth = 3) {
+  return small_model("small-vit", VitConfig{.image = 16,
+                                            .patch = 4,
+                                            .width = 32,
+                                            .depth = depth,
+                                            .heads = 2,
+                                            .mlp = 64,
+                                            .classes = 10});
+}
+
+inline Model small_swin(std::vector<std::int64_t> depths = {2, 2}) {
+  return small_model("small-swin", SwinConfig{.image = 32,
+                                              .patch = 2,
+                                              .width = 16,
+                                              .depths = std::move(depths),
+                                              .heads = {2, 4},
+                                              .window = 4,
+                                              .classes = 10,
+                                              .drop_path = 0});
+}
+
+inline Model small_mvit() {
+  return small_model("small-mvit", MvitConfig{.image = 32,
+                                              .width = 16,
+                                              .heads = 1,
+                                              .depths = {1, 3},
+                                              .key_stride = 2,
+                                              .classes = 10,
+                                              .drop_path = 0});
+}
+
+inline Model small_bert() {
+  return small_model("small-bert", BertConfig{.width = 32,
+                                              .depth = 2,
+                                              .heads = 2,
+                                              .mlp = 64,
+                                              .vocabulary = 61,
+                                              .positions = 16});
+}
+
+inline Model small_roberta() {
+  return small_model("small-roberta", BertConfig{.width = 32,
+                                                 .depth = 3,
+                                                 .heads = 4,
+                                                 .mlp = 64,
+                                                 .vocabulary = 61,
+                                                 .positions = 18,
+                                                 .token_types = 1,
+                                                 .first_position = 2});
+}
+
+inline Model small_gpt2() {
+  return small_model("small-gpt2", Gpt2Config{.width = 32,
+                                              .depth = 2,
+                                              .heads = 2,
+                                              .mlp = 64,
+                                              .vocabulary = 61,
+                                              .positions = 16});
+}
+
+inline Model small_llama() {
+  return small_model("small-llama", LlamaConfig{.width = 32,
+                                                .depth = 3,
+                                                .heads = 4,
+                                                .mlp = 48,
+                                                .key_heads = 2,
+                                                .head_width = 8,
+                                                .vocabulary = 61,
+                                                .positions = 16});
+}
+
+inline std::vector<Model> small_models() {
+  return {small_vit(),     small_swin(), small_mvit(), small_bert(),
+          small_roberta(), small_gpt2(), small_llama()};
+}
+
+}  // namespace tidemark

@@ -34,8 +34,9 @@ fuzz:  ## fuzz every reader for FUZZ_SECONDS (60) each
 
 bench: packages  ## build and run the benchmarks
 	cmake --preset release -DTIDEMARK_BENCH=ON
-	cmake --build --preset release --target tidemark_bench -j $(JOBS)
+	cmake --build --preset release --target tidemark_bench tidemark_overlap_bench -j $(JOBS)
 	build/bench/tidemark_bench
+	build/bench/tidemark_overlap_bench
 
 format:  ## rewrite the sources with clang-format
 	clang-format -i $(SOURCES)

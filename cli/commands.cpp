@@ -3,17 +3,18 @@
 namespace tidemark {
 namespace {
 
-constexpr std::string_view model_text =
+constexpr std::string_view compare_text =
     "MODEL is a preset (tidemark models lists them), the path of a Hugging Face config.json or of "
     "its folder, or a trace file (.trace.json or .trace.json.zst), which describes a whole step "
-    "and so takes no options of the step.";
+    "and so takes no options of the step. --batch, --sequence, --image and --device take several "
+    "values, 8,16,32 or 8:64:8 or 8:256:x2, and every combination is compared.";
 
 void add_reports(std::vector<Command>& rows) {
   rows.push_back(
       {"compare",
        "MODEL",
        "what each strategy needs, saves and costs",
-       model_text,
+       compare_text,
        {{"tidemark compare vit-b-16 --batch 64 --precision amp-fp16", "the what-if table"},
         {"tidemark compare llama-7b -b 4 --precision bf16 --tuning lora:r=8,targets=q,v -d "
          "rtx-4090",
@@ -21,6 +22,10 @@ void add_reports(std::vector<Command>& rows) {
         {"tidemark compare swin-t -b 128 --strategies vanilla,checkpoint:every=2,pareprop "
          "--max-batch",
          "three strategies, and the largest batch of each"},
+        {"tidemark compare vit-b-16 -b 64 --precision amp-fp16 -o report.html",
+         "a page to pass around: tables, pictures and what the numbers assume"},
+        {"tidemark compare vit-b-16 -b 8:256:x2 -d a100-80gb,h100 --strategies vanilla,pareprop",
+         "a sweep over batches and cards"},
         {"tidemark compare bert-base -b 32 --budget 8GiB --strategies checkpoint --require-fit -q",
          "for scripts: exits with 4 if it does not fit"}},
        for_compare,
@@ -34,10 +39,67 @@ void add_reports(std::vector<Command>& rows) {
        {{"tidemark explain vit-b-16 -b 64 --strategy checkpoint", "the peak, with a picture"},
         {"tidemark explain vit-b-16 -b 64 --strategy checkpoint blocks.3.mlp.gelu",
          "one op and its output"},
+        {"tidemark explain vit-b-16 -b 64 --strategy pareprop -o step.svg",
+         "memory over time, streams, and who is alive at the peak"},
+        {"tidemark explain vit-b-16 -b 64 --strategy pareprop --format chrome -o step.json",
+         "the same for Perfetto (ui.perfetto.dev)"},
         {"tidemark explain vit-b-16 --framework torch-1.13 --attention math --saved",
          "the saved tensors, grouped as in an autograd graph"}},
        for_explain,
        run_explain});
+}
+
+void add_check(std::vector<Command>& rows) {
+  rows.push_back(
+      {"check",
+       "[FILE]",
+       "fail when the memory of a listed experiment is not what it was",
+       "FILE (tidemark.json unless named) lists experiments and holds what they gave when it was "
+       "last updated; docs/check.md describes it. Whatever differs by more than its margin, in "
+       "either direction, is told with the tensors that changed at the peak, and exits with 3. "
+       "Formats: table, json, markdown, github (annotations), junit, sarif, customSmallerIsBetter "
+       "(github-action-benchmark) and bmf (Bencher).",
+       {{"tidemark check --update", "run what tidemark.json lists, and record the numbers in it"},
+        {"tidemark check", "run it again, and compare"},
+        {"tidemark check --format github --also junit=check.xml,markdown=summary.md",
+         "in a workflow: annotations, a report for the CI system and a summary"}},
+       for_check,
+       run_check});
+}
+
+void add_view(std::vector<Command>& rows) {
+  rows.push_back(
+      {"view",
+       "[MODEL|FILE…]",
+       "the interactive timeline: streams, memory, and what-if while you look",
+       "With a MODEL (as compare takes it) the step is predicted, and every input can be changed "
+       "in "
+       "the window. FILEs are timelines (.timeline.json or .timeline.json.zst). Two strategies or "
+       "two files are compared. ? in the window lists keys and mouse.",
+       {{"tidemark view vit-b-16 -b 64 --strategy pareprop --screenshot tide.png",
+         "a picture, without a display"},
+        {"tidemark view vit-b-16 -b 64 --strategies vanilla,checkpoint --screenshot two.png",
+         "two strategies on one axis"}},
+       for_view,
+       run_view});
+}
+
+void add_diff(std::vector<Command>& rows) {
+  rows.push_back(
+      {"diff",
+       "BEFORE AFTER",
+       "what differs between two timelines, reports or baselines",
+       "BEFORE and AFTER are timelines (explain --format timeline, predicted or measured), reports "
+       "(compare or explain --format json) or baselines (check --update), of one kind; an "
+       "explanation may be compared with a timeline. Rows are matched by name, blocks of models "
+       "that name them differently by place, and sorted by the size of the change.",
+       {{"tidemark explain vit-b-16 -b 64 -o vanilla.timeline.json", "one timeline"},
+        {"tidemark explain vit-b-16 -b 64 --strategy pareprop -o pareprop.timeline.json.zst",
+         "another one"},
+        {"tidemark diff vanilla.timeline.json pareprop.timeline.json.zst --top 5",
+         "totals, and what changed by category, block, op and role"}},
+       for_diff,
+       run_diff});
 }
 
 void add_files(std::vector<Command>& rows) {
@@ -103,10 +165,43 @@ void add_lists(std::vector<Command>& rows) {
 
 }  // namespace
 
+void add_runs(std::vector<Command>& rows) {
+  rows.push_back(
+      {"replay",
+       "MODEL",
+       "run the step on real kernels, predicted beside measured",
+       "The same schedule that the reports simulate is executed in an arena of the planned size: "
+       "real values, real gradients, real streams. Ctrl-C stops after the step that runs and shows "
+       "what was measured. Without --device the backend is measured first, which takes a second.",
+       {{"tidemark replay vit-b-16 --image 64 -b 4 --strategy pareprop",
+         "on this machine's processor, two streams on two cores"},
+        {"tidemark replay llama-7b --backend null --strategy checkpoint",
+         "nothing computed: the schedule's times and memory alone"},
+        {"tidemark replay swin-t -b 2 --strategy mesa --format json -o mesa.json",
+         "for programs, and for tidemark check"}},
+       for_replay,
+       run_replay});
+  rows.push_back(
+      {"calibrate",
+       "",
+       "measure a backend and write a device file for predictions",
+       "Measures bandwidth, matrix products, kernels beside each other and every kind "
+       "of kernel in the steps of small networks; then predicts other networks and says "
+       "how far off it was. Takes a few minutes.",
+       {{"tidemark calibrate -o here.json", "this machine's processor"},
+        {"tidemark replay vit-b-16 --image 64 -b 4 -d here.json", "a replay predicted with it"}},
+       for_calibrate,
+       run_calibrate});
+}
+
 const std::vector<Command>& commands() {
   static const std::vector<Command> rows = [] {
     std::vector<Command> made;
     add_reports(made);
+    add_check(made);
+    add_diff(made);
+    add_runs(made);
+    add_view(made);
     add_files(made);
     add_lists(made);
     return made;

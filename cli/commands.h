@@ -9,7 +9,14 @@
 
 namespace tidemark {
 
-enum class ExitCode : int { Ok = 0, Error = 1, Usage = 2, DoesNotFit = 4 };
+enum class ExitCode : int {
+  Ok = 0,
+  Error = 1,
+  Usage = 2,
+  Regression = 3,
+  DoesNotFit = 4,
+  NotHere = 5
+};
 
 struct Result {
   std::string text;   ///< for standard output or the file of --output
@@ -36,6 +43,11 @@ const std::vector<Command>& commands();
 
 Result run_compare(const Options& options);
 Result run_explain(const Options& options);
+Result run_check(const Options& options);
+Result run_view(const Options& options);
+Result run_diff(const Options& options);
+Result run_replay(const Options& options);
+Result run_calibrate(const Options& options);
 Result run_trace(const Options& options);
 Result run_allocator(const Options& options);
 Result run_devices(const Options& options);

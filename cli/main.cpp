@@ -46,6 +46,8 @@ ExitCode run_guarded(int argc, char** argv) {
     return run(argc, argv);
   } catch (const UsageError& error) {
     return say(error.what(), ExitCode::Usage);
+  } catch (const NoDevice& error) {
+    return say(error.what(), ExitCode::NotHere);
   } catch (const InputError& error) {
     return say(error.what(), ExitCode::Error);
   } catch (const std::bad_alloc&) {

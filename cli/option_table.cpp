@@ -8,11 +8,13 @@ namespace {
 constexpr std::uint32_t for_steps = for_compare | for_explain | for_trace;
 constexpr std::uint32_t for_reports = for_compare | for_explain;
 constexpr std::uint32_t for_lists = for_devices | for_models | for_strategies | for_frameworks;
-constexpr std::uint32_t for_all = for_steps | for_allocator | for_lists;
+constexpr std::uint32_t for_runs = for_replay | for_calibrate;
+constexpr std::uint32_t for_all =
+    for_steps | for_allocator | for_lists | for_check | for_diff | for_runs;
 
 void add_step(std::vector<OptionRow>& rows) {
   const auto add = [&](auto names, auto value, auto member, auto help) {
-    rows.push_back({"step", names, value, member, for_steps, help});
+    rows.push_back({"step", names, value, member, for_steps | for_view | for_replay, help});
   };
   add("-b,--batch", "N", &Options::batch, "samples per step (default 1)");
   add("-s,--sequence", "N", &Options::sequence,
@@ -35,18 +37,19 @@ void add_step(std::vector<OptionRow>& rows) {
 }
 
 void add_card(std::vector<OptionRow>& rows) {
-  rows.push_back({"card", "-d,--device", "NAME", &Options::device, for_reports,
+  rows.push_back({"card", "-d,--device", "NAME", &Options::device,
+                  for_reports | for_view | for_replay,
                   "the card, or a device file (default a100-80gb; see tidemark devices)"});
-  rows.push_back({"card", "--budget", "SIZE", &Options::budget, for_reports,
+  rows.push_back({"card", "--budget", "SIZE", &Options::budget, for_reports | for_view,
                   "memory for tensors, for example 20GiB (default: the card's, less a CUDA "
                   "context)"});
-  rows.push_back({"card", "--alloc-conf", "TEXT", &Options::alloc_conf, for_reports,
+  rows.push_back({"card", "--alloc-conf", "TEXT", &Options::alloc_conf, for_reports | for_view,
                   "settings of the caching allocator, written as for PYTORCH_CUDA_ALLOC_CONF (the "
                   "variable itself is not read)"});
 }
 
 void add_question(std::vector<OptionRow>& rows) {
-  rows.push_back({"question", "--strategies", "LIST", &Options::strategies, for_compare,
+  rows.push_back({"question", "--strategies", "LIST", &Options::strategies, for_compare | for_view,
                   "what to compare: names separated by commas, combined with +, options after a "
                   "colon, as in vanilla,checkpoint:every=2,mesa+checkpoint. A piece that is an "
                   "option of the strategy before it continues that one"});
@@ -55,10 +58,12 @@ void add_question(std::vector<OptionRow>& rows) {
   rows.push_back({"question", "--units", "", &Options::units, for_compare,
                   "show what a middle block saves by kind of op, in units of one 16-bit tensor "
                   "[batch, tokens, width] (always with --framework paper)"});
-  rows.push_back({"question", "--strategy", "NAME", &Options::strategy, for_explain,
+  rows.push_back({"question", "--strategy", "NAME", &Options::strategy,
+                  for_explain | for_view | for_replay,
                   "the strategy to explain (default vanilla)"});
-  rows.push_back({"question", "--top", "N", &Options::top, for_explain,
-                  "how many of the tensors alive at the peak to list (default 12)"});
+  rows.push_back({"question", "--top", "N", &Options::top, for_explain | for_diff,
+                  "how many rows to list of tensors alive at the peak, or of each table of "
+                  "differences (default 12)"});
   rows.push_back({"question", "--saved", "", &Options::saved, for_explain,
                   "list the saved tensors in groups, as an autograd graph would"});
   rows.push_back({"question", "--require-fit", "", &Options::require_fit, for_reports,
@@ -67,12 +72,53 @@ void add_question(std::vector<OptionRow>& rows) {
                   "check a trace file and describe it"});
 }
 
+void add_check(std::vector<OptionRow>& rows) {
+  rows.push_back(
+      {"check", "--update", "", &Options::update, for_check,
+       "run the experiments and record what they give; nothing else of the file changes"});
+  rows.push_back({"check", "--allow-new", "", &Options::allow_new, for_check,
+                  "do not fail because of experiments that have no numbers yet"});
+  rows.push_back({"check", "--also", "LIST", &Options::also, for_check,
+                  "further reports of the same run: FORMAT=FILE, separated by commas"});
+}
+
+void add_run(std::vector<OptionRow>& rows) {
+  const auto add = [&](auto names, auto value, auto member, std::uint32_t verbs, auto help) {
+    rows.push_back({"run", names, value, member, verbs, help});
+  };
+  add("--backend", "NAME", &Options::backend, for_replay | for_calibrate,
+      "cpu, cuda or null, which computes nothing and takes the predicted time (default cpu)");
+  add("--steps", "N", &Options::steps, for_replay, "steps to time, after one more (default 5)");
+  add("--seed", "N", &Options::seed, for_replay,
+      "parameters, synthetic data and dropout follow from it (default 1)");
+  add("--no-check", "", &Options::no_check, for_replay,
+      "do not compare the gradients with those of a step that keeps everything");
+}
+
+void add_window(std::vector<OptionRow>& rows) {
+  rows.push_back({"window", "--screenshot", "FILE", &Options::screenshot, for_view,
+                  "write a picture (.png or .svg) instead of opening a window; needs no display"});
+  rows.push_back({"window", "--size", "WxH", &Options::size, for_view,
+                  "pixels of the window or picture (default 1280x800, or as it was last)"});
+  rows.push_back({"window", "--scale", "F", &Options::scale, for_view,
+                  "size of text and lines, from 0.5 to 4 (default: the screen's; 1 in pictures)"});
+  rows.push_back({"window", "--script", "FILE", &Options::script, for_view,
+                  "play mouse and keys from a file, then close (docs/gui.md says how)"});
+  rows.push_back({"window", "--in-window", "", &Options::in_window, for_view,
+                  "with --script and --screenshot: play and draw in a window all the same"});
+}
+
 void add_output(std::vector<OptionRow>& rows) {
-  rows.push_back({"output", "--format", "NAME", &Options::format, for_reports | for_lists,
-                  "table, json, csv or markdown (default table; explain has the first two)"});
+  rows.push_back({"output", "--format", "NAME", &Options::format,
+                  for_reports | for_lists | for_check | for_diff | for_replay,
+                  "table, json, csv or markdown; compare also has html and svg; explain has table, "
+                  "json, html, svg, chrome (for Perfetto), timeline (for diff and view) and "
+                  "collapsed (for flame graphs). Default table, or what the name after -o says: "
+                  ".html, .svg or .timeline.json"});
   rows.push_back({"output", "-o,--output", "FILE", &Options::output, for_all,
                   "write to a file, which is replaced only when all is written"});
-  rows.push_back({"output", "--color", "WHEN", &Options::color, for_reports | for_lists,
+  rows.push_back({"output", "--color", "WHEN", &Options::color,
+                  for_reports | for_lists | for_check | for_diff | for_replay,
                   "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)"});
   rows.push_back({"output", "-q,--quiet", "", &Options::quiet, for_all,
                   "no progress and no notes on standard error"});
@@ -91,6 +137,9 @@ const std::vector<OptionRow>& option_table() {
     add_step(made);
     add_card(made);
     add_question(made);
+    add_check(made);
+    add_run(made);
+    add_window(made);
     add_output(made);
     return made;
   }();

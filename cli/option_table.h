@@ -22,6 +22,11 @@ enum VerbBit : std::uint32_t {
   for_models = 32,
   for_strategies = 64,
   for_frameworks = 128,
+  for_check = 256,
+  for_diff = 512,
+  for_view = 1024,
+  for_replay = 2048,
+  for_calibrate = 4096,
 };
 
 using TextMember = Options::Text Options::*;

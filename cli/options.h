@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tidemark {
 
@@ -23,6 +24,19 @@ struct Options {
   Text strategies, strategy, top;
   bool max_batch = false, require_fit = false, units = false, saved = false;
   Text info;
+
+  // What is checked.
+  bool update = false, allow_new = false;
+  Text also;
+
+  // What is run.
+  Text backend, steps, seed;
+  bool no_check = false;
+
+  // The window.
+  Text screenshot, size, scale, script;
+  bool in_window = false;
+  std::vector<std::string> files;  ///< view: what follows the first operand
 
   // How it is shown.
   Text format, output, color;

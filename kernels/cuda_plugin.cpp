@@ -53,9 +53,16 @@ std::unique_ptr<Backend> load_cuda_backend(const std::string& file) {
   return std::unique_ptr<Backend>(plugin->make_backend());
 }
 
+bool has_nvidia_driver() { return dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr; }
+
 std::unique_ptr<Backend> load_cuda_backend() {
   const char* const chosen = std::getenv("TIDEMARK_CUDA_PLUGIN");
-  return load_cuda_backend(chosen != nullptr && *chosen != '\0' ? chosen : usual_file());
+  const std::string file = chosen != nullptr && *chosen != '\0' ? chosen : usual_file();
+  std::error_code error;
+  if (fs::exists(file, error) && !has_nvidia_driver()) {
+    throw NoDevice("no usable NVIDIA GPU: no driver is installed (libcuda.so.1)");
+  }
+  return load_cuda_backend(file);
 }
 
 }  // namespace tidemark

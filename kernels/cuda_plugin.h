@@ -35,6 +35,9 @@ struct CudaPlugin {
 /// The plugin's file, in the program's folder or an installation's lib/tidemark.
 inline constexpr const char* cuda_plugin_file = "libtidemark_cuda.so";
 
+/// False where no NVIDIA driver is installed: a quick answer, without loading the plugin.
+bool has_nvidia_driver();
+
 /// load_cuda_backend() of a given file; tests bring their own.
 std::unique_ptr<Backend> load_cuda_backend(const std::string& file);
 

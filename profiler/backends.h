@@ -12,7 +12,8 @@ namespace tidemark {
 /// "cpu", "cuda" or "null". UsageError for other names, NoDevice where there is no GPU.
 std::unique_ptr<Backend> find_backend(std::string_view name);
 
-/// The hardware of a backend as a device for predictions: measured now, in about a second.
+/// The hardware of a backend as a device for predictions: measured now, in about a second. The null
+/// backend, which has none, is predicted as the default card.
 Device device_of(Backend& backend);
 
 }  // namespace tidemark

@@ -267,7 +267,7 @@ class Binder {
     return call;
   }
 
-  // Per parameter: its gradient, itself and its state; temporaries of the framework stay unused.
+  // Per parameter: its gradient, itself, its state and the framework's temporaries.
   void optimize(const Run& run, std::vector<Call>& calls) {
     if (trace_.step.optimizer == Optimizer::AdamW8bit)
       fail(run, "kernels exist for sgd and adamw (use --optimizer adamw)");
@@ -285,6 +285,10 @@ class Binder {
       if (state != no_buffer)
         call.outputs.push_back(
             array_at(address(state), dtype, dense({2, numel(trace_[parameter].shape)})));
+      for (const BufferId other : schedule_.writes(run))
+        if (schedule_[other].role == Role::Temporary && schedule_[other].tensor == parameter)
+          call.outputs.push_back(
+              array_at(address(other), dtype, dense({numel(trace_[parameter].shape)})));
       calls.push_back(std::move(call));
     }
   }

@@ -4,10 +4,11 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <atomic>
+#include <algorithm>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
+#include <utility>
 
 #include "traces/error.h"
 
@@ -170,18 +171,21 @@ CuptiRecorder::CuptiRecorder(std::shared_ptr<const CuptiLibrary> library)
     library_->check(f.ActivityRegisterCallbacks(tidemark_cupti_buffer_requested,
                                                 tidemark_cupti_buffer_completed),
                     "cannot give CUPTI buffers");
-    for (const std::uint32_t kind :
-         {cupti::kind_external_correlation, cupti::kind_runtime, cupti::kind_concurrent_kernel,
-          cupti::kind_memcpy, cupti::kind_memset, cupti::kind_memory, cupti::kind_synchronization,
-          cupti::kind_overhead}) {
-      library_->check(f.ActivityEnable(kind), "CUPTI cannot record the GPU's work");
-      kinds_.push_back(kind);
-    }
   } catch (...) {
-    for (const std::uint32_t kind : kinds_) f.ActivityDisable(kind);
     const std::lock_guard lock(buffers().mutex);
     buffers().library = nullptr;
     throw;
+  }
+}
+
+void CuptiRecorder::start() {
+  for (const std::uint32_t kind :
+       {cupti::kind_external_correlation, cupti::kind_runtime, cupti::kind_concurrent_kernel,
+        cupti::kind_memcpy, cupti::kind_memset, cupti::kind_memory, cupti::kind_synchronization,
+        cupti::kind_overhead}) {
+    library_->check(library_->functions().ActivityEnable(kind),
+                    "CUPTI cannot record the GPU's work");
+    kinds_.push_back(kind);
   }
 }
 

@@ -38,15 +38,17 @@ class CuptiLibrary {
 /// or in another buffer.
 void decode(const CuptiLibrary& library, std::span<std::uint8_t> buffer, CuptiRecording& into);
 
-/// One at a time in a process. Start it before the first CUDA call, or its buffers lie on the
-/// device, in the very memory that is to be measured.
+/// One at a time in a process. Made before the first CUDA call, or CUPTI's buffers lie on the
+/// device, in the very memory that is to be measured; started when there is a GPU to record.
 class CuptiRecorder {
  public:
-  /// InputError if CUPTI refuses: another profiler holds it, or there is no GPU.
   explicit CuptiRecorder(std::shared_ptr<const CuptiLibrary> library);
   ~CuptiRecorder();
   CuptiRecorder(const CuptiRecorder&) = delete;
   CuptiRecorder& operator=(const CuptiRecorder&) = delete;
+
+  /// InputError if CUPTI refuses: another profiler holds it, or there is no GPU.
+  void start();
 
   /// What the calling thread launches from now on belongs to this step, until pop().
   void push(std::uint64_t step);

@@ -2,6 +2,8 @@
 // optimizer step is many runs.
 #include "profiler/observed_backend.h"
 
+#include "traces/error.h"
+
 namespace tidemark {
 namespace {
 
@@ -39,6 +41,18 @@ std::vector<Ran> ObservedBackend::finish() {
   std::vector<Ran> ran = backend_->finish();
   recording_ = recorder_.take();
   return with_seen_times(std::move(ran), recording_, origin_, &unseen_);
+}
+
+std::unique_ptr<Backend> load_observed_cuda_backend(std::string& note) {
+  try {
+    return std::make_unique<ObservedBackend>([] { return load_cuda_backend(); },
+                                             std::make_shared<CuptiLibrary>());
+  } catch (const NoDevice&) {
+    throw;
+  } catch (const InputError& error) {
+    note = "times are those of CUDA events: " + std::string(error.what());
+  }
+  return load_cuda_backend();
 }
 
 }  // namespace tidemark

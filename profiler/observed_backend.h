@@ -3,14 +3,20 @@
 // a host that is late.
 #pragma once
 
+#include <functional>
+
 #include "profiler/cupti.h"
 
 namespace tidemark {
 
 class ObservedBackend final : public Backend {
  public:
-  ObservedBackend(std::unique_ptr<Backend> backend, std::shared_ptr<const CuptiLibrary> library)
-      : recorder_(std::move(library)), backend_(std::move(backend)) {}
+  /// The backend is made in here, because CUPTI wants to be asked before CUDA starts.
+  ObservedBackend(const std::function<std::unique_ptr<Backend>()>& make,
+                  std::shared_ptr<const CuptiLibrary> library)
+      : recorder_(std::move(library)), backend_(make()) {
+    recorder_.start();
+  }
 
   /// Of the step that finish() ended last.
   const CuptiRecording& recording() const { return recording_; }
@@ -47,5 +53,9 @@ class ObservedBackend final : public Backend {
   CuptiRecording recording_;
   std::size_t unseen_ = 0;
 };
+
+/// The CUDA backend, observed where CUPTI is there and free; `note` says why it is not. NoDevice as
+/// load_cuda_backend().
+std::unique_ptr<Backend> load_observed_cuda_backend(std::string& note);
 
 }  // namespace tidemark

@@ -152,7 +152,7 @@ class Session {
     }
     const std::optional<Bytes> baseline = resident_memory();
     Replay replay(answer_.predicted.planned, backend_);
-    loader_.load_parameters(replay);
+    if (computes()) loader_.load_parameters(replay);
     const bool is_observed = backend_.name() == "cpu" && reset_resident_peak();
     take_steps(replay);
     const std::optional<Bytes> most = resident_peak();
@@ -173,7 +173,8 @@ class Session {
   }
 
   void predict() {
-    const Room room{.capacity = backend_.capacity()};
+    const Bytes memory = backend_.capacity();
+    const Room room{.capacity = memory.count > 0 ? memory : question_.device.capacity};
     answer_.predicted = answer(question_.trace, question_.strategy, question_.device, room);
     report().strategy = question_.strategy.text;
     report().backend = backend_.name(), report().description = backend_.description();
@@ -195,7 +196,7 @@ class Session {
 
   void take_steps(Replay& replay) {
     for (std::int64_t i = 0; i < question_.warm_up + question_.steps; ++i) {
-      loader_.load_inputs(replay, i);
+      if (computes()) loader_.load_inputs(replay, i);
       ReplayedStep step = replay.step(loader_.state(i));
       if (!std::isfinite(step.loss))
         throw InputError(fmt::format(
@@ -208,6 +209,7 @@ class Session {
   }
 
   void summarize(const Replay& replay) {
+    report().steps_timed = std::ssize(timelines_);
     if (timelines_.empty()) return;
     std::ranges::sort(timelines_, {}, &Timeline::duration);
     report().fastest = timelines_.front().duration;

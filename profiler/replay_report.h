@@ -48,7 +48,7 @@ struct ReplayReport {
   ReplayNumbers predicted, measured;
   Nanoseconds fastest{}, slowest{};
   std::vector<double> losses;
-  std::int64_t steps_asked = 0;
+  std::int64_t steps_asked = 0, steps_timed = 0;
   std::optional<GradientComparison> gradients;
   Bytes workspace;                ///< kernels' scratch and statistics, outside of the arena
   Bytes host_memory;              ///< for offloaded tensors

@@ -273,6 +273,37 @@ Cost CostModel::backward(const Op& op, std::uint32_t gradients) const {
 }
 
 Cost CostModel::of(const Schedule& schedule, const Run& run) const {
+  Cost cost = roofline(schedule, run);
+  cost.sm_share *= device_.product_share.value_or(1);
+  cost.memory_share *= device_.stream_share.value_or(1);
+  if (device_.curves.empty() || work_of(cost) <= 0) return cost;
+  const auto curve = device_.curves.find(curve_key(schedule, run));
+  if (curve == device_.curves.end()) return cost;
+  const double time = std::max(1.0, time_on(curve->second, work_of(cost)));
+  // The bytes stay, so a slower kernel uses less of the bandwidth.
+  cost.memory_share =
+      std::min(1.0, cost.bytes / time / bytes_per_ns_ * device_.stream_share.value_or(1));
+  cost.time = to_ns(time);
+  return cost;
+}
+
+std::string CostModel::curve_key(const Schedule& schedule, const Run& run) const {
+  std::string key(to_string(run.task));
+  const bool is_of_op =
+      run.task == Task::Forward || run.task == Task::Backward || run.task == Task::Recompute;
+  if (run.task == Task::Recompute) key = to_string(Task::Forward);
+  TensorId tensor = no_tensor;
+  if (is_of_op) {
+    key.append(" ").append(to_string(trace_[run.op].kind));
+    tensor = trace_.outputs(trace_[run.op])[0];
+  } else if (run.writes > 0) {
+    tensor = schedule[schedule.writes(run)[0]].tensor;
+  }
+  if (tensor != no_tensor) key.append(" ").append(to_string(trace_[tensor].dtype));
+  return key;
+}
+
+Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
   const auto total = [&](std::span<const BufferId> buffers) {
     double bytes = 0;
     for (const BufferId buffer : buffers) bytes += static_cast<double>(schedule[buffer].size.count);

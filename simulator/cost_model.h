@@ -1,6 +1,8 @@
 // How long a run takes alone on a device, and which share of the device it holds meanwhile.
 #pragma once
 
+#include <string>
+
 #include "simulator/device.h"
 #include "simulator/schedule.h"
 #include "traces/trace.h"
@@ -24,10 +26,15 @@ class CostModel {
   CostModel(const Trace& trace, const Device& device);
 
   Cost of(const Schedule& schedule, const Run& run) const;
+  /// Under which the device's curves have this kind of run: "backward linear float32".
+  std::string curve_key(const Schedule& schedule, const Run& run) const;
+  /// What a curve counts: FLOP of matrix products, else bytes moved.
+  static double work_of(const Cost& cost) { return cost.flops > 0 ? cost.flops : cost.bytes; }
   /// A copy between host and device.
   Cost of_copy(Bytes bytes) const;
 
  private:
+  Cost roofline(const Schedule& schedule, const Run& run) const;
   Cost forward(const Op& op) const;
   Cost backward(const Op& op, std::uint32_t gradients) const;
   Cost elementwise(double bytes, double elements, int kernels) const;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <concepts>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <type_traits>
 
 #include "traces/embedded_file.h"
 #include "traces/error.h"
@@ -52,6 +52,8 @@ void for_each_figure(SomeDevice& device, Visit visit) {
   }
   visit(FigureSpec{"kernel_gap", "ns", 0, 1e9}, device.kernel_gap);
   visit(FigureSpec{"host_launch", "ns", 0, 1e9}, device.host_launch);
+  visit(FigureSpec{"product_share", "", 0.001, 1}, device.product_share);
+  visit(FigureSpec{"stream_share", "", 0.001, 1}, device.stream_share);
 }
 
 // A figure as a number. All limits above are below 2^53, so integers survive the way through.
@@ -60,21 +62,26 @@ double number_of(Nanoseconds field) { return static_cast<double>(field.count());
 double number_of(int field) { return field; }
 double number_of(double field) { return field; }
 
-bool is_known(const std::optional<Bytes>& field) { return field.has_value(); }
 template <class Field>
-bool is_known(const Field&) {
+constexpr bool may_be_unknown = false;
+template <class Field>
+constexpr bool may_be_unknown<std::optional<Field>> = true;
+
+template <class Field>
+bool is_known(const Field& field) {
+  if constexpr (may_be_unknown<Field>) return field.has_value();
   return true;
 }
-double number_of(const std::optional<Bytes>& field) { return number_of(field.value_or(Bytes{})); }
+template <class Field>
+double number_of(const std::optional<Field>& field) {
+  return number_of(field.value_or(Field{}));
+}
 
 std::int64_t whole(const JsonView& value, const FigureSpec& spec) {
   return value.integer(static_cast<std::int64_t>(spec.min), static_cast<std::int64_t>(spec.max));
 }
 void read(const JsonView& value, const FigureSpec& spec, Bytes& field) {
   field.count = whole(value, spec);
-}
-void read(const JsonView& value, const FigureSpec& spec, std::optional<Bytes>& field) {
-  field = Bytes{whole(value, spec)};
 }
 void read(const JsonView& value, const FigureSpec& spec, Nanoseconds& field) {
   field = Nanoseconds(whole(value, spec));
@@ -84,6 +91,42 @@ void read(const JsonView& value, const FigureSpec& spec, int& field) {
 }
 void read(const JsonView& value, const FigureSpec& spec, double& field) {
   field = value.number(spec.min, spec.max);
+}
+template <class Field>
+void read(const JsonView& value, const FigureSpec& spec, std::optional<Field>& field) {
+  read(value, spec, field.emplace());
+}
+
+CurvePoint read_point(const JsonView& pair) {
+  std::array<double, 2> numbers{};
+  if (pair.items().size() != numbers.size()) pair.fail("found another list; need [work, ns]");
+  std::size_t i = 0;
+  for (const JsonView number : pair.items()) numbers[i++] = number.number(1e-3, 1e20);
+  return {numbers[0], numbers[1]};
+}
+
+Curve read_curve(const JsonView& list) {
+  Curve curve;
+  for (const JsonView pair : list.items()) {
+    const CurvePoint point = read_point(pair);
+    if (!curve.empty() && point.work <= curve.back().work)
+      pair.fail("found less work than in the point before; need rising work");
+    curve.push_back(point);
+  }
+  if (curve.empty()) list.fail("found an empty curve; need points [work, ns]");
+  return curve;
+}
+
+std::string curves_text(const Device& device) {
+  std::string lines;
+  for (const auto& [key, curve] : device.curves) {
+    lines += fmt::format("{}    \"{}\": [", lines.empty() ? "" : ",\n", key);
+    for (const CurvePoint& point : curve)
+      lines +=
+          fmt::format("{}[{}, {}]", &point == curve.data() ? "" : ", ", point.work, point.time);
+    lines += "]";
+  }
+  return lines.empty() ? "" : ",\n  \"curves\": {\n" + lines + "\n  }";
 }
 
 /// Text that may be printed on a terminal as it is.
@@ -155,6 +198,16 @@ double gemm_flops_per_second(const Device& device, MathUnit unit) {
   return device.flops_per_second[used] * device.gemm_efficiency[used];
 }
 
+double time_on(const Curve& curve, double work) {
+  CHECK(!curve.empty());
+  const auto next = std::ranges::lower_bound(curve, work, {}, &CurvePoint::work);
+  if (next == curve.begin()) return curve.front().time * work / curve.front().work;
+  if (next == curve.end()) return curve.back().time * work / curve.back().work;
+  const CurvePoint &low = *(next - 1), &high = *next;
+  const double share = std::log(work / low.work) / std::log(high.work / low.work);
+  return low.time * std::pow(high.time / low.time, share);
+}
+
 double stream_bytes_per_second(const Device& device) {
   return device.bytes_per_second * device.memory_efficiency;
 }
@@ -207,7 +260,7 @@ Device find_device(const std::string& name_or_path) {
 Device read_device(std::string_view json, std::string_view file) {
   const JsonDocument document(json, file);
   const JsonView root = document.root();
-  root.allow_only({"format", "name", "title", "compute_capability", "figures"});
+  root.allow_only({"format", "name", "title", "compute_capability", "figures", "curves"});
   const JsonView format = root.at("format");
   if (format.text() != format_name)
     format.fail(fmt::format("found another format; need '{}'", format_name));
@@ -221,14 +274,17 @@ Device read_device(std::string_view json, std::string_view file) {
   std::vector<std::string> keys;
   for_each_figure(device, [&](const FigureSpec& spec, auto& field) {
     keys.push_back(spec.key);
-    constexpr bool may_be_unknown = std::same_as<decltype(field), std::optional<Bytes>&>;
-    if (may_be_unknown && !listed.find(spec.key)) return;
+    using Field = std::remove_cvref_t<decltype(field)>;
+    if (may_be_unknown<Field> && !listed.find(spec.key)) return;
     const JsonView figure = listed.at(spec.key);
     figure.allow_only({"value", "kind", "source"});
     read(figure.at("value"), spec, field);
     device.sources[spec.key] = read_source(figure);
   });
   listed.allow_only({keys.begin(), keys.end()});
+  if (const auto curves = root.find("curves"))
+    for (const JsonView curve : curves->members())
+      device.curves[std::string(curve.key())] = read_curve(curve);
   return device;
 }
 
@@ -246,9 +302,9 @@ std::string write_device(const Device& device) {
         quoted(figure.source.text));
   return fmt::format(
       "{{\n  \"format\": \"{}\",\n  \"name\": {},\n  \"title\": {},\n"
-      "  \"compute_capability\": {},\n  \"figures\": {{\n{}\n  }}\n}}\n",
+      "  \"compute_capability\": {},\n  \"figures\": {{\n{}\n  }}{}\n}}\n",
       format_name, quoted(device.name), quoted(device.title), quoted(device.compute_capability),
-      lines);
+      lines, curves_text(device));
 }
 
 }  // namespace tidemark

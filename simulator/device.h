@@ -32,6 +32,19 @@ struct FigureSource {
   bool operator==(const FigureSource&) const = default;
 };
 
+/// Measured times of one kind of kernel: work (FLOP of matrix products, bytes moved of others) and
+/// nanoseconds, both rising.
+struct CurvePoint {
+  double work = 0, time = 0;
+
+  bool operator==(const CurvePoint&) const = default;
+};
+using Curve = std::vector<CurvePoint>;
+
+/// Between the points along straight lines of the logarithms; beyond them at the rate of the
+/// nearest. The curve must not be empty.
+double time_on(const Curve& curve, double work);
+
 struct Device {
   std::string name;                // "a100-80gb"
   std::string title;               // "NVIDIA A100 SXM4 80 GB"
@@ -54,6 +67,14 @@ struct Device {
 
   Nanoseconds kernel_gap{};   // added to each kernel of one stream, the host being ahead
   Nanoseconds host_launch{};  // host time of an eager framework for one op
+
+  // What one kernel holds of the device while it runs alone, where kernels are too small to fill
+  // it: on a CPU, one core of several. Unset: all that its blocks can hold.
+  std::optional<double> product_share;  // of the arithmetic units
+  std::optional<double> stream_share;   // of the memory bandwidth
+
+  // Calibration, instead of the rates above: by "backward linear float32". May be empty.
+  std::map<std::string, Curve, std::less<>> curves;
 
   std::map<std::string, FigureSource, std::less<>> sources;  // by the figure's key in the file
 

@@ -17,6 +17,9 @@
 // * A row that sees nothing, or only −∞, gives y = 0, lse = −∞ and no gradient, as PyTorch's fused
 //   kernels. NaN, or +∞, in a score makes its row NaN. A NaN or infinity in v reaches every row
 //   of a tile that reads it, also those for which that key is hidden: 0 · NaN = NaN.
+// * On a GPU: d and e up to 256, else InputError; 16-bit operands go through the tensor cores from
+//   compute capability 8.0 on, weights and errors rounded to their dtype on the way; no atomics.
+//   Mixed dtypes are computed in fp32. Scratch: two fp32 per query, and dbias once in fp32.
 #pragma once
 
 #include "kernels/cpu/workspace.h"

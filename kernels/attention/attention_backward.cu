@@ -1,12 +1,24 @@
 // Launches the backward of attention: the dots of y and its gradient, then a kernel per gradient.
 #include "kernels/accumulate/accumulate.h"
+#include "kernels/attention/attention_backward.cuh"
 #include "kernels/attention/attention_launch.cuh"
 
 namespace tidemark::cuda {
 namespace {
 
-// Slots 0 to 3 hold copies of q, k, v and dy where their dtypes differ.
-enum AttentionSlot : std::size_t { slot_lse = 4, slot_dots, slot_bias };
+/// With leading axes of one element.
+Array with_four_axes(const Array& x) {
+  const std::size_t missing = 4 - x.shape.rank();
+  std::array<std::int64_t, 4> dims{1, 1, 1, 1};
+  Array result = x;
+  result.strides = {};
+  for (std::size_t axis = missing; axis < 4; ++axis) {
+    dims[axis] = x.shape[axis - missing];
+    result.strides[axis] = x.strides[axis - missing];
+  }
+  result.shape = Shape(std::span<const std::int64_t>(dims));
+  return result;
+}
 
 void find_lse(const Call& call, Launch& launch, AttentionCall& attention) {
   const Array lse = call.outputs.size() > 1 ? call.outputs[1] : Array{};
@@ -53,43 +65,25 @@ void write_dkv(Launch& launch, const AttentionCall& attention, const Array& dk, 
   });
 }
 
-/// With leading axes of one element.
-Array with_four_axes(const Array& x) {
-  const std::size_t missing = 4 - x.shape.rank();
-  std::array<std::int64_t, 4> dims{1, 1, 1, 1};
-  Array result = x;
-  result.strides = {};
-  for (std::size_t axis = missing; axis < 4; ++axis) {
-    dims[axis] = x.shape[axis - missing];
-    result.strides[axis] = x.strides[axis - missing];
-  }
-  result.shape = Shape(std::span<const std::int64_t>(dims));
-  return result;
-}
-
-/// A bias that is repeated along tokens or keys is summed over them at last.
-void write_dbias(Launch& launch, const AttentionCall& attention, const Array& d_bias) {
-  const Array dbias = with_four_axes(d_bias);
+/// By way of a dense fp32 temporary, of the bias's size or, where it is repeated along tokens or
+/// keys, of that many.
+void write_dbias(Launch& launch, const AttentionCall& attention, const Array& dbias) {
   const AttentionShape& s = attention.o.shape;
   const BiasOperand& bias = attention.o.bias;
-  const bool is_whole = dbias.shape[2] == s.tokens && dbias.shape[3] == s.keys;
   const Shape whole = {bias.batches, bias.heads, s.tokens, s.keys};
-  const Array target =
-      is_whole ? dbias
-               : array_at(scratch(launch, numel(whole) * size_of(DType::Float32), slot_bias),
-                          DType::Float32, dense(whole));
+  const Array sum = array_at(scratch(launch, numel(whole) * size_of(DType::Float32), slot_dbias),
+                             DType::Float32, dense(whole));
   attention.dispatch([&]<typename T, int D>() {
     using Tile = AttentionTile<T, D>;
     start_tiles(launch, "attention dbias", attend_dbias<T, D>,
                 tile_count(s.tokens, Tile::rows) * tile_count(s.keys, Tile::columns) *
                     bias.batches * bias.heads,
-                Tile::threads, BackwardTiles<T, D>::bytes, attention.o, head_operand(target));
+                Tile::threads, BackwardTiles<T, D>::bytes, attention.o, elements<float>(sum));
   });
-  if (is_whole) return;
-  Call sum;
-  sum.pass = Pass::Accumulate;
-  sum.inputs = {target}, sum.outputs = {dbias};
-  accumulate(sum, launch);
+  Call call;
+  call.pass = Pass::Accumulate;
+  call.inputs = {sum}, call.outputs = {with_four_axes(dbias)};
+  accumulate(call, launch);
 }
 
 }  // namespace

@@ -21,10 +21,10 @@ inline HeadOperand head_operand(const Array& x) {
   return head;
 }
 
-/// Aligned at its end to [b, h, t, s].
+/// Aligned at its end to [b, h, t, s]; fp32.
 inline BiasOperand bias_operand(const Array& bias) {
   BiasOperand operand;
-  operand.data = {bias.data, bias.dtype};
+  operand.data = elements<const float>(bias);
   const std::size_t rank = bias.shape.rank();
   const auto extent = [&](std::size_t axis) {  // of four
     return axis + rank < 4 ? 1 : bias.shape[axis + rank - 4];
@@ -38,18 +38,24 @@ inline BiasOperand bias_operand(const Array& bias) {
   return operand;
 }
 
-/// The call's operands; where the dtypes of q, k, v (and dy) differ, they are copied to fp32.
+// Slots 0 to 3 hold copies of q, k, v and dy.
+enum AttentionSlot : std::size_t { slot_lse = 4, slot_dots, slot_dbias, slot_bias };
+
+/// The call's operands; where dtypes are mixed, those that are read are copied to fp32.
 class AttentionCall {
  public:
   AttentionCall(const Call& call, Launch& launch) : launch_(launch) {
     operands_[0] = call.inputs[0], operands_[1] = call.inputs[1], operands_[2] = call.inputs[2];
     if (call.pass == Pass::Backward) operands_[3] = call.d_outputs[0];
     bool is_mixed = false;
-    for (const Array& x : operands_) is_mixed |= x && x.dtype != operands_[0].dtype;
+    const auto look = [&](const Array& x) { is_mixed |= x && x.dtype != operands_[0].dtype; };
+    for (const Array& x : operands_) look(x);
+    look(call.outputs[0]);
+    for (std::size_t i = 0; i < 3 && i < call.d_inputs.size(); ++i) look(call.d_inputs[i]);
     for (std::size_t i = 0; is_mixed && i < operands_.size(); ++i)
-      if (operands_[i]) operands_[i] = to_fp32_copy(operands_[i], i);
+      if (operands_[i]) operands_[i] = in_fp32(operands_[i], i);
     fill_shape(call);
-    if (call.inputs.size() > 3) o.bias = bias_operand(call.inputs[3]);
+    if (call.inputs.size() > 3) o.bias = bias_operand(in_fp32(call.inputs[3], slot_bias));
     o.q = head_operand(operands_[0]), o.k = head_operand(operands_[1]);
     o.v = head_operand(operands_[2]);
     if (operands_[3]) o.dy = head_operand(operands_[3]);
@@ -87,7 +93,8 @@ class AttentionCall {
     s.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(s.d)));
     s.causal = call.settings.causal, s.window = call.settings.window;
   }
-  Array to_fp32_copy(const Array& x, std::size_t slot) {
+  Array in_fp32(const Array& x, std::size_t slot) {
+    if (x.dtype == DType::Float32) return x;
     std::byte* data = scratch(launch_, numel(x.shape) * size_of(DType::Float32), slot);
     const Array copy = array_at(data, DType::Float32, dense(x.shape));
     convert(launch_, x, copy);

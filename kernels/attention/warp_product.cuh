@@ -4,11 +4,10 @@
 //   sums[j][0], [1]  row l / 4,      columns 8j + 2 (l mod 4) and the next one
 //   sums[j][2], [3]  row l / 4 + 8,  the same columns
 // The plain loops below own the same elements, so that everything around a product is one text for
-// fp32, for cards whose tensor cores lack these instructions (before compute capability 8.0), and
-// for the emulation.
+// fp32 and for cards whose tensor cores lack these instructions (before compute capability 8.0).
 #pragma once
 
-#include "kernels/cuda/device.h"
+#include "kernels/cuda/device.cuh"
 
 #if defined(__CUDACC__)
 #define TIDEMARK_UNROLL _Pragma("unroll")
@@ -85,7 +84,22 @@ __device__ inline void multiply_add(float (&c)[4], const unsigned (&a)[4], unsig
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   }
 }
+#elif defined(TIDEMARK_EMULATED_TENSOR_CORES)
+#define TIDEMARK_TENSOR_CORES 1
 
+inline void load_matrices(unsigned (&r)[4], const void* row) {
+  emulation::load_four(r, row, false);
+}
+inline void load_transposed(unsigned (&r)[4], const void* row) {
+  emulation::load_four(r, row, true);
+}
+template <typename T>
+void multiply_add(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  emulation::multiply_add<T>(c, a, {b0, b1});
+}
+#endif
+
+#if defined(TIDEMARK_TENSOR_CORES)
 /// 16 × 16 of A: rows of the warp, columns from k on.
 template <typename T>
 __device__ inline void load_a(unsigned (&r)[4], SharedMatrix<T> a, int k) {

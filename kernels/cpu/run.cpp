@@ -67,6 +67,8 @@ constexpr std::array kernel_rows = [] {
 }();
 static_assert(is_in_order(kernel_rows) && kernel_rows.size() == op_rows.size());
 
+}  // namespace
+
 Kernel kernel_of(const Call& call) {
   const KernelRow& row = kernel_rows[static_cast<std::size_t>(call.kind)];
   switch (call.pass) {
@@ -89,8 +91,6 @@ Kernel kernel_of(const Call& call) {
   }
   return nullptr;
 }
-
-}  // namespace
 
 void run(const Call& call, Workspace& workspace) {
   const Kernel kernel = kernel_of(call);

@@ -34,6 +34,9 @@ class Workspace {
 
 using Kernel = void (*)(const Call&, Workspace&);
 
+/// The kernel of the call; nullptr: nothing runs.
+Kernel kernel_of(const Call& call);
+
 /// Runs the kernel of the call on the calling thread.
 void run(const Call& call, Workspace& workspace);
 

@@ -1,6 +1,7 @@
-// Sums over axes, in a fixed order: threads sum what is theirs one after the other, then their sums
-// are joined as a tree. Large sums are cut into parts, whose sums a second kernel joins: no
-// atomics, so every run gives the same bits.
+// Sums over axes, in a fixed order: threads sum what is theirs one after the
+// other, then their sums are joined as a tree. Large sums are cut into parts,
+// whose sums a second kernel joins: no atomics, so every run gives the same
+// bits.
 #pragma once
 
 #include "kernels/cuda/vector_io.cuh"
@@ -11,7 +12,8 @@ __device__ inline float warp_sum(float value) {
   for (int bits = 16; bits > 0; bits /= 2) value += __shfl_xor_sync(whole_warp, value, bits);
   return value;
 }
-// A NaN stays: it is no larger and no smaller than anything, so it is asked for.
+// A NaN stays: it is no larger and no smaller than anything, so it is asked
+// for.
 __device__ inline float max_or_nan(float a, float b) { return a > b || a != a ? a : b; }
 __device__ inline float min_or_nan(float a, float b) { return a < b || a != a ? a : b; }
 __device__ inline float warp_max(float value) {
@@ -25,8 +27,9 @@ __device__ inline float warp_min(float value) {
   return value;
 }
 
-/// Over threads 0 to blockDim.x − 1, a multiple of 32; every one gets the sum. Blocks of one warp
-/// along x need no barrier, those of more must have one row of threads.
+/// Over threads 0 to blockDim.x − 1, a multiple of 32; every one gets the sum.
+/// Blocks of one warp along x need no barrier, those of more must have one row
+/// of threads.
 struct Sum {
   __device__ static float identity() { return 0; }
   __device__ static float of_warp(float value) { return warp_sum(value); }
@@ -55,25 +58,27 @@ __device__ inline float block_reduce(float value) {
 }
 __device__ inline float block_sum(float value) { return block_reduce<Sum>(value); }
 
-/// Function: `inputs`, and operator()(const float (&in)[inputs]) that gives what is summed.
+/// Function: `inputs`, and operator()(const float (&in)[inputs]) that gives
+/// what is summed.
 template <typename Function, typename T>
 struct ReduceArguments {
   Reader<T> in[Function::inputs];
-  // Operand k's offset is that of the result's element plus that of the summed one. The last
-  // operand is the result.
+  // Operand k's offset is that of the result's element plus that of the summed
+  // one. The last operand is the result.
   Walk<Function::inputs + 1> kept, summed;
   std::int64_t summed_per_part = 0;  ///< vectors of `summed`
-  float* partial = nullptr;          ///< [parts, results]
+  float *partial = nullptr;          ///< [parts, results]
 };
 
-/// Neighbouring threads have neighbouring results: for axes that are summed across rows.
+/// Neighbouring threads have neighbouring results: for axes that are summed
+/// across rows.
 inline constexpr unsigned column_lanes = 32, column_rows = 8;
 
 template <typename Function, typename T, int V>
 __global__ void sum_columns_kernel(Function function, ReduceArguments<Function, T> arguments) {
   constexpr int inputs = Function::inputs;
   __shared__ float sums[column_rows][column_lanes * V + 1];
-  const auto& kept = arguments.kept;
+  const auto &kept = arguments.kept;
   const std::int64_t result = std::int64_t{blockIdx.x} * column_lanes + threadIdx.x;
   const std::int64_t begin = std::int64_t{blockIdx.y} * arguments.summed_per_part;
   const std::int64_t most = arguments.summed.vectors;
@@ -113,7 +118,7 @@ __global__ void sum_columns_kernel(Function function, ReduceArguments<Function, 
 template <typename Function, typename T, int V>
 __global__ void sum_rows_kernel(Function function, ReduceArguments<Function, T> arguments) {
   constexpr int inputs = Function::inputs;
-  const auto& summed = arguments.summed;
+  const auto &summed = arguments.summed;
   const std::int64_t begin = std::int64_t{blockIdx.y} * arguments.summed_per_part;
   const std::int64_t end = begin + arguments.summed_per_part < summed.vectors
                                ? begin + arguments.summed_per_part
@@ -139,31 +144,42 @@ __global__ void sum_rows_kernel(Function function, ReduceArguments<Function, T> 
   }
 }
 
-/// Joins the parts and rounds. Results are numbered in the order of the result's shape.
+/// Joins the parts and rounds. Lanes have neighbouring results, thread rows
+/// share the parts: one thread alone would wait for each part in turn.
 template <typename T>
-__global__ void join_parts_kernel(const float* partial, std::int64_t parts, std::int64_t results,
+__global__ void join_parts_kernel(const float *partial, std::int64_t parts, std::int64_t results,
                                   Walk<2> walk, Writer<T> out) {
-  for (std::int64_t i = thread_of_grid(); i < walk.vectors; i += threads_of_grid()) {
-    const auto at = walk.template place<1>(i);
-    float sum = 0;
-    for (std::int64_t part = 0; part < parts; ++part) sum += partial[part * results + at.offset[0]];
-    store_one(out, at.offset[1], sum);
+  __shared__ float sums[column_rows][column_lanes];
+  const std::int64_t i = std::int64_t{blockIdx.x} * column_lanes + threadIdx.x;
+  Place<2> at{};
+  float sum = 0;
+  if (i < walk.vectors) {
+    at = walk.template place<1>(i);
+    for (std::int64_t part = threadIdx.y; part < parts; part += column_rows)
+      sum += partial[part * results + at.offset[0]];
   }
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y != 0 || i >= walk.vectors) return;
+  for (unsigned row = 1; row < column_rows; ++row) sum += sums[row][threadIdx.x];
+  store_one(out, at.offset[1], sum);
 }
 
-/// Row-major strides, so that an element's number in its shape is an offset like others.
-inline Array numbering(const Shape& shape) {
+/// Row-major strides, so that an element's number in its shape is an offset
+/// like others.
+inline Array numbering(const Shape &shape) {
   return array_at(nullptr, DType::Float32, dense(shape));
 }
 
-/// result = Σ function(inputs) over the axes where the result spreads over `large`.
+/// result = Σ function(inputs) over the axes where the result spreads over
+/// `large`.
 template <typename Function>
-void reduce(Launch& launch, const char* name, const Function& function, const Shape& large,
-            const std::array<const Array*, static_cast<std::size_t>(Function::inputs)>& inputs,
-            const Array& result, std::size_t slot = 0) {
+void reduce(Launch &launch, const char *name, const Function &function, const Shape &large,
+            const std::array<const Array *, static_cast<std::size_t>(Function::inputs)> &inputs,
+            const Array &result, std::size_t slot = 0) {
   constexpr int count = Function::inputs + 1;
   const Array numbers = numbering(result.shape);
-  std::array<const Array*, count> operands{};
+  std::array<const Array *, count> operands{};
   std::copy(inputs.begin(), inputs.end(), operands.begin());
   operands[count - 1] = &numbers;
   const Axes<count> axes = axes_over<count>(large, operands);
@@ -173,18 +189,20 @@ void reduce(Launch& launch, const char* name, const Function& function, const Sh
     (axes.stride[i][count - 1] == 0 ? summed : kept).add(axes, i);
   }
   const std::int64_t results = numel(result.shape);
-  // The inner axis of the first operand decides whether rows or columns are summed.
+  // The inner axis of the first operand decides whether rows or columns are
+  // summed.
   summed = merged(summed, 0);
   kept = merged(kept, count - 1);
   const bool columns = kept.rank > 0 && kept.stride[kept.rank - 1][0] == 1;
 
   std::int64_t parts = 1;
-  float* partial = nullptr;
+  float *partial = nullptr;
   with_dtype_of(inputs, [&](auto tag) {
     using T = typename decltype(tag)::type;
     ReduceArguments<Function, T> arguments;
     for (std::size_t k = 0; k < inputs.size(); ++k) arguments.in[k] = reader<T>(*inputs[k]);
-    // All axes, the inner one last: each vector begins at a multiple of its size.
+    // All axes, the inner one last: each vector begins at a multiple of its
+    // size.
     Axes<count> all = columns ? summed : kept;
     for (int i = 0; i < (columns ? kept : summed).rank; ++i) all.add((columns ? kept : summed), i);
     const bool vectors = is_vectorizable<count>(all, operands, vector_size<T>);
@@ -193,14 +211,17 @@ void reduce(Launch& launch, const char* name, const Function& function, const Sh
     arguments.summed = Walk<count>(summed, columns ? 1 : v);
     const std::int64_t blocks = columns ? (arguments.kept.vectors + column_lanes - 1) / column_lanes
                                         : std::min<std::int64_t>(results, 1 << 20);
-    // Parts of at least 64 vectors per thread row, and about eight blocks per multiprocessor.
-    const std::int64_t threads = columns ? column_rows : usual_threads;
+    // Parts of at least eight vectors per thread, and about eight blocks per
+    // multiprocessor. Short sums take a warp each, which needs no barrier.
+    const unsigned row_threads =
+        arguments.summed.vectors <= 4 * warp_size ? warp_size : usual_threads;
+    const std::int64_t threads = columns ? column_rows : row_threads;
     const std::int64_t most_parts =
-        std::max<std::int64_t>(1, arguments.summed.vectors / (threads * (columns ? 64 : 8)));
+        std::max<std::int64_t>(1, arguments.summed.vectors / (threads * 8));
     const std::int64_t wanted = (std::int64_t{launch.processors} * 8 + blocks - 1) / blocks;
     parts = std::clamp<std::int64_t>(wanted, 1, std::min<std::int64_t>(most_parts, 1024));
     arguments.summed_per_part = (arguments.summed.vectors + parts - 1) / parts;
-    partial = reinterpret_cast<float*>(
+    partial = reinterpret_cast<float *>(
         scratch(launch, parts * results * static_cast<std::int64_t>(sizeof(float)), slot));
     arguments.partial = partial;
     const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(parts));
@@ -213,14 +234,15 @@ void reduce(Launch& launch, const char* name, const Function& function, const Sh
       start(
           launch, name,
           vectors ? sum_rows_kernel<Function, T, vector_size<T>> : sum_rows_kernel<Function, T, 1>,
-          grid, dim3(usual_threads), 0, function, arguments);
+          grid, dim3(row_threads), 0, function, arguments);
   });
   const Walk<2> walk(merged(axes_over<2>(result.shape, {&numbers, &result}), 1), 1);
   with_dtype_of(std::array{&result}, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    start(launch, name, join_parts_kernel<T>, dim3(blocks_for(launch, walk.vectors)),
-          dim3(usual_threads), 0, static_cast<const float*>(partial), parts, results, walk,
-          writer<T>(result));
+    start(launch, name, join_parts_kernel<T>,
+          dim3(static_cast<unsigned>((walk.vectors + column_lanes - 1) / column_lanes)),
+          dim3(column_lanes, column_rows), 0, static_cast<const float *>(partial), parts, results,
+          walk, writer<T>(result));
   });
 }
 

@@ -1,7 +1,7 @@
 // Reading and writing of elements in vectors of 16 bytes; all arithmetic between is in fp32.
 #pragma once
 
-#include "kernels/cuda/walk.h"
+#include "kernels/cuda/walk.cuh"
 
 namespace tidemark::cuda {
 

@@ -18,6 +18,8 @@
 //   rounding of the dtype, and of fp32 sums (error grows no faster than √k · 2⁻²⁴ · Σ|a|·|b|).
 //   dW and db are one sum over all rows, without a temporary per batch.
 // * NaN and infinity propagate as in the sums: 0 · ∞ is NaN.
+// * On a GPU the products are cuBLASLt's, in true fp32 (no TF32), or 16-bit factors with fp32 sums;
+//   operands that it cannot read where they lie are copied to scratch first.
 #pragma once
 
 #include "kernels/cpu/workspace.h"

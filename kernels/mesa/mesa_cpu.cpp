@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/cpu/clones.h"
+#include "kernels/cpu/elementary.h"
 #include "kernels/cpu/map.h"
 #include "kernels/cpu/random.h"
 #include "kernels/mesa/mesa.h"
@@ -17,38 +18,33 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float decay = 0.9f;  // of the running statistics, in the release's policies
 constexpr float levels = 255;  // steps between the 256 codes
 
+/// Of a group so far, in interleaved partial results.
 struct Extremes {
-  float least = infinity, most = -infinity;
+  float least[lanes], most[lanes];
 };
 
 /// The smaller resp. larger one; NaN wins.
-TIDEMARK_INLINE float lesser(float a, float b) { return b < a || b != b ? b : a; }
-TIDEMARK_INLINE float greater(float a, float b) { return b > a || b != b ? b : a; }
-
-TIDEMARK_CLONES void extremes_loop(const float* x, std::int64_t n, float* least, float* most) {
-  float low[lanes], high[lanes];
-  for (std::int64_t k = 0; k < lanes; ++k) low[k] = infinity, high[k] = -infinity;
-  for (std::int64_t i = 0; i + lanes <= n; i += lanes)
-    for (std::int64_t k = 0; k < lanes; ++k) {
-      low[k] = lesser(low[k], x[i + k]);
-      high[k] = greater(high[k], x[i + k]);
-    }
-  for (std::int64_t k = 0; k < lanes; ++k) least[k] = low[k], most[k] = high[k];
+TIDEMARK_INLINE float lesser(float a, float b) {
+  return choose(static_cast<int>(b < a) + static_cast<int>(b != b) != 0, b, a);
+}
+TIDEMARK_INLINE float greater(float a, float b) {
+  return choose(static_cast<int>(b > a) + static_cast<int>(b != b) != 0, b, a);
 }
 
-void widen(Extremes& extremes, const float* x, std::int64_t n) {
-  if (n >= lanes) {
-    float least[lanes], most[lanes];
-    extremes_loop(x, n, least, most);
+TIDEMARK_CLONES void widen(Extremes& extremes, const float* __restrict x, std::int64_t n) {
+  float least[lanes], most[lanes];
+  for (std::int64_t k = 0; k < lanes; ++k) least[k] = extremes.least[k], most[k] = extremes.most[k];
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
     for (std::int64_t k = 0; k < lanes; ++k) {
-      extremes.least = lesser(extremes.least, least[k]);
-      extremes.most = greater(extremes.most, most[k]);
+      least[k] = lesser(least[k], x[i + k]);
+      most[k] = greater(most[k], x[i + k]);
     }
+  for (std::int64_t k = 0; i < n; ++i, ++k) {
+    least[k] = lesser(least[k], x[i]);
+    most[k] = greater(most[k], x[i]);
   }
-  for (std::int64_t i = n / lanes * lanes; i < n; ++i) {
-    extremes.least = lesser(extremes.least, x[i]);
-    extremes.most = greater(extremes.most, x[i]);
-  }
+  for (std::int64_t k = 0; k < lanes; ++k) extremes.least[k] = least[k], extremes.most[k] = most[k];
 }
 
 TIDEMARK_CLONES void quantize_loop(std::int64_t n, std::uint8_t* __restrict codes,
@@ -100,9 +96,10 @@ class Groups {
 void update_statistics(const Call& call, const Groups& groups, Workspace& workspace) {
   const Array& value = call.inputs[0];
   const auto count = static_cast<std::size_t>(call.quantizer.groups);
-  const std::span<float> memory = workspace.floats(2 * count);
+  const std::span<float> memory = workspace.floats(count * sizeof(Extremes) / sizeof(float));
   auto* const extremes = reinterpret_cast<Extremes*>(memory.data());
-  std::fill_n(extremes, count, Extremes{});
+  for (std::size_t g = 0; g < count; ++g)
+    std::ranges::fill(extremes[g].least, infinity), std::ranges::fill(extremes[g].most, -infinity);
   alignas(64) float scratch[longest_run];
   std::int64_t first = 0;
   for_runs(
@@ -117,7 +114,10 @@ void update_statistics(const Call& call, const Groups& groups, Workspace& worksp
       true);
   float* const statistics = call.quantizer.statistics;
   for (std::size_t g = 0; g < count; ++g) {
-    const float range = extremes[g].most - extremes[g].least, minimum = extremes[g].least;
+    float minimum = infinity, maximum = -infinity;
+    for (const float x : extremes[g].least) minimum = lesser(minimum, x);
+    for (const float x : extremes[g].most) maximum = greater(maximum, x);
+    const float range = maximum - minimum;
     float *const old_range = statistics + 2 * g, *const old_minimum = old_range + 1;
     const bool is_first = workspace.state.number == 0;
     *old_range = is_first ? range : decay * *old_range + (1 - decay) * range;

@@ -47,14 +47,15 @@ void forward(const Call& call, Workspace& workspace, const Norm& norm) {
     const Moments of_row = moments(values, n, call.settings.epsilon, norm.is_centered);
     set_if_there(rows[2], of_row.mean);
     set_if_there(rows[3], of_row.rstd);
-    normalize(n, z, values, of_row);
-    if (rounds) round_to(normalized.dtype, n, z, workspace);
-    write(rows[4], n, z);
     float* const y = place(rows[1], out);
-    if (shift != nullptr)
-      scale_and_shift(n, y, z, gamma, shift);
-    else
+    if (shift != nullptr) {
+      normalize_and_scale(n, y, values, of_row, gamma, shift);
+    } else {
+      normalize(n, z, values, of_row);
+      if (rounds) round_to(normalized.dtype, n, z, workspace);
+      write(rows[4], n, z);
       multiply(n, y, z, gamma);
+    }
     write(rows[1], n, y);
   });
 }

@@ -61,9 +61,12 @@ TIDEMARK_CLONES void normalize(std::int64_t n, float* __restrict z, const float*
   for (std::int64_t i = 0; i < n; ++i) z[i] = (x[i] - of_row.mean) * of_row.rstd;
 }
 
-TIDEMARK_CLONES void scale_and_shift(std::int64_t n, float* __restrict y, const float* z,
-                                     const float* __restrict gamma, const float* __restrict beta) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = z[i] * gamma[i] + beta[i];
+TIDEMARK_CLONES void normalize_and_scale(std::int64_t n, float* __restrict y,
+                                         const float* __restrict x, Moments of_row,
+                                         const float* __restrict gamma,
+                                         const float* __restrict beta) {
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] = (x[i] - of_row.mean) * of_row.rstd * gamma[i] + beta[i];
 }
 
 TIDEMARK_CLONES void multiply(std::int64_t n, float* __restrict y, const float* __restrict a,

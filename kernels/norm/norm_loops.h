@@ -13,9 +13,9 @@ Moments moments(const float* x, std::int64_t n, double epsilon, bool is_centered
 
 /// z = (x − mean)·rstd
 void normalize(std::int64_t n, float* z, const float* x, Moments of_row);
-/// y = z·γ + β
-void scale_and_shift(std::int64_t n, float* y, const float* z, const float* gamma,
-                     const float* beta);
+/// y = (x − mean)·rstd·γ + β, in one pass
+void normalize_and_scale(std::int64_t n, float* y, const float* x, Moments of_row,
+                         const float* gamma, const float* beta);
 /// y = a·b
 void multiply(std::int64_t n, float* y, const float* a, const float* b);
 

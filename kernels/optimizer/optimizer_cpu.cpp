@@ -63,13 +63,16 @@ float* open(const Run& run, std::int64_t n, float* scratch) {
   return place(run, scratch);
 }
 
-void adamw(const Array& gradient, const Array& parameter, const Array& state,
-           const StepState& step) {
+void adamw(const Array& gradient, const std::vector<Array>& outputs, const StepState& step) {
+  const Array &parameter = outputs[0], &state = outputs[1];
   const std::int64_t count = numel(parameter.shape);
   CHECK(numel(state.shape) == 2 * count && is_dense(state.layout()));
   const AdamFactors factors(step);
   alignas(64) float scratch[4][longest_run];
   Run m{state.data, state.dtype, 1}, v = m.from(count);
+  std::vector<Run> temporaries;
+  for (std::size_t i = 2; i < outputs.size(); ++i)
+    temporaries.push_back({outputs[i].data, outputs[i].dtype, 1});
   for_runs(
       parameter.shape, std::array{&parameter, &gradient},
       [&](const auto& runs, std::int64_t n) {
@@ -80,6 +83,10 @@ void adamw(const Array& gradient, const Array& parameter, const Array& state,
         adamw_loop(n, p, first, scratch[3], factors);
         write(runs[0], n, p), write(m, n, first), write(v, n, second);
         m = m.from(n), v = v.from(n);
+        for (Run& temporary : temporaries) {
+          scatter(scratch[3], n, temporary);
+          temporary = temporary.from(n);
+        }
       },
       true);
 }
@@ -89,7 +96,7 @@ void adamw(const Array& gradient, const Array& parameter, const Array& state,
 void update(const Call& call, Workspace& workspace) {
   const Array &gradient = call.inputs[0], &parameter = call.outputs[0];
   const StepState& state = workspace.state;
-  if (state.adamw) return adamw(gradient, parameter, call.outputs[1], state);
+  if (state.adamw) return adamw(gradient, call.outputs, state);
   alignas(64) float scratch[2][longest_run];
   for_runs(std::array{&parameter, &gradient}, [&](const auto& runs, std::int64_t n) {
     float* const p = open(runs[0], n, scratch[0]);

@@ -10,7 +10,7 @@
 namespace tidemark::cpu {
 namespace {
 
-constexpr std::int64_t lanes = 16;  // partial results: one vector of the widest instruction set
+constexpr std::int64_t lanes = 32;  // partial results: two vectors of the widest instruction set
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 // NaN is passed over: the exponentials find it.
@@ -18,7 +18,8 @@ TIDEMARK_CLONES void largest_loop(const float* x, std::int64_t n, float* parts) 
   float local[lanes];
   for (std::int64_t k = 0; k < lanes; ++k) local[k] = -infinity;
   for (std::int64_t i = 0; i + lanes <= n; i += lanes)
-    for (std::int64_t k = 0; k < lanes; ++k) local[k] = x[i + k] > local[k] ? x[i + k] : local[k];
+    for (std::int64_t k = 0; k < lanes; ++k)
+      local[k] = choose(x[i + k] > local[k], x[i + k], local[k]);
   for (std::int64_t k = 0; k < lanes; ++k) parts[k] = local[k];
 }
 

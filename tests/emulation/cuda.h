@@ -134,3 +134,5 @@ inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
+
+#include "tests/emulation/tensor_cores.h"  // what it needs stands above

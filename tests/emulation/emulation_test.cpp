@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "kernels/cuda/device.h"
+#include "kernels/cuda/device.cuh"
 #include "tests/emulation/cuda.h"
 
 namespace tidemark {

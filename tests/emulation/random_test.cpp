@@ -85,15 +85,14 @@ TEST(MesaTwins, StatisticsAndCodesAreEqual) {
                             Case{{64, 300}, 2, 1}};
   for (const Case& c : cases)
     for (const DType dtype : data_dtypes)
-      for (const Lie lie : {Lie::Dense, Lie::Swapped, Lie::Reversed})
-        for (const bool wraps : {false, true})
-          for (const std::int64_t step : {0, 3}) {
-            CallMaker maker;
-            maker.input(c.shape, dtype, lie).output(c.shape, DType::UInt8);
-            TwinCase test = with_statistics(maker, c.groups, c.axis, wraps);
-            test.state.number = step;
-            expect_twins(test, cpu::quantize, cuda::quantize);
-          }
+      for (const Lie lie : {Lie::Dense, Lie::Swapped})
+        for (const std::int64_t step : {0, 3}) {
+          CallMaker maker;
+          maker.input(c.shape, dtype, lie).output(c.shape, DType::UInt8);
+          TwinCase test = with_statistics(maker, c.groups, c.axis, step != 0);
+          test.state.number = step;
+          expect_twins(test, cpu::quantize, cuda::quantize);
+        }
 }
 
 TEST(MesaTwins, ManyPartsGiveTheSameExtremes) {

@@ -5,6 +5,8 @@
 
 namespace tidemark {
 
+DeviceCheck device_check = nullptr;
+
 std::vector<TestArray> run_emulated(const TwinCase& test, CudaKernel on_cuda) {
   using emulation::Order;
   std::vector<TestArray> first;
@@ -41,6 +43,7 @@ void expect_twins(const TwinCase& test, CpuKernel on_cpu, CudaKernel on_cuda) {
         << "array " << i << ", " << to_text(got[i].array().shape) << " of "
         << to_string(got[i].array().dtype);
   }
+  if (device_check != nullptr) device_check(test, on_cpu, wanted);
 }
 
 CallMaker& CallMaker::add(Place place, TestArray array) {

@@ -27,6 +27,11 @@ using CudaKernel = void (*)(const Call&, cuda::Launch&);
 /// may be touched.
 void expect_twins(const TwinCase& test, CpuKernel on_cpu, CudaKernel on_cuda);
 
+/// Where a GPU is tested: expect_twins() calls it too, with what the CPU made of the case.
+using DeviceCheck = void (*)(const TwinCase& test, CpuKernel on_cpu,
+                             const std::vector<TestArray>& wanted);
+extern DeviceCheck device_check;
+
 /// Runs the CUDA kernel in each order and returns the arrays of the last one, after checking that
 /// all orders agree.
 std::vector<TestArray> run_emulated(const TwinCase& test, CudaKernel on_cuda);

@@ -168,11 +168,12 @@ const std::vector<Sizes>& sizes_to_try() {
       {2, 3, 3, 31, 33, 8, 8},
       {1, 4, 2, 17, 17, 16, 16, true},      // grouped key heads
       {1, 2, 1, 33, 40, 7, 5, false},       // values of another width
-      {1, 2, 2, 300, 300, 4, 4, true},      // several tiles
-      {1, 2, 1, 300, 290, 4, 4, true, 20},  // tiles that nobody sees
+      {1, 2, 2, 150, 150, 4, 4, true},      // several tiles
+      {1, 2, 1, 150, 140, 4, 4, true, 20},  // tiles that nobody sees
+      {1, 1, 1, 260, 257, 2, 2},
       {1, 1, 1, 9, 1023, 3, 3},
       {2, 2, 2, 12, 12, 4, 4, false, 0, {2, 2, 12, 12}},     // a bias for each score
-      {2, 2, 1, 270, 265, 4, 4, true, 0, {1, 2, 270, 265}},  // summed over batches
+      {2, 2, 1, 140, 135, 4, 4, true, 0, {1, 2, 140, 135}},  // summed over batches
       {4, 2, 2, 9, 10, 4, 4, false, 0, {2, 1, 9, 10}},       // windows: two masks, twice
       {2, 2, 2, 9, 300, 4, 4, false, 0, {2, 1, 1, 300}},     // one row for all
       {1, 2, 2, 9, 10, 4, 4, false, 0, {9, 1}},              // one column for all

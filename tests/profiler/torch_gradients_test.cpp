@@ -1,8 +1,9 @@
 // PyTorch as an independent oracle: the same small networks, parameters and inputs, the loss and
 // every gradient. The tolerance is what rounding does to PyTorch's own step in the same dtype: the
 // largest relative error of a gradient that its float32 or bfloat16 step has against its float64
-// one. Ours rounds as often but in another order (sums in tiles, fused attention), so that it may
-// err by a few times as much; a wrong formula errs by 1.
+// one. Ours rounds as often but in another order (sums in tiles, fused attention), so it errs about
+// as much: measured, at most 2.1 times as much in fp32 and 0.95 times in bfloat16. A wrong formula
+// errs by about 1.
 #include <gtest/gtest.h>
 
 #include "profiler/initial_values.h"
@@ -14,7 +15,7 @@
 namespace tidemark {
 namespace {
 
-constexpr double slack = 4;
+constexpr double fp32_slack = 4, bf16_slack = 2;
 
 struct Case {
   std::string network;
@@ -75,6 +76,12 @@ double norm_of(const std::vector<double>& x) {
 
 class TorchGradients : public testing::TestWithParam<Case> {
  protected:
+  void expect_agreement(Precision precision) const {
+    for (const Attention attention : {Attention::Math, Attention::Flash})
+      expect_agreement(precision, attention);
+  }
+
+ private:
   Trace trace_of(Precision precision, Attention attention) const {
     const Model model{.name = GetParam().network,
                       .family = std::string(family_of(GetParam().config)),
@@ -100,8 +107,11 @@ class TorchGradients : public testing::TestWithParam<Case> {
     }
   }
 
-  /// Loss and gradients of one step, each within `slack` times PyTorch's own error.
-  void expect_agreement(Precision precision, Attention attention, const TorchError& error) const {
+  /// Loss and gradients of one step.
+  void expect_agreement(Precision precision, Attention attention) const {
+    const bool is_fp32 = precision == Precision::Fp32;
+    const TorchError& error = is_fp32 ? fixture_.float32 : fixture_.bfloat16;
+    const double slack = is_fp32 ? fp32_slack : bf16_slack;
     SCOPED_TRACE(attention == Attention::Flash ? "flash attention" : "math attention");
     const std::unique_ptr<Backend> backend = make_cpu_backend();
     Replay replay(plan_step(std::make_shared<Trace>(trace_of(precision, attention)),
@@ -112,7 +122,7 @@ class TorchGradients : public testing::TestWithParam<Case> {
     const double loss = replay.step({.seed = 1}).loss;
     // Rounding may happen to cancel in PyTorch's loss: a loss is as uncertain as one rounding of
     // its dtype at least.
-    const double ulp = precision == Precision::Fp32 ? 0x1p-24 : 0x1p-8;
+    const double ulp = is_fp32 ? 0x1p-24 : 0x1p-8;
     EXPECT_NEAR(loss / fixture_.loss, 1, slack * std::max(error.loss, ulp));
     expect_gradients(replay, slack * error.gradients);
   }
@@ -146,21 +156,12 @@ class TorchGradients : public testing::TestWithParam<Case> {
 INSTANTIATE_TEST_SUITE_P(Small, TorchGradients, testing::ValuesIn(cases()),
                          [](const auto& test) { return test.param.network; });
 
-TEST_P(TorchGradients, AreOursInFp32) {
-  expect_agreement(Precision::Fp32, Attention::Math, fixture_.float32);
-  expect_agreement(Precision::Fp32, Attention::Flash, fixture_.float32);
-}
+TEST_P(TorchGradients, AreOursInFp32) { expect_agreement(Precision::Fp32); }
 
-TEST_P(TorchGradients, AreOursInBf16) {
-  expect_agreement(Precision::Bf16, Attention::Math, fixture_.bfloat16);
-  expect_agreement(Precision::Bf16, Attention::Flash, fixture_.bfloat16);
-}
+TEST_P(TorchGradients, AreOursInBf16) { expect_agreement(Precision::Bf16); }
 
 // Autocast keeps more in fp32 than a network that is bfloat16 throughout.
-TEST_P(TorchGradients, AreOursUnderAutocast) {
-  expect_agreement(Precision::AmpBf16, Attention::Math, fixture_.bfloat16);
-  expect_agreement(Precision::AmpBf16, Attention::Flash, fixture_.bfloat16);
-}
+TEST_P(TorchGradients, AreOursUnderAutocast) { expect_agreement(Precision::AmpBf16); }
 
 }  // namespace
 }  // namespace tidemark

@@ -147,5 +147,27 @@ TEST(CostModel, ACausalMaskHalvesAttention) {
   EXPECT_DOUBLE_EQ(flops(true), 2.0 * 64 * 64 * 64);
 }
 
+// A measured curve takes the place of the rates: 4096 FLOP lie half way, on a logarithmic scale,
+// between its points.
+TEST(CostModel, CalibrationSaysHowLongAKernelTakes) {
+  Device device = compute_bound();
+  device.curves["forward linear float32"] = {{1024, 100}, {16384, 400}};
+  const Trace trace = product(64, 32, 1);
+  EXPECT_EQ(ns(cost_of(trace, Task::Forward, "fc", device)), 200);
+  EXPECT_EQ(ns(cost_of(trace, Task::Backward, "fc", device)),
+            ns(cost_of(trace, Task::Backward, "fc", compute_bound())));
+}
+
+TEST(CostModel, AKernelHoldsNoMoreThanItsShareOfTheDevice) {
+  Device device = toy_device();
+  device.product_share = 0.5, device.stream_share = 0.25;
+  const Trace trace = product(64, 32, 1);
+  const Cost whole = cost_of(trace, Task::Forward, "fc", toy_device());
+  const Cost part = cost_of(trace, Task::Forward, "fc", device);
+  EXPECT_EQ(ns(part), ns(whole));
+  EXPECT_DOUBLE_EQ(part.sm_share, whole.sm_share / 2);
+  EXPECT_DOUBLE_EQ(part.memory_share, whole.memory_share / 4);
+}
+
 }  // namespace
 }  // namespace tidemark

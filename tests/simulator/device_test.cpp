@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -169,7 +170,7 @@ TEST(Device, WrongFilesSayWhatWouldBeRight) {
             "d.json: /format: found another format; need 'tidemark-device-1'");
   EXPECT_EQ(error_of(edited("\"title\"", "\"ttitle\": \"x\", \"title\"")),
             "d.json: unknown key 'ttitle' (did you mean 'title'? known: format, name, title, "
-            "compute_capability, figures)");
+            "compute_capability, figures, curves)");
   EXPECT_EQ(error_of(edited("\"figures\": {", "\"figures\": {\"l3_cache\": 1,"))
                 .rfind("d.json: /figures: unknown key 'l3_cache' (did you mean 'l2_cache'?", 0),
             0u);
@@ -192,6 +193,26 @@ TEST(Device, EveryTruncationIsAnError) {
   const std::string json = write_device(find_device("t4"));
   for (std::size_t size = 0; size + 2 < json.size(); ++size)  // the last byte is a newline
     EXPECT_NE(error_of(std::string_view(json).substr(0, size)), "no error") << size;
+}
+
+TEST(Device, CurvesSurviveTheFileAndMustRise) {
+  Device device = find_device("a100-80gb");
+  device.product_share = 0.5;
+  device.sources["product_share"] = {FigureKind::Measured, "two products at once"};
+  device.curves["forward gelu float32"] = {{1000, 5}, {4000, 11.5}};
+  EXPECT_EQ(read_device(write_device(device), "d.json"), device);
+  device.curves["forward gelu float32"] = {{4000, 5}, {1000, 11}};
+  EXPECT_EQ(error_of(write_device(device)),
+            "d.json: /curves/forward gelu float32/1: found less work than in the point before; "
+            "need rising work");
+}
+
+TEST(Device, ACurveGoesOnAtTheRateOfItsEnds) {
+  const Curve curve = {{100, 10}, {1000, 50}};
+  EXPECT_DOUBLE_EQ(time_on(curve, 10), 1);
+  EXPECT_DOUBLE_EQ(time_on(curve, 100), 10);
+  EXPECT_DOUBLE_EQ(time_on(curve, 2000), 100);
+  EXPECT_NEAR(time_on(curve, std::sqrt(100.0 * 1000)), std::sqrt(10.0 * 50), 1e-9);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "kernels/cuda/device.h"
+#include "kernels/cuda/device.cuh"
 #include "traces/error.h"
 
 namespace tidemark::cuda {

@@ -1,0 +1,103 @@
+// Is the recovery of a reversible network hidden by a second stream? Steps of `reversible` and of
+// `pareprop` alternate on the CPU backend, one core per stream; their gradients must agree to the
+// bit before anything is timed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "profiler/backends.h"
+#include "profiler/calibrate.h"
+#include "profiler/initial_values.h"
+#include "profiler/measured_timeline.h"
+#include "profiler/numbers.h"
+#include "profiler/replay.h"
+#include "simulator/report.h"
+#include "traces/presets.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::int64_t rounds = 9;
+
+std::unique_ptr<Replay> prepared(const std::shared_ptr<const Trace>& trace,
+                                 std::string_view strategy, Backend& backend) {
+  auto replay = std::make_unique<Replay>(plan_step(trace, parse_strategy(strategy)), backend);
+  const Trace& rewritten = replay->trace();
+  for (std::size_t t = 0; t < rewritten.tensors.size(); ++t) {
+    const auto id = static_cast<TensorId>(t);
+    const Tensor& tensor = rewritten[id];
+    if (tensor.storage != id) continue;
+    if (tensor.category == Category::Parameter)
+      replay->write(id, bytes_of(initial_parameter(rewritten, id, 1), tensor.dtype).data());
+    else if (tensor.category == Category::Input)
+      replay->write(id, bytes_of(synthetic_input(rewritten, id, 1), tensor.dtype).data());
+  }
+  replay->keep_gradients();
+  return replay;
+}
+
+bool agree(const Replay& a, const Replay& b) {
+  for (std::size_t t = 0; t < a.trace().tensors.size(); ++t) {
+    const auto id = static_cast<TensorId>(t);
+    if (a.trace()[id].category == Category::Parameter && a.gradient(id) != b.gradient(id))
+      return false;
+  }
+  return true;
+}
+
+Timeline median(std::vector<Timeline> timelines) {
+  std::ranges::sort(timelines, {}, &Timeline::duration);
+  return timelines[timelines.size() / 2];
+}
+
+double milliseconds(Nanoseconds time) { return static_cast<double>(time.count()) / 1e6; }
+
+Nanoseconds predicted_step(const std::shared_ptr<const Trace>& trace, std::string_view strategy,
+                           const Device& device) {
+  return answer(trace, parse_strategy(strategy), device, {.capacity = device.capacity}).report.step;
+}
+
+/// False if the gradients differ.
+bool run(std::string_view model, const StepOptions& step, const Device& device, Backend& backend) {
+  const auto trace = std::make_shared<const Trace>(build_trace(find_model(model), step));
+  const auto alone = prepared(trace, "reversible", backend);
+  const auto beside = prepared(trace, "pareprop", backend);
+  std::vector<Timeline> one, two;
+  for (std::int64_t i = 0; i <= rounds; ++i) {
+    Timeline a = alone->step({.number = i, .seed = 1}).timeline;
+    Timeline b = beside->step({.number = i, .seed = 1}).timeline;
+    if (!agree(*alone, *beside)) return false;
+    if (i == 0) continue;  // the first ones touch the memory
+    one.push_back(std::move(a)), two.push_back(std::move(b));
+  }
+  const Timeline reversible = median(std::move(one)), pareprop = median(std::move(two));
+  const Nanoseconds predicted = predicted_step(trace, "reversible", device);
+  const Nanoseconds predicted_beside = predicted_step(trace, "pareprop", device);
+  fmt::print(
+      "{}, batch {}: reversible {:.1f} ms, pareprop {:.1f} ms, {:.2f} times as fast (predicted "
+      "{:.2f}); recovery {:.1f} ms, of which {:.0f} % beside gradients; gradients equal to the "
+      "bit\n",
+      model, step.batch, milliseconds(reversible.duration), milliseconds(pareprop.duration),
+      milliseconds(reversible.duration) / milliseconds(pareprop.duration),
+      milliseconds(predicted) / milliseconds(predicted_beside),
+      milliseconds(recovery(beside->schedule(), pareprop)),
+      100 * milliseconds(hidden_recovery(beside->schedule(), pareprop)) /
+          milliseconds(recovery(beside->schedule(), pareprop)));
+  return true;
+}
+
+}  // namespace
+}  // namespace tidemark
+
+int main() {
+  using namespace tidemark;
+  const std::unique_ptr<Backend> backend = make_cpu_backend();
+  const Device device = measure_device(*backend);
+  fmt::print("{}; medians of {} steps each, alternating\n", backend->description(), rounds);
+  const bool swin = run("swin-t", {.batch = 1, .precision = Precision::Fp32}, device, *backend);
+  const bool vit = run("vit-s-16", {.batch = 2, .precision = Precision::Fp32}, device, *backend);
+  if (swin && vit) return EXIT_SUCCESS;
+  fmt::print("the gradients differ\n");
+  return EXIT_FAILURE;
+}

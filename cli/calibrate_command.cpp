@@ -1,0 +1,39 @@
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "cli/units_text.h"
+#include "profiler/backends.h"
+#include "profiler/calibrate.h"
+
+namespace tidemark {
+namespace {
+
+std::string held_out_text(const Calibration& calibration) {
+  std::string text = "predicted beside measured, on networks that were not measured for it:\n";
+  for (const HeldOut& step : calibration.held_out) {
+    const TimeUnit unit(std::max(step.predicted, step.measured));
+    text += fmt::format(
+        "  {}: {} {} predicted, {} measured ({})\n", step.step, unit(step.predicted), unit.name(),
+        unit(step.measured),
+        change_text(static_cast<double>(step.predicted.count()) /
+                    static_cast<double>(std::max<std::int64_t>(1, step.measured.count()))));
+  }
+  return text;
+}
+
+}  // namespace
+
+Result run_calibrate(const Options& options) {
+  const std::string name = options.backend.value_or("cpu");
+  if (name == "null") throw UsageError("the null backend has nothing to measure (use cpu or cuda)");
+  const std::unique_ptr<Backend> backend = find_backend(name);
+  std::optional<Progress> progress;
+  const Calibration calibration = calibrate(*backend, [&](std::size_t done, std::size_t all) {
+    if (!progress) progress.emplace(options, "steps", all);
+    (*progress)(done);
+  });
+  return {write_device(calibration.device), held_out_text(calibration), ExitCode::Ok};
+}
+
+}  // namespace tidemark

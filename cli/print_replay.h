@@ -1,0 +1,29 @@
+// What a replay showed, for people and for programs; no arithmetic but differences.
+#pragma once
+
+#include <string>
+
+#include "cli/terminal.h"
+#include "profiler/replay_report.h"
+
+namespace tidemark {
+
+std::string replay_table(const ReplayQuestion& question, const ReplayReport& report,
+                         const Style& style);
+/// "tidemark-replay-1": `predicted` and `measured` have the same keys.
+std::string replay_json(const ReplayQuestion& question, const ReplayReport& report);
+std::string replay_markdown(const ReplayReport& report);
+std::string replay_csv(const ReplayReport& report);
+
+/// One number of both columns.
+struct ReplayField {
+  std::string_view key;    ///< in JSON and CSV: "live_peak_bytes"
+  std::string_view title;  ///< in tables
+  bool is_time;
+  std::int64_t predicted, measured;
+};
+
+/// In the order of tables, categories behind the live peak.
+std::vector<ReplayField> replay_fields(const ReplayReport& report);
+
+}  // namespace tidemark

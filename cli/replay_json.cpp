@@ -1,0 +1,60 @@
+#include "cli/csv.h"
+#include "cli/json_text.h"
+#include "cli/print_replay.h"
+
+namespace tidemark {
+namespace {
+
+Json numbers_json(const ReplayNumbers& numbers) {
+  return {{"live_peak_bytes", numbers.live_peak.count},
+          {"at_peak_bytes", to_json(numbers.at_peak)},
+          {"planned_bytes", numbers.planned.count},
+          {"step_ns", numbers.step.count()},
+          {"overlap_ns", numbers.overlap.count()},
+          {"recompute_ns", numbers.recompute.count()},
+          {"hidden_recompute_ns", numbers.hidden_recompute.count()}};
+}
+
+}  // namespace
+
+std::string replay_json(const ReplayQuestion& question, const ReplayReport& report) {
+  const Trace& trace = *question.trace;
+  Json json = {{"format", "tidemark-replay-1"},
+               {"model", trace.model},
+               {"batch", trace.step.batch},
+               {"strategy", report.strategy},
+               {"backend", report.backend},
+               {"backend_description", report.description},
+               {"predicted_for", report.device},
+               {"seed", question.seed},
+               {"steps_asked", report.steps_asked},
+               {"steps_timed", report.steps_timed},
+               {"applies", report.applies},
+               {"reason", report.reason}};
+  if (!report.applies) return to_text(json);
+  const bool was_measured = report.measured.planned.count > 0;
+  json["predicted"] = numbers_json(report.predicted);
+  json["measured"] = was_measured ? numbers_json(report.measured) : Json();
+  json["fastest_step_ns"] = report.fastest.count();
+  json["slowest_step_ns"] = report.slowest.count();
+  json["loss"] = report.losses;
+  json["gradient_reference"] = report.gradients ? Json(report.gradients->reference) : Json();
+  json["gradient_max_rel_error"] =
+      report.gradients ? Json(report.gradients->difference.largest) : Json();
+  json["gradient_bit_identical"] =
+      report.gradients ? Json(report.gradients->difference.bit_identical) : Json();
+  json["workspace_bytes"] = report.workspace.count;
+  json["host_bytes"] = report.host_memory.count;
+  json["resident_peak_bytes"] = to_json(report.resident);
+  return to_text(json);
+}
+
+std::string replay_csv(const ReplayReport& report) {
+  std::string text = csv_line({"number", "predicted", "measured"});
+  for (const ReplayField& field : replay_fields(report))
+    text += csv_line(
+        {std::string(field.key), std::to_string(field.predicted), std::to_string(field.measured)});
+  return text;
+}
+
+}  // namespace tidemark

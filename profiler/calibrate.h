@@ -1,0 +1,32 @@
+// Measures a backend, so that predictions rest on it: bandwidth, matrix products, kernels beside
+// each other, and every kind of kernel in the steps of small networks.
+#pragma once
+
+#include <functional>
+
+#include "kernels/backend.h"
+#include "simulator/device.h"
+
+namespace tidemark {
+
+/// In about a second: copy bandwidth, matrix products of each precision, the cost of a kernel that
+/// does nothing much, and what two kernels on two streams cost each other.
+Device measure_device(Backend& backend);
+
+/// How far predicted steps are from measured ones, on networks that the curves were not made of.
+struct HeldOut {
+  std::string step;  ///< "vit 256 × 4, batch 8, fp32"
+  Nanoseconds predicted{}, measured{};
+};
+
+struct Calibration {
+  Device device;
+  std::vector<HeldOut> held_out;
+};
+
+/// As measure_device(), and curves from replayed steps of several widths and batches: the median
+/// time per kind of run, dtype and work. `progress` is told how many of how many steps are done.
+Calibration calibrate(Backend& backend,
+                      const std::function<void(std::size_t, std::size_t)>& progress = {});
+
+}  // namespace tidemark

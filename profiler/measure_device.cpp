@@ -1,0 +1,156 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "profiler/calibrate.h"
+
+namespace tidemark {
+namespace {
+
+// Large enough to leave every cache behind and to hide the start of a kernel.
+constexpr std::int64_t stream_bytes = std::int64_t{64} << 20;
+constexpr std::int64_t product_side = 1024;
+constexpr int repetitions = 5;
+
+/// A call on memory of its own.
+struct Piece {
+  std::unique_ptr<Memory> memory;
+  Call call;
+};
+
+Array part(std::byte*& at, DType dtype, const Shape& shape) {
+  const Array array = array_at(at, dtype, dense(shape));
+  at += round_up(numel(shape) * size_of(dtype), 512);
+  return array;
+}
+
+Piece copy_of(Backend& backend, std::int64_t bytes) {
+  Piece piece{backend.allocate({2 * bytes + 1024}, MemoryKind::Device), {}};
+  std::byte* at = piece.memory->data();
+  const Shape shape = {bytes / 4};
+  piece.call.pass = Pass::Accumulate;
+  piece.call.inputs = {part(at, DType::Float32, shape)};
+  piece.call.outputs = {part(at, DType::Float32, shape)};
+  return piece;
+}
+
+Piece product_of(Backend& backend, DType dtype, std::int64_t side) {
+  const std::int64_t bytes = round_up(side * side * size_of(dtype), 512);
+  Piece piece{backend.allocate({3 * bytes}, MemoryKind::Device), {}};
+  std::byte* at = piece.memory->data();
+  const Shape shape = {side, side};
+  piece.call.kind = OpKind::Linear;
+  piece.call.inputs = {part(at, dtype, shape), part(at, dtype, shape)};
+  piece.call.outputs = {part(at, dtype, shape)};
+  return piece;
+}
+
+/// The shortest of several times that each of the calls takes on a stream of its own, all at once.
+double time_of(Backend& backend, const std::vector<const Call*>& calls) {
+  double best = 0;
+  for (int i = 0; i <= repetitions; ++i) {
+    backend.begin_step(calls.size(), 0, {});
+    // Each stream repeats its call: the middle ones run beside each other for sure.
+    for (std::uint32_t repeat = 0; repeat < 3; ++repeat)
+      for (std::size_t stream = 0; stream < calls.size(); ++stream)
+        backend.run(repeat, stream, *calls[stream]);
+    double sum = 0;
+    for (const Ran& ran : backend.finish())
+      if (ran.step == 1) sum += static_cast<double>((ran.end - ran.begin).count());
+    const double time = sum / static_cast<double>(calls.size());
+    if (i > 0 && (best == 0 || time < best)) best = time;  // the first one touches the memory
+  }
+  return std::max(best, 1.0);
+}
+
+/// What one kernel holds of the device alone, given its time alone and beside its like: 1 if they
+/// take turns, one half if they do not notice each other.
+double share_of(double alone, double beside) { return std::clamp(beside / alone / 2, 0.5, 1.0); }
+
+void note(Device& device, std::string_view key, std::string text) {
+  device.sources.insert_or_assign(std::string(key),
+                                  FigureSource{FigureKind::Measured, std::move(text)});
+}
+
+void assume(Device& device, std::string_view key, std::string text) {
+  device.sources.insert_or_assign(std::string(key),
+                                  FigureSource{FigureKind::Assumed, std::move(text)});
+}
+
+void measure_streams(Backend& backend, Device& device) {
+  const Piece a = copy_of(backend, stream_bytes), b = copy_of(backend, stream_bytes);
+  const double alone = time_of(backend, {&a.call}), beside = time_of(backend, {&a.call, &b.call});
+  device.bytes_per_second = 2.0 * stream_bytes / alone * 1e9;
+  device.memory_efficiency = 1;
+  device.stream_share = share_of(alone, beside);
+  const std::string how = fmt::format("copy of {} MiB on one stream", stream_bytes >> 20);
+  note(device, "bytes_per_second", how);
+  note(device, "memory_efficiency", "the bandwidth is that of the copy");
+  note(device, "stream_share", "two such copies on two streams");
+}
+
+void measure_products(Backend& backend, Device& device) {
+  constexpr std::array dtypes = {DType::Float32, DType::Float32, DType::Float16, DType::BFloat16};
+  for (const MathUnit unit : {MathUnit::Fp32, MathUnit::Fp16, MathUnit::Bf16}) {
+    const auto u = static_cast<std::size_t>(unit);
+    const Piece piece = product_of(backend, dtypes[u], product_side);
+    const double time = time_of(backend, {&piece.call});
+    device.flops_per_second[u] = 2.0 * product_side * product_side * product_side / time * 1e9;
+    device.gemm_efficiency[u] = 1;
+    const std::string key(math_unit_names[u]);
+    note(device, key + "_flops_per_second",
+         fmt::format("product of two {0} x {0} matrices", product_side));
+    note(device, key + "_gemm_efficiency", "the rate is that of the product");
+  }
+  note(device, "tf32_flops_per_second", "not a precision of this backend");
+  const Piece a = product_of(backend, DType::Float32, product_side);
+  const Piece b = product_of(backend, DType::Float32, product_side);
+  device.product_share =
+      share_of(time_of(backend, {&a.call}), time_of(backend, {&a.call, &b.call}));
+  note(device, "product_share", "two such products on two streams");
+}
+
+// How long the host takes to hand over one call, the device being busy with others.
+Nanoseconds issue_time(Backend& backend, const Call& call) {
+  constexpr std::uint32_t calls = 1000;
+  backend.begin_step(1, 0, {});
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::uint32_t i = 0; i < calls; ++i) backend.run(i, 0, call);
+  const auto time = std::chrono::steady_clock::now() - begin;
+  backend.finish();
+  return std::chrono::duration_cast<Nanoseconds>(time) / calls;
+}
+
+void measure_gaps(Backend& backend, Device& device) {
+  const Piece tiny = copy_of(backend, 4096);
+  device.kernel_gap = Nanoseconds{static_cast<std::int64_t>(time_of(backend, {&tiny.call}))};
+  device.host_launch = issue_time(backend, tiny.call);
+  note(device, "kernel_gap", "a kernel that copies 4 KiB");
+  note(device, "host_launch", "mean over 1000 such kernels, issued one after the other");
+}
+
+}  // namespace
+
+Device measure_device(Backend& backend) {
+  Device device;
+  device.name = backend.name();
+  device.title = backend.description();
+  device.compute_capability = "none";
+  device.capacity = std::max(backend.capacity(), Bytes{1 << 20});
+  note(device, "capacity", "as the system reports it");
+  device.l2_cache = Bytes{1};
+  assume(device, "l2_cache", "no prediction reads it");
+  device.sm_count = 1;
+  assume(device, "sm_count", "the rates are those of one kernel; the shares say what it holds");
+  device.clock_hz = 1e9;
+  assume(device, "clock_hz", "no prediction for this backend reads it");
+  measure_gaps(backend, device);
+  measure_streams(backend, device);
+  measure_products(backend, device);
+  device.host_link_bytes_per_second = device.bytes_per_second;
+  note(device, "host_link_bytes_per_second", "host memory is the device's: the copy's bandwidth");
+  return device;
+}
+
+}  // namespace tidemark

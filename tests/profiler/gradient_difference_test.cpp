@@ -1,0 +1,43 @@
+#include "profiler/gradient_difference.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace tidemark {
+namespace {
+
+TEST(GradientDifference, IsRelativeToTheParametersOwnGradient) {
+  const NamedValues reference = {{"a", {3, 4}}, {"b", {1, 0}}};
+  const NamedValues found = {{"a", {3, 4.5}}, {"b", {1, 0}}};
+  const GradientDifference difference = gradient_difference(found, reference);
+  EXPECT_DOUBLE_EQ(difference.largest, 0.1);
+  EXPECT_EQ(difference.parameter, "a");
+  EXPECT_FALSE(difference.bit_identical);
+}
+
+TEST(GradientDifference, EqualIsBitIdentical) {
+  const NamedValues values = {{"a", {1, 2}}};
+  EXPECT_TRUE(gradient_difference(values, values).bit_identical);
+  EXPECT_EQ(gradient_difference(values, values).largest, 0);
+}
+
+// "zero" would be 100 % off; beside gradients of about 1 it is 1e-6 of a thousandth.
+TEST(GradientDifference, RoundingOfAZeroGradientCountsLittle) {
+  const NamedValues reference = {{"a", {1, -1, 1, 1}}, {"zero", {1e-9}}};
+  const NamedValues found = {{"a", {1, -1, 1, 1}}, {"zero", {-1e-9}}};
+  const double largest = gradient_difference(found, reference).largest;
+  EXPECT_GT(largest, 1e-6);
+  EXPECT_LT(largest, 1e-5);
+}
+
+TEST(GradientDifference, NotANumberAndMissingOnesAreInfinitelyFar) {
+  const NamedValues reference = {{"a", {1}}, {"b", {1}}};
+  EXPECT_TRUE(std::isinf(gradient_difference({{"a", {NAN}}, {"b", {1}}}, reference).largest));
+  EXPECT_TRUE(std::isinf(gradient_difference({{"a", {1}}}, reference).largest));
+  EXPECT_TRUE(
+      std::isinf(gradient_difference({{"a", {1}}, {"b", {1}}, {"c", {1}}}, reference).largest));
+}
+
+}  // namespace
+}  // namespace tidemark

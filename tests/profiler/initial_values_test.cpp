@@ -1,0 +1,96 @@
+#include "profiler/initial_values.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <set>
+
+#include "tests/support/small_models.h"
+
+namespace tidemark {
+namespace {
+
+using testing::ElementsAre;
+
+TensorId find(const Trace& trace, std::string_view name) {
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t)
+    if (trace.tensors[t].name == name) return static_cast<TensorId>(t);
+  ADD_FAILURE() << "no tensor " << name;
+  return TensorId{0};
+}
+
+std::vector<double> input(const Model& model, std::string_view name, StepOptions step = {}) {
+  step.batch = 2;
+  const Trace trace = build_trace(model, step);
+  return synthetic_input(trace, find(trace, name), 1);
+}
+
+TEST(SyntheticInput, IdsAndTargetsAreInRange) {
+  const auto ids = input(small_gpt2(), "input_ids"), targets = input(small_vit(), "targets");
+  EXPECT_THAT(ids, testing::Each(testing::AllOf(testing::Ge(0), testing::Lt(61))));
+  EXPECT_THAT(targets, testing::Each(testing::AllOf(testing::Ge(0), testing::Lt(10))));
+  EXPECT_GT(std::set(ids.begin(), ids.end()).size(), 10u);
+}
+
+TEST(SyntheticInput, PositionsCountFromWhereTheTableBegins) {
+  EXPECT_EQ(input(small_gpt2(), "position_ids", {.sequence = 3}), (std::vector<double>{0, 1, 2}));
+  EXPECT_EQ(input(small_roberta(), "position_ids", {.sequence = 3}),
+            (std::vector<double>{2, 3, 4, 2, 3, 4}));
+}
+
+TEST(SyntheticInput, ASquareMaskHidesTheFuture) {
+  const auto mask =
+      input(small_llama(), "attention_mask", {.sequence = 3, .attention = Attention::Math});
+  for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(mask[i]<-1e30, i % 3> i / 3) << i;
+}
+
+TEST(SyntheticInput, RotaryTablesTurnPairsByTheirFrequency) {
+  const auto cosine = input(small_llama(), "rope.cos"), sine = input(small_llama(), "rope.sin");
+  EXPECT_EQ(cosine[0], 1);
+  EXPECT_NEAR(cosine[8], std::cos(1.0), 1e-12);                          // token 1, pair 0
+  EXPECT_NEAR(sine[8 + 5], std::sin(std::pow(10000, -2.0 / 8)), 1e-12);  // its second half
+}
+
+// A window of 2 × 2: (query, key) differ by −1 to 1 in both directions, 3 × 3 table rows.
+TEST(SyntheticInput, WindowPlacesShareATableRowIfTheyDifferAlike) {
+  const Model model = small_model(
+      "swin",
+      SwinConfig{.image = 8, .patch = 2, .width = 8, .depths = {2}, .heads = {1}, .window = 2});
+  const auto index = input(model, "stages.0.blocks.0.attn.relative_position_index");
+  EXPECT_THAT(index, ElementsAre(4, 3, 1, 0, 5, 4, 2, 1, 7, 6, 4, 3, 8, 7, 5, 4));
+}
+
+// Windows of 2 × 2 on a grid of 4 × 4, shifted by one: the first sees no seam, the last both.
+TEST(SyntheticInput, ShiftedWindowsAreMaskedAtTheSeam) {
+  const Model model = small_model(
+      "swin",
+      SwinConfig{.image = 8, .patch = 2, .width = 8, .depths = {2}, .heads = {1}, .window = 2});
+  const auto mask = input(model, "stages.0.blocks.1.attn.window_mask");
+  ASSERT_EQ(mask.size(), 4u * 16);
+  for (std::size_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(mask[i], 0);
+    EXPECT_EQ(mask[48 + i], i % 5 == 0 ? 0 : -100);
+  }
+}
+
+TEST(InitialParameter, FollowsFromNameAndSeedAlone) {
+  const Trace small = build_trace(small_vit(1), {}), deep = build_trace(small_vit(3), {});
+  const std::string_view name = "blocks.0.mlp.fc1.weight";
+  const auto a = initial_parameter(small, find(small, name), 1);
+  EXPECT_EQ(a, initial_parameter(deep, find(deep, name), 1));
+  EXPECT_NE(a, initial_parameter(small, find(small, name), 2));
+  const double bound = 1 / std::sqrt(32.0);
+  EXPECT_THAT(a, testing::Each(testing::AllOf(testing::Ge(-bound), testing::Le(bound))));
+  EXPECT_GT(*std::ranges::max_element(a), 0.9 * bound);
+}
+
+TEST(InitialParameter, NormsBeginNearOneAndBiasesNearZero) {
+  const Trace trace = build_trace(small_vit(1), {});
+  EXPECT_THAT(initial_parameter(trace, find(trace, "norm.weight"), 1),
+              testing::Each(testing::DoubleNear(1, 0.1)));
+  EXPECT_THAT(initial_parameter(trace, find(trace, "norm.bias"), 1),
+              testing::Each(testing::DoubleNear(0, 0.1)));
+}
+
+}  // namespace
+}  // namespace tidemark

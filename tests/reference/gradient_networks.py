@@ -202,7 +202,7 @@ def swin(net, batch, image, patch, width, depths, heads, window, classes):
 
 
 def pooled(net, name, x, stride):
-    """A depthwise convolution over each head's grid, then a norm (arXiv 2112.01526, section 3.1)."""
+    """A depthwise convolution over each head's grid, then a norm (arXiv 2112.01526, section 3)."""
     b, h, t, d = x.shape
     side = math.isqrt(t)
     y = x.reshape(b * h, side, side, d).permute(0, 3, 1, 2)
@@ -267,7 +267,8 @@ def bert(net, batch, tokens, vocabulary, width, depth, heads, mlp):
     """arXiv 1810.04805, post-norm; the loss is that of the tokens whose label is not −100."""
     table = net.parameter("embed.weight", vocabulary, width)
     x = table[whole("input_ids", (batch, tokens), vocabulary)]
-    x = x + net.parameter("type_embed.weight", 2, width)[whole("token_type_ids", (batch, tokens), 2)]
+    types = net.parameter("type_embed.weight", 2, width)
+    x = x + types[whole("token_type_ids", (batch, tokens), 2)]
     x = x + net.parameter("position_embed.weight", tokens, width)[torch.arange(tokens)]
     x = net.layer_norm("embed_norm", x, 1e-12)
     for i in range(depth):
@@ -315,7 +316,7 @@ def rotated(net, x):
 
 
 def llama(net, batch, tokens, vocabulary, width, depth, heads, key_heads, head_width, mlp):
-    """arXiv 2302.13971, with grouped heads (arXiv 2305.13245): query head h reads key head h / g."""
+    """arXiv 2302.13971, with grouped heads (arXiv 2305.13245): head h reads key head h / g."""
     x = net.parameter("embed.weight", vocabulary, width)[
         whole("input_ids", (batch, tokens), vocabulary)]
     for i in range(depth):

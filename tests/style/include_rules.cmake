@@ -10,13 +10,14 @@ set(profiler_may_use simulator kernels traces)
 set(gui_may_use simulator traces)
 set(cli_may_use gui profiler simulator kernels traces)
 set(bench_may_use cli gui profiler simulator kernels traces)
-set(tests_may_use cli gui profiler simulator kernels traces)
-set(folders traces simulator kernels profiler gui cli bench tests)
+set(examples_may_use profiler simulator kernels traces)
+set(tests_may_use cli gui profiler simulator kernels traces examples)
+set(folders traces simulator kernels profiler gui cli bench examples tests)
 
 # Libraries that end in one folder: "pattern|folders that may include it".
 set(fenced_libraries
   "^CLI/|cli"
-  "^(imgui|backends/imgui|GLFW/)|gui"
+  "^(imgui|backends/imgui|GLFW/)|gui,tests"
   "^cupti|profiler,tests"
   "^(cuda|cublas|cudnn)|kernels,profiler,tests"
   "^(gtest|gmock)/|tests"

@@ -47,6 +47,7 @@ Result run_check(const Options& options);
 Result run_view(const Options& options);
 Result run_diff(const Options& options);
 Result run_replay(const Options& options);
+Result run_replayed_comparison(const Options& options);  ///< compare --replay
 Result run_calibrate(const Options& options);
 Result run_trace(const Options& options);
 Result run_allocator(const Options& options);

@@ -3,11 +3,26 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/html_report.h"
 #include "cli/print_comparison.h"
+#include "cli/print_sweep.h"
 #include "cli/question.h"
+#include "simulator/export/pictures.h"
+#include "simulator/export/svg.h"
+#include "simulator/sweep.h"
 
 namespace tidemark {
 namespace {
+
+std::string picture(const Comparison& comparison) {
+  const Question& question = comparison.question;
+  std::vector<std::string> pictures = {
+      tradeoff_svg(comparison.rows, comparison.room.capacity,
+                   fmt::format("{} on {}", question.model.name, question.device.title))};
+  if (question.finds_largest_batch)
+    pictures.push_back(batches_svg(comparison.rows, question.model.name));
+  return stacked(pictures);
+}
 
 std::string print(const Comparison& comparison, Format format, const Options& options) {
   switch (format) {
@@ -17,11 +32,32 @@ std::string print(const Comparison& comparison, Format format, const Options& op
       return comparison_csv(comparison);
     case Format::Markdown:
       return comparison_markdown(comparison);
-    case Format::Table:
+    case Format::Html:
+      return html_report({&comparison, 1});
+    case Format::Svg:
+      return picture(comparison);
+    default:
       break;
   }
   const bool shows_units = options.units || comparison.question.step.framework == "paper";
   return comparison_table(comparison, style_of(options), shows_units);
+}
+
+std::string print_sweep(std::span<const Comparison> points, Format format, const Options& options) {
+  switch (format) {
+    case Format::Json:
+      return sweep_json(points);
+    case Format::Csv:
+      return sweep_csv(points);
+    case Format::Markdown:
+      return sweep_markdown(points);
+    case Format::Html:
+      return html_report(points);
+    case Format::Svg:
+      return stacked(sweep_svgs(points));
+    default:
+      return sweep_table(points, style_of(options));
+  }
 }
 
 // Worth explaining: the fastest technique that fits, or else the one that needs least.
@@ -44,15 +80,32 @@ std::string suggestion(const Comparison& comparison, const Options& options) {
                      as_typed(options, "step"), as_typed(options, "card"), row->strategy);
 }
 
+Result run_sweep(const std::vector<Options>& all, Format format, const Options& options) {
+  std::vector<Question> questions;
+  for (const Options& point : all) questions.push_back(question_of(point));
+  const Progress progress(options, "points", questions.size());
+  const std::vector<Comparison> points = sweep(questions, std::cref(progress));
+  Result result{print_sweep(points, format, options), "", ExitCode::Ok};
+  const bool any_fits = std::ranges::any_of(points, [](const Comparison& point) {
+    return std::ranges::any_of(point.rows, &Report::fits);
+  });
+  if (options.require_fit && !any_fits) result.exit_code = ExitCode::DoesNotFit;
+  return result;
+}
+
 }  // namespace
 
 Result run_compare(const Options& options) {
-  const Format format = format_of(options);
-  const Question question = question_of(options);
+  if (options.replay) return run_replayed_comparison(options);
+  const Format format = format_among(options, {Format::Table, Format::Json, Format::Csv,
+                                               Format::Markdown, Format::Html, Format::Svg});
+  const std::vector<Options> points = points_of(options);
+  if (points.size() > 1) return run_sweep(points, format, options);
+  const Question question = question_of(points.front());
   const Progress progress(options, "strategies", question.strategies.size());
   const Comparison comparison = compare(question, std::cref(progress));
   Result result{print(comparison, format, options), "", ExitCode::Ok};
-  if (format == Format::Table) result.text += suggestion(comparison, options);
+  if (format == Format::Table) result.text += suggestion(comparison, points.front());
   if (options.require_fit && std::ranges::none_of(comparison.rows, &Report::fits))
     result.exit_code = ExitCode::DoesNotFit;
   return result;

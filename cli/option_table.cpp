@@ -88,6 +88,8 @@ void add_run(std::vector<OptionRow>& rows) {
   };
   add("--backend", "NAME", &Options::backend, for_replay | for_calibrate,
       "cpu, cuda or null, which computes nothing and takes the predicted time (default cpu)");
+  add("--replay", "NAME", &Options::replay, for_compare,
+      "run every strategy on this backend, too: cpu, cuda or null; predicted beside measured");
   add("--steps", "N", &Options::steps, for_replay, "steps to time, after one more (default 5)");
   add("--seed", "N", &Options::seed, for_replay,
       "parameters, synthetic data and dropout follow from it (default 1)");

@@ -30,7 +30,7 @@ struct Options {
   Text also;
 
   // What is run.
-  Text backend, steps, seed;
+  Text backend, replay, steps, seed;
   bool no_check = false;
 
   // The window.

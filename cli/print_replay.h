@@ -12,6 +12,9 @@ std::string replay_table(const ReplayQuestion& question, const ReplayReport& rep
                          const Style& style);
 /// "tidemark-replay-1": `predicted` and `measured` have the same keys.
 std::string replay_json(const ReplayQuestion& question, const ReplayReport& report);
+/// "tidemark-compare-replay-1": one such object per strategy.
+std::string replays_json(const std::vector<ReplayQuestion>& questions,
+                         const std::vector<ReplayReport>& reports);
 std::string replay_markdown(const ReplayReport& report);
 std::string replay_csv(const ReplayReport& report);
 
@@ -20,6 +23,7 @@ struct ReplayField {
   std::string_view key;    ///< in JSON and CSV: "live_peak_bytes"
   std::string_view title;  ///< in tables
   bool is_time;
+  bool is_category;  ///< a part of the live peak
   std::int64_t predicted, measured;
 };
 

@@ -15,23 +15,15 @@ Json numbers_json(const ReplayNumbers& numbers) {
           {"hidden_recompute_ns", numbers.hidden_recompute.count()}};
 }
 
-}  // namespace
-
-std::string replay_json(const ReplayQuestion& question, const ReplayReport& report) {
+Json report_json(const ReplayQuestion& question, const ReplayReport& report) {
   const Trace& trace = *question.trace;
-  Json json = {{"format", "tidemark-replay-1"},
-               {"model", trace.model},
-               {"batch", trace.step.batch},
-               {"strategy", report.strategy},
-               {"backend", report.backend},
-               {"backend_description", report.description},
-               {"predicted_for", report.device},
-               {"seed", question.seed},
-               {"steps_asked", report.steps_asked},
-               {"steps_timed", report.steps_timed},
-               {"applies", report.applies},
-               {"reason", report.reason}};
-  if (!report.applies) return to_text(json);
+  Json json = {{"format", "tidemark-replay-1"},     {"model", trace.model},
+               {"batch", trace.step.batch},         {"strategy", report.strategy},
+               {"backend", report.backend},         {"backend_description", report.description},
+               {"predicted_for", report.device},    {"seed", question.seed},
+               {"steps_asked", report.steps_asked}, {"steps_timed", report.steps_timed},
+               {"applies", report.applies},         {"reason", report.reason}};
+  if (!report.applies) return json;
   const bool was_measured = report.measured.planned.count > 0;
   json["predicted"] = numbers_json(report.predicted);
   json["measured"] = was_measured ? numbers_json(report.measured) : Json();
@@ -46,9 +38,22 @@ std::string replay_json(const ReplayQuestion& question, const ReplayReport& repo
   json["workspace_bytes"] = report.workspace.count;
   json["host_bytes"] = report.host_memory.count;
   json["resident_peak_bytes"] = to_json(report.resident);
-  return to_text(json);
+  return json;
 }
 
+}  // namespace
+
+std::string replay_json(const ReplayQuestion& question, const ReplayReport& report) {
+  return to_text(report_json(question, report));
+}
+
+std::string replays_json(const std::vector<ReplayQuestion>& questions,
+                         const std::vector<ReplayReport>& reports) {
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < reports.size(); ++i)
+    rows.push_back(report_json(questions[i], reports[i]));
+  return to_text({{"format", "tidemark-compare-replay-1"}, {"rows", std::move(rows)}});
+}
 std::string replay_csv(const ReplayReport& report) {
   std::string text = csv_line({"number", "predicted", "measured"});
   for (const ReplayField& field : replay_fields(report))

@@ -41,8 +41,7 @@ std::vector<std::vector<std::string>> rows_of(const ReplayReport& report) {
   const Units units = units_of(fields);
   std::vector<std::vector<std::string>> rows;
   for (const ReplayField& field : fields) {
-    const bool is_category = !field.is_time && field.key.find("_bytes") == std::string_view::npos;
-    rows.push_back({fmt::format("{}{}", is_category ? "  " : "", field.title),
+    rows.push_back({fmt::format("{}{}", field.is_category ? "  " : "", field.title),
                     number_text(units, field.is_time, field.predicted),
                     number_text(units, field.is_time, field.measured), difference_text(field)});
   }
@@ -92,9 +91,9 @@ std::string after_table(const ReplayReport& report) {
   std::string text;
   if (report.steps_timed > 0) {
     const TimeUnit unit(report.slowest);
-    text += fmt::format("measured step: median of {}, after one more; {} to {} {}\n",
-                        report.steps_timed, unit(report.fastest), unit(report.slowest),
-                        unit.name());
+    text +=
+        fmt::format("measured step: median of {}, after one more; {} to {} {}\n",
+                    report.steps_timed, unit(report.fastest), unit(report.slowest), unit.name());
   }
   if (!report.losses.empty()) text += loss_text(report);
   if (report.gradients) text += gradient_text(*report.gradients);

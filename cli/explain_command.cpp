@@ -1,7 +1,14 @@
 #include "cli/commands.h"
+#include "cli/html_report.h"
 #include "cli/print_explanation.h"
 #include "cli/question.h"
 #include "cli/saved_listing.h"
+#include "simulator/export/chrome_trace.h"
+#include "simulator/export/pictures.h"
+#include "simulator/export/stacks.h"
+#include "simulator/export/svg.h"
+#include "simulator/predicted_recording.h"
+#include "simulator/recording_format.h"
 
 namespace tidemark {
 namespace {
@@ -15,18 +22,41 @@ std::string print_saved(const Options& options) {
   return print_saved_groups(trace_of(options), format, style_of(options));
 }
 
-std::string print_item(const Explanation& explanation, const Options& options, Format format) {
+void require_applicable(const Explanation& explanation) {
   if (!explanation.report().applies)
     throw InputError(explanation.report().strategy +
                      " does not apply: " + explanation.report().reason);
+}
+
+std::string print_item(const Explanation& explanation, const Options& options, Format format) {
+  require_applicable(explanation);
   const ItemFacts facts =
       find_item(explanation.answer, explanation.comparison.question.device, options.item);
   if (format == Format::Json) return item_json(explanation, facts);
   return item_table(explanation, facts, style_of(options));
 }
 
+// The step itself, for other programs and for the eye.
+std::string export_step(const Explanation& explanation, Format format) {
+  require_applicable(explanation);
+  const Recording recording =
+      recording_of(explanation.answer, explanation.comparison.question.device);
+  switch (format) {
+    case Format::Svg:
+      return stacked({memory_svg(recording), icicle_svg(recording)});
+    case Format::Chrome:
+      return chrome_trace({&recording, 1});
+    case Format::Timeline:
+      return write_recording_text(recording);
+    default:
+      return collapsed_stacks(recording);
+  }
+}
+
 std::string print_peak(const Explanation& explanation, const Options& options, Format format) {
   if (format == Format::Json) return explanation_json(explanation);
+  if (format == Format::Html) return html_report({&explanation.comparison, 1});
+  if (format != Format::Table) return export_step(explanation, format);
   constexpr std::int64_t most = 1'000'000;
   const std::int64_t top = options.top ? parse_count(*options.top, "--top", 0, most) : usual_top;
   return explanation_table(explanation, style_of(options), static_cast<std::size_t>(top));
@@ -36,7 +66,11 @@ std::string print_peak(const Explanation& explanation, const Options& options, F
 
 Result run_explain(const Options& options) {
   if (options.saved) return {print_saved(options), "", ExitCode::Ok};
-  const Format format = table_or_json(options);
+  const std::vector<Format> for_peak = {Format::Table,    Format::Json,   Format::Html,
+                                        Format::Svg,      Format::Chrome, Format::Timeline,
+                                        Format::Collapsed};
+  const std::vector<Format> for_item = {Format::Table, Format::Json};
+  const Format format = format_among(options, options.item.empty() ? for_peak : for_item);
   Question question = question_of(options);
   question.strategies = {parse_strategy(options.strategy.value_or("vanilla"))};
   const Explanation explanation = explain(question);

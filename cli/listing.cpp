@@ -71,7 +71,7 @@ std::string print(const Listing& listing, Format format, const Style& style) {
       return as_csv(listing);
     case Format::Markdown:
       return as_markdown(listing);
-    case Format::Table:
+    default:
       break;
   }
   return as_table(listing, style);

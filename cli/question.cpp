@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 
 #include "cli/option_table.h"
+#include "simulator/sweep.h"
 #include "traces/presets.h"
 #include "traces/quoted.h"
 #include "traces/trace_builder.h"
@@ -17,16 +19,34 @@ namespace {
 constexpr std::array formats = {Named{Format::Table, std::string_view("table")},
                                 Named{Format::Json, std::string_view("json")},
                                 Named{Format::Csv, std::string_view("csv")},
-                                Named{Format::Markdown, std::string_view("markdown")}};
+                                Named{Format::Markdown, std::string_view("markdown")},
+                                Named{Format::Html, std::string_view("html")},
+                                Named{Format::Svg, std::string_view("svg")},
+                                Named{Format::Chrome, std::string_view("chrome")},
+                                Named{Format::Timeline, std::string_view("timeline")},
+                                Named{Format::Collapsed, std::string_view("collapsed")}};
 static_assert(is_in_order(formats));
 
 double parse_probability(std::string_view text, std::string_view what) {
   double value = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value < 1))
-    throw UsageError(
-        fmt::format("{}: {} is not a probability (from 0 to below 1)", what, quoted(text)));
+    throw UsageError(fmt::format("{}: {} is not a probability (from 0 to below 1)", what,
+                                 tidemark::quoted(text)));
   return value;
+}
+
+Format format_by_name(const Options& options, const std::vector<Format>& known) {
+  constexpr std::array endings = {
+      std::pair(std::string_view(".html"), Format::Html),
+      std::pair(std::string_view(".svg"), Format::Svg),
+      std::pair(std::string_view(".timeline.json"), Format::Timeline),
+      std::pair(std::string_view(".timeline.json.zst"), Format::Timeline)};
+  for (const auto& [ending, format] : endings)
+    if (options.output && options.output->ends_with(ending) &&
+        std::ranges::find(known, format) != known.end())
+      return format;
+  return known.front();
 }
 
 // What cannot be read on the command line is a mistake in usage, whoever reads it.
@@ -51,7 +71,7 @@ void refuse_step_options(const Options& options) {
       throw UsageError(fmt::format(
           "{} cannot change {}: a trace file describes one step as it is (leave the option out, or "
           "name a model)",
-          long_name(row), quoted(options.subject)));
+          long_name(row), tidemark::quoted(options.subject)));
 }
 
 const std::string& require_subject(const Options& options) {
@@ -84,6 +104,28 @@ void set_card(const Options& options, Question& question) {
         from_command_line([&] { return parse_allocator_settings(*options.alloc_conf); });
 }
 
+// A plain number stays as typed, so that its mistakes are told as those of one number.
+std::vector<std::string> values_in(const std::string& text, std::string_view name) {
+  if (text.find_first_of(",:") == std::string::npos) return {text};
+  std::vector<std::string> values;
+  for (const std::int64_t value : parse_range(text, name, std::int64_t{1} << 40))
+    values.push_back(fmt::format("{}", value));
+  return values;
+}
+
+// The path of a device file may hold commas.
+std::vector<std::string> devices_in(const std::string& text) {
+  if (std::filesystem::exists(text)) return {text};
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::string name = text.substr(begin, end - begin);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+    begin = end + 1;
+  }
+  return names;
+}
+
 // An image has no sequence length, a text no pixels.
 void refuse_other_input(const Options& options, const Model& model) {
   const bool sees_images =
@@ -105,7 +147,7 @@ void set_step(const Options& options, Question& question) {
   refuse_step_options(options);
   if (options.max_batch)
     throw UsageError(fmt::format("--max-batch cannot change the batch of {}: name a model instead",
-                                 quoted(subject)));
+                                 tidemark::quoted(subject)));
   auto trace = std::make_shared<const Trace>(load_trace(subject));
   question.model = {subject, trace->family, trace->model, subject};
   question.step = trace->step;
@@ -114,16 +156,21 @@ void set_step(const Options& options, Question& question) {
 
 }  // namespace
 
-Format format_of(const Options& options) {
-  return parse_name(formats, "format", options.format.value_or("table"));
+Format format_among(const Options& options, const std::vector<Format>& known) {
+  if (!options.format) return format_by_name(options, known);
+  std::vector<std::string_view> names;
+  for (const Format format : known) {
+    names.push_back(formats[static_cast<std::size_t>(format)].name);
+    if (names.back() == *options.format) return format;
+  }
+  if (std::ranges::find(formats, *options.format, &Named<Format>::name) == formats.end())
+    throw UsageError(unknown_name("format", *options.format, names));
+  throw UsageError(fmt::format("--format {} is not available here (known: {})", *options.format,
+                               fmt::join(names, ", ")));
 }
 
-Format table_or_json(const Options& options) {
-  const Format format = format_of(options);
-  if (format != Format::Table && format != Format::Json)
-    throw UsageError(
-        fmt::format("--format {} is not available here (known: table, json)", *options.format));
-  return format;
+Format format_of(const Options& options) {
+  return format_among(options, {Format::Table, Format::Json, Format::Csv, Format::Markdown});
 }
 
 std::int64_t parse_count(std::string_view text, std::string_view what, std::int64_t min,
@@ -131,8 +178,8 @@ std::int64_t parse_count(std::string_view text, std::string_view what, std::int6
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < min || value > max)
-    throw UsageError(
-        fmt::format("{}: {} is not a whole number from {} to {}", what, quoted(text), min, max));
+    throw UsageError(fmt::format("{}: {} is not a whole number from {} to {}", what,
+                                 tidemark::quoted(text), min, max));
   return value;
 }
 
@@ -195,6 +242,26 @@ Question question_of(const Options& options) {
             : fmt::format("{}: its context leaves no memory for tensors (give a --budget)",
                           question.device.title));
   return question;
+}
+
+std::vector<Options> points_of(const Options& options) {
+  std::vector<Options> points = {options};
+  // Each option with several values multiplies the points; the last one varies fastest.
+  const auto vary = [&](Options::Text Options::*member, const std::vector<std::string>& values) {
+    if (values.size() * points.size() > most_points)
+      throw UsageError(
+          fmt::format("a sweep of more than {} points (take fewer values)", most_points));
+    std::vector<Options> varied;
+    for (const Options& point : points)
+      for (const std::string& value : values) varied.emplace_back(point).*member = value;
+    points = std::move(varied);
+  };
+  if (options.device) vary(&Options::device, devices_in(*options.device));
+  for (const auto& [member, name] :
+       {std::pair(&Options::image, "--image"), std::pair(&Options::sequence, "--sequence"),
+        std::pair(&Options::batch, "--batch")})
+    if (options.*member) vary(member, values_in(*(options.*member), name));
+  return points;
 }
 
 }  // namespace tidemark

@@ -6,11 +6,23 @@
 
 namespace tidemark {
 
-enum class Format : unsigned char { Table, Json, Csv, Markdown };
+enum class Format : unsigned char {
+  Table,
+  Json,
+  Csv,
+  Markdown,
+  Html,
+  Svg,
+  Chrome,
+  Timeline,
+  Collapsed
+};
 
+/// The one of `known` that --format names. Without it, what the name of --output says (.html, .svg,
+/// .timeline.json), or else the first.
+Format format_among(const Options& options, const std::vector<Format>& known);
+/// Of what has a table, JSON, CSV and Markdown.
 Format format_of(const Options& options);
-/// The same for what has only a table and JSON.
-Format table_or_json(const Options& options);
 
 /// A whole number from `min` to `max`, or a UsageError that names `what`.
 std::int64_t parse_count(std::string_view text, std::string_view what, std::int64_t min,
@@ -25,5 +37,9 @@ Trace trace_of(const Options& options);
 std::vector<StrategySpec> parse_strategies(std::string_view list);
 
 Question question_of(const Options& options);
+
+/// The options once for each combination of the values that --batch, --sequence, --image and
+/// --device name: one, unless some are lists or ranges.
+std::vector<Options> points_of(const Options& options);
 
 }  // namespace tidemark

@@ -1,0 +1,28 @@
+#include "cli/commands.h"
+#include "cli/print_diff.h"
+#include "cli/question.h"
+
+namespace tidemark {
+
+Result run_diff(const Options& options) {
+  constexpr std::int64_t usual_top = 12, most = 1'000'000;
+  if (options.subject.empty() || options.item.empty())
+    throw UsageError(
+        "diff needs two files (timelines, reports in JSON or baselines; tidemark diff --help)");
+  const Format format = format_of(options);
+  const auto top = static_cast<std::size_t>(
+      options.top ? parse_count(*options.top, "--top", 0, most) : usual_top);
+  const Diff found = diff(read_profile(options.subject), read_profile(options.item));
+  switch (format) {
+    case Format::Json:
+      return {diff_json(found), "", ExitCode::Ok};
+    case Format::Csv:
+      return {diff_csv(found), "", ExitCode::Ok};
+    case Format::Markdown:
+      return {diff_markdown(found, top), "", ExitCode::Ok};
+    default:
+      return {diff_table(found, style_of(options), top), "", ExitCode::Ok};
+  }
+}
+
+}  // namespace tidemark

@@ -1,0 +1,18 @@
+// What differs, in four formats.
+#pragma once
+
+#include <string>
+
+#include "cli/terminal.h"
+#include "simulator/diff.h"
+
+namespace tidemark {
+
+/// At most `top` rows of each table; what is left out is said.
+std::string diff_table(const Diff& diff, const Style& style, std::size_t top);
+std::string diff_markdown(const Diff& diff, std::size_t top);
+/// All rows.
+std::string diff_json(const Diff& diff);
+std::string diff_csv(const Diff& diff);
+
+}  // namespace tidemark

@@ -1,0 +1,22 @@
+// Comparisons over a sweep, in every format. `points` are at least two.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/terminal.h"
+#include "simulator/compare.h"
+
+namespace tidemark {
+
+std::string sweep_table(std::span<const Comparison> points, const Style& style);
+std::string sweep_markdown(std::span<const Comparison> points);
+/// Each point as comparison_json writes it.
+std::string sweep_json(std::span<const Comparison> points);
+/// One line per point and strategy, with what was swept in front.
+std::string sweep_csv(std::span<const Comparison> points);
+/// Memory and throughput over each group of points.
+std::vector<std::string> sweep_svgs(std::span<const Comparison> points);
+
+}  // namespace tidemark

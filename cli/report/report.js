@@ -1,0 +1,59 @@
+// Everything is readable without this script: it sorts tables, shows one strategy's step at a time,
+// and shows on a touch what a mouse sees when it rests.
+'use strict';
+(function () {
+  const steps = Array.from(document.querySelectorAll('article[data-strategy]'));
+  const choice = document.getElementById('strategy');
+
+  function show(name) {
+    if (!steps.some(step => step.dataset.strategy === name)) return;
+    for (const step of steps) step.hidden = step.dataset.strategy !== name;
+    choice.value = name;
+  }
+
+  if (choice && steps.length > 0) {
+    document.getElementById('choice').hidden = false;
+    const wanted = decodeURIComponent(location.hash.slice(1));
+    show(steps[0].dataset.strategy);
+    show(wanted);
+    choice.addEventListener('change', () => show(choice.value));
+  }
+
+  // Cells carry the exact number in data-value.
+  function sortBy(table, column, ascending) {
+    const body = table.tBodies[0];
+    const value = row => {
+      const cell = row.cells[column];
+      return cell.dataset.value === undefined ? cell.textContent : Number(cell.dataset.value);
+    };
+    const compare = (a, b) => {
+      const x = value(a), y = value(b);
+      return typeof x === 'number' && typeof y === 'number' ? x - y : String(x).localeCompare(y);
+    };
+    const rows = Array.from(body.rows).sort((a, b) => ascending ? compare(a, b) : compare(b, a));
+    for (const row of rows) body.append(row);
+    for (const head of table.tHead.rows[0].cells) head.removeAttribute('aria-sort');
+    table.tHead.rows[0].cells[column].setAttribute('aria-sort',
+                                                   ascending ? 'ascending' : 'descending');
+  }
+
+  for (const table of document.querySelectorAll('table.sorted')) {
+    Array.from(table.tHead.rows[0].cells).forEach((head, column) => {
+      head.classList.add('sortable');
+      head.tabIndex = 0;
+      const sort = () => sortBy(table, column, head.getAttribute('aria-sort') !== 'ascending');
+      head.addEventListener('click', sort);
+      head.addEventListener('keydown', event => {
+        if (event.key === 'Enter') sort();
+      });
+    });
+  }
+
+  const tip = document.getElementById('tip');
+  document.addEventListener('click', event => {
+    const shape = event.target.closest('svg rect, svg path, svg circle');
+    const title = shape && shape.querySelector('title');
+    tip.hidden = !title;
+    if (title) tip.textContent = title.textContent;
+  });
+})();

@@ -1,0 +1,171 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/csv.h"
+#include "cli/print_comparison.h"
+#include "cli/print_sweep.h"
+#include "cli/sweep_groups.h"
+#include "cli/text_table.h"
+#include "cli/units_text.h"
+#include "cli/wrapping.h"
+#include "simulator/export/pictures.h"
+#include "simulator/sweep.h"
+
+namespace tidemark {
+namespace {
+
+Bytes largest_of(const SweepGroup& group) {
+  Bytes largest;
+  for (const Comparison* point : group.points)
+    for (const Report& row : point->rows) largest = std::max(largest, row.allocated_peak);
+  return largest;
+}
+
+// "12.31", or "85.20 !" where it does not fit.
+std::string memory_text(const Report* row, const SizeUnit& unit) {
+  return row ? unit(row->allocated_peak) + (row->fits ? "" : " !") : "";
+}
+
+std::string rate_text(const Report* row) {
+  return row ? fmt::format("{:.1f}", row->samples_per_second) : "";
+}
+
+// One line per strategy, one column per point.
+template <typename Cell>
+std::string draw_matrix(const SweepGroup& group, const Style& style, Cell cell) {
+  TextTable table;
+  table.add_column({"strategy", Align::Left});
+  int importance = 9;
+  for (const std::string& column : group.columns)
+    table.add_column({column, Align::Right, std::max(1, importance--)});
+  for (const std::string& strategy : strategies_of(group)) {
+    std::vector<TextCell> cells = {{strategy, Ink::Bold}};
+    for (const Comparison* point : group.points) cells.push_back(cell(row_of(*point, strategy)));
+    table.add_row(std::move(cells));
+  }
+  return table.draw(style, "--format csv has all");
+}
+
+std::string heading(const SweepGroup& group) { return group.name.empty() ? "" : group.name + ": "; }
+
+std::string draw_group(const SweepGroup& group, const Style& style) {
+  const SizeUnit unit(largest_of(group));
+  const auto memory = [&](const Report* row) {
+    return TextCell{memory_text(row, unit), row && !row->fits ? Ink::Bad : Ink::Plain};
+  };
+  const auto rate = [](const Report* row) {
+    return TextCell{rate_text(row), row && !row->fits ? Ink::Dim : Ink::Plain};
+  };
+  return fmt::format(
+      "\n{}allocated [{}] by {} (! does not fit)\n{}\n{}samples per second by {}\n{}",
+      heading(group), unit.name(), group.dimension, draw_matrix(group, style, memory),
+      heading(group), group.dimension, draw_matrix(group, style, rate));
+}
+
+// Each reason once, with the strategies and points that it holds for left out if it holds for all.
+std::string refusals(std::span<const Comparison> points) {
+  std::string text;
+  std::vector<std::string> told;
+  for (const Comparison& point : points)
+    for (const Report& row : point.rows) {
+      if (row.applies || std::ranges::find(told, row.strategy) != told.end()) continue;
+      told.push_back(row.strategy);
+      text += fmt::format("  {}: {}\n", row.strategy, refusal_text(row));
+    }
+  return text.empty() ? text : "\nDoes not apply:\n" + text;
+}
+
+std::string conclusions(std::span<const Comparison> points, const Style& style) {
+  const std::vector<std::string> names = point_names(points);
+  std::string text = "\n";
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    std::string head;
+    for (const std::string& line :
+         wrapped_lines(fmt::format("{}: {}", names[i], points[i].conclusion), style.width - 2))
+      text += std::exchange(head, "  ") + line + "\n";
+  }
+  return text;
+}
+
+template <typename Cell>
+std::string markdown_matrix(const SweepGroup& group, Cell cell) {
+  std::vector<std::string> titles = {"strategy"}, rules = {"---"};
+  for (const std::string& column : group.columns)
+    titles.push_back(fmt::format("{} {}", group.dimension, column)), rules.emplace_back("--:");
+  std::string text = markdown_line(titles) + markdown_line(rules);
+  for (const std::string& strategy : strategies_of(group)) {
+    std::vector<std::string> cells = {strategy};
+    for (const Comparison* point : group.points) cells.push_back(cell(row_of(*point, strategy)));
+    text += markdown_line(cells);
+  }
+  return text;
+}
+
+template <typename Value>
+std::vector<SweepCurve> curves(const SweepGroup& group, Value value) {
+  std::vector<SweepCurve> result;
+  for (const std::string& strategy : strategies_of(group)) {
+    SweepCurve curve{strategy, {}};
+    for (const Comparison* point : group.points) {
+      const Report* row = row_of(*point, strategy);
+      curve.values.push_back(row ? value(*row) : -1);
+    }
+    result.push_back(std::move(curve));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string sweep_table(std::span<const Comparison> points, const Style& style) {
+  std::string text;
+  for (const std::string& line : describe_sweep(points)) text += line + "\n";
+  text += style.paint("All numbers are predicted.", Ink::Dim) + "\n";
+  for (const SweepGroup& group : group_sweep(points)) text += draw_group(group, style);
+  text += refusals(points) + conclusions(points, style);
+  return style.unicode ? text : to_ascii(text);
+}
+
+std::string sweep_markdown(std::span<const Comparison> points) {
+  std::string text;
+  for (const std::string& line : describe_sweep(points)) text += line + "  \n";
+  text += "All numbers are predicted.\n";
+  for (const SweepGroup& group : group_sweep(points)) {
+    const SizeUnit unit(largest_of(group));
+    text += fmt::format("\n{}allocated [{}], ! does not fit\n\n", heading(group), unit.name());
+    text += markdown_matrix(group, [&](const Report* row) { return memory_text(row, unit); });
+    text += fmt::format("\n{}samples per second\n\n", heading(group));
+    text += markdown_matrix(group, rate_text);
+  }
+  const std::vector<std::string> names = point_names(points);
+  text += "\n";
+  for (std::size_t i = 0; i < points.size(); ++i)
+    text += fmt::format("* {}: {}\n", names[i], points[i].conclusion);
+  return text;
+}
+
+std::vector<std::string> sweep_svgs(std::span<const Comparison> points) {
+  std::vector<std::string> pictures;
+  for (const SweepGroup& group : group_sweep(points)) {
+    const Comparison& first = *group.points.front();
+    const std::string what = fmt::format("{}{}", first.question.model.name,
+                                         group.name.empty() ? "" : " · " + group.name);
+    const bool one_room = std::ranges::all_of(group.points, [&](const Comparison* point) {
+      return point->room.capacity == first.room.capacity;
+    });
+    const auto limit = one_room ? static_cast<double>(first.room.capacity.count) : 0;
+    pictures.push_back(curves_svg(
+        curves(group,
+               [](const Report& row) { return static_cast<double>(row.allocated_peak.count); }),
+        group.columns, Quantity::Size, limit,
+        fmt::format("{}: allocated memory by {}", what, group.dimension)));
+    pictures.push_back(curves_svg(
+        curves(group, [](const Report& row) { return row.samples_per_second; }), group.columns,
+        Quantity::Rate, 0, fmt::format("{}: samples per second by {}", what, group.dimension)));
+  }
+  return pictures;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,112 @@
+// The live set at the peak: all of it on top, below it its categories, their blocks, and tensors.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "simulator/export/pictures.h"
+#include "simulator/export/stacks.h"
+#include "simulator/export/svg.h"
+
+namespace tidemark {
+namespace {
+
+constexpr double width = 960, margin = 20, top = 46, row = 34;
+constexpr double plot_width = width - 2 * margin;
+constexpr int levels = 4;
+constexpr double narrowest = 1;  // pixels; narrower ones are drawn together
+
+Color lighter(Color color, int level) {
+  const auto mix = [level](std::uint8_t part) {
+    return static_cast<std::uint8_t>(part + (255 - part) * level / 5);
+  };
+  return {mix(color.red), mix(color.green), mix(color.blue)};
+}
+
+class Icicle {
+ public:
+  explicit Icicle(const Recording& recording)
+      : root_(alive_tree(recording)), svg_(width, top + levels * row + 14, title(recording)) {
+    svg_.text(margin, 20, "Alive at the peak · " + title(recording), {.kind = "title", .size = 13});
+    svg_.text(margin, 37, "all · by category · by block · by tensor; width is size",
+              {.kind = "dim"});
+  }
+
+  std::string draw() && {
+    node(root_, margin, 0, palette::grey, "");
+    for_each_child(root_, margin, [&](const AliveNode& category, double x) {
+      const auto* found = std::ranges::find(categories, category.name, &Named<Category>::name);
+      const Color color = color_of(found->value);
+      node(category, x, 1, color, "");
+      draw_below(category, x, 2, color);
+    });
+    return std::move(svg_).finish();
+  }
+
+ private:
+  double width_of(Bytes size) const {
+    return plot_width * static_cast<double>(size.count) /
+           static_cast<double>(std::max<std::int64_t>(1, root_.size.count));
+  }
+
+  void draw_below(const AliveNode& parent, double x, int level, Color color) {
+    if (level == levels) return;
+    for_each_child(parent, x, [&](const AliveNode& below, double at) {
+      node(below, at, level, lighter(color, level - 1), parent.name);
+      draw_below(below, at, level + 1, color);
+    });
+  }
+
+  // Children come largest first; what is too narrow to be seen is told in one box.
+  template <typename Visit>
+  void for_each_child(const AliveNode& parent, double x, Visit visit) {
+    AliveNode rest{"", "", {}, {}};
+    std::size_t left_over = 0;
+    for (const AliveNode& child : parent.children) {
+      if (width_of(child.size) < narrowest && parent.children.size() > 1) {
+        rest.size += child.size, ++left_over;
+        continue;
+      }
+      visit(child, x);
+      x += width_of(child.size);
+    }
+    if (left_over == 0 || width_of(rest.size) < 0.05) return;
+    rest.name = fmt::format("{} smaller ones", left_over);
+    box(rest, x, level_below(parent), palette::grey, parent.name);
+  }
+
+  int level_below(const AliveNode& parent) const {
+    if (&parent == &root_) return 1;
+    for (const AliveNode& category : root_.children)
+      if (&category == &parent) return 2;
+    return 3;
+  }
+
+  void node(const AliveNode& node, double x, int level, Color color, std::string_view parent) {
+    box(node, x, level, color, parent);
+  }
+
+  void box(const AliveNode& node, double x, int level, Color color, std::string_view parent) {
+    const double y = top + level * row, wide = width_of(node.size);
+    const double share = 100 * static_cast<double>(node.size.count) /
+                         static_cast<double>(std::max<std::int64_t>(1, root_.size.count));
+    std::string tip = fmt::format("{}: {} ({:.1f} %)", node.name, to_text(node.size), share);
+    if (!parent.empty()) tip += fmt::format("\nin {}", parent);
+    if (!node.detail.empty()) tip += "\n" + node.detail;
+    svg_.rect({x, y, wide, row - 1}, color, tip, "edge");
+    const TextLook look{.size = 10, .color = text_color_on(color)};
+    std::string_view name = node.name;  // within its block
+    if (name.starts_with(parent) && name.substr(parent.size()).starts_with('.'))
+      name.remove_prefix(parent.size() + 1);
+    svg_.text(x + 3, y + 14, fitted(name, wide - 5, 10), look);
+    svg_.text(x + 3, y + 27, fitted(to_text(node.size), wide - 5, 10), look);
+  }
+
+  AliveNode root_;
+  Svg svg_;
+};
+
+}  // namespace
+
+std::string icicle_svg(const Recording& recording) { return Icicle(recording).draw(); }
+
+}  // namespace tidemark

@@ -1,0 +1,135 @@
+// The HTML report, as a browser sees it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/html_parts.h"
+#include "tests/export/tools.h"
+
+namespace tidemark {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string& page() {
+  static const std::string text = [] {
+    const Folder folder;
+    const std::string path = folder / "report.html";
+    const Outcome outcome =
+        tidemark_with({"compare", "vit-ti-16", "-b", "4", "--strategies",
+                       "vanilla,checkpoint,pareprop,reversible+mesa", "--max-batch", "-o", path});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    return file_text(path);
+  }();
+  return text;
+}
+
+std::string between(const std::string& text, const std::string& begin, const std::string& end) {
+  const std::size_t from = text.find(begin) + begin.size();
+  return text.substr(from, text.find(end, from) - from);
+}
+
+/// The document after its scripts have run; `more` is one more script.
+std::string dom(const std::string& html, const std::string& width, const std::string& more = "",
+                const std::string& fragment = "") {
+  const Folder folder;
+  std::string text = html;
+  text.insert(text.rfind("</body>"), "<script>" + more + "</script>");
+  write_text(folder / "x.html", text);
+  Surroundings around;
+  around.environment = {"LC_ALL=C.UTF-8", "PATH=/usr/bin:/bin", "HOME=" + folder.path().string()};
+  const Outcome outcome =
+      run_command({"timeout", "60", "chromium", "--headless", "--no-sandbox", "--disable-gpu",
+                   "--window-size=" + width, "--virtual-time-budget=2000", "--dump-dom",
+                   "file://" + (folder / "x.html") + fragment},
+                  around);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  return outcome.output;
+}
+
+bool has_browser() { return is_installed("chromium"); }
+
+TEST(HtmlReport, NeedsNoNetwork) {
+  for (const char* reference : {"src=", "<link", "@import", "url(", "fetch(", "XMLHttpRequest"})
+    EXPECT_THAT(page(), Not(HasSubstr(reference)));
+  // What looks like an address is the name of the SVG language.
+  EXPECT_EQ(count(page(), "http"), count(page(), "http://www.w3.org/2000/svg"));
+}
+
+TEST(HtmlReport, HoldsTheNumbersOfTheSameComparisonAsJson) {
+  const std::string data =
+      between(page(), "<script type=\"application/json\" id=\"data\">", "</script>");
+  const auto json = nlohmann::json::parse(data);
+  const auto direct = nlohmann::json::parse(
+      tidemark("compare vit-ti-16 -b 4 --strategies vanilla,checkpoint,pareprop,reversible+mesa "
+               "--max-batch --format json")
+          .output);
+  EXPECT_EQ(json, direct);
+  for (const auto& row : json["rows"])
+    if (row["applies"] == true) {
+      EXPECT_THAT(page(), HasSubstr("data-value=\"" + row["allocated_peak_bytes"].dump() + "\""));
+    }
+}
+
+TEST(HtmlReport, SaysWhatItAssumesAndThatItIsPredicted) {
+  EXPECT_THAT(page(), HasSubstr("All numbers are predicted."));
+  EXPECT_THAT(page(), HasSubstr("What the numbers assume"));
+  EXPECT_THAT(page(), HasSubstr("reversible+mesa</b> does not apply"));
+}
+
+TEST(HtmlReport, CannotBeEndedByItsOwnData) {
+  EXPECT_EQ(script_escaped("{\"a\": \"</script><b>\"}"), "{\"a\": \"\\u003c/script>\\u003cb>\"}");
+  EXPECT_EQ(nlohmann::json::parse(script_escaped("\"</script>\"")), "</script>");
+}
+
+TEST(HtmlReport, ShowsOneStrategyAtATimeInABrowser) {
+  if (!has_browser()) GTEST_SKIP() << "chromium is not installed";
+  const std::string first = dom(page(), "1200,900");
+  EXPECT_THAT(first, HasSubstr("<article data-strategy=\"vanilla\">"));
+  EXPECT_THAT(first, HasSubstr("<article data-strategy=\"pareprop\" hidden=\"\">"));
+  const std::string chosen = dom(page(), "1200,900", "", "#pareprop");
+  EXPECT_THAT(chosen, HasSubstr("<article data-strategy=\"vanilla\" hidden=\"\">"));
+  EXPECT_THAT(chosen, HasSubstr("<article data-strategy=\"pareprop\">"));
+}
+
+TEST(HtmlReport, IsNotWiderThanAPhone) {
+  if (!has_browser()) GTEST_SKIP() << "chromium is not installed";
+  // Headless windows are at least 500 pixels wide, so a frame stands for the phone.
+  const std::string measure =
+      "document.title=document.documentElement.scrollWidth<=innerWidth?'fits':'too wide';"
+      "document.body.style.width='366px';"
+      "const wide=[...document.body.querySelectorAll('header,section,p,ul,figure,.wide')]"
+      ".filter(e=>e.getBoundingClientRect().width>367).length;"
+      "document.title+=' wide '+wide;";
+  const std::string shown = dom(page(), "500,900", measure);
+  EXPECT_THAT(shown, HasSubstr("<title>fits wide 0</title>"));
+}
+
+TEST(HtmlReport, SortsItsTableByExactNumbersAndTellsATouchedShape) {
+  if (!has_browser()) GTEST_SKIP() << "chromium is not installed";
+  const std::string act =
+      "document.querySelectorAll('table.sorted th')[1].click();"
+      "document.title=[...document.querySelectorAll('table.sorted tbody tr')]"
+      ".map(r=>Number(r.cells[1].dataset.value)).every((v,i,a)=>i===0||a[i-1]<=v)?'sorted':'not';"
+      "document.querySelector('svg circle').dispatchEvent(new MouseEvent('click',{bubbles:true}));";
+  const std::string shown = dom(page(), "1200,900", act);
+  EXPECT_THAT(shown, HasSubstr("<title>sorted</title>"));
+  EXPECT_THAT(shown, HasSubstr("aria-sort=\"ascending\""));
+  EXPECT_THAT(between(shown, "<div id=\"tip\"", "</div>"), HasSubstr("allocated"));
+}
+
+TEST(HtmlReport, OfASweepHasItsCurvesAndEachPoint) {
+  const Folder folder;
+  const Outcome outcome = tidemark_with({"compare", "vit-ti-16", "-b", "2:8:x2", "--strategies",
+                                         "vanilla,checkpoint", "-o", folder / "s.html"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const std::string html = file_text(folder / "s.html");
+  EXPECT_EQ(count(html, "<details"), 3u);
+  EXPECT_EQ(count(html, "<svg "), 2u + 3u);
+  EXPECT_THAT(html, HasSubstr("3 points: batch 2, 4, 8"));
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -16,11 +16,14 @@ constexpr std::array codes = {
                 "the question was answered, also when the answer is that nothing fits"},
     ExitCodeRow{ExitCode::Error, "an input is wrong, or the output cannot be written"},
     ExitCodeRow{ExitCode::Usage, "the command line is wrong"},
-    ExitCodeRow{ExitCode::DoesNotFit, "nothing shown fits (only with --require-fit)"}};
+    ExitCodeRow{ExitCode::Regression, "a check found what is not as expected"},
+    ExitCodeRow{ExitCode::DoesNotFit, "nothing shown fits (only with --require-fit)"},
+    ExitCodeRow{ExitCode::NotHere, "there is no GPU, or no display, for what needs one"}};
 
 constexpr std::array groups = {
     OptionGroup{"step", "Options of the step"}, OptionGroup{"card", "Options of the card"},
-    OptionGroup{"question", "What is asked"}, OptionGroup{"output", "How it is shown"}};
+    OptionGroup{"question", "What is asked"},   OptionGroup{"check", "What is checked"},
+    OptionGroup{"window", "The window"},        OptionGroup{"output", "How it is shown"}};
 
 std::string wrapped(std::string_view text, std::size_t indent) {
   std::string lines;

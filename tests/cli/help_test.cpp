@@ -64,6 +64,8 @@ TEST(OptionTable, NamesEachOptionOnceAndExplainsIt) {
 TEST(Examples, OfTheHelpWork) {
   const Folder folder;
   write_text(folder / "script.txt", "a 1 5242880 0\nf 1\n");
+  write_text(folder / "tidemark.json",
+             R"({"format": "tidemark-check", "version": 1, "experiments": [{"model": "gpt2"}]})");
   const std::string program = TIDEMARK_PROGRAM;
   Surroundings around;
   around.folder = folder.path();

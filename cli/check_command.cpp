@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/check_print.h"
+#include "cli/commands.h"
+#include "traces/files.h"
+#include "traces/quoted.h"
+
+namespace tidemark {
+namespace {
+
+constexpr const char* usual_file = "tidemark.json";
+
+/// A report of --also: where it goes, and how it looks.
+struct ExtraReport {
+  CheckFormat format;
+  std::string path;
+};
+
+// "junit=check.xml,sarif=check.sarif"
+std::vector<ExtraReport> extra_reports(const Options& options) {
+  std::vector<ExtraReport> reports;
+  const std::string list = options.also.value_or("");
+  for (std::size_t begin = 0; options.also && begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const auto piece = std::string_view(list).substr(begin, end - begin);
+    const std::size_t equals = piece.find('=');
+    if (equals == std::string_view::npos || equals + 1 == piece.size())
+      throw UsageError(fmt::format("--also: {} is not FORMAT=FILE (as in junit=check.xml)",
+                                   tidemark::quoted(piece)));
+    reports.push_back({parse_name(check_formats, "format", piece.substr(0, equals)),
+                       std::string(piece.substr(equals + 1))});
+    begin = end + 1;
+  }
+  return reports;
+}
+
+/// The progress on a terminal, whose length is known only once the file is read.
+class LateProgress {
+ public:
+  explicit LateProgress(const Options& options) : options_(options) {}
+  void operator()(std::size_t done, std::size_t all) {
+    if (!shown_) shown_.emplace(options_, "experiments", all);
+    (*shown_)(done);
+  }
+
+ private:
+  const Options& options_;
+  std::optional<Progress> shown_;
+};
+
+CheckReport check(const std::string& path, const Options& options, LateProgress& progress) {
+  const CheckFile file = read_check_file(read_file(path), path);
+  const std::size_t all = file.experiments.size();
+  const auto outcomes =
+      run_experiments(path, file.experiments, [&](std::size_t done) { progress(done, all); });
+  return compare_with_baseline(file, outcomes, {TIDEMARK_VERSION, options.allow_new});
+}
+
+// What an update changed, in one line.
+std::string describe(const Update& update) {
+  const CheckReport before =
+      compare_with_baseline(update.before, update.outcomes, {TIDEMARK_VERSION, false});
+  std::size_t fresh = 0, gone = 0, other = 0;
+  for (const ExperimentVerdict& verdict : before.experiments) {
+    const auto has = [&](FindingKind kind) {
+      return std::ranges::find(verdict.findings, kind, &Finding::kind) != verdict.findings.end();
+    };
+    if (has(FindingKind::GoneExperiment)) {
+      ++gone;
+    } else if (has(FindingKind::NewExperiment)) {
+      ++fresh;
+    } else if (verdict.failed()) {
+      ++other;
+    }
+  }
+  const std::size_t all = update.after.experiments.size();
+  const std::string count = fmt::format("{}: {} experiment{}", printable(update.after.path, 200),
+                                        all, all == 1 ? "" : "s");
+  if (update.before.text == update.after.text) return count + ", nothing to update\n";
+  const std::string head = count + " written";
+  if (!update.before.baseline) return head + ", the first baseline\n";
+  if (!before.findings.empty()) return head + ", the old ones were not comparable\n";
+  return fmt::format("{}: {} changed, {} new, {} gone (git diff shows them)\n", head, other, fresh,
+                     gone);
+}
+
+}  // namespace
+
+Result run_check(const Options& options) {
+  if (options.update && options.allow_new)
+    throw UsageError("--update records what is new already (leave out --allow-new)");
+  const std::string path = options.subject.empty() ? usual_file : options.subject;
+  const CheckFormat format = parse_name(check_formats, "format", options.format.value_or("table"));
+  const std::vector<ExtraReport> extras = extra_reports(options);
+  const Style style = style_of(options);
+  LateProgress progress(options);
+  Result result;
+  CheckReport report;
+  if (options.update) {
+    const Update update = update_check_file(path, TIDEMARK_VERSION, std::ref(progress));
+    report = compare_with_baseline(update.after, update.outcomes, {TIDEMARK_VERSION, false});
+    result.notes = describe(update);
+  } else {
+    report = check(path, options, progress);
+    if (report.failed())
+      result.notes = fmt::format("If this is meant: {}\n", update_command(report));
+  }
+  Options to_file = options;
+  for (const ExtraReport& extra : extras) {
+    to_file.output = extra.path;
+    write_file(extra.path, print(report, extra.format, style_of(to_file)));
+  }
+  result.text = print(report, format, style);
+  if (report.failed()) result.exit_code = ExitCode::Regression;
+  return result;
+}
+
+}  // namespace tidemark

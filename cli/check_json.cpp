@@ -1,0 +1,121 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/check_print.h"
+#include "cli/json_text.h"
+
+namespace tidemark {
+namespace {
+
+Json finding_json(const Finding& finding) {
+  return {{"rule", to_string(finding.kind)}, {"text", finding.text}, {"line", finding.line}};
+}
+
+Json findings_json(const std::vector<Finding>& findings) {
+  Json json = Json::array();
+  for (const Finding& finding : findings) json.push_back(finding_json(finding));
+  return json;
+}
+
+Json metric_json(const MetricVerdict& metric) {
+  Json json = {{"expected", to_json(metric.expected)}, {"now", to_json(metric.now)}};
+  json["unit"] = row_of(metric.metric).unit;
+  json["margin"] = metric.expected ? Json(allowed(metric.margin, *metric.expected)) : Json();
+  json["checked"] = metric.is_checked;
+  json["outside"] = metric.is_outside;
+  return json;
+}
+
+Json group_json(const PeakGroup& group) {
+  return {{"tensors", group.tensors},
+          {"bytes", group.bytes.count},
+          {"decision", group.decision},
+          {"reason", group.reason}};
+}
+
+Json change_json(const PeakChange& change) {
+  return {{"role", change.now.role},
+          {"contents", change.now.contents},
+          {"op", change.now.op},
+          {"change_bytes", change.change().count},
+          {"new", change.is_new},
+          {"gone", change.is_gone},
+          {"before_is_at_most", change.is_bound},
+          {"before", group_json(change.before)},
+          {"now", group_json(change.now)}};
+}
+
+Json peak_json(const ExperimentVerdict& verdict) {
+  Json changes = Json::array();
+  for (const PeakChange& change : verdict.changes) changes.push_back(change_json(change));
+  return {{"before_at", verdict.peak_before},
+          {"now_at", verdict.peak_now},
+          {"changes", std::move(changes)},
+          {"others_before_bytes", verdict.rest.before.bytes.count},
+          {"others_now_bytes", verdict.rest.now.bytes.count}};
+}
+
+Json experiment_json(const ExperimentVerdict& verdict) {
+  Json json = {{"id", verdict.id},
+               {"line", verdict.line},
+               {"failed", verdict.failed()},
+               {"compared", verdict.is_compared},
+               {"findings", findings_json(verdict.findings)},
+               {"cause", verdict.cause},
+               {"notes", verdict.notes},
+               {"does_not_apply", verdict.refusal}};
+  json["metrics"] = Json::object();
+  for (const MetricVerdict& metric : verdict.metrics)
+    json["metrics"][std::string(row_of(metric.metric).name)] = metric_json(metric);
+  json["peak"] = verdict.is_compared && !verdict.peak_now.empty() ? peak_json(verdict) : Json();
+  return json;
+}
+
+}  // namespace
+
+std::string check_json(const CheckReport& report) {
+  Json json = {{"format", "tidemark-check-report-1"},
+               {"version", report.tidemark},
+               {"expected_version", report.expected_tidemark},
+               {"file", report.path},
+               {"failed", report.failed()},
+               {"failures", report.failures()},
+               {"compared", report.compared()},
+               {"findings", findings_json(report.findings)}};
+  json["experiments"] = Json::array();
+  for (const ExperimentVerdict& verdict : report.experiments)
+    json["experiments"].push_back(experiment_json(verdict));
+  return to_text(json);
+}
+
+std::string check_smaller_is_better(const CheckReport& report) {
+  Json json = Json::array();
+  for (const ExperimentVerdict& verdict : report.experiments)
+    for (const MetricVerdict& metric : verdict.metrics) {
+      if (!metric.now) continue;
+      const MetricRow& row = row_of(metric.metric);
+      Json entry = {{"name", verdict.id + ": " + std::string(row.name)},
+                    {"unit", row.unit},
+                    {"value", *metric.now}};
+      if (metric.expected) {
+        entry["range"] = "± " + std::to_string(allowed(metric.margin, *metric.expected));
+        entry["extra"] = "expected " + std::to_string(*metric.expected);
+      }
+      json.push_back(std::move(entry));
+    }
+  return to_text(json);
+}
+
+// Bencher knows "latency", in nanoseconds; measures of other names are created on arrival.
+std::string check_bmf(const CheckReport& report) {
+  Json json = Json::object();
+  for (const ExperimentVerdict& verdict : report.experiments)
+    for (const MetricVerdict& metric : verdict.metrics) {
+      if (!metric.now) continue;
+      const std::string measure =
+          metric.metric == Metric::Step ? "latency" : std::string(row_of(metric.metric).name);
+      json[verdict.id][measure] = {{"value", *metric.now}};
+    }
+  return to_text(json);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/check_print.h"
+#include "cli/csv.h"
+#include "traces/quoted.h"
+
+namespace tidemark {
+namespace {
+
+// A job summary holds 1 MiB; an experiment in full takes about 4 KiB of it.
+constexpr std::size_t most_experiments = 100;
+constexpr std::size_t most_changes = 12;
+
+// What Markdown and HTML would take for markup. Names of experiments and tensors are other
+// people's.
+std::string plain(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (std::string_view("\\`*_[]#~").find(c) != std::string_view::npos) escaped += '\\';
+    if (c == '<' || c == '&') {
+      escaped += c == '<' ? "&lt;" : "&amp;";
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+// Within backquotes nothing is markup but the backquote.
+std::string code(std::string_view text) {
+  std::string shown = printable(text, 200);
+  std::ranges::replace(shown, '`', '\'');
+  return "`" + shown + "`";
+}
+
+std::string optional_text(Metric metric, const std::optional<std::int64_t>& value) {
+  return value ? to_text(metric, *value) : "";
+}
+
+std::string metric_rows(const ExperimentVerdict& verdict) {
+  std::string text = markdown_line({"number", "expected", "now", "change", "margin", ""}) +
+                     markdown_line({"---", "--:", "--:", "--:", "--:", "---"});
+  for (const MetricVerdict& metric : verdict.metrics) {
+    const bool is_known = metric.expected && metric.now;
+    const std::int64_t change = is_known ? *metric.now - *metric.expected : 0;
+    text += markdown_line(
+        {std::string(row_of(metric.metric).name), optional_text(metric.metric, metric.expected),
+         optional_text(metric.metric, metric.now),
+         is_known ? change_text(metric.metric, change) : "",
+         metric.is_checked ? to_text(metric.metric, metric.margin) : "not checked",
+         metric.is_outside ? "**outside**" : ""});
+  }
+  return text;
+}
+
+std::string change_rows(const ExperimentVerdict& verdict) {
+  std::string text =
+      fmt::format("\nAt the peak, {}:\n\n", plain(verdict.peak_now)) +
+      markdown_line({"change", "before", "now", "tensors", "what", "contents", "decision"}) +
+      markdown_line({"--:", "--:", "--:", "--:", "---", "---", "---"});
+  const std::size_t shown = std::min(most_changes, verdict.changes.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const PeakChange& change = verdict.changes[i];
+    const char* mark = change.is_new     ? "**NEW** "
+                       : change.is_gone  ? "**GONE** "
+                       : change.is_bound ? "at least "
+                                         : "";
+    text += markdown_line({mark + change_text(Metric::Live, change.change().count),
+                           change.is_bound ? "unknown" : to_text(change.before.bytes),
+                           to_text(change.now.bytes), fmt::format("{}", change.now.tensors),
+                           change.now.role.empty() ? "scratch memory" : code(change.now.role),
+                           change.now.contents, plain(change.now.decision)});
+  }
+  if (shown < verdict.changes.size())
+    text +=
+        fmt::format("\n… and {} more (the JSON report has all)\n", verdict.changes.size() - shown);
+  if (verdict.rest.change() != Bytes{})
+    text += fmt::format("\nAll groups that the baseline keeps as one: {} → {}\n",
+                        to_text(verdict.rest.before.bytes), to_text(verdict.rest.now.bytes));
+  return text;
+}
+
+std::string failed_section(const ExperimentVerdict& verdict) {
+  std::string text =
+      fmt::format("\n### {} (line {})\n\n", code(verdict.id), verdict.findings.front().line);
+  for (const Finding& finding : verdict.findings)
+    if (!is_in_table(finding))
+      text += fmt::format("* **{}**: {} (line {})\n", to_string(finding.kind), plain(finding.text),
+                          finding.line);
+  if (!verdict.cause.empty()) text += fmt::format("* {}\n", plain(verdict.cause));
+  for (const std::string& note : verdict.notes) text += fmt::format("* {}\n", plain(note));
+  if (!verdict.metrics.empty()) text += "\n" + metric_rows(verdict);
+  return verdict.changes.empty() ? text : text + change_rows(verdict);
+}
+
+}  // namespace
+
+std::string check_markdown(const CheckReport& report) {
+  std::string text =
+      fmt::format("## {} Memory: {}\n", report.failed() ? "❌" : "✅", plain(check_summary(report)));
+  if (!report.findings.empty()) text += "\n";
+  for (const Finding& finding : report.findings)
+    text += fmt::format("* **{}**: {} (line {})\n", to_string(finding.kind), plain(finding.text),
+                        finding.line);
+  std::size_t shown = 0;
+  for (const ExperimentVerdict& verdict : report.experiments)
+    if (verdict.failed() && ++shown <= most_experiments) text += failed_section(verdict);
+  if (shown > most_experiments)
+    text += fmt::format("\n… and {} more that are not as expected (the JSON report has all)\n",
+                        shown - most_experiments);
+  if (report.failed())
+    text += fmt::format("\nIf this is meant: `{}`, and commit the difference.\n",
+                        update_command(report));
+  return text;
+}
+
+}  // namespace tidemark

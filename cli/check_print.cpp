@@ -1,0 +1,66 @@
+#include "cli/check_print.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/option_table.h"
+#include "traces/quoted.h"
+
+namespace tidemark {
+
+std::string print(const CheckReport& report, CheckFormat format, const Style& style) {
+  switch (format) {
+    case CheckFormat::Json:
+      return check_json(report);
+    case CheckFormat::Markdown:
+      return check_markdown(report);
+    case CheckFormat::Github:
+      return check_github(report);
+    case CheckFormat::Junit:
+      return check_junit(report);
+    case CheckFormat::Sarif:
+      return check_sarif(report);
+    case CheckFormat::SmallerIsBetter:
+      return check_smaller_is_better(report);
+    case CheckFormat::Bmf:
+      return check_bmf(report);
+    case CheckFormat::Table:
+      break;
+  }
+  return check_table(report, style);
+}
+
+std::string check_summary(const CheckReport& report) {
+  const std::size_t all = report.experiments.size(), failed = report.failures();
+  const std::string count =
+      fmt::format("{}: {} experiment{}", printable(report.path, 200), all, all == 1 ? "" : "s");
+  if (!report.findings.empty() && failed == 0) return count + ", not compared";
+  if (failed == 0) return count + ", all as expected";
+  return fmt::format("{}, {} as expected, {} not", count, all - failed, failed);
+}
+
+std::string update_command(const CheckReport& report) {
+  return fmt::format("tidemark check {} --update", shell_quoted(report.path));
+}
+
+bool is_in_table(const Finding& finding) {
+  return finding.kind == FindingKind::Grew || finding.kind == FindingKind::Shrank;
+}
+
+std::string findings_text(const ExperimentVerdict& verdict) {
+  std::string text;
+  const auto add = [&](const std::string& line) {
+    text.append(text.empty() ? "" : "\n").append(line);
+  };
+  for (const Finding& finding : verdict.findings) add(finding.text);
+  if (!verdict.cause.empty()) add(verdict.cause);
+  for (const std::string& note : verdict.notes) add(note);
+  return text;
+}
+
+std::string path_in_repository(const CheckReport& report) {
+  return std::filesystem::path(report.path).lexically_normal().generic_string();
+}
+
+}  // namespace tidemark

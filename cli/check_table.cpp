@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/check_print.h"
+#include "cli/text_table.h"
+#include "cli/units_text.h"
+#include "traces/quoted.h"
+
+namespace tidemark {
+namespace {
+
+// What is shown in full; the rest is counted.
+constexpr std::size_t most_experiments = 20;
+constexpr std::size_t most_changes = 8;
+
+std::string optional_text(Metric metric, const std::optional<std::int64_t>& value) {
+  return value ? to_text(metric, *value) : "";
+}
+
+std::string metric_table(const ExperimentVerdict& verdict, const Style& style) {
+  TextTable table;
+  table.add_column({"number", Align::Left});
+  table.add_column({"expected"});
+  table.add_column({"now"});
+  table.add_column({"change"});
+  table.add_column({"", Align::Right, 9});
+  table.add_column({"margin"});
+  for (const MetricVerdict& metric : verdict.metrics) {
+    const bool is_known = metric.expected && metric.now;
+    const std::int64_t change = is_known ? *metric.now - *metric.expected : 0;
+    const Ink ink = !metric.is_outside ? Ink::Plain : change < 0 ? Ink::Good : Ink::Bad;
+    table.add_row({{std::string(row_of(metric.metric).name)},
+                   {optional_text(metric.metric, metric.expected)},
+                   {optional_text(metric.metric, metric.now)},
+                   {is_known ? change_text(metric.metric, change) : "", ink},
+                   {is_known ? percent_text(*metric.expected, change) : "", ink},
+                   {metric.is_checked ? to_text(metric.metric, metric.margin) : "not checked"}});
+  }
+  return table.draw(style);
+}
+
+std::string mark_of(const PeakChange& change) {
+  return change.is_new ? "[NEW] " : change.is_gone ? "[GONE] " : change.is_bound ? "at least " : "";
+}
+
+// What a group was and is, where both are known.
+std::string then_and_now(const PeakChange& change, std::string PeakGroup::*member) {
+  const std::string &before = change.before.*member, &now = change.now.*member;
+  const bool is_same = before == now || change.is_new || change.is_gone || change.is_bound;
+  return is_same ? now : fmt::format("{} → {}", before.empty() ? "none" : before, now);
+}
+
+std::string count_text(std::int64_t before, std::int64_t now) {
+  return before == now ? fmt::format("{}", now) : fmt::format("{} → {}", before, now);
+}
+
+std::vector<TextCell> change_row(const PeakChange& change, const SizeUnit& size) {
+  const bool knows_before = !change.is_bound;
+  return {{mark_of(change) + change_text(Metric::Live, change.change().count),
+           change.change().count > 0 ? Ink::Bad : Ink::Good},
+          {knows_before ? size(change.before.bytes) : "unknown"},
+          {size(change.now.bytes)},
+          {knows_before ? count_text(change.before.tensors, change.now.tensors)
+                        : fmt::format("{}", change.now.tensors)},
+          {change.now.role.empty() ? "scratch memory" : printable(change.now.role, 60)},
+          {change.now.contents},
+          {then_and_now(change, &PeakGroup::op)},
+          {then_and_now(change, &PeakGroup::decision)}};
+}
+
+void add_change_columns(TextTable& table, const SizeUnit& size) {
+  const std::string unit(size.name());
+  table.add_column({"change"});
+  table.add_column({"before", Align::Right, 10, unit});
+  table.add_column({"now", Align::Right, 10, unit});
+  table.add_column({"tensors", Align::Right, 8});
+  table.add_column({"what, in all blocks", Align::Left});
+  table.add_column({"contents", Align::Left, 9});
+  table.add_column({"op", Align::Left, 7});
+  table.add_column({"decision", Align::Left, 9});
+}
+
+Bytes largest_of(const std::vector<PeakChange>& changes) {
+  Bytes largest;
+  for (const PeakChange& change : changes)
+    largest = std::max({largest, change.before.bytes, change.now.bytes});
+  return largest;
+}
+
+std::string more_changes(const ExperimentVerdict& verdict) {
+  if (verdict.changes.size() <= most_changes) return "";
+  Bytes sum;
+  for (std::size_t i = most_changes; i < verdict.changes.size(); ++i)
+    sum += verdict.changes[i].change();
+  return fmt::format("… and {} more, {} together (--format json has all)\n",
+                     verdict.changes.size() - most_changes, change_text(Metric::Live, sum.count));
+}
+
+std::string rest_line(const ExperimentVerdict& verdict) {
+  const PeakChange& rest = verdict.rest;
+  if (rest.before.bytes == rest.now.bytes) return "";
+  const bool has_bounds = std::ranges::any_of(verdict.changes, &PeakChange::is_bound);
+  return fmt::format("All groups that the baseline keeps as one{}: {} → {}\n",
+                     has_bounds ? " (those \"at least\" among them)" : "",
+                     to_text(rest.before.bytes), to_text(rest.now.bytes));
+}
+
+std::string peak_text(const ExperimentVerdict& verdict, const Style& style) {
+  if (verdict.changes.empty() && verdict.rest.change() == Bytes{}) return "";
+  std::string text =
+      verdict.peak_before == verdict.peak_now
+          ? fmt::format("\nAt the peak, {}:\n", verdict.peak_now)
+          : fmt::format("\nAt the peak, once {}, now {}:\n", verdict.peak_before, verdict.peak_now);
+  if (!verdict.changes.empty()) {
+    TextTable table;
+    const SizeUnit size(largest_of(verdict.changes));
+    add_change_columns(table, size);
+    const std::size_t shown = std::min(most_changes, verdict.changes.size());
+    for (std::size_t i = 0; i < shown; ++i) table.add_row(change_row(verdict.changes[i], size));
+    text += table.draw(style, "--format json");
+  }
+  return text + more_changes(verdict) + rest_line(verdict);
+}
+
+std::string place(const CheckReport& report, std::size_t line) {
+  return fmt::format("{}:{}", printable(report.path, 200), line);
+}
+
+std::string failed_text(const CheckReport& report, const ExperimentVerdict& verdict,
+                        const Style& style) {
+  std::string text =
+      fmt::format("\n{}  ({})\n", style.paint("FAILED " + printable(verdict.id, 100), Ink::Bold),
+                  place(report, verdict.findings.front().line));
+  for (const Finding& finding : verdict.findings)
+    if (!is_in_table(finding)) text += finding.text + "\n";
+  for (const std::string& note : verdict.notes) text += note + "\n";
+  if (!verdict.metrics.empty()) text += metric_table(verdict, style);
+  if (!verdict.cause.empty()) text += "Cause: " + verdict.cause + "\n";
+  return text + peak_text(verdict, style);
+}
+
+}  // namespace
+
+std::string check_table(const CheckReport& report, const Style& style) {
+  std::string text = check_summary(report) + "\n";
+  for (const Finding& finding : report.findings)
+    text += fmt::format("FAILED {}  ({})\n", finding.text, place(report, finding.line));
+  std::size_t shown = 0;
+  for (const ExperimentVerdict& verdict : report.experiments)
+    if (verdict.failed() && ++shown <= most_experiments)
+      text += failed_text(report, verdict, style);
+  if (shown > most_experiments)
+    text += fmt::format("\n… and {} more that are not as expected (--format json has all)\n",
+                        shown - most_experiments);
+  return style.unicode ? text : to_ascii(text);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,176 @@
+#include "simulator/check/experiment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "simulator/check/experiment_fields.h"
+#include "traces/error.h"
+#include "traces/quoted.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t most_experiments = 100'000;
+
+/// A field that an entry or the defaults state, with its values.
+struct Axis {
+  const ExperimentField* field;
+  std::vector<JsonView> values;
+  bool is_own;  ///< stated by the entry itself
+};
+
+std::vector<std::string_view> known_keys(std::initializer_list<std::string_view> more) {
+  std::vector<std::string_view> keys(more);
+  for (const ExperimentField& field : experiment_fields()) {
+    keys.push_back(field.key);
+    if (!field.plural.empty()) keys.push_back(field.plural);
+  }
+  return keys;
+}
+
+std::optional<JsonView> stated(const ExperimentField& field, const JsonView& object) {
+  const auto one = object.find(field.key);
+  const auto many = field.plural.empty() ? std::nullopt : object.find(field.plural);
+  if (one && many)
+    object.fail(fmt::format("found both '{}' and '{}'; keep one of them", field.key, field.plural));
+  return one ? one : many;
+}
+
+std::vector<JsonView> values_of(const JsonView& value) {
+  if (value.kind() != JsonKind::List) return {value};
+  std::vector<JsonView> values;
+  for (const JsonView item : value.items()) values.push_back(item);
+  if (values.empty()) value.fail("found an empty list; need at least one value");
+  return values;
+}
+
+std::vector<Axis> axes_of(const JsonView& entry, const std::optional<JsonView>& defaults) {
+  std::vector<Axis> axes;
+  for (const ExperimentField& field : experiment_fields()) {
+    const auto own = stated(field, entry);
+    if (own) {
+      axes.push_back({&field, values_of(*own), true});
+    } else if (const auto shared = defaults ? stated(field, *defaults) : std::nullopt) {
+      axes.push_back({&field, values_of(*shared), false});
+    }
+  }
+  return axes;
+}
+
+/// Counts through all combinations like an odometer, the last axis fastest.
+class Combination {
+ public:
+  explicit Combination(const std::vector<Axis>& axes) : axes_(axes), at_(axes.size(), 0) {}
+
+  const JsonView& value(std::size_t axis) const { return axes_[axis].values[at_[axis]]; }
+
+  bool next() {
+    for (std::size_t axis = at_.size(); axis-- > 0;) {
+      if (++at_[axis] < axes_[axis].values.size()) return true;
+      at_[axis] = 0;
+    }
+    return false;
+  }
+
+ private:
+  const std::vector<Axis>& axes_;
+  std::vector<std::size_t> at_;
+};
+
+// With a name of its own, an experiment shows only what it sweeps over; else all that it states.
+bool shows_in_id(const Axis& axis, bool has_name) {
+  return axis.values.size() > 1 || (axis.is_own && !has_name);
+}
+
+void finish(Experiment& experiment, const JsonView& entry) {
+  if (experiment.model.empty() && experiment.measured.empty())
+    entry.fail("found no 'model'; name a preset, a config.json or a trace file");
+  if (experiment.strategy.text.empty()) experiment.strategy = parse_strategy("vanilla");
+}
+
+Experiment combine(const JsonView& entry, const std::optional<JsonView>& defaults,
+                   const std::vector<Axis>& axes, const Combination& combination) {
+  Experiment experiment;
+  experiment.checked.fill(true);
+  if (defaults) set_questions(experiment, *defaults);
+  set_questions(experiment, entry);
+  experiment.id = entry.text_or("id", "");
+  experiment.pointer = entry.pointer();
+  const bool has_name = !experiment.id.empty();
+  bool is_trace = false;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const Axis& axis = axes[i];
+    const JsonView value = combination.value(i);
+    if (axis.field->is_step && is_trace) {
+      if (axis.is_own)
+        value.fail(fmt::format("a trace file describes one step as it is; leave out '{}'",
+                               axis.field->key));
+      continue;
+    }
+    axis.field->set(experiment, value);
+    is_trace = is_trace || is_trace_path(experiment.model);
+    if (!shows_in_id(axis, has_name)) continue;
+    experiment.id += (experiment.id.empty() ? "" : "/") + label_of(*axis.field, value);
+  }
+  finish(experiment, entry);
+  return experiment;
+}
+
+void expand(const JsonView& entry, const std::optional<JsonView>& defaults,
+            std::vector<Experiment>& experiments) {
+  entry.allow_only(known_keys({"id", "metrics", "margin", "reserve", "measured"}));
+  if (const auto id = entry.find("id"); id && id->text().empty())
+    id->fail("found an empty id; leave it out, or give a name");
+  const std::vector<Axis> axes = axes_of(entry, defaults);
+  const auto is_swept = [](const Axis& axis) { return axis.values.size() > 1; };
+  if (entry.find("measured") && std::ranges::any_of(axes, is_swept))
+    entry.fail("a measured result is of one experiment; leave out the lists");
+  Combination combination(axes);
+  do {
+    if (experiments.size() == most_experiments)
+      entry.fail(fmt::format("makes more than {} experiments; list fewer", most_experiments));
+    experiments.push_back(combine(entry, defaults, axes, combination));
+    if (experiments.back().id.empty())
+      entry.fail("found no 'id'; a result without a model needs one");
+  } while (combination.next());
+}
+
+void require_own_ids(const JsonView& list, const std::vector<Experiment>& experiments) {
+  std::map<std::string_view, const Experiment*> known;
+  for (const Experiment& experiment : experiments) {
+    const auto [first, is_new] = known.emplace(experiment.id, &experiment);
+    if (!is_new)
+      list.fail(fmt::format("the id {} belongs to both {} and {}; give one an \"id\"",
+                            tidemark::quoted(experiment.id), first->second->pointer,
+                            experiment.pointer));
+  }
+}
+
+}  // namespace
+
+bool is_trace_path(std::string_view path) {
+  return path.ends_with(".trace.json") || path.ends_with(".trace.json.zst");
+}
+
+std::string resolved(const std::string& check_file, const std::string& name_or_path) {
+  const bool is_path = name_or_path.find('/') != std::string::npos ||
+                       name_or_path.ends_with(".json") || name_or_path.ends_with(".json.zst");
+  if (!is_path) return name_or_path;
+  const std::filesystem::path folder = std::filesystem::path(check_file).parent_path();
+  return (folder / name_or_path).lexically_normal().string();
+}
+
+std::vector<Experiment> read_experiments(const JsonView& experiments,
+                                         const std::optional<JsonView>& defaults) {
+  if (defaults) defaults->allow_only(known_keys({"metrics", "margin", "reserve"}));
+  std::vector<Experiment> all;
+  for (const JsonView entry : experiments.items()) expand(entry, defaults, all);
+  if (all.empty()) experiments.fail("found no experiments; list at least one");
+  require_own_ids(experiments, all);
+  return all;
+}
+
+}  // namespace tidemark

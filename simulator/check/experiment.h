@@ -1,0 +1,45 @@
+// What a check runs: the experiments that a tidemark.json lists, sweeps expanded.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "simulator/allocator_settings.h"
+#include "simulator/check/metric.h"
+#include "simulator/strategy.h"
+#include "traces/json_reader.h"
+#include "traces/step_options.h"
+
+namespace tidemark {
+
+/// One model, step, card and strategy, with what is asked of them.
+struct Experiment {
+  std::string id;
+  std::string pointer;  ///< of the entry in the file that it comes from
+
+  std::string model;  ///< as written: a preset, a config or a trace file
+  StepOptions step;
+  std::string device = "a100-80gb";
+  StrategySpec strategy;
+  std::string allocator_text;  ///< as written
+  AllocatorSettings allocator;
+  std::string measured;  ///< path of a replay's result, as written; "" = simulated
+
+  bool must_fit = false;        ///< a budget is stated
+  std::optional<Bytes> budget;  ///< unset: the card's own memory less its CUDA context
+  Margin reserve;               ///< of the budget, to be left free
+  PerMetric<bool> checked{};    ///< which numbers are compared
+  PerMetric<Margin> margins{};  ///< 0 unless stated
+};
+
+/// A path as the check file means it: relative to the folder of that file. A name stays a name.
+std::string resolved(const std::string& check_file, const std::string& name_or_path);
+
+bool is_trace_path(std::string_view path);
+
+/// Expands the list at `experiments`, with what `defaults` (may be empty) states for all. Throws
+/// InputError for what is unknown, contradictory or has the same id twice.
+std::vector<Experiment> read_experiments(const JsonView& experiments,
+                                         const std::optional<JsonView>& defaults);
+
+}  // namespace tidemark

@@ -1,0 +1,153 @@
+#include "simulator/check/experiment_fields.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "traces/error.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::int64_t most = std::int64_t{1} << 40;  // as on the command line
+
+// What is wrong with a text is told with its place in the file.
+template <typename Parse>
+auto parsed(const JsonView& value, Parse parse) {
+  const std::string_view text = value.text();
+  try {
+    return parse(text);
+  } catch (const InputError& error) {
+    value.fail(error.what());
+  }
+}
+
+template <typename Table>
+auto named(const JsonView& value, const Table& table, std::string_view what) {
+  return parsed(value, [&](std::string_view text) { return parse_name(table, what, text); });
+}
+
+void set_framework(Experiment& experiment, const JsonView& value) {
+  experiment.step.framework =
+      parsed(value, [](std::string_view text) { return find_framework(text).name; });
+}
+
+void set_dropout(Experiment& experiment, const JsonView& value) {
+  experiment.step.dropout = value.number(0, 1);
+  if (*experiment.step.dropout == 1) value.fail("found 1; need a probability below 1");
+}
+
+void set_allocator(Experiment& experiment, const JsonView& value) {
+  experiment.allocator = parsed(value, parse_allocator_settings);
+  experiment.allocator_text = value.text();
+}
+
+void set_budget(Experiment& experiment, const JsonView& value) {
+  experiment.must_fit = true;
+  experiment.budget.reset();
+  if (value.text() == "device") return;
+  const Bytes budget =
+      parsed(value, [](std::string_view text) { return parse_bytes(text, "budget"); });
+  if (budget.count == 0) value.fail("nothing fits in 0 bytes; give 1 or more");
+  experiment.budget = budget;
+}
+
+using E = Experiment&;
+using V = const JsonView&;
+
+constexpr std::array fields = {
+    ExperimentField{"model", "models", "", false, [](E e, V v) { e.model = v.text(); }},
+    ExperimentField{"batch", "", "b", true, [](E e, V v) { e.step.batch = v.integer(1, most); }},
+    ExperimentField{"sequence", "", "s", true,
+                    [](E e, V v) { e.step.sequence = v.integer(1, most); }},
+    ExperimentField{"image", "", "i", true, [](E e, V v) { e.step.image = v.integer(1, most); }},
+    ExperimentField{"precision", "", "", true,
+                    [](E e, V v) { e.step.precision = named(v, precisions, "precision"); }},
+    ExperimentField{"attention", "", "", true,
+                    [](E e, V v) { e.step.attention = named(v, attentions, "attention"); }},
+    ExperimentField{"tuning", "", "", true,
+                    [](E e, V v) { e.step.tuning = parsed(v, parse_tuning); }},
+    ExperimentField{"optimizer", "", "", true,
+                    [](E e, V v) { e.step.optimizer = named(v, optimizers, "optimizer"); }},
+    ExperimentField{"dropout", "", "dropout=", true, set_dropout},
+    ExperimentField{"framework", "", "", true, set_framework},
+    ExperimentField{"ema", "", "ema=", true, [](E e, V v) { e.step.ema = v.boolean(); }},
+    ExperimentField{"ddp", "", "ddp=", true, [](E e, V v) { e.step.ddp = v.boolean(); }},
+    ExperimentField{"device", "devices", "", false, [](E e, V v) { e.device = v.text(); }},
+    ExperimentField{"alloc_conf", "", "", false, set_allocator},
+    ExperimentField{"budget", "", "", false, set_budget},
+    ExperimentField{"strategy", "strategies", "", false,
+                    [](E e, V v) { e.strategy = parsed(v, parse_strategy); }}};
+
+Metric metric_named(const JsonView& where, std::string_view name) {
+  for (const MetricRow& row : metrics)
+    if (row.name == name) return row.value;
+  where.fail(unknown_name("metric", name, names_of(metrics)));
+}
+
+Margin margin_of(const JsonView& value, bool is_time) {
+  if (value.kind() != JsonKind::Text) return {value.integer(), 0};
+  if (const auto parts = parse_percent(value.text())) return {0, *parts};
+  if (value.text().find('%') != std::string_view::npos)
+    value.fail(fmt::format("'{}' is not a share (from 0% to 100%, with at most four decimals)",
+                           value.text()));
+  if (is_time) value.fail("need nanoseconds as a whole number, or a share such as \"5%\"");
+  return {parsed(value, [](std::string_view text) { return parse_bytes(text, "margin"); }).count,
+          0};
+}
+
+void choose_metrics(Experiment& experiment, const JsonView& list) {
+  experiment.checked.fill(false);
+  for (const JsonView item : list.items())
+    experiment.checked[index(metric_named(item, item.text()))] = true;
+}
+
+// A simulated time is exact. A measured one never comes twice, so a margin has to be chosen.
+void decide_on_measured_time(Experiment& experiment, const JsonView& entry, bool is_chosen) {
+  const std::size_t step = index(Metric::Step);
+  if (experiment.margins[step] != Margin{} || !experiment.checked[step]) return;
+  if (is_chosen)
+    entry.fail(
+        "a measured step never takes the same time twice; give \"margin\": {\"step\": \"5%\"}, or "
+        "leave step out of the metrics");
+  experiment.checked[step] = false;
+}
+
+}  // namespace
+
+std::span<const ExperimentField> experiment_fields() { return fields; }
+
+std::string label_of(const ExperimentField& field, const JsonView& value) {
+  switch (value.kind()) {
+    case JsonKind::Text: {
+      std::string_view text = value.text();
+      if (field.key == "model")
+        for (const std::string_view ending : {".zst", "/config.json", ".trace.json", ".json"})
+          if (text.ends_with(ending)) text.remove_suffix(ending.size());
+      return fmt::format("{}{}", field.prefix, text);
+    }
+    case JsonKind::Integer:
+      return fmt::format("{}{}", field.prefix, value.integer());
+    case JsonKind::Boolean:
+      return fmt::format("{}{}", field.prefix, value.boolean());
+    default:
+      return fmt::format("{}{}", field.prefix, value.number(-1e18, 1e18));
+  }
+}
+
+void set_questions(Experiment& experiment, const JsonView& entry) {
+  if (const auto list = entry.find("metrics")) choose_metrics(experiment, *list);
+  if (const auto margins = entry.find("margin"))
+    for (const JsonView margin : margins->members()) {
+      const Metric metric = metric_named(margin, margin.key());
+      experiment.margins[index(metric)] = margin_of(margin, metric == Metric::Step);
+    }
+  if (const auto reserve = entry.find("reserve")) experiment.reserve = margin_of(*reserve, false);
+  if (const auto path = entry.find("measured")) {
+    experiment.measured = path->text();
+    if (experiment.measured.empty()) path->fail("found no path; need that of a replay's result");
+    decide_on_measured_time(experiment, entry, entry.find("metrics").has_value());
+  }
+}
+
+}  // namespace tidemark

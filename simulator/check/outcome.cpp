@@ -1,0 +1,215 @@
+#include "simulator/check/outcome.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "simulator/check/fingerprint.h"
+#include "traces/error.h"
+#include "traces/parallel.h"
+#include "traces/presets.h"
+#include "traces/quoted.h"
+#include "traces/trace_builder.h"
+#include "traces/trace_json.h"
+
+namespace tidemark {
+namespace {
+
+/// A model with a step: many strategies share one.
+struct SharedTrace {
+  const Experiment* first = nullptr;  ///< the first of the experiments that need it
+  std::shared_ptr<const Trace> trace;
+  std::string fingerprint;
+};
+
+/// What experiments have in common is made once.
+struct Shared {
+  std::vector<SharedTrace> traces;
+  std::vector<std::size_t> trace_of;  ///< by experiment
+  std::map<std::string, Device> devices;
+  std::map<std::string, std::string> device_fingerprints;
+};
+
+// Whatever goes wrong with an experiment is told with its id and its place.
+template <typename Work>
+auto about(const std::string& file, const Experiment& experiment, Work work) {
+  try {
+    return work();
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}: {}: {}", file, experiment.pointer,
+                                 printable(experiment.id, 100), error.what()));
+  }
+}
+
+std::shared_ptr<const Trace> make_trace(const std::string& file, const Experiment& experiment) {
+  const std::string path = resolved(file, experiment.model);
+  if (is_trace_path(path)) return std::make_shared<const Trace>(load_trace(path));
+  auto trace = std::make_shared<Trace>(build_trace(find_model(path), experiment.step));
+  require_known_targets(*trace);
+  return trace;
+}
+
+bool needs_same_trace(const Experiment& a, const Experiment& b) {
+  return a.model == b.model && (is_trace_path(a.model) || a.step == b.step);
+}
+
+void share_traces(const std::string& file, const std::vector<Experiment>& experiments,
+                  Shared& shared) {
+  std::map<std::string_view, std::vector<std::size_t>> by_model;
+  for (const Experiment& experiment : experiments) {
+    shared.trace_of.push_back(0);
+    if (!experiment.measured.empty()) continue;
+    std::vector<std::size_t>& known = by_model[experiment.model];
+    const auto same = std::ranges::find_if(known, [&](std::size_t i) {
+      return needs_same_trace(*shared.traces[i].first, experiment);
+    });
+    if (same == known.end()) {
+      known.push_back(shared.traces.size());
+      shared.trace_of.back() = shared.traces.size();
+      shared.traces.push_back({&experiment, nullptr, ""});
+    } else {
+      shared.trace_of.back() = *same;
+    }
+  }
+  parallel_for(shared.traces.size(), [&](std::size_t i) {
+    SharedTrace& entry = shared.traces[i];
+    about(file, *entry.first, [&] {
+      entry.trace = make_trace(file, *entry.first);
+      entry.fingerprint = fingerprint(*entry.trace);
+    });
+  });
+}
+
+void share_devices(const std::string& file, const std::vector<Experiment>& experiments,
+                   Shared& shared) {
+  for (const Experiment& experiment : experiments) {
+    if (!experiment.measured.empty() || shared.devices.contains(experiment.device)) continue;
+    const Device device =
+        about(file, experiment, [&] { return find_device(resolved(file, experiment.device)); });
+    shared.device_fingerprints.emplace(experiment.device, fingerprint(device));
+    shared.devices.emplace(experiment.device, device);
+  }
+}
+
+Room room_of(const Experiment& experiment, const Device& device) {
+  const Bytes whole =
+      experiment.budget.value_or(device.capacity - device.context.value_or(Bytes{}));
+  const Bytes room = whole - Bytes{allowed(experiment.reserve, whole.count)};
+  if (room.count < 1)
+    throw InputError(fmt::format("a budget of {} less its reserve leaves no memory for tensors",
+                                 to_text(whole)));
+  return {room, experiment.allocator};
+}
+
+// Only what was said, beside the four that each experiment has.
+Settings settings_of(const Experiment& experiment, const Trace& trace,
+                     const std::string& device_fingerprint, Bytes room) {
+  const StepOptions& step = trace.step;
+  Settings settings = {{"model", experiment.model},
+                       {"strategy", experiment.strategy.text},
+                       {"framework", step.framework},
+                       {"device", experiment.device + " " + device_fingerprint},
+                       {"batch", fmt::format("{}", step.batch)}};
+  const auto add = [&](const char* key, const auto& value) {
+    settings.emplace_back(key, fmt::format("{}", value));
+  };
+  if (step.sequence) add("sequence", *step.sequence);
+  if (step.image) add("image", *step.image);
+  if (step.precision) add("precision", to_string(*step.precision));
+  if (step.attention) add("attention", attentions[static_cast<std::size_t>(*step.attention)].name);
+  if (step.tuning != Tuning{}) add("tuning", to_text(step.tuning));
+  if (step.optimizer != Optimizer::AdamW)
+    add("optimizer", optimizers[static_cast<std::size_t>(step.optimizer)].name);
+  if (step.dropout) add("dropout", *step.dropout);
+  if (step.ema) add("ema", *step.ema);
+  if (step.ddp) add("ddp", step.ddp);
+  if (!experiment.allocator_text.empty()) add("alloc_conf", experiment.allocator_text);
+  if (experiment.must_fit) add("room", room.count);
+  return settings;
+}
+
+ExperimentOutcome simulated(const Experiment& experiment, const SharedTrace& shared,
+                            const Device& device, const std::string& device_fingerprint) {
+  const Room room = room_of(experiment, device);
+  ExperimentOutcome outcome;
+  outcome.settings = settings_of(experiment, *shared.trace, device_fingerprint, room.capacity);
+  outcome.trace = shared.fingerprint;
+  outcome.room = room.capacity;
+  const Answer result = answer(shared.trace, experiment.strategy, device, room);
+  const Report& report = result.report;
+  outcome.refusal = report.reason;
+  if (!report.applies) return outcome;
+  outcome.values = {report.live_peak.count, report.planned.count, report.allocated_peak.count,
+                    report.reserved_peak.count, report.step.count()};
+  outcome.fits = report.fits || !experiment.must_fit;
+  outcome.short_by = report.short_by;
+  outcome.peak_at = report.peak_at;
+  outcome.peak = peak_groups(result);
+  return outcome;
+}
+
+// What a replay wrote: {"measured": {"live_peak_bytes": …, "step_ns": …, …}, …}. Only the numbers
+// and what they were measured on are read; the file may say more.
+ExperimentOutcome measured(const std::string& file, const Experiment& experiment) {
+  const JsonDocument document = read_json(resolved(file, experiment.measured));
+  const JsonView root = document.root();
+  const JsonView numbers = root.at("measured");
+  ExperimentOutcome outcome;
+  outcome.settings = {{"source", "measured"}};
+  if (!experiment.model.empty()) outcome.settings.emplace_back("model", experiment.model);
+  outcome.settings.emplace_back("strategy", experiment.strategy.text);
+  for (const char* key : {"backend", "device", "framework"})
+    if (const auto said = root.find(key); said && said->kind() == JsonKind::Text)
+      outcome.settings.emplace_back(key, said->text());
+  std::vector<std::string_view> missing;
+  for (const MetricRow& row : metrics) {
+    if (const auto value = numbers.find(row.measured)) {
+      outcome.values[index(row.value)] = value->integer();
+    } else {
+      missing.push_back(row.measured);
+    }
+  }
+  if (missing.size() == metrics.size())
+    numbers.fail(fmt::format("found none of {}; need at least one", fmt::join(missing, ", ")));
+  const auto allocated = outcome.values[index(Metric::Allocated)];
+  const auto planned = outcome.values[index(Metric::Planned)];
+  if (!experiment.must_fit) return outcome;
+  if (!experiment.budget)
+    throw InputError("a measured result needs a budget in bytes (such as \"24GiB\")");
+  outcome.room = *experiment.budget - Bytes{allowed(experiment.reserve, experiment.budget->count)};
+  // The arena is what a replay allocates; a framework's number, where there is one, is larger.
+  const Bytes needed{std::max(allocated.value_or(0), planned.value_or(0))};
+  outcome.fits = needed <= outcome.room;
+  outcome.short_by = std::max(Bytes{0}, needed - outcome.room);
+  return outcome;
+}
+
+}  // namespace
+
+std::vector<ExperimentOutcome> run_experiments(
+    const std::string& check_file, const std::vector<Experiment>& experiments,
+    const std::function<void(std::size_t done)>& progress) {
+  Shared shared;
+  share_devices(check_file, experiments, shared);
+  share_traces(check_file, experiments, shared);
+  std::vector<ExperimentOutcome> outcomes(experiments.size());
+  std::mutex mutex;
+  std::size_t done = 0;
+  parallel_for(experiments.size(), [&](std::size_t i) {
+    const Experiment& experiment = experiments[i];
+    outcomes[i] = about(check_file, experiment, [&] {
+      if (!experiment.measured.empty()) return measured(check_file, experiment);
+      return simulated(experiment, shared.traces[shared.trace_of[i]],
+                       shared.devices.at(experiment.device),
+                       shared.device_fingerprints.at(experiment.device));
+    });
+    const std::lock_guard lock(mutex);
+    ++done;
+    if (progress) progress(done);
+  });
+  return outcomes;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,37 @@
+// Runs the experiments of a check, on all cores.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simulator/check/experiment.h"
+#include "simulator/check/peak_groups.h"
+
+namespace tidemark {
+
+/// What must be equal for two results to be comparable, beside the trace: by key.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// What one experiment gives now.
+struct ExperimentOutcome {
+  Settings settings;
+  std::string trace;    ///< its fingerprint; "" for a measured result
+  std::string refusal;  ///< why the strategy does not apply; then there are no numbers
+  Values values;
+  Bytes room;           ///< with a budget: of it, less the reserve
+  bool fits = true;     ///< only asked with a budget
+  Bytes short_by;       ///< 0 where fragmentation keeps it out
+  std::string peak_at;  ///< "backward of blocks.11.mlp.gelu"
+  std::vector<PeakGroup> peak;
+};
+
+/// In the order of the experiments. `check_file` is where they stand; relative paths begin there.
+/// `progress` is told how many are done, never by two threads at once. Throws InputError naming
+/// the experiment that cannot be run.
+std::vector<ExperimentOutcome> run_experiments(
+    const std::string& check_file, const std::vector<Experiment>& experiments,
+    const std::function<void(std::size_t done)>& progress = {});
+
+}  // namespace tidemark

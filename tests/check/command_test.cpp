@@ -1,0 +1,249 @@
+// `tidemark check` as a user meets it: files in, lines and exit codes out.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "tests/check/repository.h"
+#include "traces/error.h"
+
+namespace tidemark {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string replaced(std::string text, const std::string& part, const std::string& by) {
+  const std::size_t at = text.find(part);
+  EXPECT_NE(at, std::string::npos) << part;
+  return at == std::string::npos ? text : text.replace(at, part.size(), by);
+}
+
+TEST(Check, PassesOnWhatItRecorded) {
+  const Repository repository;
+  const Outcome first = repository.run("check");
+  EXPECT_EQ(first.exit_code, 3);
+  EXPECT_NE(first.output.find("there is no baseline yet"), std::string::npos);
+  EXPECT_EQ(repository.run("check --allow-new").exit_code, 0);
+  EXPECT_EQ(repository.text(), check_text(two));  // a check changes nothing
+  const Outcome update = repository.run("check --update");
+  EXPECT_EQ(update.exit_code, 0);
+  EXPECT_EQ(update.errors, "tidemark.json: 2 experiments written, the first baseline\n");
+  const Outcome check = repository.run("check");
+  EXPECT_EQ(check.exit_code, 0);
+  EXPECT_EQ(check.output, "tidemark.json: 2 experiments, all as expected\n");
+  EXPECT_EQ(check.errors, "");
+}
+
+TEST(Check, FailsForOneByteAndSaysHowToAcceptIt) {
+  const Repository repository;
+  repository.run("check --update");
+  const std::string text = repository.text();
+  const std::size_t digit = text.find_first_of(',', text.find("\"live\": ")) - 1;
+  std::string changed = text;
+  changed[digit] = text[digit] == '9' ? '8' : static_cast<char>(text[digit] + 1);
+  repository.write(changed);
+  const Outcome outcome = repository.run("check");
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_NE(outcome.output.find("1 B"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.errors, "If this is meant: tidemark check tidemark.json --update\n");
+  const Outcome update = repository.run("check --update");
+  EXPECT_NE(update.errors.find("1 changed, 0 new, 0 gone"), std::string::npos) << update.errors;
+  EXPECT_EQ(repository.text(), text);
+  EXPECT_EQ(repository.run("check --update").errors,
+            "tidemark.json: 2 experiments, nothing to update\n");
+}
+
+// The main case: somebody widens a model, and the check names the tensors that grew.
+TEST(Check, NamesTheTensorsOfAChangedConfig) {
+  const Repository repository(
+      check_text(R"({"model": "model/config.json", "batch": 64, "precision": "amp-bf16"})",
+                 "  \"defaults\": {\"strategies\": [\"vanilla\", \"checkpoint\"]},\n"));
+  const std::string config =
+      file_text(std::string(TIDEMARK_SOURCE_DIR) + "/examples/vit-b-16/config.json");
+  fs::create_directory(repository.folder().path() / "model");
+  write_text(repository.folder() / "model/config.json", config);
+  ASSERT_EQ(repository.run("check --update").exit_code, 0);
+  write_text(repository.folder() / "model/config.json",
+             replaced(config, "\"intermediate_size\": 3072", "\"intermediate_size\": 4096"));
+  const Outcome outcome = repository.run("check");
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_NE(outcome.output.find("the model changed"), std::string::npos) << outcome.output;
+  // fc1's output of 64 samples of 197 tokens, two bytes each, in 12 blocks: 3072 → 4096 wide.
+  EXPECT_NE(outcome.output.find("+296 MiB      886  1182       12  blocks.*.mlp.fc1"),
+            std::string::npos)
+      << outcome.output;
+}
+
+TEST(Check, ReadsMeasuredResults) {
+  const Repository repository(
+      check_text(R"({"id": "replayed", "measured": "run.json", "margin": {"step": "5%"}})"));
+  const auto measure = [&](int live, int step) {
+    write_text(
+        repository.folder() / "run.json",
+        fmt::format(R"({{"backend": "cpu", "measured": {{"live_peak_bytes": {}, )"
+                    R"("planned_bytes": 2000, "step_ns": {}, "overlap_ns": 7}}, "more": 1}})",
+                    live, step));
+  };
+  measure(1000, 10'000);
+  ASSERT_EQ(repository.run("check --update").exit_code, 0);
+  measure(1000, 10'400);
+  EXPECT_EQ(repository.run("check").exit_code, 0);
+  measure(1000, 10'600);
+  EXPECT_EQ(repository.run("check").exit_code, 3);
+  measure(1001, 10'000);
+  EXPECT_EQ(repository.run("check").exit_code, 3);
+  write_text(repository.folder() / "run.json", R"({"measured": {"overlap_ns": 7}})");
+  const Outcome outcome = repository.run("check");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.errors.find("run.json: /measured: found none of live_peak_bytes"),
+            std::string::npos)
+      << outcome.errors;
+}
+
+TEST(Check, HoldsBudgetsEvenWhenItUpdates) {
+  const Repository repository(check_text(
+      R"({"model": "vit-b-16", "batch": 64, "budget": "24GiB", "reserve": "5%"},
+         {"model": "vit-b-16", "batch": 64, "budget": "9GiB", "id": "tight"},
+         {"model": "vit-b-16", "batch": 64, "budget": "9GiB", "reserve": "10%", "id": "over"})"));
+  const Outcome needs = tidemark("compare vit-b-16 -b 64 --strategies vanilla --format csv");
+  const Outcome update = repository.run("check --update");
+  EXPECT_EQ(update.exit_code, 3) << needs.output;
+  EXPECT_NE(update.output.find("3 experiments, 2 as expected, 1 not"), std::string::npos)
+      << update.output << needs.output;
+  EXPECT_NE(update.output.find("FAILED over"), std::string::npos);
+  EXPECT_NE(update.output.find("does not fit in 8.10 GiB"), std::string::npos) << update.output;
+}
+
+TEST(Check, WritesFurtherReportsOfTheSameRun) {
+  const Repository repository;
+  repository.run("check --update");
+  const Outcome outcome = repository.run(
+      "check --format github --also junit=a.xml,sarif=b.sarif,json=c.json,markdown=d.md");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.output, "tidemark: tidemark.json: 2 experiments, all as expected\n");
+  for (const auto& [file, format] : {std::pair("a.xml", "junit"), std::pair("b.sarif", "sarif"),
+                                     std::pair("c.json", "json"), std::pair("d.md", "markdown")})
+    EXPECT_EQ(file_text(repository.folder() / file),
+              repository.run(std::string("check --format ") + format).output);
+}
+
+TEST(Check, FindsPathsFromWhereTheFileIs) {
+  const Repository repository(check_text(R"({"model": "../model/config.json"})"));
+  fs::create_directories(repository.folder().path() / "model");
+  fs::create_directories(repository.folder().path() / "ci");
+  fs::copy_file(std::string(TIDEMARK_SOURCE_DIR) + "/examples/gpt2/config.json",
+                repository.folder() / "model/config.json");
+  fs::rename(repository.path(), repository.folder() / "ci/tidemark.json");
+  EXPECT_EQ(repository.run("check ci/tidemark.json --update").exit_code, 0);
+  EXPECT_EQ(repository.run("check ci/tidemark.json").exit_code, 0);
+}
+
+TEST(Check, IsTheSameToTheByteEveryTime) {
+  const Repository a, b;
+  a.run("check --update");
+  b.run("check --update");
+  EXPECT_EQ(a.text(), b.text());
+  EXPECT_EQ(a.run("check --format json").output, b.run("check --format json").output);
+}
+
+struct Mistake {
+  const char* arguments;
+  int exit_code;
+  const char* message;
+};
+
+class CheckMistakes : public testing::TestWithParam<Mistake> {};
+
+TEST_P(CheckMistakes, GetOneLineAndTheirExitCode) {
+  const Repository repository;
+  write_text(repository.folder() / "corrupt.json", "{\"format\": \"tidemark-check\", ");
+  write_text(repository.folder() / "old.json", R"({"format": "tidemark-check", "version": 0})");
+  write_text(repository.folder() / "no_model.json", check_text(R"({"model": "vit-b-17"})"));
+  write_text(repository.folder() / "long.json",
+             check_text(R"({"model": "gpt2", "sequence": 9999})"));
+  write_text(repository.folder() / "no_device.json",
+             check_text(R"({"model": "gpt2", "device": "h101"})"));
+  const Outcome outcome = repository.run(GetParam().arguments);
+  EXPECT_EQ(outcome.exit_code, GetParam().exit_code);
+  EXPECT_EQ(outcome.output, "");
+  EXPECT_NE(outcome.errors.find(GetParam().message), std::string::npos) << outcome.errors;
+  EXPECT_EQ(std::ranges::count(outcome.errors, '\n'), 1) << outcome.errors;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, CheckMistakes,
+    testing::Values(
+        Mistake{"check none.json", 1, "none.json: cannot open: No such file"},
+        Mistake{"check none/none.json --update", 1, "none/none.json: cannot"},
+        Mistake{"check .", 1, "cannot read: Is a directory"},
+        Mistake{"check corrupt.json", 1, "corrupt.json:1:30: "},
+        Mistake{"check old.json", 1, "old.json: /version: found version 0"},
+        Mistake{"check no_model.json", 1,
+                "no_model.json: /experiments/0: vit-b-17: unknown model 'vit-b-17' (did you mean "
+                "'vit-b-16'?"},
+        Mistake{"check long.json", 1, "long.json: /experiments/0: gpt2/s9999: "},
+        Mistake{"check no_device.json", 1, "unknown device 'h101' (did you mean 'h100'?"},
+        Mistake{"check --format xml", 2, "unknown format 'xml'"},
+        Mistake{"check --format customsmallerisbetter", 2, "did you mean 'customSmallerIsBetter'?"},
+        Mistake{"check --also junit", 2, "--also: 'junit' is not FORMAT=FILE"},
+        Mistake{"check --also junit=", 2, "is not FORMAT=FILE"},
+        Mistake{"check --also junti=a.xml", 2, "did you mean 'junit'?"},
+        Mistake{"check --update --allow-new", 2, "leave out --allow-new"},
+        Mistake{"check --also json=no/such/folder.json", 1, "no/such/folder.json: cannot write"},
+        Mistake{"check --updat", 2, "did you mean '--update'?"},
+        Mistake{"check tidemark.json other.json", 2, "one operand too many"}));
+
+TEST(Update, OfAFileThatCannotBeWrittenChangesNothing) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  const Repository repository;
+  fs::permissions(repository.path(), fs::perms::owner_read);
+  const Outcome outcome = repository.run("check --update");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.errors, "tidemark: tidemark.json: cannot write: Permission denied\n");
+  EXPECT_EQ(repository.text(), check_text(two));
+}
+
+TEST(Update, LeavesNoFileBeside) {
+  const Repository repository;
+  repository.run("check --update");
+  repository.run("check --update");
+  EXPECT_EQ(std::distance(fs::directory_iterator(repository.folder().path()), {}), 1);
+}
+
+// All wait for each other; each finds what the one before it wrote, and the file is whole.
+TEST(Update, MayBeAskedForManyTimesAtOnce) {
+  const Repository repository, alone;
+  alone.run("check --update");
+  std::vector<Outcome> outcomes(8);
+  {
+    std::vector<std::jthread> threads;
+    for (Outcome& outcome : outcomes)
+      threads.emplace_back([&] { outcome = repository.run("check --update"); });
+  }
+  int firsts = 0;
+  for (const Outcome& outcome : outcomes) {
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    firsts += outcome.errors.find("the first baseline") != std::string::npos;
+  }
+  EXPECT_EQ(firsts, 1);
+  EXPECT_EQ(repository.text(), alone.text());
+}
+
+// Somebody edits the file while the experiments run: the edit stays, and the update gives up.
+TEST(Update, LeavesAFileThatIsEditedMeanwhile) {
+  const Repository repository;
+  const std::string edited = check_text(R"({"model": "vit-ti-16", "batch": [1, 2, 3]})");
+  try {
+    update_check_file(repository.path(), "1.0.0",
+                      [&](std::size_t, std::size_t) { repository.write(edited); });
+    FAIL() << "wrote over the edit";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("somebody changed it"), std::string::npos);
+  }
+  EXPECT_EQ(repository.text(), edited);
+}
+
+}  // namespace
+}  // namespace tidemark

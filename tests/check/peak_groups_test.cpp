@@ -1,0 +1,92 @@
+#include "simulator/check/peak_groups.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "simulator/compare.h"
+#include "traces/presets.h"
+#include "traces/trace_builder.h"
+
+namespace tidemark {
+namespace {
+
+TEST(Role, HasStarsForNumbers) {
+  EXPECT_EQ(role_of("blocks.11.mlp.gelu"), "blocks.*.mlp.gelu");
+  EXPECT_EQ(role_of("stages.0.blocks.12.attn"), "stages.*.blocks.*.attn");
+  EXPECT_EQ(role_of("blocks.0.norm1.mean"), "blocks.*.norm1.mean");  // norm1 is a name
+  EXPECT_EQ(role_of("loss"), "loss");
+  EXPECT_EQ(role_of(""), "");
+  EXPECT_EQ(role_of("a..7"), "a..*");
+  EXPECT_EQ(role_of("7"), "*");
+}
+
+Answer answer_for(const std::string& model, const std::string& strategy) {
+  StepOptions step{.batch = 4};
+  step.precision = Precision::AmpBf16;
+  auto trace = std::make_shared<const Trace>(build_trace(find_model(model), step));
+  return answer(std::move(trace), parse_strategy(strategy), find_device("a100-80gb"),
+                {Bytes{std::int64_t{80} << 30}});
+}
+
+class PeakGroupsOf : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
+
+// Every byte of the peak has a label: the groups add up to it, whatever the strategy.
+TEST_P(PeakGroupsOf, AddUpToTheLivePeak) {
+  const auto& [model, strategy] = GetParam();
+  const Answer made = answer_for(model, strategy);
+  if (!made.report.applies) GTEST_SKIP() << made.report.reason;
+  const std::vector<PeakGroup> groups = peak_groups(made);
+  Bytes sum;
+  for (const PeakGroup& group : groups) {
+    EXPECT_GT(group.tensors, 0);
+    sum += group.bytes;
+  }
+  EXPECT_EQ(sum, made.report.live_peak);
+  EXPECT_TRUE(std::ranges::is_sorted(groups, std::greater(), &PeakGroup::bytes));
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    for (std::size_t j = i + 1; j < groups.size(); ++j)
+      EXPECT_FALSE(is_same_role(groups[i], groups[j])) << groups[i].role;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, PeakGroupsOf,
+    testing::Combine(testing::Values("vit-ti-16", "swin-t", "gpt2"),
+                     testing::Values("vanilla", "checkpoint", "mesa", "lowmemorybp", "pareprop",
+                                     "overlap+checkpoint", "mesa+checkpoint", "reversible")));
+
+// ViT-Ti has twelve blocks, and vanilla keeps the input of each GELU: fc1's output, of batch 4,
+// 197 tokens, 768 wide, in two bytes, for all of them at once at the first backward.
+TEST(PeakGroups, CountTheTensorsOfAllBlocks) {
+  StepOptions step{.batch = 64};
+  step.precision = Precision::AmpBf16;
+  auto trace = std::make_shared<const Trace>(build_trace(find_model("vit-ti-16"), step));
+  const Answer made = answer(trace, parse_strategy("vanilla"), find_device("a100-80gb"),
+                             {Bytes{std::int64_t{80} << 30}});
+  const auto groups = peak_groups(made);
+  const auto fc1 = std::ranges::find_if(groups, [](const PeakGroup& group) {
+    return group.role == "blocks.*.mlp.fc1" && group.contents == "activation";
+  });
+  ASSERT_NE(fc1, groups.end());
+  EXPECT_EQ(fc1->tensors, 12);
+  EXPECT_EQ(fc1->bytes, (Bytes{std::int64_t{12} * 64 * 197 * 768 * 2}));
+  EXPECT_EQ(fc1->op, "linear");
+  EXPECT_EQ(fc1->decision, "keep");
+  EXPECT_FALSE(fc1->reason.empty());
+}
+
+TEST(PeakGroups, TellWhatIsPersistent) {
+  const auto groups = peak_groups(answer_for("vit-ti-16", "vanilla"));
+  std::int64_t states = 0;
+  for (const PeakGroup& group : groups)
+    if (group.contents == "optimizer state") {
+      EXPECT_EQ(group.decision, "persistent");
+      EXPECT_TRUE(group.reason.empty());
+      states += group.bytes.count;
+    }
+  // AdamW: two fp32 moments of 5.7 M parameters.
+  EXPECT_NEAR(static_cast<double>(states), 2 * 4 * 5.7e6, 0.1e6 * 8);
+}
+
+}  // namespace
+}  // namespace tidemark

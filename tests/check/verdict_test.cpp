@@ -1,0 +1,214 @@
+#include "simulator/check/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/check/check_example.h"
+
+namespace tidemark {
+namespace {
+
+constexpr const char* one = R"({"id": "one", "model": "vit-ti-16"})";
+const CheckRules rules{"1.0.0", false};
+
+using Kinds = std::vector<FindingKind>;
+
+Kinds kinds(const std::vector<Finding>& findings) {
+  Kinds result;
+  for (const Finding& finding : findings) result.push_back(finding.kind);
+  return result;
+}
+
+/// The verdict on `now` of a file that expects `before`.
+ExperimentVerdict judge(const std::string& experiment, const ExperimentOutcome& before,
+                        const ExperimentOutcome& now) {
+  const CheckFile file = expecting(check_file(experiment), {before});
+  return compare_with_baseline(file, {now}, rules).experiments.at(0);
+}
+
+ExperimentOutcome with_value(Metric metric, std::int64_t value) {
+  ExperimentOutcome outcome = small_outcome();
+  outcome.values[index(metric)] = value;
+  return outcome;
+}
+
+TEST(Verdict, OnTheSameNumbersIsThatTheyAreAsExpected) {
+  const ExperimentVerdict verdict = judge(one, small_outcome(), small_outcome());
+  EXPECT_FALSE(verdict.failed());
+  EXPECT_TRUE(verdict.is_compared);
+  EXPECT_EQ(verdict.metrics.size(), metrics.size());
+  EXPECT_TRUE(verdict.changes.empty());
+}
+
+TEST(Verdict, FailsForOneByteInEitherDirection) {
+  for (const MetricRow& row : metrics) {
+    const std::int64_t usual = *small_outcome().values[index(row.value)];
+    const auto more = judge(one, small_outcome(), with_value(row.value, usual + 1));
+    EXPECT_EQ(kinds(more.findings), Kinds{FindingKind::Grew}) << row.name;
+    const auto less = judge(one, small_outcome(), with_value(row.value, usual - 1));
+    EXPECT_EQ(kinds(less.findings), Kinds{FindingKind::Shrank}) << row.name;
+  }
+}
+
+TEST(Verdict, AllowsWhatTheMarginAllowsAndNoMore) {
+  const std::string experiment =
+      R"({"id": "one", "model": "vit-ti-16", "margin": {"live": "1%", "step": 10}})";
+  const auto passes = [&](Metric metric, std::int64_t value) {
+    return !judge(experiment, small_outcome(), with_value(metric, value)).failed();
+  };
+  EXPECT_TRUE(passes(Metric::Live, 1010));
+  EXPECT_TRUE(passes(Metric::Live, 990));
+  EXPECT_FALSE(passes(Metric::Live, 1011));
+  EXPECT_FALSE(passes(Metric::Live, 989));
+  EXPECT_TRUE(passes(Metric::Step, 5010));
+  EXPECT_FALSE(passes(Metric::Step, 5011));
+}
+
+TEST(Verdict, LeavesOutNumbersThatAreNotChecked) {
+  const ExperimentVerdict verdict =
+      judge(R"({"id": "one", "model": "vit-ti-16", "metrics": ["live"]})", small_outcome(),
+            with_value(Metric::Step, 1));
+  EXPECT_FALSE(verdict.failed());
+  EXPECT_FALSE(verdict.metrics[index(Metric::Step)].is_checked);
+}
+
+TEST(Verdict, PointsAtTheLineOfTheNumber) {
+  const CheckFile file = expecting(check_file(one), {small_outcome()});
+  const ExperimentOutcome now = with_value(Metric::Live, 1001);
+  const Finding finding = compare_with_baseline(file, {now}, rules).experiments[0].findings[0];
+  const std::size_t place = file.text.find("\"values\"");
+  const auto line = 1 + std::count(file.text.begin(),
+                                   file.text.begin() + static_cast<std::ptrdiff_t>(place), '\n');
+  EXPECT_EQ(finding.line, static_cast<std::size_t>(line));
+}
+
+TEST(Verdict, SaysWhatGrewAndWhichDecisionDidIt) {
+  ExperimentOutcome before = small_outcome(), now = small_outcome();
+  before.peak[0].decision = "recompute";
+  now.peak[0].bytes = Bytes{900};
+  now.values[index(Metric::Live)] = 1200;
+  const ExperimentVerdict verdict = judge(one, before, now);
+  ASSERT_EQ(verdict.changes.size(), 1u);
+  EXPECT_EQ(verdict.cause,
+            "at the peak, backward of blocks.1.mlp.gelu: +200 B blocks.*.mlp.gelu (activation of "
+            "gelu; 2 tensors; was recompute, is keep (kept))");
+}
+
+TEST(Verdict, SaysThatOnlyThePackingDiffers) {
+  EXPECT_EQ(judge(one, small_outcome(), with_value(Metric::Planned, 1)).cause,
+            "the live peak is the same; tensors pack differently into the arena");
+  EXPECT_EQ(judge(one, small_outcome(), with_value(Metric::Reserved, 1)).cause,
+            "the live peak is the same; the allocator rounds, splits or caches differently");
+  EXPECT_EQ(judge(one, small_outcome(), with_value(Metric::Step, 1)).cause,
+            "the live peak is the same; only the time changed");
+}
+
+TEST(Verdict, OnAnotherModelFailsWhereNothingMayDiffer) {
+  ExperimentOutcome now = small_outcome();
+  now.trace = "00000000000000bb";
+  EXPECT_EQ(kinds(judge(one, small_outcome(), now).findings), Kinds{FindingKind::ModelChanged});
+}
+
+TEST(Verdict, OnAnotherModelIsANoteWhereAMarginAllowsForChange) {
+  ExperimentOutcome now = with_value(Metric::Live, 1009);
+  now.trace = "00000000000000bb";
+  const std::string loose = R"({"id": "one", "model": "vit-ti-16", "margin": {"live": "1%"}})";
+  const ExperimentVerdict verdict = judge(loose, small_outcome(), now);
+  EXPECT_FALSE(verdict.failed());
+  ASSERT_EQ(verdict.notes.size(), 1u);
+  EXPECT_EQ(verdict.notes[0],
+            "the model changed: its trace is 00000000000000bb, expected 00000000000000aa");
+}
+
+TEST(Verdict, RefusesOtherSettingsAndSaysWhich) {
+  ExperimentOutcome now = with_value(Metric::Live, 1);
+  now.settings = {{"model", "vit-ti-16"}, {"strategy", "mesa"}, {"batch", "8"}};
+  const ExperimentVerdict verdict = judge(one, small_outcome(), now);
+  EXPECT_EQ(kinds(verdict.findings), Kinds{FindingKind::NotComparable});
+  EXPECT_FALSE(verdict.is_compared);
+  EXPECT_EQ(verdict.findings[0].text,
+            "not compared, the baseline was made with another batch (not set → 8), strategy "
+            "(vanilla → mesa)");
+}
+
+TEST(Verdict, NoticesAStrategyThatCeasesToApply) {
+  ExperimentOutcome refused = small_outcome();
+  refused.values = {};
+  refused.refusal = "no blocks";
+  EXPECT_EQ(kinds(judge(one, small_outcome(), refused).findings), Kinds{FindingKind::Applies});
+  EXPECT_EQ(kinds(judge(one, refused, small_outcome()).findings), Kinds{FindingKind::Applies});
+  EXPECT_FALSE(judge(one, refused, refused).failed());
+}
+
+TEST(Verdict, NoticesANumberThatIsNotMeasuredAnyMore) {
+  ExperimentOutcome now = small_outcome();
+  now.values[index(Metric::Reserved)].reset();
+  EXPECT_EQ(kinds(judge(one, small_outcome(), now).findings), Kinds{FindingKind::NotMeasured});
+  EXPECT_EQ(kinds(judge(one, now, small_outcome()).findings), Kinds{FindingKind::NewExperiment});
+}
+
+TEST(Verdict, HoldsTheBudgetWhateverTheBaselineSays) {
+  ExperimentOutcome now = small_outcome();
+  now.fits = false;
+  now.room = Bytes{900};
+  now.short_by = Bytes{300};
+  const std::string experiment = R"({"id": "one", "model": "vit-ti-16",
+      "budget": "900"})";
+  const ExperimentVerdict verdict = judge(experiment, now, now);
+  ASSERT_EQ(kinds(verdict.findings), Kinds{FindingKind::DoesNotFit});
+  EXPECT_EQ(verdict.findings[0].text, "does not fit in 900 B: 300 B short");
+  EXPECT_EQ(verdict.findings[0].line, 6u);  // of "budget"
+}
+
+constexpr const char* pair = R"({"id": "a", "model": "vit-ti-16"}, {"id": "b", "model": "gpt2"})";
+
+TEST(Report, WithoutABaselineFailsOnceUnlessNewIsAllowed) {
+  const CheckFile file = check_file(pair);
+  const std::vector<ExperimentOutcome> outcomes(2, small_outcome());
+  const CheckReport report = compare_with_baseline(file, outcomes, rules);
+  EXPECT_EQ(kinds(report.findings), Kinds{FindingKind::NewExperiment});
+  EXPECT_EQ(report.failures(), 0u);
+  EXPECT_TRUE(report.failed());
+  EXPECT_FALSE(compare_with_baseline(file, outcomes, {"1.0.0", true}).failed());
+}
+
+TEST(Report, OfAnotherVersionOrOtherAllocatorRulesComparesNothing) {
+  const CheckFile file = check_file(pair);
+  const std::vector<ExperimentOutcome> outcomes(2, small_outcome());
+  Baseline baseline = baseline_of(file, outcomes, "0.9.0");
+  baseline.allocator_rules = "pytorch-1.7";
+  const CheckFile old = read_check_file(with_baseline(file, baseline), "f");
+  const CheckReport report = compare_with_baseline(old, outcomes, rules);
+  ASSERT_EQ(kinds(report.findings),
+            (Kinds{FindingKind::NotComparable, FindingKind::NotComparable}));
+  EXPECT_NE(report.findings[0].text.find("0.9.0 wrote the baseline and this is 1.0.0"),
+            std::string::npos);
+  EXPECT_NE(report.findings[1].text.find("pytorch-1.7 and this is pytorch-2.6"), std::string::npos);
+  EXPECT_EQ(report.compared(), 0u);
+  EXPECT_EQ(report.expected_tidemark, "0.9.0");
+}
+
+TEST(Report, NamesNewAndGoneExperiments) {
+  const CheckFile before = expecting(check_file(pair), {small_outcome(), small_outcome()});
+  // The same baseline behind another list of experiments.
+  std::string text = before.text;
+  text.replace(text.find("\"id\": \"b\""), 9, "\"id\": \"c\"");
+  const CheckFile now = read_check_file(text, "f");
+  const std::vector<ExperimentOutcome> outcomes(2, small_outcome());
+  const CheckReport report = compare_with_baseline(now, outcomes, rules);
+  ASSERT_EQ(report.experiments.size(), 3u);
+  EXPECT_FALSE(report.experiments[0].failed());
+  EXPECT_EQ(kinds(report.experiments[1].findings), Kinds{FindingKind::NewExperiment});
+  EXPECT_EQ(report.experiments[2].id, "b");
+  EXPECT_EQ(kinds(report.experiments[2].findings), Kinds{FindingKind::GoneExperiment});
+  const CheckReport lenient = compare_with_baseline(now, outcomes, {"1.0.0", true});
+  EXPECT_EQ(lenient.failures(), 1u);  // what is gone is not new
+}
+
+TEST(FindingRows, HaveASentenceEach) {
+  for (const FindingRow& row : finding_rows) EXPECT_TRUE(row.help.ends_with('.')) << row.name;
+}
+
+}  // namespace
+}  // namespace tidemark

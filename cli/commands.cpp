@@ -173,11 +173,11 @@ void add_runs(std::vector<Command>& rows) {
        "The same schedule that the reports simulate is executed in an arena of the planned size: "
        "real values, real gradients, real streams. Ctrl-C stops after the step that runs and shows "
        "what was measured. Without --device the backend is measured first, which takes a second.",
-       {{"tidemark replay vit-b-16 --image 64 -b 4 --strategy pareprop",
+       {{"tidemark replay vit-s-16 --image 64 -b 2 --strategy pareprop",
          "on this machine's processor, two streams on two cores"},
         {"tidemark replay llama-7b --backend null --strategy checkpoint",
          "nothing computed: the schedule's times and memory alone"},
-        {"tidemark replay swin-t -b 2 --strategy mesa --format json -o mesa.json",
+        {"tidemark replay vit-ti-16 --image 64 -b 2 --strategy mesa --format json -o mesa.json",
          "for programs, and for tidemark check"}},
        for_replay,
        run_replay});

@@ -46,7 +46,8 @@ std::string taken_by(const OptionRow& row) {
 std::string command_section() {
   std::string text = ".SH COMMANDS\n";
   for (const Command& command : commands()) {
-    text += fmt::format(".SS tidemark {} {}\n", command.name, roff(command.operands));
+    text += fmt::format(".SS tidemark {}{}{}\n", command.name, command.operands.empty() ? "" : " ",
+                        roff(command.operands));
     text += roff(sentence(command.summary)) + "\n";
     if (!command.details.empty()) text += roff(command.details) + "\n";
   }

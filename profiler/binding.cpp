@@ -161,6 +161,9 @@ class Binder {
 
   Call backward(const Run& run) {
     const Op& op = trace_[run.op];
+    const bool is_ms_norm = op.kind == OpKind::MsLayerNorm || op.kind == OpKind::MsRmsNorm;
+    if (is_ms_norm && op.outputs < 2)
+      fail(run, "it needs 1/σ, which these framework rules do not keep (use --framework torch-2)");
     Call call = call_of(Pass::Backward, op);
     const Operands saved = needs_.saved[index(run.op)];
     for (int i = 0; i < op.inputs; ++i) call.inputs.push_back(saved_value(run, op, i, saved));

@@ -7,7 +7,7 @@
 namespace tidemark {
 namespace {
 
-// A line of /proc/self/status: "VmHWM:	   1234 kB" (proc(5)).
+// A line of /proc/self/status: "VmHWM:   1234 kB" (proc(5)).
 std::optional<Bytes> status(std::string_view key) {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);) {

@@ -7,8 +7,9 @@
 //
 // The state is a dense array of 2·numel elements: m in row-major order of the parameter, then v.
 // SGD has none. Further outputs are the temporaries of numel elements that eager AdamW makes of √v;
-// the CPU writes them, so that the memory of a step is really used, CUDA does without. Any strides of parameter and gradient; fp32 arithmetic, rounded to the dtype of
-// each array. Tolerance: 4 ulp of fp32. NaN and infinities as in IEEE arithmetic.
+// the CPU writes them, so that the memory of a step is really used, CUDA does without. Any strides
+// of parameter and gradient; fp32 arithmetic, rounded to the dtype of each array. Tolerance: 4 ulp
+// of fp32. NaN and infinities as in IEEE arithmetic.
 #pragma once
 
 #include "kernels/cpu/workspace.h"

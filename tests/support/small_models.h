@@ -47,12 +47,10 @@ inline Model small_mvit() {
 }
 
 inline Model small_bert() {
-  return small_model("small-bert", BertConfig{.width = 32,
-                                              .depth = 2,
-                                              .heads = 2,
-                                              .mlp = 64,
-                                              .vocabulary = 61,
-                                              .positions = 16});
+  return small_model(
+      "small-bert",
+      BertConfig{
+          .width = 32, .depth = 2, .heads = 2, .mlp = 64, .vocabulary = 61, .positions = 16});
 }
 
 inline Model small_roberta() {
@@ -67,12 +65,10 @@ inline Model small_roberta() {
 }
 
 inline Model small_gpt2() {
-  return small_model("small-gpt2", Gpt2Config{.width = 32,
-                                              .depth = 2,
-                                              .heads = 2,
-                                              .mlp = 64,
-                                              .vocabulary = 61,
-                                              .positions = 16});
+  return small_model(
+      "small-gpt2",
+      Gpt2Config{
+          .width = 32, .depth = 2, .heads = 2, .mlp = 64, .vocabulary = 61, .positions = 16});
 }
 
 inline Model small_llama() {

@@ -1,0 +1,115 @@
+// The program's replay: real steps of small models, as a user would run them.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace tidemark {
+namespace {
+
+using Json = nlohmann::json;
+using testing::HasSubstr;
+
+// ViT-Ti on images of 32 pixels: five tokens, a step of some milliseconds.
+// Predicted for a card: measuring this machine first would take a second each time.
+constexpr const char* step = "vit-ti-16 --image 32 -b 2 --optimizer sgd -d a100-80gb";
+
+Outcome run(const std::string& arguments) { return tidemark(arguments); }
+
+Json parsed(const Outcome& outcome) {
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  return Json::parse(outcome.output, nullptr, false);
+}
+
+TEST(ReplayCommand, JsonHasPredictedAndMeasuredUnderTheSameKeys) {
+  const Json json =
+      parsed(run(std::string("replay ") + step + " --strategy checkpoint --steps 2 --format json"));
+  EXPECT_EQ(json["format"], "tidemark-replay-1");
+  for (const char* key : {"live_peak_bytes", "at_peak_bytes", "planned_bytes"})
+    EXPECT_EQ(json["predicted"][key], json["measured"][key]) << key;
+  for (const char* key : {"step_ns", "overlap_ns", "recompute_ns", "hidden_recompute_ns"})
+    EXPECT_TRUE(json["predicted"].contains(key) && json["measured"].contains(key)) << key;
+  EXPECT_GT(json["measured"]["recompute_ns"], 0);
+  EXPECT_EQ(json["loss"].size(), 3u);  // two steps after one to warm up
+  EXPECT_EQ(json["gradient_bit_identical"], true);
+  EXPECT_EQ(json["gradient_max_rel_error"], 0);
+}
+
+TEST(ReplayCommand, TableSaysWhatIsPredictedAndWhatIsMeasured) {
+  const Outcome outcome = run(std::string("replay ") + step + " --strategy pareprop --steps 1");
+  EXPECT_EQ(outcome.exit_code, 0);
+  for (const char* text : {"predicted", "measured", "planned arena", "recovery, hidden",
+                           "gradients: within", "loss per step:"})
+    EXPECT_THAT(outcome.output, HasSubstr(text));
+}
+
+TEST(ReplayCommand, TheSameSeedGivesTheSameLosses) {
+  const std::string again =
+      std::string("replay ") + step + " --steps 2 --no-check --format json --seed ";
+  const Json first = parsed(run(again + "5")), second = parsed(run(again + "5"));
+  EXPECT_EQ(first["loss"], second["loss"]);
+  EXPECT_NE(first["loss"], parsed(run(again + "6"))["loss"]);
+}
+
+TEST(ReplayCommand, AStrategyThatDoesNotApplySaysWhyAndExitsWithZero) {
+  const Outcome outcome = run(std::string("replay ") + step + " --strategy checkpoint:selective");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.output, HasSubstr("does not apply: "));
+}
+
+TEST(ReplayCommand, TheNullBackendNeedsNoMemory) {
+  const Json json = parsed(
+      run("replay llama-13b --precision bf16 --backend null --strategy checkpoint --format json"));
+  EXPECT_EQ(json["predicted"]["planned_bytes"], json["measured"]["planned_bytes"]);
+  EXPECT_EQ(json["predicted"]["recompute_ns"], json["measured"]["recompute_ns"]);
+  EXPECT_TRUE(json["loss"].empty());
+}
+
+TEST(ReplayCommand, ATimelineOfARealStepCanBeComparedWithItsPrediction) {
+  const std::string folder = testing::TempDir();
+  const std::string measured = folder + "measured.timeline.json";
+  const std::string predicted = folder + "predicted.timeline.json";
+  ASSERT_EQ(
+      run(std::string("replay ") + step + " --steps 1 --no-check -q -o " + measured).exit_code, 0);
+  ASSERT_EQ(run(std::string("explain ") + step + " -o " + predicted).exit_code, 0);
+  const Outcome outcome = run("diff " + predicted + " " + measured);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("measured"));
+}
+
+TEST(CompareReplay, MeasuresEveryStrategyThatApplies) {
+  const Json json = parsed(run(std::string("compare ") + step +
+                               " --strategies vanilla,mesa,pareprop,checkpoint:selective --replay "
+                               "cpu --format json"));
+  ASSERT_EQ(json["rows"].size(), 4u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(json["rows"][i]["predicted"]["planned_bytes"],
+              json["rows"][i]["measured"]["planned_bytes"]);
+    EXPECT_GT(json["rows"][i]["measured"]["step_ns"], 0);
+  }
+  EXPECT_EQ(json["rows"][3]["applies"], false);
+}
+
+TEST(CompareReplay, PrintsTablesForPeopleAndPrograms) {
+  const std::string compare =
+      std::string("compare ") + step + " --strategies vanilla,reversible --replay null --format ";
+  EXPECT_THAT(run(compare + "table").output, HasSubstr("each measured number stands right"));
+  EXPECT_THAT(run(compare + "markdown").output, HasSubstr("| strategy | live |"));
+  EXPECT_THAT(run(compare + "csv").output, HasSubstr("strategy,applies,predicted_live_peak_bytes"));
+}
+
+TEST(CalibrateCommand, RefusesTheNullBackend) {
+  const Outcome outcome = run("calibrate --backend null");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("use cpu or cuda"));
+}
+
+TEST(ReplayCommand, UnknownBackendsAndStepsAreUsageErrors) {
+  EXPECT_EQ(run("replay vit-ti-16 --backend gpu").exit_code, 2);
+  EXPECT_EQ(run("replay vit-ti-16 --steps 0").exit_code, 2);
+  EXPECT_EQ(run("replay vit-ti-16 --steps many").exit_code, 2);
+}
+
+}  // namespace
+}  // namespace tidemark

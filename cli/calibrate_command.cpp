@@ -27,13 +27,14 @@ std::string held_out_text(const Calibration& calibration) {
 Result run_calibrate(const Options& options) {
   const std::string name = options.backend.value_or("cpu");
   if (name == "null") throw UsageError("the null backend has nothing to measure (use cpu or cuda)");
-  const std::unique_ptr<Backend> backend = find_backend(name);
+  std::string notes;
+  const std::unique_ptr<Backend> backend = find_backend(name, notes);
   std::optional<Progress> progress;
   const Calibration calibration = calibrate(*backend, [&](std::size_t done, std::size_t all) {
     if (!progress) progress.emplace(options, "steps", all);
     (*progress)(done);
   });
-  return {write_device(calibration.device), held_out_text(calibration), ExitCode::Ok};
+  return {write_device(calibration.device), notes + held_out_text(calibration), ExitCode::Ok};
 }
 
 }  // namespace tidemark

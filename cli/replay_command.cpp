@@ -71,7 +71,9 @@ ReplayQuestion replay_question(const Options& options, Backend& backend) {
 Result run_replay(const Options& options) {
   const Format format = format_among(options, {Format::Table, Format::Json, Format::Csv,
                                                Format::Markdown, Format::Timeline, Format::Chrome});
-  const std::unique_ptr<Backend> backend = find_backend(options.backend.value_or("cpu"));
+  Result result;
+  const std::unique_ptr<Backend> backend =
+      find_backend(options.backend.value_or("cpu"), result.notes);
   const ReplayQuestion question = replay_question(options, *backend);
   const InterruptGuard guard;
   const auto all = static_cast<std::size_t>(question.steps + question.warm_up +
@@ -81,8 +83,7 @@ Result run_replay(const Options& options) {
       question, *backend,
       [&](std::int64_t done, std::int64_t) { progress(static_cast<std::size_t>(done)); },
       [] { return interrupted != 0; });
-  Result result;
-  if (interrupted != 0) result.notes = "stopped: what was measured so far\n";
+  if (interrupted != 0) result.notes += "stopped: what was measured so far\n";
   if (answer.measured && format == Format::Chrome)
     result.text = chrome_trace(std::array{recording_of(answer.predicted, question.device),
                                           measured_recording(answer, question)});

@@ -141,7 +141,8 @@ std::string csv(const Replays& replays) {
 
 Result run_replayed_comparison(const Options& options) {
   const Format format = format_of(options);
-  const std::unique_ptr<Backend> backend = find_backend(*options.replay);
+  Result result;
+  const std::unique_ptr<Backend> backend = find_backend(*options.replay, result.notes);
   Question question = question_of(options);
   if (!options.device) question.device = device_of(*backend);
   const auto trace =
@@ -157,14 +158,18 @@ Result run_replayed_comparison(const Options& options) {
   }
   switch (format) {
     case Format::Json:
-      return {replays_json(questions, replays), "", ExitCode::Ok};
+      result.text = replays_json(questions, replays);
+      break;
     case Format::Csv:
-      return {csv(replays), "", ExitCode::Ok};
+      result.text = csv(replays);
+      break;
     case Format::Markdown:
-      return {markdown(replays), "", ExitCode::Ok};
+      result.text = markdown(replays);
+      break;
     default:
-      return {table(question, replays, style_of(options)), "", ExitCode::Ok};
+      result.text = table(question, replays, style_of(options));
   }
+  return result;
 }
 
 }  // namespace tidemark

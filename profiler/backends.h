@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "kernels/backend.h"
@@ -9,8 +10,9 @@
 
 namespace tidemark {
 
-/// "cpu", "cuda" or "null". UsageError for other names, NoDevice where there is no GPU.
-std::unique_ptr<Backend> find_backend(std::string_view name);
+/// "cpu", "cuda" or "null". UsageError for other names, NoDevice where there is no GPU. `note` says
+/// why CUDA's times are not CUPTI's, if they are not.
+std::unique_ptr<Backend> find_backend(std::string_view name, std::string& note);
 
 /// The hardware of a backend as a device for predictions: measured now, in about a second. The null
 /// backend, which has none, is predicted as the default card.

@@ -50,7 +50,7 @@ std::unique_ptr<Backend> load_observed_cuda_backend(std::string& note) {
   } catch (const NoDevice&) {
     throw;
   } catch (const InputError& error) {
-    note = "times are those of CUDA events: " + std::string(error.what());
+    note = "times are those of CUDA events: " + std::string(error.what()) + "\n";
   }
   return load_cuda_backend();
 }

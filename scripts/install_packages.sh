@@ -10,7 +10,10 @@ build=(
   nlohmann-json3-dev                     # JSON
   libzstd-dev zstd                       # compressed traces; the tool makes test data
   libopenblas-dev                        # matrix products of the CPU kernels
+  libimgui-dev libglfw3-dev libgl-dev libopengl-dev libstb-dev  # the window of tidemark view
+  fonts-dejavu-core                      # its font
   libgtest-dev libgmock-dev              # tests
+  xvfb xauth libgl1-mesa-dri libglx-mesa0  # a display for the test of the window
   libbenchmark-dev                       # benchmarks
 )
 style=(clang clang-format clang-tidy codespell mandoc)  # checks; their tests are skipped without

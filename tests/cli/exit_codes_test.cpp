@@ -27,22 +27,24 @@ TEST_P(Mistakes, GetOneLineAndTheirExitCode) {
 
 INSTANTIATE_TEST_SUITE_P(
     CommandLine, Mistakes,
-    testing::Values(
-        Mistake{"", 2, "no command"}, Mistake{"compar vit-b-16", 2, "did you mean 'compare'?"},
-        Mistake{"--format json compare vit-b-16", 2, "before the command"},
-        Mistake{"compare", 2, "no model"}, Mistake{"allocator", 2, "no script"},
-        Mistake{"trace", 2, "no model"},
-        Mistake{"compare vit-b-16 --bacth 64", 2, "did you mean '--batch'?"},
-        Mistake{"compare vit-b-16 --bacth=64", 2, "did you mean '--batch'?"},
-        Mistake{"devices --batch 2", 2, "devices: unknown option '--batch'"},
-        Mistake{"compare vit-b-16 swin-t", 2, "'swin-t' is one operand too many"},
-        Mistake{"explain vit-b-16 loss more", 2, "'more' is one operand too many"},
-        Mistake{"compare vit-b-16 --batch", 2, "--batch needs a value"},
-        Mistake{"compare vit-b-16 --batch 1 --batch 2", 2, "--batch is given more than once"},
-        Mistake{"trace vit-b-16 --info x.trace.json", 2, "one operand too many"},
-        Mistake{"compare vit-b-16 --ema --no-ema", 2, "contradict each other"},
-        Mistake{"explain vit-b-16 --saved loss", 2, "leave out"},
-        Mistake{"explain vit-b-16 --format csv", 2, "not available here (known: table, json)"}));
+    testing::Values(Mistake{"", 2, "no command"},
+                    Mistake{"compar vit-b-16", 2, "did you mean 'compare'?"},
+                    Mistake{"--format json compare vit-b-16", 2, "before the command"},
+                    Mistake{"compare", 2, "no model"}, Mistake{"allocator", 2, "no script"},
+                    Mistake{"trace", 2, "no model"},
+                    Mistake{"compare vit-b-16 --bacth 64", 2, "did you mean '--batch'?"},
+                    Mistake{"compare vit-b-16 --bacth=64", 2, "did you mean '--batch'?"},
+                    Mistake{"devices --batch 2", 2, "devices: unknown option '--batch'"},
+                    Mistake{"compare vit-b-16 swin-t", 2, "'swin-t' is one operand too many"},
+                    Mistake{"explain vit-b-16 loss more", 2, "'more' is one operand too many"},
+                    Mistake{"compare vit-b-16 --batch", 2, "--batch needs a value"},
+                    Mistake{"compare vit-b-16 --batch 1 --batch 2", 2,
+                            "--batch is given more than once"},
+                    Mistake{"trace vit-b-16 --info x.trace.json", 2, "one operand too many"},
+                    Mistake{"compare vit-b-16 --ema --no-ema", 2, "contradict each other"},
+                    Mistake{"explain vit-b-16 --saved loss", 2, "leave out"},
+                    Mistake{"explain vit-b-16 --format csv", 2,
+                            "not available here (known: table, json, html"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Names, Mistakes,

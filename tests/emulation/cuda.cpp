@@ -32,7 +32,7 @@ struct Thread {
   std::size_t number = 0;
   Position position;
   bool is_done = false;
-  const std::source_location* waits_at = nullptr;
+  const tidemark::emulation::Place* waits_at = nullptr;
 };
 
 /// The lanes of a warp at a shuffle. A lane can be one shuffle ahead of the slowest, not two: so
@@ -70,7 +70,7 @@ class Machine {
   Thread& current() { return *current_; }
   std::byte* shared() { return shared_.data(); }
 
-  void block_barrier(const std::source_location& where) {
+  void block_barrier(const tidemark::emulation::Place& where) {
     for (const Thread* other : at_barrier_)
       if (other->waits_at->line() != where.line())
         fail(fmt::format("threads {} and {} wait at different barriers: lines {} and {}",
@@ -81,7 +81,7 @@ class Machine {
   }
 
   std::uint64_t exchange(unsigned mask, std::uint64_t word, unsigned from,
-                         const std::source_location& where) {
+                         const tidemark::emulation::Place& where) {
     if (mask != 0xffffffffu) fail("a shuffle of a part of a warp");
     Warp& own = warps_[current_->number / warp];
     const std::size_t lane = current_->number % warp, generation = own.generation;
@@ -176,7 +176,7 @@ class Machine {
       idle.push_back(std::move(running_));
   }
 
-  void park(std::vector<Thread*>& waiting, const std::source_location& where) {
+  void park(std::vector<Thread*>& waiting, const tidemark::emulation::Place& where) {
     Thread* const self = current_;
     self->waits_at = &where;
     waiting.push_back(self);
@@ -229,9 +229,9 @@ const Position& position() { return machine->current().position; }
 std::byte* dynamic_shared() { return machine->shared(); }
 void trap() { machine->fail("trap"); }
 unsigned lane() { return static_cast<unsigned>(machine->current().number % warp); }
-void block_barrier(const std::source_location& where) { machine->block_barrier(where); }
+void block_barrier(const tidemark::emulation::Place& where) { machine->block_barrier(where); }
 std::uint64_t exchange(unsigned mask, std::uint64_t word, unsigned from,
-                       const std::source_location& where) {
+                       const tidemark::emulation::Place& where) {
   return machine->exchange(mask, word, from, where);
 }
 

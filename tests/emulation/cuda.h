@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <source_location>
 #include <string>
 #include <type_traits>
 
@@ -36,6 +35,20 @@ struct uint2 {
 
 namespace tidemark::emulation {
 
+/// A line of a kernel. (Clang 14 has no tidemark::emulation::Place.)
+struct Place {
+  const char* file;
+  unsigned line_number;
+
+  static constexpr Place current(const char* file = __builtin_FILE(),
+                                 unsigned line = __builtin_LINE()) {
+    return {file, line};
+  }
+  constexpr const char* file_name() const { return file; }
+  constexpr unsigned line() const { return line_number; }
+  constexpr bool operator==(const Place&) const = default;
+};
+
 /// In which order threads of a block, and blocks, run where the program leaves it open.
 enum class Order : std::uint8_t { Forward, Backward, Shuffled };
 void run_in(Order order);
@@ -52,17 +65,17 @@ void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes
          const std::function<void()>& body);
 
 std::byte* dynamic_shared();
-void block_barrier(const std::source_location& where);
+void block_barrier(const tidemark::emulation::Place& where);
 /// Every lane of the warp gives a word and gets the one of lane `from`.
 std::uint64_t exchange(unsigned mask, std::uint64_t word, unsigned from,
-                       const std::source_location& where);
+                       const tidemark::emulation::Place& where);
 unsigned lane();
 [[noreturn]] void trap();
 /// Kernels run since the program began: a test that ran none tested nothing.
 std::size_t kernels_run();
 
 template <typename T>
-T exchange_value(unsigned mask, T value, unsigned from, const std::source_location& where) {
+T exchange_value(unsigned mask, T value, unsigned from, const tidemark::emulation::Place& where) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t));
   std::uint64_t word = 0;
   std::memcpy(&word, &value, sizeof value);
@@ -78,34 +91,35 @@ T exchange_value(unsigned mask, T value, unsigned from, const std::source_locati
 #define blockDim (::tidemark::emulation::position().block_size)
 #define gridDim (::tidemark::emulation::position().grid_size)
 
-inline void __syncthreads(std::source_location where = std::source_location::current()) {
+inline void __syncthreads(
+    tidemark::emulation::Place where = tidemark::emulation::Place::current()) {
   tidemark::emulation::block_barrier(where);
 }
 inline void __syncwarp(unsigned mask = 0xffffffffu,
-                       std::source_location where = std::source_location::current()) {
+                       tidemark::emulation::Place where = tidemark::emulation::Place::current()) {
   tidemark::emulation::exchange(mask, 0, tidemark::emulation::lane(), where);
 }
 template <typename T>
 T __shfl_sync(unsigned mask, T value, int from,
-              std::source_location where = std::source_location::current()) {
+              tidemark::emulation::Place where = tidemark::emulation::Place::current()) {
   return tidemark::emulation::exchange_value(mask, value, static_cast<unsigned>(from) % 32, where);
 }
 template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int bits,
-                  std::source_location where = std::source_location::current()) {
+                  tidemark::emulation::Place where = tidemark::emulation::Place::current()) {
   const unsigned from = (tidemark::emulation::lane() ^ static_cast<unsigned>(bits)) % 32;
   return tidemark::emulation::exchange_value(mask, value, from, where);
 }
 template <typename T>
 T __shfl_down_sync(unsigned mask, T value, unsigned delta,
-                   std::source_location where = std::source_location::current()) {
+                   tidemark::emulation::Place where = tidemark::emulation::Place::current()) {
   const unsigned lane = tidemark::emulation::lane();
   return tidemark::emulation::exchange_value(mask, value, lane + delta < 32 ? lane + delta : lane,
                                              where);
 }
 template <typename T>
 T __shfl_up_sync(unsigned mask, T value, unsigned delta,
-                 std::source_location where = std::source_location::current()) {
+                 tidemark::emulation::Place where = tidemark::emulation::Place::current()) {
   const unsigned lane = tidemark::emulation::lane();
   return tidemark::emulation::exchange_value(mask, value, lane >= delta ? lane - delta : lane,
                                              where);

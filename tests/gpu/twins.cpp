@@ -1,0 +1,147 @@
+// Makes every case of tests/emulation run on the GPU too: this program is those tests, with what
+// follows. One set of shapes, layouts and dtypes serves both machines.
+#include <unordered_map>
+
+#include "kernels/cpu/workspace.h"
+#include "kernels/cuda_plugin.h"
+#include "tests/emulation/twin.h"
+#include "tests/gpu/gpu.h"
+#include "traces/error.h"
+
+namespace tidemark {
+namespace {
+
+struct Gpu {
+  std::unique_ptr<Backend> backend;
+  std::string why_not;
+};
+
+Gpu find_gpu() {
+  try {
+#if defined(TIDEMARK_CUDA_PLUGIN_FILE)
+    if (!has_nvidia_driver()) throw NoDevice("no NVIDIA driver is installed (libcuda.so.1)");
+    return {load_cuda_backend(TIDEMARK_CUDA_PLUGIN_FILE), ""};
+#else
+    throw NoDevice("built without a CUDA toolkit");
+#endif
+  } catch (const InputError& error) {
+    return {nullptr, error.what()};
+  }
+}
+
+const Gpu& found_gpu() {
+  static const Gpu gpu = find_gpu();
+  return gpu;
+}
+
+/// What a call must say so that this CPU kernel, and therefore its twin, is chosen for it.
+struct Named {
+  Pass pass;
+  OpKind kind;
+};
+const std::unordered_map<CpuKernel, Named>& names_of_kernels() {
+  static const auto names = [] {
+    std::unordered_map<CpuKernel, Named> found;
+    Call call;
+    for (const auto& pass : passes) {
+      for (const OpRow& op : op_rows) {
+        call.pass = pass.value, call.kind = op.value;
+        if (const CpuKernel kernel = cpu::kernel_of(call))
+          found.try_emplace(kernel, Named{pass.value, op.value});
+      }
+    }
+    return found;
+  }();
+  return names;
+}
+
+/// The arrays of a case in memory of the GPU, and calls on the host's arrays moved there.
+class Moved {
+ public:
+  Moved(Backend& backend, std::vector<TestArray>& arrays) : backend_(backend), arrays_(arrays) {
+    for (const TestArray& array : arrays) {
+      const Bytes size{static_cast<std::int64_t>(array.bytes().size())};
+      memory_.push_back(backend.allocate(size, MemoryKind::Device));
+      backend.upload(memory_.back()->data(), array.bytes().data(), size);
+    }
+  }
+
+  Call move(Call call) const {
+    for (auto* list : {&call.inputs, &call.outputs, &call.d_outputs, &call.d_inputs})
+      for (Array& array : *list) array.data = moved(array.data);
+    call.quantizer.statistics =
+        reinterpret_cast<float*>(moved(reinterpret_cast<std::byte*>(call.quantizer.statistics)));
+    return call;
+  }
+  /// Back to where they came from.
+  void fetch() {
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+      auto* const to = const_cast<std::byte*>(arrays_[i].bytes().data());
+      backend_.download(to, memory_[i]->data(), memory_[i]->size());
+    }
+  }
+
+ private:
+  std::byte* moved(std::byte* host) const {
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+      const std::vector<std::byte>& bytes = arrays_[i].bytes();
+      if (host >= bytes.data() && host < bytes.data() + bytes.size())
+        return memory_[i]->data() + (host - bytes.data());
+    }
+    return nullptr;  // absent
+  }
+
+  Backend& backend_;
+  std::vector<TestArray>& arrays_;
+  std::vector<std::unique_ptr<Memory>> memory_;
+};
+
+std::vector<TestArray> run_on_gpu(const TwinCase& test, const Named& name) {
+  std::vector<TestArray> arrays = test.memory;
+  Moved moved(*gpu(), arrays);
+  Call call = moved.move(test.bind(arrays));
+  call.pass = name.pass, call.kind = name.kind;
+  gpu()->begin_step(1, 0, test.state);
+  gpu()->run(0, 0, call);
+  gpu()->finish();
+  moved.fetch();
+  return arrays;
+}
+
+/// Products in another order, and the GPU's own exp and erf: some roundings more than the
+/// emulation, which shares the CPU's library, is allowed.
+constexpr double gpu_slack = 4;
+
+void expect_gpu_twin(const TwinCase& test, CpuKernel on_cpu, const std::vector<TestArray>& wanted) {
+  const auto name = names_of_kernels().find(on_cpu);
+  ASSERT_NE(name, names_of_kernels().end()) << "no call leads to this kernel";
+  std::vector<TestArray> got = run_on_gpu(test, name->second);
+  const std::vector<TestArray> again = run_on_gpu(test, name->second);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double tolerance = gpu_slack * test.ulps * epsilon_of(got[i].array().dtype);
+    EXPECT_LE(max_error(got[i].values(), wanted[i].values()), tolerance)
+        << "on the GPU: array " << i << ", " << to_text(got[i].array().shape) << " of "
+        << to_string(got[i].array().dtype);
+    EXPECT_TRUE(got[i].is_intact()) << "on the GPU: array " << i << ": written beside its elements";
+    EXPECT_EQ(got[i].bytes(), again[i].bytes()) << "array " << i << " differs from run to run";
+  }
+}
+
+/// Without a GPU every test of this program is skipped, with the reason, before it begins. (A
+/// global environment that skips would leave them green.)
+class OnlyWithGpu : public testing::EmptyTestEventListener {
+  void OnTestStart(const testing::TestInfo&) override { TIDEMARK_NEEDS_GPU(); }
+};
+
+const bool is_set = [] {
+  device_check = expect_gpu_twin;
+  testing::UnitTest::GetInstance()->listeners().Append(new OnlyWithGpu);
+  return true;
+}();
+
+}  // namespace
+
+Backend* gpu() { return found_gpu().backend.get(); }
+const std::string& why_no_gpu() { return found_gpu().why_not; }
+
+}  // namespace tidemark

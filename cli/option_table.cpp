@@ -93,6 +93,9 @@ void add_run(std::vector<OptionRow>& rows) {
   add("--steps", "N", &Options::steps, for_replay, "steps to time, after one more (default 5)");
   add("--seed", "N", &Options::seed, for_replay,
       "parameters, synthetic data and dropout follow from it (default 1)");
+  add("--data", "FILE", &Options::data, for_replay,
+      "real data: text, whose bytes become tokens, or images as records of a label byte and the "
+      "pixels, as in CIFAR-10's binary version (default: synthetic)");
   add("--no-check", "", &Options::no_check, for_replay,
       "do not compare the gradients with those of a step that keeps everything");
 }

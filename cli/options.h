@@ -30,7 +30,7 @@ struct Options {
   Text also;
 
   // What is run.
-  Text backend, replay, steps, seed;
+  Text backend, replay, steps, seed, data;
   bool no_check = false;
 
   // The window.

@@ -63,6 +63,7 @@ ReplayQuestion replay_question(const Options& options, Backend& backend) {
     question.seed = static_cast<std::uint64_t>(
         parse_count(*options.seed, "seed", 0, std::numeric_limits<std::int64_t>::max()));
   question.checks_gradients = !options.no_check;
+  if (options.data) question.data = data_of_file(*options.data, *question.trace);
   return question;
 }
 

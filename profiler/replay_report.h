@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernels/backend.h"
+#include "profiler/data_file.h"
 #include "profiler/gradient_difference.h"
 #include "profiler/replay.h"
 #include "simulator/report.h"
@@ -21,7 +22,7 @@ struct ReplayQuestion {
   double learning_rate = 1e-3;
   bool checks_gradients = true;
   /// Fills the inputs of a step instead of synthetic_input(): numbers, row-major, or nothing.
-  std::function<std::vector<double>(const Trace&, TensorId, std::int64_t step)> data = {};
+  Data data = {};
 };
 
 /// The same numbers, predicted and measured.

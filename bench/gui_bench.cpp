@@ -1,0 +1,130 @@
+// What looking costs with five million events: opening, and a frame at any zoom. The pictures
+// themselves are drawn by the graphics card and are not counted. Each checks its answer before it
+// is timed.
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "gui/navigation.h"
+#include "gui/stage.h"
+#include "simulator/predicted_recording.h"
+#include "traces/presets.h"
+
+namespace tidemark {
+namespace {
+
+// A narrow LLaMA so deep that its step has five million runs and memory events.
+WhatIf deep_llama() {
+  Model model = find_model("llama-7b");
+  auto& config = std::get<LlamaConfig>(model.config);
+  config.depth = 31'000, config.width = 64, config.head_width = 16;
+  config.heads = config.key_heads = 4, config.mlp = 128;
+  return {.question = {.model = model,
+                       .step = {.batch = 1, .sequence = 16, .precision = Precision::Bf16},
+                       .device = find_device("a100-80gb"),
+                       .strategies = {}},
+          .strategies = {"vanilla"}};
+}
+
+std::size_t events_of(const Opened& opened) {
+  return opened.timeline().runs.size() + opened.timeline().memory.size();
+}
+
+double resident_gib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmRSS:")) return std::stod(line.substr(6)) / (1 << 20);
+  return 0;
+}
+
+// The indices alone: the step is in memory.
+void index_five_million_events(benchmark::State& state) {
+  const Prediction made = predict(deep_llama()).front();
+  for (auto _ : state) {
+    const Opened opened(made.opened->recording);
+    if (opened.memory().total_of(opened.peak()) != made.report.live_peak)
+      state.SkipWithError("wrong peak");
+    state.counters["events"] = static_cast<double>(events_of(opened));
+  }
+}
+BENCHMARK(index_five_million_events)->Unit(benchmark::kMillisecond)->Iterations(1);
+
+// From a file to what can be drawn.
+void open_five_million_events(benchmark::State& state) {
+  const std::string path = "tidemark_bench.timeline.json.zst";
+  {
+    const Prediction made = predict(deep_llama()).front();
+    write_recording(path, made.opened->recording);
+  }
+  for (auto _ : state) {
+    const Opened opened(read_recording(path));
+    state.counters["events"] = static_cast<double>(events_of(opened));
+    state.counters["GiB"] = resident_gib();
+  }
+  std::remove(path.c_str());
+}
+BENCHMARK(open_five_million_events)->Unit(benchmark::kMillisecond)->Iterations(1);
+
+// The argument is the zoom: how many halvings of the whole.
+void frame_of_five_million_events(benchmark::State& state) {
+  static ViewModel model;
+  ViewState view;
+  Stage stage(1);
+  if (model.is_empty()) model.add(predict(deep_llama()).front().opened);
+  const Opened& opened = *model.recordings().front();
+  show_all(opened, view);
+  for (int i = 0; i < state.range(0); ++i)
+    view.visible = zoomed(view.visible, 0.7 * opened.end(), 0.5, {opened.end()});
+  Input input;
+  input.x = 600, input.y = 65;
+  do {
+    stage.frame(model, view, input, {1920, 1080});
+  } while (!model.live().is_complete());
+  if (state.range(0) == 0 && view.facts.runs != opened.timeline().runs.size())
+    state.SkipWithError("runs are missing");
+  for (auto _ : state) stage.frame(model, view, input, {1920, 1080});
+  state.counters["cells"] = static_cast<double>(view.facts.cells);
+  state.counters["runs"] = static_cast<double>(view.facts.runs);
+  state.counters["GiB"] = resident_gib();
+}
+BENCHMARK(frame_of_five_million_events)
+    ->Arg(0)
+    ->Arg(4)
+    ->Arg(8)
+    ->Arg(12)
+    ->Arg(16)
+    ->Arg(20)
+    ->Unit(benchmark::kMillisecond);
+
+// The cursor moves by a state each frame, so that the live set is made anew all the time.
+void frame_with_moving_cursor(benchmark::State& state) {
+  ViewModel model;
+  ViewState view;
+  model.add(predict(deep_llama()).front().opened);
+  Stage stage(1);
+  const Opened& opened = *model.recordings().front();
+  show_all(opened, view);
+  Input input;
+  for (auto _ : state) {
+    put_cursor(opened, view.cursor > 1000 ? view.cursor - 1000 : opened.peak(), view);
+    stage.frame(model, view, input, {1920, 1080});
+  }
+}
+BENCHMARK(frame_with_moving_cursor)->Unit(benchmark::kMillisecond);
+
+// From a changed input to indices that can be drawn.
+void what_if_llama_13b(benchmark::State& state) {
+  const WhatIf what_if{
+      .question = {.model = find_model("llama-13b"),
+                   .step = {.batch = 8, .sequence = 2048, .precision = Precision::AmpBf16},
+                   .device = find_device("a100-80gb"),
+                   .strategies = {}},
+      .strategies = {"lowmemorybp"}};
+  if (!predict(what_if).front().opened) state.SkipWithError("no answer");
+  for (auto _ : state) benchmark::DoNotOptimize(predict(what_if));
+}
+BENCHMARK(what_if_llama_13b)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "cli/commands.h"
+#include "cli/question.h"
+
+#ifdef TIDEMARK_HAVE_GUI
+#include "cli/view_command.h"
+#include "gui/view.h"
+#include "gui/window.h"
+#endif
+
+namespace tidemark {
+
+#ifndef TIDEMARK_HAVE_GUI
+
+Result run_view(const Options&) {
+  return {"",
+          "tidemark: this program was built without windows (install libimgui-dev, libglfw3-dev, "
+          "libgl-dev, libopengl-dev and libstb-dev, then build again)\n",
+          ExitCode::NotHere};
+}
+
+#else
+
+namespace {
+
+bool is_timeline(const std::string& path) {
+  return path.ends_with(".timeline.json") || path.ends_with(".timeline.json.zst");
+}
+
+std::vector<std::string> strategies_of(const Options& options) {
+  if (options.strategy && options.strategies)
+    throw UsageError("--strategy and --strategies contradict each other (give one of them)");
+  if (!options.strategies) return {parse_strategy(options.strategy.value_or("vanilla")).text};
+  std::vector<std::string> texts;
+  for (const StrategySpec& spec : parse_strategies(*options.strategies)) texts.push_back(spec.text);
+  return texts;
+}
+
+// "1280x800"
+void set_size(std::string_view text, ViewRequest& request) {
+  const std::size_t cross = text.find('x');
+  if (cross == text.npos)
+    throw UsageError(fmt::format("--size: {} is not a size (need WIDTHxHEIGHT)", text));
+  const auto side = [&](std::string_view part, int least, int most) {
+    return static_cast<int>(parse_count(part, "--size", least, most));
+  };
+  request.width = side(text.substr(0, cross), smallest_picture.width, largest_picture.width);
+  request.height = side(text.substr(cross + 1), smallest_picture.height, largest_picture.height);
+  request.has_size = true;
+}
+
+float parse_scale(std::string_view text) {
+  float scale = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), scale);
+  if (error != std::errc() || end != text.data() + text.size() || !(scale >= 0.5F && scale <= 4))
+    throw UsageError(fmt::format("--scale: {} is not a number from 0.5 to 4", text));
+  return scale;
+}
+
+void set_picture(const Options& options, ViewRequest& request) {
+  if (options.size) set_size(*options.size, request);
+  if (options.scale) request.scale = parse_scale(*options.scale);
+  request.script = options.script.value_or("");
+  request.screenshot = options.screenshot.value_or("");
+  request.in_window = options.in_window;
+  if (options.in_window && (!options.script || !options.screenshot))
+    throw UsageError("--in-window needs a --script to play and a --screenshot to write");
+  const std::string& file = request.screenshot;
+  const bool is_picture = file.empty() || file.ends_with(".png") || file.ends_with(".svg");
+  if (!is_picture || (options.in_window && !file.ends_with(".png")))
+    throw UsageError(fmt::format("--screenshot: {} must end in .png{}", file,
+                                 options.in_window ? "" : " or .svg"));
+}
+
+// What changes a prediction means nothing for a file.
+void refuse_inputs(const Options& options) {
+  for (const OptionRow& row : option_table())
+    if ((row.group == "step" || row.group == "card" || row.group == "question") &&
+        is_given(options, row))
+      throw UsageError(fmt::format(
+          "{} cannot change {}: a timeline file is a step that was predicted or measured before",
+          long_name(row), options.subject));
+}
+
+ViewRequest request_of(const Options& options) {
+  ViewRequest request;
+  set_picture(options, request);
+  request.files = options.files;
+  for (const std::string& file : request.files)
+    if (!is_timeline(file))
+      throw UsageError(fmt::format(
+          "{}: after the first operand only timeline files may follow (.timeline.json)", file));
+  if (is_timeline(options.subject)) {
+    refuse_inputs(options);
+    request.files.insert(request.files.begin(), options.subject);
+  } else if (!options.subject.empty()) {
+    request.what_if = WhatIf{question_of(options), strategies_of(options)};
+    request.command_of = [options](const WhatIf& what_if) {
+      return view_command_line(options, what_if);
+    };
+  }
+  return request;
+}
+
+}  // namespace
+
+std::string view_command_line(Options options, const WhatIf& what_if) {
+  const StepOptions& step = what_if.question.step;
+  if (!what_if.question.trace) {
+    options.subject = what_if.question.model.name;
+    options.batch = fmt::format("{}", step.batch);
+    const auto number = [](const std::optional<std::int64_t>& value) -> Options::Text {
+      if (!value) return {};
+      return fmt::format("{}", *value);
+    };
+    options.image = number(step.image);
+    options.sequence = number(step.sequence);
+    options.precision = options.attention = std::nullopt;
+    if (step.precision) options.precision = std::string(to_string(*step.precision));
+    if (step.attention)
+      options.attention = std::string(attentions[static_cast<std::size_t>(*step.attention)].name);
+  }
+  if (what_if.question.device.name != find_device(options.device.value_or("a100-80gb")).name)
+    options.device = what_if.question.device.name;
+  options.budget.reset();
+  if (what_if.question.budget) options.budget = fmt::format("{}", what_if.question.budget->count);
+  options.strategy.reset(), options.strategies.reset();
+  if (what_if.strategies.size() == 1) {
+    options.strategy = what_if.strategies.front();
+  } else {
+    options.strategies = fmt::format("{}", fmt::join(what_if.strategies, ","));
+  }
+  return fmt::format("tidemark view {}{}{}{}", shell_quoted(options.subject),
+                     as_typed(options, "step"), as_typed(options, "card"),
+                     as_typed(options, "question"));
+}
+
+Result run_view(const Options& options) {
+  try {
+    return {"", show(request_of(options)), ExitCode::Ok};
+  } catch (const NoDisplay& error) {
+    return {"", fmt::format("tidemark: {}\n", error.what()), ExitCode::NotHere};
+  }
+}
+
+#endif
+
+}  // namespace tidemark

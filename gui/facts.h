@@ -1,0 +1,38 @@
+// What there is to say about a run, a buffer or a range, in lines: computed once for tooltips and
+// the details, with no window.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gui/opened.h"
+
+namespace tidemark {
+
+struct Fact {
+  std::string name;  ///< "duration"
+  std::string value;
+};
+
+/// The first one is the title and has no name.
+std::vector<Fact> facts_of(const Opened& opened, RunId run);
+std::vector<Fact> facts_of(const Opened& opened, BufferId buffer, Nanoseconds moment);
+
+/// What happens between two moments.
+struct RangeFacts {
+  Nanoseconds span{};
+  std::vector<Nanoseconds> busy;                       ///< by stream
+  Nanoseconds overlap{};                               ///< with two or more streams busy
+  Nanoseconds idle{};                                  ///< with none
+  std::size_t runs = 0;                                ///< that begin in it
+  std::optional<double> bytes_moved = {}, flops = {};  ///< by them, where the device is known
+  Bytes at_begin, highest;                             ///< live bytes
+};
+
+RangeFacts facts_of(const Opened& opened, Range range);
+std::vector<Fact> lines_of(const RangeFacts& facts);
+
+/// "312.0 TFLOP", "1.52 GB": decimal, as rates are stated.
+std::string decimal_text(double value, std::string_view unit);
+
+}  // namespace tidemark

@@ -1,0 +1,119 @@
+#include "gui/keyboard.h"
+
+#include <imgui.h>
+
+#include "gui/input.h"
+#include "gui/navigation.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::array help = {
+    KeyHelp{"wheel", "zoom at the mouse; with Ctrl in small steps"},
+    KeyHelp{"Shift + wheel, right drag", "move"},
+    KeyHelp{"left drag", "range: its statistics are in the details"},
+    KeyHelp{"middle drag", "zoom to the range"},
+    KeyHelp{"click on a run", "select its op, with arrows to who frees what it writes"},
+    KeyHelp{"click on the curve", "put the cursor: its live set is listed below"},
+    KeyHelp{"W  S", "zoom in, zoom out"},
+    KeyHelp{"A  D", "move left, right"},
+    KeyHelp{"F", "fit: show the whole step"},
+    KeyHelp{"P", "cursor to the peak"},
+    KeyHelp{".  ,", "next, previous run on the stream"},
+    KeyHelp{"R", "selection to range"},
+    KeyHelp{"Z", "zoom to the range"},
+    KeyHelp{"C", "color by kind or by task"},
+    KeyHelp{"K", "keep the recording to compare with"},
+    KeyHelp{"/", "search ops and tensors"},
+    KeyHelp{"?", "this help"},
+    KeyHelp{"Ctrl + Q", "close the window"},
+    KeyHelp{"Esc", "close, or clear range and selection"}};
+
+// Shares of what is visible per second: half a width is easily followed by the eye.
+constexpr double speed = 1.5;
+
+void move(const Opened& opened, ViewState& view) {
+  const Limits limits{opened.end()};
+  const double step = speed * static_cast<double>(ImGui::GetIO().DeltaTime);
+  const double place = view.hover.value_or((view.visible.begin + view.visible.end) / 2);
+  if (is_down(Key::W)) view.visible = zoomed(view.visible, place, std::exp(-step), limits);
+  if (is_down(Key::S)) view.visible = zoomed(view.visible, place, std::exp(step), limits);
+  if (is_down(Key::A)) view.visible = panned(view.visible, -step, limits);
+  if (is_down(Key::D)) view.visible = panned(view.visible, step, limits);
+}
+
+// To the neighbour on the stream of the selected run, or to the run at the cursor.
+void step_to_neighbour(const Opened& opened, ViewState& view, bool forward) {
+  if (!view.selection.run) {
+    for (std::size_t s = 0; s < opened.lanes().size(); ++s) {
+      const TrackIndex& lane = opened.lanes()[s];
+      const std::size_t next = lane.first_after(view.cursor_time);
+      if (next == lane.size()) continue;
+      select_run(opened, RunId{lane.item_of(next)}, view);
+      return reveal(opened, view);
+    }
+    return;
+  }
+  const TimedRun& run = opened[*view.selection.run];
+  const TrackIndex& lane = opened.lanes()[index(run.stream)];
+  const std::size_t here = opened.position_of(*view.selection.run);
+  if (forward ? here + 1 == lane.size() : here == 0) return;
+  select_run(opened, RunId{lane.item_of(forward ? here + 1 : here - 1)}, view);
+  reveal(opened, view);
+}
+
+void selection_to_range(const Opened& opened, ViewState& view) {
+  if (view.selection.run) {
+    const TimedRun& run = opened[*view.selection.run];
+    view.range =
+        Range{static_cast<double>(run.begin.count()), static_cast<double>(run.end.count())};
+  } else if (view.selection.buffer) {
+    const BufferId id = *view.selection.buffer;
+    const StateId last = opened.buffers().last_state(id);
+    view.range = Range{
+        static_cast<double>(opened.memory().begin_of(opened.buffers().first_state(id)).count()),
+        last < opened.memory().states()
+            ? static_cast<double>(opened.memory().begin_of(last).count())
+            : opened.end()};
+  }
+}
+
+void escape(ViewState& view) {
+  if (view.shows_help || view.shows_search) {
+    view.shows_help = view.shows_search = false;
+  } else if (view.range) {
+    view.range.reset();
+  } else {
+    view.selection = {};
+  }
+}
+
+}  // namespace
+
+std::span<const KeyHelp> key_help() { return help; }
+
+void use_keyboard(ViewModel& model, ViewState& view) {
+  if (ImGui::GetIO().KeyCtrl && was_pressed(Key::Q)) view.wants_to_close = true;
+  if (was_pressed(Key::Escape)) escape(view);
+  if (ImGui::GetIO().WantTextInput) return;
+  const Opened& opened = *model.shown(view);
+  if (!ImGui::GetIO().KeyCtrl) move(opened, view);
+  if (was_pressed(Key::F)) view.visible = whole({opened.end()});
+  if (was_pressed(Key::P)) put_cursor(opened, opened.peak(), view);
+  if (was_pressed(Key::C))
+    view.color_by = view.color_by == ColorBy::Kind ? ColorBy::Task : ColorBy::Kind;
+  if (was_pressed(Key::K)) model.keep(view);
+  if (was_pressed(Key::Period)) step_to_neighbour(opened, view, true);
+  if (was_pressed(Key::Comma)) step_to_neighbour(opened, view, false);
+  if (was_pressed(Key::R)) selection_to_range(opened, view);
+  if (was_pressed(Key::Z) && view.range)
+    view.visible = around(view.range->begin, view.range->end, {opened.end()});
+  if (!was_pressed(Key::Slash)) return;
+  if (ImGui::GetIO().KeyShift) {
+    view.shows_help = !view.shows_help;
+  } else {
+    view.shows_search = view.focuses_search = true;
+  }
+}
+
+}  // namespace tidemark

@@ -1,0 +1,242 @@
+#include "gui/layout.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <algorithm>
+
+#include "gui/input.h"
+#include "gui/keyboard.h"
+#include "gui/panels/panels.h"
+
+namespace tidemark {
+namespace {
+
+constexpr ImGuiWindowFlags root_flags =
+    ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+    ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoNavFocus |
+    ImGuiWindowFlags_NoScrollWithMouse;
+
+// Widths in units of the font. Below the first, panels at the sides become tabs.
+constexpr float wide_enough = 72;
+constexpr float what_if_width = 20;
+constexpr float details_width = 24;
+
+// Buffers and names to examine per frame: some milliseconds.
+constexpr std::size_t slice = 50'000;
+
+bool is_wide(float em) { return ImGui::GetIO().DisplaySize.x >= wide_enough * em; }
+
+void choose_color(ViewState& view) {
+  ImGui::AlignTextToFramePadding();
+  text_line("Color", theme::faint);
+  for (const auto& [value, name] : color_names) {
+    ImGui::SameLine();
+    if (ImGui::RadioButton(std::string(name).c_str(), view.color_by == value))
+      view.color_by = value;
+  }
+}
+
+// A combo box of the opened recordings; `none` is offered if it is not empty.
+std::optional<std::size_t> choose_recording(const char* label, const ViewModel& model,
+                                            std::optional<std::size_t> chosen, const char* none,
+                                            float width) {
+  const auto& recordings = model.recordings();
+  const std::string now = chosen ? recordings[*chosen]->name : std::string(none);
+  ImGui::SetNextItemWidth(width);
+  if (!ImGui::BeginCombo(label, now.c_str())) return chosen;
+  if (none[0] != '\0' && ImGui::Selectable(none, !chosen)) chosen.reset();
+  for (std::size_t i = 0; i < recordings.size(); ++i) {
+    ImGui::PushID(static_cast<int>(i));
+    if (ImGui::Selectable(recordings[i]->name.c_str(), chosen == i)) chosen = i;
+    ImGui::PopID();
+  }
+  ImGui::EndCombo();
+  return chosen;
+}
+
+void export_menu(const ViewModel& model, ViewState& view) {
+  if (ImGui::Button("Export")) ImGui::OpenPopup("export");
+  if (!ImGui::BeginPopup("export")) return;
+  const std::string stem = "tidemark-" + model.shown(view)->trace().model;
+  for (const char* ending : {".png", ".svg", ".chrome.json", ".timeline.json.zst"}) {
+    std::string name = stem + ending;
+    std::ranges::replace(name, '/', '-');
+    if (ImGui::MenuItem(name.c_str())) view.export_path = name;
+  }
+  text_line("into the folder that tidemark was started in", theme::faint);
+  ImGui::EndPopup();
+}
+
+void draw_top_bar(ViewModel& model, ViewState& view, float em) {
+  const float room = ImGui::GetContentRegionAvail().x;
+  const bool is_narrow = room < 56 * em;  // then buttons have a row of their own
+  const float combo = std::clamp((is_narrow ? 0.4F : 0.26F) * room, 6 * em, 30 * em);
+  if (const auto shown = choose_recording("##shown", model, view.shown, "", combo);
+      *shown != view.shown) {
+    view.shown = *shown;
+    show_all(*model.shown(view), view);
+  }
+  ImGui::SameLine();
+  ImGui::AlignTextToFramePadding();
+  text_line("vs", theme::faint);
+  ImGui::SameLine();
+  view.against = choose_recording("##against", model, view.against, "compare with nothing", combo);
+  if (!is_narrow) ImGui::SameLine();
+  if (ImGui::Button("Keep")) model.keep(view);
+  if (ImGui::IsItemHovered())
+    ImGui::SetTooltip("keep this one as it is, to compare what-ifs with it");
+  if (room > 64 * em) {
+    ImGui::SameLine(0, 1.5F * em);
+    choose_color(view);
+  }
+  ImGui::SameLine(0, 1.5F * em);
+  if (ImGui::Button("Fit")) show_all(*model.shown(view), view);
+  ImGui::SameLine();
+  if (ImGui::Button("Search")) view.shows_search = view.focuses_search = true;
+  ImGui::SameLine();
+  export_menu(model, view);
+  ImGui::SameLine();
+  if (ImGui::Button("?")) view.shows_help = !view.shows_help;
+}
+
+void draw_lower_tab(ViewModel& model, ViewState& view, Tab tab) {
+  switch (tab) {
+    case Tab::LiveSet:
+      return draw_live_set(model, view);
+    case Tab::Icicle:
+      return draw_icicle(model, view);
+    case Tab::Addresses:
+      return draw_address_map(model, view);
+    case Tab::Compare:
+      return draw_compare(model, view);
+    case Tab::WhatIf:
+      draw_what_if(model, view);
+      return draw_pareto(model, view);
+  }
+}
+
+void draw_tabs(ViewModel& model, ViewState& view, bool offers_what_if) {
+  constexpr std::array titles = {"Live set", "Icicle", "Addresses", "Compare", "What if"};
+  static_assert(titles.size() == tab_names.size());
+  if (!ImGui::BeginTabBar("tabs")) return;
+  for (const auto& [tab, name] : tab_names) {
+    if (tab == Tab::WhatIf && !offers_what_if) continue;
+    const bool is_wanted = view.wanted_tab == tab;
+    const ImGuiTabItemFlags flags = is_wanted ? ImGuiTabItemFlags_SetSelected : 0;
+    if (!ImGui::BeginTabItem(titles[static_cast<std::size_t>(tab)], nullptr, flags)) continue;
+    view.tab = tab;
+    if (is_wanted) view.wanted_tab.reset();
+    draw_lower_tab(model, view, tab);
+    ImGui::EndTabItem();
+  }
+  ImGui::EndTabBar();
+}
+
+// A handle between the halves.
+void draw_splitter(ViewState& view, float height) {
+  const float em = ImGui::GetFontSize();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  ImGui::InvisibleButton("splitter", {width, 0.5F * em});
+  const bool is_hot = ImGui::IsItemHovered() || ImGui::IsItemActive();
+  if (ImGui::IsItemActive())
+    view.lower_share =
+        std::clamp(view.lower_share - ImGui::GetIO().MouseDelta.y / height, 0.15F, 0.75F);
+  const float x = at.x + width / 2, y = at.y + 0.25F * em;
+  ImGui::GetWindowDrawList()->AddLine({x - 2 * em, y}, {x + 2 * em, y},
+                                      ink(is_hot ? theme::accent : theme::line), 3);
+}
+
+void draw_right_of_what_if(ViewModel& model, ViewState& view, bool what_if_is_tab) {
+  const float em = ImGui::GetFontSize();
+  const float height = ImGui::GetContentRegionAvail().y;
+  const float lower = std::max(9 * em, view.lower_share * height);
+  ImGui::BeginChild("timeline", {0, height - lower - 0.5F * em - ImGui::GetStyle().ItemSpacing.y},
+                    false, ImGuiWindowFlags_NoScrollWithMouse);
+  draw_timeline(model, view);
+  ImGui::EndChild();
+  draw_splitter(view, height);
+  const bool has_details = is_wide(em);
+  ImGui::BeginChild("lower", {has_details ? -details_width * em : 0, 0}, false);
+  draw_tabs(model, view, what_if_is_tab);
+  ImGui::EndChild();
+  if (!has_details) return;
+  ImGui::SameLine();
+  ImGui::BeginChild("details", {0, 0}, true);
+  draw_details(model, view);
+  ImGui::EndChild();
+}
+
+void draw_empty() {
+  const ImVec2 size = ImGui::GetContentRegionAvail(), at = ImGui::GetCursorScreenPos();
+  const float em = ImGui::GetFontSize();
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  float y = at.y + size.y / 2 - 2 * em;
+  for (const std::string_view line :
+       {"Nothing is open.", "Drop a .timeline.json file here, or start with a model:",
+        "tidemark view vit-b-16 --batch 64 --strategy pareprop"}) {
+    draw_text(list, {at.x, y, at.x + size.x, y + 1.4F * em}, line, theme::faint, Align::Center);
+    y += 1.6F * em;
+  }
+}
+
+void draw_notice(const ViewState& view, float em) {
+  if (view.notice.empty()) return;
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  const float width = std::min(size.x - 2 * em, text_width(view.notice) + 1.6F * em);
+  const Box box{(size.x - width) / 2, size.y - 2.4F * em, (size.x + width) / 2, size.y - 0.8F * em};
+  ImDrawList& list = *ImGui::GetForegroundDrawList();
+  list.AddRectFilled(box.min(), box.max(), ink(Color{0x26, 0x2C, 0x36}, 245), 4);
+  list.AddRect(box.min(), box.max(), ink(theme::accent, 160), 4);
+  draw_text(list, {box.x0 + 0.6F * em, box.y0, box.x1 - 0.6F * em, box.y1}, view.notice,
+            theme::text, Align::Center);
+}
+
+void draw_contents(ViewModel& model, ViewState& view, float em) {
+  const bool has_what_if = model.what_if().has_value();
+  const bool at_side = has_what_if && is_wide(em) && view.shows_what_if;
+  draw_top_bar(model, view, em);
+  if (at_side) {
+    ImGui::BeginChild("what-if", {what_if_width * em, 0}, true);
+    draw_what_if(model, view);
+    draw_pareto(model, view);
+    ImGui::EndChild();
+    ImGui::SameLine();
+  }
+  ImGui::BeginChild("right", {0, 0}, false, ImGuiWindowFlags_NoScrollWithMouse);
+  draw_right_of_what_if(model, view, has_what_if && !at_side);
+  ImGui::EndChild();
+}
+
+}  // namespace
+
+void draw_frame(ViewModel& model, ViewState& view) {
+  const float em = ImGui::GetFontSize();
+  view.facts = {};
+  if (ImGui::IsMouseClicked(0)) view.notice.clear();
+  if (!model.is_empty()) {
+    use_keyboard(model, view);
+    model.live().look(model.shown(view), view.cursor);
+    model.live().advance(slice);
+    model.search().look_for(model.shown(view), view.shows_search ? view.search : "");
+    model.search().advance(slice);
+    view.facts.search_hits = model.search().count();
+  }
+  ImGui::SetNextWindowPos({0, 0});
+  ImGui::SetNextWindowSize(ImGui::GetIO().DisplaySize);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 0);
+  ImGui::Begin("tidemark", nullptr, root_flags);
+  if (model.is_empty()) {
+    draw_empty();
+  } else {
+    draw_contents(model, view, em);
+  }
+  ImGui::End();
+  ImGui::PopStyleVar();
+  if (!model.is_empty() && view.shows_search) draw_search(model, view);
+  if (view.shows_help) draw_help(view);
+  draw_notice(view, em);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,74 @@
+// What there is to look at: opened recordings, what-if inputs and their answers. No window, no
+// Dear ImGui.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "gui/comparison.h"
+#include "gui/live_set.h"
+#include "gui/search.h"
+#include "gui/view_state.h"
+#include "gui/what_if.h"
+
+namespace tidemark {
+
+class ViewModel {
+ public:
+  using Shown = std::shared_ptr<const Opened>;
+
+  /// Opens a file and shows it, or puts one line about what is wrong into the view's notice.
+  void open(const std::string& path, ViewState& view);
+  void add(Recording recording);
+  void add(Shown opened);
+
+  /// Predicts these inputs from now on. Its recordings come before those of files.
+  void ask(WhatIf what_if, ViewState& view);
+  /// Keeps what is shown as it is now, beside what further changes make of it.
+  void keep(ViewState& view);
+
+  const std::vector<Shown>& recordings() const { return recordings_; }
+  bool is_empty() const { return recordings_.empty(); }
+  const Shown& shown(const ViewState& view) const { return recordings_[view.shown]; }
+  const Opened* against(const ViewState& view) const;
+
+  /// Between what is shown and what it is compared with.
+  const std::vector<Difference>& differences(const ViewState& view);
+
+  const std::optional<WhatIf>& what_if() const { return what_if_; }
+  /// Of a predicted recording: its report. Null for files.
+  const Report* report_of(std::size_t recording) const;
+  /// Why the last change of inputs gave no answer, or "".
+  const std::string& problem() const { return problem_; }
+  Frontier& frontier() { return frontier_; }
+
+  LiveSetBuilder& live() { return live_; }
+  Search& search() { return search_; }
+
+  /// How to type the inputs on a command line; set by who knows the command line.
+  std::function<std::string(const WhatIf&)> command_of;
+
+ private:
+  std::vector<Shown> recordings_;
+  std::vector<Report> reports_;  ///< of the first recordings
+  std::optional<WhatIf> what_if_;
+  std::string problem_;
+  Frontier frontier_;
+  LiveSetBuilder live_;
+  std::vector<Difference> differences_;
+  std::pair<Shown, Shown> compared_;  ///< what they are of
+  Search search_;
+};
+
+/// Shows a recording as if it were opened now: all of it, the cursor at its peak.
+void show_all(const Opened& opened, ViewState& view);
+/// The cursor to this state.
+void put_cursor(const Opened& opened, StateId state, ViewState& view);
+/// What is selected, and all that belongs to it: the run's op, the buffer's producer.
+void select_run(const Opened& opened, RunId run, ViewState& view);
+void select_buffer(const Opened& opened, BufferId buffer, ViewState& view);
+void select_op(OpId op, ViewState& view);
+/// Moves the visible range so that the selected run can be seen.
+void reveal(const Opened& opened, ViewState& view);
+
+}  // namespace tidemark

@@ -1,0 +1,115 @@
+// A recording with all that makes it quick to look at. Made once when it is opened; drawing only
+// reads it.
+#pragma once
+
+#include "gui/buffer_index.h"
+#include "gui/memory_pyramid.h"
+#include "gui/track_index.h"
+#include "simulator/cost_model.h"
+#include "simulator/device.h"
+#include "simulator/recording.h"
+
+namespace tidemark {
+
+/// A group of runs that share a colour when lanes are coloured by kind.
+enum class KindClass : std::uint8_t {
+  Matrix,
+  Attention,
+  Norm,
+  Activation,
+  Elementwise,
+  Data,
+  Loss
+};
+
+KindClass class_of(OpKind kind);
+
+/// What runs do, summed up.
+struct Workload {
+  std::size_t runs = 0;
+  double bytes = 0;  ///< moved from and to device memory
+  double flops = 0;
+};
+
+class Opened {
+ public:
+  explicit Opened(Recording made);
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+  const Recording recording;
+  const std::string name;  ///< title(recording)
+
+  const Schedule& schedule() const { return recording.schedule; }
+  const Timeline& timeline() const { return recording.timeline; }
+  const Trace& trace() const { return *recording.trace; }
+
+  const std::vector<TrackIndex>& lanes() const { return lanes_; }
+  /// Does a run of this colour occur?
+  bool has(KindClass kind) const { return has_kind_[static_cast<std::size_t>(kind)]; }
+  bool has_copies() const { return has_copies_; }
+  bool has(Task task) const { return has_task_[static_cast<std::size_t>(task)]; }
+
+  /// Where any stream is busy, and where two or more are.
+  const TrackIndex& busy() const { return busy_; }
+  const TrackIndex& overlap() const { return overlap_; }
+  const MemoryPyramid& memory() const { return memory_; }
+  const BufferIndex& buffers() const { return buffers_; }
+  /// All buffers, by category, then block, then op that they belong to.
+  std::span<const BufferId> by_home() const { return by_home_; }
+  /// All buffers, lowest address first; empty if the recording knows no addresses.
+  std::span<const BufferId> by_address() const { return by_address_; }
+  StateId peak() const { return peak_; }
+  /// Up to this the axis goes: the step's end, or 1 ns for an empty recording.
+  double end() const { return end_; }
+
+  const TimedRun& operator[](RunId run) const { return timeline().runs[index(run)]; }
+  /// The step's Run; null for a copy.
+  const Run* run_of(RunId run) const;
+  OpId op_of(RunId run) const;
+  std::span<const std::uint32_t> runs_of(OpId op) const { return runs_of_op_[index(op)]; }
+  /// In the lane of its stream.
+  std::size_t position_of(RunId run) const;
+  /// The run of a stream at a moment.
+  std::optional<RunId> run_at(std::size_t stream, double moment) const;
+  /// What the run computes and moves; empty where the device of the recording is not known.
+  std::optional<Cost> cost_of(RunId run) const;
+  /// Of the runs that begin in [begin, end); bytes and FLOPs only where the device is known.
+  Workload work_in(Nanoseconds begin, Nanoseconds end) const;
+  const Device* device() const { return device_ ? &*device_ : nullptr; }
+
+  /// "backward of blocks.3.mlp.fc1", "copy of blocks.0.attn.qkv to the host".
+  std::string describe(RunId run) const;
+  /// "blocks.3.mlp.fc1 (codes)", or what stands for a buffer without a tensor.
+  std::string describe(BufferId buffer) const;
+  /// Where the buffer belongs: the op that makes its tensor, or else the first that reads it.
+  OpId home_of(BufferId buffer) const;
+  /// Index into the trace's blocks, or −1.
+  std::int32_t block_of(BufferId buffer) const;
+  std::string block_name(std::int32_t block) const;
+  /// "keep: …", as the plan says; "" if nothing was decided about the buffer.
+  std::string_view decision_of(BufferId buffer) const;
+
+ private:
+  void sum_up_work();
+  void index_runs();
+  void sort_by_home();
+
+  std::vector<TrackIndex> lanes_;
+  std::vector<std::vector<Workload>> work_;  ///< by stream: of all before a position
+  TrackIndex busy_, overlap_;
+  MemoryPyramid memory_;
+  BufferIndex buffers_;
+  Groups runs_of_op_;
+  std::array<bool, 7> has_kind_{};
+  std::array<bool, tasks.size()> has_task_{};
+  bool has_copies_ = false;
+  std::vector<OpId> home_;  ///< by tensor
+  std::vector<BufferId> by_address_, by_home_;
+  StateId peak_ = 0;
+  double end_ = 1;
+  std::optional<Device> device_;
+  std::optional<CostModel> costs_;
+};
+
+}  // namespace tidemark

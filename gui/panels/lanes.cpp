@@ -1,0 +1,162 @@
+// The runs of a stream: boxes where they are wide enough, folded cells where they are not.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/panels/timeline_parts.h"
+
+namespace tidemark {
+namespace {
+
+// What is narrower than this many pixels is folded.
+constexpr double narrowest = 3;
+
+struct ClassRow {
+  KindClass value;
+  std::string_view name;
+  Color color;
+};
+constexpr std::array classes = {ClassRow{KindClass::Matrix, "matrix product", palette::blue},
+                                ClassRow{KindClass::Attention, "attention", palette::vermilion},
+                                ClassRow{KindClass::Norm, "norm", palette::yellow},
+                                ClassRow{KindClass::Activation, "activation", palette::green},
+                                ClassRow{KindClass::Elementwise, "elementwise", palette::sky},
+                                ClassRow{KindClass::Data, "data movement", palette::purple},
+                                ClassRow{KindClass::Loss, "loss", palette::grey}};
+static_assert(is_in_order(classes));
+
+constexpr Color optimizer_color{0x7A, 0x86, 0x99};
+
+bool is_recovery(Task task) {
+  return task == Task::Recompute || task == Task::Reconstruct || task == Task::Quantize ||
+         task == Task::Dequantize;
+}
+
+// "attn.qkv" of "blocks.3.attn.qkv": the block can be seen from where it is.
+std::string_view short_name(const Opened& opened, RunId run) {
+  const OpId op = opened.op_of(run);
+  if (op == no_op) {
+    const Run* of_step = opened.run_of(run);
+    return of_step ? to_string(of_step->task) : std::string_view("copy");
+  }
+  const std::string_view name = opened.trace()[op].name;
+  const std::int32_t block = opened.trace()[op].block;
+  if (block < 0) return name;
+  const std::string_view prefix = opened.trace().blocks[static_cast<std::size_t>(block)].name;
+  return name.starts_with(prefix) && name.size() > prefix.size() + 1
+             ? name.substr(prefix.size() + 1)
+             : name;
+}
+
+bool is_dimmed(const Opened& opened, RunId run, const ViewState& view) {
+  if (view.selection.block < 0) return false;
+  const OpId op = opened.op_of(run);
+  return op == no_op || opened.trace()[op].block != view.selection.block;
+}
+
+void draw_cell(ImDrawList& list, const TimelinePlaces& places, const TimelinePlaces::Lane& lane,
+               Cell cell, const ViewState& view) {
+  const Opened& opened = *lane.opened;
+  const TrackIndex& track = opened.lanes()[lane.stream];
+  const RunId run{track.item_of(track.longest_of(cell))};
+  const std::int64_t begin = track.begin_of(cell.first), end = track.end_of(cell.last - 1);
+  const float x0 = std::max(places.time.x0 - 2, places.time.to_pixel(static_cast<double>(begin)));
+  const float x1 = std::min(places.time.x1 + 2,
+                            std::max(x0 + 1, places.time.to_pixel(static_cast<double>(end))));
+  Color color = color_of(opened, run, view.color_by);
+  if (cell.is_folded()) {
+    // As bright as it is busy: gaps between folded runs are not hidden.
+    const double busy = static_cast<double>(track.covered(begin, end)) /
+                        static_cast<double>(std::max<std::int64_t>(1, end - begin));
+    color = mixed(theme::plot, mixed(color, theme::folded, 0.35), 0.25 + 0.75 * busy);
+  }
+  if (is_dimmed(opened, run, view)) color = mixed(theme::plot, color, 0.3);
+  const Box& box = lane.box;
+  list.AddRectFilled({x0, box.y0}, {x1 - (x1 - x0 > 3 ? 1 : 0), box.y1}, ink(color));
+  const Run* of_step = opened.run_of(run);
+  if (of_step && is_recovery(of_step->task) && view.color_by == ColorBy::Kind)
+    list.AddRectFilled({x0, box.y1 - 0.3F * places.em}, {x1 - (x1 - x0 > 3 ? 1 : 0), box.y1},
+                       ink(color_of(of_step->task)));
+  const Box label{x0 + 4, box.y0, x1 - 4, box.y1 - 1};
+  if (!cell.is_folded() && label.width() > 2 * places.em)
+    draw_text(list, label, short_name(opened, run), text_color_on(color));
+}
+
+void mark_selected(ImDrawList& list, const TimelinePlaces& places, const TimelinePlaces::Lane& lane,
+                   const ViewState& view) {
+  const OpId op = view.selection.op;
+  if (op == no_op || index(op) >= lane.opened->trace().ops.size()) return;
+  for (const std::uint32_t id : lane.opened->runs_of(op)) {
+    const TimedRun& run = (*lane.opened)[RunId{id}];
+    if (index(run.stream) != lane.stream) continue;
+    const float x0 = places.time.to_pixel(static_cast<double>(run.begin.count()));
+    const float x1 = std::max(x0 + 3, places.time.to_pixel(static_cast<double>(run.end.count())));
+    if (x1 < places.time.x0 || x0 > places.time.x1) continue;
+    const bool is_the_one = view.selection.run && index(*view.selection.run) == id;
+    list.AddRect({x0 - 1, lane.box.y0 - 1}, {x1 + 1, lane.box.y1 + 1},
+                 ink(is_the_one ? theme::bright : theme::accent), 2, 0, is_the_one ? 2.5F : 1.5F);
+  }
+}
+
+}  // namespace
+
+Color color_of(const Opened& opened, RunId run, ColorBy by) {
+  const Run* of_step = opened.run_of(run);
+  if (!of_step) return copy_color;
+  if (by == ColorBy::Task) return color_of(of_step->task);
+  if (of_step->op == no_op) return optimizer_color;
+  return classes[static_cast<std::size_t>(class_of(opened.trace()[of_step->op].kind))].color;
+}
+
+std::vector<std::pair<std::string_view, Color>> color_key(const Opened& opened, ColorBy by) {
+  std::vector<std::pair<std::string_view, Color>> key;
+  if (by == ColorBy::Task) {
+    for (const auto& row : task_colors)
+      if (opened.has(row.value)) key.emplace_back(to_string(row.value), row.color);
+    if (opened.has_copies()) key.emplace_back("copy", copy_color);
+    return key;
+  }
+  for (const ClassRow& row : classes)
+    if (opened.has(row.value)) key.emplace_back(row.name, row.color);
+  if (opened.has(Task::Optimizer)) key.emplace_back("optimizer", optimizer_color);
+  for (const auto& row : task_colors)
+    if (is_recovery(row.value) && opened.has(row.value))
+      key.emplace_back(to_string(row.value), row.color);
+  return key;
+}
+
+void draw_lane(ImDrawList& list, const TimelinePlaces& places, const TimelinePlaces::Lane& lane,
+               ViewState& view) {
+  const TrackIndex& track = lane.opened->lanes()[lane.stream];
+  track.visit(places.time.range, narrowest * places.time.per_pixel(), [&](Cell cell) {
+    draw_cell(list, places, lane, cell, view);
+    ++view.facts.cells;
+    view.facts.runs += cell.count();
+  });
+  mark_selected(list, places, lane, view);
+}
+
+Hovered hovered_in(const TimelinePlaces& places, ImVec2 mouse) {
+  Hovered hovered;
+  if (mouse.x < places.time.x0) return hovered;
+  for (const auto& lane : places.lanes) {
+    if (!lane.box.contains(mouse)) continue;
+    hovered.lane = lane;
+    const TrackIndex& track = lane.opened->lanes()[lane.stream];
+    const double moment = places.time.to_value(mouse.x);
+    // The same cells as are drawn: from a little before the mouse, because a cell may begin there.
+    const double cell_width = narrowest * places.time.per_pixel();
+    track.visit({moment - 2 * cell_width, moment + places.time.per_pixel()}, cell_width,
+                [&](Cell cell) {
+                  const auto begin = static_cast<double>(track.begin_of(cell.first));
+                  const auto end = static_cast<double>(track.end_of(cell.last - 1));
+                  if (begin > moment || std::max(end, begin + places.time.per_pixel()) <= moment)
+                    return;
+                  hovered.cell = cell;
+                  hovered.run = RunId{track.item_of(track.longest_of(cell))};
+                });
+  }
+  return hovered;
+}
+
+}  // namespace tidemark

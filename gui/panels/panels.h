@@ -1,0 +1,24 @@
+// The panels: each draws one part of the model into its place and lets the hands change the view.
+#pragma once
+
+#include "gui/model.h"
+#include "gui/paint.h"
+
+namespace tidemark {
+
+/// Lanes, memory curve and mini-map on one time axis.
+void draw_timeline(ViewModel& model, ViewState& view);
+
+void draw_live_set(ViewModel& model, ViewState& view);
+void draw_icicle(ViewModel& model, ViewState& view);
+void draw_address_map(ViewModel& model, ViewState& view);
+void draw_compare(ViewModel& model, ViewState& view);
+/// What is selected, or the statistics of a range.
+void draw_details(ViewModel& model, ViewState& view);
+void draw_what_if(ViewModel& model, ViewState& view);
+/// Memory against time of many strategies; in what remains of the window.
+void draw_pareto(ViewModel& model, ViewState& view);
+void draw_search(ViewModel& model, ViewState& view);
+void draw_help(ViewState& view);
+
+}  // namespace tidemark

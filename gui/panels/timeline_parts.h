@@ -1,0 +1,51 @@
+// The parts of the timeline, which share one time axis.
+#pragma once
+
+#include "gui/model.h"
+#include "gui/paint.h"
+
+namespace tidemark {
+
+/// Where things are in this frame.
+struct TimelinePlaces {
+  struct Lane {
+    const Opened* opened;
+    std::size_t stream;
+    Box box;
+  };
+
+  Box all, axis, memory, mini_map, key;
+  std::vector<Lane> lanes;  ///< of what is shown, then of what it is compared with
+  Axis time;                ///< of the plot: right of the labels
+  float em = 13;
+};
+
+/// What the mouse is over.
+struct Hovered {
+  std::optional<TimelinePlaces::Lane> lane = {};
+  std::optional<RunId> run = {};
+  Cell cell{0, 0};  ///< positions in the lane
+};
+
+Color color_of(const Opened& opened, RunId run, ColorBy by);
+/// Names and colours, for the key under the lanes.
+std::vector<std::pair<std::string_view, Color>> color_key(const Opened& opened, ColorBy by);
+
+void draw_lane(ImDrawList& list, const TimelinePlaces& places, const TimelinePlaces::Lane& lane,
+               ViewState& view);
+Hovered hovered_in(const TimelinePlaces& places, ImVec2 mouse);
+void draw_run_tooltip(const Hovered& hovered);
+
+void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const ViewModel& model,
+                       ViewState& view);
+/// The state that stands highest in the pixel column.
+StateId state_under(const TimelinePlaces& places, const Opened& opened, float x);
+
+void draw_mini_map(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
+                   const ViewState& view);
+
+/// From the selected op to what it writes and the last that reads it; from a tensor to its users.
+void draw_relations(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
+                    const ViewState& view);
+
+}  // namespace tidemark

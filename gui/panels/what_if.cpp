@@ -1,0 +1,235 @@
+// The inputs of a prediction. Whatever changes here is predicted again in the same frame.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/panels/panels.h"
+#include "gui/strategy_text.h"
+#include "traces/presets.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::int64_t largest_batch_offered = 4096;
+constexpr std::int64_t longest_sequence_offered = 131'072;
+// Multiples of 32 pixels suit the patches and windows of every preset.
+constexpr std::int64_t image_grain = 32, largest_image_offered = 1024;
+
+bool sees_images(const Model& model) {
+  return model.family == "vit" || model.family == "swin" || model.family == "mvit";
+}
+
+// What the config itself says: pixels of an image, or positions of a text.
+std::int64_t usual_size(const Model& model) {
+  return std::visit(
+      [](const auto& config) {
+        if constexpr (requires { config.image; }) {
+          return config.image;
+        } else {
+          return std::min<std::int64_t>(config.positions, 2048);
+        }
+      },
+      model.config);
+}
+
+void label(std::string_view text) {
+  text_line(text, theme::faint);
+  ImGui::SetNextItemWidth(-1);
+}
+
+bool slide(const char* id, std::int64_t& value, std::int64_t least, std::int64_t most,
+           const char* format) {
+  return ImGui::SliderScalar(id, ImGuiDataType_S64, &value, &least, &most, format,
+                             ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_AlwaysClamp);
+}
+
+// A combo box of a table of names; with `usual` for "as the model or framework has it".
+template <typename Table, typename Enum>
+bool choose_name(const char* id, const Table& table, const char* usual,
+                 std::optional<Enum>& value) {
+  bool changed = false;
+  const std::string now =
+      value ? std::string(table[static_cast<std::size_t>(*value)].name) : std::string(usual);
+  if (!ImGui::BeginCombo(id, now.c_str())) return false;
+  if (ImGui::Selectable(usual, !value)) value.reset(), changed = true;
+  for (const auto& row : table)
+    if (ImGui::Selectable(std::string(row.name).c_str(), value == row.value))
+      value = row.value, changed = true;
+  ImGui::EndCombo();
+  return changed;
+}
+
+bool choose_model(Question& question) {
+  label("model");
+  if (!ImGui::BeginCombo("##model", question.model.name.c_str(), ImGuiComboFlags_HeightLarge))
+    return false;
+  bool changed = false;
+  for (const Model& model : known_models()) {
+    if (!ImGui::Selectable(model.name.c_str(), model.name == question.model.name)) continue;
+    question.model = model;
+    question.step.image.reset(), question.step.sequence.reset();
+    changed = true;
+  }
+  ImGui::EndCombo();
+  return changed;
+}
+
+bool choose_size(Question& question) {
+  const bool is_image = sees_images(question.model);
+  auto& chosen = is_image ? question.step.image : question.step.sequence;
+  std::int64_t size = chosen.value_or(usual_size(question.model));
+  label(is_image ? "image" : "sequence");
+  if (!is_image) {
+    if (!slide("##sequence", size, 16, longest_sequence_offered, "%lld tokens")) return false;
+    chosen = size;
+    return true;
+  }
+  std::int64_t steps = std::max<std::int64_t>(1, size / image_grain);
+  const std::string shown = fmt::format("{} pixels", size);
+  if (!slide("##image", steps, 1, largest_image_offered / image_grain, shown.c_str())) return false;
+  chosen = steps * image_grain;
+  return true;
+}
+
+bool choose_step(Question& question) {
+  if (question.trace) {
+    label("step");
+    text_line(question.model.title);
+    text_line("a trace file: one step as it is", theme::faint);
+    return false;
+  }
+  bool changed = choose_model(question);
+  label("batch");
+  changed |= slide("##batch", question.step.batch, 1, largest_batch_offered, "%lld samples");
+  changed |= choose_size(question);
+  label("precision");
+  StepOptions usual = question.step;
+  usual.precision.reset();
+  const std::string default_precision = fmt::format("{} (default)", to_string(precision_of(usual)));
+  changed |=
+      choose_name("##precision", precisions, default_precision.c_str(), question.step.precision);
+  label("attention");
+  changed |= choose_name("##attention", attentions, "flash where allowed (default)",
+                         question.step.attention);
+  return changed;
+}
+
+bool choose_card(Question& question) {
+  bool changed = false;
+  label("device");
+  if (ImGui::BeginCombo("##device", question.device.title.c_str(), ImGuiComboFlags_HeightLarge)) {
+    for (const Device& device : known_devices())
+      if (ImGui::Selectable(device.title.c_str(), device.name == question.device.name))
+        question.device = device, changed = true;
+    ImGui::EndCombo();
+  }
+  bool has_budget = question.budget.has_value();
+  if (ImGui::Checkbox("budget", &has_budget)) {
+    question.budget = has_budget ? std::optional(room_of(question).capacity) : std::nullopt;
+    changed = true;
+  }
+  if (!question.budget) return changed;
+  std::int64_t mib = std::max<std::int64_t>(1, question.budget->count >> 20);
+  const std::int64_t most = std::max<std::int64_t>(mib, question.device.capacity.count >> 20);
+  ImGui::SetNextItemWidth(-1);
+  if (slide("##budget", mib, 64, most, to_text(*question.budget).c_str()))
+    question.budget = Bytes{mib << 20}, changed = true;
+  return changed;
+}
+
+bool choose_options(std::string& text) {
+  StrategySpec spec = parse_strategy(text);
+  bool changed = false;
+  for (auto& component : spec.components)
+    for (const std::string_view option : component.row->options) {
+      if (option == "every=K") {
+        std::int64_t every = component.arguments.every.value_or(1);
+        ImGui::SetNextItemWidth(-1);
+        if (!slide(fmt::format("##every {}", component.row->name).c_str(), every, 1, 24,
+                   "every %lld blocks"))
+          continue;
+        component.arguments.every = every;
+        changed = true;
+      } else {
+        bool has = component.arguments.has(option);
+        if (!ImGui::Checkbox(std::string(option).c_str(), &has)) continue;
+        if (has) component.arguments.flags.emplace_back(option);
+        if (!has) std::erase(component.arguments.flags, option);
+        changed = true;
+      }
+    }
+  if (changed) text = strategy_text(spec);
+  return changed;
+}
+
+bool choose_strategy(std::string& text) {
+  bool changed = false;
+  label("strategy");
+  if (ImGui::BeginCombo("##strategy", text.c_str(), ImGuiComboFlags_HeightLarge)) {
+    for (const StrategySpec& spec : default_strategies())
+      if (ImGui::Selectable(spec.text.c_str(), spec.text == text)) text = spec.text, changed = true;
+    ImGui::EndCombo();
+  }
+  return choose_options(text) || changed;
+}
+
+bool choose_second(WhatIf& what_if) {
+  label("compared with");
+  const bool has_second = what_if.strategies.size() > 1;
+  std::string now = has_second ? what_if.strategies[1] : "nothing";
+  if (!ImGui::BeginCombo("##second", now.c_str(), ImGuiComboFlags_HeightLarge)) return false;
+  bool changed = false;
+  if (ImGui::Selectable("nothing", !has_second)) what_if.strategies.resize(1), changed = true;
+  for (const StrategySpec& spec : default_strategies()) {
+    if (!ImGui::Selectable(spec.text.c_str(), has_second && spec.text == now)) continue;
+    what_if.strategies.resize(2);
+    what_if.strategies[1] = spec.text;
+    changed = true;
+  }
+  ImGui::EndCombo();
+  return changed;
+}
+
+void say_result(const ViewModel& model) {
+  if (!model.problem().empty()) {
+    ImGui::PushTextWrapPos(0);
+    text_line(model.problem(), theme::alarm);
+    ImGui::PopTextWrapPos();
+    return;
+  }
+  const Report* report = model.report_of(0);
+  if (!report) return;
+  text_line(fmt::format("{} allocated, {} per step", to_text(report->allocated_peak),
+                        to_text(report->step)),
+            theme::bright);
+  if (report->fits) {
+    text_line(fmt::format("fits in {}", to_text(report->capacity)), color_of(Category::Activation));
+  } else {
+    text_line(fmt::format("does not fit in {}", to_text(report->capacity)), theme::alarm);
+  }
+}
+
+}  // namespace
+
+void draw_what_if(ViewModel& model, ViewState& view) {
+  if (!model.what_if()) return;
+  WhatIf what_if = *model.what_if();
+  const std::size_t before = what_if.strategies.size();
+  bool changed = choose_step(what_if.question);
+  changed |= choose_strategy(what_if.strategies.front());
+  changed |= choose_second(what_if);
+  changed |= choose_card(what_if.question);
+  if (changed) {
+    model.ask(what_if, view);
+    if (what_if.strategies.size() == 2 && before == 1) view.against = 1;
+  }
+  say_result(model);
+  if (!model.command_of) return;
+  if (ImGui::Button("Copy as command line", {-1, 0})) {
+    const std::string command = model.command_of(*model.what_if());
+    ImGui::SetClipboardText(command.c_str());
+    view.notice = "copied: " + command;
+  }
+}
+
+}  // namespace tidemark

@@ -1,0 +1,87 @@
+#include "gui/stage.h"
+
+#include <imgui.h>
+
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "gui/export.h"
+#include "gui/layout.h"
+#include "gui/paint.h"
+#include "traces/files.h"
+
+namespace tidemark {
+namespace {
+
+constexpr const char* font_path = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
+constexpr float font_pixels = 14;
+
+// Latin, punctuation, arrows, blocks: what names and our own texts may hold.
+constexpr std::array<ImWchar, 9> glyphs = {0x20,   0xFF,   0x2010, 0x2027, 0x2190,
+                                           0x21FF, 0x2580, 0x25FF, 0};
+
+// False if only the small built-in font is there.
+bool load_font(float scale) {
+  ImFontAtlas& fonts = *ImGui::GetIO().Fonts;
+  if (std::filesystem::exists(font_path) &&
+      fonts.AddFontFromFileTTF(font_path, std::floor(font_pixels * scale), nullptr, glyphs.data()))
+    return true;
+  ImFontConfig config;
+  config.SizePixels = std::floor(13 * scale);  // its own size is 13
+  fonts.AddFontDefault(&config);
+  return false;
+}
+
+}  // namespace
+
+Stage::Stage(float scale) : context_(ImGui::CreateContext()) {
+  ImGuiIO& io = ImGui::GetIO();
+  io.IniFilename = nullptr;  // settings are ours
+  io.LogFilename = nullptr;
+  io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
+  io.ConfigInputTextCursorBlink = false;  // pictures do not depend on the moment
+  map_keys(io);
+  has_font_ = load_font(scale);
+  set_style(scale);
+  unsigned char* pixels = nullptr;
+  io.Fonts->GetTexDataAsAlpha8(&pixels, &texture_.width, &texture_.height);
+  const auto count =
+      static_cast<std::size_t>(texture_.width) * static_cast<std::size_t>(texture_.height);
+  texture_.coverage.assign(pixels, pixels + count);
+}
+
+Stage::~Stage() { ImGui::DestroyContext(context_); }
+
+void Stage::frame(ViewModel& model, ViewState& view, const Input& input, PixelSize size) {
+  ImGuiIO& io = ImGui::GetIO();
+  io.DisplaySize = {static_cast<float>(size.width), static_cast<float>(size.height)};
+  io.DeltaTime = 1.0F / 60;
+  apply(input, io);
+  ImGui::NewFrame();
+  draw_frame(model, view);
+  ImGui::Render();
+}
+
+Image Stage::picture() const {
+  return rasterize(*ImGui::GetDrawData(), texture_, ink(theme::ground));
+}
+
+void finish_frame(ViewModel& model, ViewState& view, const Input& input,
+                  const std::function<Image()>& picture) {
+  for (const std::string& path : input.drops) model.open(path, view);
+  if (view.export_path.empty()) return;
+  const std::string path = std::exchange(view.export_path, "");
+  try {
+    if (path.ends_with(".png")) {
+      write_file(path, to_png(picture()));
+    } else {
+      write_export(path, *model.shown(view));
+    }
+    view.notice = "wrote " + path;
+  } catch (const InputError& error) {
+    view.notice = error.what();
+  }
+}
+
+}  // namespace tidemark

@@ -1,0 +1,11 @@
+// Strategies as one types them.
+#pragma once
+
+#include "simulator/strategy.h"
+
+namespace tidemark {
+
+/// "checkpoint:every=2,selective+mesa"; parse_strategy() reads it back.
+std::string strategy_text(const StrategySpec& spec);
+
+}  // namespace tidemark

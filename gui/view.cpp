@@ -1,0 +1,78 @@
+#include "gui/view.h"
+
+#include <fmt/format.h>
+
+#include "gui/export.h"
+#include "gui/settings.h"
+#include "gui/window.h"
+#include "traces/files.h"
+
+namespace tidemark {
+namespace {
+
+// Without a script: until everything has found its place. Widgets know their sizes from the frame
+// before, and tables take two.
+constexpr int settling_frames = 5;
+
+void open_all(const ViewRequest& request, ViewModel& model, ViewState& view) {
+  for (const std::string& file : request.files) model.add(read_recording(file));
+  if (!model.is_empty()) show_all(*model.shown(view), view);
+  if (model.recordings().size() > 1) view.against = 1;
+  if (!request.what_if) return;
+  model.command_of = request.command_of;
+  model.ask(*request.what_if, view);
+  if (!model.problem().empty()) throw InputError(model.problem());
+  view.shown = 0;
+  show_all(*model.shown(view), view);
+  view.against = model.recordings().size() > 1 ? std::optional<std::size_t>(1) : std::nullopt;
+}
+
+std::optional<Script> script_of(const ViewRequest& request) {
+  if (request.script.empty()) return {};
+  return Script(read_file(request.script), request.script);
+}
+
+// What is computed beside the drawing is waited for: the same picture every time.
+Image draw_picture(ViewModel& model, ViewState& view, const ViewRequest& request,
+                   const std::optional<Script>& script) {
+  Stage stage(request.scale.value_or(1));
+  Input input;
+  const PixelSize size{request.width, request.height};
+  const int frames = script ? script->frames() : settling_frames;
+  for (int frame = 0; frame < frames || !model.live().is_complete(); ++frame) {
+    if (script) script->play(frame, input);
+    if (request.what_if) model.frontier().wait();
+    stage.frame(model, view, input, size);
+    finish_frame(model, view, input, [&] { return stage.picture(); });
+    input.end_frame();
+  }
+  return stage.picture();
+}
+
+}  // namespace
+
+std::string show(const ViewRequest& request) {
+  ViewModel model;
+  ViewState view;
+  const std::optional<Script> script = script_of(request);
+  PixelSize size{request.width, request.height};
+  const bool is_headless = !request.screenshot.empty() && !request.in_window;
+  const std::string settings = is_headless || script ? "" : settings_path();
+  read_settings(settings, view, size);
+  if (request.has_size) size = {request.width, request.height};
+  open_all(request, model, view);
+  if (is_headless) {
+    if (request.screenshot.ends_with(".png")) {
+      write_file(request.screenshot, to_png(draw_picture(model, view, request, script)));
+    } else {
+      if (model.is_empty()) throw UsageError("--screenshot: there is nothing to draw");
+      write_export(request.screenshot, *model.shown(view));
+    }
+    return fmt::format("wrote {}\n", request.screenshot);
+  }
+  size = run_window(model, view, {size, request.scale, script, request.screenshot});
+  write_settings(settings, view, size);
+  return "";
+}
+
+}  // namespace tidemark

@@ -1,0 +1,29 @@
+// `tidemark view`: what to show, and how. The one door into this folder.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gui/what_if.h"
+
+namespace tidemark {
+
+struct ViewRequest {
+  std::vector<std::string> files = {};  ///< timeline files
+  std::optional<WhatIf> what_if = {};   ///< shown before them
+  int width = 1280, height = 800;       ///< pixels
+  bool has_size = false;                ///< asked for: else the settings' own
+  std::optional<float> scale = {};
+  std::string screenshot = {};  ///< a picture of the view instead of a window
+  std::string script = {};      ///< a file of input to play first
+  bool in_window = false;       ///< the script plays in a window all the same
+  /// The inputs as one types them.
+  std::function<std::string(const WhatIf&)> command_of = {};
+};
+
+/// Throws NoDisplay if there must be a window and cannot be one. Returns what to tell at the end.
+std::string show(const ViewRequest& request);
+
+}  // namespace tidemark

@@ -1,0 +1,80 @@
+// What a window shows of its model: plain data with defaults. Panels read and change it, settings
+// keep a part of it, and tests look at it instead of at pixels.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "gui/buffer_index.h"
+#include "gui/track_index.h"
+
+namespace tidemark {
+
+enum class ColorBy : std::uint8_t { Kind, Task };
+inline constexpr std::array color_names = {Named{ColorBy::Kind, std::string_view("kind")},
+                                           Named{ColorBy::Task, std::string_view("task")}};
+static_assert(is_in_order(color_names));
+
+/// The lower half.
+enum class Tab : std::uint8_t { LiveSet, Icicle, Addresses, Compare, WhatIf };
+inline constexpr std::array tab_names = {Named{Tab::LiveSet, std::string_view("live")},
+                                         Named{Tab::Icicle, std::string_view("icicle")},
+                                         Named{Tab::Addresses, std::string_view("addresses")},
+                                         Named{Tab::Compare, std::string_view("compare")},
+                                         Named{Tab::WhatIf, std::string_view("what-if")}};
+static_assert(is_in_order(tab_names));
+
+/// What was clicked; every panel marks it. Of the recording that is shown.
+struct Selection {
+  std::optional<RunId> run = {};
+  std::optional<BufferId> buffer = {};
+  OpId op = no_op;          ///< all runs of it
+  std::int32_t block = -1;  ///< all of it
+
+  bool is_empty() const { return !run && !buffer && op == no_op && block < 0; }
+  bool operator==(const Selection&) const = default;
+};
+
+/// What the last frame drew: what folding left of millions.
+struct FrameFacts {
+  std::size_t cells = 0;        ///< rectangles in lanes
+  std::size_t runs = 0;         ///< that they stand for
+  std::size_t columns = 0;      ///< of the memory curve
+  std::size_t search_hits = 0;  ///< so far
+
+  /// Where the timeline is, in pixels: the time axis from left to right, the top of the first
+  /// lane, the curve, the mini-map.
+  float left = 0, right = 0, lanes = 0, memory_top = 0, memory_bottom = 0, mini_map = 0;
+};
+
+struct ViewState {
+  Range visible;  ///< of time, in ns
+  std::size_t shown = 0;
+  std::optional<std::size_t> against = {};  ///< compared with this one
+
+  StateId cursor = 0;                    ///< whose live set is listed
+  double cursor_time = 0;                ///< a moment of that state
+  std::optional<double> hover = {};      ///< the moment under the mouse
+  std::optional<Range> range = {};       ///< dragged, for statistics
+  std::optional<double> drag_from = {};  ///< while dragging
+  Selection selection;
+
+  Range addresses;  ///< visible in the address map, in bytes
+  ColorBy color_by = ColorBy::Kind;
+  Tab tab = Tab::LiveSet;
+  std::optional<Tab> wanted_tab = {};  ///< to be opened in the next frame
+  float lower_share = 0.38F;           ///< of the height, for the lower half
+  bool shows_what_if = true;
+  bool shows_help = false;
+  bool shows_search = false;
+  bool focuses_search = false;
+  std::string search;
+  std::size_t search_choice = 0;
+  std::string notice;       ///< one line at the bottom: what was exported, what went wrong
+  std::string export_path;  ///< the file that the next finished frame is to be written to
+  bool wants_to_close = false;
+
+  FrameFacts facts;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,94 @@
+#include "gui/what_if.h"
+
+#include "simulator/predicted_recording.h"
+#include "traces/trace_builder.h"
+
+namespace tidemark {
+namespace {
+
+// Thrown out of a comparison that nobody waits for any more.
+struct Outdated {};
+
+std::shared_ptr<const Trace> trace_of(const Question& question) {
+  if (question.trace) return question.trace;
+  auto trace = std::make_shared<const Trace>(build_trace(question.model, question.step));
+  require_known_targets(*trace);
+  return trace;
+}
+
+}  // namespace
+
+std::vector<Prediction> predict(const WhatIf& what_if) {
+  const auto trace = trace_of(what_if.question);
+  const Room room = room_of(what_if.question);
+  if (room.capacity < Bytes{1}) throw InputError("nothing fits in 0 bytes");
+  std::vector<Prediction> predictions;
+  for (const std::string& text : what_if.strategies) {
+    const Answer made = answer(trace, parse_strategy(text), what_if.question.device, room);
+    predictions.push_back({nullptr, made.report});
+    if (made.report.applies)
+      predictions.back().opened =
+          std::make_shared<const Opened>(recording_of(made, what_if.question.device));
+  }
+  return predictions;
+}
+
+Frontier::Frontier() : worker_([this](const std::stop_token& stop) { work(stop); }) {}
+
+Frontier::~Frontier() {
+  worker_.request_stop();
+  const std::scoped_lock lock(mutex_);
+  ++asked_;  // ends a comparison that is under way
+  changed_.notify_all();
+}
+
+void Frontier::ask(Question question) {
+  const std::scoped_lock lock(mutex_);
+  question_ = std::move(question);
+  ++asked_;
+  changed_.notify_all();
+}
+
+std::shared_ptr<const Comparison> Frontier::newest() const {
+  const std::scoped_lock lock(mutex_);
+  return newest_;
+}
+
+bool Frontier::is_catching_up() const {
+  const std::scoped_lock lock(mutex_);
+  return answered_ != asked_;
+}
+
+void Frontier::wait() const {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return answered_ == asked_; });
+}
+
+bool Frontier::is_outdated(std::uint64_t question) const {
+  const std::scoped_lock lock(mutex_);
+  return question != asked_;
+}
+
+void Frontier::work(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (changed_.wait(lock, stop, [this] { return answered_ != asked_; })) {
+    const std::uint64_t number = asked_;
+    const Question question = question_;
+    lock.unlock();
+    std::shared_ptr<const Comparison> made;
+    try {
+      made = std::make_shared<const Comparison>(compare(question, [&](std::size_t) {
+        if (is_outdated(number)) throw Outdated();
+      }));
+    } catch (const Outdated&) {
+    } catch (const InputError&) {  // what is wrong is said where the strategy itself is predicted
+    }
+    lock.lock();
+    if (number != asked_) continue;
+    newest_ = made;
+    answered_ = number;
+    changed_.notify_all();
+  }
+}
+
+}  // namespace tidemark

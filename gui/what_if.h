@@ -1,0 +1,57 @@
+// What the what-if panel can change, and what comes of it: the same functions as the command
+// line's.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "gui/opened.h"
+#include "simulator/compare.h"
+
+namespace tidemark {
+
+/// The inputs of one or more predicted recordings that differ only in their strategy.
+struct WhatIf {
+  Question question;                    ///< its strategies are not used
+  std::vector<std::string> strategies;  ///< as on the command line; the first is the one shown
+};
+
+/// An answer as a view wants it.
+struct Prediction {
+  std::shared_ptr<const Opened> opened;  ///< null if the strategy does not apply
+  Report report;
+};
+
+/// One per strategy. Throws InputError for inputs that make no step.
+std::vector<Prediction> predict(const WhatIf& what_if);
+
+/// Compares many strategies beside the drawing: a change is shown at once, the comparison follows.
+class Frontier {
+ public:
+  Frontier();
+  Frontier(const Frontier&) = delete;
+  Frontier& operator=(const Frontier&) = delete;
+  ~Frontier();
+
+  /// What was asked before is dropped.
+  void ask(Question question);
+  /// The newest finished comparison; empty before the first.
+  std::shared_ptr<const Comparison> newest() const;
+  /// Is the newest one not yet of the last question?
+  bool is_catching_up() const;
+  void wait() const;
+
+ private:
+  void work(const std::stop_token& stop);
+  bool is_outdated(std::uint64_t question) const;
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable_any changed_;
+  Question question_;
+  std::uint64_t asked_ = 0, answered_ = 0;
+  std::shared_ptr<const Comparison> newest_;
+  std::jthread worker_;  ///< last: it uses the others
+};
+
+}  // namespace tidemark

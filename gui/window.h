@@ -1,0 +1,27 @@
+// The window on a screen: GLFW and OpenGL, and nowhere else.
+#pragma once
+
+#include <functional>
+
+#include "gui/script.h"
+#include "gui/stage.h"
+
+namespace tidemark {
+
+/// No display, no OpenGL, or it went away: one line that says what would help.
+class NoDisplay : public InputError {
+ public:
+  using InputError::InputError;
+};
+
+struct WindowOptions {
+  PixelSize size;
+  std::optional<float> scale = {};    ///< else the screen's own
+  std::optional<Script> script = {};  ///< plays it at 60 frames a second of its own, then closes
+  std::string screenshot = {};        ///< PNG of the last frame
+};
+
+/// Until it is closed. Returns its last size.
+PixelSize run_window(ViewModel& model, ViewState& view, const WindowOptions& options);
+
+}  // namespace tidemark

@@ -1,0 +1,155 @@
+// `tidemark view` as a program: pictures without a display, a window on a display of our own, and
+// one line for everything that is wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "cli/question.h"
+#include "tests/cli/program.h"
+#ifdef TIDEMARK_HAVE_GUI
+#include "cli/command_line.h"
+#include "cli/view_command.h"
+#endif
+
+namespace tidemark {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr int no_display = 5;
+
+class View : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Outcome outcome = tidemark("view --screenshot " + (folder_ / "probe.png"));
+    if (outcome.errors.find("built without windows") != std::string::npos) {
+      EXPECT_EQ(outcome.exit_code, no_display);
+      GTEST_SKIP() << "this program was built without windows";
+    }
+  }
+
+  std::string file_start(const std::string& name, std::size_t count) const {
+    return file_text(folder_ / name).substr(0, count);
+  }
+
+  Folder folder_;
+};
+
+TEST_F(View, DrawsAPictureWithoutADisplay) {
+  const Outcome outcome = tidemark(
+      "view vit-b-16 --batch 8 --strategy pareprop --size 640x480 "
+      "--screenshot " +
+      (folder_ / "out.png"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.errors, StartsWith("wrote "));
+  EXPECT_EQ(file_start("out.png", 4), "\x89PNG");
+}
+
+TEST_F(View, DrawsTheSameEachTime) {
+  for (const char* name : {"a.png", "b.png"})
+    EXPECT_EQ(tidemark("view gpt2 --strategies vanilla,checkpoint --size 640x480 --screenshot " +
+                       (folder_ / name))
+                  .exit_code,
+              0);
+  EXPECT_EQ(file_text(folder_ / "a.png"), file_text(folder_ / "b.png"));
+}
+
+TEST_F(View, DrawsTimelineFilesAndSvg) {
+  const std::string timeline = folder_ / "step.timeline.json";
+  ASSERT_EQ(tidemark("explain vit-b-16 -b 4 --format timeline -o " + timeline).exit_code, 0);
+  EXPECT_EQ(
+      tidemark_with({"view", timeline, timeline, "--screenshot", folder_ / "two.png"}).exit_code,
+      0);
+  EXPECT_EQ(tidemark_with({"view", timeline, "--screenshot", folder_ / "step.svg"}).exit_code, 0);
+  EXPECT_THAT(file_text(folder_ / "step.svg"), HasSubstr("<svg"));
+}
+
+TEST_F(View, PlaysAScript) {
+  write_text(folder_ / "keys", "1 press slash\n4 type blocks.3\n8 press escape\n");
+  const Outcome outcome = tidemark("view vit-b-16 --size 640x480 --script " + (folder_ / "keys") +
+                                   " --screenshot " + (folder_ / "out.png"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  write_text(folder_ / "keys", "1 press nothing\n");
+  const Outcome wrong = tidemark("view vit-b-16 --script " + (folder_ / "keys") + " --screenshot " +
+                                 (folder_ / "out.png"));
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(wrong.errors, HasSubstr("keys:1: unknown key 'nothing'"));
+}
+
+TEST_F(View, TellsWhatIsWrongInOneLine) {
+  write_text(folder_ / "broken.timeline.json", "{\"format\": \"tidemark-timeline\"");
+  const auto problem = [](const std::string& line, int exit_code) {
+    const Outcome outcome = tidemark("view " + line);
+    EXPECT_EQ(outcome.exit_code, exit_code) << line << outcome.errors;
+    EXPECT_EQ(std::ranges::count(outcome.errors, '\n'), 1) << outcome.errors;
+    return outcome.errors;
+  };
+  const std::string shot = " --screenshot " + (folder_ / "x.png");
+  EXPECT_THAT(problem((folder_ / "broken.timeline.json") + shot, 1), HasSubstr("broken.timeline"));
+  EXPECT_THAT(problem((folder_ / "missing.timeline.json") + shot, 1),
+              HasSubstr("missing.timeline"));
+  EXPECT_THAT(problem("vit-b-17" + shot, 2), HasSubstr("vit-b-16"));
+  EXPECT_THAT(problem("vit-b-16 --size 12" + shot, 2), HasSubstr("WIDTHxHEIGHT"));
+  EXPECT_THAT(problem("vit-b-16 --size 9x9" + shot, 2), HasSubstr("from 320 to"));
+  EXPECT_THAT(problem("vit-b-16 --scale 9" + shot, 2), HasSubstr("from 0.5 to 4"));
+  EXPECT_THAT(problem("vit-b-16 --screenshot x.gif", 2), HasSubstr("must end in .png or .svg"));
+  EXPECT_THAT(problem("vit-b-16 gpt2" + shot, 2), HasSubstr("only timeline files"));
+  EXPECT_THAT(problem("vit-b-16 --strategy reversible+checkpoint" + shot, 1),
+              HasSubstr("does not apply"));
+  EXPECT_THAT(problem("x.timeline.json --batch 3" + shot, 2), HasSubstr("cannot change"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "x.png"));
+}
+
+TEST_F(View, WithoutADisplayIsFive) {
+  const Outcome outcome = tidemark("view vit-b-16");  // the environment names no display
+  EXPECT_EQ(outcome.exit_code, no_display);
+  EXPECT_THAT(outcome.errors, HasSubstr("DISPLAY"));
+  EXPECT_THAT(outcome.errors, HasSubstr("--screenshot"));
+  EXPECT_EQ(std::ranges::count(outcome.errors, '\n'), 1);
+}
+
+#ifdef TIDEMARK_HAVE_GUI
+
+CommandLine parsed(const std::string& line) {
+  std::vector<std::string> arguments = words(line);
+  return parse_command_line(static_cast<int>(arguments.size()), pointers(arguments).data());
+}
+
+// What the window copies gives, typed again, the inputs that it showed.
+TEST(CopiedCommandLine, ReproducesTheInputs) {
+  const Options began = parsed("tidemark view vit-b-16 --optimizer sgd --strategy mesa").options;
+  WhatIf changed{question_of(began), {"checkpoint:every=2", "pareprop"}};
+  changed.question.step.batch = 96;
+  changed.question.step.image = 384;
+  changed.question.step.precision = Precision::AmpBf16;
+  changed.question.step.attention = Attention::Math;
+  changed.question.device = find_device("h100");
+  changed.question.budget = Bytes{12345678901};
+  const std::string line = view_command_line(began, changed);
+  EXPECT_EQ(line,
+            "tidemark view vit-b-16 --batch 96 --image 384 --precision amp-bf16 --attention math "
+            "--optimizer sgd --device h100 --budget 12345678901 --strategies "
+            "checkpoint:every=2,pareprop");
+  const Options again = parsed(line).options;
+  const Question question = question_of(again);
+  EXPECT_EQ(question.step, changed.question.step);
+  EXPECT_EQ(question.device.name, "h100");
+  EXPECT_EQ(question.budget, changed.question.budget);
+  EXPECT_EQ(parse_strategies(*again.strategies).size(), 2u);
+}
+
+TEST(CopiedCommandLine, ForgetsWhatWasTakenBack) {
+  const Options began =
+      parsed("tidemark view gpt2 -b 4 --budget 8GiB --precision bf16 --strategy mesa").options;
+  WhatIf changed{question_of(began), {"vanilla"}};
+  changed.question.budget.reset();
+  changed.question.step.precision.reset();
+  EXPECT_EQ(view_command_line(began, changed), "tidemark view gpt2 --batch 4 --strategy vanilla");
+}
+
+#endif
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,129 @@
+#include "gui/what_if.h"
+
+#include <gmock/gmock.h>
+
+#include "gui/strategy_text.h"
+#include "simulator/predicted_recording.h"
+#include "tests/gui/robot.h"
+#include "traces/trace_builder.h"
+
+namespace tidemark {
+namespace {
+
+TEST(WhatIf, PredictsWhatTheCommandLineWould) {
+  const WhatIf what_if = vit({"checkpoint:every=2"}, 32);
+  const auto predictions = predict(what_if);
+  ASSERT_EQ(predictions.size(), 1u);
+  Question question = what_if.question;
+  question.strategies = {parse_strategy("checkpoint:every=2")};
+  const Report expected = compare(question).rows.front();
+  EXPECT_EQ(predictions[0].report.allocated_peak, expected.allocated_peak);
+  EXPECT_EQ(predictions[0].report.step, expected.step);
+  const Opened& opened = *predictions[0].opened;
+  EXPECT_EQ(opened.memory().total_of(opened.peak()), expected.live_peak);
+}
+
+TEST(WhatIf, AChangeOfInputsKeepsWhatCanBeKept) {
+  Robot robot;
+  robot.ask(vit({"vanilla"}, 8));
+  const double end = robot.shown().end();
+  robot.view.visible = {0.25 * end, 0.5 * end};
+  const OpId gelu{static_cast<OpId>(
+      std::ranges::find(robot.shown().trace().ops, "blocks.7.mlp.gelu", &Op::name) -
+      robot.shown().trace().ops.begin())};
+  select_op(gelu, robot.view);
+  robot.model.ask(vit({"mesa"}, 16), robot.view);
+  const double now = robot.shown().end();
+  EXPECT_GT(now, end);
+  EXPECT_NEAR(robot.view.visible.begin, 0.25 * now, 1);
+  EXPECT_EQ(robot.shown().trace()[robot.view.selection.op].name, "blocks.7.mlp.gelu");
+  EXPECT_EQ(robot.view.cursor, robot.shown().peak());  // it was at the peak, and still is
+}
+
+TEST(WhatIf, WhatDoesNotApplyIsSaidAndThePictureStays) {
+  Robot robot;
+  robot.ask(vit({"vanilla"}));
+  const auto before = robot.model.recordings();
+  robot.model.ask(vit({"reversible+checkpoint"}), robot.view);
+  EXPECT_THAT(robot.model.problem(), testing::HasSubstr("does not apply"));
+  EXPECT_EQ(robot.model.recordings(), before);
+  WhatIf odd = vit({"vanilla"});
+  odd.question.step.image = 100;  // no multiple of the patch
+  robot.model.ask(odd, robot.view);
+  EXPECT_NE(robot.model.problem(), "");
+  EXPECT_EQ(robot.model.recordings(), before);
+  robot.frames(2);
+  robot.model.ask(vit({"mesa"}), robot.view);
+  EXPECT_EQ(robot.model.problem(), "");
+}
+
+TEST(WhatIf, TwoStrategiesAreTwoRecordings) {
+  Robot robot;
+  robot.ask(vit({"vanilla", "pareprop"}));
+  ASSERT_EQ(robot.model.recordings().size(), 2u);
+  EXPECT_EQ(robot.model.recordings()[1]->recording.strategy, "pareprop");
+  robot.view.against = 1;
+  robot.view.wanted_tab = Tab::Compare;
+  robot.frames(3);
+  EXPECT_FALSE(robot.model.differences(robot.view).empty());
+  robot.model.ask(vit({"vanilla"}), robot.view);
+  EXPECT_EQ(robot.model.recordings().size(), 1u);
+  EXPECT_FALSE(robot.view.against);
+  robot.frames(2);
+}
+
+TEST(WhatIf, WhatIsKeptStaysAsItIs) {
+  Robot robot;
+  robot.ask(vit({"vanilla"}, 8));
+  robot.press(Key::K);
+  ASSERT_EQ(robot.model.recordings().size(), 2u);
+  const auto kept = robot.model.recordings()[1];
+  robot.model.ask(vit({"vanilla"}, 64), robot.view);
+  EXPECT_EQ(robot.model.recordings()[1], kept);
+  EXPECT_EQ(robot.model.against(robot.view), kept.get());
+  EXPECT_NE(robot.model.recordings()[0], kept);
+}
+
+TEST(WhatIf, ASliderChangesThePictureInTheSameFrame) {
+  Robot robot;
+  robot.ask(vit({"vanilla"}, 1));
+  const auto before = robot.model.recordings()[0];
+  // The batch slider is the second input of the panel at the left; its right end is the most.
+  for (float y = 60; y < 160 && robot.model.what_if()->question.step.batch == 1; y += 8)
+    robot.click(270, y);
+  EXPECT_GT(robot.model.what_if()->question.step.batch, 1000);
+  EXPECT_NE(robot.model.recordings()[0], before);
+  EXPECT_EQ(robot.shown().trace().step.batch, robot.model.what_if()->question.step.batch);
+}
+
+TEST(Frontier, GivesTheComparisonOfTheLastQuestion) {
+  Question question = vit({}).question;
+  question.strategies = {parse_strategy("vanilla"), parse_strategy("checkpoint")};
+  Frontier frontier;
+  for (const std::int64_t batch : {1, 2, 4, 8, 16}) {
+    question.step.batch = batch;
+    frontier.ask(question);
+  }
+  frontier.wait();
+  EXPECT_FALSE(frontier.is_catching_up());
+  ASSERT_TRUE(frontier.newest());
+  EXPECT_EQ(frontier.newest()->question.step.batch, 16);
+  EXPECT_EQ(frontier.newest()->conclusion, compare(question).conclusion);
+}
+
+TEST(Frontier, EndsWhileItIsBusy) {
+  Question question = vit({}, 256).question;
+  question.strategies = default_strategies();
+  Frontier frontier;
+  frontier.ask(question);
+}
+
+TEST(StrategyText, IsReadBack) {
+  // Components in the order of the strategy table, which is how they are applied.
+  for (const char* text : {"vanilla", "checkpoint:every=2", "checkpoint:selective",
+                           "checkpoint:every=3+mesa:released", "approx-bp+pareprop:hoist"})
+    EXPECT_EQ(strategy_text(parse_strategy(text)), text);
+}
+
+}  // namespace
+}  // namespace tidemark

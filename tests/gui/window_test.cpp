@@ -1,0 +1,108 @@
+// A real window with OpenGL, on a display of its own: it shows what the stage draws without one.
+#include "gui/window.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "tests/gui/robot.h"
+#include "traces/files.h"
+
+#define STBI_ONLY_PNG
+#include <stb_image.h>
+
+namespace tidemark {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;  // graphics drivers leak and race, and that is not ours
+#else
+constexpr bool is_sanitized = false;
+#endif
+
+constexpr PixelSize size{800, 600};
+constexpr const char* hands =
+    "1 mouse 500 200\n2 wheel 4\n5 mouse 450 70\n8 down left\n10 up left\n14 mouse 600 90\n";
+
+void ask(ViewModel& model, ViewState& view) {
+  model.ask(vit({"pareprop"}), view);
+  model.frontier().wait();
+}
+
+Image drawn_without_window() {
+  Stage stage(1);
+  ViewModel model;
+  ViewState view;
+  ask(model, view);
+  const Script script(hands, "hands");
+  Input input;
+  for (int frame = 0; frame < script.frames(); ++frame) {
+    script.play(frame, input);
+    stage.frame(model, view, input, size);
+    input.end_frame();
+  }
+  return stage.picture();
+}
+
+Image drawn_in_window() {
+  const std::string path = testing::TempDir() + "window.png";
+  ViewModel model;
+  ViewState view;
+  ask(model, view);
+  run_window(model, view, {size, 1.0F, Script(hands, "hands"), path});
+  Image image;
+  int channels = 0;
+  unsigned char* data = stbi_load(path.c_str(), &image.width, &image.height, &channels, 4);
+  EXPECT_TRUE(data) << path;
+  if (!data) return image;
+  image.pixels.resize(static_cast<std::size_t>(image.width * image.height));
+  std::memcpy(image.pixels.data(), data, image.pixels.size() * 4);
+  stbi_image_free(data);
+  return image;
+}
+
+// The two rasterizers may differ at edges; a wrong picture differs everywhere.
+void expect_alike(const Image& a, const Image& b) {
+  ASSERT_EQ(a.width, b.width);
+  ASSERT_EQ(a.height, b.height);
+  std::size_t different = 0;
+  for (std::size_t i = 0; i < a.pixels.size(); ++i)
+    for (int shift = 0; shift < 24; shift += 8)
+      if (std::abs(static_cast<int>(a.pixels[i] >> shift & 255U) -
+                   static_cast<int>(b.pixels[i] >> shift & 255U)) > 32) {
+        ++different;
+        break;
+      }
+  EXPECT_LT(static_cast<double>(different), 0.01 * static_cast<double>(a.pixels.size()));
+}
+
+// Run as itself it starts itself again, with a display.
+TEST(Window, ShowsWhatTheStageDraws) {
+  if (is_sanitized) GTEST_SKIP() << "not with sanitizers";
+  if (std::getenv("TIDEMARK_HAS_TEST_DISPLAY"))
+    return expect_alike(drawn_in_window(), drawn_without_window());
+  if (std::system("command -v xvfb-run > /dev/null") != 0) GTEST_SKIP() << "xvfb is not installed";
+  const std::string command =
+      "LIBGL_ALWAYS_SOFTWARE=1 TIDEMARK_HAS_TEST_DISPLAY=1 xvfb-run -a -s '-screen 0 1280x800x24' "
+      "/proc/" +
+      std::to_string(::getpid()) + "/exe --gtest_filter=Window.ShowsWhatTheStageDraws";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
+TEST(Window, WithoutADisplaySaysSo) {
+  ::unsetenv("DISPLAY");
+  ::unsetenv("WAYLAND_DISPLAY");
+  ViewModel model;
+  ViewState view;
+  try {
+    run_window(model, view, {});
+    FAIL();
+  } catch (const NoDisplay& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("DISPLAY"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("--screenshot"));
+  }
+}
+
+}  // namespace
+}  // namespace tidemark

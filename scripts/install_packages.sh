@@ -13,6 +13,7 @@ build=(
   libimgui-dev libglfw3-dev libgl-dev libopengl-dev libstb-dev  # the window of tidemark view
   fonts-dejavu-core                      # its font
   libgtest-dev libgmock-dev              # tests
+  libxml2-utils librsvg2-bin python3     # what tests read XML, pictures and SARIF with
   xvfb xauth libgl1-mesa-dri libglx-mesa0  # a display for the test of the window
   libbenchmark-dev                       # benchmarks
 )

@@ -237,23 +237,6 @@ class SeveralStreams {
 
   static bool joins(const Gap& a, const Gap& b) { return a.end == b.begin && a.after == b.after; }
 
-  // Users that every stream is known to follow no longer matter: such gaps join.
-  void forget_common_past() {
-    Clock common = known_[0];
-    for (std::size_t s = 1; s < streams_; ++s)
-      for (std::size_t t = 0; t < streams_; ++t) common[t] = std::min(common[t], known_[s][t]);
-    std::size_t kept = 0;
-    for (Gap gap : gaps_) {
-      if (follows(common, gap.after)) gap.after = {};
-      if (kept > 0 && joins(gaps_[kept - 1], gap)) {
-        gaps_[kept - 1].end = gap.end;
-      } else {
-        gaps_[kept++] = gap;
-      }
-    }
-    gaps_.resize(kept);
-  }
-
   const Schedule& schedule_;
   std::size_t streams_;
   Arena arena_;

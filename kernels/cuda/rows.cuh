@@ -121,7 +121,8 @@ __device__ inline std::int64_t row_stride() { return std::int64_t{gridDim.x} * b
 template <int V>
 __device__ inline RowCache<V> row_cache(float* shared, std::int64_t width, int caches, int which) {
   const std::int64_t vectors = (width + V - 1) / V;
-  return {shared + (threadIdx.y * caches + which) * vectors * V, vectors};
+  const std::int64_t row = std::int64_t{threadIdx.y} * caches + which;
+  return {shared + row * vectors * V, vectors};
 }
 
 }  // namespace tidemark::cuda

@@ -26,7 +26,14 @@ DType rounding_of_rms(const Call& call) {
 
 template <bool is_centred>
 void norm_forward(const NormArrays& arrays, double epsilon, Launch& launch, const char* name) {
-  const auto& [x, gamma, beta, y, mean, rstd, normalized, rounded] = arrays;
+  const Array& x = arrays.x;
+  const Array& gamma = arrays.gamma;
+  const Array& beta = arrays.beta;
+  const Array& y = arrays.y;
+  const Array& mean = arrays.mean;
+  const Array& rstd = arrays.rstd;
+  const Array& normalized = arrays.normalized;
+  const DType rounded = arrays.rounded;
   if (numel(x.shape) == 0) return;
   // An absent array walks as x does; nothing is read or written there.
   Array nothing = x;
@@ -96,7 +103,13 @@ struct NormGradients {
 
 template <bool is_centred>
 void norm_backward(const NormGradients& arrays, Launch& launch, const char* name) {
-  const auto& [x, gamma, mean, rstd, dy, dx, is_normalized] = arrays;
+  const Array& x = arrays.x;
+  const Array& gamma = arrays.gamma;
+  const Array& mean = arrays.mean;
+  const Array& rstd = arrays.rstd;
+  const Array& dy = arrays.dy;
+  const Array& dx = arrays.dx;
+  const bool is_normalized = arrays.is_normalized;
   if (!dx || numel(x.shape) == 0) return;
   Array nothing = x;
   nothing.data = nullptr;

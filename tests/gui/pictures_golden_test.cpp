@@ -3,6 +3,7 @@
 #include <stb_image.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "tests/gui/robot.h"

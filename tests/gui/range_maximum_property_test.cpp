@@ -8,7 +8,7 @@ namespace {
 
 TEST(RangeMaximum, IsTheFirstLargestOfEveryRange) {
   Dice dice(1);
-  for (const std::size_t size : {1, 2, 15, 16, 17, 255, 256, 257, 600}) {
+  for (const std::size_t size : std::vector<std::size_t>{1, 2, 15, 16, 17, 255, 256, 257, 600}) {
     std::vector<std::int64_t> values(size);
     for (auto& value : values) value = static_cast<std::int64_t>(dice.below(20)) - 10;
     const RangeMaximum maximum(values);

@@ -1,15 +1,13 @@
 // Sums of gradients, and what couplings need, on the CPU; see accumulate.h.
 #include "kernels/accumulate/accumulate.h"
 #include "kernels/cpu/clones.h"
+#include "kernels/cpu/loops.h"
 #include "kernels/cpu/map.h"
 
 namespace tidemark::cpu {
 namespace {
 
 // In place and not: separate loops, since a vector loop must know that its arrays are apart.
-TIDEMARK_CLONES void add_loop(std::int64_t n, float* __restrict y, const float* a, const float* b) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = a[i] + b[i];
-}
 TIDEMARK_CLONES void add_to_loop(std::int64_t n, float* __restrict y, const float* __restrict x) {
   for (std::int64_t i = 0; i < n; ++i) y[i] += x[i];
 }
@@ -27,8 +25,6 @@ TIDEMARK_CLONES void subtract_it_loop(std::int64_t n, float* __restrict y,
                                       const float* __restrict x) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] - y[i];
 }
-
-void copy_loop(std::int64_t n, float* y, const float* x) { std::copy_n(x, n, y); }
 
 void add(std::int64_t n, float* y, const float* a, const float* b) {
   if (y == a && y == b) return double_loop(n, y);
@@ -52,7 +48,7 @@ void accumulate(const Call& call, Workspace& workspace) {
   if (std::ranges::any_of(inputs, [&](const Array& input) { return is_longer(input, out); })) {
     Sums sums(out.shape, workspace);
     for (const Array& input : inputs)
-      sums.add(is_longer(input, out) ? input.shape : out.shape, copy_loop, input);
+      sums.add(is_longer(input, out) ? input.shape : out.shape, input);
     return sums.write_to(out);
   }
   std::size_t first = 0;

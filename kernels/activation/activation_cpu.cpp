@@ -3,6 +3,7 @@
 #include "kernels/activation/activation_loops.h"
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/elementary.h"
+#include "kernels/cpu/loops.h"
 #include "kernels/cpu/map.h"
 
 namespace tidemark::cpu {
@@ -115,12 +116,9 @@ void gelu_composed_forward(const Call& call, Workspace&) {
   const auto increment = [](std::int64_t n, float* to, const float* from) {
     for (std::int64_t i = 0; i < n; ++i) to[i] = 1.0f + from[i];
   };
-  const auto multiply = [](std::int64_t n, float* to, const float* a, const float* b) {
-    for (std::int64_t i = 0; i < n; ++i) to[i] = a[i] * b[i];
-  };
   map(half, halve, x);
   map(one_plus, increment, tanh_u);
-  map(y, multiply, half, one_plus);
+  map(y, multiply_loop, half, one_plus);
 }
 
 void gelu_composed_backward(const Call& call, Workspace&) {

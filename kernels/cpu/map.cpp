@@ -1,7 +1,5 @@
 #include "kernels/cpu/map.h"
 
-#include "kernels/cpu/clones.h"
-
 namespace tidemark::cpu {
 
 void assign(const Array& out, const Array& in) {
@@ -24,16 +22,6 @@ const float* read_vector(const Array& vector, Workspace& workspace, std::size_t 
               workspace.floats(static_cast<std::size_t>(n), slot).data());
 }
 
-TIDEMARK_CLONES void add_exactly(const float* __restrict x, std::int64_t n, float* __restrict total,
-                                 float* __restrict lost) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float term = x[i] - lost[i], next = total[i] + term;
-    const float loss = (next - total[i]) - term;
-    lost[i] = loss - loss == 0.0f ? loss : 0.0f;  // an infinite total has lost nothing
-    total[i] = next;
-  }
-}
-
 Sums::Sums(const Shape& shape, Workspace& workspace) {
   const auto count = static_cast<std::size_t>(numel(shape));
   const auto zeros = [&](std::size_t slot) {
@@ -42,6 +30,14 @@ Sums::Sums(const Shape& shape, Workspace& workspace) {
     return array_at(reinterpret_cast<std::byte*>(memory.data()), DType::Float32, dense(shape));
   };
   total_ = zeros(6), lost_ = zeros(7);
+}
+
+void Sums::add(const Shape& shape, const Array& x) {
+  alignas(64) float scratch[longest_run];
+  for_runs(shape, std::array<const Array*, 3>{&x, &total_, &lost_},
+           [&](const auto& runs, std::int64_t n) {
+             add_run(read(runs[0], n, scratch), n, runs[1], runs[2]);
+           });
 }
 
 void Sums::add_run(const float* x, std::int64_t n, const Run& total, const Run& lost) {
@@ -56,9 +52,13 @@ void Sums::add_run(const float* x, std::int64_t n, const Run& total, const Run& 
     add_exactly(x + i, 1, sums + i * total.stride, losses + i * total.stride);
 }
 
-void Sums::write_to(const Array& out) const {
-  map(
-      out, [](std::int64_t n, float* y, const float* x) { std::copy_n(x, n, y); }, total_);
+void Sums::write_to(const Array& out) const { assign(out, total_); }
+
+void assign_sum(const Array& out, const Array& in, Workspace& workspace) {
+  if (numel(in.shape) == numel(out.shape)) return assign(out, in);
+  Sums sums(out.shape, workspace);
+  sums.add(in.shape, in);
+  sums.write_to(out);
 }
 
 }  // namespace tidemark::cpu

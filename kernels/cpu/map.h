@@ -39,11 +39,7 @@ const Array& entry(const std::vector<Array>& list, std::size_t i);
 /// A vector as fp32: its own memory, or the piece `slot` of the workspace.
 const float* read_vector(const Array& vector, Workspace& workspace, std::size_t slot);
 
-/// total += x, where `lost` is what earlier additions lost (Kahan, doi 10.1145/363707.363723): the
-/// error does not grow with the number of terms.
-void add_exactly(const float* x, std::int64_t n, float* total, float* lost);
-
-/// A tensor of such sums, in fp32.
+/// A tensor of sums in fp32, by add_exactly().
 class Sums {
  public:
   /// Takes the workspace's pieces 6 and 7.
@@ -63,6 +59,8 @@ class Sums {
       add_run(y, n, runs[count], runs[count + 1]);
     });
   }
+  /// Adds `x` itself.
+  void add(const Shape& shape, const Array& x);
   /// The sums as `out`, of the same shape.
   void write_to(const Array& out) const;
 
@@ -71,6 +69,9 @@ class Sums {
 
   Array total_, lost_;
 };
+
+/// out = in, summed over the axes where that is longer.
+void assign_sum(const Array& out, const Array& in, Workspace& workspace);
 
 /// out = f(inputs…) over `shape`, summed over the axes where that is longer than out's.
 template <typename F, typename... Inputs>

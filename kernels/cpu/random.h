@@ -15,9 +15,9 @@ struct RandomTensor {
 };
 
 /// Elements that random_words() makes at most at once, and what its buffer must hold: it makes
-/// whole blocks of four.
+/// eight blocks of four at a time, and the first element need not begin a block.
 inline constexpr std::int64_t most_words = 1024;
-inline constexpr std::int64_t word_buffer = most_words + 8;
+inline constexpr std::int64_t word_buffer = most_words + 32;
 
 /// The upper 24 bits of the words of elements [first, first + n): uniform_at() is (word + 1)·2^-24.
 /// Returns where in `buffer` the first one is.

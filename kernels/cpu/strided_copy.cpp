@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "traces/error.h"
 
@@ -9,9 +10,6 @@ namespace tidemark::cpu {
 namespace {
 
 using Axis = CopyAxes::Axis;
-
-// Both sides of a square tile stay in the first-level cache: 64 rows of a cache line each.
-constexpr std::int64_t tile = 64;
 
 template <typename T>
 void copy_run(T* to, const T* from, const Axis& axis) {
@@ -22,16 +20,59 @@ void copy_run(T* to, const T* from, const Axis& axis) {
   for (std::int64_t i = 0; i < axis.extent; ++i) to[i * axis.to] = from[i * axis.from];
 }
 
-// A transposition: `a` is the axis along which the target is dense, `b` that of the source.
+/// A register of the smallest x86-64, and how many elements it holds.
+template <typename T>
+using Vector __attribute__((vector_size(16))) = T;
+template <typename T>
+constexpr std::int64_t width = 16 / sizeof(T);
+
+// a0 b0 a1 b1 … of the lower or upper halves of two registers.
+template <typename T, bool upper, std::size_t... I>
+void interleave(Vector<T>& to, const Vector<T>& a, const Vector<T>& b, std::index_sequence<I...>) {
+  constexpr std::size_t n = width<T>, begin = upper ? n / 2 : 0;
+  to = __builtin_shufflevector(a, b, (begin + I / 2 + I % 2 * n)...);
+}
+
+// A square of `width` rows. Interleaving each row with the one half a square further down, log2 of
+// the width times, transposes.
+template <typename T>
+void transpose_square(T* to, std::int64_t to_stride, const T* from, std::int64_t from_stride) {
+  constexpr std::int64_t n = width<T>;
+  constexpr std::make_index_sequence<static_cast<std::size_t>(n)> all;
+  Vector<T> rows[n], next[n];
+  for (std::int64_t i = 0; i < n; ++i) std::memcpy(&rows[i], from + i * from_stride, 16);
+  for (std::int64_t step = 1; step < n; step *= 2) {
+    for (std::int64_t i = 0; i < n / 2; ++i) {
+      interleave<T, false>(next[2 * i], rows[i], rows[i + n / 2], all);
+      interleave<T, true>(next[2 * i + 1], rows[i], rows[i + n / 2], all);
+    }
+    std::copy_n(next, n, rows);
+  }
+  for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * to_stride, &rows[i], 16);
+}
+
+// A transposition: `a` is the axis along which the target is dense, `b` that of the source. A tile
+// is a cache line wide on both sides, so that each line is met once; tiles follow the source.
 template <typename T>
 void copy_tiles(T* to, const T* from, const Axis& a, const Axis& b) {
-  for (std::int64_t j0 = 0; j0 < b.extent; j0 += tile)
-    for (std::int64_t i0 = 0; i0 < a.extent; i0 += tile) {
-      const std::int64_t i1 = std::min(a.extent, i0 + tile), j1 = std::min(b.extent, j0 + tile);
-      for (std::int64_t j = j0; j < j1; ++j)
-        for (std::int64_t i = i0; i < i1; ++i)
-          to[i * a.to + j * b.to] = from[i * a.from + j * b.from];
-    }
+  constexpr std::int64_t tile = 64 / sizeof(T), n = width<T>;
+  const auto copy_one_by_one = [&](std::int64_t i0, std::int64_t i1, std::int64_t j0,
+                                   std::int64_t j1) {
+    for (std::int64_t j = j0; j < j1; ++j)
+      for (std::int64_t i = i0; i < i1; ++i)
+        to[i * a.to + j * b.to] = from[i * a.from + j * b.from];
+  };
+  const bool is_dense = a.to == 1 && b.from == 1;
+  const std::int64_t i_squares = is_dense ? a.extent / n * n : 0, j_squares = b.extent / n * n;
+  for (std::int64_t i0 = 0; i0 < i_squares; i0 += tile)
+    for (std::int64_t j0 = 0; j0 < j_squares; j0 += tile)
+      for (std::int64_t j = j0; j < std::min(j_squares, j0 + tile); j += n)
+        for (std::int64_t i = i0; i < std::min(i_squares, i0 + tile); i += n)
+          transpose_square(to + i + j * b.to, b.to, from + i * a.from + j, a.from);
+  copy_one_by_one(0, i_squares, j_squares, b.extent);
+  for (std::int64_t i0 = i_squares; i0 < a.extent; i0 += tile)
+    for (std::int64_t j0 = 0; j0 < b.extent; j0 += tile)
+      copy_one_by_one(i0, std::min(a.extent, i0 + tile), j0, std::min(b.extent, j0 + tile));
 }
 
 template <typename T>

@@ -3,14 +3,10 @@
 #include <algorithm>
 
 #include "kernels/cpu/clones.h"
+#include "kernels/cpu/lanes.h"
 
 namespace tidemark::cpu {
 namespace {
-
-constexpr std::int64_t rows_of_a_piece = 64;
-
-// Sums keep sixteen results side by side, the width of the widest registers.
-constexpr std::int64_t lanes = 16;
 
 TIDEMARK_CLONES void add_floats(float* __restrict sums, const float* __restrict values,
                                 std::int64_t n) {
@@ -26,22 +22,18 @@ TIDEMARK_CLONES float sum_of(const float* x, std::int64_t n) {
   float sums[lanes] = {};
   std::int64_t i = 0;
   for (; i + lanes <= n; i += lanes)
-    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += x[i + lane];
-  for (; i < n; ++i) sums[0] += x[i];
-  float result = 0;
-  for (const float lane : sums) result += lane;
-  return result;
+    for (std::int64_t k = 0; k < lanes; ++k) sums[k] += x[i + k];
+  for (std::int64_t k = 0; i < n; ++i, ++k) sums[k] += x[i];
+  return sum_of_lanes(sums);
 }
 
 TIDEMARK_CLONES float dot_of(const float* a, const float* b, std::int64_t n) {
   float sums[lanes] = {};
   std::int64_t i = 0;
   for (; i + lanes <= n; i += lanes)
-    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += a[i + lane] * b[i + lane];
-  for (; i < n; ++i) sums[0] += a[i] * b[i];
-  float result = 0;
-  for (const float lane : sums) result += lane;
-  return result;
+    for (std::int64_t k = 0; k < lanes; ++k) sums[k] += a[i + k] * b[i + k];
+  for (std::int64_t k = 0; i < n; ++i, ++k) sums[k] += a[i] * b[i];
+  return sum_of_lanes(sums);
 }
 
 }  // namespace
@@ -73,21 +65,36 @@ float sum(const float* values, std::int64_t n) { return sum_of(values, n); }
 
 float dot(const float* a, const float* b, std::int64_t n) { return dot_of(a, b, n); }
 
+TIDEMARK_CLONES void add_exactly(const float* __restrict x, std::int64_t n, float* __restrict total,
+                                 float* __restrict lost) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float term = x[i] - lost[i], next = total[i] + term;
+    const float loss = (next - total[i]) - term;
+    lost[i] = loss - loss == 0.0f ? loss : 0.0f;  // an infinite total has lost nothing
+    total[i] = next;
+  }
+}
+
+RowSums::RowSums(std::int64_t n, Workspace& workspace) : n_(n) {
+  const std::span<float> memory = workspace.floats(static_cast<std::size_t>(3 * n), 7);
+  std::ranges::fill(memory, 0.0f);
+  partial_ = memory.data(), total_ = partial_ + n, lost_ = total_ + n;
+}
+
+void RowSums::flush() {
+  add_exactly(partial_, n_, total_, lost_);
+  std::fill_n(partial_, n_, 0.0f);
+}
+
 void sum_rows(const Array& x, const Array& sums, Workspace& workspace) {
   const std::int64_t n = row_length(x.shape);
-  const auto count = static_cast<std::size_t>(n);
-  const std::span<float> scratch = workspace.floats(count, 0);
-  const std::span<float> piece = workspace.floats(count, 1), total = workspace.floats(count, 2);
-  std::ranges::fill(piece, 0.0f);
-  std::ranges::fill(total, 0.0f);
-  for_rows(std::array{&x}, [&](const auto& rows, std::int64_t i) {
-    add_floats(piece.data(), read(rows[0], n, scratch.data()), n);
-    if (i % rows_of_a_piece != rows_of_a_piece - 1) return;
-    add_floats(total.data(), piece.data(), n);
-    std::ranges::fill(piece, 0.0f);
+  float* const scratch = workspace.floats(static_cast<std::size_t>(n), 0).data();
+  RowSums of_rows(n, workspace);
+  for_rows(std::array{&x}, [&](const auto& rows, std::int64_t) {
+    add_floats(of_rows.sums(), read(rows[0], n, scratch), n);
+    of_rows.row_done();
   });
-  add_floats(total.data(), piece.data(), n);
-  scatter(total.data(), n, {sums.data, sums.dtype, sums.strides[0]});
+  scatter(of_rows.total(), n, {sums.data, sums.dtype, sums.strides[0]});
 }
 
 }  // namespace tidemark::cpu

@@ -23,9 +23,38 @@ float sum(const float* values, std::int64_t n);
 /// Σ a · b
 float dot(const float* a, const float* b, std::int64_t n);
 
-/// sums [n] = Σ of `x` [..., n] over all leading axes, whatever its strides. fp32, in pieces of
-/// 64 rows that are added up, so that the error of a long sum stays near that of its pieces.
-/// Takes slots 0 to 2 of the workspace.
+/// total += x, where `lost` is what earlier additions lost (Kahan, doi 10.1145/363707.363723): the
+/// error does not grow with the number of terms.
+void add_exactly(const float* x, std::int64_t n, float* total, float* lost);
+
+/// Σ over rows of n numbers each. Plain sums of 16 rows lose less than 16 roundings; they are
+/// added up exactly, and the loop for that, which moves four times the memory, runs seldom.
+class RowSums {
+ public:
+  /// Takes the workspace's piece 7.
+  RowSums(std::int64_t n, Workspace& workspace);
+
+  /// The next row is added to these; then comes row_done().
+  float* sums() { return partial_; }
+  void row_done() {
+    if (++rows_ % rows_of_a_piece == 0) flush();
+  }
+  /// Of all rows; the last thing to ask for.
+  const float* total() {
+    flush();
+    return total_;
+  }
+
+ private:
+  static constexpr std::int64_t rows_of_a_piece = 16;
+  void flush();
+
+  std::int64_t n_, rows_ = 0;
+  float *partial_, *total_, *lost_;
+};
+
+/// sums [n] = Σ of `x` [..., n] over all leading axes, whatever its strides, as RowSums. Takes the
+/// pieces 0 and 7 of the workspace.
 void sum_rows(const Array& x, const Array& sums, Workspace& workspace);
 
 }  // namespace tidemark::cpu

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "kernels/cpu/clones.h"
+#include "kernels/cpu/loops.h"
 #include "kernels/cpu/map.h"
 #include "kernels/cpu/random.h"
 #include "kernels/dropout/dropout.h"
@@ -30,11 +31,6 @@ TIDEMARK_CLONES void keep_loop(std::int64_t n, std::uint8_t* __restrict mask,
 TIDEMARK_CLONES void select_loop(std::int64_t n, float* __restrict y, const float* __restrict x,
                                  const std::uint8_t* __restrict mask, float scale) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * (static_cast<float>(mask[i]) * scale);
-}
-
-TIDEMARK_CLONES void multiply_loop(std::int64_t n, float* __restrict y, const float* x,
-                                   const float* __restrict factor) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * factor[i];
 }
 
 void store_bytes(const Run& run, std::int64_t n, const std::uint8_t* from) {

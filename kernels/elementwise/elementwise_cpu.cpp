@@ -1,25 +1,15 @@
 // Elementwise arithmetic on the CPU; see elementwise.h.
 #include "kernels/cpu/clones.h"
+#include "kernels/cpu/loops.h"
 #include "kernels/cpu/map.h"
 #include "kernels/elementwise/elementwise.h"
 
 namespace tidemark::cpu {
 namespace {
 
-TIDEMARK_CLONES void add_loop(std::int64_t n, float* __restrict y, const float* a, const float* b) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = a[i] + b[i];
-}
-
-TIDEMARK_CLONES void multiply_loop(std::int64_t n, float* __restrict y, const float* a,
-                                   const float* b) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = a[i] * b[i];
-}
-
 TIDEMARK_CLONES void scale_loop(std::int64_t n, float* __restrict y, const float* x, float factor) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = factor * x[i];
 }
-
-void copy_loop(std::int64_t n, float* y, const float* x) { std::copy_n(x, n, y); }
 
 void scale(const Array& y, const Array& x, float factor) {
   map(
@@ -40,10 +30,8 @@ void add_backward(const Call& call, Workspace& workspace) {
     if (!dx) continue;
     if (!dy)
       set_all(dx, 0.0f);
-    else if (numel(dx.shape) == numel(dy.shape))
-      assign(dx, dy);
     else
-      map_and_sum(dx, dy.shape, workspace, copy_loop, dy);
+      assign_sum(dx, dy, workspace);
   }
 }
 
@@ -87,7 +75,7 @@ void average_forward(const Call& call, Workspace&) {
   for_runs(arrays, [&](const auto& runs, std::int64_t n) {
     std::copy_n(read(runs[1], n, next), n, total);
     for (std::size_t k = 1; k < call.inputs.size(); ++k)
-      add_loop(n, total, total, read(runs[k + 1], n, next));
+      add_to(total, read(runs[k + 1], n, next), n);
     for (std::int64_t i = 0; i < n; ++i) total[i] /= count;
     write(runs[0], n, total);
   });

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "kernels/cpu/clones.h"
-#include "kernels/cpu/elementary.h"
+#include "kernels/cpu/lanes.h"
 #include "kernels/cpu/map.h"
 #include "kernels/cpu/random.h"
 #include "kernels/mesa/mesa.h"
@@ -13,59 +13,25 @@
 namespace tidemark::cpu {
 namespace {
 
-constexpr std::int64_t lanes = 16;  // partial results: one vector of the widest instruction set
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float decay = 0.9f;  // of the running statistics, in the release's policies
 constexpr float levels = 255;  // steps between the 256 codes
 
-/// Of a group so far, in interleaved partial results.
-struct Extremes {
-  float least[lanes], most[lanes];
-};
-
 /// The smaller resp. larger one; NaN wins.
 TIDEMARK_INLINE float lesser(float a, float b) {
-  return choose(static_cast<int>(b < a) + static_cast<int>(b != b) != 0, b, a);
+  return static_cast<int>(b < a) + static_cast<int>(b != b) != 0 ? b : a;
 }
 TIDEMARK_INLINE float greater(float a, float b) {
-  return choose(static_cast<int>(b > a) + static_cast<int>(b != b) != 0, b, a);
+  return static_cast<int>(b > a) + static_cast<int>(b != b) != 0 ? b : a;
 }
 
-TIDEMARK_CLONES void widen(Extremes& extremes, const float* __restrict x, std::int64_t n) {
-  float least[lanes], most[lanes];
-  for (std::int64_t k = 0; k < lanes; ++k) least[k] = extremes.least[k], most[k] = extremes.most[k];
-  std::int64_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    for (std::int64_t k = 0; k < lanes; ++k) {
-      least[k] = lesser(least[k], x[i + k]);
-      most[k] = greater(most[k], x[i + k]);
-    }
-  for (std::int64_t k = 0; i < n; ++i, ++k) {
-    least[k] = lesser(least[k], x[i]);
-    most[k] = greater(most[k], x[i]);
-  }
-  for (std::int64_t k = 0; k < lanes; ++k) extremes.least[k] = least[k], extremes.most[k] = most[k];
-}
+/// Where a group's extremes are found so far: the smallest in each lane, then the largest.
+constexpr std::int64_t extremes_size = 2 * choosing_lanes;
 
-TIDEMARK_CLONES void quantize_loop(std::int64_t n, std::uint8_t* __restrict codes,
-                                   const float* __restrict x, const std::uint32_t* __restrict words,
-                                   float minimum, float scale, float limit) {
-  constexpr float round = 12582912.0f;  // 1.5·2^23: the sum's last bits are the nearest integer
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float u = static_cast<float>(static_cast<std::int32_t>(words[i] + 1)) * 0x1p-24f;
-    const float level = (x[i] - minimum) * scale + (u - 0.5f);
-    const float positive = level > 0.0f ? level : 0.0f;
-    const float limited = positive < limit ? positive : limit;
-    codes[i] = static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(limited + round) & 0xffu);
-  }
-}
-
-TIDEMARK_CLONES void dequantize_loop(std::int64_t n, float* __restrict x,
-                                     const std::uint8_t* __restrict codes, float minimum,
-                                     float step) {
-  for (std::int64_t i = 0; i < n; ++i)
-    x[i] = static_cast<float>(static_cast<std::int32_t>(codes[i])) * step + minimum;
-}
+/// A stretch of elements of one group.
+struct Part {
+  std::int64_t group, begin, size, end;  ///< of `end` elements altogether
+};
 
 /// Divides the row-major order of a value into stretches of one group each.
 class Groups {
@@ -77,46 +43,95 @@ class Groups {
     for (std::size_t i = axis + 1; i < shape.rank(); ++i) stretch_ *= shape[i];
   }
 
-  /// Calls body(group, i, n) for the parts of elements [first, first + n): they begin at first + i.
-  template <typename Body>
-  void for_parts(std::int64_t first, std::int64_t n, Body&& body) const {
-    std::int64_t group = first / stretch_ % count_, left = stretch_ - first % stretch_;
-    for (std::int64_t i = 0; i < n;) {
-      const std::int64_t part = std::min(left, n - i);
-      body(group, i, part);
-      i += part, left = stretch_;
-      if (++group == count_) group = 0;
-    }
+  /// The parts of elements [first, first + n), counted from the first one; an empty one is last.
+  TIDEMARK_INLINE Part first_part(std::int64_t first, std::int64_t n) const {
+    return {first / stretch_ % count_, 0, std::min(stretch_ - first % stretch_, n), n};
+  }
+  TIDEMARK_INLINE void advance(Part& part) const {
+    part.begin += part.size;
+    part.size = std::min(stretch_, part.end - part.begin);
+    if (++part.group == count_) part.group = 0;
   }
 
  private:
   std::int64_t count_, stretch_;
 };
 
+TIDEMARK_CLONES void widen(const Groups& groups, std::int64_t first, std::int64_t n,
+                           const float* __restrict x, float* __restrict extremes) {
+  for (Part part = groups.first_part(first, n); part.size > 0; groups.advance(part)) {
+    float* const of_group = extremes + part.group * extremes_size;
+    float least[choosing_lanes], most[choosing_lanes];
+    for (std::int64_t k = 0; k < choosing_lanes; ++k)
+      least[k] = of_group[k], most[k] = of_group[choosing_lanes + k];
+    std::int64_t i = part.begin;
+    for (; i + choosing_lanes <= part.begin + part.size; i += choosing_lanes)
+      for (std::int64_t k = 0; k < choosing_lanes; ++k) {
+        least[k] = lesser(least[k], x[i + k]);
+        most[k] = greater(most[k], x[i + k]);
+      }
+    for (std::int64_t k = 0; i < part.begin + part.size; ++i, ++k) {
+      least[k] = lesser(least[k], x[i]);
+      most[k] = greater(most[k], x[i]);
+    }
+    for (std::int64_t k = 0; k < choosing_lanes; ++k)
+      of_group[k] = least[k], of_group[choosing_lanes + k] = most[k];
+  }
+}
+
+TIDEMARK_CLONES void quantize_loop(const Groups& groups, std::int64_t first, std::int64_t n,
+                                   std::uint8_t* __restrict codes, const float* __restrict x,
+                                   const std::uint32_t* __restrict words,
+                                   const float* __restrict statistics, float limit) {
+  constexpr float round = 12582912.0f;  // 1.5·2^23: the sum's last bits are the nearest integer
+  for (Part part = groups.first_part(first, n); part.size > 0; groups.advance(part)) {
+    const float scale = levels / statistics[2 * part.group];
+    const float minimum = statistics[2 * part.group + 1];
+    for (std::int64_t i = part.begin; i < part.begin + part.size; ++i) {
+      const float u = static_cast<float>(static_cast<std::int32_t>(words[i] + 1)) * 0x1p-24f;
+      const float level = (x[i] - minimum) * scale + (u - 0.5f);
+      const float positive = level > 0.0f ? level : 0.0f;
+      const float limited = positive < limit ? positive : limit;
+      codes[i] = static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(limited + round) & 0xffu);
+    }
+  }
+}
+
+TIDEMARK_CLONES void dequantize_loop(const Groups& groups, std::int64_t first, std::int64_t n,
+                                     float* __restrict x, const std::uint8_t* __restrict codes,
+                                     const float* __restrict statistics) {
+  for (Part part = groups.first_part(first, n); part.size > 0; groups.advance(part)) {
+    const float step = statistics[2 * part.group] / levels;
+    const float minimum = statistics[2 * part.group + 1];
+    for (std::int64_t i = part.begin; i < part.begin + part.size; ++i)
+      x[i] = static_cast<float>(static_cast<std::int32_t>(codes[i])) * step + minimum;
+  }
+}
+
 void update_statistics(const Call& call, const Groups& groups, Workspace& workspace) {
   const Array& value = call.inputs[0];
   const auto count = static_cast<std::size_t>(call.quantizer.groups);
-  const std::span<float> memory = workspace.floats(count * sizeof(Extremes) / sizeof(float));
-  auto* const extremes = reinterpret_cast<Extremes*>(memory.data());
-  for (std::size_t g = 0; g < count; ++g)
-    std::ranges::fill(extremes[g].least, infinity), std::ranges::fill(extremes[g].most, -infinity);
+  const std::span<float> extremes = workspace.floats(count * extremes_size);
+  const auto of_group = [&](std::size_t g) { return extremes.subspan(g * extremes_size); };
+  for (std::size_t g = 0; g < count; ++g) {
+    std::ranges::fill(of_group(g).first(choosing_lanes), infinity);
+    std::ranges::fill(of_group(g).subspan(choosing_lanes, choosing_lanes), -infinity);
+  }
   alignas(64) float scratch[longest_run];
   std::int64_t first = 0;
   for_runs(
       value.shape, std::array{&value},
       [&](const auto& runs, std::int64_t n) {
-        const float* const x = read(runs[0], n, scratch);
-        groups.for_parts(first, n, [&](std::int64_t group, std::int64_t i, std::int64_t part) {
-          widen(extremes[group], x + i, part);
-        });
+        widen(groups, first, n, read(runs[0], n, scratch), extremes.data());
         first += n;
       },
       true);
   float* const statistics = call.quantizer.statistics;
   for (std::size_t g = 0; g < count; ++g) {
     float minimum = infinity, maximum = -infinity;
-    for (const float x : extremes[g].least) minimum = lesser(minimum, x);
-    for (const float x : extremes[g].most) maximum = greater(maximum, x);
+    for (const float x : of_group(g).first(choosing_lanes)) minimum = lesser(minimum, x);
+    for (const float x : of_group(g).subspan(choosing_lanes, choosing_lanes))
+      maximum = greater(maximum, x);
     const float range = maximum - minimum;
     float *const old_range = statistics + 2 * g, *const old_minimum = old_range + 1;
     const bool is_first = workspace.state.number == 0;
@@ -142,11 +157,8 @@ void quantize(const Call& call, Workspace& workspace) {
       [&](const auto& runs, std::int64_t n) {
         const float* const x = read(runs[0], n, scratch);
         const std::uint32_t* const words = random_words(random, first, n, buffer);
-        std::uint8_t* const to = elements<std::uint8_t>(codes) + first;
-        groups.for_parts(first, n, [&](std::int64_t group, std::int64_t i, std::int64_t part) {
-          const float* const of_group = call.quantizer.statistics + 2 * group;
-          quantize_loop(part, to + i, x + i, words + i, of_group[1], levels / of_group[0], limit);
-        });
+        quantize_loop(groups, first, n, elements<std::uint8_t>(codes) + first, x, words,
+                      call.quantizer.statistics, limit);
         first += n;
       },
       true);
@@ -162,11 +174,8 @@ void dequantize(const Call& call, Workspace&) {
       value.shape, std::array{&value},
       [&](const auto& runs, std::int64_t n) {
         float* const x = place(runs[0], scratch);
-        const std::uint8_t* const from = elements<const std::uint8_t>(codes) + first;
-        groups.for_parts(first, n, [&](std::int64_t group, std::int64_t i, std::int64_t part) {
-          const float* const of_group = call.quantizer.statistics + 2 * group;
-          dequantize_loop(part, x + i, from + i, of_group[1], of_group[0] / levels);
-        });
+        dequantize_loop(groups, first, n, x, elements<const std::uint8_t>(codes) + first,
+                        call.quantizer.statistics);
         write(runs[0], n, x);
         first += n;
       },

@@ -122,8 +122,6 @@ void pieces_backward(const Call& call) {
     if (call.d_outputs[k]) move_backward(call.moves[k], dx, call.d_outputs[k]);
 }
 
-void copy_loop(std::int64_t n, float* y, const float* x) { std::copy_n(x, n, y); }
-
 /// The slice of a concatenation where a piece lies.
 Array piece_of(const Array& whole, const Rearrangement& move) {
   const std::optional<Layout> piece = back_through_view(move, whole.layout());
@@ -171,8 +169,7 @@ void concat_backward(const Call& call, Workspace& workspace) {
       set_zero(dx);
       continue;
     }
-    const Array d_piece = piece_of(dy, call.moves[k]);
-    map_and_sum(dx, d_piece.shape, workspace, copy_loop, d_piece);
+    assign_sum(dx, piece_of(dy, call.moves[k]), workspace);
   }
 }
 
@@ -193,7 +190,7 @@ void repeat_heads_backward(const Call& call, Workspace& workspace) {
   if (!dy) return set_zero(dx);
   const std::int64_t heads = dx.shape[1];
   const Array from = with_heads_divided(dy, heads), to = with_heads_divided(dx, heads);
-  map_and_sum(to, from.shape, workspace, copy_loop, from);
+  assign_sum(to, from, workspace);
 }
 
 }  // namespace tidemark::cpu

@@ -34,7 +34,9 @@ void backward(const Call& call, Workspace& workspace, bool is_centered) {
   for_rows(arrays, [&](const auto& rows, std::int64_t) {
     const float rstd = value_at(rows[3].data, rows[3].dtype);
     float* const result = place(rows[0], out);
-    norm_gradient(n, result, read(rows[1], n, up), read(rows[2], n, in), rstd, is_centered);
+    const float *const g = read(rows[1], n, up), *const z = read(rows[2], n, in);
+    norm_gradient(n, result, g, z, rstd, {is_centered ? sum(g, n) : 0.0f, dot(g, z, n)},
+                  is_centered);
     write(rows[0], n, result);
   });
 }

@@ -1,4 +1,5 @@
 // LayerNorm and RmsNorm on the CPU, row by row; see norm.h.
+#include "kernels/cpu/loops.h"
 #include "kernels/cpu/map.h"
 #include "kernels/norm/norm_loops.h"
 
@@ -54,7 +55,7 @@ void forward(const Call& call, Workspace& workspace, const Norm& norm) {
       normalize(n, z, values, of_row);
       if (rounds) round_to(normalized.dtype, n, z, workspace);
       write(rows[4], n, z);
-      multiply(n, y, z, gamma);
+      multiply_loop(n, y, z, gamma);
     }
     write(rows[1], n, y);
   });
@@ -76,7 +77,7 @@ void backward(const Call& call, Workspace& workspace, const Norm& norm) {
                *const z = row_scratch(workspace, n, ZSlot),
                *const g = row_scratch(workspace, n, GSlot);
   float* const out = row_scratch(workspace, n, BetaSlot);
-  AffineGradients affine(n, workspace);
+  RowSums affine(2 * n, workspace);  // dγ, then dβ
   const auto known_or_new = [&](const Run& row, const Run& mean, const Run& rstd) {
     if (!rstd || (norm.is_centered && !mean))
       return moments(read(row, n, in), n, call.settings.epsilon, norm.is_centered);
@@ -86,22 +87,26 @@ void backward(const Call& call, Workspace& workspace, const Norm& norm) {
                              &entry(call.outputs, norm.rstd)};
   for_rows(arrays, [&](const auto& rows, std::int64_t) {
     const Moments of_row = x ? known_or_new(rows[0], rows[3], rows[4]) : Moments{};
-    if (x)
-      normalize(n, z, read(rows[0], n, in), of_row);
-    else
-      std::fill_n(z, n, 0.0f);  // dβ alone needs no x
     const float* const gradient = read(rows[1], n, up);
     if (dx) {
-      multiply(n, g, gradient, gamma);
+      const GradientSums sums =
+          normalize_with_gradient(n, z, g, read(rows[0], n, in), of_row, gradient, gamma);
       float* const result = place(rows[2], out);
-      norm_gradient(n, result, g, z, of_row.rstd, norm.is_centered);
+      norm_gradient(n, result, g, z, of_row.rstd, sums, norm.is_centered);
       write(rows[2], n, result);
+    } else if (x) {
+      normalize(n, z, read(rows[0], n, in), of_row);
+    } else {
+      std::fill_n(z, n, 0.0f);  // dβ alone needs no x
     }
     if (!d_gamma && !d_beta) return;
     if (rounds) round_to(call.outputs[norm.normalized].dtype, n, z, workspace);
-    affine.add(gradient, z);
+    add_affine(n, affine.sums(), affine.sums() + n, gradient, z);
+    affine.row_done();
   });
-  affine.write_to(d_gamma, d_beta);
+  const float* const total = affine.total();
+  if (d_gamma) scatter(total, n, nth_row(d_gamma, 0));
+  if (d_beta) scatter(total + n, n, nth_row(d_beta, 0));
 }
 
 }  // namespace

@@ -16,27 +16,18 @@ void normalize(std::int64_t n, float* z, const float* x, Moments of_row);
 /// y = (x − mean)·rstd·γ + β, in one pass
 void normalize_and_scale(std::int64_t n, float* y, const float* x, Moments of_row,
                          const float* gamma, const float* beta);
-/// y = a·b
-void multiply(std::int64_t n, float* y, const float* a, const float* b);
 
+/// Σ g and Σ g·z
+struct GradientSums {
+  float g = 0, gz = 0;
+};
+/// z = (x − mean)·rstd and g = dy·γ, in one pass with their sums
+GradientSums normalize_with_gradient(std::int64_t n, float* z, float* g, const float* x,
+                                     Moments of_row, const float* dy, const float* gamma);
 /// dx = rstd·(g − mean(g) − z·mean(g·z)); not centered: without mean(g).
 void norm_gradient(std::int64_t n, float* dx, const float* g, const float* z, float rstd,
-                   bool is_centered);
-
-/// dγ = Σ dy·z and dβ = Σ dy over rows.
-class AffineGradients {
- public:
-  /// Takes the workspace's piece 7.
-  AffineGradients(std::int64_t n, Workspace& workspace);
-  void add(const float* dy, const float* z);
-  /// Absent ones are left out.
-  void write_to(const Array& d_gamma, const Array& d_beta);
-
- private:
-  void flush();
-
-  std::int64_t n_, rows_ = 0;
-  float *partial_, *total_, *lost_;  ///< of dγ, then of dβ
-};
+                   GradientSums sums, bool is_centered);
+/// dγ += dy·z and dβ += dy
+void add_affine(std::int64_t n, float* d_gamma, float* d_beta, const float* dy, const float* z);
 
 }  // namespace tidemark::cpu

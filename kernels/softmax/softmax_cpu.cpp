@@ -4,37 +4,43 @@
 
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/elementary.h"
+#include "kernels/cpu/lanes.h"
 #include "kernels/cpu/map.h"
 #include "kernels/softmax/softmax.h"
 
 namespace tidemark::cpu {
 namespace {
 
-constexpr std::int64_t lanes = 32;  // partial results: two vectors of the widest instruction set
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
+TIDEMARK_INLINE float larger(float a, float b) { return b > a ? b : a; }
+
 // NaN is passed over: the exponentials find it.
-TIDEMARK_CLONES void largest_loop(const float* x, std::int64_t n, float* parts) {
-  float local[lanes];
-  for (std::int64_t k = 0; k < lanes; ++k) local[k] = -infinity;
-  for (std::int64_t i = 0; i + lanes <= n; i += lanes)
-    for (std::int64_t k = 0; k < lanes; ++k)
-      local[k] = choose(x[i + k] > local[k], x[i + k], local[k]);
-  for (std::int64_t k = 0; k < lanes; ++k) parts[k] = local[k];
+TIDEMARK_CLONES float largest(const float* x, std::int64_t n) {
+  float most[choosing_lanes];
+  for (std::int64_t k = 0; k < choosing_lanes; ++k) most[k] = -infinity;
+  std::int64_t i = 0;
+  for (; i + choosing_lanes <= n; i += choosing_lanes)
+    for (std::int64_t k = 0; k < choosing_lanes; ++k) most[k] = larger(most[k], x[i + k]);
+  for (std::int64_t k = 0; i < n; ++i, ++k) most[k] = larger(most[k], x[i]);
+  return fold_lanes(most, [](float a, float b) { return larger(a, b); });
 }
 
-float largest(const float* x, std::int64_t n) {
-  float parts[lanes];
-  largest_loop(x, n, parts);
-  float result = -infinity;
-  for (std::int64_t k = 0; k < lanes; ++k) result = std::max(result, parts[k]);
-  for (std::int64_t i = n / lanes * lanes; i < n; ++i) result = std::max(result, x[i]);
-  return result;
+TIDEMARK_INLINE float shifted_exp(float x, float shift) {
+  const float low = x - shift;  // ≤ 0; below −104 its power is less than half the smallest number
+  return exp_of_negative(low < -104.0f ? -104.0f : low);
 }
 
+// What is left behind the last whole vector is computed again together with its end: numbers one
+// by one would take half the time of a row of 197.
 TIDEMARK_CLONES void exponential_loop(std::int64_t n, float* __restrict y,
                                       const float* __restrict x, float shift) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = exp_of(x[i] - shift);
+  if (n < lanes) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = shifted_exp(x[i], shift);
+    return;
+  }
+  for (std::int64_t i = 0; i < (n & -lanes); ++i) y[i] = shifted_exp(x[i], shift);
+  for (std::int64_t i = n - lanes; i < n; ++i) y[i] = shifted_exp(x[i], shift);
 }
 
 TIDEMARK_CLONES void scale_loop(std::int64_t n, float* y, float factor) {

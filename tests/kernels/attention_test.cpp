@@ -186,9 +186,10 @@ class AttentionTest : public testing::TestWithParam<std::tuple<DType, Lie>> {
   const DType dtype = std::get<0>(GetParam());
   const Lie lie = std::get<1>(GetParam());
 
-  /// How tiles join does not depend on where they lie: several of them in two lies are enough.
+  /// How tiles join depends neither on where they lie nor on dtypes: several of them in two lies,
+  /// and once in each dtype, are enough.
   bool skips(const Sizes& s) const {
-    return s.tokens > 100 && lie != Lie::Padded && lie != Lie::Swapped;
+    return s.tokens > 100 && lie != Lie::Padded && (lie != Lie::Swapped || dtype != DType::Float32);
   }
 };
 

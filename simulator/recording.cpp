@@ -110,7 +110,8 @@ std::string title(const Recording& recording) {
 }
 
 Recording read_recording(const std::string& path) {
-  return read_recording_text(read_file(path, JsonDocument::max_size), path);
+  const JsonDocument document = read_json(path);  // the text is gone before the recording comes
+  return read_recording(document.root(), path);
 }
 
 void write_recording(const std::string& path, const Recording& recording) {

@@ -19,6 +19,7 @@
 namespace tidemark {
 namespace {
 
+/// Small enough that its zeros are still in the processor's cache when they are overwritten.
 constexpr std::size_t chunk_size = std::size_t{1} << 16;
 
 [[noreturn]] void fail(const std::string& path, std::string_view problem) {
@@ -61,14 +62,22 @@ ssize_t retried(Call call) {
   return result;
 }
 
+/// Makes room for `size` bytes and a last attempt to get more, but not beyond the limit.
+void reserve(std::string& text, std::uint64_t size, Bytes limit) {
+  text.reserve(std::min<std::uint64_t>(size, static_cast<std::uint64_t>(limit.count)) + chunk_size);
+}
+
 std::string read_raw(const std::string& path, Bytes limit) {
   const OpenFile file(path, O_RDONLY);
   if (!file.is_open()) fail_with_errno(path, "open");
   std::string text;
+  // The size is only for speed: a pipe has none, and a file may grow.
+  struct stat found {};
+  if (::fstat(file.descriptor(), &found) == 0 && S_ISREG(found.st_mode))
+    reserve(text, static_cast<std::uint64_t>(found.st_size), limit);
   for (;;) {
-    // No more than what is there: asking the kernel for the size would not work for pipes.
     const std::size_t old_size = text.size();
-    text.resize(old_size + std::max(chunk_size, old_size / 2));
+    text.resize(old_size + chunk_size);
     const ssize_t count = retried(
         [&] { return ::read(file.descriptor(), text.data() + old_size, text.size() - old_size); });
     if (count < 0) fail_with_errno(path, "read");
@@ -83,12 +92,16 @@ std::string decompress(const std::string& path, std::string_view packed, Bytes l
                                                                           ZSTD_freeDStream);
   ZSTD_inBuffer input{packed.data(), packed.size(), 0};
   std::string text;
+  // Memory that the text does not fill is never touched, so a wrong size costs nothing.
+  const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
+  if (size != ZSTD_CONTENTSIZE_UNKNOWN && size != ZSTD_CONTENTSIZE_ERROR)
+    reserve(text, size, limit);
   std::size_t hint = 1;  // zero when a frame ends
   bool progress = true;
   while (progress) {
     const std::size_t old_size = text.size();
     const std::size_t old_position = input.pos;
-    text.resize(old_size + std::max(chunk_size, old_size / 2));
+    text.resize(old_size + chunk_size);
     ZSTD_outBuffer output{text.data(), text.size(), old_size};
     hint = ZSTD_decompressStream(stream.get(), &output, &input);
     if (ZSTD_isError(hint))
@@ -148,8 +161,9 @@ void write_beside(const std::string& path, std::string_view text, mode_t mode) {
 }  // namespace
 
 std::string read_file(const std::string& path, Bytes limit) {
-  const std::string raw = read_raw(path, limit);
-  return is_compressed(path) ? decompress(path, raw, limit) : raw;
+  std::string raw = read_raw(path, limit);
+  if (is_compressed(path)) return decompress(path, raw, limit);
+  return raw;
 }
 
 void write_file(const std::string& path, std::string_view text) {

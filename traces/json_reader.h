@@ -1,5 +1,5 @@
 // Reads JSON that somebody else wrote. A document is one flat array of values in text order; a
-// view is a place in it. Example:
+// view is a place in it. A long list of integers is one value with an array of its own. Example:
 //   const JsonDocument document = read_json("device.json");
 //   const JsonView root = document.root();
 //   root.allow_only({"name", "sm_count", "rates"});
@@ -33,8 +33,9 @@ class JsonChildren;
 /// One value of a document, which must outlive it.
 class JsonView {
  public:
-  JsonView(const JsonDocument& document, std::uint32_t index)
-      : document_(&document), index_(index) {}
+  /// `item` is one of the integers of the column at `index`; without it, the value at `index`.
+  JsonView(const JsonDocument& document, std::uint32_t index, std::uint32_t item = whole)
+      : document_(&document), index_(index), item_(item) {}
 
   JsonKind kind() const;
   /// The key that this value stands under in its object; "" elsewhere.
@@ -71,10 +72,15 @@ class JsonView {
   [[noreturn]] void fail(std::string_view problem) const;
 
  private:
+  friend class JsonDocument;
+  friend class JsonChildren;
+  static constexpr std::uint32_t whole = 0xffffffff;
+
   [[noreturn]] void fail_needing(std::string_view need) const;
 
   const JsonDocument* document_;
   std::uint32_t index_;
+  std::uint32_t item_;
 };
 
 /// The values of a list or the members of an object, for a range-for.
@@ -88,29 +94,27 @@ class JsonChildren {
     using pointer = const JsonView*;
     using reference = JsonView;
 
-    Iterator(const JsonDocument& document, std::uint32_t index)
-        : document_(&document), index_(index) {}
-    JsonView operator*() const { return {*document_, index_}; }
+    explicit Iterator(JsonView view) : view_(view) {}
+    JsonView operator*() const { return view_; }
     Iterator& operator++();
-    bool operator==(const Iterator&) const = default;
+    bool operator==(const Iterator& other) const {
+      return view_.index_ == other.view_.index_ && view_.item_ == other.view_.item_;
+    }
 
    private:
-    const JsonDocument* document_;
-    std::uint32_t index_;
+    JsonView view_;
   };
 
-  JsonChildren(const JsonDocument& document, std::uint32_t begin, std::uint32_t end)
-      : document_(&document), begin_(begin), end_(end) {}
-  Iterator begin() const { return {*document_, begin_}; }
-  Iterator end() const { return {*document_, end_}; }
+  JsonChildren(JsonView begin, JsonView end) : begin_(begin), end_(end) {}
+  Iterator begin() const { return begin_; }
+  Iterator end() const { return end_; }
   bool empty() const { return begin_ == end_; }
-  /// Walks the children.
-  std::size_t size() const { return static_cast<std::size_t>(std::distance(begin(), end())); }
+  /// Walks the children, except those of a column.
+  std::size_t size() const;
 
  private:
-  const JsonDocument* document_;
-  std::uint32_t begin_;
-  std::uint32_t end_;
+  Iterator begin_;
+  Iterator end_;
 };
 
 /// A parsed file: well-formed, no key twice in one object, at most `max_depth` levels.
@@ -138,19 +142,35 @@ class JsonDocument {
     union {
       std::int64_t integer;  // or a boolean
       double number;
-      std::uint64_t text;  // in texts_: begin · 2^32 + size
-      std::uint64_t end;   // of a list or object: one past its subtree
+      std::uint64_t text;    // in texts_: begin · 2^32 + size
+      std::uint64_t end;     // of a list or object: one past its subtree
+      std::uint64_t column;  // of a list that is one: in columns_
     };
     std::uint32_t key = 0;  // in strings_; 0 is ""
     JsonKind kind = JsonKind::Null;
+    bool is_column = false;
+  };
+
+  /// The values of a long list that holds integers only.
+  class Column {
+   public:
+    explicit Column(const std::vector<std::int64_t>& values);
+    std::size_t size() const { return narrow_.size() + wide_.size(); }
+    std::int64_t operator[](std::size_t i) const { return wide_.empty() ? narrow_[i] : wide_[i]; }
+
+   private:
+    std::vector<std::int32_t> narrow_;  // if all fit, otherwise empty
+    std::vector<std::int64_t> wide_;
   };
 
   std::uint32_t next(std::uint32_t index) const;
+  Value value_at(std::uint32_t index, std::uint32_t item) const;
   std::string pointer_to(std::uint32_t index) const;
   [[noreturn]] void fail_at(std::uint32_t index, std::string_view problem) const;
 
   std::string file_;
   std::vector<Value> values_;
+  std::vector<Column> columns_;
   std::deque<std::string> strings_;  // each distinct key once
   std::string texts_;                // all text values, one behind the other
 };

@@ -68,8 +68,13 @@ class Arranger {
   void require(bool condition, std::string_view why) const {
     if (!condition) fail(why);
   }
+  // Up to 2^53, where doubles begin to skip whole numbers: far from what could overflow in sums.
   std::int64_t whole(AttributeKey key) const {
-    return static_cast<std::int64_t>(attribute(trace_, op_, key));
+    const double value = attribute(trace_, op_, key);
+    require(std::abs(value) <= 0x1p53 && value == std::floor(value),
+            fmt::format("its {} is no whole number up to 2^53",
+                        attribute_keys[static_cast<std::size_t>(key)].name));
+    return static_cast<std::int64_t>(value);
   }
   bool is_movement(Movement movement) const {
     return whole(AttributeKey::Movement) == static_cast<std::int64_t>(movement);

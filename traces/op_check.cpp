@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "traces/quoted.h"
 #include "traces/shape_rules.h"

@@ -94,11 +94,11 @@ std::string pointer_to(std::string_view list, std::size_t i, std::string_view fi
 }
 
 void UniqueNames::check(std::size_t i, std::string_view name, Defects& defects) {
+  const std::uint32_t first = names_.add(name);
   if (name.empty()) return defects.add(pointer_to(list_, i, "/name"), "found ''; need a name");
-  const auto [first, is_new] = first_.emplace(name, i);
-  if (!is_new)
+  if (first != i)
     defects.add(pointer_to(list_, i, "/name"), "{} is the name of {}, too; need another",
-                quoted(name), pointer_to(list_, first->second, ""));
+                quoted(name), pointer_to(list_, first, ""));
 }
 
 TraceFacts::TraceFacts(const Trace& trace)

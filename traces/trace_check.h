@@ -6,9 +6,9 @@
 
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "traces/name_index.h"
 #include "traces/trace.h"
 
 namespace tidemark {
@@ -34,12 +34,13 @@ std::string pointer_to(std::string_view list, std::size_t i, std::string_view fi
 /// Says which names of one list are empty or taken.
 class UniqueNames {
  public:
-  UniqueNames(std::string_view list, std::size_t count) : list_(list) { first_.reserve(count); }
+  UniqueNames(std::string_view list, std::size_t count) : list_(list) { names_.reserve(count); }
+  /// To be asked for every i in order, from 0.
   void check(std::size_t i, std::string_view name, Defects& defects);
 
  private:
   std::string_view list_;
-  std::unordered_map<std::string_view, std::size_t> first_;
+  NameIndex names_;
 };
 
 /// What several checks need to know, found without trusting the trace.

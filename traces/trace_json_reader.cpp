@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <unordered_map>
 
 #include "traces/error.h"
 #include "traces/json_reader.h"
+#include "traces/name_index.h"
 #include "traces/quoted.h"
 #include "traces/shape_rules.h"
 #include "traces/trace_json.h"
@@ -19,15 +19,12 @@ using Keys = std::vector<std::string_view>;
 /// complains about the second.
 class NameTable {
  public:
-  static constexpr std::uint32_t nothing = 0xffffffff;
+  static constexpr std::uint32_t nothing = NameIndex::nothing;
 
   explicit NameTable(std::string_view what) : what_(what) {}
   void reserve(std::size_t count) { index_.reserve(count); }
-  void add(std::string_view name) { index_.emplace(name, count_++); }
-  std::uint32_t find(std::string_view name) const {
-    const auto found = index_.find(name);
-    return found == index_.end() ? nothing : found->second;
-  }
+  void add(std::string_view name) { index_.add(name); }
+  std::uint32_t find(std::string_view name) const { return index_.find(name); }
   /// "no tensor named 'h3.atn' (did you mean 'h3.attn'?)"
   std::string unknown(std::string_view name) {
     const std::string near = nearest(name);
@@ -38,21 +35,21 @@ class NameTable {
  private:
   // A hostile file has millions of names that are not known among millions that are.
   std::string nearest(std::string_view name) {
-    if (index_.size() > comparisons_left_) return {};
-    comparisons_left_ -= index_.size();
+    const Keys& names = index_.names();
+    if (names.size() > comparisons_left_) return {};
+    comparisons_left_ -= names.size();
     const std::size_t reach = std::max<std::size_t>(2, name.size() / 3);
     Keys candidates;
-    for (const auto& [candidate, place] : index_)
+    for (const std::string_view candidate : names)
       if (candidate.size() <= name.size() + reach && name.size() <= candidate.size() + reach)
         candidates.push_back(candidate);
-    std::ranges::sort(candidates);  // the answer must not depend on the order of hashes
+    std::ranges::sort(candidates);  // the answer must not depend on their order
     const std::string_view near = nearest_name(name, candidates);
     return near.empty() ? std::string() : quoted(near);
   }
 
   std::string_view what_;
-  std::unordered_map<std::string_view, std::uint32_t> index_;
-  std::uint32_t count_ = 0;
+  NameIndex index_;
   std::size_t comparisons_left_ = 500'000;
 };
 

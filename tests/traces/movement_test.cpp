@@ -6,6 +6,7 @@
 #include <functional>
 #include <numeric>
 
+#include "traces/error.h"
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
 
@@ -135,6 +136,35 @@ TEST(Movement, AxesOfAGridComeToTheFrontAndGoBack) {
   expect_moves({5, 24, 7}, {2, 3, 4, 5, 1, 7}, Movement::FromColumns, {}, [](const Index& o) {
     return Index{o[3], o[0] * 12 + o[1] * 4 + o[2], o[5]};
   });
+}
+
+// A file may say anything; what no index formula could mean is refused before a kernel sees it.
+TEST(Movement, ThatDoesNotFitItsShapesIsRefused) {
+  struct Case {
+    Shape in, out;
+    Movement movement;
+    Attribute attribute;
+  };
+  for (const Case& c :
+       {Case{{2, 3, 24}, {2, 4, 3, 2}, Movement::SplitHeads, {AttributeKey::Offset, 17}},
+        Case{{2, 3, 24}, {2, 4, 3, 2}, Movement::SplitHeads, {AttributeKey::Offset, -1}},
+        Case{{2, 3, 24}, {2, 4, 3, 2}, Movement::SplitHeads, {AttributeKey::Offset, 0.5}},
+        Case{{2, 3, 24}, {2, 4, 3, 2}, Movement::SplitHeads, {AttributeKey::Offset, 9.2e18}},
+        Case{{2, 3, 24}, {2, 4, 3, 2}, Movement::SplitHeads, {AttributeKey::Offset, -1e300}},
+        Case{{2, 3, 24}, {2, 3, 24}, Movement::SplitHeads, {AttributeKey::Offset, 0}},
+        Case{{3, 16, 5}, {12, 4, 5}, Movement::CutWindows, {AttributeKey::Window, 3}},
+        Case{{3, 16, 5}, {12, 4, 5}, Movement::CutWindows, {AttributeKey::Window, 0}},
+        Case{{3, 15, 5}, {3, 15, 5}, Movement::Roll, {AttributeKey::Shift, 1}},
+        Case{{3, 16, 5}, {3, 16, 5}, Movement::Roll, {AttributeKey::Shift, 1e17}},
+        Case{{2, 9, 3}, {2, 2, 2, 3}, Movement::Corner, {AttributeKey::Offset, 0}},
+        Case{{2, 16, 3}, {2, 2, 2, 3}, Movement::Corner, {AttributeKey::Offset, 64}},
+        Case{{4, 30, 7}, {4, 30, 7}, Movement::FromRows, {AttributeKey::Offset, 0}}}) {
+    TraceBuilder b("test", "", {});
+    const TensorId y = b.copy("move", b.parameter("x", c.in), c.out, c.movement, {c.attribute});
+    const Trace trace = b.finish(y);
+    EXPECT_THROW(rearrangement_of(trace, trace.ops[0]), InputError)
+        << static_cast<int>(c.movement) << " with " << c.attribute.value;
+  }
 }
 
 TEST(Movement, SlicesOneAxisOrDropsIt) {

@@ -1,6 +1,7 @@
 // What a replay showed, for people and for programs; no arithmetic but differences.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cli/terminal.h"
@@ -24,7 +25,8 @@ struct ReplayField {
   std::string_view title;  ///< in tables
   bool is_time;
   bool is_category;  ///< a part of the live peak
-  std::int64_t predicted, measured;
+  std::int64_t predicted;
+  std::optional<std::int64_t> measured;  ///< unknown where no step was timed
 };
 
 /// In the order of tables, categories behind the live peak.

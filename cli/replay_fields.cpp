@@ -4,19 +4,23 @@ namespace tidemark {
 
 std::vector<ReplayField> replay_fields(const ReplayReport& report) {
   const ReplayNumbers &p = report.predicted, &m = report.measured;
-  const auto bytes = [](std::string_view key, std::string_view title, Bytes a, Bytes b) {
-    return ReplayField{key, title, false, false, a.count, b.count};
+  const auto known = [&](std::int64_t number) {
+    return report.steps_timed > 0 ? std::optional(number) : std::nullopt;
   };
-  const auto time = [](std::string_view key, std::string_view title, Nanoseconds a, Nanoseconds b) {
-    return ReplayField{key, title, true, false, a.count(), b.count()};
+  const auto bytes = [&](std::string_view key, std::string_view title, Bytes a, Bytes b) {
+    return ReplayField{key, title, false, false, a.count, known(b.count)};
+  };
+  const auto time = [&](std::string_view key, std::string_view title, Nanoseconds a,
+                        Nanoseconds b) {
+    return ReplayField{key, title, true, false, a.count(), known(b.count())};
   };
   std::vector<ReplayField> fields = {
       bytes("live_peak_bytes", "live peak", p.live_peak, m.live_peak)};
   for (const auto& category : categories) {
     const auto c = static_cast<std::size_t>(category.value);
     if (p.at_peak[c].count != 0 || m.at_peak[c].count != 0)
-      fields.push_back(
-          {category.name, category.name, false, true, p.at_peak[c].count, m.at_peak[c].count});
+      fields.push_back({category.name, category.name, false, true, p.at_peak[c].count,
+                        known(m.at_peak[c].count)});
   }
   fields.push_back(bytes("planned_bytes", "planned arena", p.planned, m.planned));
   fields.push_back(time("step_ns", "step", p.step, m.step));

@@ -24,7 +24,7 @@ Json report_json(const ReplayQuestion& question, const ReplayReport& report) {
                {"steps_asked", report.steps_asked}, {"steps_timed", report.steps_timed},
                {"applies", report.applies},         {"reason", report.reason}};
   if (!report.applies) return json;
-  const bool was_measured = report.measured.planned.count > 0;
+  const bool was_measured = report.steps_timed > 0;
   json["predicted"] = numbers_json(report.predicted);
   json["measured"] = was_measured ? numbers_json(report.measured) : Json();
   json["fastest_step_ns"] = report.fastest.count();
@@ -57,8 +57,8 @@ std::string replays_json(const std::vector<ReplayQuestion>& questions,
 std::string replay_csv(const ReplayReport& report) {
   std::string text = csv_line({"number", "predicted", "measured"});
   for (const ReplayField& field : replay_fields(report))
-    text += csv_line(
-        {std::string(field.key), std::to_string(field.predicted), std::to_string(field.measured)});
+    text += csv_line({std::string(field.key), std::to_string(field.predicted),
+                      field.measured ? std::to_string(*field.measured) : ""});
   return text;
 }
 

@@ -20,7 +20,7 @@ Units units_of(const std::vector<ReplayField>& fields) {
   std::int64_t bytes = 0, time = 0;
   for (const ReplayField& field : fields) {
     std::int64_t& largest = field.is_time ? time : bytes;
-    largest = std::max({largest, field.predicted, field.measured});
+    largest = std::max({largest, field.predicted, field.measured.value_or(0)});
   }
   return {SizeUnit(Bytes{bytes}), TimeUnit(Nanoseconds{time})};
 }
@@ -31,9 +31,10 @@ std::string number_text(const Units& units, bool is_time, std::int64_t number) {
 }
 
 std::string difference_text(const ReplayField& field) {
+  const std::int64_t measured = field.measured.value_or(0);
   if (field.predicted == field.measured) return "equal";
-  if (field.predicted == 0 || field.measured == 0) return "";
-  return change_text(static_cast<double>(field.measured) / static_cast<double>(field.predicted));
+  if (field.predicted == 0 || measured == 0) return "";
+  return change_text(static_cast<double>(measured) / static_cast<double>(field.predicted));
 }
 
 std::vector<std::vector<std::string>> rows_of(const ReplayReport& report) {
@@ -43,7 +44,8 @@ std::vector<std::vector<std::string>> rows_of(const ReplayReport& report) {
   for (const ReplayField& field : fields) {
     rows.push_back({fmt::format("{}{}", field.is_category ? "  " : "", field.title),
                     number_text(units, field.is_time, field.predicted),
-                    number_text(units, field.is_time, field.measured), difference_text(field)});
+                    field.measured ? number_text(units, field.is_time, *field.measured) : "–",
+                    difference_text(field)});
   }
   return rows;
 }
@@ -94,6 +96,8 @@ std::string after_table(const ReplayReport& report) {
     text +=
         fmt::format("measured step: median of {}, after one more; {} to {} {}\n",
                     report.steps_timed, unit(report.fastest), unit(report.slowest), unit.name());
+  } else {
+    text += "measured step: none; stopped before the first step was timed\n";
   }
   if (!report.losses.empty()) text += loss_text(report);
   if (report.gradients) text += gradient_text(*report.gradients);

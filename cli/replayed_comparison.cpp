@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/csv.h"
+#include "cli/interrupt.h"
 #include "cli/print_replay.h"
 #include "cli/question.h"
 #include "cli/text_table.h"
@@ -53,15 +54,16 @@ std::vector<std::string> row_of(const ReplayReport& report, const SizeUnit& size
   const ReplayNumbers &p = report.predicted, &m = report.measured;
   const double ratio = static_cast<double>(m.step.count()) /
                        static_cast<double>(std::max<std::int64_t>(1, p.step.count()));
-  const bool recovers = p.recompute > Nanoseconds{0};
+  const bool is_measured = report.steps_timed > 0;
+  const bool recovers = is_measured && p.recompute > Nanoseconds{0};
   return {size(p.live_peak),
-          size(m.live_peak),
+          is_measured ? size(m.live_peak) : "–",
           size(p.planned),
-          size(m.planned),
+          is_measured ? size(m.planned) : "–",
           report.resident ? size(*report.resident) : "",
           time(p.step),
-          time(m.step),
-          change_text(ratio),
+          is_measured ? time(m.step) : "–",
+          is_measured ? change_text(ratio) : "",
           recovers ? time(m.recompute) : "",
           recovers ? time(m.hidden_recompute) : "",
           gradients_text(report)};
@@ -129,7 +131,7 @@ std::string csv(const Replays& replays) {
       heads.push_back(fmt::format("predicted_{}", field.key));
       heads.push_back(fmt::format("measured_{}", field.key));
       cells.push_back(report.applies ? std::to_string(field.predicted) : "");
-      cells.push_back(report.applies ? std::to_string(field.measured) : "");
+      cells.push_back(report.applies && field.measured ? std::to_string(*field.measured) : "");
     }
     if (text.empty()) text = csv_line(heads);
     text += csv_line(cells);
@@ -149,13 +151,19 @@ Result run_replayed_comparison(const Options& options) {
       question.trace ? question.trace
                      : std::make_shared<const Trace>(build_trace(question.model, question.step));
   const Progress progress(options, "strategies", question.strategies.size());
+  const Interrupt interrupt;
   std::vector<ReplayQuestion> questions;
   Replays replays;
   for (const StrategySpec& strategy : question.strategies) {
     questions.push_back(replay_question(question, trace, strategy));
-    replays.push_back(replay(questions.back(), *backend).report);
+    replays.push_back(
+        replay(questions.back(), *backend, {}, [&] { return interrupt.came(); }).report);
     progress(replays.size());
+    if (interrupt.came()) break;
   }
+  if (interrupt.came())
+    result.notes += fmt::format("stopped: {} of {} strategies were begun\n", replays.size(),
+                                question.strategies.size());
   switch (format) {
     case Format::Json:
       result.text = replays_json(questions, replays);

@@ -26,6 +26,11 @@ means that every loss of every step is the same number, for all seeds that both 
 more, because its noise is the yardstick. The couplings of `reversible` and `pareprop` make another
 network than vanilla's, of the same parameters.
 
+The learning rates and regularization were chosen so that vanilla learns without learning by heart, and that
+choice matters: with the GPT's rate at 0.003 and 300 steps, `mesa` ended 4.3 σ above vanilla on held-out text
+(three seeds), while at 0.002 and 600 steps, shown here, it is within noise. Its running ranges follow
+growing activations with a delay, which may be why; that was not examined.
+
 `scripts/regenerate_training.sh` writes this page and the picture anew.
 )";
 

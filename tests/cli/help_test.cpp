@@ -18,9 +18,10 @@ TEST(Help, OfEveryCommandNamesAllItsOptions) {
     const Outcome outcome = tidemark_with({std::string(command.name), "--help"});
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_EQ(outcome.output, help_text(command));
+    const std::string listed = outcome.output.substr(0, outcome.output.find("\nExamples:"));
     for (const OptionRow& row : option_table()) {
       const std::string name = fmt::format(" {} ", long_name(row));
-      const bool is_listed = outcome.output.find(name) != std::string::npos;
+      const bool is_listed = listed.find(name) != std::string::npos;
       EXPECT_EQ(is_listed, (row.verbs & command.bit) != 0) << command.name << name;
     }
   }

@@ -1,6 +1,8 @@
 // What goes wrong in a replay is told in one line; nothing hangs and nothing is half done.
 #include <gmock/gmock.h>
 
+#include <atomic>
+
 #include "kernels/cpu/cpu_backend.h"
 #include "profiler/null_backend.h"
 #include "profiler/replay_report.h"
@@ -57,7 +59,7 @@ TEST(ReplayFaults, ALossThatIsNoNumberStopsTheReplay) {
 
 // A kernel that throws on one stream while the other waits for it.
 TEST(ReplayFaults, AnErrorInTheMiddleOfAStepEndsBothStreams) {
-  static int calls = 0;
+  static std::atomic<int> calls = 0;  // of both streams' threads
   calls = 0;
   const auto backend = make_cpu_backend({.run = [](const Call& call, cpu::Workspace& workspace) {
     if (++calls == 200) throw InputError("kernel 200 failed");

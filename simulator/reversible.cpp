@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "simulator/consumers.h"
 #include "simulator/needs.h"
@@ -35,10 +36,28 @@ std::optional<Half> half_of(const Trace& trace, const Block& block, Part part) {
     const Op& op = trace.ops[i];
     if (op.part != part) continue;
     half.ops = {std::min(half.ops.begin, i), std::max(half.ops.end, i + 1)};
-    if (op.residual) half.add = i, ++adds;
+    if (!op.residual) continue;
+    // An add that changes the dtype of its stream cannot be undone.
+    if (trace[trace.inputs(op)[0]].dtype != trace[trace.outputs(op)[0]].dtype) return std::nullopt;
+    half.add = i, ++adds;
   }
   if (adds != 1) return std::nullopt;
   return half;
+}
+
+// By block: has it two halves, and so have all blocks of its stack?
+std::vector<bool> can_be_coupled(const Trace& trace) {
+  std::vector<bool> can(trace.blocks.size());
+  std::set<std::int32_t> broken;
+  for (std::size_t b = 0; b < can.size(); ++b) {
+    const Block& block = trace.blocks[b];
+    const auto f = half_of(trace, block, Part::F), g = half_of(trace, block, Part::G);
+    can[b] = block.stack >= 0 && f && g && f->ops.end == g->ops.begin;
+    if (!can[b]) broken.insert(block.stack);
+  }
+  for (std::size_t b = 0; b < can.size(); ++b)
+    if (broken.contains(trace.blocks[b].stack)) can[b] = false;
+  return can;
 }
 
 struct Streams {
@@ -47,7 +66,8 @@ struct Streams {
 
 class Coupling {
  public:
-  explicit Coupling(const Trace& trace) : trace_(trace), edit_(trace) {}
+  explicit Coupling(const Trace& trace)
+      : trace_(trace), can_be_coupled_(can_be_coupled(trace)), edit_(trace) {}
 
   bool run() {
     std::size_t op = 0;
@@ -70,9 +90,9 @@ class Coupling {
   }
 
   bool couple(std::size_t b) {
+    if (!can_be_coupled_[b]) return false;
     const Block& block = trace_.blocks[b];
     const auto f = half_of(trace_, block, Part::F), g = half_of(trace_, block, Part::G);
-    if (block.stack < 0 || !f || !g || f->ops.end != g->ops.begin) return false;
     if (!continues(b, b - 1)) enter_stack(block);
     edit_.feed_block(b, streams_.x2);
     streams_.x1 = emit_half(*f, block.input, streams_.x2, streams_.x1);    // Y1 = X1 + F(X2)
@@ -166,6 +186,7 @@ class Coupling {
   }
 
   const Trace& trace_;
+  const std::vector<bool> can_be_coupled_;  ///< by block
   TraceEdit edit_;
   Streams streams_{no_tensor, no_tensor};
   bool coupled_ = false;
@@ -186,10 +207,11 @@ struct Coupled {
 
 std::vector<Coupled> coupled_blocks(const Trace& trace) {
   std::vector<Coupled> found;
+  const std::vector<bool> can = can_be_coupled(trace);
   for (std::size_t b = 0; b < trace.blocks.size(); ++b) {
+    if (!can[b]) continue;
     const Block& block = trace.blocks[b];
     const auto f = half_of(trace, block, Part::F), g = half_of(trace, block, Part::G);
-    if (block.stack < 0 || !f || !g || f->ops.end != g->ops.begin) continue;
     const Op& add1 = trace.ops[f->add];
     const Op& add2 = trace.ops[g->add];
     const auto same_stack = [&](std::size_t other) {

@@ -145,5 +145,16 @@ TEST(Reversible, AModelWithoutTwoBranchesPerBlockIsRefused) {
               HasSubstr("no block has two residual branches that could be coupled"));
 }
 
+// An add that rounds its stream to another dtype cannot be undone, and a stack is coupled as a
+// whole or not at all.
+TEST(Reversible, AStackWithAnAddThatCannotBeUndoneIsRefused) {
+  Trace trace = stack_of(3);
+  const Op& add = *std::ranges::find(trace.ops, "b1.add2", &Op::name);
+  trace.tensors[index(trace.outputs(add)[0])].dtype = DType::BFloat16;
+  for (const char* way : {"reversible", "pareprop"})
+    EXPECT_THAT(planned(trace, way).refusal, HasSubstr("no block has two residual branches"))
+        << way;
+}
+
 }  // namespace
 }  // namespace tidemark

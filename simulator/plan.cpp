@@ -51,8 +51,19 @@ void check_regions(const Trace& trace, const Plan& plan, std::vector<std::string
   }
 }
 
+// By storage: the op that works in place on it, or no_op. What was there before is gone then.
+std::vector<OpId> overwriters(const Trace& trace) {
+  std::vector<OpId> found(trace.tensors.size(), no_op);
+  for (std::size_t i = 0; i < trace.ops.size(); ++i)
+    for (const TensorId output : trace.outputs(trace.ops[i]))
+      if (!is_view(trace.ops[i].kind) && trace[output].storage != output)
+        found[index(trace[output].storage)] = static_cast<OpId>(i);
+  return found;
+}
+
 void check_actions(const Trace& trace, const Plan& plan, const Needs& needs,
                    std::vector<std::string>& defects) {
+  const std::vector<OpId> overwritten = overwriters(trace);
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const Action action = plan.actions[t];
     const Tensor& tensor = trace.tensors[t];
@@ -62,6 +73,11 @@ void check_actions(const Trace& trace, const Plan& plan, const Needs& needs,
           fmt::format("'{}' is {}, but no op of the step writes it: only its own "
                       "memory can provide it",
                       tensor.name, to_string(action)));
+    if (overwritten[t] != no_op && (action == Action::Recompute || action == Action::Reconstruct))
+      defects.push_back(fmt::format(
+          "'{}' is {}, but '{}' works in place on it: keep it, for nothing brings back what was "
+          "written over",
+          tensor.name, to_string(action), trace[overwritten[t]].name));
     if (action == Action::Quantize && !is_floating(tensor.dtype))
       defects.push_back(fmt::format("'{}' is quantize, but its dtype is {}", tensor.name,
                                     to_string(tensor.dtype)));

@@ -195,6 +195,10 @@ PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& sp
     if (Refusal refusal = row->decide(*step.trace, arguments, step.plan); !refusal.empty())
       return refuse(fmt::format("{}: {}", row->name, refusal));
   }
+  // A trace from elsewhere may have dependencies that no strategy thought of.
+  if (step.plan.regions.empty()) return step;  // nothing is recovered
+  if (const std::vector<std::string> defects = check(*step.trace, step.plan); !defects.empty())
+    return refuse(fmt::format("{}: {}", spec.text, defects.front()));
   return step;
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "simulator/strategy.h"
 #include "tests/simulator/chain.h"
 #include "tests/traces/small_trace.h"
 
@@ -46,6 +47,23 @@ TEST_F(PlanOfAChain, RecomputingInsideOfARegionIsSound) {
   add_region(0, 0, 2);
   decide(1, Action::Recompute);
   EXPECT_THAT(defects(), IsEmpty());
+}
+
+// f2 writes its result over x1.
+TEST_F(PlanOfAChain, WhatIsOverwrittenInPlaceCannotBeRecomputed) {
+  trace.tensors[2].storage = TensorId{1};
+  add_region(0, 0, 2);
+  decide(1, Action::Recompute);
+  EXPECT_THAT(defects(),
+              ElementsAre(HasSubstr("'x1' is recompute, but 'x2' works in place on it")));
+}
+
+TEST_F(PlanOfAChain, AStrategyWhosePlanIsNotSoundDoesNotApply) {
+  trace.tensors[4].storage = TensorId{3};
+  const PlannedStep step =
+      plan_step(std::make_shared<const Trace>(trace), parse_strategy("checkpoint:every=2"));
+  EXPECT_THAT(step.refusal, HasSubstr("works in place"));
+  EXPECT_THAT(step.plan.actions, Each(Action::Keep));
 }
 
 TEST_F(PlanOfAChain, RecomputingWithoutARegionIsRefused) {

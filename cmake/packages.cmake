@@ -30,9 +30,10 @@ else()
   set(TIDEMARK_ZSTD zstd::libzstd_static)
 endif()
 
-# The package of OpenBLAS only sets variables; as system headers its warnings are its own.
+# OpenBLAS is loaded at run time (kernels/cpu/blas.h); here only its header is needed. Its package
+# only sets variables; as system headers its warnings are its own.
 if(NOT TARGET OpenBLAS::OpenBLAS)
   add_library(OpenBLAS::OpenBLAS INTERFACE IMPORTED)
   target_include_directories(OpenBLAS::OpenBLAS SYSTEM INTERFACE ${OpenBLAS_INCLUDE_DIRS})
-  target_link_libraries(OpenBLAS::OpenBLAS INTERFACE ${OpenBLAS_LIBRARIES})
+  target_link_libraries(OpenBLAS::OpenBLAS INTERFACE ${CMAKE_DL_LIBS})
 endif()

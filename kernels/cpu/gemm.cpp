@@ -1,9 +1,8 @@
 #include "kernels/cpu/gemm.h"
 
-#include <cblas.h>
-
 #include <limits>
 
+#include "kernels/cpu/blas.h"
 #include "traces/error.h"
 
 namespace tidemark::cpu {
@@ -59,15 +58,12 @@ Readable readable(const Matrix& m, std::size_t slot, Workspace& workspace) {
 /// The matrices are c's blocks and the slices of a and b that make them.
 void multiply(const Matrix& a, const Matrix& b, float alpha, float beta, float* c,
               std::int64_t pitch, Workspace& workspace) {
-  // Once per process: every stream is a thread already, and sgemm called from several of them at
-  // once runs on each. That loses nothing: two streams were measured at twice the rate of one.
-  [[maybe_unused]] static const bool is_single = (openblas_set_num_threads(1), true);
   const Readable x = readable(a, 0, workspace), y = readable(b, 1, workspace);
   const auto count = [](std::int64_t n) { return static_cast<blasint>(n); };
   const auto order = [](bool transposed) { return transposed ? CblasTrans : CblasNoTrans; };
-  cblas_sgemm(CblasRowMajor, order(x.transposed), order(y.transposed), count(a.rows),
-              count(b.columns), count(a.columns), alpha, x.data, count(x.pitch), y.data,
-              count(y.pitch), beta, c, count(pitch));
+  sgemm()(CblasRowMajor, order(x.transposed), order(y.transposed), count(a.rows), count(b.columns),
+          count(a.columns), alpha, x.data, count(x.pitch), y.data, count(y.pitch), beta, c,
+          count(pitch));
 }
 
 /// What the products are added to.

@@ -37,9 +37,10 @@ void add_step(std::vector<OptionRow>& rows) {
 }
 
 void add_card(std::vector<OptionRow>& rows) {
-  rows.push_back({"card", "-d,--device", "NAME", &Options::device,
-                  for_reports | for_view | for_replay,
-                  "the card, or a device file (default a100-80gb; see tidemark devices)"});
+  rows.push_back(
+      {"card", "-d,--device", "NAME", &Options::device, for_reports | for_view | for_replay,
+       "the card, or a device file (default a100-80gb, for a replay the backend itself; see "
+       "tidemark devices)"});
   rows.push_back({"card", "--budget", "SIZE", &Options::budget, for_reports | for_view,
                   "memory for tensors, for example 20GiB (default: the card's, less a CUDA "
                   "context)"});
@@ -60,7 +61,7 @@ void add_question(std::vector<OptionRow>& rows) {
                   "[batch, tokens, width] (always with --framework paper)"});
   rows.push_back({"question", "--strategy", "NAME", &Options::strategy,
                   for_explain | for_view | for_replay,
-                  "the strategy to explain (default vanilla)"});
+                  "the strategy to explain or run (default vanilla)"});
   rows.push_back({"question", "--top", "N", &Options::top, for_explain | for_diff,
                   "how many rows to list of tensors alive at the peak, or of each table of "
                   "differences (default 12)"});

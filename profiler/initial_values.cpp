@@ -157,6 +157,16 @@ std::vector<double> initial_parameter(const Trace& trace, TensorId parameter, st
   return filled(tensor, [&](std::int64_t) { return centre + small * dice.normal(); });
 }
 
+NamedValues initial_parameters(const Trace& trace, std::uint64_t seed) {
+  NamedValues values;
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    const auto id = static_cast<TensorId>(t);
+    if (trace[id].category == Category::Parameter && trace[id].storage == id)
+      values[trace[id].name] = initial_parameter(trace, id, seed);
+  }
+  return values;
+}
+
 std::vector<double> synthetic_input(const Trace& trace, TensorId input, std::uint64_t seed) {
   const Tensor& tensor = trace[input];
   const std::string_view name = tensor.name;

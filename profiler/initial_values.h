@@ -6,13 +6,16 @@
 #include <cstdint>
 #include <vector>
 
-#include "traces/trace.h"
+#include "profiler/merged_affine.h"
 
 namespace tidemark {
 
 /// Weights uniform in ±1/√(inputs), embedding tables normal with 0.02, norms 1 and 0, each
 /// slightly disturbed so that no gradient vanishes by symmetry. Row-major.
 std::vector<double> initial_parameter(const Trace& trace, TensorId parameter, std::uint64_t seed);
+
+/// Of all parameters, by name.
+NamedValues initial_parameters(const Trace& trace, std::uint64_t seed = 1);
 
 /// Images normal; token ids and targets uniform over what reads them; positions, masks, rotary
 /// tables and window indices as the models define them. Row-major.

@@ -13,11 +13,6 @@ struct Merge {
   std::int64_t rows = 0, columns = 0;  ///< of the weight
 };
 
-bool passes_through(OpKind kind) {
-  return kind == OpKind::Cast || kind == OpKind::Copy || kind == OpKind::View ||
-         kind == OpKind::Select;
-}
-
 class Merges {
  public:
   Merges(const Trace& before, const Trace& after) : trace_(before), consumers_(before) {

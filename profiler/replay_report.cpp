@@ -16,16 +16,6 @@
 namespace tidemark {
 namespace {
 
-NamedValues initial_parameters(const Trace& trace, std::uint64_t seed) {
-  NamedValues values;
-  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
-    const auto id = static_cast<TensorId>(t);
-    if (trace[id].category == Category::Parameter && trace[id].storage == id)
-      values[trace[id].name] = initial_parameter(trace, id, seed);
-  }
-  return values;
-}
-
 // Fills networks with the question's parameters and data.
 class Loader {
  public:

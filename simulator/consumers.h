@@ -23,6 +23,12 @@ class Consumers {
   std::vector<OpId> ops_;
 };
 
+/// True for ops that move or cast elements without needing anything for their gradient.
+constexpr bool passes_through(OpKind kind) {
+  return kind == OpKind::Cast || kind == OpKind::Copy || kind == OpKind::View ||
+         kind == OpKind::Select;
+}
+
 /// Per storage: the last op that reads it (op 0 if none does).
 std::vector<OpId> last_reads(const Trace& trace);
 

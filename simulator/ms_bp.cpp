@@ -17,12 +17,6 @@ namespace {
 bool is_norm(OpKind kind) { return kind == OpKind::LayerNorm || kind == OpKind::RmsNorm; }
 bool is_ms_norm(OpKind kind) { return kind == OpKind::MsLayerNorm || kind == OpKind::MsRmsNorm; }
 
-// Moves or casts elements without needing anything for its gradient.
-bool passes_through(OpKind kind) {
-  return kind == OpKind::Cast || kind == OpKind::Copy || kind == OpKind::View ||
-         kind == OpKind::Select;
-}
-
 // What the norm's output ends up in, through casts and reorderings.
 struct Readers {
   std::vector<OpId> passing;  ///< casts and reorderings, in op order

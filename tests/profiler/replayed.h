@@ -20,15 +20,6 @@ struct Replayed {
   Bytes planned;
 };
 
-inline NamedValues initial_parameters(const Trace& trace, std::uint64_t seed = 1) {
-  NamedValues values;
-  for (std::size_t t = 0; t < trace.tensors.size(); ++t)
-    if (trace.tensors[t].category == Category::Parameter &&
-        trace.tensors[t].storage == static_cast<TensorId>(t))
-      values[trace.tensors[t].name] = initial_parameter(trace, static_cast<TensorId>(t), seed);
-  return values;
-}
-
 inline void load(Replay& replay, const NamedValues& parameters, std::uint64_t seed = 1) {
   const Trace& trace = replay.trace();
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {

@@ -22,14 +22,6 @@ void for_each_storage(const Trace& trace, Category category, Visit visit) {
   }
 }
 
-NamedValues initial_parameters(const Trace& trace, std::uint64_t seed) {
-  NamedValues values;
-  for_each_storage(trace, Category::Parameter, [&](TensorId id, const Tensor& tensor) {
-    values[tensor.name] = initial_parameter(trace, id, seed);
-  });
-  return values;
-}
-
 void write_inputs(Replay& replay, const NamedValues& inputs) {
   const Trace& trace = replay.trace();
   for_each_storage(trace, Category::Input, [&](TensorId id, const Tensor& tensor) {

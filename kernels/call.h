@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/array.h"
+#include "traces/error.h"
 
 namespace tidemark {
 
@@ -14,7 +15,7 @@ enum class Pass : std::uint8_t {
   Accumulate,  ///< outputs[0] = Σ inputs, each summed over the axes where it is longer
   Subtract,    ///< outputs[0] = inputs[0] − inputs[1]: a coupling undone
   Quantize,    ///< outputs[0] = codes of inputs[0]
-  Dequantize,  ///< outputs[0] = values of the codes inputs[0]
+  Dequantize,  ///< outputs[0] = inputs[0], which has codes
   Update,      ///< the optimizer, on one parameter
 };
 
@@ -48,6 +49,23 @@ struct Quantizer {
   bool wraps = false;           ///< as the released code: a code above 255 wraps around
 };
 
+/// How many elements that follow one another in a dense value belong to one group.
+inline std::int64_t stretch_of(const Quantizer& quantizer, const Shape& shape) {
+  if (shape.rank() == 0) return 1;
+  const auto axis = static_cast<std::size_t>(quantizer.group_axis);
+  CHECK(axis < shape.rank() && shape[axis] % quantizer.groups == 0);
+  std::int64_t stretch = shape[axis] / quantizer.groups;
+  for (std::size_t i = axis + 1; i < shape.rank(); ++i) stretch *= shape[i];
+  return stretch;
+}
+
+/// What `quantizer` made of a dense value of this shape, as elements that kernels decode.
+inline Array coded(std::byte* codes, const Shape& shape, const Quantizer& quantizer) {
+  Array array = array_at(codes, DType::UInt8, dense(shape));
+  array.codes = {quantizer.statistics, codes, stretch_of(quantizer, shape), quantizer.groups};
+  return array;
+}
+
 /// What changes from step to step.
 struct StepState {
   std::int64_t number = 0;  ///< counts from 0
@@ -68,7 +86,7 @@ struct Call {
   std::vector<Array> d_outputs, d_inputs;
   std::vector<Rearrangement> moves;  ///< of ops that only move elements: one per piece
   std::uint64_t key = 0;             ///< random ops, Quantize
-  Quantizer quantizer;
+  Quantizer quantizer;               ///< of Quantize
   // Update: inputs {gradient}, outputs {parameter, state}; the state holds the first moments of
   // all elements, then the second ones. SGD has no state.
 };

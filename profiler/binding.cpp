@@ -132,10 +132,20 @@ class Binder {
     return call;
   }
 
-  Array saved_value(const Run& run, const Op& op, int bit, Operands saved) const {
+  Array saved_value(const Run& run, const Op& op, int bit, Operands saved) {
     const TensorId tensor = operand(trace_, op, bit);
     if ((saved >> bit & 1) == 0) return absent(tensor);
-    return value(run, tensor, find(schedule_.reads(run), Role::Value, trace_[tensor].storage));
+    const TensorId storage = trace_[tensor].storage;
+    const BufferId codes = find(schedule_.reads(run), Role::Codes, storage);
+    if (codes != no_buffer) return coded_value(tensor, codes);
+    return value(run, tensor, find(schedule_.reads(run), Role::Value, storage));
+  }
+
+  // Codes lie as the values of their storage did.
+  Array coded_value(TensorId tensor, BufferId codes) {
+    Array array = array_at(address(codes), DType::UInt8, layouts_[index(tensor)]);
+    array.codes = all_codes(codes).codes;
+    return array;
   }
 
   Array incoming(const Run& run, TensorId output) {
@@ -189,10 +199,14 @@ class Binder {
     return call;
   }
 
-  // Codes and values are both one row: the storage as it lies.
-  Array flat(BufferId buffer, DType dtype) const {
+  // As if row-major: the storage as it lies.
+  Array flat_value(BufferId buffer) const {
     const Tensor& tensor = trace_[schedule_[buffer].tensor];
-    return array_at(address(buffer), dtype, dense(tensor.shape));
+    return array_at(address(buffer), tensor.dtype, dense(tensor.shape));
+  }
+
+  Array all_codes(BufferId codes) {
+    return coded(address(codes), trace_[schedule_[codes].tensor].shape, quantizer_of(codes));
   }
 
   Quantizer quantizer_of(BufferId codes) {
@@ -210,8 +224,8 @@ class Binder {
     Call call;
     call.pass = Pass::Quantize;
     call.key = index(codes);
-    call.inputs.push_back(flat(value, trace_[schedule_[value].tensor].dtype));
-    call.outputs.push_back(flat(codes, DType::UInt8));
+    call.inputs.push_back(flat_value(value));
+    call.outputs.push_back(all_codes(codes));
     call.quantizer = quantizer_of(codes);
     return call;
   }
@@ -220,9 +234,8 @@ class Binder {
     const BufferId codes = schedule_.reads(run)[0], value = schedule_.writes(run)[0];
     Call call;
     call.pass = Pass::Dequantize;
-    call.inputs.push_back(flat(codes, DType::UInt8));
-    call.outputs.push_back(flat(value, trace_[schedule_[value].tensor].dtype));
-    call.quantizer = quantizer_of(codes);
+    call.inputs.push_back(all_codes(codes));
+    call.outputs.push_back(flat_value(value));
     return call;
   }
 

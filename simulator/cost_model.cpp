@@ -79,6 +79,8 @@ Cost then(const Cost& a, const Cost& b) {
           (a.memory_share * ta + b.memory_share * tb) / total};
 }
 
+double count_of(Bytes bytes) { return static_cast<double>(bytes.count); }
+
 Nanoseconds to_ns(double time) { return Nanoseconds{static_cast<std::int64_t>(time + 0.5)}; }
 
 }  // namespace
@@ -236,30 +238,32 @@ Cost CostModel::forward(const Op& op) const {
 }
 
 // dx streams x, dy and dx; dγ and dβ stream x and dy.
-Cost CostModel::norm_backward(const Op& op, std::uint32_t gradients) const {
+Cost CostModel::norm_backward(const Op& op, std::uint32_t gradients, double decoded) const {
   const Tensor& x = trace_[trace_.inputs(op)[0]];
   const double bytes = static_cast<double>(size(x).count), elements = count(x);
   Cost cost;
-  if (gradients & 1) cost = then(cost, elementwise(3 * bytes, elements, 1));
+  if (gradients & 1) cost = then(cost, elementwise(3 * bytes - decoded, elements, 1));
   if ((gradients & ~1u) == 0) return cost;
-  if (!framework_.norm_gradient_by_columns) return then(cost, elementwise(2 * bytes, elements, 1));
+  const double x_and_dy = 2 * bytes - decoded;
+  if (!framework_.norm_gradient_by_columns) return then(cost, elementwise(x_and_dy, elements, 1));
   const double sms = device_.sm_count;
   const double blocks =
       std::min(sms, ceiling(static_cast<double>(x.shape.back()) / columns_per_block));
   const double block_bytes_per_ns =
       bytes_in_flight_per_block / (memory_latency_cycles / (device_.clock_hz / 1e9));
   const double rate = std::min(bytes_per_ns_, blocks * block_bytes_per_ns);
-  const double time = 2 * bytes / rate;
+  const double time = x_and_dy / rate;
   const double total = time + static_cast<double>(device_.kernel_gap.count());
-  return then(cost, {to_ns(total), 1, 0, 2 * bytes, blocks / sms * time / total,
+  return then(cost, {to_ns(total), 1, 0, x_and_dy, blocks / sms * time / total,
                      rate / bytes_per_ns_ * time / total});
 }
 
-Cost CostModel::backward(const Op& op, std::uint32_t gradients) const {
+// `decoded`: bytes that are not read because codes are read in place of values.
+Cost CostModel::backward(const Op& op, std::uint32_t gradients, double decoded) const {
   const OpRow& row = row_of(op.kind);
-  if (op.kind == OpKind::LayerNorm) return norm_backward(op, gradients);
+  if (op.kind == OpKind::LayerNorm) return norm_backward(op, gradients, decoded);
   if (row.work == Work::MatrixUnits) return backward_product(op, gradients);
-  double bytes = 0, largest = 0;
+  double bytes = -decoded, largest = 0;
   for (const TensorId output : trace_.outputs(op)) {
     bytes += static_cast<double>(size(trace_[output]).count);
     largest = std::max(largest, count(trace_[output]));
@@ -309,6 +313,14 @@ Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
     for (const BufferId buffer : buffers) bytes += static_cast<double>(schedule[buffer].size.count);
     return bytes;
   };
+  const auto decoded = [&](std::span<const BufferId> buffers) {
+    double bytes = 0;
+    for (const BufferId buffer : buffers)
+      if (schedule[buffer].role == Role::Codes)
+        bytes += static_cast<double>(
+            (size(trace_[schedule[buffer].tensor]) - schedule[buffer].size).count);
+    return bytes;
+  };
   const auto streaming = [&] {
     const double bytes = total(schedule.reads(run)) + total(schedule.writes(run));
     return elementwise(bytes, bytes / 8, 1);
@@ -318,13 +330,14 @@ Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
     case Task::Recompute:
       return forward(trace_[run.op]);
     case Task::Backward:
-      return backward(trace_[run.op], gradients_[index(run.op)]);
+      return backward(trace_[run.op], gradients_[index(run.op)], decoded(schedule.reads(run)));
     case Task::Seed:
     case Task::Accumulate:
     case Task::Reconstruct:
+      return streaming();
     case Task::Quantize:
     case Task::Dequantize:
-      return streaming();
+      return conversion(schedule, run);
     case Task::Optimizer: {
       const UpdateCost update = update_cost(trace_.step.optimizer, framework_.optimizer_loop);
       const double parameters = total(schedule.reads(run));  // one gradient per parameter
@@ -333,6 +346,28 @@ Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
     }
   }
   return {};
+}
+
+// To codes: one pass for the extremes, a tiny one for the statistics, one that rounds. Mesa's
+// released code copies the values group by group and reads that copy three times (largest,
+// smallest, codes); from codes it writes such a copy and then copies it (its custom_quant.py).
+Cost CostModel::conversion(const Schedule& schedule, const Run& run) const {
+  double bytes = 0, by_group = 0;
+  for (const BufferId buffer : schedule.writes(run)) {
+    bytes += count_of(schedule[buffer].size);
+    if (schedule[buffer].role == Role::Temporary) by_group = count_of(schedule[buffer].size);
+  }
+  const double read = count_of(schedule[schedule.reads(run)[0]].size);
+  bytes += read;
+  int kernels = 1;
+  if (run.task == Task::Quantize) {
+    bytes += by_group > 0 ? 3 * by_group : read;
+    kernels = by_group > 0 ? 4 : 3;
+  } else if (by_group > 0) {
+    bytes += by_group;
+    kernels = 2;
+  }
+  return elementwise(bytes, bytes / 8, kernels);
 }
 
 Cost CostModel::of_copy(Bytes bytes) const {

@@ -36,9 +36,10 @@ class CostModel {
  private:
   Cost roofline(const Schedule& schedule, const Run& run) const;
   Cost forward(const Op& op) const;
-  Cost backward(const Op& op, std::uint32_t gradients) const;
+  Cost backward(const Op& op, std::uint32_t gradients, double decoded) const;
   Cost elementwise(double bytes, double elements, int kernels) const;
-  Cost norm_backward(const Op& op, std::uint32_t gradients) const;
+  Cost norm_backward(const Op& op, std::uint32_t gradients, double decoded) const;
+  Cost conversion(const Schedule& schedule, const Run& run) const;
   Cost product(double batch, double m, double n, double k, DType dtype, double bytes) const;
   Cost forward_product(const Op& op) const;
   Cost backward_product(const Op& op, std::uint32_t gradients) const;

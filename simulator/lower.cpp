@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "simulator/gradients.h"
+#include "simulator/mesa.h"
 #include "simulator/needs.h"
 #include "simulator/optimizer_step.h"
 #include "simulator/recovery.h"
@@ -181,12 +182,22 @@ class Lowering {
 
   std::uint32_t first_use(std::size_t i) const { return first_use_.empty() ? 0 : first_use_[i]; }
 
+  // What the backward decodes while it loads. Mesa's released code writes the values out first.
+  Operands decoded(std::size_t i) const {
+    if (plan_.released.copies_by_group || plan_.released.codes_per_use) return 0;
+    return needs_.saved[i] & decoded_operands(trace_.ops[i].kind);
+  }
+
   void bring_saved(std::size_t i) {
+    const Op& op = trace_.ops[i];
     std::uint32_t use = first_use(i);
-    for_each_operand(trace_, trace_.ops[i], needs_.saved[i], [&](TensorId storage, TensorId) {
+    for_each_operand(trace_, op, needs_.saved[i] & ~decoded(i), [&](TensorId storage, TensorId) {
       const BufferId* codes = own_codes(use++);
       if (codes && !values_.is_present(storage)) values_.dequantize(*codes, storage);
       values_.ensure_present(storage);
+    });
+    for_each_operand(trace_, op, decoded(i), [&](TensorId storage, TensorId) {
+      if (values_.of_value_or_codes(storage) == no_buffer) values_.ensure_present(storage);
     });
   }
 
@@ -223,8 +234,9 @@ class Lowering {
     writer_.begin_run();
     for (const TensorId output : trace_.outputs(op))
       if (gradients_.of(output) != no_buffer) writer_.read(gradients_.of(output));
-    for_each_operand(trace_, op, needs_.saved[i],
-                     [&](TensorId storage, TensorId) { writer_.read(values_.of(storage)); });
+    for_each_operand(trace_, op, needs_.saved[i], [&](TensorId storage, TensorId) {
+      writer_.read(values_.of_value_or_codes(storage));
+    });
     for (const Contribution& c : contributions_)
       if (c.buffer != incoming) writer_.write(c.buffer);
     if (batched != no_buffer) writer_.write(batched);

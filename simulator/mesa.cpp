@@ -1,37 +1,38 @@
 // Mesa (arXiv 2111.11124): the forward is exact, the copy saved for the backward has eight bits.
+#include "simulator/mesa.h"
+
 #include "simulator/needs.h"
 #include "simulator/strategy.h"
 
 namespace tidemark {
-namespace {
-
-// Operands that Mesa's layers quantize: inputs of linears, products, norms and activations, both
-// ends of a softmax. Statistics per row, masks and weights stay as they are.
-bool is_quantized(OpKind kind, int bit) {
+Operands quantized_operands(OpKind kind) {
+  using namespace rules;
   switch (kind) {
     case OpKind::Linear:
     case OpKind::LayerNorm:
     case OpKind::RmsNorm:
     case OpKind::Gelu:
     case OpKind::Silu:
-      return bit == 0;
+      return x0;
     case OpKind::MsLayerNorm:
     case OpKind::MsRmsNorm:
     case OpKind::Tanh:
-      return bit == 16;
+      return y0;
     case OpKind::GeluComposed:
-      return bit == 0 || bit >= 17;
+      return x0 | y1 | y2 | y3;
     case OpKind::Softmax:
-      return bit == 0 || bit == 16;
+      return x0 | y0;
     case OpKind::MatMul:
     case OpKind::Mul:
-      return true;
+      return x0 | x1;
     default:
-      return false;
+      return 0;
   }
 }
 
-}  // namespace
+Operands decoded_operands(OpKind kind) {
+  return row_of(kind).work == Work::Elementwise ? quantized_operands(kind) : 0;
+}
 
 Refusal quantize_saved(const Trace& trace, const StrategyArguments& arguments, Plan& plan) {
   const Needs needs = derive_needs(trace);
@@ -41,7 +42,8 @@ Refusal quantize_saved(const Trace& trace, const StrategyArguments& arguments, P
     for (Operands bits = needs.saved[i]; bits != 0; bits &= bits - 1) {
       const int bit = __builtin_ctz(bits);
       const TensorId storage = trace[operand(trace, op, bit)].storage;
-      (is_quantized(op.kind, bit) ? covered : excluded)[index(storage)] = true;
+      const bool is_quantized = (quantized_operands(op.kind) >> bit & 1) != 0;
+      (is_quantized ? covered : excluded)[index(storage)] = true;
     }
   }
   bool any = false;
@@ -54,7 +56,7 @@ Refusal quantize_saved(const Trace& trace, const StrategyArguments& arguments, P
     any = true;
   }
   if (!any) return "no op of this trace keeps a float tensor that Mesa's layers quantize";
-  plan.released.codes_per_use = plan.released.dequantizes_in_two =
+  plan.released.codes_per_use = plan.released.copies_by_group =
       plan.released.batched_weight_gradient = arguments.has("released");
   return {};
 }

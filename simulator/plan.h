@@ -39,8 +39,8 @@ struct Region {
 /// What published implementations waste, so that their numbers can be reproduced. The default, all
 /// off, is the clean schedule.
 struct Released {
-  bool codes_per_use = false;       ///< Mesa: each op quantizes its own copy of a shared tensor
-  bool dequantizes_in_two = false;  ///< Mesa: dequantized, then copied to the right layout
+  bool codes_per_use = false;    ///< Mesa: each op quantizes its own copy of a shared tensor
+  bool copies_by_group = false;  ///< Mesa: values lie group by group beside their codes
   bool batched_weight_gradient = false;  ///< Mesa: dW per sample, [batch, out, in], then summed
   bool synchronizes_host = false;        ///< PaReprop: the host waits for events
   bool two_new_streams = false;  ///< PaReprop: both streams are new, with pools of their own

@@ -2,7 +2,17 @@
 
 #include <algorithm>
 
+#include "simulator/mesa.h"
+
 namespace tidemark::judge {
+namespace {
+
+// Of operand k, outputs counted behind the inputs.
+Operands bit_of(const Op& op, std::size_t k) {
+  return k < op.inputs ? Operands{1} << k : Operands{1} << (16 + k - op.inputs);
+}
+
+}  // namespace
 
 Runs::Runs(const Trace& trace, const Schedule& schedule, Memory& memory)
     : trace_(trace),
@@ -73,7 +83,7 @@ void Runs::forward(const Run& run) {
     if (row_of(op.kind).is_random && op.rng_key == 0)
       memory_.complain("is random without a key; it cannot run again");
   }
-  for (std::size_t k = 0; k < op.inputs; ++k) read_value(op, k, true);
+  for (std::size_t k = 0; k < op.inputs; ++k) read_value(op, k);
   const auto outputs = trace_.outputs(op);
   for (std::size_t k = 0; k < op.outputs; ++k) {
     const TensorId storage = trace_[outputs[k]].storage;
@@ -101,8 +111,8 @@ void Runs::backward(const Run& run) {
   for (std::size_t k = 0; k < op.inputs; ++k)
     if (numbers_.contribution(op, k).op != no_op) needs |= gradient_rule(op.kind, k).needs;
   for (std::size_t k = 0; k < std::size_t{op.inputs} + op.outputs; ++k) {
-    const Operands bit = k < op.inputs ? Operands{1} << k : Operands{1} << (16 + k - op.inputs);
-    if (((needs | op.also_keeps) & bit) != 0) read_value(op, k, (needs & bit) != 0);
+    const Operands bit = bit_of(op, k);
+    if (((needs | op.also_keeps) & bit) != 0) read_saved(op, k, (needs & bit) != 0);
   }
   for (std::size_t k = 0; k < op.inputs; ++k) {
     const auto& c = numbers_.contribution(op, k);
@@ -177,8 +187,8 @@ void Runs::reconstruct(const Run& run) {
   const Tensor& output = trace_[trace_.outputs(op)[0]];
   if (size(input) != size(output) || size(input) != size(trace_[input.storage]))
     memory_.complain("does not make all of {}", input.name);
-  read_value(op, 1, true);
-  read_value(op, 2, true);  // output 0
+  read_value(op, 1);
+  read_value(op, 2);  // output 0
   write(Role::Value, input.storage, numbers_.value(op, 0));
 }
 
@@ -207,12 +217,25 @@ void Runs::optimize() {
   }
 }
 
-void Runs::read_value(const Op& op, std::size_t k, bool must) {
-  const bool found = find(reads_, [&](const Operand& read) {
-    return buffer(read).role == Role::Value && read.number == numbers_.value(op, k);
-  });
+bool Runs::reads(const Op& op, std::size_t k, Role role) {
+  const auto is_it = [&](const Operand& read) {
+    return buffer(read).role == role && read.number == numbers_.value(op, k);
+  };
+  return find(reads_, is_it) != nullptr;
+}
+
+void Runs::read_value(const Op& op, std::size_t k) {
   const TensorId tensor = trace_.operands[op.first_operand + k];
-  if (!found && must) memory_.complain("does not read the value of {}", memory_.name(tensor));
+  if (!reads(op, k, Role::Value))
+    memory_.complain("does not read the value of {}", memory_.name(tensor));
+}
+
+void Runs::read_saved(const Op& op, std::size_t k, bool must) {
+  const bool may_decode = (decoded_operands(op.kind) & bit_of(op, k)) != 0;
+  if (may_decode && reads(op, k, Role::Codes)) return;
+  if (reads(op, k, Role::Value) || !must) return;
+  memory_.complain("does not read the value of {}",
+                   memory_.name(trace_.operands[op.first_operand + k]));
 }
 
 void Runs::read_gradient(TensorId tensor) {

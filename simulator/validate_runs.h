@@ -42,7 +42,10 @@ class Runs {
 
   template <typename Fits>
   Operand* find(OperandList& operands, Fits fits);
-  void read_value(const Op& op, std::size_t k, bool must);
+  bool reads(const Op& op, std::size_t k, Role role);
+  void read_value(const Op& op, std::size_t k);
+  void read_saved(const Op& op, std::size_t k,
+                  bool must);  ///< as a value or, of some ops, as codes
   void read_gradient(TensorId tensor);
   void write(Role role, TensorId tensor, std::uint64_t number);
   void check_unexpected();

@@ -70,26 +70,32 @@ void Values::drop(TensorId storage) {
 }
 
 BufferId Values::quantize(TensorId storage) {
+  const BufferId by_group = allocate_by_group(storage);
   const BufferId codes =
       writer_.allocate({numel(trace_[storage].shape)}, storage, Role::Codes, Category::Activation);
   writer_.begin_run();
   writer_.read(of(storage));
   writer_.write(codes);
+  if (by_group != no_buffer) writer_.write(by_group);
   writer_.run(Task::Quantize, needs_.producer[index(storage)]);
+  if (by_group != no_buffer) writer_.free(by_group);
   return codes;
 }
 
 void Values::dequantize(BufferId codes, TensorId storage) {
-  BufferId raw = no_buffer;
-  if (plan_.released.dequantizes_in_two)
-    raw = writer_.allocate(size(trace_[storage]), storage, Role::Temporary, Category::Temporary);
+  const BufferId by_group = allocate_by_group(storage);
   allocate(storage);
   writer_.begin_run();
   writer_.read(codes);
   writer_.write(of(storage));
-  if (raw != no_buffer) writer_.write(raw);
+  if (by_group != no_buffer) writer_.write(by_group);
   writer_.run(Task::Dequantize, needs_.producer[index(storage)]);
-  if (raw != no_buffer) writer_.free(raw);
+  if (by_group != no_buffer) writer_.free(by_group);
+}
+
+BufferId Values::allocate_by_group(TensorId storage) {
+  if (!plan_.released.copies_by_group) return no_buffer;
+  return writer_.allocate(size(trace_[storage]), storage, Role::Temporary, Category::Temporary);
 }
 
 }  // namespace tidemark

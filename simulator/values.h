@@ -15,6 +15,10 @@ class Values {
          ScheduleWriter& writer);
 
   BufferId of(TensorId storage) const { return buffer_[index(storage)]; }
+  /// The value if it is present, else its codes; no_buffer if there is neither.
+  BufferId of_value_or_codes(TensorId storage) const {
+    return is_present(storage) ? of(storage) : codes_[index(storage)];
+  }
   bool is_present(TensorId storage) const { return of(storage) != no_buffer; }
   std::uint32_t reads_to_come(TensorId storage) const { return reads_[index(storage)]; }
 
@@ -37,6 +41,8 @@ class Values {
   void drop(TensorId storage);
 
  private:
+  BufferId allocate_by_group(TensorId storage);
+
   const Trace& trace_;
   const Plan& plan_;
   const Needs& needs_;

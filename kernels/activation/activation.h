@@ -12,7 +12,8 @@
 //                 is left of the last byte is 0. The backward multiplies dy by the slope of the
 //                 segment (arXiv 2406.16282 and its released code: coefficients below).
 //
-// The backward of Gelu and Silu reads x. Codes are one dense array of bytes. Nothing overlaps.
+// The backward of Gelu and Silu reads x. Values that were saved may be Mesa's codes (array.h). The
+// 2-bit codes are one dense array of bytes. Nothing overlaps.
 // Tolerance: 8 units in the last place of fp32 for values; gradients the same relative to |dy|.
 // NaN gives NaN (code 0). x = −∞ gives NaN in Gelu and Silu, as −∞·0 does in PyTorch; so does the
 // gradient of Gelu at ±∞. Codes compare by "greater": x on a break point belongs to the segment

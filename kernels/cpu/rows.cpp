@@ -109,6 +109,36 @@ void assign(Float16& to, float x) { to = to_float16(x); }
 void assign(double& to, float x) { to = x; }
 void assign(std::uint8_t& to, float x) { to = static_cast<std::uint8_t>(x); }
 
+struct Scale {
+  float step, minimum;
+};
+Scale scale_of(const Codes& codes, std::int64_t i) {
+  const float* const own = codes.statistics + 2 * (i / codes.stretch % codes.groups);
+  return {own[0] / code_levels, own[1]};
+}
+
+TIDEMARK_CLONES void decode_loop(std::int64_t n, float* __restrict to,
+                                 const std::uint8_t* __restrict codes, Scale scale) {
+  for (std::int64_t i = 0; i < n; ++i)
+    to[i] = static_cast<float>(static_cast<std::int32_t>(codes[i])) * scale.step + scale.minimum;
+}
+
+// A byte per element: where an element's code lies tells its number in the storage.
+void decode(const Run& run, std::int64_t n, float* to) {
+  const Codes& codes = *run.codes;
+  const std::int64_t first = run.data - codes.first;
+  const auto* const from = reinterpret_cast<const std::uint8_t*>(run.data);
+  if (run.stride != 1) {
+    for (std::int64_t i = 0; i < n; ++i)
+      decode_loop(1, to + i, from + i * run.stride, scale_of(codes, first + i * run.stride));
+    return;
+  }
+  for (std::int64_t i = 0, size = 0; i < n; i += size) {
+    size = std::min(codes.stretch - (first + i) % codes.stretch, n - i);
+    decode_loop(size, to + i, from + i, scale_of(codes, first + i));
+  }
+}
+
 }  // namespace
 
 void to_floats(const std::byte* from, DType dtype, std::int64_t n, float* to) {
@@ -140,6 +170,7 @@ void from_floats(const float* from, std::int64_t n, std::byte* to, DType dtype) 
 }
 
 void gather(const Run& run, std::int64_t n, float* to) {
+  if (run.codes != nullptr) return decode(run, n, to);
   if (run.stride == 1) return to_floats(run.data, run.dtype, n, to);
   if (run.stride == 0) return std::fill_n(to, n, value_at(run.data, run.dtype)), void();
   with_type(run.dtype, [&]<typename T>(T) {

@@ -23,14 +23,17 @@ struct Run {
   std::byte* data = nullptr;  ///< nullptr = absent
   DType dtype = DType::Float32;
   std::int64_t stride = 1;
+  const Codes* codes = nullptr;  ///< the elements are codes of values
 
   bool is_plain() const { return dtype == DType::Float32 && stride == 1; }
   explicit operator bool() const { return data != nullptr; }
   /// From element `i` on.
   Run from(std::int64_t i) const {
-    return {data == nullptr ? nullptr : data + i * stride * size_of(dtype), dtype, stride};
+    return {data == nullptr ? nullptr : data + i * stride * size_of(dtype), dtype, stride, codes};
   }
 };
+
+inline const Codes* codes_of(const Array& array) { return array.codes ? &array.codes : nullptr; }
 
 /// Longest run that for_runs() hands out: fp32 scratch for a few of them stays in the first-level
 /// cache (32 KiB or more on every x86-64).
@@ -40,7 +43,7 @@ inline constexpr std::int64_t longest_run = 1024;
 void to_floats(const std::byte* from, DType dtype, std::int64_t n, float* to);
 void from_floats(const float* from, std::int64_t n, std::byte* to, DType dtype);
 
-/// Any stride. The general cases of read() and write().
+/// Any stride; codes are decoded. The general cases of read() and write().
 void gather(const Run& run, std::int64_t n, float* to);
 void scatter(const float* from, std::int64_t n, const Run& run);
 
@@ -120,7 +123,8 @@ void for_runs(const Shape& shape, const std::array<const Array*, N>& arrays, Bod
   std::array<Run, N> whole;
   for (std::size_t k = 0; k < N; ++k)
     whole[k] = {nullptr, arrays[k]->dtype,
-                is_scalar ? 0 : space.stride(space.rank() - 1, k) / size_of(arrays[k]->dtype)};
+                is_scalar ? 0 : space.stride(space.rank() - 1, k) / size_of(arrays[k]->dtype),
+                codes_of(*arrays[k])};
   space.for_outer(is_scalar ? 0 : 1, [&](const RunSpace::Offsets& offsets) {
     for (std::size_t k = 0; k < N; ++k)
       whole[k].data = arrays[k]->data == nullptr ? nullptr : arrays[k]->data + offsets[k];
@@ -151,7 +155,8 @@ void for_rows(const std::array<const Array*, N>& arrays, Body&& body) {
   for (std::size_t k = 0; k < N; ++k) {
     const Shape& own = arrays[k]->shape;
     const bool repeats = own.rank() == 0 || own.back() == 1;
-    rows[k] = {nullptr, arrays[k]->dtype, repeats ? 0 : arrays[k]->strides[own.rank() - 1]};
+    rows[k] = {nullptr, arrays[k]->dtype, repeats ? 0 : arrays[k]->strides[own.rank() - 1],
+               codes_of(*arrays[k])};
     if (shape.rank() != 0 && shape.back() == 1) rows[k].stride = 1;
   }
   space.for_outer(0, [&](const RunSpace::Offsets& offsets) {

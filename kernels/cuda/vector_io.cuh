@@ -5,17 +5,45 @@
 
 namespace tidemark::cuda {
 
-/// A dtype that is only known at run time: what ops of mixed dtypes use.
+/// A dtype that is only known at run time: what ops of mixed dtypes use, and those that read codes.
 struct AnyFloat {};
 
 template <typename T>
 struct Reader {
   const T* data = nullptr;
 };
+
+/// How codes become values, see Codes; `first` is the number of the reader's own first element.
+struct Decoder {
+  const float* statistics = nullptr;
+  std::int64_t first = 0;
+  Divisor stretch, groups;
+
+  Decoder() = default;
+  explicit Decoder(const Array& array) {
+    if (!array.codes) return;
+    statistics = array.codes.statistics;
+    first = array.data - array.codes.first;
+    stretch = Divisor(array.codes.stretch), groups = Divisor(array.codes.groups);
+  }
+
+  struct Group {
+    const float* statistics;
+    std::int64_t left;  ///< elements of this stretch, from the one asked for on
+  };
+  __device__ Group group_at(std::int64_t offset) const {
+    std::int64_t inside = first + offset;
+    std::int64_t group = stretch.divide(inside);
+    groups.divide(group);
+    return {statistics + 2 * group, stretch.value - inside};
+  }
+};
+
 template <>
 struct Reader<AnyFloat> {
   const std::byte* data = nullptr;
   DType dtype = DType::Float32;
+  Decoder decoder{};
 };
 template <typename T>
 struct Writer {
@@ -30,7 +58,7 @@ struct Writer<AnyFloat> {
 template <typename T>
 Reader<T> reader(const Array& array) {
   if constexpr (std::is_same_v<T, AnyFloat>)
-    return {array.data, array.dtype};
+    return {array.data, array.dtype, Decoder(array)};
   else
     return {elements<const T>(array)};
 }
@@ -68,6 +96,27 @@ __device__ inline void load_of(const T* data, std::int64_t offset, std::int64_t 
   for (int i = 0; i < V; ++i) out[i] = i < valid ? to_fp32(data[offset + i * stride]) : 0.0f;
 }
 
+__device__ inline float decoded(std::uint8_t code, const Decoder::Group& group) {
+  const float step = group.statistics[0] / code_levels;
+  return __fadd_rn(__fmul_rn(static_cast<float>(code), step), group.statistics[1]);
+}
+
+template <int V>
+__device__ inline void load_decoded(const std::uint8_t* codes, const Decoder& decoder,
+                                    std::int64_t offset, std::int64_t stride, int valid,
+                                    float (&out)[V]) {
+  const Decoder::Group group = decoder.group_at(offset);
+  if (stride == 1 && valid == V && group.left >= V) {
+    const auto pack = *reinterpret_cast<const Pack<std::uint8_t, V>*>(codes + offset);
+    for (int i = 0; i < V; ++i) out[i] = decoded(pack.values[i], group);
+    return;
+  }
+  for (int i = 0; i < V; ++i) {
+    const std::int64_t at = offset + i * stride;
+    out[i] = i < valid ? decoded(codes[at], decoder.group_at(at)) : 0.0f;
+  }
+}
+
 template <int V, typename T>
 __device__ inline void load(const Reader<T>& from, std::int64_t offset, std::int64_t stride,
                             int valid, float (&out)[V]) {
@@ -78,6 +127,9 @@ __device__ inline void load(const Reader<T>& from, std::int64_t offset, std::int
       load_of<V>(reinterpret_cast<const float*>(from.data), offset, stride, valid, out);
     else if (from.dtype == DType::BFloat16)
       load_of<V>(reinterpret_cast<const BFloat16*>(from.data), offset, stride, valid, out);
+    else if (from.dtype == DType::UInt8)
+      load_decoded<V>(reinterpret_cast<const std::uint8_t*>(from.data), from.decoder, offset,
+                      stride, valid, out);
     else
       load_of<V>(reinterpret_cast<const Float16*>(from.data), offset, stride, valid, out);
   } else {
@@ -145,8 +197,8 @@ void with_dtype_of(const Arrays& arrays, const Function& function) {
   DType common = DType::Float32;
   bool is_first = true, is_mixed = false;
   for (const Array* array : arrays) {
-    CHECK(array->dtype <= DType::BFloat16);
-    if (!is_first && array->dtype != common) is_mixed = true;
+    CHECK(array->dtype <= DType::BFloat16 || array->codes);
+    if (array->codes || (!is_first && array->dtype != common)) is_mixed = true;
     common = array->dtype, is_first = false;
   }
   if (is_mixed)

@@ -8,6 +8,7 @@
 //   Cast     y = x              dx = dy
 //
 // Shapes are aligned at their ends; an axis of one element, or a missing one, repeats. Sums over
+// The backward of Mul reads codes as well as values (array.h). Sums over
 // repeated axes are compensated (Kahan) in fp32 scratch of the gradient's size. Nothing overlaps.
 // Tolerance: one rounding (Average: n); sums 2 ulp of Σ|terms| in fp32. NaN and infinities as in
 // IEEE arithmetic.

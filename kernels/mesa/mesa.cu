@@ -7,11 +7,8 @@ namespace {
 /// How a value is walked in the order of its codes, in vectors that no group's border cuts.
 struct MesaPlan {
   MesaPlan(const Array& value, const Array& codes, const Quantizer& quantizer, int vector) {
-    const auto axis = static_cast<std::size_t>(quantizer.group_axis);
-    CHECK(axis < value.shape.rank() && value.shape[axis] % quantizer.groups == 0);
     CHECK(is_dense(codes.layout()) && numel(codes.shape) == numel(value.shape));
-    std::int64_t stretch = value.shape[axis] / quantizer.groups;
-    for (std::size_t i = axis + 1; i < value.shape.rank(); ++i) stretch *= value.shape[i];
+    const std::int64_t stretch = stretch_of(quantizer, value.shape);
     const Array numbers = numbering(value.shape);
     const Axes<2> axes = merged(axes_over<2>(value.shape, {&value, &numbers}), 1);
     has_vectors = stretch % vector == 0 && axes.rank > 0 && axes.stride[axes.rank - 1][1] == 1 &&
@@ -64,23 +61,12 @@ void quantize(const Call& call, Launch& launch) {
           dim3(blocks_for(launch, plan.walk.vectors)), dim3(usual_threads), 0, reader<T>(value),
           elements<std::uint8_t>(codes), plan.walk, plan.groups,
           static_cast<const float*>(quantizer.statistics), random_tensor(launch.state, call.key),
-          quantizer.wraps ? mesa_wrap_limit : mesa_levels);
+          quantizer.wraps ? mesa_wrap_limit : code_levels);
   });
 }
 
 void dequantize(const Call& call, Launch& launch) {
-  const Array &codes = call.inputs[0], &value = call.outputs[0];
-  if (numel(value.shape) == 0) return;
-  with_dtype_of(std::array{&value}, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    constexpr int V = vector_size<T>;
-    const MesaPlan plan(value, codes, call.quantizer, V);
-    start(launch, "mesa dequantize",
-          plan.has_vectors ? mesa_dequantize_kernel<T, V> : mesa_dequantize_kernel<T, 1>,
-          dim3(blocks_for(launch, plan.walk.vectors)), dim3(usual_threads), 0,
-          elements<const std::uint8_t>(codes), writer<T>(value), plan.walk, plan.groups,
-          static_cast<const float*>(call.quantizer.statistics));
-  });
+  pointwise(launch, "mesa dequantize", PerElement<Identity>{}, {&call.inputs[0], &call.outputs[0]});
 }
 
 }  // namespace tidemark::cuda

@@ -9,7 +9,6 @@
 namespace tidemark::cuda {
 
 inline constexpr float mesa_decay = 0.9f;  // of the running statistics, in the release's policies
-inline constexpr float mesa_levels = 255;  // steps between the 256 codes
 inline constexpr float mesa_wrap_limit = 0x1p22f;  // beyond it adding 1.5·2^23 rounds no more
 
 /// How a value, in row-major order, is divided into stretches of one group each; in vectors.
@@ -83,28 +82,13 @@ __global__ void mesa_quantize_kernel(Reader<T> value, std::uint8_t* codes, Walk<
   for (std::int64_t i = thread_of_grid(); i < walk.vectors; i += threads_of_grid()) {
     const auto at = walk.template place<V>(i);
     const float* const own = statistics + 2 * groups.group_of(i);
-    const float scale = mesa_levels / own[0], minimum = own[1];
+    const float scale = code_levels / own[0], minimum = own[1];
     float x[V], uniform[V];
     std::uint8_t code[V];
     load<V>(value, at.offset[0], walk.inner_stride[0], V, x);
     uniform_numbers<V>(random, at.offset[1], uniform);
     for (int e = 0; e < V; ++e) code[e] = mesa_code(x[e], minimum, scale, uniform[e], limit);
     store_bytes<V>(codes, at.offset[1], 1, V, code);
-  }
-}
-
-template <typename T, int V>
-__global__ void mesa_dequantize_kernel(const std::uint8_t* codes, Writer<T> value, Walk<2> walk,
-                                       MesaGroups groups, const float* statistics) {
-  for (std::int64_t i = thread_of_grid(); i < walk.vectors; i += threads_of_grid()) {
-    const auto at = walk.template place<V>(i);
-    const float* const own = statistics + 2 * groups.group_of(i);
-    const float step = own[0] / mesa_levels;
-    std::uint8_t code[V];
-    float x[V];
-    load_bytes<V>(codes, at.offset[1], 1, V, code);
-    for (int e = 0; e < V; ++e) x[e] = __fadd_rn(__fmul_rn(code[e], step), own[1]);
-    store<V>(value, at.offset[0], walk.inner_stride[0], V, x);
   }
 }
 

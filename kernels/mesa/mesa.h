@@ -6,7 +6,9 @@
 //               code = rn(max((x − m)·255/r + u − 1/2, 0)), u = uniform_at(seed, step, key, i):
 //               rounding that is right on average. Clipped to 255, or with `wraps` reduced modulo
 //               256 as the released kernel does (up to 2^22, which stands for anything larger).
-//   Dequantize  inputs {codes}, outputs {value}: x = code·r/255 + m by the same statistics
+//   Dequantize  inputs {codes}, outputs {value}: x = code·r/255 + m by the same statistics. The
+//               backward of norms, activations, softmax and products decodes the same way what it
+//               saved, while it loads it.
 //
 // Codes are a dense array of bytes in the value's row-major order, i is the place in it; the value
 // may have any strides and data dtype. fp32 arithmetic.

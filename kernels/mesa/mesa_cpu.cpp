@@ -1,4 +1,5 @@
-// Mesa's quantizer on the CPU: one pass for the statistics, one that quantizes; see mesa.h.
+// Mesa's quantizer on the CPU: one pass for the statistics, one that quantizes; see mesa.h. Whoever
+// reads codes as an array's elements decodes them (cpu/rows.h).
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -15,7 +16,6 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float decay = 0.9f;  // of the running statistics, in the release's policies
-constexpr float levels = 255;  // steps between the 256 codes
 
 /// The smaller resp. larger one; NaN wins.
 TIDEMARK_INLINE float lesser(float a, float b) {
@@ -36,12 +36,8 @@ struct Part {
 /// Divides the row-major order of a value into stretches of one group each.
 class Groups {
  public:
-  Groups(const Shape& shape, const Quantizer& quantizer) : count_(quantizer.groups) {
-    const auto axis = static_cast<std::size_t>(quantizer.group_axis);
-    CHECK(axis < shape.rank() && shape[axis] % count_ == 0);
-    stretch_ = shape[axis] / count_;
-    for (std::size_t i = axis + 1; i < shape.rank(); ++i) stretch_ *= shape[i];
-  }
+  Groups(const Shape& shape, const Quantizer& quantizer)
+      : count_(quantizer.groups), stretch_(stretch_of(quantizer, shape)) {}
 
   /// The parts of elements [first, first + n), counted from the first one; an empty one is last.
   TIDEMARK_INLINE Part first_part(std::int64_t first, std::int64_t n) const {
@@ -85,7 +81,7 @@ TIDEMARK_CLONES void quantize_loop(const Groups& groups, std::int64_t first, std
                                    const float* __restrict statistics, float limit) {
   constexpr float round = 12582912.0f;  // 1.5·2^23: the sum's last bits are the nearest integer
   for (Part part = groups.first_part(first, n); part.size > 0; groups.advance(part)) {
-    const float scale = levels / statistics[2 * part.group];
+    const float scale = code_levels / statistics[2 * part.group];
     const float minimum = statistics[2 * part.group + 1];
     for (std::int64_t i = part.begin; i < part.begin + part.size; ++i) {
       const float u = static_cast<float>(static_cast<std::int32_t>(words[i] + 1)) * 0x1p-24f;
@@ -94,17 +90,6 @@ TIDEMARK_CLONES void quantize_loop(const Groups& groups, std::int64_t first, std
       const float limited = positive < limit ? positive : limit;
       codes[i] = static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(limited + round) & 0xffu);
     }
-  }
-}
-
-TIDEMARK_CLONES void dequantize_loop(const Groups& groups, std::int64_t first, std::int64_t n,
-                                     float* __restrict x, const std::uint8_t* __restrict codes,
-                                     const float* __restrict statistics) {
-  for (Part part = groups.first_part(first, n); part.size > 0; groups.advance(part)) {
-    const float step = statistics[2 * part.group] / levels;
-    const float minimum = statistics[2 * part.group + 1];
-    for (std::int64_t i = part.begin; i < part.begin + part.size; ++i)
-      x[i] = static_cast<float>(static_cast<std::int32_t>(codes[i])) * step + minimum;
   }
 }
 
@@ -148,7 +133,7 @@ void quantize(const Call& call, Workspace& workspace) {
   const Groups groups(value.shape, call.quantizer);
   update_statistics(call, groups, workspace);
   const RandomTensor random{workspace.state.seed, workspace.state.number, call.key};
-  const float limit = call.quantizer.wraps ? 0x1p22f : levels;
+  const float limit = call.quantizer.wraps ? 0x1p22f : code_levels;
   alignas(64) float scratch[longest_run];
   alignas(64) std::uint32_t buffer[word_buffer];
   std::int64_t first = 0;
@@ -164,22 +149,6 @@ void quantize(const Call& call, Workspace& workspace) {
       true);
 }
 
-void dequantize(const Call& call, Workspace&) {
-  const Array &codes = call.inputs[0], &value = call.outputs[0];
-  CHECK(is_dense(codes.layout()) && numel(codes.shape) == numel(value.shape));
-  const Groups groups(value.shape, call.quantizer);
-  alignas(64) float scratch[longest_run];
-  std::int64_t first = 0;
-  for_runs(
-      value.shape, std::array{&value},
-      [&](const auto& runs, std::int64_t n) {
-        float* const x = place(runs[0], scratch);
-        dequantize_loop(groups, first, n, x, elements<const std::uint8_t>(codes) + first,
-                        call.quantizer.statistics);
-        write(runs[0], n, x);
-        first += n;
-      },
-      true);
-}
+void dequantize(const Call& call, Workspace&) { assign(call.outputs[0], call.inputs[0]); }
 
 }  // namespace tidemark::cpu

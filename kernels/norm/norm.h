@@ -12,7 +12,8 @@
 //   dx = rstd·(g − mean(g) − x̂·mean(g·x̂)), for the Rms forms without mean(g)
 //   dγ = Σ dy·x̂, dβ = Σ dy over the rows
 // LayerNorm reads x, mean, rstd, RmsNorm x, rstd and normalized; what of that is absent is computed
-// anew from x, by the same code. The Ms forms read y and rstd only: y stands for x̂.
+// anew from x, by the same code. The Ms forms read y and rstd only: y stands for x̂. x, or that y,
+// may be codes (array.h).
 // Sums over rows are compensated (Kahan) after every 16 rows. Nothing overlaps.
 //
 // Tolerance: 1e-6 of the row's largest |x̂| resp. |g|·rstd in fp32, then one rounding. NaN or ±∞ in

@@ -1,7 +1,7 @@
 // Softmax and log-softmax of rows, the last axis of x. Any strides and data dtypes; fp32 arithmetic
 // on whole rows, one rounding to y's dtype, which may be wider than x's.
 //
-//   Softmax     y = e^(x − max) / Σ e^(x − max)     dx = y·(dy − Σ y·dy), reads y
+//   Softmax     y = e^(x − max) / Σ e^(x − max)     dx = y·(dy − Σ y·dy), reads y or its codes
 //   LogSoftmax  y = x − max − ln Σ e^(x − max)      dx = dy − e^y·Σ dy, reads y
 //
 // Tolerance: relative 1e-6 (Softmax) of y, 1e-6 of the row's largest |y| (LogSoftmax), of the row's

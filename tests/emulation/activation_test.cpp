@@ -109,5 +109,27 @@ TEST(ActivationTwins, AbsentGradientsAreZero) {
   expect_twins(test, cpu::tanh_backward, cuda::tanh_backward);
 }
 
+// 24 channels: groups of eight, which a vector of eight fills, and of three, which it crosses.
+TEST(ActivationTwins, SavedInEightBits) {
+  for (const DType dtype : data_dtypes)
+    for (const std::int64_t groups : {3, 8}) {
+      const Shape shape{5, 24};
+      const auto check = [&](CallMaker& maker, CpuKernel on_cpu, CudaKernel on_cuda) {
+        maker.d_output(shape, dtype).d_input(shape, dtype);
+        expect_twins(maker.finish(16), on_cpu, on_cuda);
+      };
+      CallMaker gelu, silu, tanh, composed;
+      gelu.coded_input(shape, groups, 1).absent_output(shape, dtype);
+      check(gelu, cpu::gelu_backward, cuda::gelu_backward);
+      silu.coded_input(shape, groups, 1).absent_output(shape, dtype);
+      check(silu, cpu::silu_backward, cuda::silu_backward);
+      tanh.absent_input(shape, dtype).coded_saved(shape, groups, 1);
+      check(tanh, cpu::tanh_backward, cuda::tanh_backward);
+      composed.coded_input(shape, groups, 1).absent_output(shape, dtype);
+      for (int i = 0; i < 3; ++i) composed.coded_saved(shape, groups, 1);
+      check(composed, cpu::gelu_composed_backward, cuda::gelu_composed_backward);
+    }
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -136,5 +136,15 @@ TEST(AccumulateTwins, FillAndSubtract) {
     }
 }
 
+TEST(ElementwiseTwins, ProductsSavedInEightBits) {
+  for (const DType dtype : data_dtypes) {
+    const Shape shape{4, 48};
+    CallMaker maker;
+    maker.coded_input(shape, 2, 1).coded_input(shape, 16, 1).absent_output(shape, dtype);
+    maker.d_output(shape, dtype).d_input(shape, dtype).d_input(shape, dtype);
+    expect_twins(maker.finish(8), cpu::mul_backward, cuda::mul_backward);
+  }
+}
+
 }  // namespace
 }  // namespace tidemark

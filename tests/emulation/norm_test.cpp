@@ -112,5 +112,25 @@ TEST(NormTwins, AbsentGradientsAreZero) {
   expect_twins(maker.finish(0), cpu::layer_norm_backward, cuda::layer_norm_backward);
 }
 
+TEST(NormTwins, SavedInEightBits) {
+  for (const DType dtype : data_dtypes)
+    for (const std::int64_t groups : {3, 11}) {
+      const Shape shape{2, 3, 264}, width{264}, rows{2, 3, 1};
+      CallMaker layer, rms, ms;
+      layer.coded_input(shape, groups, 2).input(width, dtype).absent_input(width, dtype);
+      layer.absent_output(shape, dtype).saved(rows, Values(6, 0.5)).saved(rows, Values(6, 0.75));
+      layer.d_output(shape, dtype).d_input(shape, dtype);
+      layer.d_input(width, dtype).d_input(width, dtype);
+      expect_twins(layer.finish(256), cpu::layer_norm_backward, cuda::layer_norm_backward);
+      rms.coded_input(shape, groups, 2).input(width, dtype);
+      rms.absent_output(shape, dtype).absent_output(rows);  // 1/σ is found from the codes
+      rms.d_output(shape, dtype).d_input(shape, dtype).d_input(width, dtype);
+      expect_twins(rms.finish(256), cpu::rms_norm_backward, cuda::rms_norm_backward);
+      ms.absent_input(shape, dtype).coded_saved(shape, groups, 2).saved(rows, Values(6, 0.75));
+      ms.d_output(shape, dtype).d_input(shape, dtype);
+      expect_twins(ms.finish(64), cpu::ms_layer_norm_backward, cuda::ms_layer_norm_backward);
+    }
+}
+
 }  // namespace
 }  // namespace tidemark

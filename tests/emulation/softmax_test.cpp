@@ -59,5 +59,16 @@ TEST(SoftmaxTwins, AbsentGradientsAreZero) {
   expect_twins(maker.finish(0), cpu::softmax_backward, cuda::softmax_backward);
 }
 
+TEST(SoftmaxTwins, SavedInEightBits) {
+  for (const DType dtype : data_dtypes)
+    for (const std::int64_t heads : {1, 3}) {
+      const Shape shape{2, 3, 5, 40};
+      CallMaker maker;
+      maker.absent_input(shape, dtype).coded_saved(shape, heads, 1);
+      maker.d_output(shape, dtype).d_input(shape, dtype);
+      expect_twins(maker.finish(64), cpu::softmax_backward, cuda::softmax_backward);
+    }
+}
+
 }  // namespace
 }  // namespace tidemark

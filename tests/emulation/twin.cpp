@@ -84,6 +84,27 @@ CallMaker& CallMaker::absent_d_output(const Shape& shape, DType dtype) {
 CallMaker& CallMaker::d_input(const Shape& shape, DType dtype, Lie lie) {
   return add(Place::DInput, TestArray(shape, dtype, lie));
 }
+CallMaker& CallMaker::coded_input(const Shape& shape, std::int64_t groups, std::int64_t axis) {
+  return add_codes(Place::Input, shape, groups, axis);
+}
+CallMaker& CallMaker::coded_saved(const Shape& shape, std::int64_t groups, std::int64_t axis) {
+  return add_codes(Place::Output, shape, groups, axis);
+}
+
+// Every group has a range and a minimum of its own.
+CallMaker& CallMaker::add_codes(Place place, const Shape& shape, std::int64_t groups,
+                                std::int64_t axis) {
+  Values codes = random_values(shape, seed++), statistics;
+  for (double& code : codes) code = std::fmod(std::abs(std::floor(code * 1e3)), 256);
+  for (std::int64_t g = 0; g < groups; ++g)
+    for (const double x : {4.0 + static_cast<double>(g), -2.5}) statistics.push_back(x);
+  add(place, TestArray(shape, codes, DType::UInt8));
+  entries_.back().statistics = test.memory.size();
+  entries_.back().quantizer = {groups, axis, nullptr, false};
+  test.memory.emplace_back(Shape{groups, 2}, statistics);
+  return *this;
+}
+
 CallMaker& CallMaker::absent_d_input() { return add_absent(Place::DInput, {}, DType::Float32); }
 
 TwinCase CallMaker::finish(double ulps) {
@@ -96,6 +117,10 @@ TwinCase CallMaker::finish(double ulps) {
                                  : entry.place == Place::DOutput ? bound.d_outputs
                                                                  : bound.d_inputs;
       list.push_back(entry.memory == none ? entry.shape : memory[entry.memory].array());
+      if (entry.statistics == none) continue;
+      Quantizer quantizer = entry.quantizer;
+      quantizer.statistics = elements<float>(memory[entry.statistics].array());
+      list.back() = coded(list.back().data, list.back().shape, quantizer);
     }
     return bound;
   };

@@ -56,19 +56,25 @@ class CallMaker {
   CallMaker& absent_d_output(const Shape& shape = {}, DType dtype = DType::Float32);
   CallMaker& d_input(const Shape& shape, DType dtype = DType::Float32, Lie lie = Lie::Dense);
   CallMaker& absent_d_input();
+  /// Codes of Mesa in place of the values of an input, or of an output that was saved.
+  CallMaker& coded_input(const Shape& shape, std::int64_t groups, std::int64_t axis);
+  CallMaker& coded_saved(const Shape& shape, std::int64_t groups, std::int64_t axis);
 
   /// What bind() starts from: kind, pass, settings, key, moves.
   Call call;
   TwinCase finish(double ulps = 4);
 
  private:
+  static constexpr std::size_t none = ~std::size_t{0};
   enum class Place : std::uint8_t { Input, Output, DOutput, DInput };
   struct Entry {
     Place place;
     std::size_t memory;  ///< none = absent
     Array shape;
+    std::size_t statistics = none;  ///< of codes
+    Quantizer quantizer{};
   };
-  static constexpr std::size_t none = ~std::size_t{0};
+  CallMaker& add_codes(Place place, const Shape& shape, std::int64_t groups, std::int64_t axis);
   CallMaker& add(Place place, TestArray array);
   CallMaker& add_absent(Place place, const Shape& shape, DType dtype);
   std::vector<Entry> entries_;

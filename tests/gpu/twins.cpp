@@ -68,9 +68,12 @@ class Moved {
 
   Call move(Call call) const {
     for (auto* list : {&call.inputs, &call.outputs, &call.d_outputs, &call.d_inputs})
-      for (Array& array : *list) array.data = moved(array.data);
-    call.quantizer.statistics =
-        reinterpret_cast<float*>(moved(reinterpret_cast<std::byte*>(call.quantizer.statistics)));
+      for (Array& array : *list) {
+        array.data = moved(array.data);
+        array.codes.first = moved(array.codes.first);
+        array.codes.statistics = moved(array.codes.statistics);
+      }
+    call.quantizer.statistics = moved(call.quantizer.statistics);
     return call;
   }
   /// Back to where they came from.
@@ -82,11 +85,13 @@ class Moved {
   }
 
  private:
-  std::byte* moved(std::byte* host) const {
+  template <typename T>
+  T* moved(T* elements) const {
+    const auto* const host = reinterpret_cast<const std::byte*>(elements);
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
       const std::vector<std::byte>& bytes = arrays_[i].bytes();
       if (host >= bytes.data() && host < bytes.data() + bytes.size())
-        return memory_[i]->data() + (host - bytes.data());
+        return reinterpret_cast<T*>(memory_[i]->data() + (host - bytes.data()));
     }
     return nullptr;  // absent
   }

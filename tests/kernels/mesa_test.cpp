@@ -23,6 +23,7 @@ Call call_of(Pass pass, const Array& from, const Array& to, const Case& c, float
   call.inputs = {from}, call.outputs = {to};
   call.key = 5;
   call.quantizer = {c.groups, c.axis, statistics, wraps};
+  if (pass == Pass::Dequantize) call.inputs = {coded(from.data, c.shape, call.quantizer)};
   return call;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "simulator/lower.h"
+#include "simulator/strategy.h"
 #include "tests/simulator/chain.h"
 #include "tests/simulator/hand_made.h"
 #include "tests/simulator/toy_device.h"
@@ -19,8 +20,11 @@ Trace product(std::int64_t m, std::int64_t n, std::int64_t k) {
   return b.finish(b.cross_entropy("loss", y, b.input("targets", {m}, DType::Int64)));
 }
 
-Cost cost_of(const Trace& trace, Task task, std::string_view op, const Device& device) {
-  const Schedule schedule = lower(trace, keep_everything(trace));
+Cost cost_of(const Trace& trace, Task task, std::string_view op, const Device& device,
+             std::string_view strategy = "vanilla") {
+  const PlannedStep step =
+      plan_step(std::make_shared<const Trace>(trace), parse_strategy(strategy));
+  const Schedule schedule = lower(trace, step.plan);
   for (const auto& run : runs_of(schedule))
     if (run.task == task && (run.op == no_op || trace[run.op].name == op))
       return CostModel(trace, device).of(schedule, run);
@@ -112,6 +116,24 @@ TEST(CostModel, AnUpdateStreamsWeightGradientAndState) {
   EXPECT_EQ(ns(update(Optimizer::AdamW, "paper")), 7 * 4000);         // fused
   EXPECT_EQ(ns(update(Optimizer::AdamW, "torch-2")), 4000 * 45 / 2);  // nine kernels
   EXPECT_EQ(update(Optimizer::AdamW, "torch-2").kernels, 9);
+}
+
+// Per element of fp32: ours reads twice and writes a code; the released code moves 21 bytes to
+// make codes and 13 to get values back (its passes, counted in custom_quant.py).
+TEST(CostModel, CodesCostTheirPasses) {
+  TraceBuilder b("codes", "toy", {.precision = Precision::Fp32});
+  const TensorId x = b.linear("fc1", b.input("x", {2, 8}, DType::Float32), 8);
+  const TensorId y = b.linear("fc2", b.gelu("gelu", x), 8);
+  const Trace trace = b.finish(b.cross_entropy("loss", y, b.input("t", {2}, DType::Int64)));
+  const auto bytes_per_element = [&](Task task, std::string_view op, std::string_view strategy) {
+    return cost_of(trace, task, op, toy_device(), strategy).bytes / 16;
+  };
+  EXPECT_EQ(bytes_per_element(Task::Quantize, "gelu", "mesa"), 4 + 4 + 1);
+  EXPECT_EQ(bytes_per_element(Task::Dequantize, "gelu", "mesa"), 1 + 4);
+  EXPECT_EQ(bytes_per_element(Task::Quantize, "gelu", "mesa:released"), 21);
+  EXPECT_EQ(bytes_per_element(Task::Dequantize, "gelu", "mesa:released"), 13);
+  EXPECT_EQ(bytes_per_element(Task::Backward, "gelu", "vanilla"), 4 + 4 + 4);
+  EXPECT_EQ(bytes_per_element(Task::Backward, "gelu", "mesa"), 4 + 1 + 4);
 }
 
 TEST(CostModel, ARecomputationCostsWhatTheForwardDid) {

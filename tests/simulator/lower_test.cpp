@@ -226,6 +226,20 @@ TEST(Lower, OrdersCopiesLikeRuns) {
   EXPECT_THAT(validate(*trace, schedule), IsEmpty());
 }
 
+// Products need the value again, the activation before them does not.
+TEST(Lower, DecodesWhileLoadingWhereTheOpCan) {
+  TraceBuilder b("codes", "toy", {.batch = 2});
+  const TensorId x = b.linear("fc1", b.input("x", {2, 8}, DType::Float32), 8);
+  const TensorId y = b.linear("fc2", b.gelu("gelu", x), 8);
+  const TensorId targets = b.input("targets", {2}, DType::Int64);
+  const Trace trace = b.finish(b.cross_entropy("loss", y, targets));
+  const Schedule schedule = lowered(trace, "mesa");
+  EXPECT_EQ(count_runs(schedule, Task::Quantize), 2);
+  EXPECT_EQ(count_runs(schedule, Task::Dequantize), 1);
+  const Schedule released = lowered(trace, "mesa:released");
+  EXPECT_EQ(count_runs(released, Task::Dequantize), 2);
+}
+
 // While a function runs again, its variables name what they named; then the codes go, too.
 TEST(Lower, FreesCodesOfALocalVariable) {
   TraceBuilder b("local", "toy", {.batch = 2});

@@ -177,11 +177,15 @@ class Player {
     }
   }
 
-  // All that is read counts, in any order, but a gradient is not a value.
+  // All that is read counts, in any order, but a gradient is not a value. A backward may decode.
   Number sum(const Run& run) {
     Number total = 0;
-    for (const BufferId buffer : schedule_.reads(run))
-      total += mix(read(buffer), static_cast<Number>(schedule_[buffer].role) + 11);
+    for (const BufferId buffer : schedule_.reads(run)) {
+      const Role role = schedule_[buffer].role;
+      const bool decodes = role == Role::Codes && run.task == Task::Backward;
+      const Number number = read(buffer) ^ (decodes ? code_mark : 0);
+      total += mix(number, static_cast<Number>(decodes ? Role::Value : role) + 11);
+    }
     return total;
   }
 

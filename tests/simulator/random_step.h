@@ -197,7 +197,7 @@ inline Plan random_plan(const Trace& trace, Dice& dice) {
   }
   plan.overlap = dice.one_in(2);
   plan.released.codes_per_use = dice.one_in(4);
-  plan.released.dequantizes_in_two = dice.one_in(4);
+  plan.released.copies_by_group = dice.one_in(4);
   plan.released.batched_weight_gradient = dice.one_in(4);
   plan.released.synchronizes_host = dice.one_in(4);
   plan.released.two_new_streams = dice.one_in(4);

@@ -166,13 +166,47 @@ TEST(Validate, NoticesAnUpdateWithoutItsState) {
   EXPECT_COMPLAINT(e, "(optimizer): does not write its optimizer state of fc.weight");
 }
 
+/// The output of `fc` in eight bits; a product reads it.
+struct CodesOfAProduct : Example {
+  CodesOfAProduct() {
+    TraceBuilder b("codes", "toy", {.batch = 2, .precision = Precision::Fp32});
+    const TensorId x = b.linear("fc", b.input("x", {2, 4}, DType::Float32), 4);
+    const TensorId targets = b.input("targets", {2}, DType::Int64);
+    trace = b.finish(b.cross_entropy("loss", b.linear("fc2", x, 4), targets));
+    plan = keep_everything(trace);
+    decide(plan, x, Action::Quantize, "to test");
+    lower_again();
+  }
+};
+
 TEST(Validate, NoticesWrongCodes) {
+  CodesOfAProduct e;
+  EXPECT_THAT(e.judged(), IsEmpty());
+  e.read(e.run(Task::Dequantize, "fc"), 0) = BufferId{0};
+  EXPECT_COMPLAINT(e, "(dequantize of fc): reads no codes");
+}
+
+TEST(Validate, NoticesCodesThatTheOpCannotDecode) {
+  CodesOfAProduct e;
+  const BufferId codes = e.read(e.run(Task::Dequantize, "fc"), 0);
+  const std::size_t backward = e.run(Task::Backward, "fc2");
+  const BufferId value = e.written(e.run(Task::Dequantize, "fc"));
+  for (std::size_t i = 0; i < e.at(backward).reads; ++i)
+    if (e.read(backward, i) == value) e.read(backward, i) = codes;
+  EXPECT_COMPLAINT(e, "(backward of fc2): does not read the value of fc");
+}
+
+// An activation's backward decodes while it loads, but not the codes of another tensor.
+TEST(Validate, AcceptsTheCodesOfAnOpThatDecodes) {
   Example e;
   decide(e.plan, tensor_named(e.trace, "fc"), Action::Quantize, "to test");
   e.lower_again();
   EXPECT_THAT(e.judged(), IsEmpty());
-  e.read(e.run(Task::Dequantize, "fc"), 0) = BufferId{0};
-  EXPECT_COMPLAINT(e, "(dequantize of fc): reads no codes");
+  const std::size_t backward = e.run(Task::Backward, "gelu");
+  const BufferId codes = e.written(e.run(Task::Quantize, "fc"));
+  ASSERT_EQ(e.read(backward, 1), codes);
+  e.schedule.buffers[index(codes)].tensor = tensor_named(e.trace, "gelu");
+  EXPECT_THAT(e.judged(), testing::Not(IsEmpty()));
 }
 
 TEST(Validate, NoticesAnUnfitBuffer) {

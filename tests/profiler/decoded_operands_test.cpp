@@ -1,0 +1,125 @@
+// Ops whose backward takes Mesa's codes for values compute what they compute from the values.
+#include <gtest/gtest.h>
+
+#include "kernels/cpu/workspace.h"
+#include "simulator/mesa.h"
+#include "tests/kernels/kernel_test.h"
+
+namespace tidemark {
+namespace {
+
+const Shape shape{3, 5, 96}, width{96}, rows{3, 5, 1};
+
+/// Shapes of the op's operands, none of them spread; inputs, then outputs.
+struct Operation {
+  std::vector<Shape> inputs, outputs;
+};
+
+Operation operation_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::LayerNorm:
+      return {{shape, width, width}, {shape, rows, rows}};
+    case OpKind::RmsNorm:
+      return {{shape, width}, {shape, rows}};
+    case OpKind::MsLayerNorm:
+    case OpKind::MsRmsNorm:
+      return {{shape}, {shape, rows}};
+    case OpKind::Mul:
+      return {{shape, shape}, {shape}};
+    case OpKind::GeluComposed:
+      return {{shape}, {shape, shape, shape, shape}};
+    default:
+      return {{shape}, {shape}};
+  }
+}
+
+/// All saved operands and gradients of an op, one of the saved ones as codes.
+class Decoded {
+ public:
+  explicit Decoded(OpKind kind, int bit, DType dtype, Lie lie) : kind_(kind), bit_(bit) {
+    const Operation op = operation_of(kind);
+    unsigned seed = 1;
+    // Positive, as 1/σ is; saved numbers need not belong together here.
+    const auto random = [&](const Shape& of) {
+      Values values = random_values(of, seed++, 1, dtype);
+      for (double& x : values) x = std::abs(x);
+      return values;
+    };
+    const auto numbers_dtype = [&](const Shape& of) { return of == rows ? DType::Float32 : dtype; };
+    for (const Shape& of : op.inputs) inputs_.emplace_back(of, random(of), numbers_dtype(of), lie);
+    for (const Shape& of : op.outputs)
+      outputs_.emplace_back(of, random(of), numbers_dtype(of), lie);
+    d_output_.emplace_back(shape, random_values(shape, seed++, 1, dtype), dtype, lie);
+    Values codes = random_values(shape, seed++);
+    for (double& code : codes) code = std::fmod(std::floor(std::abs(code) * 100), 256);
+    codes_.emplace_back(shape, codes, DType::UInt8);
+    for (std::int64_t g = 0; g < groups; ++g)
+      for (const double x : {3.0 + static_cast<double>(g), -1.5})
+        statistics_.push_back(static_cast<float>(x));
+  }
+
+  /// The gradients, with the operand as codes or as what they decode to.
+  std::vector<Values> gradients(bool as_codes) {
+    const Array codes =
+        coded(codes_[0].array().data, shape, {groups, 2, statistics_.data(), false});
+    TestArray values(shape);
+    Call decode;
+    decode.pass = Pass::Dequantize, decode.inputs = {codes}, decode.outputs = {values.array()};
+    cpu::Workspace workspace;
+    cpu::run(decode, workspace);
+
+    Call call;
+    call.pass = Pass::Backward, call.kind = kind_;
+    std::vector<TestArray> results;
+    for (TestArray& input : inputs_) {
+      call.inputs.push_back(input.array());
+      results.emplace_back(input.array().shape, input.array().dtype);
+    }
+    for (TestArray& output : outputs_) call.outputs.push_back(output.array());
+    Array& operand = bit_ < 16 ? call.inputs[static_cast<std::size_t>(bit_)]
+                               : call.outputs[static_cast<std::size_t>(bit_ - 16)];
+    operand = as_codes ? codes : values.array();
+    call.d_outputs.assign(outputs_.size(), absent());
+    call.d_outputs[0] = d_output_[0].array();
+    for (TestArray& result : results) call.d_inputs.push_back(result.array());
+    cpu::run(call, workspace);
+    std::vector<Values> all;
+    for (const TestArray& result : results) all.push_back(result.values());
+    return all;
+  }
+
+ private:
+  static constexpr std::int64_t groups = 4;
+  OpKind kind_;
+  int bit_;
+  std::vector<TestArray> inputs_, outputs_, d_output_, codes_;
+  std::vector<float> statistics_;
+};
+
+TEST(DecodedOperands, GiveTheGradientsOfTheirValues) {
+  std::size_t cases = 0;
+  for (const OpRow& row : op_rows)
+    for (Operands bits = decoded_operands(row.value); bits != 0; bits &= bits - 1)
+      for (const DType dtype : data_dtypes)
+        for (const Lie lie : {Lie::Dense, Lie::Reversed}) {
+          Decoded op(row.value, __builtin_ctz(bits), dtype, lie);
+          const std::vector<Values> of_codes = op.gradients(true), of_values = op.gradients(false);
+          ASSERT_EQ(of_codes.size(), of_values.size());
+          for (std::size_t i = 0; i < of_codes.size(); ++i)
+            EXPECT_EQ(max_error(of_codes[i], of_values[i]), 0)
+                << row.name << ", operand " << __builtin_ctz(bits) << ", gradient " << i;
+          ++cases;
+        }
+  EXPECT_GE(cases, 6u * 14);  // fourteen operands of ten ops today
+}
+
+TEST(DecodedOperands, AreSomeOfThoseThatAreQuantized) {
+  for (const OpRow& row : op_rows) {
+    const Operands decoded = decoded_operands(row.value);
+    EXPECT_EQ(decoded & ~quantized_operands(row.value), 0u) << row.name;
+    EXPECT_TRUE(row.work != Work::MatrixUnits || decoded == 0) << row.name;
+  }
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -279,21 +279,21 @@ void adamw(benchmark::State& state) {
 
 struct Quantized {
   Quantized() {
-    to_codes.quantizer = {12, 2, statistics, false};
-    from_codes.quantizer = to_codes.quantizer;
+    to_codes.quantizer = {.groups = 12, .group_axis = 2, .ranges = ranges};
+    from_codes.inputs = {coded(codes.array().data, activations, to_codes.quantizer)};
   }
-  float statistics[24] = {};
+  GroupRange ranges[12] = {};
   Operand x{activations}, codes{activations, DType::UInt8}, back{activations};
   Call to_codes = call_of({x.array()}, {codes.array()});
-  Call from_codes = call_of({codes.array()}, {back.array()});
+  Call from_codes = call_of({}, {back.array()});
   bool is_right() const {
     Workspace workspace;
     dequantize(from_codes, workspace);
-    return std::abs(back.floats()[7] - x.floats()[7]) < 1.01f * statistics[0] / 255;
+    return std::abs(back.floats()[7] - x.floats()[7]) < 1.01f * ranges[0].range / code_levels;
   }
 };
 
-// Its statistics need a first pass over the value.
+// Extremes need a first pass over the value.
 void mesa_quantize(benchmark::State& state) {
   const Quantized all;
   time(state, quantize, all.to_codes, 2 * all.x.bytes() + all.codes.bytes(),

@@ -15,7 +15,7 @@ enum class Pass : std::uint8_t {
   Accumulate,  ///< outputs[0] = Σ inputs, each summed over the axes where it is longer
   Subtract,    ///< outputs[0] = inputs[0] − inputs[1]: a coupling undone
   Quantize,    ///< outputs[0] = codes of inputs[0]
-  Dequantize,  ///< outputs[0] = inputs[0], which has codes
+  Dequantize,  ///< outputs[0] = inputs[0], whose elements are codes
   Update,      ///< the optimizer, on one parameter
 };
 
@@ -40,29 +40,30 @@ struct Settings {
   double epsilon = 1e-5;
 };
 
-/// Mesa's running statistics of one quantized tensor (arXiv 2111.11124): per group of channels or
-/// head, the range and the minimum.
+/// How one tensor is quantized (Mesa, arXiv 2111.11124): by groups of channels, or by heads.
 struct Quantizer {
   std::int64_t groups = 1;
-  std::int64_t group_axis = 0;  ///< the axis of the value that is divided into groups
-  float* statistics = nullptr;  ///< [groups, 2]: range, minimum; in the backend's memory
-  bool wraps = false;           ///< as the released code: a code above 255 wraps around
+  std::int64_t group_axis = 0;   ///< the axis of the value that is divided into groups
+  GroupRange* ranges = nullptr;  ///< by group; in the backend's memory, zeros at first
+  bool wraps = false;            ///< as the released code: a code above 255 wraps around
+  bool knows_extremes = false;   ///< whoever wrote the value has noted them
 };
 
-/// How many elements that follow one another in a dense value belong to one group.
-inline std::int64_t stretch_of(const Quantizer& quantizer, const Shape& shape) {
-  if (shape.rank() == 0) return 1;
+/// The groups of a dense value of this shape, or of its codes, whose first element is `first`.
+inline Groups groups_of(const Quantizer& quantizer, const Shape& shape, const std::byte* first) {
+  Groups groups{quantizer.ranges, first, 1, quantizer.groups};
+  if (shape.rank() == 0) return groups;
   const auto axis = static_cast<std::size_t>(quantizer.group_axis);
   CHECK(axis < shape.rank() && shape[axis] % quantizer.groups == 0);
-  std::int64_t stretch = shape[axis] / quantizer.groups;
-  for (std::size_t i = axis + 1; i < shape.rank(); ++i) stretch *= shape[i];
-  return stretch;
+  groups.stretch = shape[axis] / quantizer.groups;
+  for (std::size_t i = axis + 1; i < shape.rank(); ++i) groups.stretch *= shape[i];
+  return groups;
 }
 
 /// What `quantizer` made of a dense value of this shape, as elements that kernels decode.
 inline Array coded(std::byte* codes, const Shape& shape, const Quantizer& quantizer) {
   Array array = array_at(codes, DType::UInt8, dense(shape));
-  array.codes = {quantizer.statistics, codes, stretch_of(quantizer, shape), quantizer.groups};
+  array.groups = groups_of(quantizer, shape, codes);
   return array;
 }
 

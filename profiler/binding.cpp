@@ -8,6 +8,7 @@
 #include "profiler/call_settings.h"
 #include "profiler/gradient_places.h"
 #include "profiler/kernel_limits.h"
+#include "simulator/mesa.h"
 #include "simulator/needs.h"
 #include "traces/error.h"
 #include "traces/quoted.h"
@@ -24,7 +25,13 @@ class Binder {
         wraps_(plan.released.codes_per_use),
         needs_(derive_needs(trace)),
         layouts_(value_layouts(trace)),
-        places_(trace, schedule, layouts_) {}
+        places_(trace, schedule, layouts_),
+        codes_of_value_(schedule.buffers.size(), no_buffer),
+        is_noted_(schedule.buffers.size()) {
+    for (const Step& step : schedule.steps)
+      if (const Run* run = std::get_if<Run>(&step); run && run->task == Task::Quantize)
+        codes_of_value_[index(schedule.reads(*run)[0])] = schedule.writes(*run)[0];
+  }
 
   void bind(const Run& run, std::vector<Call>& calls) {
     switch (run.task) {
@@ -96,16 +103,28 @@ class Binder {
     return call;
   }
 
-  Call forward(const Run& run) const {
+  Call forward(const Run& run) {
     const Op& op = trace_[run.op];
     Call call = call_of(Pass::Forward, op);
     for (const TensorId input : trace_.inputs(op))
       call.inputs.push_back(
           value(run, input, find(schedule_.reads(run), Role::Value, trace_[input].storage)));
-    for (const TensorId output : trace_.outputs(op))
-      call.outputs.push_back(
-          value(run, output, find(schedule_.writes(run), Role::Value, trace_[output].storage)));
+    for (const TensorId output : trace_.outputs(op)) {
+      const BufferId buffer = find(schedule_.writes(run), Role::Value, trace_[output].storage);
+      call.outputs.push_back(value(run, output, buffer));
+      if (notes_extremes(op.kind)) watch(buffer, call.outputs.back());
+    }
     return call;
+  }
+
+  // What is quantized next has its extremes noted while it is written. Mesa's released code makes
+  // passes of its own.
+  void watch(BufferId buffer, Array& output) {
+    const BufferId codes = codes_of_value_[index(buffer)];
+    if (codes == no_buffer || wraps_) return;
+    output.groups = all_codes(codes).groups;
+    output.groups.first = address(buffer);
+    is_noted_[index(buffer)] = true;
   }
 
   Call seed(const Run& run) {
@@ -144,7 +163,7 @@ class Binder {
   // Codes lie as the values of their storage did.
   Array coded_value(TensorId tensor, BufferId codes) {
     Array array = array_at(address(codes), DType::UInt8, layouts_[index(tensor)]);
-    array.codes = all_codes(codes).codes;
+    array.groups = all_codes(codes).groups;
     return array;
   }
 
@@ -212,9 +231,9 @@ class Binder {
   Quantizer quantizer_of(BufferId codes) {
     const Shape& shape = trace_[schedule_[codes].tensor].shape;
     Quantizer quantizer = quantizer_for(shape);
-    const auto [entry, is_new] = statistics_.try_emplace(index(codes), next_statistics_);
-    if (is_new) next_statistics_ += 2 * quantizer.groups;
-    quantizer.statistics = addresses_.statistics + entry->second;
+    const auto [entry, is_new] = first_range_.try_emplace(index(codes), next_range_);
+    if (is_new) next_range_ += quantizer.groups;
+    quantizer.ranges = addresses_.ranges + entry->second;
     quantizer.wraps = wraps_;
     return quantizer;
   }
@@ -227,6 +246,7 @@ class Binder {
     call.inputs.push_back(flat_value(value));
     call.outputs.push_back(all_codes(codes));
     call.quantizer = quantizer_of(codes);
+    call.quantizer.knows_extremes = is_noted_[index(value)];
     return call;
   }
 
@@ -272,17 +292,19 @@ class Binder {
   const Needs needs_;
   const std::vector<Layout> layouts_;
   GradientPlaces places_;
-  std::map<std::size_t, std::int64_t> statistics_;  ///< by buffer of codes: index of its first
-  std::int64_t next_statistics_ = 0;
+  std::vector<BufferId> codes_of_value_;  ///< by buffer of a value: what it is quantized to
+  std::vector<bool> is_noted_;            ///< by buffer of a value: its writer noted the extremes
+  std::map<std::size_t, std::int64_t> first_range_;  ///< by buffer of codes
+  std::int64_t next_range_ = 0;
 };
 
 }  // namespace
 
-std::int64_t statistics_of(const Trace& trace, const Schedule& schedule) {
-  std::int64_t floats = 0;
+std::int64_t quantizer_groups(const Trace& trace, const Schedule& schedule) {
+  std::int64_t groups = 0;
   for (const Buffer& buffer : schedule.buffers)
-    if (buffer.role == Role::Codes) floats += 2 * quantizer_for(trace[buffer.tensor].shape).groups;
-  return floats;
+    if (buffer.role == Role::Codes) groups += quantizer_for(trace[buffer.tensor].shape).groups;
+  return groups;
 }
 
 Binding::Binding(const Trace& trace, const Plan& plan, const Schedule& schedule,

@@ -14,11 +14,11 @@ namespace tidemark {
 struct Addresses {
   std::byte* arena = nullptr;
   std::vector<std::int64_t> offsets;  ///< by buffer, as planned
-  float* statistics = nullptr;        ///< of quantized tensors; statistics_of() floats
+  GroupRange* ranges = nullptr;       ///< of quantized tensors; quantizer_groups() of them
 };
 
-/// How many floats the plan's quantizers need.
-std::int64_t statistics_of(const Trace& trace, const Schedule& schedule);
+/// How many groups the schedule's quantizers have.
+std::int64_t quantizer_groups(const Trace& trace, const Schedule& schedule);
 
 class Binding {
  public:

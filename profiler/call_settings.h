@@ -13,7 +13,7 @@ Settings settings_of(const Trace& trace, const Op& op);
 /// One per piece, of ops that only move elements; empty for all others.
 std::vector<Rearrangement> moves_of(const Trace& trace, const Op& op);
 
-/// The groups of a quantized tensor of this shape, without memory for their statistics.
+/// The groups of a quantized tensor of this shape, without memory for their ranges.
 Quantizer quantizer_for(const Shape& shape);
 
 }  // namespace tidemark

@@ -26,12 +26,13 @@ Replay::Replay(PlannedStep planned, Backend& backend)
       plan_(plan_arena(schedule_)),
       layouts_(value_layouts(*planned_.trace)) {
   memory_ = backend.allocate(plan_.size, MemoryKind::Device);
-  const std::int64_t floats = statistics_of(trace(), schedule_);
-  statistics_ = backend.allocate({floats * 4}, MemoryKind::Device);
+  const auto ranges_size = static_cast<std::int64_t>(sizeof(GroupRange));
+  ranges_ =
+      backend.allocate({quantizer_groups(trace(), schedule_) * ranges_size}, MemoryKind::Device);
   place_host_copies();
   binding_.emplace(
       trace(), planned_.plan, schedule_,
-      Addresses{memory_->data(), plan_.offsets, reinterpret_cast<float*>(statistics_->data())});
+      Addresses{memory_->data(), plan_.offsets, reinterpret_cast<GroupRange*>(ranges_->data())});
 }
 
 // One place on the host per offloaded storage, and one for the loss.
@@ -48,7 +49,7 @@ void Replay::place_host_copies() {
   host_ = backend_.allocate({host_size_}, MemoryKind::Host);
 }
 
-Bytes Replay::workspace() const { return backend_.workspace() + statistics_->size(); }
+Bytes Replay::workspace() const { return backend_.workspace() + ranges_->size(); }
 
 std::byte* Replay::address(BufferId buffer) const {
   return memory_->data() + plan_.offsets[index(buffer)];

@@ -26,7 +26,7 @@ class Replay {
   const Trace& trace() const { return *planned_.trace; }
   const Schedule& schedule() const { return schedule_; }
   const Arena& arena() const { return plan_; }
-  /// Memory outside of the arena: statistics of quantizers, and what the kernels' scratch takes.
+  /// Memory outside of the arena: ranges of quantizers, and what the kernels' scratch takes.
   Bytes workspace() const;
   Bytes host_memory() const { return host_->size(); }
 
@@ -55,7 +55,7 @@ class Replay {
   Backend& backend_;
   Schedule schedule_;
   Arena plan_;
-  std::unique_ptr<Memory> memory_, statistics_, host_;
+  std::unique_ptr<Memory> memory_, ranges_, host_;
   std::vector<std::int64_t> host_offset_;  ///< by storage: of its copy; the loss comes first
   std::int64_t host_size_ = 0;
   std::optional<Binding> binding_;

@@ -51,7 +51,7 @@ struct ReplayReport {
   std::vector<double> losses;
   std::int64_t steps_asked = 0, steps_timed = 0;
   std::optional<GradientComparison> gradients;
-  Bytes workspace;                ///< kernels' scratch and statistics, outside of the arena
+  Bytes workspace;                ///< kernels' scratch and quantizers' ranges, outside of the arena
   Bytes host_memory;              ///< for offloaded tensors
   std::optional<Bytes> resident;  ///< the process's peak above its baseline; CPU backend only
 };

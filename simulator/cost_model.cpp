@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "simulator/mesa.h"
 #include "simulator/needs.h"
 
 namespace tidemark {
@@ -348,7 +349,8 @@ Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
   return {};
 }
 
-// To codes: one pass for the extremes, a tiny one for the statistics, one that rounds. Mesa's
+// To codes: one pass for the extremes if the producer did not note them, a tiny one for the range,
+// one that rounds. Mesa's
 // released code copies the values group by group and reads that copy three times (largest,
 // smallest, codes); from codes it writes such a copy and then copies it (its custom_quant.py).
 Cost CostModel::conversion(const Schedule& schedule, const Run& run) const {
@@ -361,8 +363,9 @@ Cost CostModel::conversion(const Schedule& schedule, const Run& run) const {
   bytes += read;
   int kernels = 1;
   if (run.task == Task::Quantize) {
-    bytes += by_group > 0 ? 3 * by_group : read;
-    kernels = by_group > 0 ? 4 : 3;
+    const bool knows_extremes = notes_extremes(trace_[run.op].kind);
+    bytes += by_group > 0 ? 3 * by_group : knows_extremes ? 0 : read;
+    kernels = by_group > 0 ? 4 : knows_extremes ? 2 : 3;
   } else if (by_group > 0) {
     bytes += by_group;
     kernels = 2;

@@ -34,6 +34,26 @@ Operands decoded_operands(OpKind kind) {
   return row_of(kind).work == Work::Elementwise ? quantized_operands(kind) : 0;
 }
 
+bool notes_extremes(OpKind kind) {
+  switch (kind) {
+    case OpKind::LayerNorm:
+    case OpKind::RmsNorm:
+    case OpKind::MsLayerNorm:
+    case OpKind::MsRmsNorm:
+    case OpKind::Gelu:
+    case OpKind::GeluComposed:
+    case OpKind::Silu:
+    case OpKind::Tanh:
+    case OpKind::Softmax:
+    case OpKind::Add:
+    case OpKind::Mul:
+    case OpKind::Scale:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Refusal quantize_saved(const Trace& trace, const StrategyArguments& arguments, Plan& plan) {
   const Needs needs = derive_needs(trace);
   std::vector<bool> covered(trace.tensors.size()), excluded(trace.tensors.size());

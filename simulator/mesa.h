@@ -13,4 +13,8 @@ Operands quantized_operands(OpKind kind);
 /// never lies in memory again. Products on matrix units read values.
 Operands decoded_operands(OpKind kind);
 
+/// True if the op's forward can note the extremes of what it writes, so that making codes of it
+/// needs no pass to find them.
+bool notes_extremes(OpKind kind);
+
 }  // namespace tidemark

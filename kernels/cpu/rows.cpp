@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/cpu/clones.h"
+#include "kernels/cpu/lanes.h"
 #include "kernels/number_formats.h"
 #include "traces/error.h"
 
@@ -109,34 +110,69 @@ void assign(Float16& to, float x) { to = to_float16(x); }
 void assign(double& to, float x) { to = x; }
 void assign(std::uint8_t& to, float x) { to = static_cast<std::uint8_t>(x); }
 
-struct Scale {
-  float step, minimum;
-};
-Scale scale_of(const Codes& codes, std::int64_t i) {
-  const float* const own = codes.statistics + 2 * (i / codes.stretch % codes.groups);
-  return {own[0] / code_levels, own[1]};
+GroupRange& group_at(const Groups& groups, std::int64_t element) {
+  return groups.ranges[element / groups.stretch % groups.count];
+}
+
+/// Calls body(first, size, group) for the parts of `n` elements that belong to one group each.
+template <typename Body>
+void for_parts(const Groups& groups, std::int64_t element, std::int64_t n, Body&& body) {
+  for (std::int64_t i = 0, size = 0; i < n; i += size) {
+    size = std::min(groups.stretch - (element + i) % groups.stretch, n - i);
+    body(i, size, group_at(groups, element + i));
+  }
 }
 
 TIDEMARK_CLONES void decode_loop(std::int64_t n, float* __restrict to,
-                                 const std::uint8_t* __restrict codes, Scale scale) {
+                                 const std::uint8_t* __restrict codes, float range, float minimum) {
+  const float step = range / code_levels;
   for (std::int64_t i = 0; i < n; ++i)
-    to[i] = static_cast<float>(static_cast<std::int32_t>(codes[i])) * scale.step + scale.minimum;
+    to[i] = static_cast<float>(static_cast<std::int32_t>(codes[i])) * step + minimum;
 }
 
 // A byte per element: where an element's code lies tells its number in the storage.
 void decode(const Run& run, std::int64_t n, float* to) {
-  const Codes& codes = *run.codes;
-  const std::int64_t first = run.data - codes.first;
-  const auto* const from = reinterpret_cast<const std::uint8_t*>(run.data);
-  if (run.stride != 1) {
-    for (std::int64_t i = 0; i < n; ++i)
-      decode_loop(1, to + i, from + i * run.stride, scale_of(codes, first + i * run.stride));
-    return;
+  const std::int64_t element = run.data - run.groups->first;
+  const auto* const codes = reinterpret_cast<const std::uint8_t*>(run.data);
+  if (run.stride == 1)
+    return for_parts(*run.groups, element, n,
+                     [&](std::int64_t i, std::int64_t size, const GroupRange& group) {
+                       decode_loop(size, to + i, codes + i, group.range, group.minimum);
+                     });
+  for (std::int64_t i = 0; i < n; ++i) {
+    const GroupRange& group = group_at(*run.groups, element + i * run.stride);
+    decode_loop(1, to + i, codes + i * run.stride, group.range, group.minimum);
   }
-  for (std::int64_t i = 0, size = 0; i < n; i += size) {
-    size = std::min(codes.stretch - (first + i) % codes.stretch, n - i);
-    decode_loop(size, to + i, from + i, scale_of(codes, first + i));
+}
+
+struct Extremes {
+  float least, most;
+};
+
+/// The smaller resp. larger one; NaN wins.
+TIDEMARK_INLINE float lesser(float a, float b) {
+  return static_cast<int>(b < a) + static_cast<int>(b != b) != 0 ? b : a;
+}
+TIDEMARK_INLINE float greater(float a, float b) {
+  return static_cast<int>(b > a) + static_cast<int>(b != b) != 0 ? b : a;
+}
+
+TIDEMARK_CLONES void find_extremes(std::int64_t n, const float* __restrict x,
+                                   Extremes* __restrict found) {
+  float least[choosing_lanes], most[choosing_lanes];
+  for (std::int64_t k = 0; k < choosing_lanes; ++k) least[k] = most[k] = x[0];
+  std::int64_t i = 0;
+  for (; i + choosing_lanes <= n; i += choosing_lanes)
+    for (std::int64_t k = 0; k < choosing_lanes; ++k) {
+      least[k] = lesser(least[k], x[i + k]);
+      most[k] = greater(most[k], x[i + k]);
+    }
+  for (std::int64_t k = 0; i < n; ++i, ++k) {
+    least[k] = lesser(least[k], x[i]);
+    most[k] = greater(most[k], x[i]);
   }
+  found->least = fold_lanes(least, [](float a, float b) { return lesser(a, b); });
+  found->most = fold_lanes(most, [](float a, float b) { return greater(a, b); });
 }
 
 }  // namespace
@@ -169,8 +205,25 @@ void from_floats(const float* from, std::int64_t n, std::byte* to, DType dtype) 
   });
 }
 
+void note_extremes(const Groups& groups, std::int64_t element, std::int64_t n,
+                   const float* values) {
+  for_parts(groups, element, n, [&](std::int64_t i, std::int64_t size, GroupRange& group) {
+    Extremes found;
+    find_extremes(size, values + i, &found);
+    group.least = std::max(group.least, extreme_key(-found.least));
+    group.most = std::max(group.most, extreme_key(found.most));
+  });
+}
+
+void note_extremes(const Run& run, std::int64_t n, const float* values) {
+  const std::int64_t element = (run.data - run.groups->first) / size_of(run.dtype);
+  if (run.stride == 1) return note_extremes(*run.groups, element, n, values);
+  for (std::int64_t i = 0; i < n; ++i)
+    note_extremes(*run.groups, element + i * run.stride, 1, values + i);
+}
+
 void gather(const Run& run, std::int64_t n, float* to) {
-  if (run.codes != nullptr) return decode(run, n, to);
+  if (run.groups != nullptr && run.dtype == DType::UInt8) return decode(run, n, to);
   if (run.stride == 1) return to_floats(run.data, run.dtype, n, to);
   if (run.stride == 0) return std::fill_n(to, n, value_at(run.data, run.dtype)), void();
   with_type(run.dtype, [&]<typename T>(T) {

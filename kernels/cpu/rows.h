@@ -23,17 +23,19 @@ struct Run {
   std::byte* data = nullptr;  ///< nullptr = absent
   DType dtype = DType::Float32;
   std::int64_t stride = 1;
-  const Codes* codes = nullptr;  ///< the elements are codes of values
+  const Groups* groups = nullptr;  ///< see Groups: codes to decode, or values to watch
 
   bool is_plain() const { return dtype == DType::Float32 && stride == 1; }
   explicit operator bool() const { return data != nullptr; }
   /// From element `i` on.
   Run from(std::int64_t i) const {
-    return {data == nullptr ? nullptr : data + i * stride * size_of(dtype), dtype, stride, codes};
+    return {data == nullptr ? nullptr : data + i * stride * size_of(dtype), dtype, stride, groups};
   }
 };
 
-inline const Codes* codes_of(const Array& array) { return array.codes ? &array.codes : nullptr; }
+inline const Groups* groups_of(const Array& array) {
+  return array.groups ? &array.groups : nullptr;
+}
 
 /// Longest run that for_runs() hands out: fp32 scratch for a few of them stays in the first-level
 /// cache (32 KiB or more on every x86-64).
@@ -47,6 +49,10 @@ void from_floats(const float* from, std::int64_t n, std::byte* to, DType dtype);
 void gather(const Run& run, std::int64_t n, float* to);
 void scatter(const float* from, std::int64_t n, const Run& run);
 
+/// Widens the groups' extremes by values of which the first is element `element` of the storage.
+void note_extremes(const Groups& groups, std::int64_t element, std::int64_t n, const float* values);
+void note_extremes(const Run& run, std::int64_t n, const float* values);
+
 /// The run as fp32: its own memory if it is that already, else `scratch`, filled.
 inline const float* read(const Run& run, std::int64_t n, float* scratch) {
   if (run.is_plain()) return reinterpret_cast<const float*>(run.data);
@@ -59,9 +65,11 @@ inline float* place(const Run& run, float* scratch) {
   return run.is_plain() ? reinterpret_cast<float*>(run.data) : scratch;
 }
 
-/// `values` may be the run's own memory; an absent run takes nothing.
+/// `values` may be the run's own memory; an absent run takes nothing. Where the array has groups,
+/// their extremes are noted.
 inline void write(const Run& run, std::int64_t n, const float* values) {
   if (run && reinterpret_cast<const float*>(run.data) != values) scatter(values, n, run);
+  if (run.groups != nullptr) note_extremes(run, n, values);
 }
 
 /// One element as fp32.
@@ -124,7 +132,7 @@ void for_runs(const Shape& shape, const std::array<const Array*, N>& arrays, Bod
   for (std::size_t k = 0; k < N; ++k)
     whole[k] = {nullptr, arrays[k]->dtype,
                 is_scalar ? 0 : space.stride(space.rank() - 1, k) / size_of(arrays[k]->dtype),
-                codes_of(*arrays[k])};
+                groups_of(*arrays[k])};
   space.for_outer(is_scalar ? 0 : 1, [&](const RunSpace::Offsets& offsets) {
     for (std::size_t k = 0; k < N; ++k)
       whole[k].data = arrays[k]->data == nullptr ? nullptr : arrays[k]->data + offsets[k];
@@ -156,7 +164,7 @@ void for_rows(const std::array<const Array*, N>& arrays, Body&& body) {
     const Shape& own = arrays[k]->shape;
     const bool repeats = own.rank() == 0 || own.back() == 1;
     rows[k] = {nullptr, arrays[k]->dtype, repeats ? 0 : arrays[k]->strides[own.rank() - 1],
-               codes_of(*arrays[k])};
+               groups_of(*arrays[k])};
     if (shape.rank() != 0 && shape.back() == 1) rows[k].stride = 1;
   }
   space.for_outer(0, [&](const RunSpace::Offsets& offsets) {

@@ -5,7 +5,8 @@
 
 namespace tidemark::cuda {
 
-/// A dtype that is only known at run time: what ops of mixed dtypes use, and those that read codes.
+/// A dtype that is only known at run time: what ops of mixed dtypes use, and those whose arrays
+/// have groups.
 struct AnyFloat {};
 
 template <typename T>
@@ -13,29 +14,29 @@ struct Reader {
   const T* data = nullptr;
 };
 
-/// How codes become values, see Codes; `first` is the number of the reader's own first element.
-struct Decoder {
-  const float* statistics = nullptr;
+/// Groups as a kernel finds them; `first` is the number of the array's own first element.
+struct DeviceGroups {
+  GroupRange* ranges = nullptr;
   std::int64_t first = 0;
-  Divisor stretch, groups;
+  Divisor stretch, count;
 
-  Decoder() = default;
-  explicit Decoder(const Array& array) {
-    if (!array.codes) return;
-    statistics = array.codes.statistics;
-    first = array.data - array.codes.first;
-    stretch = Divisor(array.codes.stretch), groups = Divisor(array.codes.groups);
+  DeviceGroups() = default;
+  explicit DeviceGroups(const Array& array) {
+    if (!array.groups) return;
+    ranges = array.groups.ranges;
+    first = (array.data - array.groups.first) / size_of(array.dtype);
+    stretch = Divisor(array.groups.stretch), count = Divisor(array.groups.count);
   }
 
   struct Group {
-    const float* statistics;
+    GroupRange* range;
     std::int64_t left;  ///< elements of this stretch, from the one asked for on
   };
-  __device__ Group group_at(std::int64_t offset) const {
+  __device__ Group at(std::int64_t offset) const {
     std::int64_t inside = first + offset;
     std::int64_t group = stretch.divide(inside);
-    groups.divide(group);
-    return {statistics + 2 * group, stretch.value - inside};
+    count.divide(group);
+    return {ranges + group, stretch.value - inside};
   }
 };
 
@@ -43,7 +44,7 @@ template <>
 struct Reader<AnyFloat> {
   const std::byte* data = nullptr;
   DType dtype = DType::Float32;
-  Decoder decoder{};
+  DeviceGroups groups{};  ///< of codes
 };
 template <typename T>
 struct Writer {
@@ -53,19 +54,20 @@ template <>
 struct Writer<AnyFloat> {
   std::byte* data = nullptr;
   DType dtype = DType::Float32;
+  DeviceGroups groups{};  ///< whose extremes are noted
 };
 
 template <typename T>
 Reader<T> reader(const Array& array) {
   if constexpr (std::is_same_v<T, AnyFloat>)
-    return {array.data, array.dtype, Decoder(array)};
+    return {array.data, array.dtype, DeviceGroups(array)};
   else
     return {elements<const T>(array)};
 }
 template <typename T>
 Writer<T> writer(const Array& array) {
   if constexpr (std::is_same_v<T, AnyFloat>)
-    return {array.data, array.dtype};
+    return {array.data, array.dtype, DeviceGroups(array)};
   else
     return {elements<T>(array)};
 }
@@ -96,25 +98,49 @@ __device__ inline void load_of(const T* data, std::int64_t offset, std::int64_t 
   for (int i = 0; i < V; ++i) out[i] = i < valid ? to_fp32(data[offset + i * stride]) : 0.0f;
 }
 
-__device__ inline float decoded(std::uint8_t code, const Decoder::Group& group) {
-  const float step = group.statistics[0] / code_levels;
-  return __fadd_rn(__fmul_rn(static_cast<float>(code), step), group.statistics[1]);
+__device__ inline float decoded(std::uint8_t code, const GroupRange& group) {
+  return __fadd_rn(__fmul_rn(static_cast<float>(code), group.range / code_levels), group.minimum);
 }
 
 template <int V>
-__device__ inline void load_decoded(const std::uint8_t* codes, const Decoder& decoder,
+__device__ inline void load_decoded(const std::uint8_t* codes, const DeviceGroups& groups,
                                     std::int64_t offset, std::int64_t stride, int valid,
                                     float (&out)[V]) {
-  const Decoder::Group group = decoder.group_at(offset);
+  const DeviceGroups::Group group = groups.at(offset);
   if (stride == 1 && valid == V && group.left >= V) {
     const auto pack = *reinterpret_cast<const Pack<std::uint8_t, V>*>(codes + offset);
-    for (int i = 0; i < V; ++i) out[i] = decoded(pack.values[i], group);
+    for (int i = 0; i < V; ++i) out[i] = decoded(pack.values[i], *group.range);
     return;
   }
   for (int i = 0; i < V; ++i) {
     const std::int64_t at = offset + i * stride;
-    out[i] = i < valid ? decoded(codes[at], decoder.group_at(at)) : 0.0f;
+    out[i] = i < valid ? decoded(codes[at], *groups.at(at).range) : 0.0f;
   }
+}
+
+/// Few elements are a new extreme, so most threads only look; what they see may be old, and then
+/// the atomic operation decides.
+__device__ inline void note_extreme(std::uint32_t* key, std::uint32_t candidate) {
+  if (candidate > *static_cast<volatile std::uint32_t*>(key)) atomicMax(key, candidate);
+}
+
+template <int V>
+__device__ inline void note_extremes(const DeviceGroups& groups, std::int64_t offset,
+                                     std::int64_t stride, int valid, const float (&values)[V]) {
+  const DeviceGroups::Group group = groups.at(offset);
+  const bool is_one_group = stride == 1 && group.left >= valid;
+  std::uint32_t least = 0, most = 0;
+  for (int i = 0; i < V; ++i) {
+    if (i >= valid) break;
+    const std::uint32_t low = extreme_key(-values[i]), high = extreme_key(values[i]);
+    if (!is_one_group) {
+      GroupRange* const own = groups.at(offset + i * stride).range;
+      note_extreme(&own->least, low), note_extreme(&own->most, high);
+    }
+    least = low > least ? low : least, most = high > most ? high : most;
+  }
+  if (!is_one_group) return;
+  note_extreme(&group.range->least, least), note_extreme(&group.range->most, most);
 }
 
 template <int V, typename T>
@@ -128,8 +154,8 @@ __device__ inline void load(const Reader<T>& from, std::int64_t offset, std::int
     else if (from.dtype == DType::BFloat16)
       load_of<V>(reinterpret_cast<const BFloat16*>(from.data), offset, stride, valid, out);
     else if (from.dtype == DType::UInt8)
-      load_decoded<V>(reinterpret_cast<const std::uint8_t*>(from.data), from.decoder, offset,
-                      stride, valid, out);
+      load_decoded<V>(reinterpret_cast<const std::uint8_t*>(from.data), from.groups, offset, stride,
+                      valid, out);
     else
       load_of<V>(reinterpret_cast<const Float16*>(from.data), offset, stride, valid, out);
   } else {
@@ -162,6 +188,7 @@ __device__ inline void store(const Writer<T>& to, std::int64_t offset, std::int6
       store_to<V>(reinterpret_cast<BFloat16*>(to.data), offset, stride, valid, values);
     else
       store_to<V>(reinterpret_cast<Float16*>(to.data), offset, stride, valid, values);
+    if (to.groups.ranges != nullptr) note_extremes<V>(to.groups, offset, stride, valid, values);
   } else {
     store_to<V>(to.data, offset, stride, valid, values);
   }
@@ -197,8 +224,8 @@ void with_dtype_of(const Arrays& arrays, const Function& function) {
   DType common = DType::Float32;
   bool is_first = true, is_mixed = false;
   for (const Array* array : arrays) {
-    CHECK(array->dtype <= DType::BFloat16 || array->codes);
-    if (array->codes || (!is_first && array->dtype != common)) is_mixed = true;
+    CHECK(array->dtype <= DType::BFloat16 || array->groups);
+    if (array->groups || (!is_first && array->dtype != common)) is_mixed = true;
     common = array->dtype, is_first = false;
   }
   if (is_mixed)

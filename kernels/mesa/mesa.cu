@@ -8,7 +8,7 @@ namespace {
 struct MesaPlan {
   MesaPlan(const Array& value, const Array& codes, const Quantizer& quantizer, int vector) {
     CHECK(is_dense(codes.layout()) && numel(codes.shape) == numel(value.shape));
-    const std::int64_t stretch = stretch_of(quantizer, value.shape);
+    const std::int64_t stretch = groups_of(quantizer, value.shape, codes.data).stretch;
     const Array numbers = numbering(value.shape);
     const Axes<2> axes = merged(axes_over<2>(value.shape, {&value, &numbers}), 1);
     has_vectors = stretch % vector == 0 && axes.rank > 0 && axes.stride[axes.rank - 1][1] == 1 &&
@@ -43,24 +43,23 @@ void quantize(const Call& call, Launch& launch) {
     using T = typename decltype(tag)::type;
     constexpr int V = vector_size<T>;
     const MesaPlan plan(value, codes, quantizer, V);
-    const std::int64_t parts = parts_of(launch, plan.vectors_per_group, quantizer.groups);
-    const std::int64_t per_part = (plan.vectors_per_group + parts - 1) / parts;
-    auto* const extremes = reinterpret_cast<float*>(
-        scratch(launch, 2 * parts * quantizer.groups * static_cast<std::int64_t>(sizeof(float))));
-    start(launch, "mesa extremes",
-          plan.has_vectors ? mesa_extremes_kernel<T, V> : mesa_extremes_kernel<T, 1>,
-          dim3(static_cast<unsigned>(quantizer.groups), static_cast<unsigned>(parts)),
-          dim3(usual_threads), 0, reader<T>(value), plan.walk, plan.groups, plan.vectors_per_group,
-          per_part, extremes);
-    start(launch, "mesa statistics", mesa_statistics_kernel,
-          dim3(blocks_for(launch, quantizer.groups)), dim3(usual_threads), 0,
-          static_cast<const float*>(extremes), parts, quantizer.groups, launch.state.number == 0,
-          quantizer.statistics);
+    if (!quantizer.knows_extremes) {
+      const std::int64_t parts = parts_of(launch, plan.vectors_per_group, quantizer.groups);
+      const std::int64_t per_part = (plan.vectors_per_group + parts - 1) / parts;
+      start(launch, "mesa extremes",
+            plan.has_vectors ? mesa_extremes_kernel<T, V> : mesa_extremes_kernel<T, 1>,
+            dim3(static_cast<unsigned>(quantizer.groups), static_cast<unsigned>(parts)),
+            dim3(usual_threads), 0, reader<T>(value), plan.walk, plan.groups,
+            plan.vectors_per_group, per_part, quantizer.ranges);
+    }
+    start(launch, "mesa range", mesa_range_kernel, dim3(blocks_for(launch, quantizer.groups)),
+          dim3(usual_threads), 0, quantizer.groups, launch.state.number == 0, value.dtype,
+          quantizer.ranges);
     start(launch, "mesa quantize",
           plan.has_vectors ? mesa_quantize_kernel<T, V> : mesa_quantize_kernel<T, 1>,
           dim3(blocks_for(launch, plan.walk.vectors)), dim3(usual_threads), 0, reader<T>(value),
           elements<std::uint8_t>(codes), plan.walk, plan.groups,
-          static_cast<const float*>(quantizer.statistics), random_tensor(launch.state, call.key),
+          static_cast<const GroupRange*>(quantizer.ranges), random_tensor(launch.state, call.key),
           quantizer.wraps ? mesa_wrap_limit : code_levels);
   });
 }

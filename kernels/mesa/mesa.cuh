@@ -1,6 +1,6 @@
-// Mesa's 8 bits: extremes per group in parts, running statistics, then one pass from values to
-// codes. Nothing waits for the host. Where the CPU kernel rounds after each operation this one
-// does, too: equal statistics give equal codes.
+// Mesa's 8 bits: extremes per group, unless they are known, the running range, then one pass from
+// values to codes. Nothing waits for the host. Where the CPU kernel rounds after each operation
+// this one does, too: equal ranges give equal codes.
 #pragma once
 
 #include "kernels/cuda/reduce.cuh"
@@ -8,7 +8,7 @@
 
 namespace tidemark::cuda {
 
-inline constexpr float mesa_decay = 0.9f;  // of the running statistics, in the release's policies
+inline constexpr float mesa_decay = 0.9f;  // of the running range, in the release's policies
 inline constexpr float mesa_wrap_limit = 0x1p22f;  // beyond it adding 1.5·2^23 rounds no more
 
 /// How a value, in row-major order, is divided into stretches of one group each; in vectors.
@@ -26,7 +26,7 @@ struct MesaGroups {
 template <typename T, int V>
 __global__ void mesa_extremes_kernel(Reader<T> value, Walk<2> walk, MesaGroups groups,
                                      std::int64_t per_group, std::int64_t per_part,
-                                     float* extremes) {
+                                     GroupRange* ranges) {
   const std::int64_t group = blockIdx.x, begin = std::int64_t{blockIdx.y} * per_part;
   const std::int64_t end = begin + per_part < per_group ? begin + per_part : per_group;
   float least = INFINITY, most = -INFINITY;
@@ -42,26 +42,25 @@ __global__ void mesa_extremes_kernel(Reader<T> value, Walk<2> walk, MesaGroups g
   least = block_reduce<Min>(least);
   most = block_reduce<Max>(most);
   if (threadIdx.x != 0) return;
-  float* const to = extremes + 2 * (std::int64_t{blockIdx.y} * gridDim.x + group);
-  to[0] = least;
-  to[1] = most;
+  note_extreme(&ranges[group].least, extreme_key(-least));
+  note_extreme(&ranges[group].most, extreme_key(most));
 }
 
-/// Statistics per group: range, minimum.
-__global__ void mesa_statistics_kernel(const float* extremes, std::int64_t parts,
-                                       std::int64_t groups, bool is_first, float* statistics) {
-  for (std::int64_t group = thread_of_grid(); group < groups; group += threads_of_grid()) {
-    float least = INFINITY, most = -INFINITY;
-    for (std::int64_t part = 0; part < parts; ++part) {
-      least = min_or_nan(least, extremes[2 * (part * groups + group)]);
-      most = max_or_nan(most, extremes[2 * (part * groups + group) + 1]);
-    }
+/// The extremes enter the running range and are forgotten. Whoever noted them may have had more
+/// digits than the value's dtype.
+__global__ void mesa_range_kernel(std::int64_t groups, bool is_first, DType dtype,
+                                  GroupRange* ranges) {
+  for (std::int64_t g = thread_of_grid(); g < groups; g += threads_of_grid()) {
+    GroupRange group = ranges[g];
+    const float minimum = rounded_as(dtype, -number_of_key(group.least));
+    const float range = rounded_as(dtype, number_of_key(group.most)) - minimum;
     const auto running = [&](float old, float now) {
       return is_first ? now : __fadd_rn(__fmul_rn(mesa_decay, old), __fmul_rn(1 - mesa_decay, now));
     };
-    float* const own = statistics + 2 * group;
-    own[0] = running(own[0], most - least);
-    own[1] = running(own[1], least);
+    group.range = running(group.range, range);
+    group.minimum = running(group.minimum, minimum);
+    group.least = group.most = 0;
+    ranges[g] = group;
   }
 }
 
@@ -77,17 +76,17 @@ __device__ inline std::uint8_t mesa_code(float x, float minimum, float scale, fl
 /// Walk: the value, the number of its element, which is the place of its code.
 template <typename T, int V>
 __global__ void mesa_quantize_kernel(Reader<T> value, std::uint8_t* codes, Walk<2> walk,
-                                     MesaGroups groups, const float* statistics,
+                                     MesaGroups groups, const GroupRange* ranges,
                                      RandomTensor random, float limit) {
   for (std::int64_t i = thread_of_grid(); i < walk.vectors; i += threads_of_grid()) {
     const auto at = walk.template place<V>(i);
-    const float* const own = statistics + 2 * groups.group_of(i);
-    const float scale = code_levels / own[0], minimum = own[1];
+    const GroupRange group = ranges[groups.group_of(i)];
+    const float scale = code_levels / group.range;
     float x[V], uniform[V];
     std::uint8_t code[V];
     load<V>(value, at.offset[0], walk.inner_stride[0], V, x);
     uniform_numbers<V>(random, at.offset[1], uniform);
-    for (int e = 0; e < V; ++e) code[e] = mesa_code(x[e], minimum, scale, uniform[e], limit);
+    for (int e = 0; e < V; ++e) code[e] = mesa_code(x[e], group.minimum, scale, uniform[e], limit);
     store_bytes<V>(codes, at.offset[1], 1, V, code);
   }
 }

@@ -131,5 +131,25 @@ TEST(ActivationTwins, SavedInEightBits) {
     }
 }
 
+TEST(ActivationTwins, ExtremesAreNoted) {
+  for (const DType dtype : data_dtypes)
+    for (const Lie lie : {Lie::Dense, Lie::Reversed})
+      for (const std::int64_t groups : {3, 8}) {
+        const Shape shape{50, 24};
+        CallMaker gelu, silu, tanh, composed;
+        gelu.input(shape, dtype, lie).output(shape, dtype, lie).watched(groups, 1);
+        expect_twins(gelu.finish(16), cpu::gelu_forward, cuda::gelu_forward);
+        silu.input(shape, dtype, lie).output(shape, dtype, lie).watched(groups, 1);
+        expect_twins(silu.finish(16), cpu::silu_forward, cuda::silu_forward);
+        tanh.input(shape, dtype, lie).output(shape, dtype, lie).watched(groups, 1);
+        expect_twins(tanh.finish(16), cpu::tanh_forward, cuda::tanh_forward);
+        // In 16 bits the CPU goes on with rounded numbers, as an eager framework does.
+        composed.input(shape).output(shape);
+        composed.output(shape, DType::Float32, lie).watched(groups, 1);
+        composed.output(shape, DType::Float32, lie).watched(groups, 1).output(shape);
+        expect_twins(composed.finish(16), cpu::gelu_composed_forward, cuda::gelu_composed_forward);
+      }
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -132,6 +132,12 @@ T atomicAdd(T* address, T value) {
   return old;
 }
 template <typename T>
+T atomicMax(T* address, T value) {
+  const T old = *address;
+  *address = old < value ? value : old;
+  return old;
+}
+template <typename T>
 T atomicExch(T* address, T value) {
   const T old = *address;
   *address = value;

@@ -146,5 +146,20 @@ TEST(ElementwiseTwins, ProductsSavedInEightBits) {
   }
 }
 
+TEST(ElementwiseTwins, ExtremesAreNoted) {
+  for (const DType dtype : data_dtypes)
+    for (const Lie lie : lies) {
+      const Shape shape{4, 9, 48};
+      CallMaker add, mul, scale;
+      add.input(shape, dtype, lie).input({48}, dtype).output(shape, dtype, lie).watched(2, 2);
+      expect_twins(add.finish(8), cpu::add_forward, cuda::add_forward);
+      mul.input(shape, dtype, lie).input(shape).output(shape, dtype, lie).watched(16, 2);
+      expect_twins(mul.finish(8), cpu::mul_forward, cuda::mul_forward);
+      scale.call.settings.factor = 0.3;
+      scale.input(shape, dtype, lie).output(shape, dtype, lie).watched(3, 2);
+      expect_twins(scale.finish(8), cpu::scale_forward, cuda::scale_forward);
+    }
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -59,23 +59,24 @@ TEST(DropPathTwins, OneNumberPerSample) {
     }
 }
 
-/// A call whose quantizer's statistics are one more array of the case, the last one.
-TwinCase with_statistics(CallMaker& maker, std::int64_t groups, std::int64_t axis, bool wraps) {
+/// A call whose quantizer's ranges are one more array of the case, the last one.
+TwinCase with_ranges(CallMaker& maker, std::int64_t groups, std::int64_t axis, bool wraps) {
   Values old;
-  for (std::int64_t g = 0; g < groups; ++g) old.push_back(4), old.push_back(-2);
+  for (std::int64_t g = 0; g < groups; ++g)
+    for (const double x : {4.0, -2.0, 0.0, 0.0}) old.push_back(x);
   TwinCase test = maker.finish(0);
-  test.memory.emplace_back(Shape{groups, 2}, old);
+  test.memory.emplace_back(Shape{groups, 4}, old);
   test.state = fourth_step();
   test.bind = [bind = test.bind, groups, axis, wraps](std::vector<TestArray>& memory) {
     Call call = bind(memory);
     call.key = 99;
-    call.quantizer = {groups, axis, elements<float>(memory.back().array()), wraps};
+    call.quantizer = {groups, axis, elements<GroupRange>(memory.back().array()), wraps};
     return call;
   };
   return test;
 }
 
-TEST(MesaTwins, StatisticsAndCodesAreEqual) {
+TEST(MesaTwins, RangesAndCodesAreEqual) {
   struct Case {
     Shape shape;
     std::int64_t groups, axis;
@@ -89,7 +90,7 @@ TEST(MesaTwins, StatisticsAndCodesAreEqual) {
         for (const std::int64_t step : {0, 3}) {
           CallMaker maker;
           maker.input(c.shape, dtype, lie).output(c.shape, DType::UInt8);
-          TwinCase test = with_statistics(maker, c.groups, c.axis, step != 0);
+          TwinCase test = with_ranges(maker, c.groups, c.axis, step != 0);
           test.state.number = step;
           expect_twins(test, cpu::quantize, cuda::quantize);
         }
@@ -98,7 +99,7 @@ TEST(MesaTwins, StatisticsAndCodesAreEqual) {
 TEST(MesaTwins, ManyPartsGiveTheSameExtremes) {
   CallMaker maker;
   maker.input({40, 1024}).output({40, 1024}, DType::UInt8);
-  expect_twins(with_statistics(maker, 2, 1, false), cpu::quantize, cuda::quantize);
+  expect_twins(with_ranges(maker, 2, 1, false), cpu::quantize, cuda::quantize);
 }
 
 TEST(MesaTwins, DequantizeIsEqual) {
@@ -118,7 +119,7 @@ TEST(MesaTwins, ConstantsAndBrokenValues) {
     x[40] = odd;
     CallMaker maker;
     maker.input_of({64}, x, DType::Float32).output({64}, DType::UInt8);
-    TwinCase test = with_statistics(maker, 2, 0, false);
+    TwinCase test = with_ranges(maker, 2, 0, false);
     test.state.number = 0;
     expect_twins(test, cpu::quantize, cuda::quantize);
   }

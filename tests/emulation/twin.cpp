@@ -91,17 +91,25 @@ CallMaker& CallMaker::coded_saved(const Shape& shape, std::int64_t groups, std::
   return add_codes(Place::Output, shape, groups, axis);
 }
 
-// Every group has a range and a minimum of its own.
 CallMaker& CallMaker::add_codes(Place place, const Shape& shape, std::int64_t groups,
                                 std::int64_t axis) {
-  Values codes = random_values(shape, seed++), statistics;
+  Values codes = random_values(shape, seed++);
   for (double& code : codes) code = std::fmod(std::abs(std::floor(code * 1e3)), 256);
+  return add(place, TestArray(shape, codes, DType::UInt8)).add_ranges(groups, axis);
+}
+
+CallMaker& CallMaker::watched(std::int64_t groups, std::int64_t axis) {
+  return add_ranges(groups, axis);
+}
+
+// Every group has a range and a minimum of its own, and no extremes yet.
+CallMaker& CallMaker::add_ranges(std::int64_t groups, std::int64_t axis) {
+  Values ranges;
   for (std::int64_t g = 0; g < groups; ++g)
-    for (const double x : {4.0 + static_cast<double>(g), -2.5}) statistics.push_back(x);
-  add(place, TestArray(shape, codes, DType::UInt8));
-  entries_.back().statistics = test.memory.size();
-  entries_.back().quantizer = {groups, axis, nullptr, false};
-  test.memory.emplace_back(Shape{groups, 2}, statistics);
+    for (const double x : {4.0 + static_cast<double>(g), -2.5, 0.0, 0.0}) ranges.push_back(x);
+  entries_.back().ranges = test.memory.size();
+  entries_.back().quantizer = {.groups = groups, .group_axis = axis};
+  test.memory.emplace_back(Shape{groups, 4}, ranges);
   return *this;
 }
 
@@ -117,10 +125,10 @@ TwinCase CallMaker::finish(double ulps) {
                                  : entry.place == Place::DOutput ? bound.d_outputs
                                                                  : bound.d_inputs;
       list.push_back(entry.memory == none ? entry.shape : memory[entry.memory].array());
-      if (entry.statistics == none) continue;
+      if (entry.ranges == none) continue;
       Quantizer quantizer = entry.quantizer;
-      quantizer.statistics = elements<float>(memory[entry.statistics].array());
-      list.back() = coded(list.back().data, list.back().shape, quantizer);
+      quantizer.ranges = elements<GroupRange>(memory[entry.ranges].array());
+      list.back().groups = groups_of(quantizer, list.back().shape, list.back().data);
     }
     return bound;
   };

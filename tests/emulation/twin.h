@@ -59,6 +59,8 @@ class CallMaker {
   /// Codes of Mesa in place of the values of an input, or of an output that was saved.
   CallMaker& coded_input(const Shape& shape, std::int64_t groups, std::int64_t axis);
   CallMaker& coded_saved(const Shape& shape, std::int64_t groups, std::int64_t axis);
+  /// The last operand's extremes are noted by groups.
+  CallMaker& watched(std::int64_t groups, std::int64_t axis);
 
   /// What bind() starts from: kind, pass, settings, key, moves.
   Call call;
@@ -71,10 +73,11 @@ class CallMaker {
     Place place;
     std::size_t memory;  ///< none = absent
     Array shape;
-    std::size_t statistics = none;  ///< of codes
+    std::size_t ranges = none;  ///< of codes, or of a watched output
     Quantizer quantizer{};
   };
   CallMaker& add_codes(Place place, const Shape& shape, std::int64_t groups, std::int64_t axis);
+  CallMaker& add_ranges(std::int64_t groups, std::int64_t axis);
   CallMaker& add(Place place, TestArray array);
   CallMaker& add_absent(Place place, const Shape& shape, DType dtype);
   std::vector<Entry> entries_;

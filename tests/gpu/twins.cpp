@@ -70,10 +70,10 @@ class Moved {
     for (auto* list : {&call.inputs, &call.outputs, &call.d_outputs, &call.d_inputs})
       for (Array& array : *list) {
         array.data = moved(array.data);
-        array.codes.first = moved(array.codes.first);
-        array.codes.statistics = moved(array.codes.statistics);
+        array.groups.first = moved(array.groups.first);
+        array.groups.ranges = moved(array.groups.ranges);
       }
-    call.quantizer.statistics = moved(call.quantizer.statistics);
+    call.quantizer.ranges = moved(call.quantizer.ranges);
     return call;
   }
   /// Back to where they came from.

@@ -1,4 +1,4 @@
-// Mesa's quantizer: statistics, codes, and what they decode to.
+// Mesa's quantizer: ranges, codes, and what they decode to.
 #include "kernels/mesa/mesa.h"
 
 #include "kernels/philox.h"
@@ -16,13 +16,13 @@ const std::array cases = {Case{{1}, 1, 0},           Case{{31}, 1, 0},
                           Case{{2, 4, 33, 7}, 2, 1}, Case{{3, 1023}, 31, 1},
                           Case{{2, 3, 2000}, 1, 2}};
 
-Call call_of(Pass pass, const Array& from, const Array& to, const Case& c, float* statistics,
+Call call_of(Pass pass, const Array& from, const Array& to, const Case& c, GroupRange* ranges,
              bool wraps = false) {
   Call call;
   call.pass = pass;
   call.inputs = {from}, call.outputs = {to};
   call.key = 5;
-  call.quantizer = {c.groups, c.axis, statistics, wraps};
+  call.quantizer = {c.groups, c.axis, ranges, wraps};
   if (pass == Pass::Dequantize) call.inputs = {coded(from.data, c.shape, call.quantizer)};
   return call;
 }
@@ -49,24 +49,24 @@ std::vector<Range> ranges_of(const Values& x, const Case& c) {
   return result;
 }
 
-TEST(Mesa, StatisticsAreExactAtFirstAndThenMove) {
+TEST(Mesa, RangesAreExactAtFirstAndThenMove) {
   for (const Case& c : cases) {
     Workspace workspace;
-    std::vector<float> statistics(static_cast<std::size_t>(2 * c.groups), NAN);
+    std::vector<GroupRange> ranges(static_cast<std::size_t>(c.groups), GroupRange{NAN, NAN});
     std::vector<Range> wanted;
     for (int step = 0; step < 3; ++step) {
       workspace.state.number = step;
       TestArray x(c.shape, random_values(c.shape, static_cast<unsigned>(step))),
           codes(c.shape, DType::UInt8);
-      quantize(call_of(Pass::Quantize, x.array(), codes.array(), c, statistics.data()), workspace);
+      quantize(call_of(Pass::Quantize, x.array(), codes.array(), c, ranges.data()), workspace);
       const std::vector<Range> now = ranges_of(x.values(), c);
       if (step == 0) wanted = now;
       for (std::size_t g = 0; g < now.size(); ++g) {
         if (step > 0)
           wanted[g] = {0.9 * wanted[g].range + 0.1 * now[g].range,
                        0.9 * wanted[g].minimum + 0.1 * now[g].minimum};
-        ASSERT_NEAR(static_cast<double>(statistics[2 * g]), wanted[g].range, 1e-5);
-        ASSERT_NEAR(static_cast<double>(statistics[2 * g + 1]), wanted[g].minimum, 1e-5);
+        ASSERT_NEAR(static_cast<double>(ranges[g].range), wanted[g].range, 1e-5);
+        ASSERT_NEAR(static_cast<double>(ranges[g].minimum), wanted[g].minimum, 1e-5);
       }
     }
   }
@@ -78,20 +78,19 @@ TEST(Mesa, CodesAreThePublishedFormulaAndDecodeWithinOneLevel) {
       for (const Lie lie : lies) {
         Workspace workspace;
         workspace.state.seed = 404;
-        std::vector<float> statistics(static_cast<std::size_t>(2 * c.groups));
+        std::vector<GroupRange> ranges(static_cast<std::size_t>(c.groups));
         TestArray x(c.shape, random_values(c.shape, 1), dtype, lie), codes(c.shape, DType::UInt8),
             back(c.shape, dtype, lie);
-        quantize(call_of(Pass::Quantize, x.array(), codes.array(), c, statistics.data()),
-                 workspace);
-        dequantize(call_of(Pass::Dequantize, codes.array(), back.array(), c, statistics.data()),
+        quantize(call_of(Pass::Quantize, x.array(), codes.array(), c, ranges.data()), workspace);
+        dequantize(call_of(Pass::Dequantize, codes.array(), back.array(), c, ranges.data()),
                    workspace);
         ASSERT_TRUE(codes.is_intact() && back.is_intact());
         const Values values = x.values(), got = codes.values(), decoded = back.values();
         std::size_t differing = 0;
         for (std::size_t i = 0; i < values.size(); ++i) {
           const std::size_t g = group_of(i, c);
-          const double range = static_cast<double>(statistics[2 * g]),
-                       minimum = static_cast<double>(statistics[2 * g + 1]);
+          const double range = static_cast<double>(ranges[g].range),
+                       minimum = static_cast<double>(ranges[g].minimum);
           if (range == 0) continue;
           const double u = static_cast<double>(uniform_at(404, 0, 5, i));
           const double level = (values[i] - minimum) * 255 / range + u - 0.5;
@@ -110,17 +109,17 @@ TEST(Mesa, RoundingIsRightOnAverage) {
   Workspace workspace;
   const Case c{{33}, 1, 0};
   TestArray x(c.shape, random_values(c.shape, 1)), codes(c.shape, DType::UInt8), back(c.shape);
-  float statistics[2];
+  GroupRange ranges[1];
   Values mean(33);
   const int keys = 4000;
   for (int key = 0; key < keys; ++key) {
-    Call call = call_of(Pass::Quantize, x.array(), codes.array(), c, statistics);
+    Call call = call_of(Pass::Quantize, x.array(), codes.array(), c, ranges);
     call.key = static_cast<std::uint64_t>(key);
     quantize(call, workspace);
-    dequantize(call_of(Pass::Dequantize, codes.array(), back.array(), c, statistics), workspace);
+    dequantize(call_of(Pass::Dequantize, codes.array(), back.array(), c, ranges), workspace);
     for (std::size_t i = 0; i < 33; ++i) mean[i] += back.values()[i] / keys;
   }
-  const double level = static_cast<double>(statistics[0]) / 255;
+  const double level = static_cast<double>(ranges[0].range) / 255;
   // a level's standard deviation is at most 1/2; five of the mean's
   for (std::size_t i = 0; i < 33; ++i)
     EXPECT_NEAR(mean[i], x.values()[i], 5 * 0.5 * level / std::sqrt(keys));
@@ -131,18 +130,16 @@ TEST(Mesa, ValuesAboveTheRangeAreClippedOrWrap) {
   Workspace workspace;
   const Case c{{4}, 1, 0};
   const auto second_step = [&](bool wraps) {
-    float statistics[2];
+    GroupRange ranges[1];
     TestArray first(c.shape, {0, 1, 0.5, 0.25}), second(c.shape, {0, 2, 1, -1}),
         codes(c.shape, DType::UInt8);
     workspace.state.number = 0;
-    quantize(call_of(Pass::Quantize, first.array(), codes.array(), c, statistics, wraps),
-             workspace);
+    quantize(call_of(Pass::Quantize, first.array(), codes.array(), c, ranges, wraps), workspace);
     workspace.state.number = 1;
-    quantize(call_of(Pass::Quantize, second.array(), codes.array(), c, statistics, wraps),
-             workspace);
+    quantize(call_of(Pass::Quantize, second.array(), codes.array(), c, ranges, wraps), workspace);
     // range 0.9·1 + 0.1·3 = 1.2, minimum 0.9·0 − 0.1·1 = −0.1
-    EXPECT_NEAR(static_cast<double>(statistics[0]), 1.2, 1e-6);
-    EXPECT_NEAR(static_cast<double>(statistics[1]), -0.1, 1e-6);
+    EXPECT_NEAR(static_cast<double>(ranges[0].range), 1.2, 1e-6);
+    EXPECT_NEAR(static_cast<double>(ranges[0].minimum), -0.1, 1e-6);
     return codes.values();
   };
   const Values clipped = second_step(false), wrapped = second_step(true);
@@ -159,9 +156,9 @@ TEST(Mesa, ConstantsDecodeToThemselvesAndNotANumberShows) {
   Values values(16, 3);
   values[12] = NAN;
   TestArray x(c.shape, values), codes(c.shape, DType::UInt8), back(c.shape);
-  float statistics[4];
-  quantize(call_of(Pass::Quantize, x.array(), codes.array(), c, statistics), workspace);
-  dequantize(call_of(Pass::Dequantize, codes.array(), back.array(), c, statistics), workspace);
+  GroupRange ranges[2];
+  quantize(call_of(Pass::Quantize, x.array(), codes.array(), c, ranges), workspace);
+  dequantize(call_of(Pass::Dequantize, codes.array(), back.array(), c, ranges), workspace);
   for (std::size_t i = 0; i < 16; ++i)
     EXPECT_EQ(max_error({back.values()[i]}, {i < 8 ? 3 : NAN}), 0) << i;
 }
@@ -171,9 +168,9 @@ TEST(Mesa, SameStepAndKeyGiveTheSameCodes) {
   const Case c{{3, 1023}, 1, 1};
   TestArray x(c.shape, random_values(c.shape, 1)), a(c.shape, DType::UInt8),
       b(c.shape, DType::UInt8);
-  float statistics[2];
-  quantize(call_of(Pass::Quantize, x.array(), a.array(), c, statistics), workspace);
-  quantize(call_of(Pass::Quantize, x.array(), b.array(), c, statistics), workspace);
+  GroupRange ranges[1];
+  quantize(call_of(Pass::Quantize, x.array(), a.array(), c, ranges), workspace);
+  quantize(call_of(Pass::Quantize, x.array(), b.array(), c, ranges), workspace);
   EXPECT_EQ(a.values(), b.values());
 }
 

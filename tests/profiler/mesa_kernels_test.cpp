@@ -1,4 +1,5 @@
-// Ops whose backward takes Mesa's codes for values compute what they compute from the values.
+// Kernels that work with Mesa's codes: a backward computes from codes what it computes from their
+// values, and a forward notes the extremes of what it writes.
 #include <gtest/gtest.h>
 
 #include "kernels/cpu/workspace.h"
@@ -53,15 +54,12 @@ class Decoded {
     Values codes = random_values(shape, seed++);
     for (double& code : codes) code = std::fmod(std::floor(std::abs(code) * 100), 256);
     codes_.emplace_back(shape, codes, DType::UInt8);
-    for (std::int64_t g = 0; g < groups; ++g)
-      for (const double x : {3.0 + static_cast<double>(g), -1.5})
-        statistics_.push_back(static_cast<float>(x));
+    for (int g = 0; g < groups; ++g) ranges_.push_back({3.0f + static_cast<float>(g), -1.5f});
   }
 
   /// The gradients, with the operand as codes or as what they decode to.
   std::vector<Values> gradients(bool as_codes) {
-    const Array codes =
-        coded(codes_[0].array().data, shape, {groups, 2, statistics_.data(), false});
+    const Array codes = coded(codes_[0].array().data, shape, {groups, 2, ranges_.data(), false});
     TestArray values(shape);
     Call decode;
     decode.pass = Pass::Dequantize, decode.inputs = {codes}, decode.outputs = {values.array()};
@@ -89,11 +87,11 @@ class Decoded {
   }
 
  private:
-  static constexpr std::int64_t groups = 4;
+  static constexpr int groups = 4;
   OpKind kind_;
   int bit_;
   std::vector<TestArray> inputs_, outputs_, d_output_, codes_;
-  std::vector<float> statistics_;
+  std::vector<GroupRange> ranges_;
 };
 
 TEST(DecodedOperands, GiveTheGradientsOfTheirValues) {
@@ -119,6 +117,67 @@ TEST(DecodedOperands, AreSomeOfThoseThatAreQuantized) {
     EXPECT_EQ(decoded & ~quantized_operands(row.value), 0u) << row.name;
     EXPECT_TRUE(row.work != Work::MatrixUnits || decoded == 0) << row.name;
   }
+}
+
+TEST(NotedExtremes, AreThoseOfWhatWasWritten) {
+  std::size_t cases = 0;
+  for (const OpRow& row : op_rows) {
+    if (!notes_extremes(row.value)) continue;
+    Operation op = operation_of(row.value);
+    if (row.value == OpKind::Add) op.inputs.push_back(shape);
+    for (const DType dtype : data_dtypes) {
+      std::vector<TestArray> inputs, plain, noted;
+      unsigned seed = 1;
+      for (const Shape& of : op.inputs) inputs.emplace_back(of, random_values(of, seed++), dtype);
+      for (const Shape& of : op.outputs) {
+        plain.emplace_back(of, of == rows ? DType::Float32 : dtype);
+        noted.push_back(plain.back());
+      }
+      std::vector<GroupRange> ranges(4);
+      const auto run = [&](std::vector<TestArray>& outputs, bool is_watched) {
+        Call call;
+        call.kind = row.value;
+        call.settings.factor = 1.5;
+        for (TestArray& input : inputs) call.inputs.push_back(input.array());
+        for (TestArray& output : outputs) call.outputs.push_back(output.array());
+        Array& y = call.outputs[0];
+        if (is_watched)
+          y.groups =
+              groups_of({.groups = 4, .group_axis = 2, .ranges = ranges.data()}, shape, y.data);
+        cpu::Workspace workspace;
+        cpu::run(call, workspace);
+        return outputs[0].values();
+      };
+      const Values y = run(plain, false);
+      ASSERT_EQ(run(noted, true), y) << row.name;
+      for (std::size_t g = 0; g < 4; ++g) {
+        double least = INFINITY, most = -INFINITY;
+        for (std::size_t i = 0; i < y.size(); ++i)
+          if (i / 24 % 4 == g) least = std::min(least, y[i]), most = std::max(most, y[i]);
+        const auto as_stored = [&](float x) {
+          std::byte cell[8];
+          store(cell, dtype, static_cast<double>(x));
+          return load(cell, dtype);
+        };
+        EXPECT_EQ(as_stored(-number_of_key(ranges[g].least)), least) << row.name;
+        EXPECT_EQ(as_stored(number_of_key(ranges[g].most)), most) << row.name;
+      }
+      ++cases;
+    }
+  }
+  EXPECT_EQ(cases, 3u * 12);  // twelve ops today
+}
+
+TEST(ExtremeKey, GrowsWithItsNumberAndKeepsIt) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::array ordered = {-infinity, -3e38f, -1.0f, -1e-45f, 0.0f,
+                              1e-45f,    1.0f,   3e38f, infinity};
+  for (std::size_t i = 0; i < ordered.size(); ++i) {
+    EXPECT_EQ(number_of_key(extreme_key(ordered[i])), ordered[i]);
+    EXPECT_GT(extreme_key(ordered[i]), i == 0 ? 0 : extreme_key(ordered[i - 1]));
+    EXPECT_GT(extreme_key(-std::nanf("")), extreme_key(ordered[i]));
+  }
+  EXPECT_TRUE(std::isnan(number_of_key(extreme_key(std::nanf("")))));
 }
 
 }  // namespace

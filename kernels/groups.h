@@ -1,0 +1,42 @@
+// Groups of a quantized tensor (Mesa, arXiv 2111.11124): what is known of each, and to which one an
+// element belongs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/number_formats.h"
+
+namespace tidemark {
+
+inline constexpr float code_levels = 255;  ///< steps between Mesa's 256 codes
+
+/// Codes are decoded by the running range. Extremes are gathered between two of its updates, by
+/// anybody and in any order, as keys: all zeros = none seen yet.
+struct alignas(16) GroupRange {
+  float range = 0, minimum = 0;
+  std::uint32_t least = 0, most = 0;  ///< extreme_key() of the largest −x, of the largest x
+};
+
+/// Grows with x, so that the largest number has the largest key; NaN has the largest of all.
+TIDEMARK_ANYWHERE constexpr std::uint32_t extreme_key(float x) {
+  if (x != x) return 0xffffffff;
+  const std::uint32_t bits = format::bits_of(x);
+  return (bits & format::sign_bit) != 0 ? ~bits : bits | format::sign_bit;
+}
+TIDEMARK_ANYWHERE constexpr float number_of_key(std::uint32_t key) {
+  return format::float_of((key & format::sign_bit) != 0 ? key ^ format::sign_bit : ~key);
+}
+
+/// An element of a storage, counted as they lie in memory, belongs to group
+/// element / stretch mod count. An array of floats with groups: whoever writes it notes the
+/// extremes. One of UInt8: its elements are codes, and whoever reads it decodes them.
+struct Groups {
+  GroupRange* ranges = nullptr;      ///< `count` of them; nullptr = no groups
+  const std::byte* first = nullptr;  ///< the storage's element 0
+  std::int64_t stretch = 1, count = 1;
+
+  explicit operator bool() const { return ranges != nullptr; }
+};
+
+}  // namespace tidemark

@@ -42,16 +42,14 @@ class Simulation {
     }
     timeline_.host = rounded(host_);
     timeline_.duration = rounded(std::max(now_, host_));
-    if (schedule_.streams > 1)  // one stream reaches its steps in order
-      std::ranges::stable_sort(timeline_.memory, {}, &MemoryEvent::time);
     return std::move(timeline_);
   }
 
  private:
   struct Item {
     std::uint32_t step;
+    std::uint32_t cost;  // index into queued_costs_, if it takes time
     double issued;
-    Cost cost;
   };
   struct Queue {
     std::vector<Item> items;
@@ -78,11 +76,19 @@ class Simulation {
       host_ = std::max(host_, time);
       return;
     }
+    if (takes_time(step)) return issue_run(i);
+    if (schedule_.streams == 1) return happen(i);
+    queues_[index(stream_of(step))].items.push_back({i, 0, host_});
+  }
+
+  void issue_run(std::uint32_t i) {
+    const Step& step = schedule_.steps[i];
     const Cost cost = cost_of(step);
     host_ += static_cast<double>(device_.host_launch.count()) * cost.kernels;
-    const Item item{i, host_, cost};
-    if (schedule_.streams == 1) return advance_single(item);
-    queues_[index(stream_of(step))].items.push_back(item);
+    if (schedule_.streams == 1) return run_alone(i, cost);
+    const auto place = static_cast<std::uint32_t>(queued_costs_.size());
+    queues_[index(stream_of(step))].items.push_back({i, place, host_});
+    queued_costs_.push_back(cost);
   }
 
   Cost cost_of(const Step& step) const {
@@ -95,12 +101,11 @@ class Simulation {
   }
 
   // With one stream nothing is shared: each run starts when it is issued and the last one ended.
-  void advance_single(const Item& item) {
-    if (!takes_time(schedule_.steps[item.step])) return happen(item.step, std::max(now_, 0.0));
-    if (item.issued > now_) wait_for_host(item.issued);
-    start(item, 0, std::max(now_, item.issued));
-    Active& active = active_[0];
-    now_ = std::max(now_, item.issued) + active.left;
+  void run_alone(std::uint32_t i, const Cost& cost) {
+    if (host_ > now_) wait_for_host(host_);
+    now_ = std::max(now_, host_);
+    start(i, cost, 0);
+    now_ += active_[0].left;
     finish(0);
   }
 
@@ -110,24 +115,22 @@ class Simulation {
   }
 
   // Steps without duration, at the time at which their stream reaches them.
-  void happen(std::uint32_t i, double time) {
+  void happen(std::uint32_t i) {
     std::visit(
-        Overload{[&](const Allocate& s) { appear(s.buffer, time, true); },
-                 [&](const Free& s) { appear(s.buffer, time, false); },
-                 [&](const Record& s) { recorded_[index(s.event)] = time; }, [](const auto&) {}},
+        Overload{[&](const Allocate& s) { appear(s.buffer, true); },
+                 [&](const Free& s) { appear(s.buffer, false); },
+                 [&](const Record& s) { recorded_[index(s.event)] = now_; }, [](const auto&) {}},
         schedule_.steps[i]);
   }
 
-  void appear(BufferId buffer, double time, bool appears) {
-    timeline_.memory.push_back({rounded(time), buffer, appears});
+  void appear(BufferId buffer, bool appears) {
+    timeline_.memory.push_back({rounded(now_), buffer, appears});
   }
 
-  void start(const Item& item, std::size_t stream, double time) {
+  void start(std::uint32_t i, const Cost& cost, std::size_t stream) {
     active_[stream] = {true, static_cast<std::uint32_t>(timeline_.runs.size()),
-                       static_cast<double>(item.cost.time.count()), item.cost.sm_share,
-                       item.cost.memory_share};
-    timeline_.runs.push_back(
-        {item.step, static_cast<StreamId>(stream), rounded(time), rounded(time)});
+                       static_cast<double>(cost.time.count()), cost.sm_share, cost.memory_share};
+    timeline_.runs.push_back({i, static_cast<StreamId>(stream), rounded(now_), rounded(now_)});
   }
 
   void finish(std::size_t stream) {
@@ -187,7 +190,7 @@ class Simulation {
     Queue& queue = queues_[s];
     bool progress = false;
     while (!active_[s].busy && queue.next < queue.items.size()) {
-      const Item item = queue.items[queue.next];
+      const Item& item = queue.items[queue.next];
       if (item.issued > now_) break;
       const Step& step = schedule_.steps[item.step];
       if (const auto* wait = std::get_if<Wait>(&step))
@@ -195,9 +198,9 @@ class Simulation {
       ++queue.next;
       progress = true;
       if (takes_time(step)) {
-        start(item, s, now_);
+        start(item.step, queued_costs_[item.cost], s);
       } else {
-        happen(item.step, now_);
+        happen(item.step);
       }
     }
     return progress;
@@ -218,6 +221,7 @@ class Simulation {
   const Device& device_;
   CostModel costs_;
   std::vector<Queue> queues_;
+  std::vector<Cost> queued_costs_;
   std::vector<Active> active_;
   std::vector<double> recorded_;
   double now_ = 0;

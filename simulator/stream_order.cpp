@@ -44,21 +44,17 @@ StreamOrder::Point StreamOrder::mark(StreamId stream) {
 void StreamOrder::follow(StreamId stream, StreamId other, std::uint32_t runs) {
   if (stream == other || known_[index(stream)][index(other)] >= runs) return;
   auto& marks = marks_[index(other)];
-  const auto reaches = [&](const Mark& m) { return m.runs >= runs; };
-  auto found = std::ranges::find_if(marks, reaches);
+  auto found = std::ranges::lower_bound(marks, runs, {}, &Mark::runs);
   if (found == marks.end()) {
     mark(other);
     found = std::prev(marks.end());
   }
-  const auto learn = [&](Clock& clock) {
-    for (std::size_t t = 0; t < max_streams; ++t) clock[t] = std::max(clock[t], found->clock[t]);
-  };
   if (synchronizes_host_) {
     schedule_.steps.emplace_back(Synchronize{found->event});
-    std::ranges::for_each(known_, learn);
+    for (Clock& known : known_) learn(known, found->clock);
   } else {
     schedule_.steps.emplace_back(Wait{found->event, stream});
-    learn(known_[index(stream)]);
+    learn(known_[index(stream)], found->clock);
   }
   retry_pending(stream);
 }
@@ -70,10 +66,7 @@ void StreamOrder::join(StreamId stream) {
 }
 
 bool StreamOrder::is_ordered(BufferId buffer, StreamId stream) {
-  const Clock& used = use_of(buffer).used;
-  for (std::size_t other = 0; other < schedule_.streams; ++other)
-    if (used[other] > known_[index(stream)][other]) return false;
-  return true;
+  return follows(known_[index(stream)], use_of(buffer).used);
 }
 
 void StreamOrder::free(BufferId buffer, StreamId stream) {

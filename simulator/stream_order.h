@@ -2,15 +2,11 @@
 // follow, and the events that make it follow more.
 #pragma once
 
-#include <array>
 #include <vector>
 
-#include "simulator/schedule.h"
+#include "simulator/clock.h"
 
 namespace tidemark {
-
-/// How far each stream has been followed: entry t counts the runs of stream t.
-using Clock = std::array<std::uint32_t, max_streams>;
 
 class StreamOrder {
  public:

@@ -1,22 +1,26 @@
+// Packs a schedule into one arena, step by step in issue order.
+//   blocks              [ used ][ gap of 0 and 1 ][ gap of 0 ][ used ]
+//   room of stream 0            [        what it may take    ]
+//   room of stream 1            [ what it may ]
+// A gap knows after which of its waits each stream may take it; gaps that touch and agree in this
+// are one. Rooms are indexed by size, so a step takes the same short time however many gaps there
+// are. A search through all gaps finds the same places: arena_property_test.cpp.
 #include "simulator/arena.h"
 
-#include <algorithm>
-#include <optional>
+#include <utility>
 
 #include "simulator/block_table.h"
 #include "simulator/free_blocks.h"
-#include "simulator/stream_order.h"
+#include "simulator/reuse.h"
 
 namespace tidemark {
 namespace {
 
 std::int64_t padded(Bytes bytes) { return round_up(bytes.count, arena_alignment); }
 
-// One stream: all that was freed is ready. Blocks know their neighbours, free ones are indexed by
-// size, so each step takes the same short time however many gaps there are.
-class OneStream {
+class Packing {
  public:
-  explicit OneStream(const Schedule& schedule) : schedule_(schedule) {
+  explicit Packing(const Schedule& schedule) : schedule_(schedule), reuse_(derive_reuse(schedule)) {
     arena_.offsets.assign(schedule.buffers.size(), 0);
     blocks_.assign(schedule.buffers.size(), no_block);
     for (std::size_t b = 0; b < schedule.buffers.size(); ++b)
@@ -24,10 +28,15 @@ class OneStream {
   }
 
   Arena run() && {
-    for (const Step& step : schedule_.steps) {
-      if (const auto* a = std::get_if<Allocate>(&step)) place(a->buffer);
-      if (const auto* f = std::get_if<Free>(&step)) release(f->buffer);
-    }
+    for (const Step& step : schedule_.steps)
+      std::visit(Overload{[&](const Allocate& s) { place(s.buffer); },
+                          [&](const Free& s) { release(s.buffer); },
+                          [&](const Wait& s) { wait(index(s.stream)); },
+                          [&](const Synchronize&) {
+                            for (std::size_t s = 0; s < schedule_.streams; ++s) wait(s);
+                          },
+                          [](const auto&) {}},
+                 step);
     arena_.size = {top_};
     return std::move(arena_);
   }
@@ -36,222 +45,184 @@ class OneStream {
   void place(BufferId id) {
     const std::int64_t bytes = padded(schedule_[id].size);
     if (bytes == 0) return;
-    const BlockHandle block = take(bytes);
-    table_[block].state = BlockState::Allocated;
+    const BlockHandle block = take(index(schedule_[id].stream), bytes);
     blocks_[index(id)] = block;
     arena_.offsets[index(id)] = table_[block].address;
   }
 
-  BlockHandle take(std::int64_t bytes) {
-    const FreeBlocks::Position fit = free_.best_fit(bytes);
-    if (fit == FreeBlocks::none) return grow(bytes);
-    const BlockHandle block = free_[fit].block;
-    free_.erase_at(fit);
-    if (table_[block].size > bytes) {
-      const BlockHandle rest = table_.cut(block, bytes);
-      if (last_ == block) last_ = rest;
-      offer(rest);
+  // Best fit. Only if nothing fits, the room at the top is taken and grown.
+  BlockHandle take(std::size_t stream, std::int64_t bytes) {
+    const FreeBlocks::Position fit = rooms_[stream].best_fit(bytes);
+    if (fit != FreeBlocks::none) {
+      const FreeBlock room = rooms_[stream][fit];
+      rooms_[stream].erase_at(fit);
+      return occupy(stream, room, bytes);
     }
-    return block;
-  }
-
-  // Free space at the top is grown into.
-  BlockHandle grow(std::int64_t bytes) {
-    if (last_ != no_block && table_[last_].state == BlockState::Free) {
-      free_.erase(entry(last_));
-      top_ += bytes - table_[last_].size;
-      table_[last_].size = bytes;
-      return last_;
+    if (is_ready(stream, last_)) {
+      const FreeBlock room = room_around(stream, last_);
+      rooms_[stream].erase(room);
+      return occupy(stream, room, bytes);
     }
-    const BlockHandle block =
-        table_.add({.address = top_, .size = bytes, .previous = last_, .state = BlockState::Free});
+    const BlockHandle block = table_.add(
+        {.address = top_, .size = bytes, .previous = last_, .state = BlockState::Allocated});
     if (last_ != no_block) table_[last_].next = block;
     last_ = block;
     top_ += bytes;
     return block;
   }
 
+  // The room's first gaps become one used block; what they lack is added at the top. Of the rooms
+  // that had a part in them, the rest to the left and to the right remains.
+  BlockHandle occupy(std::size_t stream, const FreeBlock& room, std::int64_t bytes) {
+    const BlockHandle first = room.block;
+    BlockHandle last = first;
+    std::int64_t size = table_[first].size;
+    for (; size < bytes && last != last_; size += table_[last].size) last = table_[last].next;
+    std::array<std::int64_t, max_streams> right{};
+    for (std::size_t s = 0; s < schedule_.streams; ++s)
+      right[s] = (s == stream ? room.size : withdraw(s, first, last)) - bytes;
+    if (size > bytes) {
+      cut_gap(last, table_[last].size - (size - bytes));
+    } else {
+      table_[last].size += bytes - size;
+      top_ += bytes - size;
+    }
+    while (table_[first].size < bytes) unite_with_next(first);
+    table_[first].state = BlockState::Allocated;
+    const BlockHandle next = table_[first].next;
+    for (std::size_t s = 0; s < schedule_.streams; ++s)
+      if (right[s] > 0) rooms_[s].insert({right[s], table_[next].address, next});
+    return first;
+  }
+
+  // Takes the stream's rooms with a part in [first, last] out of the index, but for what is left of
+  // `first`. Returns where the last of them ends, counted from `first`.
+  std::int64_t withdraw(std::size_t stream, BlockHandle first, BlockHandle last) {
+    const std::int64_t begin = table_[first].address;
+    std::int64_t end = begin;
+    for (BlockHandle block = first;; block = table_[block].next) {
+      const std::int64_t address = table_[block].address;
+      if (address >= end && is_ready(stream, block)) {
+        const FreeBlock room = room_around(stream, block);
+        rooms_[stream].erase(room);
+        end = room.address + room.size;
+        if (room.address < begin)
+          rooms_[stream].insert({begin - room.address, room.address, room.block});
+      }
+      if (block == last) return end - begin;
+    }
+  }
+
   void release(BufferId id) {
-    BlockHandle block = blocks_[index(id)];
+    const BlockHandle block = blocks_[index(id)];
     if (block == no_block) return;
     table_[block].state = BlockState::Free;
-    const BlockHandle next = table_[block].next, previous = table_[block].previous;
-    if (table_.is(next, BlockState::Free)) {
-      free_.erase(entry(next));
-      table_.unite(block, next);
-      if (last_ == next) last_ = block;
-    }
-    if (table_.is(previous, BlockState::Free)) {
-      free_.erase(entry(previous));
-      table_.unite(previous, block);
-      if (last_ == block) last_ = previous;
-      block = previous;
-    }
-    offer(block);
+    set_moments(block, reuse_[index(id)]);
+    for (std::size_t s = 0; s < schedule_.streams; ++s)
+      if (reuse_[index(id)][s] == 0) offer(s, block);
+    unite_if_equal(block);
   }
 
-  void offer(BlockHandle block) {
-    table_[block].state = BlockState::Free;
-    free_.insert(entry(block));
+  // Some gaps become room of the stream.
+  void wait(std::size_t stream) {
+    const std::uint32_t moment = ++waits_[stream];
+    if (moment >= awaited_[stream].size()) return;
+    for (const BlockHandle block : std::exchange(awaited_[stream][moment], {})) {
+      std::uint32_t& awaited = moments_[static_cast<std::size_t>(block)][stream];
+      if (!table_.is(block, BlockState::Free) || awaited != moment) continue;  // taken meanwhile
+      awaited = 0;
+      offer(stream, block);
+      unite_if_equal(block);
+    }
   }
 
-  FreeBlock entry(BlockHandle block) const {
-    return {table_[block].size, table_[block].address, block};
+  void set_moments(BlockHandle gap, const Moments& moments) {
+    const auto g = static_cast<std::size_t>(gap);
+    if (g >= moments_.size()) moments_.resize(g + 1);
+    moments_[g] = moments;
+    for (std::size_t s = 0; s < schedule_.streams; ++s) {
+      if (moments[s] == 0 || moments[s] == never_known) continue;
+      if (moments[s] >= awaited_[s].size()) awaited_[s].resize(moments[s] + 1);
+      awaited_[s][moments[s]].push_back(gap);
+    }
+  }
+
+  void cut_gap(BlockHandle gap, std::int64_t size) {
+    const Moments moments = moments_[static_cast<std::size_t>(gap)];
+    const BlockHandle rest = table_.cut(gap, size);
+    if (last_ == gap) last_ = rest;
+    set_moments(rest, moments);
+  }
+
+  // --- blocks ------------------------------------------------------------------------------------
+
+  bool is_ready(std::size_t stream, BlockHandle block) const {
+    return table_.is(block, BlockState::Free) &&
+           moments_[static_cast<std::size_t>(block)][stream] == 0;
+  }
+
+  bool are_equal_gaps(BlockHandle a, BlockHandle b) const {
+    return table_.is(a, BlockState::Free) && table_.is(b, BlockState::Free) &&
+           moments_[static_cast<std::size_t>(a)] == moments_[static_cast<std::size_t>(b)];
+  }
+
+  // The first of them stays: rooms that begin with it stay known by it.
+  void unite_if_equal(BlockHandle block) {
+    if (are_equal_gaps(block, table_[block].next)) unite_with_next(block);
+    if (are_equal_gaps(table_[block].previous, block)) unite_with_next(table_[block].previous);
+  }
+
+  void unite_with_next(BlockHandle block) {
+    if (table_[block].next == last_) last_ = block;
+    table_.unite(block, table_[block].next);
+  }
+
+  // --- rooms -------------------------------------------------------------------------------------
+
+  // The gap, which just became room of the stream, joins those to its left and right.
+  void offer(std::size_t stream, BlockHandle gap) {
+    const BlockHandle left = table_[gap].previous, right = table_[gap].next;
+    if (is_ready(stream, left)) rooms_[stream].erase(room_that_ends_with(stream, left));
+    if (is_ready(stream, right)) rooms_[stream].erase(room_that_begins_with(stream, right));
+    rooms_[stream].insert(room_around(stream, gap));
+  }
+
+  FreeBlock room_around(std::size_t stream, BlockHandle gap) const {
+    FreeBlock room = room_that_ends_with(stream, gap);
+    room.size += room_that_begins_with(stream, gap).size - table_[gap].size;
+    return room;
+  }
+
+  FreeBlock room_that_ends_with(std::size_t stream, BlockHandle gap) const {
+    BlockHandle first = gap;
+    while (is_ready(stream, table_[first].previous)) first = table_[first].previous;
+    const std::int64_t begin = table_[first].address;
+    return {table_[gap].address + table_[gap].size - begin, begin, first};
+  }
+
+  FreeBlock room_that_begins_with(std::size_t stream, BlockHandle gap) const {
+    BlockHandle last = gap;
+    while (is_ready(stream, table_[last].next)) last = table_[last].next;
+    const std::int64_t begin = table_[gap].address;
+    return {table_[last].address + table_[last].size - begin, begin, gap};
   }
 
   const Schedule& schedule_;
+  const std::vector<Moments> reuse_;  // by buffer
   Arena arena_;
-  BlockTable table_;
-  FreeBlocks free_;
   std::vector<BlockHandle> blocks_;  // by buffer
-  BlockHandle last_ = no_block;      // the one that ends at the top
+  BlockTable table_;
+  std::vector<Moments> moments_;  // by block, of gaps
+  BlockHandle last_ = no_block;   // the one that ends at the top
   std::int64_t top_ = 0;
-};
-
-struct Gap {
-  std::int64_t begin, end;
-  Clock after;  // its last users, by stream
-  std::int64_t size() const { return end - begin; }
-};
-
-class SeveralStreams {
- public:
-  explicit SeveralStreams(const Schedule& schedule)
-      : schedule_(schedule), streams_(schedule.streams) {
-    arena_.offsets.assign(schedule.buffers.size(), 0);
-    used_.resize(schedule.buffers.size());
-    recorded_.resize(schedule.events);
-    for (std::size_t b = 0; b < schedule.buffers.size(); ++b)
-      if (schedule.buffers[b].persistent) place(static_cast<BufferId>(b));
-  }
-
-  Arena run() && {
-    for (const Step& step : schedule_.steps)
-      std::visit(
-          Overload{[&](const Allocate& s) { place(s.buffer); }, [&](const Free& s) { release(s); },
-                   [&](const Run& s) { note_run(s); }, [&](const CopyOut& s) { note_copy(s); },
-                   [&](const CopyIn& s) { note_copy(s); },
-                   [&](const Record& s) { recorded_[index(s.event)] = known(s.stream); },
-                   [&](const Wait& s) { learn(known(s.stream), recorded_[index(s.event)]); },
-                   [&](const Synchronize& s) {
-                     for (std::size_t t = 0; t < streams_; ++t)
-                       learn(known_[t], recorded_[index(s.event)]);
-                   }},
-          step);
-    arena_.size = {top_};
-    return std::move(arena_);
-  }
-
- private:
-  Clock& known(StreamId stream) { return known_[index(stream)]; }
-
-  void learn(Clock& clock, const Clock& other) const {
-    for (std::size_t t = 0; t < streams_; ++t) clock[t] = std::max(clock[t], other[t]);
-  }
-
-  bool follows(const Clock& clock, const Clock& other) const {
-    for (std::size_t t = 0; t < streams_; ++t)
-      if (clock[t] < other[t]) return false;
-    return true;
-  }
-
-  void note_run(const Run& run) {
-    const std::uint32_t now = ++known(run.stream)[index(run.stream)];
-    for (const BufferId b : schedule_.reads(run)) used_[index(b)][index(run.stream)] = now;
-    for (const BufferId b : schedule_.writes(run)) used_[index(b)][index(run.stream)] = now;
-  }
-
-  template <typename Copy>
-  void note_copy(const Copy& copy) {
-    used_[index(copy.buffer)][index(copy.stream)] = ++known(copy.stream)[index(copy.stream)];
-  }
-
-  // Consecutive gaps [first, last) without anything between them.
-  struct Room {
-    std::size_t first = 0, last = 0;
-    std::int64_t begin = 0, end = 0;
-  };
-
-  void place(BufferId id) {
-    const Buffer& buffer = schedule_[id];
-    const std::int64_t bytes = padded(buffer.size);
-    if (bytes == 0) return;
-    const std::optional<Room> room = find_room(bytes, known(buffer.stream));
-    arena_.offsets[index(id)] = room ? room->begin : top_;
-    if (room) take(*room, arena_.offsets[index(id)] + bytes);
-    top_ = std::max(top_, arena_.offsets[index(id)] + bytes);
-  }
-
-  // Best fit; room that reaches the top can be grown and counts only if nothing else fits.
-  std::optional<Room> find_room(std::int64_t bytes, const Clock& now) const {
-    std::optional<Room> best;
-    Room room;
-    const auto consider = [&] {
-      const std::int64_t size = room.end - room.begin;
-      if (size >= bytes && (!best || size < best->end - best->begin)) best = room;
-      return best && best->end - best->begin == bytes;
-    };
-    for (std::size_t g = 0; g < gaps_.size(); ++g) {
-      const Gap& gap = gaps_[g];
-      const bool touches_next = g + 1 < gaps_.size() && gaps_[g + 1].begin == gap.end;
-      if (gap.size() < bytes && gap.end != top_ && room.end != gap.begin && !touches_next) continue;
-      if (!follows(now, gap.after)) continue;
-      if (room.last == g && room.end == gap.begin) {
-        room.end = gap.end, room.last = g + 1;
-        continue;
-      }
-      if (consider()) return best;
-      room = {g, g + 1, gap.begin, gap.end};
-    }
-    consider();
-    const bool reaches_top = room.last == gaps_.size() && room.end == top_;
-    if (!best && reaches_top && room.last > 0) best = room;
-    return best;
-  }
-
-  void take(const Room& room, std::int64_t end) {
-    std::size_t kept = room.first;
-    while (kept < room.last && gaps_[kept].end <= end) ++kept;
-    if (kept < room.last) gaps_[kept].begin = std::max(gaps_[kept].begin, end);
-    gaps_.erase(gaps_.begin() + static_cast<std::ptrdiff_t>(room.first),
-                gaps_.begin() + static_cast<std::ptrdiff_t>(kept));
-  }
-
-  void release(const Free& step) {
-    const std::int64_t begin = arena_.offsets[index(step.buffer)];
-    const std::int64_t bytes = padded(schedule_[step.buffer].size);
-    if (bytes == 0) return;
-    Gap gap{begin, begin + bytes, {}};
-    gap.after = used_[index(step.buffer)];
-    auto next = std::ranges::lower_bound(gaps_, begin, {}, &Gap::begin);
-    if (next != gaps_.end() && joins(gap, *next)) {
-      gap.end = next->end;
-      next = gaps_.erase(next);
-    }
-    if (next != gaps_.begin() && joins(*std::prev(next), gap)) {
-      std::prev(next)->end = gap.end;
-      return;
-    }
-    gaps_.insert(next, gap);
-  }
-
-  static bool joins(const Gap& a, const Gap& b) { return a.end == b.begin && a.after == b.after; }
-
-  const Schedule& schedule_;
-  std::size_t streams_;
-  Arena arena_;
-  std::vector<Gap> gaps_;  // by address
-  std::int64_t top_ = 0;
-  std::vector<Clock> used_;
-  std::array<Clock, max_streams> known_{};
-  std::vector<Clock> recorded_;
+  std::array<FreeBlocks, max_streams> rooms_;
+  Moments waits_{};  // so far
+  // By stream and wait: the gaps that it makes room, and some that are none any more.
+  std::array<std::vector<std::vector<BlockHandle>>, max_streams> awaited_;
 };
 
 }  // namespace
 
-Arena plan_arena(const Schedule& schedule) {
-  if (schedule.streams == 1) return OneStream(schedule).run();
-  return SeveralStreams(schedule).run();
-}
+Arena plan_arena(const Schedule& schedule) { return Packing(schedule).run(); }
 
 }  // namespace tidemark

@@ -108,6 +108,20 @@ TEST(Arena, SharesNothingAcrossStreamsByLuckOfTiming) {
   EXPECT_EQ(packed(made).size, Bytes{2 * page});
 }
 
+// b passes through a's place and is never used; a may still be.
+TEST(Arena, RemembersUsersThroughABufferThatNobodyUsed) {
+  HandMade made(2);
+  const BufferId a = made.allocate(page, s0);
+  made.run({}, {a}, s0);
+  made.free(a, s0);
+  const BufferId b = made.allocate(page, s0);
+  made.free(b, s0);
+  const BufferId c = made.allocate(page, s1);
+  const Arena arena = packed(made);
+  EXPECT_EQ(offset(arena, b), offset(arena, a));
+  EXPECT_NE(offset(arena, c), offset(arena, a));
+}
+
 TEST(Arena, LetsTheHostOrderStreams) {
   HandMade made(2);
   const BufferId a = made.allocate(page, s0);

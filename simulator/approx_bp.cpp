@@ -23,7 +23,7 @@ Tensor codes_of(const Op& op, const Tensor& y) {
 
 }  // namespace
 
-Refusal rewrite_activations(Trace& trace, const StrategyArguments&) {
+Rewritten rewrite_activations(const Trace& trace, const StrategyArguments&) {
   TraceEdit edit(trace);
   bool found = false;
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
@@ -37,8 +37,7 @@ Refusal rewrite_activations(Trace& trace, const StrategyArguments&) {
     edit.copy_as(id, two_bit_form(op.kind), 1, 1, {codes_of(op, trace[trace.outputs(op)[0]])});
   }
   if (!found) return "no GELU or SiLU in this trace";
-  trace = edit.finish();
-  return {};
+  return edit.finish();
 }
 
 }  // namespace tidemark

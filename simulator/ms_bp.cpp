@@ -145,18 +145,20 @@ class NormRewriting {
 
 }  // namespace
 
-Refusal rewrite_norms(Trace& trace, const StrategyArguments&) {
+Rewritten rewrite_norms(const Trace& trace, const StrategyArguments&) {
   NormRewriting rewriting(trace);
   if (!rewriting.run())
     return "no norm feeds only linears that keep their input and can take its affine part";
-  trace = rewriting.finish();
-  return {};
+  return rewriting.finish();
 }
 
-Refusal rewrite_low_memory_bp(Trace& trace, const StrategyArguments& arguments) {
-  const Refusal activations = rewrite_activations(trace, arguments);
-  const Refusal norms = rewrite_norms(trace, arguments);
-  return activations.empty() || norms.empty() ? Refusal{} : activations + "; " + norms;
+Rewritten rewrite_low_memory_bp(const Trace& trace, const StrategyArguments& arguments) {
+  Rewritten activations = rewrite_activations(trace, arguments);
+  const auto* without_norms = std::get_if<Trace>(&activations);
+  Rewritten norms = rewrite_norms(without_norms ? *without_norms : trace, arguments);
+  if (std::holds_alternative<Trace>(norms)) return norms;
+  if (without_norms) return activations;
+  return std::get<Refusal>(activations) + "; " + std::get<Refusal>(norms);
 }
 
 Refusal share_norm_outputs(const Trace& trace, const StrategyArguments&, Plan& plan) {

@@ -321,11 +321,10 @@ void hold_as_released(const Trace& trace, Names names, Plan& plan) {
 
 }  // namespace
 
-Refusal couple_blocks(Trace& trace, const StrategyArguments&) {
+Rewritten couple_blocks(const Trace& trace, const StrategyArguments&) {
   Coupling coupling(trace);
   if (!coupling.run()) return "no block has two residual branches that could be coupled";
-  trace = coupling.finish();
-  return {};
+  return coupling.finish();
 }
 
 Refusal reconstruct_blocks(const Trace& trace, const StrategyArguments& arguments, Plan& plan) {

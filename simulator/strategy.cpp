@@ -183,10 +183,10 @@ PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& sp
        ++component) {
     const auto& [row, arguments] = *component;
     if (!row->rewrite) continue;
-    auto changed = std::make_shared<Trace>(*step.trace);
-    if (Refusal refusal = row->rewrite(*changed, arguments); !refusal.empty())
-      return refuse(fmt::format("{}: {}", row->name, refusal));
-    step.trace = std::move(changed);
+    Rewritten changed = row->rewrite(*step.trace, arguments);
+    if (const auto* refusal = std::get_if<Refusal>(&changed))
+      return refuse(fmt::format("{}: {}", row->name, *refusal));
+    step.trace = std::make_shared<const Trace>(std::get<Trace>(std::move(changed)));
   }
   step.plan = keep_everything(*step.trace);
   step.plan.strategy = spec.text;

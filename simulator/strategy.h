@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "simulator/plan.h"
@@ -25,13 +26,16 @@ struct StrategyArguments {
 /// Empty, or why the strategy does not apply to this trace.
 using Refusal = std::string;
 
+/// The changed trace, or why there is nothing to change.
+using Rewritten = std::variant<Trace, Refusal>;
+
 struct StrategyRow {
   std::string_view name;
   std::string_view summary;
   std::string_view source;
   std::vector<std::string_view> options;  ///< "released", "every=K", …
   /// Changes operators or wiring, or refuses. May be null.
-  Refusal (*rewrite)(Trace& trace, const StrategyArguments& arguments) = nullptr;
+  Rewritten (*rewrite)(const Trace& trace, const StrategyArguments& arguments) = nullptr;
   /// Decides about the (rewritten) trace's saved tensors, or refuses. May be null.
   Refusal (*decide)(const Trace& trace, const StrategyArguments& arguments, Plan& plan) = nullptr;
   /// What it changes beside memory and time, or "".
@@ -68,11 +72,11 @@ struct PlannedStep {
 PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& spec);
 
 // The rows' functions, one file per technique.
-Refusal rewrite_activations(Trace& trace, const StrategyArguments& arguments);  // approx_bp.cpp
-Refusal rewrite_norms(Trace& trace, const StrategyArguments& arguments);        // ms_bp.cpp
+Rewritten rewrite_activations(const Trace& trace, const StrategyArguments& arguments);
+Rewritten rewrite_norms(const Trace& trace, const StrategyArguments& arguments);
 Refusal share_norm_outputs(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
-Refusal rewrite_low_memory_bp(Trace& trace, const StrategyArguments& arguments);
-Refusal couple_blocks(Trace& trace, const StrategyArguments& arguments);  // reversible.cpp
+Rewritten rewrite_low_memory_bp(const Trace& trace, const StrategyArguments& arguments);
+Rewritten couple_blocks(const Trace& trace, const StrategyArguments& arguments);
 Refusal reconstruct_blocks(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
 Refusal reconstruct_in_parallel(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
 Refusal checkpoint_blocks(const Trace& trace, const StrategyArguments& arguments, Plan& plan);

@@ -40,18 +40,18 @@ void TraceEdit::note_block(std::int32_t block) {
   range.end = static_cast<OpId>(to_.ops.size() + 1);
 }
 
-void TraceEdit::append(const Op& like, OpKind kind, const std::vector<TensorId>& inputs,
-                       const std::vector<TensorId>& outputs,
+void TraceEdit::copy_operands(std::span<const TensorId> old) {
+  for (const TensorId tensor : old) to_.operands.push_back(map(tensor));
+}
+
+// The operands from `first_operand` on are the op's, inputs first.
+void TraceEdit::append(Op op, std::uint32_t first_operand, std::size_t inputs,
                        std::span<const Attribute> attributes) {
-  Op op = like;
-  op.kind = kind;
-  op.inputs = static_cast<std::uint16_t>(inputs.size());
-  op.outputs = static_cast<std::uint16_t>(outputs.size());
-  op.attributes = static_cast<std::uint16_t>(attributes.size());
-  op.first_operand = static_cast<std::uint32_t>(to_.operands.size());
+  op.first_operand = first_operand;
+  op.inputs = static_cast<std::uint16_t>(inputs);
+  op.outputs = static_cast<std::uint16_t>(to_.operands.size() - first_operand - inputs);
   op.first_attribute = static_cast<std::uint32_t>(to_.attributes.size());
-  to_.operands.insert(to_.operands.end(), inputs.begin(), inputs.end());
-  to_.operands.insert(to_.operands.end(), outputs.begin(), outputs.end());
+  op.attributes = static_cast<std::uint16_t>(attributes.size());
   to_.attributes.insert(to_.attributes.end(), attributes.begin(), attributes.end());
   note_block(op.block);
   to_.ops.push_back(std::move(op));
@@ -64,31 +64,35 @@ void TraceEdit::copy(OpId id) {
 
 void TraceEdit::copy_as(OpId id, OpKind kind, std::size_t inputs, std::size_t outputs,
                         const std::vector<Tensor>& extra) {
-  const Op& op = from_[id];
-  std::vector<TensorId> in, out;
-  for (const TensorId input : from_.inputs(op).first(inputs)) in.push_back(map(input));
-  for (const TensorId output : from_.outputs(op).first(outputs)) out.push_back(map(output));
-  for (const Tensor& tensor : extra) out.push_back(add_tensor(tensor));
+  Op op = from_[id];
+  op.kind = kind;
+  const std::uint32_t first = next_operand();
+  copy_operands(from_.inputs(from_[id]).first(inputs));
+  copy_operands(from_.outputs(from_[id]).first(outputs));
+  for (const Tensor& tensor : extra) to_.operands.push_back(add_tensor(tensor));
   new_op_[index(id)] = static_cast<OpId>(to_.ops.size());
-  append(op, kind, in, out, from_.attributes_of(op));
+  append(std::move(op), first, inputs, from_.attributes_of(from_[id]));
 }
 
 void TraceEdit::copy_with_input0(OpId id, TensorId input) {
   const Op& op = from_[id];
-  std::vector<TensorId> in = {input}, out;
-  for (const TensorId other : from_.inputs(op).subspan(1)) in.push_back(map(other));
-  for (const TensorId output : from_.outputs(op)) out.push_back(map(output));
+  const std::uint32_t first = next_operand();
+  to_.operands.push_back(input);
+  copy_operands(from_.inputs(op).subspan(1));
+  copy_operands(from_.outputs(op));
   new_op_[index(id)] = static_cast<OpId>(to_.ops.size());
-  append(op, op.kind, in, out, from_.attributes_of(op));
+  append(op, first, op.inputs, from_.attributes_of(op));
 }
 
 TensorId TraceEdit::emit(OpKind kind, const std::string& name,
                          std::initializer_list<TensorId> inputs, const Tensor& output,
                          bool inside_block) {
-  Op op{.name = name};
+  Op op{.name = name, .kind = kind};
   if (inside_block) op.block = to_.ops.back().block, op.part = to_.ops.back().part;
-  const TensorId id = add_tensor(output);
-  append(op, kind, inputs, {id}, {});
+  const std::uint32_t first = next_operand();
+  to_.operands.insert(to_.operands.end(), inputs);
+  const TensorId id = to_.operands.emplace_back(add_tensor(output));
+  append(std::move(op), first, inputs.size(), {});
   return id;
 }
 

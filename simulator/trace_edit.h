@@ -41,8 +41,10 @@ class TraceEdit {
   Trace finish();
 
  private:
-  void append(const Op& like, OpKind kind, const std::vector<TensorId>& inputs,
-              const std::vector<TensorId>& outputs, std::span<const Attribute> attributes);
+  std::uint32_t next_operand() const { return static_cast<std::uint32_t>(to_.operands.size()); }
+  void copy_operands(std::span<const TensorId> old);
+  void append(Op op, std::uint32_t first_operand, std::size_t inputs,
+              std::span<const Attribute> attributes);
   TensorId add_tensor(Tensor tensor);
   void note_block(std::int32_t block);
 

@@ -7,36 +7,12 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
-#include <limits>
-#include <nlohmann/json.hpp>
-#include <unordered_map>
 
 #include "traces/error.h"
-#include "traces/json_reader.h"
-#include "traces/quoted.h"
+#include "traces/json_builder.h"
 
 namespace tidemark {
 namespace {
-
-/// "3:17": where byte number `position` (from one) of `text` stands.
-std::string line_and_column(std::string_view text, std::size_t position) {
-  const std::string_view before = text.substr(0, position == 0 ? 0 : position - 1);
-  const auto lines = std::ranges::count(before, '\n');
-  const std::size_t line_begin = lines == 0 ? 0 : before.rfind('\n') + 1;
-  return fmt::format("{}:{}", lines + 1, before.size() - line_begin + 1);
-}
-
-/// The parser's own words without its "[json.exception…] parse error at line 1, column 2: ".
-std::string reason(std::string_view what) {
-  for (const std::string_view prefix : {"] ", "column ", ": "}) {
-    const std::size_t found = what.find(prefix);
-    if (found != std::string_view::npos)
-      what.remove_prefix(found + prefix.size());
-    else
-      break;
-  }
-  return printable(what, 240);
-}
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
@@ -64,143 +40,6 @@ const char* end_of_plain(const char* at, const char* end) {
   while (at != end && is_plain(*at)) ++at;
   return at;
 }
-
-}  // namespace
-
-/// Appends values to a document: the quick parser's, or the JSON library's events.
-class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
- public:
-  JsonBuilder(JsonDocument& document, std::string_view text) : document_(document), text_(text) {
-    intern("");
-  }
-
-  bool null() override { return add(JsonKind::Null, {.integer = 0}); }
-  bool boolean(bool value) override { return add(JsonKind::Boolean, {.integer = value}); }
-  bool number_integer(std::int64_t value) override {
-    return add(JsonKind::Integer, {.integer = value});
-  }
-  bool number_unsigned(std::uint64_t value) override {
-    constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
-    if (value <= largest) return number_integer(static_cast<std::int64_t>(value));
-    return number(static_cast<double>(value));
-  }
-  bool number_float(double value, const std::string&) override { return number(value); }
-  bool number(double value) { return add(JsonKind::Number, {.number = value}); }
-  bool string(std::string& value) override { return plain_text(value); }
-  bool plain_text(std::string_view value) {
-    const std::uint64_t begin = document_.texts_.size();
-    document_.texts_ += value;
-    return add(JsonKind::Text, {.text = begin << 32 | value.size()});
-  }
-  bool binary(nlohmann::json::binary_t&) override { return false; }  // never in JSON text
-
-  bool start_object(std::size_t) override { return open(JsonKind::Object); }
-  bool start_array(std::size_t) override { return open(JsonKind::List); }
-  bool key(std::string& key) override { return plain_key(key); }
-  bool plain_key(std::string_view key) { return key_ = intern(key), true; }
-  bool end_array() override { return close(), true; }
-  bool end_object() override {
-    reject_duplicate_keys(close());
-    return true;
-  }
-
-  /// Ends the list that was just opened: these are all its values.
-  void end_array_of(const std::vector<std::int64_t>& values) {
-    // Of a short list, like a shape, values of the common form are smaller.
-    constexpr std::size_t shortest = 16;
-    if (values.size() < shortest) {
-      for (const std::int64_t value : values) number_integer(value);
-      end_array();
-      return;
-    }
-    require_room(values.size());
-    in_columns_ += values.size();
-    JsonDocument::Value& list = document_.values_[close()];
-    list.is_column = true;
-    list.column = document_.columns_.size();
-    document_.columns_.emplace_back(values);
-  }
-
-  /// Throws InputError if the document gets too large with so many more values.
-  void require_room(std::size_t count) const {
-    if (document_.values_.size() + in_columns_ + count > JsonDocument::max_values)
-      throw InputError(fmt::format("{}: more than {} values; this is not a file for Tidemark",
-                                   document_.file_, JsonDocument::max_values));
-  }
-
-  bool parse_error(std::size_t position, const std::string&,
-                   const nlohmann::json::exception& error) override {
-    throw InputError(fmt::format("{}:{}: {}", document_.file_, line_and_column(text_, position),
-                                 reason(error.what())));
-  }
-
- private:
-  using Value = JsonDocument::Value;
-
-  // Objects in a list mostly have the same keys in the same order.
-  std::uint32_t intern(std::string_view text) {
-    if (!behind_.empty())
-      if (const std::uint32_t guess = behind_[last_]; document_.strings_[guess] == text)
-        return last_ = guess;
-    auto known = ids_.find(text);
-    if (known == ids_.end()) {
-      const auto id = static_cast<std::uint32_t>(document_.strings_.size());
-      known = ids_.emplace(document_.strings_.emplace_back(text), id).first;
-      behind_.push_back(0);
-    }
-    behind_[last_] = known->second;
-    return last_ = known->second;
-  }
-
-  bool add(JsonKind kind, Value value) {
-    require_room(1);
-    value.kind = kind;
-    value.key = std::exchange(key_, 0);
-    document_.values_.push_back(value);
-    return true;
-  }
-
-  bool open(JsonKind kind) {
-    const auto index = static_cast<std::uint32_t>(document_.values_.size());
-    // An open container reaches to the end of the document, so that pointers can be made already.
-    add(kind, {.end = std::numeric_limits<std::uint32_t>::max()});
-    if (open_.size() == JsonDocument::max_depth)
-      document_.fail_at(index, fmt::format("more than {} levels of nesting; a file for Tidemark "
-                                           "needs fewer",
-                                           JsonDocument::max_depth));
-    open_.push_back(index);
-    return true;
-  }
-
-  std::uint32_t close() {
-    const std::uint32_t index = open_.back();
-    open_.pop_back();
-    document_.values_[index].end = document_.values_.size();
-    return index;
-  }
-
-  void reject_duplicate_keys(std::uint32_t object) {
-    keys_.clear();
-    const auto end = static_cast<std::uint32_t>(document_.values_.size());
-    for (std::uint32_t i = object + 1; i < end; i = document_.next(i))
-      keys_.push_back(document_.values_[i].key);
-    std::ranges::sort(keys_);
-    const auto twice = std::ranges::adjacent_find(keys_);
-    if (twice == keys_.end()) return;
-    document_.fail_at(object, fmt::format("found the key '{}' twice; keep one of them",
-                                          printable(document_.strings_[*twice], 64)));
-  }
-
-  JsonDocument& document_;
-  std::string_view text_;
-  std::unordered_map<std::string_view, std::uint32_t> ids_;  // of document_.strings_
-  std::vector<std::uint32_t> behind_;  // by key: the one that came after it the last time
-  std::uint32_t last_ = 0;             // key that was read last
-  std::uint32_t key_ = 0;              // of the value that comes next
-  std::size_t in_columns_ = 0;         // values that stand in columns
-  std::vector<std::uint32_t> open_;
-  std::vector<std::uint32_t> keys_;  // scratch
-};
 
 /// A parser by descent. It takes a part of JSON's texts, and no others: where a member function
 /// returns false, the text is wrong or unusual. The builder limits the depth.
@@ -368,17 +207,7 @@ bool QuickJsonParser::text(std::string_view& text) {
   return true;
 }
 
-JsonDocument::Column::Column(const std::vector<std::int64_t>& values) {
-  const auto is_narrow = [](std::int64_t value) {
-    return value == static_cast<std::int32_t>(value);
-  };
-  if (std::ranges::all_of(values, is_narrow)) {
-    narrow_.reserve(values.size());
-    for (const std::int64_t value : values) narrow_.push_back(static_cast<std::int32_t>(value));
-  } else {
-    wide_ = values;
-  }
-}
+}  // namespace
 
 JsonDocument::JsonDocument(std::string_view text, std::string_view file) : file_(file) {
   if (text.size() > static_cast<std::size_t>(max_size.count))

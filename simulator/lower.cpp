@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "simulator/codes_per_use.h"
+#include "simulator/ends.h"
 #include "simulator/gradients.h"
 #include "simulator/mesa.h"
 #include "simulator/needs.h"
@@ -19,48 +21,6 @@
 namespace tidemark {
 namespace {
 
-// Lists of items per op, filled once: items(op) is a range of one flat array.
-class PerOp {
- public:
-  PerOp(std::size_t ops, const std::vector<OpId>& op_of_tensor) : begin_(ops + 1) {
-    for (const OpId op : op_of_tensor)
-      if (op != no_op) ++begin_[index(op) + 1];
-    for (std::size_t i = 0; i < ops; ++i) begin_[i + 1] += begin_[i];
-    items_.resize(begin_[ops]);
-    std::vector<std::uint32_t> next(begin_.begin(), begin_.end() - 1);
-    for (std::size_t t = 0; t < op_of_tensor.size(); ++t)
-      if (op_of_tensor[t] != no_op)
-        items_[next[index(op_of_tensor[t])]++] = static_cast<TensorId>(t);
-  }
-  std::span<const TensorId> operator()(std::size_t op) const {
-    return std::span(items_).subspan(begin_[op], begin_[op + 1] - begin_[op]);
-  }
-
- private:
-  std::vector<std::uint32_t> begin_;
-  std::vector<TensorId> items_;
-};
-
-// The op after which a storage's forward value is no longer read, nor named by a local variable.
-std::vector<OpId> forward_ends(const Trace& trace, const Needs& needs) {
-  std::vector<OpId> end = needs.producer;
-  for (std::size_t i = 0; i < trace.ops.size(); ++i)
-    for (const TensorId input : trace.inputs(trace.ops[i]))
-      if (OpId& last = end[index(trace[input].storage)]; last != no_op) last = static_cast<OpId>(i);
-  for (std::size_t t = 0; t < trace.tensors.size(); ++t)
-    if (const OpId held = trace.tensors[t].held_until; end[t] != no_op && held != no_op)
-      end[t] = std::max(end[t], held);
-  return end;
-}
-
-// The op after which no local variable names what an op has made.
-std::vector<OpId> held_ends(const Trace& trace, const Needs& needs) {
-  std::vector<OpId> end(trace.tensors.size(), no_op);
-  for (std::size_t t = 0; t < end.size(); ++t)
-    if (needs.producer[t] != no_op) end[t] = trace.tensors[t].held_until;
-  return end;
-}
-
 class Lowering {
  public:
   Lowering(const Trace& trace, const Plan& plan)
@@ -68,16 +28,16 @@ class Lowering {
         plan_(plan),
         needs_(derive_needs(trace)),
         recovery_(derive_recovery(trace, plan, needs_)),
-        ends_(trace.ops.size(), forward_ends(trace, needs_)),
-        held_(trace.ops.size(), held_ends(trace, needs_)),
+        ends_(forward_ends(trace, needs_)),
+        held_(held_ends(trace, needs_)),
         writer_(trace, plan.released.synchronizes_host),
         values_(trace, plan, needs_, recovery_.uses, writer_),
         gradients_(trace, plan, writer_),
-        optimizer_(trace, needs_, writer_, values_, gradients_) {
+        optimizer_(trace, needs_, writer_, values_, gradients_),
+        use_codes_(needs_, plan) {
     CHECK(recovery_.defects.empty());
     const std::size_t ops = trace.ops.size(), tensors = trace.tensors.size();
     writer_.reserve(2 * tensors + ops, 6 * tensors, 4 * trace.operands.size());
-    if (plan.released.codes_per_use) index_uses();
   }
 
   Schedule run() && {
@@ -90,16 +50,6 @@ class Lowering {
   }
 
  private:
-  void index_uses() {
-    first_use_.reserve(trace_.ops.size());
-    std::uint32_t next = 0;
-    for (const Operands saved : needs_.saved) {
-      first_use_.push_back(next);
-      next += static_cast<std::uint32_t>(__builtin_popcount(saved));
-    }
-    use_codes_.assign(next, no_buffer);
-  }
-
   void count_streams() {
     if (!plan_.overlap || plan_.regions.empty()) return;
     first_stream_ = plan_.released.two_new_streams ? 1 : 0;
@@ -142,7 +92,7 @@ class Lowering {
   }
 
   void quantize_operands(std::size_t i) {
-    std::uint32_t use = first_use_[i];
+    std::uint32_t use = use_codes_.first(i);
     for_each_operand(trace_, trace_.ops[i], needs_.saved[i], [&](TensorId storage, TensorId) {
       if (plan_.actions[index(storage)] == Action::Quantize) {
         use_codes_[use] = values_.quantize(storage);
@@ -175,13 +125,6 @@ class Lowering {
     for (std::size_t op = index(region.end); op-- > index(region.begin);) gradients_of(op);
   }
 
-  BufferId* own_codes(std::uint32_t use) {
-    const bool has_codes = plan_.released.codes_per_use && use_codes_[use] != no_buffer;
-    return has_codes ? &use_codes_[use] : nullptr;
-  }
-
-  std::uint32_t first_use(std::size_t i) const { return first_use_.empty() ? 0 : first_use_[i]; }
-
   // What the backward decodes while it loads. Mesa's released code writes the values out first.
   Operands decoded(std::size_t i) const {
     if (plan_.released.copies_by_group || plan_.released.codes_per_use) return 0;
@@ -190,9 +133,9 @@ class Lowering {
 
   void bring_saved(std::size_t i) {
     const Op& op = trace_.ops[i];
-    std::uint32_t use = first_use(i);
+    std::uint32_t use = use_codes_.first(i);
     for_each_operand(trace_, op, needs_.saved[i] & ~decoded(i), [&](TensorId storage, TensorId) {
-      const BufferId* codes = own_codes(use++);
+      const BufferId* codes = use_codes_.find(use++);
       if (codes && !values_.is_present(storage)) values_.dequantize(*codes, storage);
       values_.ensure_present(storage);
     });
@@ -261,9 +204,9 @@ class Lowering {
   void release_after_backward(std::size_t i) {
     const Op& op = trace_.ops[i];
     for (const TensorId output : trace_.outputs(op)) gradients_.drop(output);
-    std::uint32_t use = first_use(i);
+    std::uint32_t use = use_codes_.first(i);
     for_each_operand(trace_, op, needs_.saved[i], [&](TensorId storage, TensorId) {
-      if (BufferId* codes = own_codes(use++)) {
+      if (BufferId* codes = use_codes_.find(use++)) {
         values_.drop(storage);
         writer_.free(std::exchange(*codes, no_buffer));
       } else if (values_.count_read(storage)) {
@@ -396,18 +339,17 @@ class Lowering {
   const Plan& plan_;
   const Needs needs_;
   const Recovery recovery_;
-  const PerOp ends_, held_;  ///< storages whose forward life, or last local variable, ends there
+  const TensorsByOp ends_, held_;
 
   ScheduleWriter writer_;
   Values values_;
   Gradients gradients_;
   OptimizerStep optimizer_;
+  CodesPerUse use_codes_;
 
   std::size_t first_stream_ = 0;  ///< of the two that regions alternate between
   std::size_t turn_ = 0;
   StreamOrder::Point recovered_, gradients_done_;  ///< the last region's
-  std::vector<std::uint32_t> first_use_;           ///< by op: index of its first saved operand
-  std::vector<BufferId> use_codes_;                ///< by saved operand
   std::vector<Contribution> contributions_;        ///< of the op at hand
 };
 

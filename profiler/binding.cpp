@@ -76,7 +76,7 @@ class Binder {
   Array value(const Run& run, TensorId tensor, BufferId buffer) const {
     if (buffer == no_buffer)
       fail(run, fmt::format("{} is not among its operands", quoted(trace_[tensor].name)));
-    return value_in(trace_, layouts_, addresses_, tensor, buffer);
+    return array_at(address(buffer), trace_[tensor].dtype, layouts_[index(tensor)]);
   }
 
   Array gradient(const Run& run, TensorId tensor, BufferId buffer) {
@@ -316,12 +316,6 @@ Binding::Binding(const Trace& trace, const Plan& plan, const Schedule& schedule,
     if (const Run* run = std::get_if<Run>(&step)) binder.bind(*run, calls_);
   }
   first_.push_back(static_cast<std::uint32_t>(calls_.size()));
-}
-
-Array value_in(const Trace& trace, const std::vector<Layout>& layouts, const Addresses& addresses,
-               TensorId tensor, BufferId buffer) {
-  return array_at(addresses.arena + addresses.offsets[index(buffer)], trace[tensor].dtype,
-                  layouts[index(tensor)]);
 }
 
 }  // namespace tidemark

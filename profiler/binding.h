@@ -38,8 +38,4 @@ class Binding {
   std::vector<std::uint32_t> first_;  ///< by step
 };
 
-/// The value of a tensor in a buffer of its storage.
-Array value_in(const Trace& trace, const std::vector<Layout>& layouts, const Addresses& addresses,
-               TensorId tensor, BufferId buffer);
-
 }  // namespace tidemark

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 
 #include "simulator/recording_format.h"
 #include "traces/error.h"

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "simulator/allocator_replay.h"
 #include "simulator/device.h"

@@ -1,7 +1,6 @@
 // Two countings of saved activations: what each op's backward holds, and each storage once.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "simulator/plan.h"

@@ -2,8 +2,6 @@
 // decides about its saved tensors, or both. Strategies are combined with '+'.
 #pragma once
 
-#include <array>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>

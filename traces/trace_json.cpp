@@ -197,10 +197,6 @@ std::string write_trace(const Trace& trace) {
   return TraceWriter(trace).write();
 }
 
-void save_trace(const Trace& trace, const std::string& path) {
-  write_file(path, write_trace(trace));
-}
-
 Trace load_trace(const std::string& path) {
   return read_trace(read_file(path, JsonDocument::max_size), path);
 }

@@ -25,7 +25,6 @@ Trace read_trace(std::string_view json, std::string_view file);
 Trace read_trace(JsonView root, std::string_view file);
 
 /// The same with a file; its name may end in ".zst".
-void save_trace(const Trace& trace, const std::string& path);
 Trace load_trace(const std::string& path);
 
 /// One line "name: defect", or for several a first line with their number and then at most 50.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/lanes.h"

@@ -2,7 +2,6 @@
 // stays.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <span>
 #include <vector>

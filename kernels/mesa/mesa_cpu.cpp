@@ -1,7 +1,6 @@
 // Mesa's quantizer on the CPU: one pass for the extremes, unless they are known, and one for the
 // codes; see mesa.h. Whoever reads codes as an array's elements decodes them (cpu/rows.h).
 #include <bit>
-#include <cmath>
 
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/map.h"

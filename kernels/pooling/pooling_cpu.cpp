@@ -1,6 +1,5 @@
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "kernels/cpu/sums.h"
 #include "kernels/pooling/pooling.h"

@@ -14,8 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// --- closed forms on chains
-// ------------------------------------------------------------------------
+// --- closed forms on chains ---------------------------------------------------------------------
 
 struct ChainOf : testing::TestWithParam<std::int64_t> {};
 INSTANTIATE_TEST_SUITE_P(Lower, ChainOf, testing::Values(4, 16, 64, 256));
@@ -94,8 +93,7 @@ TEST_P(ChainOf, OverlapHasPlacesForTwoBlocks) {
   EXPECT_EQ(places(schedule), 3 * k);
 }
 
-// --- the order of steps
-// ----------------------------------------------------------------------------
+// --- the order of steps -------------------------------------------------------------------------
 
 std::vector<std::string> named_runs(const Trace& trace, const Schedule& schedule) {
   std::vector<std::string> names;
@@ -167,8 +165,7 @@ TEST(Lower, UpdatesNoWeightThatTheLossDoesNotDependOn) {
   EXPECT_EQ(std::ranges::count(schedule.buffers, Role::OptimizerState, &Buffer::role), 1);
 }
 
-// --- what tests of any plan have found
-// -------------------------------------------------------------
+// --- what tests of any plan have found ----------------------------------------------------------
 
 // The norm runs again for its statistics, but what it wrote is read by the recovery of the block
 // behind, before that: it must be kept.

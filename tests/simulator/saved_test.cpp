@@ -37,8 +37,7 @@ double of(OpKind kind, const BlockUnits& units) {
   return 0;
 }
 
-// --- bytes
-// -----------------------------------------------------------------------------------------
+// --- bytes --------------------------------------------------------------------------------------
 
 // Each of four layers keeps its input of four bytes; x0 is given.
 TEST(Saved, AChainKeepsOneTensorPerLayer) {
@@ -79,8 +78,7 @@ TEST(Saved, ReleasedMesaHoldsACopyPerOp) {
   EXPECT_EQ(released.unique, released.per_op);
 }
 
-// --- units of a block
-// ------------------------------------------------------------------------------
+// --- units of a block ---------------------------------------------------------------------------
 
 Trace counted_like_the_paper(const char* model) {
   return build_trace(find_model(model), {.batch = 2, .framework = "paper"});
@@ -132,8 +130,7 @@ TEST(BlockUnits, OfATraceWithoutBlocksAreNone) {
   EXPECT_THAT(block_units(trace, keep_everything(trace)).kinds, IsEmpty());
 }
 
-// --- groups
-// ----------------------------------------------------------------------------------------
+// --- groups -------------------------------------------------------------------------------------
 
 TEST(SavedGroups, CountEqualTensorsTogether) {
   const auto groups = saved_groups(small_trace());

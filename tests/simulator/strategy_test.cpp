@@ -36,8 +36,7 @@ PlannedStep planned(std::string_view text) {
 
 std::string refusal_of(std::string_view text) { return planned(text).refusal; }
 
-// --- parsing
-// ---------------------------------------------------------------------------------------
+// --- parsing ------------------------------------------------------------------------------------
 
 TEST(Strategy, OneNameIsOneRow) { EXPECT_THAT(rows_of("vanilla"), ElementsAre("vanilla")); }
 
@@ -75,8 +74,7 @@ TEST(Strategy, ACombinationIsInTheOrderOfTheTable) {
   EXPECT_EQ(parse_strategy("overlap+checkpoint").text, "overlap+checkpoint");
 }
 
-// --- the table
-// -------------------------------------------------------------------------------------
+// --- the table ----------------------------------------------------------------------------------
 
 TEST(Strategy, EveryRowSaysWhatItDoesAndWhereItIsFrom) {
   for (const StrategyRow& row : strategies()) {
@@ -86,8 +84,7 @@ TEST(Strategy, EveryRowSaysWhatItDoesAndWhereItIsFrom) {
   }
 }
 
-// --- planning
-// --------------------------------------------------------------------------------------
+// --- planning -----------------------------------------------------------------------------------
 
 TEST(Strategy, VanillaKeepsTheTraceAndEverything) {
   const auto trace = std::make_shared<const Trace>(small_trace());
@@ -135,8 +132,7 @@ TEST(Strategy, MesaQuantizesWhatItsLayersKeep) {
   EXPECT_TRUE(planned("mesa:released").plan.released.codes_per_use);
 }
 
-// --- refusals
-// --------------------------------------------------------------------------------------
+// --- refusals -----------------------------------------------------------------------------------
 
 TEST(Strategy, AContradictionIsRefusedWithTheReason) {
   EXPECT_THAT(refusal_of("vanilla+mesa"), HasSubstr("vanilla means no technique"));

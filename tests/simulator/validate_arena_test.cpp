@@ -8,8 +8,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// --- the judge of places
-// ---------------------------------------------------------------------------
+// --- the judge of places ------------------------------------------------------------------------
 
 TEST(ValidateArena, AcceptsWhatPlanArenaMakes) {
   const Example e;

@@ -6,8 +6,7 @@ namespace {
 
 using testing::IsEmpty;
 
-// --- rule 6: each piece of work once
-// ---------------------------------------------------------------
+// --- rule 6: each piece of work once ------------------------------------------------------------
 
 TEST(Validate, NoticesAForwardThatRunsTwice) {
   Example e;
@@ -67,8 +66,7 @@ TEST(Validate, NoticesAParameterThatIsNotUpdatedOrTwice) {
   EXPECT_COMPLAINT(e, "fc.weight was not updated");
 }
 
-// --- rule 7: the right operands
-// --------------------------------------------------------------------
+// --- rule 7: the right operands -----------------------------------------------------------------
 
 TEST(Validate, NoticesAWrongInput) {
   Example e;
@@ -224,8 +222,7 @@ TEST(Validate, NoticesAnInverseOfWhatIsNoCoupling) {
   EXPECT_COMPLAINT(e, "(reconstruct of gelu): is not the add of a coupling");
 }
 
-// --- rule 8: randomness
-// ----------------------------------------------------------------------------
+// --- rule 8: randomness -------------------------------------------------------------------------
 
 TEST(Validate, NoticesARandomOpThatRunsAgainWithoutItsKey) {
   Example e;

@@ -20,8 +20,7 @@ TEST(Validate, SaysWhereAndWhat) {
                           step - 1, index(e.written(step - 1))));
 }
 
-// --- rule 1: once allocated, once freed
-// ------------------------------------------------------------
+// --- rule 1: once allocated, once freed ---------------------------------------------------------
 
 TEST(Validate, NoticesASecondAllocation) {
   Example e;
@@ -48,8 +47,7 @@ TEST(Validate, NoticesThatAPersistentBufferIsFreed) {
   EXPECT_COMPLAINT(e, "is persistent");
 }
 
-// --- rule 2: reads are full, writes are present
-// ----------------------------------------------------
+// --- rule 2: reads are full, writes are present -------------------------------------------------
 
 TEST(Validate, NoticesAReadOfWhatIsEmpty) {
   Example e;
@@ -72,8 +70,7 @@ TEST(Validate, NoticesAWriteBeforeTheAllocation) {
   EXPECT_COMPLAINT(e, "(forward of gelu): writes value of gelu");
 }
 
-// --- rule 3: order across streams
-// ------------------------------------------------------------------
+// --- rule 3: order across streams ---------------------------------------------------------------
 
 TEST(Validate, AcceptsTwoStreamsThatWaitForEachOther) {
   EXPECT_THAT(TwoStreams().judged(), IsEmpty());
@@ -130,8 +127,7 @@ TEST(Validate, AcceptsAHostThatWaits) {
   EXPECT_THAT(e.judged(), Not(IsEmpty()));
 }
 
-// --- rules 4 and 5: copies, balance
-// ----------------------------------------------------------------
+// --- rules 4 and 5: copies, balance -------------------------------------------------------------
 
 struct Offloaded : Example {
   Offloaded() {
@@ -173,8 +169,7 @@ TEST(Validate, NoticesABufferThatIsLeftBehind) {
   EXPECT_COMPLAINT(e, "is left behind");
 }
 
-// --- what points nowhere
-// ---------------------------------------------------------------------------
+// --- what points nowhere ------------------------------------------------------------------------
 
 TEST(Validate, NoticesIdsThatPointNowhere) {
   const auto with = [](Step step) {

@@ -1,24 +1,27 @@
 // Scratch memory of streams, and errors.
+#include <string>
+
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/gemm_cache.h"
 #include "traces/error.h"
 
 namespace tidemark::cuda {
 
-void check(cudaError_t result, const std::string& what) {
+void check(cudaError_t result, std::string_view what) {
   if (result == cudaSuccess) return;
-  throw InputError(what + ": " + cudaGetErrorName(result) + " (" + cudaGetErrorString(result) +
-                   ")");
+  throw InputError(std::string(what) + ": " + cudaGetErrorName(result) + " (" +
+                   cudaGetErrorString(result) + ")");
 }
 
-void check(cublasStatus_t result, const std::string& what) {
+void check(cublasStatus_t result, std::string_view what) {
   if (result == CUBLAS_STATUS_SUCCESS) return;
-  throw InputError(what + ": " + cublasLtGetStatusName(result) + " (" +
+  throw InputError(std::string(what) + ": " + cublasLtGetStatusName(result) + " (" +
                    cublasLtGetStatusString(result) + ")");
 }
 
 void check_launch(const char* kernel) {
-  check(cudaGetLastError(), std::string("launching ") + kernel);
+  const cudaError_t result = cudaGetLastError();
+  if (result != cudaSuccess) check(result, std::string("launching ") + kernel);
 }
 
 DeviceBlock::DeviceBlock(std::int64_t bytes) : bytes_(bytes) {

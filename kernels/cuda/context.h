@@ -6,7 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <memory>
-#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -16,8 +16,8 @@
 namespace tidemark::cuda {
 
 /// InputError "what: cudaErrorX (its text)" unless the call succeeded.
-void check(cudaError_t result, const std::string& what);
-void check(cublasStatus_t result, const std::string& what);
+void check(cudaError_t result, std::string_view what);
+void check(cublasStatus_t result, std::string_view what);
 
 /// Device memory, freed at the end; what fails then is no longer of interest.
 class DeviceBlock {

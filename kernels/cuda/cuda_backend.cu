@@ -88,6 +88,8 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
+constexpr std::size_t no_stamp = ~std::size_t{0};
+
 struct Stream {
   Stream(cublasLtHandle_t blas, std::int64_t blas_workspace, int processors)
       : context(blas, blas_workspace) {
@@ -101,6 +103,7 @@ struct Stream {
 
   StreamContext context;
   Launch launch;
+  std::size_t last_stamp = no_stamp;  ///< the end of its last run, if the next may begin there
 };
 
 class CudaBackend final : public Backend {
@@ -138,15 +141,20 @@ class CudaBackend final : public Backend {
   }
   void wait(std::size_t stream, std::size_t event) override {
     check(cudaStreamWaitEvent(stream_of(stream), events_.at(event), 0), "cudaStreamWaitEvent");
+    streams_[stream]->last_stamp = no_stamp;  // the next run begins when the event has come
   }
   void synchronize(std::size_t event) override {
     check(cudaEventSynchronize(events_.at(event)), failed_step);
+    for (const auto& stream : streams_) stream->last_stamp = no_stamp;  // idle, maybe
   }
   std::vector<Ran> finish() override;
 
   void upload(std::byte* to, const void* from, Bytes size) override {
     check(cudaMemcpy(to, from, static_cast<std::size_t>(size.count), cudaMemcpyDefault),
           "copying to the GPU");
+    // From pageable memory it returns once the bytes are staged, maybe before they arrive, and the
+    // backend's streams do not wait for the default one.
+    check(cudaStreamSynchronize(nullptr), "copying to the GPU");
   }
   void download(void* to, const std::byte* from, Bytes size) override {
     check(cudaMemcpy(to, from, static_cast<std::size_t>(size.count), cudaMemcpyDefault),
@@ -161,16 +169,17 @@ class CudaBackend final : public Backend {
   cudaStream_t stream_of(std::size_t stream) const { return streams_.at(stream)->launch.stream; }
   template <typename Work>
   void timed(std::uint32_t step, std::size_t stream, Work&& work);
-  cudaEvent_t next_clock();
-  Nanoseconds since_start(cudaEvent_t event) const;
+  std::size_t stamp(std::size_t stream);
+  Nanoseconds since_start(std::size_t stamp) const;
 
   cudaDeviceProp device_;
   cublasLtHandle_t blas_ = nullptr;
   std::vector<std::unique_ptr<Stream>> streams_;  ///< kept from step to step, as are all events
   std::vector<Event> events_;
-  std::vector<Event> clocks_;  ///< [0] begins the step; then two for each run
+  std::vector<Event> clocks_;  ///< the first begins the step
   std::size_t clocks_used_ = 0;
   std::vector<Ran> ran_;
+  std::vector<std::pair<std::size_t, std::size_t>> stamps_;  ///< of each run: its begin and end
 };
 
 std::string CudaBackend::description() const {
@@ -189,27 +198,33 @@ void CudaBackend::begin_step(std::size_t streams, std::size_t events, const Step
         std::make_unique<Stream>(blas_, blas_workspace, device_.multiProcessorCount));
   while (events_.size() < events) events_.emplace_back(cudaEventDisableTiming);
   for (const auto& stream : streams_) stream->launch.state = state;
-  ran_.clear();
+  ran_.clear(), stamps_.clear();
   clocks_used_ = 0;
-  const cudaEvent_t start = next_clock();
-  check(cudaEventRecord(start, stream_of(0)), "cudaEventRecord");
-  for (std::size_t stream = 1; stream < streams_.size(); ++stream)
-    check(cudaStreamWaitEvent(stream_of(stream), start, 0), "cudaStreamWaitEvent");
+  const std::size_t start = stamp(0);
+  for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
+    if (stream > 0)
+      check(cudaStreamWaitEvent(stream_of(stream), clocks_[start], 0), "cudaStreamWaitEvent");
+    streams_[stream]->last_stamp = start;
+  }
 }
 
-cudaEvent_t CudaBackend::next_clock() {
+std::size_t CudaBackend::stamp(std::size_t stream) {
   if (clocks_used_ == clocks_.size()) clocks_.emplace_back(cudaEventDefault);
-  return clocks_[clocks_used_++];
+  check(cudaEventRecord(clocks_[clocks_used_], stream_of(stream)), "cudaEventRecord");
+  return clocks_used_++;
 }
 
 /// Between two time stamps. A stamp is taken when the stream gets there; where the host is late,
-/// the time until the launch arrives is therefore part of the run.
+/// the time until the launch arrives is therefore part of the run. Each stamp costs host and GPU
+/// about a microsecond, so a run begins where the one before it on its stream has ended.
 template <typename Work>
 void CudaBackend::timed(std::uint32_t step, std::size_t stream, Work&& work) {
-  ran_.push_back({step, static_cast<std::uint8_t>(stream), {}, {}});
-  check(cudaEventRecord(next_clock(), stream_of(stream)), "cudaEventRecord");
+  std::size_t& last = streams_.at(stream)->last_stamp;
+  const std::size_t begin = last != no_stamp ? last : stamp(stream);
   work();
-  check(cudaEventRecord(next_clock(), stream_of(stream)), "cudaEventRecord");
+  last = stamp(stream);
+  ran_.push_back({step, static_cast<std::uint8_t>(stream), {}, {}});
+  stamps_.emplace_back(begin, last);
 }
 
 void CudaBackend::run(std::uint32_t step, std::size_t stream, const Call& call) try {
@@ -224,15 +239,15 @@ void CudaBackend::run(std::uint32_t step, std::size_t stream, const Call& call) 
 void CudaBackend::copy(std::uint32_t step, std::size_t stream, std::byte* to, const std::byte* from,
                        Bytes size) {
   timed(step, stream, [&] {
-    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(size.count), cudaMemcpyDefault,
-                          stream_of(stream)),
-          "step " + std::to_string(step) + ", copy");
+    const cudaError_t result = cudaMemcpyAsync(to, from, static_cast<std::size_t>(size.count),
+                                               cudaMemcpyDefault, stream_of(stream));
+    if (result != cudaSuccess) check(result, "step " + std::to_string(step) + ", copy");
   });
 }
 
-Nanoseconds CudaBackend::since_start(cudaEvent_t event) const {
+Nanoseconds CudaBackend::since_start(std::size_t stamp) const {
   float milliseconds = 0;
-  check(cudaEventElapsedTime(&milliseconds, clocks_[0], event), "cudaEventElapsedTime");
+  check(cudaEventElapsedTime(&milliseconds, clocks_[0], clocks_[stamp]), "cudaEventElapsedTime");
   return Nanoseconds(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
 }
 
@@ -240,8 +255,8 @@ std::vector<Ran> CudaBackend::finish() {
   for (const auto& stream : streams_)
     check(cudaStreamSynchronize(stream->launch.stream), failed_step);
   for (std::size_t i = 0; i < ran_.size(); ++i) {
-    ran_[i].begin = since_start(clocks_[1 + 2 * i]);
-    ran_[i].end = since_start(clocks_[2 + 2 * i]);
+    ran_[i].begin = since_start(stamps_[i].first);
+    ran_[i].end = since_start(stamps_[i].second);
   }
   for (const auto& stream : streams_) stream->context.free_outgrown();
   return ran_;

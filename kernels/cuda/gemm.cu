@@ -1,10 +1,12 @@
 // Matrix products by cuBLASLt.
 //
 // The library thinks in columns: what lies there in rows is for it the transpose. So it computes
-// cᵀ = bᵀ · aᵀ, and its first factor is our b.
+// cᵀ = bᵀ · aᵀ, and its first factor is our b. What it has no algorithm for, a plain kernel
+// computes.
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/gemm_cache.h"
+#include "kernels/cuda/plain_gemm.cuh"
 #include "traces/error.h"
 
 namespace tidemark::cuda {
@@ -96,6 +98,7 @@ void prepare(PreparedGemm& prepared, const Gemm& g) {
   if (g.bias != nullptr) {
     set(prepared.product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     set(prepared.product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, blas_type(g.c.dtype));
+    set(prepared.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, g.bias);  // algorithms depend on it
   }
   describe(prepared.a, g.b, g.b.transposed ? g.n : g.k, g.b.transposed ? g.k : g.n, g.batch);
   describe(prepared.b, g.a, g.a.transposed ? g.k : g.m, g.a.transposed ? g.m : g.k, g.batch);
@@ -133,11 +136,12 @@ PreparedGemm& GemmCache::find(const Gemm& product, cublasLtHandle_t blas, std::s
     Preference preference(key, workspace);
     cublasLtMatmulHeuristicResult_t result{};
     int found = 0;
-    check(cublasLtMatmulAlgoGetHeuristic(blas, &prepared.product, &prepared.a, &prepared.b,
-                                         &prepared.c, &prepared.c, &preference.preference, 1,
-                                         &result, &found),
-          text_of(product));
-    if (found == 0) throw InputError(text_of(product) + ": cuBLASLt knows no algorithm for it");
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+        blas, &prepared.product, &prepared.a, &prepared.b, &prepared.c, &prepared.c,
+        &preference.preference, 1, &result, &found);
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED && status != CUBLAS_STATUS_SUCCESS)
+      check(status, text_of(product));
+    prepared.is_plain = status != CUBLAS_STATUS_SUCCESS || found == 0;
     prepared.algorithm = result.algo;
   } catch (...) {
     prepared_.erase(place);
@@ -146,17 +150,36 @@ PreparedGemm& GemmCache::find(const Gemm& product, cublasLtHandle_t blas, std::s
   return prepared;
 }
 
-void gemm(Launch& launch, const Gemm& product) {
+namespace {
+
+/// The library's kernels count products in a grid's third dimension.
+constexpr std::int64_t most_products = 65535;
+
+void launch_gemm(Launch& launch, const Gemm& product) {
   StreamContext& context = *launch.context;
   const auto workspace = static_cast<std::size_t>(context.blas_scratch.bytes());
   PreparedGemm& prepared = context.gemms->find(product, context.blas, workspace);
+  if (prepared.is_plain) return plain_gemm(launch, product);
   if (product.bias != nullptr)
     set(prepared.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
-  check(cublasLtMatmul(context.blas, &prepared.product, &product.alpha, product.b.data, &prepared.a,
-                       product.a.data, &prepared.b, &product.beta, product.c.data, &prepared.c,
-                       product.c.data, &prepared.c, &prepared.algorithm,
-                       context.blas_scratch.data(), workspace, launch.stream),
-        text_of(product));
+  const cublasStatus_t status = cublasLtMatmul(
+      context.blas, &prepared.product, &product.alpha, product.b.data, &prepared.a, product.a.data,
+      &prepared.b, &product.beta, product.c.data, &prepared.c, product.c.data, &prepared.c,
+      &prepared.algorithm, context.blas_scratch.data(), workspace, launch.stream);
+  if (status != CUBLAS_STATUS_SUCCESS) check(status, text_of(product));
+}
+
+}  // namespace
+
+void gemm(Launch& launch, const Gemm& product) {
+  if (product.m * product.n * product.batch == 0) return;
+  Gemm part = product;
+  for (std::int64_t first = 0; first < product.batch; first += most_products) {
+    part.batch = std::min(most_products, product.batch - first);
+    launch_gemm(launch, part);
+    for (GemmOperand* operand : {&part.a, &part.b, &part.c})
+      operand->data += part.batch * operand->batch_stride * size_of(operand->dtype);
+  }
 }
 
 }  // namespace tidemark::cuda

@@ -40,6 +40,7 @@ struct PreparedGemm {
   cublasLtMatmulDescOpaque_t product{};
   cublasLtMatrixLayoutOpaque_t a{}, b{}, c{};
   cublasLtMatmulAlgo_t algorithm{};
+  bool is_plain = false;  ///< the library has no algorithm for it
 };
 
 class GemmCache {

@@ -235,6 +235,9 @@ void multiply(Launch& launch, const Array& a, const Array& b, const Array& c, co
     const bool rounds = !can_write || !can_shift || is_summed;
     result = dense_scratch(launch, c.shape, rounds ? DType::Float32 : c.dtype, slot_c);
     if (bias) shift = dense_copy(launch, bias, result.dtype, slot_bias);
+  } else if (reinterpret_cast<std::uintptr_t>(bias.data) % 16 != 0) {
+    // The library asks how factors and result are aligned, but not how the bias is.
+    shift = dense_copy(launch, bias, bias.dtype, slot_bias);
   }
   issue(launch, left, right, result, shift, batches_of(left, right, result));
   if (result.data != c.data) convert(launch, result, c);

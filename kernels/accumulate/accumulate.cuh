@@ -5,9 +5,14 @@
 
 namespace tidemark::cuda {
 
+template <int N>
 struct SumFunction {
-  static constexpr int inputs = 4;  // absent ones count as zero
-  __device__ float operator()(const float (&x)[4]) const { return x[0] + x[1] + x[2] + x[3]; }
+  static constexpr int inputs = N;  // absent ones count as zero
+  __device__ float operator()(const float (&x)[N]) const {
+    float sum = x[0];
+    for (int k = 1; k < N; ++k) sum += x[k];
+    return sum;
+  }
 };
 
 struct SubtractFunction {

@@ -122,8 +122,9 @@ void start_tiles(const Launch& launch, const char* name, void (*kernel)(Paramete
                  std::int64_t blocks, int threads, std::size_t bytes,
                  const Arguments&... arguments) {
 #if defined(__CUDACC__)
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                       static_cast<int>(bytes));
+  if (bytes > shared_limit)  // refused, and the launch tells it
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                         static_cast<int>(bytes));
 #endif
   start(launch, name, kernel, dim3(static_cast<unsigned>(blocks)),
         dim3(static_cast<unsigned>(threads)), bytes, arguments...);

@@ -9,12 +9,6 @@
 
 #include "kernels/cuda/device.cuh"
 
-#if defined(__CUDACC__)
-#define TIDEMARK_UNROLL _Pragma("unroll")
-#else
-#define TIDEMARK_UNROLL
-#endif
-
 namespace tidemark::cuda {
 
 template <int N>

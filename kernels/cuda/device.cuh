@@ -11,10 +11,12 @@
 #define TIDEMARK_SHARED(type, name)                  \
   extern __shared__ uint4 tidemark_dynamic_shared[]; \
   type* const name = reinterpret_cast<type*>(tidemark_dynamic_shared)
+#define TIDEMARK_UNROLL _Pragma("unroll")
 #elif defined(TIDEMARK_EMULATE_CUDA)
 #include TIDEMARK_EMULATE_CUDA
 #define TIDEMARK_SHARED(type, name) \
   type* const name = reinterpret_cast<type*>(::tidemark::emulation::dynamic_shared())
+#define TIDEMARK_UNROLL
 #else
 #error "CUDA sources are for nvcc, or for the emulation of the tests"
 #endif
@@ -48,6 +50,16 @@ __device__ inline T rounded_to(float x) {
   }
 }
 
+/// Two at once: one instruction for both where the card has it, and no packing.
+__device__ inline void round_pair(float x, float y, BFloat16* to) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(x, y);
+  memcpy(to, &pair, sizeof pair);
+}
+__device__ inline void round_pair(float x, float y, Float16* to) {
+  const __half2 pair = __floats2half2_rn(x, y);
+  memcpy(to, &pair, sizeof pair);
+}
+
 /// Enqueues the kernel; what is wrong with the launch is thrown at once.
 template <typename... Parameters, typename... Arguments>
 void start(const Launch& launch, const char* name, void (*kernel)(Parameters...), dim3 blocks,
@@ -64,6 +76,10 @@ template <typename T>
 T rounded_to(float x) {
   return from_float<T>(x);
 }
+template <typename T>
+void round_pair(float x, float y, T* to) {
+  to[0] = from_float<T>(x), to[1] = from_float<T>(y);
+}
 
 template <typename... Parameters, typename... Arguments>
 void start(const Launch&, const char* name, void (*kernel)(Parameters...), dim3 blocks,
@@ -72,6 +88,9 @@ void start(const Launch&, const char* name, void (*kernel)(Parameters...), dim3 
   check_launch(name);
 }
 #endif
+
+/// Shared memory that every card gives a block without being asked.
+inline constexpr std::int64_t shared_limit = 48 * 1024;
 
 /// Threads per block where nothing asks for another number: 8 blocks fill a multiprocessor.
 inline constexpr unsigned usual_threads = 256;

@@ -133,10 +133,11 @@ __global__ void sum_rows_kernel(Function function, ReduceArguments<Function, T> 
       for (int k = 0; k < inputs; ++k)
         load<V>(arguments.in[k], at.offset[k] + inside.offset[k], summed.inner_stride[k],
                 inside.valid, in[k]);
-      for (int e = 0; e < inside.valid; ++e) {
+      // Up to V, not to `valid`: an index that is not known in advance costs slow local memory.
+      for (int e = 0; e < V; ++e) {
         float x[inputs];
         for (int k = 0; k < inputs; ++k) x[k] = in[k][e];
-        sum += function(x);
+        if (e < inside.valid) sum += function(x);
       }
     }
     sum = block_sum(sum);
@@ -211,13 +212,13 @@ void reduce(Launch &launch, const char *name, const Function &function, const Sh
     arguments.summed = Walk<count>(summed, columns ? 1 : v);
     const std::int64_t blocks = columns ? (arguments.kept.vectors + column_lanes - 1) / column_lanes
                                         : std::min<std::int64_t>(results, 1 << 20);
-    // Parts of at least eight vectors per thread, and about eight blocks per
+    // Parts of at least four vectors per thread, and about eight blocks per
     // multiprocessor. Short sums take a warp each, which needs no barrier.
     const unsigned row_threads =
         arguments.summed.vectors <= 4 * warp_size ? warp_size : usual_threads;
     const std::int64_t threads = columns ? column_rows : row_threads;
     const std::int64_t most_parts =
-        std::max<std::int64_t>(1, arguments.summed.vectors / (threads * 8));
+        std::max<std::int64_t>(1, arguments.summed.vectors / (threads * 4));
     const std::int64_t wanted = (std::int64_t{launch.processors} * 8 + blocks - 1) / blocks;
     parts = std::clamp<std::int64_t>(wanted, 1, std::min<std::int64_t>(most_parts, 1024));
     arguments.summed_per_part = (arguments.summed.vectors + parts - 1) / parts;

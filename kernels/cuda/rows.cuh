@@ -26,8 +26,6 @@ struct RowLaunch {
 /// Up to here one warp has a row: shuffles only, no barrier.
 inline constexpr std::int64_t widest_of_warp = 1024;
 inline constexpr unsigned warps_per_block = 4;
-/// What every card gives a block without being asked.
-inline constexpr std::int64_t shared_limit = 48 * 1024;
 
 /// Arrays spread over `shape`. `caches` is how many rows in fp32 the kernel keeps.
 template <int N>

@@ -81,6 +81,19 @@ struct alignas(V * sizeof(T) < 16 ? V * sizeof(T) : 16) Pack {
   T values[V];
 };
 
+template <typename T, int V>
+__device__ inline Pack<T, V> packed(const float (&values)[V]) {
+  Pack<T, V> pack;
+  if constexpr (sizeof(T) == 2 && V % 2 == 0) {
+    TIDEMARK_UNROLL
+    for (int i = 0; i < V; i += 2) round_pair(values[i], values[i + 1], pack.values + i);
+  } else {
+    TIDEMARK_UNROLL
+    for (int i = 0; i < V; ++i) pack.values[i] = rounded_to<T>(values[i]);
+  }
+  return pack;
+}
+
 /// V elements from `offset` on, of which `valid` exist; an absent array reads as zeros.
 template <int V, typename T>
 __device__ inline void load_of(const T* data, std::int64_t offset, std::int64_t stride, int valid,
@@ -167,9 +180,7 @@ template <int V, typename T>
 __device__ inline void store_to(T* data, std::int64_t offset, std::int64_t stride, int valid,
                                 const float (&values)[V]) {
   if (stride == 1 && valid == V) {
-    Pack<T, V> pack;
-    for (int i = 0; i < V; ++i) pack.values[i] = rounded_to<T>(values[i]);
-    *reinterpret_cast<Pack<T, V>*>(data + offset) = pack;
+    *reinterpret_cast<Pack<T, V>*>(data + offset) = packed<T>(values);
     return;
   }
   for (int i = 0; i < V; ++i)

@@ -18,6 +18,17 @@ inline RandomTensor random_tensor(const StepState& state, std::uint64_t key) {
 template <int V>
 __device__ inline void uniform_numbers(const RandomTensor& random, std::int64_t first,
                                        float (&out)[V]) {
+  if constexpr (V % 4 == 0)
+    if (first % 4 == 0) {  // whole blocks
+      TIDEMARK_UNROLL
+      for (int b = 0; b < V / 4; ++b) {
+        const auto i = static_cast<std::uint64_t>(first / 4 + b);
+        const PhiloxBlock block = philox(random.key, i, random.stream);
+        TIDEMARK_UNROLL
+        for (int e = 0; e < 4; ++e) out[4 * b + e] = uniform_of(block.word[e]);
+      }
+      return;
+    }
   PhiloxBlock block{};
   for (int e = 0; e < V; ++e) {
     const auto i = static_cast<std::uint64_t>(first + e);

@@ -20,6 +20,27 @@ TEST(ElementwiseTwins, AddOfEqualShapes) {
       }
 }
 
+// In one piece, with an even end, and of more vectors than one round of a block takes; in place.
+TEST(ElementwiseTwins, DenseArraysOfManyVectors) {
+  const Shape shape{11, 1024};
+  for (const DType dtype : data_dtypes) {
+    CallMaker maker;
+    maker.input(shape, dtype).input(shape, dtype).output(shape, dtype);
+    expect_twins(maker.finish(), cpu::add_forward, cuda::add_forward);
+    TwinCase in_place = maker.finish();
+    in_place.bind = [](std::vector<TestArray>& memory) {
+      Call call;
+      call.inputs = {memory[0].array(), memory[1].array()}, call.outputs = {memory[0].array()};
+      return call;
+    };
+    expect_twins(in_place, cpu::accumulate, cuda::accumulate);
+    CallMaker one;
+    one.input(shape, dtype).output(shape, dtype);
+    expect_twins(one.finish(0), cpu::cast_forward, cuda::cast_forward);
+    expect_twins(one.finish(0), cpu::accumulate, cuda::accumulate);
+  }
+}
+
 TEST(ElementwiseTwins, MixedDtypesAndBroadcasting) {
   const std::array<std::pair<Shape, Shape>, 4> pairs = {{{{4, 7, 33}, {33}},
                                                          {{4, 7, 33}, {4, 1, 33}},
@@ -104,6 +125,13 @@ TEST(ElementwiseTwins, NotANumberAndInfinityPassThrough) {
 
 TEST(AccumulateTwins, SumsInPlaceAndOverLongerInputs) {
   for (const DType dtype : data_dtypes) {
+    CallMaker alone;
+    alone.input({6, 4, 33}, DType::Float32).output({4, 33}, dtype);
+    expect_twins(alone.finish(16), cpu::accumulate, cuda::accumulate);
+    CallMaker three;
+    three.input({4, 33}, dtype).input({4, 33}, dtype).input({1, 33}, dtype);
+    three.output({4, 33}, dtype);
+    expect_twins(three.finish(16), cpu::accumulate, cuda::accumulate);
     CallMaker maker;
     maker.input({4, 33}, dtype).input({6, 4, 33}, dtype).output({4, 33}, dtype);
     expect_twins(maker.finish(16), cpu::accumulate, cuda::accumulate);

@@ -65,25 +65,37 @@ void write_dkv(Launch& launch, const AttentionCall& attention, const Array& dk, 
   });
 }
 
-/// By way of a dense fp32 temporary, of the bias's size or, where it is repeated along tokens or
+/// In how many sums the batches are added up: few blocks would leave most of the card idle where
+/// thousands of windows share a small bias, as in Swin.
+std::int64_t sums_of_batches(const Launch& launch, const AttentionOperands& o,
+                             std::int64_t blocks_per_sum) {
+  const std::int64_t own = o.bias.batches, shared_by = o.shape.batches / own;
+  const std::int64_t wanted =
+      (std::int64_t{launch.processors} * 4 + own * blocks_per_sum - 1) / (own * blocks_per_sum);
+  constexpr std::int64_t least = 8;  // batches per sum: sums are written and read again
+  return own * std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, shared_by / least));
+}
+
+/// By way of dense fp32 sums, each of the bias's size or, where it is repeated along tokens or
 /// keys, of that many.
 void write_dbias(Launch& launch, const AttentionCall& attention, const Array& dbias) {
   const AttentionShape& s = attention.o.shape;
   const BiasOperand& bias = attention.o.bias;
-  const Shape whole = {bias.batches, bias.heads, s.tokens, s.keys};
-  const Array sum = array_at(scratch(launch, numel(whole) * size_of(DType::Float32), slot_dbias),
-                             DType::Float32, dense(whole));
   attention.dispatch([&]<typename T, int D>() {
     using Tile = AttentionTile<T, D>;
-    start_tiles(launch, "attention dbias", attend_dbias<T, D>,
-                tile_count(s.tokens, Tile::rows) * tile_count(s.keys, Tile::columns) *
-                    bias.batches * bias.heads,
-                Tile::threads, BackwardTiles<T, D>::bytes, attention.o, elements<float>(sum));
+    const std::int64_t tiles =
+        tile_count(s.tokens, Tile::rows) * tile_count(s.keys, Tile::columns) * bias.heads;
+    const std::int64_t sums = sums_of_batches(launch, attention.o, tiles);
+    const Shape whole = {sums, bias.heads, s.tokens, s.keys};
+    const Array sum = array_at(scratch(launch, numel(whole) * size_of(DType::Float32), slot_dbias),
+                               DType::Float32, dense(whole));
+    start_tiles(launch, "attention dbias", attend_dbias<T, D>, tiles * sums, Tile::threads,
+                BackwardTiles<T, D>::bytes, attention.o, sums, elements<float>(sum));
+    Call call;
+    call.pass = Pass::Accumulate;
+    call.inputs = {sum}, call.outputs = {with_four_axes(dbias)};
+    accumulate(call, launch);
   });
-  Call call;
-  call.pass = Pass::Accumulate;
-  call.inputs = {sum}, call.outputs = {with_four_axes(dbias)};
-  accumulate(call, launch);
 }
 
 }  // namespace

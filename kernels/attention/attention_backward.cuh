@@ -155,11 +155,12 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads)
   if (dv.data != nullptr) write_rows<T>(dv, b, kh, j0, s.keys, s.e, dv_sums, 1);
 }
 
-/// dbias, dense [bias batches, bias heads, tokens, keys] = Σ dS over what shares it: a block per
-/// tile of it. Only where a bias wants a gradient, as in Swin.
+/// dbias, dense [sums, bias heads, tokens, keys] = Σ dS over what shares it: a block per tile of
+/// it. Sum i has the batches i, i + sums, …; `sums` is a multiple of the bias's own batches. Only
+/// where a bias wants a gradient, as in Swin.
 template <typename T, int D>
 __global__ void __launch_bounds__(AttentionTile<T, D>::threads)
-    attend_dbias(const AttentionOperands o, float* dbias) {
+    attend_dbias(const AttentionOperands o, std::int64_t batch_sums, float* dbias) {
   using Tile = AttentionTile<T, D>;
   TIDEMARK_SHARED(T, shared);
   const BackwardTiles<T, D> tiles(shared);
@@ -168,9 +169,9 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads)
   const BlockPlace place = block_place(s.tokens, Tile::rows, key_tiles);
   const std::int64_t j0 = place.head * Tile::columns, i0 = place.first + tiles.first_row;
   const std::int64_t bias_head = place.batch % o.bias.heads,
-                     bias_batch = place.batch / o.bias.heads;
+                     first_batch = place.batch / o.bias.heads;
   WarpSums<Tile::columns> sums;
-  for (std::int64_t b = bias_batch; b < s.batches; b += o.bias.batches) {
+  for (std::int64_t b = first_batch; b < s.batches; b += batch_sums) {
     for (std::int64_t h = bias_head; h < s.heads; h += o.bias.heads) {
       const std::int64_t kh = h / (s.heads / s.key_heads);
       const Weigher weigh(o, b, h);

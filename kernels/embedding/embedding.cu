@@ -79,9 +79,24 @@ void embedding_backward(const Call& call, Launch& launch) {
     a.chains = chains;
     const bool vectors = is_vectorizable<1>(axes_over<1>(dy.shape, {&dy}), {&dy}, V) &&
                          is_vectorizable<1>(axes_over<1>(dtable.shape, {&dtable}), {&dtable}, V);
-    const auto kernel = vectors ? embedding_backward_kernel<T, V> : embedding_backward_kernel<T, 1>;
-    start(launch, "embedding backward", kernel, dim3(blocks_for(launch, rows, 1)),
-          dim3(gradient_lanes, gradient_rows), 0, a);
+    const auto run = [&](auto kernel, unsigned thread_rows, std::int64_t parts) {
+      start(launch, "embedding backward", kernel,
+            dim3(blocks_for(launch, rows, 1), static_cast<unsigned>(parts)),
+            dim3(gradient_lanes, thread_rows), 0, a);
+    };
+    // Few rows, such as BERT's two kinds of tokens, have many ids each: as many threads as can be.
+    constexpr unsigned most_rows = 32, usual_rows = 8;
+    if (rows <= launch.processors) {
+      const std::int64_t v = vectors ? V : 1;
+      const std::int64_t parts = (a.width + gradient_lanes * v - 1) / (gradient_lanes * v);
+      run(vectors ? embedding_backward_kernel<T, V, most_rows>
+                  : embedding_backward_kernel<T, 1, most_rows>,
+          most_rows, std::min<std::int64_t>(parts, 65535));
+    } else {
+      run(vectors ? embedding_backward_kernel<T, V, usual_rows>
+                  : embedding_backward_kernel<T, 1, usual_rows>,
+          usual_rows, 1);
+    }
   });
 }
 

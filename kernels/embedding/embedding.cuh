@@ -74,11 +74,13 @@ struct EmbeddingGradientArguments {
 };
 
 inline constexpr unsigned longest_chain = 256;
-inline constexpr unsigned gradient_lanes = 32, gradient_rows = 8;
+inline constexpr unsigned gradient_lanes = 32;
 
-/// A block per row of the table; its lanes have the columns, its thread rows share the ids.
-template <typename T, int V>
-__global__ void embedding_backward_kernel(EmbeddingGradientArguments<T> a) {
+/// A block per row of the table and part of its columns; its lanes have the columns, its thread
+/// rows share the ids.
+template <typename T, int V, unsigned gradient_rows>
+__global__ void __launch_bounds__(gradient_lanes* gradient_rows)
+    embedding_backward_kernel(EmbeddingGradientArguments<T> a) {
   __shared__ long long chained[longest_chain], sorted[longest_chain];
   __shared__ float sums[gradient_rows][gradient_lanes * V];
   const unsigned thread = threadIdx.y * gradient_lanes + threadIdx.x;
@@ -98,7 +100,8 @@ __global__ void embedding_backward_kernel(EmbeddingGradientArguments<T> a) {
     }
     __syncthreads();
     const std::int64_t candidates = is_short ? count : a.id_walk.vectors;
-    for (std::int64_t begin = 0; begin < a.width; begin += gradient_lanes * V) {
+    for (std::int64_t begin = std::int64_t{blockIdx.y} * gradient_lanes * V; begin < a.width;
+         begin += std::int64_t{gridDim.y} * gradient_lanes * V) {
       const std::int64_t column = begin + threadIdx.x * V;
       const std::int64_t left = a.width - column;
       const int valid = left <= 0 ? 0 : left < V ? static_cast<int>(left) : V;

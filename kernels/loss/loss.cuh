@@ -33,9 +33,10 @@ __device__ inline Losses block_total(Losses mine) {
 
 /// Walk over the rows: the first log-probability, the target.
 template <typename T>
-__global__ void nll_forward_kernel(Reader<T> log_p, std::int64_t class_stride, std::int64_t classes,
-                                   const std::int64_t* targets, Walk<2> rows, Writer<T> loss,
-                                   Writer<T> weight) {
+__global__ void __launch_bounds__(loss_threads)
+    nll_forward_kernel(Reader<T> log_p, std::int64_t class_stride, std::int64_t classes,
+                       const std::int64_t* targets, Walk<2> rows, Writer<T> loss,
+                       Writer<T> weight) {
   Losses mine{0, 0};
   for (std::int64_t row = threadIdx.x; row < rows.vectors; row += blockDim.x) {
     const auto at = rows.place<1>(row);
@@ -52,7 +53,8 @@ __global__ void nll_forward_kernel(Reader<T> log_p, std::int64_t class_stride, s
 }
 
 /// The number of rows that count, where it was not saved.
-__global__ void nll_count_kernel(const std::int64_t* targets, Walk<2> rows, float* count) {
+__global__ void __launch_bounds__(loss_threads)
+    nll_count_kernel(const std::int64_t* targets, Walk<2> rows, float* count) {
   Losses mine{0, 0};
   for (std::int64_t row = threadIdx.x; row < rows.vectors; row += blockDim.x)
     if (targets[rows.place<1>(row).offset[1]] != ignored_target) ++mine.count;

@@ -109,6 +109,12 @@ TEST(AttentionTwins, BiasesOfEveryShape) {
     expect_attention({.batches = 4, .keys = 6, .bias = bias});
 }
 
+// Many batches that share a bias are summed in several sums first, as the windows of Swin.
+TEST(AttentionTwins, ABiasThatManyBatchesShare) {
+  for (const Shape& bias : {Shape{1, 2, 5, 6}, Shape{2, 2, 5, 6}, Shape{5, 6}})
+    expect_attention({.batches = 34, .keys = 6, .bias = bias});
+}
+
 TEST(AttentionTwins, WithoutTheLogSumExpItIsComputedAgain) {
   expect_attention({.tokens = 33, .keys = 35, .causal = true, .saves_lse = false});
 }

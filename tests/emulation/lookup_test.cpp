@@ -29,10 +29,11 @@ TEST(EmbeddingTwins, Forward) {
 }
 
 TEST(EmbeddingTwins, BackwardWithRareAndFrequentRows) {
-  for (const std::int64_t width : {1, 31, 64})
+  for (const std::int64_t width : {1, 31, 264})
     for (const DType dtype : data_dtypes)
-      // 2 rows: each is named by more ids than one block sorts.
-      for (const std::int64_t rows : {60, 2}) {
+      // 2 rows: each is named by more ids than one block sorts. 200: more than a card has
+      // processors.
+      for (const std::int64_t rows : {200, 2}) {
         const Shape ids{2, 300};
         CallMaker maker;
         maker.input_of(ids, numbers_below(ids, rows, 5), DType::Int64);

@@ -86,12 +86,14 @@ void find(void* handle, F& function, const char* name, const std::string& file) 
 }
 
 void* open_first(std::string& file) {
+  const char* const chosen = std::getenv("TIDEMARK_CUPTI");
+  if (chosen != nullptr && std::string_view(chosen) == "off")
+    throw InputError("TIDEMARK_CUPTI says off");
   // PyTorch and others bring their own copy: two in one process do not work.
   if (void* const handle = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD)) {
     file = "libcupti.so.13";
     return handle;
   }
-  const char* const chosen = std::getenv("TIDEMARK_CUPTI");
   if (chosen != nullptr && *chosen != '\0') {
     file = chosen;
     return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
@@ -179,10 +181,12 @@ CuptiRecorder::CuptiRecorder(std::shared_ptr<const CuptiLibrary> library)
 }
 
 void CuptiRecorder::start() {
+  // Steps are told for calls of a kind that is recorded: ours go to the runtime, some of cuBLASLt's
+  // launches to the driver.
   for (const std::uint32_t kind :
-       {cupti::kind_external_correlation, cupti::kind_runtime, cupti::kind_concurrent_kernel,
-        cupti::kind_memcpy, cupti::kind_memset, cupti::kind_memory, cupti::kind_synchronization,
-        cupti::kind_overhead}) {
+       {cupti::kind_external_correlation, cupti::kind_runtime, cupti::kind_driver,
+        cupti::kind_concurrent_kernel, cupti::kind_memcpy, cupti::kind_memset, cupti::kind_memory,
+        cupti::kind_synchronization, cupti::kind_overhead}) {
     library_->check(library_->functions().ActivityEnable(kind),
                     "CUPTI cannot record the GPU's work");
     kinds_.push_back(kind);

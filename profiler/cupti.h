@@ -15,7 +15,8 @@
 namespace tidemark {
 
 /// CUPTI itself: the copy that the process has already loaded, else the one of the environment
-/// variable TIDEMARK_CUPTI, else the system's, else the toolkit's usual folder.
+/// variable TIDEMARK_CUPTI, else the system's, else the toolkit's usual folder. "off" in that
+/// variable means none: watching costs time on every launch.
 class CuptiLibrary {
  public:
   /// InputError if there is none, or one whose records are not known.

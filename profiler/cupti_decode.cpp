@@ -42,7 +42,8 @@ class Decoder {
         return add_step(r);
       case cupti::kind_overhead:
         return add_overhead(r);
-      case cupti::kind_runtime:  // only asked for because the steps come with it
+      case cupti::kind_runtime:  // only asked for because the steps come with them
+      case cupti::kind_driver:
         return;
       default:
         ++into_.unknown;

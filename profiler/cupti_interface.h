@@ -18,6 +18,7 @@ inline constexpr std::uint32_t oldest_version = 130000;
 enum Kind : std::uint32_t {  // CUpti_ActivityKind
   kind_memcpy = 1,
   kind_memset = 2,
+  kind_driver = 4,
   kind_runtime = 5,
   kind_concurrent_kernel = 10,
   kind_overhead = 17,

@@ -67,6 +67,7 @@ TEST(CuptiInterface, FieldsLieWhereTheHeaderPutsThem) {
 TEST(CuptiInterface, NumbersAreTheHeaders) {
   EXPECT_EQ(kind_memcpy, static_cast<unsigned>(CUPTI_ACTIVITY_KIND_MEMCPY));
   EXPECT_EQ(kind_memset, static_cast<unsigned>(CUPTI_ACTIVITY_KIND_MEMSET));
+  EXPECT_EQ(kind_driver, static_cast<unsigned>(CUPTI_ACTIVITY_KIND_DRIVER));
   EXPECT_EQ(kind_runtime, static_cast<unsigned>(CUPTI_ACTIVITY_KIND_RUNTIME));
   EXPECT_EQ(kind_concurrent_kernel, static_cast<unsigned>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
   EXPECT_EQ(kind_overhead, static_cast<unsigned>(CUPTI_ACTIVITY_KIND_OVERHEAD));
@@ -99,6 +100,7 @@ TEST(CuptiInterface, TheFakesRecordsHaveTheHeadersSizes) {
   EXPECT_EQ(record_size(kind_external_correlation), sizeof(CUpti_ActivityExternalCorrelation));
   EXPECT_EQ(record_size(kind_overhead), sizeof(CUpti_ActivityOverhead3));
   EXPECT_EQ(record_size(kind_runtime), sizeof(CUpti_ActivityAPI));
+  EXPECT_EQ(record_size(kind_driver), sizeof(CUpti_ActivityAPI));
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ TEST_P(CuptiDecode, MemoryWaitsAndOverhead) {
 TEST_P(CuptiDecode, WhatCannotBeUsedIsCounted) {
   RecordWriter writer;
   writer.kernel(0, 0, 1);             // CUPTI's way to say that it has no times
-  writer.begin(4);                    // a driver call, which nobody asked for
+  writer.begin(48);                   // CUPTI_ACTIVITY_KIND_INTERNAL_LAUNCH_API: nobody asked
   writer.begin(cupti::kind_runtime);  // asked for, but only for what comes with it
   writer.begin(cupti::kind_external_correlation)
       .set(cupti::external_correlation::external_kind, 1);  // another tool's id
@@ -219,7 +219,7 @@ TEST_F(Cupti, WithoutAGpuThereIsNothingToObserve) {
 TEST_F(Cupti, ItsOwnFootprintAndWhatItDroppedAreTold) {
   CuptiRecorder recorder(fake_);
   recorder.start();
-  EXPECT_EQ(behaviour().enabled_kinds, 8);
+  EXPECT_EQ(behaviour().enabled_kinds, 9);
   recorder.push(0), recorder.pop();
   behaviour().dropped = 12;
   const CuptiRecording recording = recorder.take();
@@ -267,6 +267,17 @@ TEST_F(Cupti, AnotherVersionIsRefused) {
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr("version 28"));
   }
+}
+
+TEST(CuptiFiles, CanBeTurnedOff) {
+  setenv("TIDEMARK_CUPTI", "off", 1);
+  try {
+    const CuptiLibrary library;
+    ADD_FAILURE();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("TIDEMARK_CUPTI says off"));
+  }
+  unsetenv("TIDEMARK_CUPTI");
 }
 
 TEST(CuptiFiles, AMissingLibraryAndOneThatIsNoneAreNamed) {

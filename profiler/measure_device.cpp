@@ -2,16 +2,26 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
+#include "kernels/number_formats.h"
 #include "profiler/calibrate.h"
 
 namespace tidemark {
 namespace {
 
-// Large enough to leave every cache behind and to hide the start of a kernel.
-constexpr std::int64_t stream_bytes = std::int64_t{64} << 20;
-constexpr std::int64_t product_side = 1024;
 constexpr int repetitions = 5;
+
+/// Large enough to leave every cache behind, to hide the start of a kernel, and to fill the device.
+struct Sizes {
+  std::int64_t copy, product_side;
+};
+Sizes sizes_for(const Backend& backend) {
+  // A second-level cache of 60 MB (H200) would hold half of two arrays of 64 MiB; and of a product
+  // of 1024 a card's processors get half a tile each.
+  if (backend.name() == "cuda") return {std::int64_t{512} << 20, 4096};
+  return {std::int64_t{64} << 20, 1024};
+}
 
 /// A call on memory of its own.
 struct Piece {
@@ -35,6 +45,29 @@ Piece copy_of(Backend& backend, std::int64_t bytes) {
   return piece;
 }
 
+template <typename T>
+void fill(Backend& backend, const Array& array) {
+  std::vector<T> numbers(static_cast<std::size_t>(numel(array.shape)));
+  std::uint32_t state = 1;
+  for (T& number : numbers) {
+    state = state * 1664525u + 1013904223u;  // Press et al., Numerical Recipes, "quick and dirty"
+    number = from_float<T>(static_cast<float>(state >> 8) * 0x1p-23f - 1);
+  }
+  backend.upload(array.data, numbers.data(), {numel(array.shape) * size_of(array.dtype)});
+}
+
+/// Numbers in [−1, 1): a card multiplies zeros faster, because they take less power.
+void fill_with_numbers(Backend& backend, const Array& array) {
+  switch (array.dtype) {
+    case DType::BFloat16:
+      return fill<BFloat16>(backend, array);
+    case DType::Float16:
+      return fill<Float16>(backend, array);
+    default:
+      return fill<float>(backend, array);
+  }
+}
+
 Piece product_of(Backend& backend, DType dtype, std::int64_t side) {
   const std::int64_t bytes = round_up(side * side * size_of(dtype), 512);
   Piece piece{backend.allocate({3 * bytes}, MemoryKind::Device), {}};
@@ -43,6 +76,7 @@ Piece product_of(Backend& backend, DType dtype, std::int64_t side) {
   piece.call.kind = OpKind::Linear;
   piece.call.inputs = {part(at, dtype, shape), part(at, dtype, shape)};
   piece.call.outputs = {part(at, dtype, shape)};
+  for (const Array& factor : piece.call.inputs) fill_with_numbers(backend, factor);
   return piece;
 }
 
@@ -79,9 +113,10 @@ void assume(Device& device, std::string_view key, std::string text) {
 }
 
 void measure_streams(Backend& backend, Device& device) {
+  const std::int64_t stream_bytes = sizes_for(backend).copy;
   const Piece a = copy_of(backend, stream_bytes), b = copy_of(backend, stream_bytes);
   const double alone = time_of(backend, {&a.call}), beside = time_of(backend, {&a.call, &b.call});
-  device.bytes_per_second = 2.0 * stream_bytes / alone * 1e9;
+  device.bytes_per_second = 2 * static_cast<double>(stream_bytes) / alone * 1e9;
   device.memory_efficiency = 1;
   device.stream_share = share_of(alone, beside);
   const std::string how = fmt::format("copy of {} MiB on one stream", stream_bytes >> 20);
@@ -92,11 +127,13 @@ void measure_streams(Backend& backend, Device& device) {
 
 void measure_products(Backend& backend, Device& device) {
   constexpr std::array dtypes = {DType::Float32, DType::Float32, DType::Float16, DType::BFloat16};
+  const std::int64_t product_side = sizes_for(backend).product_side;
+  const double flops = 2 * std::pow(static_cast<double>(product_side), 3);
   for (const MathUnit unit : {MathUnit::Fp32, MathUnit::Fp16, MathUnit::Bf16}) {
     const auto u = static_cast<std::size_t>(unit);
     const Piece piece = product_of(backend, dtypes[u], product_side);
     const double time = time_of(backend, {&piece.call});
-    device.flops_per_second[u] = 2.0 * product_side * product_side * product_side / time * 1e9;
+    device.flops_per_second[u] = flops / time * 1e9;
     device.gemm_efficiency[u] = 1;
     const std::string key(math_unit_names[u]);
     note(device, key + "_flops_per_second",
@@ -130,6 +167,29 @@ void measure_gaps(Backend& backend, Device& device) {
   note(device, "host_launch", "mean over 1000 such kernels, issued one after the other");
 }
 
+/// A card's link to pinned memory of the host, towards the host.
+void measure_host_link(Backend& backend, Device& device) {
+  if (backend.name() != "cuda") {
+    device.host_link_bytes_per_second = device.bytes_per_second;
+    note(device, "host_link_bytes_per_second", "host memory is the device's: the copy's bandwidth");
+    return;
+  }
+  const Bytes size{std::int64_t{256} << 20};
+  const auto on_device = backend.allocate(size, MemoryKind::Device);
+  const auto on_host = backend.allocate(size, MemoryKind::Host);
+  double best = 0;
+  for (int i = 0; i < repetitions; ++i) {
+    backend.begin_step(1, 0, {});
+    backend.copy(0, 0, on_host->data(), on_device->data(), size);
+    const Ran ran = backend.finish().front();
+    const auto time =
+        static_cast<double>(std::max((ran.end - ran.begin).count(), Nanoseconds::rep{1}));
+    best = std::max(best, static_cast<double>(size.count) / time * 1e9);
+  }
+  device.host_link_bytes_per_second = best;
+  note(device, "host_link_bytes_per_second", "copy of 256 MiB to pinned memory of the host");
+}
+
 }  // namespace
 
 Device measure_device(Backend& backend) {
@@ -148,8 +208,7 @@ Device measure_device(Backend& backend) {
   measure_gaps(backend, device);
   measure_streams(backend, device);
   measure_products(backend, device);
-  device.host_link_bytes_per_second = device.bytes_per_second;
-  note(device, "host_link_bytes_per_second", "host memory is the device's: the copy's bandwidth");
+  measure_host_link(backend, device);
   return device;
 }
 

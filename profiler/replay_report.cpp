@@ -72,7 +72,10 @@ class Loader {
   // The rewritten network may have parameters of its own.
   NamedValues initial_parameters_for(const Trace& trace) const {
     NamedValues values = initial_parameters(*question_.trace, question_.seed);
-    values.merge(initial_parameters(trace, question_.seed));
+    for_each_storage(trace, Category::Parameter, [&](TensorId id, const Tensor& tensor) {
+      if (!values.contains(tensor.name))
+        values[tensor.name] = initial_parameter(trace, id, question_.seed);
+    });
     return values;
   }
 
@@ -186,7 +189,8 @@ class Session {
 
   void take_steps(Replay& replay) {
     for (std::int64_t i = 0; i < question_.warm_up + question_.steps; ++i) {
-      if (computes()) loader_.load_inputs(replay, i);
+      // Synthetic inputs are the same in each step, and stay where they are.
+      if (computes() && (i == 0 || question_.data)) loader_.load_inputs(replay, i);
       ReplayedStep step = replay.step(loader_.state(i));
       if (!std::isfinite(step.loss))
         throw InputError(fmt::format(

@@ -1,6 +1,7 @@
 // Kernels on a GPU: bytes per second and their share of the card's own copy, or FLOP/s of matrix
-// products. Each answer is compared with the CPU's before it is timed. Without a GPU there are no
-// such benchmarks.
+// products. Each answer is compared with the CPU's before it is timed, and then each repetition has
+// operands of its own, or the second-level cache would be measured. Without a GPU there are no such
+// benchmarks.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -53,9 +54,10 @@ struct Operand {
     cpu::run(cast, workspace);
     gpu()->upload(device->data(), host.data(), device->size());
   }
-  Array on_device() const {
+  Array on_device() const { return moved_to(*device); }
+  Array moved_to(const Memory& memory) const {
     Array moved = array;
-    moved.data = device->data();
+    moved.data = memory.data();
     return moved;
   }
 
@@ -102,9 +104,12 @@ class Case {
     device_call_.pass = call_.pass, device_call_.kind = call_.kind;
     cpu::Workspace workspace;
     cpu::run(call_, workspace);
-    run_on_device(1);
+    run_on_device({&device_call_});
     if (!agrees()) return state.SkipWithError("differs from the CPU's result");
-    for (auto _ : state) state.SetIterationTime(run_on_device(repeats));
+    const std::vector<Call> sets = more_sets();
+    std::vector<const Call*> calls;
+    for (std::size_t i = 0; i <= repeats; ++i) calls.push_back(&sets[i % sets.size()]);
+    for (auto _ : state) state.SetIterationTime(run_on_device(calls));
     using benchmark::Counter;
     const double done = static_cast<double>(state.iterations()) * repeats;
     if (flops_ > 0) {
@@ -126,12 +131,33 @@ class Case {
     return *this;
   }
 
-  /// Seconds from the first to the last.
-  double run_on_device(std::uint32_t times) const {
+  /// Calls like device_call_ on other memory, of a quarter GiB and more together.
+  std::vector<Call> more_sets() {
+    constexpr double enough = double{1 << 28};
+    const auto count = static_cast<std::size_t>(std::clamp(enough / bytes_, 1.0, double{repeats}));
+    std::vector<Call> sets = {device_call_};
+    for (std::size_t set = 0; set < count; ++set) {
+      Call& call = sets.emplace_back(device_call_);
+      for (auto* list : {&call.inputs, &call.outputs, &call.d_outputs, &call.d_inputs})
+        for (Array& array : *list) {
+          if (!array) continue;
+          const auto operand = std::ranges::find_if(
+              operands_, [&](const auto& o) { return o->device->data() == array.data; });
+          const auto& memory =
+              copies_.emplace_back(gpu()->allocate((*operand)->device->size(), MemoryKind::Device));
+          gpu()->upload(memory->data(), (*operand)->host.data(), memory->size());
+          array.data = memory->data();
+        }
+    }
+    return sets;
+  }
+
+  /// Seconds from the end of the first, which waits for the host, to that of the last.
+  static double run_on_device(const std::vector<const Call*>& calls) {
     gpu()->begin_step(1, 0, {});
-    for (std::uint32_t i = 0; i < times; ++i) gpu()->run(i, 0, device_call_);
+    for (std::uint32_t i = 0; i < calls.size(); ++i) gpu()->run(i, 0, *calls[i]);
     const std::vector<Ran> ran = gpu()->finish();
-    return std::chrono::duration<double>(ran.back().end - ran.front().begin).count();
+    return std::chrono::duration<double>(ran.back().end - ran.front().end).count();
   }
 
   /// Each floating-point result, at some hundred places, within a few roundings of bf16.
@@ -154,15 +180,15 @@ class Case {
   /// Bytes per second, read and written, of a copy within the device.
   static double copy_rate() {
     static const double rate = [] {
-      const Bytes size{std::int64_t{256} << 20};
+      const Bytes size{std::int64_t{1} << 30};
       const auto from = gpu()->allocate(size, MemoryKind::Device);
       const auto to = gpu()->allocate(size, MemoryKind::Device);
+      gpu()->begin_step(1, 0, {});
+      for (std::uint32_t i = 0; i < 10; ++i) gpu()->copy(i, 0, to->data(), from->data(), size);
+      const std::vector<Ran> ran = gpu()->finish();
       double best = 0;
-      for (int i = 0; i < 10; ++i) {
-        gpu()->begin_step(1, 0, {});
-        gpu()->copy(0, 0, to->data(), from->data(), size);
-        const Ran ran = gpu()->finish().front();
-        const double seconds = std::chrono::duration<double>(ran.end - ran.begin).count();
+      for (const Ran& one : ran) {
+        const double seconds = std::chrono::duration<double>(one.end - one.begin).count();
         best = std::max(best, 2 * static_cast<double>(size.count) / seconds);
       }
       return best;
@@ -172,6 +198,7 @@ class Case {
 
   Call call_, device_call_;
   std::vector<std::unique_ptr<Operand>> operands_;
+  std::vector<std::unique_ptr<Memory>> copies_;
   double bytes_ = 0, flops_ = 0;
   unsigned seed_ = 0;
 };
@@ -215,6 +242,49 @@ Make norm(OpKind kind) {
   };
 }
 
+Make norm_gradient(OpKind kind) {
+  return [=](DType dtype) {
+    const Shape shape = {batch, tokens, width}, row = shape.with_back(1);
+    const bool is_exact = kind == OpKind::LayerNorm;
+    Case made(Pass::Backward, kind);
+    if (is_exact) {
+      made.input(shape, dtype).input({width}, dtype).absent(&Call::inputs, {width}, dtype);
+      made.absent(&Call::outputs, shape, dtype);
+      made.saved(row, DType::Float32).saved(row, DType::Float32);
+    } else {
+      made.absent(&Call::inputs, shape, dtype);
+      made.saved(shape, dtype).saved(row, DType::Float32);
+    }
+    return std::move(made.d_output(shape, dtype).d_input(shape, dtype));
+  };
+}
+
+/// Of LayerNorm with its weight and bias, as a step computes it.
+Make whole_layer_norm_gradient() {
+  return [=](DType dtype) {
+    Case made = norm_gradient(OpKind::LayerNorm)(dtype);
+    return std::move(made.d_input({width}, dtype).d_input({width}, dtype));
+  };
+}
+
+Make sum_of_two() {
+  return [](DType dtype) {
+    const Shape shape = {batch, tokens, hidden};
+    Case made(Pass::Forward, OpKind::Add);
+    return std::move(made.input(shape, dtype).input(shape, dtype).output(shape, dtype));
+  };
+}
+
+Make softmax(Pass pass) {
+  return [=](DType dtype) {
+    const Shape shape = {batch, heads, tokens, tokens};
+    Case made(pass, OpKind::Softmax);
+    if (pass == Pass::Forward) return std::move(made.input(shape, dtype).output(shape, dtype));
+    made.absent(&Call::inputs, shape, dtype).saved(shape, dtype);
+    return std::move(made.d_output(shape, dtype).d_input(shape, dtype));
+  };
+}
+
 Make linear(Pass pass) {
   return [=](DType dtype) {
     const Shape x = {batch, tokens, width}, y = {batch, tokens, hidden}, w = {hidden, width};
@@ -245,9 +315,16 @@ const bool registered = [] {
       {"regelu2", unary(OpKind::ReGelu2)},
       {"regelu2 gradient", unary_gradient(OpKind::ReGelu2)},
       {"silu", unary(OpKind::Silu)},
+      {"add", sum_of_two()},
+      {"softmax", softmax(Pass::Forward)},
+      {"softmax gradient", softmax(Pass::Backward)},
       {"layer norm", norm(OpKind::LayerNorm)},
+      {"layer norm gradient", norm_gradient(OpKind::LayerNorm)},
+      {"layer norm gradient with weight and bias", whole_layer_norm_gradient()},
       {"ms-layer norm", norm(OpKind::MsLayerNorm)},
+      {"ms-layer norm gradient", norm_gradient(OpKind::MsLayerNorm)},
       {"ms-rms norm", norm(OpKind::MsRmsNorm)},
+      {"ms-rms norm gradient", norm_gradient(OpKind::MsRmsNorm)},
       {"linear", linear(Pass::Forward)},
       {"linear gradient", linear(Pass::Backward)},
       {"attention", attention()},

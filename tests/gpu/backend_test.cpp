@@ -100,11 +100,10 @@ TEST_F(CudaBackend, TheWorkspaceIsCounted) {
 
 // A broken call breaks the whole process's GPU, so it gets a process of its own.
 TEST_F(CudaBackend, AnErrorInTheMiddleOfAStepIsToldAndNothingHangs) {
-#if defined(TIDEMARK_CUDA_PLUGIN_FILE)
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto break_it = [] {
     try {
-      const auto backend = load_cuda_backend(TIDEMARK_CUDA_PLUGIN_FILE);
+      const auto backend = load_cuda_backend(plugin_of_tests());
       auto* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{4096});
       const Call call = sum(nowhere, nowhere, nowhere, 1024);
       backend->begin_step(2, 1, {});
@@ -119,7 +118,6 @@ TEST_F(CudaBackend, AnErrorInTheMiddleOfAStepIsToldAndNothingHangs) {
     std::_Exit(0);
   };
   EXPECT_EXIT(break_it(), testing::ExitedWithCode(7), "cudaErrorIllegalAddress");
-#endif
 }
 
 }  // namespace

@@ -14,6 +14,10 @@ namespace tidemark {
 Backend* gpu();
 const std::string& why_no_gpu();
 
+/// The plugin: where TIDEMARK_CUDA_PLUGIN points, else the one that was built with the tests. Empty
+/// if there is none.
+std::string plugin_of_tests();
+
 }  // namespace tidemark
 
 /// Skips the test, with the reason.

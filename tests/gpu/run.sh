@@ -1,25 +1,65 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU, in at most ten minutes on a machine with 16 cores:
-#   tests/gpu/run.sh [FOLDER]
-# builds with the CUDA plugin, runs the gpu-labelled tests and compute-sanitizer, replays models,
-# calibrates, measures kernels and compares with PyTorch where that is installed. Results go to
-# FOLDER, else $OUT, else bench/results/<card>/<day>. A part that fails or finds no time is told at
-# the end, and the exit code is 1; the other parts run all the same.
+#
+#   tests/gpu/run.sh [--parts LIST] [FOLDER]
+#
+# Results go to FOLDER, else $OUT, else bench/results/<card>/<day>. LIST names parts in the order in
+# which they run, separated by commas; the usual order begins with what is worth most:
+#
+#   build      the programs, with the CUDA plugin, into build-gpu/packed (left out if they are there)
+#   tests      every kernel on the GPU against its CPU twin          gpu_tests.txt
+#   replays    training steps of tests/gpu/replays.txt               replays.jsonl
+#   kernels    bandwidth and FLOP/s of single kernels                kernels.json
+#   torch      the same ViT-B step in PyTorch                        torch.json
+#   observed   some of the replays, watched by CUPTI                 observed.jsonl
+#   memcheck   the tests under compute-sanitizer
+#   calibrate  a device file, and how well it predicts               device.json
+#   racecheck  the tests under compute-sanitizer
+#
+# `--parts build` needs no GPU and also leaves build-gpu/packed.tar.xz, the programs and the
+# libraries that they load: unpacked, or carried as it is, to the same place on a machine that lacks
+# compiler and packages, it saves that machine the build. A part that fails or finds no time is told
+# at the end, and the exit code is 1; the other parts run all the same, and what was measured stays.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
+source tests/gpu/parts.sh
 
-LIMIT=${LIMIT:-580}  # seconds for all parts
+usual=build,tests,replays,kernels,torch,observed,memcheck,calibrate,racecheck
+parts=$usual
+if [ "${1:-}" = --parts ]; then
+  parts=${2:-}
+  shift 2 || parts=
+fi
+IFS=, read -r -a chosen <<< "$parts"
+for name in "${chosen[@]:-}"; do
+  case ",$usual," in
+    *,"$name",*) ;;
+    *) echo "run.sh: there is no part '$name' (known: $usual)" >&2; exit 2 ;;
+  esac
+done
+
+LIMIT=${LIMIT:-580}  # seconds for all parts; a build alone may take its time
+[ "$parts" = build ] && LIMIT=100000
 SECONDS=0
-build=build-gpu
+build=${BUILD:-build-gpu} packed=$(realpath -m "${BUILD:-build-gpu}/packed")
 failures=()
 
-command -v nvidia-smi >/dev/null || { echo "no NVIDIA driver here: nvidia-smi is missing" >&2; exit 5; }
-card=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -1)
-capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 | tr -d .)
+if command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name --format=csv,noheader >/dev/null
+then
+  card=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -1)
+  capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 | tr -d .)
+elif [ "$parts" = build ]; then
+  card=none capability=${CAPABILITY:-90}
+else
+  echo "run.sh: no usable NVIDIA driver: nvidia-smi is missing or sees no GPU" >&2
+  exit 5
+fi
 name=$(echo "$card" | tr '[:upper:] ' '[:lower:]-')
 results=${1:-${OUT:-bench/results/$name/$(date +%F)}}
-mkdir -p "$results"
-exec > >(tee "$results/log.txt") 2>&1
+if [ "$parts" != build ]; then
+  mkdir -p "$results" && results=$(cd "$results" && pwd) || exit 1
+  exec > >(tee "$results/log.txt") 2>&1
+fi
 
 # part NAME SECONDS COMMAND…: one part, stopped after that time or when the whole time is over.
 part() {
@@ -29,77 +69,44 @@ part() {
     failures+=("$name: no time left")
     return 1
   fi
-  echo "== $name"
-  timeout -k 5 $((limit < left ? limit : left)) bash -c '"$@"' part "$@"  # functions too
+  echo "== $name, from second $begin"
+  # A shell of its own, so that it can be stopped; it knows the functions of parts.sh.
+  timeout -k 5 $((limit < left ? limit : left)) bash -uo pipefail -c \
+    'source tests/gpu/parts.sh; "$@"' part "$@"
   local code=$?
   echo "== $name: $((SECONDS - begin)) s, exit code $code"
-  ((code == 0)) || failures+=("$name: exit code $code")
+  case $code in
+    0) ;;
+    124 | 137) failures+=("$name: stopped after $((SECONDS - begin)) s") ;;
+    *) failures+=("$name: exit code $code") ;;
+  esac
   return $code
 }
 
-build_all() {
-  scripts/install_packages.sh build bench || echo "packages were not installed; trying without"
-  cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DTIDEMARK_CUDA=ON \
-        -DTIDEMARK_BENCH="$have_benchmark" -DCMAKE_CUDA_ARCHITECTURES="$capability" &&
-    cmake --build $build -j "$(nproc)" --target tidemark tidemark_cuda tidemark_gpu_tests \
-          $([ "$have_benchmark" = ON ] && echo tidemark_bench)
-}
-
-machine() {
-  echo "card: $card, capability $capability"
-  nvidia-smi --query-gpu=driver_version,memory.total,clocks.max.sm,power.limit --format=csv
-  nvcc --version | tail -2
-  grep -m1 'model name' /proc/cpuinfo
-  git log -1 --format='commit %h of %cs' 2>/dev/null
-  date -u
-}
-
-sanitize() {  # TOOL: over the kernels' own tests; the sanitizers are 10 to 100 times slower
-  compute-sanitizer --tool "$1" --error-exitcode 9 $build/tests/tidemark_gpu_tests \
-    --gtest_filter='*Twins.*-*Long*:*Many*' --gtest_brief=1 | tail -20
-}
-
-replays() {
-  local code=0
-  : > "$results/replays.jsonl"
-  while read -r model strategy options; do
-    # shellcheck disable=SC2086
-    $build/tidemark replay "$model" --strategy "$strategy" $options --backend cuda \
-      --format json -q | tr -d '\n' >> "$results/replays.jsonl" || code=1
-    echo >> "$results/replays.jsonl"
-    echo "replayed $model $strategy $options"
-  done < tests/gpu/replays.txt
-  return $code
-}
-
-have_benchmark=OFF
-find /usr/include /usr/local/include -name benchmark.h -path '*benchmark/*' 2>/dev/null |
-  grep -q . && have_benchmark=ON
-
-export build card capability results have_benchmark
-export -f machine build_all sanitize replays
+export build packed card capability results
 part machine 20 machine
-if part build 300 build_all; then
-  part tests 90 ctest --test-dir $build -L '^gpu$' -j 4 --output-on-failure \
-    --output-junit "$PWD/$build/gpu_tests.xml"
-  cp $build/gpu_tests.xml "$results/" 2>/dev/null
-  if command -v compute-sanitizer >/dev/null; then
-    part memcheck 60 sanitize memcheck
-    part racecheck 60 sanitize racecheck
-  else
-    echo "compute-sanitizer is not installed: memcheck and racecheck are left out"
-  fi
-  part replays 150 replays
-  [ "$have_benchmark" = ON ] &&
-    part kernels 60 $build/bench/tidemark_bench --benchmark_filter='^gpu/' \
-      --benchmark_out="$results/kernels.json" --benchmark_out_format=json
-  if python3 -c 'import torch' 2>/dev/null; then
-    part torch 90 python3 tests/gpu/torch_step.py "$results/torch.json"
-  else
-    echo "PyTorch is not installed: the comparison with it is left out"
-  fi
-  part calibrate 200 $build/tidemark calibrate --backend cuda -q -o "$results/device.json"
+unpack
+# Programs that were built here are brought up to date; those that came from elsewhere are taken.
+builds=
+[[ ",$parts," = *,build,* && -f $build/build.ninja ]] && builds=yes
+if [ "$parts" = build ] || [ -n "$builds" ] || ! runs_here; then
+  [ "$parts" = build ] && limit=$LIMIT || limit=300
+  part build "$limit" build_all || chosen=()
 fi
+find_libraries
+for name in "${chosen[@]:-}"; do
+  case $name in
+    tests) part tests 120 run_tests ;;
+    replays) part replays 200 run_replays unobserved "$results/replays.jsonl" ;;
+    kernels) part kernels 80 run_kernels ;;
+    torch) part torch 150 run_torch ;;
+    observed) part observed 80 run_replays observed "$results/observed.jsonl" ;;
+    memcheck) part memcheck 80 sanitize memcheck ;;
+    racecheck) part racecheck 80 sanitize racecheck ;;
+    calibrate) part calibrate 120 "$packed/tidemark" calibrate --backend cuda -q \
+      -o "$results/device.json" ;;
+  esac
+done
 
 echo "== all parts: $SECONDS s; results in $results"
 if ((${#failures[@]})); then

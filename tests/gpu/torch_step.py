@@ -74,6 +74,12 @@ def measure(compiled):
     }
 
 
+def save(result):
+    with open(sys.argv[1], "w", encoding="utf-8") as file:
+        json.dump(result, file, indent=2)
+        file.write("\n")
+
+
 def main():
     if not torch.cuda.is_available():
         sys.exit("PyTorch sees no GPU")
@@ -85,13 +91,14 @@ def main():
         "card": torch.cuda.get_device_name(),
         "eager": measure(compiled=False),
     }
+    save(result)  # the compiler may take longer than there is time
+    print(f"eager: {result['eager']['step_ns'] / 1e6:.2f} ms", flush=True)
     try:
         result["compiled"] = measure(compiled=True)
     except Exception as error:  # no compiler on this machine, say: told instead of measured
-        result["compiled"] = {"error": str(error).splitlines()[0]}
-    with open(sys.argv[1], "w", encoding="utf-8") as file:
-        json.dump(result, file, indent=2)
-        file.write("\n")
+        result["compiled"] = {"error": (str(error).splitlines() or [repr(error)])[0]}
+    save(result)
+    print("compiled:", result["compiled"])
 
 
 if __name__ == "__main__":

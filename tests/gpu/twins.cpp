@@ -1,5 +1,6 @@
 // Makes every case of tests/emulation run on the GPU too: this program is those tests, with what
 // follows. One set of shapes, layouts and dtypes serves both machines.
+#include <cstdlib>
 #include <unordered_map>
 
 #include "kernels/cpu/workspace.h"
@@ -18,12 +19,9 @@ struct Gpu {
 
 Gpu find_gpu() {
   try {
-#if defined(TIDEMARK_CUDA_PLUGIN_FILE)
+    if (plugin_of_tests().empty()) throw NoDevice("built without a CUDA toolkit");
     if (!has_nvidia_driver()) throw NoDevice("no NVIDIA driver is installed (libcuda.so.1)");
-    return {load_cuda_backend(TIDEMARK_CUDA_PLUGIN_FILE), ""};
-#else
-    throw NoDevice("built without a CUDA toolkit");
-#endif
+    return {load_cuda_backend(plugin_of_tests()), ""};
   } catch (const InputError& error) {
     return {nullptr, error.what()};
   }
@@ -148,5 +146,14 @@ const bool is_set = [] {
 
 Backend* gpu() { return found_gpu().backend.get(); }
 const std::string& why_no_gpu() { return found_gpu().why_not; }
+
+std::string plugin_of_tests() {
+  if (const char* const chosen = std::getenv("TIDEMARK_CUDA_PLUGIN")) return chosen;
+#if defined(TIDEMARK_CUDA_PLUGIN_FILE)
+  return TIDEMARK_CUDA_PLUGIN_FILE;
+#else
+  return "";
+#endif
+}
 
 }  // namespace tidemark

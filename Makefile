@@ -1,4 +1,5 @@
-# The commands that people type; CMake does the work. JOBS=4 limits the compilers at work.
+# The commands that people type; CMake does the work. JOBS=4 limits the compilers at work,
+# CUDA_ARCHITECTURES=90 the cards that `make test` compiles CUDA code for.
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 FOLDERS = $(wildcard traces simulator kernels profiler gui cli tests bench)
@@ -17,7 +18,7 @@ demo: build  ## build, then show the main job on two real models
 	scripts/demo.sh
 
 test: packages  ## build everything and run all tests
-	cmake --preset release
+	cmake --preset release $(if $(CUDA_ARCHITECTURES),-DCMAKE_CUDA_ARCHITECTURES="$(CUDA_ARCHITECTURES)")
 	cmake --build --preset release -j $(JOBS)
 	ctest --preset release -j $(JOBS)
 

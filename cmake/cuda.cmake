@@ -37,7 +37,7 @@ if(NOT CMAKE_CUDA_COMPILER)
 endif()
 
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-  # One, for short builds; preset 'cuda' has all. Never 'native': an error on a machine without GPU.
+  # One, for short builds; the presets for users have all. Never 'native': an error without a GPU.
   set(CMAKE_CUDA_ARCHITECTURES 90)
 endif()
 enable_language(CUDA)

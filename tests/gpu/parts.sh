@@ -14,8 +14,8 @@ machine() {
 # --- programs
 
 unpack() {
-  if [ ! -d "$packed" ] && [ -f "$packed.tar.xz" ]; then
-    tar -C "$build" -xJf "$packed.tar.xz"
+  if [ ! -d "$packed" ] && [ -f "$packed.tar.gz" ]; then
+    tar -C "$(dirname "$packed")" -xzf "$packed.tar.gz"
   fi
 }
 
@@ -43,7 +43,7 @@ loaded_by() {
 }
 
 pack() {
-  rm -rf "$packed" "$packed.tar.xz"
+  rm -rf "$packed" "$packed.tar.gz"
   mkdir -p "$packed/lib"
   local blas programs=("$build/tidemark" "$build/libtidemark_cuda.so" \
     "$build/tests/tidemark_gpu_tests")
@@ -55,8 +55,8 @@ pack() {
   local libraries=("${programs[@]}" ${blas:+"$blas"})
   # shellcheck disable=SC2046
   cp -L $(loaded_by "${libraries[@]}") ${blas:+"$blas"} "$packed/lib/"
-  tar -C "$build" -cf - packed | xz -T0 -6 > "$packed.tar.xz"
-  du -sh "$packed" "$packed.tar.xz"
+  tar -C "$(dirname "$packed")" -czf "$packed.tar.gz" packed
+  du -sh "$packed" "$packed.tar.gz"
 }
 
 # Sets LD_LIBRARY_PATH so that the packed programs find their libraries: those that came with them,

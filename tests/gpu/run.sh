@@ -16,7 +16,7 @@
 #   calibrate  a device file, and how well it predicts               device.json
 #   racecheck  the tests under compute-sanitizer
 #
-# `--parts build` needs no GPU and also leaves build-gpu/packed.tar.xz, the programs and the
+# `--parts build` needs no GPU and also leaves build-gpu/packed.tar.gz, the programs and the
 # libraries that they load: unpacked, or carried as it is, to the same place on a machine that lacks
 # compiler and packages, it saves that machine the build. A part that fails or finds no time is told
 # at the end, and the exit code is 1; the other parts run all the same, and what was measured stays.

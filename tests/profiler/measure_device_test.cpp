@@ -1,0 +1,77 @@
+// What measuring makes of a backend's answers: of one that calls itself a card, whose memory is
+// nowhere and whose times are made up.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "profiler/calibrate.h"
+
+namespace tidemark {
+namespace {
+
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+class MadeUpMemory final : public Memory {
+ public:
+  explicit MadeUpMemory(Bytes size) : size_(size) {}
+  std::byte* data() const override { return reinterpret_cast<std::byte*>(std::uintptr_t{4096}); }
+  Bytes size() const override { return size_; }
+
+ private:
+  Bytes size_;
+};
+
+/// A nanosecond per KiB of a call's first output, or of a copy.
+class MadeUpCard final : public Backend {
+ public:
+  std::string name() const override { return "cuda"; }
+  std::string description() const override { return "made up"; }
+  Bytes capacity() const override { return {std::int64_t{1} << 40}; }
+  Bytes workspace() const override { return {}; }
+  std::unique_ptr<Memory> allocate(Bytes size, MemoryKind) override {
+    return std::make_unique<MadeUpMemory>(size);
+  }
+  void begin_step(std::size_t, std::size_t, const StepState&) override { ran_.clear(); }
+  void run(std::uint32_t step, std::size_t stream, const Call& call) override {
+    largest = std::max(largest, numel(call.outputs[0].shape) * size_of(call.outputs[0].dtype));
+    add(step, stream, numel(call.outputs[0].shape) * size_of(call.outputs[0].dtype));
+  }
+  void copy(std::uint32_t step, std::size_t stream, std::byte*, const std::byte*,
+            Bytes size) override {
+    add(step, stream, 8 * size.count);  // the link is slower
+  }
+  void record(std::size_t, std::size_t) override {}
+  void wait(std::size_t, std::size_t) override {}
+  void synchronize(std::size_t) override {}
+  std::vector<Ran> finish() override { return ran_; }
+  void upload(std::byte*, const void* from, Bytes size) override {
+    const auto* const bytes = static_cast<const std::byte*>(from);
+    are_numbers &=
+        std::any_of(bytes, bytes + size.count, [](std::byte b) { return b != std::byte{0}; });
+  }
+  void download(void*, const std::byte*, Bytes) override {}
+
+  std::int64_t largest = 0;
+  bool are_numbers = true;
+
+ private:
+  void add(std::uint32_t step, std::size_t stream, std::int64_t bytes) {
+    ran_.push_back({step, static_cast<std::uint8_t>(stream), 0ns,
+                    Nanoseconds{std::max<std::int64_t>(bytes >> 10, 1)}});
+  }
+  std::vector<Ran> ran_;
+};
+
+TEST(MeasureDevice, ACardIsMeasuredBeyondItsCacheAndOverItsLink) {
+  MadeUpCard card;
+  const Device device = measure_device(card);
+  EXPECT_GT(card.largest, std::int64_t{256} << 20);           // several times any cache
+  EXPECT_TRUE(card.are_numbers);                              // zeros are multiplied faster
+  EXPECT_DOUBLE_EQ(device.bytes_per_second, 2 * 1024 * 1e9);  // read and written
+  EXPECT_DOUBLE_EQ(device.host_link_bytes_per_second, 1024 * 1e9 / 8);
+  EXPECT_THAT(device.sources.at("host_link_bytes_per_second").text, HasSubstr("pinned"));
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -178,4 +178,18 @@ void write_file(const std::string& path, std::string_view text) {
   write_beside(path, bytes, exists ? found.st_mode & 0777 : 0666);
 }
 
+void require_writable(const std::string& path) {
+  struct stat found {};
+  const bool exists = ::stat(path.c_str(), &found) == 0;
+  if (exists && S_ISDIR(found.st_mode)) {
+    errno = EISDIR;
+    fail_with_errno(path, "write");
+  }
+  const std::filesystem::path folder = std::filesystem::path(link_target(path)).parent_path();
+  const bool is_replaced = !exists || S_ISREG(found.st_mode);  // by a rename, in its folder
+  if ((exists && ::access(path.c_str(), W_OK) != 0) ||
+      (is_replaced && ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0))
+    fail_with_errno(path, "write");
+}
+
 }  // namespace tidemark

@@ -19,4 +19,8 @@ std::string read_file(const std::string& path, Bytes limit = largest_file);
 /// beside it first and then renamed. Devices and pipes are written directly.
 void write_file(const std::string& path, std::string_view text);
 
+/// InputError, as write_file() would throw it, where it is plain that `path` cannot be written: for
+/// before work that takes minutes. A disk may still be full afterwards.
+void require_writable(const std::string& path);
+
 }  // namespace tidemark

@@ -154,11 +154,23 @@ TEST_F(Files, AFailedWriteLeavesTheOldFileAndNothingElse) {
   EXPECT_EQ(file_count(), 1u);
 }
 
+// Told before the work, in the words that would be found after it.
+TEST_F(Files, WhatCannotBeWrittenIsKnownBefore) {
+  for (const std::string& name : {path("none/a.json"), folder_.string()})
+    EXPECT_EQ(error_of([&] { require_writable(name); }), error_of([&] { write_file(name, "x"); }));
+  for (const std::string& name :
+       {path("new.json"), std::string("/dev/null"), std::string("relative.json")})
+    EXPECT_EQ(error_of([&] { require_writable(name); }), "no error") << name;
+  EXPECT_EQ(file_count(), 0u);  // only asked
+}
+
 TEST_F(Files, AnUnwritableFolderIsReported) {
   if (::geteuid() == 0) GTEST_SKIP() << "the superuser may write everywhere";
   fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
-  EXPECT_EQ(error_of([&] { write_file(path("a.json"), "x"); }),
-            path("a.json") + ": cannot write: Permission denied");
+  for (const auto& ask : {+[](const std::string& name) { write_file(name, "x"); },
+                          +[](const std::string& name) { require_writable(name); }})
+    EXPECT_EQ(error_of([&] { ask(path("a.json")); }),
+              path("a.json") + ": cannot write: Permission denied");
   fs::permissions(folder_, fs::perms::owner_all);
 }
 
@@ -168,6 +180,7 @@ TEST_F(Files, AReadOnlyFileStaysAsItIs) {
   fs::permissions(path("a.json"), fs::perms::owner_read);
   EXPECT_EQ(error_of([&] { write_file(path("a.json"), "new"); }),
             path("a.json") + ": cannot write: Permission denied");
+  EXPECT_NE(error_of([&] { require_writable(path("a.json")); }), "no error");
   EXPECT_EQ(read_file(path("a.json")), "old");
 }
 

@@ -21,7 +21,10 @@ class Dice {
  public:
   Dice(std::uint64_t seed, std::string_view name) : seed_(seed), key_(key_of(name)) {}
 
-  double uniform() { return static_cast<double>(uniform_at(seed_, 0, key_, next_++)); }
+  double uniform() {  // uniform_at(seed, 0, key, next), each block made once
+    if (next_ % 4 == 0) block_ = philox(step_key(seed_, 0), next_ / 4, key_);
+    return static_cast<double>(uniform_of(block_.word[next_++ % 4]));
+  }
   double normal() {  // Box and Muller; the logarithm's argument is never 0
     const double radius = std::sqrt(-2 * std::log(uniform()));
     return radius * std::cos(2 * std::numbers::pi * uniform());
@@ -33,6 +36,7 @@ class Dice {
 
  private:
   std::uint64_t seed_, key_, next_ = 0;
+  PhiloxBlock block_{};
 };
 
 template <typename Make>
@@ -156,13 +160,18 @@ std::vector<double> initial_parameter(const Trace& trace, TensorId parameter, st
   return filled(tensor, [&](std::int64_t) { return centre + small * dice.normal(); });
 }
 
-NamedValues initial_parameters(const Trace& trace, std::uint64_t seed) {
-  NamedValues values;
+void add_initial_parameters(NamedValues& values, const Trace& trace, std::uint64_t seed) {
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
-    if (trace[id].category == Category::Parameter && trace[id].storage == id)
-      values[trace[id].name] = initial_parameter(trace, id, seed);
+    const Tensor& tensor = trace[id];
+    if (tensor.category != Category::Parameter || tensor.storage != id) continue;
+    if (!values.contains(tensor.name)) values[tensor.name] = initial_parameter(trace, id, seed);
   }
+}
+
+NamedValues initial_parameters(const Trace& trace, std::uint64_t seed) {
+  NamedValues values;
+  add_initial_parameters(values, trace, seed);
   return values;
 }
 

@@ -17,6 +17,9 @@ std::vector<double> initial_parameter(const Trace& trace, TensorId parameter, st
 /// Of all parameters, by name.
 NamedValues initial_parameters(const Trace& trace, std::uint64_t seed = 1);
 
+/// Adds those whose names are not among the values yet.
+void add_initial_parameters(NamedValues& values, const Trace& trace, std::uint64_t seed);
+
 /// Images normal; token ids and targets uniform over what reads them; positions, masks, rotary
 /// tables and window indices as the models define them. Row-major.
 std::vector<double> synthetic_input(const Trace& trace, TensorId input, std::uint64_t seed);

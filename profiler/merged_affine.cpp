@@ -78,8 +78,10 @@ void for_each_element(const Merge& merge, Visit visit) {
 }  // namespace
 
 NamedValues merge_affine(const Trace& before, const Trace& after, NamedValues parameters) {
+  const std::vector<Merge> merges = Merges(before, after).run();
+  if (merges.empty()) return parameters;
   const NamedValues old = parameters;
-  for (const Merge& merge : Merges(before, after).run()) {
+  for (const Merge& merge : merges) {
     const std::vector<double>&gamma = old.at(merge.gamma), &weight = old.at(merge.weight);
     std::vector<double>& merged = parameters.at(merge.weight);
     for_each_element(merge, [&](std::size_t, std::size_t c, std::size_t i) {
@@ -97,13 +99,15 @@ NamedValues merge_affine(const Trace& before, const Trace& after, NamedValues pa
 
 NamedValues unmerge_gradients(const Trace& before, const Trace& after,
                               const NamedValues& parameters, NamedValues gradients) {
+  const std::vector<Merge> merges = Merges(before, after).run();
+  if (merges.empty()) return gradients;
   const NamedValues merged = gradients;
   const auto sum_into = [&](const std::string& name) -> std::vector<double>& {
     std::vector<double>& sum = gradients[name];
     sum.resize(parameters.at(name).size());
     return sum;
   };
-  for (const Merge& merge : Merges(before, after).run()) {
+  for (const Merge& merge : merges) {
     const auto d_weight = merged.find(merge.weight), d_bias = merged.find(merge.bias);
     const std::vector<double>&gamma = parameters.at(merge.gamma), &w = parameters.at(merge.weight);
     if (d_weight != merged.end()) {

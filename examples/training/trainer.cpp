@@ -84,7 +84,7 @@ class Trainer {
   void write_initial_parameters(Replay& replay, std::uint64_t seed) const {
     const Trace& trace = replay.trace();
     NamedValues values = initial_parameters(*vanilla_, seed);
-    values.merge(initial_parameters(trace, seed));
+    add_initial_parameters(values, trace, seed);
     values = merge_affine(*vanilla_, trace, std::move(values));
     for_each_storage(trace, Category::Parameter, [&](TensorId id, const Tensor& tensor) {
       replay.write(id, bytes_of(values.at(tensor.name), tensor.dtype).data());

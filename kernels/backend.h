@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ class Backend {
   virtual void synchronize(std::size_t event) = 0;
   /// Waits for all streams. Runs in the order in which they were issued.
   virtual std::vector<Ran> finish() = 0;
+  /// How long the host took to issue the step, where the backend has a clock of its own.
+  virtual std::optional<Nanoseconds> host_time() const { return {}; }
 
   // Outside of steps.
   virtual void upload(std::byte* to, const void* from, Bytes size) = 0;

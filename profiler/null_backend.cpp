@@ -41,16 +41,19 @@ std::unique_ptr<Memory> NullBackend::allocate(Bytes size, MemoryKind) {
 }
 
 void NullBackend::begin_step(std::size_t streams, std::size_t events, const StepState&) {
+  host_ = {};
   clock_.assign(streams, {});
   events_.assign(events, {});
   ran_.clear();
 }
 
 void NullBackend::advance(std::uint32_t step, std::size_t stream) {
-  const Nanoseconds begin = clock_[stream];
   // An optimizer step is many calls: the first one is charged for all.
   const bool goes_on = !ran_.empty() && ran_.back().step == step;
-  if (step < durations_.size() && !goes_on) clock_[stream] += durations_[step];
+  const Charge charge = step < charges_.size() && !goes_on ? charges_[step] : Charge{};
+  host_ += charge.host;
+  const Nanoseconds begin = std::max(clock_[stream], host_);
+  clock_[stream] = begin + charge.stream;
   ran_.push_back({step, static_cast<std::uint8_t>(stream), begin, clock_[stream]});
 }
 

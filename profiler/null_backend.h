@@ -1,6 +1,9 @@
 // A backend that computes nothing: each run takes the time that it is charged, on a clock of its
-// own. Memory is address space that nobody touches, so any model can be replayed on any machine.
+// own, and begins no earlier than a host of that clock could have issued it. Memory is address
+// space that nobody touches, so any model can be replayed on any machine.
 #pragma once
+
+#include <algorithm>
 
 #include "kernels/backend.h"
 
@@ -8,8 +11,13 @@ namespace tidemark {
 
 class NullBackend : public Backend {
  public:
+  /// What a step of the schedule takes.
+  struct Charge {
+    Nanoseconds host{};    ///< to issue it
+    Nanoseconds stream{};  ///< to run it
+  };
   /// By step of the schedule that comes next; steps beyond take no time.
-  void charge(std::vector<Nanoseconds> durations) { durations_ = std::move(durations); }
+  void charge(std::vector<Charge> charges) { charges_ = std::move(charges); }
 
   std::string name() const override { return "null"; }
   std::string description() const override { return "no hardware: predicted times, no values"; }
@@ -22,15 +30,18 @@ class NullBackend : public Backend {
             Bytes size) override;
   void record(std::size_t stream, std::size_t event) override { events_[event] = clock_[stream]; }
   void wait(std::size_t stream, std::size_t event) override;
-  void synchronize(std::size_t) override {}
+  void synchronize(std::size_t event) override { host_ = std::max(host_, events_[event]); }
   std::vector<Ran> finish() override { return std::move(ran_); }
+  std::optional<Nanoseconds> host_time() const override { return host_; }
   void upload(std::byte*, const void*, Bytes) override {}
   void download(void* to, const std::byte* from, Bytes size) override;
 
  private:
   void advance(std::uint32_t step, std::size_t stream);
 
-  std::vector<Nanoseconds> durations_, clock_, events_;
+  std::vector<Charge> charges_;
+  Nanoseconds host_{};
+  std::vector<Nanoseconds> clock_, events_;  ///< by stream, by event
   std::vector<Ran> ran_;
 };
 

@@ -133,7 +133,7 @@ ReplayedStep Replay::step(const StepState& state) {
   const Tensor& loss = trace()[trace().loss];
   const auto loss_bytes = static_cast<std::size_t>(size(loss).count);
   return {numbers_of({host_->data(), loss_bytes}, loss.dtype)[0],
-          measured_timeline(schedule_, ran, host)};
+          measured_timeline(schedule_, ran, backend_.host_time().value_or(host))};
 }
 
 void Replay::issue(std::uint32_t i) {

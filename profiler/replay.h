@@ -26,6 +26,8 @@ class Replay {
   const Trace& trace() const { return *planned_.trace; }
   const Schedule& schedule() const { return schedule_; }
   const Arena& arena() const { return plan_; }
+  /// What the backend gave for it.
+  Bytes arena_memory() const { return memory_->size(); }
   /// Memory outside of the arena: ranges of quantizers, and what the kernels' scratch takes.
   Bytes workspace() const;
   Bytes host_memory() const { return host_->size(); }

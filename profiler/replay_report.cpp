@@ -11,6 +11,7 @@
 #include "profiler/null_backend.h"
 #include "profiler/numbers.h"
 #include "profiler/process_memory.h"
+#include "simulator/cost_model.h"
 #include "traces/error.h"
 
 namespace tidemark {
@@ -24,7 +25,10 @@ class Loader {
 
   /// Parameters of the strategy's network that make it the same function as vanilla's.
   NamedValues parameters_for(const Trace& trace) const {
-    return merge_affine(*question_.trace, trace, initial_parameters_for(trace));
+    NamedValues values = initial_parameters(*question_.trace, question_.seed);
+    // The rewritten network may have parameters of its own.
+    add_initial_parameters(values, trace, question_.seed);
+    return merge_affine(*question_.trace, trace, std::move(values));
   }
 
   void load_parameters(Replay& replay) const {
@@ -63,22 +67,13 @@ class Loader {
       std::vector<double> gradient = replay.gradient(id);
       if (!gradient.empty()) found[tensor.name] = std::move(gradient);
     });
+    if (planned.trace == question_.trace) return found;
     return unmerge_gradients(*question_.trace, *planned.trace,
                              initial_parameters(*question_.trace, question_.seed),
                              std::move(found));
   }
 
  private:
-  // The rewritten network may have parameters of its own.
-  NamedValues initial_parameters_for(const Trace& trace) const {
-    NamedValues values = initial_parameters(*question_.trace, question_.seed);
-    for_each_storage(trace, Category::Parameter, [&](TensorId id, const Tensor& tensor) {
-      if (!values.contains(tensor.name))
-        values[tensor.name] = initial_parameter(trace, id, question_.seed);
-    });
-    return values;
-  }
-
   template <typename Visit>
   static void for_each_storage(const Trace& trace, Category category, Visit visit) {
     for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
@@ -98,13 +93,17 @@ bool is_rewired(const StrategySpec& strategy) {
   });
 }
 
-GradientComparison check_gradients(const ReplayQuestion& question, const Loader& loader,
-                                   const PlannedStep& planned) {
+// Two steps. Nothing if the first one was the last for now.
+std::optional<GradientComparison> check_gradients(const ReplayQuestion& question,
+                                                  const Loader& loader, const PlannedStep& planned,
+                                                  const std::function<bool()>& stop) {
   const bool rewired = is_rewired(question.strategy);
   const auto& trace = rewired ? planned.trace : question.trace;
   const PlannedStep kept{trace, keep_everything(*trace), ""};
-  return {rewired ? "the same network with all activations kept" : "vanilla",
-          gradient_difference(loader.gradients(planned), loader.gradients(kept))};
+  const NamedValues found = loader.gradients(planned);
+  if (stop && stop()) return {};
+  return GradientComparison{rewired ? "the same network with all activations kept" : "vanilla",
+                            gradient_difference(found, loader.gradients(kept))};
 }
 
 ReplayNumbers predicted_numbers(const Answer& answer) {
@@ -140,7 +139,7 @@ class Session {
     predict();
     if (!report().applies) return std::move(answer_);
     if (question_.checks_gradients && computes()) {
-      report().gradients = check_gradients(question_, loader_, answer_.predicted.planned);
+      report().gradients = check_gradients(question_, loader_, answer_.predicted.planned, stop_);
       if (is_stopped()) return std::move(answer_);
     }
     const std::optional<Bytes> baseline = resident_memory();
@@ -181,10 +180,15 @@ class Session {
   }
 
   void charge(NullBackend& backend) {
-    std::vector<Nanoseconds> durations(answer_.predicted.schedule.steps.size());
-    for (const TimedRun& timed : answer_.predicted.timeline.runs)
-      durations[timed.step] = timed.end - timed.begin;
-    backend.charge(std::move(durations));
+    const Schedule& schedule = answer_.predicted.schedule;
+    const CostModel costs(*answer_.predicted.planned.trace, question_.device);
+    std::vector<NullBackend::Charge> charges(schedule.steps.size());
+    for (const TimedRun& timed : answer_.predicted.timeline.runs) {
+      const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
+      const int kernels = run ? costs.of(schedule, *run).kernels : costs.of_copy({}).kernels;
+      charges[timed.step] = {kernels * question_.device.host_launch, timed.end - timed.begin};
+    }
+    backend.charge(std::move(charges));
   }
 
   void take_steps(Replay& replay) {
@@ -209,7 +213,8 @@ class Session {
     report().fastest = timelines_.front().duration;
     report().slowest = timelines_.back().duration;
     answer_.measured = std::move(timelines_[timelines_.size() / 2]);
-    report().measured = measured_numbers(replay.schedule(), *answer_.measured, replay.arena().size);
+    report().measured =
+        measured_numbers(replay.schedule(), *answer_.measured, replay.arena_memory());
   }
 
   const ReplayQuestion& question_;
@@ -223,6 +228,11 @@ class Session {
 };
 
 }  // namespace
+
+std::optional<double> ReplayNumbers::hidden_share() const {
+  if (recompute <= Nanoseconds{0}) return {};
+  return static_cast<double>(hidden_recompute.count()) / static_cast<double>(recompute.count());
+}
 
 ReplayAnswer replay(const ReplayQuestion& question, Backend& backend,
                     const ReplayProgress& progress, const std::function<bool()>& stop) {

@@ -34,6 +34,9 @@ struct ReplayNumbers {
   Nanoseconds overlap{};
   Nanoseconds recompute{};
   Nanoseconds hidden_recompute{};
+
+  /// Of the recovery's time; nothing where nothing is recovered.
+  std::optional<double> hidden_share() const;
 };
 
 /// How the gradients of one step compare with those of a step that keeps everything.

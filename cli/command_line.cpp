@@ -29,8 +29,9 @@ void add_options(CLI::App& app, const Command& command, Options& options) {
 // the first of it is reported.
 [[noreturn]] void refuse(const std::string& argument, const Command& command) {
   if (!argument.starts_with("-"))
-    throw UsageError(fmt::format("{} is one operand too many (usage: tidemark {} {})",
-                                 tidemark::quoted(argument), command.name, command.operands));
+    throw UsageError(fmt::format("{} is one operand too many (usage: tidemark {}{}{})",
+                                 tidemark::quoted(argument), command.name,
+                                 command.operands.empty() ? "" : " ", command.operands));
   std::vector<std::string_view> known = {"--help"};
   for (const OptionRow& row : option_table())
     if (row.verbs & command.bit) known.push_back(long_name(row));

@@ -50,7 +50,8 @@ std::string comparison_markdown(const Comparison& comparison) {
   std::string refused;
   for (const Report& row : comparison.rows)
     if (!row.applies)
-      refused += fmt::format("* `{}` does not apply: {}\n", row.strategy, refusal_text(row));
+      refused += fmt::format("* `{}` does not apply: {}\n", row.strategy,
+                             refusal_text(row.strategy, row.reason));
   if (!refused.empty()) text += "\n" + refused;
   return text + fmt::format("\n{}\n", comparison.conclusion);
 }

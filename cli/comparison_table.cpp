@@ -147,7 +147,8 @@ std::string draw_refusals(const Comparison& comparison, const Style& style) {
     if (row.applies) continue;
     std::string head = fmt::format("  {}", style.paint(row.strategy, Ink::Bold));
     head.append(indent - 2 - row.strategy.size(), ' ');
-    for (const std::string& line : wrapped_lines(refusal_text(row), style.width - indent)) {
+    for (const std::string& line :
+         wrapped_lines(refusal_text(row.strategy, row.reason), style.width - indent)) {
       text += std::exchange(head, std::string(indent, ' ')) + line + "\n";
     }
   }

@@ -51,9 +51,9 @@ std::string fits_text(const Report& row) {
   return fmt::format("no, {} short", to_text(row.short_by));
 }
 
-std::string refusal_text(const Report& row) {
-  const std::string name = row.strategy.substr(0, row.strategy.find(':')) + ": ";
-  return row.reason.starts_with(name) ? row.reason.substr(name.size()) : row.reason;
+std::string refusal_text(std::string_view strategy, std::string_view reason) {
+  const std::string name = std::string(strategy.substr(0, strategy.find(':'))) + ": ";
+  return std::string(reason.starts_with(name) ? reason.substr(name.size()) : reason);
 }
 
 }  // namespace tidemark

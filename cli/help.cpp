@@ -79,8 +79,8 @@ std::string help_text() {
 }
 
 std::string help_text(const Command& command) {
-  std::string text =
-      fmt::format("Usage: tidemark {} {} [options]\n\n", command.name, command.operands);
+  std::string text = fmt::format("Usage: tidemark {}{}{} [options]\n\n", command.name,
+                                 command.operands.empty() ? "" : " ", command.operands);
   text += wrapped(sentence(command.summary), 0);
   if (!command.details.empty()) text += wrapped(command.details, 0);
   for (const OptionGroup& group : groups) {

@@ -70,7 +70,7 @@ std::string notes(const Comparison& comparison) {
     known->strategies += ", " + row.strategy;
   };
   for (const Report& row : comparison.rows) {
-    add(row, row.applies ? row.caution : refusal_text(row));
+    add(row, row.applies ? row.caution : refusal_text(row.strategy, row.reason));
     if (row.launch_bound)
       add(row, "launch-bound: for more than a tenth of the step, the card waits for the host");
   }

@@ -26,6 +26,6 @@ std::string comparison_markdown(const Comparison& comparison);
 std::vector<std::string> describe_question(const Comparison& comparison);
 std::string fits_text(const Report& row);
 /// The reason, without the name of the strategy in front where that stands beside it.
-std::string refusal_text(const Report& row);
+std::string refusal_text(std::string_view strategy, std::string_view reason);
 
 }  // namespace tidemark

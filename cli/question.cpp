@@ -36,6 +36,19 @@ double parse_probability(std::string_view text, std::string_view what) {
   return value;
 }
 
+std::string names_of(const std::vector<Format>& known) {
+  std::string names;
+  for (const Format format : known)
+    names.append(names.empty() ? "" : ", ").append(formats[static_cast<std::size_t>(format)].name);
+  return names;
+}
+
+Format require_among(Format format, const std::vector<Format>& known) {
+  if (std::ranges::find(known, format) != known.end()) return format;
+  throw UsageError(fmt::format("--format {} is not available here (known: {})",
+                               formats[static_cast<std::size_t>(format)].name, names_of(known)));
+}
+
 Format format_by_name(const Options& options, const std::vector<Format>& known) {
   constexpr std::array endings = {
       std::pair(std::string_view(".html"), Format::Html),
@@ -43,9 +56,7 @@ Format format_by_name(const Options& options, const std::vector<Format>& known) 
       std::pair(std::string_view(".timeline.json"), Format::Timeline),
       std::pair(std::string_view(".timeline.json.zst"), Format::Timeline)};
   for (const auto& [ending, format] : endings)
-    if (options.output && options.output->ends_with(ending) &&
-        std::ranges::find(known, format) != known.end())
-      return format;
+    if (options.output && options.output->ends_with(ending)) return require_among(format, known);
   return known.front();
 }
 
@@ -158,15 +169,11 @@ void set_step(const Options& options, Question& question) {
 
 Format format_among(const Options& options, const std::vector<Format>& known) {
   if (!options.format) return format_by_name(options, known);
+  const auto named = std::ranges::find(formats, *options.format, &Named<Format>::name);
+  if (named != formats.end()) return require_among(named->value, known);
   std::vector<std::string_view> names;
-  for (const Format format : known) {
-    names.push_back(formats[static_cast<std::size_t>(format)].name);
-    if (names.back() == *options.format) return format;
-  }
-  if (std::ranges::find(formats, *options.format, &Named<Format>::name) == formats.end())
-    throw UsageError(unknown_name("format", *options.format, names));
-  throw UsageError(fmt::format("--format {} is not available here (known: {})", *options.format,
-                               fmt::join(names, ", ")));
+  for (const Format format : known) names.push_back(formats[static_cast<std::size_t>(format)].name);
+  throw UsageError(unknown_name("format", *options.format, names));
 }
 
 Format format_of(const Options& options) {

@@ -12,7 +12,8 @@ Json numbers_json(const ReplayNumbers& numbers) {
           {"step_ns", numbers.step.count()},
           {"overlap_ns", numbers.overlap.count()},
           {"recompute_ns", numbers.recompute.count()},
-          {"hidden_recompute_ns", numbers.hidden_recompute.count()}};
+          {"hidden_recompute_ns", numbers.hidden_recompute.count()},
+          {"hidden_recompute_share", to_json(numbers.hidden_share())}};
 }
 
 Json report_json(const ReplayQuestion& question, const ReplayReport& report) {

@@ -4,9 +4,11 @@
 #include <cmath>
 
 #include "cli/csv.h"
+#include "cli/print_comparison.h"
 #include "cli/print_replay.h"
 #include "cli/text_table.h"
 #include "cli/units_text.h"
+#include "cli/wrapping.h"
 
 namespace tidemark {
 namespace {
@@ -89,6 +91,19 @@ std::string heading(const ReplayQuestion& question, const ReplayReport& report) 
                      report.description, report.device);
 }
 
+std::string percent_text(std::optional<double> share) {
+  return share ? fmt::format("{:.0f} %", 100 * *share) : "–";
+}
+
+std::string hidden_text(const ReplayReport& report) {
+  const std::optional<double> predicted = report.predicted.hidden_share();
+  const std::optional<double> measured =
+      report.steps_timed > 0 ? report.measured.hidden_share() : std::nullopt;
+  if (!predicted && !measured) return "";
+  return fmt::format("share of the recovery that is hidden: {} predicted, {} measured\n",
+                     percent_text(predicted), percent_text(measured));
+}
+
 std::string after_table(const ReplayReport& report) {
   std::string text;
   if (report.steps_timed > 0) {
@@ -99,6 +114,7 @@ std::string after_table(const ReplayReport& report) {
   } else {
     text += "measured step: none; stopped before the first step was timed\n";
   }
+  text += hidden_text(report);
   if (!report.losses.empty()) text += loss_text(report);
   if (report.gradients) text += gradient_text(*report.gradients);
   return text + memory_text(report);
@@ -108,14 +124,16 @@ std::string after_table(const ReplayReport& report) {
 
 std::string replay_table(const ReplayQuestion& question, const ReplayReport& report,
                          const Style& style) {
-  std::string text = heading(question, report);
+  const auto wrapped = [&](const std::string& text) { return wrapped_text(text, style.width); };
+  const std::string text = wrapped(heading(question, report));
   if (!report.applies)
-    return text + fmt::format("{} does not apply: {}\n", report.strategy, report.reason);
+    return text + wrapped(fmt::format("{} does not apply: {}\n", report.strategy,
+                                      refusal_text(report.strategy, report.reason)));
   TextTable table;
   table.add_column({"", Align::Left});
   for (const char* title : {"predicted", "measured", "difference"}) table.add_column({title});
   for (const auto& row : rows_of(report)) table.add_row({{row[0]}, {row[1]}, {row[2]}, {row[3]}});
-  return text + "\n" + table.draw(style) + "\n" + after_table(report);
+  return text + "\n" + table.draw(style) + "\n" + wrapped(after_table(report));
 }
 
 std::string replay_markdown(const ReplayReport& report) {

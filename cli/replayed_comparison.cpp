@@ -4,11 +4,14 @@
 #include "cli/commands.h"
 #include "cli/csv.h"
 #include "cli/interrupt.h"
+#include "cli/print_comparison.h"
 #include "cli/print_replay.h"
 #include "cli/question.h"
 #include "cli/text_table.h"
 #include "cli/units_text.h"
+#include "cli/wrapping.h"
 #include "profiler/backends.h"
+#include "traces/error.h"
 
 namespace tidemark {
 namespace {
@@ -46,8 +49,25 @@ Bytes largest(const Replays& replays) {
   return bytes;
 }
 
-constexpr std::array titles = {"live",     "measured", "arena",    "measured", "resident", "step",
-                               "measured", "off",      "recovery", "hidden",   "gradient"};
+enum class Unit : unsigned char { None, Size, Time };
+
+struct Column {
+  const char* title;
+  Unit unit;
+  int importance = 10;
+  bool belongs_left = false;
+};
+constexpr std::array columns = {Column{"live", Unit::Size, 3},
+                                Column{"measured", Unit::Size, 3, true},
+                                Column{"arena", Unit::Size},
+                                Column{"measured", Unit::Size, 10, true},
+                                Column{"resident", Unit::Size, 2},
+                                Column{"step", Unit::Time},
+                                Column{"measured", Unit::Time, 10, true},
+                                Column{"off", Unit::None},
+                                Column{"recovery", Unit::Time, 4},
+                                Column{"hidden", Unit::Time, 4, true},
+                                Column{"gradient", Unit::None}};
 
 std::vector<std::string> row_of(const ReplayReport& report, const SizeUnit& size,
                                 const TimeUnit& time) {
@@ -72,7 +92,9 @@ std::vector<std::string> row_of(const ReplayReport& report, const SizeUnit& size
 std::string refusals(const Replays& replays) {
   std::string text;
   for (const ReplayReport& report : replays)
-    if (!report.applies) text += fmt::format("  {}: {}\n", report.strategy, report.reason);
+    if (!report.applies)
+      text +=
+          fmt::format("  {}: {}\n", report.strategy, refusal_text(report.strategy, report.reason));
   return text.empty() ? "" : "\nDoes not apply:\n" + text;
 }
 
@@ -81,13 +103,13 @@ std::string table(const Question& question, const Replays& replays, const Style&
   const TimeUnit time(longest(replays));
   TextTable table;
   table.add_column({"strategy", Align::Left});
-  for (std::size_t i = 0; i < titles.size(); ++i) {
-    const bool is_size = i < 5, is_time = (i >= 5 && i < 7) || i == 8 || i == 9;
-    table.add_column({titles[i], Align::Right, 10,
-                      std::string(is_size   ? size.name()
-                                  : is_time ? time.name()
-                                            : std::string_view())});
-  }
+  const auto unit_of = [&](const Column& column) -> std::string_view {
+    if (column.unit == Unit::None) return "";
+    return column.unit == Unit::Size ? size.name() : time.name();
+  };
+  for (const Column& column : columns)
+    table.add_column({column.title, Align::Right, column.importance, std::string(unit_of(column)),
+                      column.belongs_left});
   bool any_rewired = false;
   for (const ReplayReport& report : replays) {
     if (!report.applies) continue;
@@ -96,21 +118,23 @@ std::string table(const Question& question, const Replays& replays, const Style&
     any_rewired |= report.gradients && report.gradients->reference != "vanilla";
     table.add_row(std::move(cells));
   }
-  std::string text = fmt::format(
+  const std::string head = fmt::format(
       "{} · batch {} · replayed on {}: {}\npredicted for {}; each measured number stands right of "
-      "its prediction\n\n{}",
+      "its prediction\n",
       question.model.name, question.step.batch, replays.front().backend,
-      replays.front().description, question.device.title, table.draw(style));
-  text += "\ngradient: largest difference from vanilla's, relative to a parameter's gradient\n";
-  if (any_rewired) text += "* another network: compared with itself, all activations kept\n";
-  return text + refusals(replays);
+      replays.front().description, question.device.title);
+  std::string notes =
+      "gradient: largest difference from vanilla's, relative to a parameter's gradient\n";
+  if (any_rewired) notes += "* another network: compared with itself, all activations kept\n";
+  return wrapped_text(head, style.width) + "\n" + table.draw(style, "--format csv has all") + "\n" +
+         wrapped_text(notes + refusals(replays), style.width);
 }
 
 std::string markdown(const Replays& replays) {
   const SizeUnit size(largest(replays));
   const TimeUnit time(longest(replays));
   std::vector<std::string> heads = {"strategy"}, rule = {"---"};
-  for (const char* title : titles) heads.emplace_back(title), rule.emplace_back("---:");
+  for (const Column& column : columns) heads.emplace_back(column.title), rule.emplace_back("---:");
   std::string text = markdown_line(heads) + markdown_line(rule);
   for (const ReplayReport& report : replays) {
     if (!report.applies) continue;
@@ -119,6 +143,13 @@ std::string markdown(const Replays& replays) {
     text += markdown_line(cells);
   }
   return text + fmt::format("\nSizes in {}, times in {}.\n", size.name(), time.name());
+}
+
+std::array<std::string, 3> gradient_cells(const ReplayReport& report) {
+  if (!report.gradients) return {};
+  const GradientDifference& difference = report.gradients->difference;
+  return {report.gradients->reference, fmt::format("{}", difference.largest),
+          difference.bit_identical ? "true" : "false"};
 }
 
 std::string csv(const Replays& replays) {
@@ -133,15 +164,32 @@ std::string csv(const Replays& replays) {
       cells.push_back(report.applies ? std::to_string(field.predicted) : "");
       cells.push_back(report.applies && field.measured ? std::to_string(*field.measured) : "");
     }
+    heads.insert(heads.end(), {"resident_peak_bytes", "gradient_reference",
+                               "gradient_max_rel_error", "gradient_bit_identical"});
+    cells.push_back(report.resident ? std::to_string(report.resident->count) : "");
+    for (std::string& cell : gradient_cells(report)) cells.push_back(std::move(cell));
     if (text.empty()) text = csv_line(heads);
     text += csv_line(cells);
   }
   return text;
 }
 
+// What says nothing about a replay is refused, not passed over.
+void refuse_options_of_predictions(const Options& options) {
+  const std::array given = {std::pair(options.max_batch, "--max-batch"),
+                            std::pair(options.units, "--units"),
+                            std::pair(options.require_fit, "--require-fit"),
+                            std::pair(options.budget.has_value(), "--budget"),
+                            std::pair(options.alloc_conf.has_value(), "--alloc-conf")};
+  for (const auto& [is_given, name] : given)
+    if (is_given)
+      throw UsageError(fmt::format("{} is for predictions alone (leave out --replay)", name));
+}
+
 }  // namespace
 
 Result run_replayed_comparison(const Options& options) {
+  refuse_options_of_predictions(options);
   const Format format = format_of(options);
   Result result;
   const std::unique_ptr<Backend> backend = find_backend(*options.replay, result.notes);

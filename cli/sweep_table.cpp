@@ -72,7 +72,7 @@ std::string refusals(std::span<const Comparison> points) {
     for (const Report& row : point.rows) {
       if (row.applies || std::ranges::find(told, row.strategy) != told.end()) continue;
       told.push_back(row.strategy);
-      text += fmt::format("  {}: {}\n", row.strategy, refusal_text(row));
+      text += fmt::format("  {}: {}\n", row.strategy, refusal_text(row.strategy, row.reason));
     }
   return text.empty() ? text : "\nDoes not apply:\n" + text;
 }

@@ -56,7 +56,9 @@ TextTable::Layout TextTable::fit(const Style& style) const {
           (worst == columns_.size() || columns_[c].importance < columns_[worst].importance))
         worst = c;
     if (worst == columns_.size()) break;
-    widths[worst] = least[worst] = 0;
+    for (std::size_t c = worst; c == worst || (c < columns_.size() && columns_[c].belongs_left);
+         ++c)
+      widths[c] = least[c] = 0;
     const std::string& title = columns_[worst].title;
     layout.left_out += (layout.left_out.empty() ? "" : ", ") + (title.empty() ? "bars" : title);
   }

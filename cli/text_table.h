@@ -18,6 +18,7 @@ struct TextColumn {
   Align align = Align::Right;  ///< Wrapped: flush left, and continued in further lines
   int importance = 10;         ///< 10 stays whatever the width
   std::string unit = {};       ///< below the title
+  bool belongs_left = false;   ///< left out together with the column to its left
 };
 
 struct TextCell {

@@ -23,4 +23,19 @@ std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width)
   return lines;
 }
 
+std::string wrapped_text(std::string_view text, std::size_t width) {
+  constexpr std::string_view indent = "  ";
+  std::string wrapped;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    std::string_view before;
+    for (const std::string& part : wrapped_lines(line, width - indent.size())) {
+      wrapped.append(before).append(part).append("\n");
+      before = indent;
+    }
+  }
+  return wrapped;
+}
+
 }  // namespace tidemark

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "cli/terminal.h"
 #include "tests/cli/program.h"
 
 namespace tidemark {
@@ -30,6 +32,8 @@ TEST(ReplayCommand, JsonHasPredictedAndMeasuredUnderTheSameKeys) {
     EXPECT_EQ(json["predicted"][key], json["measured"][key]) << key;
   for (const char* key : {"step_ns", "overlap_ns", "recompute_ns", "hidden_recompute_ns"})
     EXPECT_TRUE(json["predicted"].contains(key) && json["measured"].contains(key)) << key;
+  for (const char* side : {"predicted", "measured"})
+    EXPECT_EQ(json[side]["hidden_recompute_share"], 0) << side;  // one stream hides nothing
   EXPECT_GT(json["measured"]["recompute_ns"], 0);
   EXPECT_EQ(json["loss"].size(), 3u);  // two steps after one to warm up
   EXPECT_EQ(json["gradient_bit_identical"], true);
@@ -97,6 +101,51 @@ TEST(CompareReplay, PrintsTablesForPeopleAndPrograms) {
   EXPECT_THAT(run(compare + "table").output, HasSubstr("each measured number stands right"));
   EXPECT_THAT(run(compare + "markdown").output, HasSubstr("| strategy | live |"));
   EXPECT_THAT(run(compare + "csv").output, HasSubstr("strategy,applies,predicted_live_peak_bytes"));
+}
+
+// Wherever the program runs: what does not fit a narrow terminal continues below or is named.
+TEST(CompareReplay, FitsEightyColumns) {
+  Surroundings around;
+  around.environment.push_back("COLUMNS=80");
+  const std::string networks = std::string(step) + " --replay null --strategies ";
+  const Outcome compared = tidemark(
+      "compare " + networks + "vanilla,checkpoint:selective,lowmemorybp+checkpoint", around);
+  const Outcome alone = tidemark(std::string("replay ") + step + " --strategy pareprop", around);
+  EXPECT_THAT(compared.output, HasSubstr("left out of 80 columns"));
+  EXPECT_THAT(compared.output, HasSubstr("checkpoint:selective: attention is fused"));
+  EXPECT_THAT(alone.output, HasSubstr("hidden: "));
+  for (const Outcome* outcome : {&compared, &alone}) {
+    std::istringstream lines(outcome->output);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80u) << line;
+  }
+}
+
+TEST(CompareReplay, CsvHasWhatNarrowTablesLeaveOut) {
+  const Outcome outcome = run(std::string("compare ") + step +
+                              " --strategies vanilla,checkpoint --replay cpu --format csv");
+  EXPECT_THAT(outcome.output,
+              HasSubstr("resident_peak_bytes,gradient_reference,gradient_max_rel_error"));
+  EXPECT_THAT(outcome.output, HasSubstr(",vanilla,0,true\n"));
+}
+
+TEST(CompareReplay, RefusesWhatItWouldPassOver) {
+  const std::string compare = std::string("compare ") + step + " --replay null ";
+  for (const char* option : {"--max-batch", "--units", "--require-fit", "--budget 1GiB",
+                             "--alloc-conf expandable_segments:True"}) {
+    const Outcome outcome = run(compare + option);
+    EXPECT_EQ(outcome.exit_code, 2) << option;
+    EXPECT_THAT(outcome.errors, HasSubstr("is for predictions alone"));
+  }
+  const Outcome picture = run(compare + "-o x.svg");
+  EXPECT_EQ(picture.exit_code, 2);
+  EXPECT_THAT(picture.errors, HasSubstr("--format svg is not available here"));
+}
+
+// A calibration takes minutes: what cannot be written is told before it.
+TEST(CalibrateCommand, AsksFirstWhereToWrite) {
+  const Outcome outcome = run("calibrate -o /no/such/folder/here.json");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.errors, HasSubstr("cannot write: No such file or directory"));
 }
 
 TEST(CalibrateCommand, RefusesTheNullBackend) {

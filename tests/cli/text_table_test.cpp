@@ -35,6 +35,23 @@ TEST(TextTable, LeavesOutTheLeastImportantAndSaysSo) {
             "(left out of 20 columns: remark; elsewhere)\n");
 }
 
+TEST(TextTable, LeavesOutPairsAsAWhole) {
+  TextTable table;
+  table.add_column({"fruit", Align::Left});
+  table.add_column({"price", Align::Right, 1});
+  table.add_column({"paid", Align::Right, 1, "", true});
+  table.add_column({"weight"});
+  table.add_row({{"apple"}, {"9"}, {"8"}, {"110"}});
+  EXPECT_EQ(table.draw({.width = 30}), "fruit  price  paid  weight\napple      9     8     110\n");
+  EXPECT_EQ(table.draw({.width = 20}),
+            "fruit  weight\napple     110\n(left out of 20 columns: price)\n");
+}
+
+TEST(WrappedText, KeepsItsLinesAndIndentsWhatContinuesOne) {
+  EXPECT_EQ(wrapped_text("one two three four\n\nfive\n", 12), "one two\n  three four\n\nfive\n");
+  EXPECT_EQ(wrapped_text("", 12), "");
+}
+
 TEST(TextTable, ShowsNoColumnWithoutText) {
   TextTable table;
   table.add_column({"a", Align::Left});

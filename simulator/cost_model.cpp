@@ -192,6 +192,8 @@ std::string CostModel::curve_key(const Schedule& schedule, const Run& run) const
   TensorId tensor = no_tensor;
   if (is_of_op) {
     key.append(" ").append(to_string(trace_[run.op].kind));
+    // A kernel of its own: it moves memory where the others multiply matrices.
+    if (attribute(trace_, trace_[run.op], AttributeKey::Groups, 1) > 1) key += " in groups";
     tensor = trace_.outputs(trace_[run.op])[0];
   } else if (run.writes > 0) {
     tensor = schedule[schedule.writes(run)[0]].tensor;

@@ -1,0 +1,109 @@
+#include "profiler/calibration_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "traces/models/model_config.h"
+
+namespace tidemark {
+namespace {
+
+/// Sizes of a small network of one family, and its batch.
+struct Size {
+  std::string_view family;
+  std::int64_t width, depth, tokens_or_image, batch;
+  std::optional<Attention> attention = {};
+};
+
+constexpr std::int64_t classes = 100, vocabulary = 2000, head_width = 64;
+
+ModelConfig config_of(const Size& s) {
+  const std::int64_t heads = std::max<std::int64_t>(1, s.width / head_width), mlp = 4 * s.width;
+  if (s.family == "vit")
+    return VitConfig{.patch = 16,
+                     .width = s.width,
+                     .depth = s.depth,
+                     .heads = heads,
+                     .mlp = mlp,
+                     .classes = classes,
+                     .drop_path = 0.1};
+  if (s.family == "swin")
+    return SwinConfig{
+        .width = s.width, .depths = {2, s.depth}, .heads = {heads, 2 * heads}, .classes = classes};
+  if (s.family == "mvit")
+    return MvitConfig{.width = s.width, .heads = heads, .depths = {1, s.depth}, .classes = classes};
+  if (s.family == "bert")
+    return BertConfig{
+        .width = s.width, .depth = s.depth, .heads = heads, .mlp = mlp, .vocabulary = vocabulary};
+  if (s.family == "gpt2")
+    return Gpt2Config{
+        .width = s.width, .depth = s.depth, .heads = heads, .mlp = mlp, .vocabulary = vocabulary};
+  return LlamaConfig{.width = s.width,
+                     .depth = s.depth,
+                     .heads = heads,
+                     .mlp = 3 * s.width,
+                     .key_heads = std::max<std::int64_t>(1, heads / 2),
+                     .head_width = head_width,
+                     .vocabulary = vocabulary};
+}
+
+bool takes_images(const Size& s) {
+  return s.family == "vit" || s.family == "swin" || s.family == "mvit";
+}
+
+CalibrationStep step_of(const Size& s, Precision precision) {
+  const std::string family(s.family);
+  const Model model{
+      .name = family, .family = family, .title = "", .source = "", .config = config_of(s)};
+  StepOptions options{.batch = s.batch, .precision = precision, .attention = s.attention};
+  (takes_images(s) ? options.image : options.sequence) = s.tokens_or_image;
+  return {fmt::format("{} of width {}, {} block{}, batch {}, {}", family, s.width, s.depth,
+                      s.depth == 1 ? "" : "s", s.batch, to_string(precision)),
+          build_trace(model, options)};
+}
+
+// Fused attention reads repeated heads where they are; the other kind copies them.
+constexpr std::array sizes = {Size{"vit", 64, 1, 64, 1},
+                              Size{"vit", 128, 1, 128, 2},
+                              Size{"vit", 256, 1, 224, 2},
+                              Size{"vit", 384, 1, 224, 8},
+                              Size{"swin", 64, 2, 112, 2},
+                              Size{"swin", 128, 2, 224, 2},
+                              Size{"mvit", 64, 2, 64, 1},
+                              Size{"mvit", 64, 2, 128, 2},
+                              Size{"bert", 128, 1, 64, 2},
+                              Size{"bert", 256, 1, 256, 4},
+                              Size{"gpt2", 128, 1, 64, 2},
+                              Size{"gpt2", 256, 1, 256, 4},
+                              Size{"llama", 128, 1, 64, 2, Attention::Math},
+                              Size{"llama", 256, 1, 256, 4}};
+
+// The mixed precisions share nearly all kernels with the pure ones: one size of each family will
+// do.
+constexpr std::array mixed_sizes = {sizes[1], sizes[4], sizes[6], sizes[8], sizes[10], sizes[12]};
+
+}  // namespace
+
+std::vector<CalibrationStep> calibration_steps() {
+  std::vector<CalibrationStep> steps;
+  for (const Precision precision : {Precision::Fp32, Precision::Bf16})
+    for (const Size& size : sizes) steps.push_back(step_of(size, precision));
+  for (const Precision precision : {Precision::AmpFp16, Precision::AmpBf16})
+    for (const Size& size : mixed_sizes) steps.push_back(step_of(size, precision));
+  return steps;
+}
+
+std::vector<CalibrationStep> held_out_steps() {
+  std::vector<CalibrationStep> steps;
+  steps.push_back(step_of({"vit", 192, 2, 160, 4}, Precision::Fp32));
+  steps.push_back(step_of({"swin", 64, 2, 224, 3}, Precision::Fp32));
+  steps.push_back(step_of({"mvit", 64, 3, 96, 3}, Precision::Fp32));
+  steps.push_back(step_of({"bert", 192, 2, 128, 6}, Precision::Fp32));
+  steps.push_back(step_of({"gpt2", 192, 2, 128, 4}, Precision::AmpFp16));
+  steps.push_back(step_of({"llama", 192, 2, 192, 3}, Precision::Bf16));
+  return steps;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,63 @@
+// What a calibration measures is what predictions later ask for.
+#include "profiler/calibration_steps.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "simulator/cost_model.h"
+#include "simulator/device.h"
+#include "simulator/lower.h"
+#include "tests/profiler/replayed.h"
+
+namespace tidemark {
+namespace {
+
+using Keys = std::set<std::string>;
+
+// Of the curves that a prediction looks up.
+void add_keys(Keys& keys, const Trace& trace, std::string_view strategy) {
+  const PlannedStep step = plan_step(std::make_shared<Trace>(trace), parse_strategy(strategy));
+  if (!step.refusal.empty()) return;
+  const Schedule schedule = lower(*step.trace, step.plan);
+  const CostModel costs(*step.trace, find_device("a100-80gb"));
+  for (const Step& s : schedule.steps)
+    if (const Run* run = std::get_if<Run>(&s))
+      if (CostModel::work_of(costs.of(schedule, *run)) > 0)
+        keys.insert(costs.curve_key(schedule, *run));
+}
+
+TEST(CalibrationSteps, RunEveryKernelOfEveryNetwork) {
+  Keys measured, wanted;
+  for (const CalibrationStep& step : calibration_steps())
+    for (const char* strategy : calibration_strategies) add_keys(measured, step.trace, strategy);
+  for (const Model& model : small_models())
+    for (const Precision precision :
+         {Precision::Fp32, Precision::Bf16, Precision::AmpFp16, Precision::AmpBf16})
+      for (const Attention attention : {Attention::Math, Attention::Flash})
+        for (const char* strategy : {"vanilla", "mesa", "lowmemorybp", "checkpoint", "pareprop"})
+          add_keys(wanted,
+                   build_trace(model, {.batch = 2, .precision = precision, .attention = attention}),
+                   strategy);
+  std::vector<std::string> missing;
+  std::ranges::set_difference(wanted, measured, std::back_inserter(missing));
+  EXPECT_THAT(missing, testing::IsEmpty());
+  EXPECT_GT(wanted.size(), 100u);
+}
+
+TEST(CalibrationSteps, AreOthersThanThoseHeldOut) {
+  for (const CalibrationStep& held_out : held_out_steps())
+    for (const CalibrationStep& step : calibration_steps())
+      EXPECT_NE(held_out.trace, step.trace) << held_out.name;
+}
+
+// A depthwise convolution moves memory, a patch embedding multiplies matrices.
+TEST(CalibrationSteps, TellConvolutionsInGroupsFromOthers) {
+  Keys keys;
+  add_keys(keys, build_trace(small_mvit(), {.batch = 2}), "vanilla");
+  EXPECT_TRUE(keys.contains("forward conv2d float32"));
+  EXPECT_TRUE(keys.contains("backward conv2d in groups float32"));
+}
+
+}  // namespace
+}  // namespace tidemark

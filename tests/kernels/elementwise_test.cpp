@@ -104,6 +104,27 @@ TEST(Elementwise, LongSumsKeepTheirDigits) {
   EXPECT_LE(max_error(db.values(), {1.000244140625 * (1 << 20)}), 0x1p-22);
 }
 
+// Long rows are summed piece by piece: the same numbers in the same order, so the same bits.
+TEST(Elementwise, SumsOverTheBatchHaveTheSameBitsWithAndWithoutGaps) {
+  Workspace workspace;
+  const Shape shape{7, 3, 1023};
+  for (const Shape& of_sums : {Shape{3, 1023}, Shape{1, 3, 1023}, Shape{1, 1, 1023}})
+    for (const DType dtype : data_dtypes) {
+      const Values values = random_values(shape, 1, 1, dtype);
+      const auto sums = [&](Lie lie) {
+        TestArray dy(shape, values, dtype, lie), da(of_sums);
+        add_backward(
+            backward(OpKind::Add, {absent(of_sums)}, {absent(shape)}, {dy.array()}, {da.array()}),
+            workspace);
+        return da.values();
+      };
+      Values wanted(static_cast<std::size_t>(numel(of_sums)));
+      for (std::size_t i = 0; i < values.size(); ++i) wanted[i % wanted.size()] += values[i];
+      EXPECT_LE(max_error(sums(Lie::Dense), wanted), 1e-6);
+      EXPECT_EQ(sums(Lie::Dense), sums(Lie::Padded));
+    }
+}
+
 TEST(Elementwise, InfiniteSumsStayInfinite) {
   Workspace workspace;
   const double inf = std::numeric_limits<double>::infinity();

@@ -11,9 +11,7 @@ StepOptions step_of(Precision precision, std::optional<Attention> attention = {}
   return {.batch = 2, .precision = precision, .attention = attention};
 }
 
-std::string name_of(const testing::TestParamInfo<Model>& info) {
-  return info.param.name.substr(std::string_view("small-").size());
-}
+std::string name_of(const testing::TestParamInfo<Model>& info) { return short_name(info.param); }
 
 class Network : public testing::TestWithParam<Model> {
  protected:
@@ -31,6 +29,9 @@ class Network : public testing::TestWithParam<Model> {
     EXPECT_EQ(planned.refusal, "") << strategy;
     return run(planned);
   }
+
+  // GPT-2's GELU is several kernels in vanilla, which round in between, and one in the 2-bit form.
+  bool composes_gelu() const { return GetParam().family == "gpt2"; }
 
   std::unique_ptr<Backend> backend_ = make_cpu_backend();
 };
@@ -97,11 +98,10 @@ TEST_P(Network, TheForwardStaysExactWhereOnlyTheBackwardIsApproximate) {
   for (const std::string_view strategy : {"mesa", "mesa:released", "approx-bp"}) {
     SCOPED_TRACE(strategy);
     const Replayed other = run(strategy);
-    if (strategy == "approx-bp" && GetParam().family == "gpt2") {
-      EXPECT_NEAR(other.loss, vanilla.loss, 1e-3);  // erf in place of tanh
-    } else {
+    if (strategy == "approx-bp" && composes_gelu())
+      EXPECT_NEAR(other.loss, vanilla.loss, 1e-6);
+    else
       EXPECT_EQ(other.loss, vanilla.loss);
-    }
     NamedValues reference = vanilla.gradients;
     // A norm's bias in front of the keys shifts all scores of a query alike: its gradient is zero,
     // and what quantized operands make of zero has no scale.
@@ -118,11 +118,13 @@ TEST_P(Network, TheForwardStaysExactWhereOnlyTheBackwardIsApproximate) {
 }
 
 TEST_P(Network, GradientsBehindTheLastActivationAreExactUnderApproxBp) {
-  if (GetParam().family == "gpt2") GTEST_SKIP() << "tanh-GELU: the forward differs too";
   const Replayed vanilla = run("vanilla"), other = run("approx-bp");
   const char* last = GetParam().family == "bert" ? "lm_head.bias" : "norm.weight";
   ASSERT_TRUE(vanilla.gradients.contains(last));
-  EXPECT_EQ(other.gradients.at(last), vanilla.gradients.at(last));
+  const NamedValues wanted = {{last, vanilla.gradients.at(last)}};
+  const NamedValues found = {{last, other.gradients.at(last)}};
+  const double tolerance = composes_gelu() ? 1e-5 : 0;
+  EXPECT_LE(gradient_difference(found, wanted).largest, tolerance);
 }
 
 TEST_P(Network, NormsWithMergedAffineAreTheSameFunction) {
@@ -137,44 +139,6 @@ TEST_P(Network, NormsWithMergedAffineAreTheSameFunction) {
       unmerge_gradients(*exact.trace, *shared.trace, parameters, found.gradients);
   const GradientDifference difference = gradient_difference(gradients, expected.gradients);
   EXPECT_LT(difference.largest, 1e-4) << difference.parameter;
-}
-
-// Every strategy, network and precision: what is measured is what was planned.
-TEST_P(Network, MemoryIsAsPredictedToTheByte) {
-  const Device device = find_device("a100-80gb");
-  for (const Precision precision : {Precision::Fp32, Precision::Bf16})
-    for (const std::string_view strategy :
-         {"vanilla", "checkpoint", "mesa", "approx-bp", "ms-bp", "lowmemorybp", "reversible",
-          "pareprop", "mesa+checkpoint", "lowmemorybp+checkpoint", "pareprop+approx-bp"}) {
-      const auto network = std::make_shared<Trace>(trace(step_of(precision)));
-      const Answer predicted = answer(network, parse_strategy(strategy), device,
-                                      {.capacity = Bytes{std::int64_t{1} << 40}});
-      if (!predicted.report.applies) continue;
-      SCOPED_TRACE(strategy);
-      const Replayed measured = run(predicted.planned);
-      EXPECT_EQ(measured.planned, predicted.report.planned);
-      if (predicted.schedule.streams > 1) continue;  // which stream is ahead is luck
-      const Peak most = peak(predicted.schedule, measured.timeline);
-      EXPECT_EQ(most.bytes, predicted.report.live_peak);
-      EXPECT_EQ(most.by_category, predicted.report.at_peak);
-    }
-}
-
-// A stack of one block has nothing to overlap, an odd one ends on the other stream.
-TEST(ReversibleStacks, OfAnyDepthInvertExactlyEnough) {
-  const std::unique_ptr<Backend> backend = make_cpu_backend();
-  for (const std::int64_t depth : {1, 2, 3, 5, 12}) {
-    SCOPED_TRACE(depth);
-    const PlannedStep reversible =
-        planned(small_vit(depth), step_of(Precision::Fp32), "reversible");
-    const NamedValues parameters = initial_parameters(*reversible.trace);
-    const Replayed kept = replayed(stored(reversible), *backend, parameters);
-    const Replayed inverted = replayed(reversible, *backend, parameters);
-    const Replayed parallel = replayed(
-        planned(small_vit(depth), step_of(Precision::Fp32), "pareprop"), *backend, parameters);
-    EXPECT_LT(gradient_difference(inverted.gradients, kept.gradients).largest, 1e-4);
-    EXPECT_EQ(parallel.gradients, inverted.gradients);
-  }
 }
 
 TEST(Replay, GradientsOfAdaptersAreThoseOfTheWholeNetwork) {

@@ -7,41 +7,13 @@
 #include "simulator/strategy.h"
 #include "simulator/validate.h"
 #include "tests/simulator/step_facts.h"
+#include "tests/support/all_strategies.h"
 #include "traces/presets.h"
 
 namespace tidemark {
 namespace {
 
 using testing::IsEmpty;
-
-constexpr std::array zoo_strategies = {"vanilla",
-                                       "approx-bp",
-                                       "ms-bp",
-                                       "lowmemorybp",
-                                       "reversible",
-                                       "reversible:released",
-                                       "pareprop",
-                                       "pareprop:hoist",
-                                       "pareprop:released",
-                                       "pareprop:hoist,released",
-                                       "checkpoint",
-                                       "checkpoint:every=2",
-                                       "checkpoint:sqrt",
-                                       "checkpoint:selective",
-                                       "mesa",
-                                       "mesa:released",
-                                       "checkpoint+overlap",
-                                       "checkpoint:every=2+overlap",
-                                       "checkpoint:selective+overlap",
-                                       "mesa+checkpoint",
-                                       "mesa:released+checkpoint:every=2+overlap",
-                                       "approx-bp+mesa",
-                                       "lowmemorybp+checkpoint",
-                                       "lowmemorybp+mesa",
-                                       "lowmemorybp+mesa+checkpoint:sqrt+overlap",
-                                       "reversible+lowmemorybp",
-                                       "pareprop+approx-bp",
-                                       "pareprop:hoist+lowmemorybp"};
 
 /// What was asked for, to find the case again.
 struct Case {
@@ -71,7 +43,7 @@ void expect_sound(const std::shared_ptr<const Trace>& trace, const Case& c) {
 
 void expect_every_strategy_sound(const Model& model, const StepOptions& options) {
   const auto trace = std::make_shared<const Trace>(build_trace(model, options));
-  for (const char* strategy : zoo_strategies)
+  for (const char* strategy : all_strategies)
     expect_sound(trace, {model.name, strategy, trace->step});
 }
 
@@ -116,7 +88,7 @@ TEST(Zoo, HasAllFamilies) {
 
 TEST(Zoo, NamesEveryStrategy) {
   for (const StrategyRow& row : strategies())
-    EXPECT_THAT(zoo_strategies, testing::Contains(testing::HasSubstr(std::string(row.name))));
+    EXPECT_THAT(all_strategies, testing::Contains(testing::HasSubstr(std::string(row.name))));
 }
 
 // The smallest model of each family, under each framework's rules.

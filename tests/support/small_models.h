@@ -36,26 +36,26 @@ inline Model small_swin(std::vector<std::int64_t> depths = {2, 2}) {
                                               .drop_path = 0});
 }
 
-inline Model small_mvit() {
+inline Model small_mvit(std::vector<std::int64_t> depths = {1, 3}) {
   return small_model("small-mvit", MvitConfig{.image = 32,
                                               .width = 16,
                                               .heads = 1,
-                                              .depths = {1, 3},
+                                              .depths = std::move(depths),
                                               .key_stride = 2,
                                               .classes = 10,
                                               .drop_path = 0});
 }
 
-inline Model small_bert() {
+inline Model small_bert(std::int64_t depth = 2) {
   return small_model(
       "small-bert",
       BertConfig{
-          .width = 32, .depth = 2, .heads = 2, .mlp = 64, .vocabulary = 61, .positions = 16});
+          .width = 32, .depth = depth, .heads = 2, .mlp = 64, .vocabulary = 61, .positions = 16});
 }
 
-inline Model small_roberta() {
+inline Model small_roberta(std::int64_t depth = 3) {
   return small_model("small-roberta", BertConfig{.width = 32,
-                                                 .depth = 3,
+                                                 .depth = depth,
                                                  .heads = 4,
                                                  .mlp = 64,
                                                  .vocabulary = 61,
@@ -64,22 +64,27 @@ inline Model small_roberta() {
                                                  .first_position = 2});
 }
 
-inline Model small_gpt2() {
+inline Model small_gpt2(std::int64_t depth = 2) {
   return small_model(
       "small-gpt2",
       Gpt2Config{
-          .width = 32, .depth = 2, .heads = 2, .mlp = 64, .vocabulary = 61, .positions = 16});
+          .width = 32, .depth = depth, .heads = 2, .mlp = 64, .vocabulary = 61, .positions = 16});
 }
 
-inline Model small_llama() {
+inline Model small_llama(std::int64_t depth = 3) {
   return small_model("small-llama", LlamaConfig{.width = 32,
-                                                .depth = 3,
+                                                .depth = depth,
                                                 .heads = 4,
                                                 .mlp = 48,
                                                 .key_heads = 2,
                                                 .head_width = 8,
                                                 .vocabulary = 61,
                                                 .positions = 16});
+}
+
+/// "vit" of "small-vit", for the names of tests.
+inline std::string short_name(const Model& model) {
+  return model.name.substr(std::string_view("small-").size());
 }
 
 inline std::vector<Model> small_models() {

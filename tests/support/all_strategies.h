@@ -1,0 +1,37 @@
+// Every strategy with every option of its own, and combinations of all that combine.
+#pragma once
+
+#include <array>
+
+namespace tidemark {
+
+inline constexpr std::array all_strategies = {"vanilla",
+                                              "approx-bp",
+                                              "ms-bp",
+                                              "lowmemorybp",
+                                              "reversible",
+                                              "reversible:released",
+                                              "pareprop",
+                                              "pareprop:hoist",
+                                              "pareprop:released",
+                                              "pareprop:hoist,released",
+                                              "checkpoint",
+                                              "checkpoint:every=2",
+                                              "checkpoint:sqrt",
+                                              "checkpoint:selective",
+                                              "mesa",
+                                              "mesa:released",
+                                              "checkpoint+overlap",
+                                              "checkpoint:every=2+overlap",
+                                              "checkpoint:selective+overlap",
+                                              "mesa+checkpoint",
+                                              "mesa:released+checkpoint:every=2+overlap",
+                                              "approx-bp+mesa",
+                                              "lowmemorybp+checkpoint",
+                                              "lowmemorybp+mesa",
+                                              "lowmemorybp+mesa+checkpoint:sqrt+overlap",
+                                              "reversible+lowmemorybp",
+                                              "pareprop+approx-bp",
+                                              "pareprop:hoist+lowmemorybp"};
+
+}  // namespace tidemark

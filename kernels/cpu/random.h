@@ -15,9 +15,9 @@ struct RandomTensor {
 };
 
 /// Elements that random_words() makes at most at once, and what its buffer must hold: it makes
-/// eight blocks of four at a time, and the first element need not begin a block.
+/// 32 blocks of four at a time, and the first element need not begin a block.
 inline constexpr std::int64_t most_words = 1024;
-inline constexpr std::int64_t word_buffer = most_words + 32;
+inline constexpr std::int64_t word_buffer = most_words + 128;
 
 /// The upper 24 bits of the words of elements [first, first + n): uniform_at() is (word + 1)·2^-24.
 /// Returns where in `buffer` the first one is.

@@ -65,6 +65,8 @@ class Sums {
   void write_to(const Array& out) const;
 
  private:
+  bool adds_long_rows(const Shape& shape, const Array& x) const;
+  void add_long_rows(const Array& x, std::int64_t rows);
   static void add_run(const float* x, std::int64_t n, const Run& total, const Run& lost);
 
   Array total_, lost_;

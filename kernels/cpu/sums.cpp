@@ -8,6 +8,14 @@
 namespace tidemark::cpu {
 namespace {
 
+// One compensated addition.
+TIDEMARK_INLINE void add_one(float x, float& total, float& lost) {
+  const float term = x - lost, next = total + term;
+  const float loss = (next - total) - term;
+  lost = loss - loss == 0.0f ? loss : 0.0f;  // an infinite total has lost nothing
+  total = next;
+}
+
 TIDEMARK_CLONES void add_floats(float* __restrict sums, const float* __restrict values,
                                 std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) sums[i] += values[i];
@@ -67,11 +75,20 @@ float dot(const float* a, const float* b, std::int64_t n) { return dot_of(a, b, 
 
 TIDEMARK_CLONES void add_exactly(const float* __restrict x, std::int64_t n, float* __restrict total,
                                  float* __restrict lost) {
+  for (std::int64_t i = 0; i < n; ++i) add_one(x[i], total[i], lost[i]);
+}
+
+TIDEMARK_CLONES void add_exactly(const FourRows& rows, std::int64_t n, float* __restrict total,
+                                 float* __restrict lost) {
+  const float* __restrict a = rows[0];
+  const float* __restrict b = rows[1];
+  const float* __restrict c = rows[2];
+  const float* __restrict d = rows[3];
   for (std::int64_t i = 0; i < n; ++i) {
-    const float term = x[i] - lost[i], next = total[i] + term;
-    const float loss = (next - total[i]) - term;
-    lost[i] = loss - loss == 0.0f ? loss : 0.0f;  // an infinite total has lost nothing
-    total[i] = next;
+    float sum = total[i], loss = lost[i];
+    add_one(a[i], sum, loss), add_one(b[i], sum, loss);
+    add_one(c[i], sum, loss), add_one(d[i], sum, loss);
+    total[i] = sum, lost[i] = loss;
   }
 }
 

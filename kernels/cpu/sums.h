@@ -27,6 +27,10 @@ float dot(const float* a, const float* b, std::int64_t n);
 /// error does not grow with the number of terms.
 void add_exactly(const float* x, std::int64_t n, float* total, float* lost);
 
+/// The same for four rows, one after the other.
+using FourRows = std::array<const float*, 4>;
+void add_exactly(const FourRows& rows, std::int64_t n, float* total, float* lost);
+
 /// Σ over rows of n numbers each. Plain sums of 16 rows lose less than 16 roundings; they are
 /// added up exactly, and the loop for that, which moves four times the memory, runs seldom.
 class RowSums {

@@ -22,6 +22,19 @@ TEST(NearestName, IsSilentWhenNothingIsNear) {
   EXPECT_EQ(nearest_name(std::string(300, 'v'), strategies), "");
 }
 
+TEST(NearestName, PrefersANameThatBeginsSo) {
+  EXPECT_EQ(nearest_name("a100", {"a10g", "a100-40gb", "a100-80gb"}), "a100-40gb");
+  EXPECT_EQ(nearest_name("page", {"checkpoint", "pagedness"}), "pagedness");  // five letters off
+  EXPECT_EQ(nearest_name("", {"a"}), "");  // all names begin with nothing
+}
+
+// Three letters bear one slip; two would make any word another.
+TEST(NearestName, AllowsOneSlipInThreeLetters) {
+  EXPECT_EQ(nearest_name("xml", {"bmf"}), "");
+  EXPECT_EQ(nearest_name("cup", {"cpu", "cuda"}), "cpu");  // an exchange is one slip
+  EXPECT_EQ(nearest_name("gtp2", {"gpt2"}), "gpt2");
+}
+
 TEST(NearestName, PrefersTheFirstOfEquals) { EXPECT_EQ(nearest_name("b2", {"b0", "b1"}), "b0"); }
 
 TEST(UnknownName, ListsWhatIsKnown) {

@@ -25,6 +25,7 @@ std::string describe_step(const Comparison& comparison) {
                       attentions[static_cast<std::size_t>(comparison.attention)].name,
                       optimizers[static_cast<std::size_t>(step.optimizer)].name, step.framework);
   if (step.dropout) text += fmt::format(" · dropout {}", *step.dropout);
+  if (step.drop_path) text += fmt::format(" · drop path {}", *step.drop_path);
   if (step.ema) text += *step.ema ? " · ema" : " · no ema";
   if (step.ddp) text += " · ddp";
   return text;

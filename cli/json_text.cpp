@@ -24,6 +24,7 @@ Json options_json(const Comparison& comparison) {
           {"tuning", to_text(step.tuning)},
           {"optimizer", optimizers[static_cast<std::size_t>(step.optimizer)].name},
           {"dropout", to_json(step.dropout)},
+          {"drop_path", to_json(step.drop_path)},
           {"framework", step.framework},
           {"ema", to_json(step.ema)},
           {"ddp", step.ddp}};

@@ -29,6 +29,8 @@ void add_step(std::vector<OptionRow>& rows) {
       "(default full)");
   add("--optimizer", "NAME", &Options::optimizer, "sgd, adamw or adamw-8bit (default adamw)");
   add("--dropout", "P", &Options::dropout, "replaces every dropout probability of the config");
+  add("--drop-path", "P", &Options::drop_path,
+      "replaces the config's stochastic depth: the rate of the last block, 0 for none");
   add("--framework", "NAME", &Options::framework,
       "whose rules decide what is cast and kept (default torch-2; see tidemark frameworks)");
   add("--ema", "", &Options::ema, "keep a moving average of the weights");

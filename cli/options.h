@@ -14,7 +14,8 @@ struct Options {
   using Text = std::optional<std::string>;
 
   // The step.
-  Text batch, sequence, image, precision, attention, tuning, optimizer, dropout, framework;
+  Text batch, sequence, image, precision, attention, tuning, optimizer, dropout, drop_path,
+      framework;
   bool ema = false, no_ema = false, ddp = false;
 
   // The card.

@@ -202,6 +202,7 @@ StepOptions step_of(const Options& options) {
   if (options.tuning) step.tuning = parse_tuning(*options.tuning);
   if (options.optimizer) step.optimizer = parse_name(optimizers, "optimizer", *options.optimizer);
   if (options.dropout) step.dropout = parse_probability(*options.dropout, "--dropout");
+  if (options.drop_path) step.drop_path = parse_probability(*options.drop_path, "--drop-path");
   if (options.ema && options.no_ema)
     throw UsageError("--ema and --no-ema contradict each other (give one of them)");
   if (options.ema || options.no_ema) step.ema = options.ema;
@@ -214,7 +215,7 @@ Trace trace_of(const Options& options) {
   set_step(options, question);
   if (question.trace) return *question.trace;
   Trace trace = build_trace(question.model, question.step);
-  require_known_targets(trace);
+  require_used_options(trace);
   return trace;
 }
 

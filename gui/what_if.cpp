@@ -12,7 +12,7 @@ struct Outdated {};
 std::shared_ptr<const Trace> trace_of(const Question& question) {
   if (question.trace) return question.trace;
   auto trace = std::make_shared<const Trace>(build_trace(question.model, question.step));
-  require_known_targets(*trace);
+  require_used_options(*trace);
   return trace;
 }
 

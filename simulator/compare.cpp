@@ -112,7 +112,7 @@ Comparison compare(const Question& question,
                    const std::function<void(std::size_t done)>& progress) {
   Comparison comparison{question, room_of(question), 0, 0, {}, {}, 0, {}};
   const auto trace = trace_with_batch(question, question.step.batch);
-  if (!question.trace) require_known_targets(*trace);
+  if (!question.trace) require_used_options(*trace);
   describe(*trace, comparison);
   for (const StrategySpec& strategy : question.strategies) {
     Report row = answer(trace, strategy, question.device, comparison.room).report;

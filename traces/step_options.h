@@ -58,7 +58,8 @@ struct StepOptions {
       {};  ///< unset: flash, or math where a bias is added to scores
   Tuning tuning = {};
   Optimizer optimizer = Optimizer::AdamW;
-  std::optional<double> dropout = {};  ///< overrides every dropout probability of the config
+  std::optional<double> dropout = {};    ///< overrides every dropout probability of the config
+  std::optional<double> drop_path = {};  ///< overrides its stochastic depth, that of the last block
   std::string framework = "torch-2";
   std::optional<bool> ema = {};  ///< keep a moving average of the weights; unset: recipe
   bool ddp = false;              ///< one gradient bucket copy, as data-parallel wrappers

@@ -77,6 +77,10 @@ double TraceBuilder::dropout_probability(double of_config) const {
   return step().dropout.value_or(of_config);
 }
 
+double TraceBuilder::drop_path_probability(double of_config) const {
+  return step().drop_path.value_or(of_config);
+}
+
 bool TraceBuilder::is_lora_target(std::string_view leaf) const {
   const Tuning& tuning = step().tuning;
   if (tuning.kind != Tuning::Kind::Lora && tuning.kind != Tuning::Kind::LoraFa) return false;
@@ -283,6 +287,8 @@ Trace TraceBuilder::finish(TensorId loss) {
   return std::move(trace_);
 }
 
+namespace {
+
 void require_known_targets(const Trace& trace) {
   const Tuning& tuning = trace.step.tuning;
   const bool freezes = tuning.kind == Tuning::Kind::Frozen;
@@ -304,6 +310,15 @@ void require_known_targets(const Trace& trace) {
         leaves.push_back(leaf_of(op.name));
     throw UsageError(unknown_name("linear", target, leaves));
   }
+}
+
+}  // namespace
+
+void require_used_options(const Trace& trace) {
+  require_known_targets(trace);
+  if (trace.step.drop_path.value_or(0) > 0 &&
+      std::ranges::find(trace.ops, OpKind::DropPath, &Op::kind) == trace.ops.end())
+    throw UsageError(fmt::format("{} has no paths to drop (leave out the drop path)", trace.model));
 }
 
 }  // namespace tidemark

@@ -36,6 +36,7 @@ class TraceBuilder {
   Shape rows(TensorId x) const;
   /// The config's probability unless the options override it.
   double dropout_probability(double of_config) const;
+  double drop_path_probability(double of_config) const;
   /// True if LoRA adapters go beside the linear whose name ends in `leaf`.
   bool is_lora_target(std::string_view leaf) const;
 
@@ -149,9 +150,9 @@ class TraceBuilder {
   std::vector<int> casts_;                ///< per activation: how often it has been cast
 };
 
-/// UsageError if the trace's tuning names a linear or a parameter that it does not have: less would
-/// be trained, or frozen, than was asked for.
-void require_known_targets(const Trace& trace);
+/// UsageError if an option of the step asks for what the model does not have: a linear or parameter
+/// to tune (less would be trained, or frozen, than was asked for), paths to drop.
+void require_used_options(const Trace& trace);
 
 /// The dtype of matrix products.
 DType compute_dtype_of(Precision precision);

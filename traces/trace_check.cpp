@@ -35,8 +35,12 @@ void check_step(const StepOptions& step, Defects& defects) {
     if (parse_tuning(text) != step.tuning)
       throw InputError(fmt::format("found more than its text {} says", quoted(text)));
   });
-  if (step.dropout && !(*step.dropout >= 0 && *step.dropout <= 1))
-    defects.add("/step/dropout", "found {}; need a number from 0 to 1", *step.dropout);
+  const auto check_probability = [&](const char* pointer, std::optional<double> value) {
+    if (value && !(*value >= 0 && *value <= 1))
+      defects.add(pointer, "found {}; need a number from 0 to 1", *value);
+  };
+  check_probability("/step/dropout", step.dropout);
+  check_probability("/step/drop_path", step.drop_path);
   check_name("/step/framework", [&] { find_framework(step.framework); });
 }
 

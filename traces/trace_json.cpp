@@ -131,6 +131,7 @@ void TraceWriter::write_step() {
   line.text("tuning", to_text(step.tuning));
   line.text("optimizer", name_in(optimizers, step.optimizer));
   if (step.dropout) line.number("dropout", *step.dropout + 0.0);  // never "-0"
+  if (step.drop_path) line.number("drop_path", *step.drop_path + 0.0);
   line.text("framework", step.framework);
   if (step.ema) line.boolean("ema", *step.ema);
   if (step.ddp) line.boolean("ddp", true);

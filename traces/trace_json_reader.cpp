@@ -149,9 +149,9 @@ void TraceReader::read_header() {
 }
 
 void TraceReader::read_step(JsonView view) {
-  static const Keys keys = {"batch",     "sequence", "image",     "precision",
-                            "attention", "tuning",   "optimizer", "dropout",
-                            "framework", "ema",      "ddp"};
+  static const Keys keys = {"batch",     "sequence",  "image",     "precision",
+                            "attention", "tuning",    "optimizer", "dropout",
+                            "drop_path", "framework", "ema",       "ddp"};
   view.allow_only(keys);
   StepOptions& step = trace_.step;
   step.batch = view.integer_or("batch", step.batch, 1);
@@ -164,6 +164,7 @@ void TraceReader::read_step(JsonView view) {
   if (const auto name = view.find("optimizer"))
     step.optimizer = named(*name, optimizers, "optimizer");
   if (const auto dropout = view.find("dropout")) step.dropout = dropout->number(0, 1);
+  if (const auto rate = view.find("drop_path")) step.drop_path = rate->number(0, 1);
   step.framework = view.text_or("framework", step.framework);
   if (const auto ema = view.find("ema")) step.ema = ema->boolean();
   step.ddp = view.boolean_or("ddp", step.ddp);

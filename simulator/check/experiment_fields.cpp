@@ -32,9 +32,10 @@ void set_framework(Experiment& experiment, const JsonView& value) {
       parsed(value, [](std::string_view text) { return find_framework(text).name; });
 }
 
-void set_dropout(Experiment& experiment, const JsonView& value) {
-  experiment.step.dropout = value.number(0, 1);
-  if (*experiment.step.dropout == 1) value.fail("found 1; need a probability below 1");
+double probability(const JsonView& value) {
+  const double found = value.number(0, 1);
+  if (found == 1) value.fail("found 1; need a probability below 1");
+  return found;
 }
 
 void set_allocator(Experiment& experiment, const JsonView& value) {
@@ -69,7 +70,10 @@ constexpr std::array fields = {
                     [](E e, V v) { e.step.tuning = parsed(v, parse_tuning); }},
     ExperimentField{"optimizer", "", "", true,
                     [](E e, V v) { e.step.optimizer = named(v, optimizers, "optimizer"); }},
-    ExperimentField{"dropout", "", "dropout=", true, set_dropout},
+    ExperimentField{"dropout", "", "dropout=", true,
+                    [](E e, V v) { e.step.dropout = probability(v); }},
+    ExperimentField{"drop_path", "", "drop_path=", true,
+                    [](E e, V v) { e.step.drop_path = probability(v); }},
     ExperimentField{"framework", "", "", true, set_framework},
     ExperimentField{"ema", "", "ema=", true, [](E e, V v) { e.step.ema = v.boolean(); }},
     ExperimentField{"ddp", "", "ddp=", true, [](E e, V v) { e.step.ddp = v.boolean(); }},

@@ -47,7 +47,7 @@ std::shared_ptr<const Trace> make_trace(const std::string& file, const Experimen
   const std::string path = resolved(file, experiment.model);
   if (is_trace_path(path)) return std::make_shared<const Trace>(load_trace(path));
   auto trace = std::make_shared<Trace>(build_trace(find_model(path), experiment.step));
-  require_known_targets(*trace);
+  require_used_options(*trace);
   return trace;
 }
 
@@ -123,6 +123,7 @@ Settings settings_of(const Experiment& experiment, const Trace& trace,
   if (step.optimizer != Optimizer::AdamW)
     add("optimizer", optimizers[static_cast<std::size_t>(step.optimizer)].name);
   if (step.dropout) add("dropout", *step.dropout);
+  if (step.drop_path) add("drop_path", *step.drop_path);
   if (step.ema) add("ema", *step.ema);
   if (step.ddp) add("ddp", step.ddp);
   if (!experiment.allocator_text.empty()) add("alloc_conf", experiment.allocator_text);

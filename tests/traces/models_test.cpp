@@ -9,6 +9,7 @@
 
 #include "traces/error.h"
 #include "traces/presets.h"
+#include "traces/trace_builder.h"
 
 namespace tidemark {
 namespace {
@@ -326,6 +327,47 @@ TEST(Tuning, LoraOnAnImageModelTrainsItsClassifierToo) {
   const auto names = trainable_names(trace);
   EXPECT_EQ(names.size(), 4 * trace.blocks.size() + 2);
   EXPECT_THAT(names, testing::Contains("head.weight"));
+}
+
+// What each op of one kind drops, in the order of the ops.
+std::vector<double> rates_of(const Trace& trace, OpKind kind) {
+  std::vector<double> rates;
+  for (const Op& op : trace.ops)
+    if (op.kind == kind) rates.push_back(attribute(trace, op, AttributeKey::Probability));
+  return rates;
+}
+
+// Swin-T drops paths at 0 to 0.2 over 12 blocks of two halves, and nothing else.
+TEST(Models, DropoutAndStochasticDepthAreSetApart) {
+  const auto drops = [](const StepOptions& step) {
+    const Trace trace = trace_of("swin-t", step);
+    return std::pair(rates_of(trace, OpKind::Dropout), rates_of(trace, OpKind::DropPath));
+  };
+  const auto [dropout, paths] = drops({});
+  EXPECT_TRUE(dropout.empty());
+  ASSERT_EQ(paths.size(), 22u);  // the first block drops none
+  EXPECT_EQ(paths.back(), 0.2);
+  EXPECT_EQ(drops({.dropout = 0.5}).second, paths);
+  EXPECT_FALSE(drops({.dropout = 0.5}).first.empty());
+  const auto [none, steeper] = drops({.drop_path = 0.4});
+  EXPECT_TRUE(none.empty());
+  EXPECT_EQ(steeper.back(), 0.4);
+  EXPECT_TRUE(drops({.drop_path = 0.0}).second.empty());
+}
+
+TEST(Models, ThoseWithoutStochasticDepthRefuseIt) {
+  const Trace bert = trace_of("bert-base", {.sequence = 8, .drop_path = 0.1});
+  EXPECT_THROW(
+      {
+        try {
+          require_used_options(bert);
+        } catch (const UsageError& error) {
+          EXPECT_STREQ(error.what(), "bert-base has no paths to drop (leave out the drop path)");
+          throw;
+        }
+      },
+      UsageError);
+  require_used_options(trace_of("bert-base", {.sequence = 8, .drop_path = 0.0}));
 }
 
 }  // namespace

@@ -172,7 +172,7 @@ TEST(TraceBuilder, HoldsTheLocalVariablesOfAFunctionUntilItsLastOp) {
 
 TEST(Tuning, IsRefusedIfItNamesNothing) {
   const auto one_linear = [](const char* tuning) {
-    require_known_targets(built({.tuning = parse_tuning(tuning)}, [](TraceBuilder& b, TensorId x) {
+    require_used_options(built({.tuning = parse_tuning(tuning)}, [](TraceBuilder& b, TensorId x) {
       return b.linear("mlp.fc1", x, 4);
     }));
   };

@@ -83,6 +83,7 @@ TEST(TraceJson, KeepsEveryField) {
                 .tuning = parse_tuning("lora:r=3,targets=a,b"),
                 .optimizer = Optimizer::AdamW8bit,
                 .dropout = 0.1 + 0.2,
+                .drop_path = 0.25,
                 .framework = "paper",
                 .ema = false,
                 .ddp = true};

@@ -287,7 +287,7 @@ Trace build_mvit(const std::string& model, const MvitConfig& config, const StepO
                                  config.depths.size()));
   const TensorId images = b.input("images", {batch, config.channels, image, image}, DType::Float32);
   const TensorId targets = b.input("targets", {batch}, DType::Int64);
-  const auto blocks = plan_blocks(config, side, b.dropout_probability(config.drop_path));
+  const auto blocks = plan_blocks(config, side, b.drop_path_probability(config.drop_path));
 
   TensorId x = build_blocks(b, embed(b, images, side, config), blocks, config);
   x = b.layer_norm("norm", x, config.epsilon);

@@ -149,7 +149,7 @@ Trace build_swin(const std::string& model, const SwinConfig& config, const StepO
   const std::size_t stages = config.depths.size();
   std::int64_t blocks = 0;
   for (const std::int64_t depth : config.depths) blocks += depth;
-  const double drop_path = b.dropout_probability(config.drop_path);
+  const double drop_path = b.drop_path_probability(config.drop_path);
 
   const TensorId images = b.input("images", {batch, config.channels, image, image}, DType::Float32);
   const TensorId targets = b.input("targets", {batch}, DType::Int64);

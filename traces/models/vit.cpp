@@ -18,7 +18,7 @@ TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const VitConf
 TensorId block(TraceBuilder& b, int i, TensorId x, const VitConfig& config, double dropout) {
   const std::string name = fmt::format("blocks.{}", i);
   const double drop_path = config.depth < 2 ? 0
-                                            : b.dropout_probability(config.drop_path) * i /
+                                            : b.drop_path_probability(config.drop_path) * i /
                                                   static_cast<double>(config.depth - 1);
   b.begin_block(name, x, 0);
   b.part(Part::F);

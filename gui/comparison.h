@@ -1,28 +1,34 @@
-// What differs between two recordings, in lines: the largest differences first within a group.
+// What differs between two recordings, as `tidemark diff` says it. Made beside the drawing: summing
+// up millions of runs takes longer than a frame.
 #pragma once
 
-#include <string>
-#include <vector>
+#include <future>
 
 #include "gui/opened.h"
+#include "simulator/diff.h"
 
 namespace tidemark {
 
-struct Difference {
-  enum class Unit : std::uint8_t { Time, Memory };
+class Differences {
+ public:
+  using Shown = std::shared_ptr<const Opened>;
 
-  std::string_view group;  ///< "step", "at the peak", "time by task", "time by kind"
-  std::string name;
-  Unit unit = Unit::Time;
-  std::int64_t a = 0, b = 0;  ///< nanoseconds or bytes
+  /// Looks at these two from now on. What was found about others stays until all is known.
+  void look(const Shown& before, const Shown& after);
+  /// The last complete one; null before the first.
+  const Diff* newest() const { return newest_ ? &*newest_ : nullptr; }
+  bool is_catching_up() const {
+    return under_way_.valid() &&
+           under_way_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  }
+  void wait() const {
+    if (under_way_.valid()) under_way_.wait();
+  }
 
-  std::int64_t change() const { return b - a; }
+ private:
+  std::pair<Shown, Shown> wanted_;
+  std::optional<Diff> newest_;
+  std::future<Diff> under_way_;  ///< of the pair that is wanted, or of one before it
 };
-
-/// What is zero in both is left out.
-std::vector<Difference> differences(const Opened& a, const Opened& b);
-
-/// "1.52 ms" or "3.20 GiB"
-std::string amount_text(Difference::Unit unit, std::int64_t amount);
 
 }  // namespace tidemark

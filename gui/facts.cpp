@@ -46,8 +46,8 @@ void add_work(const Opened& opened, const Cost& cost, Nanoseconds duration,
   facts.push_back(
       {"moves", fmt::format("{}, {}/s, {} of the bandwidth", decimal_text(cost.bytes, "B"),
                             decimal_text(cost.bytes / seconds, "B"), percent(share))});
-  facts.push_back({"alone", fmt::format("{} ({} kernel{})", to_text(cost.time), cost.kernels,
-                                        cost.kernels == 1 ? "" : "s")});
+  facts.push_back({"predicted alone", fmt::format("{} ({} kernel{})", to_text(cost.time),
+                                                  cost.kernels, cost.kernels == 1 ? "" : "s")});
 }
 
 Nanoseconds clipped(double moment, const Opened& opened) {
@@ -115,8 +115,9 @@ std::vector<Fact> facts_of(const Opened& opened, BufferId buffer, Nanoseconds mo
   if (const auto reader = opened.buffers().last_reader(buffer))
     facts.push_back({"freed after", opened.describe(*reader)});
   if (!opened.recording.offsets.empty())
-    facts.push_back(
-        {"address", fmt::format("byte {} of the arena", opened.recording.offsets[index(buffer)])});
+    facts.push_back({"address", fmt::format("{} (byte {}) of the arena",
+                                            to_text(Bytes{opened.recording.offsets[index(buffer)]}),
+                                            opened.recording.offsets[index(buffer)])});
   if (const auto decision = opened.decision_of(buffer); !decision.empty())
     facts.push_back({"decision", std::string(decision)});
   return facts;

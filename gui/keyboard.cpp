@@ -32,8 +32,8 @@ constexpr std::array help = {
 // Shares of what is visible per second: half a width is easily followed by the eye.
 constexpr double speed = 1.5;
 
-void move(const Opened& opened, ViewState& view) {
-  const Limits limits{opened.end()};
+void move(ViewState& view) {
+  const Limits limits{view.end};
   const double step = speed * static_cast<double>(ImGui::GetIO().DeltaTime);
   const double place = view.hover.value_or((view.visible.begin + view.visible.end) / 2);
   if (is_down(Key::W)) view.visible = zoomed(view.visible, place, std::exp(-step), limits);
@@ -96,9 +96,11 @@ void use_keyboard(ViewModel& model, ViewState& view) {
   if (ImGui::GetIO().KeyCtrl && was_pressed(Key::Q)) view.wants_to_close = true;
   if (was_pressed(Key::Escape)) escape(view);
   if (ImGui::GetIO().WantTextInput) return;
+  if (was_pressed(Key::Slash) && ImGui::GetIO().KeyShift) view.shows_help = !view.shows_help;
+  if (model.is_empty()) return;
   const Opened& opened = *model.shown(view);
-  if (!ImGui::GetIO().KeyCtrl) move(opened, view);
-  if (was_pressed(Key::F)) view.visible = whole({opened.end()});
+  if (!ImGui::GetIO().KeyCtrl) move(view);
+  if (was_pressed(Key::F)) view.visible = whole({view.end});
   if (was_pressed(Key::P)) put_cursor(opened, opened.peak(), view);
   if (was_pressed(Key::C))
     view.color_by = view.color_by == ColorBy::Kind ? ColorBy::Task : ColorBy::Kind;
@@ -107,13 +109,9 @@ void use_keyboard(ViewModel& model, ViewState& view) {
   if (was_pressed(Key::Comma)) step_to_neighbour(opened, view, false);
   if (was_pressed(Key::R)) selection_to_range(opened, view);
   if (was_pressed(Key::Z) && view.range)
-    view.visible = around(view.range->begin, view.range->end, {opened.end()});
-  if (!was_pressed(Key::Slash)) return;
-  if (ImGui::GetIO().KeyShift) {
-    view.shows_help = !view.shows_help;
-  } else {
+    view.visible = around(view.range->begin, view.range->end, {view.end});
+  if (was_pressed(Key::Slash) && !ImGui::GetIO().KeyShift)
     view.shows_search = view.focuses_search = true;
-  }
 }
 
 }  // namespace tidemark

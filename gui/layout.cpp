@@ -25,79 +25,18 @@ constexpr float details_width = 24;
 // Buffers and names to examine per frame: some milliseconds.
 constexpr std::size_t slice = 50'000;
 
-bool is_wide(float em) { return ImGui::GetIO().DisplaySize.x >= wide_enough * em; }
+// Lower than this there is room for the timeline alone.
+constexpr float high_enough = 24;
 
-void choose_color(ViewState& view) {
-  ImGui::AlignTextToFramePadding();
-  text_line("Color", theme::faint);
-  for (const auto& [value, name] : color_names) {
-    ImGui::SameLine();
-    if (ImGui::RadioButton(std::string(name).c_str(), view.color_by == value))
-      view.color_by = value;
-  }
-}
+// What stands beside the timeline; the rest is offered as tabs.
+struct Sides {
+  bool can_ask, has_what_if, has_details;
+};
 
-// A combo box of the opened recordings; `none` is offered if it is not empty.
-std::optional<std::size_t> choose_recording(const char* label, const ViewModel& model,
-                                            std::optional<std::size_t> chosen, const char* none,
-                                            float width) {
-  const auto& recordings = model.recordings();
-  const std::string now = chosen ? recordings[*chosen]->name : std::string(none);
-  ImGui::SetNextItemWidth(width);
-  if (!ImGui::BeginCombo(label, now.c_str())) return chosen;
-  if (none[0] != '\0' && ImGui::Selectable(none, !chosen)) chosen.reset();
-  for (std::size_t i = 0; i < recordings.size(); ++i) {
-    ImGui::PushID(static_cast<int>(i));
-    if (ImGui::Selectable(recordings[i]->name.c_str(), chosen == i)) chosen = i;
-    ImGui::PopID();
-  }
-  ImGui::EndCombo();
-  return chosen;
-}
-
-void export_menu(const ViewModel& model, ViewState& view) {
-  if (ImGui::Button("Export")) ImGui::OpenPopup("export");
-  if (!ImGui::BeginPopup("export")) return;
-  const std::string stem = "tidemark-" + model.shown(view)->trace().model;
-  for (const char* ending : {".png", ".svg", ".chrome.json", ".timeline.json.zst"}) {
-    std::string name = stem + ending;
-    std::ranges::replace(name, '/', '-');
-    if (ImGui::MenuItem(name.c_str())) view.export_path = name;
-  }
-  text_line("into the folder that tidemark was started in", theme::faint);
-  ImGui::EndPopup();
-}
-
-void draw_top_bar(ViewModel& model, ViewState& view, float em) {
-  const float room = ImGui::GetContentRegionAvail().x;
-  const bool is_narrow = room < 56 * em;  // then buttons have a row of their own
-  const float combo = std::clamp((is_narrow ? 0.4F : 0.26F) * room, 6 * em, 30 * em);
-  if (const auto shown = choose_recording("##shown", model, view.shown, "", combo);
-      *shown != view.shown) {
-    view.shown = *shown;
-    show_all(*model.shown(view), view);
-  }
-  ImGui::SameLine();
-  ImGui::AlignTextToFramePadding();
-  text_line("vs", theme::faint);
-  ImGui::SameLine();
-  view.against = choose_recording("##against", model, view.against, "compare with nothing", combo);
-  if (!is_narrow) ImGui::SameLine();
-  if (ImGui::Button("Keep")) model.keep(view);
-  if (ImGui::IsItemHovered())
-    ImGui::SetTooltip("keep this one as it is, to compare what-ifs with it");
-  if (room > 64 * em) {
-    ImGui::SameLine(0, 1.5F * em);
-    choose_color(view);
-  }
-  ImGui::SameLine(0, 1.5F * em);
-  if (ImGui::Button("Fit")) show_all(*model.shown(view), view);
-  ImGui::SameLine();
-  if (ImGui::Button("Search")) view.shows_search = view.focuses_search = true;
-  ImGui::SameLine();
-  export_menu(model, view);
-  ImGui::SameLine();
-  if (ImGui::Button("?")) view.shows_help = !view.shows_help;
+Sides sides_of(const ViewModel& model, const ViewState& view, float em) {
+  const bool is_wide = ImGui::GetIO().DisplaySize.x >= wide_enough * em;
+  const bool can_ask = model.what_if().has_value();
+  return {can_ask, can_ask && is_wide && view.shows_what_if, is_wide};
 }
 
 void draw_lower_tab(ViewModel& model, ViewState& view, Tab tab) {
@@ -110,18 +49,28 @@ void draw_lower_tab(ViewModel& model, ViewState& view, Tab tab) {
       return draw_address_map(model, view);
     case Tab::Compare:
       return draw_compare(model, view);
+    case Tab::Details:
+      return draw_details(model, view);
     case Tab::WhatIf:
       draw_what_if(model, view);
       return draw_pareto(model, view);
   }
 }
 
-void draw_tabs(ViewModel& model, ViewState& view, bool offers_what_if) {
-  constexpr std::array titles = {"Live set", "Icicle", "Addresses", "Compare", "What if"};
+bool is_offered(Tab tab, const Sides& sides) {
+  if (tab == Tab::Details) return !sides.has_details;
+  if (tab == Tab::WhatIf) return sides.can_ask && !sides.has_what_if;
+  return true;
+}
+
+void draw_tabs(ViewModel& model, ViewState& view, const Sides& sides) {
+  constexpr std::array titles = {"Live set", "Icicle",  "Addresses",
+                                 "Compare",  "Details", "What if"};
   static_assert(titles.size() == tab_names.size());
-  if (!ImGui::BeginTabBar("tabs")) return;
+  if (view.wanted_tab && !is_offered(*view.wanted_tab, sides)) view.wanted_tab.reset();
+  if (!ImGui::BeginTabBar("tabs", ImGuiTabBarFlags_FittingPolicyScroll)) return;
   for (const auto& [tab, name] : tab_names) {
-    if (tab == Tab::WhatIf && !offers_what_if) continue;
+    if (!is_offered(tab, sides)) continue;
     const bool is_wanted = view.wanted_tab == tab;
     const ImGuiTabItemFlags flags = is_wanted ? ImGuiTabItemFlags_SetSelected : 0;
     if (!ImGui::BeginTabItem(titles[static_cast<std::size_t>(tab)], nullptr, flags)) continue;
@@ -148,20 +97,23 @@ void draw_splitter(ViewState& view, float height) {
                                       ink(is_hot ? theme::accent : theme::line), 3);
 }
 
-void draw_right_of_what_if(ViewModel& model, ViewState& view, bool what_if_is_tab) {
+void draw_right_of_what_if(ViewModel& model, ViewState& view, const Sides& sides) {
   const float em = ImGui::GetFontSize();
   const float height = ImGui::GetContentRegionAvail().y;
+  if (height < high_enough * em) {
+    view.wanted_tab.reset();
+    return draw_timeline(model, view);
+  }
   const float lower = std::max(9 * em, view.lower_share * height);
   ImGui::BeginChild("timeline", {0, height - lower - 0.5F * em - ImGui::GetStyle().ItemSpacing.y},
                     false, ImGuiWindowFlags_NoScrollWithMouse);
   draw_timeline(model, view);
   ImGui::EndChild();
   draw_splitter(view, height);
-  const bool has_details = is_wide(em);
-  ImGui::BeginChild("lower", {has_details ? -details_width * em : 0, 0}, false);
-  draw_tabs(model, view, what_if_is_tab);
+  ImGui::BeginChild("lower", {sides.has_details ? -details_width * em : 0, 0}, false);
+  draw_tabs(model, view, sides);
   ImGui::EndChild();
-  if (!has_details) return;
+  if (!sides.has_details) return;
   ImGui::SameLine();
   ImGui::BeginChild("details", {0, 0}, true);
   draw_details(model, view);
@@ -175,7 +127,7 @@ void draw_empty() {
   float y = at.y + size.y / 2 - 2 * em;
   for (const std::string_view line :
        {"Nothing is open.", "Drop a .timeline.json file here, or start with a model:",
-        "tidemark view vit-b-16 --batch 64 --strategy pareprop"}) {
+        "tidemark view vit-b-16 --batch 64 --strategy pareprop", "Ctrl + Q closes the window."}) {
     draw_text(list, {at.x, y, at.x + size.x, y + 1.4F * em}, line, theme::faint, Align::Center);
     y += 1.6F * em;
   }
@@ -194,10 +146,9 @@ void draw_notice(const ViewState& view, float em) {
 }
 
 void draw_contents(ViewModel& model, ViewState& view, float em) {
-  const bool has_what_if = model.what_if().has_value();
-  const bool at_side = has_what_if && is_wide(em) && view.shows_what_if;
-  draw_top_bar(model, view, em);
-  if (at_side) {
+  const Sides sides = sides_of(model, view, em);
+  draw_top_bar(model, view);
+  if (sides.has_what_if) {
     ImGui::BeginChild("what-if", {what_if_width * em, 0}, true);
     draw_what_if(model, view);
     draw_pareto(model, view);
@@ -205,7 +156,7 @@ void draw_contents(ViewModel& model, ViewState& view, float em) {
     ImGui::SameLine();
   }
   ImGui::BeginChild("right", {0, 0}, false, ImGuiWindowFlags_NoScrollWithMouse);
-  draw_right_of_what_if(model, view, has_what_if && !at_side);
+  draw_right_of_what_if(model, view, sides);
   ImGui::EndChild();
 }
 
@@ -215,8 +166,9 @@ void draw_frame(ViewModel& model, ViewState& view) {
   const float em = ImGui::GetFontSize();
   view.facts = {};
   if (ImGui::IsMouseClicked(0)) view.notice.clear();
+  use_keyboard(model, view);
   if (!model.is_empty()) {
-    use_keyboard(model, view);
+    model.follow_axis(view);
     model.live().look(model.shown(view), view.cursor);
     model.live().advance(slice);
     model.search().look_for(model.shown(view), view.shows_search ? view.search : "");

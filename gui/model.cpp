@@ -19,7 +19,8 @@ OpId op_called(const Trace& trace, const std::string& name, OpId guess) {
 void carry_over(const Opened& before, const Opened& now, ViewState& view) {
   const double scale = now.end() / before.end();
   const bool was_at_peak = view.cursor == before.peak();
-  view.visible = clamped({view.visible.begin * scale, view.visible.end * scale}, {now.end()});
+  const bool was_whole = view.visible == whole({view.end});  // then follow_axis() adapts it
+  if (!was_whole) view.visible = {view.visible.begin * scale, view.visible.end * scale};
   view.range.reset();
   const OpId op = view.selection.op;
   view.selection = {};
@@ -68,7 +69,7 @@ void ViewModel::ask(WhatIf what_if, ViewState& view) {
     recordings_.erase(recordings_.begin(),
                       recordings_.begin() + static_cast<std::ptrdiff_t>(reports_.size()));
     const auto shift = static_cast<std::ptrdiff_t>(made.size() - reports_.size());
-    if (view.shown >= reports_.size()) view.shown += static_cast<std::size_t>(shift);
+    if (before && view.shown >= reports_.size()) view.shown += static_cast<std::size_t>(shift);
     reports_.clear();
     for (std::size_t i = 0; i < made.size(); ++i) {
       recordings_.insert(recordings_.begin() + static_cast<std::ptrdiff_t>(i), made[i].opened);
@@ -93,13 +94,34 @@ const Opened* ViewModel::against(const ViewState& view) const {
                                                             : nullptr;
 }
 
-const std::vector<Difference>& ViewModel::differences(const ViewState& view) {
-  const std::pair wanted(recordings_[view.shown], recordings_[*view.against]);
-  if (wanted != compared_) {
-    compared_ = wanted;
-    differences_ = tidemark::differences(*wanted.first, *wanted.second);
+std::vector<const Opened*> ViewModel::overlaid(const ViewState& view) const {
+  constexpr std::size_t most = 4;  // more curves than this cannot be told apart
+  std::vector<const Opened*> others;
+  if (const Opened* first = against(view)) others.push_back(first);
+  for (std::size_t i = 0; i < recordings_.size() && !others.empty() && others.size() < most; ++i) {
+    const Opened* other = recordings_[i].get();
+    if (other != shown(view).get() && std::ranges::find(others, other) == others.end())
+      others.push_back(other);
   }
+  return others;
+}
+
+void ViewModel::follow_axis(ViewState& view) const {
+  double end = shown(view)->end();
+  for (const Opened* other : overlaid(view)) end = std::max(end, other->end());
+  const bool was_whole = view.visible == whole({view.end});
+  view.end = end;
+  view.visible = was_whole ? whole({end}) : clamped(view.visible, {end});
+}
+
+const Differences& ViewModel::differences(const ViewState& view) {
+  differences_.look(recordings_[view.shown], recordings_[*view.against]);
   return differences_;
+}
+
+void ViewModel::wait() const {
+  if (what_if_) frontier_.wait();
+  differences_.wait();
 }
 
 const Report* ViewModel::report_of(std::size_t recording) const {
@@ -107,7 +129,8 @@ const Report* ViewModel::report_of(std::size_t recording) const {
 }
 
 void show_all(const Opened& opened, ViewState& view) {
-  view.visible = whole({opened.end()});
+  view.end = opened.end();
+  view.visible = whole({view.end});
   view.addresses = {0, std::max(1.0, static_cast<double>(opened.recording.planned.count))};
   view.selection = {};
   view.range.reset();
@@ -129,6 +152,13 @@ void select_buffer(const Opened& opened, BufferId buffer, ViewState& view) {
 
 void select_op(OpId op, ViewState& view) { view.selection = {.op = op}; }
 
+bool belongs_to(const Opened& opened, BufferId buffer, const Selection& selection) {
+  if (selection.buffer) return *selection.buffer == buffer;
+  if (selection.op != no_op) return opened.home_of(buffer) == selection.op;
+  if (selection.category) return opened.schedule()[buffer].category == *selection.category;
+  return selection.block >= 0 && opened.block_of(buffer) == selection.block;
+}
+
 void reveal(const Opened& opened, ViewState& view) {
   std::optional<RunId> run = view.selection.run;
   if (!run && view.selection.buffer) run = opened.buffers().first_writer(*view.selection.buffer);
@@ -143,7 +173,7 @@ void reveal(const Opened& opened, ViewState& view) {
   const double centre = (begin + end) / 2;
   const bool is_visible = begin >= view.visible.begin && end <= view.visible.end;
   if (is_visible && view.visible.span() <= wanted) return;
-  view.visible = clamped({centre - span / 2, centre + span / 2}, {opened.end()});
+  view.visible = clamped({centre - span / 2, centre + span / 2}, {view.end});
 }
 
 }  // namespace tidemark

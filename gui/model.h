@@ -31,9 +31,19 @@ class ViewModel {
   bool is_empty() const { return recordings_.empty(); }
   const Shown& shown(const ViewState& view) const { return recordings_[view.shown]; }
   const Opened* against(const ViewState& view) const;
+  /// All whose curves lie over what is shown: the one it is compared with, then the others that are
+  /// open. Empty if it is compared with nothing.
+  std::vector<const Opened*> overlaid(const ViewState& view) const;
+  /// Lets the time axis end where the last of them does. What showed everything still does.
+  void follow_axis(ViewState& view) const;
 
   /// Between what is shown and what it is compared with.
-  const std::vector<Difference>& differences(const ViewState& view);
+  const Differences& differences(const ViewState& view);
+  /// Until all that is computed beside the drawing is there.
+  void wait() const;
+  bool is_catching_up() const {
+    return frontier_.is_catching_up() || differences_.is_catching_up();
+  }
 
   const std::optional<WhatIf>& what_if() const { return what_if_; }
   /// Of a predicted recording: its report. Null for files.
@@ -55,8 +65,7 @@ class ViewModel {
   std::string problem_;
   Frontier frontier_;
   LiveSetBuilder live_;
-  std::vector<Difference> differences_;
-  std::pair<Shown, Shown> compared_;  ///< what they are of
+  Differences differences_;
   Search search_;
 };
 
@@ -68,6 +77,8 @@ void put_cursor(const Opened& opened, StateId state, ViewState& view);
 void select_run(const Opened& opened, RunId run, ViewState& view);
 void select_buffer(const Opened& opened, BufferId buffer, ViewState& view);
 void select_op(OpId op, ViewState& view);
+/// Is the buffer what is selected, or a part of it?
+bool belongs_to(const Opened& opened, BufferId buffer, const Selection& selection);
 /// Moves the visible range so that the selected run can be seen.
 void reveal(const Opened& opened, ViewState& view);
 

@@ -1,9 +1,9 @@
 #include "gui/opened.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <tuple>
+
+#include "simulator/compare.h"
 
 namespace tidemark {
 namespace {
@@ -70,54 +70,6 @@ std::optional<Device> device_called(const std::string& name) {
 
 }  // namespace
 
-KindClass class_of(OpKind kind) {
-  using enum OpKind;
-  switch (kind) {
-    case Linear:
-    case MatMul:
-    case Conv2d:
-      return KindClass::Matrix;
-    case FlashAttention:
-    case Softmax:
-    case Rope:
-    case RepeatHeads:
-      return KindClass::Attention;
-    case LayerNorm:
-    case RmsNorm:
-    case MsLayerNorm:
-    case MsRmsNorm:
-      return KindClass::Norm;
-    case Gelu:
-    case GeluComposed:
-    case Silu:
-    case Tanh:
-    case ReGelu2:
-    case ReSilu2:
-      return KindClass::Activation;
-    case Add:
-    case Mul:
-    case Scale:
-    case Average:
-    case Dropout:
-    case DropPath:
-    case Cast:
-      return KindClass::Elementwise;
-    case View:
-    case Select:
-    case Split:
-    case Copy:
-    case Concat:
-    case Embedding:
-    case MeanPool:
-    case MaxPool:
-      return KindClass::Data;
-    case LogSoftmax:
-    case NllLoss:
-      return KindClass::Loss;
-  }
-  return KindClass::Data;
-}
-
 Opened::Opened(Recording made)
     : recording(std::move(made)),
       name(title(recording)),
@@ -130,10 +82,18 @@ Opened::Opened(Recording made)
       by_address_(tidemark::by_address(recording)),
       peak_(memory_.highest()),
       device_(device_called(recording.device)) {
-  index_runs();
-  sort_by_home();
   end_ = std::max(1.0, static_cast<double>(timeline().duration.count()));
-  if (device_) costs_.emplace(trace(), *device_);
+  index_runs();
+  find_phases();
+  sort_by_home();
+  for (const Buffer& buffer : schedule().buffers)
+    has_category_[static_cast<std::size_t>(buffer.category)] = true;
+  if (device_) {
+    costs_.emplace(trace(), *device_);
+    Question of_card;
+    of_card.device = *device_;
+    card_capacity_ = room_of(of_card).capacity;
+  }
   sum_up_work();
 }
 
@@ -150,6 +110,30 @@ void Opened::index_runs() {
     if (run && run->op != no_op)
       has_kind_[static_cast<std::size_t>(class_of(trace()[run->op].kind))] = true;
   }
+}
+
+// Each phase begins with the first run of its kind: what follows in between, such as recomputation
+// in the backward phase, belongs to it.
+void Opened::find_phases() {
+  double backward = end_, optimizer = end_;
+  for (std::size_t r = 0; r < timeline().runs.size(); ++r) {
+    const Run* run = run_of(static_cast<RunId>(r));
+    if (!run) continue;
+    const auto begin = static_cast<double>(timeline().runs[r].begin.count());
+    if (run->task == Task::Seed || run->task == Task::Backward)
+      backward = std::min(backward, begin);
+    if (run->task == Task::Optimizer) optimizer = std::min(optimizer, begin);
+  }
+  backward = std::min(backward, optimizer);
+  for (const Phase& phase :
+       {Phase{"forward", {0, backward}}, Phase{"backward", {backward, optimizer}},
+        Phase{"optimizer", {optimizer, end_}}})
+    if (phase.range.span() > 0) phases_.push_back(phase);
+}
+
+std::optional<RunId> Opened::maker_of_peak() const {
+  if (peak_ == 0) return {};  // nothing is allocated after the beginning
+  return buffers_.first_writer(timeline().memory[peak_ - 1].buffer);
 }
 
 void Opened::sort_by_home() {
@@ -224,51 +208,6 @@ std::optional<Cost> Opened::cost_of(RunId run) const {
   const auto copied =
       reads_of(schedule(), step).empty() ? writes_of(schedule(), step) : reads_of(schedule(), step);
   return costs_->of_copy(schedule()[copied.front()].size);
-}
-
-std::string Opened::describe(RunId run) const {
-  const Step& step = schedule().steps[(*this)[run].step];
-  if (const CopyOut* copy = std::get_if<CopyOut>(&step))
-    return fmt::format("copy of {} to the host", describe(copy->buffer));
-  if (const CopyIn* copy = std::get_if<CopyIn>(&step))
-    return fmt::format("copy of {} from the host", describe(copy->buffer));
-  const Run& of_step = std::get<Run>(step);
-  if (of_step.op != no_op)
-    return fmt::format("{} of {}", to_string(of_step.task), trace()[of_step.op].name);
-  const auto writes = schedule().writes(of_step);
-  if (writes.empty()) return std::string(to_string(of_step.task));
-  return fmt::format("{} of {}", to_string(of_step.task), describe(writes.front()));
-}
-
-std::string Opened::describe(BufferId buffer) const {
-  const Buffer& what = schedule()[buffer];
-  const std::string_view role = roles[static_cast<std::size_t>(what.role)].name;
-  if (what.tensor == no_tensor) return fmt::format("({}, {})", role, to_string(what.category));
-  const std::string& tensor = trace()[what.tensor].name;
-  return what.role == Role::Value ? tensor : fmt::format("{} ({})", tensor, role);
-}
-
-OpId Opened::home_of(BufferId buffer) const {
-  const TensorId tensor = schedule()[buffer].tensor;
-  if (tensor != no_tensor && home_[index(tensor)] != no_op) return home_[index(tensor)];
-  const auto writer = buffers_.first_writer(buffer);
-  return writer ? op_of(*writer) : no_op;
-}
-
-std::int32_t Opened::block_of(BufferId buffer) const {
-  const OpId op = home_of(buffer);
-  return op == no_op ? -1 : trace()[op].block;
-}
-
-std::string Opened::block_name(std::int32_t block) const {
-  return block < 0 ? "outside of blocks" : trace().blocks[static_cast<std::size_t>(block)].name;
-}
-
-std::string_view Opened::decision_of(BufferId buffer) const {
-  const Buffer& what = schedule()[buffer];
-  const bool is_decided = what.role == Role::Value || what.role == Role::Codes;
-  if (!is_decided || what.tensor == no_tensor || recording.decisions.empty()) return "";
-  return recording.decisions[index(what.tensor)];
 }
 
 }  // namespace tidemark

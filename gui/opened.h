@@ -3,6 +3,7 @@
 #pragma once
 
 #include "gui/buffer_index.h"
+#include "gui/kind_class.h"
 #include "gui/memory_pyramid.h"
 #include "gui/track_index.h"
 #include "simulator/cost_model.h"
@@ -11,24 +12,17 @@
 
 namespace tidemark {
 
-/// A group of runs that share a colour when lanes are coloured by kind.
-enum class KindClass : std::uint8_t {
-  Matrix,
-  Attention,
-  Norm,
-  Activation,
-  Elementwise,
-  Data,
-  Loss
-};
-
-KindClass class_of(OpKind kind);
-
 /// What runs do, summed up.
 struct Workload {
   std::size_t runs = 0;
   double bytes = 0;  ///< moved from and to device memory
   double flops = 0;
+};
+
+/// A part of the step: "forward", "backward", "optimizer".
+struct Phase {
+  std::string_view name;
+  Range range;
 };
 
 class Opened {
@@ -49,6 +43,8 @@ class Opened {
   bool has(KindClass kind) const { return has_kind_[static_cast<std::size_t>(kind)]; }
   bool has_copies() const { return has_copies_; }
   bool has(Task task) const { return has_task_[static_cast<std::size_t>(task)]; }
+  /// Is any buffer of this category?
+  bool has(Category category) const { return has_category_[static_cast<std::size_t>(category)]; }
 
   /// Where any stream is busy, and where two or more are.
   const TrackIndex& busy() const { return busy_; }
@@ -60,6 +56,9 @@ class Opened {
   /// All buffers, lowest address first; empty if the recording knows no addresses.
   std::span<const BufferId> by_address() const { return by_address_; }
   StateId peak() const { return peak_; }
+  /// The run that the allocation which makes the peak is for.
+  std::optional<RunId> maker_of_peak() const;
+  const std::vector<Phase>& phases() const { return phases_; }
   /// Up to this the axis goes: the step's end, or 1 ns for an empty recording.
   double end() const { return end_; }
 
@@ -77,6 +76,12 @@ class Opened {
   /// Of the runs that begin in [begin, end); bytes and FLOPs only where the device is known.
   Workload work_in(Nanoseconds begin, Nanoseconds end) const;
   const Device* device() const { return device_ ? &*device_ : nullptr; }
+  /// What the card has for tensors; 0 = unknown. The recording's own capacity may be a budget.
+  Bytes card_capacity() const { return card_capacity_; }
+  bool has_budget() const {
+    return card_capacity_.count > 0 && recording.capacity.count > 0 &&
+           recording.capacity != card_capacity_;
+  }
 
   /// "backward of blocks.3.mlp.fc1", "copy of blocks.0.attn.qkv to the host".
   std::string describe(RunId run) const;
@@ -93,6 +98,7 @@ class Opened {
  private:
   void sum_up_work();
   void index_runs();
+  void find_phases();
   void sort_by_home();
 
   std::vector<TrackIndex> lanes_;
@@ -101,15 +107,18 @@ class Opened {
   MemoryPyramid memory_;
   BufferIndex buffers_;
   Groups runs_of_op_;
-  std::array<bool, 7> has_kind_{};
+  std::array<bool, kind_classes.size()> has_kind_{};
+  std::array<bool, category_count> has_category_{};
   std::array<bool, tasks.size()> has_task_{};
   bool has_copies_ = false;
   std::vector<OpId> home_;  ///< by tensor
   std::vector<BufferId> by_address_, by_home_;
   StateId peak_ = 0;
+  std::vector<Phase> phases_;
   double end_ = 1;
   std::optional<Device> device_;
   std::optional<CostModel> costs_;
+  Bytes card_capacity_;
 };
 
 }  // namespace tidemark

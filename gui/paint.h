@@ -3,6 +3,9 @@
 
 #include <imgui.h>
 
+#include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "gui/track_index.h"
@@ -46,10 +49,24 @@ enum class Align : std::uint8_t { Left, Center, Right };
 void draw_text(ImDrawList& list, const Box& box, std::string_view text, Color color,
                Align align = Align::Left);
 float text_width(std::string_view text);
+/// The text, or as much of it as fits with dots behind it.
+std::string fitted(std::string_view text, float width);
 
-/// A swatch and its name; returns how wide they are together.
-float draw_key(ImDrawList& list, ImVec2 at, std::string_view text, Color swatch,
-               Color color = theme::faint);
+/// A swatch and its name.
+void draw_key(ImDrawList& list, ImVec2 at, std::string_view text, Color swatch,
+              Color color = theme::faint);
+
+/// A part of a legend: a swatch and a name, or a name alone.
+struct KeyEntry {
+  std::string text;
+  std::optional<Color> swatch = {};
+  float width = 0;       ///< of the text at least, so that changing numbers push nobody about
+  bool is_edge = false;  ///< the color is that of a box's lower edge
+};
+
+/// A legend in as many rows as it takes: cutting it off would leave colors without a name.
+float key_height(std::span<const KeyEntry> entries, float width);
+void draw_keys(ImDrawList& list, const Box& box, std::span<const KeyEntry> entries, Color color);
 
 /// Maps values of a range to pixels and back.
 struct Axis {
@@ -69,6 +86,18 @@ struct Axis {
 
 /// Text with fmt's formatting, in a widget of Dear ImGui; never a format string of its own.
 void text_line(std::string_view text, Color color = theme::text);
+
+/// The same in lines as wide as there is room. Breaks between words: Dear ImGui's own wrapping also
+/// breaks "1.62" after the point.
+void text_wrapped(std::string_view text, Color color = theme::text);
+
+/// In a table: a number, at the right of its column, where decimals stand below each other.
+void number_cell(std::string_view text, Color color = theme::text);
+
+/// "1 209 019": people count digits in groups of three.
+std::string grouped(std::size_t count);
+/// "1 run", "1 209 019 runs"
+std::string count_text(std::size_t count, std::string_view noun);
 
 /// Dark and square, scaled for the font.
 void set_style(float scale);

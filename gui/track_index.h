@@ -15,6 +15,7 @@ struct Range {
   double begin = 0, end = 1;
 
   double span() const { return end - begin; }
+  bool contains(double place) const { return place >= begin && place <= end; }
   bool operator==(const Range&) const = default;
 };
 

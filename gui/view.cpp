@@ -41,7 +41,7 @@ Image draw_picture(ViewModel& model, ViewState& view, const ViewRequest& request
   const int frames = script ? script->frames() : settling_frames;
   for (int frame = 0; frame < frames || !model.live().is_complete(); ++frame) {
     if (script) script->play(frame, input);
-    if (request.what_if) model.frontier().wait();
+    model.wait();
     stage.frame(model, view, input, size);
     finish_frame(model, view, input, [&] { return stage.picture(); });
     input.end_frame();

@@ -16,11 +16,13 @@ inline constexpr std::array color_names = {Named{ColorBy::Kind, std::string_view
 static_assert(is_in_order(color_names));
 
 /// The lower half.
-enum class Tab : std::uint8_t { LiveSet, Icicle, Addresses, Compare, WhatIf };
+/// Details and what-if are tabs only where there is no room for them at the sides.
+enum class Tab : std::uint8_t { LiveSet, Icicle, Addresses, Compare, Details, WhatIf };
 inline constexpr std::array tab_names = {Named{Tab::LiveSet, std::string_view("live")},
                                          Named{Tab::Icicle, std::string_view("icicle")},
                                          Named{Tab::Addresses, std::string_view("addresses")},
                                          Named{Tab::Compare, std::string_view("compare")},
+                                         Named{Tab::Details, std::string_view("details")},
                                          Named{Tab::WhatIf, std::string_view("what-if")}};
 static_assert(is_in_order(tab_names));
 
@@ -30,8 +32,9 @@ struct Selection {
   std::optional<BufferId> buffer = {};
   OpId op = no_op;          ///< all runs of it
   std::int32_t block = -1;  ///< all of it
+  std::optional<Category> category = {};
 
-  bool is_empty() const { return !run && !buffer && op == no_op && block < 0; }
+  bool is_empty() const { return *this == Selection{}; }
   bool operator==(const Selection&) const = default;
 };
 
@@ -48,7 +51,8 @@ struct FrameFacts {
 };
 
 struct ViewState {
-  Range visible;  ///< of time, in ns
+  Range visible;   ///< of time, in ns
+  double end = 1;  ///< of the time axis: what is compared may last longer than what is shown
   std::size_t shown = 0;
   std::optional<std::size_t> against = {};  ///< compared with this one
 

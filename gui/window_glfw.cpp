@@ -154,7 +154,7 @@ void draw(const Window& window, ViewModel& model, ViewState& view, const Input* 
 void wait_for_events(ViewModel& model, int& frames_to_draw) {
   constexpr int settling_frames = 4;
   const bool is_busy = !model.live().is_complete() || !model.search().is_complete() ||
-                       model.frontier().is_catching_up() || ImGui::IsAnyMouseDown();
+                       model.is_catching_up() || ImGui::IsAnyMouseDown();
   const ImGuiIO& io = ImGui::GetIO();
   const bool has_keys =
       std::any_of(std::begin(io.KeysDown), std::end(io.KeysDown), [](bool down) { return down; });

@@ -35,12 +35,15 @@ void draw_buffer(ImDrawList& list, const Place& place, std::size_t i, const View
   const float x1 =
       std::min(place.box.x1, place.axis.to_pixel(begin + static_cast<double>(buffer.size.count)));
   Color color = color_of(buffer.category);
-  if (index(id) % 2 == 1) color = mixed(color, theme::ground, 0.12);  // neighbours are told apart
-  list.AddRectFilled({x0, place.box.y0}, {std::max(x0 + 0.5F, x1 - 1), place.box.y1}, ink(color));
-  const bool is_marked =
-      view.selection.buffer == id || (!view.selection.buffer && view.selection.op != no_op &&
-                                      place.opened.home_of(id) == view.selection.op);
-  if (is_marked) list.AddRect({x0, place.box.y0}, {x1, place.box.y1}, ink(theme::bright), 0, 0, 2);
+  if (index(id) % 2 == 1) color = mixed(color, theme::ground, 0.2);  // neighbours are told apart
+  const bool is_marked = belongs_to(place.opened, id, view.selection);
+  if (!is_marked && !view.selection.is_empty()) color = mixed(theme::plot, color, 0.45);
+  // No seam of ground between narrow neighbours: that would look like free memory.
+  const float seam = x1 - x0 > 6 ? 1 : 0;
+  list.AddRectFilled({x0, place.box.y0}, {std::max(x0 + 1, x1 - seam), place.box.y1}, ink(color));
+  const bool is_single = view.selection.buffer || view.selection.op != no_op;
+  if (is_marked && is_single)
+    list.AddRect({x0, place.box.y0}, {x1, place.box.y1}, ink(theme::bright), 0, 0, 2);
   const float em = ImGui::GetFontSize();
   if (x1 - x0 > 4 * em)
     draw_text(list, {x0 + 4, place.box.y0, x1 - 4, place.box.y1}, place.opened.describe(id),
@@ -92,7 +95,13 @@ void draw_address_axis(ImDrawList& list, const Place& place) {
   }
 }
 
-void use_hands(const Place& place, ViewState& view) {
+void draw_gap_tooltip(const std::vector<Gap>& gaps, double address) {
+  for (const Gap& gap : gaps)
+    if (static_cast<double>(gap.begin) <= address && address < static_cast<double>(gap.end))
+      ImGui::SetTooltip("%s free", to_text(Bytes{gap.end - gap.begin}).c_str());
+}
+
+void use_hands(const Place& place, const std::vector<Gap>& gaps, ViewState& view) {
   if (!ImGui::IsItemHovered() && !ImGui::IsItemActive()) return;
   const ImGuiIO& io = ImGui::GetIO();
   const Limits limits{static_cast<double>(place.opened.recording.planned.count), 4096};
@@ -104,12 +113,17 @@ void use_hands(const Place& place, ViewState& view) {
     view.addresses =
         panned(view.addresses, -static_cast<double>(io.MouseDelta.x / place.box.width()), limits);
   const std::size_t i = first_after(place.opened, place.live.by_address, address);
-  if (!ImGui::IsItemHovered() || i == place.live.by_address.size()) return;
+  if (!ImGui::IsItemHovered() || !place.axis.range.contains(address)) return;
+  const bool is_taken =
+      i < place.live.by_address.size() &&
+      static_cast<double>(place.opened.recording.offsets[index(place.live.by_address[i])]) <=
+          address;
+  if (!is_taken) return draw_gap_tooltip(gaps, address);
   const BufferId id = place.live.by_address[i];
-  if (static_cast<double>(place.opened.recording.offsets[index(id)]) > address) return;
   ImGui::BeginTooltip();
   text_line(place.opened.describe(id), theme::bright);
-  text_line(fmt::format("{} at byte {}", to_text(place.opened.schedule()[id].size),
+  text_line(fmt::format("{} at {} (byte {})", to_text(place.opened.schedule()[id].size),
+                        to_text(Bytes{place.opened.recording.offsets[index(id)]}),
                         place.opened.recording.offsets[index(id)]));
   ImGui::EndTooltip();
   if (ImGui::IsItemClicked()) select_buffer(place.opened, id, view);
@@ -129,10 +143,10 @@ void draw_address_map(ViewModel& model, ViewState& view) {
     free += Bytes{gap.end - gap.begin};
     largest = std::max(largest, Bytes{gap.end - gap.begin});
   }
-  text_line(fmt::format("arena of {}: {} alive, {} free in {} gaps, the largest {}",
-                        to_text(opened.recording.planned), to_text(live.bytes), to_text(free),
-                        gaps.size(), to_text(largest)),
-            theme::faint);
+  text_wrapped(fmt::format("arena of {}: {} alive, {} free in {}, the largest {}",
+                           to_text(opened.recording.planned), to_text(live.bytes), to_text(free),
+                           count_text(gaps.size(), "gap"), to_text(largest)),
+               theme::faint);
   const float em = ImGui::GetFontSize();
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 room = {std::max(1.0F, ImGui::GetContentRegionAvail().x),
@@ -148,7 +162,7 @@ void draw_address_map(ViewModel& model, ViewState& view) {
   draw_buffers(list, place, view);
   draw_address_axis(list, place);
   list.PopClipRect();
-  use_hands(place, view);
+  use_hands(place, gaps, view);
 }
 
 }  // namespace tidemark

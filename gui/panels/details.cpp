@@ -14,17 +14,15 @@ namespace {
 constexpr std::size_t most_listed = 12;
 
 void list_facts(const std::vector<Fact>& facts) {
-  ImGui::PushTextWrapPos(0);
   for (const Fact& fact : facts) {
     if (fact.name.empty()) {
-      text_line(fact.value, theme::bright);
+      text_wrapped(fact.value, theme::bright);
       continue;
     }
     text_line(fact.name, theme::faint);
     ImGui::SameLine(8.2F * ImGui::GetFontSize());
-    text_line(fact.value);
+    text_wrapped(fact.value);
   }
-  ImGui::PopTextWrapPos();
 }
 
 void list_buffers(const Opened& opened, std::string_view title, std::span<const BufferId> buffers,
@@ -66,19 +64,57 @@ void list_runs(const Opened& opened, OpId op, ViewState& view) {
     text_line(fmt::format("and {} more", runs.size() - most_listed), theme::faint);
 }
 
-void describe_recording(const ViewModel& model, const Opened& opened, const ViewState& view) {
+// One category of the peak: its share as a bar behind its name. A click marks it everywhere.
+void list_category(Category category, Bytes bytes, Bytes all, ViewState& view) {
+  const float em = ImGui::GetFontSize();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  const double share = static_cast<double>(bytes.count) / static_cast<double>(all.count);
+  const std::string name(to_string(category));
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  list.AddRectFilled(at, {at.x + width * static_cast<float>(share), at.y + 1.1F * em},
+                     ink(color_of(category), 110), 2);
+  const bool is_chosen = view.selection.category == category;
+  if (ImGui::Selectable(("##" + name).c_str(), is_chosen))
+    view.selection = is_chosen ? Selection{} : Selection{.category = category};
+  draw_key(list, {at.x + 4, at.y}, name, color_of(category), theme::text);
+  draw_text(list, {at.x, at.y, at.x + width - 4, at.y + em},
+            fmt::format("{}   {}", to_text(bytes),
+                        share < 0.005 ? "<1 %" : fmt::format("{:.0f} %", 100 * share)),
+            theme::text, Align::Right);
+}
+
+// What makes the peak: the question that the window is opened for.
+void describe_peak(const Opened& opened, ViewState& view) {
+  const Bytes all = opened.memory().total_of(opened.peak());
+  if (all.count <= 0) return;
+  const auto maker = opened.maker_of_peak();
+  const std::string where = fmt::format(
+      "Peak of {} at {}{}", to_text(all), to_text(opened.memory().begin_of(opened.peak())),
+      maker ? ", for the " + opened.describe(*maker) : std::string());
+  text_wrapped(where, theme::bright);
+  const BytesByCategory bytes = opened.memory().categories_of(opened.peak());
+  std::vector<Category> largest_first;
+  for (std::size_t c = 0; c < category_count; ++c)
+    if (bytes[c].count > 0) largest_first.push_back(static_cast<Category>(c));
+  std::ranges::stable_sort(largest_first, std::ranges::greater{},
+                           [&](Category c) { return bytes[static_cast<std::size_t>(c)]; });
+  for (const Category category : largest_first)
+    list_category(category, bytes[static_cast<std::size_t>(category)], all, view);
+  ImGui::Spacing();
+}
+
+void describe_recording(const ViewModel& model, const Opened& opened, ViewState& view) {
   const Recording& recording = opened.recording;
-  const StateId peak = opened.peak();
+  describe_peak(opened, view);
   std::vector<Fact> facts{{"", opened.name}};
   facts.push_back({"step", to_text(recording.timeline.duration)});
-  facts.push_back({"live peak", fmt::format("{} at {}", to_text(opened.memory().total_of(peak)),
-                                            to_text(opened.memory().begin_of(peak)))});
   facts.push_back({"arena", recording.planned.count > 0 ? to_text(recording.planned) : "unknown"});
-  facts.push_back(
-      {"capacity", recording.capacity.count > 0 ? to_text(recording.capacity) : "unknown"});
+  facts.push_back({opened.has_budget() ? "budget" : "capacity",
+                   recording.capacity.count > 0 ? to_text(recording.capacity) : "unknown"});
   facts.push_back({"overlap", to_text(recording.timeline.overlap)});
   facts.push_back({"idle", to_text(recording.timeline.idle)});
-  facts.push_back({"runs", fmt::format("{}", recording.timeline.runs.size())});
+  facts.push_back({"work", count_text(recording.timeline.runs.size(), "run")});
   if (const Report* report = model.report_of(view.shown)) {
     facts.push_back({"allocated", fmt::format("{} at most (caching allocator)",
                                               to_text(report->allocated_peak))});
@@ -107,7 +143,7 @@ void draw_details(ViewModel& model, ViewState& view) {
     list_facts(facts_of(opened, *selection.buffer,
                         Nanoseconds{static_cast<std::int64_t>(view.cursor_time)}));
   } else if (selection.op != no_op) {
-    text_line(opened.trace()[selection.op].name, theme::bright);
+    text_wrapped(opened.trace()[selection.op].name, theme::bright);
   } else if (!view.range) {
     describe_recording(model, opened, view);
   }

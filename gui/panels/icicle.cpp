@@ -30,9 +30,7 @@ class Icicle {
         list_(*ImGui::GetWindowDrawList()) {}
 
   void draw() {
-    draw_node({"all", fmt::format("alive {}", to_text(live_.bytes)), live_.bytes, live_.count,
-               theme::folded},
-              0, Bytes{}, false);
+    draw_node({"", "alive", live_.bytes, live_.count, theme::folded}, 0, Bytes{}, false);
     Bytes at;
     for (auto it = live_.blocks.begin(); it != live_.blocks.end();) {
       const Category category = live_.shares[it->first].category;
@@ -50,7 +48,8 @@ class Icicle {
   void draw_category(Category category, std::span<const LiveBlock> blocks, Bytes& at) {
     Node node{"category", std::string(to_string(category)), {}, 0, color_of(category)};
     for (const LiveBlock& block : blocks) node.bytes += block.bytes, node.buffers += block.buffers;
-    draw_node(node, 1, at, false);
+    node.selects.category = category;
+    draw_node(node, 1, at, view_.selection.category == category);
     for (const LiveBlock& block : blocks) {
       draw_block(block, at);
       at += block.bytes;
@@ -108,9 +107,11 @@ class Icicle {
     list_.AddRectFilled(place.min(), {std::max(place.x0 + 0.5F, place.x1 - 1), place.y1},
                         ink(color));
     if (is_marked) list_.AddRect(place.min(), place.max(), ink(theme::bright), 0, 0, 2);
-    if (place.width() > 2 * em_)
-      draw_text(list_, {place.x0 + 4, place.y0, place.x1 - 4, place.y1}, node.name,
-                text_color_on(color));
+    if (place.width() <= 2 * em_) return;
+    const std::string with_bytes = fmt::format("{}  {}", node.name, to_text(node.bytes));
+    const bool has_room = text_width(with_bytes) < place.width() - 8;
+    draw_text(list_, {place.x0 + 4, place.y0, place.x1 - 4, place.y1},
+              has_room ? with_bytes : node.name, text_color_on(color));
   }
 
   const Opened& opened_;
@@ -124,11 +125,12 @@ class Icicle {
 
 void draw_node_tooltip(const Node& node, const LiveSet& live) {
   ImGui::BeginTooltip();
-  text_line(fmt::format("{} {}", node.level, node.name), theme::bright);
+  text_line(node.level.empty() ? node.name : fmt::format("{} {}", node.level, node.name),
+            theme::bright);
   const double share = static_cast<double>(node.bytes.count) /
                        static_cast<double>(std::max<std::int64_t>(1, live.bytes.count));
-  text_line(fmt::format("{} in {} buffers, {:.1f} % of what is alive", to_text(node.bytes),
-                        node.buffers, 100 * share));
+  text_line(fmt::format("{} in {}, {:.1f} % of what is alive", to_text(node.bytes),
+                        count_text(node.buffers, "buffer"), 100 * share));
   ImGui::EndTooltip();
 }
 

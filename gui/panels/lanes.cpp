@@ -11,20 +11,6 @@ namespace {
 // What is narrower than this many pixels is folded.
 constexpr double narrowest = 3;
 
-struct ClassRow {
-  KindClass value;
-  std::string_view name;
-  Color color;
-};
-constexpr std::array classes = {ClassRow{KindClass::Matrix, "matrix product", palette::blue},
-                                ClassRow{KindClass::Attention, "attention", palette::vermilion},
-                                ClassRow{KindClass::Norm, "norm", palette::yellow},
-                                ClassRow{KindClass::Activation, "activation", palette::green},
-                                ClassRow{KindClass::Elementwise, "elementwise", palette::sky},
-                                ClassRow{KindClass::Data, "data movement", palette::purple},
-                                ClassRow{KindClass::Loss, "loss", palette::grey}};
-static_assert(is_in_order(classes));
-
 constexpr Color optimizer_color{0x7A, 0x86, 0x99};
 
 bool is_recovery(Task task) {
@@ -105,23 +91,27 @@ Color color_of(const Opened& opened, RunId run, ColorBy by) {
   if (!of_step) return copy_color;
   if (by == ColorBy::Task) return color_of(of_step->task);
   if (of_step->op == no_op) return optimizer_color;
-  return classes[static_cast<std::size_t>(class_of(opened.trace()[of_step->op].kind))].color;
+  return kind_classes[static_cast<std::size_t>(class_of(opened.trace()[of_step->op].kind))].color;
 }
 
-std::vector<std::pair<std::string_view, Color>> color_key(const Opened& opened, ColorBy by) {
-  std::vector<std::pair<std::string_view, Color>> key;
+std::vector<KeyEntry> color_key(const Opened& opened, ColorBy by) {
+  std::vector<KeyEntry> key;
+  const auto add = [&](std::string_view name, Color color) {
+    key.push_back({std::string(name), color});
+  };
   if (by == ColorBy::Task) {
     for (const auto& row : task_colors)
-      if (opened.has(row.value)) key.emplace_back(to_string(row.value), row.color);
-    if (opened.has_copies()) key.emplace_back("copy", copy_color);
+      if (opened.has(row.value)) add(to_string(row.value), row.color);
+    if (opened.has_copies()) add("copy", copy_color);
     return key;
   }
-  for (const ClassRow& row : classes)
-    if (opened.has(row.value)) key.emplace_back(row.name, row.color);
-  if (opened.has(Task::Optimizer)) key.emplace_back("optimizer", optimizer_color);
+  for (const KindClassRow& row : kind_classes)
+    if (opened.has(row.value)) add(row.name, row.color);
+  if (opened.has(Task::Optimizer)) add("optimizer", optimizer_color);
   for (const auto& row : task_colors)
     if (is_recovery(row.value) && opened.has(row.value))
-      key.emplace_back(to_string(row.value), row.color);
+      key.push_back({std::string(to_string(row.value)), row.color, 0, true});
+  if (opened.has_copies()) add("copy", copy_color);
   return key;
 }
 

@@ -8,7 +8,8 @@
 namespace tidemark {
 namespace {
 
-enum Column : int { Tensor, SizeColumn, CategoryColumn, Op, Block, Age, NextUse, Decision };
+// What was decided comes before where it is: the tensor's name says the latter already.
+enum Column : int { Tensor, SizeColumn, CategoryColumn, NextUse, Decision, Age, Op, Block };
 
 // The decimals keep the order that the eye expects; the sort uses the bytes themselves.
 struct Row {
@@ -68,12 +69,6 @@ void cell(std::string_view text, Color color = theme::text) {
   text_line(text, color);
 }
 
-bool belongs_to(const Opened& opened, BufferId id, const Selection& selection) {
-  if (selection.buffer) return *selection.buffer == id;
-  if (selection.op != no_op) return opened.home_of(id) == selection.op;
-  return selection.block >= 0 && opened.block_of(id) == selection.block;
-}
-
 void draw_category(Category category) {
   ImGui::TableNextColumn();
   const float em = ImGui::GetFontSize();
@@ -97,28 +92,29 @@ void draw_row(const Opened& opened, const Row& row, ViewState& view) {
   ImGui::SameLine(0, 0);
   text_line(name);
   ImGui::PopID();
-  cell(to_text(buffer.size));
+  number_cell(to_text(buffer.size));
   draw_category(buffer.category);
-  const OpId op = opened.home_of(row.id);
-  cell(op == no_op ? std::string_view("-") : std::string_view(opened.trace()[op].name),
-       theme::faint);
-  cell(opened.block_name(opened.block_of(row.id)), theme::faint);
-  cell(buffer.persistent ? "the whole step" : to_text(now - row.born));
-  cell(row.next_use == never ? "none" : "in " + to_text(row.next_use - now));
+  number_cell(row.next_use == never ? "none" : "in " + to_text(row.next_use - now));
   const auto decision = opened.decision_of(row.id);
   cell(!decision.empty()   ? decision
        : buffer.persistent ? "persistent"
                            : "not saved",
        decision.empty() ? theme::faint : theme::text);
+  number_cell(buffer.persistent ? "whole step" : to_text(now - row.born));
+  const OpId op = opened.home_of(row.id);
+  cell(op == no_op ? std::string_view("-") : std::string_view(opened.trace()[op].name),
+       theme::faint);
+  cell(opened.block_name(opened.block_of(row.id)), theme::faint);
 }
 
 void draw_summary(ViewModel& model, const Opened& opened, const ViewState& view,
                   const LiveSet& live) {
-  std::string text = fmt::format("{} alive in {} buffers at {}", to_text(live.bytes), live.count,
-                                 to_text(Nanoseconds{static_cast<std::int64_t>(view.cursor_time)}));
+  std::string text =
+      fmt::format("{} alive in {} at {}", to_text(live.bytes), count_text(live.count, "buffer"),
+                  to_text(Nanoseconds{static_cast<std::int64_t>(view.cursor_time)}));
   if (live.state == opened.peak()) text += ", the peak";
   if (live.count > live.largest.size())
-    text += fmt::format("; listed are the {} largest, {} of it", live.largest.size(),
+    text += fmt::format("; listed are the {} largest, {} of it", grouped(live.largest.size()),
                         to_text(live.bytes_listed));
   const bool is_current = model.live().is_complete();
   text_line(is_current ? text : text + " (catching up ...)",
@@ -142,14 +138,15 @@ void draw_live_set(ViewModel& model, ViewState& view) {
   const auto column = [&](const char* name, float width, ImGuiTableColumnFlags more = 0) {
     ImGui::TableSetupColumn(name, ImGuiTableColumnFlags_WidthFixed | more, width * em);
   };
-  column("tensor", 17);
-  column("size", 6, ImGuiTableColumnFlags_DefaultSort | ImGuiTableColumnFlags_PreferSortDescending);
-  column("category", 9);
+  column("tensor", 14);
+  column("size", 4.6F,
+         ImGuiTableColumnFlags_DefaultSort | ImGuiTableColumnFlags_PreferSortDescending);
+  column("category", 7.6F);
+  column("next use", 5.4F);
+  column("decision", 22);
+  column("age", 5.5F, ImGuiTableColumnFlags_PreferSortDescending);
   column("op", 14);
-  column("block", 7);
-  column("age", 7, ImGuiTableColumnFlags_PreferSortDescending);
-  column("next use", 8);
-  column("decision", 40);
+  column("block", 8);
   ImGui::TableHeadersRow();
   std::vector<Row> rows = rows_of(opened, view, live);
   sort(opened, rows);

@@ -9,18 +9,44 @@
 namespace tidemark {
 namespace {
 
-// The top of the picture, in bytes. The capacity belongs into it unless that would flatten the
-// rest.
-double top_of(const Opened& opened, const Opened* against) {
+// White, then greys: hues mean categories.
+Color outline_color(std::size_t i) {
+  return mixed(theme::bright, theme::faint, std::min(1.0, 0.6 * static_cast<double>(i)));
+}
+
+// A horizontal line: what memory there is, or what the step takes.
+struct Level {
+  std::string_view name;
+  Bytes bytes;
+  Color color;
+  Align align;
+};
+
+std::vector<Level> levels_of(const Opened& opened) {
+  const Recording& recording = opened.recording;
+  std::vector<Level> levels{{"arena", recording.planned, theme::faint, Align::Left}};
+  if (opened.has_budget()) {
+    levels.push_back({"budget", recording.capacity, theme::alarm, Align::Right});
+    levels.push_back({"capacity", opened.card_capacity(), theme::faint, Align::Right});
+  } else {
+    levels.push_back({"capacity", recording.capacity, theme::alarm, Align::Right});
+  }
+  std::erase_if(levels, [](const Level& level) { return level.bytes.count == 0; });
+  return levels;
+}
+
+// The top of the picture, in bytes. A level belongs into it unless that would flatten the curve.
+double top_of(const Opened& opened, const std::vector<const Opened*>& overlaid) {
   const auto height = [](const Opened& one) {
-    return static_cast<double>(
-        std::max(one.memory().total_of(one.peak()), one.recording.planned).count);
+    return static_cast<double>(one.memory().total_of(one.peak()).count);
   };
   double top = std::max(1.0, height(opened));
-  if (against) top = std::max(top, height(*against));
-  const auto capacity = static_cast<double>(opened.recording.capacity.count);
-  if (capacity <= 1.6 * top) top = std::max(top, capacity);
-  return 1.08 * top;
+  for (const Opened* other : overlaid) top = std::max(top, height(*other));
+  double highest = top;
+  for (const Level& level : levels_of(opened))
+    if (const auto bytes = static_cast<double>(level.bytes.count); bytes <= 1.6 * top)
+      highest = std::max(highest, bytes);
+  return 1.08 * highest;
 }
 
 struct Heights {
@@ -57,7 +83,10 @@ void draw_stack(ImDrawList& list, const TimelinePlaces& places, const Opened& op
     for (std::size_t c = 0; c < category_count; ++c) {
       if (bytes[c].count <= 0) continue;
       const float bottom = height(below), top = height(below += bytes[c]);
-      list.AddRectFilled({x0, top}, {x1, bottom}, ink(category_colors[c].color, 225));
+      const bool is_dimmed =
+          view.selection.category && *view.selection.category != static_cast<Category>(c);
+      list.AddRectFilled({x0, top}, {x1, bottom},
+                         ink(category_colors[c].color, is_dimmed ? 70 : 225));
     }
     const float top = height(below);
     list.AddRectFilled({x0, top - 1}, {x1, top}, ink(theme::bright, 120));
@@ -65,17 +94,23 @@ void draw_stack(ImDrawList& list, const TimelinePlaces& places, const Opened& op
   });
 }
 
-// The other recording's total, as a line over the stack.
+// Another recording's total, as a line over the stack. Boxes, because steps of a pixel or less make
+// spikes of a polyline's corners.
 void draw_outline(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
-                  const Heights& height) {
-  std::vector<ImVec2> line;
-  visit_columns(places, opened, [&](float x0, float x1, StateId state) {
-    const float y = height(opened.memory().total_of(state));
-    line.push_back({x0, y}), line.push_back({x1, y});
-  });
-  const auto count = static_cast<int>(line.size());
-  list.AddPolyline(line.data(), count, ink(theme::ground, 160), 0, 4);
-  list.AddPolyline(line.data(), count, ink(theme::bright), 0, 1.8F);
+                  const Heights& height, Color color, float thickness) {
+  for (const bool is_halo : {true, false}) {  // dark first, so that the line shows on any color
+    const float half = thickness / 2 + (is_halo ? 1.2F : 0);
+    const ImU32 tint = is_halo ? ink(theme::ground, 150) : ink(color);
+    std::optional<float> before;
+    visit_columns(places, opened, [&](float x0, float x1, StateId state) {
+      const float y = height(opened.memory().total_of(state));
+      list.AddRectFilled({x0 - half, y - half}, {x1 + half, y + half}, tint);
+      if (before)
+        list.AddRectFilled({x0 - half, std::min(*before, y)}, {x0 + half, std::max(*before, y)},
+                           tint);
+      before = y;
+    });
+  }
 }
 
 void draw_level(ImDrawList& list, const TimelinePlaces& places, float y, std::string_view text,
@@ -90,19 +125,23 @@ void draw_level(ImDrawList& list, const TimelinePlaces& places, float y, std::st
   draw_text(list, box, text, color, Align::Center);
 }
 
+// Levels above the picture are named in its corner.
 void draw_levels(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
                  const Heights& height) {
-  const Recording& recording = opened.recording;
-  if (recording.planned.count > 0)
-    draw_level(list, places, height(recording.planned),
-               fmt::format("arena {}", to_text(recording.planned)), theme::faint, Align::Left);
-  if (recording.capacity.count == 0) return;
-  const std::string text = fmt::format("capacity {}", to_text(recording.capacity));
-  const float y = height(recording.capacity);
-  if (y > places.memory.y0) return draw_level(list, places, y, text, theme::alarm, Align::Right);
-  const float top = places.memory.y0 + 1.5F * places.em;  // below the reading
-  draw_text(list, {places.time.x0, top, places.time.x1 - 6, top + 1.3F * places.em},
-            text + ", above the picture", theme::faint, Align::Right);
+  std::string above;
+  for (const Level& level : levels_of(opened)) {
+    const std::string text = fmt::format("{} {}", level.name, to_text(level.bytes));
+    if (static_cast<double>(level.bytes.count) <= height.top) {
+      draw_level(list, places, height(level.bytes), text, level.color, level.align);
+    } else {
+      above += (above.empty() ? "" : ", ") + text;
+    }
+  }
+  if (above.empty()) return;
+  draw_text(
+      list,
+      {places.time.x0, places.memory.y0, places.time.x1 - 6, places.memory.y0 + 1.3F * places.em},
+      above + ": above the picture", theme::faint, Align::Right);
 }
 
 void draw_byte_axis(ImDrawList& list, const TimelinePlaces& places, const Heights& height) {
@@ -117,47 +156,56 @@ void draw_byte_axis(ImDrawList& list, const TimelinePlaces& places, const Height
   }
 }
 
+// The longest text that leaves most of the width to the curve: how much, what, and for which run.
+std::string peak_text(const Opened& opened, float width) {
+  const StateId peak = opened.peak();
+  const Bytes bytes = opened.memory().total_of(peak);
+  std::string text = "peak " + to_text(bytes);
+  if (bytes.count <= 0) return text;
+  const BytesByCategory parts = opened.memory().categories_of(peak);
+  const auto largest = std::ranges::max_element(parts);
+  const std::string what =
+      fmt::format("{}: {:.0f} % {}", text,
+                  100 * static_cast<double>(largest->count) / static_cast<double>(bytes.count),
+                  to_string(static_cast<Category>(largest - parts.begin())));
+  if (text_width(what) < width) text = what;
+  const auto maker = opened.maker_of_peak();
+  if (!maker) return text;
+  const std::string why = fmt::format("{}, {}", what, opened.describe(*maker));
+  return text_width(why) < width ? why : text;
+}
+
+void draw_peak_label(ImDrawList& list, const TimelinePlaces& places, ImVec2 tip,
+                     std::string_view text, Color color) {
+  const float r = 0.32F * places.em;
+  list.AddTriangleFilled(tip, {tip.x + r, tip.y - 1.6F * r}, {tip.x - r, tip.y - 1.6F * r},
+                         ink(color));
+  const float width = text_width(text) + 0.6F * places.em;
+  const bool is_left = tip.x + r + width > places.time.x1;
+  const float x0 = is_left ? std::max(places.time.x0, tip.x - r - width - 2) : tip.x + r + 2;
+  const float top = std::max(places.memory.y0 + 1, tip.y - 1.9F * r - places.em * 0.3F);
+  const Box label{x0, top, x0 + width, top + 1.25F * places.em};
+  list.AddRectFilled(label.min(), label.max(), ink(theme::plot, 210), 3);
+  draw_text(list, label, text, color, Align::Center);
+}
+
 void draw_peak(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
-               const Heights& height) {
-  const Bytes bytes = opened.memory().total_of(opened.peak());
+               const Heights& height, std::string_view text, Color color) {
   const float x =
       places.time.to_pixel(static_cast<double>(opened.memory().begin_of(opened.peak()).count()));
   if (x < places.time.x0 || x > places.time.x1) return;
-  const float y = height(bytes), r = 0.32F * places.em;
-  list.AddTriangleFilled({x, y}, {x + r, y - 1.6F * r}, {x - r, y - 1.6F * r}, ink(theme::bright));
-  const std::string text = "peak " + to_text(bytes);
-  const float width = text_width(text) + 0.6F * places.em;
-  const bool is_left = x + r + width > places.time.x1;
-  const float x0 = is_left ? x - r - width - 2 : x + r + 2;
-  const float top = std::max(places.memory.y0 + 1, y - 1.9F * r - places.em * 0.3F);
-  const Box label{x0, top, x0 + width, top + 1.25F * places.em};
-  list.AddRectFilled(label.min(), label.max(), ink(theme::plot, 210), 3);
-  draw_text(list, label, text, theme::bright, Align::Center);
+  draw_peak_label(list, places, {x, height(opened.memory().total_of(opened.peak()))}, text, color);
 }
 
-// The bytes of each category under the mouse, or at the cursor.
-void draw_reading(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
-                  const ViewState& view) {
-  const StateId state =
-      view.hover ? state_under(places, opened, places.time.to_pixel(*view.hover)) : view.cursor;
-  const BytesByCategory bytes = opened.memory().categories_of(state);
-  float x = places.time.x0 + 6;
-  const float y = places.memory.y0 + 3;
-  const float limit = places.time.x1 - 4;
-  const std::string sum = to_text(opened.memory().total_of(state)) + " live";
-  list.AddRectFilled({places.time.x0, places.memory.y0},
-                     {limit, places.memory.y0 + 1.5F * places.em}, ink(theme::plot, 190));
-  draw_text(list, {x, y, limit, y + places.em}, sum, theme::text);
-  x += text_width(sum) + places.em;
-  for (std::size_t c = 0; c < category_count; ++c) {
-    if (bytes[c].count == 0) continue;
-    const std::string text =
-        fmt::format("{} {}", to_string(static_cast<Category>(c)), to_text(bytes[c]));
-    if (x + text_width(text) + 2 * places.em > limit) {
-      draw_text(list, {x, y, limit, y + places.em}, "...", theme::faint);
-      break;
-    }
-    x += draw_key(list, {x, y}, text, category_colors[c].color, theme::text);
+// What lies over the stack is called B, C, …, as the lanes and the reading call it.
+void draw_overlaid(ImDrawList& list, const TimelinePlaces& places,
+                   const std::vector<const Opened*>& overlaid, const Heights& height) {
+  for (std::size_t i = overlaid.size(); i-- > 0;)  // B is drawn last: on top
+    draw_outline(list, places, *overlaid[i], height, outline_color(i), i == 0 ? 1.8F : 1.2F);
+  for (std::size_t i = 0; i < overlaid.size(); ++i) {
+    const Bytes peak = overlaid[i]->memory().total_of(overlaid[i]->peak());
+    draw_peak(list, places, *overlaid[i], height,
+              fmt::format("{} {}", recording_letter(i + 1), to_text(peak)), outline_color(i));
   }
 }
 
@@ -180,6 +228,19 @@ void draw_life(ImDrawList& list, const TimelinePlaces& places, const Opened& ope
   list.AddRectFilled({x0, y}, {x1, places.memory.y1 - 2},
                      ink(color_of(opened.schedule()[id].category)), 2);
   list.AddRect({x0, y}, {x1, places.memory.y1 - 2}, ink(theme::bright), 2, 0, 1.5F);
+  const std::string text =
+      fmt::format("{}, {}", opened.describe(id), to_text(opened.schedule()[id].size));
+  const Box label{x0 + 4, y - 1.4F * places.em, std::max(x1, x0 + text_width(text) + 12), y - 2};
+  list.AddRectFilled(label.min(), {label.x0 + text_width(text) + 8, label.y1},
+                     ink(theme::plot, 190), 3);
+  draw_text(list, {label.x0 + 4, label.y0, places.time.x1, label.y1}, text, theme::bright);
+}
+
+// "mesa, predicted"; with all of the title where the model is another one.
+std::string title_beside(const Opened& other, const Opened& shown) {
+  if (other.trace().model != shown.trace().model) return other.name;
+  return fmt::format("{}, {}", other.recording.strategy,
+                     sources[static_cast<std::size_t>(other.recording.source)].name);
 }
 
 }  // namespace
@@ -189,23 +250,55 @@ StateId state_under(const TimelinePlaces& places, const Opened& opened, float x)
   return opened.memory().highest_in(places.time.to_value(column), places.time.to_value(column + 1));
 }
 
+Bytes live_at_reading(const TimelinePlaces& places, const Opened& opened, const ViewState& view) {
+  return opened.memory().total_of(
+      view.hover ? state_under(places, opened, places.time.to_pixel(*view.hover)) : view.cursor);
+}
+
+std::vector<KeyEntry> reading_of(const TimelinePlaces& places, const ViewModel& model,
+                                 const ViewState& view) {
+  const Opened& opened = *model.shown(view);
+  const float column = view.hover ? places.time.to_pixel(*view.hover) : 0;
+  const StateId state = view.hover ? state_under(places, opened, column) : view.cursor;
+  const BytesByCategory bytes = opened.memory().categories_of(state);
+  // Where there is width to spare, each has room for the widest amount: numbers change in place.
+  const float widest = places.memory.width() > 40 * places.em ? text_width(" 1000 MiB") : 0;
+  const auto entry = [&](std::string_view name, Bytes amount, Color color) {
+    return KeyEntry{fmt::format("{} {}", name, to_text(amount)), color,
+                    widest > 0 ? text_width(name) + widest : 0};
+  };
+  std::vector<KeyEntry> entries;
+  for (const auto& [category, color] : category_colors)
+    if (opened.has(category))
+      entries.push_back(
+          entry(to_string(category), bytes[static_cast<std::size_t>(category)], color));
+  const std::vector<const Opened*> overlaid = model.overlaid(view);
+  for (std::size_t i = 0; i < overlaid.size(); ++i) {
+    const StateId then = view.hover ? state_under(places, *overlaid[i], column)
+                                    : overlaid[i]->memory().at(view.cursor_time);
+    entries.push_back(
+        entry(fmt::format("{}: {},", recording_letter(i + 1), title_beside(*overlaid[i], opened)),
+              overlaid[i]->memory().total_of(then), outline_color(i)));
+  }
+  return entries;
+}
+
 void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const ViewModel& model,
                        ViewState& view) {
   const Opened& opened = *model.shown(view);
-  const Opened* against = model.against(view);
-  const double top = top_of(opened, against);
-  const bool is_capacity_above = static_cast<double>(opened.recording.capacity.count) > top;
-  const float head = (is_capacity_above ? 2.8F : 1.5F) * places.em;  // two lines of text, or one
-  const Heights height{
-      {places.memory.x0, places.memory.y0 + head, places.memory.x1, places.memory.y1}, top};
+  const std::vector<const Opened*> overlaid = model.overlaid(view);
+  Heights height{places.memory, top_of(opened, overlaid)};
+  for (const Level& level : levels_of(opened))  // room for a line of text about those above
+    if (static_cast<double>(level.bytes.count) > height.top)
+      height.box.y0 = places.memory.y0 + 1.3F * places.em;
   draw_byte_axis(list, places, height);
   list.PushClipRect(places.memory.min(), places.memory.max(), true);
   draw_stack(list, places, opened, height, view);
-  if (against) draw_outline(list, places, *against, height);
   draw_levels(list, places, opened, height);
+  draw_overlaid(list, places, overlaid, height);
   draw_life(list, places, opened, view);
-  draw_peak(list, places, opened, height);
-  draw_reading(list, places, opened, view);
+  draw_peak(list, places, opened, height, peak_text(opened, 0.55F * places.memory.width()),
+            theme::bright);
   list.PopClipRect();
 }
 

@@ -1,4 +1,4 @@
-// The whole step, small, with the part that is visible.
+// The whole step, small, with its peak and the part that is visible.
 #include <algorithm>
 
 #include "gui/navigation.h"
@@ -9,7 +9,7 @@ namespace tidemark {
 void draw_mini_map(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
                    const ViewState& view) {
   const Box& box = places.mini_map;
-  const Axis all{whole({opened.end()}), box.x0, box.x1};
+  const Axis all{whole({view.end}), box.x0, box.x1};
   list.AddRectFilled(box.min(), box.max(), ink(theme::plot));
   const auto top =
       static_cast<double>(std::max<std::int64_t>(1, opened.memory().total_of(opened.peak()).count));
@@ -20,6 +20,9 @@ void draw_mini_map(ImDrawList& list, const TimelinePlaces& places, const Opened&
     const float y = box.y1 - static_cast<float>(share) * (box.height() - 2);
     list.AddRectFilled({x, y}, {x + 2, box.y1}, ink(mixed(theme::plot, theme::faint, 0.6)));
   }
+  const float peak = std::floor(
+      all.to_pixel(static_cast<double>(opened.memory().begin_of(opened.peak()).count())));
+  list.AddRectFilled({peak, box.y0}, {peak + 2, box.y1}, ink(theme::bright, 200));
   const float x0 = std::max(box.x0, all.to_pixel(view.visible.begin));
   const float x1 = std::max(x0 + 3, std::min(box.x1, all.to_pixel(view.visible.end)));
   list.AddRectFilled(box.min(), {x0, box.y1}, ink(theme::ground, 150));

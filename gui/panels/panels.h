@@ -7,6 +7,7 @@
 namespace tidemark {
 
 /// Lanes, memory curve and mini-map on one time axis.
+void draw_top_bar(ViewModel& model, ViewState& view);
 void draw_timeline(ViewModel& model, ViewState& view);
 
 void draw_live_set(ViewModel& model, ViewState& view);

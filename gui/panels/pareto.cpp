@@ -31,19 +31,20 @@ Plot plot_of(const std::vector<Report>& rows, const Box& box) {
     least = std::min(least, bytes), most = std::max(most, bytes);
     fastest = std::min(fastest, time), slowest = std::max(slowest, time);
   }
-  const double room = 0.08 * std::max(1.0, most - least),
-               above = 0.08 * std::max(1.0, slowest - fastest);
+  // At least some percent of the whole: where all are the same, rounding is not blown up.
+  const double room = std::max(0.08 * (most - least), 0.05 * most),
+               above = std::max(0.08 * (slowest - fastest), 0.05 * slowest);
   return {box, {{least - room, most + room}, box.x0, box.x1}, fastest - above, slowest + above};
 }
 
 void draw_axes(ImDrawList& list, const Plot& plot, float em) {
   const Box& box = plot.box;
   list.AddRectFilled(box.min(), box.max(), ink(theme::plot));
-  const Ticks ticks = binary_ticks(plot.memory.range, 5 * em * plot.memory.per_pixel());
+  const Ticks ticks = binary_ticks(plot.memory.range, 5.5F * em * plot.memory.per_pixel());
   for (double bytes = ticks.first; bytes < plot.memory.range.end; bytes += ticks.step) {
     const float x = std::floor(plot.memory.to_pixel(bytes));
     list.AddLine({x, box.y0}, {x, box.y1}, ink(theme::line, 130));
-    draw_text(list, {x - 2.4F * em, box.y1, x + 2.4F * em, box.y1 + 1.3F * em},
+    draw_text(list, {x - 2.8F * em, box.y1, x + 2.8F * em, box.y1 + 1.3F * em},
               byte_tick_text(bytes, ticks.step), theme::faint, Align::Center);
   }
   const Range times{plot.fastest, plot.slowest};
@@ -148,9 +149,7 @@ void draw_pareto(ViewModel& model, ViewState& view) {
     draw_capacity(*ImGui::GetWindowDrawList(), plot, comparison->room.capacity);
     draw_points(plot, comparison->rows, model, view);
   }
-  ImGui::PushTextWrapPos(0);
-  text_line(comparison->conclusion);
-  ImGui::PopTextWrapPos();
+  text_wrapped(comparison->conclusion);
 }
 
 }  // namespace tidemark

@@ -11,32 +11,63 @@ namespace {
 
 // More arrows than this hide each other; the largest are shown, and how many are not is said.
 constexpr std::size_t most_arrows = 12;
+// As many can carry a name each; the details list all of them.
+constexpr std::size_t most_labelled = 4;
 
 struct Arrow {
   RunId from, to;
   BufferId buffer;
+  std::string label;
 };
 
 // Where a run touches the arrows: the middle of it, as far as it can be seen.
 ImVec2 foot(const TimelinePlaces& places, const Opened& opened, RunId run) {
   const TimedRun& timed = opened[run];
   const auto middle = static_cast<double>(timed.begin.count() + timed.end.count()) / 2;
+  // Far outside is as good as just outside, and keeps coordinates small.
+  const float x = std::clamp(places.time.to_pixel(middle), places.time.x0 - 4 * places.em,
+                             places.time.x1 + 4 * places.em);
   for (const auto& lane : places.lanes)
-    if (lane.opened == &opened && lane.stream == index(timed.stream))
-      return {places.time.to_pixel(middle), lane.box.y1};
-  return {places.time.to_pixel(middle), places.axis.y1};
+    if (lane.opened == &opened && lane.stream == index(timed.stream)) return {x, lane.box.y1};
+  return {x, places.axis.y1};
+}
+
+// Down from one run, along, and up to the other: level in between, whatever the distance, so that
+// arrows do not cross and what they cover is little.
+void draw_path(ImDrawList& list, ImVec2 a, ImVec2 b, float lowest, float radius, ImU32 color,
+               float thickness) {
+  const float turn = std::clamp((b.x - a.x) / 2, -radius, radius);
+  list.PathLineTo(a);
+  list.PathBezierCubicCurveTo({a.x, lowest}, {a.x, lowest}, {a.x + turn, lowest});
+  list.PathBezierCubicCurveTo({b.x - turn, lowest}, {b.x, lowest}, {b.x, lowest - radius});
+  list.PathLineTo(b);
+  list.PathStroke(color, 0, thickness);
 }
 
 void draw_arrow(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
-                const Arrow& arrow, float depth) {
+                const Arrow& arrow, float lowest) {
   const ImVec2 a = foot(places, opened, arrow.from), b = foot(places, opened, arrow.to);
   const ImU32 color = ink(color_of(opened.schedule()[arrow.buffer].category), 235);
-  const float low = std::max(a.y, b.y) + depth;
-  list.AddBezierCubic(a, {a.x, low}, {b.x, low}, b, ink(theme::ground, 150), 4);
-  list.AddBezierCubic(a, {a.x, low}, {b.x, low}, b, color, 2);
+  const float radius = 1.2F * places.em;
+  draw_path(list, a, b, lowest, radius, ink(theme::ground, 150), 4);
+  draw_path(list, a, b, lowest, radius, color, 2);
   const float r = 0.3F * places.em;
   list.AddTriangleFilled({b.x, b.y}, {b.x + r, b.y + 1.7F * r}, {b.x - r, b.y + 1.7F * r}, color);
   list.AddCircleFilled(a, 0.6F * r, color);
+}
+
+// What the arrow stands for, where it hangs lowest.
+void label_arrow(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
+                 const Arrow& arrow, float lowest) {
+  const Axis& time = places.time;
+  const ImVec2 a = foot(places, opened, arrow.from), b = foot(places, opened, arrow.to);
+  const float width = text_width(arrow.label) + 0.6F * places.em;
+  const float middle =
+      (std::max(std::min(a.x, b.x), time.x0) + std::min(std::max(a.x, b.x), time.x1)) / 2;
+  const float x = std::clamp(middle - width / 2, time.x0, std::max(time.x0, time.x1 - width));
+  const Box box{x, lowest - 0.6F * places.em, x + width, lowest + 0.65F * places.em};
+  list.AddRectFilled(box.min(), box.max(), ink(theme::plot, 225), 3);
+  draw_text(list, box, arrow.label, theme::text, Align::Center);
 }
 
 std::vector<Arrow> arrows_of_run(const Opened& opened, RunId run) {
@@ -44,7 +75,9 @@ std::vector<Arrow> arrows_of_run(const Opened& opened, RunId run) {
   for (const BufferId buffer :
        writes_of(opened.schedule(), opened.schedule().steps[opened[run].step]))
     if (const auto reader = opened.buffers().last_reader(buffer); reader && *reader != run)
-      arrows.push_back({run, *reader, buffer});
+      arrows.push_back({run, *reader, buffer,
+                        fmt::format("{}, {}", opened.describe(buffer),
+                                    to_text(opened.schedule()[buffer].size))});
   return arrows;
 }
 
@@ -52,7 +85,8 @@ std::vector<Arrow> arrows_of_buffer(const Opened& opened, BufferId buffer) {
   std::vector<Arrow> arrows;
   const auto writer = opened.buffers().first_writer(buffer);
   for (const std::uint32_t user : opened.buffers().runs_of(buffer))
-    if (writer && RunId{user} != *writer) arrows.push_back({*writer, RunId{user}, buffer});
+    if (writer && RunId{user} != *writer)
+      arrows.push_back({*writer, RunId{user}, buffer, opened.describe(RunId{user})});
   return arrows;
 }
 
@@ -68,12 +102,21 @@ void draw_relations(ImDrawList& list, const TimelinePlaces& places, const Opened
     return opened.schedule()[arrow.buffer].size;
   });
   const std::size_t drawn = std::min(arrows.size(), most_arrows);
-  for (std::size_t i = 0; i < drawn; ++i)
-    draw_arrow(list, places, opened, arrows[i], (2.5F + 0.7F * static_cast<float>(i)) * places.em);
+  const bool has_labels = drawn <= most_labelled;
+  const auto lowest = [&](std::size_t i) {
+    return places.memory.y0 +
+           (0.9F + (has_labels ? 1.6F : 0.7F) * static_cast<float>(i)) * places.em;
+  };
+  for (std::size_t i = 0; i < drawn; ++i) draw_arrow(list, places, opened, arrows[i], lowest(i));
+  for (std::size_t i = 0; i < drawn && has_labels; ++i)
+    label_arrow(list, places, opened, arrows[i], lowest(i));
   if (drawn == arrows.size()) return;
   const std::string text =
       fmt::format("{} of {} arrows, the largest tensors", drawn, arrows.size());
-  draw_text(list, places.key, text, theme::text, Align::Right);
+  const Box box{places.memory.x0 + 4, places.memory.y0 + 1.4F * places.em,
+                places.memory.x0 + 12 + text_width(text), places.memory.y0 + 2.7F * places.em};
+  list.AddRectFilled(box.min(), box.max(), ink(theme::plot, 225), 3);
+  draw_text(list, box, text, theme::text, Align::Center);
 }
 
 }  // namespace tidemark

@@ -40,15 +40,25 @@ void choose(const Opened& opened, const Hit& hit, ViewState& view) {
   view.shows_search = false;
 }
 
+// "op, linear" or "tensor, 148 MiB", at the right of the line above.
+void draw_kind(const Opened& opened, const Hit& hit) {
+  const std::string text =
+      hit.op != no_op ? fmt::format("op, {}", to_string(opened.trace()[hit.op].kind))
+                      : fmt::format("tensor, {}", to_text(size(opened.trace()[hit.tensor])));
+  ImGui::SameLine(std::max(0.0F, ImGui::GetContentRegionMax().x - text_width(text) - 4));
+  text_line(text, theme::faint);
+}
+
 void draw_hits(const Opened& opened, const Search& search, ViewState& view) {
   const auto& hits = search.hits();
   for (std::size_t i = 0; i < hits.size(); ++i) {
     const bool is_op = hits[i].op != no_op;
     const std::string& name =
         is_op ? opened.trace()[hits[i].op].name : opened.trace()[hits[i].tensor].name;
-    const std::string text = fmt::format("{}  {}##{}", is_op ? "op" : "tensor", name, i);
+    const std::string text = fmt::format("  {}##{}", name, i);
     const bool is_chosen = i == view.search_choice;
     if (ImGui::Selectable(text.c_str(), is_chosen)) choose(opened, hits[i], view);
+    draw_kind(opened, hits[i]);
     if (is_chosen && (was_pressed(Key::Down) || was_pressed(Key::Up))) ImGui::SetScrollHereY();
   }
   if (search.count() > hits.size())

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
-#include "gui/input.h"
 #include "gui/navigation.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
@@ -12,62 +12,96 @@ namespace {
 
 TimelinePlaces place_everything(const ViewModel& model, const ViewState& view) {
   TimelinePlaces places;
+  const Opened& opened = *model.shown(view);
   const float em = places.em = ImGui::GetFontSize();
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   places.all = {at.x, at.y, at.x + std::max(room.x, 12 * em), at.y + std::max(room.y, 8 * em)};
   const float left = places.all.x0 + 6.5F * em, right = places.all.x1;
   places.time = {view.visible, left, right};
+  // Where it is low, the lanes and the curve come first.
+  const bool has_legends = places.all.height() > 16 * em;
+  const float mini_height = places.all.height() > 18 * em ? 2.2F * em : 0;
   float y = places.all.y0;
   const auto take = [&](float height, float gap) {
     const Box box{left, y, right, y + height};
     y += height + gap;
     return box;
   };
+  const float width = right - left - 4;
+  places.key = take(
+      has_legends ? key_height(color_key(opened, view.color_by), right - left) + 0.2F * em : 0, 0);
   places.axis = take(1.5F * em, 0);
-  const auto add_lanes = [&](const Opened& opened) {
-    for (std::size_t s = 0; s < opened.lanes().size(); ++s)
-      places.lanes.push_back({&opened, s, take(1.8F * em, 2)});
+  places.phases = take(has_legends && opened.phases().size() > 1 ? 1.25F * em : 0, 1);
+  const auto add_lanes = [&](const Opened& one) {
+    for (std::size_t s = 0; s < one.lanes().size(); ++s)
+      places.lanes.push_back({&one, s, take(1.8F * em, 2)});
   };
-  add_lanes(*model.shown(view));
+  add_lanes(opened);
   if (const Opened* against = model.against(view)) {
     y += 0.3F * em;
     add_lanes(*against);
   }
-  places.key = take(1.35F * em, 2);
-  const float mini_height = places.all.height() > 18 * em ? 2.2F * em : 0;
+  y += 0.4F * em;
+  places.reading =
+      take(has_legends ? key_height(reading_of(places, model, view), width) + 0.2F * em : 0, 0);
   places.memory = {left, y, right, std::max(y + 3 * em, places.all.y1 - mini_height - 4)};
   places.mini_map = {left, places.all.y1 - mini_height, right, places.all.y1};
   return places;
 }
 
-void draw_time_axis(ImDrawList& list, const TimelinePlaces& places) {
+// As exact as a pixel is wide: "265.83 ms" where the axis says 265.8 and 266.0.
+std::string moment_text(const TimelinePlaces& places, double moment) {
+  const double step =
+      std::max(1.0, std::pow(10, std::floor(std::log10(std::max(1.0, places.time.per_pixel())))));
+  return tick_text(std::round(std::max(0.0, moment) / step) * step, step);
+}
+
+// The flag on top of the line at a moment.
+Box flag_box(const TimelinePlaces& places, double moment) {
+  const float width = text_width(moment_text(places, moment)) + 0.6F * places.em;
+  const float x0 = std::clamp(places.time.to_pixel(moment) - width / 2, places.time.x0,
+                              std::max(places.time.x0, places.time.x1 - width));
+  return {x0, places.axis.y0, x0 + width, places.axis.y1 - 3};
+}
+
+bool overlap(const Box& a, const Box& b) { return a.x0 < b.x1 && b.x0 < a.x1; }
+
+bool is_under_a_flag(const TimelinePlaces& places, const ViewState& view, const Box& text) {
+  return (places.time.range.contains(view.cursor_time) &&
+          overlap(text, flag_box(places, view.cursor_time))) ||
+         (view.hover && overlap(text, flag_box(places, *view.hover)));
+}
+
+void draw_time_axis(ImDrawList& list, const TimelinePlaces& places, const ViewState& view) {
   const Axis& time = places.time;
   const Ticks ticks = decimal_ticks(time.range, 7 * places.em * time.per_pixel());
   for (double t = ticks.first; t < time.range.end; t += ticks.step) {
     const float x = std::floor(time.to_pixel(t));
     list.AddLine({x, places.axis.y1 - 4}, {x, places.memory.y1}, ink(theme::line, 140));
     const std::string text = tick_text(std::abs(t) < ticks.step / 2 ? 0 : t, ticks.step);
-    if (x + 4 + text_width(text) > time.x1) break;
-    draw_text(list, {x + 4, places.axis.y0, time.x1, places.axis.y1}, text, theme::faint);
+    const Box box{x + 4, places.axis.y0, x + 5 + text_width(text), places.axis.y1};
+    if (box.x1 > time.x1) break;
+    if (!is_under_a_flag(places, view, box)) draw_text(list, box, text, theme::faint);
   }
 }
 
-void draw_color_key(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
-                    const ViewState& view) {
-  const Box& box = places.key;
-  float x = box.x0;
-  const float y = box.y0 + (box.height() - places.em) / 2;
-  for (const auto& [name, color] : color_key(opened, view.color_by)) {
-    if (x + text_width(name) + 3 * places.em > box.x1)
-      return draw_text(list, {x, y, box.x1, y + places.em}, "...", theme::faint);
-    x += draw_key(list, {x, y}, name, color);
+// Forward, backward, optimizer: brackets over the lanes.
+void draw_phases(ImDrawList& list, const TimelinePlaces& places, const Opened& opened) {
+  const Box& row = places.phases;
+  if (row.height() <= 0) return;
+  for (const Phase& phase : opened.phases()) {
+    const float x0 = std::max(row.x0, places.time.to_pixel(phase.range.begin));
+    const float x1 = std::min(row.x1, places.time.to_pixel(phase.range.end));
+    if (x1 <= x0) continue;
+    list.AddRectFilled({x0, row.y0}, {std::max(x0 + 1, x1 - 2), row.y1}, ink(theme::line, 150), 2);
+    draw_text(list, {x0 + 5, row.y0, x1 - 5, row.y1}, phase.name, theme::text);
   }
 }
 
 void draw_lane_label(ImDrawList& list, const TimelinePlaces& places,
                      const TimelinePlaces::Lane& lane, const Opened& shown) {
   const Box box{places.all.x0 + 2, lane.box.y0, lane.box.x0 - 6, lane.box.y1};
-  const char side = lane.opened == &shown ? 'A' : 'B';
+  const char side = recording_letter(lane.opened == &shown ? 0 : 1);
   const bool compares = places.lanes.front().opened != places.lanes.back().opened;
   const std::string name = compares ? fmt::format("{} stream {}", side, lane.stream)
                                     : fmt::format("stream {}", lane.stream);
@@ -75,18 +109,13 @@ void draw_lane_label(ImDrawList& list, const TimelinePlaces& places,
 }
 
 // A vertical line through everything, with the moment at the top.
-void draw_moment(ImDrawList& list, const TimelinePlaces& places, double moment, Color color,
-                 bool has_label) {
+void draw_moment(ImDrawList& list, const TimelinePlaces& places, double moment, Color color) {
+  if (!places.time.range.contains(moment)) return;
   const float x = std::floor(places.time.to_pixel(moment)) + 0.5F;
-  if (x < places.time.x0 || x > places.time.x1) return;
   list.AddLine({x, places.axis.y0}, {x, places.memory.y1}, ink(color, 170));
-  if (!has_label) return;
-  const std::string text = to_text(Nanoseconds{static_cast<std::int64_t>(std::max(0.0, moment))});
-  const float width = text_width(text) + 0.6F * places.em;
-  const float x0 = std::clamp(x - width / 2, places.time.x0, places.time.x1 - width);
-  const Box label{x0, places.axis.y0, x0 + width, places.axis.y1 - 3};
+  const Box label = flag_box(places, moment);
   list.AddRectFilled(label.min(), label.max(), ink(color), 3);
-  draw_text(list, label, text, text_color_on(color), Align::Center);
+  draw_text(list, label, moment_text(places, moment), text_color_on(color), Align::Center);
 }
 
 void draw_range(ImDrawList& list, const TimelinePlaces& places, const Range& range) {
@@ -97,97 +126,26 @@ void draw_range(ImDrawList& list, const TimelinePlaces& places, const Range& ran
   for (const float x : {x0, x1})
     list.AddLine({x, places.axis.y0}, {x, places.memory.y1}, ink(theme::accent, 200));
   const std::string text = to_text(Nanoseconds{static_cast<std::int64_t>(range.span())});
-  if (text_width(text) < x1 - x0)
-    draw_text(list, {x0, places.axis.y0, x1, places.axis.y1}, text, theme::bright, Align::Center);
+  const float width = text_width(text) + 0.6F * places.em;
+  if (width >= x1 - x0) return;
+  const float middle = (x0 + x1) / 2;
+  const Box label{middle - width / 2, places.memory.y0 + 2, middle + width / 2,
+                  places.memory.y0 + 2 + 1.3F * places.em};
+  list.AddRectFilled(label.min(), label.max(), ink(theme::plot, 210), 3);
+  draw_text(list, label, text, theme::bright, Align::Center);
 }
 
-// ---- hands
-
-void zoom_and_pan(const TimelinePlaces& places, const Opened& opened, ViewState& view) {
-  const ImGuiIO& io = ImGui::GetIO();
-  const Limits limits{opened.end()};
-  const double under_mouse = places.time.to_value(io.MousePos.x);
-  if (io.MouseWheel != 0 && io.KeyShift) {
-    view.visible = panned(view.visible, -0.1 * static_cast<double>(io.MouseWheel), limits);
-  } else if (io.MouseWheel != 0) {
-    const double strength = io.KeyCtrl ? 0.95 : 0.8;  // Ctrl for small steps
-    view.visible = zoomed(view.visible, under_mouse,
-                          std::pow(strength, static_cast<double>(io.MouseWheel)), limits);
-  }
-  if (io.MouseWheelH != 0)
-    view.visible = panned(view.visible, 0.1 * static_cast<double>(io.MouseWheelH), limits);
-  if (ImGui::IsMouseDragging(ImGuiMouseButton_Right, 0))
-    view.visible = panned(view.visible,
-                          -static_cast<double>(io.MouseDelta.x) /
-                              static_cast<double>(places.time.x1 - places.time.x0),
-                          limits);
-}
-
-void select_under_mouse(const TimelinePlaces& places, const Hovered& hovered, ViewModel& model,
-                        ViewState& view) {
+// On a ground of its own: lines of moments end above it and go on below.
+void draw_reading(ImDrawList& list, const TimelinePlaces& places, const ViewModel& model,
+                  const ViewState& view) {
+  const Box& box = places.reading;
+  if (box.height() <= 0) return;
+  list.AddRectFilled(box.min(), box.max(), ink(theme::panel));
+  const float y = box.y0 + 0.2F * places.em;
   const Opened& opened = *model.shown(view);
-  const ImVec2 mouse = ImGui::GetIO().MousePos;
-  if (hovered.lane && hovered.lane->opened == &opened) {
-    view.selection = {};
-    if (hovered.run) select_run(opened, *hovered.run, view);
-    return;
-  }
-  if (!places.memory.contains(mouse)) return;
-  view.cursor = state_under(places, opened, mouse.x);
-  view.cursor_time = std::max(places.time.to_value(mouse.x),
-                              static_cast<double>(opened.memory().begin_of(view.cursor).count()));
-}
-
-// Left: a drag makes a range, a click selects. Middle: a drag is zoomed to.
-void drag_and_click(const TimelinePlaces& places, const Hovered& hovered, ViewModel& model,
-                    ViewState& view) {
-  const ImGuiIO& io = ImGui::GetIO();
-  const double moment = places.time.to_value(io.MousePos.x);
-  const bool starts = ImGui::IsItemHovered() && io.MousePos.y < places.mini_map.y0 &&
-                      io.MousePos.x >= places.time.x0 &&
-                      (ImGui::IsMouseClicked(0) || ImGui::IsMouseClicked(2));
-  if (starts) view.drag_from = moment;
-  if (!view.drag_from) return;
-  const bool zooms = ImGui::IsMouseDown(2) || ImGui::IsMouseReleased(2);
-  const float threshold = io.MouseDragThreshold;
-  const bool moved = io.MouseDragMaxDistanceSqr[zooms ? 2 : 0] >= threshold * threshold;
-  if (moved) {
-    const double end = model.shown(view)->end();
-    const auto [begin, last] = std::minmax(*view.drag_from, moment);
-    view.range = Range{std::clamp(begin, 0.0, end), std::clamp(last, 0.0, end)};
-  }
-  if (ImGui::IsMouseDown(0) || ImGui::IsMouseDown(2)) return;
-  view.drag_from.reset();
-  if (zooms && view.range) {
-    view.visible = clamped(*view.range, {model.shown(view)->end()});
-    view.range.reset();
-  } else if (!view.range || view.range->span() <= 0) {
-    view.range.reset();
-    select_under_mouse(places, hovered, model, view);
-  }
-}
-
-void use_mini_map(const TimelinePlaces& places, const Opened& opened, ViewState& view) {
-  const ImVec2 clicked = ImGui::GetIO().MouseClickedPos[0];
-  if (!ImGui::IsItemActive() || !ImGui::IsMouseDown(0) || !places.mini_map.contains(clicked))
-    return;
-  const Axis all{whole({opened.end()}), places.mini_map.x0, places.mini_map.x1};
-  const double centre = all.to_value(ImGui::GetIO().MousePos.x);
-  const double half = view.visible.span() / 2;
-  view.visible = clamped({centre - half, centre + half}, {opened.end()});
-}
-
-void use_hands(const TimelinePlaces& places, const Hovered& hovered, ViewModel& model,
-               ViewState& view) {
-  view.hover.reset();
-  const ImVec2 mouse = ImGui::GetIO().MousePos;
-  const bool is_over = ImGui::IsItemHovered();
-  if (is_over && mouse.x >= places.time.x0 && mouse.y < places.mini_map.y0)
-    view.hover = places.time.to_value(mouse.x);
-  if (is_over || ImGui::IsItemActive()) zoom_and_pan(places, *model.shown(view), view);
-  use_mini_map(places, *model.shown(view), view);
-  drag_and_click(places, hovered, model, view);
-  if (is_over && hovered.run) draw_run_tooltip(hovered);
+  draw_text(list, {places.all.x0 + 2, y, box.x0 - 6, y + places.em},
+            to_text(live_at_reading(places, opened, view)) + " live", theme::text, Align::Right);
+  draw_keys(list, {box.x0 + 4, y, box.x1, box.y1}, reading_of(places, model, view), theme::text);
 }
 
 }  // namespace
@@ -208,15 +166,20 @@ void draw_timeline(ViewModel& model, ViewState& view) {
   list.AddRectFilled({places.time.x0, places.axis.y1}, {places.time.x1, places.memory.y1},
                      ink(theme::plot));
   for (const auto& lane : places.lanes) draw_lane_label(list, places, lane, opened);
-  draw_color_key(list, places, opened, view);
+  if (places.key.height() > 0)
+    draw_keys(list, places.key, color_key(opened, view.color_by), theme::faint);
   draw_memory_curve(list, places, model, view);
-  list.PushClipRect({places.time.x0, places.all.y0}, {places.time.x1, places.all.y1}, true);
-  draw_time_axis(list, places);
+  list.PushClipRect(places.time_area().min(), places.time_area().max(), true);
+  draw_time_axis(list, places, view);
+  draw_phases(list, places, opened);
   for (const auto& lane : places.lanes) draw_lane(list, places, lane, view);
-  draw_relations(list, places, opened, view);
-  draw_moment(list, places, view.cursor_time, theme::bright, true);
-  if (view.hover) draw_moment(list, places, *view.hover, theme::accent, true);
+  draw_moment(list, places, view.cursor_time, theme::bright);
+  if (view.hover) draw_moment(list, places, *view.hover, theme::accent);
   if (view.range) draw_range(list, places, *view.range);
+  list.PopClipRect();
+  draw_reading(list, places, model, view);
+  list.PushClipRect(places.time_area().min(), places.time_area().max(), true);
+  draw_relations(list, places, opened, view);
   list.PopClipRect();
   if (places.mini_map.height() > 0) draw_mini_map(list, places, opened, view);
   list.PopClipRect();

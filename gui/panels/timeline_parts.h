@@ -14,11 +14,23 @@ struct TimelinePlaces {
     Box box;
   };
 
-  Box all, axis, memory, mini_map, key;
+  Box all;      ///< the others are parts of it, from top to bottom:
+  Box key;      ///< what the colors of the lanes mean
+  Box axis;     ///< moments
+  Box phases;   ///< forward, backward, optimizer
+  Box reading;  ///< bytes by category at a moment
+  Box memory;   ///< the curve
+  Box mini_map;
   std::vector<Lane> lanes;  ///< of what is shown, then of what it is compared with
   Axis time;                ///< of the plot: right of the labels
   float em = 13;
+
+  /// All that the time axis goes through.
+  Box time_area() const { return {time.x0, all.y0, time.x1, all.y1}; }
 };
+
+/// A is shown, B compared with it, then the others.
+constexpr char recording_letter(std::size_t i) { return static_cast<char>('A' + i); }
 
 /// What the mouse is over.
 struct Hovered {
@@ -29,7 +41,7 @@ struct Hovered {
 
 Color color_of(const Opened& opened, RunId run, ColorBy by);
 /// Names and colours, for the key under the lanes.
-std::vector<std::pair<std::string_view, Color>> color_key(const Opened& opened, ColorBy by);
+std::vector<KeyEntry> color_key(const Opened& opened, ColorBy by);
 
 void draw_lane(ImDrawList& list, const TimelinePlaces& places, const TimelinePlaces::Lane& lane,
                ViewState& view);
@@ -40,6 +52,15 @@ void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const Vie
                        ViewState& view);
 /// The state that stands highest in the pixel column.
 StateId state_under(const TimelinePlaces& places, const Opened& opened, float x);
+
+/// What is alive under the mouse, or at the cursor.
+Bytes live_at_reading(const TimelinePlaces& places, const Opened& opened, const ViewState& view);
+/// The bytes of each category under the mouse, or at the cursor, and of what is compared.
+std::vector<KeyEntry> reading_of(const TimelinePlaces& places, const ViewModel& model,
+                                 const ViewState& view);
+
+void use_hands(const TimelinePlaces& places, const Hovered& hovered, ViewModel& model,
+               ViewState& view);
 
 void draw_mini_map(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
                    const ViewState& view);

@@ -100,7 +100,8 @@ bool choose_step(Question& question) {
   }
   bool changed = choose_model(question);
   label("batch");
-  changed |= slide("##batch", question.step.batch, 1, largest_batch_offered, "%lld samples");
+  changed |= slide("##batch", question.step.batch, 1, largest_batch_offered,
+                   question.step.batch == 1 ? "%lld sample" : "%lld samples");
   changed |= choose_size(question);
   label("precision");
   StepOptions usual = question.step;
@@ -146,7 +147,7 @@ bool choose_options(std::string& text) {
         std::int64_t every = component.arguments.every.value_or(1);
         ImGui::SetNextItemWidth(-1);
         if (!slide(fmt::format("##every {}", component.row->name).c_str(), every, 1, 24,
-                   "every %lld blocks"))
+                   every == 1 ? "every block" : "every %lld blocks"))
           continue;
         component.arguments.every = every;
         changed = true;
@@ -192,10 +193,7 @@ bool choose_second(WhatIf& what_if) {
 
 void say_result(const ViewModel& model) {
   if (!model.problem().empty()) {
-    ImGui::PushTextWrapPos(0);
-    text_line(model.problem(), theme::alarm);
-    ImGui::PopTextWrapPos();
-    return;
+    return text_wrapped(model.problem(), theme::alarm);
   }
   const Report* report = model.report_of(0);
   if (!report) return;

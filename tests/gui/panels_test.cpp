@@ -30,7 +30,21 @@ void draw_all_tabs(Robot& robot) {
   for (const auto& [tab, name] : tab_names) {
     robot.view.wanted_tab = tab;
     robot.frames(3);
-    EXPECT_TRUE(robot.view.tab == tab || tab == Tab::WhatIf) << name;
+    EXPECT_FALSE(robot.view.wanted_tab) << name;  // opened, or not offered in this window
+  }
+}
+
+// Details and what-if stand at the sides of a wide window, and are tabs of a narrow one.
+TEST(Panels, WhatHasNoRoomAtTheSidesIsATab) {
+  for (const int width : {1280, 700}) {
+    Robot robot({width, 800});
+    robot.ask(vit({"vanilla"}));
+    for (const auto& [tab, name] : tab_names) {
+      robot.view.wanted_tab = tab;
+      robot.frames(3);
+      const bool is_beside = width == 1280 && (tab == Tab::Details || tab == Tab::WhatIf);
+      EXPECT_EQ(robot.view.tab == tab, !is_beside) << name << " at " << width;
+    }
   }
 }
 
@@ -112,23 +126,45 @@ TEST(Panels, AClickOnAnAddressSelectsWhatIsThere) {
   EXPECT_LT(robot.view.addresses.span(), before.span());
 }
 
-TEST(Comparison, OfTheSameIsAllEqual) {
-  const Opened a(recorded(one_op(), "vanilla")), b(recorded(one_op(), "vanilla"));
-  ASSERT_FALSE(differences(a, b).empty());
-  for (const Difference& row : differences(a, b)) EXPECT_EQ(row.change(), 0) << row.name;
+std::shared_ptr<const Opened> opened(const Trace& trace) {
+  return std::make_shared<const Opened>(recorded(trace, "vanilla"));
 }
 
-TEST(Comparison, ListsLargeDifferencesFirst) {
+TEST(Comparison, OfTheSameIsAllEqual) {
+  Differences differences;
+  const auto a = opened(one_op()), b = opened(one_op());
+  differences.look(a, b);
+  EXPECT_TRUE(differences.is_catching_up() || !differences.newest());
+  differences.wait();
+  differences.look(a, b);
+  ASSERT_TRUE(differences.newest());
+  EXPECT_TRUE(differences.newest()->is_empty());
+}
+
+// While another pair is looked at, the last answer stays; then the new one replaces it.
+TEST(Comparison, FollowsWhatIsComparedWithWhat) {
   const auto made = predict(vit({"vanilla", "mesa"}));
-  const auto rows = differences(*made[0].opened, *made[1].opened);
-  for (std::size_t i = 1; i < rows.size(); ++i) {
-    if (rows[i].group != rows[i - 1].group || rows[i].group == "step") continue;
-    EXPECT_LE(std::abs(rows[i].change()), std::abs(rows[i - 1].change())) << rows[i].name;
-  }
-  const auto quantize = std::ranges::find(rows, "quantize", &Difference::name);
-  ASSERT_NE(quantize, rows.end());
-  EXPECT_EQ(quantize->a, 0);
-  EXPECT_GT(quantize->b, 0);
+  Differences differences;
+  differences.look(made[0].opened, made[0].opened);
+  differences.wait();
+  differences.look(made[0].opened, made[1].opened);
+  ASSERT_TRUE(differences.newest());
+  EXPECT_TRUE(differences.newest()->is_empty());
+  differences.wait();
+  differences.look(made[0].opened, made[1].opened);
+  EXPECT_EQ(differences.newest()->after, made[1].opened->name);
+  EXPECT_FALSE(differences.newest()->is_empty());
+}
+
+// The panel lists what `tidemark diff` lists, and a click on a category marks it everywhere.
+TEST(Comparison, AClickOnARowSelectsWhatItIsAbout) {
+  Robot robot;
+  robot.ask(vit({"vanilla", "mesa"}));
+  robot.view.against = 1;
+  robot.view.wanted_tab = Tab::Compare;
+  robot.frames(4);
+  for (float y = 530; y < 790 && !robot.view.selection.category; y += 9) robot.click(400, y);
+  EXPECT_EQ(robot.view.selection.category, Category::Activation);  // the largest change
 }
 
 }  // namespace

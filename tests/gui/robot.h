@@ -45,7 +45,7 @@ class Robot {
 
   void frames(int count = 1) {
     for (int i = 0; i < count; ++i) {
-      if (model.what_if()) model.frontier().wait();
+      model.wait();
       stage.frame(model, view, input, size);
       finish_frame(model, view, input, [this] { return stage.picture(); });
       input.end_frame();

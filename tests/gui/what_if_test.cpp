@@ -62,10 +62,12 @@ TEST(WhatIf, TwoStrategiesAreTwoRecordings) {
   robot.ask(vit({"vanilla", "pareprop"}));
   ASSERT_EQ(robot.model.recordings().size(), 2u);
   EXPECT_EQ(robot.model.recordings()[1]->recording.strategy, "pareprop");
+  EXPECT_EQ(robot.view.shown, 0u);  // the first one
   robot.view.against = 1;
   robot.view.wanted_tab = Tab::Compare;
   robot.frames(3);
-  EXPECT_FALSE(robot.model.differences(robot.view).empty());
+  ASSERT_TRUE(robot.model.differences(robot.view).newest());
+  EXPECT_FALSE(robot.model.differences(robot.view).newest()->is_empty());
   robot.model.ask(vit({"vanilla"}), robot.view);
   EXPECT_EQ(robot.model.recordings().size(), 1u);
   EXPECT_FALSE(robot.view.against);

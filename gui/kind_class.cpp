@@ -1,0 +1,53 @@
+#include "gui/kind_class.h"
+
+namespace tidemark {
+
+KindClass class_of(OpKind kind) {
+  using enum OpKind;
+  switch (kind) {
+    case Linear:
+    case MatMul:
+    case Conv2d:
+      return KindClass::Matrix;
+    case FlashAttention:
+    case Softmax:
+    case Rope:
+    case RepeatHeads:
+      return KindClass::Attention;
+    case LayerNorm:
+    case RmsNorm:
+    case MsLayerNorm:
+    case MsRmsNorm:
+      return KindClass::Norm;
+    case Gelu:
+    case GeluComposed:
+    case Silu:
+    case Tanh:
+    case ReGelu2:
+    case ReSilu2:
+      return KindClass::Activation;
+    case Add:
+    case Mul:
+    case Scale:
+    case Average:
+    case Dropout:
+    case DropPath:
+    case Cast:
+      return KindClass::Elementwise;
+    case View:
+    case Select:
+    case Split:
+    case Copy:
+    case Concat:
+    case Embedding:
+    case MeanPool:
+    case MaxPool:
+      return KindClass::Data;
+    case LogSoftmax:
+    case NllLoss:
+      return KindClass::Loss;
+  }
+  return KindClass::Data;
+}
+
+}  // namespace tidemark

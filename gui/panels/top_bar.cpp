@@ -1,0 +1,106 @@
+// The row above everything: which recordings, how they are colored, and what can be done with them.
+#include <algorithm>
+
+#include "gui/navigation.h"
+#include "gui/panels/panels.h"
+
+namespace tidemark {
+namespace {
+
+void choose_color(ViewState& view) {
+  ImGui::AlignTextToFramePadding();
+  text_line("Color", theme::faint);
+  for (const auto& [value, name] : color_names) {
+    ImGui::SameLine();
+    if (ImGui::RadioButton(std::string(name).c_str(), view.color_by == value))
+      view.color_by = value;
+  }
+}
+
+// A combo box of the opened recordings; `none` is offered if it is not empty.
+std::optional<std::size_t> choose_recording(const char* label, const ViewModel& model,
+                                            std::optional<std::size_t> chosen, const char* none,
+                                            float width) {
+  const auto& recordings = model.recordings();
+  const std::string now = chosen ? recordings[*chosen]->name : std::string(none);
+  ImGui::SetNextItemWidth(width);
+  const ImGuiStyle& style = ImGui::GetStyle();
+  const float room = width - ImGui::GetFrameHeight() - 2 * style.FramePadding.x;
+  if (!ImGui::BeginCombo(label, fitted(now, room).c_str())) return chosen;
+  if (none[0] != '\0' && ImGui::Selectable(none, !chosen)) chosen.reset();
+  for (std::size_t i = 0; i < recordings.size(); ++i) {
+    ImGui::PushID(static_cast<int>(i));
+    if (ImGui::Selectable(recordings[i]->name.c_str(), chosen == i)) chosen = i;
+    ImGui::PopID();
+  }
+  ImGui::EndCombo();
+  return chosen;
+}
+
+void export_menu(const ViewModel& model, ViewState& view) {
+  if (ImGui::Button("Export")) ImGui::OpenPopup("export");
+  if (!ImGui::BeginPopup("export")) return;
+  const std::string stem = "tidemark-" + model.shown(view)->trace().model;
+  for (const char* ending : {".png", ".svg", ".chrome.json", ".timeline.json.zst"}) {
+    std::string name = stem + ending;
+    std::ranges::replace(name, '/', '-');
+    if (ImGui::MenuItem(name.c_str())) view.export_path = name;
+  }
+  text_line("into the folder that tidemark was started in", theme::faint);
+  ImGui::EndPopup();
+}
+
+// A letter before a combo box, as the lanes and curves are called while two are compared.
+void name_side(const char* compared, const char* alone, bool compares) {
+  ImGui::AlignTextToFramePadding();
+  text_line(compares ? compared : alone, theme::faint);
+  ImGui::SameLine();
+}
+
+void draw_buttons(ViewModel& model, ViewState& view, float room, float em) {
+  if (ImGui::Button("Keep")) model.keep(view);
+  if (ImGui::IsItemHovered())
+    ImGui::SetTooltip("keep this one as it is, to compare what-ifs with it");
+  if (room > 72 * em) {
+    ImGui::SameLine(0, 1.2F * em);
+    choose_color(view);
+  }
+  ImGui::SameLine(0, 1.2F * em);
+  if (ImGui::Button("Fit")) view.visible = whole({view.end});
+  ImGui::SameLine();
+  if (ImGui::Button("Search")) view.shows_search = view.focuses_search = true;
+  ImGui::SameLine();
+  export_menu(model, view);
+  if (model.what_if() && room > 72 * em) {
+    ImGui::SameLine();
+    if (ImGui::Button("What if")) view.shows_what_if = !view.shows_what_if;
+    if (ImGui::IsItemHovered())
+      ImGui::SetTooltip(view.shows_what_if ? "move the inputs into a tab below"
+                                           : "show the inputs at the side");
+  }
+  ImGui::SameLine();
+  if (ImGui::Button("?")) view.shows_help = !view.shows_help;
+}
+
+}  // namespace
+
+void draw_top_bar(ViewModel& model, ViewState& view) {
+  const float em = ImGui::GetFontSize();
+  const float room = ImGui::GetContentRegionAvail().x;
+  const bool is_narrow = room < 60 * em;  // then buttons have a row of their own
+  const float combo = std::clamp((is_narrow ? 0.4F : 0.25F) * room, 6 * em, 30 * em);
+  const bool compares = model.against(view) != nullptr;
+  if (compares) name_side("A", "", compares);
+  if (const auto shown = choose_recording("##shown", model, view.shown, "", combo);
+      *shown != view.shown) {
+    view.shown = *shown;
+    show_all(*model.shown(view), view);
+  }
+  ImGui::SameLine();
+  name_side("B", "vs", compares);
+  view.against = choose_recording("##against", model, view.against, "compare with nothing", combo);
+  if (!is_narrow) ImGui::SameLine();
+  draw_buttons(model, view, room, em);
+}
+
+}  // namespace tidemark

@@ -127,8 +127,20 @@ void text_wrapped(std::string_view text, Color color) {
     text.remove_prefix(end);
     while (text.starts_with(' ')) text.remove_prefix(1);
   } while (!text.empty());
+  ImGui::PopStyleVar();  // before the end: what follows the group keeps the usual distance
   ImGui::EndGroup();
-  ImGui::PopStyleVar();
+}
+
+void text_cell(std::string_view text, Color color) {
+  ImGui::TableNextColumn();
+  fitted_line(text, color);
+}
+
+void fitted_line(std::string_view text, Color color) {
+  const std::string shown = fitted(text, ImGui::GetContentRegionAvail().x);
+  text_line(shown, color);
+  if (shown.size() != text.size() && ImGui::IsItemHovered())
+    ImGui::SetTooltip("%s", std::string(text).c_str());
 }
 
 void number_cell(std::string_view text, Color color) {

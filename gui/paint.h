@@ -91,6 +91,10 @@ void text_line(std::string_view text, Color color = theme::text);
 /// breaks "1.62" after the point.
 void text_wrapped(std::string_view text, Color color = theme::text);
 
+/// On one line; what does not fit ends in dots, and is all there under the mouse.
+void fitted_line(std::string_view text, Color color = theme::text);
+/// In the next column of a table: such a line.
+void text_cell(std::string_view text, Color color = theme::text);
 /// In a table: a number, at the right of its column, where decimals stand below each other.
 void number_cell(std::string_view text, Color color = theme::text);
 

@@ -19,6 +19,9 @@ struct WindowOptions {
   std::optional<float> scale = {};    ///< else the screen's own
   std::optional<Script> script = {};  ///< plays it at 60 frames a second of its own, then closes
   std::string screenshot = {};        ///< PNG of the last frame
+  /// What the driver says about its context after each frame: 0 as long as it is alive. Unset: ask
+  /// the driver itself. Tests lose a context by it, which no driver does on request.
+  std::function<unsigned()> reset_status = {};
 };
 
 /// Until it is closed. Returns its last size.

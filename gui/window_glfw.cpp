@@ -50,18 +50,21 @@ class Library {
 
 class Window {
  public:
-  Window(PixelSize size, bool is_scripted) {
+  explicit Window(const WindowOptions& options) : reset_status_(options.reset_status) {
     glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
     glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
     glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
     glfwWindowHint(GLFW_CONTEXT_ROBUSTNESS, GLFW_LOSE_CONTEXT_ON_RESET);
-    window_ = glfwCreateWindow(size.width, size.height, "Tidemark", nullptr, nullptr);
+    window_ =
+        glfwCreateWindow(options.size.width, options.size.height, "Tidemark", nullptr, nullptr);
     if (!window_) fail("no window with OpenGL 3.3 can be opened");
     glfwMakeContextCurrent(window_);
-    glfwSwapInterval(is_scripted ? 0 : 1);
+    glfwSwapInterval(options.script ? 0 : 1);
     glfwSetWindowSizeLimits(window_, smallest_picture.width, smallest_picture.height,
                             GLFW_DONT_CARE, GLFW_DONT_CARE);
-    reset_status_ = reinterpret_cast<ResetStatus>(glfwGetProcAddress("glGetGraphicsResetStatus"));
+    // OpenGL 4.5 or an extension: older drivers cannot tell, and are not asked.
+    const auto ask = reinterpret_cast<ResetStatus>(glfwGetProcAddress("glGetGraphicsResetStatus"));
+    if (!reset_status_ && ask) reset_status_ = ask;
   }
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
@@ -108,7 +111,7 @@ class Window {
   using ResetStatus = GLenum (*)();
 
   GLFWwindow* window_;
-  ResetStatus reset_status_ = nullptr;
+  std::function<unsigned()> reset_status_;
 };
 
 class Backends {
@@ -169,7 +172,7 @@ void wait_for_events(ViewModel& model, int& frames_to_draw) {
 
 PixelSize run_window(ViewModel& model, ViewState& view, const WindowOptions& options) {
   const Library library;
-  const Window window(options.size, options.script.has_value());
+  const Window window(options);
   const Stage stage(options.scale.value_or(window.scale()));
   Input input;
   std::vector<std::string> drops;

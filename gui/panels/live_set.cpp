@@ -64,11 +64,6 @@ void sort(const Opened& opened, std::vector<Row>& rows) {
   }
 }
 
-void cell(std::string_view text, Color color = theme::text) {
-  ImGui::TableNextColumn();
-  text_line(text, color);
-}
-
 void draw_category(Category category) {
   ImGui::TableNextColumn();
   const float em = ImGui::GetFontSize();
@@ -90,21 +85,21 @@ void draw_row(const Opened& opened, const Row& row, ViewState& view) {
     reveal(opened, view);
   }
   ImGui::SameLine(0, 0);
-  text_line(name);
+  fitted_line(name);
   ImGui::PopID();
   number_cell(to_text(buffer.size));
   draw_category(buffer.category);
   number_cell(row.next_use == never ? "none" : "in " + to_text(row.next_use - now));
   const auto decision = opened.decision_of(row.id);
-  cell(!decision.empty()   ? decision
-       : buffer.persistent ? "persistent"
-                           : "not saved",
-       decision.empty() ? theme::faint : theme::text);
+  text_cell(!decision.empty()   ? decision
+            : buffer.persistent ? "persistent"
+                                : "not saved",
+            decision.empty() ? theme::faint : theme::text);
   number_cell(buffer.persistent ? "whole step" : to_text(now - row.born));
   const OpId op = opened.home_of(row.id);
-  cell(op == no_op ? std::string_view("-") : std::string_view(opened.trace()[op].name),
-       theme::faint);
-  cell(opened.block_name(opened.block_of(row.id)), theme::faint);
+  text_cell(op == no_op ? std::string_view("-") : std::string_view(opened.trace()[op].name),
+            theme::faint);
+  text_cell(opened.block_name(opened.block_of(row.id)), theme::faint);
 }
 
 void draw_summary(ViewModel& model, const Opened& opened, const ViewState& view,

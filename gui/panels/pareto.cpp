@@ -40,7 +40,7 @@ Plot plot_of(const std::vector<Report>& rows, const Box& box) {
 void draw_axes(ImDrawList& list, const Plot& plot, float em) {
   const Box& box = plot.box;
   list.AddRectFilled(box.min(), box.max(), ink(theme::plot));
-  const Ticks ticks = binary_ticks(plot.memory.range, 5.5F * em * plot.memory.per_pixel());
+  const Ticks ticks = binary_ticks(plot.memory.range, 5 * em * plot.memory.per_pixel());
   for (double bytes = ticks.first; bytes < plot.memory.range.end; bytes += ticks.step) {
     const float x = std::floor(plot.memory.to_pixel(bytes));
     list.AddLine({x, box.y0}, {x, box.y1}, ink(theme::line, 130));

@@ -78,17 +78,46 @@ void expect_alike(const Image& a, const Image& b) {
   EXPECT_LT(static_cast<double>(different), 0.01 * static_cast<double>(a.pixels.size()));
 }
 
-// Run as itself it starts itself again, with a display.
-TEST(Window, ShowsWhatTheStageDraws) {
-  if (is_sanitized) GTEST_SKIP() << "not with sanitizers";
-  if (std::getenv("TIDEMARK_HAS_TEST_DISPLAY"))
-    return expect_alike(drawn_in_window(), drawn_without_window());
-  if (std::system("command -v xvfb-run > /dev/null") != 0) GTEST_SKIP() << "xvfb is not installed";
+bool has_display() { return std::getenv("TIDEMARK_HAS_TEST_DISPLAY") != nullptr; }
+
+// Runs a test again in a process of its own, which has a display. Null or why that is not possible.
+const char* run_with_display(const std::string& test) {
+  if (is_sanitized) return "not with sanitizers";
+  if (std::system("command -v xvfb-run > /dev/null") != 0) return "xvfb is not installed";
   const std::string command =
       "LIBGL_ALWAYS_SOFTWARE=1 TIDEMARK_HAS_TEST_DISPLAY=1 xvfb-run -a -s '-screen 0 1280x800x24' "
       "/proc/" +
-      std::to_string(::getpid()) + "/exe --gtest_filter=Window.ShowsWhatTheStageDraws";
+      std::to_string(::getpid()) + "/exe --gtest_filter=" + test;
   EXPECT_EQ(std::system(command.c_str()), 0);
+  return nullptr;
+}
+
+TEST(Window, ShowsWhatTheStageDraws) {
+  if (has_display()) return expect_alike(drawn_in_window(), drawn_without_window());
+  if (const char* reason = run_with_display("Window.ShowsWhatTheStageDraws"))
+    GTEST_SKIP() << reason;
+}
+
+// A driver that was reset or updated leaves a context that draws nothing, without an error.
+void lose_the_context() {
+  ViewModel model;
+  ViewState view;
+  ask(model, view);
+  int frames = 0;
+  const auto status = [&frames] { return ++frames < 3 ? 0U : 0x8253U; };  // GL_GUILTY_CONTEXT_RESET
+  try {
+    run_window(model, view, {size, 1.0F, Script(hands, "hands"), "", status});
+    FAIL();
+  } catch (const NoDisplay& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("driver was reset"));
+    EXPECT_EQ(frames, 3);  // the first frame that shows it is the last
+  }
+}
+
+TEST(Window, ALostContextIsOneLineAndTheEnd) {
+  if (has_display()) return lose_the_context();
+  if (const char* reason = run_with_display("Window.ALostContextIsOneLineAndTheEnd"))
+    GTEST_SKIP() << reason;
 }
 
 TEST(Window, WithoutADisplaySaysSo) {

@@ -1,0 +1,125 @@
+// What a recording is made quick to ask: phases, who makes the peak, what memory there is.
+#include "gui/opened.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/gui/robot.h"
+#include "tests/gui/synthetic.h"
+
+namespace tidemark {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Phases, FollowEachOtherFromBeginToEnd) {
+  for (const char* strategy : {"vanilla", "checkpoint", "pareprop", "mesa+checkpoint"}) {
+    const Prediction made = predict(vit({strategy})).front();
+    const auto& phases = made.opened->phases();
+    ASSERT_EQ(phases.size(), 3u) << strategy;
+    EXPECT_EQ(phases[0].name, "forward");
+    EXPECT_EQ(phases[0].range.begin, 0);
+    EXPECT_EQ(phases[1].name, "backward");
+    EXPECT_EQ(phases[1].range.begin, phases[0].range.end);
+    EXPECT_EQ(phases[2].name, "optimizer");
+    EXPECT_EQ(phases[2].range.begin, phases[1].range.end);
+    EXPECT_EQ(phases[2].range.end, made.opened->end());
+  }
+}
+
+// 4 us of forward, 4 us of backward, no optimizer.
+TEST(Phases, ThatDoNotOccurAreLeftOut) {
+  const Opened opened(synthetic(4));
+  ASSERT_EQ(opened.phases().size(), 2u);
+  EXPECT_EQ(opened.phases()[0].range, (Range{0, 4000}));
+  EXPECT_EQ(opened.phases()[1].range, (Range{4000, 8000}));
+}
+
+TEST(Peak, IsMadeByWhomTheReportNames) {
+  for (const StrategySpec& spec : default_strategies()) {
+    const Prediction made = predict(vit({spec.text}, 32)).front();
+    if (!made.opened) continue;
+    const auto maker = made.opened->maker_of_peak();
+    ASSERT_TRUE(maker) << spec.text;
+    const OpId op = made.opened->op_of(*maker);
+    const std::string name(to_string(made.opened->run_of(*maker)->task));
+    EXPECT_EQ(op == no_op ? name : made.opened->describe(*maker), made.report.peak_at) << spec.text;
+  }
+}
+
+TEST(Peak, OfAStepThatAllocatesNothingIsMadeByNobody) {
+  Recording recording;
+  recording.trace = std::make_shared<const Trace>();
+  EXPECT_FALSE(Opened(std::move(recording)).maker_of_peak());
+}
+
+TEST(Capacity, IsABudgetIfTheCardHasAnother) {
+  WhatIf what_if = vit({"vanilla"});
+  const auto without = predict(what_if).front().opened;
+  EXPECT_FALSE(without->has_budget());
+  EXPECT_EQ(without->card_capacity(), without->recording.capacity);
+  what_if.question.budget = Bytes{std::int64_t{6} << 30};
+  const auto with = predict(what_if).front().opened;
+  EXPECT_TRUE(with->has_budget());
+  EXPECT_EQ(with->card_capacity(), without->recording.capacity);
+}
+
+TEST(Capacity, OfAnUnknownDeviceIsNoBudget) {
+  Recording recording = synthetic(4);
+  recording.device = "unknown";
+  recording.capacity = Bytes{1 << 20};
+  EXPECT_FALSE(Opened(std::move(recording)).has_budget());
+}
+
+TEST(Selection, OfACategoryHasAllOfItsBuffers) {
+  const auto opened = predict(vit({"vanilla"})).front().opened;
+  const Selection selection{.category = Category::Gradient};
+  for (std::size_t b = 0; b < opened->schedule().buffers.size(); ++b) {
+    const auto id = static_cast<BufferId>(b);
+    EXPECT_EQ(belongs_to(*opened, id, selection),
+              opened->schedule()[id].category == Category::Gradient);
+  }
+}
+
+TEST(Selection, OfNothingHasNothing) {
+  const auto opened = predict(vit({"vanilla"})).front().opened;
+  for (std::size_t b = 0; b < opened->schedule().buffers.size(); ++b)
+    EXPECT_FALSE(belongs_to(*opened, static_cast<BufferId>(b), {}));
+}
+
+class Overlaid : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const std::size_t pairs : {4, 8, 2, 3, 5, 6}) robot_.model.add(synthetic(pairs));
+    show_all(robot_.shown(), robot_.view);
+  }
+  const Opened* at(std::size_t i) const { return robot_.model.recordings()[i].get(); }
+
+  Robot robot_;
+};
+
+TEST_F(Overlaid, NothingIfComparedWithNothing) {
+  EXPECT_TRUE(robot_.model.overlaid(robot_.view).empty());
+}
+
+TEST_F(Overlaid, TheOneThatIsComparedIsFirstAndFourAreEnough) {
+  robot_.view.against = 2;
+  EXPECT_THAT(robot_.model.overlaid(robot_.view), ElementsAre(at(2), at(1), at(3), at(4)));
+}
+
+// 8 us are shown; what is compared takes 16 us.
+TEST_F(Overlaid, TheAxisGoesToTheEndOfTheLongest) {
+  robot_.frames(1);
+  EXPECT_EQ(robot_.view.visible, whole({8000}));
+  robot_.view.against = 1;
+  robot_.frames(1);
+  EXPECT_EQ(robot_.view.visible, whole({16'000}));
+  robot_.view.visible = {2000, 3000};
+  robot_.view.against.reset();
+  robot_.frames(1);
+  EXPECT_EQ(robot_.view.visible, (Range{2000, 3000}));  // what was chosen stays
+  robot_.press(Key::F);
+  EXPECT_EQ(robot_.view.visible, whole({8000}));
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -28,6 +28,7 @@ BufferIndex::BufferIndex(const Recording& recording) : recording_(&recording) {
   const Schedule& schedule = recording.schedule;
   const Timeline& timeline = recording.timeline;
   const std::size_t buffers = schedule.buffers.size();
+  // What never appears is alive in no state; what never goes is alive to the end.
   const auto states = static_cast<std::uint32_t>(timeline.memory.size() + 1);
   first_.assign(buffers, states), last_.assign(buffers, states);
   for (std::size_t b = 0; b < buffers; ++b)
@@ -36,6 +37,7 @@ BufferIndex::BufferIndex(const Recording& recording) : recording_(&recording) {
     const MemoryEvent& event = timeline.memory[i];
     (event.appears ? first_ : last_)[index(event.buffer)] = static_cast<std::uint32_t>(i + 1);
   }
+  // Sorted once here, so that a live set is a walk and no sort.
   by_size_.resize(buffers);
   for (std::size_t b = 0; b < buffers; ++b) by_size_[b] = static_cast<BufferId>(b);
   std::ranges::stable_sort(by_size_, std::ranges::greater{},
@@ -68,6 +70,7 @@ std::optional<RunId> BufferIndex::last_reader(BufferId buffer) const {
   return {};
 }
 
+// Runs of two streams are in host order, not in order of time: the earliest is looked for.
 std::optional<RunId> BufferIndex::next_use(BufferId buffer, Nanoseconds moment) const {
   const auto& runs = recording_->timeline.runs;
   std::optional<RunId> next;

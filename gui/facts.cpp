@@ -56,6 +56,7 @@ Nanoseconds clipped(double moment, const Opened& opened) {
 
 }  // namespace
 
+// Rates and FLOPs count in thousands, memory in 1024: the units say which.
 std::string decimal_text(double value, std::string_view unit) {
   constexpr std::array<std::string_view, 6> prefixes{"", "k", "M", "G", "T", "P"};
   std::size_t i = 0;
@@ -97,6 +98,7 @@ std::vector<Fact> facts_of(const Opened& opened, BufferId buffer, Nanoseconds mo
   facts.push_back({"category", fmt::format("{}, {}", to_string(what.category),
                                            roles[static_cast<std::size_t>(what.role)].name)});
   facts.push_back({"block", opened.block_name(opened.block_of(buffer))});
+  // Parameters and optimizer states are there before the step and after it.
   if (what.persistent) {
     facts.push_back({"lives", "through the whole step"});
   } else if (const StateId first = opened.buffers().first_state(buffer);
@@ -130,9 +132,11 @@ RangeFacts facts_of(const Opened& opened, Range range) {
   for (std::size_t s = 0; s < opened.lanes().size(); ++s)
     facts.busy.push_back(Nanoseconds{opened.lanes()[s].covered(begin.count(), end.count())});
   facts.overlap = Nanoseconds{opened.overlap().covered(begin.count(), end.count())};
+  // Idle is when no stream is busy, not the sum of what each stream waits.
   facts.idle = facts.span - Nanoseconds{opened.busy().covered(begin.count(), end.count())};
   const Workload work = opened.work_in(begin, end);
   facts.runs = work.runs;
+  // Of an unknown device nothing is known about what its kernels move: nothing is better than 0.
   if (opened.device()) facts.bytes_moved = work.bytes, facts.flops = work.flops;
   facts.at_begin = opened.memory().total_of(opened.memory().at(range.begin));
   facts.highest = opened.memory().total_of(opened.memory().highest_in(range.begin, range.end));

@@ -7,10 +7,12 @@
 namespace tidemark {
 
 void apply(const Input& input, ImGuiIO& io) {
+  // Dear ImGui takes the largest negative number for "no mouse".
   const bool outside = input.x < 0 || input.y < 0;
   io.MousePos = outside ? ImVec2(-FLT_MAX, -FLT_MAX) : ImVec2(input.x, input.y);
   for (std::size_t b = 0; b < input.buttons.size(); ++b) io.MouseDown[b] = input.buttons[b];
   io.MouseWheel += input.wheel;
+  // All of them, so that a key of the real keyboard does not disturb a script.
   for (int key = 0; key < IM_ARRAYSIZE(io.KeysDown); ++key) io.KeysDown[key] = false;
   for (const Key key : input.keys) io.KeysDown[static_cast<int>(key)] = true;
   io.KeyShift = input.keys.contains(Key::Shift);
@@ -18,6 +20,7 @@ void apply(const Input& input, ImGuiIO& io) {
   io.AddInputCharactersUTF8(input.text.c_str());
 }
 
+// Text fields ask for these by names of their own (Dear ImGui 1.86).
 void map_keys(ImGuiIO& io) {
   const auto map = [&](ImGuiKey theirs, Key ours) { io.KeyMap[theirs] = static_cast<int>(ours); };
   map(ImGuiKey_Tab, Key::Tab), map(ImGuiKey_Escape, Key::Escape), map(ImGuiKey_Space, Key::Space);

@@ -35,6 +35,7 @@ constexpr double speed = 1.5;
 void move(ViewState& view) {
   const Limits limits{view.end};
   const double step = speed * static_cast<double>(ImGui::GetIO().DeltaTime);
+  // Zooms where the eye is: at the mouse, or else in the middle.
   const double place = view.hover.value_or((view.visible.begin + view.visible.end) / 2);
   if (is_down(Key::W)) view.visible = zoomed(view.visible, place, std::exp(-step), limits);
   if (is_down(Key::S)) view.visible = zoomed(view.visible, place, std::exp(step), limits);
@@ -79,6 +80,7 @@ void selection_to_range(const Opened& opened, ViewState& view) {
 }
 
 void escape(ViewState& view) {
+  // One thing at a time, the topmost first.
   if (view.shows_help || view.shows_search) {
     view.shows_help = view.shows_search = false;
   } else if (view.range) {
@@ -95,6 +97,7 @@ std::span<const KeyHelp> key_help() { return help; }
 void use_keyboard(ViewModel& model, ViewState& view) {
   if (ImGui::GetIO().KeyCtrl && was_pressed(Key::Q)) view.wants_to_close = true;
   if (was_pressed(Key::Escape)) escape(view);
+  // A letter that is typed into a field is no command.
   if (ImGui::GetIO().WantTextInput) return;
   if (was_pressed(Key::Slash) && ImGui::GetIO().KeyShift) view.shows_help = !view.shows_help;
   if (model.is_empty()) return;

@@ -104,6 +104,7 @@ void draw_right_of_what_if(ViewModel& model, ViewState& view, const Sides& sides
     view.wanted_tab.reset();
     return draw_timeline(model, view);
   }
+  // Nine lines: a heading of a table and enough rows to be a table.
   const float lower = std::max(9 * em, view.lower_share * height);
   ImGui::BeginChild("timeline", {0, height - lower - 0.5F * em - ImGui::GetStyle().ItemSpacing.y},
                     false, ImGuiWindowFlags_NoScrollWithMouse);
@@ -164,11 +165,14 @@ void draw_contents(ViewModel& model, ViewState& view, float em) {
 
 void draw_frame(ViewModel& model, ViewState& view) {
   const float em = ImGui::GetFontSize();
+  // Tests read what this frame drew, not what an earlier one did.
   view.facts = {};
+  // A notice stays until the hands do something else: nobody reads at a fixed speed.
   if (ImGui::IsMouseClicked(0)) view.notice.clear();
   use_keyboard(model, view);
   if (!model.is_empty()) {
     model.follow_axis(view);
+    // A slice of the slow work per frame: a frame stays short however large the recording is.
     model.live().look(model.shown(view), view.cursor);
     model.live().advance(slice);
     model.search().look_for(model.shown(view), view.shows_search ? view.search : "");

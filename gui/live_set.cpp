@@ -11,7 +11,9 @@ void LiveSetBuilder::look(std::shared_ptr<const Opened> opened, StateId state) {
   growing_ = {};
   growing_.state = state;
   next_ = 0;
+  // Three passes over the buffers, in three orders that were made when the recording was opened.
   end_ = 2 * opened_->buffers().by_size().size() + opened_->by_address().size();
+  // Without buffers there is nothing to wait for.
   if (end_ == 0) current_ = growing_, owner_ = opened_;
 }
 
@@ -43,6 +45,7 @@ void LiveSetBuilder::list(BufferId id) {
   const Bytes size = opened_->schedule()[id].size;
   ++growing_.count;
   growing_.bytes += size;
+  // By size, so the first are the largest: the rest is counted above and not listed.
   if (growing_.largest.size() == LiveSet::most_listed) return;
   growing_.largest.push_back(id);
   growing_.bytes_listed += size;
@@ -53,6 +56,7 @@ void LiveSetBuilder::add_share(BufferId id) {
   const LiveShare of{buffer.category, opened_->block_of(id), opened_->home_of(id), {}, 0};
   std::vector<LiveShare>& shares = growing_.shares;
   std::vector<LiveBlock>& blocks = growing_.blocks;
+  // By home, so what belongs together comes together: only the last share can be the same.
   const bool is_new_block =
       shares.empty() || shares.back().category != of.category || shares.back().block != of.block;
   if (is_new_block) blocks.push_back({shares.size(), shares.size(), {}, 0});
@@ -67,6 +71,7 @@ std::vector<Gap> gaps_of(const Opened& opened, const LiveSet& live) {
   for (const BufferId id : live.by_address) {
     const std::int64_t begin = opened.recording.offsets[index(id)];
     if (begin > free_from) gaps.push_back({free_from, begin});
+    // In one nanosecond two buffers may share addresses: one goes while the next comes.
     free_from = std::max(free_from, begin + opened.schedule()[id].size.count);
   }
   if (free_from < opened.recording.planned.count)

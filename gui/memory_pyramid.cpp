@@ -30,6 +30,7 @@ MemoryPyramid::MemoryPyramid(const Schedule& schedule, const Timeline& timeline)
     total_now += change.count;
     times_.push_back(event.time.count());
     categories_.push_back(static_cast<std::uint8_t>(buffer.category));
+    // All categories of every state would be 64 bytes for each of millions of events.
     if (totals.size() % stride == 0) samples_.push_back(now);
     totals.push_back(total_now);
   }
@@ -40,6 +41,7 @@ MemoryPyramid::MemoryPyramid(const Schedule& schedule, const Timeline& timeline)
 BytesByCategory MemoryPyramid::categories_of(StateId state) const {
   BytesByCategory bytes = samples_[state / stride];
   for (StateId i = state / stride * stride; i < state; ++i)
+    // An event changes one category, by the difference of the totals.
     bytes[categories_[i]] += Bytes{totals_[i + 1] - totals_[i]};
   return bytes;
 }
@@ -55,6 +57,7 @@ std::size_t MemoryPyramid::events_before(double moment) const {
   return static_cast<std::size_t>(found - times_.begin());
 }
 
+// The next larger number, because events of the moment itself have happened.
 StateId MemoryPyramid::at(double moment) const {
   return events_before(std::nextafter(moment, INFINITY));
 }

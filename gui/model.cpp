@@ -59,6 +59,7 @@ void ViewModel::ask(WhatIf what_if, ViewState& view) {
           question.strategies, [&](const StrategySpec& known) { return known.text == text; });
       if (!is_known) question.strategies.push_back(parse_strategy(text));
     }
+    // Before anything is replaced: inputs that make no step leave the picture as it is.
     std::vector<Prediction> made = predict(*what_if_);
     frontier_.ask(std::move(question));
     for (const Prediction& prediction : made)
@@ -68,6 +69,8 @@ void ViewModel::ask(WhatIf what_if, ViewState& view) {
     const Shown before = is_empty() ? nullptr : shown(view);
     recordings_.erase(recordings_.begin(),
                       recordings_.begin() + static_cast<std::ptrdiff_t>(reports_.size()));
+    // Recordings of files stand behind the predicted ones; what is shown keeps its place among
+    // them.
     const auto shift = static_cast<std::ptrdiff_t>(made.size() - reports_.size());
     if (before && view.shown >= reports_.size()) view.shown += static_cast<std::size_t>(shift);
     reports_.clear();

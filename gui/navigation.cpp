@@ -28,6 +28,7 @@ std::string in_units(double value, double step, const Units& units) {
   for (const Unit& candidate : units)
     if (std::abs(value) >= candidate.size) unit = &candidate;
   int decimals = 0;
+  // As many decimals as the step has, so that neighbouring labels differ and no digit is spare.
   for (double rest = step / unit->size; decimals < 9 && std::abs(rest - std::round(rest)) > 1e-6;
        rest *= 10)
     ++decimals;
@@ -40,6 +41,7 @@ Ticks ticks_of(Range range, double step) { return {std::ceil(range.begin / step)
 
 Range whole(const Limits& limits) { return {-margin * limits.end, (1 + margin) * limits.end}; }
 
+// Keeps the middle where it is if only the width must change.
 Range clamped(Range range, const Limits& limits) {
   const Range all = whole(limits);
   const double span = std::clamp(range.span(), std::min(limits.narrowest, all.span()), all.span());

@@ -136,6 +136,7 @@ std::optional<RunId> Opened::maker_of_peak() const {
   return buffers_.first_writer(timeline().memory[peak_ - 1].buffer);
 }
 
+// The order of the icicle, so that its boxes are walked and never sorted while the cursor moves.
 void Opened::sort_by_home() {
   struct Home {
     std::tuple<Category, std::int32_t, OpId> key;
@@ -151,6 +152,7 @@ void Opened::sort_by_home() {
   for (const Home& home : homes) by_home_.push_back(home.buffer);
 }
 
+// Prefix sums by stream: statistics of a range while it is dragged cost two searches per stream.
 void Opened::sum_up_work() {
   for (const TrackIndex& lane : lanes_) {
     std::vector<Workload> sums{Workload{}};
@@ -205,6 +207,7 @@ std::optional<Cost> Opened::cost_of(RunId run) const {
   if (!costs_) return {};
   if (const Run* of_step = run_of(run)) return costs_->of(schedule(), *of_step);
   const Step& step = schedule().steps[(*this)[run].step];
+  // A copy in writes on the device, a copy out reads there; it moves the same bytes either way.
   const auto copied =
       reads_of(schedule(), step).empty() ? writes_of(schedule(), step) : reads_of(schedule(), step);
   return costs_->of_copy(schedule()[copied.front()].size);

@@ -8,6 +8,7 @@
 namespace tidemark {
 namespace {
 
+// Pixels that a command may touch: Dear ImGui clips by rectangles only.
 struct Clip {
   int x0, y0, x1, y1;  // half open
 };
@@ -25,6 +26,8 @@ bool owns_edge(const ImVec2& a, const ImVec2& b) {
 
 std::uint32_t channel(std::uint32_t color, int shift) { return (color >> shift) & 255U; }
 
+// Over: what the graphics card does with source alpha. Opaque pixels, nearly all, are stored as
+// they are.
 std::uint32_t blend(std::uint32_t below, std::uint32_t above, std::uint32_t alpha) {
   if (alpha == 255) return above | 0xff000000U;
   const auto mixed = [&](int shift) {
@@ -42,6 +45,7 @@ class Rasterizer {
   void triangle(const ImDrawVert& a, const ImDrawVert& b, const ImDrawVert& c, const Clip& clip) {
     const float area = edge(a.pos, b.pos, c.pos.x, c.pos.y);
     if (area == 0) return;
+    // Dear ImGui winds its triangles both ways, and so do we after this line: one.
     if (area < 0) return triangle(a, c, b, clip);
     const auto [left, right] = std::minmax({a.pos.x, b.pos.x, c.pos.x});
     const auto [top, bottom] = std::minmax({a.pos.y, b.pos.y, c.pos.y});
@@ -50,6 +54,7 @@ class Rasterizer {
     const int y0 = std::max(clip.y0, static_cast<int>(std::floor(top)));
     const int y1 = std::min(clip.y1, static_cast<int>(std::ceil(bottom)));
     const Corners corners{a, b, c, 1 / area};
+    // Boxes have one color and one texel: their pixels need no mixing, which is most of the time.
     const bool is_plain = a.col == b.col && b.col == c.col && a.uv.x == b.uv.x &&
                           b.uv.x == c.uv.x && a.uv.y == b.uv.y && b.uv.y == c.uv.y;
     const std::uint32_t plain_alpha = is_plain ? alpha_of(a.col, sample(a.uv.x, a.uv.y)) : 0;
@@ -136,6 +141,7 @@ Image rasterize(const ImDrawData& data, const CoverageTexture& texture, std::uin
   for (int n = 0; n < data.CmdListsCount; ++n) {
     const ImDrawList& list = *data.CmdLists[n];
     for (const ImDrawCmd& command : list.CmdBuffer) {
+      // Those draw with OpenGL; there are none of ours.
       if (command.UserCallback) continue;
       const Clip clip{std::max(0, static_cast<int>(command.ClipRect.x)),
                       std::max(0, static_cast<int>(command.ClipRect.y)),

@@ -29,6 +29,7 @@ constexpr std::array buttons = {Named{Button::Left, std::string_view("left")},
                                 Named{Button::Right, std::string_view("right")},
                                 Named{Button::Middle, std::string_view("middle")}};
 
+// Half an hour at 60 frames a second: more is a typing error.
 constexpr int most_frames = 100'000;
 
 // Takes the first word off the text.
@@ -94,13 +95,16 @@ Script::Script(std::string_view text, std::string_view file) {
       throw InputError(fmt::format("{}:{}: {}", printable(file), number_of_line, error.what()));
     }
   }
+  // Lines may be written in any order; those of one frame keep theirs.
   std::ranges::stable_sort(lines_, {}, &ScriptLine::frame);
 }
 
+// One frame more for what the last event did to show: widgets answer in the frame after.
 int Script::frames() const { return lines_.empty() ? 0 : lines_.back().frame + 2; }
 
 void Script::play(int frame, Input& input) const {
   for (const ScriptLine& line : lines_) {
+    // A press is down for one frame, as a short touch of a key is.
     if (line.verb == Verb::Press && line.frame + 1 == frame) input.keys.erase(line.key);
     if (line.frame != frame) continue;
     switch (line.verb) {

@@ -5,6 +5,7 @@
 namespace tidemark {
 namespace {
 
+// Names are ASCII; letters beyond are compared as they are.
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool has_part(std::string_view name, std::string_view part) {
@@ -22,6 +23,7 @@ void Search::look_for(std::shared_ptr<const Opened> opened, std::string_view tex
   text_ = std::move(wanted);
   next_ = count_ = 0;
   hits_.clear();
+  // Ops first, then tensors, in one row of numbers: a slice may end anywhere.
   end_ = text_.empty() ? 0 : opened_->trace().ops.size() + opened_->trace().tensors.size();
 }
 

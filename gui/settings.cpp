@@ -39,6 +39,7 @@ void read_settings(const std::string& path, ViewState& view, PixelSize& window) 
     const JsonDocument document = read_json(path);
     const JsonView root = document.root();
     if (root.at("version").integer() != version) return;  // of another program's age
+    // Into copies: a file that is broken halfway changes nothing.
     ViewState read = view;
     read_name(root, "color_by", color_names, read.color_by);
     read_name(root, "tab", tab_names, read.tab);

@@ -39,6 +39,7 @@ Stage::Stage(float scale) : context_(ImGui::CreateContext()) {
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;  // settings are ours
   io.LogFilename = nullptr;
+  // Vertices beyond 65536 in one list: a curve and its lanes can be that many.
   io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
   io.ConfigInputTextCursorBlink = false;  // pictures do not depend on the moment
   map_keys(io);

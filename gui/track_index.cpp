@@ -5,14 +5,17 @@
 namespace tidemark {
 
 TrackIndex::TrackIndex(std::vector<Stretch> stretches) {
+  // Runs of one stream come in order as a rule; sorting millions again would be a part of opening.
   if (!std::ranges::is_sorted(stretches, {}, &Stretch::begin))
     std::ranges::stable_sort(stretches, {}, &Stretch::begin);
+  // Arrays of their own instead of structs: a search by time reads nothing but times.
   std::vector<std::int64_t> lengths;
   lengths.reserve(stretches.size());
   begins_.reserve(stretches.size()), ends_.reserve(stretches.size());
   items_.reserve(stretches.size()), covered_.reserve(stretches.size());
   std::int64_t covered = 0;
   for (const Stretch& stretch : stretches) {
+    // Without overlap the ends are sorted like the begins, which is what all searches rely on.
     CHECK(stretch.begin <= stretch.end && (ends_.empty() || ends_.back() <= stretch.begin));
     begins_.push_back(stretch.begin), ends_.push_back(stretch.end);
     items_.push_back(stretch.item), covered_.push_back(covered);
@@ -39,6 +42,8 @@ std::size_t TrackIndex::begins_before(std::int64_t place) const {
                                   begins_.begin());
 }
 
+// A prefix sum: how much of a range is busy costs two searches, however many runs are in it. That
+// is what lets a folded cell be as bright as it is busy.
 std::int64_t TrackIndex::covered_before(std::int64_t place) const {
   const auto next = static_cast<std::size_t>(
       std::upper_bound(begins_.begin(), begins_.end(), place) - begins_.begin());

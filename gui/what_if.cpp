@@ -21,6 +21,7 @@ std::shared_ptr<const Trace> trace_of(const Question& question) {
 std::vector<Prediction> predict(const WhatIf& what_if) {
   const auto trace = trace_of(what_if.question);
   const Room room = room_of(what_if.question);
+  // A card smaller than its CUDA context, or a budget of nothing.
   if (room.capacity < Bytes{1}) throw InputError("nothing fits in 0 bytes");
   std::vector<Prediction> predictions;
   for (const std::string& text : what_if.strategies) {
@@ -77,6 +78,8 @@ void Frontier::work(const std::stop_token& stop) {
     lock.unlock();
     std::shared_ptr<const Comparison> made;
     try {
+      // Between two strategies it looks whether the question is still the one that is asked: while
+      // a slider is dragged most comparisons are given up after a few milliseconds.
       made = std::make_shared<const Comparison>(compare(question, [&](std::size_t) {
         if (is_outdated(number)) throw Outdated();
       }));
@@ -84,6 +87,7 @@ void Frontier::work(const std::stop_token& stop) {
     } catch (const InputError&) {  // what is wrong is said where the strategy itself is predicted
     }
     lock.lock();
+    // Asked anew while this was made: not shown, not even for a frame.
     if (number != asked_) continue;
     newest_ = made;
     answered_ = number;

@@ -54,11 +54,13 @@ class Window {
     glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
     glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
     glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
+    // Else a driver that was reset would hang or draw nothing, and say nothing.
     glfwWindowHint(GLFW_CONTEXT_ROBUSTNESS, GLFW_LOSE_CONTEXT_ON_RESET);
     window_ =
         glfwCreateWindow(options.size.width, options.size.height, "Tidemark", nullptr, nullptr);
     if (!window_) fail("no window with OpenGL 3.3 can be opened");
     glfwMakeContextCurrent(window_);
+    // A script waits for no screen.
     glfwSwapInterval(options.script ? 0 : 1);
     glfwSetWindowSizeLimits(window_, smallest_picture.width, smallest_picture.height,
                             GLFW_DONT_CARE, GLFW_DONT_CARE);
@@ -95,9 +97,11 @@ class Window {
     Image image{now.width, now.height, {}};
     const auto width = static_cast<std::size_t>(now.width);
     image.pixels.resize(width * static_cast<std::size_t>(now.height));
+    // Rows of the picture have no padding.
     glPixelStorei(GL_PACK_ALIGNMENT, 1);
     glReadBuffer(GL_BACK);
     glReadPixels(0, 0, now.width, now.height, GL_RGBA, GL_UNSIGNED_BYTE, image.pixels.data());
+    // The window has no alpha, the file has.
     for (std::uint32_t& pixel : image.pixels) pixel |= 0xff000000U;
     const auto row = [&](int y) {
       return image.pixels.begin() + static_cast<std::ptrdiff_t>(y) * now.width;

@@ -30,7 +30,7 @@ picture view "" vit-b-16 --batch 64 --precision amp-bf16 --strategies pareprop,v
 picture zoom '1 mouse 1000 150
 2 wheel 6
 4 wheel 6
-6 mouse 700 65
+6 mouse 700 104
 8 down left
 10 up left
 12 mouse 500 600
@@ -41,6 +41,12 @@ picture icicle '1 mouse 381 520
 2 down left
 3 up left
 6 mouse 700 650' swin-t --batch 128 --precision amp-fp16 --strategy checkpoint
+
+# Two strategies in numbers.
+picture compare '1 mouse 521 520
+2 down left
+3 up left
+6 mouse 700 790' swin-t --batch 64 --strategies vanilla,pareprop
 
 # The arena at the peak, in a narrow window.
 picture narrow '1 mouse 155 482

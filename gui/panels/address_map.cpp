@@ -71,6 +71,7 @@ void draw_gaps(ImDrawList& list, const Place& place, const std::vector<Gap>& gap
   for (const Gap& gap : gaps) {
     const float x0 = std::max(place.box.x0, place.axis.to_pixel(static_cast<double>(gap.begin)));
     const float x1 = std::min(place.box.x1, place.axis.to_pixel(static_cast<double>(gap.end)));
+    // Narrower than its hatching: the line above counts it.
     if (x1 - x0 < 2) continue;
     list.PushClipRect({x0, place.box.y0}, {x1, place.box.y1}, true);
     for (float x = x0 - place.box.height(); x < x1; x += 0.6F * em)  // hatched: nothing is here
@@ -104,6 +105,7 @@ void draw_gap_tooltip(const std::vector<Gap>& gaps, double address) {
 void use_hands(const Place& place, const std::vector<Gap>& gaps, ViewState& view) {
   if (!ImGui::IsItemHovered() && !ImGui::IsItemActive()) return;
   const ImGuiIO& io = ImGui::GetIO();
+  // Zooming in ends at a page of memory.
   const Limits limits{static_cast<double>(place.opened.recording.planned.count), 4096};
   const double address = place.axis.to_value(io.MousePos.x);
   if (io.MouseWheel != 0)

@@ -124,6 +124,7 @@ void draw_compare(ViewModel& model, ViewState& view) {
         "then drawn as a white line, its lanes below, and the differences are listed here.",
         theme::faint);
   const Differences& differences = model.differences(view);
+  // While something is dragged the last answer stays, marked as such, until the next is there.
   const Diff* diff = differences.newest();
   if (!diff) return text_line("counting ...", theme::faint);
   draw_summary(*diff, differences.is_catching_up());

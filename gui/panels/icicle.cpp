@@ -56,6 +56,7 @@ class Icicle {
     }
   }
 
+  // A block and its ops. What is narrower than half a pixel is left to its parent's color.
   void draw_block(const LiveBlock& block, Bytes at) {
     if (width_of(block.bytes) < 0.5F) return;  // nor are its ops looked at
     const LiveShare& first = live_.shares[block.first];

@@ -44,6 +44,7 @@ void draw_cell(ImDrawList& list, const TimelinePlaces& places, const TimelinePla
                Cell cell, const ViewState& view) {
   const Opened& opened = *lane.opened;
   const TrackIndex& track = opened.lanes()[lane.stream];
+  // The longest stands for all of a cell: short ones next to it would flicker while zooming.
   const RunId run{track.item_of(track.longest_of(cell))};
   const std::int64_t begin = track.begin_of(cell.first), end = track.end_of(cell.last - 1);
   const float x0 = std::max(places.time.x0 - 2, places.time.to_pixel(static_cast<double>(begin)));
@@ -58,6 +59,7 @@ void draw_cell(ImDrawList& list, const TimelinePlaces& places, const TimelinePla
   }
   if (is_dimmed(opened, run, view)) color = mixed(theme::plot, color, 0.3);
   const Box& box = lane.box;
+  // A pixel of ground between boxes that are wide enough to spare it.
   list.AddRectFilled({x0, box.y0}, {x1 - (x1 - x0 > 3 ? 1 : 0), box.y1}, ink(color));
   const Run* of_step = opened.run_of(run);
   if (of_step && is_recovery(of_step->task) && view.color_by == ColorBy::Kind)
@@ -72,6 +74,7 @@ void mark_selected(ImDrawList& list, const TimelinePlaces& places, const Timelin
                    const ViewState& view) {
   const OpId op = view.selection.op;
   if (op == no_op || index(op) >= lane.opened->trace().ops.size()) return;
+  // An op runs forward, backward, and again where it is recomputed: all are marked.
   for (const std::uint32_t id : lane.opened->runs_of(op)) {
     const TimedRun& run = (*lane.opened)[RunId{id}];
     if (index(run.stream) != lane.stream) continue;

@@ -129,6 +129,7 @@ void draw_live_set(ViewModel& model, ViewState& view) {
                                 ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_PadOuterX;
   if (!ImGui::BeginTable("live", 8, flags)) return;
   const float em = ImGui::GetFontSize();
+  // Names and heads stay in sight.
   ImGui::TableSetupScrollFreeze(1, 1);
   const auto column = [&](const char* name, float width, ImGuiTableColumnFlags more = 0) {
     ImGui::TableSetupColumn(name, ImGuiTableColumnFlags_WidthFixed | more, width * em);
@@ -143,8 +144,10 @@ void draw_live_set(ViewModel& model, ViewState& view) {
   column("op", 14);
   column("block", 8);
   ImGui::TableHeadersRow();
+  // Every frame anew: the set follows the cursor, and a thousand rows are quickly sorted.
   std::vector<Row> rows = rows_of(opened, view, live);
   sort(opened, rows);
+  // Only the rows that can be seen are made: each has a dozen texts.
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(rows.size()));
   while (clipper.Step())

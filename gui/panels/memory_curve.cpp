@@ -67,6 +67,7 @@ void visit_columns(const TimelinePlaces& places, const Opened& opened, Visit vis
   std::optional<StateId> pending;
   for (float x = first; x < last; ++x) {
     const StateId state = state_under(places, opened, x);
+    // Zoomed in, one state fills many columns: one box for all of them.
     if (pending == state) continue;
     if (pending) visit(begin, x, *pending);
     pending = state;
@@ -89,6 +90,7 @@ void draw_stack(ImDrawList& list, const TimelinePlaces& places, const Opened& op
                          ink(category_colors[c].color, is_dimmed ? 70 : 225));
     }
     const float top = height(below);
+    // The crest, so that thin layers on top are seen as height.
     list.AddRectFilled({x0, top - 1}, {x1, top}, ink(theme::bright, 120));
     ++view.facts.columns;
   });
@@ -176,14 +178,14 @@ std::string peak_text(const Opened& opened, float width) {
 }
 
 void draw_peak_label(ImDrawList& list, const TimelinePlaces& places, ImVec2 tip,
-                     std::string_view text, Color color) {
+                     std::string_view text, Color color, float highest) {
   const float r = 0.32F * places.em;
   list.AddTriangleFilled(tip, {tip.x + r, tip.y - 1.6F * r}, {tip.x - r, tip.y - 1.6F * r},
                          ink(color));
   const float width = text_width(text) + 0.6F * places.em;
   const bool is_left = tip.x + r + width > places.time.x1;
   const float x0 = is_left ? std::max(places.time.x0, tip.x - r - width - 2) : tip.x + r + 2;
-  const float top = std::max(places.memory.y0 + 1, tip.y - 1.9F * r - places.em * 0.3F);
+  const float top = std::max(highest, tip.y - 1.9F * r - places.em * 0.3F);
   const Box label{x0, top, x0 + width, top + 1.25F * places.em};
   list.AddRectFilled(label.min(), label.max(), ink(theme::plot, 210), 3);
   draw_text(list, label, text, color, Align::Center);
@@ -194,7 +196,8 @@ void draw_peak(ImDrawList& list, const TimelinePlaces& places, const Opened& ope
   const float x =
       places.time.to_pixel(static_cast<double>(opened.memory().begin_of(opened.peak()).count()));
   if (x < places.time.x0 || x > places.time.x1) return;
-  draw_peak_label(list, places, {x, height(opened.memory().total_of(opened.peak()))}, text, color);
+  draw_peak_label(list, places, {x, height(opened.memory().total_of(opened.peak()))}, text, color,
+                  height.box.y0);
 }
 
 // What lies over the stack is called B, C, …, as the lanes and the reading call it.
@@ -262,7 +265,8 @@ std::vector<KeyEntry> reading_of(const TimelinePlaces& places, const ViewModel& 
   const StateId state = view.hover ? state_under(places, opened, column) : view.cursor;
   const BytesByCategory bytes = opened.memory().categories_of(state);
   // Where there is width to spare, each has room for the widest amount: numbers change in place.
-  const float widest = places.memory.width() > 40 * places.em ? text_width(" 1000 MiB") : 0;
+  const float widest =
+      places.time.x1 - places.time.x0 > 40 * places.em ? text_width(" 1000 MiB") : 0;
   const auto entry = [&](std::string_view name, Bytes amount, Color color) {
     return KeyEntry{fmt::format("{} {}", name, to_text(amount)), color,
                     widest > 0 ? text_width(name) + widest : 0};

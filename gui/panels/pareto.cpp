@@ -105,6 +105,7 @@ void draw_points(const Plot& plot, const std::vector<Report>& rows, ViewModel& m
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   const std::string& shown = model.what_if()->strategies.front();
   std::optional<std::size_t> hovered;
+  // Within a letter's width of the mouse: points are small.
   float nearest = em * em;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].applies) continue;
@@ -135,6 +136,7 @@ void draw_pareto(ViewModel& model, ViewState& view) {
   text_line(model.frontier().is_catching_up() ? "all strategies: catching up ..."
                                               : "all strategies: memory against time",
             theme::faint);
+  // Before the first comparison is there, its heading says that it is being made.
   if (!comparison) return;
   const float em = ImGui::GetFontSize();
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();

@@ -59,6 +59,7 @@ void draw_hits(const Opened& opened, const Search& search, ViewState& view) {
     const bool is_chosen = i == view.search_choice;
     if (ImGui::Selectable(text.c_str(), is_chosen)) choose(opened, hits[i], view);
     draw_kind(opened, hits[i]);
+    // The list follows the choice, but only while keys move it: else it could not be scrolled.
     if (is_chosen && (was_pressed(Key::Down) || was_pressed(Key::Up))) ImGui::SetScrollHereY();
   }
   if (search.count() > hits.size())
@@ -79,6 +80,7 @@ void draw_search(ViewModel& model, ViewState& view) {
   ImGui::Begin("Search", &view.shows_search,
                ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoResize |
                    ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoMove);
+  // Typing begins at once.
   if (view.focuses_search) ImGui::SetKeyboardFocusHere();
   view.focuses_search = false;
   ImGui::SetNextItemWidth(-1);

@@ -18,8 +18,9 @@ TimelinePlaces place_everything(const ViewModel& model, const ViewState& view) {
   places.all = {at.x, at.y, at.x + std::max(room.x, 12 * em), at.y + std::max(room.y, 8 * em)};
   const float left = places.all.x0 + 6.5F * em, right = places.all.x1;
   places.time = {view.visible, left, right};
-  // Where it is low, the lanes and the curve come first.
+  // Where it is low, the lanes and the curve come first, then the bytes, then the key to the lanes.
   const bool has_legends = places.all.height() > 16 * em;
+  const bool has_key = places.all.height() > 20 * em;
   const float mini_height = places.all.height() > 18 * em ? 2.2F * em : 0;
   float y = places.all.y0;
   const auto take = [&](float height, float gap) {
@@ -28,8 +29,8 @@ TimelinePlaces place_everything(const ViewModel& model, const ViewState& view) {
     return box;
   };
   const float width = right - left - 4;
-  places.key = take(
-      has_legends ? key_height(color_key(opened, view.color_by), right - left) + 0.2F * em : 0, 0);
+  places.key =
+      take(has_key ? key_height(color_key(opened, view.color_by), right - left) + 0.2F * em : 0, 0);
   places.axis = take(1.5F * em, 0);
   places.phases = take(has_legends && opened.phases().size() > 1 ? 1.25F * em : 0, 1);
   const auto add_lanes = [&](const Opened& one) {
@@ -44,7 +45,9 @@ TimelinePlaces place_everything(const ViewModel& model, const ViewState& view) {
   y += 0.4F * em;
   places.reading =
       take(has_legends ? key_height(reading_of(places, model, view), width) + 0.2F * em : 0, 0);
-  places.memory = {left, y, right, std::max(y + 3 * em, places.all.y1 - mini_height - 4)};
+  // Below the curve is the mini-map, or half of the label of zero bytes.
+  const float below = mini_height > 0 ? mini_height + 4 : 0.5F * em;
+  places.memory = {left, y, right, std::max(y + 3 * em, places.all.y1 - below)};
   places.mini_map = {left, places.all.y1 - mini_height, right, places.all.y1};
   return places;
 }
@@ -157,6 +160,7 @@ void draw_timeline(ViewModel& model, ViewState& view) {
   ImGui::InvisibleButton("plot", {places.all.width(), places.all.height()},
                          ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight |
                              ImGuiButtonFlags_MouseButtonMiddle);
+  // What is under the mouse is found before drawing, so that the picture and the tooltip agree.
   const Hovered hovered = hovered_in(places, ImGui::GetIO().MousePos);
   view.facts.left = places.time.x0, view.facts.right = places.time.x1;
   view.facts.lanes = places.lanes.front().box.y0, view.facts.mini_map = places.mini_map.y0;

@@ -32,6 +32,7 @@ void select_under_mouse(const TimelinePlaces& places, const Hovered& hovered, Vi
                         ViewState& view) {
   const Opened& opened = *model.shown(view);
   const ImVec2 mouse = ImGui::GetIO().MousePos;
+  // Runs of B are looked at, not selected: a selection is of what is shown.
   if (hovered.lane && hovered.lane->opened == &opened) {
     view.selection = {};
     if (hovered.run) select_run(opened, *hovered.run, view);
@@ -39,6 +40,7 @@ void select_under_mouse(const TimelinePlaces& places, const Hovered& hovered, Vi
   }
   if (!places.memory.contains(mouse)) return;
   view.cursor = state_under(places, opened, mouse.x);
+  // The state under a pixel may begin within it: the cursor is not before what it shows.
   view.cursor_time = std::max(places.time.to_value(mouse.x),
                               static_cast<double>(opened.memory().begin_of(view.cursor).count()));
 }
@@ -55,6 +57,7 @@ void drag_and_click(const TimelinePlaces& places, const Hovered& hovered, ViewMo
   if (!view.drag_from) return;
   const bool zooms = ImGui::IsMouseDown(2) || ImGui::IsMouseReleased(2);
   const float threshold = io.MouseDragThreshold;
+  // A hand trembles: below Dear ImGui's threshold a drag is a click.
   const bool moved = io.MouseDragMaxDistanceSqr[zooms ? 2 : 0] >= threshold * threshold;
   if (moved) {
     const double end = model.shown(view)->end();
@@ -73,6 +76,7 @@ void drag_and_click(const TimelinePlaces& places, const Hovered& hovered, ViewMo
 }
 
 void use_mini_map(const TimelinePlaces& places, ViewState& view) {
+  // A drag that began in the map stays one when the hand leaves it.
   const ImVec2 clicked = ImGui::GetIO().MouseClickedPos[0];
   if (!ImGui::IsItemActive() || !ImGui::IsMouseDown(0) || !places.mini_map.contains(clicked))
     return;

@@ -37,6 +37,7 @@ void label(std::string_view text) {
   ImGui::SetNextItemWidth(-1);
 }
 
+// Logarithmic: from 1 to 2 is as much of a change as from 1000 to 2000.
 bool slide(const char* id, std::int64_t& value, std::int64_t least, std::int64_t most,
            const char* format) {
   return ImGui::SliderScalar(id, ImGuiDataType_S64, &value, &least, &most, format,
@@ -67,6 +68,7 @@ bool choose_model(Question& question) {
   for (const Model& model : known_models()) {
     if (!ImGui::Selectable(model.name.c_str(), model.name == question.model.name)) continue;
     question.model = model;
+    // What another model was asked with may be no size that this one can have.
     question.step.image.reset(), question.step.sequence.reset();
     changed = true;
   }
@@ -211,6 +213,7 @@ void say_result(const ViewModel& model) {
 
 void draw_what_if(ViewModel& model, ViewState& view) {
   if (!model.what_if()) return;
+  // A copy: a change that makes no step is told and the picture stays.
   WhatIf what_if = *model.what_if();
   const std::size_t before = what_if.strategies.size();
   bool changed = choose_step(what_if.question);
@@ -219,6 +222,7 @@ void draw_what_if(ViewModel& model, ViewState& view) {
   changed |= choose_card(what_if.question);
   if (changed) {
     model.ask(what_if, view);
+    // Who chooses a second strategy wants to see it.
     if (what_if.strategies.size() == 2 && before == 1) view.against = 1;
   }
   say_result(model);

@@ -9,11 +9,6 @@
 namespace tidemark {
 namespace {
 
-// White, then greys: hues mean categories.
-Color outline_color(std::size_t i) {
-  return mixed(theme::bright, theme::faint, std::min(1.0, 0.6 * static_cast<double>(i)));
-}
-
 // A horizontal line: what memory there is, or what the step takes.
 struct Level {
   std::string_view name;
@@ -239,52 +234,11 @@ void draw_life(ImDrawList& list, const TimelinePlaces& places, const Opened& ope
   draw_text(list, {label.x0 + 4, label.y0, places.time.x1, label.y1}, text, theme::bright);
 }
 
-// "mesa, predicted"; with all of the title where the model is another one.
-std::string title_beside(const Opened& other, const Opened& shown) {
-  if (other.trace().model != shown.trace().model) return other.name;
-  return fmt::format("{}, {}", other.recording.strategy,
-                     sources[static_cast<std::size_t>(other.recording.source)].name);
-}
-
 }  // namespace
 
 StateId state_under(const TimelinePlaces& places, const Opened& opened, float x) {
   const float column = std::floor(x);
   return opened.memory().highest_in(places.time.to_value(column), places.time.to_value(column + 1));
-}
-
-Bytes live_at_reading(const TimelinePlaces& places, const Opened& opened, const ViewState& view) {
-  return opened.memory().total_of(
-      view.hover ? state_under(places, opened, places.time.to_pixel(*view.hover)) : view.cursor);
-}
-
-std::vector<KeyEntry> reading_of(const TimelinePlaces& places, const ViewModel& model,
-                                 const ViewState& view) {
-  const Opened& opened = *model.shown(view);
-  const float column = view.hover ? places.time.to_pixel(*view.hover) : 0;
-  const StateId state = view.hover ? state_under(places, opened, column) : view.cursor;
-  const BytesByCategory bytes = opened.memory().categories_of(state);
-  // Where there is width to spare, each has room for the widest amount: numbers change in place.
-  const float widest =
-      places.time.x1 - places.time.x0 > 40 * places.em ? text_width(" 1000 MiB") : 0;
-  const auto entry = [&](std::string_view name, Bytes amount, Color color) {
-    return KeyEntry{fmt::format("{} {}", name, to_text(amount)), color,
-                    widest > 0 ? text_width(name) + widest : 0};
-  };
-  std::vector<KeyEntry> entries;
-  for (const auto& [category, color] : category_colors)
-    if (opened.has(category))
-      entries.push_back(
-          entry(to_string(category), bytes[static_cast<std::size_t>(category)], color));
-  const std::vector<const Opened*> overlaid = model.overlaid(view);
-  for (std::size_t i = 0; i < overlaid.size(); ++i) {
-    const StateId then = view.hover ? state_under(places, *overlaid[i], column)
-                                    : overlaid[i]->memory().at(view.cursor_time);
-    entries.push_back(
-        entry(fmt::format("{}: {},", recording_letter(i + 1), title_beside(*overlaid[i], opened)),
-              overlaid[i]->memory().total_of(then), outline_color(i)));
-  }
-  return entries;
 }
 
 void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const ViewModel& model,

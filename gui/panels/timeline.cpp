@@ -138,19 +138,6 @@ void draw_range(ImDrawList& list, const TimelinePlaces& places, const Range& ran
   draw_text(list, label, text, theme::bright, Align::Center);
 }
 
-// On a ground of its own: lines of moments end above it and go on below.
-void draw_reading(ImDrawList& list, const TimelinePlaces& places, const ViewModel& model,
-                  const ViewState& view) {
-  const Box& box = places.reading;
-  if (box.height() <= 0) return;
-  list.AddRectFilled(box.min(), box.max(), ink(theme::panel));
-  const float y = box.y0 + 0.2F * places.em;
-  const Opened& opened = *model.shown(view);
-  draw_text(list, {places.all.x0 + 2, y, box.x0 - 6, y + places.em},
-            to_text(live_at_reading(places, opened, view)) + " live", theme::text, Align::Right);
-  draw_keys(list, {box.x0 + 4, y, box.x1, box.y1}, reading_of(places, model, view), theme::text);
-}
-
 }  // namespace
 
 void draw_timeline(ViewModel& model, ViewState& view) {

@@ -53,11 +53,15 @@ void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const Vie
 /// The state that stands highest in the pixel column.
 StateId state_under(const TimelinePlaces& places, const Opened& opened, float x);
 
-/// What is alive under the mouse, or at the cursor.
-Bytes live_at_reading(const TimelinePlaces& places, const Opened& opened, const ViewState& view);
 /// The bytes of each category under the mouse, or at the cursor, and of what is compared.
 std::vector<KeyEntry> reading_of(const TimelinePlaces& places, const ViewModel& model,
                                  const ViewState& view);
+
+/// On a ground of its own: lines of moments end above it and go on below.
+void draw_reading(ImDrawList& list, const TimelinePlaces& places, const ViewModel& model,
+                  const ViewState& view);
+/// Of the curve of the i-th that is overlaid: white, then greys, because hues mean categories.
+Color outline_color(std::size_t i);
 
 void use_hands(const TimelinePlaces& places, const Hovered& hovered, ViewModel& model,
                ViewState& view);

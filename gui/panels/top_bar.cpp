@@ -50,10 +50,10 @@ void export_menu(const ViewModel& model, ViewState& view) {
   ImGui::EndPopup();
 }
 
-// A letter before a combo box, as the lanes and curves are called while two are compared.
-void name_side(const char* compared, const char* alone, bool compares) {
+// Before a combo box: as the lanes and curves are called while two are compared.
+void name_side(const char* name) {
   ImGui::AlignTextToFramePadding();
-  text_line(compares ? compared : alone, theme::faint);
+  text_line(name, theme::faint);
   ImGui::SameLine();
 }
 
@@ -90,14 +90,14 @@ void draw_top_bar(ViewModel& model, ViewState& view) {
   const bool is_narrow = room < 60 * em;  // then buttons have a row of their own
   const float combo = std::clamp((is_narrow ? 0.4F : 0.25F) * room, 6 * em, 30 * em);
   const bool compares = model.against(view) != nullptr;
-  if (compares) name_side("A", "", compares);
+  if (compares) name_side("A");
   if (const auto shown = choose_recording("##shown", model, view.shown, "", combo);
       *shown != view.shown) {
     view.shown = *shown;
     show_all(*model.shown(view), view);
   }
   ImGui::SameLine();
-  name_side("B", "vs", compares);
+  name_side(compares ? "B" : "vs");
   view.against = choose_recording("##against", model, view.against, "compare with nothing", combo);
   if (!is_narrow) ImGui::SameLine();
   draw_buttons(model, view, room, em);

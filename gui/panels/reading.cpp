@@ -1,0 +1,70 @@
+// The line above the curve: how much of what is alive, under the mouse or at the cursor.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/panels/timeline_parts.h"
+
+namespace tidemark {
+namespace {
+
+// "mesa, predicted"; with all of the title where the model is another one.
+std::string title_beside(const Opened& other, const Opened& shown) {
+  if (other.trace().model != shown.trace().model) return other.name;
+  return fmt::format("{}, {}", other.recording.strategy,
+                     sources[static_cast<std::size_t>(other.recording.source)].name);
+}
+
+Bytes live_at_reading(const TimelinePlaces& places, const Opened& opened, const ViewState& view) {
+  return opened.memory().total_of(
+      view.hover ? state_under(places, opened, places.time.to_pixel(*view.hover)) : view.cursor);
+}
+
+}  // namespace
+
+Color outline_color(std::size_t i) {
+  return mixed(theme::bright, theme::faint, std::min(1.0, 0.6 * static_cast<double>(i)));
+}
+
+std::vector<KeyEntry> reading_of(const TimelinePlaces& places, const ViewModel& model,
+                                 const ViewState& view) {
+  const Opened& opened = *model.shown(view);
+  const float column = view.hover ? places.time.to_pixel(*view.hover) : 0;
+  const StateId state = view.hover ? state_under(places, opened, column) : view.cursor;
+  const BytesByCategory bytes = opened.memory().categories_of(state);
+  // Where there is width to spare, each has room for the widest amount: numbers change in place.
+  const float widest =
+      places.time.x1 - places.time.x0 > 40 * places.em ? text_width(" 1000 MiB") : 0;
+  const auto entry = [&](std::string_view name, Bytes amount, Color color) {
+    return KeyEntry{fmt::format("{} {}", name, to_text(amount)), color,
+                    widest > 0 ? text_width(name) + widest : 0};
+  };
+  std::vector<KeyEntry> entries;
+  for (const auto& [category, color] : category_colors)
+    if (opened.has(category))
+      entries.push_back(
+          entry(to_string(category), bytes[static_cast<std::size_t>(category)], color));
+  const std::vector<const Opened*> overlaid = model.overlaid(view);
+  for (std::size_t i = 0; i < overlaid.size(); ++i) {
+    const StateId then = view.hover ? state_under(places, *overlaid[i], column)
+                                    : overlaid[i]->memory().at(view.cursor_time);
+    entries.push_back(
+        entry(fmt::format("{}: {},", recording_letter(i + 1), title_beside(*overlaid[i], opened)),
+              overlaid[i]->memory().total_of(then), outline_color(i)));
+  }
+  return entries;
+}
+
+void draw_reading(ImDrawList& list, const TimelinePlaces& places, const ViewModel& model,
+                  const ViewState& view) {
+  const Box& box = places.reading;
+  if (box.height() <= 0) return;
+  list.AddRectFilled(box.min(), box.max(), ink(theme::panel));
+  const float y = box.y0 + 0.2F * places.em;
+  const Opened& opened = *model.shown(view);
+  draw_text(list, {places.all.x0 + 2, y, box.x0 - 6, y + places.em},
+            to_text(live_at_reading(places, opened, view)) + " live", theme::text, Align::Right);
+  draw_keys(list, {box.x0 + 4, y, box.x1, box.y1}, reading_of(places, model, view), theme::text);
+}
+
+}  // namespace tidemark

@@ -84,10 +84,12 @@ bool has_display() { return std::getenv("TIDEMARK_HAS_TEST_DISPLAY") != nullptr;
 const char* run_with_display(const std::string& test) {
   if (is_sanitized) return "not with sanitizers";
   if (std::system("command -v xvfb-run > /dev/null") != 0) return "xvfb is not installed";
-  const std::string command =
-      "LIBGL_ALWAYS_SOFTWARE=1 TIDEMARK_HAS_TEST_DISPLAY=1 xvfb-run -a -s '-screen 0 1280x800x24' "
-      "/proc/" +
-      std::to_string(::getpid()) + "/exe --gtest_filter=" + test;
+  // One at a time: xvfb-run takes the first free display, and two that look at once take the same.
+  const std::string lock = "flock " + testing::TempDir() + "tidemark_test_display.lock ";
+  const std::string command = "LIBGL_ALWAYS_SOFTWARE=1 TIDEMARK_HAS_TEST_DISPLAY=1 " + lock +
+                              "xvfb-run -a -s '-screen 0 1280x800x24' "
+                              "/proc/" +
+                              std::to_string(::getpid()) + "/exe --gtest_filter=" + test;
   EXPECT_EQ(std::system(command.c_str()), 0);
   return nullptr;
 }

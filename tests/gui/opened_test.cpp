@@ -89,7 +89,7 @@ TEST(Selection, OfNothingHasNothing) {
 class Overlaid : public testing::Test {
  protected:
   void SetUp() override {
-    for (const std::size_t pairs : {4, 8, 2, 3, 5, 6}) robot_.model.add(synthetic(pairs));
+    for (const std::size_t pairs : {4U, 8U, 2U, 3U, 5U, 6U}) robot_.model.add(synthetic(pairs));
     show_all(robot_.shown(), robot_.view);
   }
   const Opened* at(std::size_t i) const { return robot_.model.recordings()[i].get(); }

@@ -197,9 +197,8 @@ class Session {
       if (computes() && (i == 0 || question_.data)) loader_.load_inputs(replay, i);
       ReplayedStep step = replay.step(loader_.state(i));
       if (!std::isfinite(step.loss))
-        throw InputError(fmt::format(
-            "step {}: the loss is {} (try a smaller learning rate or another precision)", i,
-            step.loss));
+        throw InputError(fmt::format("step {}: the loss is {} (try another --precision or --seed)",
+                                     i, step.loss));
       if (computes()) report().losses.push_back(step.loss);
       if (i >= question_.warm_up) timelines_.push_back(std::move(step.timeline));
       if (is_stopped()) return;

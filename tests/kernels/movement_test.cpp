@@ -48,6 +48,8 @@ std::vector<Moved> movements_to_test() {
       {"split heads of wider rows", {2, 5, 36}, {2, 3, 5, 4}, SplitHeads, {{Offset, 12}}},
       {"merge heads", {2, 3, 5, 4}, {2, 5, 12}, MergeHeads, {}},
       {"channels first", {2, 70, 65}, {2, 65, 70}, ChannelsFirst, {}},
+      {"one channel first", {31, 1, 1}, {31, 1, 1}, ChannelsFirst, {}},
+      {"long channels first", {1, 1023, 33}, {1, 33, 1023}, ChannelsFirst, {}},
       {"channels first to a grid", {2, 16, 33}, {2, 33, 4, 4}, ChannelsFirst, {}},
       {"channels last", {2, 65, 70}, {2, 70, 65}, ChannelsLast, {}},
       {"windows", {2, 36, 7}, {8, 9, 7}, CutWindows, {{Window, 3}}},
@@ -108,6 +110,31 @@ TEST(Movement, CopiesFollowTheirRearrangementForthAndBack) {
           ASSERT_EQ(dx.values(), gradient) << m.what;
           ASSERT_TRUE(y.is_intact() && dx.is_intact()) << m.what;
         }
+  }
+}
+
+// What is moved is bits, not numbers: not-a-numbers keep their payload, zeros their sign.
+TEST(Movement, CopiesAnyBitsForthAndBack) {
+  Workspace workspace;
+  const Shape from{2, 65, 31}, to{2, 31, 65};
+  const Rearrangement move = copy_of({"channels first", from, to, Movement::ChannelsFirst, {}});
+  for (const DType dtype : data_dtypes) {
+    const auto size = static_cast<std::size_t>(numel(from) * size_of(dtype));
+    std::vector<std::byte> given(size), between(size), back(size);
+    std::mt19937 random(404);
+    std::ranges::generate(given, [&] { return static_cast<std::byte>(random() & 0xff); });
+    const auto array = [&](std::vector<std::byte>& memory, const Shape& shape) {
+      return array_at(memory.data(), dtype, dense(shape));
+    };
+    copy_forward(
+        with_moves(forward(OpKind::Copy, {array(given, from)}, {array(between, to)}), {move}),
+        workspace);
+    copy_backward(with_moves(backward(OpKind::Copy, {absent(from)}, {absent(to)},
+                                      {array(between, to)}, {array(back, from)}),
+                             {move}),
+                  workspace);
+    EXPECT_NE(between, given);
+    EXPECT_EQ(back, given);
   }
 }
 

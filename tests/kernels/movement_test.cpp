@@ -126,9 +126,8 @@ TEST(Movement, CopiesAnyBitsForthAndBack) {
     const auto array = [&](std::vector<std::byte>& memory, const Shape& shape) {
       return array_at(memory.data(), dtype, dense(shape));
     };
-    copy_forward(
-        with_moves(forward(OpKind::Copy, {array(given, from)}, {array(between, to)}), {move}),
-        workspace);
+    Call copy = forward(OpKind::Copy, {array(given, from)}, {array(between, to)});
+    copy_forward(with_moves(std::move(copy), {move}), workspace);
     copy_backward(with_moves(backward(OpKind::Copy, {absent(from)}, {absent(to)},
                                       {array(between, to)}, {array(back, from)}),
                              {move}),

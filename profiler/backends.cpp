@@ -1,6 +1,5 @@
 #include "profiler/backends.h"
 
-
 #include "profiler/calibrate.h"
 #include "profiler/null_backend.h"
 #include "profiler/observed_backend.h"

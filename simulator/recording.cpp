@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "simulator/recording_format.h"
 #include "traces/error.h"
 #include "traces/files.h"

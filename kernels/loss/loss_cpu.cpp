@@ -1,7 +1,6 @@
 // Negative log-likelihood on the CPU; see loss.h.
 #include <fmt/format.h>
 
-
 #include "kernels/cpu/map.h"
 #include "kernels/loss/loss.h"
 #include "traces/error.h"

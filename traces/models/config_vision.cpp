@@ -2,7 +2,6 @@
 // code has separate q, k and v and scales the scores. mvit: a file of our own.
 #include <fmt/format.h>
 
-
 #include "traces/models/config_fields.h"
 
 namespace tidemark::config {

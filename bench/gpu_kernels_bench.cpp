@@ -335,7 +335,7 @@ const bool registered = [] {
           ("gpu/" + name + "/" + std::string(to_string(dtype))).c_str(),
           [make = make, dtype](benchmark::State& state) { make(dtype).run(state); })
           ->UseManualTime()
-          ->MinTime(0.2);
+          ->MinTime(0.1);
   return true;
 }();
 

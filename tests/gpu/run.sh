@@ -98,7 +98,7 @@ for name in "${chosen[@]:-}"; do
   case $name in
     tests) part tests 120 run_tests ;;
     replays) part replays 200 run_replays unobserved "$results/replays.jsonl" ;;
-    kernels) part kernels 80 run_kernels ;;
+    kernels) part kernels 120 run_kernels ;;
     torch) part torch 150 run_torch ;;
     observed) part observed 80 run_replays observed "$results/observed.jsonl" ;;
     memcheck) part memcheck 80 sanitize memcheck ;;

@@ -52,6 +52,9 @@ std::vector<KeyEntry> reading_of(const TimelinePlaces& places, const ViewModel& 
         entry(fmt::format("{}: {},", recording_letter(i + 1), title_beside(*overlaid[i], opened)),
               overlaid[i]->memory().total_of(then), outline_color(i)));
   }
+  const std::size_t drawn = 1 + overlaid.size(), open = model.recordings().size();
+  if (!overlaid.empty() && open > drawn)
+    entries.push_back({fmt::format("{} more open, not drawn", open - drawn)});
   return entries;
 }
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "gui/panels/timeline_parts.h"
 #include "tests/gui/robot.h"
 #include "tests/gui/synthetic.h"
 
@@ -104,6 +105,10 @@ TEST_F(Overlaid, NothingIfComparedWithNothing) {
 TEST_F(Overlaid, TheOneThatIsComparedIsFirstAndFourAreEnough) {
   robot_.view.against = 2;
   EXPECT_THAT(robot_.model.overlaid(robot_.view), ElementsAre(at(2), at(1), at(3), at(4)));
+  TimelinePlaces places;
+  places.time = {robot_.view.visible, 0, 100};
+  const std::vector<KeyEntry> reading = reading_of(places, robot_.model, robot_.view);
+  EXPECT_EQ(reading.back().text, "1 more open, not drawn");
 }
 
 // 8 us are shown; what is compared takes 16 us.

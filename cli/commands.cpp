@@ -87,12 +87,14 @@ void add_view(std::vector<Command>& rows) {
 void add_diff(std::vector<Command>& rows) {
   rows.push_back(
       {"diff",
-       "BEFORE AFTER",
+       "BEFORE [AFTER]",
        "what differs between two timelines, reports or baselines",
-       "BEFORE and AFTER are timelines (explain --format timeline, predicted or measured), reports "
-       "(compare or explain --format json) or baselines (check --update), of one kind; an "
-       "explanation may be compared with a timeline. Rows are matched by name, blocks of models "
-       "that name them differently by place, and sorted by the size of the change.",
+       "BEFORE and AFTER are any two of: timelines (explain or replay --format timeline), reports "
+       "(compare, explain or replay --format json) and baselines (check --update). A replay's "
+       "report alone is compared with itself: predicted and measured. Where a file has many steps, "
+       "the one of the other's strategy, device and batch is taken. Rows are matched by name, "
+       "blocks of models that name them differently by place, and sorted by the size of the "
+       "change.",
        {{"tidemark explain vit-b-16 -b 64 -o vanilla.timeline.json", "one timeline"},
         {"tidemark explain vit-b-16 -b 64 --strategy pareprop -o pareprop.timeline.json.zst",
          "another one"},
@@ -178,7 +180,8 @@ void add_runs(std::vector<Command>& rows) {
         {"tidemark replay llama-7b --backend null --strategy checkpoint",
          "nothing computed: the schedule's times and memory alone"},
         {"tidemark replay vit-ti-16 --image 64 -b 2 --strategy mesa --format json -o mesa.json",
-         "for programs, and for tidemark check"}},
+         "for programs, and for tidemark check"},
+        {"tidemark diff mesa.json", "what it predicted, and what it measured"}},
        for_replay,
        run_replay});
   rows.push_back(

@@ -6,13 +6,16 @@ namespace tidemark {
 
 Result run_diff(const Options& options) {
   constexpr std::int64_t usual_top = 12, most = 1'000'000;
-  if (options.subject.empty() || options.item.empty())
+  if (options.subject.empty())
     throw UsageError(
         "diff needs two files (timelines, reports in JSON or baselines; tidemark diff --help)");
   const Format format = format_of(options);
   const auto top = static_cast<std::size_t>(
       options.top ? parse_count(*options.top, "--top", 0, most) : usual_top);
-  const Diff found = diff(read_profile(options.subject), read_profile(options.item));
+  const auto [before, after] =
+      options.item.empty() ? read_both_sides(options.subject)
+                           : std::pair(read_profile(options.subject), read_profile(options.item));
+  const Diff found = diff(before, after);
   switch (format) {
     case Format::Json:
       return {diff_json(found), "", ExitCode::Ok};

@@ -90,11 +90,11 @@ std::string heading(const DiffTable& table, const Values& values) {
   return values.unit().empty() ? table.name : fmt::format("{} [{}]", table.name, values.unit());
 }
 
-std::string draw(const DiffTable& table, const Style& style, std::size_t top) {
+std::string draw(const Diff& diff, const DiffTable& table, const Style& style, std::size_t top) {
   const Values values(table);
   TextTable text;
-  text.add_column({"before"});
-  text.add_column({"after"});
+  text.add_column({std::string(diff.before_label)});
+  text.add_column({std::string(diff.after_label)});
   text.add_column({"change"});
   text.add_column({""});
   text.add_column({"", Align::Left});
@@ -127,14 +127,23 @@ std::string unmatched(const Diff& diff) {
   return fmt::format("{}", fmt::join(diff.unmatched, "; "));
 }
 
+// "before: …" and "after:  …"
+std::string heads(const Diff& diff, std::string_view line_end) {
+  const std::size_t width = std::max(diff.before_label.size(), diff.after_label.size()) + 1;
+  const auto head = [&](std::string_view label, const std::string& title) {
+    return fmt::format("{:<{}} {}{}", fmt::format("{}:", label), width, printable(title, 200),
+                       line_end);
+  };
+  return head(diff.before_label, diff.before) + head(diff.after_label, diff.after);
+}
+
 }  // namespace
 
 std::string diff_table(const Diff& diff, const Style& style, std::size_t top) {
-  std::string text = fmt::format("before: {}\nafter:  {}\n", printable(diff.before, 200),
-                                 printable(diff.after, 200));
+  std::string text = heads(diff, "\n");
   if (diff.is_empty()) text += "\nNo number differs.\n";
   for (const DiffTable& table : diff.tables)
-    if (!table.rows.empty()) text += draw(table, style, top);
+    if (!table.rows.empty()) text += draw(diff, table, style, top);
   if (const std::string names = unchanged(diff); !names.empty() && !diff.is_empty())
     text += fmt::format("\nUnchanged: {}\n", names);
   if (!diff.unmatched.empty())
@@ -143,14 +152,14 @@ std::string diff_table(const Diff& diff, const Style& style, std::size_t top) {
 }
 
 std::string diff_markdown(const Diff& diff, std::size_t top) {
-  std::string text = fmt::format("before: {}  \nafter: {}\n", printable(diff.before, 200),
-                                 printable(diff.after, 200));
+  std::string text = heads(diff, "  \n");  // two blanks break the line
   if (diff.is_empty()) text += "\nNo number differs.\n";
   for (const DiffTable& table : diff.tables) {
     if (table.rows.empty()) continue;
     const Values values(table);
     text += fmt::format("\n**{}**\n\n", heading(table, values));
-    text += markdown_line({"", "before", "after", "change", ""}) +
+    text += markdown_line(
+                {"", std::string(diff.before_label), std::string(diff.after_label), "change", ""}) +
             markdown_line({"---", "--:", "--:", "--:", "--:"});
     const auto add = [&](const DiffRow& row) {
       text += markdown_line({printable(row.key, 120), values(row.before), values(row.after),

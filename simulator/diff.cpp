@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <unordered_map>
 
+#include "simulator/profile_match.h"
 #include "traces/error.h"
 
 namespace tidemark {
@@ -76,6 +77,11 @@ DiffTable compare(const ProfileTable& before, const ProfileTable& after,
   return result;
 }
 
+// A whole that has one part, as the time of a single stream, says nothing that others do not.
+bool is_one_part(const ProfileTable& table) {
+  return table.kind == RowKind::Part && table.rows.size() == 1;
+}
+
 }  // namespace
 
 bool Diff::is_empty() const {
@@ -83,23 +89,27 @@ bool Diff::is_empty() const {
 }
 
 Diff diff(const Profile& before, const Profile& after) {
-  Diff result{before.title, after.title, {}, {}};
-  for (const ProfileTable& table : after.tables) {
-    const auto old = std::ranges::find(before.tables, table.name, &ProfileTable::name);
-    if (old == before.tables.end()) {
+  const MatchedTables found = match(before, after);
+  Diff result{.before = found.before, .after = found.after, .tables = {}, .unmatched = {}};
+  if (!before.source.empty() && !after.source.empty() && before.source != after.source)
+    result.before_label = before.source, result.after_label = after.source;
+  for (const ProfileTable& table : found.new_tables) {
+    const auto old = std::ranges::find(found.old_tables, table.name, &ProfileTable::name);
+    if (old == found.old_tables.end()) {
       result.unmatched.push_back(table.name);
-    } else {
+    } else if (!is_one_part(*old) || !is_one_part(table)) {
       result.tables.push_back(compare(*old, table, result.unmatched));
     }
   }
-  for (const ProfileTable& table : before.tables)
-    if (std::ranges::find(after.tables, table.name, &ProfileTable::name) == after.tables.end())
+  for (const ProfileTable& table : found.old_tables)
+    if (std::ranges::find(found.new_tables, table.name, &ProfileTable::name) ==
+        found.new_tables.end())
       result.unmatched.push_back(table.name);
   if (result.tables.empty())
-    throw UsageError(fmt::format(
-        "{} and {} have no number in common (compare two files of one kind, or a timeline with an "
-        "explanation)",
-        before.title, after.title));
+    throw UsageError(
+        fmt::format("{} and {} have no number in common (docs/reports.md says what "
+                    "can be compared)",
+                    result.before, result.after));
   return result;
 }
 

@@ -26,14 +26,18 @@ struct DiffTable {
 
 struct Diff {
   std::string before, after;  ///< titles
+  /// What the columns are called: "predicted" and "measured" where that is the difference.
+  std::string_view before_label = "before", after_label = "after";
   std::vector<DiffTable> tables;
   std::vector<std::string> unmatched;  ///< tables and facts that only one of the two states
 
   bool is_empty() const;
 };
 
-/// Rows are matched by their keys; those of blocks, if the two name them differently, by place.
-/// Throws UsageError if the two have no table in common.
+/// Two single steps are compared in all that both say. Where a file has many, each number is a
+/// table with a row per step: matched by their keys within one kind of file, by batch, device and
+/// strategy across kinds; a single step is looked for among the many. Blocks that two models name
+/// differently are matched by place. Throws UsageError if nothing can be matched.
 Diff diff(const Profile& before, const Profile& after);
 
 }  // namespace tidemark

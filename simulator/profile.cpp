@@ -7,6 +7,7 @@
 
 #include "simulator/check/peak_groups.h"
 #include "simulator/export/stacks.h"
+#include "simulator/time_groups.h"
 
 namespace tidemark {
 namespace {
@@ -42,17 +43,16 @@ class RecordingProfile {
         producer_[index(output)] = static_cast<OpId>(i);
   }
 
-  Profile make() && {
-    profile_.title = title(recording_);
+  std::vector<ProfileTable> make() && {
     add_totals();
     add_peak();
     add_times();
-    return std::move(profile_);
+    return std::move(tables_);
   }
 
  private:
   void add(std::string name, Measure measure, RowKind kind, std::vector<ProfileRow> rows) {
-    profile_.tables.push_back({std::move(name), measure, kind, std::move(rows)});
+    tables_.push_back({std::move(name), measure, kind, std::move(rows)});
   }
 
   void add_totals() {
@@ -98,26 +98,32 @@ class RecordingProfile {
   }
 
   void add_times() {
-    Sums by_task, by_kind, by_block;
-    for (const TimedRun& timed : recording_.timeline.runs) {
-      const Step& step = recording_.schedule.steps[timed.step];
-      const std::int64_t time = (timed.end - timed.begin).count();
-      const Run* run = std::get_if<Run>(&step);
-      const std::string task(run                                     ? to_string(run->task)
-                             : std::holds_alternative<CopyOut>(step) ? "copy to the host"
-                                                                     : "copy from the host");
-      const bool has_op = run && run->op != no_op;
-      by_task.add(task, time);
-      by_kind.add(has_op ? fmt::format("{} of {}", task, to_string(trace_[run->op].kind)) : task,
-                  time);
-      const std::int32_t block = has_op ? trace_[run->op].block : -1;
-      add_block(by_block,
-                block < 0 ? std::string() : trace_.blocks[static_cast<std::size_t>(block)].name,
-                time);
+    Sums by_task, by_kind, by_stream;
+    for (const TimeGroup& group : time_groups(trace_, recording_.schedule, recording_.timeline)) {
+      by_task.add(group.task, group.time.count());
+      by_kind.add(name_of(group), group.time.count());
+      by_stream.add(fmt::format("stream {}", group.stream), group.time.count());
     }
     add("time by task", Measure::Time, RowKind::Part, by_task.rows());
     add("time by op", Measure::Time, RowKind::Part, by_kind.rows());
-    add("time by block", Measure::Time, RowKind::Part, by_block.rows());
+    add("time by block", Measure::Time, RowKind::Part, times_by_block());
+    add("time by stream", Measure::Time, RowKind::Part, by_stream.rows());
+  }
+
+  std::vector<ProfileRow> times_by_block() {
+    std::vector<std::int64_t> inside(trace_.blocks.size(), 0);
+    std::int64_t around = 0;
+    for (const TimedRun& timed : recording_.timeline.runs) {
+      const Run* run = std::get_if<Run>(&recording_.schedule.steps[timed.step]);
+      const std::int32_t block = run && run->op != no_op ? trace_[run->op].block : -1;
+      (block < 0 ? around : inside[static_cast<std::size_t>(block)]) +=
+          (timed.end - timed.begin).count();
+    }
+    Sums by_block;
+    if (around > 0) add_block(by_block, "", around);
+    for (std::size_t b = 0; b < inside.size(); ++b)
+      if (inside[b] > 0) add_block(by_block, trace_.blocks[b].name, inside[b]);
+    return by_block.rows();
   }
 
   void add_block(Sums& sums, const std::string& block, std::int64_t value) {
@@ -130,11 +136,19 @@ class RecordingProfile {
   std::vector<std::string> block_of_;
   std::unordered_map<std::string, std::string> place_of_;
   std::vector<OpId> producer_;  // by tensor: the first op that writes it
-  Profile profile_;
+  std::vector<ProfileTable> tables_;
 };
 
 }  // namespace
 
-Profile profile_of(const Recording& recording) { return RecordingProfile(recording).make(); }
+Profile profile_of(const Recording& recording) {
+  const StepFacts facts = {.batch = std::to_string(recording.trace->step.batch),
+                           .device = recording.device,
+                           .strategy = recording.strategy};
+  return {.title = title(recording),
+          .kind = ProfileKind::OneStep,
+          .source = sources[static_cast<std::size_t>(recording.source)].name,
+          .cases = {{recording.strategy, facts, RecordingProfile(recording).make()}}};
+}
 
 }  // namespace tidemark

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulator/recording.h"
@@ -37,16 +38,42 @@ struct ProfileTable {
   std::vector<ProfileRow> rows;
 };
 
-struct Profile {
-  std::string title;
+/// What tells one step of a file from its others; "" where the file does not say.
+struct StepFacts {
+  std::string batch = {}, sequence = {}, image = {}, device = {}, strategy = {};
+
+  bool operator==(const StepFacts&) const = default;
+};
+
+/// "batch 8 · a100-80gb · vanilla": what the file says.
+std::string to_text(const StepFacts& facts);
+
+/// One step's numbers.
+struct ProfileCase {
+  std::string key;  ///< as its file tells it from others: a strategy, an experiment's id
+  StepFacts facts;
   std::vector<ProfileTable> tables;
 };
 
-/// Totals, by category, block, op and role at the peak, and times by task, op and block.
+/// Steps of one kind are told apart by the same keys.
+enum class ProfileKind : std::uint8_t { OneStep, Comparison, Sweep, Baseline };
+
+struct Profile {
+  std::string title;
+  ProfileKind kind = ProfileKind::OneStep;
+  std::string_view source = {};  ///< "predicted" or "measured"; "" where it may be both
+  std::vector<ProfileCase> cases;
+};
+
+/// Totals, by category, block, op and role at the peak, and times by task, op, block and stream.
 Profile profile_of(const Recording& recording);
 
-/// Of a timeline, of a comparison, sweep or explanation in JSON, or of a tidemark.json with its
-/// numbers. InputError for all else.
+/// Of a timeline, of a comparison, sweep, explanation or replay in JSON, or of a tidemark.json with
+/// its numbers. A replay stands for what it measured, if it measured. InputError for all else.
 Profile read_profile(const std::string& path);
+
+/// The two sides of a replay's report: predicted and measured. UsageError for another file, and
+/// for a replay that measured nothing.
+std::pair<Profile, Profile> read_both_sides(const std::string& path);
 
 }  // namespace tidemark

@@ -1,11 +1,12 @@
 // Which file it is, is said by its "format".
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 
 #include "simulator/check/check_file.h"
 #include "simulator/profile.h"
 #include "simulator/recording_format.h"
+#include "simulator/report_profile.h"
 #include "traces/error.h"
 #include "traces/files.h"
 #include "traces/json_reader.h"
@@ -14,121 +15,17 @@
 namespace tidemark {
 namespace {
 
-ProfileTable& table(Profile& profile, std::string_view name, Measure measure, RowKind kind) {
-  for (ProfileTable& known : profile.tables)
-    if (known.name == name) return known;
-  return profile.tables.emplace_back(ProfileTable{std::string(name), measure, kind, {}});
-}
-
-/// "live_peak_bytes" is "live peak" in bytes; what is no size, time or batch is nothing.
-bool understand(std::string_view key, std::string& name, Measure& measure) {
-  if (key.ends_with("_bytes")) {
-    measure = Measure::Size, key.remove_suffix(6);
-  } else if (key.ends_with("_ns")) {
-    measure = Measure::Time, key.remove_suffix(3);
-  } else if (key == "largest_batch") {
-    measure = Measure::Count;
-  } else {
-    return false;
+// The settings name a device with its fingerprint behind a blank.
+StepFacts facts_of(const Settings& settings) {
+  StepFacts facts;
+  for (const auto& [key, value] : settings) {
+    if (key == "batch") facts.batch = value;
+    if (key == "sequence") facts.sequence = value;
+    if (key == "image") facts.image = value;
+    if (key == "device") facts.device = value.substr(0, value.find(' '));
+    if (key == "strategy") facts.strategy = value;
   }
-  name = key;
-  for (char& c : name)
-    if (c == '_') c = ' ';
-  return true;
-}
-
-constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
-
-/// One strategy's numbers, each in a table of its own with a row per strategy.
-void add_report(JsonView row, const std::string& key, Profile& profile) {
-  for (const JsonView member : row.members()) {
-    std::string name;
-    Measure measure{};
-    if (member.kind() != JsonKind::Integer || !understand(member.key(), name, measure)) continue;
-    table(profile, name, measure, RowKind::Thing).rows.push_back({key, member.integer(-any, any)});
-  }
-}
-
-void add_categories(JsonView bytes, Profile& profile) {
-  ProfileTable& categories_at_peak =
-      table(profile, "at the peak, by category", Measure::Size, RowKind::Part);
-  for (const JsonView member : bytes.members())
-    if (const std::int64_t value = member.integer(); value != 0)
-      categories_at_peak.rows.push_back({std::string(member.key()), value});
-}
-
-/// The same, in tables that also a timeline has.
-void add_single_report(JsonView row, Profile& profile) {
-  for (const JsonView member : row.members()) {
-    std::string name;
-    Measure measure{};
-    if (member.kind() != JsonKind::Integer || !understand(member.key(), name, measure)) continue;
-    const bool is_time = measure == Measure::Time;
-    if (name == "overlap") name = "two streams busy";
-    table(profile,
-          is_time                     ? "time"
-          : measure == Measure::Count ? "largest batch"
-                                      : "totals",
-          measure, RowKind::Fact)
-        .rows.push_back({name, member.integer(-any, any)});
-  }
-}
-
-void add_alive(JsonView alive, Profile& profile) {
-  std::map<std::string, std::int64_t> blocks, roles_at_peak;
-  for (const JsonView buffer : alive.items()) {
-    const std::int64_t bytes = buffer.at("bytes").integer();
-    const std::string_view block = buffer.at("block").text(), tensor = buffer.at("tensor").text(),
-                           role = buffer.at("role").text();
-    blocks[block.empty() ? "(outside of blocks)" : std::string(block)] += bytes;
-    const std::string name = role_of(tensor);
-    roles_at_peak[tensor.empty()    ? fmt::format("({})", role)
-                  : role == "value" ? name
-                                    : fmt::format("{} ({})", name, role)] += bytes;
-  }
-  const auto add = [&](std::string_view name, const std::map<std::string, std::int64_t>& sums) {
-    ProfileTable& rows = table(profile, name, Measure::Size, RowKind::Part);
-    for (const auto& [key, value] : sums) rows.rows.push_back({key, value});
-  };
-  add("at the peak, by block", blocks);
-  add("at the peak, by role", roles_at_peak);
-}
-
-std::string strategy_of(JsonView row) { return std::string(row.at("strategy").text()); }
-
-Profile profile_of_comparison(JsonView root) {
-  Profile profile;
-  for (const JsonView row : root.at("rows").items()) add_report(row, strategy_of(row), profile);
-  profile.title = fmt::format("{} on {}", root.at("model").at("name").text(),
-                              root.at("device").at("name").text());
-  return profile;
-}
-
-Profile profile_of_sweep(JsonView root) {
-  Profile profile;
-  profile.title = "sweep";
-  for (const JsonView point : root.at("points").items()) {
-    const JsonView options = point.at("options");
-    std::string prefix = fmt::format("batch {}", options.at("batch").integer());
-    for (const char* key : {"sequence", "image"})
-      if (const auto value = options.find(key))
-        prefix += fmt::format(" · {} {}", key, value->integer());
-    prefix += fmt::format(" · {}", point.at("device").at("name").text());
-    for (const JsonView row : point.at("rows").items())
-      add_report(row, fmt::format("{} · {}", prefix, strategy_of(row)), profile);
-  }
-  return profile;
-}
-
-Profile profile_of_explanation(JsonView root) {
-  Profile profile;
-  const JsonView report = root.at("report");
-  profile.title = fmt::format("{} · {} · predicted for {}", root.at("model").at("name").text(),
-                              strategy_of(report), root.at("device").at("name").text());
-  add_single_report(report, profile);
-  if (const auto bytes = report.find("at_peak_bytes")) add_categories(*bytes, profile);
-  if (const auto alive = root.find("alive")) add_alive(*alive, profile);
-  return profile;
+  return facts;
 }
 
 Profile profile_of_baseline(std::string text, const std::string& path) {
@@ -136,21 +33,52 @@ Profile profile_of_baseline(std::string text, const std::string& path) {
   if (!file.baseline)
     throw InputError(fmt::format("{}: has no numbers yet (tidemark check --update writes them)",
                                  printable(path, 200)));
-  Profile profile;
-  profile.title = fmt::format("baseline of tidemark {}", file.baseline->tidemark);
-  for (const Expected& experiment : file.baseline->experiments)
-    for (const MetricRow& metric : metrics)
-      if (const auto& value = experiment.values[index(metric.value)])
-        table(profile, metric.name, metric.unit == "ns" ? Measure::Time : Measure::Size,
-              RowKind::Thing)
-            .rows.push_back({experiment.id, *value});
+  Profile profile{.title = fmt::format("baseline of tidemark {}", file.baseline->tidemark),
+                  .kind = ProfileKind::Baseline,
+                  .source = {},
+                  .cases = {}};
+  for (const Expected& experiment : file.baseline->experiments) {
+    ProfileCase& one = profile.cases.emplace_back();
+    one.key = experiment.id;
+    one.facts = facts_of(experiment.settings);
+    for (const MetricRow& metric : metrics) {
+      std::string name;
+      Measure measure{};
+      const auto& value = experiment.values[index(metric.value)];
+      if (value && understand(metric.measured, name, measure)) add_fact(one, name, measure, *value);
+    }
+  }
   return profile;
 }
 
 [[noreturn]] void refuse(JsonView root) {
   root.fail(
-      "is no timeline, no report and no baseline (they are written by tidemark explain --format "
-      "timeline, compare or explain --format json, and check --update)");
+      "is no timeline, no report and no baseline (they are written by tidemark explain or replay "
+      "--format timeline, compare, explain or replay --format json, and check --update)");
+}
+
+std::string_view format_of(JsonView root) {
+  if (root.kind() != JsonKind::Object) return "";
+  const auto format = root.find("format");
+  return format && format->kind() == JsonKind::Text ? format->text() : std::string_view();
+}
+
+constexpr std::string_view one_replay = "tidemark-replay-1", replays = "tidemark-compare-replay-1";
+
+Profile with_numbers(Profile profile, JsonView root) {
+  if (std::ranges::all_of(profile.cases, [](const auto& one) { return one.tables.empty(); }))
+    root.fail("has no numbers: no strategy applies");
+  return profile;
+}
+
+Profile profile_of_report(JsonView root) {
+  const std::string_view format = format_of(root);
+  if (format == "tidemark-compare-1") return profile_of_comparison(root);
+  if (format == "tidemark-sweep-1") return profile_of_sweep(root);
+  if (format == "tidemark-explain-1") return profile_of_explanation(root);
+  if (format == one_replay) return profile_of_replay(root, Side::Measured);
+  if (format == replays) return profile_of_replays(root, Side::Measured);
+  refuse(root);
 }
 
 }  // namespace
@@ -159,16 +87,30 @@ Profile read_profile(const std::string& path) {
   std::string text = read_file(path, JsonDocument::max_size);
   const JsonDocument document(text, path);
   const JsonView root = document.root();
-  if (root.kind() != JsonKind::Object) refuse(root);
-  const auto format = root.find("format");
-  if (!format || format->kind() != JsonKind::Text) refuse(root);
-  const std::string_view name = format->text();
-  if (name == timeline_format) return profile_of(read_recording(root, path));
-  if (name == "tidemark-compare-1") return profile_of_comparison(root);
-  if (name == "tidemark-sweep-1") return profile_of_sweep(root);
-  if (name == "tidemark-explain-1") return profile_of_explanation(root);
-  if (name == "tidemark-check") return profile_of_baseline(std::move(text), path);
-  refuse(root);
+  const std::string_view format = format_of(root);
+  if (format == timeline_format) return profile_of(read_recording(root, path));
+  if (format == "tidemark-check") return profile_of_baseline(std::move(text), path);
+  return with_numbers(profile_of_report(root), root);
+}
+
+std::pair<Profile, Profile> read_both_sides(const std::string& path) {
+  const std::string text = read_file(path, JsonDocument::max_size);
+  const JsonDocument document(text, path);
+  const JsonView root = document.root();
+  const std::string_view format = format_of(root);
+  const auto need_two = [&](std::string_view why) {
+    throw UsageError(
+        fmt::format("{}: {}; name a second file to compare it with", printable(path, 200), why));
+  };
+  if (format != one_replay && format != replays)
+    need_two("only a replay's report has two sides, predicted and measured");
+  const auto sides = [&](auto profile_of_side) {
+    return std::pair(with_numbers(profile_of_side(root, Side::Predicted), root),
+                     with_numbers(profile_of_side(root, Side::Measured), root));
+  };
+  auto both = sides(format == one_replay ? profile_of_replay : profile_of_replays);
+  if (both.second.source != "measured") need_two("not all of it was measured");
+  return both;
 }
 
 }  // namespace tidemark

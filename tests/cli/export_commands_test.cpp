@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "simulator/recording.h"
 #include "tests/cli/program.h"
@@ -100,10 +101,40 @@ TEST(DiffCommand, HasTheSameRowsInJsonAndCsv) {
   EXPECT_THAT(command("markdown"), HasSubstr("|  | before | after | change |  |"));
 }
 
+// The null backend takes the predicted time: both sides of its report are equal.
+TEST(DiffCommand, ComparesTheTwoSidesOfAReplay) {
+  const Folder folder;
+  const auto write = [&](std::vector<std::string> arguments, const std::string& name) {
+    arguments.insert(arguments.end(), {"--format", "json", "-o", folder / name});
+    const Outcome outcome = tidemark_with(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  };
+  write({"replay", "vit-ti-16", "--strategy", "mesa", "--backend", "null"}, "replay.json");
+  write({"explain", "vit-ti-16", "--strategy", "mesa"}, "explain.json");
+  write({"compare", "vit-ti-16", "--strategies", "mesa,vanilla"}, "compare.json");
+  const Outcome sides = tidemark_with({"diff", folder / "replay.json"});
+  EXPECT_EQ(sides.exit_code, 0) << sides.errors;
+  EXPECT_THAT(sides.output, StartsWith("predicted: vit-ti-16 · mesa · predicted for a100-80gb\n"
+                                       "measured:  vit-ti-16 · mesa · measured on null\n"));
+  for (const char* other : {"explain.json", "compare.json"}) {
+    const Outcome outcome =
+        tidemark_with({"diff", folder / other, folder / "replay.json", "--format", "json"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    const Json found = Json::parse(outcome.output);
+    std::set<std::string> tables;
+    for (const Json& table : found["tables"]) tables.insert(table["name"]);
+    EXPECT_TRUE(tables.contains("totals") && tables.contains("time")) << other;
+  }
+  const Outcome alone = tidemark_with({"diff", folder / "explain.json"});
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_THAT(alone.errors, HasSubstr("only a replay's report has two sides"));
+}
+
 TEST(DiffCommand, SaysWhatItNeeds) {
   const Folder folder;
   write_text(folder / "x.json", "{\"format\": \"something\"}");
-  EXPECT_EQ(tidemark("diff one.json").exit_code, 2);
+  EXPECT_EQ(tidemark("diff").exit_code, 2);
+  EXPECT_EQ(tidemark("diff one.json").exit_code, 1);
   EXPECT_EQ(tidemark("diff no.json such.json").exit_code, 1);
   const Outcome outcome = tidemark_with({"diff", folder / "x.json", folder / "x.json"});
   EXPECT_EQ(outcome.exit_code, 1);

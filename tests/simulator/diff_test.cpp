@@ -16,7 +16,18 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 Profile one_table(RowKind kind, std::vector<ProfileRow> rows) {
-  return {"t", {{"sizes", Measure::Size, kind, std::move(rows)}}};
+  return {.title = "t", .cases = {{"", {}, {{"sizes", Measure::Size, kind, std::move(rows)}}}}};
+}
+
+/// A step of `strategy` with one number, as a file of many has it.
+ProfileCase step_of(const std::string& strategy, const std::string& batch, std::int64_t live) {
+  return {batch + "/" + strategy,
+          {.batch = batch, .device = "h100", .strategy = strategy},
+          {{"totals", Measure::Size, RowKind::Fact, {{"live peak", live}}}}};
+}
+
+Profile file_of(ProfileKind kind, std::vector<ProfileCase> cases) {
+  return {.title = "file", .kind = kind, .source = "predicted", .cases = std::move(cases)};
 }
 
 const DiffTable& table(const Diff& diff, std::string_view name) {
@@ -58,7 +69,86 @@ TEST(Diff, OfEqualStepsIsEmpty) {
 }
 
 TEST(Diff, RefusesWhatHasNoNumberInCommon) {
-  EXPECT_THROW(diff(one_table(RowKind::Part, {}), {"u", {}}), UsageError);
+  EXPECT_THROW(diff(one_table(RowKind::Part, {}), {.title = "u", .cases = {{}}}), UsageError);
+}
+
+TEST(Diff, LeavesOutAWholeOfOnePart) {
+  const Profile one = one_table(RowKind::Part, {{"stream 0", 5}});
+  EXPECT_THROW(diff(one, one), UsageError);  // nothing else to compare
+  const Diff found = diff(one, one_table(RowKind::Part, {{"stream 0", 3}, {"stream 1", 3}}));
+  EXPECT_THAT(found.tables[0].rows,
+              ElementsAre(DiffRow{"stream 1", {}, 3}, DiffRow{"stream 0", 5, 3}));
+}
+
+// Two comparisons: each number is a table, each strategy a row.
+TEST(Diff, OfManyStepsHasATablePerNumber) {
+  const Diff found = diff(
+      file_of(ProfileKind::Comparison, {step_of("mesa", "8", 10), step_of("vanilla", "8", 20)}),
+      file_of(ProfileKind::Comparison, {step_of("mesa", "8", 12), step_of("vanilla", "8", 20)}));
+  ASSERT_EQ(found.tables.size(), 1u);
+  EXPECT_EQ(found.tables[0].name, "live peak");
+  EXPECT_THAT(found.tables[0].rows, ElementsAre(DiffRow{"8/mesa", 10, 12}));
+  EXPECT_EQ(found.tables[0].equal, 1u);
+}
+
+// A baseline and a sweep have no names in common, and say the same of their steps.
+TEST(Diff, AcrossKindsMatchesStepsByWhatTheyAre) {
+  Profile baseline =
+      file_of(ProfileKind::Baseline, {step_of("mesa", "8", 10), step_of("mesa", "16", 20)});
+  baseline.cases[0].key = "ours";
+  const Profile sweep =
+      file_of(ProfileKind::Sweep, {step_of("mesa", "16", 25), step_of("mesa", "8", 10)});
+  EXPECT_THAT(diff(baseline, sweep).tables[0].rows,
+              ElementsAre(DiffRow{"batch 16 · h100 · mesa", 20, 25}));
+  baseline.cases.push_back(step_of("mesa", "8", 11));
+  EXPECT_THROW(diff(baseline, sweep), UsageError);  // two are batch 8 · h100 · mesa
+}
+
+TEST(Diff, FindsTheStepOfOneFileAmongMany) {
+  const Profile many =
+      file_of(ProfileKind::Sweep,
+              {step_of("mesa", "8", 10), step_of("mesa", "16", 20), step_of("vanilla", "16", 40)});
+  const auto one = [](const std::string& strategy, const std::string& batch) {
+    return file_of(ProfileKind::OneStep, {step_of(strategy, batch, 30)});
+  };
+  const Diff found = diff(many, one("mesa", "16"));
+  EXPECT_EQ(found.before, "file · 16/mesa");
+  EXPECT_THAT(found.tables[0].rows, ElementsAre(DiffRow{"live peak", 20, 30}));
+  // Another batch than all: what of it there is, if that is one.
+  EXPECT_THAT(diff(one("vanilla", "64"), many).tables[0].rows,
+              ElementsAre(DiffRow{"live peak", 30, 40}));
+}
+
+std::string refusal(const Profile& before, const Profile& after) {
+  try {
+    diff(before, after);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Diff, SaysWhichStepsThereAreIfNoneOrManyMatch) {
+  const Profile many =
+      file_of(ProfileKind::Sweep, {step_of("mesa", "8", 10), step_of("mesa", "16", 20)});
+  const auto one = [](const std::string& strategy) {
+    return file_of(ProfileKind::OneStep, {step_of(strategy, "64", 30)});
+  };
+  EXPECT_EQ(refusal(one("pareprop"), many),
+            "file has no step with the strategy of file (it has: 8/mesa, 16/mesa)");
+  EXPECT_EQ(
+      refusal(one("mesa"), many),
+      "file has more than one step that file could be compared with: 8/mesa, 16/mesa (compare "
+      "with a file that has one of them)");
+}
+
+TEST(Diff, NamesItsColumnsByTheSourcesIfTheyDiffer) {
+  Profile measured = file_of(ProfileKind::OneStep, {step_of("mesa", "8", 10)});
+  const Profile predicted = measured;
+  EXPECT_EQ(diff(predicted, measured).before_label, "before");
+  measured.source = "measured";
+  EXPECT_EQ(diff(predicted, measured).before_label, "predicted");
+  EXPECT_EQ(diff(predicted, measured).after_label, "measured");
 }
 
 // Whatever the cut, the parts of the change add up to the change of the peak.

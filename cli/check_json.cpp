@@ -54,6 +54,26 @@ Json peak_json(const ExperimentVerdict& verdict) {
           {"others_now_bytes", verdict.rest.now.bytes.count}};
 }
 
+Json time_json(const ExperimentVerdict& verdict) {
+  const auto group = [](const TimeGroup& one) {
+    return Json{{"runs", one.runs}, {"ns", one.time.count()}};
+  };
+  Json changes = Json::array();
+  for (const TimeChange& change : verdict.time_changes)
+    changes.push_back({{"task", change.now.task},
+                       {"op", change.now.op},
+                       {"stream", change.now.stream},
+                       {"change_ns", change.change().count()},
+                       {"new", change.is_new},
+                       {"gone", change.is_gone},
+                       {"before_is_at_most", change.is_bound},
+                       {"before", group(change.before)},
+                       {"now", group(change.now)}});
+  return {{"changes", std::move(changes)},
+          {"others_before_ns", verdict.time_rest.before.time.count()},
+          {"others_now_ns", verdict.time_rest.now.time.count()}};
+}
+
 Json experiment_json(const ExperimentVerdict& verdict) {
   Json json = {{"id", verdict.id},
                {"line", verdict.line},
@@ -61,12 +81,14 @@ Json experiment_json(const ExperimentVerdict& verdict) {
                {"compared", verdict.is_compared},
                {"findings", findings_json(verdict.findings)},
                {"cause", verdict.cause},
+               {"time_cause", verdict.time_cause},
                {"notes", verdict.notes},
                {"does_not_apply", verdict.refusal}};
   json["metrics"] = Json::object();
   for (const MetricVerdict& metric : verdict.metrics)
     json["metrics"][std::string(row_of(metric.metric).name)] = metric_json(metric);
   json["peak"] = verdict.is_compared && !verdict.peak_now.empty() ? peak_json(verdict) : Json();
+  json["time"] = verdict.time_cause.empty() ? Json() : time_json(verdict);
   return json;
 }
 

@@ -33,9 +33,12 @@ std::string xml(std::string_view text) {
   return escaped;
 }
 
-std::string failures(const std::vector<Finding>& findings, const std::string& text) {
+// Many viewers show the message alone, so the cause stands in it.
+std::string failures(const std::vector<Finding>& findings, const std::string& cause,
+                     const std::string& text) {
+  const std::string message = findings.front().text + (cause.empty() ? "" : "; " + cause);
   return fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n",
-                     to_string(findings.front().kind), xml(findings.front().text), xml(text));
+                     to_string(findings.front().kind), xml(message), xml(text));
 }
 
 std::string test_case(const CheckReport& report, const std::string& name,
@@ -59,7 +62,10 @@ std::string numbers(const ExperimentVerdict& verdict) {
 std::string experiment_case(const CheckReport& report, const ExperimentVerdict& verdict) {
   std::string content;
   // One test case has one failure, with all that was found.
-  if (verdict.failed()) content += failures(verdict.findings, findings_text(verdict));
+  if (verdict.failed())
+    content +=
+        failures(verdict.findings, verdict.cause.empty() ? verdict.time_cause : verdict.cause,
+                 findings_text(verdict));
   const std::string output = numbers(verdict);
   if (!output.empty()) content += fmt::format("      <system-out>{}</system-out>\n", xml(output));
   return test_case(report, verdict.id, content);
@@ -73,7 +79,7 @@ std::string check_junit(const CheckReport& report) {
   if (!report.findings.empty()) {
     std::string text;
     for (const Finding& finding : report.findings) text += finding.text + "\n";
-    cases += test_case(report, "baseline", failures(report.findings, text));
+    cases += test_case(report, "baseline", failures(report.findings, "", text));
     ++tests;
     ++failed;
   }

@@ -48,7 +48,9 @@ std::string metric_rows(const ExperimentVerdict& verdict) {
     text += markdown_line(
         {std::string(row_of(metric.metric).name), optional_text(metric.metric, metric.expected),
          optional_text(metric.metric, metric.now),
-         is_known ? change_text(metric.metric, change) : "",
+         is_known ? fmt::format("{} {}", change_text(metric.metric, change),
+                                percent_text(*metric.expected, change))
+                  : "",
          metric.is_checked ? to_text(metric.metric, metric.margin) : "not checked",
          metric.is_outside ? "**outside**" : ""});
   }
@@ -82,6 +84,28 @@ std::string change_rows(const ExperimentVerdict& verdict) {
   return text;
 }
 
+std::string time_rows(const ExperimentVerdict& verdict) {
+  std::string text = "\nIn the step:\n\n" +
+                     markdown_line({"change", "before", "now", "runs", "what runs", "stream"}) +
+                     markdown_line({"--:", "--:", "--:", "--:", "---", "--:"});
+  const std::size_t shown = std::min(most_changes, verdict.time_changes.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const TimeChange& change = verdict.time_changes[i];
+    const char* mark = change.is_new     ? "**NEW** "
+                       : change.is_gone  ? "**GONE** "
+                       : change.is_bound ? "at least "
+                                         : "";
+    text += markdown_line({mark + change_text(Metric::Step, change.change().count()),
+                           change.is_bound ? "unknown" : to_text(change.before.time),
+                           to_text(change.now.time), fmt::format("{}", change.now.runs),
+                           name_of(change.now), fmt::format("{}", change.now.stream)});
+  }
+  if (shown < verdict.time_changes.size())
+    text += fmt::format("\n… and {} more (the JSON report has all)\n",
+                        verdict.time_changes.size() - shown);
+  return text;
+}
+
 std::string failed_section(const ExperimentVerdict& verdict) {
   std::string text =
       fmt::format("\n### {} (line {})\n\n", code(verdict.id), verdict.findings.front().line);
@@ -89,10 +113,12 @@ std::string failed_section(const ExperimentVerdict& verdict) {
     if (!is_in_table(finding))
       text += fmt::format("* **{}**: {} (line {})\n", to_string(finding.kind), plain(finding.text),
                           finding.line);
-  if (!verdict.cause.empty()) text += fmt::format("* {}\n", plain(verdict.cause));
+  for (const std::string* cause : {&verdict.cause, &verdict.time_cause})
+    if (!cause->empty()) text += fmt::format("* **cause**: {}\n", plain(*cause));
   for (const std::string& note : verdict.notes) text += fmt::format("* {}\n", plain(note));
   if (!verdict.metrics.empty()) text += "\n" + metric_rows(verdict);
-  return verdict.changes.empty() ? text : text + change_rows(verdict);
+  if (!verdict.changes.empty()) text += change_rows(verdict);
+  return verdict.time_changes.empty() ? text : text + time_rows(verdict);
 }
 
 }  // namespace

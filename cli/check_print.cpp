@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "cli/option_table.h"
@@ -48,13 +50,26 @@ bool is_in_table(const Finding& finding) {
   return finding.kind == FindingKind::Grew || finding.kind == FindingKind::Shrank;
 }
 
+const MetricVerdict* largest_change(const ExperimentVerdict& verdict) {
+  const MetricVerdict* largest = nullptr;
+  double most = 0;
+  for (const MetricVerdict& metric : verdict.metrics) {
+    if (!metric.is_outside || !metric.expected || !metric.now) continue;
+    const auto expected = static_cast<double>(std::max<std::int64_t>(1, *metric.expected));
+    const double share = std::abs(static_cast<double>(*metric.now - *metric.expected)) / expected;
+    if (!largest || share > most) largest = &metric, most = share;
+  }
+  return largest;
+}
+
 std::string findings_text(const ExperimentVerdict& verdict) {
   std::string text;
   const auto add = [&](const std::string& line) {
     text.append(text.empty() ? "" : "\n").append(line);
   };
   for (const Finding& finding : verdict.findings) add(finding.text);
-  if (!verdict.cause.empty()) add(verdict.cause);
+  if (!verdict.cause.empty()) add("cause: " + verdict.cause);
+  if (!verdict.time_cause.empty()) add("cause: " + verdict.time_cause);
   for (const std::string& note : verdict.notes) add(note);
   return text;
 }

@@ -52,6 +52,9 @@ std::string check_bmf(const CheckReport& report);
 
 // What several of them say.
 
+/// The number outside its margin that changed by the largest share; none where no number did.
+const MetricVerdict* largest_change(const ExperimentVerdict& verdict);
+
 /// "tidemark.json: 12 experiments, 10 as expected, 2 not"
 std::string check_summary(const CheckReport& report);
 /// "tidemark check ci/tidemark.json --update"

@@ -11,14 +11,29 @@ namespace tidemark {
 namespace {
 
 // What is shown in full; the rest is counted.
-constexpr std::size_t most_experiments = 20;
+constexpr std::size_t most_lines = 20;
+constexpr std::size_t most_experiments = 5;
 constexpr std::size_t most_changes = 8;
+constexpr std::size_t most_times = 4;
 
 std::string optional_text(Metric metric, const std::optional<std::int64_t>& value) {
   return value ? to_text(metric, *value) : "";
 }
 
+// Numbers with nothing to compare them with, in one line.
+std::string numbers_now(const ExperimentVerdict& verdict) {
+  std::string text;
+  for (const MetricVerdict& metric : verdict.metrics)
+    text += fmt::format("{} {} {}", text.empty() ? "now:" : " ·", row_of(metric.metric).name,
+                        optional_text(metric.metric, metric.now));
+  return text + "\n";
+}
+
 std::string metric_table(const ExperimentVerdict& verdict, const Style& style) {
+  if (std::ranges::none_of(verdict.metrics, [](const auto& m) { return m.expected.has_value(); }))
+    return numbers_now(verdict);
+  if (std::ranges::all_of(verdict.metrics, [](const auto& m) { return m.expected == m.now; }))
+    return "no number changed\n";
   TextTable table;
   table.add_column({"number", Align::Left});
   table.add_column({"expected"});
@@ -123,6 +138,86 @@ std::string peak_text(const ExperimentVerdict& verdict, const Style& style) {
   return text + more_changes(verdict) + rest_line(verdict);
 }
 
+std::vector<TextCell> time_row(const TimeChange& change, const TimeUnit& unit) {
+  const char* mark = change.is_new     ? "[NEW] "
+                     : change.is_gone  ? "[GONE] "
+                     : change.is_bound ? "at least "
+                                       : "";
+  const bool knows_before = !change.is_bound;
+  const std::int64_t amount = change.change().count();
+  return {{mark + change_text(Metric::Step, amount), amount > 0 ? Ink::Bad : Ink::Good},
+          {knows_before ? unit(change.before.time) : "unknown"},
+          {unit(change.now.time)},
+          {knows_before ? count_text(change.before.runs, change.now.runs)
+                        : fmt::format("{}", change.now.runs)},
+          {name_of(change.now)},
+          {fmt::format("{}", change.now.stream)}};
+}
+
+std::string time_text(const ExperimentVerdict& verdict, const Style& style) {
+  if (verdict.time_changes.empty()) return "";
+  Nanoseconds longest{};
+  for (const TimeChange& change : verdict.time_changes)
+    longest = std::max({longest, change.before.time, change.now.time});
+  const TimeUnit unit(longest);
+  TextTable table;
+  table.add_column({"change"});
+  table.add_column({"before", Align::Right, 10, std::string(unit.name())});
+  table.add_column({"now", Align::Right, 10, std::string(unit.name())});
+  table.add_column({"runs", Align::Right, 8});
+  table.add_column({"what runs", Align::Left});
+  table.add_column({"stream", Align::Right, 9});
+  const std::size_t shown = std::min(most_times, verdict.time_changes.size());
+  for (std::size_t i = 0; i < shown; ++i) table.add_row(time_row(verdict.time_changes[i], unit));
+  std::string text = "\nIn the step:\n" + table.draw(style, "--format json");
+  if (shown == verdict.time_changes.size()) return text;
+  Nanoseconds sum{};
+  for (std::size_t i = shown; i < verdict.time_changes.size(); ++i)
+    sum += verdict.time_changes[i].change();
+  return text + fmt::format("… and {} more, {} together (--format json has all)\n",
+                            verdict.time_changes.size() - shown,
+                            change_text(Metric::Step, sum.count()));
+}
+
+// Where several failed: each in a line, so that the one that matters is found.
+std::string overview(const CheckReport& report, const Style& style) {
+  if (report.failures() < 2) return "";
+  TextTable table;
+  table.add_column({"not as expected", Align::Left});
+  table.add_column({"largest change", Align::Left});
+  table.add_column({"expected"});
+  table.add_column({"now"});
+  table.add_column({"change"});
+  table.add_column({"", Align::Right, 9});
+  std::size_t shown = 0;
+  for (const ExperimentVerdict& verdict : report.experiments) {
+    if (!verdict.failed() || ++shown > most_lines) continue;
+    const MetricVerdict* largest = largest_change(verdict);
+    if (!largest) {
+      table.add_row({{printable(verdict.id, 100)},
+                     {std::string(to_string(verdict.findings.front().kind))},
+                     {},
+                     {},
+                     {},
+                     {}});
+      continue;
+    }
+    const Metric metric = largest->metric;
+    const std::int64_t change = *largest->now - *largest->expected;
+    const Ink ink = change < 0 ? Ink::Good : Ink::Bad;
+    table.add_row({{printable(verdict.id, 100)},
+                   {std::string(row_of(metric).name)},
+                   {to_text(metric, *largest->expected)},
+                   {to_text(metric, *largest->now)},
+                   {change_text(metric, change), ink},
+                   {percent_text(*largest->expected, change), ink}});
+  }
+  std::string text = "\n" + table.draw(style, "--format json");
+  if (shown > most_lines)
+    text += fmt::format("… and {} more (--format json has all)\n", shown - most_lines);
+  return text;
+}
+
 std::string place(const CheckReport& report, std::size_t line) {
   return fmt::format("{}:{}", printable(report.path, 200), line);
 }
@@ -137,7 +232,8 @@ std::string failed_text(const CheckReport& report, const ExperimentVerdict& verd
   for (const std::string& note : verdict.notes) text += note + "\n";
   if (!verdict.metrics.empty()) text += metric_table(verdict, style);
   if (!verdict.cause.empty()) text += "Cause: " + verdict.cause + "\n";
-  return text + peak_text(verdict, style);
+  if (!verdict.time_cause.empty()) text += "Cause: " + verdict.time_cause + "\n";
+  return text + peak_text(verdict, style) + time_text(verdict, style);
 }
 
 }  // namespace
@@ -146,12 +242,13 @@ std::string check_table(const CheckReport& report, const Style& style) {
   std::string text = check_summary(report) + "\n";
   for (const Finding& finding : report.findings)
     text += fmt::format("FAILED {}  ({})\n", finding.text, place(report, finding.line));
+  text += overview(report, style);
   std::size_t shown = 0;
   for (const ExperimentVerdict& verdict : report.experiments)
     if (verdict.failed() && ++shown <= most_experiments)
       text += failed_text(report, verdict, style);
   if (shown > most_experiments)
-    text += fmt::format("\n… and {} more that are not as expected (--format json has all)\n",
+    text += fmt::format("\n… and the details of {} more (--format json has all)\n",
                         shown - most_experiments);
   return style.unicode ? text : to_ascii(text);
 }

@@ -12,7 +12,7 @@ Plan keep_everything(const Trace& trace) {
   Plan plan;
   plan.actions.assign(trace.tensors.size(), Action::Keep);
   plan.reason_of.assign(trace.tensors.size(), 0);
-  plan.reasons = {"nothing cheaper was asked for"};
+  plan.reasons = {"kept: nothing cheaper was asked for"};
   return plan;
 }
 

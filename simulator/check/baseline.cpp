@@ -38,6 +38,31 @@ std::string group_text(const PeakGroup& group) {
                      json(group.op), json(group.decision), group.tensors, group.bytes.count);
 }
 
+// ["backward", "linear", 0, 73, 43012345]
+TimeGroup read_time(const JsonView& list) {
+  std::vector<JsonView> cells;
+  for (const JsonView cell : list.items()) cells.push_back(cell);
+  if (cells.size() != 5) list.fail("need five values: task, op, stream, runs, nanoseconds");
+  return {std::string(cells[0].text()), std::string(cells[1].text()), cells[2].integer(),
+          cells[3].integer(), Nanoseconds{cells[4].integer()}};
+}
+
+void read_times(const JsonView& entry, Expected& expected) {
+  const auto times = entry.find("time");
+  if (!times) return;
+  for (const JsonView group : times->items()) expected.times.push_back(read_time(group));
+  const JsonView others = entry.at("other_time");
+  others.allow_only({"runs", "ns"});
+  expected.other_times.runs = others.at("runs").integer();
+  expected.other_times.time = Nanoseconds{others.at("ns").integer()};
+}
+
+ModelSize read_model(const JsonView& model) {
+  model.allow_only({"parameters", "blocks", "ops"});
+  return {model.at("parameters").integer(), model.at("blocks").integer(),
+          model.at("ops").integer()};
+}
+
 void read_others(const JsonView& others, Expected& expected) {
   others.allow_only({"tensors", "bytes"});
   expected.other_tensors = others.at("tensors").integer();
@@ -52,20 +77,22 @@ void read_values(const JsonView& values, Expected& expected) {
 }
 
 Expected read_expected(const JsonView& entry) {
-  entry.allow_only(
-      {"id", "settings", "trace", "does_not_apply", "values", "peak_at", "peak", "others"});
+  entry.allow_only({"id", "settings", "trace", "model", "does_not_apply", "values", "peak_at",
+                    "peak", "others", "time", "other_time"});
   Expected expected;
   expected.id = entry.at("id").text();
   expected.pointer = entry.pointer();
   for (const JsonView setting : entry.at("settings").members())
     expected.settings.emplace_back(setting.key(), setting.text());
   expected.trace = entry.text_or("trace", "");
+  if (const auto model = entry.find("model")) expected.model = read_model(*model);
   expected.refusal = entry.text_or("does_not_apply", "");
   if (const auto values = entry.find("values")) read_values(*values, expected);
   expected.peak_at = entry.text_or("peak_at", "");
   if (const auto peak = entry.find("peak"))
     for (const JsonView group : peak->items()) expected.peak.push_back(read_group(group));
   if (const auto others = entry.find("others")) read_others(*others, expected);
+  read_times(entry, expected);
   return expected;
 }
 
@@ -94,15 +121,29 @@ std::string peak_text(const Expected& expected) {
                             expected.other_tensors, expected.other_bytes.count);
 }
 
+std::string time_text(const Expected& expected) {
+  std::string text = fmt::format(",\n{} \"time\": [", indent);
+  for (const TimeGroup& group : expected.times)
+    text +=
+        fmt::format("{}\n{}   [{}, {}, {}, {}, {}]", text.back() == '[' ? "" : ",", indent,
+                    json(group.task), json(group.op), group.stream, group.runs, group.time.count());
+  return text + fmt::format("\n{} ],\n{} \"other_time\": {{\"runs\": {}, \"ns\": {}}}", indent,
+                            indent, expected.other_times.runs, expected.other_times.time.count());
+}
+
 std::string expected_text(const Expected& expected) {
   std::string text = fmt::format("{}{{\"id\": {},\n{} \"settings\": {{{}}}", indent,
                                  json(expected.id), indent, settings_text(expected.settings));
   if (!expected.trace.empty())
     text += fmt::format(",\n{} \"trace\": {}", indent, json(expected.trace));
+  if (const auto& model = expected.model)
+    text += fmt::format(",\n{} \"model\": {{\"parameters\": {}, \"blocks\": {}, \"ops\": {}}}",
+                        indent, model->parameters, model->blocks, model->ops);
   if (!expected.refusal.empty())
     return text + fmt::format(",\n{} \"does_not_apply\": {}}}", indent, json(expected.refusal));
   text += fmt::format(",\n{} \"values\": {{{}}}", indent, values_text(expected.values));
   if (!expected.peak_at.empty()) text += peak_text(expected);
+  if (!expected.times.empty()) text += time_text(expected);
   return text + "}";
 }
 
@@ -128,6 +169,7 @@ Expected expected_of(const std::string& id, const ExperimentOutcome& outcome, st
   expected.id = id;
   expected.settings = outcome.settings;
   expected.trace = outcome.trace;
+  if (!outcome.trace.empty()) expected.model = outcome.model;
   expected.refusal = outcome.refusal;
   expected.values = outcome.values;
   expected.peak_at = outcome.peak_at;
@@ -137,6 +179,14 @@ Expected expected_of(const std::string& id, const ExperimentOutcome& outcome, st
   for (std::size_t i = kept; i < outcome.peak.size(); ++i) {
     expected.other_tensors += outcome.peak[i].tensors;
     expected.other_bytes += outcome.peak[i].bytes;
+  }
+  for (const TimeGroup& group : outcome.times) {
+    if (expected.times.size() < groups) {
+      expected.times.push_back(group);
+    } else {
+      expected.other_times.runs += group.runs;
+      expected.other_times.time += group.time;
+    }
   }
   return expected;
 }

@@ -14,12 +14,15 @@ struct Expected {
   std::string pointer;  ///< "/expected/experiments/17"
   Settings settings;
   std::string trace;
+  std::optional<ModelSize> model;
   std::string refusal;
   Values values;
   std::string peak_at;
   std::vector<PeakGroup> peak;  ///< the largest groups …
   std::int64_t other_tensors = 0;
-  Bytes other_bytes;  ///< … and the rest of the live peak
+  Bytes other_bytes;             ///< … and the rest of the live peak
+  std::vector<TimeGroup> times;  ///< the longest groups of the step's runs …
+  TimeGroup other_times;         ///< … and the rest of them
 };
 
 struct Baseline {
@@ -34,7 +37,8 @@ inline constexpr std::string_view allocator_rules = "pytorch-2.6";
 /// Throws InputError for what write_baseline() would not write.
 Baseline read_baseline(const JsonView& expected);
 
-/// What the file will expect of this outcome, with the `groups` largest groups of its peak.
+/// What the file will expect of this outcome, with the `groups` largest groups of its peak and
+/// of its time.
 Expected expected_of(const std::string& id, const ExperimentOutcome& outcome, std::size_t groups);
 
 /// The JSON text of the value of "expected": one group of lines per experiment, a blank line

@@ -88,7 +88,11 @@ bool shows_in_id(const Axis& axis, bool has_name) {
 void finish(Experiment& experiment, const JsonView& entry) {
   if (experiment.model.empty() && experiment.measured.empty())
     entry.fail("found no 'model'; name a preset, a config.json or a trace file");
-  if (experiment.strategy.text.empty()) experiment.strategy = parse_strategy("vanilla");
+  // A measured result says itself which strategy it is of.
+  if (experiment.strategy.text.empty() && experiment.measured.empty())
+    experiment.strategy = parse_strategy("vanilla");
+  if (const auto reserve = entry.find("reserve"); reserve && !experiment.must_fit)
+    reserve->fail("is a part of a budget; state the 'budget', too");
 }
 
 Experiment combine(const JsonView& entry, const std::optional<JsonView>& defaults,

@@ -20,7 +20,7 @@ struct Experiment {
   std::string model;  ///< as written: a preset, a config or a trace file
   StepOptions step;
   std::string device = "a100-80gb";
-  StrategySpec strategy;
+  StrategySpec strategy;       ///< text "" = that of the measured result
   std::string allocator_text;  ///< as written
   AllocatorSettings allocator;
   std::string measured;  ///< path of a replay's result, as written; "" = simulated

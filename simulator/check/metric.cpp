@@ -31,7 +31,9 @@ std::string change_text(Metric metric, std::int64_t change) {
 std::string percent_text(std::int64_t whole, std::int64_t change) {
   if (whole == 0) return "";
   const double percent = 100.0 * static_cast<double>(change) / static_cast<double>(whole);
-  return fmt::format("{}{:.2f} %", change < 0 ? "−" : change > 0 ? "+" : "", std::abs(percent));
+  const char* sign = change < 0 ? "−" : change > 0 ? "+" : "";
+  if (change != 0 && std::abs(percent) < 0.005) return fmt::format("{}<0.01 %", sign);
+  return fmt::format("{}{:.2f} %", sign, std::abs(percent));
 }
 
 std::string to_text(Metric metric, const Margin& margin) {

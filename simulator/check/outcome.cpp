@@ -22,6 +22,7 @@ struct SharedTrace {
   const Experiment* first = nullptr;  ///< the first of the experiments that need it
   std::shared_ptr<const Trace> trace;
   std::string fingerprint;
+  ModelSize size;
 };
 
 /// What experiments have in common is made once.
@@ -51,6 +52,14 @@ std::shared_ptr<const Trace> make_trace(const std::string& file, const Experimen
   return trace;
 }
 
+ModelSize size_of(const Trace& trace) {
+  ModelSize size = {0, static_cast<std::int64_t>(trace.blocks.size()),
+                    static_cast<std::int64_t>(trace.ops.size())};
+  for (const Tensor& tensor : trace.tensors)
+    if (tensor.category == Category::Parameter) size.parameters += numel(tensor.shape);
+  return size;
+}
+
 bool needs_same_trace(const Experiment& a, const Experiment& b) {
   return a.model == b.model && (is_trace_path(a.model) || a.step == b.step);
 }
@@ -68,7 +77,7 @@ void share_traces(const std::string& file, const std::vector<Experiment>& experi
     if (same == known.end()) {
       known.push_back(shared.traces.size());
       shared.trace_of.back() = shared.traces.size();
-      shared.traces.push_back({&experiment, nullptr, ""});
+      shared.traces.push_back({&experiment, nullptr, "", {}});
     } else {
       shared.trace_of.back() = *same;
     }
@@ -78,6 +87,7 @@ void share_traces(const std::string& file, const std::vector<Experiment>& experi
     about(file, *entry.first, [&] {
       entry.trace = make_trace(file, *entry.first);
       entry.fingerprint = fingerprint(*entry.trace);
+      entry.size = size_of(*entry.trace);
     });
   });
 }
@@ -137,6 +147,7 @@ ExperimentOutcome simulated(const Experiment& experiment, const SharedTrace& sha
   ExperimentOutcome outcome;
   outcome.settings = settings_of(experiment, *shared.trace, device_fingerprint, room.capacity);
   outcome.trace = shared.fingerprint;
+  outcome.model = shared.size;
   outcome.room = room.capacity;
   const Answer result = answer(shared.trace, experiment.strategy, device, room);
   const Report& report = result.report;
@@ -148,7 +159,28 @@ ExperimentOutcome simulated(const Experiment& experiment, const SharedTrace& sha
   outcome.short_by = report.short_by;
   outcome.peak_at = report.peak_at;
   outcome.peak = peak_groups(result);
+  if (experiment.checked[index(Metric::Step)])
+    outcome.times = time_groups(*shared.trace, result.schedule, result.timeline);
   return outcome;
+}
+
+// What the result says about its step; the experiment may state the strategy, too.
+void add_measured_settings(JsonView root, const Experiment& experiment, Settings& settings) {
+  const std::string& stated = experiment.strategy.text;
+  const auto strategy = root.find("strategy");
+  if (!strategy) settings.emplace_back("strategy", stated.empty() ? "vanilla" : stated);
+  if (strategy && !stated.empty() && strategy->text() != stated)
+    strategy->fail(
+        fmt::format("found {}; the experiment says {}", quoted(strategy->text()), quoted(stated)));
+  const bool names_model = !experiment.model.empty();
+  for (const char* key :
+       {"model", "batch", "strategy", "backend", "device", "predicted_for", "framework"}) {
+    const auto said = root.find(key);
+    if (!said || (names_model && std::string_view(key) == "model")) continue;
+    if (said->kind() == JsonKind::Text) settings.emplace_back(key, said->text());
+    if (said->kind() == JsonKind::Integer)
+      settings.emplace_back(key, fmt::format("{}", said->integer()));
+  }
 }
 
 // What a replay wrote: {"measured": {"live_peak_bytes": …, "step_ns": …, …}, …}. Only the numbers
@@ -160,10 +192,7 @@ ExperimentOutcome measured(const std::string& file, const Experiment& experiment
   ExperimentOutcome outcome;
   outcome.settings = {{"source", "measured"}};
   if (!experiment.model.empty()) outcome.settings.emplace_back("model", experiment.model);
-  outcome.settings.emplace_back("strategy", experiment.strategy.text);
-  for (const char* key : {"backend", "device", "framework"})
-    if (const auto said = root.find(key); said && said->kind() == JsonKind::Text)
-      outcome.settings.emplace_back(key, said->text());
+  add_measured_settings(root, experiment, outcome.settings);
   std::vector<std::string_view> missing;
   for (const MetricRow& row : metrics) {
     if (const auto value = numbers.find(row.measured)) {

@@ -8,16 +8,25 @@
 
 #include "simulator/check/experiment.h"
 #include "simulator/check/peak_groups.h"
+#include "simulator/time_groups.h"
 
 namespace tidemark {
 
 /// What must be equal for two results to be comparable, beside the trace: by key.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
+/// What people tell two versions of a model by.
+struct ModelSize {
+  std::int64_t parameters = 0, blocks = 0, ops = 0;
+
+  bool operator==(const ModelSize&) const = default;
+};
+
 /// What one experiment gives now.
 struct ExperimentOutcome {
   Settings settings;
-  std::string trace;    ///< its fingerprint; "" for a measured result
+  std::string trace;  ///< its fingerprint; "" for a measured result
+  ModelSize model;
   std::string refusal;  ///< why the strategy does not apply; then there are no numbers
   Values values;
   Bytes room;           ///< with a budget: of it, less the reserve
@@ -25,6 +34,7 @@ struct ExperimentOutcome {
   Bytes short_by;       ///< 0 where fragmentation keeps it out
   std::string peak_at;  ///< "backward of blocks.11.mlp.gelu"
   std::vector<PeakGroup> peak;
+  std::vector<TimeGroup> times;  ///< longest first; only if the step's time is checked
 };
 
 /// In the order of the experiments. `check_file` is where they stand; relative paths begin there.

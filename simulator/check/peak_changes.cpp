@@ -74,10 +74,11 @@ std::string decision_text(const PeakChange& change) {
   const std::string& now = change.now.decision;
   if (change.is_gone || now.empty()) return "";
   const bool is_other = !change.is_new && !change.is_bound && change.before.decision != now;
-  std::string text = is_other ? fmt::format("; was {}, is {}", change.before.decision, now)
-                              : fmt::format("; {}", now);
-  if (!change.now.reason.empty()) text += fmt::format(" ({})", change.now.reason);
-  return text;
+  const std::string& reason = change.now.reason;
+  if (is_other)
+    return fmt::format("; was {}, is {}{}", change.before.decision, now,
+                       reason.empty() ? "" : fmt::format(" ({})", reason));
+  return "; " + (reason.empty() ? now : reason);
 }
 
 std::string tensors_text(const PeakChange& change) {

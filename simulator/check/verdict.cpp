@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <map>
 
+#include "simulator/check/cause.h"
 #include "simulator/check/peak_changes.h"
+#include "simulator/check/time_changes.h"
 #include "traces/error.h"
 
 namespace tidemark {
@@ -27,12 +29,19 @@ void add_finding(std::vector<Finding>& findings, FindingKind kind, std::string_v
   finding.line = line;
 }
 
-// Why a number differs although the live peak does not.
-std::string packing_cause(Metric metric) {
-  if (metric == Metric::Step) return "the live peak is the same; only the time changed";
-  if (metric == Metric::Planned)
-    return "the live peak is the same; tensors pack differently into the arena";
-  return "the live peak is the same; the allocator rounds, splits or caches differently";
+// "86567656 → 93655528 parameters, 12 → 13 blocks"
+std::string describe_sizes(const std::optional<ModelSize>& before, const ModelSize& now) {
+  if (!before) return fmt::format("it has {} parameters", now.parameters);
+  std::string text;
+  const auto add = [&](std::int64_t ModelSize::*count, const char* name) {
+    if ((*before).*count != now.*count)
+      text +=
+          fmt::format("{}{} → {} {}", text.empty() ? "" : ", ", (*before).*count, now.*count, name);
+  };
+  add(&ModelSize::parameters, "parameters");
+  add(&ModelSize::blocks, "blocks");
+  add(&ModelSize::ops, "ops");
+  return text.empty() ? "as many parameters, blocks and ops, but not the same" : text;
 }
 
 /// Compares one experiment with its entry in the baseline.
@@ -135,7 +144,8 @@ class Comparer {
   void compare_models(const Expected& expected) {
     if (expected.trace == outcome_.trace) return;
     const std::string text =
-        fmt::format("the model changed: its trace is {}, expected {}", outcome_.trace,
+        fmt::format("the model changed: {} (its trace is {}, expected {})",
+                    describe_sizes(expected.model, outcome_.model), outcome_.trace,
                     expected.trace.empty() ? "none" : expected.trace);
     if (allows_drift()) {
       verdict_.notes.push_back(text);
@@ -156,26 +166,25 @@ class Comparer {
   }
 
   void explain(const Expected& expected) {
-    const std::int64_t live =
-        *outcome_.values[index(Metric::Live)] - expected.values[index(Metric::Live)].value_or(0);
-    if (live == 0) return explain_packing();
-    // The largest change in the direction of the peak's.
-    for (const PeakChange& change : verdict_.changes)
-      if ((change.change().count > 0) == (live > 0) && change.change() != Bytes{}) {
-        verdict_.cause = fmt::format("at the peak, {}: {}", verdict_.peak_now, describe(change));
-        return;
-      }
-    verdict_.cause = fmt::format(
-        "at the peak, {}: among the small groups that the baseline keeps as one (raise "
-        "peak_groups to tell them apart)",
-        verdict_.peak_now);
-  }
-
-  void explain_packing() {
-    const auto outside = std::ranges::find_if(verdict_.metrics, [](const MetricVerdict& metric) {
-      return metric.is_outside && metric.metric != Metric::Live;
-    });
-    if (outside != verdict_.metrics.end()) verdict_.cause = packing_cause(outside->metric);
+    const auto change_of = [&](Metric metric) {
+      return outcome_.values[index(metric)].value_or(0) -
+             expected.values[index(metric)].value_or(0);
+    };
+    verdict_.cause = memory_cause(verdict_, Bytes{change_of(Metric::Live)});
+    const bool is_step_outside =
+        std::ranges::any_of(verdict_.metrics, [](const MetricVerdict& metric) {
+          return metric.metric == Metric::Step && metric.is_outside;
+        });
+    if (!is_step_outside) return;
+    if (expected.times.empty()) {
+      if (verdict_.cause.empty())
+        verdict_.cause = "the live peak is the same; only the time changed";
+      return;
+    }
+    TimeDifference difference = difference_of_times(expected, outcome_);
+    verdict_.time_changes = std::move(difference.changes);
+    verdict_.time_rest = difference.rest;
+    verdict_.time_cause = time_cause(verdict_, Nanoseconds{change_of(Metric::Step)});
   }
 
   const CheckFile& file_;
@@ -191,9 +200,15 @@ void judge_budget(const CheckFile& file, const Experiment& experiment,
   const std::size_t line = file.places.line_of(experiment.pointer + "/budget", verdict.line);
   const std::string what = outcome.short_by == Bytes{} ? std::string("fragmentation keeps it out")
                                                        : to_text(outcome.short_by) + " short";
-  verdict.findings.push_back({FindingKind::DoesNotFit,
-                              fmt::format("does not fit in {}: {}", to_text(outcome.room), what),
-                              line});
+  verdict.findings.push_back(
+      {FindingKind::DoesNotFit,
+       fmt::format("does not fit in {}{}: {}", to_text(outcome.room),
+                   experiment.reserve == Margin{}
+                       ? ""
+                       : fmt::format(", the budget less a reserve of {}",
+                                     to_text(Metric::Live, experiment.reserve)),
+                   what),
+       line});
 }
 
 void judge_whole(const CheckFile& file, const CheckRules& rules, CheckReport& report) {

@@ -75,6 +75,14 @@ struct PeakChange {
   Bytes change() const { return now.bytes - before.bytes; }
 };
 
+/// A group of runs that does not take the time that it took. Read as PeakChange.
+struct TimeChange {
+  TimeGroup before, now;
+  bool is_new = false, is_gone = false, is_bound = false;
+
+  Nanoseconds change() const { return now.time - before.time; }
+};
+
 struct ExperimentVerdict {
   std::string id;
   std::size_t line = 1;  ///< of the experiment, or of what is expected of it if it is gone
@@ -89,6 +97,11 @@ struct ExperimentVerdict {
   std::vector<PeakChange> changes;  ///< by size of change; of groups that the baseline kept
   PeakChange rest;                  ///< all others together
   std::string cause;                ///< the change that explains most, in one sentence; or ""
+
+  // The step, where its time is outside its margin.
+  std::vector<TimeChange> time_changes;
+  TimeChange time_rest;
+  std::string time_cause;
 
   bool failed() const { return !findings.empty(); }
 };

@@ -76,6 +76,32 @@ TEST(Check, NamesTheTensorsOfAChangedConfig) {
       << outcome.output;
 }
 
+// A result of another strategy or batch is another question, not a change of the numbers.
+TEST(Check, ReadsOfAMeasuredResultWhatItIsOf) {
+  const Repository repository(check_text(R"({"id": "replayed", "measured": "run.json"})"));
+  const auto measure = [&](const std::string& strategy, int batch) {
+    write_text(repository.folder() / "run.json",
+               fmt::format(R"({{"model": "vit-ti-16", "batch": {}, "strategy": "{}", )"
+                           R"("measured": {{"live_peak_bytes": 1000}}}})",
+                           batch, strategy));
+  };
+  measure("mesa", 2);
+  ASSERT_EQ(repository.run("check --update").exit_code, 0);
+  EXPECT_EQ(repository.run("check").exit_code, 0);
+  measure("pareprop", 4);
+  const Outcome other = repository.run("check");
+  EXPECT_EQ(other.exit_code, 3);
+  EXPECT_NE(other.output.find("made with another batch (2 → 4), strategy (mesa → pareprop)"),
+            std::string::npos)
+      << other.output;
+  repository.write(check_text(R"({"id": "replayed", "measured": "run.json", "strategy": "mesa"})"));
+  const Outcome contradiction = repository.run("check");
+  EXPECT_EQ(contradiction.exit_code, 1);
+  EXPECT_NE(contradiction.errors.find("/strategy: found 'pareprop'; the experiment says 'mesa'"),
+            std::string::npos)
+      << contradiction.errors;
+}
+
 TEST(Check, ReadsMeasuredResults) {
   const Repository repository(
       check_text(R"({"id": "replayed", "measured": "run.json", "margin": {"step": "5%"}})"));

@@ -154,6 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{R"({"model": "gpt2", "margin": {"step": "1 ms"}})", "need nanoseconds"},
         Mistake{R"({"model": "gpt2", "id": ""})", "/id: found an empty id"},
         Mistake{R"({"model": "a.trace.json", "batch": 8})", "leave out 'batch'"},
+        Mistake{R"({"model": "gpt2", "reserve": "5%"})", "/reserve: is a part of a budget"},
         Mistake{R"({"measured": "r.json"})", "found no 'id'"},
         Mistake{R"({"id": "a", "measured": ""})", "/measured: found no path"},
         Mistake{R"({"id": "a", "measured": "r.json", "batch": [1, 2]})", "leave out the lists"},

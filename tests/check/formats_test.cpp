@@ -89,8 +89,8 @@ TEST_F(Formats, OfAMixedReportAreSound) {
   const std::string entries = "entries=20 sum=" + std::to_string(sum);
   EXPECT_EQ(judged(mixed_report()),
             (Lines{"results=6 rules=gone-experiment,grew,new-experiment,not-comparable,shrank "
-                   "lines=27,27,27,35,5,46",
-                   "tests=5 failures=4", "annotations=4 lines=27,35,5,46", entries, entries,
+                   "lines=29,29,29,37,5,49",
+                   "tests=5 failures=4", "annotations=4 lines=29,37,5,49", entries, entries,
                    "tables=4 headings=5"}));
 }
 
@@ -183,7 +183,7 @@ TEST_F(Formats, AreJudgedStrictly) {
 TEST(Table, ShowsWhatGrewAndWhere) {
   const std::string text = check_table(mixed_report(), {});
   for (const char* part :
-       {"5 experiments, 1 as expected, 4 not", "FAILED larger  (some folder/tidemark.json:27)",
+       {"5 experiments, 1 as expected, 4 not", "FAILED larger  (some folder/tidemark.json:29)",
         "+500 B  +50.00 %", "At the peak, backward of blocks.1.mlp.gelu:", "blocks.*.mlp.gelu",
         "batch (not set → 8)", "FAILED gone", "the baseline does not know it"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;

@@ -119,16 +119,16 @@ TEST(PeakChanges, AddUpToTheChangeOfThePeak) {
 TEST(PeakChange, IsDescribedInOneLine) {
   PeakChange change{group("blocks.*.mlp.gelu", 50, 12), group("blocks.*.mlp.gelu", 80, 14)};
   change.before.decision = "recompute";
-  change.now.reason = "nothing cheaper was asked for";
+  change.now.reason = "kept: nothing cheaper was asked for";
   EXPECT_EQ(describe(change),
             "+30 B blocks.*.mlp.gelu (activation of gelu; 12 → 14 tensors; was recompute, is keep "
-            "(nothing cheaper was asked for))");
+            "(kept: nothing cheaper was asked for))");
   change.is_new = true;
   change.before.tensors = 0;
   change.before.bytes = Bytes{};
   EXPECT_EQ(describe(change),
-            "[NEW] +80 B blocks.*.mlp.gelu (activation of gelu; 14 tensors; keep (nothing "
-            "cheaper was asked for))");
+            "[NEW] +80 B blocks.*.mlp.gelu (activation of gelu; 14 tensors; kept: nothing "
+            "cheaper was asked for)");
 }
 
 }  // namespace

@@ -91,7 +91,8 @@ TEST(Verdict, SaysWhatGrewAndWhichDecisionDidIt) {
   const ExperimentVerdict verdict = judge(one, before, now);
   ASSERT_EQ(verdict.changes.size(), 1u);
   EXPECT_EQ(verdict.cause,
-            "at the peak, backward of blocks.1.mlp.gelu: +200 B blocks.*.mlp.gelu (activation of "
+            "at the peak, backward of blocks.1.mlp.gelu: of +200 B, +200 B blocks.*.mlp.gelu "
+            "(activation of "
             "gelu; 2 tensors; was recompute, is keep (kept))");
 }
 
@@ -118,7 +119,8 @@ TEST(Verdict, OnAnotherModelIsANoteWhereAMarginAllowsForChange) {
   EXPECT_FALSE(verdict.failed());
   ASSERT_EQ(verdict.notes.size(), 1u);
   EXPECT_EQ(verdict.notes[0],
-            "the model changed: its trace is 00000000000000bb, expected 00000000000000aa");
+            "the model changed: as many parameters, blocks and ops, but not the same (its trace is "
+            "00000000000000bb, expected 00000000000000aa)");
 }
 
 TEST(Verdict, RefusesOtherSettingsAndSaysWhich) {

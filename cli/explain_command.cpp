@@ -55,7 +55,8 @@ std::string export_step(const Explanation& explanation, Format format) {
 
 std::string print_peak(const Explanation& explanation, const Options& options, Format format) {
   if (format == Format::Json) return explanation_json(explanation);
-  if (format == Format::Html) return html_report({&explanation.comparison, 1});
+  if (format == Format::Html)
+    return html_report({&explanation.comparison, 1}, explanation.report().strategy);
   if (format != Format::Table) return export_step(explanation, format);
   constexpr std::int64_t most = 1'000'000;
   const std::int64_t top = options.top ? parse_count(*options.top, "--top", 0, most) : usual_top;

@@ -80,11 +80,13 @@ std::string pictures(const Comparison& comparison) {
 }
 
 // One strategy at a time on a screen with scripts; all of them, one after the other, without.
-std::string steps(const Comparison& comparison) {
+std::string steps(const Comparison& comparison, std::string_view first) {
   const std::vector<Recording> recordings = recordings_of(comparison);
   if (recordings.empty()) return "";
-  std::string text =
-      "<p id=\"choice\" class=\"screen\" hidden><label>Strategy: <select id=\"strategy\">\n";
+  std::string text = fmt::format(
+      "<p id=\"choice\" class=\"screen\" hidden><label>Strategy: "
+      "<select id=\"strategy\" data-first=\"{}\">\n",
+      xml_escaped(first));
   for (const Recording& recording : recordings)
     text += fmt::format("<option>{}</option>\n", xml_escaped(recording.strategy));
   text += "</select></label></p>\n";
@@ -102,10 +104,10 @@ std::string sweep_pictures(std::span<const Comparison> points) {
   return section("Over the sweep", text);
 }
 
-std::string body(const Comparison& comparison) {
+std::string body(const Comparison& comparison, std::string_view first) {
   return fmt::format("<p class=\"conclusion\">{}</p>\n", xml_escaped(comparison.conclusion)) +
          section("What each strategy needs and costs", report_table(comparison)) +
-         pictures(comparison) + steps(comparison) +
+         pictures(comparison) + steps(comparison, first) +
          section("What the numbers assume", assumptions(comparison));
 }
 
@@ -125,9 +127,10 @@ std::string sweep_body(std::span<const Comparison> points) {
 
 }  // namespace
 
-std::string html_report(std::span<const Comparison> comparisons) {
+std::string html_report(std::span<const Comparison> comparisons, std::string_view first) {
   const bool is_sweep = comparisons.size() > 1;
-  return head(comparisons) + (is_sweep ? sweep_body(comparisons) : body(comparisons.front())) +
+  return head(comparisons) +
+         (is_sweep ? sweep_body(comparisons) : body(comparisons.front(), first)) +
          tail(comparisons);
 }
 

@@ -10,6 +10,7 @@
 namespace tidemark {
 
 /// One comparison, or the points of a sweep.
-std::string html_report(std::span<const Comparison> comparisons);
+/// The page opens with the step of strategy `first`, if it shows that one; else with the first.
+std::string html_report(std::span<const Comparison> comparisons, std::string_view first = "");
 
 }  // namespace tidemark

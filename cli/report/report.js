@@ -15,6 +15,7 @@
     document.getElementById('choice').hidden = false;
     const wanted = decodeURIComponent(location.hash.slice(1));
     show(steps[0].dataset.strategy);
+    show(choice.dataset.first);
     show(wanted);
     choice.addEventListener('change', () => show(choice.value));
   }

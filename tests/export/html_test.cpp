@@ -94,6 +94,17 @@ TEST(HtmlReport, ShowsOneStrategyAtATimeInABrowser) {
   EXPECT_THAT(chosen, HasSubstr("<article data-strategy=\"pareprop\">"));
 }
 
+TEST(HtmlReport, OpensWithTheStrategyThatWasExplained) {
+  const Folder folder;
+  tidemark_with({"explain", "vit-ti-16", "--strategy", "mesa", "-o", folder / "x.html"});
+  const std::string text = file_text(folder / "x.html");
+  EXPECT_THAT(text, HasSubstr("data-first=\"mesa\""));
+  if (!has_browser()) GTEST_SKIP() << "chromium is not installed";
+  const std::string opened = dom(text, "1200,900");
+  EXPECT_THAT(opened, HasSubstr("<article data-strategy=\"vanilla\" hidden=\"\">"));
+  EXPECT_THAT(opened, HasSubstr("<article data-strategy=\"mesa\">"));
+}
+
 TEST(HtmlReport, IsNotWiderThanAPhone) {
   if (!has_browser()) GTEST_SKIP() << "chromium is not installed";
   // Headless windows are at least 500 pixels wide, so a frame stands for the phone.

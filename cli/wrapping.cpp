@@ -10,7 +10,9 @@ std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width)
   std::vector<std::string> lines = {""};
   bool is_first = true;
   while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
+    std::size_t end = text.find(' ');
+    if (end != text.npos && text.substr(end).starts_with(" %")) end = text.find(' ', end + 1);
+    const std::string_view word = text.substr(0, end);  // a number and its percent sign are one
     text.remove_prefix(std::min(word.size() + 1, text.size()));
     if (!is_first && display_width(lines.back()) + 1 + display_width(word) > width) {
       lines.emplace_back();

@@ -104,6 +104,8 @@ TEST(Wrapping, BreaksAtBlanks) {
   EXPECT_EQ(wrapped_lines("incomprehensible x", 4),
             (std::vector<std::string>{"incomprehensible", "x"}));
   EXPECT_EQ(wrapped_lines("", 4), std::vector<std::string>{""});
+  EXPECT_EQ(wrapped_lines("by 5 % more", 6), (std::vector<std::string>{"by 5 %", "more"}));
+  EXPECT_EQ(wrapped_lines("up by 5 %", 6), (std::vector<std::string>{"up by", "5 %"}));
 }
 
 TEST(SizeUnit, IsTheOneInWhichTheLargestIsTenOrMore) {

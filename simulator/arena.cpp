@@ -1,10 +1,11 @@
 // Packs a schedule into one arena, step by step in issue order.
 //   blocks              [ used ][ gap of 0 and 1 ][ gap of 0 ][ used ]
-//   room of stream 0            [        what it may take    ]
-//   room of stream 1            [ what it may ]
-// A gap knows after which of its waits each stream may take it; gaps that touch and agree in this
-// are one. Rooms are indexed by size, so a step takes the same short time however many gaps there
-// are. A search through all gaps finds the same places: arena_property_test.cpp.
+//   hole of stream 0            [           hole             ]
+//   hole of stream 1            [      hole      ]
+// A gap knows after how many of its waits each stream may take it; gaps that touch and agree in
+// this are one. A hole is as much as one stream may take now. Holes are indexed by size, so a step
+// takes the same short time however many gaps there are. A search through all gaps finds the same
+// places: arena_property_test.cpp.
 #include "simulator/arena.h"
 
 #include <utility>
@@ -50,18 +51,18 @@ class Packing {
     arena_.offsets[index(id)] = table_[block].address;
   }
 
-  // Best fit. Only if nothing fits, the room at the top is taken and grown.
+  // Best fit. Only if nothing fits, the hole at the top is taken and grown.
   BlockHandle take(std::size_t stream, std::int64_t bytes) {
-    const FreeBlocks::Position fit = rooms_[stream].best_fit(bytes);
+    const FreeBlocks::Position fit = holes_[stream].best_fit(bytes);
     if (fit != FreeBlocks::none) {
-      const FreeBlock room = rooms_[stream][fit];
-      rooms_[stream].erase_at(fit);
-      return occupy(stream, room, bytes);
+      const FreeBlock hole = holes_[stream][fit];
+      holes_[stream].erase_at(fit);
+      return occupy(stream, hole, bytes);
     }
     if (is_ready(stream, last_)) {
-      const FreeBlock room = room_around(stream, last_);
-      rooms_[stream].erase(room);
-      return occupy(stream, room, bytes);
+      const FreeBlock hole = hole_around(stream, last_);
+      holes_[stream].erase(hole);
+      return occupy(stream, hole, bytes);
     }
     const BlockHandle block = table_.add(
         {.address = top_, .size = bytes, .previous = last_, .state = BlockState::Allocated});
@@ -71,16 +72,16 @@ class Packing {
     return block;
   }
 
-  // The room's first gaps become one used block; what they lack is added at the top. Of the rooms
+  // The hole's first gaps become one used block; what they lack is added at the top. Of the holes
   // that had a part in them, the rest to the left and to the right remains.
-  BlockHandle occupy(std::size_t stream, const FreeBlock& room, std::int64_t bytes) {
-    const BlockHandle first = room.block;
+  BlockHandle occupy(std::size_t stream, const FreeBlock& hole, std::int64_t bytes) {
+    const BlockHandle first = hole.block;
     BlockHandle last = first;
     std::int64_t size = table_[first].size;
     for (; size < bytes && last != last_; size += table_[last].size) last = table_[last].next;
     std::array<std::int64_t, max_streams> right{};
     for (std::size_t s = 0; s < schedule_.streams; ++s)
-      right[s] = (s == stream ? room.size : withdraw(s, first, last)) - bytes;
+      right[s] = (s == stream ? hole.size : withdraw(s, first, last)) - bytes;
     if (size > bytes) {
       cut_gap(last, table_[last].size - (size - bytes));
     } else {
@@ -91,11 +92,11 @@ class Packing {
     table_[first].state = BlockState::Allocated;
     const BlockHandle next = table_[first].next;
     for (std::size_t s = 0; s < schedule_.streams; ++s)
-      if (right[s] > 0) rooms_[s].insert({right[s], table_[next].address, next});
+      if (right[s] > 0) holes_[s].insert({right[s], table_[next].address, next});
     return first;
   }
 
-  // Takes the stream's rooms with a part in [first, last] out of the index, but for what is left of
+  // Takes the stream's holes with a part in [first, last] out of the index, but for what is left of
   // `first`. Returns where the last of them ends, counted from `first`.
   std::int64_t withdraw(std::size_t stream, BlockHandle first, BlockHandle last) {
     const std::int64_t begin = table_[first].address;
@@ -103,11 +104,11 @@ class Packing {
     for (BlockHandle block = first;; block = table_[block].next) {
       const std::int64_t address = table_[block].address;
       if (address >= end && is_ready(stream, block)) {
-        const FreeBlock room = room_around(stream, block);
-        rooms_[stream].erase(room);
-        end = room.address + room.size;
-        if (room.address < begin)
-          rooms_[stream].insert({begin - room.address, room.address, room.block});
+        const FreeBlock hole = hole_around(stream, block);
+        holes_[stream].erase(hole);
+        end = hole.address + hole.size;
+        if (hole.address < begin)
+          holes_[stream].insert({begin - hole.address, hole.address, hole.block});
       }
       if (block == last) return end - begin;
     }
@@ -117,56 +118,57 @@ class Packing {
     const BlockHandle block = blocks_[index(id)];
     if (block == no_block) return;
     table_[block].state = BlockState::Free;
-    set_moments(block, reuse_[index(id)]);
+    const WaitCounts ready_after = reuse_.empty() ? WaitCounts{} : reuse_[index(id)];
+    set_ready_after(block, ready_after);
     for (std::size_t s = 0; s < schedule_.streams; ++s)
-      if (reuse_[index(id)][s] == 0) offer(s, block);
+      if (ready_after[s] == 0) offer(s, block);
     unite_if_equal(block);
   }
 
-  // Some gaps become room of the stream.
+  // Some gaps become a hole of the stream.
   void wait(std::size_t stream) {
-    const std::uint32_t moment = ++waits_[stream];
-    if (moment >= awaited_[stream].size()) return;
-    for (const BlockHandle block : std::exchange(awaited_[stream][moment], {})) {
-      std::uint32_t& awaited = moments_[static_cast<std::size_t>(block)][stream];
-      if (!table_.is(block, BlockState::Free) || awaited != moment) continue;  // taken meanwhile
+    const std::uint32_t count = ++waits_[stream];
+    if (count >= awaited_[stream].size()) return;
+    for (const BlockHandle block : std::exchange(awaited_[stream][count], {})) {
+      std::uint32_t& awaited = ready_after_[static_cast<std::size_t>(block)][stream];
+      if (!table_.is(block, BlockState::Free) || awaited != count) continue;  // taken meanwhile
       awaited = 0;
       offer(stream, block);
       unite_if_equal(block);
     }
   }
 
-  void set_moments(BlockHandle gap, const Moments& moments) {
+  void set_ready_after(BlockHandle gap, const WaitCounts& waits) {
     const auto g = static_cast<std::size_t>(gap);
-    if (g >= moments_.size()) moments_.resize(g + 1);
-    moments_[g] = moments;
+    if (g >= ready_after_.size()) ready_after_.resize(g + 1);
+    ready_after_[g] = waits;
     for (std::size_t s = 0; s < schedule_.streams; ++s) {
-      if (moments[s] == 0 || moments[s] == never_known) continue;
-      if (moments[s] >= awaited_[s].size()) awaited_[s].resize(moments[s] + 1);
-      awaited_[s][moments[s]].push_back(gap);
+      if (waits[s] == 0 || waits[s] == never) continue;
+      if (waits[s] >= awaited_[s].size()) awaited_[s].resize(waits[s] + 1);
+      awaited_[s][waits[s]].push_back(gap);
     }
   }
 
   void cut_gap(BlockHandle gap, std::int64_t size) {
-    const Moments moments = moments_[static_cast<std::size_t>(gap)];
+    const WaitCounts ready_after = ready_after_[static_cast<std::size_t>(gap)];
     const BlockHandle rest = table_.cut(gap, size);
     if (last_ == gap) last_ = rest;
-    set_moments(rest, moments);
+    set_ready_after(rest, ready_after);
   }
 
   // --- blocks ------------------------------------------------------------------------------------
 
   bool is_ready(std::size_t stream, BlockHandle block) const {
     return table_.is(block, BlockState::Free) &&
-           moments_[static_cast<std::size_t>(block)][stream] == 0;
+           ready_after_[static_cast<std::size_t>(block)][stream] == 0;
   }
 
   bool are_equal_gaps(BlockHandle a, BlockHandle b) const {
     return table_.is(a, BlockState::Free) && table_.is(b, BlockState::Free) &&
-           moments_[static_cast<std::size_t>(a)] == moments_[static_cast<std::size_t>(b)];
+           ready_after_[static_cast<std::size_t>(a)] == ready_after_[static_cast<std::size_t>(b)];
   }
 
-  // The first of them stays: rooms that begin with it stay known by it.
+  // The first of them stays: holes that begin with it stay known by it.
   void unite_if_equal(BlockHandle block) {
     if (are_equal_gaps(block, table_[block].next)) unite_with_next(block);
     if (are_equal_gaps(table_[block].previous, block)) unite_with_next(table_[block].previous);
@@ -177,30 +179,38 @@ class Packing {
     table_.unite(block, table_[block].next);
   }
 
-  // --- rooms -------------------------------------------------------------------------------------
+  // --- holes -------------------------------------------------------------------------------------
 
-  // The gap, which just became room of the stream, joins those to its left and right.
+  // The gap, which just became a hole of the stream, joins those to its left and right.
   void offer(std::size_t stream, BlockHandle gap) {
-    const BlockHandle left = table_[gap].previous, right = table_[gap].next;
-    if (is_ready(stream, left)) rooms_[stream].erase(room_that_ends_with(stream, left));
-    if (is_ready(stream, right)) rooms_[stream].erase(room_that_begins_with(stream, right));
-    rooms_[stream].insert(room_around(stream, gap));
+    FreeBlock hole{table_[gap].size, table_[gap].address, gap};
+    if (const BlockHandle next = table_[gap].next; is_ready(stream, next)) {
+      const FreeBlock right = hole_that_begins_with(stream, next);
+      holes_[stream].erase(right);
+      hole.size += right.size;
+    }
+    if (const BlockHandle previous = table_[gap].previous; is_ready(stream, previous)) {
+      const FreeBlock left = hole_that_ends_with(stream, previous);
+      holes_[stream].erase(left);
+      hole = {left.size + hole.size, left.address, left.block};
+    }
+    holes_[stream].insert(hole);
   }
 
-  FreeBlock room_around(std::size_t stream, BlockHandle gap) const {
-    FreeBlock room = room_that_ends_with(stream, gap);
-    room.size += room_that_begins_with(stream, gap).size - table_[gap].size;
-    return room;
+  FreeBlock hole_around(std::size_t stream, BlockHandle gap) const {
+    FreeBlock hole = hole_that_ends_with(stream, gap);
+    hole.size += hole_that_begins_with(stream, gap).size - table_[gap].size;
+    return hole;
   }
 
-  FreeBlock room_that_ends_with(std::size_t stream, BlockHandle gap) const {
+  FreeBlock hole_that_ends_with(std::size_t stream, BlockHandle gap) const {
     BlockHandle first = gap;
     while (is_ready(stream, table_[first].previous)) first = table_[first].previous;
     const std::int64_t begin = table_[first].address;
     return {table_[gap].address + table_[gap].size - begin, begin, first};
   }
 
-  FreeBlock room_that_begins_with(std::size_t stream, BlockHandle gap) const {
+  FreeBlock hole_that_begins_with(std::size_t stream, BlockHandle gap) const {
     BlockHandle last = gap;
     while (is_ready(stream, table_[last].next)) last = table_[last].next;
     const std::int64_t begin = table_[gap].address;
@@ -208,16 +218,16 @@ class Packing {
   }
 
   const Schedule& schedule_;
-  const std::vector<Moments> reuse_;  // by buffer
+  const std::vector<WaitCounts> reuse_;  // by buffer, or empty
   Arena arena_;
   std::vector<BlockHandle> blocks_;  // by buffer
   BlockTable table_;
-  std::vector<Moments> moments_;  // by block, of gaps
-  BlockHandle last_ = no_block;   // the one that ends at the top
+  std::vector<WaitCounts> ready_after_;  // by block, of gaps
+  BlockHandle last_ = no_block;          // the one that ends at the top
   std::int64_t top_ = 0;
-  std::array<FreeBlocks, max_streams> rooms_;
-  Moments waits_{};  // so far
-  // By stream and wait: the gaps that it makes room, and some that are none any more.
+  std::array<FreeBlocks, max_streams> holes_;
+  WaitCounts waits_{};  // so far
+  // By stream and wait: the gaps that it makes hole, and some that are none any more.
   std::array<std::vector<std::vector<BlockHandle>>, max_streams> awaited_;
 };
 

@@ -17,7 +17,7 @@ class Walk {
     for (std::size_t s = 0; s < schedule.streams; ++s) note_wait(s);
   }
 
-  std::vector<Moments> run() && {
+  std::vector<WaitCounts> run() && {
     for (const Step& step : schedule_.steps)
       std::visit(Overload{[&](const Allocate& s) {
                             used_[index(s.buffer)] = known(schedule_[s.buffer].stream);
@@ -59,11 +59,11 @@ class Walk {
   // Of itself a stream knows all that was issued before.
   void note_wait(std::size_t stream) {
     Clock& after = known_after_wait_[stream].emplace_back(known_[stream]);
-    after[stream] = never_known;
+    after[stream] = never;
   }
 
-  Moments waits_so_far() const {
-    Moments waits{};
+  WaitCounts waits_so_far() const {
+    WaitCounts waits{};
     for (std::size_t s = 0; s < schedule_.streams; ++s)
       waits[s] = static_cast<std::uint32_t>(known_after_wait_[s].size() - 1);
     return waits;
@@ -75,22 +75,22 @@ class Walk {
     if (follows(known[waited], used)) return 0;
     const auto is_too_early = [&](const Clock& clock) { return !follows(clock, used); };
     const auto first = std::partition_point(known.begin() + waited, known.end(), is_too_early);
-    if (first == known.end()) return never_known;
+    if (first == known.end()) return never;
     return static_cast<std::uint32_t>(first - known.begin());
   }
 
   const Schedule& schedule_;
-  std::vector<Clock> used_;      // by buffer
-  std::vector<Moments> waited_;  // by buffer: each stream's waits before its Free
-  std::vector<Clock> recorded_;  // by event
+  std::vector<Clock> used_;         // by buffer
+  std::vector<WaitCounts> waited_;  // by buffer: each stream's waits before its Free
+  std::vector<Clock> recorded_;     // by event
   std::array<Clock, max_streams> known_{};
   std::array<std::vector<Clock>, max_streams> known_after_wait_;  // first: before any
 };
 
 }  // namespace
 
-std::vector<Moments> derive_reuse(const Schedule& schedule) {
-  if (schedule.streams == 1) return std::vector<Moments>(schedule.buffers.size());
+std::vector<WaitCounts> derive_reuse(const Schedule& schedule) {
+  if (schedule.streams == 1) return {};
   return Walk(schedule).run();
 }
 

@@ -8,13 +8,13 @@
 
 namespace tidemark {
 
-/// By stream: after how many of its waits it is known to follow something; 0 is at once. A
-/// synchronization of the host counts as a wait of every stream.
-using Moments = std::array<std::uint32_t, max_streams>;
-inline constexpr std::uint32_t never_known = 0xffffffff;
+/// By stream: after how many of its waits it follows something; 0 is at once. A synchronization of
+/// the host counts as a wait of every stream.
+using WaitCounts = std::array<std::uint32_t, max_streams>;
+inline constexpr std::uint32_t never = 0xffffffff;
 
-/// By buffer, from its Free on: when each stream follows its last users, and those of the memory
-/// before it.
-std::vector<Moments> derive_reuse(const Schedule& schedule);
+/// By buffer that is freed: after how many of its waits each stream follows all who used the
+/// buffer, or its memory before. Empty with one stream, which always does.
+std::vector<WaitCounts> derive_reuse(const Schedule& schedule);
 
 }  // namespace tidemark

@@ -39,7 +39,7 @@ class NaiveArena {
     Clock after;  // its last users
   };
   // Gaps [first, last) that touch.
-  struct Room {
+  struct Hole {
     std::size_t first, last;
     std::int64_t begin, end;
     std::int64_t size() const { return end - begin; }
@@ -61,42 +61,42 @@ class NaiveArena {
     used_[index(id)] = known(buffer.stream);
     const std::int64_t bytes = padded(buffer.size);
     if (bytes == 0) return;
-    const std::optional<Room> room = find(bytes, known(buffer.stream));
-    const std::int64_t begin = room ? room->begin : top_, end = begin + bytes;
-    if (room) take(*room, end);
+    const std::optional<Hole> hole = find(bytes, known(buffer.stream));
+    const std::int64_t begin = hole ? hole->begin : top_, end = begin + bytes;
+    if (hole) take(*hole, end);
     arena_.offsets[index(id)] = begin;
     top_ = std::max(top_, end);
     arena_.size = {top_};
   }
 
-  std::vector<Room> rooms(const Clock& now) const {
-    std::vector<Room> rooms;
+  std::vector<Hole> holes(const Clock& now) const {
+    std::vector<Hole> holes;
     for (std::size_t g = 0; g < gaps_.size(); ++g) {
       if (!follows(now, gaps_[g].after)) continue;
-      if (!rooms.empty() && rooms.back().end == gaps_[g].begin)
-        rooms.back().end = gaps_[g].end, rooms.back().last = g + 1;
+      if (!holes.empty() && holes.back().end == gaps_[g].begin)
+        holes.back().end = gaps_[g].end, holes.back().last = g + 1;
       else
-        rooms.push_back({g, g + 1, gaps_[g].begin, gaps_[g].end});
+        holes.push_back({g, g + 1, gaps_[g].begin, gaps_[g].end});
     }
-    return rooms;
+    return holes;
   }
 
-  // Best fit; room at the top that is too small counts only if nothing fits.
-  std::optional<Room> find(std::int64_t bytes, const Clock& now) const {
-    const std::vector<Room> all = rooms(now);
-    std::optional<Room> best;
-    for (const Room& room : all)
-      if (room.size() >= bytes && (!best || room.size() < best->size())) best = room;
+  // Best fit; hole at the top that is too small counts only if nothing fits.
+  std::optional<Hole> find(std::int64_t bytes, const Clock& now) const {
+    const std::vector<Hole> all = holes(now);
+    std::optional<Hole> best;
+    for (const Hole& hole : all)
+      if (hole.size() >= bytes && (!best || hole.size() < best->size())) best = hole;
     if (!best && !all.empty() && all.back().end == top_) best = all.back();
     return best;
   }
 
-  void take(const Room& room, std::int64_t end) {
+  void take(const Hole& hole, std::int64_t end) {
     const auto gap = [&](std::size_t g) { return gaps_.begin() + static_cast<std::ptrdiff_t>(g); };
-    std::size_t kept = room.first;
-    while (kept < room.last && gaps_[kept].end <= end) ++kept;
-    if (kept < room.last) gaps_[kept].begin = std::max(gaps_[kept].begin, end);
-    gaps_.erase(gap(room.first), gap(kept));
+    std::size_t kept = hole.first;
+    while (kept < hole.last && gaps_[kept].end <= end) ++kept;
+    if (kept < hole.last) gaps_[kept].begin = std::max(gaps_[kept].begin, end);
+    gaps_.erase(gap(hole.first), gap(kept));
   }
 
   void free(BufferId id) {

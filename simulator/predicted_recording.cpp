@@ -47,8 +47,11 @@ std::vector<std::string> decision_texts(const PlannedStep& planned) {
   for (std::size_t t = 0; t < texts.size(); ++t) {
     const bool owns = trace->tensors[t].storage == static_cast<TensorId>(t);
     const bool is_saved = needs.uses[t] > 0 || plan.actions[t] != Action::Keep;
-    if (owns && is_saved)
-      texts[t] = fmt::format("{}: {}", to_string(plan.actions[t]), plan.reasons[plan.reason_of[t]]);
+    if (!owns || !is_saved) continue;
+    const std::string& reason = plan.reasons[plan.reason_of[t]];  // of what is kept it says so
+    texts[t] = plan.actions[t] == Action::Keep
+                   ? reason
+                   : fmt::format("{}: {}", to_string(plan.actions[t]), reason);
   }
   return texts;
 }

@@ -8,7 +8,7 @@
 
 #include "gui/navigation.h"
 #include "gui/stage.h"
-#include "simulator/predicted_recording.h"
+#include "simulator/recording/predicted_recording.h"
 #include "traces/presets.h"
 
 namespace tidemark {

@@ -1,6 +1,6 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "simulator/allocator_script.h"
+#include "simulator/allocator/allocator_script.h"
 #include "traces/error.h"
 #include "traces/files.h"
 

@@ -7,8 +7,8 @@
 #include "simulator/export/pictures.h"
 #include "simulator/export/stacks.h"
 #include "simulator/export/svg.h"
-#include "simulator/predicted_recording.h"
-#include "simulator/recording_format.h"
+#include "simulator/recording/predicted_recording.h"
+#include "simulator/recording/recording_format.h"
 
 namespace tidemark {
 namespace {

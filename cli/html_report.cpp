@@ -11,7 +11,7 @@
 #include "cli/sweep_groups.h"
 #include "simulator/export/pictures.h"
 #include "simulator/export/svg.h"
-#include "simulator/predicted_recording.h"
+#include "simulator/recording/predicted_recording.h"
 #include "simulator/sweep.h"
 #include "traces/embedded_file.h"
 

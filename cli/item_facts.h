@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "simulator/cost_model.h"
+#include "simulator/cost/cost_model.h"
 #include "simulator/report.h"
 
 namespace tidemark {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/terminal.h"
-#include "simulator/diff.h"
+#include "simulator/diff/diff.h"
 
 namespace tidemark {
 

@@ -6,8 +6,8 @@
 #include "cli/question.h"
 #include "profiler/backends.h"
 #include "simulator/export/chrome_trace.h"
-#include "simulator/predicted_recording.h"
-#include "simulator/recording_format.h"
+#include "simulator/recording/predicted_recording.h"
+#include "simulator/recording/recording_format.h"
 #include "traces/error.h"
 
 namespace tidemark {

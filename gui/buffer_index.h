@@ -5,7 +5,7 @@
 #include <span>
 
 #include "gui/memory_pyramid.h"
-#include "simulator/recording.h"
+#include "simulator/recording/recording.h"
 
 namespace tidemark {
 

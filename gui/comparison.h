@@ -5,7 +5,7 @@
 #include <future>
 
 #include "gui/opened.h"
-#include "simulator/diff.h"
+#include "simulator/diff/diff.h"
 
 namespace tidemark {
 

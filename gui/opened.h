@@ -6,9 +6,9 @@
 #include "gui/kind_class.h"
 #include "gui/memory_pyramid.h"
 #include "gui/track_index.h"
-#include "simulator/cost_model.h"
-#include "simulator/device.h"
-#include "simulator/recording.h"
+#include "simulator/cost/cost_model.h"
+#include "simulator/cost/device.h"
+#include "simulator/recording/recording.h"
 
 namespace tidemark {
 

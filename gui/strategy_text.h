@@ -1,7 +1,7 @@
 // Strategies as one types them.
 #pragma once
 
-#include "simulator/strategy.h"
+#include "simulator/strategies/strategy.h"
 
 namespace tidemark {
 

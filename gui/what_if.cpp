@@ -1,6 +1,6 @@
 #include "gui/what_if.h"
 
-#include "simulator/predicted_recording.h"
+#include "simulator/recording/predicted_recording.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark {

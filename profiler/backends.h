@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "kernels/backend.h"
-#include "simulator/device.h"
+#include "simulator/cost/device.h"
 
 namespace tidemark {
 

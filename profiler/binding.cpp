@@ -8,8 +8,8 @@
 #include "profiler/call_settings.h"
 #include "profiler/gradient_places.h"
 #include "profiler/kernel_limits.h"
-#include "simulator/mesa.h"
 #include "simulator/needs.h"
+#include "simulator/strategies/mesa.h"
 #include "traces/error.h"
 #include "traces/quoted.h"
 

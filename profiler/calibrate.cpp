@@ -6,7 +6,7 @@
 
 #include "profiler/calibration_steps.h"
 #include "profiler/replay_report.h"
-#include "simulator/cost_model.h"
+#include "simulator/cost/cost_model.h"
 #include "simulator/simulate.h"
 
 namespace tidemark {

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "kernels/backend.h"
-#include "simulator/device.h"
+#include "simulator/cost/device.h"
 
 namespace tidemark {
 

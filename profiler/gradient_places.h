@@ -6,8 +6,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "simulator/consumers.h"
 #include "simulator/schedule.h"
+#include "simulator/strategies/consumers.h"
 #include "traces/movement.h"
 
 namespace tidemark {

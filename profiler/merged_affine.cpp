@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "simulator/consumers.h"
+#include "simulator/strategies/consumers.h"
 
 namespace tidemark {
 namespace {

@@ -7,7 +7,7 @@
 #include "kernels/backend.h"
 #include "profiler/binding.h"
 #include "simulator/arena.h"
-#include "simulator/strategy.h"
+#include "simulator/strategies/strategy.h"
 #include "simulator/timeline.h"
 
 namespace tidemark {

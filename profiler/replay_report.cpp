@@ -11,7 +11,7 @@
 #include "profiler/null_backend.h"
 #include "profiler/numbers.h"
 #include "profiler/process_memory.h"
-#include "simulator/cost_model.h"
+#include "simulator/cost/cost_model.h"
 #include "traces/error.h"
 
 namespace tidemark {

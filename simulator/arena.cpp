@@ -10,8 +10,8 @@
 
 #include <utility>
 
-#include "simulator/block_table.h"
-#include "simulator/free_blocks.h"
+#include "simulator/allocator/block_table.h"
+#include "simulator/allocator/free_blocks.h"
 #include "simulator/reuse.h"
 
 namespace tidemark {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "simulator/recovery.h"
+#include "simulator/lowering/recovery.h"
 
 namespace tidemark {
 

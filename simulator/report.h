@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "simulator/allocator_replay.h"
-#include "simulator/device.h"
+#include "simulator/allocator/allocator_replay.h"
+#include "simulator/cost/device.h"
 #include "simulator/saved.h"
-#include "simulator/strategy.h"
+#include "simulator/strategies/strategy.h"
 #include "simulator/timeline.h"
 
 namespace tidemark {

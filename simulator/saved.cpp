@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "simulator/lowering/recovery.h"
 #include "simulator/needs.h"
-#include "simulator/recovery.h"
 
 namespace tidemark {
 namespace {

@@ -1,7 +1,7 @@
 // simulate(trace, schedule, device): predicts times and memory; nothing runs.
 #pragma once
 
-#include "simulator/cost_model.h"
+#include "simulator/cost/cost_model.h"
 #include "simulator/timeline.h"
 
 namespace tidemark {

@@ -5,7 +5,7 @@
 
 #include "examples/training/task.h"
 #include "kernels/backend.h"
-#include "simulator/strategy.h"
+#include "simulator/strategies/strategy.h"
 
 namespace tidemark::training {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "simulator/allocator_settings.h"
+#include "simulator/allocator/allocator_settings.h"
 #include "simulator/check/metric.h"
-#include "simulator/strategy.h"
+#include "simulator/strategies/strategy.h"
 #include "traces/json_reader.h"
 #include "traces/step_options.h"
 

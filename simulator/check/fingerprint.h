@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "simulator/device.h"
+#include "simulator/cost/device.h"
 #include "traces/trace.h"
 
 namespace tidemark {

@@ -8,7 +8,7 @@
 
 #include "simulator/check/experiment.h"
 #include "simulator/check/peak_groups.h"
-#include "simulator/time_groups.h"
+#include "simulator/diff/time_groups.h"
 
 namespace tidemark {
 

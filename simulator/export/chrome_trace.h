@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "simulator/recording.h"
+#include "simulator/recording/recording.h"
 
 namespace tidemark {
 

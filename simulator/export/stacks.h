@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/recording.h"
+#include "simulator/recording/recording.h"
 
 namespace tidemark {
 

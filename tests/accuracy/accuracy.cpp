@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "simulator/allocator_script.h"
+#include "simulator/allocator/allocator_script.h"
 #include "tests/accuracy/page.h"
 #include "traces/files.h"
 #include "traces/presets.h"
@@ -188,7 +188,9 @@ void elsewhere(Page& page) {
   page.line(
       "* Parameter counts of all presets against the published ones: "
       "`tests/traces/models_test.cpp`.");
-  page.line("* Peaks and runs of chains against closed forms: `tests/simulator/lower_test.cpp`.");
+  page.line(
+      "* Peaks and runs of chains against closed forms: "
+      "`tests/simulator/lowering/lower_test.cpp`.");
   page.line("");
 }
 

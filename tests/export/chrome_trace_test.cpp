@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "tests/simulator/recorded.h"
+#include "tests/simulator/recording/recorded.h"
 #include "traces/presets.h"
 
 namespace tidemark {

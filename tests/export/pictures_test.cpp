@@ -9,7 +9,7 @@
 #include "simulator/export/svg.h"
 #include "tests/export/tools.h"
 #include "tests/simulator/chain.h"
-#include "tests/simulator/recorded.h"
+#include "tests/simulator/recording/recorded.h"
 #include "traces/presets.h"
 
 namespace tidemark {

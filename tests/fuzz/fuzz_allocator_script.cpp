@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "simulator/allocator_script.h"
+#include "simulator/allocator/allocator_script.h"
 #include "traces/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "simulator/device.h"
+#include "simulator/cost/device.h"
 #include "traces/error.h"
 #include "traces/json_reader.h"
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "simulator/recording_format.h"
+#include "simulator/recording/recording_format.h"
 #include "traces/error.h"
 
 namespace {

@@ -3,7 +3,7 @@
 
 #include "gui/comparison.h"
 #include "tests/gui/robot.h"
-#include "tests/simulator/recorded.h"
+#include "tests/simulator/recording/recorded.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark {

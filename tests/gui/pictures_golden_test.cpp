@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "tests/gui/robot.h"
-#include "tests/simulator/recorded.h"
+#include "tests/simulator/recording/recorded.h"
 #include "traces/files.h"
 
 namespace tidemark {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "gui/strategy_text.h"
-#include "simulator/predicted_recording.h"
+#include "simulator/recording/predicted_recording.h"
 #include "tests/gui/robot.h"
 #include "traces/trace_builder.h"
 

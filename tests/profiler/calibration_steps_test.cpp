@@ -5,9 +5,9 @@
 
 #include <set>
 
-#include "simulator/cost_model.h"
-#include "simulator/device.h"
-#include "simulator/lower.h"
+#include "simulator/cost/cost_model.h"
+#include "simulator/cost/device.h"
+#include "simulator/lowering/lower.h"
 #include "tests/profiler/replayed.h"
 
 namespace tidemark {

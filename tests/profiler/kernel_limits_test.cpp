@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "simulator/strategy.h"
+#include "simulator/strategies/strategy.h"
 #include "tests/support/small_models.h"
 #include "traces/trace_builder.h"
 #include "traces/trace_check.h"

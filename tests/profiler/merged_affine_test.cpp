@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "simulator/strategy.h"
+#include "simulator/strategies/strategy.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cpu/workspace.h"
-#include "simulator/mesa.h"
+#include "simulator/strategies/mesa.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace tidemark {

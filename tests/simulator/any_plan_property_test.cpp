@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/device.h"
-#include "simulator/lower.h"
+#include "simulator/cost/device.h"
+#include "simulator/judge/validate.h"
+#include "simulator/lowering/lower.h"
 #include "simulator/simulate.h"
-#include "simulator/validate.h"
 #include "tests/simulator/naive_player.h"
 #include "tests/simulator/random_step.h"
 #include "tests/simulator/step_facts.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/validate.h"
+#include "simulator/judge/validate.h"
 #include "tests/simulator/hand_made.h"
 
 namespace tidemark {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/simulator/chain.h"
-#include "tests/simulator/toy_device.h"
+#include "tests/simulator/cost/toy_device.h"
 #include "tests/traces/small_trace.h"
 #include "traces/presets.h"
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/strategy.h"
+#include "simulator/strategies/strategy.h"
 #include "tests/simulator/chain.h"
 #include "tests/traces/small_trace.h"
 #include "traces/presets.h"

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/simulator/chain.h"
+#include "tests/simulator/cost/toy_device.h"
 #include "tests/simulator/hand_made.h"
-#include "tests/simulator/toy_device.h"
 
 namespace tidemark {
 namespace {

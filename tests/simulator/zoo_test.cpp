@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/lower.h"
-#include "simulator/strategy.h"
-#include "simulator/validate.h"
+#include "simulator/judge/validate.h"
+#include "simulator/lowering/lower.h"
+#include "simulator/strategies/strategy.h"
 #include "tests/simulator/step_facts.h"
 #include "tests/support/all_strategies.h"
 #include "traces/presets.h"

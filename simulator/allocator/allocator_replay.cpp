@@ -1,0 +1,104 @@
+#include "simulator/allocator/allocator_replay.h"
+
+namespace tidemark {
+namespace {
+
+using namespace literals;
+
+// CUBLAS_WORKSPACE_CONFIG's default, as PyTorch allocates it: 4096·1024·2 + 16·1024·8 bytes, and
+// 32 MiB on compute capability 9.0.
+Bytes blas_workspace(const Device& device) {
+  return device.compute_capability == "9.0" ? 32_MiB : Bytes{8'519'680};
+}
+
+class Replay {
+ public:
+  Replay(const Schedule& schedule, const AllocatorSettings& settings, Bytes capacity)
+      : schedule_(schedule), allocator_(settings, capacity) {
+    handles_.assign(schedule.buffers.size(), no_block);
+    if (schedule.streams > 1) mark_foreign_streams();
+  }
+
+  bool place(Bytes bytes, StreamId stream) {
+    return allocator_.allocate(bytes, number(stream)).has_value();
+  }
+
+  bool place_persistent() {
+    for (std::size_t b = 0; b < schedule_.buffers.size(); ++b)
+      if (schedule_.buffers[b].persistent && !allocate(static_cast<BufferId>(b))) return false;
+    return true;
+  }
+
+  bool step() {
+    for (const Step& step : schedule_.steps) {
+      if (const auto* a = std::get_if<Allocate>(&step)) {
+        if (!allocate(a->buffer)) return false;
+      } else if (const auto* f = std::get_if<Free>(&step)) {
+        free(f->buffer);
+      } else if (std::holds_alternative<Synchronize>(step)) {
+        complete_events();
+      }
+    }
+    complete_events();
+    return true;
+  }
+
+  const AllocatorStats& stats() const { return allocator_.stats(); }
+
+ private:
+  static std::uint32_t number(StreamId stream) { return static_cast<std::uint32_t>(stream); }
+
+  void mark_foreign_streams() {
+    foreign_.assign(schedule_.buffers.size(), 0);
+    for (const Step& step : schedule_.steps) {
+      const auto* run = std::get_if<Run>(&step);
+      if (!run) continue;
+      for (const auto operands : {schedule_.reads(*run), schedule_.writes(*run)})
+        for (const BufferId b : operands)
+          if (schedule_[b].stream != run->stream)
+            foreign_[index(b)] |= std::uint32_t{1} << index(run->stream);
+    }
+  }
+
+  bool allocate(BufferId b) {
+    const Buffer& buffer = schedule_[b];
+    const auto handle = allocator_.allocate(buffer.size, number(buffer.stream));
+    if (!handle) return false;
+    handles_[index(b)] = *handle;
+    return true;
+  }
+
+  void free(BufferId b) {
+    if (!foreign_.empty())
+      for (std::uint32_t streams = foreign_[index(b)]; streams != 0; streams &= streams - 1)
+        allocator_.record_stream(handles_[index(b)],
+                                 static_cast<std::uint32_t>(__builtin_ctz(streams)));
+    allocator_.free(handles_[index(b)]);
+  }
+
+  void complete_events() {
+    for (std::size_t s = 0; s < schedule_.streams; ++s)
+      allocator_.complete_events(static_cast<std::uint32_t>(s));
+  }
+
+  const Schedule& schedule_;
+  CachingAllocator allocator_;
+  std::vector<BlockHandle> handles_;
+  std::vector<std::uint32_t> foreign_;  // by buffer: streams other than its own that use it
+};
+
+}  // namespace
+
+AllocatorResult replay_allocator(const Schedule& schedule, const Framework& framework,
+                                 const Device& device, const AllocatorSettings& settings,
+                                 Bytes capacity) {
+  Replay replay(schedule, settings, capacity);
+  bool fits = replay.place_persistent();
+  for (std::size_t s = 0; fits && framework.blas_workspace_in_pool && s < schedule.streams; ++s)
+    fits = replay.place(blas_workspace(device), static_cast<StreamId>(s));
+  for (int step = 0; fits && step < 2; ++step) fits = replay.step();
+  return {replay.stats().allocated_peak, replay.stats().reserved_peak, replay.stats().retries,
+          !fits};
+}
+
+}  // namespace tidemark

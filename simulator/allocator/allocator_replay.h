@@ -1,0 +1,28 @@
+// What PyTorch's caching allocator would report for a schedule.
+#pragma once
+
+#include "simulator/allocator/caching_allocator.h"
+#include "simulator/cost/device.h"
+#include "simulator/schedule.h"
+#include "traces/framework.h"
+
+namespace tidemark {
+
+struct AllocatorResult {
+  Bytes allocated_peak;
+  Bytes reserved_peak;
+  std::int64_t retries = 0;  ///< requests that had the whole cache released first
+  bool out_of_memory = false;
+
+  bool operator==(const AllocatorResult&) const = default;
+};
+
+/// Replays the allocations and frees of two steps in issue order: the second meets the cache that
+/// the first left. Buffers used on a foreign stream are guarded by record_stream, and their events
+/// complete when the host synchronizes or the step ends. cuBLAS workspaces, one per stream, come
+/// first where the framework takes them from the pool. Streams have pools of their own.
+AllocatorResult replay_allocator(const Schedule& schedule, const Framework& framework,
+                                 const Device& device, const AllocatorSettings& settings,
+                                 Bytes capacity);
+
+}  // namespace tidemark

@@ -1,0 +1,49 @@
+#include "simulator/allocator/block_table.h"
+
+#include <utility>
+
+namespace tidemark {
+
+BlockHandle BlockTable::add(const MemoryBlock& block) {
+  if (unused_ == no_block) {
+    blocks_.push_back(block);
+    return BlockHandle{static_cast<std::uint32_t>(blocks_.size() - 1)};
+  }
+  const BlockHandle reused = std::exchange(unused_, (*this)[unused_].next);
+  (*this)[reused] = block;
+  return reused;
+}
+
+void BlockTable::remove(BlockHandle block) {
+  (*this)[block].state = BlockState::Unused;
+  (*this)[block].next = std::exchange(unused_, block);
+}
+
+BlockHandle BlockTable::cut(BlockHandle block, std::int64_t size) {
+  MemoryBlock rest = (*this)[block];
+  rest.address += size;
+  rest.size -= size;
+  rest.previous = block;
+  const BlockHandle result = add(rest);
+  if (rest.next != no_block) (*this)[rest.next].previous = result;
+  (*this)[block].size = size;
+  (*this)[block].next = result;
+  return result;
+}
+
+void BlockTable::unite(BlockHandle block, BlockHandle neighbour) {
+  MemoryBlock& kept = (*this)[block];
+  const MemoryBlock& gone = (*this)[neighbour];
+  kept.size += gone.size;
+  if (kept.previous == neighbour) {
+    kept.address = gone.address;
+    kept.previous = gone.previous;
+    if (kept.previous != no_block) (*this)[kept.previous].next = block;
+  } else {
+    kept.next = gone.next;
+    if (kept.next != no_block) (*this)[kept.next].previous = block;
+  }
+  remove(neighbour);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,103 @@
+#include "simulator/allocator/free_blocks.h"
+
+#include <bit>
+
+namespace tidemark {
+namespace {
+
+constexpr std::uint32_t word_bits = 64;
+
+int log2(std::uint64_t n) { return 63 - std::countl_zero(n); }
+
+// Rises with the size: one bucket for each of the smallest sizes, then eight per power of two.
+std::uint32_t bucket_of(std::int64_t size) {
+  constexpr std::uint32_t log2_buckets = 3;
+  const std::uint64_t units = static_cast<std::uint64_t>(size) >> 9;
+  if (units < 1U << log2_buckets) return static_cast<std::uint32_t>(units);
+  const std::uint32_t shift = static_cast<std::uint32_t>(log2(units)) - log2_buckets;
+  return (shift << log2_buckets) + static_cast<std::uint32_t>(units >> shift);
+}
+
+std::uint32_t position_of(std::size_t word, int bit) {
+  return static_cast<std::uint32_t>(word) * word_bits + static_cast<std::uint32_t>(bit);
+}
+
+// How many stand before the place of (size, address), that is, are not below it. Written without
+// branches, because their outcomes are random.
+std::uint32_t count_not_below(const std::vector<FreeBlock>& bucket, std::int64_t size,
+                              std::int64_t address) {
+  const auto is_not_below = [&](const FreeBlock& block) {
+    return (block.size > size) | ((block.size == size) & (block.address >= address));
+  };
+  if (bucket.empty()) return 0;
+  const FreeBlock* first = bucket.data();
+  for (std::size_t count = bucket.size(); count > 1;) {
+    const std::size_t half = count / 2;
+    first += is_not_below(first[half - 1]) ? half : 0;
+    count -= half;
+  }
+  return static_cast<std::uint32_t>(first - bucket.data() + (is_not_below(*first) ? 1 : 0));
+}
+
+}  // namespace
+
+FreeBlocks::Position FreeBlocks::best_fit(std::int64_t size) const {
+  const std::uint32_t bucket = bucket_of(size);
+  if (bucket >= buckets_.size()) return none;
+  const std::uint32_t count = count_not_below(buckets_[bucket], size, 0);
+  if (count > 0) return {bucket, count - 1};
+  return smallest_from(bucket + 1);
+}
+
+FreeBlocks::Position FreeBlocks::next_larger(Position position) const {
+  if (position.slot > 0) return {position.bucket, position.slot - 1};
+  return smallest_from(position.bucket + 1);
+}
+
+FreeBlocks::Position FreeBlocks::largest() const {
+  for (std::size_t word = filled_.size(); word-- > 0;)
+    if (filled_[word] != 0) return {position_of(word, log2(filled_[word])), 0};
+  return none;
+}
+
+void FreeBlocks::insert(const FreeBlock& block) {
+  const std::uint32_t bucket = bucket_of(block.size);
+  if (bucket >= buckets_.size()) {
+    buckets_.resize(bucket + 1);
+    filled_.resize(bucket / word_bits + 1);
+  }
+  Bucket& blocks = buckets_[bucket];
+  blocks.insert(blocks.begin() + count_not_below(blocks, block.size, block.address), block);
+  filled_[bucket / word_bits] |= std::uint64_t{1} << (bucket % word_bits);
+}
+
+void FreeBlocks::erase(const FreeBlock& block) {
+  const std::uint32_t bucket = bucket_of(block.size);
+  erase_at({bucket, count_not_below(buckets_[bucket], block.size, block.address) - 1});
+}
+
+void FreeBlocks::erase_at(Position position) {
+  Bucket& blocks = buckets_[position.bucket];
+  blocks.erase(blocks.begin() + position.slot);
+  if (blocks.empty())
+    filled_[position.bucket / word_bits] &= ~(std::uint64_t{1} << (position.bucket % word_bits));
+}
+
+void FreeBlocks::list(std::vector<BlockHandle>& blocks) const {
+  for (const Bucket& bucket : buckets_)
+    for (const FreeBlock& free : bucket) blocks.push_back(free.block);
+}
+
+FreeBlocks::Position FreeBlocks::smallest_from(std::size_t bucket) const {
+  std::size_t word = bucket / word_bits;
+  if (word >= filled_.size()) return none;
+  std::uint64_t filled = filled_[word] & (~std::uint64_t{0} << (bucket % word_bits));
+  while (filled == 0) {
+    if (++word == filled_.size()) return none;
+    filled = filled_[word];
+  }
+  const std::uint32_t found = position_of(word, std::countr_zero(filled));
+  return {found, static_cast<std::uint32_t>(buckets_[found].size() - 1)};
+}
+
+}  // namespace tidemark

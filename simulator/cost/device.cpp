@@ -1,0 +1,65 @@
+#include "simulator/cost/device.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "traces/embedded_file.h"
+#include "traces/error.h"
+#include "traces/files.h"
+
+namespace tidemark {
+
+std::span<const EmbeddedFile> embedded_devices();  // made from simulator/devices/ at build time
+
+double gemm_flops_per_second(const Device& device, MathUnit unit) {
+  const auto wanted = static_cast<std::size_t>(unit);
+  const std::size_t used = device.flops_per_second[wanted] > 0 ? wanted : 0;
+  return device.flops_per_second[used] * device.gemm_efficiency[used];
+}
+
+double time_on(const Curve& curve, double work) {
+  CHECK(!curve.empty());
+  const auto next = std::ranges::lower_bound(curve, work, {}, &CurvePoint::work);
+  if (next == curve.begin()) return curve.front().time * work / curve.front().work;
+  if (next == curve.end()) return curve.back().time * work / curve.back().work;
+  const CurvePoint &low = *(next - 1), &high = *next;
+  const double share = std::log(work / low.work) / std::log(high.work / low.work);
+  return low.time * std::pow(high.time / low.time, share);
+}
+
+double stream_bytes_per_second(const Device& device) {
+  return device.bytes_per_second * device.memory_efficiency;
+}
+
+const std::vector<Device>& known_devices() {
+  static const std::vector<Device> devices = [] {
+    std::vector<Device> read;
+    for (const EmbeddedFile& file : embedded_devices())
+      read.push_back(read_device(file.text, file.name));
+    std::ranges::sort(read, {}, &Device::name);
+    return read;
+  }();
+  return devices;
+}
+
+Device find_device(const std::string& name_or_path) {
+  const bool is_path = name_or_path.find('/') != std::string::npos ||
+                       name_or_path.ends_with(".json") || name_or_path.ends_with(".json.zst");
+  if (is_path) return read_device(read_file(name_or_path), name_or_path);
+
+  std::string name = name_or_path;
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  const std::vector<Device>& devices = known_devices();
+  const auto found = std::ranges::find(devices, name, &Device::name);
+  if (found != devices.end()) return *found;
+
+  std::vector<std::string_view> names;
+  names.reserve(devices.size());
+  for (const Device& device : devices) names.push_back(device.name);
+  throw UsageError(unknown_name("device", name, names) + "; a device file's name ends in .json");
+}
+
+}  // namespace tidemark

@@ -1,0 +1,254 @@
+// The file of a device: which figures it has, how they are read, written and shown.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "simulator/cost/device.h"
+#include "traces/error.h"
+#include "traces/json_reader.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::string_view format_name = "tidemark-device-1";
+
+struct FigureSpec {
+  std::string key;
+  std::string_view unit;
+  double min;
+  double max;
+};
+
+/// Calls visit(spec, field) for each figure of `device`, which may be const, in file order: the
+/// only list of them. A unit that the device does not have has no efficiency.
+template <class SomeDevice, class Visit>
+void for_each_figure(SomeDevice& device, Visit visit) {
+  visit(FigureSpec{"capacity", "B", 1 << 20, 1e15}, device.capacity);
+  visit(FigureSpec{"context", "B", 0, 1e15}, device.context);
+  visit(FigureSpec{"l2_cache", "B", 1, 1e12}, device.l2_cache);
+  visit(FigureSpec{"sm_count", "", 1, 65536}, device.sm_count);
+  visit(FigureSpec{"clock_hz", "Hz", 1e6, 1e11}, device.clock_hz);
+  visit(FigureSpec{"bytes_per_second", "B/s", 1e6, 1e17}, device.bytes_per_second);
+  visit(FigureSpec{"memory_efficiency", "", 0.01, 1}, device.memory_efficiency);
+  visit(FigureSpec{"host_link_bytes_per_second", "B/s", 1e6, 1e15},
+        device.host_link_bytes_per_second);
+  for (std::size_t unit = 0; unit < math_unit_names.size(); ++unit) {
+    const bool required = unit == static_cast<std::size_t>(MathUnit::Fp32);
+    const std::string name(math_unit_names[unit]);
+    visit(FigureSpec{name + "_flops_per_second", "FLOP/s", required ? 1e6 : 0, 1e19},
+          device.flops_per_second[unit]);
+    if (device.flops_per_second[unit] > 0)
+      visit(FigureSpec{name + "_gemm_efficiency", "", 0.01, 1.5}, device.gemm_efficiency[unit]);
+  }
+  visit(FigureSpec{"kernel_gap", "ns", 0, 1e9}, device.kernel_gap);
+  visit(FigureSpec{"host_launch", "ns", 0, 1e9}, device.host_launch);
+  visit(FigureSpec{"product_share", "", 0.001, 1}, device.product_share);
+  visit(FigureSpec{"stream_share", "", 0.001, 1}, device.stream_share);
+}
+
+// A figure as a number. All limits above are below 2^53, so integers survive the way through.
+double number_of(Bytes field) { return static_cast<double>(field.count); }
+double number_of(Nanoseconds field) { return static_cast<double>(field.count()); }
+double number_of(int field) { return field; }
+double number_of(double field) { return field; }
+
+template <class Field>
+constexpr bool may_be_unknown = false;
+template <class Field>
+constexpr bool may_be_unknown<std::optional<Field>> = true;
+
+template <class Field>
+bool is_known(const Field& field) {
+  if constexpr (may_be_unknown<Field>) return field.has_value();
+  return true;
+}
+template <class Field>
+double number_of(const std::optional<Field>& field) {
+  return number_of(field.value_or(Field{}));
+}
+
+std::int64_t whole(const JsonView& value, const FigureSpec& spec) {
+  return value.integer(static_cast<std::int64_t>(spec.min), static_cast<std::int64_t>(spec.max));
+}
+void read(const JsonView& value, const FigureSpec& spec, Bytes& field) {
+  field.count = whole(value, spec);
+}
+void read(const JsonView& value, const FigureSpec& spec, Nanoseconds& field) {
+  field = Nanoseconds(whole(value, spec));
+}
+void read(const JsonView& value, const FigureSpec& spec, int& field) {
+  field = static_cast<int>(whole(value, spec));
+}
+void read(const JsonView& value, const FigureSpec& spec, double& field) {
+  field = value.number(spec.min, spec.max);
+}
+template <class Field>
+void read(const JsonView& value, const FigureSpec& spec, std::optional<Field>& field) {
+  read(value, spec, field.emplace());
+}
+
+CurvePoint read_point(const JsonView& pair) {
+  std::array<double, 2> numbers{};
+  if (pair.items().size() != numbers.size()) pair.fail("found another list; need [work, ns]");
+  std::size_t i = 0;
+  for (const JsonView number : pair.items()) numbers[i++] = number.number(1e-3, 1e20);
+  return {numbers[0], numbers[1]};
+}
+
+Curve read_curve(const JsonView& list) {
+  Curve curve;
+  for (const JsonView pair : list.items()) {
+    const CurvePoint point = read_point(pair);
+    if (!curve.empty() && point.work <= curve.back().work)
+      pair.fail("found less work than in the point before; need rising work");
+    curve.push_back(point);
+  }
+  if (curve.empty()) list.fail("found an empty curve; need points [work, ns]");
+  return curve;
+}
+
+std::string curves_text(const Device& device) {
+  std::string lines;
+  for (const auto& [key, curve] : device.curves) {
+    lines += fmt::format("{}    \"{}\": [", lines.empty() ? "" : ",\n", key);
+    for (const CurvePoint& point : curve)
+      lines +=
+          fmt::format("{}[{}, {}]", &point == curve.data() ? "" : ", ", point.work, point.time);
+    lines += "]";
+  }
+  return lines.empty() ? "" : ",\n  \"curves\": {\n" + lines + "\n  }";
+}
+
+/// Text that may be printed on a terminal as it is.
+std::string plain_text(const JsonView& view) {
+  const std::string_view text = view.text();
+  const bool is_plain =
+      std::ranges::none_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7F; });
+  if (text.empty() || text.size() > 1000 || !is_plain)
+    view.fail("found text that is empty, too long or not printable; need up to 1000 characters");
+  return std::string(text);
+}
+
+std::string device_name(const JsonView& view) {
+  std::string name = plain_text(view);
+  const bool is_name = std::ranges::all_of(name, [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+  if (!is_name || name.size() > 64)
+    view.fail("found a name with other characters; need up to 64 of a-z, 0-9 and '-'");
+  return name;
+}
+
+FigureSource read_source(const JsonView& figure) {
+  const JsonView kind = figure.at("kind");
+  const auto found = std::ranges::find(figure_kind_names, kind.text());
+  if (found == figure_kind_names.end())
+    kind.fail(
+        unknown_name("kind", kind.text(), {figure_kind_names.begin(), figure_kind_names.end()}));
+  return {static_cast<FigureKind>(found - figure_kind_names.begin()),
+          plain_text(figure.at("source"))};
+}
+
+/// "2.04e12" rather than 2040000000000, because people read these files; exact in either form.
+std::string number_text(double number) {
+  const std::string plain = fmt::format("{}", number);
+  for (const int exponent : {12, 9, 6}) {
+    const double unit = std::pow(10.0, exponent);
+    if (number < unit) continue;
+    const std::string text = fmt::format("{}e{}", number / unit, exponent);
+    double again = 0;
+    std::from_chars(text.data(), text.data() + text.size(), again);
+    return again == number && text.size() < plain.size() ? text : plain;
+  }
+  return plain;
+}
+
+std::string with_prefix(double number, std::string_view unit) {
+  constexpr std::string_view prefixes = " kMGTPE";
+  std::size_t prefix = 0;
+  for (; number >= 999.5 && prefix + 1 < prefixes.size(); ++prefix) number /= 1000;
+  const int decimals = number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2;
+  const std::string_view letter = prefixes.substr(prefix, prefix == 0 ? 0 : 1);
+  return fmt::format("{:.{}f} {}{}", number, decimals, letter, unit);
+}
+
+std::string display_text(double number, std::string_view unit) {
+  if (unit == "B") return to_text(Bytes{std::llround(number)});
+  if (unit == "ns") return to_text(Nanoseconds(std::llround(number)));
+  if (unit.empty()) return fmt::format("{}", number);
+  if (number == 0) return "none";
+  return with_prefix(number, unit);
+}
+
+}  // namespace
+
+std::vector<Figure> figures(const Device& device) {
+  std::vector<Figure> result;
+  for_each_figure(device, [&](const FigureSpec& spec, const auto& field) {
+    if (!is_known(field)) return;
+    const double number = number_of(field);
+    const auto source = device.sources.find(spec.key);
+    result.push_back({.key = spec.key,
+                      .number = number,
+                      .unit = std::string(spec.unit),
+                      .text = display_text(number, spec.unit),
+                      .source = source == device.sources.end() ? FigureSource{} : source->second});
+  });
+  return result;
+}
+
+Device read_device(std::string_view json, std::string_view file) {
+  const JsonDocument document(json, file);
+  const JsonView root = document.root();
+  root.allow_only({"format", "name", "title", "compute_capability", "figures", "curves"});
+  const JsonView format = root.at("format");
+  if (format.text() != format_name)
+    format.fail(fmt::format("found another format; need '{}'", format_name));
+
+  Device device;
+  device.name = device_name(root.at("name"));
+  device.title = plain_text(root.at("title"));
+  device.compute_capability = plain_text(root.at("compute_capability"));
+
+  const JsonView listed = root.at("figures");
+  std::vector<std::string> keys;
+  for_each_figure(device, [&](const FigureSpec& spec, auto& field) {
+    keys.push_back(spec.key);
+    using Field = std::remove_cvref_t<decltype(field)>;
+    if (may_be_unknown<Field> && !listed.find(spec.key)) return;
+    const JsonView figure = listed.at(spec.key);
+    figure.allow_only({"value", "kind", "source"});
+    read(figure.at("value"), spec, field);
+    device.sources[spec.key] = read_source(figure);
+  });
+  listed.allow_only({keys.begin(), keys.end()});
+  if (const auto curves = root.find("curves"))
+    for (const JsonView curve : curves->members())
+      device.curves[std::string(curve.key())] = read_curve(curve);
+  return device;
+}
+
+std::string write_device(const Device& device) {
+  const auto quoted = [](const std::string& text) {
+    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
+  std::string lines;
+  for (const Figure& figure : figures(device))
+    lines += fmt::format(
+        "{}    \"{}\": {{\"value\": {}, \"kind\": \"{}\", \"source\": {}}}",
+        lines.empty() ? "" : ",\n", figure.key,
+        figure.unit == "B" ? fmt::format("{:.0f}", figure.number) : number_text(figure.number),
+        figure_kind_names[static_cast<std::size_t>(figure.source.kind)],
+        quoted(figure.source.text));
+  return fmt::format(
+      "{{\n  \"format\": \"{}\",\n  \"name\": {},\n  \"title\": {},\n"
+      "  \"compute_capability\": {},\n  \"figures\": {{\n{}\n  }}{}\n}}\n",
+      format_name, quoted(device.name), quoted(device.title), quoted(device.compute_capability),
+      lines, curves_text(device));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,129 @@
+#include "simulator/cost/kernel_cost.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tidemark {
+namespace {
+
+// A streaming kernel's block handles 512 elements: 128 threads of 4, as PyTorch's vectorized
+// elementwise kernels (ATen/native/cuda/thread_constants.h). An SM holds 16 such blocks (2048
+// threads; 1024 on Turing and 1536 on Ampere's and Ada's consumer chips, where waves are more).
+constexpr double elements_per_block = 512;
+constexpr double blocks_per_sm = 16;
+
+// Tiles of output that a matrix-product kernel computes per block, one block per SM (cuBLAS and
+// CUTLASS names of the usual kernels: 256x128, 128x128, 128x64, 64x64, 32x32).
+struct Tile {
+  double m, n;
+};
+constexpr std::array tiles = {Tile{256, 128}, Tile{128, 256}, Tile{128, 128}, Tile{128, 64},
+                              Tile{64, 128},  Tile{64, 64},   Tile{32, 32}};
+
+// PyTorch before 2.0 reduces dγ and dβ of a layer norm with one block per 32 columns of 32 × 16
+// threads, each with two rows of two tensors in flight (ATen/native/cuda/layer_norm_kernel.cu,
+// kColwiseReduceTileSize). A block can move no more than its bytes in flight per memory latency:
+// 290 cycles on Ampere (arXiv 2208.11174, table IV).
+constexpr double columns_per_block = 32;
+constexpr double bytes_in_flight_per_block = 32 * 16 * 2 * 2 * 4;
+constexpr double memory_latency_cycles = 290;
+
+// std::ceil for block counts, without its call for special values.
+double ceiling(double x) {
+  const auto whole = static_cast<double>(static_cast<std::int64_t>(x));
+  return whole < x ? whole + 1 : whole;
+}
+
+// Share of slots held on average: full waves hold all, the last one what is left.
+double wave_share(double blocks, double slots) {
+  if (blocks <= 0) return 0;
+  return blocks / (ceiling(blocks / slots) * slots);
+}
+
+MathUnit unit_for(DType dtype, Precision precision) {
+  switch (dtype) {
+    case DType::Float16:
+      return MathUnit::Fp16;
+    case DType::BFloat16:
+      return MathUnit::Bf16;
+    default:
+      return precision == Precision::Tf32 ? MathUnit::Tf32 : MathUnit::Fp32;
+  }
+}
+
+Nanoseconds to_ns(double time) { return Nanoseconds{static_cast<std::int64_t>(time + 0.5)}; }
+
+}  // namespace
+
+Cost then(const Cost& a, const Cost& b) {
+  const double ta = static_cast<double>(a.time.count()), tb = static_cast<double>(b.time.count());
+  const double total = std::max(ta + tb, 1.0);
+  return {a.time + b.time,
+          a.kernels + b.kernels,
+          a.flops + b.flops,
+          a.bytes + b.bytes,
+          (a.sm_share * ta + b.sm_share * tb) / total,
+          (a.memory_share * ta + b.memory_share * tb) / total};
+}
+
+KernelCosts::KernelCosts(const Device& device, Precision precision)
+    : device_(device),
+      precision_(precision),
+      bytes_per_ns_(stream_bytes_per_second(device) / 1e9) {}
+
+Cost KernelCosts::elementwise(double bytes, double elements, int kernels) const {
+  if (kernels == 0) return {};
+  const double memory = bytes / bytes_per_ns_;
+  const double gap = static_cast<double>(device_.kernel_gap.count()) * kernels;
+  const double blocks = ceiling(elements / elements_per_block);
+  return {
+      to_ns(memory + gap),
+      kernels,
+      0,
+      bytes,
+      wave_share(blocks, device_.sm_count * blocks_per_sm) * memory / std::max(memory + gap, 1.0),
+      memory / std::max(memory + gap, 1.0)};
+}
+
+Cost KernelCosts::product(double batch, double m, double n, double k, DType dtype,
+                          double bytes) const {
+  const double flops_per_ns = gemm_flops_per_second(device_, unit_for(dtype, precision_)) / 1e9;
+  const double sms = device_.sm_count;
+  double compute = 0, share = 0;
+  for (const Tile& tile : tiles) {
+    const double blocks = batch * ceiling(m / tile.m) * ceiling(n / tile.n);
+    const double waves = ceiling(blocks / sms);
+    const double time = waves * sms * tile.m * tile.n * k * 2 / flops_per_ns;
+    if (share > 0 && time >= compute) continue;
+    compute = time;
+    share = wave_share(blocks, sms);
+  }
+  const double memory = bytes / bytes_per_ns_;
+  const double busy = std::max(compute, memory);
+  const double total = busy + static_cast<double>(device_.kernel_gap.count());
+  return {to_ns(total),
+          1,
+          2 * batch * m * n * k,
+          bytes,
+          share * busy / std::max(total, 1.0),
+          memory / std::max(total, 1.0)};
+}
+
+Cost KernelCosts::sum_by_columns(double bytes, double columns) const {
+  const double sms = device_.sm_count;
+  const double blocks = std::min(sms, ceiling(columns / columns_per_block));
+  const double block_bytes_per_ns =
+      bytes_in_flight_per_block / (memory_latency_cycles / (device_.clock_hz / 1e9));
+  const double rate = std::min(bytes_per_ns_, blocks * block_bytes_per_ns);
+  const double time = bytes / rate;
+  const double total = time + static_cast<double>(device_.kernel_gap.count());
+  return {
+      to_ns(total), 1, 0, bytes, blocks / sms * time / total, rate / bytes_per_ns_ * time / total};
+}
+
+Cost KernelCosts::copy(Bytes bytes) const {
+  const double time = static_cast<double>(bytes.count) / device_.host_link_bytes_per_second * 1e9;
+  return {to_ns(time), 1, 0, static_cast<double>(bytes.count), 0, 0};
+}
+
+}  // namespace tidemark

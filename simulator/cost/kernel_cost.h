@@ -1,0 +1,46 @@
+// How long one kernel takes alone on a device, from its shape.
+#pragma once
+
+#include "simulator/cost/device.h"
+#include "traces/trace.h"
+
+namespace tidemark {
+
+/// One run on an otherwise idle device.
+struct Cost {
+  Nanoseconds time{};  ///< max(compute, memory) over its kernels, gaps between them included
+  int kernels = 0;     ///< what the host launches
+  double flops = 0;
+  double bytes = 0;         ///< moved from and to device memory
+  double sm_share = 0;      ///< fraction of the block slots that it holds, averaged over its time
+  double memory_share = 0;  ///< fraction of the memory bandwidth that it uses
+};
+
+/// One after the other.
+Cost then(const Cost& a, const Cost& b);
+
+/// Memory time knows the bytes moved, compute time the tile and wave quantization of matrix
+/// products on the device's SMs. Counts are doubles, because their products exceed 64 bits.
+class KernelCosts {
+ public:
+  KernelCosts(const Device& device, Precision precision);
+
+  /// Of each of so many kernels its share of `bytes`, one thread block per 512 of `elements`.
+  Cost elementwise(double bytes, double elements, int kernels) const;
+  /// m × k times k × n, `batch` times.
+  Cost product(double batch, double m, double n, double k, DType dtype, double bytes) const;
+  /// Sums over rows, one thread block per 32 columns: few blocks, which cannot use all bandwidth.
+  Cost sum_by_columns(double bytes, double columns) const;
+  /// Between host and device.
+  Cost copy(Bytes bytes) const;
+
+  /// That kernels reach.
+  double bytes_per_ns() const { return bytes_per_ns_; }
+
+ private:
+  const Device& device_;
+  Precision precision_;
+  double bytes_per_ns_;
+};
+
+}  // namespace tidemark

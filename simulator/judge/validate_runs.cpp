@@ -1,0 +1,290 @@
+#include "simulator/judge/validate_runs.h"
+
+#include <algorithm>
+
+#include "simulator/strategies/mesa.h"
+
+namespace tidemark::judge {
+namespace {
+
+// Of operand k, outputs counted behind the inputs.
+Operands bit_of(const Op& op, std::size_t k) {
+  return k < op.inputs ? Operands{1} << k : Operands{1} << (16 + k - op.inputs);
+}
+
+}  // namespace
+
+Runs::Runs(const Trace& trace, const Schedule& schedule, Memory& memory)
+    : trace_(trace),
+      schedule_(schedule),
+      memory_(memory),
+      numbers_(trace),
+      has_run_(trace.ops.size()),
+      has_run_back_(trace.ops.size()),
+      is_updated_(trace.tensors.size()) {}
+
+// Operands mostly come in the order in which they are looked for, so the search goes on behind the
+// last one found: an optimizer's run may have a hundred thousand.
+template <typename Fits>
+Runs::Operand* Runs::find(OperandList& operands, Fits fits) {
+  for (std::size_t n = 0; n < operands.size(); ++n) {
+    Operand& operand = operands[operands.next++ % operands.size()];
+    if (!fits(operand)) continue;
+    operand.is_expected = true;
+    return &operand;
+  }
+  return nullptr;
+}
+
+void Runs::run(const Run& run) {
+  memory_.begin_work(run.stream);
+  reads_.clear(), writes_.clear();
+  for (const BufferId read : schedule_.reads(run)) reads_.push_back({read, memory_.read(read)});
+  for (const BufferId write : schedule_.writes(run)) writes_.push_back({write});
+  switch (run.task) {
+    case Task::Forward:
+    case Task::Recompute:
+      forward(run);
+      break;
+    case Task::Seed:
+      seed();
+      break;
+    case Task::Backward:
+      backward(run);
+      break;
+    case Task::Accumulate:
+      accumulate(run);
+      break;
+    case Task::Reconstruct:
+      reconstruct(run);
+      break;
+    case Task::Quantize:
+      convert(Role::Value, Role::Codes);
+      break;
+    case Task::Dequantize:
+      convert(Role::Codes, Role::Value);
+      break;
+    case Task::Optimizer:
+      optimize();
+      break;
+  }
+  check_unexpected();
+}
+
+void Runs::forward(const Run& run) {
+  const Op& op = trace_[run.op];
+  if (is_view(op.kind)) return memory_.complain("is a view; nothing runs");
+  if (run.task == Task::Forward) {
+    if (index(run.op) < next_op_) memory_.complain("runs again or out of order");
+    next_op_ = index(run.op) + 1;
+    has_run_[index(run.op)] = true;
+  } else {
+    if (!has_run_[index(run.op)]) memory_.complain("has not run a first time");
+    if (row_of(op.kind).is_random && op.rng_key == 0)
+      memory_.complain("is random without a key; it cannot run again");
+  }
+  for (std::size_t k = 0; k < op.inputs; ++k) read_value(op, k);
+  const auto outputs = trace_.outputs(op);
+  for (std::size_t k = 0; k < op.outputs; ++k) {
+    const TensorId storage = trace_[outputs[k]].storage;
+    const bool is_written = std::ranges::any_of(
+        outputs.first(k), [&](TensorId output) { return trace_[output].storage == storage; });
+    if (!is_written) write(Role::Value, storage, numbers_.value(op, op.inputs + k));
+  }
+}
+
+void Runs::seed() {
+  if (!numbers_.has_gradient(trace_.loss)) return memory_.complain("no gradient is wanted");
+  if (is_seeded_) memory_.complain("runs again");
+  is_seeded_ = true;
+  write(Role::Gradient, trace_.loss, numbers_.gradient(trace_.loss));
+}
+
+void Runs::backward(const Run& run) {
+  const Op& op = trace_[run.op];
+  if (!numbers_.has_backward(op)) return memory_.complain("has no gradient to write");
+  if (has_run_back_[index(run.op)]) memory_.complain("runs again");
+  has_run_back_[index(run.op)] = true;
+  for (const TensorId output : trace_.outputs(op))
+    if (numbers_.has_gradient(output)) read_gradient(output);
+  Operands needs = 0;
+  for (std::size_t k = 0; k < op.inputs; ++k)
+    if (numbers_.contribution(op, k).op != no_op) needs |= gradient_rule(op.kind, k).needs;
+  for (std::size_t k = 0; k < std::size_t{op.inputs} + op.outputs; ++k) {
+    const Operands bit = bit_of(op, k);
+    if (((needs | op.also_keeps) & bit) != 0) read_saved(op, k, (needs & bit) != 0);
+  }
+  for (std::size_t k = 0; k < op.inputs; ++k) {
+    const auto& c = numbers_.contribution(op, k);
+    if (c.is_fresh) write(Role::Gradient, trace_.inputs(op)[k], c.number);
+  }
+}
+
+// Each read is one addend; memory that holds two of them is read twice. Whose gradient the sum is
+// follows from its name, or, where it lies in memory named after a later alias, from what fits: two
+// inputs may have the same.
+void Runs::accumulate(const Run& run) {
+  if (writes_.size() != 1 || buffer(writes_[0]).role != Role::Gradient || reads_.empty())
+    return memory_.complain("adds up nothing");
+  for (Operand& read : reads_) read.is_expected = true;
+  writes_[0].is_expected = true;
+  const BufferId written = writes_[0].buffer;
+  const auto inputs = trace_.inputs(trace_[run.op]);
+  std::vector<TensorId> candidates(inputs.begin(), inputs.end());
+  std::stable_partition(candidates.begin(), candidates.end(),
+                        [&](TensorId tensor) { return tensor == schedule_[written].tensor; });
+  std::optional<std::uint64_t> number;
+  for (const TensorId tensor : candidates) {
+    if (size(trace_[tensor]) != schedule_[written].size) continue;
+    const std::optional<Sum> sum = sum_of_reads(tensor);
+    if (!sum || (number && (sum->number != *number || !sum->parts.empty()))) continue;
+    number = sum->number;
+    sums_.insert({tensor, sum->number});
+    for (const std::size_t part : sum->parts) parts_added_.insert({tensor, part});
+  }
+  if (!number) memory_.complain("adds up what are no parts of one input's gradient");
+  memory_.write(written, number.value_or(0));
+}
+
+std::optional<Runs::Sum> Runs::sum_of_reads(TensorId tensor) {
+  Sum sum;
+  for (const Operand& read : reads_) {
+    const auto addend = addend_of(read, tensor, sum.parts);
+    if (!addend) return std::nullopt;
+    sum.number += *addend;
+  }
+  return sum;
+}
+
+// Memory of the gradient's size holds one contribution, or a sum, or the zeros that a step begins
+// with. Larger memory holds several contributions, and each counts once.
+std::optional<std::uint64_t> Runs::addend_of(const Operand& read, TensorId tensor,
+                                             std::vector<std::size_t>& parts) {
+  const auto& all = numbers_.contributions(tensor);
+  if (buffer(read).size == size(trace_[tensor])) {
+    const auto is_it = [&](const auto& c) { return c.number == read.number; };
+    const bool is_zero = read.number == 0 && buffer(read).tensor == tensor;
+    if (is_zero || sums_.contains({tensor, read.number}) || std::ranges::any_of(all, is_it))
+      return read.number;
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool is_counted = parts_added_.contains({tensor, i}) || std::ranges::count(parts, i) > 0;
+    if (all[i].is_fresh || is_counted) continue;
+    const TensorId output = trace_.outputs(trace_[all[i].op])[0];
+    if (!numbers_.holds_gradient(read.number, output)) continue;
+    parts.push_back(i);
+    return all[i].number;
+  }
+  return std::nullopt;
+}
+
+void Runs::reconstruct(const Run& run) {
+  const Op& op = trace_[run.op];
+  if (!row_of(op.kind).inverts_input0 || !op.residual)
+    return memory_.complain("is not the add of a coupling");
+  const Tensor& input = trace_[trace_.inputs(op)[0]];
+  const Tensor& output = trace_[trace_.outputs(op)[0]];
+  if (size(input) != size(output) || size(input) != size(trace_[input.storage]))
+    memory_.complain("does not make all of {}", input.name);
+  read_value(op, 1);
+  read_value(op, 2);  // output 0
+  write(Role::Value, input.storage, numbers_.value(op, 0));
+}
+
+void Runs::convert(Role from, Role to) {
+  if (reads_.size() != 1 || buffer(reads_[0]).role != from)
+    return memory_.complain("reads no {}", roles[static_cast<std::size_t>(from)].name);
+  reads_[0].is_expected = true;
+  write(to, buffer(reads_[0]).tensor, reads_[0].number);
+}
+
+void Runs::optimize() {
+  const bool has_state = optimizers[static_cast<std::size_t>(trace_.step.optimizer)].states > 0;
+  for (std::size_t i = 0; i < writes_.size(); ++i) {
+    if (buffer(writes_[i]).role != Role::Value) continue;
+    const TensorId tensor = buffer(writes_[i]).tensor;
+    const std::string name = memory_.name(tensor);
+    if (!trace_[tensor].trainable || !numbers_.has_gradient(tensor)) {
+      memory_.complain("{} has no gradient", name);
+      continue;
+    }
+    if (is_updated_[index(tensor)]) memory_.complain("updates {} again", name);
+    is_updated_[index(tensor)] = true;
+    read_gradient(tensor);
+    write(Role::Value, tensor, 0);  // of no use to any op of this step
+    if (has_state) write(Role::OptimizerState, tensor, 0);
+  }
+}
+
+bool Runs::reads(const Op& op, std::size_t k, Role role) {
+  const auto is_it = [&](const Operand& read) {
+    return buffer(read).role == role && read.number == numbers_.value(op, k);
+  };
+  return find(reads_, is_it) != nullptr;
+}
+
+void Runs::read_value(const Op& op, std::size_t k) {
+  const TensorId tensor = trace_.operands[op.first_operand + k];
+  if (!reads(op, k, Role::Value))
+    memory_.complain("does not read the value of {}", memory_.name(tensor));
+}
+
+void Runs::read_saved(const Op& op, std::size_t k, bool must) {
+  const bool may_decode = (decoded_operands(op.kind) & bit_of(op, k)) != 0;
+  if (may_decode && reads(op, k, Role::Codes)) return;
+  if (reads(op, k, Role::Value) || !must) return;
+  memory_.complain("does not read the value of {}",
+                   memory_.name(trace_.operands[op.first_operand + k]));
+}
+
+void Runs::read_gradient(TensorId tensor) {
+  const bool found = find(reads_, [&](const Operand& read) {
+    return buffer(read).role == Role::Gradient && numbers_.holds_gradient(read.number, tensor);
+  });
+  if (!found) memory_.complain("does not read the complete gradient of {}", memory_.name(tensor));
+}
+
+void Runs::write(Role role, TensorId tensor, std::uint64_t number) {
+  const Operand* found = find(writes_, [&](const Operand& write) {
+    return !write.is_expected && buffer(write).role == role && buffer(write).tensor == tensor;
+  });
+  if (found) return memory_.write(found->buffer, number);
+  memory_.complain("does not write its {} of {}", roles[static_cast<std::size_t>(role)].name,
+                   memory_.name(tensor));
+}
+
+void Runs::check_unexpected() {
+  for (const Operand& read : reads_)
+    if (!read.is_expected) memory_.complain("reads {} for nothing", memory_.name(read.buffer));
+  for (const Operand& write : writes_) {
+    if (write.is_expected) continue;
+    if (buffer(write).role != Role::Temporary)
+      memory_.complain("writes {} for nothing", memory_.name(write.buffer));
+    memory_.write(write.buffer, 0);
+  }
+}
+
+void Runs::check_complete() {
+  for (std::size_t i = 0; i < trace_.ops.size(); ++i) {
+    const Op& op = trace_.ops[i];
+    if (!is_view(op.kind) && !has_run_[i]) memory_.complain("{} did not run", op.name);
+    if (numbers_.has_backward(op) && !has_run_back_[i])
+      memory_.complain("the backward of {} did not run", op.name);
+  }
+  if (numbers_.has_gradient(trace_.loss) && !is_seeded_) memory_.complain("the seed did not run");
+  for (std::size_t t = 0; t < trace_.tensors.size(); ++t) check_trained(static_cast<TensorId>(t));
+}
+
+void Runs::check_trained(TensorId tensor) {
+  if (!trace_[tensor].trainable || !numbers_.has_gradient(tensor)) return;
+  if (trace_[tensor].category == Category::Parameter) {
+    if (!is_updated_[index(tensor)]) memory_.complain("{} was not updated", memory_.name(tensor));
+    return;
+  }
+  if (numbers_.contributions(tensor).size() > 1 &&
+      !sums_.contains({tensor, numbers_.gradient(tensor)}))
+    memory_.complain("the gradient of {} was not added up", memory_.name(tensor));
+}
+
+}  // namespace tidemark::judge

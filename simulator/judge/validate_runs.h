@@ -1,0 +1,73 @@
+// The judge's idea of work: what each run must find, and what it leaves.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "simulator/judge/validate_memory.h"
+#include "simulator/judge/validate_numbers.h"
+
+namespace tidemark::judge {
+
+class Runs {
+ public:
+  Runs(const Trace& trace, const Schedule& schedule, Memory& memory);
+
+  void run(const Run& run);
+  /// All work is done, each piece once.
+  void check_complete();
+
+ private:
+  struct Operand {
+    BufferId buffer;
+    std::uint64_t number = 0;
+    bool is_expected = false;
+  };
+  struct OperandList : std::vector<Operand> {
+    std::size_t next = 0;  // where to look first
+  };
+
+  struct Sum {
+    std::uint64_t number = 0;
+    std::vector<std::size_t> parts;  // of larger gradients: contributions by number
+  };
+
+  void forward(const Run& run);
+  void seed();
+  void backward(const Run& run);
+  void accumulate(const Run& run);
+  void reconstruct(const Run& run);
+  void convert(Role from, Role to);
+  void optimize();
+
+  template <typename Fits>
+  Operand* find(OperandList& operands, Fits fits);
+  bool reads(const Op& op, std::size_t k, Role role);
+  void read_value(const Op& op, std::size_t k);
+  void read_saved(const Op& op, std::size_t k,
+                  bool must);  ///< as a value or, of some ops, as codes
+  void read_gradient(TensorId tensor);
+  void write(Role role, TensorId tensor, std::uint64_t number);
+  void check_unexpected();
+  void check_trained(TensorId tensor);
+
+  std::optional<std::uint64_t> addend_of(const Operand& read, TensorId tensor,
+                                         std::vector<std::size_t>& parts);
+  std::optional<Sum> sum_of_reads(TensorId tensor);
+
+  const Buffer& buffer(const Operand& operand) const { return schedule_[operand.buffer]; }
+
+  const Trace& trace_;
+  const Schedule& schedule_;
+  Memory& memory_;
+  Numbers numbers_;
+  OperandList reads_, writes_;  // of the run in hand
+
+  std::vector<bool> has_run_, has_run_back_, is_updated_;
+  std::size_t next_op_ = 0;  // no earlier op may still run for the first time
+  bool is_seeded_ = false;
+  std::set<std::pair<TensorId, std::uint64_t>> sums_;       // that accumulating has made
+  std::set<std::pair<TensorId, std::size_t>> parts_added_;  // out of larger gradients
+};
+
+}  // namespace tidemark::judge

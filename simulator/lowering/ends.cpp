@@ -1,0 +1,36 @@
+#include "simulator/lowering/ends.h"
+
+#include <algorithm>
+
+namespace tidemark {
+
+TensorsByOp::TensorsByOp(std::size_t ops, const std::vector<OpId>& op_of_tensor) : begin_(ops + 1) {
+  for (const OpId op : op_of_tensor)
+    if (op != no_op) ++begin_[index(op) + 1];
+  for (std::size_t i = 0; i < ops; ++i) begin_[i + 1] += begin_[i];
+  tensors_.resize(begin_[ops]);
+  std::vector<std::uint32_t> next(begin_.begin(), begin_.end() - 1);
+  for (std::size_t t = 0; t < op_of_tensor.size(); ++t)
+    if (op_of_tensor[t] != no_op)
+      tensors_[next[index(op_of_tensor[t])]++] = static_cast<TensorId>(t);
+}
+
+TensorsByOp forward_ends(const Trace& trace, const Needs& needs) {
+  std::vector<OpId> end = needs.producer;
+  for (std::size_t i = 0; i < trace.ops.size(); ++i)
+    for (const TensorId input : trace.inputs(trace.ops[i]))
+      if (OpId& last = end[index(trace[input].storage)]; last != no_op) last = static_cast<OpId>(i);
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t)
+    if (const OpId held = trace.tensors[t].held_until; end[t] != no_op && held != no_op)
+      end[t] = std::max(end[t], held);
+  return {trace.ops.size(), end};
+}
+
+TensorsByOp held_ends(const Trace& trace, const Needs& needs) {
+  std::vector<OpId> end(trace.tensors.size(), no_op);
+  for (std::size_t t = 0; t < end.size(); ++t)
+    if (needs.producer[t] != no_op) end[t] = trace.tensors[t].held_until;
+  return {trace.ops.size(), end};
+}
+
+}  // namespace tidemark

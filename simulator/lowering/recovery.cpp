@@ -1,0 +1,165 @@
+// Example: x0 ─f1─► x1 ─f2─► x2 in one region; x0 is Keep, x1 is Recompute, f2's gradient needs x1.
+//   sweep from the end   f2: x2 is not wanted          f1: x1 is wanted, so f1 runs again and x0 is
+//                                                      read once more
+#include "simulator/lowering/recovery.h"
+
+#include <fmt/format.h>
+
+namespace tidemark {
+namespace {
+
+class Marking {
+ public:
+  Marking(const Trace& trace, const Plan& plan, const Needs& needs)
+      : trace_(trace), plan_(plan), needs_(needs) {
+    result_.reruns.resize(trace.ops.size());
+    result_.inverts.resize(trace.ops.size());
+    result_.reads_kept.resize(trace.tensors.size());
+    result_.uses = needs.uses;
+    present_.resize(trace.tensors.size());
+    wanted_.resize(trace.tensors.size());
+    is_inverted_.resize(trace.tensors.size());
+    for (std::size_t i = 0; i < trace.tensors.size(); ++i)
+      present_[i] = needs.producer[i] == no_op || survives_forward(plan.actions[i]);
+  }
+
+  Recovery run() && {
+    std::size_t region = plan_.regions.size();
+    for (std::size_t op = trace_.ops.size(); op > 0;) {
+      if (region > 0 && index(plan_.regions[region - 1].end) == op) {
+        const Region& current = plan_.regions[--region];
+        mark(index(current.split), op);
+        mark(index(current.begin), index(current.split));
+        op = index(current.begin);
+        continue;
+      }
+      --op;
+      for_each_operand(trace_, trace_.ops[op], needs_.saved[op],
+                       [&](TensorId storage, TensorId) { require_present(storage, op); });
+    }
+    return std::move(result_);
+  }
+
+ private:
+  static bool survives_forward(Action action) {
+    return action != Action::Recompute && action != Action::Reconstruct;
+  }
+
+  void mark(std::size_t begin, std::size_t end) {
+    wanted_list_.clear();
+    for (std::size_t i = begin; i < end; ++i) {
+      forget_unsaved(i);
+      for_each_operand(trace_, trace_.ops[i], needs_.saved[i],
+                       [&](TensorId storage, TensorId) { want(storage); });
+      if (undoes(i)) want(shortcut(i));
+    }
+    for (std::size_t i = end; i-- > begin;) mark_op(i);
+    for (const TensorId storage : inverted_) {
+      is_inverted_[index(storage)] = false;
+      present_[index(storage)] = true;
+    }
+    inverted_.clear();
+    for (const TensorId storage : wanted_list_) {
+      wanted_[index(storage)] = false;
+      require_present(storage, end - 1);
+    }
+  }
+
+  // What no gradient needs is not kept just because it is read again: it is made again with the
+  // rest. But the sum that a coupling is undone from is where recovery starts.
+  void forget_unsaved(std::size_t i) {
+    if (undoes(i)) return;
+    for (const TensorId output : trace_.outputs(trace_.ops[i]))
+      if (trace_[output].storage == output && needs_.uses[index(output)] == 0)
+        present_[index(output)] = false;
+  }
+
+  void mark_op(std::size_t i) {
+    const Op& op = trace_.ops[i];
+    if (undoes(i) && wanted_[index(shortcut(i))] && !present_[index(shortcut(i))]) {
+      result_.inverts[i] = true;
+      wanted_[index(shortcut(i))] = false;
+      is_inverted_[index(shortcut(i))] = true;
+      inverted_.push_back(shortcut(i));
+      read(trace_[trace_.outputs(op)[0]].storage);
+      read(trace_[trace_.inputs(op)[1]].storage);
+    }
+    if (is_view(op.kind)) return;
+    bool reruns = false;
+    for (const TensorId output : trace_.outputs(op)) {
+      const TensorId storage = trace_[output].storage;
+      reruns |= wanted_[index(storage)] && !present_[index(storage)];
+    }
+    if (!reruns) return;
+    result_.reruns[i] = true;
+    for (const TensorId output : trace_.outputs(op)) present_[index(trace_[output].storage)] = true;
+    for (const TensorId input : trace_.inputs(op)) read(trace_[input].storage);
+  }
+
+  // A coupling's add whose first summand the plan wants back, and that somebody can still use.
+  bool undoes(std::size_t i) const {
+    const Op& op = trace_.ops[i];
+    return op.residual && row_of(op.kind).inverts_input0 && op.inputs == 2 && is_whole(i) &&
+           plan_.actions[index(shortcut(i))] == Action::Reconstruct &&
+           (needs_.uses[index(shortcut(i))] > 0 || feeds_earlier_region(shortcut(i)));
+  }
+
+  // Does the inverse make all of the summand's memory, and not a part or another dtype?
+  bool is_whole(std::size_t i) const {
+    const Tensor& sum = trace_[trace_.outputs(trace_.ops[i])[0]];
+    const Tensor& whole = trace_[shortcut(i)];
+    return size(sum) == size(whole) && sum.dtype == whole.dtype;
+  }
+
+  // The output of an earlier coupling: its own recovery starts from it.
+  bool feeds_earlier_region(TensorId storage) const {
+    const OpId producer = needs_.producer[index(storage)];
+    return producer != no_op && trace_[producer].residual && needs_.gradients[index(producer)] != 0;
+  }
+
+  TensorId shortcut(std::size_t i) const { return trace_[trace_.inputs(trace_.ops[i])[0]].storage; }
+
+  void want(TensorId storage) {
+    if (is_inverted_[index(storage)]) {
+      result_.defects.push_back(
+          fmt::format("'{}' is {}, but what would recover it needs it first: keep it",
+                      trace_[storage].name, to_string(plan_.actions[index(storage)])));
+    }
+    if (present_[index(storage)] || wanted_[index(storage)]) return;
+    wanted_[index(storage)] = true;
+    wanted_list_.push_back(storage);
+  }
+
+  void read(TensorId storage) {
+    ++result_.uses[index(storage)];
+    const OpId producer = needs_.producer[index(storage)];
+    if (present_[index(storage)] && producer != no_op && !result_.reruns[index(producer)])
+      result_.reads_kept[index(storage)] = true;
+    want(storage);
+  }
+
+  void require_present(TensorId storage, std::size_t op) {
+    if (present_[index(storage)]) return;
+    result_.defects.push_back(fmt::format(
+        "'{}' is {} but nothing provides it before the gradient of '{}': keep it, or let one "
+        "region hold its producer and all its uses",
+        trace_[storage].name, to_string(plan_.actions[index(storage)]), trace_.ops[op].name));
+    present_[index(storage)] = true;  // reported once
+  }
+
+  const Trace& trace_;
+  const Plan& plan_;
+  const Needs& needs_;
+  Recovery result_;
+  std::vector<bool> present_, wanted_;
+  std::vector<bool> is_inverted_;  ///< not before this part's later ops
+  std::vector<TensorId> wanted_list_, inverted_;
+};
+
+}  // namespace
+
+Recovery derive_recovery(const Trace& trace, const Plan& plan, const Needs& needs) {
+  return Marking(trace, plan, needs).run();
+}
+
+}  // namespace tidemark

@@ -1,0 +1,59 @@
+#include "simulator/recording/predicted_recording.h"
+
+#include <fmt/format.h>
+
+#include "simulator/arena.h"
+#include "simulator/needs.h"
+#include "traces/error.h"
+#include "traces/parallel.h"
+
+namespace tidemark {
+
+Recording recording_of(const Answer& answer, const Device& device) {
+  CHECK(answer.report.applies);
+  return {.source = Source::Predicted,
+          .strategy = answer.report.strategy,
+          .device = device.name,
+          .capacity = answer.report.capacity,
+          .planned = answer.report.planned,
+          .trace = answer.planned.trace,
+          .schedule = answer.schedule,
+          .timeline = answer.timeline,
+          .offsets = plan_arena(answer.schedule).offsets,
+          .decisions = decision_texts(answer.planned)};
+}
+
+std::vector<Recording> recordings_of(const Comparison& comparison) {
+  const Question& question = comparison.question;
+  const auto trace =
+      question.trace ? question.trace
+                     : std::make_shared<const Trace>(build_trace(question.model, question.step));
+  std::vector<std::string> strategies;
+  for (const Report& row : comparison.rows)
+    if (row.applies) strategies.push_back(row.strategy);
+  std::vector<Recording> recordings(strategies.size());
+  parallel_for(strategies.size(), [&](std::size_t i) {
+    recordings[i] =
+        recording_of(answer(trace, parse_strategy(strategies[i]), question.device, comparison.room),
+                     question.device);
+  });
+  return recordings;
+}
+
+std::vector<std::string> decision_texts(const PlannedStep& planned) {
+  const auto& [trace, plan, refusal] = planned;
+  const Needs needs = derive_needs(*trace);
+  std::vector<std::string> texts(trace->tensors.size());
+  for (std::size_t t = 0; t < texts.size(); ++t) {
+    const bool owns = trace->tensors[t].storage == static_cast<TensorId>(t);
+    const bool is_saved = needs.uses[t] > 0 || plan.actions[t] != Action::Keep;
+    if (!owns || !is_saved) continue;
+    const std::string& reason = plan.reasons[plan.reason_of[t]];  // of what is kept it says so
+    texts[t] = plan.actions[t] == Action::Keep
+                   ? reason
+                   : fmt::format("{}: {}", to_string(plan.actions[t]), reason);
+  }
+  return texts;
+}
+
+}  // namespace tidemark

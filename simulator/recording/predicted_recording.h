@@ -1,0 +1,20 @@
+// From an answer to what views show and files hold: a predicted recording.
+#pragma once
+
+#include "simulator/compare.h"
+#include "simulator/recording/recording.h"
+#include "simulator/report.h"
+
+namespace tidemark {
+
+/// With the arena's offsets, and for each tensor that the backward needs what was decided and why:
+/// "recompute: …". The answer's strategy must apply.
+Recording recording_of(const Answer& answer, const Device& device);
+
+/// Of each row that applies, in their order; on all cores.
+std::vector<Recording> recordings_of(const Comparison& comparison);
+
+/// By tensor; "" for those that no backward needs and views of others.
+std::vector<std::string> decision_texts(const PlannedStep& planned);
+
+}  // namespace tidemark

@@ -1,0 +1,43 @@
+// Approx-BP (arXiv 2406.16282, section 4.1): the forward stays the exact GELU or SiLU; the backward
+// uses a step function with four levels, so two bits per element replace the saved input.
+#include "simulator/strategies/strategy.h"
+#include "simulator/strategies/trace_edit.h"
+
+namespace tidemark {
+namespace {
+
+bool is_activation(OpKind kind) {
+  return kind == OpKind::Gelu || kind == OpKind::GeluComposed || kind == OpKind::Silu;
+}
+
+OpKind two_bit_form(OpKind kind) {
+  return kind == OpKind::Silu ? OpKind::ReSilu2 : OpKind::ReGelu2;
+}
+
+// Four codes per byte, element 0 in the lowest bits.
+Tensor codes_of(const Op& op, const Tensor& y) {
+  return {.name = op.name + ".codes",
+          .shape = {round_up(numel(y.shape), 4) / 4},
+          .dtype = DType::UInt8};
+}
+
+}  // namespace
+
+Rewritten rewrite_activations(const Trace& trace, const StrategyArguments&) {
+  TraceEdit edit(trace);
+  bool found = false;
+  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
+    const Op& op = trace.ops[i];
+    const auto id = static_cast<OpId>(i);
+    if (!is_activation(op.kind)) {
+      edit.copy(id);
+      continue;
+    }
+    found = true;
+    edit.copy_as(id, two_bit_form(op.kind), 1, 1, {codes_of(op, trace[trace.outputs(op)[0]])});
+  }
+  if (!found) return "no GELU or SiLU in this trace";
+  return edit.finish();
+}
+
+}  // namespace tidemark

@@ -1,0 +1,113 @@
+// Activation checkpointing (arXiv 1604.06174): between the inputs of segments nothing is kept; a
+// segment runs again before its gradients. Selective recomputation (arXiv 2205.05198) does so for
+// the attention core only.
+#include <algorithm>
+#include <cmath>
+
+#include "simulator/needs.h"
+#include "simulator/strategies/consumers.h"
+#include "simulator/strategies/strategy.h"
+
+namespace tidemark {
+namespace {
+
+// Saved tensors that are written and read only inside of [begin, end).
+template <typename Select>
+bool recompute_inside(const Trace& trace, const Needs& needs, const std::vector<OpId>& last_read,
+                      Region region, Plan& plan, std::string_view reason, Select select) {
+  bool any = false;
+  for (std::size_t i = index(region.begin); i < index(region.end); ++i) {
+    for (const TensorId output : trace.outputs(trace.ops[i])) {
+      if (trace[output].storage != output || needs.uses[index(output)] == 0) continue;
+      if (last_read[index(output)] >= region.end || !select(output)) continue;
+      decide(plan, output, Action::Recompute, reason);
+      any = true;
+    }
+  }
+  return any;
+}
+
+// Regions inside of the new one have nothing left to recover on their own.
+void add_region(Plan& plan, Region region) {
+  std::erase_if(plan.regions, [&](const Region& old) {
+    return old.begin >= region.begin && old.end <= region.end;
+  });
+  const auto after = std::ranges::lower_bound(plan.regions, region.begin, {}, &Region::begin);
+  plan.regions.insert(after, region);
+}
+
+void number_chains(Plan& plan) {
+  std::int32_t chain = 0;
+  for (std::size_t i = 0; i < plan.regions.size(); ++i) {
+    if (i > 0 && plan.regions[i].begin != plan.regions[i - 1].end) ++chain;
+    plan.regions[i].chain = chain;
+  }
+}
+
+Refusal checkpoint_segments(const Trace& trace, std::size_t every, Plan& plan) {
+  const Needs needs = derive_needs(trace);
+  const std::vector<OpId> last = last_reads(trace);
+  bool any = false;
+  for (std::size_t first = 0; first < trace.blocks.size(); first += every) {
+    const std::size_t next = std::min(first + every, trace.blocks.size());
+    const OpId begin = trace.blocks[first].begin, end = trace.blocks[next - 1].end;
+    const Region region{begin, begin, end};
+    any |=
+        recompute_inside(trace, needs, last, region, plan,
+                         "recomputed from its segment's kept input", [](TensorId) { return true; });
+    add_region(plan, region);
+  }
+  number_chains(plan);
+  return any ? Refusal{} : "no block keeps anything for its backward";
+}
+
+// The ops from the product that makes the scores to the one that mixes the values.
+std::optional<Region> attention_core(const Trace& trace, const Block& block) {
+  OpId softmax = no_op, scores = no_op, mix = no_op;
+  for (std::size_t i = index(block.begin); i < index(block.end); ++i) {
+    const OpKind kind = trace.ops[i].kind;
+    if (kind == OpKind::Softmax) softmax = static_cast<OpId>(i);
+    if (kind != OpKind::MatMul) continue;
+    if (softmax == no_op) scores = static_cast<OpId>(i);
+    if (softmax != no_op && mix == no_op) mix = static_cast<OpId>(i);
+  }
+  if (softmax == no_op || scores == no_op || mix == no_op) return std::nullopt;
+  return Region{scores, scores, static_cast<OpId>(index(mix) + 1)};
+}
+
+Refusal checkpoint_attention(const Trace& trace, Plan& plan) {
+  const Needs needs = derive_needs(trace);
+  const std::vector<OpId> last = last_reads(trace);
+  bool any = false;
+  for (const Block& block : trace.blocks) {
+    const std::optional<Region> core = attention_core(trace, block);
+    if (!core) continue;
+    const std::int64_t map_size = numel(trace[trace.outputs(trace[core->begin])[0]].shape);
+    any |= recompute_inside(trace, needs, last, *core, plan,
+                            "an attention map, recomputed from the kept queries and keys",
+                            [&](TensorId t) { return numel(trace[t].shape) == map_size; });
+    add_region(plan, *core);
+  }
+  number_chains(plan);
+  return any ? Refusal{} : "attention is fused here: it keeps no map that could be recomputed";
+}
+
+}  // namespace
+
+Refusal checkpoint_blocks(const Trace& trace, const StrategyArguments& arguments, Plan& plan) {
+  if (trace.blocks.empty()) return "the trace names no blocks to checkpoint";
+  if (arguments.has("selective")) return checkpoint_attention(trace, plan);
+  std::size_t every = static_cast<std::size_t>(arguments.every.value_or(1));
+  if (arguments.has("sqrt"))
+    every =
+        static_cast<std::size_t>(std::llround(std::sqrt(static_cast<double>(trace.blocks.size()))));
+  return checkpoint_segments(trace, every, plan);
+}
+
+Refusal overlap_recovery(const Trace&, const StrategyArguments&, Plan& plan) {
+  if (plan.regions.empty()) return "nothing is recovered that could overlap (add checkpoint)";
+  plan.overlap = true;
+  return {};
+}
+
+}  // namespace tidemark

@@ -1,0 +1,205 @@
+#include "simulator/strategies/strategy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace tidemark {
+namespace {
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> pieces;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    pieces.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return pieces;
+}
+
+std::int64_t parse_every(std::string_view text, std::string_view option) {
+  std::int64_t every = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), every);
+  if (error != std::errc() || end != text.data() + text.size() || every < 1 || every > 1'000'000)
+    throw UsageError(fmt::format("strategy option '{}': every= takes a number of blocks, 1 or more",
+                                 option.substr(0, 64)));
+  return every;
+}
+
+StrategyArguments parse_arguments(const StrategyRow& row, std::string_view text) {
+  StrategyArguments arguments;
+  for (const std::string_view option : split(text, ',')) {
+    const bool is_every = option.starts_with("every=");
+    const std::string_view listed = is_every ? std::string_view("every=K") : option;
+    if (std::ranges::find(row.options, listed) == row.options.end()) {
+      if (row.options.empty())
+        throw UsageError(fmt::format("strategy '{}' has no options", row.name));
+      throw UsageError(
+          unknown_name(fmt::format("option of strategy '{}'", row.name), option, row.options));
+    }
+    if (is_every) {
+      arguments.every = parse_every(option.substr(6), option);
+    } else {
+      arguments.flags.emplace_back(option);
+    }
+  }
+  return arguments;
+}
+
+bool uses(const StrategySpec& spec, std::string_view name) {
+  return std::ranges::any_of(spec.components, [&](const auto& c) { return c.row->name == name; });
+}
+
+struct Contradiction {
+  std::string_view a, b;
+  std::string_view why;
+};
+
+constexpr std::array contradictions = {
+    Contradiction{"reversible", "pareprop", "pareprop is reversible already, on two streams"},
+    Contradiction{
+        "reversible", "checkpoint",
+        "a reversible stack keeps nothing between its blocks that checkpoints could save"},
+    Contradiction{
+        "pareprop", "checkpoint",
+        "a reversible stack keeps nothing between its blocks that checkpoints could save"},
+    Contradiction{"reversible", "mesa",
+                  "states are recovered from a stack's kept outputs; in 8 bits their error would "
+                  "grow through every inverse"},
+    Contradiction{"pareprop", "mesa",
+                  "states are recovered from a stack's kept outputs; in 8 bits their error would "
+                  "grow through every inverse"},
+    Contradiction{"pareprop", "overlap", "pareprop overlaps already"},
+    Contradiction{"reversible", "overlap", "that is pareprop"},
+    Contradiction{"lowmemorybp", "approx-bp", "lowmemorybp contains approx-bp"},
+    Contradiction{"lowmemorybp", "ms-bp", "lowmemorybp contains ms-bp"},
+};
+
+}  // namespace
+
+Refusal contradiction_in(const StrategySpec& spec) {
+  if (spec.components.size() > 1 && uses(spec, "vanilla"))
+    return "vanilla means no technique; leave it out of the combination";
+  for (std::size_t i = 1; i < spec.components.size(); ++i)
+    if (spec.components[i].row == spec.components[i - 1].row)
+      return fmt::format("{} is named twice", spec.components[i].row->name);
+  for (const Contradiction& c : contradictions)
+    if (uses(spec, c.a) && uses(spec, c.b)) return fmt::format("{} + {}: {}", c.a, c.b, c.why);
+  return {};
+}
+
+bool StrategyArguments::has(std::string_view flag) const {
+  return std::ranges::find(flags, flag) != flags.end();
+}
+
+// In the order in which combinations are applied: operators, wiring, recovery, 8 bits, streams.
+const std::vector<StrategyRow>& strategies() {
+  static const std::vector<StrategyRow> rows = {
+      {"vanilla", "keep everything the backward needs", "", {}},
+      {"approx-bp",
+       "GELU and SiLU keep 2-bit codes instead of their input",
+       "arXiv 2406.16282, section 4.1",
+       {},
+       rewrite_activations,
+       nullptr,
+       "gradients through GELU and SiLU are approximate"},
+      {"ms-bp",
+       "norms share the tensor that the next linear keeps; affine merged into it",
+       "arXiv 2406.16282, section 4.2",
+       {},
+       rewrite_norms,
+       share_norm_outputs},
+      {"lowmemorybp",
+       "approx-bp and ms-bp",
+       "arXiv 2406.16282",
+       {},
+       rewrite_low_memory_bp,
+       share_norm_outputs,
+       "gradients through GELU and SiLU are approximate"},
+      {"reversible",
+       "blocks coupled so that their inputs follow from their outputs",
+       "arXiv 2302.04869",
+       {"released"},
+       couple_blocks,
+       reconstruct_blocks,
+       "trains another network, with two residual streams"},
+      {"pareprop",
+       "reversible; the next block is recovered on a second stream",
+       "arXiv 2306.09342",
+       {"hoist", "released"},
+       couple_blocks,
+       reconstruct_in_parallel,
+       "trains another network, with two residual streams"},
+      {"checkpoint",
+       "keep segment inputs, recompute the rest",
+       "arXiv 1604.06174, 2205.05198",
+       {"every=K", "sqrt", "selective"},
+       nullptr,
+       checkpoint_blocks},
+      {"mesa",
+       "saved tensors kept in 8 bits, forward exact",
+       "arXiv 2111.11124",
+       {"released"},
+       nullptr,
+       quantize_saved,
+       "gradients are approximate, from 8-bit copies"},
+      {"overlap",
+       "recover the next segment on a second stream (with checkpoint)",
+       "",
+       {},
+       nullptr,
+       overlap_recovery},
+  };
+  return rows;
+}
+
+StrategySpec parse_strategy(std::string_view text) {
+  StrategySpec spec{.text = std::string(text), .components = {}};
+  for (const std::string_view piece : split(text, '+')) {
+    const std::size_t colon = std::min(piece.find(':'), piece.size());
+    const std::string_view name = piece.substr(0, colon);
+    const auto row = std::ranges::find(strategies(), name, &StrategyRow::name);
+    if (row == strategies().end())
+      throw UsageError(unknown_name("strategy", name, names_of(strategies())));
+    StrategyArguments arguments;
+    if (colon < piece.size()) arguments = parse_arguments(*row, piece.substr(colon + 1));
+    spec.components.push_back({&*row, std::move(arguments)});
+  }
+  std::ranges::stable_sort(spec.components, {}, &StrategySpec::Component::row);
+  return spec;
+}
+
+PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& spec) {
+  PlannedStep step{trace, {}, contradiction_in(spec)};
+  const auto refuse = [&](Refusal refusal) {
+    step = {trace, keep_everything(*trace), std::move(refusal)};
+    step.plan.strategy = spec.text;
+    return step;
+  };
+  if (!step.refusal.empty()) return refuse(step.refusal);
+  // Wiring before operators: a post-norm block becomes pre-norm when it is coupled.
+  for (auto component = spec.components.rbegin(); component != spec.components.rend();
+       ++component) {
+    const auto& [row, arguments] = *component;
+    if (!row->rewrite) continue;
+    Rewritten changed = row->rewrite(*step.trace, arguments);
+    if (const auto* refusal = std::get_if<Refusal>(&changed))
+      return refuse(fmt::format("{}: {}", row->name, *refusal));
+    step.trace = std::make_shared<const Trace>(std::get<Trace>(std::move(changed)));
+  }
+  step.plan = keep_everything(*step.trace);
+  step.plan.strategy = spec.text;
+  for (const auto& [row, arguments] : spec.components) {
+    if (!row->decide) continue;
+    if (Refusal refusal = row->decide(*step.trace, arguments, step.plan); !refusal.empty())
+      return refuse(fmt::format("{}: {}", row->name, refusal));
+  }
+  // A trace from elsewhere may have dependencies that no strategy thought of.
+  if (step.plan.regions.empty()) return step;  // nothing is recovered
+  if (const std::vector<std::string> defects = check(*step.trace, step.plan); !defects.empty())
+    return refuse(fmt::format("{}: {}", spec.text, defects.front()));
+  return step;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,116 @@
+#include "simulator/strategies/trace_edit.h"
+
+namespace tidemark {
+
+TraceEdit::TraceEdit(const Trace& from)
+    : from_(from),
+      map_(from.tensors.size(), no_tensor),
+      new_op_(from.ops.size(), no_op),
+      block_input_(from.blocks.size(), no_tensor) {
+  to_.model = from.model;
+  to_.family = from.family;
+  to_.step = from.step;
+  to_.blocks = from.blocks;
+  to_.tensors.reserve(from.tensors.size() + 64);
+  to_.ops.reserve(from.ops.size() + 64);
+  to_.operands.reserve(from.operands.size() + 64);
+  for (Block& block : to_.blocks) block.begin = block.end = no_op;
+}
+
+TensorId TraceEdit::add_tensor(Tensor tensor) {
+  const auto id = static_cast<TensorId>(to_.tensors.size());
+  if (tensor.storage == no_tensor) tensor.storage = id;
+  to_.tensors.push_back(std::move(tensor));
+  return id;
+}
+
+TensorId TraceEdit::map(TensorId old) {
+  TensorId& now = map_[index(old)];
+  if (now != no_tensor) return now;
+  Tensor tensor = from_[old];
+  tensor.storage = tensor.storage == old ? no_tensor : map(tensor.storage);
+  now = add_tensor(std::move(tensor));
+  return now;
+}
+
+void TraceEdit::note_block(std::int32_t block) {
+  if (block < 0) return;
+  Block& range = to_.blocks[static_cast<std::size_t>(block)];
+  if (range.begin == no_op) range.begin = static_cast<OpId>(to_.ops.size());
+  range.end = static_cast<OpId>(to_.ops.size() + 1);
+}
+
+void TraceEdit::copy_operands(std::span<const TensorId> old) {
+  for (const TensorId tensor : old) to_.operands.push_back(map(tensor));
+}
+
+// The operands from `first_operand` on are the op's, inputs first.
+void TraceEdit::append(Op op, std::uint32_t first_operand, std::size_t inputs,
+                       std::span<const Attribute> attributes) {
+  op.first_operand = first_operand;
+  op.inputs = static_cast<std::uint16_t>(inputs);
+  op.outputs = static_cast<std::uint16_t>(to_.operands.size() - first_operand - inputs);
+  op.first_attribute = static_cast<std::uint32_t>(to_.attributes.size());
+  op.attributes = static_cast<std::uint16_t>(attributes.size());
+  to_.attributes.insert(to_.attributes.end(), attributes.begin(), attributes.end());
+  note_block(op.block);
+  to_.ops.push_back(std::move(op));
+}
+
+void TraceEdit::copy(OpId id) {
+  const Op& op = from_[id];
+  copy_as(id, op.kind, op.inputs, op.outputs);
+}
+
+void TraceEdit::copy_as(OpId id, OpKind kind, std::size_t inputs, std::size_t outputs,
+                        const std::vector<Tensor>& extra) {
+  Op op = from_[id];
+  op.kind = kind;
+  const std::uint32_t first = next_operand();
+  copy_operands(from_.inputs(from_[id]).first(inputs));
+  copy_operands(from_.outputs(from_[id]).first(outputs));
+  for (const Tensor& tensor : extra) to_.operands.push_back(add_tensor(tensor));
+  new_op_[index(id)] = static_cast<OpId>(to_.ops.size());
+  append(std::move(op), first, inputs, from_.attributes_of(from_[id]));
+}
+
+void TraceEdit::copy_with_input0(OpId id, TensorId input) {
+  const Op& op = from_[id];
+  const std::uint32_t first = next_operand();
+  to_.operands.push_back(input);
+  copy_operands(from_.inputs(op).subspan(1));
+  copy_operands(from_.outputs(op));
+  new_op_[index(id)] = static_cast<OpId>(to_.ops.size());
+  append(op, first, op.inputs, from_.attributes_of(op));
+}
+
+TensorId TraceEdit::emit(OpKind kind, const std::string& name,
+                         std::initializer_list<TensorId> inputs, const Tensor& output,
+                         bool inside_block) {
+  Op op{.name = name, .kind = kind};
+  if (inside_block) op.block = to_.ops.back().block, op.part = to_.ops.back().part;
+  const std::uint32_t first = next_operand();
+  to_.operands.insert(to_.operands.end(), inputs);
+  const TensorId id = to_.operands.emplace_back(add_tensor(output));
+  append(std::move(op), first, inputs.size(), {});
+  return id;
+}
+
+TensorId TraceEdit::parameter(const std::string& name, const Shape& shape, const Tensor& like) {
+  return add_tensor({.name = name,
+                     .shape = shape,
+                     .dtype = like.dtype,
+                     .category = Category::Parameter,
+                     .trainable = like.trainable});
+}
+
+Trace TraceEdit::finish() {
+  to_.loss = map(from_.loss);
+  for (std::size_t b = 0; b < to_.blocks.size(); ++b)
+    to_.blocks[b].input = block_input_[b] == no_tensor ? map(to_.blocks[b].input) : block_input_[b];
+  for (Tensor& tensor : to_.tensors)
+    if (tensor.held_until != no_op) tensor.held_until = new_op_[index(tensor.held_until)];
+  return std::move(to_);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,197 @@
+#include "simulator/cost/cost_model.h"
+
+#include <gtest/gtest.h>
+
+#include "simulator/lowering/lower.h"
+#include "simulator/strategies/strategy.h"
+#include "tests/simulator/chain.h"
+#include "tests/simulator/cost/toy_device.h"
+#include "tests/simulator/hand_made.h"
+#include "tests/traces/small_trace.h"
+
+namespace tidemark {
+namespace {
+
+/// y = x · wᵀ for x [m, k] and w [n, k].
+Trace product(std::int64_t m, std::int64_t n, std::int64_t k) {
+  TraceBuilder b("product", "toy", {.precision = Precision::Fp32});
+  const TensorId x = b.linear("in", b.input("in.x", {m, 1}, DType::Float32), k, false);
+  const TensorId y = b.linear("fc", x, n, false);
+  return b.finish(b.cross_entropy("loss", y, b.input("targets", {m}, DType::Int64)));
+}
+
+Cost cost_of(const Trace& trace, Task task, std::string_view op, const Device& device,
+             std::string_view strategy = "vanilla") {
+  const PlannedStep step =
+      plan_step(std::make_shared<const Trace>(trace), parse_strategy(strategy));
+  const Schedule schedule = lower(trace, step.plan);
+  for (const auto& run : runs_of(schedule))
+    if (run.task == task && (run.op == no_op || trace[run.op].name == op))
+      return CostModel(trace, device).of(schedule, run);
+  ADD_FAILURE() << "no " << to_string(task) << " of " << op;
+  return {};
+}
+
+std::int64_t ns(const Cost& cost) { return cost.time.count(); }
+
+/// Memory is free, so that only arithmetic counts.
+Device compute_bound() {
+  Device device = toy_device();
+  device.bytes_per_second = 1e18;
+  return device;
+}
+
+// Tiles of 32 × 32: two SMs do two of them in one wave, 2 · 32 · 32 FLOP each at half of the
+// device's 1 FLOP/ns; a third costs a second wave.
+TEST(CostModel, AThirdTileCostsASecondWave) {
+  const Device device = compute_bound();
+  const Cost two = cost_of(product(64, 32, 1), Task::Forward, "fc", device);
+  const Cost three = cost_of(product(96, 32, 1), Task::Forward, "fc", device);
+  EXPECT_EQ(ns(two), 4096);
+  EXPECT_EQ(ns(three), 8192);
+  EXPECT_DOUBLE_EQ(two.sm_share, 1);
+  EXPECT_DOUBLE_EQ(three.sm_share, 0.75);
+  EXPECT_DOUBLE_EQ(three.flops, 2 * 96 * 32);
+}
+
+// 256 × 256 is two tiles of 256 × 128, one per SM. With a row more the best is 9 · 8 tiles of
+// 32 × 32 in 36 waves instead of the 32 waves that 256 rows would need.
+TEST(CostModel, OneRowTooManyIsPaidInTiles) {
+  const Device device = compute_bound();
+  EXPECT_EQ(ns(cost_of(product(256, 256, 1), Task::Forward, "fc", device)), 2 * 256 * 256);
+  EXPECT_EQ(ns(cost_of(product(257, 256, 1), Task::Forward, "fc", device)), 36 * 2 * 2 * 32 * 32);
+}
+
+// dx and dW are two products of the same size as the forward's.
+TEST(CostModel, ALinearsBackwardIsTwoProducts) {
+  const Device device = compute_bound();
+  const Trace trace = product(64, 64, 64);
+  const Cost forward = cost_of(trace, Task::Forward, "fc", device);
+  const Cost backward = cost_of(trace, Task::Backward, "fc", device);
+  EXPECT_EQ(ns(backward), 2 * ns(forward));
+  EXPECT_DOUBLE_EQ(backward.flops, 2 * forward.flops);
+  EXPECT_EQ(backward.kernels, 2);
+}
+
+TEST(CostModel, AFrozenWeightsBackwardIsOne) {
+  Trace trace = product(64, 64, 64);
+  trace.tensors[index(tensor_named(trace, "fc.weight"))].trainable = false;
+  const Device device = compute_bound();
+  EXPECT_EQ(ns(cost_of(trace, Task::Backward, "fc", device)),
+            ns(cost_of(trace, Task::Forward, "fc", device)));
+}
+
+// Reads 4000 B, writes 4000 B at 1 B/ns.
+TEST(CostModel, AnElementwiseOpStreamsItsOperands) {
+  TraceBuilder b("gelu", "toy", {.precision = Precision::Fp32});
+  const TensorId p = b.parameter("p", {1000});
+  const Trace trace = b.finish(b.gelu("gelu", p));
+  const Cost cost = cost_of(trace, Task::Forward, "gelu", toy_device());
+  EXPECT_EQ(ns(cost), 8000);
+  EXPECT_DOUBLE_EQ(cost.bytes, 8000);
+  EXPECT_DOUBLE_EQ(cost.memory_share, 1);
+  EXPECT_EQ(cost.kernels, 1);
+}
+
+TEST(CostModel, EachKernelHasAGap) {
+  Device device = toy_device();
+  device.kernel_gap = Nanoseconds(8000);
+  TraceBuilder b("gelu", "toy", {.precision = Precision::Fp32});
+  const Trace trace = b.finish(b.gelu("gelu", b.parameter("p", {1000})));
+  const Cost cost = cost_of(trace, Task::Forward, "gelu", device);
+  EXPECT_EQ(ns(cost), 16'000);
+  EXPECT_DOUBLE_EQ(cost.memory_share, 0.5);
+}
+
+// SGD reads p and g and writes p: three times the bytes of the weights.
+TEST(CostModel, AnUpdateStreamsWeightGradientAndState) {
+  const auto update = [](Optimizer optimizer, const char* framework) {
+    StepOptions options{.framework = framework};
+    options.optimizer = optimizer;
+    TraceBuilder b("gelu", "toy", options);
+    const Trace trace = b.finish(b.gelu("gelu", b.parameter("p", {1000})));
+    return cost_of(trace, Task::Optimizer, "", toy_device());
+  };
+  EXPECT_EQ(ns(update(Optimizer::Sgd, "torch-2")), 3 * 4000);
+  EXPECT_EQ(ns(update(Optimizer::AdamW, "paper")), 7 * 4000);         // fused
+  EXPECT_EQ(ns(update(Optimizer::AdamW, "torch-2")), 4000 * 45 / 2);  // nine kernels
+  EXPECT_EQ(update(Optimizer::AdamW, "torch-2").kernels, 9);
+}
+
+// Per element of fp32: ours reads a product's result twice, and what an activation wrote once, for
+// that has noted its extremes; and it writes a code. The released code moves 21 bytes to
+// make codes and 13 to get values back (its passes, counted in custom_quant.py).
+TEST(CostModel, CodesCostTheirPasses) {
+  TraceBuilder b("codes", "toy", {.precision = Precision::Fp32});
+  const TensorId x = b.linear("fc1", b.input("x", {2, 8}, DType::Float32), 8);
+  const TensorId y = b.linear("fc2", b.gelu("gelu", x), 8);
+  const Trace trace = b.finish(b.cross_entropy("loss", y, b.input("t", {2}, DType::Int64)));
+  const auto bytes_per_element = [&](Task task, std::string_view op, std::string_view strategy) {
+    return cost_of(trace, task, op, toy_device(), strategy).bytes / 16;
+  };
+  EXPECT_EQ(bytes_per_element(Task::Quantize, "fc1", "mesa"), 4 + 4 + 1);
+  EXPECT_EQ(bytes_per_element(Task::Quantize, "gelu", "mesa"), 4 + 1);
+  EXPECT_EQ(bytes_per_element(Task::Dequantize, "gelu", "mesa"), 1 + 4);
+  EXPECT_EQ(bytes_per_element(Task::Quantize, "gelu", "mesa:released"), 21);
+  EXPECT_EQ(bytes_per_element(Task::Dequantize, "gelu", "mesa:released"), 13);
+  EXPECT_EQ(bytes_per_element(Task::Backward, "gelu", "vanilla"), 4 + 4 + 4);
+  EXPECT_EQ(bytes_per_element(Task::Backward, "gelu", "mesa"), 4 + 1 + 4);
+}
+
+TEST(CostModel, ARecomputationCostsWhatTheForwardDid) {
+  const Trace trace = small_trace();
+  const Device device = toy_device();
+  const CostModel costs(trace, device);
+  const Schedule schedule = lower(trace, keep_everything(trace));
+  for (auto run : runs_of(schedule)) {
+    if (run.task != Task::Forward) continue;
+    const Cost first = costs.of(schedule, run);
+    run.task = Task::Recompute;
+    EXPECT_EQ(costs.of(schedule, run).time, first.time);
+  }
+}
+
+TEST(CostModel, ACopyTakesTheHostsLinkAndNothingElse) {
+  const Trace trace = chain(1);
+  const Device device = toy_device();
+  const Cost cost = CostModel(trace, device).of_copy({1000});
+  EXPECT_EQ(ns(cost), 2000);
+  EXPECT_EQ(cost.sm_share, 0);
+  EXPECT_EQ(cost.memory_share, 0);
+}
+
+TEST(CostModel, ACausalMaskHalvesAttention) {
+  const auto flops = [](bool causal) {
+    TraceBuilder b("attention", "toy", {.precision = Precision::Fp32});
+    const TensorId q = b.parameter("q", {1, 1, 64, 64});
+    const Trace trace = b.finish(b.flash_attention("attention", q, q, q, causal));
+    return cost_of(trace, Task::Forward, "attention", toy_device()).flops;
+  };
+  EXPECT_DOUBLE_EQ(flops(false), 4.0 * 64 * 64 * 64);
+  EXPECT_DOUBLE_EQ(flops(true), 2.0 * 64 * 64 * 64);
+}
+
+// A measured curve takes the place of the rates: 4096 FLOP lie half way, on a logarithmic scale,
+// between its points.
+TEST(CostModel, CalibrationSaysHowLongAKernelTakes) {
+  Device device = compute_bound();
+  device.curves["forward linear float32"] = {{1024, 100}, {16384, 400}};
+  const Trace trace = product(64, 32, 1);
+  EXPECT_EQ(ns(cost_of(trace, Task::Forward, "fc", device)), 200);
+  EXPECT_EQ(ns(cost_of(trace, Task::Backward, "fc", device)),
+            ns(cost_of(trace, Task::Backward, "fc", compute_bound())));
+}
+
+TEST(CostModel, AKernelHoldsNoMoreThanItsShareOfTheDevice) {
+  Device device = toy_device();
+  device.product_share = 0.5, device.stream_share = 0.25;
+  const Trace trace = product(64, 32, 1);
+  const Cost whole = cost_of(trace, Task::Forward, "fc", toy_device());
+  const Cost part = cost_of(trace, Task::Forward, "fc", device);
+  EXPECT_EQ(ns(part), ns(whole));
+  EXPECT_DOUBLE_EQ(part.sm_share, whole.sm_share / 2);
+  EXPECT_DOUBLE_EQ(part.memory_share, whole.memory_share / 4);
+}
+
+}  // namespace
+}  // namespace tidemark

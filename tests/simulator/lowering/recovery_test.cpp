@@ -1,0 +1,137 @@
+#include "simulator/lowering/recovery.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tests/simulator/chain.h"
+#include "tests/traces/small_trace.h"
+
+namespace tidemark {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Recovery recover(const Trace& trace, const Plan& plan) {
+  return derive_recovery(trace, plan, derive_needs(trace));
+}
+
+OpId op(int i) { return static_cast<OpId>(i); }
+
+TEST(Recovery, OfAPlanThatKeepsEverythingIsEmpty) {
+  const Trace trace = chain(4);
+  const Recovery recovery = recover(trace, keep_everything(trace));
+  EXPECT_THAT(recovery.reruns, ElementsAre(false, false, false, false));
+  EXPECT_THAT(recovery.uses, ElementsAre(1, 1, 1, 1, 0));  // each layer's backward reads its input
+}
+
+// x1 and x2 are let go: f1 and f2 run again, x0 and x1 are read once more. f3's output is nobody's.
+TEST(Recovery, RunsAgainWhatMakesTheWanted) {
+  const Trace trace = chain(4);
+  Plan plan = keep_everything(trace);
+  plan.regions = {{op(0), op(0), op(3), 0}};
+  decide(plan, TensorId{1}, Action::Recompute, "to test");
+  decide(plan, TensorId{2}, Action::Recompute, "to test");
+  const Recovery recovery = recover(trace, plan);
+  EXPECT_THAT(recovery.reruns, ElementsAre(true, true, false, false));
+  EXPECT_THAT(recovery.uses, ElementsAre(2, 2, 1, 1, 0));
+  EXPECT_THAT(recovery.defects, IsEmpty());
+}
+
+/// Ops 0 to 4: fc1 → drop → fc2 → tanh; add = tanh + drop.
+Trace diamond() {
+  TraceBuilder b("diamond", "toy", {.precision = Precision::Fp32});
+  const TensorId drop =
+      b.dropout("drop", b.linear("fc1", b.input("x", {2, 4}, DType::Float32), 4), 0.1);
+  const TensorId sum = b.add("add", b.tanh("tanh", b.linear("fc2", drop, 4)), drop);
+  return b.finish(b.cross_entropy("loss", sum, b.input("targets", {2}, DType::Int64)));
+}
+
+// The mask and the dropped tensor come from one op: it runs once for both.
+TEST(Recovery, RunsEachProducerOnce) {
+  const Trace trace = diamond();
+  Plan plan = keep_everything(trace);
+  plan.regions = {{op(1), op(1), op(5), 0}};
+  for (const char* name : {"drop", "drop.mask", "tanh"})
+    decide(plan, tensor_named(trace, name), Action::Recompute, "to test");
+  const Recovery recovery = recover(trace, plan);
+  EXPECT_EQ(std::ranges::count(recovery.reruns, true), 3);  // drop, fc2 and tanh
+  EXPECT_FALSE(recovery.reruns[index(op_named(trace, "fc1"))]);
+  // Read by the backward of fc2, by fc2 again; the add does not run again.
+  EXPECT_EQ(recovery.uses[index(tensor_named(trace, "drop"))], 2u);
+  // fc1's output is needed by no gradient, but kept for the region's recovery.
+  EXPECT_EQ(recovery.uses[index(tensor_named(trace, "fc1"))], 1u);
+  EXPECT_TRUE(recovery.reads_kept[index(tensor_named(trace, "fc1"))]);
+}
+
+/// y = x + branch(z), with the add in a region of its own.
+struct CouplingTest : testing::Test {
+  Trace trace;
+  Plan plan;
+
+  void make(const std::function<TensorId(TraceBuilder&, TensorId x)>& branch) {
+    TraceBuilder b("coupling", "toy", {.precision = Precision::Fp32});
+    const TensorId x = b.linear("fc", b.input("in", {2, 4}, DType::Float32), 4);
+    const TensorId sum = b.residual("sum", x, branch(b, x));
+    const TensorId y = b.add("both", b.gelu("gelu1", x), b.gelu("gelu2", sum));
+    trace = b.finish(b.cross_entropy("loss", y, b.input("targets", {2}, DType::Int64)));
+    plan = keep_everything(trace);
+    plan.regions = {{op(1), op(1), op_named(trace, "loss"), 0}};
+    decide(plan, tensor_named(trace, "fc"), Action::Reconstruct, "to test");
+  }
+};
+
+TEST_F(CouplingTest, IsUndoneFromItsSum) {
+  make([](TraceBuilder& b, TensorId) { return b.tanh("branch", b.parameter("p", {2, 4})); });
+  const Recovery recovery = recover(trace, plan);
+  EXPECT_THAT(recovery.defects, IsEmpty());
+  EXPECT_TRUE(recovery.inverts[index(op_named(trace, "sum"))]);
+  EXPECT_EQ(std::ranges::count(recovery.reruns, true), 0);
+  EXPECT_EQ(recovery.uses[index(tensor_named(trace, "sum"))], 2u);     // gelu2, and the inverse
+  EXPECT_EQ(recovery.uses[index(tensor_named(trace, "branch"))], 2u);  // tanh, and the inverse
+}
+
+TEST_F(CouplingTest, MakesItsBranchAgain) {
+  make([](TraceBuilder& b, TensorId) {
+    return b.silu("branch", b.tanh("before", b.parameter("p", {2, 4})));
+  });
+  const Recovery recovery = recover(trace, plan);
+  EXPECT_THAT(recovery.defects, IsEmpty());
+  EXPECT_TRUE(recovery.reruns[index(op_named(trace, "branch"))]);
+  EXPECT_FALSE(recovery.reruns[index(op_named(trace, "before"))]);  // kept, silu needs it
+}
+
+// x = y − f(x): what is wanted is needed to get it.
+TEST_F(CouplingTest, WhoseBranchReadsItsShortcutIsRefused) {
+  make([](TraceBuilder& b, TensorId x) { return b.dropout("branch", x, 0.1); });
+  EXPECT_THAT(recover(trace, plan).defects,
+              Contains("'fc' is reconstruct, but what would recover it needs it first: keep it"));
+}
+
+TEST_F(CouplingTest, WithItselfIsRefused) {
+  make([](TraceBuilder&, TensorId x) { return x; });
+  EXPECT_THAT(recover(trace, plan).defects,
+              Contains("'fc' is reconstruct, but what would recover it needs it first: keep it"));
+}
+
+// The inverse makes a view's elements, not the storage's.
+TEST_F(CouplingTest, OfAPartOfAStorageIsRefused) {
+  TraceBuilder b("part", "toy", {.precision = Precision::Fp32});
+  const TensorId wide = b.linear("fc", b.input("in", {2, 4}, DType::Float32), 8);
+  const TensorId left = b.select("left", wide, {2, 4});
+  const TensorId sum = b.residual("sum", left, b.tanh("branch", b.parameter("p", {2, 4})));
+  const TensorId y = b.add("both", b.gelu("gelu1", left), b.gelu("gelu2", sum));
+  trace = b.finish(b.cross_entropy("loss", y, b.input("targets", {2}, DType::Int64)));
+  plan = keep_everything(trace);
+  plan.regions = {{op(1), op(1), op_named(trace, "loss"), 0}};
+  decide(plan, wide, Action::Reconstruct, "to test");
+  EXPECT_THAT(recover(trace, plan).defects,
+              ElementsAre(HasSubstr("'fc' is reconstruct but nothing provides it")));
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,180 @@
+#include "simulator/strategies/strategy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/traces/small_trace.h"
+#include "traces/presets.h"
+
+namespace tidemark {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string error_of(std::string_view text) {
+  try {
+    parse_strategy(text);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::vector<std::string_view> rows_of(std::string_view text) {
+  std::vector<std::string_view> names;
+  for (const auto& component : parse_strategy(text).components)
+    names.push_back(component.row->name);
+  return names;
+}
+
+PlannedStep planned(std::string_view text) {
+  return plan_step(std::make_shared<const Trace>(small_trace()), parse_strategy(text));
+}
+
+std::string refusal_of(std::string_view text) { return planned(text).refusal; }
+
+// --- parsing ------------------------------------------------------------------------------------
+
+TEST(Strategy, OneNameIsOneRow) { EXPECT_THAT(rows_of("vanilla"), ElementsAre("vanilla")); }
+
+TEST(Strategy, AnUnknownNameListsTheKnownOnes) {
+  EXPECT_THAT(error_of("vanila"), HasSubstr("unknown strategy 'vanila' (did you mean 'vanilla'?"));
+  EXPECT_THAT(error_of("vanila"), HasSubstr("checkpoint"));
+  EXPECT_THAT(error_of(""), HasSubstr("unknown strategy ''"));
+  EXPECT_THAT(error_of("mesa+"), HasSubstr("unknown strategy ''"));
+}
+
+TEST(Strategy, OptionsFollowAColon) {
+  const StrategySpec spec = parse_strategy("checkpoint:every=2");
+  EXPECT_EQ(spec.components[0].arguments.every, 2);
+  EXPECT_TRUE(parse_strategy("mesa:released").components[0].arguments.has("released"));
+  EXPECT_FALSE(parse_strategy("mesa").components[0].arguments.has("released"));
+  const auto both = parse_strategy("pareprop:hoist,released").components[0].arguments;
+  EXPECT_TRUE(both.has("hoist") && both.has("released"));
+}
+
+TEST(Strategy, AnUnknownOptionListsTheKnownOnes) {
+  EXPECT_THAT(error_of("checkpoint:squirt"),
+              HasSubstr("unknown option of strategy 'checkpoint' 'squirt' (did you mean 'sqrt'?"));
+  EXPECT_THAT(error_of("vanilla:fast"), HasSubstr("strategy 'vanilla' has no options"));
+}
+
+TEST(Strategy, EveryTakesAWholeNumberFromOne) {
+  for (const char* text :
+       {"checkpoint:every=0", "checkpoint:every=-1", "checkpoint:every=", "checkpoint:every=2x",
+        "checkpoint:every=1.5", "checkpoint:every=99999999999999999999"})
+    EXPECT_THAT(error_of(text), HasSubstr("takes a number of blocks, 1 or more")) << text;
+}
+
+TEST(Strategy, ACombinationIsInTheOrderOfTheTable) {
+  EXPECT_EQ(rows_of("overlap+checkpoint"), rows_of("checkpoint+overlap"));
+  EXPECT_EQ(parse_strategy("overlap+checkpoint").text, "overlap+checkpoint");
+}
+
+// --- the table ----------------------------------------------------------------------------------
+
+TEST(Strategy, EveryRowSaysWhatItDoesAndWhereItIsFrom) {
+  for (const StrategyRow& row : strategies()) {
+    EXPECT_FALSE(row.summary.empty()) << row.name;
+    const bool is_ours = row.name == "vanilla" || row.name == "overlap";
+    EXPECT_EQ(row.source.empty(), is_ours) << row.name;
+  }
+}
+
+// --- planning -----------------------------------------------------------------------------------
+
+TEST(Strategy, VanillaKeepsTheTraceAndEverything) {
+  const auto trace = std::make_shared<const Trace>(small_trace());
+  const PlannedStep step = plan_step(trace, parse_strategy("vanilla"));
+  EXPECT_EQ(step.trace, trace);
+  EXPECT_THAT(step.plan.actions, Each(Action::Keep));
+  EXPECT_EQ(step.plan.strategy, "vanilla");
+}
+
+TEST(Strategy, EveryDecisionHasItsReason) {
+  for (const StrategyRow& row : strategies()) {
+    const PlannedStep step = planned(row.name);
+    for (std::size_t t = 0; t < step.plan.actions.size(); ++t)
+      EXPECT_FALSE(step.plan.reasons[step.plan.reason_of[t]].empty()) << row.name;
+  }
+}
+
+TEST(Strategy, CheckpointKeepsOnlyWhatEntersABlock) {
+  const PlannedStep step = planned("checkpoint");
+  const auto action = [&](const char* name) {
+    return step.plan.actions[index(tensor_named(*step.trace, name))];
+  };
+  EXPECT_EQ(action("b0.norm"), Action::Recompute);
+  EXPECT_EQ(action("b0.drop.mask"), Action::Recompute);
+  EXPECT_EQ(action("b0.add2"), Action::Keep);
+  EXPECT_EQ(step.plan.regions.size(), 2u);
+  EXPECT_FALSE(step.plan.overlap);
+  EXPECT_TRUE(planned("checkpoint+overlap").plan.overlap);
+}
+
+TEST(Strategy, CheckpointEveryTwoHasHalfAsManyRegions) {
+  EXPECT_EQ(planned("checkpoint:every=2").plan.regions.size(), 1u);
+  EXPECT_EQ(planned("checkpoint:every=99").plan.regions.size(), 1u);
+}
+
+TEST(Strategy, MesaQuantizesWhatItsLayersKeep) {
+  const PlannedStep step = planned("mesa");
+  const auto action = [&](const char* name) {
+    return step.plan.actions[index(tensor_named(*step.trace, name))];
+  };
+  EXPECT_EQ(action("b0.norm"), Action::Quantize);  // what the linear keeps
+  EXPECT_EQ(action("b0.drop.mask"), Action::Keep);
+  EXPECT_EQ(action("loss.log_softmax"), Action::Keep);  // the loss is none of Mesa's layers
+  EXPECT_FALSE(step.plan.released.codes_per_use);
+  EXPECT_TRUE(planned("mesa:released").plan.released.codes_per_use);
+}
+
+// --- refusals -----------------------------------------------------------------------------------
+
+TEST(Strategy, AContradictionIsRefusedWithTheReason) {
+  EXPECT_THAT(refusal_of("vanilla+mesa"), HasSubstr("vanilla means no technique"));
+  EXPECT_THAT(refusal_of("mesa+mesa"), HasSubstr("mesa is named twice"));
+  EXPECT_THAT(refusal_of("reversible+pareprop"), HasSubstr("pareprop is reversible already"));
+  EXPECT_THAT(refusal_of("reversible+checkpoint"), HasSubstr("keeps nothing between its blocks"));
+  EXPECT_THAT(refusal_of("pareprop+mesa"), HasSubstr("grow through every inverse"));
+  EXPECT_THAT(refusal_of("pareprop+overlap"), HasSubstr("pareprop overlaps already"));
+  EXPECT_THAT(refusal_of("lowmemorybp+ms-bp"), HasSubstr("lowmemorybp contains ms-bp"));
+}
+
+TEST(Strategy, WhatDoesNotApplyIsRefusedWithTheReason) {
+  EXPECT_THAT(refusal_of("approx-bp"), HasSubstr("approx-bp: "));  // no activation in it
+  EXPECT_THAT(refusal_of("overlap"), HasSubstr("nothing is recovered that could overlap"));
+  EXPECT_THAT(refusal_of("checkpoint:selective"), HasSubstr("attention is fused here"));
+}
+
+TEST(Strategy, ARefusedStrategyKeepsEverything) {
+  const PlannedStep step = planned("checkpoint+approx-bp");
+  EXPECT_FALSE(step.refusal.empty());
+  EXPECT_EQ(*step.trace, small_trace());
+  EXPECT_THAT(step.plan.actions, Each(Action::Keep));
+  EXPECT_THAT(step.plan.regions, IsEmpty());
+  EXPECT_EQ(step.plan.strategy, "checkpoint+approx-bp");
+}
+
+TEST(Strategy, ATraceWithoutBlocksHasNoCheckpoints) {
+  TraceBuilder b("flat", "toy", {});
+  const auto trace = std::make_shared<const Trace>(b.finish(b.gelu("gelu", b.parameter("p", {}))));
+  EXPECT_THAT(plan_step(trace, parse_strategy("checkpoint")).refusal,
+              HasSubstr("the trace names no blocks"));
+}
+
+// Coupled first, a post-norm block's norm feeds only linears, and its affine part needs no op.
+TEST(Strategy, WiringIsChangedBeforeOperators) {
+  const auto trace =
+      std::make_shared<const Trace>(build_trace(find_model("bert-base"), {.sequence = 8}));
+  const PlannedStep step = plan_step(trace, parse_strategy("ms-bp+reversible"));
+  EXPECT_EQ(step.refusal, "");
+  EXPECT_THAT(check(*step.trace, step.plan), IsEmpty());
+  for (const Op& op : step.trace->ops) EXPECT_THAT(op.name, Not(HasSubstr("affine")));
+}
+
+}  // namespace
+}  // namespace tidemark

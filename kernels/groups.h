@@ -18,9 +18,9 @@ struct alignas(16) GroupRange {
   std::uint32_t least = 0, most = 0;  ///< extreme_key() of the largest −x, of the largest x
 };
 
-/// Grows with x, so that the largest number has the largest key; NaN has the largest of all.
+/// Grows with x, and extreme_key(−x) is its complement. Of a NaN one of the two is beyond those of
+/// all numbers, so that a range with a NaN in it is none.
 TIDEMARK_ANYWHERE constexpr std::uint32_t extreme_key(float x) {
-  if (x != x) return 0xffffffff;
   const std::uint32_t bits = format::bits_of(x);
   return (bits & format::sign_bit) != 0 ? ~bits : bits | format::sign_bit;
 }

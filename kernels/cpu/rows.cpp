@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "kernels/cpu/clones.h"
-#include "kernels/cpu/lanes.h"
 #include "kernels/number_formats.h"
 #include "traces/error.h"
 
@@ -113,15 +112,6 @@ GroupRange& group_at(const Groups& groups, std::int64_t element) {
   return groups.ranges[element / groups.stretch % groups.count];
 }
 
-/// Calls body(first, size, group) for the parts of `n` elements that belong to one group each.
-template <typename Body>
-void for_parts(const Groups& groups, std::int64_t element, std::int64_t n, Body&& body) {
-  for (std::int64_t i = 0, size = 0; i < n; i += size) {
-    size = std::min(groups.stretch - (element + i) % groups.stretch, n - i);
-    body(i, size, group_at(groups, element + i));
-  }
-}
-
 TIDEMARK_CLONES void decode_loop(std::int64_t n, float* __restrict to,
                                  const std::uint8_t* __restrict codes, float range, float minimum) {
   const float step = range / code_levels;
@@ -144,34 +134,20 @@ void decode(const Run& run, std::int64_t n, float* to) {
   }
 }
 
-struct Extremes {
-  float least, most;
+struct Keys {
+  std::uint32_t smallest, largest;
 };
 
-/// The smaller resp. larger one; NaN wins.
-TIDEMARK_INLINE float lesser(float a, float b) {
-  return static_cast<int>(b < a) + static_cast<int>(b != b) != 0 ? b : a;
-}
-TIDEMARK_INLINE float greater(float a, float b) {
-  return static_cast<int>(b > a) + static_cast<int>(b != b) != 0 ? b : a;
-}
-
+// On integers the compiler may choose in any order, and so in vectors.
 TIDEMARK_CLONES void find_extremes(std::int64_t n, const float* __restrict x,
-                                   Extremes* __restrict found) {
-  float least[choosing_lanes], most[choosing_lanes];
-  for (std::int64_t k = 0; k < choosing_lanes; ++k) least[k] = most[k] = x[0];
-  std::int64_t i = 0;
-  for (; i + choosing_lanes <= n; i += choosing_lanes)
-    for (std::int64_t k = 0; k < choosing_lanes; ++k) {
-      least[k] = lesser(least[k], x[i + k]);
-      most[k] = greater(most[k], x[i + k]);
-    }
-  for (std::int64_t k = 0; i < n; ++i, ++k) {
-    least[k] = lesser(least[k], x[i]);
-    most[k] = greater(most[k], x[i]);
+                                   Keys* __restrict found) {
+  std::uint32_t smallest = 0xffffffff, largest = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::uint32_t key = extreme_key(x[i]);
+    smallest = key < smallest ? key : smallest;
+    largest = key > largest ? key : largest;
   }
-  found->least = fold_lanes(least, [](float a, float b) { return lesser(a, b); });
-  found->most = fold_lanes(most, [](float a, float b) { return greater(a, b); });
+  *found = {smallest, largest};
 }
 
 }  // namespace
@@ -207,10 +183,10 @@ void from_floats(const float* from, std::int64_t n, std::byte* to, DType dtype) 
 void note_extremes(const Groups& groups, std::int64_t element, std::int64_t n,
                    const float* values) {
   for_parts(groups, element, n, [&](std::int64_t i, std::int64_t size, GroupRange& group) {
-    Extremes found;
+    Keys found;
     find_extremes(size, values + i, &found);
-    group.least = std::max(group.least, extreme_key(-found.least));
-    group.most = std::max(group.most, extreme_key(found.most));
+    group.least = std::max(group.least, ~found.smallest);
+    group.most = std::max(group.most, found.largest);
   });
 }
 

@@ -49,6 +49,19 @@ void from_floats(const float* from, std::int64_t n, std::byte* to, DType dtype);
 void gather(const Run& run, std::int64_t n, float* to);
 void scatter(const float* from, std::int64_t n, const Run& run);
 
+/// Calls body(first, size, group) for the parts of `n` elements that belong to one group each, the
+/// first of which is element `element` of the storage.
+template <typename Body>
+void for_parts(const Groups& groups, std::int64_t element, std::int64_t n, Body&& body) {
+  std::int64_t group = element / groups.stretch;
+  std::int64_t size = std::min((group + 1) * groups.stretch - element, n);
+  group %= groups.count;
+  for (std::int64_t i = 0; i < n; i += size, size = std::min(groups.stretch, n - i)) {
+    body(i, size, groups.ranges[group]);
+    if (++group == groups.count) group = 0;
+  }
+}
+
 /// Widens the groups' extremes by values of which the first is element `element` of the storage.
 void note_extremes(const Groups& groups, std::int64_t element, std::int64_t n, const float* values);
 void note_extremes(const Run& run, std::int64_t n, const float* values);

@@ -145,7 +145,7 @@ __device__ inline void note_extremes(const DeviceGroups& groups, std::int64_t of
   std::uint32_t least = 0, most = 0;
   for (int i = 0; i < V; ++i) {
     if (i >= valid) break;
-    const std::uint32_t low = extreme_key(-values[i]), high = extreme_key(values[i]);
+    const std::uint32_t high = extreme_key(values[i]), low = ~high;
     if (!is_one_group) {
       GroupRange* const own = groups.at(offset + i * stride).range;
       note_extreme(&own->least, low), note_extreme(&own->most, high);

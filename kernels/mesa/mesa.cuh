@@ -52,8 +52,9 @@ __global__ void mesa_range_kernel(std::int64_t groups, bool is_first, DType dtyp
                                   GroupRange* ranges) {
   for (std::int64_t g = thread_of_grid(); g < groups; g += threads_of_grid()) {
     GroupRange group = ranges[g];
-    const float minimum = rounded_as(dtype, -number_of_key(group.least));
-    const float range = rounded_as(dtype, number_of_key(group.most)) - minimum;
+    const float least = rounded_as(dtype, -number_of_key(group.least));
+    const float range = rounded_as(dtype, number_of_key(group.most)) - least;
+    const float minimum = range != range ? range : least;
     const auto running = [&](float old, float now) {
       return is_first ? now : __fadd_rn(__fmul_rn(mesa_decay, old), __fmul_rn(1 - mesa_decay, now));
     };

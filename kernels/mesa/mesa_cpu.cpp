@@ -1,6 +1,7 @@
 // Mesa's quantizer on the CPU: one pass for the extremes, unless they are known, and one for the
 // codes; see mesa.h. Whoever reads codes as an array's elements decodes them (cpu/rows.h).
 #include <bit>
+#include <cmath>
 
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/map.h"
@@ -13,36 +14,17 @@ namespace {
 
 constexpr float decay = 0.9f;  // of the running range, in the release's policies
 
-/// A stretch of elements of one group.
-struct Part {
-  std::int64_t group, begin, size, end;  ///< of `end` elements altogether
-};
-
-/// The parts of elements [first, first + n), counted from the first one; an empty one is last.
-TIDEMARK_INLINE Part first_part(const Groups& groups, std::int64_t first, std::int64_t n) {
-  return {first / groups.stretch % groups.count, 0,
-          std::min(groups.stretch - first % groups.stretch, n), n};
-}
-TIDEMARK_INLINE void advance(const Groups& groups, Part& part) {
-  part.begin += part.size;
-  part.size = std::min(groups.stretch, part.end - part.begin);
-  if (++part.group == groups.count) part.group = 0;
-}
-
-TIDEMARK_CLONES void quantize_loop(const Groups& groups, std::int64_t first, std::int64_t n,
-                                   std::uint8_t* __restrict codes, const float* __restrict x,
-                                   const std::uint32_t* __restrict words, float limit) {
+TIDEMARK_CLONES void quantize_loop(std::int64_t n, std::uint8_t* __restrict codes,
+                                   const float* __restrict x, const std::uint32_t* __restrict words,
+                                   float range, float minimum, float limit) {
   constexpr float round = 12582912.0f;  // 1.5·2^23: the sum's last bits are the nearest integer
-  for (Part part = first_part(groups, first, n); part.size > 0; advance(groups, part)) {
-    const float scale = code_levels / groups.ranges[part.group].range;
-    const float minimum = groups.ranges[part.group].minimum;
-    for (std::int64_t i = part.begin; i < part.begin + part.size; ++i) {
-      const float u = static_cast<float>(static_cast<std::int32_t>(words[i] + 1)) * 0x1p-24f;
-      const float level = (x[i] - minimum) * scale + (u - 0.5f);
-      const float positive = level > 0.0f ? level : 0.0f;
-      const float limited = positive < limit ? positive : limit;
-      codes[i] = static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(limited + round) & 0xffu);
-    }
+  const float scale = code_levels / range;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float u = static_cast<float>(static_cast<std::int32_t>(words[i] + 1)) * 0x1p-24f;
+    const float level = (x[i] - minimum) * scale + (u - 0.5f);
+    const float positive = level > 0.0f ? level : 0.0f;
+    const float limited = positive < limit ? positive : limit;
+    codes[i] = static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(limited + round) & 0xffu);
   }
 }
 
@@ -69,8 +51,9 @@ float rounded_to(DType dtype, float x) {
 
 // The extremes enter the running range and are forgotten.
 void update_range(GroupRange& group, DType dtype, bool is_first) {
-  const float minimum = rounded_to(dtype, -number_of_key(group.least));
-  const float range = rounded_to(dtype, number_of_key(group.most)) - minimum;
+  const float least = rounded_to(dtype, -number_of_key(group.least));
+  const float range = rounded_to(dtype, number_of_key(group.most)) - least;
+  const float minimum = std::isnan(range) ? range : least;
   group.range = is_first ? range : decay * group.range + (1 - decay) * range;
   group.minimum = is_first ? minimum : decay * group.minimum + (1 - decay) * minimum;
   group.least = group.most = 0;
@@ -93,7 +76,10 @@ void quantize(const Call& call, Workspace& workspace) {
   alignas(64) std::uint32_t buffer[word_buffer];
   in_order(value, [&](const float* x, std::int64_t first, std::int64_t n) {
     const std::uint32_t* const words = random_words(random, first, n, buffer);
-    quantize_loop(groups, first, n, elements<std::uint8_t>(codes) + first, x, words, limit);
+    std::uint8_t* const to = elements<std::uint8_t>(codes) + first;
+    for_parts(groups, first, n, [&](std::int64_t i, std::int64_t size, const GroupRange& group) {
+      quantize_loop(size, to + i, x + i, words + i, group.range, group.minimum, limit);
+    });
   });
 }
 

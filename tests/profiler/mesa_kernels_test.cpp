@@ -175,7 +175,9 @@ TEST(ExtremeKey, GrowsWithItsNumberAndKeepsIt) {
   for (std::size_t i = 0; i < ordered.size(); ++i) {
     EXPECT_EQ(number_of_key(extreme_key(ordered[i])), ordered[i]);
     EXPECT_GT(extreme_key(ordered[i]), i == 0 ? 0 : extreme_key(ordered[i - 1]));
-    EXPECT_GT(extreme_key(-std::nanf("")), extreme_key(ordered[i]));
+    EXPECT_EQ(extreme_key(-ordered[i]), ~extreme_key(ordered[i]));
+    EXPECT_GT(extreme_key(std::nanf("")), extreme_key(ordered[i]));
+    EXPECT_LT(extreme_key(-std::nanf("")), extreme_key(ordered[i]));
   }
   EXPECT_TRUE(std::isnan(number_of_key(extreme_key(std::nanf("")))));
 }

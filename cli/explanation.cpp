@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "simulator/export/stacks.h"
 #include "simulator/needs.h"
 
 namespace tidemark {
@@ -58,7 +59,7 @@ void describe_decision(const Plan& plan, const Needs& needs, const Buffer& buffe
 
 void list_alive(Explanation& explanation, const Peak& top, const Needs& needs) {
   const auto& [planned, schedule, timeline, report] = explanation.answer;
-  const std::vector<std::string> blocks = blocks_of_tensors(*planned.trace);
+  const std::vector<std::string> blocks = blocks_by_tensor(*planned.trace);
   for (const BufferId id : alive_after(schedule, timeline, top.event)) {
     const Buffer& buffer = schedule[id];
     AliveBuffer alive{"", buffer.role, buffer.category, buffer.size, "", "", ""};
@@ -118,39 +119,10 @@ Explanation explain(const Question& question) {
 
 std::vector<Bytes> live_curve(const Schedule& schedule, const Timeline& timeline,
                               std::size_t columns) {
-  std::vector<Bytes> highest(columns);
-  const std::int64_t duration = std::max<std::int64_t>(1, timeline.duration.count());
-  const auto parts = static_cast<std::int64_t>(columns);
-  Bytes live = total(timeline.baseline);
-  std::size_t column = 0;
-  highest[0] = live;
-  for (const MemoryEvent& event : timeline.memory) {
-    const std::int64_t at = std::min(event.time.count() * parts / duration, parts - 1);
-    for (; column < static_cast<std::size_t>(at); highest[++column] = live) {
-    }
-    const Bytes size = schedule[event.buffer].size;
-    if (event.appears) {
-      live += size;
-    } else {
-      live -= size;
-    }
-    highest[column] = std::max(highest[column], live);
-  }
-  while (column + 1 < columns) highest[++column] = live;
+  std::vector<Bytes> highest;
+  for (const BytesByCategory& bytes : stacked_curve(schedule, timeline, columns))
+    highest.push_back(total(bytes));
   return highest;
-}
-
-std::vector<std::string> blocks_of_tensors(const Trace& trace) {
-  std::vector<std::string> blocks(trace.tensors.size());
-  for (std::size_t i = trace.ops.size(); i-- > 0;) {
-    const Op& op = trace.ops[i];
-    if (op.block < 0) continue;
-    const std::string& name = trace.blocks[static_cast<std::size_t>(op.block)].name;
-    for (const TensorId output : trace.outputs(op)) blocks[index(output)] = name;
-    for (const TensorId input : trace.inputs(op))
-      if (trace[input].category == Category::Parameter) blocks[index(input)] = name;
-  }
-  return blocks;
 }
 
 }  // namespace tidemark

@@ -54,7 +54,4 @@ Explanation explain(const Question& question);
 std::vector<Bytes> live_curve(const Schedule& schedule, const Timeline& timeline,
                               std::size_t columns);
 
-/// The block of the op that makes the tensor, or for what comes from outside of the first reader.
-std::vector<std::string> blocks_of_tensors(const Trace& trace);
-
 }  // namespace tidemark

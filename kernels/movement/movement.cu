@@ -152,22 +152,6 @@ void pieces_backward(const Call& call, Launch& launch, const char* name) {
     if (call.d_outputs[k]) move_backward(launch, name, call.moves[k], dx, call.d_outputs[k]);
 }
 
-/// The array with its axis 1 divided into `outer` × the rest.
-Array with_heads_divided(const Array& array, std::int64_t outer) {
-  const std::size_t rank = array.shape.rank();
-  CHECK(rank >= 2 && rank < Shape::max_rank);
-  const std::int64_t inner = array.shape[1] / outer;
-  std::array<std::int64_t, Shape::max_rank> dims{};
-  Array result = array;
-  for (std::size_t i = 0; i <= rank; ++i) {
-    const std::size_t axis = i < 2 ? i : i - 1;
-    dims[i] = i == 1 ? outer : i == 2 ? inner : array.shape[axis];
-    result.strides[i] = i == 1 ? array.strides[1] * inner : array.strides[axis];
-  }
-  result.shape = Shape(std::span<const std::int64_t>(dims).first(rank + 1));
-  return result;
-}
-
 }  // namespace
 
 void copy_forward(const Call& call, Launch& launch) {

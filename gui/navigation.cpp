@@ -46,7 +46,8 @@ Range clamped(Range range, const Limits& limits) {
   const Range all = whole(limits);
   const double span = std::clamp(range.span(), std::min(limits.narrowest, all.span()), all.span());
   const double centre = (range.begin + range.end) / 2;
-  const double begin = std::clamp(centre - span / 2, all.begin, all.end - span);
+  const double last = std::max(all.begin, all.end - span);  // rounding: never before the first
+  const double begin = std::clamp(centre - span / 2, all.begin, last);
   return {begin, begin + span};
 }
 

@@ -160,7 +160,7 @@ ExperimentOutcome simulated(const Experiment& experiment, const SharedTrace& sha
   outcome.peak_at = report.peak_at;
   outcome.peak = peak_groups(result);
   if (experiment.checked[index(Metric::Step)])
-    outcome.times = time_groups(*shared.trace, result.schedule, result.timeline);
+    outcome.times = time_groups(*result.planned.trace, result.schedule, result.timeline);
   return outcome;
 }
 

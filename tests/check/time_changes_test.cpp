@@ -23,6 +23,16 @@ TimeDifference difference(const std::vector<TimeGroup>& before, const std::vecto
   return difference_of_times(expected_of("x", outcome_with(before), kept), outcome_with(now));
 }
 
+// A reversible network has other ops than the model that was asked for.
+TEST(TimeChanges, NameTheOpsOfTheNetworkThatRuns) {
+  const CheckFile file = check_file(R"({"model": "vit-ti-16", "strategy": "reversible"})");
+  const ExperimentOutcome outcome = run_experiments(file.path, file.experiments).front();
+  std::int64_t norms = 0;
+  for (const TimeGroup& group : outcome.times)
+    if (group.task == "forward" && group.op == "layer_norm") norms += group.runs;
+  EXPECT_EQ(norms, 2 * 12 + 1);
+}
+
 TEST(TimeChanges, AreSortedByTheirSizeInEitherDirection) {
   const auto changes = difference({group("linear", 50), group("gelu", 30), group("add", 9)},
                                   {group("linear", 51), group("gelu", 10), group("add", 9)})

@@ -20,7 +20,8 @@ void add_keys(Keys& keys, const Trace& trace, std::string_view strategy) {
   const PlannedStep step = plan_step(std::make_shared<Trace>(trace), parse_strategy(strategy));
   if (!step.refusal.empty()) return;
   const Schedule schedule = lower(*step.trace, step.plan);
-  const CostModel costs(*step.trace, find_device("a100-80gb"));
+  const Device device = find_device("a100-80gb");
+  const CostModel costs(*step.trace, device);
   for (const Step& s : schedule.steps)
     if (const Run* run = std::get_if<Run>(&s))
       if (CostModel::work_of(costs.of(schedule, *run)) > 0)

@@ -93,7 +93,7 @@ bool is_rewired(const StrategySpec& strategy) {
   });
 }
 
-// Two steps. Nothing if the first one was the last for now.
+// Two steps. Nothing if somebody stopped the replay between them.
 std::optional<GradientComparison> check_gradients(const ReplayQuestion& question,
                                                   const Loader& loader, const PlannedStep& planned,
                                                   const std::function<bool()>& stop) {

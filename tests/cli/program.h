@@ -14,15 +14,9 @@
 #include <string>
 #include <vector>
 
-namespace tidemark {
+#include "tests/support/sanitized.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool is_sanitized = true;
-#elif defined(__has_feature)
-inline constexpr bool is_sanitized = __has_feature(address_sanitizer);
-#else
-inline constexpr bool is_sanitized = false;
-#endif
+namespace tidemark {
 
 struct Outcome {
   int exit_code = -1;  ///< 128 + the signal if one ended it

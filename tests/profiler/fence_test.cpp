@@ -20,7 +20,7 @@ void step_inside_the_fence(const PlannedStep& planned) {
 
 // Strategies of one stream: two would open and close each other's fences.
 TEST(Fence, NoKernelLeavesItsArrays) {
-  if (!fence::is_real) GTEST_SKIP() << "needs AddressSanitizer (cmake --preset asan)";
+  if (!is_sanitized) GTEST_SKIP() << "needs AddressSanitizer (cmake --preset asan)";
   for (const Model& model : small_models())
     for (const Precision precision : {Precision::Fp32, Precision::AmpFp16})
       for (const Attention attention : {Attention::Math, Attention::Flash})
@@ -37,7 +37,7 @@ TEST(Fence, NoKernelLeavesItsArrays) {
 
 // Two neighbours in one block of memory, and a kernel that goes one element too far.
 TEST(FenceDeathTest, EndsTheProgramOneElementBehindAnArray) {
-  if (!fence::is_real) GTEST_SKIP() << "needs AddressSanitizer (cmake --preset asan)";
+  if (!is_sanitized) GTEST_SKIP() << "needs AddressSanitizer (cmake --preset asan)";
   alignas(8) std::array<float, 64> block{};
   auto* const data = reinterpret_cast<std::byte*>(block.data());
   Call call, neighbour;

@@ -9,16 +9,9 @@
 #include <algorithm>
 
 #include "kernels/cpu/workspace.h"
+#include "tests/support/sanitized.h"
 
 namespace tidemark::fence {
-
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool is_real = true;
-#elif defined(__has_feature)
-inline constexpr bool is_real = __has_feature(address_sanitizer);
-#else
-inline constexpr bool is_real = false;
-#endif
 
 struct Range {
   const std::byte* begin = nullptr;

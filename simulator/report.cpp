@@ -51,7 +51,7 @@ void add_time(const Trace& trace, const Answer& answer, const Device& device, Re
   report.samples_per_second = static_cast<double>(trace.step.batch) * 1e9 /
                               static_cast<double>(std::max<std::int64_t>(1, report.step.count()));
   report.overlap = timeline.overlap;
-  report.launch_bound = 10 * timeline.waits_for_host > timeline.duration;
+  report.launch_bound = timeline.waits_for_host > timeline.duration / 10;
   if (answer.planned.plan.regions.empty()) return;
   const CostModel costs(*answer.planned.trace, device);
   Nanoseconds alone{}, busy = timeline.duration - timeline.idle;

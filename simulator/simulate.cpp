@@ -1,23 +1,25 @@
 // Time advances from one change to the next: a run starts or ends on some stream. Between changes
 // every active run progresses at the same rate, the largest at which the sum of slot shares and
-// the sum of bandwidth shares both stay at or below one.
+// the sum of bandwidth shares both stay at or below one. A run whose end is the next change ends
+// there because it was chosen, not because nothing seems left of it: doubles cannot tell.
 #include "simulator/simulate.h"
 
 #include <algorithm>
-#include <limits>
+
+#include "simulator/moment.h"
 
 namespace tidemark {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
-// In ns. Times of hours are doubles with a resolution of 1e-3 ns: less could not be waited for.
-constexpr double nothing_left = 1e-2;
-
 struct Active {
   bool busy = false;
   std::uint32_t run = 0;  // index into the timeline's runs
-  double left = 0;        // ns of its own time still to do
   double sm_share = 0, memory_share = 0;
+  // Since the rate last changed, so that a run that nothing disturbs takes exactly its own time.
+  Moment since = {};
+  double rate = 0;
+  double left = 0;  // ns of its own time that were still to do then
+  Moment end = {};
 };
 
 class Simulation {
@@ -49,16 +51,12 @@ class Simulation {
   struct Item {
     std::uint32_t step;
     std::uint32_t cost;  // index into queued_costs_, if it takes time
-    double issued;
+    Moment issued;
   };
   struct Queue {
     std::vector<Item> items;
     std::size_t next = 0;
   };
-
-  static Nanoseconds rounded(double time) {
-    return Nanoseconds{static_cast<std::int64_t>(time + 0.5)};
-  }
 
   StreamId stream_of(const Step& step) const {
     return std::visit(Overload{[&](const Allocate& s) { return schedule_[s.buffer].stream; },
@@ -71,7 +69,7 @@ class Simulation {
   void issue(std::uint32_t i) {
     const Step& step = schedule_.steps[i];
     if (const auto* sync = std::get_if<Synchronize>(&step)) {
-      const double& time = recorded_[index(sync->event)];
+      const Moment& time = recorded_[index(sync->event)];
       for (bool more = true; time == never; more = advance()) CHECK(more);
       host_ = std::max(host_, time);
       return;
@@ -84,7 +82,7 @@ class Simulation {
   void issue_run(std::uint32_t i) {
     const Step& step = schedule_.steps[i];
     const Cost cost = cost_of(step);
-    host_ += static_cast<double>(device_.host_launch.count()) * cost.kernels;
+    host_ = host_ + static_cast<double>(device_.host_launch.count()) * cost.kernels;
     if (schedule_.streams == 1) return run_alone(i, cost);
     const auto place = static_cast<std::uint32_t>(queued_costs_.size());
     queues_[index(stream_of(step))].items.push_back({i, place, host_});
@@ -105,7 +103,7 @@ class Simulation {
     if (host_ > now_) wait_for_host(host_);
     now_ = std::max(now_, host_);
     start(i, cost, 0);
-    now_ += active_[0].left;
+    reach(now_ + active_[0].left);
     finish(0);
   }
 
@@ -128,8 +126,12 @@ class Simulation {
   }
 
   void start(std::uint32_t i, const Cost& cost, std::size_t stream) {
-    active_[stream] = {true, static_cast<std::uint32_t>(timeline_.runs.size()),
-                       static_cast<double>(cost.time.count()), cost.sm_share, cost.memory_share};
+    active_[stream] = {.busy = true,
+                       .run = static_cast<std::uint32_t>(timeline_.runs.size()),
+                       .sm_share = cost.sm_share,
+                       .memory_share = cost.memory_share,
+                       .since = now_,
+                       .left = static_cast<double>(cost.time.count())};
     timeline_.runs.push_back({i, static_cast<StreamId>(stream), rounded(now_), rounded(now_)});
   }
 
@@ -142,41 +144,60 @@ class Simulation {
   // nothing is left to do with what has been issued.
   bool advance() {
     start_ready();
-    double next_issue = never;
+    set_rates();
+    const Moment next = std::min(next_end(), next_issue());
+    if (next == never) return false;
+    move_to(next);
+    return true;
+  }
+
+  Moment next_issue() const {
+    Moment next = never;
     for (std::size_t s = 0; s < queues_.size(); ++s) {
       const Queue& queue = queues_[s];
       if (active_[s].busy || queue.next == queue.items.size()) continue;
       if (queue.items[queue.next].issued > now_)
-        next_issue = std::min(next_issue, queue.items[queue.next].issued);
+        next = std::min(next, queue.items[queue.next].issued);
     }
-    const double rate = common_rate();
-    double next_end = never;
+    return next;
+  }
+
+  Moment next_end() const {
+    Moment next = never;
     for (const Active& active : active_)
-      if (active.busy) next_end = std::min(next_end, now_ + active.left / rate);
-    const double next = std::min(next_end, next_issue);
-    if (next == never) return false;
-    move_to(next, rate);
-    return true;
+      if (active.busy) next = std::min(next, active.end);
+    return next;
+  }
+
+  // A run that keeps its rate keeps its end.
+  void set_rates() {
+    const double rate = common_rate();
+    for (Active& active : active_) {
+      if (!active.busy || active.rate == rate) continue;
+      active.left = std::max(0.0, active.left - (now_ - active.since) * active.rate);
+      active.since = now_, active.rate = rate;
+      active.end = now_ + active.left / rate;
+    }
+  }
+
+  void reach(Moment next) {
+    require_countable(static_cast<double>(next.whole));
+    now_ = next;
   }
 
   // Nothing is busy, so nothing but the host can bring the next change.
-  void wait_for_host(double until) {
-    timeline_.idle += rounded(until - now_);
-    timeline_.waits_for_host += rounded(until - now_);
+  void wait_for_host(Moment until) {
+    timeline_.idle += rounded_ns(until - now_);
+    timeline_.waits_for_host += rounded_ns(until - now_);
   }
 
-  void move_to(double next, double rate) {
-    std::size_t busy = 0;
-    for (Active& active : active_) {
-      if (!active.busy) continue;
-      ++busy;
-      active.left = std::max(0.0, active.left - (next - now_) * rate);
-    }
-    if (busy > 1) timeline_.overlap += rounded(next - now_);
-    if (busy == 0 && next > now_) wait_for_host(next);
-    now_ = next;
+  void move_to(Moment next) {
+    const auto busy = std::ranges::count(active_, true, &Active::busy);
+    if (busy > 1) timeline_.overlap += rounded_ns(next - now_);
+    if (busy == 0) wait_for_host(next);
+    reach(next);
     for (std::size_t s = 0; s < active_.size(); ++s)
-      if (active_[s].busy && active_[s].left <= nothing_left) finish(s);
+      if (active_[s].busy && active_[s].end <= now_) finish(s);
   }
 
   void start_ready() {
@@ -223,9 +244,8 @@ class Simulation {
   std::vector<Queue> queues_;
   std::vector<Cost> queued_costs_;
   std::vector<Active> active_;
-  std::vector<double> recorded_;
-  double now_ = 0;
-  double host_ = 0;
+  std::vector<Moment> recorded_;
+  Moment now_, host_;
   Timeline timeline_;
 };
 

@@ -1,7 +1,6 @@
 #include "simulator/cost/cost_model.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "simulator/needs.h"
 #include "simulator/strategies/mesa.h"
@@ -180,7 +179,7 @@ Cost CostModel::of(const Schedule& schedule, const Run& run) const {
   // The bytes stay, so a slower kernel uses less of the bandwidth.
   cost.memory_share =
       std::min(1.0, cost.bytes / time / kernels_.bytes_per_ns() * device_.stream_share.value_or(1));
-  cost.time = Nanoseconds{std::llround(time)};
+  cost.time = rounded_ns(time);
   return cost;
 }
 

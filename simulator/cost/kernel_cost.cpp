@@ -1,7 +1,11 @@
 #include "simulator/cost/kernel_cost.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+
+#include "traces/error.h"
 
 namespace tidemark {
 namespace {
@@ -51,9 +55,21 @@ MathUnit unit_for(DType dtype, Precision precision) {
   }
 }
 
-Nanoseconds to_ns(double time) { return Nanoseconds{static_cast<std::int64_t>(time + 0.5)}; }
-
 }  // namespace
+
+void require_countable(double ns) {
+  if (ns <= static_cast<double>(longest_time.count())) return;
+  throw InputError(
+      fmt::format("the step would take {:.2g} s; time is counted up to 2^56 ns, which is two years "
+                  "(use a smaller "
+                  "batch, sequence, image or model)",
+                  ns / 1e9));
+}
+
+Nanoseconds rounded_ns(double ns) {
+  require_countable(ns);
+  return Nanoseconds{static_cast<std::int64_t>(ns + 0.5)};
+}
 
 Cost then(const Cost& a, const Cost& b) {
   const double ta = static_cast<double>(a.time.count()), tb = static_cast<double>(b.time.count());
@@ -77,7 +93,7 @@ Cost KernelCosts::elementwise(double bytes, double elements, int kernels) const 
   const double gap = static_cast<double>(device_.kernel_gap.count()) * kernels;
   const double blocks = ceiling(elements / elements_per_block);
   return {
-      to_ns(memory + gap),
+      rounded_ns(memory + gap),
       kernels,
       0,
       bytes,
@@ -101,7 +117,7 @@ Cost KernelCosts::product(double batch, double m, double n, double k, DType dtyp
   const double memory = bytes / bytes_per_ns_;
   const double busy = std::max(compute, memory);
   const double total = busy + static_cast<double>(device_.kernel_gap.count());
-  return {to_ns(total),
+  return {rounded_ns(total),
           1,
           2 * batch * m * n * k,
           bytes,
@@ -117,13 +133,17 @@ Cost KernelCosts::sum_by_columns(double bytes, double columns) const {
   const double rate = std::min(bytes_per_ns_, blocks * block_bytes_per_ns);
   const double time = bytes / rate;
   const double total = time + static_cast<double>(device_.kernel_gap.count());
-  return {
-      to_ns(total), 1, 0, bytes, blocks / sms * time / total, rate / bytes_per_ns_ * time / total};
+  return {rounded_ns(total),
+          1,
+          0,
+          bytes,
+          blocks / sms * time / total,
+          rate / bytes_per_ns_ * time / total};
 }
 
 Cost KernelCosts::copy(Bytes bytes) const {
   const double time = static_cast<double>(bytes.count) / device_.host_link_bytes_per_second * 1e9;
-  return {to_ns(time), 1, 0, static_cast<double>(bytes.count), 0, 0};
+  return {rounded_ns(time), 1, 0, static_cast<double>(bytes.count), 0, 0};
 }
 
 }  // namespace tidemark

@@ -16,6 +16,16 @@ struct Cost {
   double memory_share = 0;  ///< fraction of the memory bandwidth that it uses
 };
 
+/// Of a step, and of one kernel: 2.3 years. Sums and multiples of some such times can be counted,
+/// too.
+inline constexpr Nanoseconds longest_time{std::int64_t{1} << 56};
+
+/// InputError if it is longer than longest_time, or no number.
+void require_countable(double ns);
+
+/// InputError if it cannot be counted. `ns` must not be negative.
+Nanoseconds rounded_ns(double ns);
+
 /// One after the other.
 Cost then(const Cost& a, const Cost& b);
 

@@ -68,6 +68,17 @@ TEST(Report, CountsRecomputationAndHowMuchOfItIsHidden) {
   EXPECT_GT(two.overlap, Nanoseconds{0});
 }
 
+// 30 days, and 198: beyond 10^15 ns doubles know no hundredths of a nanosecond.
+TEST(Report, AStepOfWeeksIsPredictedAsFastAsAnother) {
+  const auto predicted = [](const char* model, const StepOptions& step) {
+    return asked(build_trace(find_model(model), step), "pareprop", plenty, find_device("t4"))
+        .report;
+  };
+  EXPECT_GT(predicted("vit-ti-16", {.batch = 1, .image = 65536}).step, std::chrono::hours(7 * 24));
+  EXPECT_GT(predicted("llama-3-8b", {.batch = 1, .sequence = 8'000'000}).step,
+            std::chrono::hours(60 * 24));
+}
+
 TEST(Report, SamplesPerSecondFollowFromTheStep) {
   const Report report = asked(vision(4), "vanilla").report;
   EXPECT_DOUBLE_EQ(report.samples_per_second, 4e9 / static_cast<double>(report.step.count()));

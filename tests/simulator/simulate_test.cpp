@@ -5,7 +5,9 @@
 
 #include "tests/simulator/chain.h"
 #include "tests/simulator/cost/toy_device.h"
+#include "tests/simulator/dice.h"
 #include "tests/simulator/hand_made.h"
+#include "traces/error.h"
 
 namespace tidemark {
 namespace {
@@ -112,6 +114,84 @@ TEST_F(SimulateTest, ACopyToTheHostRunsBesideAKernel) {
   made.run({a}, {b}, s0);
   made.copy_out(c, s1);
   EXPECT_THAT(spans(simulated()), ElementsAre(Span{0, 1000}, Span{0, 800}));
+}
+
+// --- very long steps ----------------------------------------------------------------------------
+
+// In ns: 116 days, 104 days and a bit (where doubles begin to lose whole nanoseconds), 2 years.
+constexpr std::array long_times = {std::int64_t{10'000'000'000'000'000},
+                                   (std::int64_t{1} << 53) + 2, std::int64_t{1} << 55};
+
+/// Both streams wait until `time` has passed, then run a few hundred kernels of all sizes that wait
+/// for each other now and then.
+Schedule busy_streams_after(std::int64_t time, std::uint64_t seed) {
+  HandMade made{2};
+  Dice dice(seed);
+  made.run({made.place(time)}, {});
+  made.wait(made.record(HandMade::s0), s1);
+  for (int i = 0; i < 300; ++i) {
+    const StreamId stream = dice.one_in(2) ? s0 : s1, other = stream == s0 ? s1 : s0;
+    const auto bytes = static_cast<std::int64_t>(1 + dice.below(dice.one_in(2) ? 9 : 99'999));
+    made.run({made.place(bytes)}, {}, stream);
+    if (dice.one_in(4)) made.wait(made.record(stream), other);
+  }
+  return made.schedule();
+}
+
+/// From the end of the first run.
+std::vector<Span> spans_after_the_first(const Timeline& timeline) {
+  std::vector<Span> all = spans(timeline);
+  const std::int64_t start = all.front().second;
+  all.erase(all.begin());
+  for (auto& [begin, end] : all) begin -= start, end -= start;
+  return all;
+}
+
+TEST_F(SimulateTest, WhatHappensDoesNotDependOnHowLateItIs) {
+  device.kernel_gap = nanoseconds(7);
+  for (const std::uint64_t seed : {1u, 2u, 3u}) {
+    const auto early = simulate(chain(1), busy_streams_after(1000, seed), device);
+    for (const std::int64_t time : long_times) {
+      const auto late = simulate(chain(1), busy_streams_after(time, seed), device);
+      EXPECT_EQ(spans_after_the_first(late), spans_after_the_first(early)) << time << " ns";
+      EXPECT_EQ(late.overlap, early.overlap);
+      EXPECT_EQ(late.idle, early.idle);
+    }
+  }
+}
+
+// Kernels of another stream begin and end beside it, and none of them slows it.
+TEST_F(SimulateTest, ARunThatSharesNothingTakesItsOwnTimeAtAnyTime) {
+  for (const std::int64_t time : long_times) {
+    HandMade two{2};
+    two.run({two.place(time)}, {}, s0);
+    two.wait(two.record(s0), s1);
+    two.copy_out(two.place(1'000'001), s0);
+    for (int i = 0; i < 1000; ++i) two.run({two.place(3)}, {}, s1);
+    const TimedRun copy = simulate(chain(1), two.schedule(), device).runs[1];
+    EXPECT_EQ(copy.begin.count(), time);
+    EXPECT_EQ(copy.end - copy.begin, nanoseconds(2'000'002)) << time;
+  }
+}
+
+TEST_F(SimulateTest, ATimeThatCannotBeCountedIsRefused) {
+  const auto refusal = [&](std::initializer_list<std::int64_t> times) -> std::string {
+    HandMade one;
+    for (const std::int64_t time : times) one.run({one.place(time)}, {});
+    try {
+      simulate(chain(1), one.schedule(), device);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  constexpr std::int64_t year = std::int64_t{1} << 55;
+  EXPECT_EQ(refusal({year, year}), "");
+  EXPECT_EQ(
+      refusal({year, year, 100}),
+      "the step would take 7.2e+07 s; time is counted up to 2^56 ns, which is two years (use a "
+      "smaller batch, sequence, image or model)");
+  EXPECT_THAT(refusal({8 * year}), testing::StartsWith("the step would take 2.9e+08 s;"));
 }
 
 TEST_F(SimulateTest, MemoryAppearsAndGoesWhenItsStreamGetsThere) {

@@ -55,15 +55,17 @@ class Counting {
   // Calls visit(kind, storage, bytes of the held tensor) for each (kind, tensor) once.
   template <typename Visit>
   void per_op(std::size_t begin, std::size_t end, Visit visit) const {
-    std::vector<std::pair<OpKind, TensorId>> seen;
+    static_assert(op_rows.size() <= 64);
+    std::vector<std::uint64_t> kinds_seen(trace_.tensors.size());  // by tensor: bit k is kind k
     for (std::size_t i = begin; i < end; ++i) {
       const Op& op = trace_.ops[i];
+      const std::uint64_t kind = std::uint64_t{1} << static_cast<unsigned>(op.kind);
       for_each_operand(trace_, op, needs_.saved[i], [&](TensorId storage, TensorId tensor) {
         if (is_parameter(storage)) return;
         if (is_ms_norm(op.kind) && kept_by_other_[index(storage)]) return;
-        if (std::ranges::find(seen, std::pair{op.kind, tensor}) != seen.end()) return;
-        seen.emplace_back(op.kind, tensor);
-        if (seen.size() > window) seen.erase(seen.begin(), seen.begin() + window / 2);
+        std::uint64_t& seen = kinds_seen[index(tensor)];
+        if ((seen & kind) != 0) return;
+        seen |= kind;
         visit(op.kind, storage, kept(storage, size(trace_[tensor]), numel(trace_[tensor].shape)));
       });
     }
@@ -72,9 +74,6 @@ class Counting {
   const Needs& needs() const { return needs_; }
 
  private:
-  // Ops of one kind that read one tensor stand near each other: a block's projections.
-  static constexpr std::size_t window = 128;
-
   const Trace& trace_;
   const Plan& plan_;
   Needs needs_;
@@ -112,7 +111,7 @@ BlockUnits block_units(const Trace& trace, const Plan& plan) {
   result.unit = {2 * numel(trace[block.input].shape)};
   const Counting counting(trace, plan);
   std::array<KindUnits, op_rows.size()> by_kind{};
-  std::vector<TensorId> seen;
+  std::vector<bool> seen(trace.tensors.size());
   const double unit = static_cast<double>(result.unit.count);
   counting.per_op(index(block.begin), index(block.end),
                   [&](OpKind kind, TensorId storage, Bytes bytes) {
@@ -120,8 +119,8 @@ BlockUnits block_units(const Trace& trace, const Plan& plan) {
                     if (trace[storage].category == Category::Input) return;
                     KindUnits& row = by_kind[static_cast<std::size_t>(kind)];
                     row.per_op += static_cast<double>(bytes.count);  // exact; divided once, below
-                    if (std::ranges::find(seen, storage) != seen.end()) return;
-                    seen.push_back(storage);
+                    if (seen[index(storage)]) return;
+                    seen[index(storage)] = true;
                     row.unique += static_cast<double>(counting.kept(storage).count);
                   });
   for (std::size_t k = 0; k < by_kind.size(); ++k) {

@@ -62,6 +62,19 @@ TEST(Saved, ASharedTensorCountsOncePerKindOfOpAndOnce) {
   EXPECT_EQ(saved(trace, "vanilla").unique, Bytes{32 + 32 + 32 + 16 + 4});
 }
 
+// Every block reads the same tables of sines and cosines.
+TEST(Saved, EachFurtherBlockAddsTheSameBytes) {
+  const auto of_depth = [](std::int64_t depth) {
+    Model model = find_model("llama-7b");
+    std::get<LlamaConfig>(model.config).depth = depth;
+    const Trace trace = build_trace(model, {.batch = 1, .sequence = 8});
+    return saved_bytes(trace, keep_everything(trace));
+  };
+  const SavedBytes one = of_depth(1), two = of_depth(2), many = of_depth(41);
+  EXPECT_EQ(many.per_op - two.per_op, Bytes{39 * (two.per_op - one.per_op).count});
+  EXPECT_EQ(many.unique - two.unique, Bytes{39 * (two.unique - one.unique).count});
+}
+
 TEST(Saved, QuantizedTensorsCountOneBytePerElement) {
   const Trace trace = small_trace();
   const PlannedStep mesa = planned(trace, "mesa");

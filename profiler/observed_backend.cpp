@@ -44,15 +44,18 @@ std::vector<Ran> ObservedBackend::finish() {
 }
 
 std::unique_ptr<Backend> load_observed_cuda_backend(std::string& note) {
+  std::string reason;
   try {
     return std::make_unique<ObservedBackend>([] { return load_cuda_backend(); },
                                              std::make_shared<CuptiLibrary>());
   } catch (const NoDevice&) {
     throw;
   } catch (const InputError& error) {
-    note = "times are those of CUDA events: " + std::string(error.what()) + "\n";
+    reason = error.what();
   }
-  return load_cuda_backend();
+  std::unique_ptr<Backend> backend = load_cuda_backend();
+  note = "times are those of CUDA events: " + reason + "\n";  // where there is a GPU to time
+  return backend;
 }
 
 }  // namespace tidemark

@@ -207,13 +207,24 @@ TEST_F(Cupti, AnObservedBackendTellsTheTimesThatCuptiSaw) {
   }
 }
 
-TEST_F(Cupti, WithoutAGpuThereIsNothingToObserve) {
+/// With a plugin that finds no GPU, and this CUPTI.
+void expect_nothing_to_observe(const char* cupti_file) {
   setenv("TIDEMARK_CUDA_PLUGIN", TIDEMARK_FAKE_LIBRARIES "/fake_plugin_without_gpu.so", 1);
+  setenv("TIDEMARK_CUPTI", cupti_file, 1);
   std::string note;
   EXPECT_THROW(load_observed_cuda_backend(note), NoDevice);
   EXPECT_EQ(note, "");
   EXPECT_EQ(behaviour().enabled_kinds, 0);
+  unsetenv("TIDEMARK_CUPTI");
   unsetenv("TIDEMARK_CUDA_PLUGIN");
+}
+
+TEST_F(Cupti, WithoutAGpuThereIsNothingToObserve) {
+  expect_nothing_to_observe(TIDEMARK_FAKE_LIBRARIES "/fake_cupti.so");
+}
+
+TEST_F(Cupti, WithoutAGpuNobodyHearsThatCuptiIsMissing) {
+  expect_nothing_to_observe("/nowhere/libcupti.so.13");
 }
 
 TEST_F(Cupti, ItsOwnFootprintAndWhatItDroppedAreTold) {

@@ -6,21 +6,31 @@
 
 #include "cli/help.h"
 #include "cli/manual_page.h"
+#include "simulator/schedule.h"
 #include "traces/names.h"
 #include "traces/quoted.h"
 
 namespace tidemark {
 namespace {
 
+void set(Options& options, const OptionRow& row, const std::string& value) {
+  std::visit(Overload{[&](TextMember text) { options.*text = value; },
+                      [&](FlagMember flag) { options.*flag = true; },
+                      [&](StepMember step) {
+                        options.step[long_name(row)] = row.value.empty() ? step.text : value;
+                      }},
+             row.member);
+}
+
 void add_options(CLI::App& app, const Command& command, Options& options) {
   for (const OptionRow& row : option_table()) {
     if (!(row.verbs & command.bit)) continue;
     const std::string names(row.names);
-    if (const auto* text = std::get_if<TextMember>(&row.member)) {
-      app.add_option_function<std::string>(
-          names, [&options, member = *text](const std::string& value) { options.*member = value; });
+    if (row.value.empty()) {
+      app.add_flag_callback(names, [&options, &row] { set(options, row, {}); });
     } else {
-      app.add_flag(names, options.*std::get<FlagMember>(row.member));
+      app.add_option_function<std::string>(
+          names, [&options, &row](const std::string& value) { set(options, row, value); });
     }
   }
 }

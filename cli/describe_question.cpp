@@ -3,6 +3,7 @@
 #include "cli/print_comparison.h"
 #include "cli/units_text.h"
 #include "traces/quoted.h"
+#include "traces/step_fields.h"
 
 namespace tidemark {
 namespace {
@@ -18,16 +19,13 @@ std::string describe_model(const Comparison& comparison) {
 }
 
 std::string describe_step(const Comparison& comparison) {
-  const StepOptions& step = comparison.question.step;
+  const StepOptions step = resolved_step(comparison);
   std::string text = fmt::format("batch {}", step.batch);
   if (comparison.tokens > 0) text += fmt::format(" × {} tokens", comparison.tokens);
-  text += fmt::format(" · {} · {} attention · {} · {}", to_string(precision_of(step)),
-                      attentions[static_cast<std::size_t>(comparison.attention)].name,
-                      optimizers[static_cast<std::size_t>(step.optimizer)].name, step.framework);
-  if (step.dropout) text += fmt::format(" · dropout {}", *step.dropout);
-  if (step.drop_path) text += fmt::format(" · drop path {}", *step.drop_path);
-  if (step.ema) text += *step.ema ? " · ema" : " · no ema";
-  if (step.ddp) text += " · ddp";
+  for (const StepShown shown : {StepShown::Always, StepShown::IfStated})
+    for (const StepField& field : step_fields())
+      if (field.shown == shown && (shown == StepShown::Always || is_stated(field, step)))
+        text += " · " + in_words(field, *field.value(step));
   return text;
 }
 
@@ -41,6 +39,13 @@ std::string describe_card(const Comparison& comparison) {
 }
 
 }  // namespace
+
+StepOptions resolved_step(const Comparison& comparison) {
+  StepOptions step = comparison.question.step;
+  step.precision = precision_of(step);
+  step.attention = comparison.attention;
+  return step;
+}
 
 std::vector<std::string> describe_question(const Comparison& comparison) {
   return {describe_model(comparison), describe_step(comparison), describe_card(comparison)};

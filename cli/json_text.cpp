@@ -1,5 +1,7 @@
 #include "cli/json_text.h"
 
+#include "cli/print_comparison.h"
+
 namespace tidemark {
 namespace {
 
@@ -15,19 +17,11 @@ Json model_json(const Comparison& comparison) {
 }
 
 Json options_json(const Comparison& comparison) {
-  const StepOptions& step = comparison.question.step;
-  return {{"batch", step.batch},
-          {"sequence", to_json(step.sequence)},
-          {"image", to_json(step.image)},
-          {"precision", to_string(precision_of(step))},
-          {"attention", attentions[static_cast<std::size_t>(comparison.attention)].name},
-          {"tuning", to_text(step.tuning)},
-          {"optimizer", optimizers[static_cast<std::size_t>(step.optimizer)].name},
-          {"dropout", to_json(step.dropout)},
-          {"drop_path", to_json(step.drop_path)},
-          {"framework", step.framework},
-          {"ema", to_json(step.ema)},
-          {"ddp", step.ddp}};
+  const StepOptions step = resolved_step(comparison);
+  Json json = Json::object();
+  for (const StepField& field : step_fields())
+    json[std::string(field.key)] = to_json(field.value(step));
+  return json;
 }
 
 Json device_json(const Comparison& comparison) {

@@ -6,12 +6,16 @@
 #include <variant>
 
 #include "simulator/compare.h"
+#include "traces/step_fields.h"
 
 namespace tidemark {
 
 using Json = nlohmann::ordered_json;
 
 inline Json to_json(std::monostate) { return nullptr; }
+inline Json to_json(const StepValue& value) {
+  return std::visit([](const auto& held) { return Json(held); }, value);
+}
 template <typename T>
 Json to_json(const T& value) {
   return value;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "simulator/schedule.h"
+
 namespace tidemark {
 namespace {
 
@@ -13,29 +15,10 @@ constexpr std::uint32_t for_all =
     for_steps | for_allocator | for_lists | for_check | for_diff | for_runs;
 
 void add_step(std::vector<OptionRow>& rows) {
-  const auto add = [&](auto names, auto value, auto member, auto help) {
-    rows.push_back({"step", names, value, member, for_steps | for_view | for_replay, help});
-  };
-  add("-b,--batch", "N", &Options::batch, "samples per step (default 1)");
-  add("-s,--sequence", "N", &Options::sequence,
-      "tokens per sample of a language model (default: the model's positions, at most 2048)");
-  add("--image", "N", &Options::image, "pixels per side of a vision model (default: its config's)");
-  add("--precision", "NAME", &Options::precision,
-      "fp32, tf32, amp-fp16, amp-bf16 or bf16 (default: the framework's)");
-  add("--attention", "NAME", &Options::attention,
-      "math (scores in memory) or flash (default: flash where the model allows it)");
-  add("--tuning", "WHAT", &Options::tuning,
-      "full, lora:r=4,targets=q,v, lora-fa:r=4,targets=all or frozen:embed*,blocks.0.* "
-      "(default full)");
-  add("--optimizer", "NAME", &Options::optimizer, "sgd, adamw or adamw-8bit (default adamw)");
-  add("--dropout", "P", &Options::dropout, "replaces every dropout probability of the config");
-  add("--drop-path", "P", &Options::drop_path,
-      "replaces the config's stochastic depth: the rate of the last block, 0 for none");
-  add("--framework", "NAME", &Options::framework,
-      "whose rules decide what is cast and kept (default torch-2; see tidemark frameworks)");
-  add("--ema", "", &Options::ema, "keep a moving average of the weights");
-  add("--no-ema", "", &Options::no_ema, "keep none, whatever the model's recipe says");
-  add("--ddp", "", &Options::ddp, "add the gradient buckets of a data-parallel wrapper");
+  for (const StepField& field : step_fields())
+    for (const StepSwitch& option : field.switches)
+      rows.push_back({"step", option.names, option.value, StepMember{option.text},
+                      for_steps | for_view | for_replay, option.help});
 }
 
 void add_card(std::vector<OptionRow>& rows) {
@@ -154,11 +137,21 @@ const std::vector<OptionRow>& option_table() {
   return rows;
 }
 
-std::string_view long_name(const OptionRow& row) { return row.names.substr(row.names.find("--")); }
+std::string_view long_name(const OptionRow& row) { return long_name(row.names); }
 
 bool is_given(const Options& options, const OptionRow& row) {
-  if (const auto* text = std::get_if<TextMember>(&row.member)) return (options.**text).has_value();
-  return options.*std::get<FlagMember>(row.member);
+  return std::visit(Overload{[&](TextMember text) { return (options.*text).has_value(); },
+                             [&](FlagMember flag) { return options.*flag; },
+                             [&](StepMember) { return options.step.contains(long_name(row)); }},
+                    row.member);
+}
+
+std::string_view value_given(const Options& options, const OptionRow& row) {
+  return std::visit(
+      Overload{[&](TextMember text) { return std::string_view(*(options.*text)); },
+               [&](FlagMember) { return std::string_view(); },
+               [&](StepMember) { return std::string_view(options.step.at(long_name(row))); }},
+      row.member);
 }
 
 std::string as_typed(const Options& options, std::string_view group) {
@@ -166,8 +159,7 @@ std::string as_typed(const Options& options, std::string_view group) {
   for (const OptionRow& row : option_table()) {
     if (row.group != group || !is_given(options, row)) continue;
     typed.append(" ").append(long_name(row));
-    if (const auto* text = std::get_if<TextMember>(&row.member))
-      typed += " " + shell_quoted(*(options.**text));
+    if (!row.value.empty()) typed += " " + shell_quoted(value_given(options, row));
   }
   return typed;
 }

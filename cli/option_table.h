@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/options.h"
+#include "traces/step_fields.h"
 
 namespace tidemark {
 
@@ -31,12 +32,16 @@ enum VerbBit : std::uint32_t {
 
 using TextMember = Options::Text Options::*;
 using FlagMember = bool Options::*;
+/// An option of the step stands in Options::step. A switch puts `text` there.
+struct StepMember {
+  std::string_view text;
+};
 
 struct OptionRow {
   std::string_view group;  ///< a heading of --help
   std::string_view names;  ///< "-b,--batch"
   std::string_view value;  ///< what to call its value; "" for a flag
-  std::variant<TextMember, FlagMember> member;
+  std::variant<TextMember, FlagMember, StepMember> member;
   std::uint32_t verbs = 0;
   std::string_view help;
 };
@@ -47,6 +52,8 @@ const std::vector<OptionRow>& option_table();
 std::string_view long_name(const OptionRow& row);
 
 bool is_given(const Options& options, const OptionRow& row);
+/// What it was given; "" for a flag.
+std::string_view value_given(const Options& options, const OptionRow& row);
 
 /// The options of one group that were given, as one would type them: " --batch 64 --ddp".
 std::string as_typed(const Options& options, std::string_view group);

@@ -1,8 +1,10 @@
 // What the user typed, not yet understood: text as it stands on the command line.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tidemark {
@@ -13,10 +15,8 @@ struct Options {
 
   using Text = std::optional<std::string>;
 
-  // The step.
-  Text batch, sequence, image, precision, attention, tuning, optimizer, dropout, drop_path,
-      framework;
-  bool ema = false, no_ema = false, ddp = false;
+  // The step, by the option: "--batch" and "64", or "--no-ema" and "false".
+  std::map<std::string_view, std::string> step;
 
   // The card.
   Text device, budget, alloc_conf;

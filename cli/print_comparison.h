@@ -22,6 +22,9 @@ std::string comparison_markdown(const Comparison& comparison);
 
 // What both texts for people say.
 
+/// The step as it runs: what was left to the framework or the model is filled in.
+StepOptions resolved_step(const Comparison& comparison);
+
 /// Model, step and card, one line each.
 std::vector<std::string> describe_question(const Comparison& comparison);
 std::string fits_text(const Report& row);

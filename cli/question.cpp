@@ -10,6 +10,7 @@
 #include "simulator/sweep.h"
 #include "traces/presets.h"
 #include "traces/quoted.h"
+#include "traces/step_fields.h"
 #include "traces/trace_builder.h"
 #include "traces/trace_json.h"
 
@@ -26,15 +27,6 @@ constexpr std::array formats = {Named{Format::Table, std::string_view("table")},
                                 Named{Format::Timeline, std::string_view("timeline")},
                                 Named{Format::Collapsed, std::string_view("collapsed")}};
 static_assert(is_in_order(formats));
-
-double parse_probability(std::string_view text, std::string_view what) {
-  double value = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value < 1))
-    throw UsageError(fmt::format("{}: {} is not a probability (from 0 to below 1)", what,
-                                 tidemark::quoted(text)));
-  return value;
-}
 
 std::string names_of(const std::vector<Format>& known) {
   std::string names;
@@ -141,7 +133,7 @@ std::vector<std::string> devices_in(const std::string& text) {
 void refuse_other_input(const Options& options, const Model& model) {
   const bool sees_images =
       model.family == "vit" || model.family == "swin" || model.family == "mvit";
-  if (sees_images ? options.sequence.has_value() : options.image.has_value())
+  if (options.step.contains(sees_images ? "--sequence" : "--image"))
     throw UsageError(fmt::format(
         "{} does not apply to {}, which {} (use {})", sees_images ? "--sequence" : "--image",
         tidemark::quoted(model.name), sees_images ? "sees images" : "reads text",
@@ -191,23 +183,31 @@ std::int64_t parse_count(std::string_view text, std::string_view what, std::int6
 }
 
 StepOptions step_of(const Options& options) {
-  constexpr std::int64_t most = std::int64_t{1} << 40;
   StepOptions step;
-  step.framework = find_framework(options.framework.value_or("torch-2")).name;
-  if (options.batch) step.batch = parse_count(*options.batch, "--batch", 1, most);
-  if (options.sequence) step.sequence = parse_count(*options.sequence, "--sequence", 1, most);
-  if (options.image) step.image = parse_count(*options.image, "--image", 1, most);
-  if (options.precision) step.precision = parse_name(precisions, "precision", *options.precision);
-  if (options.attention) step.attention = parse_name(attentions, "attention", *options.attention);
-  if (options.tuning) step.tuning = parse_tuning(*options.tuning);
-  if (options.optimizer) step.optimizer = parse_name(optimizers, "optimizer", *options.optimizer);
-  if (options.dropout) step.dropout = parse_probability(*options.dropout, "--dropout");
-  if (options.drop_path) step.drop_path = parse_probability(*options.drop_path, "--drop-path");
-  if (options.ema && options.no_ema)
-    throw UsageError("--ema and --no-ema contradict each other (give one of them)");
-  if (options.ema || options.no_ema) step.ema = options.ema;
-  step.ddp = options.ddp;
+  for (const StepField& field : step_fields()) {
+    std::string_view given;
+    for (const StepSwitch& option : field.switches) {
+      const auto found = options.step.find(long_name(option.names));
+      if (found == options.step.end()) continue;
+      if (!given.empty())
+        throw UsageError(
+            fmt::format("{} and {} contradict each other (give one of them)", given, found->first));
+      given = found->first;
+      field.read_text(field, step, found->second);
+    }
+  }
   return step;
+}
+
+std::map<std::string_view, std::string> typed_step(const StepOptions& step) {
+  std::map<std::string_view, std::string> typed;
+  for (const StepField& field : step_fields()) {
+    if (!is_stated(field, step) && field.key != "batch") continue;
+    const std::string text = to_text(*field.value(step));
+    for (const StepSwitch& option : field.switches)
+      if (!option.value.empty() || option.text == text) typed[long_name(option.names)] = text;
+  }
+  return typed;
 }
 
 Trace trace_of(const Options& options) {
@@ -255,20 +255,28 @@ Question question_of(const Options& options) {
 std::vector<Options> points_of(const Options& options) {
   std::vector<Options> points = {options};
   // Each option with several values multiplies the points; the last one varies fastest.
-  const auto vary = [&](Options::Text Options::*member, const std::vector<std::string>& values) {
+  const auto vary = [&](const std::vector<std::string>& values, auto member) {
     if (values.size() * points.size() > most_points)
       throw UsageError(
           fmt::format("a sweep of more than {} points (take fewer values)", most_points));
     std::vector<Options> varied;
     for (const Options& point : points)
-      for (const std::string& value : values) varied.emplace_back(point).*member = value;
+      for (const std::string& value : values) member(varied.emplace_back(point)) = value;
     points = std::move(varied);
   };
-  if (options.device) vary(&Options::device, devices_in(*options.device));
-  for (const auto& [member, name] :
-       {std::pair(&Options::image, "--image"), std::pair(&Options::sequence, "--sequence"),
-        std::pair(&Options::batch, "--batch")})
-    if (options.*member) vary(member, values_in(*(options.*member), name));
+  if (options.device)
+    vary(
+        devices_in(*options.device), [](Options & point) -> auto& { return point.device; });
+  const auto fields = step_fields();
+  for (auto field = fields.rbegin(); field != fields.rend(); ++field) {
+    if (!field->is_swept) continue;
+    const std::string_view name = long_name(field->switches.front().names);
+    if (const auto given = options.step.find(name); given != options.step.end())
+      vary(
+          values_in(given->second, name), [&](Options & point) -> auto& {
+            return point.step[name];
+          });
+  }
   return points;
 }
 

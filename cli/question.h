@@ -1,6 +1,8 @@
 // From text to values: the options of a step, of a card and of a question.
 #pragma once
 
+#include <map>
+
 #include "cli/options.h"
 #include "simulator/compare.h"
 
@@ -29,6 +31,8 @@ std::int64_t parse_count(std::string_view text, std::string_view what, std::int6
                          std::int64_t max);
 
 StepOptions step_of(const Options& options);
+/// What one would type for that step. The batch is always said.
+std::map<std::string_view, std::string> typed_step(const StepOptions& step);
 
 /// The step that the options describe, or the one of a trace file.
 Trace trace_of(const Options& options);

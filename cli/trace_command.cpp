@@ -7,6 +7,7 @@
 #include "cli/units_text.h"
 #include "simulator/timeline.h"
 #include "traces/quoted.h"
+#include "traces/step_fields.h"
 #include "traces/trace_json.h"
 
 namespace tidemark {
@@ -21,18 +22,24 @@ BytesByCategory storage_bytes(const Trace& trace) {
   return bytes;
 }
 
+// What stands in the file, and the precision that follows from it.
+std::string describe_step(StepOptions step) {
+  step.precision = precision_of(step);
+  std::string text;
+  for (const StepField& field : step_fields())
+    if (field.is_always_written || is_stated(field, step))
+      text += (text.empty() ? "" : ", ") + in_words(field, *field.value(step));
+  return text;
+}
+
 std::string describe(const Trace& trace, std::string_view name) {
-  const StepOptions& step = trace.step;
   std::string text = fmt::format("{}: sound\n", printable(name, 200));
   const auto line = [&](std::string_view label, const std::string& value) {
     text += fmt::format("  {:<16} {}\n", label, value);
   };
   line("model", fmt::format("{}{}", printable(trace.model, 200),
                             trace.family.empty() ? "" : " (" + printable(trace.family) + ")"));
-  line("step",
-       fmt::format("batch {}, {}, {}, {}, {}", step.batch, to_string(precision_of(step)),
-                   to_text(step.tuning), optimizers[static_cast<std::size_t>(step.optimizer)].name,
-                   step.framework));
+  line("step", describe_step(trace.step));
   line("ops", fmt::format("{}", trace.ops.size()));
   line("tensors", fmt::format("{}", trace.tensors.size()));
   line("blocks", fmt::format("{}", trace.blocks.size()));

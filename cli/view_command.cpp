@@ -111,17 +111,7 @@ std::string view_command_line(Options options, const WhatIf& what_if) {
   const StepOptions& step = what_if.question.step;
   if (!what_if.question.trace) {
     options.subject = what_if.question.model.name;
-    options.batch = fmt::format("{}", step.batch);
-    const auto number = [](const std::optional<std::int64_t>& value) -> Options::Text {
-      if (!value) return {};
-      return fmt::format("{}", *value);
-    };
-    options.image = number(step.image);
-    options.sequence = number(step.sequence);
-    options.precision = options.attention = std::nullopt;
-    if (step.precision) options.precision = std::string(to_string(*step.precision));
-    if (step.attention)
-      options.attention = std::string(attentions[static_cast<std::size_t>(*step.attention)].name);
+    options.step = typed_step(step);
   }
   if (what_if.question.device.name != find_device(options.device.value_or("a100-80gb")).name)
     options.device = what_if.question.device.name;

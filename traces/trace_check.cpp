@@ -1,6 +1,7 @@
 #include "traces/trace_check.h"
 
 #include "traces/quoted.h"
+#include "traces/step_fields.h"
 
 namespace tidemark {
 namespace {
@@ -14,34 +15,10 @@ bool is_countable(const Shape& shape) {
   return true;
 }
 
-void check_count(std::string_view pointer, std::int64_t count, Defects& defects) {
-  if (count < 1 || count > largest_size)
-    defects.add(pointer, "found {}; need a whole number from 1 to 2^60", count);
-}
-
 void check_step(const StepOptions& step, Defects& defects) {
-  check_count("/step/batch", step.batch, defects);
-  check_count("/step/sequence", step.sequence.value_or(1), defects);
-  check_count("/step/image", step.image.value_or(1), defects);
-  const auto check_name = [&](std::string_view pointer, auto find) {
-    try {
-      find();
-    } catch (const InputError& error) {
-      defects.add(pointer, "{}", printable(error.what(), 400));
-    }
-  };
-  check_name("/step/tuning", [&] {
-    const std::string text = to_text(step.tuning);
-    if (parse_tuning(text) != step.tuning)
-      throw InputError(fmt::format("found more than its text {} says", quoted(text)));
-  });
-  const auto check_probability = [&](const char* pointer, std::optional<double> value) {
-    if (value && !(*value >= 0 && *value <= 1))
-      defects.add(pointer, "found {}; need a number from 0 to 1", *value);
-  };
-  check_probability("/step/dropout", step.dropout);
-  check_probability("/step/drop_path", step.drop_path);
-  check_name("/step/framework", [&] { find_framework(step.framework); });
+  for (const StepField& field : step_fields())
+    if (const std::string defect = field.defect(step); !defect.empty())
+      defects.add(fmt::format("/step/{}", field.key), "{}", defect);
 }
 
 void check_loss(const Trace& trace, const TraceFacts& facts, Defects& defects) {

@@ -10,6 +10,7 @@
 #include "traces/json_reader.h"
 #include "traces/quoted.h"
 #include "traces/shape_rules.h"
+#include "traces/step_fields.h"
 
 namespace tidemark {
 namespace {
@@ -45,6 +46,10 @@ class LineWriter {
     begin(key);
     out_ += value ? "true" : "false";
   }
+  void value(std::string_view key, const std::string& value) { text(key, value); }
+  void value(std::string_view key, bool value) { boolean(key, value); }
+  void value(std::string_view key, double value) { number(key, value); }
+  void value(std::string_view key, std::int64_t value) { number(key, value); }
   template <typename Items, typename Append>
   void list(std::string_view key, const Items& items, Append append) {
     begin(key);
@@ -121,20 +126,11 @@ void TraceWriter::write_list(std::string_view key, const Items& items, Write wri
 }
 
 void TraceWriter::write_step() {
-  const StepOptions& step = trace_.step;
   LineWriter line(out_);
-  line.number("batch", step.batch);
-  if (step.sequence) line.number("sequence", *step.sequence);
-  if (step.image) line.number("image", *step.image);
-  if (step.precision) line.text("precision", to_string(*step.precision));
-  if (step.attention) line.text("attention", name_in(attentions, *step.attention));
-  line.text("tuning", to_text(step.tuning));
-  line.text("optimizer", name_in(optimizers, step.optimizer));
-  if (step.dropout) line.number("dropout", *step.dropout + 0.0);  // never "-0"
-  if (step.drop_path) line.number("drop_path", *step.drop_path + 0.0);
-  line.text("framework", step.framework);
-  if (step.ema) line.boolean("ema", *step.ema);
-  if (step.ddp) line.boolean("ddp", true);
+  for (const StepField& field : step_fields())
+    if (field.is_always_written || is_stated(field, trace_.step))
+      std::visit([&](const auto& value) { line.value(field.key, value); },
+                 *field.value(trace_.step));
   line.close();
 }
 

@@ -8,6 +8,7 @@
 #include "traces/name_index.h"
 #include "traces/quoted.h"
 #include "traces/shape_rules.h"
+#include "traces/step_fields.h"
 #include "traces/trace_json.h"
 
 namespace tidemark {
@@ -149,32 +150,11 @@ void TraceReader::read_header() {
 }
 
 void TraceReader::read_step(JsonView view) {
-  static const Keys keys = {"batch",     "sequence",  "image",     "precision",
-                            "attention", "tuning",    "optimizer", "dropout",
-                            "drop_path", "framework", "ema",       "ddp"};
+  Keys keys;
+  for (const StepField& field : step_fields()) keys.push_back(field.key);
   view.allow_only(keys);
-  StepOptions& step = trace_.step;
-  step.batch = view.integer_or("batch", step.batch, 1);
-  if (const auto tokens = view.find("sequence")) step.sequence = tokens->integer(1);
-  if (const auto pixels = view.find("image")) step.image = pixels->integer(1);
-  if (const auto name = view.find("precision"))
-    step.precision = named(*name, precisions, "precision");
-  if (const auto name = view.find("attention"))
-    step.attention = named(*name, attentions, "attention");
-  if (const auto name = view.find("optimizer"))
-    step.optimizer = named(*name, optimizers, "optimizer");
-  if (const auto dropout = view.find("dropout")) step.dropout = dropout->number(0, 1);
-  if (const auto rate = view.find("drop_path")) step.drop_path = rate->number(0, 1);
-  step.framework = view.text_or("framework", step.framework);
-  if (const auto ema = view.find("ema")) step.ema = ema->boolean();
-  step.ddp = view.boolean_or("ddp", step.ddp);
-  const auto tuning = view.find("tuning");
-  if (!tuning) return;
-  try {
-    step.tuning = parse_tuning(tuning->text());
-  } catch (const UsageError& error) {
-    tuning->fail(printable(error.what(), 400));
-  }
+  for (const StepField& field : step_fields())
+    if (const auto value = view.find(field.key)) field.read_json(field, trace_.step, *value);
 }
 
 void TraceReader::read_tensor(JsonView view) {

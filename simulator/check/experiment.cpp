@@ -108,13 +108,13 @@ Experiment combine(const JsonView& entry, const std::optional<JsonView>& default
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const Axis& axis = axes[i];
     const JsonView value = combination.value(i);
-    if (axis.field->is_step && is_trace) {
+    if (axis.field->step && is_trace) {
       if (axis.is_own)
         value.fail(fmt::format("a trace file describes one step as it is; leave out '{}'",
                                axis.field->key));
       continue;
     }
-    axis.field->set(experiment, value);
+    set(*axis.field, experiment, value);
     is_trace = is_trace || is_trace_path(experiment.model);
     if (!shows_in_id(axis, has_name)) continue;
     experiment.id += (experiment.id.empty() ? "" : "/") + label_of(*axis.field, value);

@@ -2,14 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "traces/error.h"
 
 namespace tidemark {
 namespace {
-
-constexpr std::int64_t most = std::int64_t{1} << 40;  // as on the command line
 
 // What is wrong with a text is told with its place in the file.
 template <typename Parse>
@@ -20,22 +16,6 @@ auto parsed(const JsonView& value, Parse parse) {
   } catch (const InputError& error) {
     value.fail(error.what());
   }
-}
-
-template <typename Table>
-auto named(const JsonView& value, const Table& table, std::string_view what) {
-  return parsed(value, [&](std::string_view text) { return parse_name(table, what, text); });
-}
-
-void set_framework(Experiment& experiment, const JsonView& value) {
-  experiment.step.framework =
-      parsed(value, [](std::string_view text) { return find_framework(text).name; });
-}
-
-double probability(const JsonView& value) {
-  const double found = value.number(0, 1);
-  if (found == 1) value.fail("found 1; need a probability below 1");
-  return found;
 }
 
 void set_allocator(Experiment& experiment, const JsonView& value) {
@@ -56,32 +36,21 @@ void set_budget(Experiment& experiment, const JsonView& value) {
 using E = Experiment&;
 using V = const JsonView&;
 
-constexpr std::array fields = {
-    ExperimentField{"model", "models", "", false, [](E e, V v) { e.model = v.text(); }},
-    ExperimentField{"batch", "", "b", true, [](E e, V v) { e.step.batch = v.integer(1, most); }},
-    ExperimentField{"sequence", "", "s", true,
-                    [](E e, V v) { e.step.sequence = v.integer(1, most); }},
-    ExperimentField{"image", "", "i", true, [](E e, V v) { e.step.image = v.integer(1, most); }},
-    ExperimentField{"precision", "", "", true,
-                    [](E e, V v) { e.step.precision = named(v, precisions, "precision"); }},
-    ExperimentField{"attention", "", "", true,
-                    [](E e, V v) { e.step.attention = named(v, attentions, "attention"); }},
-    ExperimentField{"tuning", "", "", true,
-                    [](E e, V v) { e.step.tuning = parsed(v, parse_tuning); }},
-    ExperimentField{"optimizer", "", "", true,
-                    [](E e, V v) { e.step.optimizer = named(v, optimizers, "optimizer"); }},
-    ExperimentField{"dropout", "", "dropout=", true,
-                    [](E e, V v) { e.step.dropout = probability(v); }},
-    ExperimentField{"drop_path", "", "drop_path=", true,
-                    [](E e, V v) { e.step.drop_path = probability(v); }},
-    ExperimentField{"framework", "", "", true, set_framework},
-    ExperimentField{"ema", "", "ema=", true, [](E e, V v) { e.step.ema = v.boolean(); }},
-    ExperimentField{"ddp", "", "ddp=", true, [](E e, V v) { e.step.ddp = v.boolean(); }},
-    ExperimentField{"device", "devices", "", false, [](E e, V v) { e.device = v.text(); }},
-    ExperimentField{"alloc_conf", "", "", false, set_allocator},
-    ExperimentField{"budget", "", "", false, set_budget},
-    ExperimentField{"strategy", "strategies", "", false,
-                    [](E e, V v) { e.strategy = parsed(v, parse_strategy); }}};
+const std::vector<ExperimentField>& all_fields() {
+  static const std::vector<ExperimentField> fields = [] {
+    std::vector<ExperimentField> all;
+    all.push_back({"model", "models", "", nullptr, [](E e, V v) { e.model = v.text(); }});
+    for (const StepField& field : step_fields())
+      all.push_back({field.key, "", field.id_prefix, &field, nullptr});
+    all.push_back({"device", "devices", "", nullptr, [](E e, V v) { e.device = v.text(); }});
+    all.push_back({"alloc_conf", "", "", nullptr, set_allocator});
+    all.push_back({"budget", "", "", nullptr, set_budget});
+    all.push_back({"strategy", "strategies", "", nullptr,
+                   [](E e, V v) { e.strategy = parsed(v, parse_strategy); }});
+    return all;
+  }();
+  return fields;
+}
 
 Metric metric_named(const JsonView& where, std::string_view name) {
   for (const MetricRow& row : metrics)
@@ -119,7 +88,12 @@ void decide_on_measured_time(Experiment& experiment, const JsonView& entry, bool
 
 }  // namespace
 
-std::span<const ExperimentField> experiment_fields() { return fields; }
+std::span<const ExperimentField> experiment_fields() { return all_fields(); }
+
+void set(const ExperimentField& field, Experiment& experiment, const JsonView& value) {
+  if (!field.step) return field.set(experiment, value);
+  field.step->read_json(*field.step, experiment.step, value);
+}
 
 std::string label_of(const ExperimentField& field, const JsonView& value) {
   switch (value.kind()) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "simulator/check/experiment.h"
+#include "traces/step_fields.h"
 
 namespace tidemark {
 
@@ -13,12 +14,14 @@ struct ExperimentField {
   std::string_view key;
   std::string_view plural;  ///< another name, for lists; "" if there is none
   std::string_view prefix;  ///< of its value in an id: "b" of "b64"
-  bool is_step = false;     ///< describes the training step, which a trace file has already
-  void (*set)(Experiment& experiment, const JsonView& value) = nullptr;
+  const StepField* step;    ///< describes the training step, which a trace file has already
+  void (*set)(Experiment& experiment, const JsonView& value);  ///< null for those of the step
 };
 
 /// In the order in which they stand in an id; the model is first.
 std::span<const ExperimentField> experiment_fields();
+
+void set(const ExperimentField& field, Experiment& experiment, const JsonView& value);
 
 /// The value as a part of an id: "64", "amp-bf16", "examples/gpt2" for a config in that folder.
 std::string label_of(const ExperimentField& field, const JsonView& value);

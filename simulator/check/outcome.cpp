@@ -12,6 +12,7 @@
 #include "traces/presets.h"
 #include "traces/quoted.h"
 #include "traces/trace_builder.h"
+#include "traces/step_fields.h"
 #include "traces/trace_json.h"
 
 namespace tidemark {
@@ -122,20 +123,12 @@ Settings settings_of(const Experiment& experiment, const Trace& trace,
                        {"framework", step.framework},
                        {"device", experiment.device + " " + device_fingerprint},
                        {"batch", fmt::format("{}", step.batch)}};
-  const auto add = [&](const char* key, const auto& value) {
+  const auto add = [&](std::string_view key, const auto& value) {
     settings.emplace_back(key, fmt::format("{}", value));
   };
-  if (step.sequence) add("sequence", *step.sequence);
-  if (step.image) add("image", *step.image);
-  if (step.precision) add("precision", to_string(*step.precision));
-  if (step.attention) add("attention", attentions[static_cast<std::size_t>(*step.attention)].name);
-  if (step.tuning != Tuning{}) add("tuning", to_text(step.tuning));
-  if (step.optimizer != Optimizer::AdamW)
-    add("optimizer", optimizers[static_cast<std::size_t>(step.optimizer)].name);
-  if (step.dropout) add("dropout", *step.dropout);
-  if (step.drop_path) add("drop_path", *step.drop_path);
-  if (step.ema) add("ema", *step.ema);
-  if (step.ddp) add("ddp", step.ddp);
+  for (const StepField& field : step_fields())
+    if (is_stated(field, step) && field.key != "batch" && field.key != "framework")
+      add(field.key, to_text(*field.value(step)));
   if (!experiment.allocator_text.empty()) add("alloc_conf", experiment.allocator_text);
   if (experiment.must_fit) add("room", room.count);
   return settings;

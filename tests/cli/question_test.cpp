@@ -46,24 +46,24 @@ TEST(StrategyList, RefusesAnOptionOfAnotherStrategy) {
 TEST(StepOptions, UseTheFrameworksPrecisionUnlessOneIsGiven) {
   Options options;
   EXPECT_EQ(precision_of(step_of(options)), Precision::Fp32);
-  options.framework = "torch-1.7-amp";
+  options.step["--framework"] = "torch-1.7-amp";
   EXPECT_EQ(precision_of(step_of(options)), Precision::AmpFp16);
-  options.precision = "fp32";
+  options.step["--precision"] = "fp32";
   EXPECT_EQ(precision_of(step_of(options)), Precision::Fp32);
 }
 
 TEST(StepOptions, LeaveTheMovingAverageToTheRecipeUnlessOneIsGiven) {
   Options options;
   EXPECT_EQ(step_of(options).ema, std::nullopt);
-  options.no_ema = true;
+  options.step["--no-ema"] = "false";
   EXPECT_EQ(step_of(options).ema, false);
 }
 
 TEST(AsTyped, RepeatsTheOptionsForAShell) {
   Options options;
-  options.batch = "64";
-  options.tuning = "frozen:embed*,blocks.0.*";
-  options.ddp = true;
+  options.step["--batch"] = "64";
+  options.step["--tuning"] = "frozen:embed*,blocks.0.*";
+  options.step["--ddp"] = "true";
   options.device = "h100";
   EXPECT_EQ(as_typed(options, "step"), " --batch 64 --tuning 'frozen:embed*,blocks.0.*' --ddp");
   EXPECT_EQ(as_typed(options, "card"), " --device h100");

@@ -78,7 +78,7 @@ TEST(TraceCheck, AllDefectsAreListedInTheOrderOfTheFile) {
                 t.ops[1].name = "b0.norm";
                 t.attributes[1].value = std::nan("");
               }),
-              ElementsAre("/step/batch: found 0; need a whole number from 1 to 2^60",
+              ElementsAre("/step/batch: found 0; need a whole number from 1 to 1099511627776",
                           "/blocks/1/name: 'b0' is the name of /blocks/0, too; need another",
                           "/tensors/9/name: found ''; need a name",
                           "/ops/1/name: 'b0.norm' is the name of /ops/0, too; need another",
@@ -105,14 +105,14 @@ TEST(TraceCheckStep, OptionsAreInRange) {
                 t.step.image = -7;
                 t.step.dropout = 1.5;
               }),
-              ElementsAre("/step/sequence: found 0; need a whole number from 1 to 2^60",
-                          "/step/image: found -7; need a whole number from 1 to 2^60",
-                          "/step/dropout: found 1.5; need a number from 0 to 1"));
+              ElementsAre("/step/sequence: found 0; need a whole number from 1 to 1099511627776",
+                          "/step/image: found -7; need a whole number from 1 to 1099511627776",
+                          "/step/dropout: found 1.5; need a number from 0 to below 1"));
 }
 
 TEST(TraceCheckStep, DropoutIsANumber) {
   EXPECT_THAT(defects_after([](Trace& t) { t.step.dropout = std::nan(""); }),
-              ElementsAre("/step/dropout: found nan; need a number from 0 to 1"));
+              ElementsAre("/step/dropout: found nan; need a number from 0 to below 1"));
 }
 
 TEST(TraceCheckStep, FrameworkIsKnown) {

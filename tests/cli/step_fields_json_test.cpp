@@ -1,0 +1,20 @@
+// Every option of a step stands in reports for programs, under the key that files have.
+#include "cli/json_text.h"
+#include "tests/support/step_samples.h"
+
+namespace tidemark {
+namespace {
+
+using StepFieldsOfReports = EachStepField;
+INSTANTIATE_TEST_SUITE_P(All, StepFieldsOfReports, every_step_field(), key_of);
+
+TEST_P(StepFieldsOfReports, StandUnderTheirKey) {
+  Comparison comparison;
+  comparison.question.step = step_;
+  comparison.attention = step_.attention.value_or(Attention::Math);
+  const Json options = inputs_json("x", comparison)["options"];
+  EXPECT_EQ(options.at(std::string(field_.key)).dump(), sample_json(field_));
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,317 @@
+#include "traces/step_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <tuple>
+
+#include "traces/quoted.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::int64_t largest_count = std::int64_t{1} << 40;
+
+// How a value of each type is named, read and shown. An enum has a table of names.
+
+constexpr const auto& table_of(Precision) { return precisions; }
+constexpr const auto& table_of(Attention) { return attentions; }
+constexpr const auto& table_of(Optimizer) { return optimizers; }
+
+template <typename T>
+concept IsNamed = requires(T value) {
+  table_of(value);
+};
+
+// The type of a value that may be unset.
+template <typename T>
+struct Stated {
+  using Type = T;
+};
+template <typename T>
+struct Stated<std::optional<T>> {
+  using Type = T;
+};
+
+StepValue shown(std::int64_t count) { return count; }
+StepValue shown(double share) { return share + 0.0; }  // never "-0"
+StepValue shown(bool is_on) { return is_on; }
+StepValue shown(const std::string& framework) { return framework; }
+StepValue shown(const Tuning& tuning) { return to_text(tuning); }
+template <IsNamed Enum>
+StepValue shown(Enum value) {
+  return std::string(table_of(value)[static_cast<std::size_t>(value)].name);
+}
+
+template <typename Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return value;
+}
+
+bool is_count(std::int64_t value) { return value >= 1 && value <= largest_count; }
+bool is_probability(double value) { return value >= 0 && value < 1; }
+
+void read(std::int64_t& count, std::string_view text, const StepField& field) {
+  const auto value = number_in<std::int64_t>(text);
+  if (!value || !is_count(*value))
+    throw UsageError(fmt::format("{}: {} is not a whole number from 1 to {}",
+                                 long_name(field.switches.front().names), quoted(text),
+                                 largest_count));
+  count = *value;
+}
+
+void read(double& probability, std::string_view text, const StepField& field) {
+  const auto value = number_in<double>(text);
+  if (!value || !is_probability(*value))
+    throw UsageError(fmt::format("{}: {} is not a probability (from 0 to below 1)",
+                                 long_name(field.switches.front().names), quoted(text)));
+  probability = *value;
+}
+
+void read(bool& is_on, std::string_view text, const StepField&) { is_on = text == "true"; }
+
+void read(std::string& framework, std::string_view text, const StepField&) {
+  framework = find_framework(text).name;
+}
+
+void read(Tuning& tuning, std::string_view text, const StepField&) { tuning = parse_tuning(text); }
+
+template <IsNamed Enum>
+void read(Enum& value, std::string_view text, const StepField& field) {
+  value = parse_name(table_of(value), field.key, text);
+}
+
+void read(std::int64_t& count, const JsonView& json, const StepField&) {
+  count = json.integer(1, largest_count);
+}
+
+void read(double& probability, const JsonView& json, const StepField&) {
+  const double value = json.number(0, 1);
+  if (!is_probability(value)) json.fail("found 1; need a probability below 1");
+  probability = value;
+}
+
+void read(bool& is_on, const JsonView& json, const StepField&) { is_on = json.boolean(); }
+
+// What is named: the place of a mistake is that in the file.
+template <typename T>
+void read(T& value, const JsonView& json, const StepField& field) {
+  const std::string_view text = json.text();
+  try {
+    read(value, text, field);
+  } catch (const InputError& error) {
+    json.fail(printable(error.what(), 400));
+  }
+}
+
+std::string defect_of(std::int64_t count) {
+  if (is_count(count)) return {};
+  return fmt::format("found {}; need a whole number from 1 to {}", count, largest_count);
+}
+
+std::string defect_of(double share) {
+  if (is_probability(share)) return {};
+  return fmt::format("found {}; need a number from 0 to below 1", share);
+}
+
+std::string defect_of(bool) { return {}; }
+
+std::string defect_of(const std::string& framework) {
+  try {
+    find_framework(framework);
+  } catch (const InputError& error) {
+    return printable(error.what(), 400);
+  }
+  return {};
+}
+
+std::string defect_of(const Tuning& tuning) {
+  const std::string text = to_text(tuning);
+  try {
+    if (parse_tuning(text) == tuning) return {};
+  } catch (const InputError& error) {
+    return printable(error.what(), 400);
+  }
+  return fmt::format("found more than its text {} says", quoted(text));
+}
+
+template <IsNamed Enum>
+std::string defect_of(Enum value) {
+  if (static_cast<std::size_t>(value) < table_of(value).size()) return {};
+  return fmt::format("found number {}; need one below {}", static_cast<std::size_t>(value),
+                     table_of(value).size());
+}
+
+template <typename T>
+std::string defect_of(const std::optional<T>& value) {
+  return value ? defect_of(*value) : std::string();
+}
+
+template <typename T>
+std::vector<std::string_view> choices_of() {
+  if constexpr (IsNamed<T>) return names_of(table_of(T{}));
+  if constexpr (std::is_same_v<T, std::string>) return names_of(frameworks());
+  return {};
+}
+
+template <typename T>
+std::optional<StepValue> shown_if_set(const T& value) {
+  return shown(value);
+}
+template <typename T>
+std::optional<StepValue> shown_if_set(const std::optional<T>& value) {
+  if (!value) return {};
+  return shown(*value);
+}
+
+// A row: what the type of the member decides, and what is said about it.
+template <auto member>
+StepField field(StepField row) {
+  using Member = std::remove_cvref_t<decltype(std::declval<StepOptions>().*member)>;
+  using Value = typename Stated<Member>::Type;
+  row.value = [](const StepOptions& step) { return shown_if_set(step.*member); };
+  row.read_text = [](const StepField& self, StepOptions& step, std::string_view text) {
+    Value value{};
+    read(value, text, self);
+    step.*member = std::move(value);
+  };
+  row.read_json = [](const StepField& self, StepOptions& step, const JsonView& json) {
+    Value value{};
+    read(value, json, self);
+    step.*member = std::move(value);
+  };
+  row.defect = [](const StepOptions& step) { return defect_of(step.*member); };
+  row.choices = choices_of<Value>;
+  return row;
+}
+
+std::vector<StepField> sizes() {
+  return {
+      field<&StepOptions::batch>(
+          {.key = "batch",
+           .id_prefix = "b",
+           .shown = StepShown::Apart,
+           .is_always_written = true,
+           .is_swept = true,
+           .switches = {{"-b,--batch", "N", "samples per step (default 1)"}}}),
+      field<&StepOptions::sequence>(
+          {.key = "sequence",
+           .id_prefix = "s",
+           .shown = StepShown::Apart,
+           .is_swept = true,
+           .switches = {{"-s,--sequence", "N",
+                         "tokens per sample of a language model (default: the model's positions, "
+                         "at most 2048)"}}}),
+      field<&StepOptions::image>(
+          {.key = "image",
+           .id_prefix = "i",
+           .shown = StepShown::Apart,
+           .is_swept = true,
+           .switches = {
+               {"--image", "N", "pixels per side of a vision model (default: its config's)"}}})};
+}
+
+std::vector<StepField> arithmetic() {
+  return {
+      field<&StepOptions::precision>(
+          {.key = "precision",
+           .shown = StepShown::Always,
+           .switches = {{"--precision", "NAME",
+                         "fp32, tf32, amp-fp16, amp-bf16 or bf16 (default: the framework's)"}}}),
+      field<&StepOptions::attention>(
+          {.key = "attention",
+           .shown = StepShown::Always,
+           .noun = "attention",
+           .switches = {{"--attention", "NAME",
+                         "math (scores in memory) or flash (default: flash where the model allows "
+                         "it)"}}}),
+      field<&StepOptions::tuning>(
+          {.key = "tuning",
+           .shown = StepShown::Apart,
+           .is_always_written = true,
+           .switches = {{"--tuning", "WHAT",
+                         "full, lora:r=4,targets=q,v, lora-fa:r=4,targets=all or "
+                         "frozen:embed*,blocks.0.* (default full)"}}}),
+      field<&StepOptions::optimizer>(
+          {.key = "optimizer",
+           .shown = StepShown::Always,
+           .is_always_written = true,
+           .switches = {{"--optimizer", "NAME", "sgd, adamw or adamw-8bit (default adamw)"}}}),
+      field<&StepOptions::dropout>(
+          {.key = "dropout",
+           .id_prefix = "dropout=",
+           .switches = {{"--dropout", "P", "replaces every dropout probability of the config"}}}),
+      field<&StepOptions::drop_path>(
+          {.key = "drop_path",
+           .id_prefix = "drop_path=",
+           .switches = {{"--drop-path", "P",
+                         "replaces the config's stochastic depth: the rate of the last block, 0 "
+                         "for none"}}})};
+}
+
+std::vector<StepField> surroundings() {
+  return {
+      field<&StepOptions::framework>(
+          {.key = "framework",
+           .shown = StepShown::Always,
+           .is_always_written = true,
+           .switches = {{"--framework", "NAME",
+                         "whose rules decide what is cast and kept (default torch-2; see "
+                         "tidemark frameworks)"}}}),
+      field<&StepOptions::ema>(
+          {.key = "ema",
+           .id_prefix = "ema=",
+           .switches = {{"--ema", "", "keep a moving average of the weights", "true"},
+                        {"--no-ema", "", "keep none, whatever the model's recipe says", "false"}}}),
+      field<&StepOptions::ddp>(
+          {.key = "ddp",
+           .id_prefix = "ddp=",
+           .switches = {
+               {"--ddp", "", "add the gradient buckets of a data-parallel wrapper", "true"}}})};
+}
+
+// Does not compile when StepOptions has a member more. Then give it a row, too.
+std::size_t count_members(const StepOptions& step) {
+  const auto& [batch, sequence, image, precision, attention, tuning, optimizer, dropout, drop_path,
+               framework, ema, ddp] = step;
+  return std::tuple_size_v<decltype(std::tie(batch, sequence, image, precision, attention, tuning,
+                                             optimizer, dropout, drop_path, framework, ema, ddp))>;
+}
+
+}  // namespace
+
+std::string_view long_name(std::string_view names) { return names.substr(names.find("--")); }
+
+std::span<const StepField> step_fields() {
+  static const std::vector<StepField> fields = [] {
+    std::vector<StepField> all;
+    for (const auto& part : {sizes(), arithmetic(), surroundings()})
+      all.insert(all.end(), part.begin(), part.end());
+    CHECK(all.size() == count_members({}));
+    return all;
+  }();
+  return fields;
+}
+
+bool is_stated(const StepField& field, const StepOptions& step) {
+  return field.value(step) != field.value({});
+}
+
+std::string to_text(const StepValue& value) {
+  return std::visit([](const auto& shown) { return fmt::format("{}", shown); }, value);
+}
+
+std::string in_words(const StepField& field, const StepValue& value) {
+  if (const auto* name = std::get_if<std::string>(&value))
+    return field.noun.empty() ? *name : fmt::format("{} {}", *name, field.noun);
+  std::string title(field.key);
+  std::ranges::replace(title, '_', ' ');
+  if (const bool* is_on = std::get_if<bool>(&value)) return (*is_on ? "" : "no ") + title;
+  return title + " " + to_text(value);
+}
+
+}  // namespace tidemark

@@ -26,14 +26,14 @@ struct KindClassRow {
   Color color;
 };
 inline constexpr std::array kind_classes = {
-    KindClassRow{KindClass::Matrix, "matrix product", palette::blue},
-    KindClassRow{KindClass::Attention, "attention", palette::vermilion},
-    KindClassRow{KindClass::Norm, "norm", palette::yellow},
-    KindClassRow{KindClass::Activation, "activation", palette::green},
-    KindClassRow{KindClass::Elementwise, "elementwise", palette::sky},
-    KindClassRow{KindClass::Data, "data movement", palette::purple},
-    KindClassRow{KindClass::Loss, "loss", palette::grey}};
-static_assert(is_in_order(kind_classes));
+    KindClassRow{KindClass::Matrix, "matrix product", kind_colors[0]},
+    KindClassRow{KindClass::Attention, "attention", kind_colors[1]},
+    KindClassRow{KindClass::Norm, "norm", kind_colors[2]},
+    KindClassRow{KindClass::Activation, "activation", kind_colors[3]},
+    KindClassRow{KindClass::Elementwise, "elementwise", kind_colors[4]},
+    KindClassRow{KindClass::Data, "data movement", kind_colors[5]},
+    KindClassRow{KindClass::Loss, "loss", kind_colors[6]}};
+static_assert(is_in_order(kind_classes) && kind_classes.size() + 1 == kind_colors.size());
 
 KindClass class_of(OpKind kind);
 

@@ -16,8 +16,6 @@ constexpr double width = 960, height = 330, top = 50, plot_height = 230;
 constexpr double curves_left = 50, curves_width = 420;
 constexpr double ends_left = 690, ends_width = 240;
 
-constexpr std::array colors = {palette::blue,   palette::orange, palette::green, palette::vermilion,
-                               palette::purple, palette::sky,    palette::grey};
 constexpr Color band_color{0xD8, 0xD8, 0xD8};
 
 // The mean over seeds and over the steps around each: a single batch is noise.
@@ -52,9 +50,9 @@ class Picture {
   }
 
  private:
-  static Color color_of(std::size_t strategy) { return colors[strategy % colors.size()]; }
+  static Color color_of(std::size_t strategy) { return line_colors[strategy % line_colors.size()]; }
   static std::string_view kind_of(std::size_t strategy) {
-    return strategy < colors.size() ? "front" : "front dashed";
+    return strategy < line_colors.size() ? "front" : "front dashed";
   }
 
   void draw_curves() {

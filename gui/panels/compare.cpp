@@ -39,7 +39,7 @@ void draw_bar(const DiffRow& row, std::int64_t largest) {
   list.AddLine({middle, at.y}, {middle, at.y + em}, ink(theme::line));
   list.AddRectFilled({std::min(middle, middle + length), at.y + 2},
                      {std::max(middle, middle + length), at.y + em - 1},
-                     ink(row.change() > 0 ? palette::vermilion : palette::green));
+                     ink(row.change() > 0 ? verdict::worse : verdict::better));
 }
 
 // What a row is about, if it is something that the other panels can mark.

@@ -11,7 +11,7 @@ namespace {
 // What is narrower than this many pixels is folded.
 constexpr double narrowest = 3;
 
-constexpr Color optimizer_color{0x7A, 0x86, 0x99};
+constexpr Color optimizer_color = kind_colors.back();
 
 bool is_recovery(Task task) {
   return task == Task::Recompute || task == Task::Reconstruct || task == Task::Quantize ||

@@ -123,14 +123,14 @@ class Tradeoff {
                            : fmt::format("H{}V{}", svg_number(x), svg_number(y));
       last_x = x, last_y = y;
     }
-    if (front_.size() > 1) svg_.stroke(path, palette::blue, "front");
+    if (front_.size() > 1) svg_.stroke(path, verdict::best, "front");
   }
 
   void draw_point(std::size_t i) {
     const Report& row = rows_[i];
-    const Color color = !row.fits     ? palette::vermilion
-                        : on_front(i) ? palette::blue
-                                      : palette::grey;
+    const Color color = !row.fits     ? verdict::too_large
+                        : on_front(i) ? verdict::best
+                                      : verdict::beaten;
     svg_.circle(
         x_of(i), y_of(i), 5, color,
         fmt::format("{}: allocated {}, step {}{}{}", row.strategy, to_text(row.allocated_peak),
@@ -204,7 +204,7 @@ std::string batches_svg(std::span<const Report> rows, std::string_view title) {
   for (const Report* row : known) {
     const auto batch = static_cast<double>(*row->largest_batch);
     svg.text(begin - 8, y + 12, row->strategy, {.anchor = Anchor::End});
-    svg.rect({begin, y, plot_width * batch / most, bar_height}, palette::blue,
+    svg.rect({begin, y, plot_width * batch / most, bar_height}, verdict::best,
              fmt::format("{}: batch {}", row->strategy, *row->largest_batch));
     svg.text(begin + plot_width * batch / most + 6, y + 12,
              *row->largest_batch == 0 ? std::string("not even 1")

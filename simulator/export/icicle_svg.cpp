@@ -13,6 +13,8 @@ namespace {
 constexpr double width = 960, margin = 20, top = 46, row = 34;
 constexpr double plot_width = width - 2 * margin;
 constexpr int levels = 4;
+// Of all together, and of what is too narrow for a box of its own: no colour of data.
+constexpr Color neutral{0xC9, 0xC9, 0xC9};
 constexpr double narrowest = 1;  // pixels; narrower ones are drawn together
 
 Color lighter(Color color, int level) {
@@ -32,7 +34,7 @@ class Icicle {
   }
 
   std::string draw() && {
-    node(root_, margin, 0, palette::grey, "");
+    node(root_, margin, 0, neutral, "");
     for_each_child(root_, margin, [&](const AliveNode& category, double x) {
       const auto* found = std::ranges::find(categories, category.name, &Named<Category>::name);
       const Color color = color_of(found->value);
@@ -71,7 +73,7 @@ class Icicle {
     }
     if (left_over == 0 || width_of(rest.size) < 0.05) return;
     rest.name = fmt::format("{} smaller ones", left_over);
-    box(rest, x, level_below(parent), palette::grey, parent.name);
+    box(rest, x, level_below(parent), neutral, parent.name);
   }
 
   int level_below(const AliveNode& parent) const {

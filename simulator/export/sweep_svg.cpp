@@ -15,9 +15,6 @@ constexpr double width = 960, left = 70, top = 46, plot_height = 300, bottom_mar
 
 // Strategies are told apart by colour, by dashes once the colours are used up, and by their names
 // at the ends of the lines.
-constexpr std::array line_colors = {palette::blue,      palette::orange, palette::green,
-                                    palette::vermilion, palette::purple, palette::sky,
-                                    palette::grey};
 
 struct Label {
   double y;

@@ -174,15 +174,5 @@ TEST(BatchPicture, SaysWhereNotEvenOneFits) {
   EXPECT_THAT(svg, testing::Not(HasSubstr("unasked")));
 }
 
-TEST(Palette, TellsAllCategoriesAndTasksApart) {
-  std::set<std::string> seen;
-  for (const auto& entry : category_colors) EXPECT_TRUE(seen.insert(hex(entry.color)).second);
-  seen.clear();
-  for (const auto& entry : task_colors) EXPECT_TRUE(seen.insert(hex(entry.color)).second);
-  EXPECT_EQ(hex(palette::blue), "#0072b2");
-  EXPECT_EQ(text_color_on(palette::yellow), (Color{0, 0, 0}));
-  EXPECT_EQ(text_color_on(palette::blue), (Color{255, 255, 255}));
-}
-
 }  // namespace
 }  // namespace tidemark

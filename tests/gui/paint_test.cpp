@@ -38,7 +38,7 @@ TEST_F(Paint, LettersOfSeveralBytesAreNotCutInHalf) {
 }
 
 TEST_F(Paint, ALegendTakesAsManyRowsAsItNeeds) {
-  const std::vector<KeyEntry> entries(6, {"activation", palette::green});
+  const std::vector<KeyEntry> entries(6, {"activation", color_of(Category::Activation)});
   const float one = key_height(entries, 10'000);
   EXPECT_GT(one, 0);
   EXPECT_EQ(key_height(entries, 1), 6 * one);  // narrower than any: one in each row

@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 60
 FOLDERS = $(wildcard traces simulator kernels profiler gui cli tests bench)
 SOURCES = $(shell find $(FOLDERS) -name "*.h" -o -name "*.cpp" -o -name "*.cu" -o -name "*.cuh")
 
-.PHONY: help build demo test asan fuzz bench format tidy docs packages
+.PHONY: help build demo package test asan fuzz bench format tidy docs packages
 
 help:  ## list these commands (the default)
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1 \t\2/p' Makefile | expand -t 18
@@ -16,6 +16,9 @@ build: packages  ## build the program: build/tidemark
 
 demo: build  ## build, then show the main job on two real models
 	scripts/demo.sh
+
+package: build  ## pack it for other machines: build/packages/*.deb and *.tar.gz
+	cpack --config build/CPackConfig.cmake
 
 test: packages  ## build everything and run all tests
 	cmake --preset release $(if $(CUDA_ARCHITECTURES),-DCMAKE_CUDA_ARCHITECTURES="$(CUDA_ARCHITECTURES)")

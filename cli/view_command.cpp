@@ -18,7 +18,7 @@ namespace tidemark {
 Result run_view(const Options&) {
   return {"",
           "tidemark: this program was built without windows (install libimgui-dev, libglfw3-dev, "
-          "libgl-dev, libopengl-dev and libstb-dev, then build again)\n",
+          "libgl-dev and libstb-dev, then build again)\n",
           ExitCode::NotHere};
 }
 

@@ -61,7 +61,7 @@ add_library(tidemark_cuda MODULE ${cuda_sources}
   traces/error.cpp traces/layouts.cpp traces/movement.cpp traces/quoted.cpp traces/tensor.cpp
   traces/trace.cpp traces/units.cpp)
 target_include_directories(tidemark_cuda PRIVATE ${PROJECT_SOURCE_DIR})
-target_link_libraries(tidemark_cuda PRIVATE CUDA::cudart_static CUDA::cublasLt fmt::fmt
+target_link_libraries(tidemark_cuda PRIVATE CUDA::cudart_static CUDA::cublasLt ${TIDEMARK_FMT}
                                             tidemark_warnings)
 target_compile_options(tidemark_cuda PRIVATE
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
@@ -73,6 +73,6 @@ set_target_properties(tidemark_cuda PROPERTIES
   CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
   # CMake gives CUDA targets no RUNPATH of its own for the toolkit's folder.
   BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}" INSTALL_RPATH "${CUDAToolkit_LIBRARY_DIR}")
-install(TARGETS tidemark_cuda LIBRARY DESTINATION lib/tidemark)
+install(TARGETS tidemark_cuda LIBRARY DESTINATION lib/tidemark COMPONENT cuda OPTIONAL)
 set(TIDEMARK_HAVE_CUDA ON)
 message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER_VERSION} for architectures ${CMAKE_CUDA_ARCHITECTURES}")

@@ -1,6 +1,7 @@
 # The window of `tidemark view` is optional. Result:
 #   TIDEMARK_HAVE_GUI   ON when all packages are there
-#   tidemark_imgui      then the target that the GUI links: Dear ImGui, GLFW, OpenGL, stb
+#   tidemark_imgui      then the target that the GUI links: Dear ImGui and stb, both static. GLFW and
+#                       OpenGL are only headers here: gui/glfw_library.cpp opens them at run time.
 # Without one of them the program is built without windows and says so when asked for one.
 
 set(TIDEMARK_GUI AUTO CACHE STRING "The window: AUTO (where its packages are found), ON, OFF")
@@ -11,9 +12,8 @@ if(NOT TIDEMARK_GUI)
   return()
 endif()
 
-set(OpenGL_GL_PREFERENCE GLVND)
 find_package(glfw3 3.3 QUIET)
-find_package(OpenGL QUIET COMPONENTS OpenGL)
+find_path(TIDEMARK_OPENGL GL/gl.h)
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
   # From 1.87 on keys are named and input is queued; this is written for what Debian 12 has.
@@ -24,7 +24,7 @@ find_library(TIDEMARK_LIBSTB libstb.a)  # static: no stb is needed where the pro
 find_path(TIDEMARK_STB stb_image_write.h PATH_SUFFIXES stb)
 
 set(missing)
-foreach(need IN ITEMS "glfw3_FOUND|libglfw3-dev" "OpenGL_FOUND|libgl-dev libopengl-dev"
+foreach(need IN ITEMS "glfw3_FOUND|libglfw3-dev" "TIDEMARK_OPENGL|libgl-dev"
         "imgui_FOUND|libimgui-dev 1.86 and pkg-config" "TIDEMARK_LIBIMGUI|libimgui-dev"
         "TIDEMARK_LIBSTB|libstb-dev" "TIDEMARK_STB|libstb-dev")
   string(REGEX MATCH "^([^|]*)\\|(.*)$" _ "${need}")
@@ -46,6 +46,6 @@ add_library(tidemark_imgui INTERFACE)
 target_include_directories(tidemark_imgui SYSTEM INTERFACE
   ${imgui_INCLUDE_DIRS} ${TIDEMARK_STB})
 target_link_libraries(tidemark_imgui INTERFACE
-  ${TIDEMARK_LIBIMGUI} ${TIDEMARK_LIBSTB} glfw OpenGL::OpenGL ${CMAKE_DL_LIBS})
+  ${TIDEMARK_LIBIMGUI} ${TIDEMARK_LIBSTB} ${CMAKE_DL_LIBS})
 set(TIDEMARK_HAVE_GUI ON)
 message(STATUS "GUI: Dear ImGui ${imgui_imgui_VERSION}, GLFW ${glfw3_VERSION}")

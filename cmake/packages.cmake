@@ -21,13 +21,25 @@ if(TIDEMARK_BENCH)
   tidemark_require(benchmark libbenchmark-dev)
 endif()
 
-# zstd 1.5.6 gave its libraries one common name; Debian 12 has an older one.
-if(TARGET zstd::libzstd)
-  set(TIDEMARK_ZSTD zstd::libzstd)
-elseif(TARGET zstd::libzstd_shared)
-  set(TIDEMARK_ZSTD zstd::libzstd_shared)
-else()
+# The program needs nothing but the C library where it runs. What it links is static where that can
+# be had; what it opens at run time (OpenBLAS, GLFW, CUDA) costs one line where it is missing.
+if(TARGET zstd::libzstd_static)
   set(TIDEMARK_ZSTD zstd::libzstd_static)
+else()
+  set(TIDEMARK_ZSTD zstd::libzstd)
+endif()
+
+# fmt 9, the one of Debian 12 and Ubuntu 24.04, is made static here; of others nobody knows yet
+# what they instantiate.
+set(TIDEMARK_FMT fmt::fmt)
+if(fmt_VERSION VERSION_GREATER_EQUAL 9 AND fmt_VERSION VERSION_LESS 10)
+  set(TIDEMARK_FMT tidemark_fmt)
+  add_library(tidemark_fmt STATIC cmake/fmt_library.cpp)
+  foreach(property IN ITEMS COMPILE_DEFINITIONS INCLUDE_DIRECTORIES)
+    set_property(TARGET tidemark_fmt PROPERTY INTERFACE_${property}
+      $<TARGET_PROPERTY:fmt::fmt,INTERFACE_${property}>)
+  endforeach()
+  set_target_properties(tidemark_fmt PROPERTIES POSITION_INDEPENDENT_CODE ON)  # for the CUDA plugin
 endif()
 
 # OpenBLAS is loaded at run time (kernels/cpu/blas.h); here only its header is needed. Its package

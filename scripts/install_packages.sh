@@ -10,7 +10,7 @@ build=(
   nlohmann-json3-dev                     # JSON
   libzstd-dev zstd                       # compressed traces; the tool makes test data
   libopenblas-dev                        # matrix products of the CPU kernels
-  libimgui-dev libglfw3-dev libgl-dev libopengl-dev libstb-dev  # the window of tidemark view
+  libimgui-dev libglfw3-dev libgl-dev libstb-dev  # the window of tidemark view
   fonts-dejavu-core                      # its font
   libgtest-dev libgmock-dev              # tests
   libxml2-utils librsvg2-bin python3     # what tests read XML, pictures and SARIF with

@@ -21,7 +21,7 @@ TEST(Example, OfACheckFileIsUpToDate) {
 
 TEST(Example, OfAWorkflowUsesOptionsThatExist) {
   const std::string text = file_text(source + "/examples/ci/memory.yml");
-  const std::size_t begin = text.find("build/tidemark check") + 15, end = text.find("\n\n", begin);
+  const std::size_t begin = text.find("bin/tidemark check") + 13, end = text.find("\n\n", begin);
   ASSERT_NE(end, std::string::npos);
   const Repository repository;
   repository.run("check --update");

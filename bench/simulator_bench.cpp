@@ -5,7 +5,7 @@
 
 #include "simulator/arena.h"
 #include "simulator/compare.h"
-#include "simulator/lowering/lower.h"
+#include "simulator/lower.h"
 #include "simulator/simulate.h"
 #include "traces/presets.h"
 

@@ -7,7 +7,7 @@
 
 #include "profiler/measured_timeline.h"
 #include "profiler/numbers.h"
-#include "simulator/lowering/lower.h"
+#include "simulator/lower.h"
 #include "traces/error.h"
 #include "traces/quoted.h"
 

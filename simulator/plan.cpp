@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "simulator/lowering/recovery.h"
+#include "simulator/graph/recovery.h"
 
 namespace tidemark {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "simulator/arena.h"
-#include "simulator/lowering/lower.h"
+#include "simulator/lower.h"
 #include "simulator/simulate.h"
 
 namespace tidemark {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "simulator/lowering/recovery.h"
+#include "simulator/graph/recovery.h"
 #include "simulator/needs.h"
 
 namespace tidemark {

@@ -190,7 +190,7 @@ void elsewhere(Page& page) {
       "`tests/traces/models_test.cpp`.");
   page.line(
       "* Peaks and runs of chains against closed forms: "
-      "`tests/simulator/lowering/lower_test.cpp`.");
+      "`tests/simulator/lower_test.cpp`.");
   page.line("");
 }
 

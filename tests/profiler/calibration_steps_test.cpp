@@ -7,7 +7,7 @@
 
 #include "simulator/cost/cost_model.h"
 #include "simulator/cost/device.h"
-#include "simulator/lowering/lower.h"
+#include "simulator/lower.h"
 #include "tests/profiler/replayed.h"
 
 namespace tidemark {

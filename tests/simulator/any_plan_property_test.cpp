@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "simulator/cost/device.h"
+#include "simulator/graph/differentiate.h"
 #include "simulator/judge/validate.h"
-#include "simulator/lowering/lower.h"
+#include "simulator/lower.h"
 #include "simulator/simulate.h"
 #include "tests/simulator/naive_player.h"
 #include "tests/simulator/random_step.h"
@@ -43,6 +44,7 @@ void for_random_steps(std::uint64_t count, Concats concats, Test test) {
 
 TEST(AnyPlan, IsLoweredToWhatTheJudgesAccept) {
   for_random_steps(15'000, Concats::Some, [](const RandomStep& step) {
+    ASSERT_THAT(validate(differentiate(step.trace, step.plan)), IsEmpty());
     const Schedule schedule = lower(step.trace, step.plan);
     ASSERT_THAT(validate(step.trace, schedule), IsEmpty());
     const Arena arena = plan_arena(schedule);

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "simulator/judge/validate.h"
-#include "simulator/lowering/lower.h"
+#include "simulator/lower.h"
 #include "simulator/strategies/strategy.h"
 #include "tests/simulator/dice.h"
 #include "tests/simulator/hand_made.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "simulator/lowering/lower.h"
+#include "simulator/lower.h"
 #include "simulator/strategies/strategy.h"
 #include "tests/simulator/chain.h"
 #include "tests/simulator/cost/toy_device.h"

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "simulator/judge/validate.h"
-#include "simulator/lowering/lower.h"
+#include "simulator/lower.h"
 #include "tests/traces/small_trace.h"
 
 namespace tidemark {

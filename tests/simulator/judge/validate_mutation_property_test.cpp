@@ -8,7 +8,7 @@
 #include <map>
 
 #include "simulator/judge/validate.h"
-#include "simulator/lowering/lower.h"
+#include "simulator/lower.h"
 #include "simulator/strategies/strategy.h"
 #include "tests/simulator/naive_player.h"
 #include "tests/simulator/random_step.h"

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "simulator/judge/validate.h"
-#include "simulator/lowering/lower.h"
+#include "simulator/lower.h"
 #include "simulator/saved.h"
 #include "simulator/strategies/strategy.h"
 #include "tests/traces/small_trace.h"

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "simulator/judge/validate.h"
-#include "simulator/lowering/lower.h"
+#include "simulator/lower.h"
 #include "simulator/saved.h"
 #include "simulator/strategies/strategy.h"
 #include "tests/simulator/step_facts.h"

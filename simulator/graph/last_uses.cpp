@@ -1,4 +1,4 @@
-#include "simulator/lowering/ends.h"
+#include "simulator/graph/last_uses.h"
 
 #include <algorithm>
 

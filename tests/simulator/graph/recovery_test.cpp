@@ -1,4 +1,4 @@
-#include "simulator/lowering/recovery.h"
+#include "simulator/graph/recovery.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,18 +1,18 @@
-#include "simulator/lowering/optimizer_step.h"
+#include "simulator/graph/optimizer_nodes.h"
 
 namespace tidemark {
 
-OptimizerStep::OptimizerStep(const Trace& trace, const Needs& needs, ScheduleWriter& writer,
-                             Values& values, Gradients& gradients)
+OptimizerNodes::OptimizerNodes(const Trace& trace, const Needs& needs, GraphBuilder& graph,
+                               PresentValues& values, PresentGradients& gradients)
     : trace_(trace),
       needs_(needs),
       framework_(find_framework(trace.step.framework)),
-      writer_(writer),
+      graph_(graph),
       values_(values),
       gradients_(gradients),
-      state_(trace.tensors.size(), no_buffer) {}
+      state_(trace.tensors.size(), no_instance) {}
 
-void OptimizerStep::place_state() {
+void OptimizerNodes::place_state() {
   // A weight that the loss does not depend on never gets a gradient, and so no state.
   std::vector<bool> learns(trace_.tensors.size());
   for (std::size_t i = 0; i < trace_.ops.size(); ++i)
@@ -27,63 +27,68 @@ void OptimizerStep::place_state() {
   }
 }
 
-void OptimizerStep::place_state(TensorId parameter, bool learns) {
+void OptimizerNodes::place_state(TensorId parameter, bool learns) {
   const Tensor& tensor = trace_[parameter];
+  const auto add = [&](Bytes size, Role role, Category category) {
+    return graph_.add({.size = size,
+                       .tensor = parameter,
+                       .role = role,
+                       .category = category,
+                       .persistent = true});
+  };
   // The moving average covers all weights, trained or not.
   if (trace_.step.ema.value_or(false))
-    writer_.place(size(tensor), parameter, Role::OptimizerState, Category::OptimizerState);
+    add(size(tensor), Role::OptimizerState, Category::OptimizerState);
   if (!learns) return;
   const OptimizerRow& row = optimizers[static_cast<std::size_t>(trace_.step.optimizer)];
   const std::int64_t per_element = row.state_bytes ? row.state_bytes : size_of(tensor.dtype);
   if (row.states > 0)
-    state_[index(parameter)] =
-        writer_.place({row.states * per_element * numel(tensor.shape)}, parameter,
-                      Role::OptimizerState, Category::OptimizerState);
+    state_[index(parameter)] = add({row.states * per_element * numel(tensor.shape)},
+                                   Role::OptimizerState, Category::OptimizerState);
   if (framework_.gradients_persist) gradients_.place(parameter);
-  if (trace_.step.ddp) writer_.place(size(tensor), parameter, Role::Temporary, Category::Gradient);
+  if (trace_.step.ddp) add(size(tensor), Role::Temporary, Category::Gradient);
 }
 
-void OptimizerStep::run() {
-  writer_.begin_run();
-  temporary_.clear();
+void OptimizerNodes::append() {
+  operation_.clear();
   for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
     if (!is_updated(t)) continue;
     add_update(static_cast<TensorId>(t));
     if (framework_.optimizer_loop != OptimizerLoop::Foreach) update();
   }
-  if (writer_.writes_something()) update();
+  if (!operation_.writes().empty()) update();
   for (std::size_t t = 0; t < trace_.tensors.size(); ++t)  // zero_grad(set_to_none)
-    if (const BufferId gradient = gradients_.of(static_cast<TensorId>(t)); gradient != no_buffer)
-      writer_.free(gradient);
+    if (const InstanceId gradient = gradients_.of(static_cast<TensorId>(t));
+        gradient != no_instance)
+      graph_.release(gradient);
 }
 
-bool OptimizerStep::is_updated(std::size_t t) const {
+bool OptimizerNodes::is_updated(std::size_t t) const {
   const Tensor& tensor = trace_.tensors[t];
   return tensor.category == Category::Parameter && tensor.trainable &&
-         gradients_.of(static_cast<TensorId>(t)) != no_buffer;
+         gradients_.of(static_cast<TensorId>(t)) != no_instance;
 }
 
-void OptimizerStep::add_update(TensorId parameter) {
-  writer_.read_again(gradients_.of(parameter));
-  writer_.write_new(values_.of(parameter));
-  if (state_[index(parameter)] != no_buffer) writer_.write_new(state_[index(parameter)]);
-  for (int i = 0; i < temporaries_per_parameter(); ++i) {
-    temporary_.push_back(
-        writer_.allocate(size(trace_[parameter]), parameter, Role::Temporary, Category::Temporary));
-    writer_.write_new(temporary_.back());
-  }
+void OptimizerNodes::add_update(TensorId parameter) {
+  operation_.read_again(gradients_.of(parameter));
+  operation_.write(values_.write(parameter));
+  InstanceId& state = state_[index(parameter)];
+  if (state != no_instance) operation_.write(state = graph_.add_over(state));
+  for (int i = 0; i < temporaries_per_parameter(); ++i)
+    operation_.write(graph_.add({.size = size(trace_[parameter]),
+                                 .tensor = parameter,
+                                 .role = Role::Temporary,
+                                 .category = Category::Temporary}));
 }
 
-void OptimizerStep::update() {
-  writer_.run(Task::Optimizer, no_op);
-  for (const BufferId buffer : temporary_) writer_.free(buffer);
-  temporary_.clear();
-  writer_.begin_run();
+void OptimizerNodes::update() {
+  graph_.append(Task::Optimizer, Lane::Compute, no_op, operation_);
+  operation_.clear();
 }
 
 // AdamW's eager kernels write sqrt(v) and, one parameter at a time, the denominator too; SGD's and
 // the 8-bit optimizer's update in place.
-int OptimizerStep::temporaries_per_parameter() const {
+int OptimizerNodes::temporaries_per_parameter() const {
   if (trace_.step.optimizer != Optimizer::AdamW) return 0;
   switch (framework_.optimizer_loop) {
     case OptimizerLoop::PerParameter:

@@ -1,4 +1,4 @@
-#include "simulator/lowering/stream_order.h"
+#include "simulator/place/stream_order.h"
 
 #include <gtest/gtest.h>
 

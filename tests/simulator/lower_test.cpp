@@ -1,4 +1,4 @@
-#include "simulator/lowering/lower.h"
+#include "simulator/lower.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Example: x0 ─f1─► x1 ─f2─► x2 in one region; x0 is Keep, x1 is Recompute, f2's gradient needs x1.
 //   sweep from the end   f2: x2 is not wanted          f1: x1 is wanted, so f1 runs again and x0 is
 //                                                      read once more
-#include "simulator/lowering/recovery.h"
+#include "simulator/graph/recovery.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,67 @@
+#include "simulator/graph/graph_builder.h"
+
+#include <algorithm>
+
+namespace tidemark {
+
+void Operation::read(InstanceId instance) {
+  if (std::ranges::find(reads_, instance) == reads_.end()) reads_.push_back(instance);
+}
+
+GraphBuilder::GraphBuilder(std::size_t tensors, std::size_t ops, std::size_t operands) {
+  last_of_lane_.fill(no_node);
+  for (auto& versions : versions_) versions.resize(tensors);
+  graph_.instances.reserve(2 * tensors + ops);
+  graph_.nodes.reserve(3 * ops);
+  graph_.operands.reserve(4 * operands);
+}
+
+InstanceId GraphBuilder::add(Instance instance) {
+  const auto id = static_cast<InstanceId>(graph_.instances.size());
+  if (instance.tensor != no_tensor)
+    instance.version = versions_[static_cast<std::size_t>(instance.role)][index(instance.tensor)]++;
+  graph_.instances.push_back(instance);
+  memory_of_.push_back(instance.over == no_instance ? id : memory_of(instance.over));
+  last_use_.push_back(no_node);
+  return id;
+}
+
+InstanceId GraphBuilder::add_over(InstanceId old) {
+  Instance instance = graph_[old];
+  instance.over = old;
+  return add(instance);
+}
+
+InstanceId GraphBuilder::memory_of(InstanceId instance) const {
+  return memory_of_[index(instance)];
+}
+
+NodeId GraphBuilder::append(std::optional<Task> task, Lane lane, OpId op,
+                            const Operation& operation) {
+  const auto id = static_cast<NodeId>(graph_.nodes.size());
+  const auto first = static_cast<std::uint32_t>(graph_.operands.size());
+  graph_.nodes.push_back({task, lane, op, first,
+                          static_cast<std::uint32_t>(operation.reads().size()),
+                          static_cast<std::uint32_t>(operation.writes().size())});
+  for (const auto* list : {&operation.reads(), &operation.writes()})
+    for (const InstanceId instance : *list) {
+      graph_.operands.push_back(instance);
+      last_use_[index(memory_of(instance))] = id;
+    }
+  return last_ = last_of_lane_[index(lane)] = id;
+}
+
+void GraphBuilder::order(NodeId before, Lane lane) {
+  if (before != no_node)
+    graph_.edges.push_back({before, lane, static_cast<NodeId>(graph_.nodes.size())});
+}
+
+void GraphBuilder::hold(InstanceId instance, NodeId until) {
+  const InstanceId memory = memory_of(instance);
+  NodeId& last = last_use_[index(memory)];
+  if (until == no_node || graph_[memory].persistent || last == until) return;
+  graph_.holds.push_back({memory, until});
+  last = until;
+}
+
+}  // namespace tidemark

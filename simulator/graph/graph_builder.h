@@ -1,0 +1,63 @@
+// Appends nodes and instances to a joint graph.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "simulator/graph/joint_graph.h"
+
+namespace tidemark {
+
+/// The operands of a node while they are put together.
+class Operation {
+ public:
+  void clear() { reads_.clear(), writes_.clear(); }
+  void read(InstanceId instance);
+  /// As read(), though it may be named already.
+  void read_again(InstanceId instance) { reads_.push_back(instance); }
+  void write(InstanceId instance) { writes_.push_back(instance); }
+
+  const std::vector<InstanceId>& reads() const { return reads_; }
+  const std::vector<InstanceId>& writes() const { return writes_; }
+
+ private:
+  std::vector<InstanceId> reads_, writes_;
+};
+
+class GraphBuilder {
+ public:
+  GraphBuilder(std::size_t tensors, std::size_t ops, std::size_t operands);
+
+  const JointGraph& graph() const { return graph_; }
+  const Instance& operator[](InstanceId id) const { return graph_[id]; }
+  void use_lanes(std::size_t count) { graph_.lanes = count; }
+  JointGraph finish() && { return std::move(graph_); }
+
+  /// A version with memory of its own.
+  InstanceId add(Instance instance);
+  /// A version that is written over `old`.
+  InstanceId add_over(InstanceId old);
+
+  NodeId append(std::optional<Task> task, Lane lane, OpId op, const Operation& operation);
+
+  /// The instance's memory is free to go after what has been appended, not earlier.
+  void release(InstanceId instance) { hold(instance, last_); }
+  NodeId last_node() const { return last_; }
+  /// The last node of the lane, or no_node.
+  NodeId last_node(Lane lane) const { return last_of_lane_[index(lane)]; }
+  /// What is appended to the lane from now on happens after this node, which may be no_node.
+  void order(NodeId before, Lane lane);
+
+ private:
+  void hold(InstanceId instance, NodeId until);
+  InstanceId memory_of(InstanceId instance) const;
+
+  JointGraph graph_;
+  NodeId last_ = no_node;
+  std::array<NodeId, lanes.size()> last_of_lane_;
+  std::vector<NodeId> last_use_;       ///< by instance that has memory: of it and what is over it
+  std::vector<InstanceId> memory_of_;  ///< by instance
+  std::array<std::vector<std::uint16_t>, roles.size()> versions_;  ///< by role and tensor
+};
+
+}  // namespace tidemark

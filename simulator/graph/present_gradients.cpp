@@ -1,0 +1,107 @@
+#include "simulator/graph/present_gradients.h"
+
+namespace tidemark {
+
+PresentGradients::PresentGradients(const Trace& trace, const Plan& plan, GraphBuilder& graph,
+                                   NamedInstances& names)
+    : trace_(trace),
+      plan_(plan),
+      framework_(find_framework(trace.step.framework)),
+      graph_(graph),
+      names_(names),
+      slot_(trace.tensors.size(), no_instance) {}
+
+void PresentGradients::place(TensorId parameter) {
+  slot_[index(parameter)] = graph_.add({.size = size(trace_[parameter]),
+                                        .tensor = parameter,
+                                        .role = Role::Gradient,
+                                        .category = Category::Gradient,
+                                        .persistent = true});
+}
+
+void PresentGradients::seed(OpId producer) {
+  const TensorId loss = trace_.loss;
+  slot_[index(loss)] = graph_.add({.size = size(trace_[loss]),
+                                   .tensor = loss,
+                                   .role = Role::Gradient,
+                                   .category = Category::Temporary});
+  operation_.clear();
+  operation_.write(of(loss));
+  graph_.append(Task::Seed, Lane::Compute, producer, operation_);
+}
+
+InstanceId PresentGradients::add(TensorId tensor) {
+  const bool becomes_leaf_gradient = is_leaf(tensor) && of(tensor) == no_instance;
+  return graph_.add({.size = size(trace_[tensor]),
+                     .tensor = tensor,
+                     .role = Role::Gradient,
+                     .category = becomes_leaf_gradient ? Category::Gradient : Category::Temporary});
+}
+
+std::uint32_t& PresentGradients::references(InstanceId gradient) {
+  if (references_.size() <= index(gradient)) {
+    references_.reserve(graph_.graph().instances.capacity());
+    references_.resize(graph_.graph().instances.size(), 1);
+  }
+  return references_[index(gradient)];
+}
+
+void PresentGradients::unreference(InstanceId gradient, OpId at) {
+  if (--references(gradient) > 0) return;
+  const TensorId tensor = name_of(gradient);
+  const OpId until = tensor == no_tensor ? no_op : plan_.gradient_release_after[index(tensor)];
+  names_.release(gradient, until, at);
+}
+
+void PresentGradients::drop(TensorId tensor, OpId at) {
+  InstanceId& slot = slot_[index(tensor)];
+  if (slot != no_instance) unreference(slot, at);
+  slot = no_instance;
+}
+
+// A part of a concatenation's gradient is a view, and what others share must not change.
+bool PresentGradients::adds_in_place(TensorId tensor) {
+  const InstanceId slot = of(tensor);
+  const bool is_part = graph_[slot].size != size(trace_[tensor]);
+  return (is_leaf(tensor) || framework_.accumulates_in_place) && !is_part && references(slot) == 1;
+}
+
+void PresentGradients::contribute(TensorId tensor, InstanceId contribution, BackwardPlace at) {
+  InstanceId& slot = slot_[index(tensor)];
+  const bool is_first = slot == no_instance;
+  if (is_first && (!is_leaf(tensor) || graph_[contribution].category == Category::Gradient)) {
+    name(contribution, tensor);
+    slot = contribution;
+    return;
+  }
+  const bool in_place = !is_first && adds_in_place(tensor);
+  const InstanceId sum = in_place ? graph_.add_over(slot) : add(tensor);
+  operation_.clear();
+  operation_.read(contribution);
+  if (!is_first) operation_.read_again(slot);  // may be the same: then it holds both
+  operation_.write(sum);
+  graph_.append(Task::Accumulate, at.lane, at.op, operation_);
+  if (!is_first && !in_place) {
+    // The variable still names the first contribution, unless that belongs to the block behind.
+    if (name_of(slot) != tensor) name(sum, tensor);
+    unreference(slot, at.op);
+  }
+  if (in_place) name(sum, name_of(slot));
+  unreference(contribution, at.op);
+  slot = sum;
+}
+
+TensorId PresentGradients::name_of(InstanceId gradient) const {
+  return index(gradient) < name_.size() ? name_[index(gradient)] : no_tensor;
+}
+
+void PresentGradients::name(InstanceId gradient, TensorId tensor) {
+  const auto& until = plan_.gradient_release_after;
+  if (until.empty() || tensor == no_tensor || until[index(tensor)] == no_op ||
+      name_of(gradient) != no_tensor)
+    return;
+  name_.resize(graph_.graph().instances.size(), no_tensor);
+  name_[index(gradient)] = tensor;
+}
+
+}  // namespace tidemark

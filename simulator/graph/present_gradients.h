@@ -1,0 +1,57 @@
+// The gradients that are present while the backward of the joint graph is written: which instance
+// each tensor's gradient is in, how many share it, and how contributions are summed.
+#pragma once
+
+#include "simulator/graph/named_instances.h"
+#include "simulator/plan.h"
+
+namespace tidemark {
+
+/// Where nodes of the backward go: with the gradients of this op, on this lane.
+struct BackwardPlace {
+  OpId op;
+  Lane lane;
+};
+
+class PresentGradients {
+ public:
+  PresentGradients(const Trace& trace, const Plan& plan, GraphBuilder& graph,
+                   NamedInstances& names);
+
+  /// Where the tensor's gradient is, or no_instance.
+  InstanceId of(TensorId tensor) const { return slot_[index(tensor)]; }
+
+  /// A parameter whose gradient stays between steps.
+  void place(TensorId parameter);
+  /// The loss's own gradient; `producer` computes the loss.
+  void seed(OpId producer);
+  /// One contribution to the tensor's gradient, in memory of its own.
+  InstanceId add(TensorId tensor);
+  /// One more input has this gradient for its own.
+  void share(InstanceId gradient) { ++references(gradient); }
+  /// Adds a contribution to the tensor's gradient, or takes it over as the first.
+  void contribute(TensorId tensor, InstanceId contribution, BackwardPlace at);
+  /// The op that made the tensor has used its gradient.
+  void drop(TensorId tensor, OpId at);
+
+ private:
+  bool is_leaf(TensorId tensor) const { return trace_[tensor].trainable; }
+  std::uint32_t& references(InstanceId gradient);
+  void unreference(InstanceId gradient, OpId at);
+  bool adds_in_place(TensorId tensor);
+  TensorId name_of(InstanceId gradient) const;
+  void name(InstanceId gradient, TensorId tensor);
+
+  const Trace& trace_;
+  const Plan& plan_;
+  const Framework& framework_;
+  GraphBuilder& graph_;
+  NamedInstances& names_;
+  Operation operation_;
+  std::vector<InstanceId> slot_;           ///< by tensor
+  std::vector<std::uint32_t> references_;  ///< by instance: gradients that share it
+  std::vector<TensorId> name_;             ///< by instance: the coupling state whose gradient a
+                                           ///< variable of published code calls it
+};
+
+}  // namespace tidemark

@@ -1,0 +1,123 @@
+#include "simulator/graph/present_values.h"
+
+#include <utility>
+
+namespace tidemark {
+
+PresentValues::PresentValues(const Trace& trace, const Plan& plan, const Needs& needs,
+                             std::vector<std::uint32_t> reads, GraphBuilder& graph,
+                             NamedInstances& names)
+    : trace_(trace),
+      plan_(plan),
+      needs_(needs),
+      graph_(graph),
+      names_(names),
+      reads_(std::move(reads)),
+      value_(trace.tensors.size(), no_instance),
+      codes_(trace.tensors.size(), no_instance),
+      on_host_(trace.tensors.size(), no_instance) {}
+
+void PresentValues::place(TensorId storage) {
+  const Tensor& tensor = trace_[storage];
+  value_[index(storage)] = graph_.add(
+      {.size = size(tensor), .tensor = storage, .category = tensor.category, .persistent = true});
+}
+
+InstanceId PresentValues::add(TensorId storage) {
+  const Tensor& tensor = trace_[storage];
+  return graph_.add({.size = size(tensor), .tensor = storage, .category = tensor.category});
+}
+
+InstanceId PresentValues::write(TensorId storage) {
+  InstanceId& value = value_[index(storage)];
+  value = value == no_instance ? add(storage) : graph_.add_over(value);
+  return value;
+}
+
+void PresentValues::ensure_present(TensorId storage, Lane lane) {
+  if (is_present(storage)) return;
+  const InstanceId copy = on_host_[index(storage)];
+  if (copy == no_instance) {
+    CHECK(codes_[index(storage)] != no_instance);
+    return dequantize(codes_[index(storage)], storage, lane);
+  }
+  value_[index(storage)] = add(storage);
+  operation_.clear();
+  operation_.read(copy);
+  operation_.write(of(storage));
+  graph_.append(std::nullopt, lane, needs_.producer[index(storage)], operation_);
+}
+
+void PresentValues::end_forward(TensorId storage, bool is_made_again) {
+  const std::size_t s = index(storage);
+  if (reads_[s] == 0 || is_made_again) return drop(storage, no_op);
+  switch (plan_.actions[s]) {
+    case Action::Keep:
+      return;
+    case Action::Quantize:
+      codes_[s] = quantize(storage);
+      break;
+    case Action::Offload:
+      copy_out(storage);
+      break;
+    case Action::Recompute:
+    case Action::Reconstruct:
+      break;
+  }
+  drop(storage, no_op);
+}
+
+void PresentValues::copy_out(TensorId storage) {
+  Instance copy = graph_[of(storage)];
+  copy.on_host = true;
+  on_host_[index(storage)] = graph_.add(copy);
+  operation_.clear();
+  operation_.read(of(storage));
+  operation_.write(on_host_[index(storage)]);
+  graph_.append(std::nullopt, Lane::Compute, needs_.producer[index(storage)], operation_);
+}
+
+void PresentValues::forget(TensorId storage, OpId at) {
+  drop(storage, at);
+  const InstanceId codes = std::exchange(codes_[index(storage)], no_instance);
+  if (codes != no_instance) graph_.release(codes);
+}
+
+void PresentValues::drop(TensorId storage, OpId at) {
+  InstanceId& value = value_[index(storage)];
+  if (value == no_instance || graph_[value].persistent) return;
+  const auto& until = plan_.value_release_after;
+  names_.release(value, until.empty() ? no_op : until[index(storage)], at);
+  value = no_instance;
+}
+
+InstanceId PresentValues::quantize(TensorId storage) {
+  operation_.clear();
+  operation_.read(of(storage));
+  add_copy_by_group(storage);
+  const InstanceId codes =
+      graph_.add({.size = {numel(trace_[storage].shape)}, .tensor = storage, .role = Role::Codes});
+  operation_.write(codes);
+  graph_.append(Task::Quantize, Lane::Compute, needs_.producer[index(storage)], operation_);
+  return codes;
+}
+
+void PresentValues::dequantize(InstanceId codes, TensorId storage, Lane lane) {
+  operation_.clear();
+  operation_.read(codes);
+  add_copy_by_group(storage);
+  value_[index(storage)] = add(storage);
+  operation_.write(of(storage));
+  graph_.append(Task::Dequantize, lane, needs_.producer[index(storage)], operation_);
+}
+
+// Mesa's published code makes room for the values in the order of their groups first.
+void PresentValues::add_copy_by_group(TensorId storage) {
+  if (!plan_.released.copies_by_group) return;
+  operation_.write(graph_.add({.size = size(trace_[storage]),
+                               .tensor = storage,
+                               .role = Role::Temporary,
+                               .category = Category::Temporary}));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,59 @@
+// The values that are present while the joint graph is written: which version of each storage, how
+// many reads of it are still to come after the forward pass, and what brings an absent one back.
+#pragma once
+
+#include "simulator/graph/named_instances.h"
+#include "simulator/needs.h"
+#include "simulator/plan.h"
+
+namespace tidemark {
+
+class PresentValues {
+ public:
+  /// `reads`, by storage: how often it is read after the forward pass.
+  PresentValues(const Trace& trace, const Plan& plan, const Needs& needs,
+                std::vector<std::uint32_t> reads, GraphBuilder& graph, NamedInstances& names);
+
+  InstanceId of(TensorId storage) const { return value_[index(storage)]; }
+  /// The value if it is present, else its codes; no_instance if there is neither.
+  InstanceId of_value_or_codes(TensorId storage) const {
+    return is_present(storage) ? of(storage) : codes_[index(storage)];
+  }
+  bool is_present(TensorId storage) const { return of(storage) != no_instance; }
+  std::uint32_t reads_to_come(TensorId storage) const { return reads_[index(storage)]; }
+
+  /// A parameter or an input: there all the time.
+  void place(TensorId storage);
+  /// What a node writes of the storage: a new version, over the present one if there is one.
+  InstanceId write(TensorId storage);
+  /// Brings an absent value back from its codes or from the host.
+  void ensure_present(TensorId storage, Lane lane);
+  /// The last forward read is done: keeps, codes, copies out or lets go, as the plan says.
+  void end_forward(TensorId storage, bool is_made_again);
+  /// One read less to come. True if it was the last: somebody has to forget the storage.
+  bool count_read(TensorId storage) { return --reads_[index(storage)] == 0; }
+  /// No read to come any more. `at`: the op whose gradients come next or are under way; no_op in
+  /// the forward.
+  void forget(TensorId storage, OpId at);
+  /// Lets go of the value alone.
+  void drop(TensorId storage, OpId at);
+
+  InstanceId quantize(TensorId storage);
+  void dequantize(InstanceId codes, TensorId storage, Lane lane);
+
+ private:
+  InstanceId add(TensorId storage);
+  void copy_out(TensorId storage);
+  void add_copy_by_group(TensorId storage);
+
+  const Trace& trace_;
+  const Plan& plan_;
+  const Needs& needs_;
+  GraphBuilder& graph_;
+  NamedInstances& names_;
+  std::vector<std::uint32_t> reads_;
+  std::vector<InstanceId> value_, codes_, on_host_;
+  Operation operation_;
+};
+
+}  // namespace tidemark

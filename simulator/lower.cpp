@@ -1,0 +1,12 @@
+#include "simulator/lower.h"
+
+#include "simulator/graph/differentiate.h"
+#include "simulator/place/place.h"
+
+namespace tidemark {
+
+Schedule lower(const Trace& trace, const Plan& plan) {
+  return place(differentiate(trace, plan), placement_of(plan));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,179 @@
+// Example: x is made on lane A and read on lane B.
+//   node on A   allocate x, run, record an event
+//   node on B   wait for the event, run; x is freed once A is known to be done with it, too
+#include "simulator/place/place.h"
+
+#include <algorithm>
+
+#include "simulator/place/stream_order.h"
+
+namespace tidemark {
+namespace {
+
+class Placing {
+ public:
+  Placing(const JointGraph& graph, const Placement& placement)
+      : graph_(graph),
+        placement_(placement),
+        order_(schedule_, placement.synchronizes_host),
+        memory_of_(graph.instances.size()),
+        buffer_of_(graph.instances.size(), no_buffer),
+        first_free_(graph.nodes.size() + 1),
+        is_awaited_(graph.nodes.size()),
+        done_(graph.nodes.size()) {
+    schedule_.streams = graph.lanes == 1 ? 1 : index(stream_of(Lane::OddRegions)) + 1;
+    schedule_.buffers.reserve(graph.instances.size());
+    schedule_.steps.reserve(graph.nodes.size() + 3 * graph.instances.size());
+    schedule_.operands.reserve(graph.operands.size());
+    share_memory();
+    collect_frees();
+    for (const Edge& edge : graph.edges) is_awaited_[index(edge.before)] = true;
+  }
+
+  Schedule run() && {
+    place_persistent();
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) place_node(n);
+    follow_edges(graph_.nodes.size());
+    order_.join(StreamId::Compute);
+    return std::move(schedule_);
+  }
+
+ private:
+  StreamId stream_of(Lane lane) const {
+    const int first = placement_.regions_leave_compute ? 1 : 0;
+    switch (lane) {
+      case Lane::Compute:
+        return StreamId::Compute;
+      case Lane::EvenRegions:
+        return static_cast<StreamId>(first);
+      case Lane::OddRegions:
+        return static_cast<StreamId>(first + 1);
+    }
+    return StreamId::Compute;
+  }
+
+  void share_memory() {
+    for (std::size_t i = 0; i < graph_.instances.size(); ++i) {
+      const InstanceId over = graph_.instances[i].over;
+      memory_of_[i] = over == no_instance ? static_cast<InstanceId>(i) : memory_of_[index(over)];
+    }
+  }
+
+  // Memory by the node after which it is free: the last that reads or writes it, or holds it.
+  void collect_frees() {
+    std::vector<NodeId> last(graph_.instances.size(), no_node);
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
+      const Node& node = graph_.nodes[n];
+      for (std::uint32_t k = 0; k < node.reads + node.writes; ++k)
+        last[index(memory_of(graph_.operands[node.first_operand + k]))] = static_cast<NodeId>(n);
+    }
+    for (const Hold& hold : graph_.holds) {
+      NodeId& node = last[index(memory_of(hold.instance))];
+      node = node == no_node ? hold.until : std::max(node, hold.until);
+    }
+    const auto is_freed = [&](std::size_t i) {
+      const Instance& instance = graph_.instances[i];
+      return last[i] != no_node && !instance.persistent && !instance.on_host;
+    };
+    for (std::size_t i = 0; i < last.size(); ++i)
+      if (is_freed(i)) ++first_free_[index(last[i]) + 1];
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) first_free_[n + 1] += first_free_[n];
+    freed_.resize(first_free_.back());
+    std::vector<std::uint32_t> next(first_free_.begin(), first_free_.end() - 1);
+    for (std::size_t i = 0; i < last.size(); ++i)
+      if (is_freed(i)) freed_[next[index(last[i])]++] = static_cast<InstanceId>(i);
+  }
+
+  InstanceId memory_of(InstanceId instance) const { return memory_of_[index(instance)]; }
+  BufferId& buffer_of(InstanceId instance) { return buffer_of_[index(memory_of(instance))]; }
+
+  void place_persistent() {
+    for (std::size_t i = 0; i < graph_.instances.size(); ++i)
+      if (graph_.instances[i].persistent && graph_.instances[i].over == no_instance)
+        add_buffer(static_cast<InstanceId>(i), StreamId::Compute);
+  }
+
+  BufferId add_buffer(InstanceId id, StreamId stream) {
+    const Instance& instance = graph_[id];
+    const auto buffer = static_cast<BufferId>(schedule_.buffers.size());
+    schedule_.buffers.push_back({instance.size, instance.tensor, instance.role, instance.category,
+                                 stream, instance.persistent});
+    return buffer_of(id) = buffer;
+  }
+
+  void place_node(std::size_t n) {
+    const Node& node = graph_.nodes[n];
+    const auto stream = stream_of(node.lane);
+    follow_edges(n);
+    collect_operands(node, stream);
+    order_.before_run(stream, reads_, writes_);
+    emit(node, stream);
+    for (std::uint32_t k = first_free_[n]; k < first_free_[n + 1]; ++k)
+      order_.free(buffer_of(freed_[k]), stream);
+    if (is_awaited_[n]) done_[n] = order_.mark(stream);
+  }
+
+  void follow_edges(std::size_t position) {
+    for (; next_edge_ < graph_.edges.size(); ++next_edge_) {
+      const Edge& edge = graph_.edges[next_edge_];
+      if (index(edge.from) > position) return;
+      order_.follow(stream_of(edge.lane), done_[index(edge.before)]);
+    }
+  }
+
+  // What is written for the first time is allocated.
+  void collect_operands(const Node& node, StreamId stream) {
+    reads_.clear(), writes_.clear();
+    for (const InstanceId read : graph_.reads(node))
+      if (!graph_[read].on_host) reads_.push_back(buffer_of(read));
+    for (const InstanceId write : graph_.writes(node)) {
+      if (graph_[write].on_host) continue;
+      if (buffer_of(write) == no_buffer)
+        schedule_.steps.emplace_back(Allocate{add_buffer(write, stream)});
+      writes_.push_back(buffer_of(write));
+    }
+  }
+
+  void emit(const Node& node, StreamId stream) {
+    if (!node.task) return emit_copy(stream);
+    const auto first = static_cast<std::uint32_t>(schedule_.operands.size());
+    schedule_.operands.insert(schedule_.operands.end(), reads_.begin(), reads_.end());
+    schedule_.operands.insert(schedule_.operands.end(), writes_.begin(), writes_.end());
+    schedule_.steps.emplace_back(Run{*node.task, stream, node.op, first,
+                                     static_cast<std::uint32_t>(reads_.size()),
+                                     static_cast<std::uint32_t>(writes_.size())});
+  }
+
+  void emit_copy(StreamId stream) {
+    if (writes_.empty()) {
+      schedule_.steps.emplace_back(CopyOut{reads_.front(), stream});
+    } else {
+      schedule_.steps.emplace_back(CopyIn{writes_.front(), stream});
+    }
+  }
+
+  const JointGraph& graph_;
+  const Placement& placement_;
+  Schedule schedule_;
+  StreamOrder order_;
+  std::vector<InstanceId> memory_of_;      // by instance: the first version in its memory
+  std::vector<BufferId> buffer_of_;        // by first version
+  std::vector<std::uint32_t> first_free_;  // by node
+  std::vector<InstanceId> freed_;
+  std::vector<bool> is_awaited_;          // by node
+  std::vector<StreamOrder::Point> done_;  // by node, where awaited
+  std::size_t next_edge_ = 0;
+  std::vector<BufferId> reads_, writes_;  // of the node at hand
+};
+
+}  // namespace
+
+Placement placement_of(const Plan& plan) {
+  return {plan.released.synchronizes_host, plan.released.two_new_streams};
+}
+
+Schedule place(const JointGraph& graph, const Placement& placement) {
+  return Placing(graph, placement).run();
+}
+
+}  // namespace tidemark

@@ -1,0 +1,25 @@
+// place(graph, placement): from what happens to where: lanes become streams, instances become
+// buffers, dependencies across streams become events. The only room that knows these.
+#pragma once
+
+#include "simulator/graph/joint_graph.h"
+#include "simulator/plan.h"
+
+namespace tidemark {
+
+/// What reference implementations do otherwise. The default is the clean schedule.
+struct Placement {
+  bool synchronizes_host = false;      ///< the host waits for events, not the streams
+  bool regions_leave_compute = false;  ///< regions alternate between two new streams, with pools
+                                       ///< of their own, instead of the compute stream and one more
+  bool operator==(const Placement&) const = default;
+};
+
+Placement placement_of(const Plan& plan);
+
+/// The graph as steps: one buffer per memory, allocated at its first write and freed after its last
+/// use in issue order; nodes of other lanes are waited for where what they read or write demands
+/// it, and nowhere else. Linear in the number of operands.
+Schedule place(const JointGraph& graph, const Placement& placement);
+
+}  // namespace tidemark

@@ -1,0 +1,129 @@
+// The joint graph of small steps, node by node, and how the judge notices what is wrong with one.
+#include "simulator/graph/differentiate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/judge/validate.h"
+#include "simulator/strategies/strategy.h"
+#include "tests/simulator/chain.h"
+
+namespace tidemark {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string text_of(const Trace& trace, const JointGraph& graph, InstanceId id) {
+  const Instance& instance = graph[id];
+  const std::string name = instance.tensor == no_tensor ? "" : trace[instance.tensor].name;
+  const std::string_view role = roles[static_cast<std::size_t>(instance.role)].name;
+  const std::string prefix = instance.role == Role::Value ? "" : fmt::format("{} of ", role);
+  return fmt::format("{}{}#{}{}", prefix, name, instance.version,
+                     instance.on_host ? " on the host" : "");
+}
+
+// "recompute x1: x0#0 → x1#1"
+std::vector<std::string> nodes_of(const Trace& trace, const JointGraph& graph) {
+  std::vector<std::string> lines;
+  for (const Node& node : graph.nodes) {
+    std::vector<std::string> reads, writes;
+    for (const InstanceId id : graph.reads(node)) reads.push_back(text_of(trace, graph, id));
+    for (const InstanceId id : graph.writes(node)) writes.push_back(text_of(trace, graph, id));
+    lines.push_back(fmt::format("{} {}: {} → {}", node.task ? to_string(*node.task) : "copy",
+                                node.op == no_op ? "" : trace[node.op].name, fmt::join(reads, ", "),
+                                fmt::join(writes, ", ")));
+  }
+  return lines;
+}
+
+JointGraph graph_of(const Trace& trace, const Plan& plan) {
+  EXPECT_THAT(check(trace, plan), IsEmpty());
+  JointGraph graph = differentiate(trace, plan);
+  EXPECT_THAT(validate(graph), IsEmpty());
+  return graph;
+}
+
+TEST(Differentiate, ReadsTheSecondVersionOfWhatIsRecomputed) {
+  const Trace trace = chain(2);
+  Plan plan = keep_everything(trace);
+  plan.regions = {{OpId{0}, OpId{0}, OpId{2}, 0}};
+  decide(plan, TensorId{1}, Action::Recompute, "to test");
+  EXPECT_THAT(nodes_of(trace, graph_of(trace, plan)),
+              ElementsAre("forward x1: x0#0 → x1#0", "forward x2: x1#0 → x2#0",
+                          "seed x2:  → gradient of x2#0", "recompute x1: x0#0 → x1#1",
+                          "backward x2: gradient of x2#0, x1#1 → gradient of x1#0",
+                          "backward x1: gradient of x1#0, x0#0 → gradient of x0#0"));
+}
+
+TEST(Differentiate, CopiesOutAndInWhatIsOffloaded) {
+  const Trace trace = chain(2);
+  Plan plan = keep_everything(trace);
+  decide(plan, TensorId{1}, Action::Offload, "to test");
+  EXPECT_THAT(nodes_of(trace, graph_of(trace, plan)),
+              ElementsAre("forward x1: x0#0 → x1#0", "forward x2: x1#0 → x2#0",
+                          "copy x1: x1#0 → x1#1 on the host", "seed x2:  → gradient of x2#0",
+                          "copy x1: x1#1 on the host → x1#2",
+                          "backward x2: gradient of x2#0, x1#2 → gradient of x1#0",
+                          "backward x1: gradient of x1#0, x0#0 → gradient of x0#0"));
+}
+
+TEST(Differentiate, LetsRegionsOfAnOverlappedChainAlternateBetweenTwoLanes) {
+  const Trace trace = chain(6, 2);
+  const PlannedStep step =
+      plan_step(std::make_shared<const Trace>(trace), parse_strategy("checkpoint+overlap"));
+  ASSERT_EQ(step.refusal, "");
+  const JointGraph graph = graph_of(*step.trace, step.plan);
+  std::vector<Lane> recovered;
+  for (const Node& node : graph.nodes)
+    if (node.task == Task::Recompute) recovered.push_back(node.lane);
+  EXPECT_THAT(recovered, ElementsAre(Lane::EvenRegions, Lane::OddRegions, Lane::EvenRegions));
+}
+
+// --- the judge of graphs ------------------------------------------------------------------------
+
+struct DamagedGraph : testing::Test {
+  DamagedGraph() : graph(differentiate(trace, keep_everything(trace))) {}
+  InstanceId& read_of(std::size_t node, std::size_t k) {
+    return graph.operands[graph.nodes[node].first_operand + k];
+  }
+  InstanceId& write_of(std::size_t node) {
+    return graph.operands[graph.nodes[node].first_operand + graph.nodes[node].reads];
+  }
+  const Trace trace = chain(3);
+  JointGraph graph;
+};
+
+TEST_F(DamagedGraph, ReadsWhatIsNotWrittenYet) {
+  read_of(0, 0) = write_of(2);
+  EXPECT_THAT(validate(graph), Contains(HasSubstr("not written yet")));
+}
+
+TEST_F(DamagedGraph, WritesTwice) {
+  write_of(1) = write_of(0);
+  EXPECT_THAT(validate(graph), Contains(HasSubstr("again")));
+  EXPECT_THAT(validate(graph), Contains(HasSubstr("never written")));
+}
+
+TEST_F(DamagedGraph, ReadsWhatIsOverwritten) {
+  graph.instances.push_back(graph[write_of(0)]);
+  graph.instances.back().over = write_of(0);
+  const auto added = static_cast<InstanceId>(graph.instances.size() - 1);
+  graph.operands.push_back(added);
+  graph.nodes.insert(graph.nodes.begin() + 1,
+                     Node{.task = Task::Recompute,
+                          .op = OpId{0},
+                          .first_operand = static_cast<std::uint32_t>(graph.operands.size() - 1),
+                          .writes = 1});
+  EXPECT_THAT(validate(graph), Contains(HasSubstr("overwritten")));
+}
+
+TEST_F(DamagedGraph, OrdersAfterWhatComesLater) {
+  graph.edges.push_back({NodeId{2}, Lane::Compute, NodeId{1}});
+  EXPECT_THAT(validate(graph), ElementsAre("an edge orders nothing"));
+}
+
+}  // namespace
+}  // namespace tidemark

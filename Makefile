@@ -17,7 +17,8 @@ build: packages  ## build the program: build/tidemark
 demo: build  ## build, then show the main job on two real models
 	scripts/demo.sh
 
-package: build  ## pack it for other machines: build/packages/*.deb and *.tar.gz
+package: build  ## pack the program for other machines: build/packages/*.deb and *.tar.gz
+	cmake --build --preset release --target tidemark_alone -j $(JOBS)
 	cpack --config build/CPackConfig.cmake
 
 test: packages  ## build everything and run all tests

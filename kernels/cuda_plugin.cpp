@@ -28,12 +28,21 @@ std::string usual_file() {
   return !fs::exists(beside, error) && fs::exists(installed, error) ? installed : beside;
 }
 
+/// A plugin's exceptions are caught by the program, so both must use one C++ library. The program
+/// that is packed for other machines has its own inside.
+bool has_own_runtime() { return dlsym(RTLD_DEFAULT, "__cxa_throw") == nullptr; }
+
 }  // namespace
 
 std::unique_ptr<Backend> load_cuda_backend(const std::string& file) {
   std::error_code error;
   if (!fs::exists(file, error)) {
     throw NoDevice(fmt::format("no CUDA plugin at {}: {}", file, remedy));
+  }
+  if (has_own_runtime()) {
+    throw NoDevice(
+        "this program was packed with a C++ library of its own and takes no CUDA plugin (build "
+        "Tidemark on the machine with the GPU: make build)");
   }
   // Never closed: a backend's code, and what its libraries registered, must outlive every caller.
   void* const library = dlopen(fs::absolute(file).c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -123,7 +123,8 @@ void add_files(std::vector<Command>& rows) {
        "run an allocation script through the model of PyTorch's caching allocator",
        "One operation per line: 'a ID BYTES STREAM' allocates, 'f ID' frees, 'r ID STREAM' records "
        "a stream, 'e STREAM' completes its events, 'c' empties the cache; before them 'cap BYTES', "
-       "'conf SETTINGS' and 'frac SHARE'. Each answers with one line of counters. SCRIPT may be - "
+       "'conf SETTINGS' and 'frac SHARE'. BYTES may have a unit (5MiB, 5MB). Each answers with one "
+       "line of counters. SCRIPT may be - "
        "for standard input.",
        {{"tidemark allocator script.txt", "one line of counters per operation"},
         {"echo 'a 1 5242880 0' | tidemark allocator -", "5 MiB take a segment of 20 MiB"}},

@@ -29,12 +29,24 @@ std::string describe_step(const Comparison& comparison) {
   return text;
 }
 
+// A size that is round in decimal units was typed in them: "24 GB = 22.35 GiB".
+std::string budget_text(Bytes budget) {
+  constexpr std::int64_t megabyte = 1'000'000, gigabyte = 1'000 * megabyte;
+  if (budget.count % megabyte != 0 || budget.count % (1 << 20) == 0) return to_text(budget);
+  const bool is_small = budget.count < gigabyte;
+  const auto bytes = static_cast<double>(budget.count);
+  return fmt::format("{} {} = {:.2f} {}",
+                     bytes / static_cast<double>(is_small ? megabyte : gigabyte),
+                     is_small ? "MB" : "GB", bytes / (is_small ? 1048576.0 : 1073741824.0),
+                     is_small ? "MiB" : "GiB");
+}
+
 std::string describe_card(const Comparison& comparison) {
   const Question& question = comparison.question;
   const bool has_settings = comparison.room.allocator != AllocatorSettings();
   return fmt::format(
       "{}: {}, {} {} for tensors{}", question.device.title, to_text(question.device.capacity),
-      question.budget ? "a budget of" : "of which", to_text(comparison.room.capacity),
+      question.budget ? "a budget of" : "of which", budget_text(comparison.room.capacity),
       has_settings ? " · allocator set by --alloc-conf" : "");
 }
 

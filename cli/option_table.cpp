@@ -27,8 +27,8 @@ void add_card(std::vector<OptionRow>& rows) {
        "the card, or a device file (default a100-80gb, for a replay the backend itself; see "
        "tidemark devices)"});
   rows.push_back({"card", "--budget", "SIZE", &Options::budget, for_reports | for_view,
-                  "memory for tensors, for example 20GiB (default: the card's, less a CUDA "
-                  "context)"});
+                  "memory for tensors: 20GiB, 20G, or 24GB in decimal units (default: the "
+                  "card's, less a CUDA context)"});
   rows.push_back({"card", "--alloc-conf", "TEXT", &Options::alloc_conf, for_reports | for_view,
                   "settings of the caching allocator, written as for PYTORCH_CUDA_ALLOC_CONF (the "
                   "variable itself is not read)"});

@@ -116,7 +116,7 @@ std::string view_command_line(Options options, const WhatIf& what_if) {
   if (what_if.question.device.name != find_device(options.device.value_or("a100-80gb")).name)
     options.device = what_if.question.device.name;
   options.budget.reset();
-  if (what_if.question.budget) options.budget = fmt::format("{}", what_if.question.budget->count);
+  if (what_if.question.budget) options.budget = fmt::format("{}B", what_if.question.budget->count);
   options.strategy.reset(), options.strategies.reset();
   if (what_if.strategies.size() == 1) {
     options.strategy = what_if.strategies.front();

@@ -93,6 +93,18 @@ class Script {
     return number;
   }
 
+  // A plain number is bytes here, as allocation logs have it.
+  std::int64_t take_bytes(std::int64_t smallest = 0, std::int64_t largest = INT64_MAX) {
+    const std::string_view field = rest_.substr(0, rest_.find_first_of(" \t"));
+    const bool has_unit = !field.empty() && field.find_first_not_of("-0123456789") != field.npos;
+    if (!has_unit) return take_number("BYTES", smallest, largest);
+    try {
+      return parse_bytes(take_field("BYTES"), "BYTES").count;
+    } catch (const InputError& error) {
+      fail(error.what());
+    }
+  }
+
   void end_of_line() const {
     if (!rest_.empty())
       fail(fmt::format("'{}' is too much; need '{}'", rest_.substr(0, 64), operation_->usage));
@@ -101,7 +113,7 @@ class Script {
   void set_capacity() {
     if (has_capacity_) fail("'cap' is given twice; need it once");
     has_capacity_ = true;
-    capacity_ = {take_number("BYTES", 1, largest_size)};
+    capacity_ = {take_bytes(1, largest_size)};
     end_of_line();
   }
 
@@ -129,7 +141,7 @@ class Script {
 
   void allocate() {
     const std::int64_t id = take_number("ID");
-    const Bytes size{take_number("BYTES")};
+    const Bytes size{take_bytes()};
     const std::uint32_t stream = take_stream();
     end_of_line();
     auto& slot = live_[id];

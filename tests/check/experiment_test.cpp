@@ -147,6 +147,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "found both 'strategy' and 'strategies'"},
         Mistake{R"({"model": "gpt2", "alloc_conf": "max_split:1"})", "/alloc_conf: "},
         Mistake{R"({"model": "gpt2", "budget": "12x"})", "/budget: budget: '12x' is not a size"},
+        Mistake{R"({"model": "gpt2", "budget": "24"})", "/budget: budget: '24' has no unit"},
+        Mistake{R"({"model": "gpt2", "margin": {"live": "24"}})", "margin: '24' has no unit"},
         Mistake{R"({"model": "gpt2", "budget": "0"})", "nothing fits in 0 bytes"},
         Mistake{R"({"model": "gpt2", "metrics": ["peak"]})", "/metrics/0: unknown metric 'peak'"},
         Mistake{R"({"model": "gpt2", "margin": {"live": "5 %%"}})", "is not a share"},

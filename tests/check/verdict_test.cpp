@@ -156,7 +156,7 @@ TEST(Verdict, HoldsTheBudgetWhateverTheBaselineSays) {
   now.room = Bytes{900};
   now.short_by = Bytes{300};
   const std::string experiment = R"({"id": "one", "model": "vit-ti-16",
-      "budget": "900"})";
+      "budget": "900B"})";
   const ExperimentVerdict verdict = judge(experiment, now, now);
   ASSERT_EQ(kinds(verdict.findings), Kinds{FindingKind::DoesNotFit});
   EXPECT_EQ(verdict.findings[0].text, "does not fit in 900 B: 300 B short");

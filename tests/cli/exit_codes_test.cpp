@@ -84,6 +84,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"compare vit-b-16 --dropout 1", 2, "--dropout: '1' is not a probability"},
         Mistake{"compare vit-b-16 --dropout nan", 2, "--dropout: 'nan' is not a probability"},
         Mistake{"compare vit-b-16 --budget 12x", 2, "--budget: '12x' is not a size"},
+        Mistake{"compare vit-b-16 --budget 24", 2,
+                "--budget: '24' has no unit (write for example 24GiB, or 24B for bytes)"},
         Mistake{"compare vit-b-16 --budget 0", 2, "--budget: nothing fits in 0 bytes"},
         Mistake{"compare vit-b-16 --alloc-conf max_split:1", 2, "max_split_size_mb"},
         Mistake{"compare vit-b-16 --strategies vanilla,,mesa", 2, "unknown strategy ''"},

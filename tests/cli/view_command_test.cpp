@@ -130,7 +130,7 @@ TEST(CopiedCommandLine, ReproducesTheInputs) {
   const std::string line = view_command_line(began, changed);
   EXPECT_EQ(line,
             "tidemark view vit-b-16 --batch 96 --image 384 --precision amp-bf16 --attention math "
-            "--optimizer sgd --device h100 --budget 12345678901 --strategies "
+            "--optimizer sgd --device h100 --budget 12345678901B --strategies "
             "checkpoint:every=2,pareprop");
   const Options again = parsed(line).options;
   const Question question = question_of(again);

@@ -1,5 +1,6 @@
 #include "traces/units.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -52,26 +53,52 @@ TEST(Units, TimesHaveThreeDigitsToo) {
   EXPECT_EQ(to_text(Nanoseconds(-2ms)), "-2.00 ms");
 }
 
-TEST(ParseBytes, ReadsNumbersWithAndWithoutUnit) {
-  const std::pair<const char*, Bytes> examples[] = {{"1000", 1000_B},
-                                                    {"0", 0_B},
-                                                    {"24GiB", 24_GiB},
-                                                    {"512 MiB", 512_MiB},
-                                                    {"1.5KiB", Bytes{1536}},
-                                                    {"1e3 B", 1000_B},
-                                                    {"1048576TiB", Bytes{largest_size}}};
+TEST(ParseBytes, ReadsWhatPeopleType) {
+  const std::pair<const char*, Bytes> examples[] = {
+      {"0", 0_B},
+      {"24GiB", 24_GiB},
+      {"24 GiB", 24_GiB},
+      {"24gib", 24_GiB},
+      {"24G", 24_GiB},
+      {"24g", 24_GiB},
+      {"24GB", Bytes{24'000'000'000}},
+      {"24 gb", Bytes{24'000'000'000}},
+      {"1.5TB", Bytes{1'500'000'000'000}},
+      {"25769803776B", 24_GiB},
+      {"512 MiB", 512_MiB},
+      {"640k", 640_KiB},
+      {"7 MB", Bytes{7'000'000}},
+      {"3kB", Bytes{3'000}},
+      {"1.5KiB", Bytes{1536}},
+      {"1e3 B", 1000_B},
+      {"1152921504606846975B", Bytes{largest_size - 1}},
+      {"1048576TiB", Bytes{largest_size}}};
   for (const auto& [text, bytes] : examples) EXPECT_EQ(parse_bytes(text, "budget"), bytes) << text;
 }
 
+TEST(ParseBytes, RefusesANumberWithoutAUnit) {
+  for (const char* text : {"24", "25769803776", "1.5", "1e3"}) {
+    try {
+      parse_bytes(text, "budget");
+      ADD_FAILURE() << text;
+    } catch (const InputError& error) {
+      EXPECT_EQ(error.what(), fmt::format("budget: '{0}' has no unit (write for example {0}GiB, or "
+                                          "{0}B for bytes)",
+                                          text));
+    }
+  }
+}
+
 TEST(ParseBytes, RefusesWhatIsNoSize) {
-  for (const char* text : {"", "GiB", "-1", "nan", "inf", "1e400", "24GB", "24gib", "1 GiB ",
-                           "0x10", "1,5GiB", "1048577TiB", "8EiB"}) {
+  for (const char* text :
+       {"", "GiB", "-1", "-1GiB", "nan", "nanB", "inf", "1e400", "1 GiB ", "0x10", "1,5GiB",
+        "1048577TiB", "1152921504606846977B", "8EiB", "24 gigs"}) {
     try {
       parse_bytes(text, "budget");
       ADD_FAILURE() << text;
     } catch (const InputError& error) {
       EXPECT_EQ(error.what(), "budget: '" + std::string(text) +
-                                  "' is not a size (write for example 24GiB or 512MiB)");
+                                  "' is not a size (write for example 24GiB, 24GB or 512MiB)");
     }
   }
 }

@@ -1,0 +1,38 @@
+// Sizes as people type them, where the program reads one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+
+namespace tidemark {
+namespace {
+
+using testing::HasSubstr;
+
+std::string card_line(const std::string& budget) {
+  const Outcome outcome =
+      tidemark_with({"compare", "vit-ti-16", "--strategies", "vanilla", "--budget", budget});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  return outcome.output;
+}
+
+TEST(Budget, InDecimalUnitsIsSaidBackInBoth) {
+  EXPECT_THAT(card_line("24GB"), HasSubstr("a budget of 24 GB = 22.35 GiB for tensors"));
+  EXPECT_THAT(card_line("500 MB"), HasSubstr("a budget of 500 MB = 476.84 MiB for tensors"));
+}
+
+TEST(Budget, InBinaryUnitsIsSaidOnce) {
+  for (const char* budget : {"24GiB", "24 gib", "24g", "25769803776B"})
+    EXPECT_THAT(card_line(budget), HasSubstr("a budget of 24.0 GiB for tensors")) << budget;
+}
+
+TEST(AllocatorScript, TakesBytesWithAUnit) {
+  const std::string plain = tidemark("allocator -", {.input = "a 1 5242880 0\n"}).output;
+  EXPECT_EQ(tidemark("allocator -", {.input = "a 1 5MiB 0\n"}).output, plain);
+  EXPECT_NE(tidemark("allocator -", {.input = "a 1 50MB 0\n"}).output, plain);
+  EXPECT_THAT(tidemark("allocator -", {.input = "a 1 5XB 0\n"}).errors,
+              HasSubstr(":1: BYTES: '5XB' is not a size"));
+}
+
+}  // namespace
+}  // namespace tidemark

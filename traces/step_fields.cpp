@@ -85,6 +85,18 @@ void read(Enum& value, std::string_view text, const StepField& field) {
   value = parse_name(table_of(value), field.key, text);
 }
 
+// What PyTorch calls them. Weights in float16 alone would not train, so float16 is autocast's.
+constexpr std::array precision_synonyms = {Named{Precision::Fp32, std::string_view("float32")},
+                                           Named{Precision::Bf16, std::string_view("bfloat16")},
+                                           Named{Precision::AmpFp16, std::string_view("float16")},
+                                           Named{Precision::AmpFp16, std::string_view("fp16")}};
+
+void read(Precision& precision, std::string_view text, const StepField& field) {
+  const auto* synonym = std::ranges::find(precision_synonyms, text, &Named<Precision>::name);
+  precision = synonym != precision_synonyms.end() ? synonym->value
+                                                  : parse_name(precisions, field.key, text);
+}
+
 void read(std::int64_t& count, const JsonView& json, const StepField&) {
   count = json.integer(1, largest_count);
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "traces/linear_names.h"
+
 namespace tidemark {
 namespace {
 
@@ -84,8 +86,10 @@ double TraceBuilder::drop_path_probability(double of_config) const {
 bool TraceBuilder::is_lora_target(std::string_view leaf) const {
   const Tuning& tuning = step().tuning;
   if (tuning.kind != Tuning::Kind::Lora && tuning.kind != Tuning::Kind::LoraFa) return false;
-  return std::ranges::any_of(
-      tuning.targets, [&](const std::string& target) { return target == "all" || target == leaf; });
+  return std::ranges::any_of(tuning.targets, [&](const std::string& target) {
+    const std::vector<std::string_view> named = linears_named(target);
+    return named.front() == "all" || std::ranges::find(named, leaf) != named.end();
+  });
 }
 
 bool TraceBuilder::is_trainable(std::string_view name, ParameterRole role) const {
@@ -293,13 +297,16 @@ void require_known_targets(const Trace& trace) {
   const Tuning& tuning = trace.step.tuning;
   const bool freezes = tuning.kind == Tuning::Kind::Frozen;
   for (const std::string& target : tuning.targets) {
-    const std::string adapter = target + ".lora_a.weight";
+    const std::vector<std::string_view> named = linears_named(target);
     const auto matches = [&](const Tensor& tensor) {
       if (tensor.category != Category::Parameter) return false;
       if (freezes) return matches_glob(tensor.name, target);
-      return tensor.name == adapter || tensor.name.ends_with("." + adapter);
+      return std::ranges::any_of(named, [&](std::string_view linear) {
+        const std::string adapter = fmt::format(".{}.lora_a.weight", linear);
+        return ("." + tensor.name).ends_with(adapter);
+      });
     };
-    if (target == "all" || std::ranges::any_of(trace.tensors, matches)) continue;
+    if (named.front() == "all" || std::ranges::any_of(trace.tensors, matches)) continue;
     if (freezes)
       throw UsageError(
           fmt::format("tuning: no parameter of {} is called '{}' (tidemark trace lists them)",

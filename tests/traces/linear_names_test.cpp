@@ -1,0 +1,59 @@
+#include "traces/linear_names.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "traces/error.h"
+#include "traces/presets.h"
+#include "traces/trace_builder.h"
+
+namespace tidemark {
+namespace {
+
+using testing::ElementsAre;
+
+// The linears of the first block that have an adapter: "attn.q".
+std::set<std::string> adapted(const std::string& model, const std::string& targets) {
+  const StepOptions step{.sequence = 16, .tuning = parse_tuning("lora:targets=" + targets)};
+  const Trace trace = build_trace(find_model(model), step);
+  require_used_options(trace);
+  std::set<std::string> names;
+  constexpr std::string_view head = "blocks.0.", tail = ".lora_a.weight";
+  for (const Tensor& tensor : trace.tensors)
+    if (tensor.name.starts_with(head) && tensor.name.ends_with(tail))
+      names.insert(tensor.name.substr(head.size(), tensor.name.size() - head.size() - tail.size()));
+  return names;
+}
+
+TEST(LinearNames, OfPeftFindTheLinearsOfLlama) {
+  EXPECT_THAT(adapted("llama-7b", "q_proj,v_proj"), ElementsAre("attn.q", "attn.v"));
+  EXPECT_EQ(adapted("llama-7b", "q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj,down_proj"),
+            adapted("llama-7b", "all"));
+  EXPECT_EQ(adapted("llama-7b", "all-linear"), adapted("llama-7b", "all"));
+}
+
+TEST(LinearNames, OfPeftFindTheLinearsOfGpt2) {
+  EXPECT_THAT(adapted("gpt2", "c_attn"), ElementsAre("attn.qkv"));
+  EXPECT_THAT(adapted("gpt2", "c_proj"), ElementsAre("attn.proj", "mlp.fc2"));
+  EXPECT_THAT(adapted("gpt2", "c_fc"), ElementsAre("mlp.fc1"));
+}
+
+TEST(LinearNames, OfPeftFindTheLinearsOfBert) {
+  EXPECT_THAT(adapted("bert-base", "query,key,value"), ElementsAre("attn.k", "attn.q", "attn.v"));
+  EXPECT_THAT(adapted("bert-base", "dense"), ElementsAre("attn.dense", "mlp.fc1", "mlp.fc2"));
+}
+
+TEST(LinearNames, OfAnotherModelAreRefusedWithThoseOfThisOne) {
+  try {
+    adapted("llama-7b", "c_attn");
+    ADD_FAILURE();
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(),
+                 "unknown linear 'c_attn' (known: q, k, v, o, gate, up, down, lm_head)");
+  }
+}
+
+}  // namespace
+}  // namespace tidemark

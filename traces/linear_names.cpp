@@ -1,0 +1,41 @@
+#include "traces/linear_names.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tidemark {
+namespace {
+
+struct ModuleName {
+  std::string_view name;
+  std::array<std::string_view, 4> linears;
+};
+
+// LLaMA, Mistral and Qwen2; then GPT-2; then BERT, RoBERTa and ViT, where "dense" ends three
+// modules: attention.output.dense, intermediate.dense and output.dense.
+constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
+                                     ModuleName{"k_proj", {"k"}},
+                                     ModuleName{"v_proj", {"v"}},
+                                     ModuleName{"o_proj", {"o"}},
+                                     ModuleName{"gate_proj", {"gate"}},
+                                     ModuleName{"up_proj", {"up"}},
+                                     ModuleName{"down_proj", {"down"}},
+                                     ModuleName{"c_attn", {"qkv"}},
+                                     ModuleName{"c_proj", {"proj", "fc2"}},
+                                     ModuleName{"c_fc", {"fc1"}},
+                                     ModuleName{"query", {"q"}},
+                                     ModuleName{"key", {"k"}},
+                                     ModuleName{"value", {"v"}},
+                                     ModuleName{"dense", {"dense", "proj", "fc1", "fc2"}},
+                                     ModuleName{"all-linear", {"all"}}};
+
+}  // namespace
+
+std::vector<std::string_view> linears_named(std::string_view target) {
+  const auto* found = std::ranges::find(module_names, target, &ModuleName::name);
+  if (found == module_names.end()) return {target};
+  const auto* end = std::ranges::find(found->linears, std::string_view());
+  return {found->linears.begin(), end};
+}
+
+}  // namespace tidemark

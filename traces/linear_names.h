@@ -1,0 +1,14 @@
+// The names that people know linears by: those of Hugging Face's modules, as PEFT's target_modules
+// lists them.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace tidemark {
+
+/// The linears of our traces that a target of adapters names: "q" for "q_proj", "proj" and "fc2"
+/// for GPT-2's "c_proj", nothing else for a name of our own. "all" is every linear.
+std::vector<std::string_view> linears_named(std::string_view target);
+
+}  // namespace tidemark

@@ -5,7 +5,7 @@
 
 namespace tidemark {
 
-/// "checkpoint:every=2,selective+mesa"; parse_strategy() reads it back.
+/// "checkpoint:every=2+mesa:released"; parse_strategy() reads it back.
 std::string strategy_text(const StrategySpec& spec);
 
 }  // namespace tidemark

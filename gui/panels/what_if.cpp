@@ -140,6 +140,11 @@ bool choose_card(Question& question) {
   return changed;
 }
 
+// What was chosen last replaces what contradicts it.
+void keep_newest(StrategySpec::Component& component, const StrategyArguments& newest) {
+  if (!contradiction_in(*component.row, component.arguments).empty()) component.arguments = newest;
+}
+
 bool choose_options(std::string& text) {
   StrategySpec spec = parse_strategy(text);
   bool changed = false;
@@ -152,11 +157,13 @@ bool choose_options(std::string& text) {
                    every == 1 ? "every block" : "every %lld blocks"))
           continue;
         component.arguments.every = every;
+        keep_newest(component, {.flags = {}, .every = every});
         changed = true;
       } else {
         bool has = component.arguments.has(option);
         if (!ImGui::Checkbox(std::string(option).c_str(), &has)) continue;
         if (has) component.arguments.flags.emplace_back(option);
+        if (has) keep_newest(component, {.flags = {std::string(option)}});
         if (!has) std::erase(component.arguments.flags, option);
         changed = true;
       }

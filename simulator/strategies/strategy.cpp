@@ -27,6 +27,25 @@ std::int64_t parse_every(std::string_view text, std::string_view option) {
   return every;
 }
 
+/// Two options of one strategy of which each says what the other does.
+struct OptionContradiction {
+  std::string_view strategy, a, b;
+  std::string_view why;
+};
+
+constexpr std::array option_contradictions = {
+    OptionContradiction{"checkpoint", "sqrt", "every=K",
+                        "sqrt chooses the length of the segments itself"},
+    OptionContradiction{"checkpoint", "selective", "every=K",
+                        "selective recomputes the core of each attention, not segments of blocks"},
+    OptionContradiction{"checkpoint", "selective", "sqrt",
+                        "selective recomputes the core of each attention, not segments of blocks"},
+};
+
+bool is_among(const StrategyArguments& arguments, std::string_view option) {
+  return option == "every=K" ? arguments.every.has_value() : arguments.has(option);
+}
+
 StrategyArguments parse_arguments(const StrategyRow& row, std::string_view text) {
   StrategyArguments arguments;
   for (const std::string_view option : split(text, ',')) {
@@ -38,12 +57,16 @@ StrategyArguments parse_arguments(const StrategyRow& row, std::string_view text)
       throw UsageError(
           unknown_name(fmt::format("option of strategy '{}'", row.name), option, row.options));
     }
+    if (is_among(arguments, listed))
+      throw UsageError(
+          fmt::format("strategy '{}': {} is named twice (keep one)", row.name, listed));
     if (is_every) {
       arguments.every = parse_every(option.substr(6), option);
     } else {
       arguments.flags.emplace_back(option);
     }
   }
+  if (const Refusal why = contradiction_in(row, arguments); !why.empty()) throw UsageError(why);
   return arguments;
 }
 
@@ -77,6 +100,14 @@ constexpr std::array contradictions = {
 };
 
 }  // namespace
+
+Refusal contradiction_in(const StrategyRow& row, const StrategyArguments& arguments) {
+  for (const OptionContradiction& c : option_contradictions)
+    if (c.strategy == row.name && is_among(arguments, c.a) && is_among(arguments, c.b))
+      return fmt::format("strategy '{}': {} and {} contradict each other: {} (leave one out)",
+                         row.name, c.a, c.b, c.why);
+  return {};
+}
 
 Refusal contradiction_in(const StrategySpec& spec) {
   if (spec.components.size() > 1 && uses(spec, "vanilla"))

@@ -55,6 +55,9 @@ struct StrategySpec {
 /// "checkpoint:every=2", "pareprop:hoist+approx-bp". UsageError for unknown names and options.
 StrategySpec parse_strategy(std::string_view text);
 
+/// Why the options of one strategy make no sense together, or empty.
+Refusal contradiction_in(const StrategyRow& row, const StrategyArguments& arguments);
+
 /// Why the combination makes no sense for any trace, or empty.
 Refusal contradiction_in(const StrategySpec& spec);
 

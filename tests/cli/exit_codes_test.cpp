@@ -61,6 +61,13 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"compare vit-b-16 --tuning lara:r=4", 2, "did you mean 'lora'?"},
         Mistake{"compare vit-b-16 --format jsn", 2, "did you mean 'json'?"},
         Mistake{"compare vit-b-16 --color red", 2, "known: auto, always, never"},
+        Mistake{"compare vit-b-16 --strategies checkpoint:sqrt,every=2", 2,
+                "strategy 'checkpoint': sqrt and every=K contradict each other: sqrt chooses the "
+                "length of the segments itself"},
+        Mistake{"compare vit-b-16 --strategies checkpoint:every=2,selective", 2,
+                "selective and every=K contradict each other"},
+        Mistake{"compare vit-b-16 --strategies checkpoint:every=2,every=3", 2,
+                "every=K is named twice"},
         Mistake{"explain vit-b-16 --strategy chekpoint", 2, "did you mean 'checkpoint'?"},
         Mistake{"explain vit-b-16 blocks.3.mlp.gelo", 2, "did you mean 'blocks.3.mlp.gelu'?"},
         Mistake{"explain vit-b-16 mlp", 2, "it is part of: blocks.0.mlp.fc1"},

@@ -23,8 +23,6 @@ TEST(StrategyList, IsSplitAtCommas) {
 TEST(StrategyList, KeepsTheCommasBetweenOptionsOfOneStrategy) {
   EXPECT_EQ(texts("pareprop:hoist,released,vanilla"),
             (Texts{"pareprop:hoist,released", "vanilla"}));
-  EXPECT_EQ(texts("checkpoint:selective,every=2,mesa"),
-            (Texts{"checkpoint:selective,every=2", "mesa"}));
 }
 
 TEST(StrategyList, ContinuesTheLastOfACombination) {

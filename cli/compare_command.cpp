@@ -85,7 +85,8 @@ Result run_sweep(const std::vector<Options>& all, Format format, const Options& 
   for (const Options& point : all) questions.push_back(question_of(point));
   const Progress progress(options, "points", questions.size());
   const std::vector<Comparison> points = sweep(questions, std::cref(progress));
-  Result result{print_sweep(points, format, options), "", ExitCode::Ok};
+  Result result{print_sweep(points, format, options), notes_on(questions.front().model),
+                ExitCode::Ok};
   const bool any_fits = std::ranges::any_of(points, [](const Comparison& point) {
     return std::ranges::any_of(point.rows, &Report::fits);
   });
@@ -104,7 +105,7 @@ Result run_compare(const Options& options) {
   const Question question = question_of(points.front());
   const Progress progress(options, "strategies", question.strategies.size());
   const Comparison comparison = compare(question, std::cref(progress));
-  Result result{print(comparison, format, options), "", ExitCode::Ok};
+  Result result{print(comparison, format, options), notes_on(question.model), ExitCode::Ok};
   if (format == Format::Table) result.text += suggestion(comparison, points.front());
   if (options.require_fit && std::ranges::none_of(comparison.rows, &Report::fits))
     result.exit_code = ExitCode::DoesNotFit;

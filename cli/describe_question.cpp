@@ -14,8 +14,12 @@ std::string describe_model(const Comparison& comparison) {
   if (question.step.tuning.kind != Tuning::Kind::Full)
     trained = fmt::format("{} trained ({})", count_text(comparison.trainable),
                           printable(to_text(question.step.tuning), 200));
-  return fmt::format("{}: {} parameters, {}", printable(question.model.title, 200),
-                     count_text(comparison.parameters), trained);
+  std::string text = fmt::format("{}: {} parameters, {}", printable(question.model.title, 200),
+                                 count_text(comparison.parameters), trained);
+  const ModelConfig& config = question.model.config;
+  const bool is_usual = head_of(config) == heads_of(config).front();
+  if (!question.trace && !is_usual) text += fmt::format(", head {}", to_string(head_of(config)));
+  return text;
 }
 
 std::string describe_step(const Comparison& comparison) {
@@ -26,6 +30,8 @@ std::string describe_step(const Comparison& comparison) {
     for (const StepField& field : step_fields())
       if (field.shown == shown && (shown == StepShown::Always || is_stated(field, step)))
         text += " · " + in_words(field, *field.value(step));
+  if (comparison.question.model.precision == step.precision)
+    text += fmt::format(" · {} as its config says", to_string(*step.precision));
   return text;
 }
 
@@ -56,6 +62,7 @@ StepOptions resolved_step(const Comparison& comparison) {
   StepOptions step = comparison.question.step;
   step.precision = precision_of(step);
   step.attention = comparison.attention;
+  if (!comparison.question.trace) step.head = head_of(comparison.question.model.config);
   return step;
 }
 

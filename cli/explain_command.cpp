@@ -15,11 +15,14 @@ namespace {
 
 constexpr std::int64_t usual_top = 12;
 
-std::string print_saved(const Options& options) {
+Result print_saved(const Options& options) {
   if (!options.item.empty() || options.strategy)
     throw UsageError("--saved lists what vanilla saves (leave out --strategy and the name)");
   const Format format = format_of(options);
-  return print_saved_groups(trace_of(options), format, style_of(options));
+  Result result;
+  const Trace trace = trace_of(options, result.notes);
+  result.text = print_saved_groups(trace, format, style_of(options));
+  return result;
 }
 
 void require_applicable(const Explanation& explanation) {
@@ -66,7 +69,7 @@ std::string print_peak(const Explanation& explanation, const Options& options, F
 }  // namespace
 
 Result run_explain(const Options& options) {
-  if (options.saved) return {print_saved(options), "", ExitCode::Ok};
+  if (options.saved) return print_saved(options);
   const std::vector<Format> for_peak = {Format::Table,    Format::Json,   Format::Html,
                                         Format::Svg,      Format::Chrome, Format::Timeline,
                                         Format::Collapsed};
@@ -77,7 +80,7 @@ Result run_explain(const Options& options) {
   const Explanation explanation = explain(question);
   Result result{options.item.empty() ? print_peak(explanation, options, format)
                                      : print_item(explanation, options, format),
-                "", ExitCode::Ok};
+                notes_on(question.model), ExitCode::Ok};
   if (options.require_fit && !explanation.report().fits) result.exit_code = ExitCode::DoesNotFit;
   return result;
 }

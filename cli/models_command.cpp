@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/listing.h"
+#include "cli/question.h"
 #include "cli/units_text.h"
 #include "traces/presets.h"
 #include "traces/quoted.h"
@@ -51,6 +52,12 @@ Listing describe_model(const Model& model) {
   add("blocks", static_cast<std::int64_t>(trace.blocks.size()));
   if (!trace.blocks.empty())
     add("block input, batch 1", to_text(trace[trace.blocks.front().input].shape));
+  std::string names;
+  for (const Head head : heads_of(model.config))
+    names.append(names.empty() ? "" : ", ").append(to_string(head));
+  add("head", std::string(to_string(head_of(model.config))));
+  add("heads that it can have", names);
+  if (model.precision) add("precision of its weights", std::string(to_string(*model.precision)));
   add("ops", static_cast<std::int64_t>(trace.ops.size()));
   return listing;
 }
@@ -59,9 +66,10 @@ Listing describe_model(const Model& model) {
 
 Result run_models(const Options& options) {
   const Format format = format_of(options);
-  const Listing listing =
-      options.subject.empty() ? list_models() : describe_model(find_model(options.subject));
-  return {print(listing, format, style_of(options)), "", ExitCode::Ok};
+  if (options.subject.empty())
+    return {print(list_models(), format, style_of(options)), "", ExitCode::Ok};
+  const Model model = find_model(options.subject);
+  return {print(describe_model(model), format, style_of(options)), notes_on(model), ExitCode::Ok};
 }
 
 }  // namespace tidemark

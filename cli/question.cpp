@@ -143,8 +143,9 @@ void refuse_other_input(const Options& options, const Model& model) {
 void set_step(const Options& options, Question& question) {
   const std::string& subject = require_subject(options);
   if (!is_trace_file(subject)) {
-    question.step = step_of(options);
-    question.model = find_model(subject);
+    const StepOptions step = step_of(options);
+    question.model = with_head(find_model(subject), step);
+    question.step = completed(question.model, step);
     return refuse_other_input(options, question.model);
   }
   refuse_step_options(options);
@@ -210,9 +211,17 @@ std::map<std::string_view, std::string> typed_step(const StepOptions& step) {
   return typed;
 }
 
-Trace trace_of(const Options& options) {
+std::string notes_on(const Model& model) {
+  std::string text;
+  for (const std::string& note : model.notes)
+    text += fmt::format("note: {}: {}\n", printable(model.name, 200), note);
+  return text;
+}
+
+Trace trace_of(const Options& options, std::string& notes) {
   Question question;
   set_step(options, question);
+  notes += notes_on(question.model);
   if (question.trace) return *question.trace;
   Trace trace = build_trace(question.model, question.step);
   require_used_options(trace);

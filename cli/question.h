@@ -34,8 +34,11 @@ StepOptions step_of(const Options& options);
 /// What one would type for that step. The batch is always said.
 std::map<std::string_view, std::string> typed_step(const StepOptions& step);
 
-/// The step that the options describe, or the one of a trace file.
-Trace trace_of(const Options& options);
+/// One line for each note on what was read of the model.
+std::string notes_on(const Model& model);
+
+/// The step that the options describe, or the one of a trace file. Notes on its model are added.
+Trace trace_of(const Options& options, std::string& notes);
 
 /// Splits at the commas between strategies, not at those within one's options.
 std::vector<StrategySpec> parse_strategies(std::string_view list);

@@ -35,9 +35,9 @@ std::string print(const ReplayAnswer& answer, const ReplayQuestion& question, Fo
   }
 }
 
-ReplayQuestion replay_question(const Options& options, Backend& backend) {
+ReplayQuestion replay_question(const Options& options, Backend& backend, std::string& notes) {
   ReplayQuestion question;
-  question.trace = std::make_shared<const Trace>(trace_of(options));
+  question.trace = std::make_shared<const Trace>(trace_of(options, notes));
   question.strategy = parse_strategy(options.strategy.value_or("vanilla"));
   constexpr std::int64_t most = 1'000'000;
   if (options.steps) question.steps = parse_count(*options.steps, "--steps", 1, most);
@@ -59,7 +59,7 @@ Result run_replay(const Options& options) {
   Result result;
   const std::unique_ptr<Backend> backend =
       find_backend(options.backend.value_or("cpu"), result.notes);
-  const ReplayQuestion question = replay_question(options, *backend);
+  const ReplayQuestion question = replay_question(options, *backend, result.notes);
   const Interrupt interrupt;
   const auto all = static_cast<std::size_t>(question.steps + question.warm_up +
                                             (question.checks_gradients ? 1 : 0));

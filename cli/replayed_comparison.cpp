@@ -194,6 +194,7 @@ Result run_replayed_comparison(const Options& options) {
   Result result;
   const std::unique_ptr<Backend> backend = find_backend(*options.replay, result.notes);
   Question question = question_of(options);
+  result.notes += notes_on(question.model);
   if (!options.device) question.device = device_of(*backend);
   const auto trace =
       question.trace ? question.trace

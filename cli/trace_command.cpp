@@ -60,11 +60,12 @@ Result run_trace(const Options& options) {
                                    tidemark::quoted(options.subject)));
     return {describe(load_trace(*options.info), *options.info), "", ExitCode::Ok};
   }
-  const Trace trace = trace_of(options);
-  Result result{write_trace(trace), "", ExitCode::Ok};
+  Result result;
+  const Trace trace = trace_of(options, result.notes);
+  result.text = write_trace(trace);
   if (options.output)
-    result.notes = fmt::format("{}: {} ops, {} tensors\n", printable(*options.output, 200),
-                               trace.ops.size(), trace.tensors.size());
+    result.notes += fmt::format("{}: {} ops, {} tensors\n", printable(*options.output, 200),
+                                trace.ops.size(), trace.tensors.size());
   return result;
 }
 

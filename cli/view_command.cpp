@@ -130,7 +130,9 @@ std::string view_command_line(Options options, const WhatIf& what_if) {
 
 Result run_view(const Options& options) {
   try {
-    return {"", show(request_of(options)), ExitCode::Ok};
+    const ViewRequest request = request_of(options);
+    std::string notes = request.what_if ? notes_on(request.what_if->question.model) : "";
+    return {"", notes += show(request), ExitCode::Ok};
   } catch (const NoDisplay& error) {
     return {"", fmt::format("tidemark: {}\n", error.what()), ExitCode::NotHere};
   }

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "profiler/initial_values.h"
 #include "traces/error.h"
 #include "traces/files.h"
 
@@ -12,9 +13,16 @@ namespace {
 
 constexpr std::int64_t byte_values = 256;
 
-TensorId find(const Trace& trace, std::string_view name) {
+template <typename Kind>
+bool holds(const Trace& trace, const Tensor& tensor) {
+  const InputFill* fill = fill_of(trace, tensor);
+  return fill && std::holds_alternative<Kind>(*fill);
+}
+
+template <typename Kind>
+TensorId find(const Trace& trace) {
   for (std::size_t t = 0; t < trace.tensors.size(); ++t)
-    if (trace.tensors[t].name == name) return static_cast<TensorId>(t);
+    if (holds<Kind>(trace, trace.tensors[t])) return static_cast<TensorId>(t);
   return no_tensor;
 }
 
@@ -23,20 +31,18 @@ double byte_at(const std::string& bytes, std::int64_t i) {
   return static_cast<unsigned char>(bytes[place]);
 }
 
-std::int64_t classes_of(const Trace& trace) {
-  for (const Op& op : trace.ops)
-    if (op.kind == OpKind::NllLoss) return trace[trace.inputs(op)[0]].shape.back();
-  return 0;
-}
-
 Data text(const std::string& path, std::shared_ptr<const std::string> bytes, const Trace& trace) {
-  if (classes_of(trace) < byte_values)
-    throw InputError(fmt::format("{}: text needs a vocabulary of 256 or more; {} has {}", path,
-                                 trace.model, classes_of(trace)));
+  for (std::size_t i = 0; i < trace.tensors.size(); ++i) {
+    if (!holds<fill::Words>(trace, trace.tensors[i])) continue;
+    if (const std::int64_t words = index_range(trace, static_cast<TensorId>(i));
+        words < byte_values)
+      throw InputError(fmt::format("{}: text needs a vocabulary of 256 or more; {} has {}", path,
+                                   trace.model, words));
+  }
   return [bytes = std::move(bytes)](const Trace& of, TensorId input, std::int64_t step) {
     const Tensor& tensor = of[input];
     std::vector<double> values;
-    if (tensor.name != "input_ids" && tensor.name != "labels") return values;
+    if (!holds<fill::Words>(of, tensor)) return values;
     const std::int64_t count = numel(tensor.shape);
     for (std::int64_t i = 0; i < count; ++i) values.push_back(byte_at(*bytes, step * count + i));
     return values;
@@ -59,11 +65,14 @@ void check(const std::string& path, const Records& records, const Trace& trace) 
         "{}: {} bytes are no whole number of records of 1 + {} bytes, a label and an image of {} "
         "(use --image for another size)",
         path, size, records.pixels, trace.model));
+  const TensorId targets = find<fill::ImageClasses>(trace);
+  if (targets == no_tensor) return;
+  const std::int64_t classes = index_range(trace, targets);
   for (std::int64_t i = 0; i < records.count(); ++i) {
     const double label = byte_at(*records.bytes, records.begin(i));
-    if (label >= static_cast<double>(classes_of(trace)))
+    if (label >= static_cast<double>(classes))
       throw InputError(fmt::format("{}: record {} has label {}; {} has {} classes", path, i, label,
-                                   trace.model, classes_of(trace)));
+                                   trace.model, classes));
   }
 }
 
@@ -82,9 +91,9 @@ Data labelled_images(const std::string& path, Records records, const Trace& trac
   return [records = std::move(records)](const Trace& of, TensorId input, std::int64_t step) {
     const Tensor& tensor = of[input];
     const std::int64_t batch = tensor.shape.rank() > 0 ? tensor.shape[0] : 0;
-    if (tensor.name == "images") return images(records, batch, step);
+    if (holds<fill::Pixels>(of, tensor)) return images(records, batch, step);
     std::vector<double> labels;
-    if (tensor.name == "targets")
+    if (holds<fill::ImageClasses>(of, tensor))
       for (std::int64_t i = 0; i < batch; ++i)
         labels.push_back(byte_at(*records.bytes, records.begin(step * batch + i)));
     return labels;
@@ -96,9 +105,9 @@ Data labelled_images(const std::string& path, Records records, const Trace& trac
 Data data_of_file(const std::string& path, const Trace& trace) {
   auto bytes = std::make_shared<const std::string>(read_file(path));
   if (bytes->empty()) throw InputError(path + ": the file is empty");
-  const TensorId picture = find(trace, "images");
-  if (picture == no_tensor && find(trace, "input_ids") == no_tensor)
-    throw InputError(path + ": the trace has neither images nor input_ids to fill");
+  const TensorId picture = find<fill::Pixels>(trace);
+  if (picture == no_tensor && find<fill::Words>(trace) == no_tensor)
+    throw InputError(path + ": the trace reads neither images nor words");
   if (picture == no_tensor) return text(path, std::move(bytes), trace);
   const Shape& shape = trace[picture].shape;
   return labelled_images(path, {std::move(bytes), numel(shape) / shape[0]}, trace);

@@ -1,6 +1,6 @@
 // What a replay starts from: parameters as PyTorch initializes them, and synthetic inputs of the
-// right kind. Values follow from the seed and the tensor's name, so that a parameter is the same
-// under every strategy.
+// right kind. Values follow from the seed and the tensor's key, so that a parameter is the same
+// under every strategy, whatever it is called.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,12 @@ NamedValues initial_parameters(const Trace& trace, std::uint64_t seed = 1);
 /// Adds those whose names are not among the values yet.
 void add_initial_parameters(NamedValues& values, const Trace& trace, std::uint64_t seed);
 
-/// Images normal; token ids and targets uniform over what reads them; positions, masks, rotary
-/// tables and window indices as the models define them. Row-major.
+/// How many different values an integer input may have: rows of the table that it indexes, or
+/// classes of the loss, through views and copies.
+std::int64_t index_range(const Trace& trace, TensorId input);
+
+/// What the trace says that the input means: positions, masks, rotary tables, window indices. Else
+/// images normal; token ids and targets uniform over what reads them. Row-major.
 std::vector<double> synthetic_input(const Trace& trace, TensorId input, std::uint64_t seed);
 
 }  // namespace tidemark

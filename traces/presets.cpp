@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -148,10 +149,14 @@ void add_decoders(std::vector<Model>& models) {
   models.push_back(llama("llama-13b", "LLaMA 13B",
                          {.width = 5120, .depth = 40, .heads = 40, .mlp = 13824, .key_heads = 40},
                          llama_source));
-  models.push_back(llama(
-      "llama-3-8b", "Llama 3 8B",
-      {.mlp = 14336, .key_heads = 8, .vocabulary = 128256, .positions = 8192, .epsilon = 1e-5},
-      "arXiv 2407.21783; config.json of meta-llama/Meta-Llama-3-8B"));
+  models.push_back(llama("llama-3-8b", "Llama 3 8B",
+                         {.mlp = 14336,
+                          .key_heads = 8,
+                          .vocabulary = 128256,
+                          .positions = 8192,
+                          .epsilon = 1e-5,
+                          .rotary = {.theta = 500000}},
+                         "arXiv 2407.21783; config.json of meta-llama/Meta-Llama-3-8B"));
   models.push_back(llama(
       "mistral-7b", "Mistral 7B v0.1",
       {.mlp = 14336, .key_heads = 8, .positions = 32768, .sliding_window = 4096, .epsilon = 1e-5},
@@ -164,7 +169,8 @@ void add_decoders(std::vector<Model>& models) {
                           .key_heads = 4,
                           .vocabulary = 152064,
                           .positions = 131072,
-                          .qkv_bias = true},
+                          .qkv_bias = true,
+                          .rotary = {.theta = 1e6}},
                          "arXiv 2407.10671; config.json of Qwen/Qwen2-7B"));
   models.push_back(llama("qwen3-8b", "Qwen3 8B",
                          {.depth = 36,
@@ -172,7 +178,8 @@ void add_decoders(std::vector<Model>& models) {
                           .key_heads = 8,
                           .vocabulary = 151936,
                           .positions = 40960,
-                          .head_norm = true},
+                          .head_norm = true,
+                          .rotary = {.theta = 1e6}},
                          "arXiv 2505.09388; config.json of Qwen/Qwen3-8B"));
 }
 
@@ -193,9 +200,37 @@ std::string config_path(std::string_view name_or_path) {
   return std::filesystem::exists(path, error) ? path.string() : "";
 }
 
-Model read_model(const std::string& path) {
-  ModelConfig config = read_model_config(read_file(path), path);
-  return {path, std::string(family_of(config)), path, path, std::move(config)};
+// Which of the two was meant is not ours to guess, but the other one must not be lost.
+Model shadowing(Model preset) {
+  std::error_code error;
+  if (std::filesystem::exists(config_path(preset.name), error))
+    preset.notes.push_back(
+        fmt::format("this is the preset; what is called so here was not read (write ./{} for it)",
+                    preset.name));
+  return preset;
+}
+
+// "org/name" as the Hugging Face hub writes it; nothing is downloaded.
+bool is_hub_id(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  };
+  return slash != std::string_view::npos && slash > 0 && slash + 1 < text.size() &&
+         text[0] != '.' && std::ranges::all_of(text.substr(0, slash), is_plain) &&
+         std::ranges::all_of(text.substr(slash + 1), is_plain) && !text.ends_with(".json");
+}
+
+[[noreturn]] void fail_without_file(std::string_view path) {
+  if (is_hub_id(path))
+    throw InputError(fmt::format(
+        "{0}: no such folder, and nothing is downloaded; if this is a model of the Hugging Face "
+        "hub, get its config with: curl -L -o {1}.json "
+        "https://huggingface.co/{0}/resolve/main/config.json (and name {1}.json)",
+        path, path.substr(path.find('/') + 1)));
+  throw InputError(
+      fmt::format("{}: no such file (nor a folder with a config.json)", printable(path, 200)));
 }
 
 }  // namespace
@@ -207,11 +242,11 @@ const std::vector<Model>& known_models() {
 
 Model find_model(std::string_view name_or_path) {
   for (const Model& model : known_models())
-    if (model.name == name_or_path) return model;
-  if (const std::string path = config_path(name_or_path); !path.empty()) return read_model(path);
+    if (model.name == name_or_path) return shadowing(model);
+  if (const std::string path = config_path(name_or_path); !path.empty())
+    return read_model_config(read_file(path), path);
   if (name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".json"))
-    throw InputError(fmt::format("{}: no such file (nor a folder with a config.json)",
-                                 printable(name_or_path, 200)));
+    fail_without_file(name_or_path);
   std::vector<std::string_view> names;
   for (const Model& model : known_models()) names.push_back(model.name);
   throw UsageError(unknown_name("model", name_or_path, names) +

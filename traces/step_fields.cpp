@@ -15,6 +15,7 @@ constexpr std::int64_t largest_count = std::int64_t{1} << 40;
 
 // How a value of each type is named, read and shown. An enum has a table of names.
 
+constexpr const auto& table_of(Head) { return head_rows; }
 constexpr const auto& table_of(Precision) { return precisions; }
 constexpr const auto& table_of(Attention) { return attentions; }
 constexpr const auto& table_of(Optimizer) { return optimizers; }
@@ -229,11 +230,21 @@ std::vector<StepField> sizes() {
 
 std::vector<StepField> arithmetic() {
   return {
+      field<&StepOptions::head>(
+          {.key = "head",
+           .shown = StepShown::Apart,
+           .switches = {{"--head", "NAME",
+                         "what stands on the blocks: lm, mlm, pretraining, next-sentence, "
+                         "sequence-classification, token-classification, question-answering, "
+                         "image-classification, distilled-classification or none (default: what "
+                         "the config's architectures name; tidemark models MODEL lists those of a "
+                         "model)"}}}),
       field<&StepOptions::precision>(
           {.key = "precision",
            .shown = StepShown::Always,
            .switches = {{"--precision", "NAME",
-                         "fp32, tf32, amp-fp16, amp-bf16 or bf16 (default: the framework's)"}}}),
+                         "fp32, tf32, amp-fp16, amp-bf16 or bf16 (default: bf16 if the config's "
+                         "weights are, else the framework's)"}}}),
       field<&StepOptions::attention>(
           {.key = "attention",
            .shown = StepShown::Always,
@@ -288,10 +299,11 @@ std::vector<StepField> surroundings() {
 
 // Does not compile when StepOptions has a member more. Then give it a row, too.
 std::size_t count_members(const StepOptions& step) {
-  const auto& [batch, sequence, image, precision, attention, tuning, optimizer, dropout, drop_path,
-               framework, ema, ddp] = step;
-  return std::tuple_size_v<decltype(std::tie(batch, sequence, image, precision, attention, tuning,
-                                             optimizer, dropout, drop_path, framework, ema, ddp))>;
+  const auto& [batch, sequence, image, head, precision, attention, tuning, optimizer, dropout,
+               drop_path, framework, ema, ddp] = step;
+  return std::tuple_size_v<decltype(std::tie(batch, sequence, image, head, precision, attention,
+                                             tuning, optimizer, dropout, drop_path, framework, ema,
+                                             ddp))>;
 }
 
 }  // namespace

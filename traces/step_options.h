@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "traces/framework.h"
+#include "traces/head.h"
 
 namespace tidemark {
 
@@ -53,6 +54,7 @@ struct StepOptions {
   std::int64_t batch = 1;
   std::optional<std::int64_t> sequence = {};  ///< tokens per sample of a language model
   std::optional<std::int64_t> image = {};     ///< pixels per side of a vision model
+  std::optional<Head> head = {};              ///< unset: the model's own
   std::optional<Precision> precision = {};    ///< unset: the framework's default
   std::optional<Attention> attention =
       {};  ///< unset: flash, or math where a bias is added to scores

@@ -20,6 +20,11 @@ enum class OpId : std::uint32_t {};
 constexpr std::size_t index(OpId id) { return static_cast<std::size_t>(id); }
 inline constexpr OpId no_op{0xffffffff};
 
+/// Into Trace::fills.
+enum class FillId : std::uint32_t {};
+constexpr std::size_t index(FillId id) { return static_cast<std::size_t>(id); }
+inline constexpr FillId no_fill{0xffffffff};
+
 enum class DType : std::uint8_t { Float32, Float16, BFloat16, Float64, Int64, UInt8, Bool };
 
 struct DTypeRow {
@@ -109,6 +114,8 @@ struct Tensor {
   bool trainable = false;        ///< a parameter that gets a gradient
   TensorId storage = no_tensor;  ///< the tensor that owns the bytes: itself unless this is a view
   OpId held_until = no_op;  ///< a local variable of the model's code keeps it until this op has run
+  FillId fill = no_fill;    ///< what it is before the step; none: random
+  std::uint32_t rng_key = 0;  ///< before the step: (seed, key) → its random numbers; 0 = by place
 
   bool operator==(const Tensor&) const = default;
 };

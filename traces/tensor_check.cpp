@@ -17,6 +17,7 @@ class TensorChecker {
   void check_trainable(std::size_t i);
   void check_storage(std::size_t i);
   void check_hold(std::size_t i);
+  void check_fill(std::size_t i);
 
  private:
   template <typename... Args>
@@ -97,6 +98,23 @@ void TensorChecker::check_hold(std::size_t i) {
          index(tensor.held_until), producer, quoted(tensor.name));
 }
 
+void TensorChecker::check_fill(std::size_t i) {
+  const Tensor& tensor = trace_.tensors[i];
+  if (tensor.fill == no_fill) return;
+  if (index(tensor.fill) >= trace_.fills.size())
+    return fail(i, "/fill", "found fill number {}; need one below {}", index(tensor.fill),
+                trace_.fills.size());
+  if (tensor.category != Category::Input || facts_.producer[i] != TraceFacts::nobody ||
+      index(tensor.storage) != i)
+    return fail(i, "/fill", "{} is no input of its own; need a fill only where a step reads data",
+                quoted(tensor.name));
+  if (!facts_.is_countable[i]) return;
+  const InputFill& fill = trace_.fills[index(tensor.fill)];
+  if (const std::string_view need = unmet_need(tensor, fill); !need.empty())
+    fail(i, "/fill", "{} {} cannot be filled with {}; need {}", to_string(tensor.dtype),
+         to_text(tensor.shape), fill_names[fill.index()], need);
+}
+
 }  // namespace
 
 void check_tensors(const Trace& trace, const TraceFacts& facts, Defects& defects) {
@@ -108,6 +126,7 @@ void check_tensors(const Trace& trace, const TraceFacts& facts, Defects& defects
     checker.check_trainable(i);
     checker.check_storage(i);
     checker.check_hold(i);
+    checker.check_fill(i);
   }
 }
 

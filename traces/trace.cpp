@@ -4,6 +4,10 @@
 
 namespace tidemark {
 
+const InputFill* fill_of(const Trace& trace, const Tensor& tensor) {
+  return tensor.fill == no_fill ? nullptr : &trace.fills[index(tensor.fill)];
+}
+
 double attribute(const Trace& trace, const Op& op, AttributeKey key, double otherwise) {
   for (const Attribute& attribute : trace.attributes_of(op))
     if (attribute.key == key) return attribute.value;

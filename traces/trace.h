@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "traces/fill.h"
 #include "traces/op_kind.h"
 #include "traces/step_options.h"
 #include "traces/tensor.h"
@@ -26,7 +27,6 @@ enum class AttributeKey : std::uint8_t {
   Factor,       ///< of Scale
   Epsilon,      ///< of a norm
   TanhApprox,   ///< 1 = tanh form of GELU
-  Theta,        ///< rotary base
   Movement,     ///< of ops that only move elements: a Movement, written by name
   Offset,       ///< first index of a slice
 };
@@ -44,7 +44,6 @@ inline constexpr std::array attribute_keys = {
     Named{AttributeKey::Factor, std::string_view("factor")},
     Named{AttributeKey::Epsilon, std::string_view("epsilon")},
     Named{AttributeKey::TanhApprox, std::string_view("tanh_approx")},
-    Named{AttributeKey::Theta, std::string_view("theta")},
     Named{AttributeKey::Movement, std::string_view("movement")},
     Named{AttributeKey::Offset, std::string_view("offset")}};
 static_assert(is_in_order(attribute_keys));
@@ -142,6 +141,7 @@ struct Trace {
   std::vector<TensorId> operands;
   std::vector<Attribute> attributes;
   std::vector<Block> blocks;
+  std::vector<InputFill> fills;
   TensorId loss = no_tensor;
 
   const Tensor& operator[](TensorId id) const { return tensors[index(id)]; }
@@ -157,6 +157,9 @@ struct Trace {
   }
   bool operator==(const Trace&) const = default;
 };
+
+/// How the tensor is filled before the step; nullptr: with random numbers.
+const InputFill* fill_of(const Trace& trace, const Tensor& tensor);
 
 /// The attribute's value, or `otherwise`.
 double attribute(const Trace& trace, const Op& op, AttributeKey key, double otherwise = 0);

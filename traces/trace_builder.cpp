@@ -107,28 +107,32 @@ bool TraceBuilder::is_trainable(std::string_view name, ParameterRole role) const
   return true;
 }
 
-TensorId TraceBuilder::input(std::string name, const Shape& shape, DType dtype) {
-  const auto id = static_cast<TensorId>(trace_.tensors.size());
-  numel(shape);  // refuses what cannot be counted
-  trace_.tensors.push_back({.name = std::move(name),
-                            .shape = shape,
-                            .dtype = dtype,
-                            .category = Category::Input,
-                            .storage = id});
-  return id;
+TensorId TraceBuilder::add_external(Tensor tensor) {
+  numel(tensor.shape);  // refuses what cannot be counted
+  tensor.storage = static_cast<TensorId>(trace_.tensors.size());
+  tensor.rng_key = ++externals_;
+  trace_.tensors.push_back(std::move(tensor));
+  return trace_.tensors.back().storage;
+}
+
+TensorId TraceBuilder::input(std::string name, const Shape& shape, DType dtype,
+                             const std::optional<InputFill>& fill) {
+  const auto id = static_cast<FillId>(trace_.fills.size());
+  if (fill) trace_.fills.push_back(*fill);
+  return add_external({.name = std::move(name),
+                       .shape = shape,
+                       .dtype = dtype,
+                       .category = Category::Input,
+                       .fill = fill ? id : no_fill});
 }
 
 TensorId TraceBuilder::parameter(std::string name, const Shape& shape, ParameterRole role) {
-  const auto id = static_cast<TensorId>(trace_.tensors.size());
-  numel(shape);
   const bool trainable = is_trainable(name, role);
-  trace_.tensors.push_back({.name = std::move(name),
-                            .shape = shape,
-                            .dtype = base_,
-                            .category = Category::Parameter,
-                            .trainable = trainable,
-                            .storage = id});
-  return id;
+  return add_external({.name = std::move(name),
+                       .shape = shape,
+                       .dtype = base_,
+                       .category = Category::Parameter,
+                       .trainable = trainable});
 }
 
 void TraceBuilder::begin_block(std::string name, TensorId input, int stack) {

@@ -41,7 +41,8 @@ class TraceBuilder {
   bool is_lora_target(std::string_view leaf) const;
 
   /// Data of the step: images, token ids, targets, masks, rotary tables.
-  TensorId input(std::string name, const Shape& shape, DType dtype);
+  TensorId input(std::string name, const Shape& shape, DType dtype,
+                 const std::optional<InputFill>& fill = {});
   TensorId parameter(std::string name, const Shape& shape, ParameterRole = ParameterRole::Base);
 
   // Ops between begin and end belong to the block, and to the part named last. A part's residual
@@ -107,6 +108,10 @@ class TraceBuilder {
   TensorId repeat_heads(const std::string& name, TensorId x, const Shape& shape);
   TensorId embedding(const std::string& name, TensorId ids, TensorId table);
   TensorId mean_pool(const std::string& name, TensorId x, const Shape& shape);
+  /// Of all elements: a scalar.
+  TensorId mean(const std::string& name, TensorId x);
+  /// Element by element, of tensors of one shape.
+  TensorId average(const std::string& name, std::span<const TensorId> inputs);
   TensorId max_pool(const std::string& name, TensorId x, const Shape& shape, std::int64_t kernel,
                     std::int64_t stride);
 
@@ -135,6 +140,7 @@ class TraceBuilder {
   std::string cast_name(TensorId x);
   TensorId add_lora(const std::string& name, TensorId x, TensorId y, std::int64_t out);
   bool is_trainable(std::string_view name, ParameterRole role) const;
+  TensorId add_external(Tensor tensor);
   DType promoted(TensorId a, TensorId b) const;
   Op& last_op() { return trace_.ops.back(); }
 
@@ -144,6 +150,7 @@ class TraceBuilder {
   DType base_, compute_;
   Part part_ = Part::None;
   std::int32_t block_ = -1;
+  std::uint32_t externals_ = 0;  ///< parameters and inputs so far
   std::vector<TensorId> locals_;
   std::vector<std::size_t> first_local_;  ///< of each function being traced
   std::vector<TensorId> weight_casts_;    ///< autocast casts each weight once per step

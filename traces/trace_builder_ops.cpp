@@ -213,6 +213,16 @@ TensorId TraceBuilder::mean_pool(const std::string& name, TensorId x, const Shap
   return emit(OpKind::MeanPool, name, {x}, {{"", shape, trace_[x].dtype}});
 }
 
+TensorId TraceBuilder::mean(const std::string& name, TensorId x) {
+  const TensorId column = view(name + ".elements", x, {1, numel(shape(x)), 1});
+  return view(name, mean_pool(name + ".mean", column, {1, 1}), {});
+}
+
+TensorId TraceBuilder::average(const std::string& name, std::span<const TensorId> inputs) {
+  const OutputSpec result{"", shape(inputs[0]), trace_[inputs[0]].dtype};
+  return emit(OpKind::Average, name, inputs, std::span(&result, 1));
+}
+
 TensorId TraceBuilder::max_pool(const std::string& name, TensorId x, const Shape& shape,
                                 std::int64_t kernel, std::int64_t stride) {
   const TensorId y = emit(OpKind::MaxPool, name, {x},

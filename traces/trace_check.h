@@ -66,6 +66,9 @@ bool follows_in_order(const Trace& trace, std::size_t i);
 std::string read_defect(const Trace& trace, const TraceFacts& facts, TensorId id, std::size_t op);
 std::string missing_tensor(const Trace& trace, TensorId id);
 
+/// What the fill needs of a tensor of positive dimensions and does not find; "" if all is there.
+std::string_view unmet_need(const Tensor& tensor, const InputFill& fill);
+
 void check_tensors(const Trace& trace, const TraceFacts& facts, Defects& defects);
 void check_ops(const Trace& trace, const TraceFacts& facts, Defects& defects);
 

@@ -81,6 +81,34 @@ std::string_view name_in(const Table& table, Enum value) {
   return table[static_cast<std::size_t>(value)].name;
 }
 
+/// The fields of a fill: those that its kind has.
+struct FillWriter {
+  LineWriter& line;
+
+  template <typename Plain>
+  void operator()(const Plain&) const {}
+  void operator()(const fill::Positions& fill) const { line.number("first", fill.first); }
+  void operator()(const fill::CausalMask& fill) const { line.number("window", fill.window); }
+  void operator()(const fill::SeamMask& fill) const { line.number("shift", fill.shift); }
+  void operator()(const fill::RotaryTable& fill) const {
+    const Rotary& rotary = fill.rotary;
+    line.text("wave", name_in(waves, fill.wave));
+    line.number("theta", rotary.theta);
+    if (rotary.scaling == RotaryScaling::None) return;
+    line.text("scaling", name_in(rotary_scalings, rotary.scaling));
+    line.number("factor", rotary.factor);
+    line.number("low", rotary.low);
+    line.number("high", rotary.high);
+    line.number("attention_factor", rotary.attention_factor);
+    line.number("original_positions", rotary.original_positions);
+  }
+};
+
+void write_fill(LineWriter& line, const InputFill& fill) {
+  line.text("kind", fill_names[fill.index()]);
+  std::visit(FillWriter{line}, fill);
+}
+
 class TraceWriter {
  public:
   explicit TraceWriter(const Trace& trace) : trace_(trace) {}
@@ -151,6 +179,12 @@ void TraceWriter::write_tensor(const Tensor& tensor) {
   if (tensor.trainable) line.boolean("trainable", true);
   if (&trace_[tensor.storage] != &tensor) line.text("storage", trace_[tensor.storage].name);
   if (tensor.held_until != no_op) line.text("held_until", trace_[tensor.held_until].name);
+  if (const InputFill* fill = fill_of(trace_, tensor)) {
+    LineWriter object = line.object("fill");
+    write_fill(object, *fill);
+    object.close();
+  }
+  if (tensor.rng_key != 0) line.number("rng_key", tensor.rng_key);
   line.close();
 }
 

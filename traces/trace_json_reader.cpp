@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "traces/error.h"
+#include "traces/fill_reader.h"
 #include "traces/json_reader.h"
 #include "traces/name_index.h"
 #include "traces/quoted.h"
@@ -111,6 +112,7 @@ class TraceReader {
   }
 
   JsonView root_;
+  std::int64_t version_ = trace_version;
   Trace trace_;
   NameTable tensors_{"tensor"}, ops_{"op"}, blocks_{"block"};
   std::vector<Reference> storages_, holds_;
@@ -140,10 +142,11 @@ void TraceReader::read_header() {
   const auto format = root_.find("format");
   if (!format || format->text() != trace_format)
     root_.fail(fmt::format("not a trace file; need \"format\": \"{}\"", trace_format));
-  if (const JsonView version = root_.at("version");
-      version.integer() < 1 || version.integer() > trace_version)
-    version.fail(fmt::format("found {}; this program reads versions 1 to {}", version.integer(),
-                             trace_version));
+  const JsonView version = root_.at("version");
+  version_ = version.integer();
+  if (version_ < 1 || version_ > trace_version)
+    version.fail(
+        fmt::format("found {}; this program reads versions 1 to {}", version_, trace_version));
   static const Keys keys = {"format", "version", "model",   "family", "step",
                             "loss",   "blocks",  "tensors", "ops"};
   root_.allow_only(keys);
@@ -158,8 +161,8 @@ void TraceReader::read_step(JsonView view) {
 }
 
 void TraceReader::read_tensor(JsonView view) {
-  static const Keys keys = {"name",      "shape",   "dtype",     "category",
-                            "trainable", "storage", "held_until"};
+  static const Keys keys = {"name",    "shape",      "dtype", "category", "trainable",
+                            "storage", "held_until", "fill",  "rng_key"};
   view.allow_only(keys);
   const auto id = static_cast<TensorId>(trace_.tensors.size());
   Tensor& tensor = trace_.tensors.emplace_back();
@@ -178,6 +181,12 @@ void TraceReader::read_tensor(JsonView view) {
   tensor.category = named(view.at("category"), categories, "category");
   tensor.trainable = view.boolean_or("trainable", false);
   tensor.storage = id;
+  constexpr std::int64_t largest_key = std::numeric_limits<std::uint32_t>::max();
+  tensor.rng_key = static_cast<std::uint32_t>(view.integer_or("rng_key", 0, 0, largest_key));
+  if (const auto fill = view.find("fill")) {
+    tensor.fill = static_cast<FillId>(trace_.fills.size());
+    trace_.fills.push_back(read_fill(*fill));
+  }
   if (const auto storage = view.find("storage")) storages_.push_back({id, *storage});
   if (const auto op = view.find("held_until")) holds_.push_back({id, *op});
 }
@@ -230,6 +239,8 @@ std::uint16_t TraceReader::read_attributes(JsonView object) {
   constexpr double largest = std::numeric_limits<double>::max();
   std::uint16_t count = 0;
   for (const JsonView member : object.members()) {
+    // Up to version 2 a rotation could name its base, which its tables know.
+    if (member.key() == "theta" && version_ < 3) continue;
     const auto* key = std::ranges::find(attribute_keys, member.key(), &Named<AttributeKey>::name);
     if (key == attribute_keys.end())
       object.fail(unknown_name("attribute", printable(member.key()), names_of(attribute_keys)));

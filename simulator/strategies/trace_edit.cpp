@@ -29,6 +29,10 @@ TensorId TraceEdit::map(TensorId old) {
   if (now != no_tensor) return now;
   Tensor tensor = from_[old];
   tensor.storage = tensor.storage == old ? no_tensor : map(tensor.storage);
+  if (const InputFill* fill = fill_of(from_, tensor)) {
+    tensor.fill = static_cast<FillId>(to_.fills.size());
+    to_.fills.push_back(*fill);
+  }
   now = add_tensor(std::move(tensor));
   return now;
 }

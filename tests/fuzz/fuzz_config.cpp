@@ -31,9 +31,8 @@ struct Depth {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
-    const ModelConfig config = read_model_config(text, "fuzz");
-    if (std::visit(Depth{}, config) > 64) return 0;
-    const Model model{"fuzz", std::string(family_of(config)), "", "", config};
+    const Model model = read_model_config(text, "fuzz");
+    if (std::visit(Depth{}, model.config) > 64) return 0;
     for (const Attention attention : {Attention::Math, Attention::Flash})
       if (!check(build_trace(model, {.batch = 1, .attention = attention})).empty()) std::abort();
   } catch (const InputError& error) {

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <numbers>
 #include <set>
 
+#include "profiler/meant_values.h"
 #include "tests/support/small_models.h"
+#include "traces/error.h"
 
 namespace tidemark {
 namespace {
@@ -73,7 +76,72 @@ TEST(SyntheticInput, ShiftedWindowsAreMaskedAtTheSeam) {
   }
 }
 
-TEST(InitialParameter, FollowsFromNameAndSeedAlone) {
+TEST(SyntheticInput, AMaskHidesWhatLiesBehindTheWindow) {
+  Model model = small_llama();
+  std::get<LlamaConfig>(model.config).sliding_window = 2;
+  const auto mask = input(model, "attention_mask", {.sequence = 4, .attention = Attention::Math});
+  for (std::size_t q = 0; q < 4; ++q)
+    for (std::size_t k = 0; k < 4; ++k)
+      EXPECT_EQ(mask[4 * q + k] == 0, k <= q && k + 2 > q) << q << " " << k;
+}
+
+TEST(SyntheticInput, ClassesOfAHeadAreBelowItsLabels) {
+  const auto labels = input(small_bert(), "labels", {.head = Head::SequenceClassification});
+  EXPECT_THAT(labels, testing::Each(testing::AllOf(testing::Ge(0), testing::Lt(2))));
+  const auto starts =
+      input(small_bert(), "start_positions", {.sequence = 8, .head = Head::QuestionAnswering});
+  EXPECT_THAT(starts, testing::Each(testing::AllOf(testing::Ge(0), testing::Lt(8))));
+}
+
+TEST(SyntheticInput, PositionsBeyondTheTableAreRefused) {
+  Trace trace = build_trace(small_gpt2(), {.sequence = 3});
+  const TensorId places = find(trace, "position_ids");
+  trace.fills[index(trace[places].fill)] = fill::Positions{14};  // 14, 15, 16 of 16 rows
+  EXPECT_THROW(synthetic_input(trace, places, 1), InputError);
+}
+
+// By hand: theta^(−2i/d) of a head of 8 is 1, 1/10, 1/100, 1/1000.
+TEST(RotaryFrequencies, OfEachKindOfStretch) {
+  const auto frequencies = [](const Rotary& rotary, std::int64_t tokens = 64) {
+    return rotary_frequencies(rotary, 8, tokens);
+  };
+  const auto near = [](double value) { return testing::DoubleNear(value, 1e-12); };
+  EXPECT_THAT(frequencies({}), ElementsAre(near(1), near(0.1), near(0.01), near(0.001)));
+  EXPECT_THAT(frequencies({.scaling = RotaryScaling::Linear, .factor = 4}),
+              ElementsAre(near(0.25), near(0.025), near(0.0025), near(0.00025)));
+  // Within the original positions nothing is stretched; with twice as many the base grows by
+  // (2·2 − 1)^(8/6) = 3^(4/3).
+  const Rotary dynamic{.scaling = RotaryScaling::Dynamic, .factor = 2, .original_positions = 64};
+  EXPECT_EQ(frequencies(dynamic), frequencies({}));
+  EXPECT_THAT(frequencies(dynamic, 128)[3],
+              near(std::pow(10000 * std::pow(3.0, 4.0 / 3), -6.0 / 8)));
+  // 2π·100 original positions: the pairs turn 100, 10, 1 and 0.1 times. Above 4 they stay, below 1
+  // they are divided by 8; at 1, the lower bound, too.
+  const auto original = static_cast<std::int64_t>(std::llround(200 * std::numbers::pi));
+  const auto llama =
+      frequencies({.scaling = RotaryScaling::Llama3, .factor = 8, .original_positions = original});
+  EXPECT_EQ(llama[0], 1);
+  EXPECT_THAT(llama[1], near(0.1));
+  EXPECT_NEAR(llama[2], 0.01 / 8, 1e-5);
+  EXPECT_THAT(llama[3], near(0.001 / 8));
+  // yarn: the ramp runs from the pair that turns `high` times, rounded down, to that of `low`,
+  // rounded up: log10(100/10) = 1 and log10(100/1) = 2 → pairs 1 to 2.
+  const auto yarn = frequencies({.scaling = RotaryScaling::Yarn,
+                                 .factor = 8,
+                                 .low = 1,
+                                 .high = 10,
+                                 .original_positions = original});
+  EXPECT_EQ(yarn[0], 1);
+  EXPECT_THAT(yarn[3], near(0.001 / 8));
+}
+
+TEST(SyntheticInput, TheBaseOfTheRotationIsTheConfigs) {
+  Model model = small_llama();
+  std::get<LlamaConfig>(model.config).rotary = {.theta = 500000};
+  EXPECT_NEAR(input(model, "rope.sin")[8 + 5], std::sin(std::pow(500000, -2.0 / 8)), 1e-12);
+}
+
+TEST(InitialParameter, FollowsFromKeyAndSeedAlone) {
   const Trace small = build_trace(small_vit(1), {}), deep = build_trace(small_vit(3), {});
   const std::string_view name = "blocks.0.mlp.fc1.weight";
   const auto a = initial_parameter(small, find(small, name), 1);

@@ -49,6 +49,57 @@ TEST_P(Network, HasALossNearChanceAndAGradientPerParameter) {
     EXPECT_TRUE(std::isfinite(norm_of(gradient))) << name;
 }
 
+// The k-th tensor that is there before the step, whatever it is called.
+NamedValues by_place(const Trace& trace, const NamedValues& values) {
+  NamedValues placed;
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t)
+    if (const auto found = values.find(trace.tensors[t].name); found != values.end())
+      placed[std::to_string(t)] = found->second;
+  return placed;
+}
+
+// No name means anything to a replay: not a tensor's, not an op's, not the model's.
+TEST_P(Network, IsTheSameUnderOtherNames) {
+  const StepOptions step = step_of(Precision::Fp32, Attention::Math);
+  Trace renamed = trace(step);
+  renamed.model = renamed.family = "";
+  for (std::size_t t = 0; t < renamed.tensors.size(); ++t)
+    renamed.tensors[t].name = "t" + std::to_string(t);
+  for (std::size_t o = 0; o < renamed.ops.size(); ++o) renamed.ops[o].name = std::to_string(o);
+  for (std::size_t b = 0; b < renamed.blocks.size(); ++b)
+    renamed.blocks[b].name = std::to_string(b);
+  const auto other = std::make_shared<const Trace>(renamed);
+  for (const std::string_view strategy : {"vanilla", "checkpoint", "mesa"}) {
+    const PlannedStep usual = plan(strategy, step);
+    const PlannedStep nameless = plan_step(other, parse_strategy(strategy));
+    const Replayed a = run(usual), b = run(nameless);
+    EXPECT_EQ(a.loss, b.loss) << strategy;
+    EXPECT_EQ(by_place(*usual.trace, a.gradients), by_place(*nameless.trace, b.gradients))
+        << strategy;
+  }
+}
+
+// ... and gradients that are not all zero, from the loss to the first layer.
+TEST_P(Network, TrainsWithEachOfItsHeads) {
+  for (const Head head : heads_of(GetParam().config)) {
+    StepOptions step = step_of(Precision::Fp32);
+    step.head = head, step.dropout = 0;
+    const Replayed vanilla = run("vanilla", step);
+    EXPECT_TRUE(std::isfinite(vanilla.loss)) << to_string(head);
+    const Trace network = trace(step);
+    EXPECT_EQ(std::ssize(vanilla.gradients),
+              std::ranges::count_if(network.tensors, &Tensor::trainable))
+        << to_string(head);
+    const auto has_numbers = [&](std::string_view name) {
+      const auto found = vanilla.gradients.find(std::string(name));
+      return found != vanilla.gradients.end() && norm_of(found->second) > 0;
+    };
+    const bool is_vision = network.tensors[0].name == "images";
+    EXPECT_TRUE(has_numbers(is_vision ? "patch_embed.weight" : "embed.weight")) << to_string(head);
+    EXPECT_EQ(run("checkpoint", step).gradients, vanilla.gradients) << to_string(head);
+  }
+}
+
 TEST_P(Network, FlashAndMathAttentionAreTheSameFunction) {
   StepOptions with_scores = step_of(Precision::Fp32, Attention::Math);
   with_scores.dropout = 0;  // its keys are numbers of ops, of which the two forms differ

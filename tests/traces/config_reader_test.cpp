@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 template <typename Config>
 Config read(std::string_view json) {
-  return std::get<Config>(read_model_config(json, "config.json"));
+  return std::get<Config>(read_model_config(json, "config.json").config);
 }
 
 std::string error_of(std::string_view json) {
@@ -190,6 +190,16 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"EvenPoolKernel", R"({"model_type": "mvit", "pool_kernel": 2})", "/pool_kernel"},
         Refusal{"ClassTokenWithRelativePositions",
                 R"({"model_type": "mvit", "cls_embed_on": true})", "/cls_embed_on"},
+        Refusal{"UnknownRopeType",
+                R"({"model_type": "llama", "rope_scaling": {"rope_type": "lama3", "factor": 8}})",
+                "/rope_scaling/rope_type: unknown rope_type 'lama3' (did you mean 'llama3'? known: "
+                "default, linear, dynamic, yarn, llama3)"},
+        Refusal{"RopeWithoutItsFactor",
+                R"({"model_type": "llama", "rope_scaling": {"type": "linear"}})", "factor"},
+        Refusal{"PartlyRotatedHeads", R"({"model_type": "llama", "partial_rotary_factor": 0.5})",
+                "/partial_rotary_factor"},
+        Refusal{"UnknownDtype", R"({"model_type": "llama", "torch_dtype": "float64"})",
+                "/torch_dtype: unknown dtype 'float64'"},
         Refusal{"MisspeltFieldOfOurOwn", R"({"model_type": "mvit", "embed_dims": 96})",
                 "embed_dim"}),
     [](const auto& test) { return std::string(test.param.name); });

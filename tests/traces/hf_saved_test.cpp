@@ -20,7 +20,7 @@ using Storages = std::map<std::int64_t, std::int64_t>;
 struct Case {
   explicit Case(const JsonView& view)
       : name(view.at("name").text()),
-        config(read_model_config(view.at("config").text(), name)),
+        config(read_model_config(view.at("config").text(), name).config),
         precision(parse_name(precisions, "precision", view.at("precision").text())),
         eager(view.at("attention").text() == "eager"),
         batch(view.at("batch").integer()),

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -158,6 +159,29 @@ TEST(FindModel, SaysThatAPathLeadsNowhere) {
                 std::string(path) + ": no such file (nor a folder with a config.json)");
     }
   }
+}
+
+TEST(FindModel, SaysHowToGetTheConfigOfAHubId) {
+  try {
+    find_model("google-bert/bert-base-uncased");
+    FAIL() << "no error";
+  } catch (const InputError& error) {
+    EXPECT_THAT(
+        error.what(),
+        HasSubstr("curl -L -o bert-base-uncased.json "
+                  "https://huggingface.co/google-bert/bert-base-uncased/resolve/main/config.json"));
+  }
+}
+
+TEST(FindModel, SaysThatAPresetHidesAFolder) {
+  EXPECT_THAT(find_model("llama-7b").notes, testing::IsEmpty());
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(TIDEMARK_SOURCE_DIR "/examples");
+  const Model preset = find_model("llama-7b"), folder = find_model("./llama-7b");
+  std::filesystem::current_path(before);
+  EXPECT_THAT(preset.notes, ElementsAre(HasSubstr("(write ./llama-7b for it)")));
+  EXPECT_EQ(preset.title, "LLaMA 7B");
+  EXPECT_EQ(folder.title, "./llama-7b/config.json");
 }
 
 TEST(FindModel, ReadsAConfigByItsPathOrItsFolder) {

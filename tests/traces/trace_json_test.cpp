@@ -97,6 +97,51 @@ TEST(TraceJson, KeepsEveryField) {
   expect_round_trip(trace);
 }
 
+TEST(TraceJson, KeepsEveryFill) {
+  const Rotary stretched{.scaling = RotaryScaling::Yarn,
+                         .theta = 1e6,
+                         .factor = 4,
+                         .low = 0.5,
+                         .high = 32,
+                         .attention_factor = 1.1,
+                         .original_positions = 32768};
+  Trace trace = small_trace();
+  const auto add = [&](const InputFill& fill, const Shape& shape, DType dtype) {
+    const auto id = static_cast<TensorId>(trace.tensors.size());
+    trace.tensors.push_back({.name = "input" + std::to_string(index(id)),
+                             .shape = shape,
+                             .dtype = dtype,
+                             .category = Category::Input,
+                             .storage = id,
+                             .fill = static_cast<FillId>(trace.fills.size()),
+                             .rng_key = 0xffffffff});
+    trace.fills.push_back(fill);
+  };
+  add(fill::Words{}, {2, 3}, DType::Int64);
+  add(fill::Pixels{}, {2, 3, 4, 4}, DType::Float32);
+  add(fill::ImageClasses{}, {2}, DType::Int64);
+  add(fill::Positions{.first = 2}, {1, 3}, DType::Int64);
+  add(fill::CausalMask{.window = 4096}, {1, 1, 3, 3}, DType::Float32);
+  add(fill::PaddingMask{}, {2, 1, 1, 3}, DType::BFloat16);
+  add(fill::SeamMask{.shift = 3}, {4, 1, 49, 49}, DType::Float32);
+  add(fill::WindowDifferences{}, {49 * 49}, DType::Int64);
+  add(fill::AxisDifferences{}, {4, 2}, DType::Int64);
+  add(fill::RotaryTable{fill::Wave::Cosine, {.theta = 500000}}, {3, 8}, DType::Float32);
+  add(fill::RotaryTable{fill::Wave::Sine, stretched}, {3, 8}, DType::Float32);
+  ASSERT_EQ(trace.fills.size(), fill_names.size() + 1);
+  expect_round_trip(trace);
+}
+
+TEST(TraceJson, TakesTheBaseOfARotationFromFilesOfVersion2) {
+  std::string text = write_trace(small_trace());
+  const auto replace = [&](std::string_view from, std::string_view to) {
+    text.replace(text.find(from), from.size(), to);
+  };
+  replace("\"version\": 3", "\"version\": 2");
+  replace("{\"probability\": 0.1}", "{\"theta\": 10000, \"probability\": 0.1}");
+  EXPECT_EQ(read_trace(text, "t.json"), small_trace());
+}
+
 TEST(TraceJson, WritesNegativeZeroAsZero) {
   Trace trace = small_trace();
   trace.attributes[0].value = -0.0;
@@ -112,7 +157,7 @@ TEST(TraceJson, WritesWhatIsNotUtf8AsReplacementCharacters) {
 
 TEST(TraceJson, WritesOneTensorOrOpPerLine) {
   const std::string text = write_trace(small_trace());
-  EXPECT_THAT(text, StartsWith("{\n  \"format\": \"tidemark-trace\",\n  \"version\": 2,\n"));
+  EXPECT_THAT(text, StartsWith("{\n  \"format\": \"tidemark-trace\",\n  \"version\": 3,\n"));
   EXPECT_THAT(text,
               HasSubstr("\n    {\"name\": \"flat\", \"shape\": [2, 12], \"dtype\": \"float32\", "
                         "\"category\": \"activation\", \"storage\": \"b1.add2\"},\n"));
@@ -195,8 +240,8 @@ TEST(TraceJson, RefusesOtherFilesAndVersions) {
   EXPECT_EQ(error_after("tidemark-trace", "plan"),
             "t.json: not a trace file; need \"format\": \"tidemark-trace\"");
   // A newer file may have keys that nobody here knows; its version says so first.
-  EXPECT_EQ(error_after("\"version\": 2", "\"shards\": 4, \"version\": 3"),
-            "t.json: /version: found 3; this program reads versions 1 to 2");
+  EXPECT_EQ(error_after("\"version\": 3", "\"shards\": 4, \"version\": 4"),
+            "t.json: /version: found 4; this program reads versions 1 to 3");
 }
 
 TEST(TraceJson, RefusesWhatItDoesNotKnow) {

@@ -1,8 +1,9 @@
-// BERT and RoBERTa with the masked-language-model head, as in modeling_bert.py and
-// modeling_roberta.py of Hugging Face transformers, eager. Post-norm: each half ends in
+// BERT and RoBERTa with their heads, as in modeling_bert.py and modeling_roberta.py of Hugging Face
+// transformers, eager. Post-norm: each half ends in
 // LayerNorm(branch + shortcut), so the norm reads what the residual add wrote.
 #include "traces/models/language_model.h"
 #include "traces/models/model_config.h"
+#include "traces/models/task_head.h"
 
 namespace tidemark {
 namespace {
@@ -35,9 +36,10 @@ TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const BertC
 // so it looks them up per sample.
 TensorId embed(TraceBuilder& b, TensorId table, std::int64_t tokens, const BertConfig& config) {
   const std::int64_t batch = b.step().batch, rows = config.first_position > 0 ? batch : 1;
-  const TensorId ids = b.input("input_ids", {batch, tokens}, DType::Int64);
+  const TensorId ids = b.input("input_ids", {batch, tokens}, DType::Int64, fill::Words{});
   const TensorId types = b.input("token_type_ids", {batch, tokens}, DType::Int64);
-  const TensorId places = b.input("position_ids", {rows, tokens}, DType::Int64);
+  const TensorId places =
+      b.input("position_ids", {rows, tokens}, DType::Int64, fill::Positions{config.first_position});
   const TensorId type_table = b.parameter("type_embed.weight", {config.token_types, config.width});
   const TensorId position_table =
       b.parameter("position_embed.weight", {config.positions, config.width});
@@ -49,17 +51,78 @@ TensorId embed(TraceBuilder& b, TensorId table, std::int64_t tokens, const BertC
 }
 
 // Every token is scored; the loss ignores those whose label is −100.
-TensorId masked_language_loss(TraceBuilder& b, TensorId x, TensorId tied,
+TensorId masked_language_loss(TraceBuilder& b, const std::string& name, TensorId x, TensorId table,
                               const BertConfig& config) {
   const std::int64_t rows = b.shape(x)[0] * b.shape(x)[1];
-  const TensorId labels = b.input("labels", {b.shape(x)[0], b.shape(x)[1]}, DType::Int64);
+  const TensorId labels =
+      b.input("labels", {b.shape(x)[0], b.shape(x)[1]}, DType::Int64, fill::Words{});
   TensorId y = b.linear("transform.dense", x, config.width);
-  y = b.gelu("transform.gelu", y, config.gelu_tanh);
+  y = b.gelu("transform.gelu", y, config.gelu_tanh && !config.is_roberta());
   y = b.layer_norm("transform.norm", y, config.epsilon);
   const TensorId bias = b.parameter("lm_head.bias", {config.vocabulary});
+  const TensorId tied = config.tied_head ? table : no_tensor;
   y = vocabulary_head(b, "lm_head", y, tied, config.vocabulary, bias);
   y = b.view("logits.rows", y, {rows, config.vocabulary});
-  return b.cross_entropy("loss", y, b.view("labels.rows", labels, {rows}));
+  return b.cross_entropy(name, y, b.view("labels.rows", labels, {rows}));
+}
+
+TensorId first_token(TraceBuilder& b, TensorId x) {
+  return b.select("first_token", x, {b.shape(x)[0], b.shape(x)[2]});
+}
+
+TensorId pooled(TraceBuilder& b, TensorId x, const BertConfig& config) {
+  return b.tanh("pooler.tanh", b.linear("pooler.dense", first_token(b, x), config.width));
+}
+
+TensorId next_sentence_loss(TraceBuilder& b, const std::string& name, TensorId pooled) {
+  const TensorId logits = head_linear(b, "seq_relationship", pooled, 2);
+  const TensorId labels = b.input("next_sentence_label", {b.shape(pooled)[0]}, DType::Int64);
+  return b.cross_entropy(name, logits, labels);
+}
+
+// BERT classifies what its pooler makes; RoBERTa's head has the pooler's layers, and a dropout
+// before them, too.
+TensorId sequence_loss(TraceBuilder& b, TensorId x, double dropout, const BertConfig& config) {
+  TensorId y = no_tensor;
+  if (config.is_roberta()) {
+    y = b.dropout("classifier.drop1", first_token(b, x), dropout);
+    y = b.tanh("classifier.tanh", head_linear(b, "classifier.dense", y, config.width));
+  } else {
+    y = pooled(b, x, config);
+  }
+  y = b.dropout("classifier.drop", y, dropout);
+  return classification_loss(b, head_linear(b, "classifier", y, config.labels));
+}
+
+TensorId pretraining_loss(TraceBuilder& b, TensorId x, TensorId table, const BertConfig& config) {
+  const TensorId words = masked_language_loss(b, "loss.words", x, table, config);
+  return b.add("loss", words, next_sentence_loss(b, "loss.sentences", pooled(b, x, config)));
+}
+
+TensorId loss_of(TraceBuilder& b, TensorId x, TensorId table, const BertConfig& config) {
+  const double dropout = b.dropout_probability(config.classifier_dropout.value_or(config.dropout));
+  switch (config.head) {
+    case Head::MaskedLanguage:
+      return masked_language_loss(b, "loss", x, table, config);
+    case Head::Pretraining:
+      return pretraining_loss(b, x, table, config);
+    case Head::NextSentence:
+      return next_sentence_loss(b, "loss", pooled(b, x, config));
+    case Head::SequenceClassification:
+      return sequence_loss(b, x, dropout, config);
+    case Head::TokenClassification:
+      return token_loss(b, x, {.labels = config.labels, .dropout = dropout});
+    case Head::QuestionAnswering:
+      return question_answering_loss(b, x);
+    case Head::None:
+      return mean_loss(b, std::array{x, pooled(b, x, config)});
+    case Head::CausalLanguage:
+    case Head::ImageClassification:
+    case Head::DistilledClassification:
+      break;
+  }
+  CHECK(false && "a head that heads_of() does not name");
+  return no_tensor;
 }
 
 }  // namespace
@@ -74,13 +137,13 @@ Trace build_bert(const std::string& model, const BertConfig& config, const StepO
       .packed = false,
       .scales_query = false,
       .dropout = b.dropout_probability(config.attention_dropout),
-      .mask = score_mask(b, {options.batch, 1, 1, tokens}, b.base_dtype()),
+      .mask = score_mask(b, {options.batch, 1, 1, tokens}, b.base_dtype(), fill::PaddingMask{}),
       .out_name = "dense"};
 
   TensorId x = embed(b, table, tokens, config);
   for (std::int64_t i = 0; i < config.depth; ++i)
     x = block(b, "blocks." + std::to_string(i), x, config, attention);
-  return b.finish(masked_language_loss(b, x, config.tied_head ? table : no_tensor, config));
+  return b.finish(loss_of(b, x, table, config));
 }
 
 }  // namespace tidemark

@@ -17,42 +17,81 @@ inline constexpr std::int64_t most_words = std::int64_t{1} << 24;
 inline constexpr std::int64_t most_positions = std::int64_t{1} << 24;
 inline constexpr std::int64_t largest_image = std::int64_t{1} << 14;
 
-/// The member called `key` even if it is null; nothing if there is none.
-std::optional<JsonView> member(const JsonView& root, std::string_view key);
+/// The members of one config.json. They remember what was asked for: the rest was not read.
+class Fields {
+ public:
+  explicit Fields(JsonView root) : root_(root) {}
+
+  /// Nothing when the key is absent or null.
+  std::optional<JsonView> find(std::string_view key) { return asked(key).find(key); }
+  std::int64_t integer_or(std::string_view key, std::int64_t fallback, std::int64_t min = 0,
+                          std::int64_t max = largest_size) {
+    return asked(key).integer_or(key, fallback, min, max);
+  }
+  double number_or(std::string_view key, double fallback, double min, double max) {
+    return asked(key).number_or(key, fallback, min, max);
+  }
+  std::string_view text_or(std::string_view key, std::string_view fallback) {
+    return asked(key).text_or(key, fallback);
+  }
+  bool boolean_or(std::string_view key, bool fallback) {
+    return asked(key).boolean_or(key, fallback);
+  }
+  /// Even if it is null.
+  std::optional<JsonView> member(std::string_view key);
+  const JsonView& json() const { return root_; }
+  const std::vector<std::string_view>& asked() const { return asked_; }
+
+ private:
+  const JsonView& asked(std::string_view key) { return asked_.push_back(key), root_; }
+
+  JsonView root_;
+  std::vector<std::string_view> asked_;
+};
 
 /// Fails at the field if the file has it, else at the whole object.
-[[noreturn]] void fail_at(const JsonView& root, std::string_view key, std::string_view problem);
+[[noreturn]] void fail_at(Fields& root, std::string_view key, std::string_view problem);
 
-std::int64_t count(const JsonView& root, std::string_view key, std::int64_t fallback,
-                   std::int64_t most);
-double probability(const JsonView& root, std::string_view key, double fallback);
-double epsilon(const JsonView& root, std::string_view key, double fallback);
+std::int64_t count(Fields& root, std::string_view key, std::int64_t fallback, std::int64_t most);
+double probability(Fields& root, std::string_view key, double fallback);
+double epsilon(Fields& root, std::string_view key, double fallback);
 
 /// The activation is one of `known`, the first of which is the default.
-std::string_view activation(const JsonView& root, std::string_view key,
+std::string_view activation(Fields& root, std::string_view key,
                             std::initializer_list<std::string_view> known);
 
 /// The `parts` that `key` asks for must divide the `whole` that is called `whole_key`.
-void require_divides(const JsonView& root, std::string_view key, std::int64_t parts,
+void require_divides(Fields& root, std::string_view key, std::int64_t parts,
                      std::string_view whole_key, std::int64_t whole);
 
 /// `key` asks for something that changes memory in a way that is not modelled: absent, null, false
 /// and 0 are fine.
-void refuse(const JsonView& root, std::string_view key, std::string_view why);
+void refuse(Fields& root, std::string_view key, std::string_view why);
 
-/// Classes of an image classifier: `num_labels`, or the length of `id2label`, or two.
-std::int64_t classes(const JsonView& root);
+/// Classes of a classifier: `num_labels`, or the length of `id2label`, or two.
+std::int64_t classes(Fields& root);
 
-ModelConfig read_vit(const JsonView& root);
-ModelConfig read_deit(const JsonView& root);
-ModelConfig read_swin(const JsonView& root);
-ModelConfig read_mvit(const JsonView& root);
-ModelConfig read_bert(const JsonView& root);
-ModelConfig read_roberta(const JsonView& root);
-ModelConfig read_gpt2(const JsonView& root);
-ModelConfig read_llama(const JsonView& root);
-ModelConfig read_mistral(const JsonView& root);
-ModelConfig read_qwen2(const JsonView& root);
-ModelConfig read_qwen3(const JsonView& root);
+Rotary rotary(Fields& root, std::int64_t positions);
+
+/// The head that `architectures` names; `prefix` is what the family's classes begin with.
+void read_head(Fields& root, std::string_view prefix, Model& model);
+
+/// `dtype`, or `torch_dtype` as it was called before.
+void read_precision(Fields& root, Model& model);
+
+/// Keys that mean something else than training, or nothing that is known here.
+void note_what_was_not_read(Fields& root, Model& model);
+
+ModelConfig read_vit(Fields& root);
+ModelConfig read_deit(Fields& root);
+ModelConfig read_swin(Fields& root);
+ModelConfig read_mvit(Fields& root);
+ModelConfig read_bert(Fields& root);
+ModelConfig read_roberta(Fields& root);
+ModelConfig read_gpt2(Fields& root);
+ModelConfig read_llama(Fields& root);
+ModelConfig read_mistral(Fields& root);
+ModelConfig read_qwen2(Fields& root);
+ModelConfig read_qwen3(Fields& root);
 
 }  // namespace tidemark::config

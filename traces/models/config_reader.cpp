@@ -10,31 +10,30 @@
 namespace tidemark {
 namespace config {
 
-std::optional<JsonView> member(const JsonView& root, std::string_view key) {
-  for (const JsonView value : root.members())
+std::optional<JsonView> Fields::member(std::string_view key) {
+  for (const JsonView value : asked(key).members())
     if (value.key() == key) return value;
   return {};
 }
 
-void fail_at(const JsonView& root, std::string_view key, std::string_view problem) {
-  if (const auto value = member(root, key)) value->fail(problem);
-  root.fail(problem);
+void fail_at(Fields& root, std::string_view key, std::string_view problem) {
+  if (const auto value = root.member(key)) value->fail(problem);
+  root.json().fail(problem);
 }
 
-std::int64_t count(const JsonView& root, std::string_view key, std::int64_t fallback,
-                   std::int64_t most) {
+std::int64_t count(Fields& root, std::string_view key, std::int64_t fallback, std::int64_t most) {
   return root.integer_or(key, fallback, 1, most);
 }
 
-double probability(const JsonView& root, std::string_view key, double fallback) {
+double probability(Fields& root, std::string_view key, double fallback) {
   return root.number_or(key, fallback, 0, 1);
 }
 
-double epsilon(const JsonView& root, std::string_view key, double fallback) {
+double epsilon(Fields& root, std::string_view key, double fallback) {
   return root.number_or(key, fallback, 0, 1);
 }
 
-std::string_view activation(const JsonView& root, std::string_view key,
+std::string_view activation(Fields& root, std::string_view key,
                             std::initializer_list<std::string_view> known) {
   const std::string_view name = root.text_or(key, *known.begin());
   if (std::ranges::find(known, name) != known.end()) return name;
@@ -43,7 +42,7 @@ std::string_view activation(const JsonView& root, std::string_view key,
                       fmt::join(known, ", ")));
 }
 
-void require_divides(const JsonView& root, std::string_view key, std::int64_t parts,
+void require_divides(Fields& root, std::string_view key, std::int64_t parts,
                      std::string_view whole_key, std::int64_t whole) {
   if (whole % parts == 0) return;
   fail_at(root, key,
@@ -51,7 +50,7 @@ void require_divides(const JsonView& root, std::string_view key, std::int64_t pa
                       whole));
 }
 
-void refuse(const JsonView& root, std::string_view key, std::string_view why) {
+void refuse(Fields& root, std::string_view key, std::string_view why) {
   const auto value = root.find(key);
   if (!value) return;
   if (value->kind() == JsonKind::Boolean && !value->boolean()) return;
@@ -59,7 +58,7 @@ void refuse(const JsonView& root, std::string_view key, std::string_view why) {
   value->fail(fmt::format("'{}' is not modelled: {}", key, why));
 }
 
-std::int64_t classes(const JsonView& root) {
+std::int64_t classes(Fields& root) {
   const std::int64_t unnamed = count(root, "num_labels", 0, most_words);
   const auto names = root.find("id2label");
   if (!names) return unnamed ? unnamed : 2;  // the default of PretrainedConfig
@@ -76,34 +75,57 @@ namespace {
 
 struct Reader {
   std::string_view model_type;
-  ModelConfig (*read)(const JsonView& root);
+  std::string_view class_prefix;  ///< "Bert" of BertForMaskedLM
+  ModelConfig (*read)(Fields& root);
 };
 
 constexpr std::array readers = {
-    Reader{"vit", read_vit},     Reader{"deit", read_deit},   Reader{"swin", read_swin},
-    Reader{"mvit", read_mvit},   Reader{"bert", read_bert},   Reader{"roberta", read_roberta},
-    Reader{"gpt2", read_gpt2},   Reader{"llama", read_llama}, Reader{"mistral", read_mistral},
-    Reader{"qwen2", read_qwen2}, Reader{"qwen3", read_qwen3},
+    Reader{"vit", "ViT", read_vit},
+    Reader{"deit", "DeiT", read_deit},
+    Reader{"swin", "Swin", read_swin},
+    Reader{"mvit", "MViT", read_mvit},
+    Reader{"bert", "Bert", read_bert},
+    Reader{"roberta", "Roberta", read_roberta},
+    Reader{"gpt2", "GPT2", read_gpt2},
+    Reader{"llama", "Llama", read_llama},
+    Reader{"mistral", "Mistral", read_mistral},
+    Reader{"qwen2", "Qwen2", read_qwen2},
+    Reader{"qwen3", "Qwen3", read_qwen3},
 };
+
+const Reader& reader_of(const JsonView& type) {
+  const auto* row = std::ranges::find(readers, type.text(), &Reader::model_type);
+  if (row != readers.end()) return *row;
+  std::vector<std::string_view> known;
+  for (const Reader& reader : readers) known.push_back(reader.model_type);
+  type.fail(unknown_name("model_type", printable(type.text()), known));
+}
+
+void refuse_what_no_reader_models(Fields& root) {
+  refuse(root, "quantization_config", "weights in few bits; remove it to plan for whole ones");
+  refuse(root, "num_local_experts", "a mixture of experts; give a dense model");
+  refuse(root, "num_experts", "a mixture of experts; give a dense model");
+}
 
 }  // namespace
 }  // namespace config
 
-ModelConfig read_model_config(std::string_view json, std::string_view file) {
+Model read_model_config(std::string_view json, std::string_view file) {
   const JsonDocument document(json, file);
-  const JsonView root = document.root();
-  const JsonView type = root.at("model_type");
-  std::vector<std::string_view> known;
-  for (const config::Reader& reader : config::readers) {
-    known.push_back(reader.model_type);
-    if (reader.model_type != type.text()) continue;
-    config::refuse(root, "quantization_config",
-                   "weights in few bits; remove it to plan for whole ones");
-    config::refuse(root, "num_local_experts", "a mixture of experts; give a dense model");
-    config::refuse(root, "num_experts", "a mixture of experts; give a dense model");
-    return reader.read(root);
-  }
-  type.fail(unknown_name("model_type", printable(type.text()), known));
+  config::Fields fields(document.root());
+  const auto type = fields.find("model_type");
+  const config::Reader& reader = config::reader_of(type ? *type : document.root().at("model_type"));
+  config::refuse_what_no_reader_models(fields);
+  Model model{.name = std::string(file),
+              .family = "",
+              .title = std::string(file),
+              .source = std::string(file),
+              .config = reader.read(fields)};
+  model.family = family_of(model.config);
+  config::read_head(fields, reader.class_prefix, model);
+  config::read_precision(fields, model);
+  config::note_what_was_not_read(fields, model);
+  return model;
 }
 
 }  // namespace tidemark

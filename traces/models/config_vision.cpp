@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t most_stages = 8;
 
-VitConfig vision_transformer(const JsonView& root) {
+VitConfig vision_transformer(Fields& root) {
   const VitConfig usual;
   VitConfig config{.image = count(root, "image_size", usual.image, largest_image),
                    .patch = count(root, "patch_size", usual.patch, largest_image),
@@ -32,7 +32,7 @@ VitConfig vision_transformer(const JsonView& root) {
   return config;
 }
 
-std::vector<std::int64_t> per_stage(const JsonView& root, std::string_view key,
+std::vector<std::int64_t> per_stage(Fields& root, std::string_view key,
                                     std::vector<std::int64_t> fallback, std::int64_t most) {
   const auto list = root.find(key);
   if (!list) return fallback;
@@ -46,7 +46,7 @@ std::vector<std::int64_t> per_stage(const JsonView& root, std::string_view key,
   return values;
 }
 
-void require_hidden_units(const JsonView& root, std::int64_t width, double mlp_ratio) {
+void require_hidden_units(Fields& root, std::int64_t width, double mlp_ratio) {
   const double hidden = static_cast<double>(width) * mlp_ratio;
   if (hidden >= 1) return;
   fail_at(root, "mlp_ratio",
@@ -54,7 +54,7 @@ void require_hidden_units(const JsonView& root, std::int64_t width, double mlp_r
 }
 
 // `key` may repeat what the stages imply, but not contradict it.
-void require_equal(const JsonView& root, std::string_view key, std::int64_t implied) {
+void require_equal(Fields& root, std::string_view key, std::int64_t implied) {
   const std::int64_t stated = root.integer_or(key, implied, 0, largest_size);
   if (stated == implied) return;
   fail_at(root, key,
@@ -64,16 +64,16 @@ void require_equal(const JsonView& root, std::string_view key, std::int64_t impl
 
 }  // namespace
 
-ModelConfig read_vit(const JsonView& root) { return vision_transformer(root); }
+ModelConfig read_vit(Fields& root) { return vision_transformer(root); }
 
 // With the distillation token; the projections' biases can be left out, the others cannot.
-ModelConfig read_deit(const JsonView& root) {
+ModelConfig read_deit(Fields& root) {
   VitConfig config = vision_transformer(root);
   config.prefix_tokens = 2;
   return config;
 }
 
-ModelConfig read_swin(const JsonView& root) {
+ModelConfig read_swin(Fields& root) {
   const SwinConfig usual;
   SwinConfig config{.image = count(root, "image_size", usual.image, largest_image),
                     .patch = count(root, "patch_size", usual.patch, largest_image),
@@ -109,13 +109,13 @@ ModelConfig read_swin(const JsonView& root) {
   return config;
 }
 
-ModelConfig read_mvit(const JsonView& root) {
-  root.allow_only({"model_type",      "image_size",       "num_channels",     "num_labels",
-                   "id2label",        "patch_kernel",     "patch_stride",     "patch_padding",
-                   "embed_dim",       "num_heads",        "depths",           "pool_kernel",
-                   "kv_stride",       "mlp_ratio",        "cls_embed_on",     "use_abs_pos",
-                   "rel_pos_spatial", "pool_every_query", "residual_pooling", "dim_mul_in_att",
-                   "separate_qkv",    "layer_norm_eps",   "dropout_rate",     "drop_path_rate"});
+ModelConfig read_mvit(Fields& root) {
+  root.json().allow_only(
+      {"model_type",   "image_size",      "num_channels",     "num_labels",       "id2label",
+       "patch_kernel", "patch_stride",    "patch_padding",    "embed_dim",        "num_heads",
+       "depths",       "pool_kernel",     "kv_stride",        "mlp_ratio",        "cls_embed_on",
+       "use_abs_pos",  "rel_pos_spatial", "pool_every_query", "residual_pooling", "dim_mul_in_att",
+       "separate_qkv", "layer_norm_eps",  "dropout_rate",     "drop_path_rate"});
   const MvitConfig usual;
   MvitConfig config{.image = count(root, "image_size", usual.image, largest_image),
                     .channels = count(root, "num_channels", usual.channels, 4096),

@@ -1,7 +1,8 @@
 // GPT-2 as in modeling_gpt2.py of Hugging Face transformers, eager: pre-norm, packed c_attn (a
-// Conv1D is a linear whose weight is stored transposed), learned positions, tied head.
+// Conv1D is a linear whose weight is stored transposed), learned positions.
 #include "traces/models/language_model.h"
 #include "traces/models/model_config.h"
+#include "traces/models/task_head.h"
 
 namespace tidemark {
 namespace {
@@ -30,8 +31,8 @@ TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const Gpt2C
 }
 
 TensorId embed(TraceBuilder& b, TensorId table, std::int64_t tokens, const Gpt2Config& config) {
-  const TensorId ids = b.input("input_ids", {b.step().batch, tokens}, DType::Int64);
-  const TensorId places = b.input("position_ids", {1, tokens}, DType::Int64);
+  const TensorId ids = b.input("input_ids", {b.step().batch, tokens}, DType::Int64, fill::Words{});
+  const TensorId places = b.input("position_ids", {1, tokens}, DType::Int64, fill::Positions{});
   const TensorId positions = b.parameter("position_embed.weight", {config.positions, config.width});
   const TensorId words = b.embedding("embed", ids, table);
   const TensorId x = b.add("pos_add", words, b.embedding("position_embed", places, positions));
@@ -45,20 +46,24 @@ Trace build_gpt2(const std::string& model, const Gpt2Config& config, const StepO
   const std::int64_t tokens = sequence_length(options, config.positions, true);
   const TensorId table = b.parameter("embed.weight", {config.vocabulary, config.width});
   // torch.where() with the mask keeps the dtype of the scores.
-  const AttentionConfig attention{.heads = config.heads,
-                                  .scales_query = false,
-                                  .causal = true,
-                                  .probabilities_as_query = true,
-                                  .dropout = b.dropout_probability(config.attention_dropout),
-                                  .mask = score_mask(b, {1, 1, tokens, tokens}, b.compute_dtype())};
+  const AttentionConfig attention{
+      .heads = config.heads,
+      .scales_query = false,
+      .causal = true,
+      .probabilities_as_query = true,
+      .dropout = b.dropout_probability(config.attention_dropout),
+      .mask = score_mask(b, {1, 1, tokens, tokens}, b.compute_dtype(), fill::CausalMask{})};
 
   TensorId x = embed(b, table, tokens, config);
   for (std::int64_t i = 0; i < config.depth; ++i)
     x = block(b, "blocks." + std::to_string(i), x, config, attention);
   x = b.layer_norm("norm", x, config.epsilon);
-  const TensorId tied = config.tied_head ? table : no_tensor;
-  const TensorId logits = vocabulary_head(b, "lm_head", x, tied, config.vocabulary);
-  return b.finish(next_token_loss(b, logits, false));
+  const double dropout = b.dropout_probability(config.classifier_dropout.value_or(0.1));
+  return b.finish(decoder_loss(b, x,
+                               {.head = config.head,
+                                .tied_table = config.tied_head ? table : no_tensor,
+                                .vocabulary = config.vocabulary,
+                                .token = {.labels = config.labels, .dropout = dropout}}));
 }
 
 }  // namespace tidemark

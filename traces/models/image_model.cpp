@@ -12,4 +12,10 @@ std::int64_t image_size(const StepOptions& options, std::int64_t of_config) {
   return image;
 }
 
+TensorId image_targets(TraceBuilder& b, Head head) {
+  return head == Head::None
+             ? no_tensor
+             : b.input("targets", {b.step().batch}, DType::Int64, fill::ImageClasses{});
+}
+
 }  // namespace tidemark

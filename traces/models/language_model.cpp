@@ -20,9 +20,9 @@ std::int64_t sequence_length(const StepOptions& options, std::int64_t positions,
   return tokens;
 }
 
-TensorId score_mask(TraceBuilder& b, const Shape& shape, DType dtype) {
+TensorId score_mask(TraceBuilder& b, const Shape& shape, DType dtype, const InputFill& fill) {
   if (b.step().attention.value_or(Attention::Flash) == Attention::Flash) return no_tensor;
-  return b.input("attention_mask", shape, dtype);
+  return b.input("attention_mask", shape, dtype, fill);
 }
 
 TensorId vocabulary_head(TraceBuilder& b, const std::string& name, TensorId x, TensorId tied_table,
@@ -40,7 +40,7 @@ TensorId next_token_loss(TraceBuilder& b, TensorId logits, bool in_fp32) {
   const std::int64_t vocabulary = b.shape(logits)[2];
   const bool shifts = b.framework().shifts_logits && tokens > 1;
   const std::int64_t scored = shifts ? tokens - 1 : tokens;
-  TensorId labels = b.input("labels", {batch, tokens}, DType::Int64);
+  TensorId labels = b.input("labels", {batch, tokens}, DType::Int64, fill::Words{});
   TensorId scores = in_fp32 ? b.cast("logits.float", logits, DType::Float32) : logits;
   if (shifts) {
     scores = b.copy("logits.shift", scores, {batch, scored, vocabulary});

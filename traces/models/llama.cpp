@@ -4,6 +4,7 @@
 //   norm ─ head ─ loss
 #include "traces/models/language_model.h"
 #include "traces/models/model_config.h"
+#include "traces/models/task_head.h"
 
 namespace tidemark {
 namespace {
@@ -48,9 +49,12 @@ AttentionConfig attention_of(TraceBuilder& b, const LlamaConfig& config, std::in
                             .softmax_in_fp32 = true,
                             .probabilities_as_query = true,
                             .dropout = b.dropout_probability(config.attention_dropout)};
-  attention.mask = score_mask(b, {1, 1, tokens, tokens}, stream);
-  attention.cosine = b.input("rope.cos", table, stream);
-  attention.sine = b.input("rope.sin", table, stream);
+  attention.mask =
+      score_mask(b, {1, 1, tokens, tokens}, stream, fill::CausalMask{config.sliding_window});
+  attention.cosine =
+      b.input("rope.cos", table, stream, fill::RotaryTable{fill::Wave::Cosine, config.rotary});
+  attention.sine =
+      b.input("rope.sin", table, stream, fill::RotaryTable{fill::Wave::Sine, config.rotary});
   attention.head_norm_epsilon = config.head_norm ? config.epsilon : 0;
   attention.window = config.sliding_window;
   attention.out_name = "o";
@@ -62,7 +66,7 @@ AttentionConfig attention_of(TraceBuilder& b, const LlamaConfig& config, std::in
 Trace build_llama(const std::string& model, const LlamaConfig& config, const StepOptions& options) {
   TraceBuilder b(model, "llama", options);
   const std::int64_t tokens = sequence_length(options, config.positions, false);
-  const TensorId ids = b.input("input_ids", {options.batch, tokens}, DType::Int64);
+  const TensorId ids = b.input("input_ids", {options.batch, tokens}, DType::Int64, fill::Words{});
   const AttentionConfig attention = attention_of(b, config, tokens);
 
   const TensorId table = b.parameter("embed.weight", {config.vocabulary, config.width});
@@ -70,8 +74,14 @@ Trace build_llama(const std::string& model, const LlamaConfig& config, const Ste
   for (std::int64_t i = 0; i < config.depth; ++i)
     x = block(b, "blocks." + std::to_string(i), x, config, attention);
   x = b.rms_norm("norm", x, config.epsilon);
-  const TensorId tied = config.tied_head ? table : no_tensor;
-  return b.finish(next_token_loss(b, vocabulary_head(b, "lm_head", x, tied, config.vocabulary)));
+  const double dropout = b.dropout_probability(config.classifier_dropout.value_or(0.1));
+  return b.finish(decoder_loss(
+      b, x,
+      {.head = config.head,
+       .tied_table = config.tied_head ? table : no_tensor,
+       .vocabulary = config.vocabulary,
+       .token = {
+           .labels = config.labels, .dropout = dropout, .loss_in_fp32 = true, .name = "score"}}));
 }
 
 }  // namespace tidemark

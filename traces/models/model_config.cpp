@@ -1,5 +1,11 @@
 #include "traces/models/model_config.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "traces/quoted.h"
+
 namespace tidemark {
 namespace {
 
@@ -15,6 +21,42 @@ struct Build {
   Trace operator()(const LlamaConfig& config) const { return build_llama(name, config, options); }
 };
 
+constexpr std::array encoder_heads = {Head::MaskedLanguage,
+                                      Head::SequenceClassification,
+                                      Head::TokenClassification,
+                                      Head::QuestionAnswering,
+                                      Head::None,
+                                      Head::NextSentence,
+                                      Head::Pretraining};
+constexpr std::array decoder_heads = {Head::CausalLanguage, Head::SequenceClassification,
+                                      Head::TokenClassification, Head::QuestionAnswering,
+                                      Head::None};
+constexpr std::array image_heads = {Head::ImageClassification, Head::None,
+                                    Head::DistilledClassification};
+
+// RoBERTa is trained on masked words alone and has no class for pairs of sentences.
+struct HeadsOf {
+  using List = std::span<const Head>;
+
+  List operator()(const VitConfig& config) const {
+    return List(image_heads).first(config.prefix_tokens == 2 ? 3 : 2);
+  }
+  List operator()(const SwinConfig&) const { return List(image_heads).first(2); }
+  List operator()(const MvitConfig&) const { return List(image_heads).first(1); }
+  List operator()(const BertConfig& config) const {
+    return List(encoder_heads).first(config.is_roberta() ? 5 : 7);
+  }
+  List operator()(const Gpt2Config&) const { return decoder_heads; }
+  List operator()(const LlamaConfig&) const { return decoder_heads; }
+};
+
+std::string no_such_head(const Model& model, Head asked, std::span<const Head> known) {
+  std::string names;
+  for (const Head head : known) names.append(names.empty() ? "" : ", ").append(to_string(head));
+  return fmt::format("{} has no head {} (known for it: {})", printable(model.name, 200),
+                     to_string(asked), names);
+}
+
 }  // namespace
 
 std::string_view family_of(const ModelConfig& config) {
@@ -23,8 +65,32 @@ std::string_view family_of(const ModelConfig& config) {
   return names[config.index()];
 }
 
+std::span<const Head> heads_of(const ModelConfig& config) { return std::visit(HeadsOf{}, config); }
+
+Head head_of(const ModelConfig& config) {
+  return std::visit([](const auto& of) { return of.head; }, config);
+}
+
+Model with_head(const Model& model, const StepOptions& options) {
+  if (!options.head && !model.head_problem.empty()) throw InputError(model.head_problem);
+  Model changed = model;
+  if (!options.head) return changed;
+  const std::span<const Head> known = heads_of(model.config);
+  if (std::ranges::find(known, *options.head) == known.end())
+    throw UsageError(no_such_head(model, *options.head, known));
+  std::visit([&](auto& config) { config.head = *options.head; }, changed.config);
+  changed.head_problem.clear();
+  return changed;
+}
+
+StepOptions completed(const Model& model, StepOptions options) {
+  if (!options.precision) options.precision = model.precision;
+  return options;
+}
+
 Trace build_trace(const Model& model, const StepOptions& options) {
-  return std::visit(Build{model.name, options}, model.config);
+  const StepOptions step = completed(model, options);
+  return std::visit(Build{model.name, step}, with_head(model, step).config);
 }
 
 }  // namespace tidemark

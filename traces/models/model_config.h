@@ -3,11 +3,14 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "traces/models/attention.h"
+#include "traces/rotary.h"
 #include "traces/trace.h"
 
 namespace tidemark {
@@ -17,6 +20,7 @@ struct VitConfig {
   std::int64_t image = 224, patch = 16, channels = 3;
   std::int64_t width = 768, depth = 12, heads = 12, mlp = 3072;
   std::int64_t classes = 1000;
+  Head head = Head::ImageClassification;
   std::int64_t prefix_tokens = 1;  ///< class token, and DeiT's distillation token
   bool qkv_bias = true;
   double epsilon = 1e-6;
@@ -39,6 +43,7 @@ struct SwinConfig {
   std::int64_t window = 7;  ///< tokens per side; odd blocks shift by half of it
   double mlp_ratio = 4;
   std::int64_t classes = 1000;
+  Head head = Head::ImageClassification;
   bool qkv_bias = true;
   bool absolute_positions = false;
   double epsilon = 1e-5;
@@ -62,6 +67,7 @@ struct MvitConfig {
   std::int64_t key_stride = 4;  ///< pooling of keys and values in stage 1; halves at each stage
   double mlp_ratio = 4;
   std::int64_t classes = 1000;
+  Head head = Head::ImageClassification;
   bool class_token = false;
   bool absolute_positions = false;
   bool relative_positions = true;   ///< decomposed: one table per axis, added to the scores
@@ -75,7 +81,7 @@ struct MvitConfig {
   bool operator==(const MvitConfig&) const = default;
 };
 
-/// BERT (arXiv 1810.04805) and RoBERTa (arXiv 1907.11692) with their masked-language-model head.
+/// BERT (arXiv 1810.04805) and RoBERTa (arXiv 1907.11692).
 struct BertConfig {
   std::int64_t width = 768, depth = 12, heads = 12, mlp = 3072;
   std::int64_t vocabulary = 30522, positions = 512, token_types = 2;
@@ -84,7 +90,11 @@ struct BertConfig {
   double dropout = 0.1, attention_dropout = 0.1;
   bool gelu_tanh = false;
   bool tied_head = true;
+  Head head = Head::MaskedLanguage;
+  std::int64_t labels = 2;                        ///< classes of the heads that classify
+  std::optional<double> classifier_dropout = {};  ///< before them; unset: the class's default
 
+  bool is_roberta() const { return first_position > 0; }
   bool operator==(const BertConfig&) const = default;
 };
 
@@ -96,6 +106,9 @@ struct Gpt2Config {
   double embedding_dropout = 0.1, residual_dropout = 0.1, attention_dropout = 0.1;
   bool gelu_tanh = true;  ///< "gelu_new"
   bool tied_head = true;
+  Head head = Head::CausalLanguage;
+  std::int64_t labels = 2;                        ///< classes of the heads that classify
+  std::optional<double> classifier_dropout = {};  ///< before them; unset: the class's default
 
   bool operator==(const Gpt2Config&) const = default;
 };
@@ -112,7 +125,11 @@ struct LlamaConfig {
   double attention_dropout = 0;
   bool qkv_bias = false, out_bias = false, mlp_bias = false;
   bool head_norm = false;  ///< RMSNorm of q and k per head (Qwen3)
+  Rotary rotary = {};
   bool tied_head = false;
+  Head head = Head::CausalLanguage;
+  std::int64_t labels = 2;                        ///< classes of the heads that classify
+  std::optional<double> classifier_dropout = {};  ///< before them; unset: the class's default
 
   bool operator==(const LlamaConfig&) const = default;
 };
@@ -123,12 +140,19 @@ using ModelConfig =
 /// "vit", "swin", "mvit", "bert", "gpt2" or "llama".
 std::string_view family_of(const ModelConfig& config);
 
+/// The heads that a model of this kind can have; its usual one first.
+std::span<const Head> heads_of(const ModelConfig& config);
+Head head_of(const ModelConfig& config);
+
 struct Model {
   std::string name;    ///< of the preset, or the path of the config file
   std::string family;  ///< family_of(config)
   std::string title;
   std::string source;
   ModelConfig config = {};
+  std::string head_problem = {};  ///< why the config's own head cannot be built; "" if it can
+  std::optional<Precision> precision = {};  ///< that of the config's weights, if it is not fp32
+  std::vector<std::string> notes = {};      ///< what its reader should know, one line each
 
   bool operator==(const Model&) const = default;
 };
@@ -139,6 +163,13 @@ Trace build_mvit(const std::string& model, const MvitConfig& config, const StepO
 Trace build_bert(const std::string& model, const BertConfig& config, const StepOptions& options);
 Trace build_gpt2(const std::string& model, const Gpt2Config& config, const StepOptions& options);
 Trace build_llama(const std::string& model, const LlamaConfig& config, const StepOptions& options);
+
+/// The options with what the model says where they say nothing.
+StepOptions completed(const Model& model, StepOptions options);
+
+/// The model with the head that the options ask for. Throws UsageError if its kind has no such
+/// head, InputError if none is asked for and the config's own is not modelled.
+Model with_head(const Model& model, const StepOptions& options);
 
 /// One training step of the model. Throws UsageError if the options contradict the config.
 Trace build_trace(const Model& model, const StepOptions& options);

@@ -8,6 +8,7 @@
 
 #include "traces/models/image_model.h"
 #include "traces/models/model_config.h"
+#include "traces/models/task_head.h"
 
 namespace tidemark {
 namespace {
@@ -84,7 +85,8 @@ TensorId axis_scores(TraceBuilder& b, const std::string& name, TensorId q, std::
   const std::int64_t batch = b.shape(q)[0], heads = b.shape(q)[1], d = b.shape(q)[3];
   const std::int64_t span = 2 * std::max(q_side, k_side) - 1;
   const TensorId table = b.parameter(name, {span, d});
-  const TensorId distance = b.input(name + ".distance", {q_side, k_side}, DType::Int64);
+  const TensorId distance =
+      b.input(name + ".distance", {q_side, k_side}, DType::Int64, fill::AxisDifferences{});
   const TensorId rows = b.embedding(name + ".rows", distance, table);
   const TensorId turned =
       b.view(name + ".rows.transposed", rows, {q_side, d, k_side}, Movement::ChannelsFirst);
@@ -285,8 +287,9 @@ Trace build_mvit(const std::string& model, const MvitConfig& config, const StepO
   if (side < 1 << (config.depths.size() - 1))
     throw UsageError(fmt::format("image size {} leaves no tokens in the last of {} stages", image,
                                  config.depths.size()));
-  const TensorId images = b.input("images", {batch, config.channels, image, image}, DType::Float32);
-  const TensorId targets = b.input("targets", {batch}, DType::Int64);
+  const TensorId images =
+      b.input("images", {batch, config.channels, image, image}, DType::Float32, fill::Pixels{});
+  const TensorId targets = image_targets(b, config.head);
   const auto blocks = plan_blocks(config, side, b.drop_path_probability(config.drop_path));
 
   TensorId x = build_blocks(b, embed(b, images, side, config), blocks, config);
@@ -294,7 +297,7 @@ Trace build_mvit(const std::string& model, const MvitConfig& config, const StepO
   const Shape pooled = {batch, b.shape(x).back()};
   x = config.class_token ? b.select("class_output", x, pooled) : b.mean_pool("pool", x, pooled);
   const TensorId logits = b.linear("head", x, config.classes, true, ParameterRole::Head);
-  return b.finish(b.cross_entropy("loss", logits, targets));
+  return b.finish(classification_loss(b, logits, targets));
 }
 
 }  // namespace tidemark

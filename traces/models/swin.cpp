@@ -5,6 +5,7 @@
 
 #include "traces/models/image_model.h"
 #include "traces/models/model_config.h"
+#include "traces/models/task_head.h"
 
 namespace tidemark {
 namespace {
@@ -39,8 +40,8 @@ TensorId relative_bias(TraceBuilder& b, const std::string& name, const Stage& st
   const std::int64_t tokens = stage.window * stage.window, span = 2 * stage.window - 1;
   const TensorId table =
       b.parameter(name + ".relative_position_bias_table", {span * span, stage.heads});
-  const TensorId places =
-      b.input(name + ".relative_position_index", {tokens * tokens}, DType::Int64);
+  const TensorId places = b.input(name + ".relative_position_index", {tokens * tokens},
+                                  DType::Int64, fill::WindowDifferences{});
   const TensorId biases = b.embedding(name + ".relative_bias", places, table);
   return b.copy(name + ".relative_bias.heads", biases, {1, stage.heads, tokens, tokens},
                 Movement::ChannelsFirst);
@@ -57,8 +58,8 @@ TensorId window_attention(TraceBuilder& b, const std::string& name, TensorId x, 
                             .dropout = b.dropout_probability(config.attention_dropout)};
   attention.bias = relative_bias(b, name, stage);
   if (shift > 0)
-    attention.mask =
-        b.input(name + ".window_mask", {per_side * per_side, 1, tokens, tokens}, b.base_dtype());
+    attention.mask = b.input(name + ".window_mask", {per_side * per_side, 1, tokens, tokens},
+                             b.base_dtype(), fill::SeamMask{shift});
   return self_attention(b, name, x, attention);
 }
 
@@ -151,8 +152,9 @@ Trace build_swin(const std::string& model, const SwinConfig& config, const StepO
   for (const std::int64_t depth : config.depths) blocks += depth;
   const double drop_path = b.drop_path_probability(config.drop_path);
 
-  const TensorId images = b.input("images", {batch, config.channels, image, image}, DType::Float32);
-  const TensorId targets = b.input("targets", {batch}, DType::Int64);
+  const TensorId images =
+      b.input("images", {batch, config.channels, image, image}, DType::Float32, fill::Pixels{});
+  const TensorId targets = image_targets(b, config.head);
   TensorId x = embed_patches(b, images, stage_of(config, image, 0).side, config);
   for (std::int64_t s = 0, i = 0; s < std::ssize(config.depths); ++s) {
     const Stage stage = stage_of(config, image, static_cast<std::size_t>(s));
@@ -168,9 +170,10 @@ Trace build_swin(const std::string& model, const SwinConfig& config, const StepO
       x = merge_patches(b, fmt::format("stages.{}.merge", s), x, stage.side, config);
   }
   x = b.layer_norm("norm", x, config.epsilon);
-  x = b.mean_pool("pool", x, {batch, config.width << (stages - 1)});
-  const TensorId logits = b.linear("head", x, config.classes, true, ParameterRole::Head);
-  return b.finish(b.cross_entropy("loss", logits, targets));
+  const TensorId pooled = b.mean_pool("pool", x, {batch, config.width << (stages - 1)});
+  if (config.head == Head::None) return b.finish(mean_loss(b, std::array{x, pooled}));
+  const TensorId logits = b.linear("head", pooled, config.classes, true, ParameterRole::Head);
+  return b.finish(classification_loss(b, logits, targets));
 }
 
 }  // namespace tidemark

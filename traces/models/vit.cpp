@@ -2,6 +2,7 @@
 
 #include "traces/models/image_model.h"
 #include "traces/models/model_config.h"
+#include "traces/models/task_head.h"
 
 namespace tidemark {
 namespace {
@@ -42,6 +43,37 @@ TensorId block(TraceBuilder& b, int i, TensorId x, const VitConfig& config, doub
   return x;
 }
 
+TensorId class_output(TraceBuilder& b, TensorId x, const VitConfig& config) {
+  const Shape row = {b.step().batch, config.width};
+  return config.prefix_tokens > 0 ? b.select("class_output", x, row) : b.mean_pool("pool", x, row);
+}
+
+// The second prefix token's classes are those that a teacher gives: hard distillation, where both
+// losses count alike (arXiv 2012.12877, equation 3).
+TensorId distilled_loss(TraceBuilder& b, TensorId x, TensorId targets, const VitConfig& config) {
+  const Shape row = {b.step().batch, config.width};
+  const TensorId taught = b.select("distillation_output", x, row, Movement::Slice, 1);
+  const TensorId teacher = b.input("teacher_targets", {b.step().batch}, DType::Int64);
+  const TensorId by_class =
+      b.linear("head", class_output(b, x, config), config.classes, true, ParameterRole::Head);
+  const TensorId by_teacher =
+      b.linear("head_distillation", taught, config.classes, true, ParameterRole::Head);
+  const TensorId loss = b.cross_entropy("loss.class", by_class, targets);
+  return b.average("loss",
+                   std::array{loss, b.cross_entropy("loss.distillation", by_teacher, teacher)});
+}
+
+TensorId loss_of(TraceBuilder& b, TensorId x, TensorId targets, const VitConfig& config) {
+  if (config.head == Head::DistilledClassification) return distilled_loss(b, x, targets, config);
+  const TensorId y = class_output(b, x, config);
+  if (config.head == Head::None) {
+    const TensorId pooled = b.tanh("pooler.tanh", b.linear("pooler.dense", y, config.width));
+    return mean_loss(b, std::array{x, pooled});
+  }
+  return classification_loss(b, b.linear("head", y, config.classes, true, ParameterRole::Head),
+                             targets);
+}
+
 }  // namespace
 
 Trace build_vit(const std::string& model, const VitConfig& config, const StepOptions& options) {
@@ -57,8 +89,9 @@ Trace build_vit(const std::string& model, const VitConfig& config, const StepOpt
   const std::int64_t tokens = patches + config.prefix_tokens;
   const double dropout = b.dropout_probability(config.dropout);
 
-  const TensorId images = b.input("images", {batch, config.channels, image, image}, DType::Float32);
-  const TensorId targets = b.input("targets", {batch}, DType::Int64);
+  const TensorId images =
+      b.input("images", {batch, config.channels, image, image}, DType::Float32, fill::Pixels{});
+  const TensorId targets = image_targets(b, config.head);
   TensorId x = b.conv2d("patch_embed", images, {batch, config.width, side, side}, config.patch,
                         config.patch, 0, 1, true);
   x = b.view("patch_embed.tokens", x, {batch, patches, config.width}, Movement::ChannelsLast);
@@ -71,10 +104,7 @@ Trace build_vit(const std::string& model, const VitConfig& config, const StepOpt
   for (int i = 0; i < config.depth; ++i) x = block(b, i, x, config, dropout);
 
   x = b.layer_norm("norm", x, config.epsilon);
-  x = config.prefix_tokens > 0 ? b.select("class_output", x, {batch, config.width})
-                               : b.mean_pool("pool", x, {batch, config.width});
-  const TensorId logits = b.linear("head", x, config.classes, true, ParameterRole::Head);
-  return b.finish(b.cross_entropy("loss", logits, targets));
+  return b.finish(loss_of(b, x, targets, config));
 }
 
 }  // namespace tidemark

@@ -1,0 +1,120 @@
+#include "profiler/meant_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tidemark {
+namespace {
+
+using Values = std::vector<double>;
+
+std::int64_t root(std::int64_t n) {
+  return static_cast<std::int64_t>(std::llround(std::sqrt(static_cast<double>(n))));
+}
+
+// Small enough that no softmax sees it, and finite, so that a row of masked scores stays a number.
+double hidden(DType dtype) {
+  constexpr double largest_half = 65504;
+  return dtype == DType::Float16 ? -largest_half
+                                 : static_cast<double>(std::numeric_limits<float>::lowest()) / 2;
+}
+
+// Place of (query, key) in the table of (2w − 1)² differences (microsoft/Swin-Transformer).
+Values window_differences(const Tensor& tensor) {
+  const std::int64_t tokens = root(numel(tensor.shape)), window = root(tokens);
+  return filled(tensor, [=](std::int64_t i) {
+    const std::int64_t q = i / tokens, k = i % tokens;
+    const std::int64_t dy = q / window - k / window + window - 1;
+    const std::int64_t dx = q % window - k % window + window - 1;
+    return static_cast<double>(dy * (2 * window - 1) + dx);
+  });
+}
+
+// −100 between tokens that the cyclic shift brought together from different sides of the grid.
+Values seam_mask(const Tensor& tensor, std::int64_t shift) {
+  const std::int64_t per_side = root(tensor.shape[0]), tokens = tensor.shape[3];
+  const std::int64_t window = root(tokens), side = per_side * window;
+  const auto region = [=](std::int64_t at, std::int64_t token) {
+    const std::int64_t y = at / per_side * window + token / window;
+    const std::int64_t x = at % per_side * window + token % window;
+    const auto third = [=](std::int64_t v) {
+      return v < side - window ? 0 : v < side - shift ? 1 : 2;
+    };
+    return third(y) * 3 + third(x);
+  };
+  return filled(tensor, [=](std::int64_t i) {
+    const std::int64_t at = i / tokens / tokens, q = i / tokens % tokens, k = i % tokens;
+    return region(at, q) == region(at, k) ? 0.0 : -100.0;
+  });
+}
+
+// Distance of a query's and a key's row, in steps of the finer grid (facebookresearch/mvit).
+Values axis_differences(const Tensor& tensor) {
+  const std::int64_t q_side = tensor.shape[0], k_side = tensor.shape[1];
+  const std::int64_t q_step = std::max<std::int64_t>(k_side / q_side, 1);
+  const std::int64_t k_step = std::max<std::int64_t>(q_side / k_side, 1);
+  return filled(tensor, [=](std::int64_t i) {
+    return static_cast<double>(i / k_side * q_step - i % k_side * k_step + (k_side - 1) * k_step);
+  });
+}
+
+Values causal_mask(const Tensor& tensor, std::int64_t window) {
+  const std::int64_t tokens = tensor.shape.back();
+  return filled(tensor, [=, masked = hidden(tensor.dtype)](std::int64_t i) {
+    const std::int64_t q = i / tokens % tokens, k = i % tokens;
+    const bool is_seen = k <= q && (window == 0 || k > q - window);
+    return is_seen ? 0.0 : masked;
+  });
+}
+
+// Both halves of a head hold the same angles.
+Values rotary_table(const Tensor& tensor, const fill::RotaryTable& table) {
+  const std::int64_t width = tensor.shape.back(), tokens = tensor.shape.back(1);
+  const Values turns = rotary_frequencies(table.rotary, width, tokens);
+  return filled(tensor, [&](std::int64_t i) {
+    const double angle = static_cast<double>(i / width % tokens) *
+                         turns[static_cast<std::size_t>(i % width % (width / 2))];
+    const double wave = table.wave == fill::Wave::Cosine ? std::cos(angle) : std::sin(angle);
+    return table.rotary.attention_factor * wave;
+  });
+}
+
+struct Meant {
+  const Tensor& tensor;
+
+  std::optional<Values> operator()(const fill::Words&) const { return {}; }
+  std::optional<Values> operator()(const fill::Pixels&) const { return {}; }
+  std::optional<Values> operator()(const fill::ImageClasses&) const { return {}; }
+  std::optional<Values> operator()(const fill::Positions& fill) const {
+    const std::int64_t tokens = tensor.shape.back();
+    return filled(tensor,
+                  [&](std::int64_t i) { return static_cast<double>(fill.first + i % tokens); });
+  }
+  std::optional<Values> operator()(const fill::CausalMask& fill) const {
+    return causal_mask(tensor, fill.window);
+  }
+  std::optional<Values> operator()(const fill::PaddingMask&) const {
+    return filled(tensor, [](std::int64_t) { return 0.0; });
+  }
+  std::optional<Values> operator()(const fill::SeamMask& fill) const {
+    return seam_mask(tensor, fill.shift);
+  }
+  std::optional<Values> operator()(const fill::WindowDifferences&) const {
+    return window_differences(tensor);
+  }
+  std::optional<Values> operator()(const fill::AxisDifferences&) const {
+    return axis_differences(tensor);
+  }
+  std::optional<Values> operator()(const fill::RotaryTable& fill) const {
+    return rotary_table(tensor, fill);
+  }
+};
+
+}  // namespace
+
+std::optional<Values> meant_values(const Tensor& tensor, const InputFill& fill) {
+  return std::visit(Meant{tensor}, fill);
+}
+
+}  // namespace tidemark

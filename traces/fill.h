@@ -1,0 +1,85 @@
+// How a replay fills a tensor that is there before the step, where its numbers mean something.
+// Without a fill: random numbers, below what they index where they are whole.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "traces/rotary.h"
+
+namespace tidemark {
+
+namespace fill {
+
+/// Ids of words, and labels that are words: real text fills them.
+struct Words {
+  bool operator==(const Words&) const = default;
+};
+
+/// Images [batch, channels, height, width], and the classes of images: labelled ones fill them.
+struct Pixels {
+  bool operator==(const Pixels&) const = default;
+};
+struct ImageClasses {
+  bool operator==(const ImageClasses&) const = default;
+};
+
+/// Counts along the last axis.
+struct Positions {
+  std::int64_t first = 0;
+  bool operator==(const Positions&) const = default;
+};
+
+/// Added to scores [..., tokens, tokens]: a token sees itself and those before it.
+struct CausalMask {
+  std::int64_t window = 0;  ///< tokens that it sees; 0 = all
+  bool operator==(const CausalMask&) const = default;
+};
+
+/// Added to scores: no token is padding.
+struct PaddingMask {
+  bool operator==(const PaddingMask&) const = default;
+};
+
+/// Added to scores [windows, 1, tokens, tokens]: a shifted window (Swin) does not see over the seam
+/// of the rolled image.
+struct SeamMask {
+  std::int64_t shift = 1;
+  bool operator==(const SeamMask&) const = default;
+};
+
+/// For each query and key of a square window the row of the table of (2w − 1)² differences.
+struct WindowDifferences {
+  bool operator==(const WindowDifferences&) const = default;
+};
+
+/// [q side, k side]: the row of the table of differences along one axis.
+struct AxisDifferences {
+  bool operator==(const AxisDifferences&) const = default;
+};
+
+enum class Wave : std::uint8_t { Cosine, Sine };
+
+/// [tokens, d]: of each token's angle of each pair.
+struct RotaryTable {
+  Wave wave = Wave::Cosine;
+  Rotary rotary = {};
+  bool operator==(const RotaryTable&) const = default;
+};
+
+}  // namespace fill
+
+using InputFill = std::variant<fill::Words, fill::Pixels, fill::ImageClasses, fill::Positions,
+                               fill::CausalMask, fill::PaddingMask, fill::SeamMask,
+                               fill::WindowDifferences, fill::AxisDifferences, fill::RotaryTable>;
+
+/// By the fill's index().
+inline constexpr std::array<std::string_view, std::variant_size_v<InputFill>> fill_names = {
+    "words",        "pixels",    "image_classes",      "positions",        "causal_mask",
+    "padding_mask", "seam_mask", "window_differences", "axis_differences", "rotary_table"};
+
+inline constexpr std::array waves = {Named{fill::Wave::Cosine, std::string_view("cosine")},
+                                     Named{fill::Wave::Sine, std::string_view("sine")}};
+static_assert(is_in_order(waves));
+
+}  // namespace tidemark

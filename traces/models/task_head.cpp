@@ -1,0 +1,110 @@
+#include "traces/models/task_head.h"
+
+#include <fmt/format.h>
+
+#include "traces/models/language_model.h"
+
+namespace tidemark {
+namespace {
+
+// nn.MSELoss. Labels come with their sign turned, so that the difference is a sum.
+TensorId squared_error(TraceBuilder& b, TensorId logits) {
+  const TensorId labels = b.input("labels.negated", b.shape(logits), b[logits].dtype);
+  const TensorId difference = b.add("loss.difference", logits, labels);
+  return b.mean("loss", b.mul("loss.square", difference, difference));
+}
+
+// [batch, tokens, 2] → the loss of one of the two columns, whose places are the classes.
+TensorId place_loss(TraceBuilder& b, const std::string& name, TensorId column) {
+  const Shape s = b.shape(column);
+  const TensorId logits = b.copy(name + ".logits", column, {s[0], s[1]});
+  return b.cross_entropy("loss." + name, logits,
+                         b.input(name + "_positions", {s[0]}, DType::Int64));
+}
+
+}  // namespace
+
+TensorId head_linear(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t out,
+                     bool bias) {
+  const TensorId weight =
+      b.parameter(name + ".weight", {out, b.shape(x).back()}, ParameterRole::Head);
+  const TensorId offset =
+      bias ? b.parameter(name + ".bias", {out}, ParameterRole::Head) : no_tensor;
+  return b.linear_with(name, x, weight, offset);
+}
+
+TensorId classification_loss(TraceBuilder& b, TensorId logits, TensorId targets) {
+  return b.shape(logits).back() == 1 ? squared_error(b, logits)
+                                     : b.cross_entropy("loss", logits, targets);
+}
+
+TensorId classification_loss(TraceBuilder& b, TensorId logits) {
+  if (b.shape(logits).back() == 1) return squared_error(b, logits);
+  return b.cross_entropy("loss", logits, b.input("labels", {b.shape(logits)[0]}, DType::Int64));
+}
+
+TensorId last_token_loss(TraceBuilder& b, TensorId x, std::int64_t labels) {
+  const std::int64_t batch = b.shape(x)[0], last = b.shape(x)[1] - 1;
+  const TensorId scores = head_linear(b, "score", x, labels, false);
+  const TensorId pooled = b.copy("score.last", scores, {batch, labels}, Movement::Slice,
+                                 {{AttributeKey::Offset, static_cast<double>(last)}});
+  return classification_loss(b, pooled);
+}
+
+TensorId token_loss(TraceBuilder& b, TensorId x, const TokenHead& head) {
+  const std::int64_t batch = b.shape(x)[0], tokens = b.shape(x)[1];
+  const TensorId labels = b.input("labels", {batch, tokens}, DType::Int64);
+  const std::string name(head.name);
+  const TensorId dropped = b.dropout(name + ".drop", x, head.dropout);
+  TensorId logits = head_linear(b, name, dropped, head.labels);
+  logits = b.view("logits.rows", logits, {batch * tokens, head.labels});
+  if (head.loss_in_fp32) logits = b.cast("logits.float", logits, DType::Float32);
+  return b.cross_entropy("loss", logits, b.view("labels.rows", labels, {batch * tokens}));
+}
+
+TensorId question_answering_loss(TraceBuilder& b, TensorId x) {
+  const std::int64_t batch = b.shape(x)[0], tokens = b.shape(x)[1];
+  const TensorId logits = head_linear(b, "qa_outputs", x, 2);
+  const Shape column = {batch, tokens, 1};
+  const auto columns = b.split("qa_outputs.split", logits, {column, column}, {"start", "end"});
+  const TensorId start = place_loss(b, "start", columns[0]);
+  return b.average("loss", std::array{start, place_loss(b, "end", columns[1])});
+}
+
+TensorId decoder_loss(TraceBuilder& b, TensorId x, const DecoderHead& head) {
+  switch (head.head) {
+    case Head::CausalLanguage:
+      return next_token_loss(b, vocabulary_head(b, "lm_head", x, head.tied_table, head.vocabulary),
+                             head.token.loss_in_fp32);
+    case Head::SequenceClassification:
+      return last_token_loss(b, x, head.token.labels);
+    case Head::TokenClassification:
+      return token_loss(b, x, head.token);
+    case Head::QuestionAnswering:
+      return question_answering_loss(b, x);
+    case Head::None:
+      return mean_loss(b, std::array{x});
+    case Head::MaskedLanguage:
+    case Head::Pretraining:
+    case Head::NextSentence:
+    case Head::ImageClassification:
+    case Head::DistilledClassification:
+      break;
+  }
+  CHECK(false && "a head that heads_of() does not name");
+  return no_tensor;
+}
+
+TensorId mean_loss(TraceBuilder& b, std::span<const TensorId> outputs) {
+  if (outputs.size() == 1) return b.mean("loss", outputs[0]);
+  TensorId sum = no_tensor;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const TensorId mean = b.mean(fmt::format("loss.output{}", i), outputs[i]);
+    sum = i == 0
+              ? mean
+              : b.add(i + 1 == outputs.size() ? "loss" : fmt::format("loss.sum{}", i), sum, mean);
+  }
+  return sum;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,48 @@
+// The losses that the task heads of several families share. A head's parameters are trained where
+// only adapters are, and no adapter sits beside them, as PEFT does for its task types.
+#pragma once
+
+#include "traces/trace_builder.h"
+
+namespace tidemark {
+
+/// x [..., in] → [..., out]
+TensorId head_linear(TraceBuilder& builder, const std::string& name, TensorId x, std::int64_t out,
+                     bool bias = true);
+
+/// Cross-entropy of logits [rows, labels]; of a single label, a regression's squared error.
+TensorId classification_loss(TraceBuilder& builder, TensorId logits);
+/// The same, with class numbers that are there already.
+TensorId classification_loss(TraceBuilder& builder, TensorId logits, TensorId targets);
+
+/// Classes of the last token of x [batch, tokens, width]; every token is scored, then one is taken.
+TensorId last_token_loss(TraceBuilder& builder, TensorId x, std::int64_t labels);
+
+struct TokenHead {
+  std::int64_t labels = 2;
+  double dropout = 0.1;
+  bool loss_in_fp32 = false;
+  std::string_view name = "classifier";
+};
+
+/// Classes of each token of x [batch, tokens, width].
+TensorId token_loss(TraceBuilder& builder, TensorId x, const TokenHead& head);
+
+/// The mean of two losses: which token of x [batch, tokens, width] begins the answer, which ends
+/// it.
+TensorId question_answering_loss(TraceBuilder& builder, TensorId x);
+
+/// What stands on a decoder's last norm.
+struct DecoderHead {
+  Head head = Head::CausalLanguage;
+  TensorId tied_table = no_tensor;
+  std::int64_t vocabulary = 0;
+  TokenHead token = {};
+};
+
+TensorId decoder_loss(TraceBuilder& builder, TensorId x, const DecoderHead& head);
+
+/// What a model without a head is trained for here: the mean of all its outputs, added up.
+TensorId mean_loss(TraceBuilder& builder, std::span<const TensorId> outputs);
+
+}  // namespace tidemark

@@ -20,6 +20,12 @@ constexpr std::array time_units = {Unit{"ns", 1}, Unit{"µs", 1e3}, Unit{"ms", 1
 constexpr std::array byte_units = {Unit{"B", 1}, Unit{"KiB", 1024}, Unit{"MiB", 1048576},
                                    Unit{"GiB", 1073741824}, Unit{"TiB", 1099511627776}};
 
+// In how many decimals can a step be told? All that it has, or three digits of a step that has no
+// end, such as a KiB in GiB. By share: a microsecond is 1e-6 s, which is not nothing.
+bool is_told(double step) {
+  return step > 0.5 && (step >= 100 || std::abs(step - std::round(step)) <= 1e-6 * step);
+}
+
 // The largest unit in which the value is at least one, and the decimals that a step of the axis
 // takes in it.
 template <typename Units>
@@ -29,9 +35,7 @@ std::string in_units(double value, double step, const Units& units) {
     if (std::abs(value) >= candidate.size) unit = &candidate;
   int decimals = 0;
   // As many decimals as the step has, so that neighbouring labels differ and no digit is spare.
-  for (double rest = step / unit->size; decimals < 9 && std::abs(rest - std::round(rest)) > 1e-6;
-       rest *= 10)
-    ++decimals;
+  for (double rest = step / unit->size; decimals < 9 && !is_told(rest); rest *= 10) ++decimals;
   return fmt::format("{:.{}f} {}", value / unit->size, decimals, unit->name);
 }
 

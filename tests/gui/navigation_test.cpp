@@ -58,8 +58,13 @@ TEST(Navigation, LabelsTellNeighboursApart) {
   EXPECT_EQ(tick_text(2e6, 1e6), "2 ms");
   EXPECT_EQ(tick_text(2.5e6, 5e5), "2.5 ms");
   EXPECT_EQ(tick_text(1'000'050, 50), "1.00005 ms");
+  // Beyond a second neighbours differ by a millionth of the unit.
+  EXPECT_EQ(tick_text(1.234567e9, 1000), "1.234567 s");
+  EXPECT_EQ(tick_text(1.234568e9, 1000), "1.234568 s");
+  EXPECT_EQ(tick_text(90.0e9, 50), "90.00000000 s");
   EXPECT_EQ(byte_tick_text(512.0 * 1024 * 1024, 512.0 * 1024 * 1024), "512 MiB");
   EXPECT_EQ(byte_tick_text(1536.0 * 1024 * 1024, 512.0 * 1024 * 1024), "1.5 GiB");
+  EXPECT_EQ(byte_tick_text(1073742848, 1024), "1.000000954 GiB");
 }
 
 }  // namespace

@@ -97,7 +97,8 @@ ViewRequest request_of(const Options& options) {
     refuse_inputs(options);
     request.files.insert(request.files.begin(), options.subject);
   } else if (!options.subject.empty()) {
-    request.what_if = WhatIf{question_of(options), strategies_of(options)};
+    request.what_if =
+        WhatIf{question_of(options), strategies_of(options), options.alloc_conf.value_or("")};
     request.command_of = [options](const WhatIf& what_if) {
       return view_command_line(options, what_if);
     };
@@ -117,6 +118,8 @@ std::string view_command_line(Options options, const WhatIf& what_if) {
     options.device = what_if.question.device.name;
   options.budget.reset();
   if (what_if.question.budget) options.budget = fmt::format("{}B", what_if.question.budget->count);
+  options.alloc_conf.reset();
+  if (!what_if.allocator.empty()) options.alloc_conf = what_if.allocator;
   options.strategy.reset(), options.strategies.reset();
   if (what_if.strategies.size() == 1) {
     options.strategy = what_if.strategies.front();

@@ -33,6 +33,11 @@ Bytes sum_of(const Schedule& schedule, std::span<const BufferId> buffers) {
   return sum;
 }
 
+// An amount of memory is told as all others are; only rates count in thousands, as datasheets do.
+std::string amount_text(double bytes) {
+  return to_text(Bytes{static_cast<std::int64_t>(std::llround(bytes))});
+}
+
 void add_work(const Opened& opened, const Cost& cost, Nanoseconds duration,
               std::vector<Fact>& facts) {
   const double seconds = static_cast<double>(duration.count()) * 1e-9;
@@ -43,11 +48,17 @@ void add_work(const Opened& opened, const Cost& cost, Nanoseconds duration,
   if (cost.bytes <= 0) return;
   const double share =
       opened.device() ? cost.bytes / seconds / opened.device()->bytes_per_second : 0;
-  facts.push_back(
-      {"moves", fmt::format("{}, {}/s, {} of the bandwidth", decimal_text(cost.bytes, "B"),
-                            decimal_text(cost.bytes / seconds, "B"), percent(share))});
+  facts.push_back({"moves", fmt::format("{}, {}/s, {} of the bandwidth", amount_text(cost.bytes),
+                                        decimal_text(cost.bytes / seconds, "B"), percent(share))});
   facts.push_back({"predicted alone", fmt::format("{} ({} kernel{})", to_text(cost.time),
                                                   cost.kernels, cost.kernels == 1 ? "" : "s")});
+}
+
+std::string fits_text(const Report& report) {
+  const std::string capacity = to_text(report.capacity);
+  if (report.fits) return "yes, in " + capacity;
+  if (report.short_by.count == 0) return "no, kept out of " + capacity + " by fragmentation";
+  return fmt::format("no, {} short of {}", to_text(report.short_by), capacity);
 }
 
 Nanoseconds clipped(double moment, const Opened& opened) {
@@ -125,6 +136,14 @@ std::vector<Fact> facts_of(const Opened& opened, BufferId buffer, Nanoseconds mo
   return facts;
 }
 
+std::vector<Fact> facts_of(const Report& report) {
+  return {{"allocated", to_text(report.allocated_peak) + " at most"},
+          {"reserved", to_text(report.reserved_peak) + " at most, held from the device"},
+          {"fits", fits_text(report)},
+          {"step", to_text(report.step)},
+          {"samples/s", fmt::format("{:.1f}", report.samples_per_second)}};
+}
+
 RangeFacts facts_of(const Opened& opened, Range range) {
   const Nanoseconds begin = clipped(range.begin, opened), end = clipped(range.end, opened);
   RangeFacts facts;
@@ -155,7 +174,7 @@ std::vector<Fact> lines_of(const RangeFacts& facts) {
   lines.push_back({"idle", of_span(facts.idle)});
   lines.push_back({"runs that begin", fmt::format("{}", facts.runs)});
   if (facts.bytes_moved) {
-    lines.push_back({"they move", decimal_text(*facts.bytes_moved, "B")});
+    lines.push_back({"they move", amount_text(*facts.bytes_moved)});
     lines.push_back({"they compute", decimal_text(*facts.flops, "FLOP")});
   }
   lines.push_back({"live at its begin", to_text(facts.at_begin)});

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gui/opened.h"
+#include "simulator/report.h"
 
 namespace tidemark {
 
@@ -17,6 +18,9 @@ struct Fact {
 /// The first one is the title and has no name.
 std::vector<Fact> facts_of(const Opened& opened, RunId run);
 std::vector<Fact> facts_of(const Opened& opened, BufferId buffer, Nanoseconds moment);
+
+/// What it takes, in each of the memories that people speak of, and how long.
+std::vector<Fact> facts_of(const Report& report);
 
 /// What happens between two moments.
 struct RangeFacts {

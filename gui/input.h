@@ -31,6 +31,14 @@ void apply(const Input& input, ImGuiIO& io);
 void map_keys(ImGuiIO& io);
 
 bool is_down(Key key);
+/// In this frame; holding it is no second press.
 bool was_pressed(Key key);
+/// Pressed in this frame, or held long enough to count again.
+bool repeats(Key key);
+/// Was this letter or sign typed in this frame, by whatever key has it on this keyboard? Upper case
+/// counts as lower case; what a held key types again does not count.
+bool was_typed(char sign);
+/// Likewise, and holding the key counts again.
+bool repeats(char sign);
 
 }  // namespace tidemark

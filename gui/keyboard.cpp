@@ -26,6 +26,7 @@ constexpr std::array help = {
     KeyHelp{"K", "keep the recording to compare with"},
     KeyHelp{"/", "search ops and tensors"},
     KeyHelp{"?", "this help"},
+    KeyHelp{"Ctrl + W", "close the recording that is shown"},
     KeyHelp{"Ctrl + Q", "close the window"},
     KeyHelp{"Esc", "close, or clear range and selection"}};
 
@@ -79,7 +80,19 @@ void selection_to_range(const Opened& opened, ViewState& view) {
   }
 }
 
+void close_shown(const ViewModel& model, ViewState& view) {
+  if (model.can_close(view.shown)) {
+    view.closes = view.shown;
+  } else {
+    view.notice =
+        "a prediction stays as long as its inputs do; files and what is kept can be closed";
+  }
+}
+
 void escape(ViewState& view) {
+  // A list that is open closes itself, and a number that is typed is given up.
+  if (ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup)) return;
+  if (ImGui::GetIO().WantTextInput && !view.shows_search) return;
   // One thing at a time, the topmost first.
   if (view.shows_help || view.shows_search) {
     view.shows_help = view.shows_search = false;
@@ -99,22 +112,22 @@ void use_keyboard(ViewModel& model, ViewState& view) {
   if (was_pressed(Key::Escape)) escape(view);
   // A letter that is typed into a field is no command.
   if (ImGui::GetIO().WantTextInput) return;
-  if (was_pressed(Key::Slash) && ImGui::GetIO().KeyShift) view.shows_help = !view.shows_help;
+  if (was_typed('?')) view.shows_help = !view.shows_help;
   if (model.is_empty()) return;
   const Opened& opened = *model.shown(view);
+  if (ImGui::GetIO().KeyCtrl && was_pressed(Key::W)) close_shown(model, view);
   if (!ImGui::GetIO().KeyCtrl) move(view);
-  if (was_pressed(Key::F)) view.visible = whole({view.end});
-  if (was_pressed(Key::P)) put_cursor(opened, opened.peak(), view);
-  if (was_pressed(Key::C))
+  if (was_typed('f')) view.visible = whole({view.end});
+  if (was_typed('p')) put_cursor(opened, opened.peak(), view);
+  if (was_typed('c'))
     view.color_by = view.color_by == ColorBy::Kind ? ColorBy::Task : ColorBy::Kind;
-  if (was_pressed(Key::K)) model.keep(view);
-  if (was_pressed(Key::Period)) step_to_neighbour(opened, view, true);
-  if (was_pressed(Key::Comma)) step_to_neighbour(opened, view, false);
-  if (was_pressed(Key::R)) selection_to_range(opened, view);
-  if (was_pressed(Key::Z) && view.range)
+  if (was_typed('k')) model.keep(view);
+  if (repeats('.')) step_to_neighbour(opened, view, true);
+  if (repeats(',')) step_to_neighbour(opened, view, false);
+  if (was_typed('r')) selection_to_range(opened, view);
+  if (was_typed('z') && view.range)
     view.visible = around(view.range->begin, view.range->end, {view.end});
-  if (was_pressed(Key::Slash) && !ImGui::GetIO().KeyShift)
-    view.shows_search = view.focuses_search = true;
+  if (was_typed('/')) view.shows_search = view.focuses_search = true;
 }
 
 }  // namespace tidemark

@@ -4,6 +4,7 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "gui/input.h"
 #include "gui/keyboard.h"
@@ -134,16 +135,18 @@ void draw_empty() {
   }
 }
 
-void draw_notice(const ViewState& view, float em) {
-  if (view.notice.empty()) return;
+// At the bottom: what is being read, or else what happened last.
+void draw_notice(const ViewModel& model, const ViewState& view, float em) {
+  const std::string text = model.loading().is_busy() ? model.loading().text() : view.notice;
+  if (text.empty()) return;
   const ImVec2 size = ImGui::GetIO().DisplaySize;
-  const float width = std::min(size.x - 2 * em, text_width(view.notice) + 1.6F * em);
+  const float width = std::min(size.x - 2 * em, text_width(text) + 1.6F * em);
   const Box box{(size.x - width) / 2, size.y - 2.4F * em, (size.x + width) / 2, size.y - 0.8F * em};
   ImDrawList& list = *ImGui::GetForegroundDrawList();
   list.AddRectFilled(box.min(), box.max(), ink(Color{0x26, 0x2C, 0x36}, 245), 4);
   list.AddRect(box.min(), box.max(), ink(theme::accent, 160), 4);
-  draw_text(list, {box.x0 + 0.6F * em, box.y0, box.x1 - 0.6F * em, box.y1}, view.notice,
-            theme::text, Align::Center);
+  draw_text(list, {box.x0 + 0.6F * em, box.y0, box.x1 - 0.6F * em, box.y1}, text, theme::text,
+            Align::Center);
 }
 
 void draw_contents(ViewModel& model, ViewState& view, float em) {
@@ -166,7 +169,9 @@ void draw_contents(ViewModel& model, ViewState& view, float em) {
 void draw_frame(ViewModel& model, ViewState& view) {
   const float em = ImGui::GetFontSize();
   // Tests read what this frame drew, not what an earlier one did.
-  view.facts = {};
+  view.facts = {.has_open_list = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup)};
+  if (view.closes) model.close(*std::exchange(view.closes, std::nullopt), view);
+  if (std::string problem = model.take_opened(view); !problem.empty()) view.notice = problem;
   // A notice stays until the hands do something else: nobody reads at a fixed speed.
   if (ImGui::IsMouseClicked(0)) view.notice.clear();
   use_keyboard(model, view);
@@ -192,7 +197,7 @@ void draw_frame(ViewModel& model, ViewState& view) {
   ImGui::PopStyleVar();
   if (!model.is_empty() && view.shows_search) draw_search(model, view);
   if (view.shows_help) draw_help(view);
-  draw_notice(view, em);
+  if (view.export_path.empty()) draw_notice(model, view, em);
 }
 
 }  // namespace tidemark

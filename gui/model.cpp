@@ -1,8 +1,8 @@
 #include "gui/model.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
-#include "gui/navigation.h"
+#include <algorithm>
 
 namespace tidemark {
 namespace {
@@ -14,12 +14,31 @@ OpId op_called(const Trace& trace, const std::string& name, OpId guess) {
   return found == trace.ops.end() ? no_op : static_cast<OpId>(found - trace.ops.begin());
 }
 
+double arena_of(const Opened& opened) {
+  return std::max(1.0, static_cast<double>(opened.recording.planned.count));
+}
+
+// "name", "name (2)", "name (3)": two files may hold the same step.
+void name_apart(const std::vector<OpenRecording>& others, std::string& name) {
+  const std::string wanted = name;
+  for (int i = 2; std::ranges::find(others, name, &OpenRecording::name) != others.end(); ++i)
+    name = fmt::format("{} ({})", wanted, i);
+}
+
+// What showed all addresses still does; else they stay, as far as the new arena goes.
+void follow_arena(const Opened& before, const Opened& now, ViewState& view) {
+  const bool was_whole = view.addresses.span() >= arena_of(before);
+  view.addresses =
+      was_whole ? Range{0, arena_of(now)} : clamped(view.addresses, address_limits(now));
+}
+
 // A change of inputs keeps what can be kept: the share of the step that is visible, the selected
 // op. Cursor, range and buffers belong to the old recording.
 void carry_over(const Opened& before, const Opened& now, ViewState& view) {
   const double scale = now.end() / before.end();
   const bool was_at_peak = view.cursor == before.peak();
   const bool was_whole = view.visible == whole({view.end});  // then follow_axis() adapts it
+  follow_arena(before, now, view);
   if (!was_whole) view.visible = {view.visible.begin * scale, view.visible.end * scale};
   view.range.reset();
   const OpId op = view.selection.op;
@@ -30,30 +49,63 @@ void carry_over(const Opened& before, const Opened& now, ViewState& view) {
 
 }  // namespace
 
-void ViewModel::open(const std::string& path, ViewState& view) {
-  try {
-    add(read_recording(path));
-    view.shown = recordings_.size() - 1;
-    view.against.reset();
-    show_all(*recordings_.back(), view);
-    view.notice = "opened " + path;
-  } catch (const InputError& error) {
-    view.notice = error.what();
+std::string ViewModel::take_opened(ViewState& view) {
+  std::string problem;
+  while (auto done = loading_.next()) {
+    if (!done->opened) {
+      problem = std::move(done->problem);
+      continue;
+    }
+    std::string name = done->opened->name;
+    add({std::move(done->opened), std::move(name)});
+    const std::size_t last = recordings_.size() - 1;
+    if (done->opening == Opening::Shown || last == 0) {
+      show(last, view);
+      view.against.reset();
+    } else if (!view.against) {
+      view.against = last;
+    }
+    if (done->opening == Opening::Shown) view.notice = "opened " + done->path;
   }
+  return problem;
 }
 
 void ViewModel::add(Recording recording) {
-  recordings_.push_back(std::make_shared<const Opened>(std::move(recording)));
+  auto opened = std::make_shared<const Opened>(std::move(recording));
+  std::string name = opened->name;
+  add({std::move(opened), std::move(name)});
 }
 
-void ViewModel::add(Shown opened) { recordings_.push_back(std::move(opened)); }
+void ViewModel::add(OpenRecording recording) {
+  name_apart(recordings_, recording.name);
+  recordings_.push_back(std::move(recording));
+}
+
+void ViewModel::show(std::size_t recording, ViewState& view) const {
+  view.shown = recording;
+  show_all(*shown(view), view);
+}
+
+void ViewModel::close(std::size_t recording, ViewState& view) {
+  if (!can_close(recording)) return;
+  recordings_.erase(recordings_.begin() + static_cast<std::ptrdiff_t>(recording));
+  if (view.against == recording) view.against.reset();
+  if (view.against && *view.against > recording) --*view.against;
+  if (view.shown == recording) {
+    view.shown = 0;
+    if (!is_empty()) show(0, view);
+  } else if (view.shown > recording) {
+    --view.shown;
+  }
+  if (view.against == view.shown) view.against.reset();
+}
 
 void ViewModel::ask(WhatIf what_if, ViewState& view) {
   what_if_ = std::move(what_if);
   problem_.clear();
-  Question question = what_if_->question;
-  question.strategies = default_strategies();
   try {
+    Question question = question_of(*what_if_);
+    question.strategies = default_strategies();
     for (const std::string& text : what_if_->strategies) {
       const bool is_known = std::ranges::any_of(
           question.strategies, [&](const StrategySpec& known) { return known.text == text; });
@@ -66,35 +118,57 @@ void ViewModel::ask(WhatIf what_if, ViewState& view) {
       if (!prediction.opened)
         problem_ = prediction.report.strategy + " does not apply: " + prediction.report.reason;
     if (!problem_.empty()) return;
-    const Shown before = is_empty() ? nullptr : shown(view);
-    recordings_.erase(recordings_.begin(),
-                      recordings_.begin() + static_cast<std::ptrdiff_t>(reports_.size()));
-    // Recordings of files stand behind the predicted ones; what is shown keeps its place among
-    // them.
-    const auto shift = static_cast<std::ptrdiff_t>(made.size() - reports_.size());
-    if (before && view.shown >= reports_.size()) view.shown += static_cast<std::size_t>(shift);
-    reports_.clear();
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      recordings_.insert(recordings_.begin() + static_cast<std::ptrdiff_t>(i), made[i].opened);
-      reports_.push_back(made[i].report);
-    }
-    view.shown = std::min(view.shown, recordings_.size() - 1);
-    if (view.against && *view.against >= recordings_.size()) view.against.reset();
-    if (!before) return show_all(*shown(view), view);
-    if (shown(view) != before) carry_over(*before, *shown(view), view);
+    replace_predictions(std::move(made), view);
   } catch (const InputError& error) {
     problem_ = error.what();
   }
 }
 
+// Other recordings stand behind the predicted ones and keep their order.
+void ViewModel::replace_predictions(std::vector<Prediction> made, ViewState& view) {
+  const Shown before = is_empty() ? nullptr : shown(view);
+  const std::size_t had = predicted_;
+  // Where one of the others is then; a prediction that is no more gives way to the last one.
+  const auto moved = [&](std::size_t i) {
+    return i < had ? std::min(i, made.size() - 1) : i - had + made.size();
+  };
+  if (before) view.shown = moved(view.shown);
+  if (view.against)
+    view.against = *view.against < had && *view.against >= made.size()
+                       ? std::nullopt
+                       : std::optional(moved(*view.against));
+  recordings_.erase(recordings_.begin(), recordings_.begin() + static_cast<std::ptrdiff_t>(had));
+  predicted_ = made.size();
+  for (Prediction& one : made) add({one.opened, one.opened->name, std::move(one.report)});
+  std::rotate(recordings_.begin(), recordings_.end() - static_cast<std::ptrdiff_t>(predicted_),
+              recordings_.end());
+  if (!before) return show_all(*shown(view), view);
+  if (shown(view) != before) carry_over(*before, *shown(view), view);
+}
+
 void ViewModel::keep(ViewState& view) {
-  recordings_.push_back(recordings_[view.shown]);
+  if (!is_prediction(view.shown)) {
+    view.notice = recordings_[view.shown].name + " stays as it is: only predictions change";
+    return;
+  }
+  OpenRecording kept = recordings_[view.shown];
+  const auto same = std::ranges::find(recordings_.begin() + static_cast<std::ptrdiff_t>(predicted_),
+                                      recordings_.end(), kept.opened, &OpenRecording::opened);
+  if (same != recordings_.end()) {
+    view.against = static_cast<std::size_t>(same - recordings_.begin());
+    view.notice = same->name + " is kept already";
+    return;
+  }
+  kept.name = fmt::format("kept {}: {}, batch {}", ++kept_, kept.opened->name,
+                          kept.opened->trace().step.batch);
+  add(std::move(kept));
   view.against = recordings_.size() - 1;
 }
 
 const Opened* ViewModel::against(const ViewState& view) const {
-  return view.against && *view.against < recordings_.size() ? recordings_[*view.against].get()
-                                                            : nullptr;
+  return view.against && *view.against < recordings_.size()
+             ? recordings_[*view.against].opened.get()
+             : nullptr;
 }
 
 std::vector<const Opened*> ViewModel::overlaid(const ViewState& view) const {
@@ -102,7 +176,7 @@ std::vector<const Opened*> ViewModel::overlaid(const ViewState& view) const {
   std::vector<const Opened*> others;
   if (const Opened* first = against(view)) others.push_back(first);
   for (std::size_t i = 0; i < recordings_.size() && !others.empty() && others.size() < most; ++i) {
-    const Opened* other = recordings_[i].get();
+    const Opened* other = recordings_[i].opened.get();
     if (other != shown(view).get() && std::ranges::find(others, other) == others.end())
       others.push_back(other);
   }
@@ -118,26 +192,34 @@ void ViewModel::follow_axis(ViewState& view) const {
 }
 
 const Differences& ViewModel::differences(const ViewState& view) {
-  differences_.look(recordings_[view.shown], recordings_[*view.against]);
+  differences_.look(shown(view), recordings_[*view.against].opened);
   return differences_;
 }
 
 void ViewModel::wait() const {
   if (what_if_) frontier_.wait();
   differences_.wait();
+  loading_.wait();
 }
 
 const Report* ViewModel::report_of(std::size_t recording) const {
-  return recording < reports_.size() ? &reports_[recording] : nullptr;
+  if (recording >= recordings_.size()) return nullptr;
+  const auto& report = recordings_[recording].report;
+  return report ? &*report : nullptr;
 }
 
 void show_all(const Opened& opened, ViewState& view) {
   view.end = opened.end();
   view.visible = whole({view.end});
-  view.addresses = {0, std::max(1.0, static_cast<double>(opened.recording.planned.count))};
+  view.addresses = {0, arena_of(opened)};
   view.selection = {};
   view.range.reset();
   put_cursor(opened, opened.peak(), view);
+}
+
+Limits address_limits(const Opened& opened) {
+  constexpr double page = 4096;
+  return {arena_of(opened), page};
 }
 
 void put_cursor(const Opened& opened, StateId state, ViewState& view) {

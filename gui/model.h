@@ -7,29 +7,45 @@
 
 #include "gui/comparison.h"
 #include "gui/live_set.h"
+#include "gui/loading.h"
+#include "gui/navigation.h"
 #include "gui/search.h"
 #include "gui/view_state.h"
 #include "gui/what_if.h"
 
 namespace tidemark {
 
+/// A recording among those that are open.
+struct OpenRecording {
+  std::shared_ptr<const Opened> opened;
+  std::string name;                   ///< no other has it
+  std::optional<Report> report = {};  ///< of what was predicted here
+};
+
 class ViewModel {
  public:
   using Shown = std::shared_ptr<const Opened>;
 
-  /// Opens a file and shows it, or puts one line about what is wrong into the view's notice.
-  void open(const std::string& path, ViewState& view);
+  /// Reads the file beside the drawing.
+  void open(const std::string& path, Opening opening) { loading_.add(path, opening); }
+  /// Shows files that have been read since. Returns what is wrong with one that cannot be, or "".
+  std::string take_opened(ViewState& view);
   void add(Recording recording);
-  void add(Shown opened);
+  void show(std::size_t recording, ViewState& view) const;
+  /// Those of files and what was kept can be closed; predictions stay as long as there are inputs.
+  bool can_close(std::size_t recording) const { return recording >= predicted_; }
+  void close(std::size_t recording, ViewState& view);
 
   /// Predicts these inputs from now on. Its recordings come before those of files.
   void ask(WhatIf what_if, ViewState& view);
-  /// Keeps what is shown as it is now, beside what further changes make of it.
+  /// Keeps the prediction that is shown as it is now, beside what further changes make of it.
   void keep(ViewState& view);
 
-  const std::vector<Shown>& recordings() const { return recordings_; }
+  /// Predictions first.
+  const std::vector<OpenRecording>& recordings() const { return recordings_; }
   bool is_empty() const { return recordings_.empty(); }
-  const Shown& shown(const ViewState& view) const { return recordings_[view.shown]; }
+  const Shown& shown(const ViewState& view) const { return recordings_[view.shown].opened; }
+  bool is_prediction(std::size_t recording) const { return recording < predicted_; }
   const Opened* against(const ViewState& view) const;
   /// All whose curves lie over what is shown: the one it is compared with, then the others that are
   /// open. Empty if it is compared with nothing.
@@ -44,9 +60,10 @@ class ViewModel {
   bool is_catching_up() const {
     return frontier_.is_catching_up() || differences_.is_catching_up();
   }
+  const Loading& loading() const { return loading_; }
 
   const std::optional<WhatIf>& what_if() const { return what_if_; }
-  /// Of a predicted recording: its report. Null for files.
+  /// Of what was predicted here, kept or not: its report. Null for files.
   const Report* report_of(std::size_t recording) const;
   /// Why the last change of inputs gave no answer, or "".
   const std::string& problem() const { return problem_; }
@@ -59,8 +76,13 @@ class ViewModel {
   std::function<std::string(const WhatIf&)> command_of;
 
  private:
-  std::vector<Shown> recordings_;
-  std::vector<Report> reports_;  ///< of the first recordings
+  void add(OpenRecording recording);
+  void replace_predictions(std::vector<Prediction> made, ViewState& view);
+
+  std::vector<OpenRecording> recordings_;
+  std::size_t predicted_ = 0;  ///< so many of them, the first
+  std::size_t kept_ = 0;       ///< so many have ever been
+  Loading loading_{[](const std::string& path) { return read_recording(path); }};
   std::optional<WhatIf> what_if_;
   std::string problem_;
   Frontier frontier_;
@@ -69,6 +91,8 @@ class ViewModel {
   Search search_;
 };
 
+/// How far the map of addresses goes; it ends at a page of memory.
+Limits address_limits(const Opened& opened);
 /// Shows a recording as if it were opened now: all of it, the cursor at its peak.
 void show_all(const Opened& opened, ViewState& view);
 /// The cursor to this state.

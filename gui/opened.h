@@ -94,6 +94,9 @@ class Opened {
   std::string block_name(std::int32_t block) const;
   /// "keep: …", as the plan says; "" if nothing was decided about the buffer.
   std::string_view decision_of(BufferId buffer) const;
+  /// The decision; or, of what nothing was decided about, why it is there all the same: "held for
+  /// the recompute of blocks.3.norm1", "persistent", "not saved".
+  std::string why_alive(BufferId buffer) const;
 
  private:
   void sum_up_work();

@@ -50,4 +50,20 @@ std::string_view Opened::decision_of(BufferId buffer) const {
   return recording.decisions[index(what.tensor)];
 }
 
+std::string Opened::why_alive(BufferId buffer) const {
+  if (const auto decision = decision_of(buffer); !decision.empty()) return std::string(decision);
+  if (schedule()[buffer].persistent) return "persistent";
+  const auto recovers = [&](RunId id) {
+    const Run* run = run_of(id);
+    return run && (run->task == Task::Recompute || run->task == Task::Reconstruct);
+  };
+  const auto writer = buffers_.first_writer(buffer);
+  if (writer && recovers(*writer)) return "not saved";
+  // No backward reads the input of a checkpointed block, and yet it stays until that block runs
+  // again.
+  for (const std::uint32_t id : buffers_.runs_of(buffer))
+    if (recovers(RunId{id})) return "held for the " + describe(RunId{id});
+  return "not saved";
+}
+
 }  // namespace tidemark

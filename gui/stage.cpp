@@ -2,6 +2,7 @@
 
 #include <imgui.h>
 
+#include <cfloat>
 #include <cmath>
 #include <filesystem>
 #include <utility>
@@ -59,7 +60,7 @@ void Stage::frame(ViewModel& model, ViewState& view, const Input& input, PixelSi
   io.DisplaySize = {static_cast<float>(size.width), static_cast<float>(size.height)};
   io.DeltaTime = 1.0F / 60;
   apply(input, io);
-  ImGui::NewFrame();
+  begin_frame(view);
   draw_frame(model, view);
   ImGui::Render();
 }
@@ -68,11 +69,17 @@ Image Stage::picture() const {
   return rasterize(*ImGui::GetDrawData(), texture_, ink(theme::ground));
 }
 
+void begin_frame(ViewState& view) {
+  if (!view.wants_export.empty()) view.export_path = std::exchange(view.wants_export, "");
+  if (!view.export_path.empty()) ImGui::GetIO().MousePos = {-FLT_MAX, -FLT_MAX};
+  ImGui::NewFrame();
+}
+
 void finish_frame(ViewModel& model, ViewState& view, const Input& input,
                   const std::function<Image()>& picture) {
-  for (const std::string& path : input.drops) model.open(path, view);
+  for (const std::string& path : input.drops) model.open(path, Opening::Shown);
   if (view.export_path.empty()) return;
-  const std::string path = std::exchange(view.export_path, "");
+  const std::string path = free_path(std::exchange(view.export_path, ""));
   try {
     if (path.ends_with(".png")) {
       write_file(path, to_png(picture()));

@@ -41,6 +41,10 @@ class Stage {
   bool has_font_ = false;
 };
 
+/// Before each frame, after its input: a frame that is to be written shows neither the mouse nor
+/// the menu that asked for it.
+void begin_frame(ViewState& view);
+
 /// Opens what was dropped and writes what was asked for, after a frame. `picture` is called for
 /// a PNG only.
 void finish_frame(ViewModel& model, ViewState& view, const Input& input,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "gui/export.h"
 #include "gui/settings.h"
 #include "gui/window.h"
@@ -14,17 +16,28 @@ namespace {
 // before, and tables take two.
 constexpr int settling_frames = 5;
 
-void open_all(const ViewRequest& request, ViewModel& model, ViewState& view) {
-  for (const std::string& file : request.files) model.add(read_recording(file));
-  if (!model.is_empty()) show_all(*model.shown(view), view);
-  if (model.recordings().size() > 1) view.against = 1;
-  if (!request.what_if) return;
+using Clock = std::chrono::steady_clock;
+
+// A window opens before large files are read, but not before it is known that small ones cannot be.
+constexpr auto nobody_notices = std::chrono::milliseconds(300);
+constexpr auto for_ever = std::chrono::hours(24);
+
+void ask(const ViewRequest& request, ViewModel& model, ViewState& view) {
   model.command_of = request.command_of;
   model.ask(*request.what_if, view);
   if (!model.problem().empty()) throw InputError(model.problem());
-  view.shown = 0;
-  show_all(*model.shown(view), view);
-  view.against = model.recordings().size() > 1 ? std::optional<std::size_t>(1) : std::nullopt;
+  if (model.recordings().size() > 1) view.against = 1;
+}
+
+void open_all(const ViewRequest& request, std::chrono::milliseconds patience, ViewModel& model,
+              ViewState& view) {
+  if (request.what_if) ask(request, model, view);
+  for (const std::string& file : request.files) model.open(file, Opening::Compared);
+  for (const auto end = Clock::now() + patience; model.loading().is_busy() && Clock::now() < end;) {
+    model.loading().wait(std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()));
+    if (const std::string problem = model.take_opened(view); !problem.empty())
+      throw InputError(problem);
+  }
 }
 
 std::optional<Script> script_of(const ViewRequest& request) {
@@ -39,7 +52,8 @@ Image draw_picture(ViewModel& model, ViewState& view, const ViewRequest& request
   Input input;
   const PixelSize size{request.width, request.height};
   const int frames = script ? script->frames() : settling_frames;
-  for (int frame = 0; frame < frames || !model.live().is_complete(); ++frame) {
+  for (int frame = 0; frame < frames || !model.live().is_complete() || model.loading().is_busy();
+       ++frame) {
     if (script) script->play(frame, input);
     model.wait();
     stage.frame(model, view, input, size);
@@ -60,7 +74,7 @@ std::string show(const ViewRequest& request) {
   const std::string settings = is_headless || script ? "" : settings_path();
   read_settings(settings, view, size);
   if (request.has_size) size = {request.width, request.height};
-  open_all(request, model, view);
+  open_all(request, is_headless ? for_ever : nobody_notices, model, view);
   if (is_headless) {
     if (request.screenshot.ends_with(".png")) {
       write_file(request.screenshot, to_png(draw_picture(model, view, request, script)));

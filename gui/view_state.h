@@ -44,7 +44,11 @@ struct FrameFacts {
   std::size_t runs = 0;         ///< that they stand for
   std::size_t columns = 0;      ///< of the memory curve
   std::size_t search_hits = 0;  ///< so far
+  bool has_open_list = false;   ///< a combo box or a menu
 
+  float covered = 0;  ///< pixels of the curve that are hidden by its labels
+  /// Where the caution of what is shown ends, from the top; 0 = none is said.
+  float caution = 0;
   /// Where the timeline is, in pixels: the time axis from left to right, the top of the first
   /// lane, the curve, the mini-map.
   float left = 0, right = 0, lanes = 0, memory_top = 0, memory_bottom = 0, mini_map = 0;
@@ -74,8 +78,10 @@ struct ViewState {
   bool focuses_search = false;
   std::string search;
   std::size_t search_choice = 0;
-  std::string notice;       ///< one line at the bottom: what was exported, what went wrong
-  std::string export_path;  ///< the file that the next finished frame is to be written to
+  std::string notice;        ///< one line at the bottom: what was exported, what went wrong
+  std::string wants_export;  ///< a file to write, when the menu that asked for it is gone
+  std::string export_path;   ///< the file that this frame is to be written to
+  std::optional<std::size_t> closes = {};  ///< the recording that the next frame does without
   bool wants_to_close = false;
 
   FrameFacts facts;

@@ -18,9 +18,16 @@ std::shared_ptr<const Trace> trace_of(const Question& question) {
 
 }  // namespace
 
+Question question_of(const WhatIf& what_if) {
+  Question question = what_if.question;
+  question.allocator =
+      what_if.allocator.empty() ? AllocatorSettings{} : parse_allocator_settings(what_if.allocator);
+  return question;
+}
+
 std::vector<Prediction> predict(const WhatIf& what_if) {
   const auto trace = trace_of(what_if.question);
-  const Room room = room_of(what_if.question);
+  const Room room = room_of(question_of(what_if));
   // A card smaller than its CUDA context, or a budget of nothing.
   if (room.capacity < Bytes{1}) throw InputError("nothing fits in 0 bytes");
   std::vector<Prediction> predictions;

@@ -15,6 +15,7 @@ namespace tidemark {
 struct WhatIf {
   Question question;                    ///< its strategies are not used
   std::vector<std::string> strategies;  ///< as on the command line; the first is the one shown
+  std::string allocator = {};           ///< settings as typed; the question's are not used
 };
 
 /// An answer as a view wants it.
@@ -22,6 +23,9 @@ struct Prediction {
   std::shared_ptr<const Opened> opened;  ///< null if the strategy does not apply
   Report report;
 };
+
+/// The question with what is typed beside it. Throws InputError if that cannot be read.
+Question question_of(const WhatIf& what_if);
 
 /// One per strategy. Throws InputError for inputs that make no step.
 std::vector<Prediction> predict(const WhatIf& what_if);

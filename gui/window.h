@@ -27,4 +27,7 @@ struct WindowOptions {
 /// Until it is closed. Returns its last size.
 PixelSize run_window(ViewModel& model, ViewState& view, const WindowOptions& options);
 
+/// From any thread: a window that waits for events draws a frame.
+void wake_window();
+
 }  // namespace tidemark

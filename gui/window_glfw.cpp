@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gui/key_taps.h"
 #include "gui/layout.h"
 #include "gui/paint.h"
 #include "gui/window.h"
@@ -132,19 +133,45 @@ class Backends {
   }
 };
 
+// What happened since the last frame, beside what Dear ImGui's backend notes itself.
+struct Events {
+  KeyTaps keys;
+  std::vector<std::string> drops;
+};
+
+Events& events_of(GLFWwindow* window) {
+  return *static_cast<Events*>(glfwGetWindowUserPointer(window));
+}
+
 void note_drops(GLFWwindow* window, int count, const char** paths) {
-  auto& drops = *static_cast<std::vector<std::string>*>(glfwGetWindowUserPointer(window));
+  auto& drops = events_of(window).drops;
   drops.insert(drops.end(), paths, paths + count);
+}
+
+void note_key(GLFWwindow* window, int key, int, int action, int) {
+  KeyTaps& keys = events_of(window).keys;
+  if (action == GLFW_PRESS) keys.press(key);
+  if (action == GLFW_RELEASE) keys.release(key);
+}
+
+// After the backend, which forgets a key that is up again before the frame begins.
+void apply_keys(KeyTaps& keys, ImGuiIO& io) {
+  const auto down = keys.next_frame();
+  static_assert(KeyTaps::most == IM_ARRAYSIZE(io.KeysDown));
+  for (std::size_t key = 0; key < down.size(); ++key) io.KeysDown[key] = down[key];
+  io.KeyCtrl = down[GLFW_KEY_LEFT_CONTROL] || down[GLFW_KEY_RIGHT_CONTROL];
+  io.KeyShift = down[GLFW_KEY_LEFT_SHIFT] || down[GLFW_KEY_RIGHT_SHIFT];
 }
 
 void draw(const Window& window, ViewModel& model, ViewState& view, const Input* scripted) {
   ImGui_ImplOpenGL3_NewFrame();
   ImGui_ImplGlfw_NewFrame();
+  apply_keys(events_of(window.get()).keys, ImGui::GetIO());
   if (scripted) {
     apply(*scripted, ImGui::GetIO());  // after the backend, which has just read the real mouse
     ImGui::GetIO().DeltaTime = 1.0F / 60;
   }
-  ImGui::NewFrame();
+  begin_frame(view);
   draw_frame(model, view);
   ImGui::Render();
   const PixelSize size = window.size();
@@ -167,21 +194,25 @@ void wait_for_events(ViewModel& model, int& frames_to_draw) {
       std::any_of(std::begin(io.KeysDown), std::end(io.KeysDown), [](bool down) { return down; });
   if (is_busy || has_keys) frames_to_draw = settling_frames;
   if (--frames_to_draw > 0) return glfwPollEvents();
-  constexpr double nobody_waits_longer = 0.5;  // seconds
-  glfwWaitEventsTimeout(nobody_waits_longer);
+  // What is read tells its seconds; nothing else changes without a hand.
+  constexpr double a_while = 0.1;  // seconds
+  model.loading().is_busy() ? glfwWaitEventsTimeout(a_while) : glfwWaitEvents();
   frames_to_draw = settling_frames;
 }
 
 }  // namespace
+
+void wake_window() { glfwPostEmptyEvent(); }
 
 PixelSize run_window(ViewModel& model, ViewState& view, const WindowOptions& options) {
   const Library library;
   const Window window(options);
   const Stage stage(options.scale.value_or(window.scale()));
   Input input;
-  std::vector<std::string> drops;
-  glfwSetWindowUserPointer(window.get(), &drops);
+  Events events;
+  glfwSetWindowUserPointer(window.get(), &events);
   glfwSetDropCallback(window.get(), note_drops);
+  glfwSetKeyCallback(window.get(), note_key);  // the backend's own calls it, too
   const Backends backends(window.get());
   int frames_to_draw = 1;
   for (int frame = 0; !glfwWindowShouldClose(window.get()) && !view.wants_to_close; ++frame) {
@@ -197,8 +228,8 @@ PixelSize run_window(ViewModel& model, ViewState& view, const WindowOptions& opt
       if (!options.screenshot.empty()) write_file(options.screenshot, to_png(window.picture()));
       break;
     }
-    input.drops.insert(input.drops.end(), drops.begin(), drops.end());
-    drops.clear();
+    input.drops.insert(input.drops.end(), events.drops.begin(), events.drops.end());
+    events.drops.clear();
     finish_frame(model, view, input, [&] { return window.picture(); });
     input.end_frame();
     glfwSwapBuffers(window.get());

@@ -105,8 +105,7 @@ void draw_gap_tooltip(const std::vector<Gap>& gaps, double address) {
 void use_hands(const Place& place, const std::vector<Gap>& gaps, ViewState& view) {
   if (!ImGui::IsItemHovered() && !ImGui::IsItemActive()) return;
   const ImGuiIO& io = ImGui::GetIO();
-  // Zooming in ends at a page of memory.
-  const Limits limits{static_cast<double>(place.opened.recording.planned.count), 4096};
+  const Limits limits = address_limits(place.opened);
   const double address = place.axis.to_value(io.MousePos.x);
   if (io.MouseWheel != 0)
     view.addresses =

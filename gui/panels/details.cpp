@@ -6,24 +6,13 @@
 #include "gui/facts.h"
 #include "gui/navigation.h"
 #include "gui/panels/panels.h"
+#include "gui/widgets.h"
 
 namespace tidemark {
 namespace {
 
 // Operands of a run that are listed; more are counted.
 constexpr std::size_t most_listed = 12;
-
-void list_facts(const std::vector<Fact>& facts) {
-  for (const Fact& fact : facts) {
-    if (fact.name.empty()) {
-      text_wrapped(fact.value, theme::bright);
-      continue;
-    }
-    text_line(fact.name, theme::faint);
-    ImGui::SameLine(8.2F * ImGui::GetFontSize());
-    text_wrapped(fact.value);
-  }
-}
 
 void list_buffers(const Opened& opened, std::string_view title, std::span<const BufferId> buffers,
                   ViewState& view) {
@@ -106,22 +95,23 @@ void describe_peak(const Opened& opened, ViewState& view) {
 
 void describe_recording(const ViewModel& model, const Opened& opened, ViewState& view) {
   const Recording& recording = opened.recording;
+  const Report* report = model.report_of(view.shown);
+  // First, because it says how far the rest can be believed.
+  if (report && !report->caution.empty()) {
+    text_wrapped(report->caution, theme::alarm);
+    view.facts.caution = ImGui::GetItemRectMax().y;
+    ImGui::Spacing();
+  }
   describe_peak(opened, view);
-  std::vector<Fact> facts{{"", opened.name}};
-  facts.push_back({"step", to_text(recording.timeline.duration)});
+  std::vector<Fact> facts{{"", model.recordings()[view.shown].name}};
+  if (!report) facts.push_back({"step", to_text(recording.timeline.duration)});
   facts.push_back({"arena", recording.planned.count > 0 ? to_text(recording.planned) : "unknown"});
   facts.push_back({opened.has_budget() ? "budget" : "capacity",
                    recording.capacity.count > 0 ? to_text(recording.capacity) : "unknown"});
   facts.push_back({"overlap", to_text(recording.timeline.overlap)});
   facts.push_back({"idle", to_text(recording.timeline.idle)});
   facts.push_back({"work", count_text(recording.timeline.runs.size(), "run")});
-  if (const Report* report = model.report_of(view.shown)) {
-    facts.push_back({"allocated", fmt::format("{} at most (caching allocator)",
-                                              to_text(report->allocated_peak))});
-    facts.push_back({"fits", report->fits ? "yes" : "no, short by " + to_text(report->short_by)});
-    facts.push_back({"samples/s", fmt::format("{:.1f}", report->samples_per_second)});
-    if (!report->caution.empty()) facts.push_back({"caution", report->caution});
-  }
+  if (report) std::ranges::copy(facts_of(*report), std::back_inserter(facts));
   list_facts(facts);
 }
 

@@ -90,11 +90,8 @@ void draw_row(const Opened& opened, const Row& row, ViewState& view) {
   number_cell(to_text(buffer.size));
   draw_category(buffer.category);
   number_cell(row.next_use == never ? "none" : "in " + to_text(row.next_use - now));
-  const auto decision = opened.decision_of(row.id);
-  text_cell(!decision.empty()   ? decision
-            : buffer.persistent ? "persistent"
-                                : "not saved",
-            decision.empty() ? theme::faint : theme::text);
+  text_cell(opened.why_alive(row.id),
+            opened.decision_of(row.id).empty() ? theme::faint : theme::text);
   number_cell(buffer.persistent ? "whole step" : to_text(now - row.born));
   const OpId op = opened.home_of(row.id);
   text_cell(op == no_op ? std::string_view("-") : std::string_view(opened.trace()[op].name),

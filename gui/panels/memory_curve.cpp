@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "gui/navigation.h"
-#include "gui/panels/timeline_parts.h"
+#include "gui/panels/curve_labels.h"
 
 namespace tidemark {
 namespace {
@@ -14,44 +14,36 @@ struct Level {
   std::string_view name;
   Bytes bytes;
   Color color;
-  Align align;
 };
 
-std::vector<Level> levels_of(const Opened& opened) {
+std::vector<Level> levels_of(const Opened& opened, const Report* report) {
   const Recording& recording = opened.recording;
-  std::vector<Level> levels{{"arena", recording.planned, theme::faint, Align::Left}};
+  std::vector<Level> levels{{"arena", recording.planned, theme::faint}};
+  if (report) levels.push_back({"reserved", report->reserved_peak, theme::faint});
   if (opened.has_budget()) {
-    levels.push_back({"budget", recording.capacity, theme::alarm, Align::Right});
-    levels.push_back({"capacity", opened.card_capacity(), theme::faint, Align::Right});
+    levels.push_back({"budget", recording.capacity, theme::alarm});
+    levels.push_back({"capacity", opened.card_capacity(), theme::faint});
   } else {
-    levels.push_back({"capacity", recording.capacity, theme::alarm, Align::Right});
+    levels.push_back({"capacity", recording.capacity, theme::alarm});
   }
   std::erase_if(levels, [](const Level& level) { return level.bytes.count == 0; });
   return levels;
 }
 
 // The top of the picture, in bytes. A level belongs into it unless that would flatten the curve.
-double top_of(const Opened& opened, const std::vector<const Opened*>& overlaid) {
+double top_of(const Opened& opened, const std::vector<const Opened*>& overlaid,
+              const std::vector<Level>& levels) {
   const auto height = [](const Opened& one) {
     return static_cast<double>(one.memory().total_of(one.peak()).count);
   };
   double top = std::max(1.0, height(opened));
   for (const Opened* other : overlaid) top = std::max(top, height(*other));
   double highest = top;
-  for (const Level& level : levels_of(opened))
+  for (const Level& level : levels)
     if (const auto bytes = static_cast<double>(level.bytes.count); bytes <= 1.6 * top)
       highest = std::max(highest, bytes);
-  return 1.08 * highest;
+  return 1.02 * highest;
 }
-
-struct Heights {
-  Box box;
-  double top;
-
-  float operator()(Bytes bytes) const {
-    return box.y1 - static_cast<float>(static_cast<double>(bytes.count) / top) * box.height();
-  }
-};
 
 // Calls visit(x0, x1, state) for neighbouring columns that show the same state.
 template <typename Visit>
@@ -110,29 +102,25 @@ void draw_outline(ImDrawList& list, const TimelinePlaces& places, const Opened& 
   }
 }
 
-void draw_level(ImDrawList& list, const TimelinePlaces& places, float y, std::string_view text,
-                Color color, Align align) {
+void draw_dashes(ImDrawList& list, const TimelinePlaces& places, float y, Color color) {
   const float dash = 0.5F * places.em;
   for (float x = places.time.x0; x < places.time.x1; x += 2 * dash)
     list.AddLine({x, y}, {std::min(x + dash, places.time.x1), y}, ink(color, 200), 1.5F);
-  const float width = text_width(text) + 8;
-  const float x0 = align == Align::Left ? places.time.x0 + 4 : places.time.x1 - 4 - width;
-  const Box box{x0, y + 2, x0 + width, y + 1.3F * places.em};
-  list.AddRectFilled(box.min(), box.max(), ink(theme::plot, 190), 3);
-  draw_text(list, box, text, color, Align::Center);
 }
 
 // Levels above the picture are named in its corner.
-void draw_levels(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
-                 const Heights& height) {
+void draw_levels(ImDrawList& list, const TimelinePlaces& places, const std::vector<Level>& levels,
+                 const Heights& height, CurveLabels& labels) {
   std::string above;
-  for (const Level& level : levels_of(opened)) {
+  for (const Level& level : levels) {
     const std::string text = fmt::format("{} {}", level.name, to_text(level.bytes));
-    if (static_cast<double>(level.bytes.count) <= height.top) {
-      draw_level(list, places, height(level.bytes), text, level.color, level.align);
-    } else {
+    const float y = height(level.bytes);
+    if (static_cast<double>(level.bytes.count) > height.top) {
       above += (above.empty() ? "" : ", ") + text;
+      continue;
     }
+    draw_dashes(list, places, y, level.color);
+    labels.put_along(list, text, level.color, y);
   }
   if (above.empty()) return;
   draw_text(
@@ -172,38 +160,31 @@ std::string peak_text(const Opened& opened, float width) {
   return text_width(why) < width ? why : text;
 }
 
-void draw_peak_label(ImDrawList& list, const TimelinePlaces& places, ImVec2 tip,
-                     std::string_view text, Color color, float highest) {
-  const float r = 0.32F * places.em;
-  list.AddTriangleFilled(tip, {tip.x + r, tip.y - 1.6F * r}, {tip.x - r, tip.y - 1.6F * r},
-                         ink(color));
-  const float width = text_width(text) + 0.6F * places.em;
-  const bool is_left = tip.x + r + width > places.time.x1;
-  const float x0 = is_left ? std::max(places.time.x0, tip.x - r - width - 2) : tip.x + r + 2;
-  const float top = std::max(highest, tip.y - 1.9F * r - places.em * 0.3F);
-  const Box label{x0, top, x0 + width, top + 1.25F * places.em};
-  list.AddRectFilled(label.min(), label.max(), ink(theme::plot, 210), 3);
-  draw_text(list, label, text, color, Align::Center);
-}
-
 void draw_peak(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
-               const Heights& height, std::string_view text, Color color) {
+               const Heights& height, std::string_view text, Color color, CurveLabels& labels) {
   const float x =
       places.time.to_pixel(static_cast<double>(opened.memory().begin_of(opened.peak()).count()));
   if (x < places.time.x0 || x > places.time.x1) return;
-  draw_peak_label(list, places, {x, height(opened.memory().total_of(opened.peak()))}, text, color,
-                  height.box.y0);
+  labels.put_above(list, text, color, {x, height(opened.memory().total_of(opened.peak()))});
 }
 
 // What lies over the stack is called B, C, …, as the lanes and the reading call it.
-void draw_overlaid(ImDrawList& list, const TimelinePlaces& places,
+void draw_outlines(ImDrawList& list, const TimelinePlaces& places,
                    const std::vector<const Opened*>& overlaid, const Heights& height) {
   for (std::size_t i = overlaid.size(); i-- > 0;)  // B is drawn last: on top
     draw_outline(list, places, *overlaid[i], height, outline_color(i), i == 0 ? 1.8F : 1.2F);
+}
+
+void draw_peaks(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
+                const std::vector<const Opened*>& overlaid, const Heights& height,
+                CurveLabels& labels) {
+  draw_peak(list, places, opened, height, peak_text(opened, 0.55F * places.memory.width()),
+            theme::bright, labels);
   for (std::size_t i = 0; i < overlaid.size(); ++i) {
     const Bytes peak = overlaid[i]->memory().total_of(overlaid[i]->peak());
     draw_peak(list, places, *overlaid[i], height,
-              fmt::format("{} {}", recording_letter(i + 1), to_text(peak)), outline_color(i));
+              fmt::format("{} {}", recording_letter(i + 1), to_text(peak)), outline_color(i),
+              labels);
   }
 }
 
@@ -234,6 +215,13 @@ void draw_life(ImDrawList& list, const TimelinePlaces& places, const Opened& ope
   draw_text(list, {label.x0 + 4, label.y0, places.time.x1, label.y1}, text, theme::bright);
 }
 
+// Room for the label of the highest peak, and for a line about what is above the picture.
+float headroom(const TimelinePlaces& places, const std::vector<Level>& levels, double top) {
+  const bool is_any_above = std::ranges::any_of(
+      levels, [&](const Level& level) { return static_cast<double>(level.bytes.count) > top; });
+  return std::min((is_any_above ? 2.6F : 1.4F) * places.em, places.memory.height() / 3);
+}
+
 }  // namespace
 
 StateId state_under(const TimelinePlaces& places, const Opened& opened, float x) {
@@ -245,18 +233,18 @@ void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const Vie
                        ViewState& view) {
   const Opened& opened = *model.shown(view);
   const std::vector<const Opened*> overlaid = model.overlaid(view);
-  Heights height{places.memory, top_of(opened, overlaid)};
-  for (const Level& level : levels_of(opened))  // room for a line of text about those above
-    if (static_cast<double>(level.bytes.count) > height.top)
-      height.box.y0 = places.memory.y0 + 1.3F * places.em;
+  const std::vector<Level> levels = levels_of(opened, model.report_of(view.shown));
+  Heights height{places.memory, top_of(opened, overlaid, levels)};
+  height.box.y0 += headroom(places, levels, height.top);
+  CurveLabels labels(places, opened, overlaid, height);
   draw_byte_axis(list, places, height);
   list.PushClipRect(places.memory.min(), places.memory.max(), true);
   draw_stack(list, places, opened, height, view);
-  draw_levels(list, places, opened, height);
-  draw_overlaid(list, places, overlaid, height);
+  draw_outlines(list, places, overlaid, height);
   draw_life(list, places, opened, view);
-  draw_peak(list, places, opened, height, peak_text(opened, 0.55F * places.memory.width()),
-            theme::bright);
+  draw_peaks(list, places, opened, overlaid, height, labels);
+  draw_levels(list, places, levels, height, labels);
+  view.facts.covered = labels.covered();
   list.PopClipRect();
 }
 

@@ -3,12 +3,17 @@
 
 #include <algorithm>
 
+#include "gui/facts.h"
 #include "gui/navigation.h"
 #include "gui/panels/panels.h"
 #include "simulator/export/pictures.h"
 
 namespace tidemark {
 namespace {
+
+// Which memory: live, allocated and reserved differ by as much as strategies do.
+constexpr const char* pareto_title = "all strategies: time of a step against memory";
+constexpr const char* memory_title = "peak of allocated memory";
 
 struct Plot {
   Box box;
@@ -47,6 +52,8 @@ void draw_axes(ImDrawList& list, const Plot& plot, float em) {
     draw_text(list, {x - 2.8F * em, box.y1, x + 2.8F * em, box.y1 + 1.3F * em},
               byte_tick_text(bytes, ticks.step), theme::faint, Align::Center);
   }
+  draw_text(list, {box.x0, box.y1 + 1.3F * em, box.x1, box.y1 + 2.6F * em}, memory_title,
+            theme::faint, Align::Center);
   const Range times{plot.fastest, plot.slowest};
   const Ticks steps =
       decimal_ticks(times, 2.4 * static_cast<double>(em / box.height()) * times.span());
@@ -77,9 +84,9 @@ void draw_front(ImDrawList& list, const Plot& plot, const std::vector<Report>& r
 void draw_tooltip(const Report& row, bool is_best) {
   ImGui::BeginTooltip();
   text_line(row.strategy, theme::bright);
-  text_line(fmt::format("{} allocated at most, {} per step", to_text(row.allocated_peak),
-                        to_text(row.step)));
-  text_line(row.fits ? "fits" : "does not fit", row.fits ? theme::text : theme::alarm);
+  for (const Fact& fact : facts_of(row))
+    text_line(fmt::format("{}: {}", fact.name, fact.value),
+              fact.name == "fits" && !row.fits ? theme::alarm : theme::text);
   if (is_best) text_line("no other needs less of both", theme::accent);
   text_line("click to show it", theme::faint);
   ImGui::EndTooltip();
@@ -133,8 +140,7 @@ void draw_pareto(ViewModel& model, ViewState& view) {
   if (!model.what_if()) return;
   const auto comparison = model.frontier().newest();
   ImGui::Spacing();
-  text_line(model.frontier().is_catching_up() ? "all strategies: catching up ..."
-                                              : "all strategies: memory against time",
+  text_line(model.frontier().is_catching_up() ? "all strategies: catching up ..." : pareto_title,
             theme::faint);
   // Before the first comparison is there, its heading says that it is being made.
   if (!comparison) return;
@@ -143,7 +149,7 @@ void draw_pareto(ViewModel& model, ViewState& view) {
   const float text_height = 6 * em;
   const float height = std::clamp(room.y - text_height, 9 * em, 18 * em);
   ImGui::InvisibleButton("pareto", {std::max(1.0F, room.x), height});
-  const Box box{at.x + 4.2F * em, at.y + 4, at.x + room.x - 4, at.y + height - 1.5F * em};
+  const Box box{at.x + 4.2F * em, at.y + 4, at.x + room.x - 4, at.y + height - 2.8F * em};
   const bool has_points = std::ranges::any_of(comparison->rows, &Report::applies);
   if (has_points) {
     const Plot plot = plot_of(comparison->rows, box);

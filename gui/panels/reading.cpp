@@ -15,9 +15,13 @@ std::string title_beside(const Opened& other, const Opened& shown) {
                      sources[static_cast<std::size_t>(other.recording.source)].name);
 }
 
-Bytes live_at_reading(const TimelinePlaces& places, const Opened& opened, const ViewState& view) {
-  return opened.memory().total_of(
-      view.hover ? state_under(places, opened, places.time.to_pixel(*view.hover)) : view.cursor);
+// Where the mouse is, or else the cursor. Nothing after the step's end, which the axis goes beyond
+// if what is compared takes longer: memory that is no more is not 1.6 GiB.
+std::optional<StateId> state_at_reading(const TimelinePlaces& places, const Opened& opened,
+                                        const ViewState& view, StateId at_cursor) {
+  if (view.hover.value_or(view.cursor_time) > opened.end()) return {};
+  if (view.hover) return state_under(places, opened, places.time.to_pixel(*view.hover));
+  return at_cursor;
 }
 
 }  // namespace
@@ -29,28 +33,29 @@ Color outline_color(std::size_t i) {
 std::vector<KeyEntry> reading_of(const TimelinePlaces& places, const ViewModel& model,
                                  const ViewState& view) {
   const Opened& opened = *model.shown(view);
-  const float column = view.hover ? places.time.to_pixel(*view.hover) : 0;
-  const StateId state = view.hover ? state_under(places, opened, column) : view.cursor;
-  const BytesByCategory bytes = opened.memory().categories_of(state);
+  const auto state = state_at_reading(places, opened, view, view.cursor);
+  const auto amount_of = [&](Category category) -> std::string {
+    if (!state) return "-";
+    return to_text(opened.memory().categories_of(*state)[static_cast<std::size_t>(category)]);
+  };
   // Where there is width to spare, each has room for the widest amount: numbers change in place.
   const float widest =
       places.time.x1 - places.time.x0 > 40 * places.em ? text_width(" 1000 MiB") : 0;
-  const auto entry = [&](std::string_view name, Bytes amount, Color color) {
-    return KeyEntry{fmt::format("{} {}", name, to_text(amount)), color,
+  const auto entry = [&](std::string_view name, std::string_view amount, Color color) {
+    return KeyEntry{fmt::format("{} {}", name, amount), color,
                     widest > 0 ? text_width(name) + widest : 0};
   };
   std::vector<KeyEntry> entries;
   for (const auto& [category, color] : category_colors)
     if (opened.has(category))
-      entries.push_back(
-          entry(to_string(category), bytes[static_cast<std::size_t>(category)], color));
+      entries.push_back(entry(to_string(category), amount_of(category), color));
   const std::vector<const Opened*> overlaid = model.overlaid(view);
   for (std::size_t i = 0; i < overlaid.size(); ++i) {
-    const StateId then = view.hover ? state_under(places, *overlaid[i], column)
-                                    : overlaid[i]->memory().at(view.cursor_time);
+    const auto then =
+        state_at_reading(places, *overlaid[i], view, overlaid[i]->memory().at(view.cursor_time));
     entries.push_back(
         entry(fmt::format("{}: {},", recording_letter(i + 1), title_beside(*overlaid[i], opened)),
-              overlaid[i]->memory().total_of(then), outline_color(i)));
+              then ? to_text(overlaid[i]->memory().total_of(*then)) : "-", outline_color(i)));
   }
   const std::size_t drawn = 1 + overlaid.size(), open = model.recordings().size();
   if (!overlaid.empty() && open > drawn)
@@ -65,8 +70,10 @@ void draw_reading(ImDrawList& list, const TimelinePlaces& places, const ViewMode
   list.AddRectFilled(box.min(), box.max(), ink(theme::panel));
   const float y = box.y0 + 0.2F * places.em;
   const Opened& opened = *model.shown(view);
+  const auto state = state_at_reading(places, opened, view, view.cursor);
   draw_text(list, {places.all.x0 + 2, y, box.x0 - 6, y + places.em},
-            to_text(live_at_reading(places, opened, view)) + " live", theme::text, Align::Right);
+            state ? to_text(opened.memory().total_of(*state)) + " live" : "A has ended",
+            theme::text, Align::Right);
   draw_keys(list, {box.x0 + 4, y, box.x1, box.y1}, reading_of(places, model, view), theme::text);
 }
 

@@ -60,7 +60,7 @@ void draw_hits(const Opened& opened, const Search& search, ViewState& view) {
     if (ImGui::Selectable(text.c_str(), is_chosen)) choose(opened, hits[i], view);
     draw_kind(opened, hits[i]);
     // The list follows the choice, but only while keys move it: else it could not be scrolled.
-    if (is_chosen && (was_pressed(Key::Down) || was_pressed(Key::Up))) ImGui::SetScrollHereY();
+    if (is_chosen && (repeats(Key::Down) || repeats(Key::Up))) ImGui::SetScrollHereY();
   }
   if (search.count() > hits.size())
     text_line(fmt::format("and {} more: type more of the name", search.count() - hits.size()),
@@ -87,8 +87,8 @@ void draw_search(ViewModel& model, ViewState& view) {
   if (ImGui::InputTextWithHint("##text", "a part of the name of an op or tensor", &view.search))
     view.search_choice = 0;
   const std::size_t hits = search.hits().size();
-  if (was_pressed(Key::Down) && view.search_choice + 1 < hits) ++view.search_choice;
-  if (was_pressed(Key::Up) && view.search_choice > 0) --view.search_choice;
+  if (repeats(Key::Down) && view.search_choice + 1 < hits) ++view.search_choice;
+  if (repeats(Key::Up) && view.search_choice > 0) --view.search_choice;
   text_line(view.search.empty() ? std::string("Enter goes to the chosen one, Esc closes")
                                 : fmt::format("{} found{}", search.count(),
                                               search.is_complete() ? "" : " so far ..."),

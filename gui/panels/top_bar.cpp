@@ -1,8 +1,9 @@
 // The row above everything: which recordings, how they are colored, and what can be done with them.
 #include <algorithm>
 
-#include "gui/navigation.h"
+#include "gui/export.h"
 #include "gui/panels/panels.h"
+#include "gui/widgets.h"
 
 namespace tidemark {
 namespace {
@@ -17,20 +18,32 @@ void choose_color(ViewState& view) {
   }
 }
 
+// At the right of a line of the list: closes the recording.
+void offer_to_close(std::size_t recording, ViewState& view) {
+  const float width = text_width("close") + 2 * ImGui::GetStyle().FramePadding.x;
+  ImGui::SameLine(std::max(0.0F, ImGui::GetContentRegionMax().x - width));
+  if (!ImGui::SmallButton("close")) return;
+  view.closes = recording;
+  ImGui::CloseCurrentPopup();
+}
+
 // A combo box of the opened recordings; `none` is offered if it is not empty.
 std::optional<std::size_t> choose_recording(const char* label, const ViewModel& model,
-                                            std::optional<std::size_t> chosen, const char* none,
-                                            float width) {
+                                            ViewState& view, std::optional<std::size_t> chosen,
+                                            const char* none, float width) {
   const auto& recordings = model.recordings();
-  const std::string now = chosen ? recordings[*chosen]->name : std::string(none);
+  const std::string now = chosen ? recordings[*chosen].name : std::string(none);
   ImGui::SetNextItemWidth(width);
   const ImGuiStyle& style = ImGui::GetStyle();
   const float room = width - ImGui::GetFrameHeight() - 2 * style.FramePadding.x;
-  if (!ImGui::BeginCombo(label, fitted(now, room).c_str())) return chosen;
+  if (!begin_choice(label, fitted(now, room))) return chosen;
   if (none[0] != '\0' && ImGui::Selectable(none, !chosen)) chosen.reset();
   for (std::size_t i = 0; i < recordings.size(); ++i) {
     ImGui::PushID(static_cast<int>(i));
-    if (ImGui::Selectable(recordings[i]->name.c_str(), chosen == i)) chosen = i;
+    if (ImGui::Selectable(recordings[i].name.c_str(), chosen == i,
+                          ImGuiSelectableFlags_AllowItemOverlap))
+      chosen = i;
+    if (model.can_close(i)) offer_to_close(i, view);
     ImGui::PopID();
   }
   ImGui::EndCombo();
@@ -39,14 +52,12 @@ std::optional<std::size_t> choose_recording(const char* label, const ViewModel& 
 
 void export_menu(const ViewModel& model, ViewState& view) {
   if (ImGui::Button("Export")) ImGui::OpenPopup("export");
-  if (!ImGui::BeginPopup("export")) return;
-  const std::string stem = "tidemark-" + model.shown(view)->trace().model;
-  for (const char* ending : {".png", ".svg", ".chrome.json", ".timeline.json.zst"}) {
-    std::string name = stem + ending;
-    std::ranges::replace(name, '/', '-');
-    if (ImGui::MenuItem(name.c_str())) view.export_path = name;
-  }
-  text_line("into the folder that tidemark was started in", theme::faint);
+  if (!begin_menu("export")) return;
+  const std::string stem = file_stem(model.shown(view)->recording);
+  for (const char* ending : {".png", ".svg", ".chrome.json", ".timeline.json.zst"})
+    if (const std::string name = stem + ending; ImGui::MenuItem(name.c_str()))
+      view.wants_export = name;
+  text_line("into the folder that tidemark was started in; no file is replaced", theme::faint);
   ImGui::EndPopup();
 }
 
@@ -91,14 +102,15 @@ void draw_top_bar(ViewModel& model, ViewState& view) {
   const float combo = std::clamp((is_narrow ? 0.4F : 0.25F) * room, 6 * em, 30 * em);
   const bool compares = model.against(view) != nullptr;
   if (compares) name_side("A");
-  if (const auto shown = choose_recording("##shown", model, view.shown, "", combo);
+  if (const auto shown = choose_recording("##shown", model, view, view.shown, "", combo);
       *shown != view.shown) {
     view.shown = *shown;
     show_all(*model.shown(view), view);
   }
   ImGui::SameLine();
   name_side(compares ? "B" : "vs");
-  view.against = choose_recording("##against", model, view.against, "compare with nothing", combo);
+  view.against =
+      choose_recording("##against", model, view, view.against, "compare with nothing", combo);
   if (!is_narrow) ImGui::SameLine();
   draw_buttons(model, view, room, em);
 }

@@ -5,7 +5,11 @@
 
 #include "gui/panels/panels.h"
 #include "gui/strategy_text.h"
+#include "gui/widgets.h"
 #include "traces/presets.h"
+
+// Needs imgui.h before it.
+#include <imgui_stdlib.h>
 
 namespace tidemark {
 namespace {
@@ -51,7 +55,7 @@ bool choose_name(const char* id, const Table& table, const char* usual,
   bool changed = false;
   const std::string now =
       value ? std::string(table[static_cast<std::size_t>(*value)].name) : std::string(usual);
-  if (!ImGui::BeginCombo(id, now.c_str())) return false;
+  if (!begin_choice(id, now)) return false;
   if (ImGui::Selectable(usual, !value)) value.reset(), changed = true;
   for (const auto& row : table)
     if (ImGui::Selectable(std::string(row.name).c_str(), value == row.value))
@@ -62,8 +66,7 @@ bool choose_name(const char* id, const Table& table, const char* usual,
 
 bool choose_model(Question& question) {
   label("model");
-  if (!ImGui::BeginCombo("##model", question.model.name.c_str(), ImGuiComboFlags_HeightLarge))
-    return false;
+  if (!begin_choice("##model", question.model.name, ImGuiComboFlags_HeightLarge)) return false;
   bool changed = false;
   for (const Model& model : known_models()) {
     if (!ImGui::Selectable(model.name.c_str(), model.name == question.model.name)) continue;
@@ -120,7 +123,7 @@ bool choose_step(Question& question) {
 bool choose_card(Question& question) {
   bool changed = false;
   label("device");
-  if (ImGui::BeginCombo("##device", question.device.title.c_str(), ImGuiComboFlags_HeightLarge)) {
+  if (begin_choice("##device", question.device.title, ImGuiComboFlags_HeightLarge)) {
     for (const Device& device : known_devices())
       if (ImGui::Selectable(device.title.c_str(), device.name == question.device.name))
         question.device = device, changed = true;
@@ -175,7 +178,7 @@ bool choose_options(std::string& text) {
 bool choose_strategy(std::string& text) {
   bool changed = false;
   label("strategy");
-  if (ImGui::BeginCombo("##strategy", text.c_str(), ImGuiComboFlags_HeightLarge)) {
+  if (begin_choice("##strategy", text, ImGuiComboFlags_HeightLarge)) {
     for (const StrategySpec& spec : default_strategies())
       if (ImGui::Selectable(spec.text.c_str(), spec.text == text)) text = spec.text, changed = true;
     ImGui::EndCombo();
@@ -187,7 +190,7 @@ bool choose_second(WhatIf& what_if) {
   label("compared with");
   const bool has_second = what_if.strategies.size() > 1;
   std::string now = has_second ? what_if.strategies[1] : "nothing";
-  if (!ImGui::BeginCombo("##second", now.c_str(), ImGuiComboFlags_HeightLarge)) return false;
+  if (!begin_choice("##second", now, ImGuiComboFlags_HeightLarge)) return false;
   bool changed = false;
   if (ImGui::Selectable("nothing", !has_second)) what_if.strategies.resize(1), changed = true;
   for (const StrategySpec& spec : default_strategies()) {
@@ -200,20 +203,29 @@ bool choose_second(WhatIf& what_if) {
   return changed;
 }
 
-void say_result(const ViewModel& model) {
+// The other settings of the allocator: what PYTORCH_CUDA_ALLOC_CONF says, letter by letter. What
+// cannot be read yet is told below, and the picture stays.
+bool type_allocator(std::string& text) {
+  label("allocator settings");
+  return ImGui::InputTextWithHint("##allocator", "as in PYTORCH_CUDA_ALLOC_CONF", &text);
+}
+
+void say_result(const ViewModel& model, const ViewState& view) {
   if (!model.problem().empty()) {
     return text_wrapped(model.problem(), theme::alarm);
   }
-  const Report* report = model.report_of(0);
+  const Report* report = model.report_of(model.is_prediction(view.shown) ? view.shown : 0);
   if (!report) return;
-  text_line(fmt::format("{} allocated, {} per step", to_text(report->allocated_peak),
-                        to_text(report->step)),
-            theme::bright);
-  if (report->fits) {
-    text_line(fmt::format("fits in {}", to_text(report->capacity)), color_of(Category::Activation));
-  } else {
-    text_line(fmt::format("does not fit in {}", to_text(report->capacity)), theme::alarm);
-  }
+  list_facts(facts_of(*report));
+  if (!report->caution.empty()) text_wrapped(report->caution, theme::alarm);
+}
+
+// What is shown may be a file that was dropped meanwhile: its numbers are not of these inputs.
+void tell_what_is_shown(const ViewModel& model, ViewState& view) {
+  if (model.is_prediction(view.shown)) return;
+  text_wrapped("These inputs are not of what is shown, " + model.recordings()[view.shown].name,
+               theme::alarm);
+  if (ImGui::Button("Show their prediction", {-1, 0})) model.show(0, view);
 }
 
 }  // namespace
@@ -223,16 +235,19 @@ void draw_what_if(ViewModel& model, ViewState& view) {
   // A copy: a change that makes no step is told and the picture stays.
   WhatIf what_if = *model.what_if();
   const std::size_t before = what_if.strategies.size();
+  tell_what_is_shown(model, view);
   bool changed = choose_step(what_if.question);
   changed |= choose_strategy(what_if.strategies.front());
   changed |= choose_second(what_if);
   changed |= choose_card(what_if.question);
+  changed |= type_allocator(what_if.allocator);
   if (changed) {
+    if (!model.is_prediction(view.shown)) model.show(0, view);
     model.ask(what_if, view);
     // Who chooses a second strategy wants to see it.
     if (what_if.strategies.size() == 2 && before == 1) view.against = 1;
   }
-  say_result(model);
+  say_result(model, view);
   if (!model.command_of) return;
   if (ImGui::Button("Copy as command line", {-1, 0})) {
     const std::string command = model.command_of(*model.what_if());

@@ -1,6 +1,8 @@
 // Mouse and keys, and what they do to the view.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "tests/gui/robot.h"
 
 namespace tidemark {
@@ -162,9 +164,7 @@ TEST_F(Hands, TypingDoesNotMoveTheView) {
   robot_.press(Key::Slash);
   robot_.frames(2);
   const Range before = robot_.view.visible;
-  robot_.input.keys.insert(Key::W);
-  robot_.type("w");
-  robot_.input.keys.clear();
+  robot_.press(Key::W);
   robot_.frames(2);
   EXPECT_EQ(robot_.view.visible, before);
   EXPECT_EQ(robot_.view.search, "w");
@@ -178,6 +178,48 @@ TEST_F(Hands, QuestionMarkShowsHelp) {
   EXPECT_FALSE(robot_.view.shows_search);
   robot_.press(Key::Escape);
   EXPECT_FALSE(robot_.view.shows_help);
+}
+
+// On a German keyboard the slash is above the 7, the question mark right of the 0, and Z is where
+// others have Y: signs are what is typed, wherever their keys are.
+TEST_F(Hands, SignsAreTakenFromWhateverKeyTypesThem) {
+  robot_.type("?");
+  EXPECT_TRUE(robot_.view.shows_help);
+  robot_.press(Key::Escape);
+  robot_.view.range = Range{0, 1000};
+  robot_.input.text = "z";
+  robot_.frames(1);
+  EXPECT_LT(robot_.view.visible.span(), 2000);
+  robot_.type("/");
+  EXPECT_TRUE(robot_.view.shows_search);
+}
+
+// What a keyboard sends while a key is held: the same letter every thirtieth of a second.
+TEST_F(Hands, AHeldKeyIsOneCommand) {
+  for (const Key key : {Key::C, Key::K, Key::Slash}) {
+    robot_.input.keys = {key};
+    robot_.frames(1);
+    for (int repeat = 0; repeat < 7; ++repeat) {
+      robot_.input.text = key == Key::C ? "c" : key == Key::K ? "k" : "?";
+      robot_.frames(2);
+    }
+    robot_.input.keys.clear();
+    robot_.frames(1);
+  }
+  EXPECT_EQ(robot_.view.color_by, ColorBy::Task);
+  EXPECT_EQ(robot_.view.notice, "");  // to be kept already, for one
+  EXPECT_FALSE(robot_.view.shows_help);
+}
+
+TEST_F(Hands, EscapeClosesAnOpenListAndNothingElse) {
+  robot_.view.range = Range{0, 1000};
+  robot_.click(300, 14);  // the recording that is shown
+  EXPECT_TRUE(robot_.view.facts.has_open_list);
+  robot_.press(Key::Escape);
+  EXPECT_FALSE(robot_.view.facts.has_open_list);
+  EXPECT_TRUE(robot_.view.range);
+  robot_.press(Key::Escape);
+  EXPECT_FALSE(robot_.view.range);
 }
 
 TEST_F(Hands, ControlQCloses) {
@@ -199,7 +241,7 @@ TEST_F(Hands, ADroppedFileOpensOrSaysWhatIsWrong) {
   const std::string path = testing::TempDir() + "dropped.timeline.json";
   write_recording(path, robot_.shown().recording);
   robot_.input.drops = {path};
-  robot_.frames(1);
+  robot_.frames(2);
   EXPECT_EQ(robot_.model.recordings().size(), 2u);
   EXPECT_EQ(robot_.view.shown, 1u);
   robot_.input.drops = {"no-such.timeline.json"};
@@ -211,11 +253,12 @@ TEST_F(Hands, ADroppedFileOpensOrSaysWhatIsWrong) {
 TEST_F(Hands, ExportsAreWrittenAndTold) {
   for (const char* ending : {".png", ".svg", ".chrome.json", ".timeline.json.zst"}) {
     const std::string path = testing::TempDir() + "export" + ending;
-    robot_.view.export_path = path;
+    std::filesystem::remove(path);
+    robot_.view.wants_export = path;
     robot_.frames(1);
     EXPECT_EQ(robot_.view.notice, "wrote " + path);
   }
-  robot_.view.export_path = testing::TempDir() + "no-such-folder/x.png";
+  robot_.view.wants_export = testing::TempDir() + "no-such-folder/x.png";
   robot_.frames(1);
   EXPECT_THAT(robot_.view.notice, testing::HasSubstr("no-such-folder"));
 }

@@ -93,7 +93,7 @@ class Overlaid : public testing::Test {
     for (const std::size_t pairs : {4U, 8U, 2U, 3U, 5U, 6U}) robot_.model.add(synthetic(pairs));
     show_all(robot_.shown(), robot_.view);
   }
-  const Opened* at(std::size_t i) const { return robot_.model.recordings()[i].get(); }
+  const Opened* at(std::size_t i) const { return robot_.model.recordings()[i].opened.get(); }
 
   Robot robot_;
 };
@@ -124,6 +124,20 @@ TEST_F(Overlaid, TheAxisGoesToTheEndOfTheLongest) {
   EXPECT_EQ(robot_.view.visible, (Range{2000, 3000}));  // what was chosen stays
   robot_.press(Key::F);
   EXPECT_EQ(robot_.view.visible, whole({8000}));
+}
+
+// A takes 8 us, B 16 us: at 12 us there is nothing left of A to read.
+TEST_F(Overlaid, AfterTheEndOfOneItsBytesAreNotRead) {
+  robot_.view.against = 1;
+  robot_.frames(1);
+  TimelinePlaces places;
+  places.time = {robot_.view.visible, 0, 1000};
+  robot_.view.hover = 12'000;
+  for (const KeyEntry& entry : reading_of(places, robot_.model, robot_.view)) {
+    const bool is_of_b = entry.text.starts_with("B:");
+    if (!entry.swatch || entry.text.starts_with("C:") || entry.text.starts_with("D:")) continue;
+    EXPECT_EQ(entry.text.ends_with(" -"), !is_of_b) << entry.text;
+  }
 }
 
 }  // namespace

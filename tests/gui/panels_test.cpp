@@ -76,6 +76,27 @@ TEST(Panels, DrawOneOp) {
   EXPECT_EQ(robot.view.facts.runs, robot.shown().timeline().runs.size());
 }
 
+// What says how far the numbers can be believed is read before them.
+TEST(Panels, ACautionIsInSight) {
+  Robot robot({1280, 700});
+  robot.ask(vit({"mesa"}));
+  ASSERT_NE(robot.model.report_of(0)->caution, "");
+  EXPECT_GT(robot.view.facts.caution, 0);
+  EXPECT_LT(robot.view.facts.caution, 690);
+}
+
+// Labels stand where the curve is not.
+TEST(Panels, LabelsDoNotHideTheCurve) {
+  for (const auto& strategies :
+       {std::vector<std::string>{"vanilla"}, {"pareprop"}, {"pareprop", "vanilla"}, {"mesa"}}) {
+    Robot robot;
+    robot.ask(vit(strategies, 64));
+    if (strategies.size() > 1) robot.view.against = 1;
+    robot.frames(2);
+    EXPECT_LT(robot.view.facts.covered, 40) << strategies.front();
+  }
+}
+
 TEST(Panels, DrawInAnySize) {
   for (const PixelSize size : {smallest_picture, PixelSize{480, 700}, PixelSize{3000, 400}}) {
     for (const float scale : {0.5F, 1.0F, 2.0F}) {

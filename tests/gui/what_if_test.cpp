@@ -43,15 +43,15 @@ TEST(WhatIf, AChangeOfInputsKeepsWhatCanBeKept) {
 TEST(WhatIf, WhatDoesNotApplyIsSaidAndThePictureStays) {
   Robot robot;
   robot.ask(vit({"vanilla"}));
-  const auto before = robot.model.recordings();
+  const auto before = robot.model.shown(robot.view);
   robot.model.ask(vit({"reversible+checkpoint"}), robot.view);
   EXPECT_THAT(robot.model.problem(), testing::HasSubstr("does not apply"));
-  EXPECT_EQ(robot.model.recordings(), before);
+  EXPECT_EQ(robot.model.shown(robot.view), before);
   WhatIf odd = vit({"vanilla"});
   odd.question.step.image = 100;  // no multiple of the patch
   robot.model.ask(odd, robot.view);
   EXPECT_NE(robot.model.problem(), "");
-  EXPECT_EQ(robot.model.recordings(), before);
+  EXPECT_EQ(robot.model.shown(robot.view), before);
   robot.frames(2);
   robot.model.ask(vit({"mesa"}), robot.view);
   EXPECT_EQ(robot.model.problem(), "");
@@ -61,7 +61,7 @@ TEST(WhatIf, TwoStrategiesAreTwoRecordings) {
   Robot robot;
   robot.ask(vit({"vanilla", "pareprop"}));
   ASSERT_EQ(robot.model.recordings().size(), 2u);
-  EXPECT_EQ(robot.model.recordings()[1]->recording.strategy, "pareprop");
+  EXPECT_EQ(robot.model.recordings()[1].opened->recording.strategy, "pareprop");
   EXPECT_EQ(robot.view.shown, 0u);  // the first one
   robot.view.against = 1;
   robot.view.wanted_tab = Tab::Compare;
@@ -79,23 +79,55 @@ TEST(WhatIf, WhatIsKeptStaysAsItIs) {
   robot.ask(vit({"vanilla"}, 8));
   robot.press(Key::K);
   ASSERT_EQ(robot.model.recordings().size(), 2u);
-  const auto kept = robot.model.recordings()[1];
+  const auto kept = robot.model.recordings()[1].opened;
   robot.model.ask(vit({"vanilla"}, 64), robot.view);
-  EXPECT_EQ(robot.model.recordings()[1], kept);
+  EXPECT_EQ(robot.model.recordings()[1].opened, kept);
   EXPECT_EQ(robot.model.against(robot.view), kept.get());
-  EXPECT_NE(robot.model.recordings()[0], kept);
+  EXPECT_NE(robot.model.recordings()[0].opened, kept);
 }
 
 TEST(WhatIf, ASliderChangesThePictureInTheSameFrame) {
   Robot robot;
   robot.ask(vit({"vanilla"}, 1));
-  const auto before = robot.model.recordings()[0];
+  const auto before = robot.model.recordings()[0].opened;
   // The batch slider is the second input of the panel at the left; its right end is the most.
   for (float y = 60; y < 160 && robot.model.what_if()->question.step.batch == 1; y += 8)
     robot.click(270, y);
   EXPECT_GT(robot.model.what_if()->question.step.batch, 1000);
-  EXPECT_NE(robot.model.recordings()[0], before);
+  EXPECT_NE(robot.model.recordings()[0].opened, before);
   EXPECT_EQ(robot.shown().trace().step.batch, robot.model.what_if()->question.step.batch);
+}
+
+// A file that is dropped is shown instead of the prediction, whose inputs stay beside it.
+TEST(WhatIf, AChangeOfInputsShowsTheirPredictionAgain) {
+  Robot robot;
+  robot.ask(vit({"vanilla"}, 1));
+  robot.open(robot.shown().recording);
+  ASSERT_EQ(robot.view.shown, 1u);
+  for (float y = 60; y < 300 && robot.view.shown == 1; y += 8) robot.click(240, y);
+  EXPECT_EQ(robot.view.shown, 0u);
+}
+
+TEST(WhatIf, TheAllocatorIsAsked) {
+  WhatIf what_if = vit({"vanilla"}, 64);
+  const Report usual = predict(what_if).front().report;
+  what_if.allocator = "expandable_segments:True";
+  const Report expandable = predict(what_if).front().report;
+  EXPECT_LT(expandable.reserved_peak, usual.reserved_peak);
+  EXPECT_TRUE(question_of(what_if).allocator.expandable_segments);
+}
+
+// Half a word is no setting: it is told, and the picture stays.
+TEST(WhatIf, WhatIsBeingTypedIsNoError) {
+  Robot robot;
+  robot.ask(vit({"vanilla"}));
+  const auto before = robot.model.shown(robot.view);
+  WhatIf what_if = *robot.model.what_if();
+  what_if.allocator = "expandable_seg";
+  robot.model.ask(what_if, robot.view);
+  EXPECT_THAT(robot.model.problem(), testing::HasSubstr("expandable_seg"));
+  EXPECT_EQ(robot.model.shown(robot.view), before);
+  EXPECT_EQ(robot.model.what_if()->allocator, "expandable_seg");
 }
 
 TEST(Frontier, GivesTheComparisonOfTheLastQuestion) {

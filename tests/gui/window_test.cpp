@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "tests/gui/robot.h"
 #include "traces/files.h"
@@ -119,6 +121,37 @@ void lose_the_context() {
 TEST(Window, ALostContextIsOneLineAndTheEnd) {
   if (has_display()) return lose_the_context();
   if (const char* reason = run_with_display("Window.ALostContextIsOneLineAndTheEnd"))
+    GTEST_SKIP() << reason;
+}
+
+// Nobody touches the window for a second: what is drawn is drawn once. The driver is asked about
+// its context after each frame, which counts them.
+void leave_it_alone() {
+  ViewModel model;
+  ViewState view;
+  ask(model, view);
+  int frames = 0;
+  std::atomic<bool> is_over = false;
+  std::jthread clock([&is_over] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until it has settled
+    std::this_thread::sleep_for(std::chrono::milliseconds(2000));
+    is_over = true;
+    wake_window();
+  });
+  int before = 0;
+  const auto status = [&] {
+    if (is_over) view.wants_to_close = true;
+    if (!is_over) before = frames;
+    ++frames;
+    return 0U;
+  };
+  run_window(model, view, {.size = size, .scale = 1.0F, .reset_status = status});
+  EXPECT_LT(before, 12);  // it was 8 a second
+}
+
+TEST(Window, DrawsNothingWhileNothingChanges) {
+  if (has_display()) return leave_it_alone();
+  if (const char* reason = run_with_display("Window.DrawsNothingWhileNothingChanges"))
     GTEST_SKIP() << reason;
 }
 

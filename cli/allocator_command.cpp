@@ -10,8 +10,10 @@ Result run_allocator(const Options& options) {
   if (options.subject.empty())
     throw UsageError("no script (a file, or - for standard input; tidemark allocator --help)");
   if (options.subject == "-")
-    return {run_allocator_script(read_standard_input(), "standard input"), "", ExitCode::Ok};
-  return {run_allocator_script(read_file(options.subject), options.subject), "", ExitCode::Ok};
+    return {run_allocator_script(read_standard_input(FileKind::AllocatorScript), "standard input"),
+            "", ExitCode::Ok};
+  const std::string script = read_file(options.subject, FileKind::AllocatorScript);
+  return {run_allocator_script(script, options.subject), "", ExitCode::Ok};
 }
 
 }  // namespace tidemark

@@ -52,7 +52,7 @@ class LateProgress {
 };
 
 CheckReport check(const std::string& path, const Options& options, LateProgress& progress) {
-  const CheckFile file = read_check_file(read_file(path), path);
+  const CheckFile file = read_check_file(read_file(path, FileKind::Check), path);
   const std::size_t all = file.experiments.size();
   const auto outcomes =
       run_experiments(path, file.experiments, [&](std::size_t done) { progress(done, all); });

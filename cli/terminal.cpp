@@ -120,19 +120,6 @@ void write_standard_output(std::string_view text) {
   }
 }
 
-std::string read_standard_input() {
-  std::string text;
-  std::array<char, 65536> chunk{};
-  for (;;) {
-    const ssize_t count = ::read(STDIN_FILENO, chunk.data(), chunk.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0)
-      throw InputError(fmt::format("standard input: cannot read: {}", std::strerror(errno)));
-    if (count == 0) return text;
-    text.append(chunk.data(), static_cast<std::size_t>(count));
-  }
-}
-
 Progress::Progress(const Options& options, std::string_view what, std::size_t all)
     : what_(what), all_(all), shown_(!options.quiet && ::isatty(STDERR_FILENO) == 1) {}
 

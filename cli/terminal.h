@@ -33,9 +33,6 @@ std::size_t display_width(std::string_view text);
 /// Writes all of it, or throws InputError.
 void write_standard_output(std::string_view text);
 
-/// Reads all of it, or throws InputError.
-std::string read_standard_input();
-
 /// Shows on a terminal's standard error how many of `all` are done; ends without a trace.
 class Progress {
  public:

@@ -36,7 +36,7 @@ std::string settings_path() {
 void read_settings(const std::string& path, ViewState& view, PixelSize& window) {
   if (path.empty() || !std::filesystem::exists(path)) return;
   try {
-    const JsonDocument document = read_json(path);
+    const JsonDocument document = read_json(path, FileKind::Settings);
     const JsonView root = document.root();
     if (root.at("version").integer() != version) return;  // of another program's age
     // Into copies: a file that is broken halfway changes nothing.

@@ -42,7 +42,7 @@ void open_all(const ViewRequest& request, std::chrono::milliseconds patience, Vi
 
 std::optional<Script> script_of(const ViewRequest& request) {
   if (request.script.empty()) return {};
-  return Script(read_file(request.script), request.script);
+  return Script(read_file(request.script, FileKind::WindowScript), request.script);
 }
 
 // What is computed beside the drawing is waited for: the same picture every time.

@@ -103,7 +103,7 @@ Data labelled_images(const std::string& path, Records records, const Trace& trac
 }  // namespace
 
 Data data_of_file(const std::string& path, const Trace& trace) {
-  auto bytes = std::make_shared<const std::string>(read_file(path));
+  auto bytes = std::make_shared<const std::string>(read_file(path, FileKind::TrainingData));
   if (bytes->empty()) throw InputError(path + ": the file is empty");
   const TensorId picture = find<fill::Pixels>(trace);
   if (picture == no_tensor && find<fill::Words>(trace) == no_tensor)

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "traces/error.h"
@@ -30,8 +31,20 @@ constexpr std::size_t chunk_size = std::size_t{1} << 16;
   fail(path, fmt::format("cannot {}: {}", verb, std::strerror(errno)));
 }
 
-[[noreturn]] void fail_too_large(const std::string& path, Bytes limit) {
-  fail(path, fmt::format("holds more than {}, the limit", to_text(limit)));
+/// Without a size where the end was not seen.
+[[noreturn]] void fail_too_large(const std::string& path, const FileKindRow& kind,
+                                 std::optional<std::uint64_t> size = {}) {
+  const std::string limit = to_text(kind.limit);
+  if (!size)
+    fail(path, fmt::format("does not end within {}, the most that {} may have ({})", limit,
+                           kind.name, kind.remedy));
+  fail(path, fmt::format("holds {}; {} may have {} ({})",
+                         to_text(Bytes{static_cast<std::int64_t>(*size)}), kind.name, limit,
+                         kind.remedy));
+}
+
+bool exceeds(std::uint64_t size, const FileKindRow& kind) {
+  return size > static_cast<std::uint64_t>(kind.limit.count);
 }
 
 bool is_compressed(const std::string& path) { return path.ends_with(".zst"); }
@@ -62,40 +75,41 @@ ssize_t retried(Call call) {
   return result;
 }
 
-/// Makes room for `size` bytes and a last attempt to get more, but not beyond the limit.
-void reserve(std::string& text, std::uint64_t size, Bytes limit) {
-  text.reserve(std::min<std::uint64_t>(size, static_cast<std::uint64_t>(limit.count)) + chunk_size);
-}
+/// Makes room for `size` bytes and a last attempt to get more.
+void reserve(std::string& text, std::uint64_t size) { text.reserve(size + chunk_size); }
 
-std::string read_raw(const std::string& path, Bytes limit) {
-  const OpenFile file(path, O_RDONLY);
-  if (!file.is_open()) fail_with_errno(path, "open");
+std::string read_raw(const std::string& path, int descriptor, const FileKindRow& kind) {
   std::string text;
-  // The size is only for speed: a pipe has none, and a file may grow.
+  // A pipe has no size, and a file may grow meanwhile: what is read is measured, too.
   struct stat found {};
-  if (::fstat(file.descriptor(), &found) == 0 && S_ISREG(found.st_mode))
-    reserve(text, static_cast<std::uint64_t>(found.st_size), limit);
+  if (::fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode)) {
+    const auto size = static_cast<std::uint64_t>(found.st_size);
+    if (exceeds(size, kind)) fail_too_large(path, kind, size);
+    reserve(text, size);
+  }
   for (;;) {
     const std::size_t old_size = text.size();
     text.resize(old_size + chunk_size);
-    const ssize_t count = retried(
-        [&] { return ::read(file.descriptor(), text.data() + old_size, text.size() - old_size); });
+    const ssize_t count =
+        retried([&] { return ::read(descriptor, text.data() + old_size, text.size() - old_size); });
     if (count < 0) fail_with_errno(path, "read");
     text.resize(old_size + static_cast<std::size_t>(count));
-    if (text.size() > static_cast<std::size_t>(limit.count)) fail_too_large(path, limit);
+    if (exceeds(text.size(), kind)) fail_too_large(path, kind);
     if (count == 0) return text;
   }
 }
 
-std::string decompress(const std::string& path, std::string_view packed, Bytes limit) {
+std::string decompress(const std::string& path, std::string_view packed, const FileKindRow& kind) {
   const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream(ZSTD_createDStream(),
                                                                           ZSTD_freeDStream);
   ZSTD_inBuffer input{packed.data(), packed.size(), 0};
   std::string text;
   // Memory that the text does not fill is never touched, so a wrong size costs nothing.
   const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
-  if (size != ZSTD_CONTENTSIZE_UNKNOWN && size != ZSTD_CONTENTSIZE_ERROR)
-    reserve(text, size, limit);
+  if (size != ZSTD_CONTENTSIZE_UNKNOWN && size != ZSTD_CONTENTSIZE_ERROR) {
+    if (exceeds(size, kind)) fail_too_large(path, kind, size);
+    reserve(text, size);
+  }
   std::size_t hint = 1;  // zero when a frame ends
   bool progress = true;
   while (progress) {
@@ -107,7 +121,7 @@ std::string decompress(const std::string& path, std::string_view packed, Bytes l
     if (ZSTD_isError(hint))
       fail(path, fmt::format("not a sound zstd file: {}", ZSTD_getErrorName(hint)));
     text.resize(output.pos);
-    if (text.size() > static_cast<std::size_t>(limit.count)) fail_too_large(path, limit);
+    if (exceeds(text.size(), kind)) fail_too_large(path, kind);
     progress = input.pos > old_position || output.pos > old_size;
     if (hint == 0 && input.pos == input.size) return text;
   }
@@ -160,10 +174,19 @@ void write_beside(const std::string& path, std::string_view text, mode_t mode) {
 
 }  // namespace
 
-std::string read_file(const std::string& path, Bytes limit) {
-  std::string raw = read_raw(path, limit);
-  if (is_compressed(path)) return decompress(path, raw, limit);
-  return raw;
+std::string read_file(const std::string& path, FileKind kind) {
+  return read_file(path, row_of(kind));
+}
+
+std::string read_file(const std::string& path, const FileKindRow& kind) {
+  const OpenFile file(path, O_RDONLY);
+  if (!file.is_open()) fail_with_errno(path, "open");
+  std::string raw = read_raw(path, file.descriptor(), kind);
+  return is_compressed(path) ? decompress(path, raw, kind) : raw;
+}
+
+std::string read_standard_input(FileKind kind) {
+  return read_raw("standard input", STDIN_FILENO, row_of(kind));
 }
 
 void write_file(const std::string& path, std::string_view text) {

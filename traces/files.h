@@ -5,15 +5,17 @@
 #include <string>
 #include <string_view>
 
-#include "traces/units.h"
+#include "traces/file_kind.h"
 
 namespace tidemark {
 
-inline constexpr Bytes largest_file{std::int64_t{1} << 30};
+/// The text of the file at `path`. Throws InputError when it cannot be read, is damaged, or is
+/// larger (after decompression) than its kind may be.
+std::string read_file(const std::string& path, FileKind kind);
+std::string read_file(const std::string& path, const FileKindRow& kind);
 
-/// The text of the file at `path`. Throws InputError when it cannot be read, is damaged, or holds
-/// more than `limit` bytes (after decompression).
-std::string read_file(const std::string& path, Bytes limit = largest_file);
+/// As read_file(), of what is piped into the program.
+std::string read_standard_input(FileKind kind);
 
 /// Makes `path` hold `text`, or throws InputError and leaves it as it was: the text is written
 /// beside it first and then renamed. Devices and pipes are written directly.

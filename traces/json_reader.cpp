@@ -52,8 +52,8 @@ void JsonDocument::fail_at(std::uint32_t index, std::string_view problem) const 
   JsonView(*this, index).fail(problem);
 }
 
-JsonDocument read_json(const std::string& path) {
-  return JsonDocument(read_file(path, JsonDocument::max_size), path);
+JsonDocument read_json(const std::string& path, FileKind kind) {
+  return JsonDocument(read_file(path, kind), path);
 }
 
 JsonChildren::Iterator& JsonChildren::Iterator::operator++() {

@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/units.h"
+#include "traces/file_kind.h"
 
 namespace tidemark {
 
@@ -176,6 +176,6 @@ class JsonDocument {
 };
 
 /// Parses the file at `path` (a ".zst" is decompressed); its name in messages is the path.
-JsonDocument read_json(const std::string& path);
+JsonDocument read_json(const std::string& path, FileKind kind);
 
 }  // namespace tidemark

@@ -244,7 +244,7 @@ Model find_model(std::string_view name_or_path) {
   for (const Model& model : known_models())
     if (model.name == name_or_path) return shadowing(model);
   if (const std::string path = config_path(name_or_path); !path.empty())
-    return read_model_config(read_file(path), path);
+    return read_model_config(read_file(path, FileKind::Config), path);
   if (name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".json"))
     fail_without_file(name_or_path);
   std::vector<std::string_view> names;

@@ -229,7 +229,7 @@ std::string write_trace(const Trace& trace) {
 }
 
 Trace load_trace(const std::string& path) {
-  return read_trace(read_file(path, JsonDocument::max_size), path);
+  return read_trace(read_file(path, FileKind::Trace), path);
 }
 
 std::string describe_defects(std::string_view name, const std::vector<std::string>& defects) {

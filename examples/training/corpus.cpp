@@ -29,7 +29,7 @@ std::string read_pages(const std::string& folder, std::string_view except) {
   if (paths.empty()) throw InputError(folder + ": no Markdown page to learn from");
   std::ranges::sort(paths);
   std::string text;
-  for (const std::string& path : paths) text += read_file(path);
+  for (const std::string& path : paths) text += read_file(path, FileKind::TrainingData);
   return text;
 }
 

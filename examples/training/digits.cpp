@@ -28,7 +28,7 @@ Digit parse(std::string_view line) {
 }  // namespace
 
 std::vector<Digit> read_digits(const std::string& path) {
-  std::istringstream lines(read_file(path));
+  std::istringstream lines(read_file(path, FileKind::TrainingData));
   std::vector<Digit> digits;
   for (std::string line; std::getline(lines, line);) {
     if (!is_digit_line(line))

@@ -179,7 +179,7 @@ void add_measured_settings(JsonView root, const Experiment& experiment, Settings
 // What a replay wrote: {"measured": {"live_peak_bytes": …, "step_ns": …, …}, …}. Only the numbers
 // and what they were measured on are read; the file may say more.
 ExperimentOutcome measured(const std::string& file, const Experiment& experiment) {
-  const JsonDocument document = read_json(resolved(file, experiment.measured));
+  const JsonDocument document = read_json(resolved(file, experiment.measured), FileKind::Result);
   const JsonView root = document.root();
   const JsonView numbers = root.at("measured");
   ExperimentOutcome outcome;

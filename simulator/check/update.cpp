@@ -63,14 +63,14 @@ class FolderLock {
 Update update_check_file(const std::string& path, std::string_view tidemark_version,
                          const CheckProgress& progress) {
   const FolderLock lock(path);
-  CheckFile before = read_check_file(read_file(path), path);  // now: others may have updated it
+  CheckFile before = read_check_file(read_file(path, FileKind::Check), path);  // now: others may have updated it
   const std::size_t all = before.experiments.size();
   std::vector<ExperimentOutcome> outcomes =
       run_experiments(path, before.experiments, [&](std::size_t done) {
         if (progress) progress(done, all);
       });
   std::string text = with_baseline(before, baseline_of(before, outcomes, tidemark_version));
-  if (read_file(path) != before.text)
+  if (read_file(path, FileKind::Check) != before.text)
     throw InputError(fmt::format(
         "{}: somebody changed it during the update; it is left as it is (run the update again)",
         path));

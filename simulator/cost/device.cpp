@@ -46,7 +46,7 @@ const std::vector<Device>& known_devices() {
 Device find_device(const std::string& name_or_path) {
   const bool is_path = name_or_path.find('/') != std::string::npos ||
                        name_or_path.ends_with(".json") || name_or_path.ends_with(".json.zst");
-  if (is_path) return read_device(read_file(name_or_path), name_or_path);
+  if (is_path) return read_device(read_file(name_or_path, FileKind::Device), name_or_path);
 
   std::string name = name_or_path;
   std::ranges::transform(name, name.begin(), [](char c) {

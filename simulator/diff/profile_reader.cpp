@@ -84,7 +84,7 @@ Profile profile_of_report(JsonView root) {
 }  // namespace
 
 Profile read_profile(const std::string& path) {
-  std::string text = read_file(path, JsonDocument::max_size);
+  std::string text = read_file(path, FileKind::Recording);
   const JsonDocument document(text, path);
   const JsonView root = document.root();
   const std::string_view format = format_of(root);
@@ -94,7 +94,7 @@ Profile read_profile(const std::string& path) {
 }
 
 std::pair<Profile, Profile> read_both_sides(const std::string& path) {
-  const std::string text = read_file(path, JsonDocument::max_size);
+  const std::string text = read_file(path, FileKind::Recording);
   const JsonDocument document(text, path);
   const JsonView root = document.root();
   const std::string_view format = format_of(root);

@@ -108,7 +108,8 @@ std::string title(const Recording& recording) {
 }
 
 Recording read_recording(const std::string& path) {
-  const JsonDocument document = read_json(path);  // the text is gone before the recording comes
+  // The text is gone before the recording comes.
+  const JsonDocument document = read_json(path, FileKind::Recording);
   return read_recording(document.root(), path);
 }
 

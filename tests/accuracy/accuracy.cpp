@@ -168,9 +168,11 @@ void allocator_scripts(Page& page, const std::string& folder) {
     if (entry.path().extension() == ".in") scripts.push_back(entry.path());
   std::ranges::sort(scripts);
   for (std::filesystem::path path : scripts) {
-    const std::string predicted = run_allocator_script(read_file(path.string()), path.string());
+    const std::string predicted =
+        run_allocator_script(read_file(path.string(), FileKind::AllocatorScript), path.string());
     const std::string name = path.stem().string();
-    const std::string published = read_file(path.replace_extension(".out").string());
+    const std::string published =
+        read_file(path.replace_extension(".out").string(), FileKind::TrainingData);
     page.line("| {} | {} | {} |", name, std::ranges::count(published, '\n'),
               differing_lines(predicted, published));
   }
@@ -206,7 +208,9 @@ void introduction(Page& page) {
 
 std::string write_page(const std::string& references, const std::string& golden) {
   Page page;
-  const auto reference = [&](const char* name) { return read_json(references + "/" + name); };
+  const auto reference = [&](const char* name) {
+    return read_json(references + "/" + name, FileKind::TrainingData);
+  };
   const JsonDocument lowmemorybp = reference("lowmemorybp.json");
   const JsonDocument torchvision = reference("torchvision_saved_fp32.json");
   const JsonDocument mesa = reference("mesa_deit_mib.json");

@@ -23,7 +23,8 @@ TEST(Zoo, IsAsExpected) {
 
 TEST(Zoo, HasEveryPresetWithEveryUsualStrategy) {
   std::set<std::pair<std::string, std::string>> listed, wanted;
-  for (const Experiment& experiment : read_check_file(read_file(zoo), zoo).experiments)
+  for (const Experiment& experiment :
+       read_check_file(read_file(zoo, FileKind::Check), zoo).experiments)
     listed.emplace(experiment.model, experiment.strategy.text);
   for (const Model& model : known_models())
     for (const StrategySpec& strategy : default_strategies())

@@ -76,7 +76,8 @@ TorchError read_error(JsonView view) {
 
 TorchFixture read_torch_fixture(const std::string& network) {
   const JsonDocument document =
-      read_json(std::string(TIDEMARK_TESTS_DIR) + "/reference/gradients/" + network + ".json");
+      read_json(std::string(TIDEMARK_TESTS_DIR) + "/reference/gradients/" + network + ".json",
+                FileKind::TrainingData);
   const JsonView root = document.root();
   TorchFixture fixture{.loss = root.at("loss").number(0, 1e3),
                        .float32 = read_error(root.at("error").at("float32")),

@@ -154,7 +154,7 @@ class HuggingFace : public testing::TestWithParam<const char*> {};
 
 TEST_P(HuggingFace, SavesTheMeasuredStorages) {
   const JsonDocument fixture =
-      read_json(std::string(TIDEMARK_TESTS_DIR "/reference/") + GetParam());
+      read_json(std::string(TIDEMARK_TESTS_DIR "/reference/") + GetParam(), FileKind::TrainingData);
   for (const JsonView view : fixture.root().at("cases").items()) {
     const Case of(view);
     Storages predicted = predicted_storages(of);
@@ -170,7 +170,8 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, HuggingFace,
                                          "saved_2.6.0_cuda.json", "saved_2.6.0_cuda_qwen3.json"));
 
 TEST(HuggingFaceFixtures, HaveTheParametersThatWeCount) {
-  const JsonDocument fixture = read_json(TIDEMARK_TESTS_DIR "/reference/saved_2.6.0_cpu.json");
+  const JsonDocument fixture =
+      read_json(TIDEMARK_TESTS_DIR "/reference/saved_2.6.0_cpu.json", FileKind::TrainingData);
   for (const JsonView view : fixture.root().at("cases").items()) {
     const Case of(view);
     std::int64_t elements = 0;

@@ -233,7 +233,7 @@ TEST(JsonReader, AByteOrderMarkIsSkipped) { EXPECT_EQ(parse_error("\xEF\xBB\xBF{
 TEST(JsonReader, ReadsFilesUnderTheirPath) {
   const std::string path = ::testing::TempDir() + "json_reader_test.json.zst";
   write_file(path, "{\"a\": \"b\"}");
-  const JsonDocument document = read_json(path);
+  const JsonDocument document = read_json(path, FileKind::TrainingData);
   EXPECT_EQ(document.root().at("a").text(), "b");
   EXPECT_EQ(document.file(), path);
 }

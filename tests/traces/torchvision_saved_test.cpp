@@ -75,8 +75,8 @@ std::map<TensorId, Holders> saved_storages(const Trace& trace) {
 }
 
 TEST(TorchvisionVit, SavesTheMeasuredBytes) {
-  const JsonDocument reference =
-      read_json(TIDEMARK_TESTS_DIR "/reference/torchvision_saved_fp32.json");
+  const JsonDocument reference = read_json(
+      TIDEMARK_TESTS_DIR "/reference/torchvision_saved_fp32.json", FileKind::TrainingData);
   for (const std::int64_t batch : {1, 2, 4}) {
     const Trace trace = torchvision_vit(batch);
     Bytes saved;
@@ -94,7 +94,8 @@ TEST(TorchvisionVit, SavesTheMeasuredTensorsForTheMeasuredNodes) {
     ++predicted[{size(trace[storage]).count, holders}];
 
   const JsonDocument reference =
-      read_json(TIDEMARK_TESTS_DIR "/reference/torchvision_vit_b_16_saved_groups.json");
+      read_json(TIDEMARK_TESTS_DIR "/reference/torchvision_vit_b_16_saved_groups.json",
+                FileKind::TrainingData);
   for (const JsonView group : reference.root().at("groups").items()) {
     Holders holders;
     for (const JsonView holder : group.at("holders").items()) {

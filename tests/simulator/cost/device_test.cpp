@@ -29,7 +29,7 @@ std::string error_of(std::string_view json) {
 
 /// The A100 file with one piece of text replaced.
 std::string edited(std::string_view from, std::string_view to) {
-  std::string json = read_file(device_folder / "a100-80gb.json");
+  std::string json = read_file(device_folder / "a100-80gb.json", FileKind::Device);
   const std::size_t found = json.find(from);
   EXPECT_NE(found, std::string::npos) << from;
   return json.replace(found, from.size(), to);
@@ -55,7 +55,8 @@ TEST(Device, TheEmbeddedFilesAreTheOnesInTheTree) {
 // Also the definition of the files' layout: whoever edits one and builds learns here what differs.
 TEST(Device, EveryFileIsWrittenAsTheWriterWouldWriteIt) {
   for (const Device& device : known_devices())
-    EXPECT_EQ(read_file(device_folder / (device.name + ".json")), write_device(device));
+    EXPECT_EQ(read_file(device_folder / (device.name + ".json"), FileKind::Device),
+              write_device(device));
 }
 
 TEST(Device, WritingAndReadingGivesTheSameDevice) {
@@ -149,7 +150,7 @@ TEST(Device, NamesAreFoundInAnyCaseAndUnknownOnesGetASuggestion) {
 TEST(Device, PathsAreReadAsFiles) {
   EXPECT_EQ(find_device(device_folder / "h100.json").name, "h100");
   const std::string packed = ::testing::TempDir() + "device_test.json.zst";
-  write_file(packed, read_file(device_folder / "h100.json"));
+  write_file(packed, read_file(device_folder / "h100.json", FileKind::Device));
   EXPECT_EQ(find_device(packed), find_device("h100"));
   EXPECT_THROW(find_device("no-such-file.json"), InputError);
   EXPECT_THROW(find_device("./h100"), InputError);
@@ -180,7 +181,7 @@ TEST(Device, WrongFilesSayWhatWouldBeRight) {
 }
 
 TEST(Device, AFileWithoutAContextIsComplete) {
-  std::string json = read_file(device_folder / "a100-80gb.json");
+  std::string json = read_file(device_folder / "a100-80gb.json", FileKind::Device);
   const std::size_t begin = json.find("    \"context\"");
   json.erase(begin, json.find('\n', begin) + 1 - begin);
   const Device device = read_device(json, "d.json");

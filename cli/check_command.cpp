@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "cli/check_print.h"
 #include "cli/commands.h"
+#include "cli/option_table.h"
+#include "simulator/check/first_file.h"
+#include "traces/error.h"
 #include "traces/files.h"
 #include "traces/quoted.h"
 
@@ -12,6 +16,47 @@ namespace tidemark {
 namespace {
 
 constexpr const char* usual_file = "tidemark.json";
+
+// "--init", with the file where it is not the usual one.
+std::string command_with(const std::string& path, const char* option) {
+  return path == usual_file ? fmt::format("tidemark check {}", option)
+                            : fmt::format("tidemark check {} {}", shell_quoted(path), option);
+}
+
+void require_file(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error) || error) return;
+  throw InputError(fmt::format("{}: there is no such file ({} writes a first one)",
+                               printable(path, 200), command_with(path, "--init")));
+}
+
+// "2 models of this folder", and what was not taken.
+std::string describe(const FoundModels& models) {
+  const std::size_t count = models.configs.size() + models.traces.size();
+  std::string text = count == 0 ? "no model in its folder, so a preset as an example"
+                                : fmt::format("{} model{} found", count, count == 1 ? "" : "s");
+  if (models.left_out > 0) text += fmt::format(", {} more left out", models.left_out);
+  if (models.unread > 0)
+    text += fmt::format(", {} config.json of no family that Tidemark knows", models.unread);
+  return text;
+}
+
+Result init(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error))
+    throw InputError(fmt::format("{}: exists already and stays as it is (name another file)",
+                                 printable(path, 200)));
+  require_writable(path);
+  const FoundModels models = find_models_in(std::filesystem::path(path).parent_path().string());
+  const std::string text = first_check_file(models);
+  const std::size_t count = read_check_file(text, path).experiments.size();
+  write_file(path, text);
+  return {
+      "",
+      fmt::format("{}: written with {} experiments ({}); edit it, then: {}\n", printable(path, 200),
+                  count, describe(models), command_with(path, "--update")),
+      ExitCode::Ok};
+}
 
 /// A report of --also: where it goes, and how it looks.
 struct ExtraReport {
@@ -92,10 +137,14 @@ std::string describe(const Update& update) {
 Result run_check(const Options& options) {
   if (options.update && options.allow_new)
     throw UsageError("--update records what is new already (leave out --allow-new)");
+  if (options.init && (options.update || options.allow_new || options.also))
+    throw UsageError("--init only writes the list of experiments (give it alone)");
   const std::string path = options.subject.empty() ? usual_file : options.subject;
+  if (options.init) return init(path);
   const CheckFormat format = parse_name(check_formats, "format", options.format.value_or("table"));
   const std::vector<ExtraReport> extras = extra_reports(options);
   const Style style = style_of(options);
+  require_file(path);
   LateProgress progress(options);
   Result result;
   CheckReport report;
@@ -105,7 +154,7 @@ Result run_check(const Options& options) {
     result.notes = describe(update);
   } else {
     report = check(path, options, progress);
-    if (report.failed())
+    if (report.failed() && report.defects() == 0)
       result.notes = fmt::format("If this is meant: {}\n", update_command(report));
   }
   Options to_file = options;
@@ -114,7 +163,11 @@ Result run_check(const Options& options) {
     write_file(extra.path, print(report, extra.format, style_of(to_file)));
   }
   result.text = print(report, format, style);
-  if (report.failed()) result.exit_code = ExitCode::Regression;
+  // What cannot be run is no verdict about memory, so it outweighs those that there are.
+  if (report.defects() > 0)
+    result.exit_code = ExitCode::Error;
+  else if (report.failed())
+    result.exit_code = ExitCode::Regression;
   return result;
 }
 

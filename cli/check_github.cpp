@@ -30,14 +30,19 @@ struct Annotation {
   std::string title, message;
 };
 
+std::string title_of(const ExperimentVerdict& verdict) {
+  const MetricVerdict* largest = largest_change(verdict);
+  const bool is_time = largest && largest->metric == Metric::Step;
+  return (is_time ? "Step time of " : "Memory of ") + verdict.id;
+}
+
 std::vector<Annotation> annotations_of(const CheckReport& report) {
   std::vector<Annotation> all;
   for (const Finding& finding : report.findings)
     all.push_back({finding.line, "tidemark check", finding.text});
   for (const ExperimentVerdict& verdict : report.experiments)
     if (verdict.failed())
-      all.push_back(
-          {verdict.findings.front().line, "Memory of " + verdict.id, findings_text(verdict)});
+      all.push_back({verdict.findings.front().line, title_of(verdict), findings_text(verdict)});
   return all;
 }
 

@@ -77,6 +77,7 @@ Json time_json(const ExperimentVerdict& verdict) {
 Json experiment_json(const ExperimentVerdict& verdict) {
   Json json = {{"id", verdict.id},
                {"line", verdict.line},
+               {"was", verdict.was.empty() ? Json() : Json(verdict.was)},
                {"failed", verdict.failed()},
                {"compared", verdict.is_compared},
                {"findings", findings_json(verdict.findings)},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <utility>
 
 #include "cli/option_table.h"
 #include "traces/quoted.h"
@@ -52,12 +53,14 @@ bool is_in_table(const Finding& finding) {
 
 const MetricVerdict* largest_change(const ExperimentVerdict& verdict) {
   const MetricVerdict* largest = nullptr;
-  double most = 0;
+  std::pair<bool, double> most;
   for (const MetricVerdict& metric : verdict.metrics) {
     if (!metric.is_outside || !metric.expected || !metric.now) continue;
     const auto expected = static_cast<double>(std::max<std::int64_t>(1, *metric.expected));
     const double share = std::abs(static_cast<double>(*metric.now - *metric.expected)) / expected;
-    if (!largest || share > most) largest = &metric, most = share;
+    // This is a gate for memory: a time that changed more does not hide the bytes.
+    const std::pair rank(metric.metric != Metric::Step, share);
+    if (!largest || rank > most) largest = &metric, most = rank;
   }
   return largest;
 }

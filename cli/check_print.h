@@ -52,7 +52,8 @@ std::string check_bmf(const CheckReport& report);
 
 // What several of them say.
 
-/// The number outside its margin that changed by the largest share; none where no number did.
+/// The number outside its margin that changed by the largest share, of memory before time; none
+/// where no number did.
 const MetricVerdict* largest_change(const ExperimentVerdict& verdict);
 
 /// "tidemark.json: 12 experiments, 10 as expected, 2 not"

@@ -62,6 +62,8 @@ void add_check(std::vector<OptionRow>& rows) {
   rows.push_back(
       {"check", "--update", "", &Options::update, for_check,
        "run the experiments and record what they give; nothing else of the file changes"});
+  rows.push_back({"check", "--init", "", &Options::init, for_check,
+                  "write a first tidemark.json: the models of its folder, as an example to edit"});
   rows.push_back({"check", "--allow-new", "", &Options::allow_new, for_check,
                   "do not fail because of experiments that have no numbers yet"});
   rows.push_back({"check", "--also", "LIST", &Options::also, for_check,

@@ -27,7 +27,7 @@ struct Options {
   Text info;
 
   // What is checked.
-  bool update = false, allow_new = false;
+  bool update = false, allow_new = false, init = false;
   Text also;
 
   // What is run.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "traces/error.h"
 #include "traces/quoted.h"
@@ -16,6 +17,36 @@ std::string line_and_column(std::string_view text, std::size_t position) {
   const auto lines = std::ranges::count(before, '\n');
   const std::size_t line_begin = lines == 0 ? 0 : before.rfind('\n') + 1;
   return fmt::format("{}:{}", lines + 1, before.size() - line_begin + 1);
+}
+
+std::string_view line_from(std::string_view text, std::size_t begin) {
+  return text.substr(begin, std::min(text.find('\n', begin), text.size()) - begin);
+}
+
+bool is_conflict_marker(std::string_view line) {
+  return std::ranges::any_of(
+      std::array<std::string_view, 4>{"<<<<<<<", "|||||||", "=======", ">>>>>>>"},
+      [&](std::string_view marker) { return line.starts_with(marker); });
+}
+
+/// Where git could not merge two versions, it leaves both, with markers: "…conflict (lines 3, 9)…",
+/// if byte number `position` (from one) stands in such a line; else "".
+std::string conflict_at(std::string_view text, std::size_t position) {
+  const std::size_t at = std::min(position == 0 ? 0 : position - 1, text.size());
+  const std::size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
+  if (!is_conflict_marker(line_from(text, begin))) return "";
+  std::string lines;
+  auto number = std::ranges::count(text.substr(0, begin), '\n') + 1;
+  for (std::size_t next = begin; next < text.size(); ++number) {
+    const std::string_view line = line_from(text, next);
+    if (is_conflict_marker(line)) lines += fmt::format("{}{}", lines.empty() ? "" : ", ", number);
+    if (line.starts_with(">>>>>>>")) break;
+    next += line.size() + 1;
+  }
+  return fmt::format(
+      "found a merge conflict (its markers are in lines {}); keep what you want of "
+      "both sides and delete the markers",
+      lines);
 }
 
 /// The parser's own words without its "[json.exception…] parse error at line 1, column 2: ".
@@ -67,8 +98,9 @@ void JsonBuilder::fail_too_large() const {
 
 bool JsonBuilder::parse_error(std::size_t position, const std::string&,
                               const nlohmann::json::exception& error) {
+  const std::string conflict = conflict_at(text_, position);
   throw InputError(fmt::format("{}:{}: {}", document_.file_, line_and_column(text_, position),
-                               reason(error.what())));
+                               conflict.empty() ? reason(error.what()) : conflict));
 }
 
 std::uint32_t JsonBuilder::intern_unexpected(std::string_view text) {

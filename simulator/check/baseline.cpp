@@ -58,9 +58,12 @@ void read_times(const JsonView& entry, Expected& expected) {
 }
 
 ModelSize read_model(const JsonView& model) {
-  model.allow_only({"parameters", "blocks", "ops"});
-  return {model.at("parameters").integer(), model.at("blocks").integer(),
-          model.at("ops").integer()};
+  model.allow_only({"parameters", "blocks", "ops", "block_names"});
+  ModelSize size{model.at("parameters").integer(), model.at("blocks").integer(),
+                 model.at("ops").integer()};
+  if (const auto names = model.find("block_names"))
+    for (const JsonView name : names->items()) size.block_names.emplace_back(name.text());
+  return size;
 }
 
 void read_others(const JsonView& others, Expected& expected) {
@@ -103,6 +106,16 @@ std::string settings_text(const Settings& settings) {
   return text;
 }
 
+std::string model_text(const ModelSize& model) {
+  std::string names;
+  for (const std::string& name : model.block_names)
+    names.append(names.empty() ? "" : ", ").append(json(name));
+  const std::string block_names =
+      names.empty() ? "" : fmt::format(", \"block_names\": [{}]", names);
+  return fmt::format(",\n{} \"model\": {{\"parameters\": {}, \"blocks\": {}, \"ops\": {}{}}}",
+                     indent, model.parameters, model.blocks, model.ops, block_names);
+}
+
 std::string values_text(const Values& values) {
   std::string text;
   for (const MetricRow& row : metrics)
@@ -136,9 +149,7 @@ std::string expected_text(const Expected& expected) {
                                  json(expected.id), indent, settings_text(expected.settings));
   if (!expected.trace.empty())
     text += fmt::format(",\n{} \"trace\": {}", indent, json(expected.trace));
-  if (const auto& model = expected.model)
-    text += fmt::format(",\n{} \"model\": {{\"parameters\": {}, \"blocks\": {}, \"ops\": {}}}",
-                        indent, model->parameters, model->blocks, model->ops);
+  if (const auto& model = expected.model) text += model_text(*model);
   if (!expected.refusal.empty())
     return text + fmt::format(",\n{} \"does_not_apply\": {}}}", indent, json(expected.refusal));
   text += fmt::format(",\n{} \"values\": {{{}}}", indent, values_text(expected.values));

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
+#include <set>
 
 #include "simulator/check/experiment_fields.h"
 #include "traces/error.h"
@@ -13,7 +15,8 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t most_experiments = 100'000;
+/// As many as a computer of today runs in a few minutes; a file with their numbers has 20 MB.
+constexpr std::size_t most_experiments = 10'000;
 
 /// A field that an entry or the defaults state, with its values.
 struct Axis {
@@ -39,10 +42,38 @@ std::optional<JsonView> stated(const ExperimentField& field, const JsonView& obj
   return one ? one : many;
 }
 
+/// Equal where the values are; what is no value of a field is only equal to itself.
+std::string spelled(const JsonView& value) {
+  switch (value.kind()) {
+    case JsonKind::Boolean:
+      return value.boolean() ? "true" : "false";
+    case JsonKind::Integer:
+      return fmt::format("{}", value.integer(std::numeric_limits<std::int64_t>::min(),
+                                             std::numeric_limits<std::int64_t>::max()));
+    case JsonKind::Number:
+      return fmt::format("{}", value.number(std::numeric_limits<double>::lowest(),
+                                            std::numeric_limits<double>::max()));
+    case JsonKind::Text:
+      return tidemark::quoted(value.text());
+    case JsonKind::Null:
+    case JsonKind::List:
+    case JsonKind::Object:
+      return value.pointer();
+  }
+  CHECK(false);
+  return {};
+}
+
 std::vector<JsonView> values_of(const JsonView& value) {
   if (value.kind() != JsonKind::List) return {value};
   std::vector<JsonView> values;
-  for (const JsonView item : value.items()) values.push_back(item);
+  std::set<std::string> known;
+  for (const JsonView item : value.items()) {
+    const std::string text = spelled(item);
+    if (!known.insert(text).second)
+      item.fail(fmt::format("found {} a second time in this list; keep one of them", text));
+    values.push_back(item);
+  }
   if (values.empty()) value.fail("found an empty list; need at least one value");
   return values;
 }
@@ -123,6 +154,22 @@ Experiment combine(const JsonView& entry, const std::optional<JsonView>& default
   return experiment;
 }
 
+/// Before any is made: three short lists are a million experiments.
+void require_room(const JsonView& entry, std::size_t before, const std::vector<Axis>& axes) {
+  std::size_t all = before + 1;
+  std::string product;
+  for (const Axis& axis : axes) {
+    const std::size_t count = axis.values.size();
+    if (count == 1) continue;
+    product += fmt::format("{}{} {}", product.empty() ? " (" : " × ", count, axis.field->key);
+    all = std::min(before + (all - before) * count, 2 * most_experiments);
+  }
+  if (!product.empty()) product += ")";
+  if (all > most_experiments)
+    entry.fail(fmt::format("makes more than {} experiments{}; list fewer, or split the file",
+                           most_experiments, product));
+}
+
 void expand(const JsonView& entry, const std::optional<JsonView>& defaults,
             std::vector<Experiment>& experiments) {
   entry.allow_only(known_keys({"id", "metrics", "margin", "reserve", "measured"}));
@@ -132,14 +179,24 @@ void expand(const JsonView& entry, const std::optional<JsonView>& defaults,
   const auto is_swept = [](const Axis& axis) { return axis.values.size() > 1; };
   if (entry.find("measured") && std::ranges::any_of(axes, is_swept))
     entry.fail("a measured result is of one experiment; leave out the lists");
+  require_room(entry, experiments.size(), axes);
   Combination combination(axes);
   do {
-    if (experiments.size() == most_experiments)
-      entry.fail(fmt::format("makes more than {} experiments; list fewer", most_experiments));
     experiments.push_back(combine(entry, defaults, axes, combination));
     if (experiments.back().id.empty())
       entry.fail("found no 'id'; a result without a model needs one");
   } while (combination.next());
+}
+
+// Its name is its own, or else its place.
+Experiment defective(const JsonView& entry, std::string_view problem) {
+  Experiment experiment;
+  experiment.pointer = experiment.id = entry.pointer();
+  experiment.defect = problem;
+  if (entry.kind() != JsonKind::Object) return experiment;
+  const auto id = entry.find("id");
+  if (id && id->kind() == JsonKind::Text && !id->text().empty()) experiment.id = id->text();
+  return experiment;
 }
 
 void require_own_ids(const JsonView& list, const std::vector<Experiment>& experiments) {
@@ -171,7 +228,18 @@ std::vector<Experiment> read_experiments(const JsonView& experiments,
                                          const std::optional<JsonView>& defaults) {
   if (defaults) defaults->allow_only(known_keys({"metrics", "margin", "reserve"}));
   std::vector<Experiment> all;
-  for (const JsonView entry : experiments.items()) expand(entry, defaults, all);
+  for (const JsonView entry : experiments.items()) {
+    if (all.size() == most_experiments)
+      entry.fail(fmt::format("is one too many: a file has at most {} experiments; split it",
+                             most_experiments));
+    const std::size_t before = all.size();
+    try {
+      expand(entry, defaults, all);
+    } catch (const InputError& error) {
+      all.resize(before);
+      all.push_back(defective(entry, error.what()));
+    }
+  }
   if (all.empty()) experiments.fail("found no experiments; list at least one");
   require_own_ids(experiments, all);
   return all;

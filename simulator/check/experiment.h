@@ -16,6 +16,7 @@ namespace tidemark {
 struct Experiment {
   std::string id;
   std::string pointer;  ///< of the entry in the file that it comes from
+  std::string defect;   ///< why its entry cannot be read; then there is nothing else
 
   std::string model;  ///< as written: a preset, a config or a trace file
   StepOptions step;
@@ -37,8 +38,9 @@ std::string resolved(const std::string& check_file, const std::string& name_or_p
 
 bool is_trace_path(std::string_view path);
 
-/// Expands the list at `experiments`, with what `defaults` (may be empty) states for all. Throws
-/// InputError for what is unknown, contradictory or has the same id twice.
+/// Expands the list at `experiments`, with what `defaults` (may be empty) states for all. An entry
+/// with something unknown or contradictory becomes one experiment with a defect. Throws InputError
+/// where none is listed, too many are, or two have one id.
 std::vector<Experiment> read_experiments(const JsonView& experiments,
                                          const std::optional<JsonView>& defaults);
 

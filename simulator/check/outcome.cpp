@@ -6,13 +6,14 @@
 #include <map>
 #include <mutex>
 
+#include "simulator/check/block_names.h"
 #include "simulator/check/fingerprint.h"
 #include "traces/error.h"
 #include "traces/parallel.h"
 #include "traces/presets.h"
 #include "traces/quoted.h"
-#include "traces/trace_builder.h"
 #include "traces/step_fields.h"
+#include "traces/trace_builder.h"
 #include "traces/trace_json.h"
 
 namespace tidemark {
@@ -24,25 +25,35 @@ struct SharedTrace {
   std::shared_ptr<const Trace> trace;
   std::string fingerprint;
   ModelSize size;
+  std::string defect;  ///< why there is no trace
+};
+
+struct SharedDevice {
+  Device device;
+  std::string fingerprint;
+  std::string defect;  ///< why there is no device
 };
 
 /// What experiments have in common is made once.
 struct Shared {
   std::vector<SharedTrace> traces;
   std::vector<std::size_t> trace_of;  ///< by experiment
-  std::map<std::string, Device> devices;
-  std::map<std::string, std::string> device_fingerprints;
+  std::map<std::string, SharedDevice> devices;
 };
 
-// Whatever goes wrong with an experiment is told with its id and its place.
+/// What is wrong with what `work` reads; "" where nothing is.
 template <typename Work>
-auto about(const std::string& file, const Experiment& experiment, Work work) {
+std::string defect_of(Work work) {
   try {
-    return work();
+    work();
+    return "";
   } catch (const InputError& error) {
-    throw InputError(fmt::format("{}: {}: {}: {}", file, experiment.pointer,
-                                 printable(experiment.id, 100), error.what()));
+    return error.what();
   }
+}
+
+void require_none(const std::string& defect) {
+  if (!defect.empty()) throw InputError(defect);
 }
 
 std::shared_ptr<const Trace> make_trace(const std::string& file, const Experiment& experiment) {
@@ -53,9 +64,16 @@ std::shared_ptr<const Trace> make_trace(const std::string& file, const Experimen
   return trace;
 }
 
+std::vector<std::string> names_of(const std::vector<Block>& blocks) {
+  std::vector<std::string> names;
+  for (const Block& block : blocks) names.push_back(block.name);
+  return names;
+}
+
 ModelSize size_of(const Trace& trace) {
   ModelSize size = {0, static_cast<std::int64_t>(trace.blocks.size()),
-                    static_cast<std::int64_t>(trace.ops.size())};
+                    static_cast<std::int64_t>(trace.ops.size()),
+                    block_ranges(names_of(trace.blocks))};
   for (const Tensor& tensor : trace.tensors)
     if (tensor.category == Category::Parameter) size.parameters += numel(tensor.shape);
   return size;
@@ -70,7 +88,7 @@ void share_traces(const std::string& file, const std::vector<Experiment>& experi
   std::map<std::string_view, std::vector<std::size_t>> by_model;
   for (const Experiment& experiment : experiments) {
     shared.trace_of.push_back(0);
-    if (!experiment.measured.empty()) continue;
+    if (!experiment.measured.empty() || !experiment.defect.empty()) continue;
     std::vector<std::size_t>& known = by_model[experiment.model];
     const auto same = std::ranges::find_if(known, [&](std::size_t i) {
       return needs_same_trace(*shared.traces[i].first, experiment);
@@ -78,14 +96,14 @@ void share_traces(const std::string& file, const std::vector<Experiment>& experi
     if (same == known.end()) {
       known.push_back(shared.traces.size());
       shared.trace_of.back() = shared.traces.size();
-      shared.traces.push_back({&experiment, nullptr, "", {}});
+      shared.traces.push_back({&experiment, nullptr, "", {}, ""});
     } else {
       shared.trace_of.back() = *same;
     }
   }
   parallel_for(shared.traces.size(), [&](std::size_t i) {
     SharedTrace& entry = shared.traces[i];
-    about(file, *entry.first, [&] {
+    entry.defect = defect_of([&] {
       entry.trace = make_trace(file, *entry.first);
       entry.fingerprint = fingerprint(*entry.trace);
       entry.size = size_of(*entry.trace);
@@ -96,11 +114,14 @@ void share_traces(const std::string& file, const std::vector<Experiment>& experi
 void share_devices(const std::string& file, const std::vector<Experiment>& experiments,
                    Shared& shared) {
   for (const Experiment& experiment : experiments) {
-    if (!experiment.measured.empty() || shared.devices.contains(experiment.device)) continue;
-    const Device device =
-        about(file, experiment, [&] { return find_device(resolved(file, experiment.device)); });
-    shared.device_fingerprints.emplace(experiment.device, fingerprint(device));
-    shared.devices.emplace(experiment.device, device);
+    if (!experiment.measured.empty() || !experiment.defect.empty()) continue;
+    const auto [entry, is_new] = shared.devices.emplace(experiment.device, SharedDevice{});
+    SharedDevice& shared_device = entry->second;
+    if (!is_new) continue;
+    shared_device.defect = defect_of([&] {
+      shared_device.device = find_device(resolved(file, experiment.device));
+      shared_device.fingerprint = fingerprint(shared_device.device);
+    });
   }
 }
 
@@ -135,12 +156,16 @@ Settings settings_of(const Experiment& experiment, const Trace& trace,
 }
 
 ExperimentOutcome simulated(const Experiment& experiment, const SharedTrace& shared,
-                            const Device& device, const std::string& device_fingerprint) {
+                            const SharedDevice& shared_device) {
+  require_none(shared_device.defect);
+  require_none(shared.defect);
+  const auto& [device, device_fingerprint, no_defect] = shared_device;
   const Room room = room_of(experiment, device);
   ExperimentOutcome outcome;
   outcome.settings = settings_of(experiment, *shared.trace, device_fingerprint, room.capacity);
   outcome.trace = shared.fingerprint;
   outcome.model = shared.size;
+  outcome.blocks = names_of(shared.trace->blocks);
   outcome.room = room.capacity;
   const Answer result = answer(shared.trace, experiment.strategy, device, room);
   const Report& report = result.report;
@@ -222,12 +247,14 @@ std::vector<ExperimentOutcome> run_experiments(
   std::size_t done = 0;
   parallel_for(experiments.size(), [&](std::size_t i) {
     const Experiment& experiment = experiments[i];
-    outcomes[i] = about(check_file, experiment, [&] {
-      if (!experiment.measured.empty()) return measured(check_file, experiment);
-      return simulated(experiment, shared.traces[shared.trace_of[i]],
-                       shared.devices.at(experiment.device),
-                       shared.device_fingerprints.at(experiment.device));
+    const std::string defect = defect_of([&] {
+      require_none(experiment.defect);
+      outcomes[i] = experiment.measured.empty()
+                        ? simulated(experiment, shared.traces[shared.trace_of[i]],
+                                    shared.devices.at(experiment.device))
+                        : measured(check_file, experiment);
     });
+    if (!defect.empty()) outcomes[i].defect = defect;
     const std::lock_guard lock(mutex);
     ++done;
     if (progress) progress(done);

@@ -18,6 +18,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 /// What people tell two versions of a model by.
 struct ModelSize {
   std::int64_t parameters = 0, blocks = 0, ops = 0;
+  std::vector<std::string> block_names = {};  ///< as ranges: "blocks.0-11"
 
   bool operator==(const ModelSize&) const = default;
 };
@@ -27,7 +28,9 @@ struct ExperimentOutcome {
   Settings settings;
   std::string trace;  ///< its fingerprint; "" for a measured result
   ModelSize model;
-  std::string refusal;  ///< why the strategy does not apply; then there are no numbers
+  std::vector<std::string> blocks;  ///< names, in the order of the trace
+  std::string defect;               ///< why it could not be run; then there is nothing else
+  std::string refusal;              ///< why the strategy does not apply; then there are no numbers
   Values values;
   Bytes room;           ///< with a budget: of it, less the reserve
   bool fits = true;     ///< only asked with a budget
@@ -38,8 +41,8 @@ struct ExperimentOutcome {
 };
 
 /// In the order of the experiments. `check_file` is where they stand; relative paths begin there.
-/// `progress` is told how many are done, never by two threads at once. Throws InputError naming
-/// the experiment that cannot be run.
+/// `progress` is told how many are done, never by two threads at once. What is wrong with one
+/// experiment is its defect, and the others run.
 std::vector<ExperimentOutcome> run_experiments(
     const std::string& check_file, const std::vector<Experiment>& experiments,
     const std::function<void(std::size_t done)>& progress = {});

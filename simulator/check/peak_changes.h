@@ -10,7 +10,8 @@ struct PeakDifference {
   PeakChange rest;
 };
 
-/// The changes that are no bounds add up, with the rest, to the change of the live peak.
+/// What blocks brought that the baseline does not know is one change, under their names. The
+/// changes that are no bounds add up, with the rest, to the change of the live peak.
 PeakDifference difference_of_peaks(const Expected& expected, const ExperimentOutcome& outcome);
 
 /// "blocks.*.mlp.gelu (activation of gelu): 12 × keep → …, +197 MiB": one line.

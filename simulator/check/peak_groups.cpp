@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
+#include <unordered_map>
 
 #include "simulator/needs.h"
 
@@ -42,12 +44,47 @@ std::string_view reason_of(const Plan& plan, std::string_view decision, TensorId
   return plan.reasons[plan.reason_of[index(tensor)]];
 }
 
+/// Finds the block that a tensor is in: blocks.11 of blocks.11.mlp.fc1.weight.
+class BlockIndex {
+ public:
+  explicit BlockIndex(const Trace& trace) {
+    for (std::size_t i = 0; i < trace.blocks.size(); ++i) known_.emplace(trace.blocks[i].name, i);
+  }
+  std::optional<std::size_t> of(std::string_view tensor) const {
+    if (known_.empty()) return {};
+    for (std::size_t dot = tensor.find('.'); dot != std::string_view::npos;
+         dot = tensor.find('.', dot + 1))
+      if (const auto found = known_.find(tensor.substr(0, dot)); found != known_.end())
+        return found->second;
+    return {};
+  }
+
+ private:
+  std::unordered_map<std::string_view, std::size_t> known_;
+};
+
 /// A group as it is collected.
 struct Collected {
   PeakGroup group;
+  std::map<std::size_t, BlockShare> blocks;
   Bytes largest{-1};
   std::map<std::string_view, Bytes> decisions;
 };
+
+/// Equal neighbours as one: most models repeat one block.
+std::vector<BlockShare> joined(const std::map<std::size_t, BlockShare>& blocks) {
+  std::vector<BlockShare> shares;
+  for (const auto& [block, share] : blocks) {
+    const bool continues = !shares.empty() && shares.back().last + 1 == block &&
+                           shares.back().tensors == share.tensors &&
+                           shares.back().bytes == share.bytes;
+    if (continues)
+      shares.back().last = block;
+    else
+      shares.push_back({block, block, share.tensors, share.bytes});
+  }
+  return shares;
+}
 
 std::string joined(const std::map<std::string_view, Bytes>& decisions) {
   std::vector<std::pair<Bytes, std::string_view>> sorted;
@@ -83,6 +120,7 @@ std::vector<PeakGroup> peak_groups(const Answer& answer) {
   const Trace& trace = *planned.trace;
   const Needs needs = derive_needs(trace);
   const std::vector<OpId> ops = ops_of_tensors(trace);
+  const BlockIndex blocks(trace);
   std::map<std::tuple<std::string, std::string_view, std::string_view>, Collected> groups;
   for (const BufferId id : alive_after(schedule, timeline, peak(schedule, timeline).event)) {
     const Buffer& buffer = schedule[id];
@@ -95,6 +133,12 @@ std::vector<PeakGroup> peak_groups(const Answer& answer) {
     known.decisions[decision] += buffer.size;
     ++known.group.tensors;
     known.group.bytes += buffer.size;
+    if (const auto block =
+            has_tensor ? blocks.of(trace[buffer.tensor].name) : std::optional<std::size_t>()) {
+      BlockShare& share = known.blocks[*block];
+      ++share.tensors;
+      share.bytes += buffer.size;
+    }
     if (buffer.size <= known.largest) continue;
     known.largest = buffer.size;
     known.group.reason = has_tensor ? reason_of(planned.plan, decision, buffer.tensor) : "";
@@ -103,6 +147,7 @@ std::vector<PeakGroup> peak_groups(const Answer& answer) {
   for (auto& [key, known] : groups) {
     std::tie(known.group.role, known.group.contents, known.group.op) = key;
     known.group.decision = joined(known.decisions);
+    known.group.blocks = joined(known.blocks);
     sorted.push_back(std::move(known.group));
   }
   std::ranges::stable_sort(sorted, std::greater(), &PeakGroup::bytes);

@@ -9,6 +9,15 @@
 
 namespace tidemark {
 
+/// Of a group: what each of the blocks [first, last] of the trace has of it.
+struct BlockShare {
+  std::size_t first = 0, last = 0;
+  std::int64_t tensors = 0;  ///< in one block
+  Bytes bytes;               ///< in one block
+
+  bool operator==(const BlockShare&) const = default;
+};
+
 struct PeakGroup {
   std::string role;      ///< "blocks.*.mlp.gelu"; "" for memory that holds no tensor
   std::string contents;  ///< "activation", "parameter", "codes", "gradient", "temporary", …
@@ -17,6 +26,7 @@ struct PeakGroup {
   std::int64_t tensors = 0;
   Bytes bytes;
   std::string reason = {};  ///< of the decision about the largest tensor; not kept in baselines
+  std::vector<BlockShare> blocks = {};  ///< in the order of the trace; not kept in baselines
 
   bool operator==(const PeakGroup&) const = default;
 };
@@ -27,7 +37,8 @@ bool is_same_role(const PeakGroup& a, const PeakGroup& b);
 /// "blocks.*.mlp.gelu": every number between dots becomes a star.
 std::string role_of(std::string_view tensor_name);
 
-/// All groups, largest first. Their bytes add up to the live peak.
+/// All groups, largest first. Tensors are of the block that their name begins with. The bytes add
+/// up to the live peak.
 std::vector<PeakGroup> peak_groups(const Answer& answer);
 
 }  // namespace tidemark

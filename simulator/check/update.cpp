@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include "simulator/check/check_file.h"
 #include "traces/error.h"
 #include "traces/files.h"
+#include "traces/quoted.h"
 
 namespace tidemark {
 namespace {
@@ -58,22 +60,41 @@ class FolderLock {
   int descriptor_ = -1;
 };
 
+// A baseline is written whole: a defect now is not forgotten numbers later.
+void require_all_run(const CheckFile& file, const std::vector<ExperimentOutcome>& outcomes) {
+  const auto has_defect = [](const ExperimentOutcome& outcome) { return !outcome.defect.empty(); };
+  const auto first = std::ranges::find_if(outcomes, has_defect);
+  if (first == outcomes.end()) return;
+  const auto more = std::ranges::count_if(outcomes, has_defect) - 1;
+  const std::string& id = file.experiments[static_cast<std::size_t>(first - outcomes.begin())].id;
+  throw InputError(
+      fmt::format("{}: nothing is updated: {} cannot be run: {}{}", file.path, printable(id, 100),
+                  first->defect,
+                  more == 0 ? "" : fmt::format(" (and {} more: tidemark check lists them)", more)));
+}
+
 }  // namespace
 
 Update update_check_file(const std::string& path, std::string_view tidemark_version,
                          const CheckProgress& progress) {
   const FolderLock lock(path);
-  CheckFile before = read_check_file(read_file(path, FileKind::Check), path);  // now: others may have updated it
+  CheckFile before =
+      read_check_file(read_file(path, FileKind::Check), path);  // now: others may have updated it
   const std::size_t all = before.experiments.size();
   std::vector<ExperimentOutcome> outcomes =
       run_experiments(path, before.experiments, [&](std::size_t done) {
         if (progress) progress(done, all);
       });
+  require_all_run(before, outcomes);
   std::string text = with_baseline(before, baseline_of(before, outcomes, tidemark_version));
   if (read_file(path, FileKind::Check) != before.text)
     throw InputError(fmt::format(
         "{}: somebody changed it during the update; it is left as it is (run the update again)",
         path));
+  if (const FileKindRow& kind = row_of(FileKind::Check);
+      text.size() > static_cast<std::size_t>(kind.limit.count))
+    throw InputError(fmt::format("{}: its numbers make it larger than {}, the limit ({})", path,
+                                 to_text(kind.limit), kind.remedy));
   if (text != before.text) write_file(path, text);
   CheckFile after = read_check_file(std::move(text), path);
   return {std::move(before), std::move(after), std::move(outcomes)};

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <map>
 
+#include "simulator/check/block_names.h"
 #include "simulator/check/cause.h"
 #include "simulator/check/peak_changes.h"
+#include "simulator/check/settings_change.h"
 #include "simulator/check/time_changes.h"
 #include "traces/error.h"
 
@@ -29,8 +31,17 @@ void add_finding(std::vector<Finding>& findings, FindingKind kind, std::string_v
   finding.line = line;
 }
 
-// "86567656 → 93655528 parameters, 12 → 13 blocks"
-std::string describe_sizes(const std::optional<ModelSize>& before, const ModelSize& now) {
+std::string new_blocks(const std::vector<std::string>& known,
+                       const std::vector<std::string>& blocks) {
+  std::vector<std::string> names;
+  for (const std::string& block : blocks)
+    if (!known.empty() && !is_in_ranges(known, block)) names.push_back(block);
+  return fmt::format("{}", fmt::join(block_ranges(names), ", "));
+}
+
+// "86567656 → 93655528 parameters, 12 → 13 blocks, 400 → 433 ops (new: blocks.12)"
+std::string describe_sizes(const std::optional<ModelSize>& before, const ModelSize& now,
+                           const std::vector<std::string>& blocks) {
   if (!before) return fmt::format("it has {} parameters", now.parameters);
   std::string text;
   const auto add = [&](std::int64_t ModelSize::*count, const char* name) {
@@ -41,7 +52,14 @@ std::string describe_sizes(const std::optional<ModelSize>& before, const ModelSi
   add(&ModelSize::parameters, "parameters");
   add(&ModelSize::blocks, "blocks");
   add(&ModelSize::ops, "ops");
+  if (const std::string names = new_blocks(before->block_names, blocks); !names.empty())
+    text += fmt::format(" (new: {})", names);
   return text.empty() ? "as many parameters, blocks and ops, but not the same" : text;
+}
+
+bool has_same_size(const std::optional<ModelSize>& before, const ModelSize& now) {
+  return before && before->parameters == now.parameters && before->blocks == now.blocks &&
+         before->ops == now.ops;
 }
 
 /// Compares one experiment with its entry in the baseline.
@@ -53,7 +71,7 @@ class Comparer {
 
   void compare(const Expected& expected) {
     line_ = file_.places.line_of(expected.pointer);
-    if (!has_same_settings(expected)) return;
+    if (!asks_the_same(expected)) return;
     verdict_.is_compared = true;
     compare_applicability(expected);
     if (!expected.refusal.empty() || !outcome_.refusal.empty()) return;
@@ -76,20 +94,20 @@ class Comparer {
     add_finding(verdict_.findings, kind, text, line);
   }
 
-  bool has_same_settings(const Expected& expected) {
-    std::map<std::string_view, std::pair<std::string_view, std::string_view>> values;
-    for (const auto& [key, value] : expected.settings) values[key].first = value;
-    for (const auto& [key, value] : outcome_.settings) values[key].second = value;
-    std::string differences;
-    for (const auto& [key, pair] : values) {
-      if (pair.first == pair.second) continue;
-      const auto shown = [](std::string_view value) { return value.empty() ? "not set" : value; };
-      differences += fmt::format("{}{} ({} → {})", differences.empty() ? "" : ", ", key,
-                                 shown(pair.first), shown(pair.second));
+  // Another batch is another question whose numbers are worth comparing; another device is not.
+  bool asks_the_same(const Expected& expected) {
+    const std::vector<SettingChange> changes = changes_of(expected.settings, outcome_.settings);
+    if (changes.empty()) return true;
+    if (are_sizes_of_the_step(changes)) {
+      is_step_changed_ = true;
+      find(FindingKind::StepChanged,
+           fmt::format("the step changed: {}{}", describe(changes),
+                       verdict_.was.empty() ? "" : fmt::format(" (it was {})", verdict_.was)),
+           line_);
+      return true;
     }
-    if (differences.empty()) return true;
     find(FindingKind::NotComparable,
-         fmt::format("not compared, the baseline was made with another {}", differences), line_);
+         fmt::format("not compared, the settings changed: {}", describe(changes)), line_);
     report_metrics();
     return false;
   }
@@ -142,10 +160,12 @@ class Comparer {
   // Where nothing may differ, another model is not compared in silence; where a margin allows for
   // change, a changed model is what the margin is for.
   void compare_models(const Expected& expected) {
+    // Another batch alone makes another trace of the same model.
+    if (is_step_changed_ && has_same_size(expected.model, outcome_.model)) return;
     if (expected.trace == outcome_.trace) return;
     const std::string text =
         fmt::format("the model changed: {} (its trace is {}, expected {})",
-                    describe_sizes(expected.model, outcome_.model), outcome_.trace,
+                    describe_sizes(expected.model, outcome_.model, outcome_.blocks), outcome_.trace,
                     expected.trace.empty() ? "none" : expected.trace);
     if (allows_drift()) {
       verdict_.notes.push_back(text);
@@ -192,6 +212,7 @@ class Comparer {
   const ExperimentOutcome& outcome_;
   ExperimentVerdict& verdict_;
   std::size_t line_ = 1;
+  bool is_step_changed_ = false;
 };
 
 void judge_budget(const CheckFile& file, const Experiment& experiment,
@@ -247,10 +268,94 @@ void judge_gone(const CheckFile& file, const Expected& expected, CheckReport& re
   report.experiments.push_back(std::move(verdict));
 }
 
+/// What is expected of each experiment, if anything; and what of none.
+struct Pairing {
+  std::vector<const Expected*> expected;
+  std::vector<const Expected*> gone;
+};
+
+// By id. The ids of most experiments tell their batch, so what is left on both sides and differs in
+// nothing but the size of its step is the same experiment, too: the first with the first.
+Pairing pair_up(const CheckFile& file, const std::vector<ExperimentOutcome>& outcomes) {
+  Pairing pairing{std::vector<const Expected*>(outcomes.size()), {}};
+  std::map<std::string_view, std::size_t> by_id;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) by_id.emplace(file.experiments[i].id, i);
+  std::multimap<std::string, std::size_t> by_settings;
+  std::vector<const Expected*> unknown;
+  for (const Expected& entry : file.baseline->experiments) {
+    const auto found = by_id.find(entry.id);
+    if (found == by_id.end()) {
+      unknown.push_back(&entry);
+    } else {
+      pairing.expected[found->second] = &entry;
+    }
+  }
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    if (!pairing.expected[i] && outcomes[i].defect.empty())
+      by_settings.emplace(without_sizes_of_the_step(outcomes[i].settings), i);
+  for (const Expected* entry : unknown) {
+    const auto [begin, end] = by_settings.equal_range(without_sizes_of_the_step(entry->settings));
+    const auto found = std::find_if(begin, end, [&](const auto& candidate) {
+      return !changes_of(entry->settings, outcomes[candidate.second].settings).empty();
+    });
+    if (found == end) {
+      pairing.gone.push_back(entry);
+      continue;
+    }
+    pairing.expected[found->second] = entry;
+    by_settings.erase(found);
+  }
+  // What an entry with a defect would list is not known to be gone.
+  if (std::ranges::any_of(file.experiments, [](const auto& one) { return !one.defect.empty(); }))
+    pairing.gone.clear();
+  return pairing;
+}
+
+void judge_defect(const CheckFile& file, std::string_view defect, ExperimentVerdict& verdict) {
+  const std::string prefix = file.path + ": ";
+  if (defect.starts_with(prefix)) defect.remove_prefix(prefix.size());
+  add_finding(verdict.findings, FindingKind::CannotRun, fmt::format("cannot be run: {}", defect),
+              verdict.line);
+}
+
+ExperimentVerdict judge_one(const CheckFile& file, std::size_t i, const ExperimentOutcome& outcome,
+                            bool is_comparable, const Expected* expected, const CheckRules& rules) {
+  const Experiment& experiment = file.experiments[i];
+  ExperimentVerdict verdict;
+  verdict.id = experiment.id;
+  verdict.line = file.places.line_of(experiment.pointer);
+  verdict.refusal = outcome.refusal;
+  if (!outcome.defect.empty()) {
+    judge_defect(file, outcome.defect, verdict);
+    return verdict;
+  }
+  if (expected && expected->id != experiment.id) verdict.was = expected->id;
+  Comparer comparer(file, experiment, outcome, verdict);
+  if (expected) {
+    comparer.compare(*expected);
+  } else {
+    comparer.report_metrics();
+    if (is_comparable && !rules.allows_new)
+      add_finding(verdict.findings, FindingKind::NewExperiment,
+                  "the baseline does not know it (update the baseline, or pass --allow-new)",
+                  verdict.line);
+  }
+  judge_budget(file, experiment, outcome, verdict);
+  return verdict;
+}
+
 }  // namespace
 
 std::size_t CheckReport::failures() const {
   return static_cast<std::size_t>(std::ranges::count_if(experiments, &ExperimentVerdict::failed));
+}
+
+std::size_t CheckReport::defects() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(experiments, [](const ExperimentVerdict& verdict) {
+        return std::ranges::find(verdict.findings, FindingKind::CannotRun, &Finding::kind) !=
+               verdict.findings.end();
+      }));
 }
 
 std::size_t CheckReport::compared() const {
@@ -264,33 +369,13 @@ CheckReport compare_with_baseline(const CheckFile& file,
   CHECK(outcomes.size() == file.experiments.size());
   CheckReport report{file.path, rules.tidemark, "", {}, {}};
   judge_whole(file, rules, report);
-  std::map<std::string_view, const Expected*> expected;
-  if (file.baseline)
-    for (const Expected& entry : file.baseline->experiments) expected.emplace(entry.id, &entry);
   const bool is_comparable = file.baseline && report.findings.empty();
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const Experiment& experiment = file.experiments[i];
-    ExperimentVerdict& verdict = report.experiments.emplace_back();
-    verdict.id = experiment.id;
-    verdict.line = file.places.line_of(experiment.pointer);
-    verdict.refusal = outcomes[i].refusal;
-    Comparer comparer(file, experiment, outcomes[i], verdict);
-    const auto entry = expected.find(experiment.id);
-    if (is_comparable && entry != expected.end()) {
-      comparer.compare(*entry->second);
-    } else {
-      comparer.report_metrics();
-      if (is_comparable && !rules.allows_new)
-        add_finding(verdict.findings, FindingKind::NewExperiment,
-                    "the baseline does not know it (update the baseline, or pass --allow-new)",
-                    verdict.line);
-    }
-    judge_budget(file, experiment, outcomes[i], verdict);
-    if (entry != expected.end()) expected.erase(entry);
-  }
-  if (is_comparable)
-    for (const Expected& entry : file.baseline->experiments)
-      if (expected.contains(entry.id)) judge_gone(file, entry, report);
+  Pairing pairs = is_comparable ? pair_up(file, outcomes)
+                                : Pairing{std::vector<const Expected*>(outcomes.size()), {}};
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    report.experiments.push_back(
+        judge_one(file, i, outcomes[i], is_comparable, pairs.expected[i], rules));
+  for (const Expected* entry : pairs.gone) judge_gone(file, *entry, report);
   return report;
 }
 

@@ -18,6 +18,8 @@ enum class FindingKind : std::uint8_t {
   DoesNotFit,      ///< it exceeds its budget
   Applies,         ///< the strategy began, or ceased, to apply
   NotMeasured,     ///< the measured result lacks a number
+  StepChanged,     ///< the numbers are of another batch or input size
+  CannotRun,       ///< its entry, model, device or result cannot be read
 };
 
 struct FindingRow {
@@ -42,7 +44,11 @@ inline constexpr std::array finding_rows = {
     FindingRow{FindingKind::Applies, "applies",
                "The strategy began, or ceased, to apply to the model."},
     FindingRow{FindingKind::NotMeasured, "not-measured",
-               "A number is expected that the measured result does not have."}};
+               "A number is expected that the measured result does not have."},
+    FindingRow{FindingKind::StepChanged, "step-changed",
+               "The expected numbers are of another batch or input size."},
+    FindingRow{FindingKind::CannotRun, "cannot-run",
+               "The experiment, its model, its device or its result cannot be read."}};
 static_assert(is_in_order(finding_rows));
 constexpr std::string_view to_string(FindingKind kind) {
   return finding_rows[static_cast<std::size_t>(kind)].name;
@@ -86,6 +92,7 @@ struct TimeChange {
 struct ExperimentVerdict {
   std::string id;
   std::size_t line = 1;  ///< of the experiment, or of what is expected of it if it is gone
+  std::string was;       ///< its id in the baseline, where that is another
   std::vector<Finding> findings;
   std::vector<std::string> notes;  ///< worth knowing, and no reason to fail
   std::vector<MetricVerdict> metrics;
@@ -114,6 +121,7 @@ struct CheckReport {
   std::vector<ExperimentVerdict> experiments;
 
   std::size_t failures() const;  ///< experiments with findings
+  std::size_t defects() const;   ///< experiments that cannot be run
   std::size_t compared() const;
   bool failed() const { return !findings.empty() || failures() > 0; }
 };

@@ -69,7 +69,7 @@ CheckReport mixed_report(const std::string& name = "larger") {
   ExperimentOutcome larger = small_outcome(), other = small_outcome();
   larger.values = {1500, 1100, 1700, 2048, 4000};
   larger.peak[0].bytes = Bytes{1200};
-  other.settings.emplace_back("batch", "8");
+  other.settings.emplace_back("framework", "paper");
   const CheckFile now = read_check_file(text, "some folder/tidemark.json");
   return compare_with_baseline(now, {small_outcome(), larger, other, small_outcome()},
                                {"1.0.0", false});

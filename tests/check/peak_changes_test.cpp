@@ -98,22 +98,43 @@ TEST(PeakChanges, AddUpToTheChangeOfThePeak) {
       const std::int64_t old_size = number(20), new_size = number(3) == 0 ? old_size : number(20);
       if (old_size > 0) before.push_back(group(role, old_size));
       if (new_size > 0) now.push_back(group(role, new_size));
+      // Some of it, perhaps all, in a block that the baseline does not know.
+      if (new_size > 0 && number(2) == 0)
+        now.back().blocks = {{1, 1, 1, Bytes{number(20) % new_size + 1}}};
       total_before += old_size;
       total_now += new_size;
     }
-    const PeakDifference found = difference(before, now, static_cast<std::size_t>(number(9)));
+    ExperimentOutcome old_outcome = outcome_with(before), new_outcome = outcome_with(now);
+    old_outcome.model.block_names = {"blocks.0"};
+    new_outcome.blocks = {"blocks.0", "blocks.1"};
+    const PeakDifference found = difference_of_peaks(
+        expected_of("x", old_outcome, static_cast<std::size_t>(number(9))), new_outcome);
     Bytes sum = found.rest.change();
     for (const PeakChange& change : found.changes) {
       if (!change.is_bound) sum += change.change();
       const auto same = std::ranges::find(before, change.now.role, &PeakGroup::role);
       EXPECT_TRUE(!change.is_new || same == before.end());
       const bool is_there = std::ranges::find(now, change.now.role, &PeakGroup::role) != now.end();
-      EXPECT_EQ(is_there, !change.is_gone);
+      EXPECT_EQ(is_there || change.now.role == "blocks.1", !change.is_gone);
       EXPECT_TRUE(!change.is_bound || same == before.end() || same->bytes <= change.now.bytes);
     }
     EXPECT_EQ(sum, (Bytes{total_now - total_before})) << "round " << round;
     EXPECT_GE(found.rest.before.bytes, Bytes{});
   }
+}
+
+// Tensors that one block at a time has at the peak are not the new block's doing.
+TEST(PeakChanges, CreditANewBlockWithGrowthOnly) {
+  ExperimentOutcome before = outcome_with({group("blocks.*.x", 20, 2), group("blocks.*.y", 7)});
+  ExperimentOutcome now = outcome_with({group("blocks.*.x", 30, 3), group("blocks.*.y", 7)});
+  before.model.block_names = {"blocks.0-1"};
+  before.trace = now.trace = "a";
+  now.blocks = {"blocks.0", "blocks.1", "blocks.2"};
+  now.peak[0].blocks = {{0, 2, 1, Bytes{10}}};
+  now.peak[1].blocks = {{2, 2, 1, Bytes{7}}};
+  const auto changes = difference_of_peaks(expected_of("x", before, 8), now).changes;
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(describe(changes[0]), "[NEW] +10 B blocks.2 (new block; 1 tensor)");
 }
 
 TEST(PeakChange, IsDescribedInOneLine) {

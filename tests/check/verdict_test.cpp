@@ -130,8 +130,102 @@ TEST(Verdict, RefusesOtherSettingsAndSaysWhich) {
   EXPECT_EQ(kinds(verdict.findings), Kinds{FindingKind::NotComparable});
   EXPECT_FALSE(verdict.is_compared);
   EXPECT_EQ(verdict.findings[0].text,
-            "not compared, the baseline was made with another batch (not set → 8), strategy "
-            "(vanilla → mesa)");
+            "not compared, the settings changed: batch not set → 8, strategy vanilla → mesa");
+}
+
+ExperimentOutcome of_batch(const std::string& batch, std::int64_t live) {
+  ExperimentOutcome outcome = with_value(Metric::Live, live);
+  outcome.settings.emplace_back("batch", batch);
+  outcome.trace = "trace of " + batch;
+  return outcome;
+}
+
+// The id tells the batch, so the experiment has another one now; it is not gone.
+TEST(Verdict, ComparesAnExperimentWhoseBatchChanged) {
+  const CheckFile before =
+      expecting(check_file(R"({"model": "vit-ti-16", "batch": 64})"), {of_batch("64", 1000)});
+  std::string text = before.text;
+  text.replace(text.find("64"), 2, "96");
+  const CheckFile now = read_check_file(text, before.path);
+  const CheckReport report = compare_with_baseline(now, {of_batch("96", 1500)}, rules);
+  ASSERT_EQ(report.experiments.size(), 1u);  // none is gone
+  const ExperimentVerdict& verdict = report.experiments[0];
+  EXPECT_EQ(verdict.id, "vit-ti-16/b96");
+  EXPECT_EQ(verdict.was, "vit-ti-16/b64");
+  EXPECT_TRUE(verdict.is_compared);
+  EXPECT_EQ(kinds(verdict.findings), (Kinds{FindingKind::StepChanged, FindingKind::Grew}));
+  EXPECT_EQ(verdict.findings[0].text, "the step changed: batch 64 → 96 (it was vit-ti-16/b64)");
+}
+
+TEST(Verdict, ComparesWithTheBatchOfBeforeUnderANameOfItsOwn) {
+  const ExperimentVerdict verdict = judge(one, of_batch("64", 1000), of_batch("96", 1500));
+  EXPECT_EQ(kinds(verdict.findings), (Kinds{FindingKind::StepChanged, FindingKind::Grew}));
+  EXPECT_EQ(verdict.findings[0].text, "the step changed: batch 64 → 96");
+}
+
+// Two batches for two others: the first with the first. A strategy is no size: it stays new.
+TEST(Verdict, PairsWhatDiffersInSizesOnlyInTheOrderOfTheList) {
+  const auto outcome = [](const std::string& batch, const std::string& strategy) {
+    ExperimentOutcome made = of_batch(batch, 1000);
+    made.settings[1] = {"strategy", strategy};
+    return made;
+  };
+  const CheckFile before =
+      expecting(check_file(R"({"id": "a", "model": "m/"}, {"id": "b", "model": "m/"})"),
+                {outcome("8", "vanilla"), outcome("16", "vanilla")});
+  std::string text = before.text;
+  text.replace(text.find("{\"id\": \"a\""), 10,
+               R"({"id": "z", "model": "m/"}, {"id": "y", "model": "m/"}, {"id": "x")");
+  text.replace(text.find("{\"id\": \"b\", \"model\": \"m/\"}"), 26,
+               R"({"id": "w", "model": "m/"})");
+  const CheckReport report =
+      compare_with_baseline(read_check_file(text, before.path),
+                            {outcome("12", "mesa"), outcome("12", "vanilla"),
+                             outcome("24", "vanilla"), outcome("32", "vanilla")},
+                            rules);
+  ASSERT_EQ(report.experiments.size(), 4u);
+  EXPECT_EQ(report.experiments[0].was, "");
+  EXPECT_EQ(kinds(report.experiments[0].findings), Kinds{FindingKind::NewExperiment});
+  EXPECT_EQ(report.experiments[1].was, "a");
+  EXPECT_EQ(report.experiments[2].was, "b");
+  EXPECT_EQ(kinds(report.experiments[3].findings), Kinds{FindingKind::NewExperiment});
+}
+
+// Two blocks become three: what the third one brings stands under its name, and the others, which
+// did not change, are not told.
+TEST(Verdict, NamesTheNewBlockOfADeeperModel) {
+  ExperimentOutcome before = small_outcome();
+  before.model = {100, 2, 20, {"blocks.0-1"}};
+  ExperimentOutcome now = before;
+  now.trace = "00000000000000bb";
+  now.model = {150, 3, 30, {"blocks.0-2"}};
+  now.blocks = {"blocks.0", "blocks.1", "blocks.2"};
+  now.peak[0].tensors = 3;
+  now.peak[0].bytes = Bytes{1050};
+  now.peak[0].blocks = {{0, 2, 1, Bytes{350}}};
+  now.values[index(Metric::Live)] = 1350;
+  const ExperimentVerdict verdict = judge(one, before, now);
+  EXPECT_EQ(verdict.cause,
+            "at the peak, backward of blocks.1.mlp.gelu: of +350 B, [NEW] +350 B blocks.2 (new "
+            "block; 1 tensor)");
+  EXPECT_EQ(verdict.changes.size(), 1u);
+  ASSERT_EQ(verdict.findings.size(), 2u);
+  EXPECT_EQ(verdict.findings[1].text,
+            "the model changed: 100 → 150 parameters, 2 → 3 blocks, 20 → 30 ops (new: blocks.2) "
+            "(its trace is 00000000000000bb, expected 00000000000000aa)");
+}
+
+TEST(Verdict, OnAnExperimentThatCannotBeRunLeavesTheOthersAlone) {
+  const CheckFile file = expecting(
+      check_file(R"({"id": "one", "model": "vit-ti-16"}, {"id": "two", "model": "vit-ti-16"})"),
+      {small_outcome(), small_outcome()});
+  ExperimentOutcome broken;
+  broken.defect = "tidemark.json: /experiments/0: no such model";
+  const CheckReport report = compare_with_baseline(file, {broken, small_outcome()}, rules);
+  EXPECT_EQ(kinds(report.experiments[0].findings), Kinds{FindingKind::CannotRun});
+  EXPECT_EQ(report.experiments[0].findings[0].text, "cannot be run: /experiments/0: no such model");
+  EXPECT_FALSE(report.experiments[1].failed());
+  EXPECT_EQ(report.defects(), 1u);
 }
 
 TEST(Verdict, NoticesAStrategyThatCeasesToApply) {

@@ -170,6 +170,22 @@ TEST(JsonReader, SyntaxErrorsNameLineAndColumn) {
   EXPECT_EQ(parse_error("[1] x").rfind("f.json:1:5: ", 0), 0u);
 }
 
+// Both sides of the conflict end their lines as JSON does, so only the markers are wrong.
+TEST(JsonReader, MergeConflictsAreNamedWithTheLinesOfTheirMarkers) {
+  EXPECT_EQ(parse_error("{\n<<<<<<< HEAD\n  \"a\": 1\n||||||| base\n  \"a\": 0\n=======\n"
+                        "  \"a\": 2\n>>>>>>> branch\n}\n"),
+            "f.json:2:1: found a merge conflict (its markers are in lines 2, 4, 6, 8); keep what "
+            "you want of both sides and delete the markers");
+  EXPECT_EQ(parse_error("[\n1,\n<<<<<<< ours"),
+            "f.json:3:1: found a merge conflict (its markers are in lines 3); keep what you want "
+            "of both sides and delete the markers");
+  EXPECT_EQ(
+      parse_error("[\n1,\n=======\n2,\n>>>>>>> theirs\n]").rfind("f.json:3:1: found a merge", 0),
+      0u);  // the first marker is gone already
+  EXPECT_EQ(parse_error("[\"<<<<<<<\"]"), "no error");
+  EXPECT_EQ(parse_error("[1, <<<<<<<]").find("merge"), std::string::npos);  // not at a line's begin
+}
+
 TEST(JsonReader, NotANumberAndInfinityAreNotJson) {
   for (const std::string_view wrong :
        {"NaN", "[nan]", "Infinity", "[-Infinity]", "1e999", "[-1e999]", "01", "+1", ".5", "1.",

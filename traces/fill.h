@@ -60,6 +60,10 @@ struct AxisDifferences {
 
 enum class Wave : std::uint8_t { Cosine, Sine };
 
+inline constexpr std::array waves = {Named{Wave::Cosine, std::string_view("cosine")},
+                                     Named{Wave::Sine, std::string_view("sine")}};
+static_assert(is_in_order(waves));
+
 /// [tokens, d]: of each token's angle of each pair.
 struct RotaryTable {
   Wave wave = Wave::Cosine;
@@ -77,9 +81,5 @@ using InputFill = std::variant<fill::Words, fill::Pixels, fill::ImageClasses, fi
 inline constexpr std::array<std::string_view, std::variant_size_v<InputFill>> fill_names = {
     "words",        "pixels",    "image_classes",      "positions",        "causal_mask",
     "padding_mask", "seam_mask", "window_differences", "axis_differences", "rotary_table"};
-
-inline constexpr std::array waves = {Named{fill::Wave::Cosine, std::string_view("cosine")},
-                                     Named{fill::Wave::Sine, std::string_view("sine")}};
-static_assert(is_in_order(waves));
 
 }  // namespace tidemark

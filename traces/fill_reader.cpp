@@ -41,7 +41,7 @@ struct FillReader {
   void operator()(fill::RotaryTable& fill) const {
     object.allow_only({"kind", "wave", "theta", "scaling", "factor", "low", "high",
                        "attention_factor", "original_positions"});
-    fill.wave = named(object, "wave", waves);
+    fill.wave = named(object, "wave", fill::waves);
     Rotary& rotary = fill.rotary;
     rotary.theta = object.at("theta").number(1, largest);
     if (object.find("scaling")) rotary.scaling = named(object, "scaling", rotary_scalings);

@@ -92,7 +92,7 @@ struct FillWriter {
   void operator()(const fill::SeamMask& fill) const { line.number("shift", fill.shift); }
   void operator()(const fill::RotaryTable& fill) const {
     const Rotary& rotary = fill.rotary;
-    line.text("wave", name_in(waves, fill.wave));
+    line.text("wave", name_in(fill::waves, fill.wave));
     line.number("theta", rotary.theta);
     if (rotary.scaling == RotaryScaling::None) return;
     line.text("scaling", name_in(rotary_scalings, rotary.scaling));

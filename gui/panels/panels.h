@@ -17,6 +17,8 @@ void draw_compare(ViewModel& model, ViewState& view);
 /// What is selected, or the statistics of a range.
 void draw_details(ViewModel& model, ViewState& view);
 void draw_what_if(ViewModel& model, ViewState& view);
+/// A part of it. True if the step was changed.
+bool draw_other_inputs(StepOptions& step, ViewState& view);
 /// Memory against time of many strategies; in what remains of the window.
 void draw_pareto(ViewModel& model, ViewState& view);
 void draw_search(ViewModel& model, ViewState& view);

@@ -72,7 +72,7 @@ bool choose_model(Question& question) {
     if (!ImGui::Selectable(model.name.c_str(), model.name == question.model.name)) continue;
     question.model = model;
     // What another model was asked with may be no size that this one can have.
-    question.step.image.reset(), question.step.sequence.reset();
+    question.step.image.reset(), question.step.sequence.reset(), question.step.head.reset();
     changed = true;
   }
   ImGui::EndCombo();
@@ -96,7 +96,7 @@ bool choose_size(Question& question) {
   return true;
 }
 
-bool choose_step(Question& question) {
+bool choose_step(Question& question, ViewState& view) {
   if (question.trace) {
     label("step");
     text_line(question.model.title);
@@ -117,6 +117,7 @@ bool choose_step(Question& question) {
   label("attention");
   changed |= choose_name("##attention", attentions, "flash where allowed (default)",
                          question.step.attention);
+  changed |= draw_other_inputs(question.step, view);
   return changed;
 }
 
@@ -236,7 +237,7 @@ void draw_what_if(ViewModel& model, ViewState& view) {
   WhatIf what_if = *model.what_if();
   const std::size_t before = what_if.strategies.size();
   tell_what_is_shown(model, view);
-  bool changed = choose_step(what_if.question);
+  bool changed = choose_step(what_if.question, view);
   changed |= choose_strategy(what_if.strategies.front());
   changed |= choose_second(what_if);
   changed |= choose_card(what_if.question);

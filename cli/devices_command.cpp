@@ -54,6 +54,14 @@ Listing list_figures(const Device& device) {
                    {"kind", "known by"},
                    {"source", "source", Align::Wrapped}},
                   {}};
+  if (const auto source = device.sources.find("compute_capability");
+      source != device.sources.end())
+    listing.rows.push_back(
+        {{std::string("compute_capability")},
+         {device.compute_capability},
+         {std::string(), ""},
+         {std::string(figure_kind_names[static_cast<std::size_t>(source->second.kind)])},
+         {source->second.text}});
   for (const Figure& figure : figures(device))
     listing.rows.push_back(
         {{figure.key},

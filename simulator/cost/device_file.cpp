@@ -15,6 +15,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::string_view format_name = "tidemark-device-1";
+constexpr std::string_view capability_key = "compute_capability";
 
 struct FigureSpec {
   std::string key;
@@ -184,6 +185,29 @@ std::string display_text(double number, std::string_view unit) {
   return with_prefix(number, unit);
 }
 
+// Text, or like a figure with its source.
+void read_capability(const JsonView& view, Device& device) {
+  if (view.kind() == JsonKind::Text) return void(device.compute_capability = plain_text(view));
+  view.allow_only({"value", "kind", "source"});
+  device.compute_capability = plain_text(view.at("value"));
+  device.sources[std::string(capability_key)] = read_source(view);
+}
+
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string sourced(const std::string& value, const FigureSource& source) {
+  return fmt::format(R"({{"value": {}, "kind": "{}", "source": {}}})", value,
+                     figure_kind_names[static_cast<std::size_t>(source.kind)], quoted(source.text));
+}
+
+std::string capability_text(const Device& device) {
+  const auto source = device.sources.find(capability_key);
+  const std::string value = quoted(device.compute_capability);
+  return source == device.sources.end() ? value : sourced(value, source->second);
+}
+
 }  // namespace
 
 std::vector<Figure> figures(const Device& device) {
@@ -212,7 +236,7 @@ Device read_device(std::string_view json, std::string_view file) {
   Device device;
   device.name = device_name(root.at("name"));
   device.title = plain_text(root.at("title"));
-  device.compute_capability = plain_text(root.at("compute_capability"));
+  read_capability(root.at("compute_capability"), device);
 
   const JsonView listed = root.at("figures");
   std::vector<std::string> keys;
@@ -233,21 +257,17 @@ Device read_device(std::string_view json, std::string_view file) {
 }
 
 std::string write_device(const Device& device) {
-  const auto quoted = [](const std::string& text) {
-    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  };
   std::string lines;
   for (const Figure& figure : figures(device))
     lines += fmt::format(
-        "{}    \"{}\": {{\"value\": {}, \"kind\": \"{}\", \"source\": {}}}",
-        lines.empty() ? "" : ",\n", figure.key,
-        figure.unit == "B" ? fmt::format("{:.0f}", figure.number) : number_text(figure.number),
-        figure_kind_names[static_cast<std::size_t>(figure.source.kind)],
-        quoted(figure.source.text));
+        "{}    \"{}\": {}", lines.empty() ? "" : ",\n", figure.key,
+        sourced(
+            figure.unit == "B" ? fmt::format("{:.0f}", figure.number) : number_text(figure.number),
+            figure.source));
   return fmt::format(
       "{{\n  \"format\": \"{}\",\n  \"name\": {},\n  \"title\": {},\n"
       "  \"compute_capability\": {},\n  \"figures\": {{\n{}\n  }}{}\n}}\n",
-      format_name, quoted(device.name), quoted(device.title), quoted(device.compute_capability),
+      format_name, quoted(device.name), quoted(device.title), capability_text(device),
       lines, curves_text(device));
 }
 

@@ -6,10 +6,14 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace tidemark {
 namespace {
+
+/// This thread does an item already: what that one hands out finds all cores busy.
+thread_local bool is_taking_part = false;
 
 /// What the threads share. Items are handed out in order, so when item i throws, every item below
 /// it has begun already and will tell its own exception: the lowest one always wins.
@@ -19,6 +23,17 @@ class Work {
       : count_(count), work_(work), lowest_(count) {}
 
   void take_part() {
+    const bool before = std::exchange(is_taking_part, true);
+    take_items();
+    is_taking_part = before;
+  }
+
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void take_items() {
     // Not looked at after an item is taken: that one must run, or the promise is broken.
     while (!stopped_) {
       const std::size_t i = next_++;
@@ -27,11 +42,6 @@ class Work {
     }
   }
 
-  void rethrow() const {
-    if (error_) std::rethrow_exception(error_);
-  }
-
- private:
   void run(std::size_t i) {
     try {
       work_(i);
@@ -57,7 +67,8 @@ class Work {
 
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& work) {
   Work shared(count, work);
-  const std::size_t threads = std::min<std::size_t>(count, std::thread::hardware_concurrency());
+  const std::size_t threads =
+      is_taking_part ? 1 : std::min<std::size_t>(count, std::thread::hardware_concurrency());
   std::vector<std::jthread> others;
   others.reserve(threads);
   try {

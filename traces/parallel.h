@@ -8,7 +8,7 @@ namespace tidemark {
 
 /// Calls `work(i)` once for each i in [0, count), on as many threads as there are cores, the
 /// caller's among them; items are begun in order and the call returns when all are done. `work`
-/// must not touch what another item writes.
+/// must not touch what another item writes. Called from within `work` it takes that one thread.
 ///
 /// If items throw, no further ones are begun, and the caller gets the exception of the lowest item:
 /// the one that a plain loop would have met first.

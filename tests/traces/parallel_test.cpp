@@ -43,6 +43,19 @@ TEST(ParallelFor, RunsItemsAtOnceWhereThereAreCores) {
   });
 }
 
+// Threads within threads would be as many as the square of the cores.
+TEST(ParallelFor, WithinItselfTakesTheThreadThatItHas) {
+  parallel_for(4, [](std::size_t) {
+    const std::thread::id here = std::this_thread::get_id();
+    int done = 0;  // not atomic: one thread alone counts
+    parallel_for(100, [&](std::size_t) {
+      EXPECT_EQ(std::this_thread::get_id(), here);
+      ++done;
+    });
+    EXPECT_EQ(done, 100);
+  });
+}
+
 // The higher item fails at once, the lowest late: still the lowest is what the caller hears of.
 TEST(ParallelFor, CarriesTheExceptionOfTheLowestItem) {
   for (int repeat = 0; repeat < 20; ++repeat) {

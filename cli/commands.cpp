@@ -7,7 +7,10 @@ constexpr std::string_view compare_text =
     "MODEL is a preset (tidemark models lists them), the path of a Hugging Face config.json or of "
     "its folder, or a trace file (.trace.json or .trace.json.zst), which describes a whole step "
     "and so takes no options of the step. --batch, --sequence, --image and --device take several "
-    "values, 8,16,32 or 8:64:8 or 8:256:x2, and every combination is compared.";
+    "values, 8,16,32 or 8:64:8 or 8:256:x2, and every combination is compared. MFU, model FLOPs "
+    "utilization, is the FLOP of the network's matrix products, forward and backward without any "
+    "recomputation, divided by the time of the step and by the card's nominal rate for the "
+    "precision (arXiv 2204.02311, appendix B).";
 
 void add_reports(std::vector<Command>& rows) {
   rows.push_back(

@@ -104,7 +104,10 @@ Result run_compare(const Options& options) {
   if (points.size() > 1) return run_sweep(points, format, options);
   const Question question = question_of(points.front());
   const Progress progress(options, "strategies", question.strategies.size());
-  const Comparison comparison = compare(question, std::cref(progress));
+  const auto tried = [&](std::int64_t batches, std::int64_t at_most) {
+    progress.within(fmt::format("{} of at most {} batches tried", batches, at_most));
+  };
+  const Comparison comparison = compare(question, std::cref(progress), tried);
   Result result{print(comparison, format, options), notes_on(question.model), ExitCode::Ok};
   if (format == Format::Table) result.text += suggestion(comparison, points.front());
   if (options.require_fit && std::ranges::none_of(comparison.rows, &Report::fits))

@@ -34,7 +34,7 @@ std::string comparison_json(const Comparison& comparison) {
   Json json = inputs_json("tidemark-compare-1", comparison);
   json["rows"] = Json::array();
   for (const Report& row : comparison.rows) json["rows"].push_back(row_json(row));
-  json["conclusion"] = comparison.conclusion;
+  json["conclusion"] = to_text(comparison.conclusion);
   return to_text(json);
 }
 

@@ -28,10 +28,13 @@ std::string comparison_markdown(const Comparison& comparison) {
   std::string text;
   for (const std::string& line : describe_question(comparison)) text += line + "  \n";
   text += "All numbers are predicted.\n\n";
-  std::vector<std::string> titles = {
-      "strategy", fmt::format("allocated [{}]", size.name()), "change", "reserved",
-      "planned",  fmt::format("step [{}]", time.name()),      "change", "fits"};
-  std::vector<std::string> rules = {"---", "--:", "--:", "--:", "--:", "--:", "--:", "---"};
+  std::vector<std::string> titles = {"strategy", fmt::format("allocated [{}]", size.name()),
+                                     "change",   "reserved",
+                                     "planned",  fmt::format("step [{}]", time.name()),
+                                     "change",   throughput_title(comparison),
+                                     "MFU",      "fits"};
+  std::vector<std::string> rules = {
+      "---", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "---"};
   if (has_batches) titles.emplace_back("max batch"), rules.emplace_back("--:");
   text += markdown_line(titles) + markdown_line(rules);
   for (const Report& row : comparison.rows) {
@@ -43,8 +46,10 @@ std::string comparison_markdown(const Comparison& comparison) {
                                       size(row.planned),
                                       time(row.step),
                                       optional_change(row.time_ratio),
+                                      throughput_text(row),
+                                      mfu_text(row),
                                       fits_text(row)};
-    if (has_batches) cells.push_back(fmt::format("{}", row.largest_batch.value_or(0)));
+    if (has_batches) cells.push_back(batches_text(row));
     text += markdown_line(cells);
   }
   std::string refused;
@@ -53,7 +58,10 @@ std::string comparison_markdown(const Comparison& comparison) {
       refused += fmt::format("* `{}` does not apply: {}\n", row.strategy,
                              refusal_text(row.strategy, row.reason));
   if (!refused.empty()) text += "\n" + refused;
-  return text + fmt::format("\n{}\n", comparison.conclusion);
+  std::string notes;
+  for (const std::string& note : notes_on(comparison)) notes += fmt::format("* {}\n", note);
+  if (!notes.empty()) text += "\n" + notes;
+  return text + fmt::format("\n{}\n", to_text(comparison.conclusion));
 }
 
 }  // namespace tidemark

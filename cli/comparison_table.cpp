@@ -69,7 +69,7 @@ void add_memory(Columns& columns, const Units& units) {
   columns.add({"planned", Align::Right, 4, unit}, size(&Report::planned));
 }
 
-void add_time(Columns& columns, const TimeUnit& unit) {
+void add_time(Columns& columns, const TimeUnit& unit, const std::string& throughput) {
   const auto time = [unit](Nanoseconds Report::*member) {
     return [unit, member](const Report& row) {
       const Nanoseconds value = row.*member;
@@ -83,6 +83,9 @@ void add_time(Columns& columns, const TimeUnit& unit) {
   columns.add({"step", Align::Right, 10, name}, step);
   columns.add({"change", Align::Right, 7},
               [](const Report& row) { return change_cell(row.time_ratio); });
+  columns.add({throughput, Align::Right, 9},
+              [](const Report& row) { return TextCell{throughput_text(row)}; });
+  columns.add({"MFU", Align::Right, 8}, [](const Report& row) { return TextCell{mfu_text(row)}; });
   columns.add({"recompute", Align::Right, 3, name}, time(&Report::recompute));
   columns.add({"hidden", Align::Right, 2, name}, time(&Report::hidden_recompute));
 }
@@ -92,16 +95,14 @@ void add_fit(Columns& columns, bool has_batches) {
     return TextCell{fits_text(row), row.fits ? Ink::Good : Ink::Bad};
   });
   if (!has_batches) return;
-  columns.add({"max batch"}, [](const Report& row) {
-    return TextCell{fmt::format("{}", row.largest_batch.value_or(0))};
-  });
+  columns.add({"max batch"}, [](const Report& row) { return TextCell{batches_text(row)}; });
 }
 
 std::string draw_rows(const Comparison& comparison, const Style& style) {
   const Units units = units_of(comparison);
   Columns columns;
   add_memory(columns, units);
-  add_time(columns, units.time);
+  add_time(columns, units.time, throughput_title(comparison));
   add_fit(columns, comparison.question.finds_largest_batch);
   for (const Report& row : comparison.rows) {
     if (!row.applies) continue;
@@ -114,6 +115,11 @@ std::string draw_rows(const Comparison& comparison, const Style& style) {
   std::string text = columns.table.draw(style, "--format csv has all");
   if (std::ranges::any_of(comparison.rows, &Report::launch_bound))
     text += "* launch-bound: for more than a tenth of the step, the card waits for the host\n";
+  for (const std::string& note : notes_on(comparison)) {
+    std::string head;
+    for (const std::string& line : wrapped_lines(note, style.width - 2))
+      text += std::exchange(head, "  ") + line + "\n";
+  }
   return text;
 }
 
@@ -167,7 +173,7 @@ std::string comparison_table(const Comparison& comparison, const Style& style, b
     text += "\n" + draw_rows(comparison, style);
   text += draw_cautions(comparison, style) + draw_refusals(comparison, style);
   if (shows_units) text += block_units_table(comparison, style);
-  text += fmt::format("\n{}\n", comparison.conclusion);
+  text += fmt::format("\n{}\n", to_text(comparison.conclusion));
   return style.unicode ? text : to_ascii(text);
 }
 

@@ -67,13 +67,38 @@ StepOptions resolved_step(const Comparison& comparison) {
 }
 
 std::vector<std::string> describe_question(const Comparison& comparison) {
-  return {describe_model(comparison), describe_step(comparison), describe_card(comparison)};
+  std::vector<std::string> lines = {describe_model(comparison), describe_step(comparison),
+                                    describe_card(comparison)};
+  lines.insert(lines.end(), comparison.notes.begin(), comparison.notes.end());
+  return lines;
 }
 
 std::string fits_text(const Report& row) {
   if (row.fits) return "yes";
   if (row.short_by.count == 0) return "no, fragmented";
   return fmt::format("no, {} short", to_text(row.short_by));
+}
+
+std::string batches_text(const Report& row) {
+  if (!row.batches) return "";
+  const auto& [every, largest, cut_short] = *row.batches;
+  const std::string least = fmt::format("{}{}", cut_short ? "≥ " : "", every);
+  return every == largest ? least : fmt::format("{} ({})", least, largest);
+}
+
+std::string throughput_title(const Comparison& comparison) {
+  for (const Report& row : comparison.rows)
+    if (row.applies) return fmt::format("{}/s", row.throughput_unit);
+  return "samples/s";
+}
+
+std::string throughput_text(const Report& row) {
+  const double rate = row.throughput;
+  return fmt::format("{:.{}f}", rate, rate >= 100 ? 0 : rate >= 10 ? 1 : 2);
+}
+
+std::string mfu_text(const Report& row) {
+  return row.mfu == 0 ? "" : fmt::format("{:.1f} %", row.mfu * 100);
 }
 
 std::string refusal_text(std::string_view strategy, std::string_view reason) {

@@ -101,11 +101,8 @@ Explanation explain(const Question& question) {
   if (strategy.text != "vanilla") both.strategies = {parse_strategy("vanilla"), strategy};
   Explanation explanation;
   explanation.comparison = compare(both);
-  auto trace = question.trace
-                   ? question.trace
-                   : std::make_shared<const Trace>(build_trace(question.model, question.step));
   explanation.answer =
-      answer(std::move(trace), strategy, question.device, explanation.comparison.room);
+      answer(trace_of(question), strategy, question.device, explanation.comparison.room);
   Report& report = explanation.answer.report;
   if (!report.applies) return explanation;
   report = explanation.comparison.rows.back();  // with what was saved against vanilla

@@ -36,24 +36,27 @@ std::vector<Cell> cells_of(const Report& row, const SizeUnit& size, const TimeUn
   const auto duration = [&](Nanoseconds t) {
     return Cell{t.count() == 0 ? "" : time(t), fmt::format("{}", t.count())};
   };
-  std::vector<Cell> cells = {
-      {row.strategy},
-      bytes(row.allocated_peak),
-      change(row.memory_ratio),
-      bytes(row.reserved_peak),
-      bytes(row.planned),
-      bytes(row.live_peak),
-      duration(row.step),
-      change(row.time_ratio),
-      {fmt::format("{:.1f}", row.samples_per_second), fmt::format("{}", row.samples_per_second)},
-      duration(row.recompute),
-      duration(row.hidden_recompute),
-      {fits_text(row), "", row.fits ? "text good" : "text bad"}};
+  std::vector<Cell> cells = {{row.strategy},
+                             bytes(row.allocated_peak),
+                             change(row.memory_ratio),
+                             bytes(row.reserved_peak),
+                             bytes(row.planned),
+                             bytes(row.live_peak),
+                             duration(row.step),
+                             change(row.time_ratio),
+                             {throughput_text(row), fmt::format("{}", row.throughput)},
+                             {mfu_text(row), fmt::format("{}", row.mfu)},
+                             duration(row.recompute),
+                             duration(row.hidden_recompute),
+                             {fits_text(row), "", row.fits ? "text good" : "text bad"}};
   if (has_batches) {
-    const std::string batch = fmt::format("{}", row.largest_batch.value_or(0));
-    cells.push_back({batch, batch});
+    cells.push_back({batches_text(row), fmt::format("{}", row.batches ? row.batches->every : 0)});
   }
   return cells;
+}
+
+std::string item(const std::string& text) {
+  return fmt::format("<li>{}</li>\n", xml_escaped(text));
 }
 
 // Each note once, with the strategies that it is about.
@@ -75,14 +78,11 @@ std::string notes(const Comparison& comparison) {
       add(row, "launch-bound: for more than a tenth of the step, the card waits for the host");
   }
   std::string text;
+  for (const std::string& note : notes_on(comparison)) text += item(note);
   for (const Note& note : found)
     text += fmt::format("<li><b>{}</b>{}: {}</li>\n", xml_escaped(note.strategies),
                         note.applies ? "" : " does not apply", xml_escaped(note.text));
   return text.empty() ? text : "<ul>\n" + text + "</ul>\n";
-}
-
-std::string item(const std::string& text) {
-  return fmt::format("<li>{}</li>\n", xml_escaped(text));
 }
 
 std::string allocator_text(const AllocatorSettings& settings) {
@@ -100,7 +100,7 @@ std::string report_table(const Comparison& comparison) {
   for (const Report& row : comparison.rows) {
     largest = std::max({largest, row.allocated_peak, row.reserved_peak});
     longest = std::max(longest, row.step);
-    has_batches |= row.largest_batch.has_value();
+    has_batches |= row.batches.has_value();
   }
   const SizeUnit size(largest);
   const TimeUnit time(longest);
@@ -112,7 +112,8 @@ std::string report_table(const Comparison& comparison) {
                                      "live",
                                      fmt::format("step [{}]", time.name()),
                                      "change",
-                                     "samples/s",
+                                     throughput_title(comparison),
+                                     "MFU",
                                      "recompute",
                                      "hidden",
                                      "fits"};
@@ -150,6 +151,11 @@ std::string assumptions(const Comparison& comparison) {
   text += item(
       "Live: present tensors in the order that the schedule guarantees. Planned: one arena with a "
       "fixed offset for each tensor. Recompute: as if alone; hidden: what overlap saves of it.");
+  text += item(
+      "MFU: FLOP of the network's matrix products, forward and backward without recomputation, "
+      "over "
+      "the step's time and the card's nominal rate in this precision (arXiv 2204.02311, "
+      "appendix B).");
   text += item(
       "Not in these numbers: data loading, communication between cards, and memory of "
       "libraries beyond the CUDA context.");

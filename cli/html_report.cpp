@@ -65,7 +65,7 @@ std::string section(std::string_view title, const std::string& body) {
 
 bool knows_batches(const Comparison& comparison) {
   return std::ranges::any_of(comparison.rows,
-                             [](const Report& row) { return row.largest_batch.has_value(); });
+                             [](const Report& row) { return row.batches.has_value(); });
 }
 
 std::string pictures(const Comparison& comparison) {
@@ -105,7 +105,8 @@ std::string sweep_pictures(std::span<const Comparison> points) {
 }
 
 std::string body(const Comparison& comparison, std::string_view first) {
-  return fmt::format("<p class=\"conclusion\">{}</p>\n", xml_escaped(comparison.conclusion)) +
+  return fmt::format("<p class=\"conclusion\">{}</p>\n",
+                     xml_escaped(to_text(comparison.conclusion))) +
          section("What each strategy needs and costs", report_table(comparison)) +
          pictures(comparison) + steps(comparison, first) +
          section("What the numbers assume", assumptions(comparison));
@@ -118,10 +119,14 @@ std::string sweep_body(std::span<const Comparison> points) {
   for (std::size_t i = 0; i < points.size(); ++i)
     details += fmt::format(
         "<details{}><summary>{}</summary>\n<p class=\"conclusion\">{}</p>\n{}{}</details>\n",
-        i == 0 ? " open" : "", xml_escaped(names[i]), xml_escaped(points[i].conclusion),
+        i == 0 ? " open" : "", xml_escaped(names[i]), xml_escaped(to_text(points[i].conclusion)),
         report_table(points[i]),
         figure(tradeoff_svg(points[i].rows, points[i].room.capacity, names[i])));
-  return text + section("Each point", details) +
+  std::string summaries;
+  for (const std::string& line : fit_summaries(points))
+    summaries += fmt::format("<li>{}</li>\n", xml_escaped(line));
+  return text + section("What fits", "<ul>\n" + summaries + "</ul>\n") +
+         section("Each point", details) +
          section("What the numbers assume", assumptions(points.front()));
 }
 

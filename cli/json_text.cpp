@@ -58,7 +58,8 @@ Json inputs_json(std::string_view format, const Comparison& comparison) {
           {"model", model_json(comparison)},
           {"options", options_json(comparison)},
           {"device", device_json(comparison)},
-          {"allocator", allocator_json(comparison.room.allocator)}};
+          {"allocator", allocator_json(comparison.room.allocator)},
+          {"notes", comparison.notes}};
 }
 
 std::string to_text(const Json& json) {

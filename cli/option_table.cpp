@@ -40,7 +40,8 @@ void add_question(std::vector<OptionRow>& rows) {
                   "colon, as in vanilla,checkpoint:every=2,mesa+checkpoint. A piece that is an "
                   "option of the strategy before it continues that one"});
   rows.push_back({"question", "--max-batch", "", &Options::max_batch, for_compare,
-                  "find the largest batch that fits with each strategy"});
+                  "find the largest batch up to which every batch fits with each strategy, and the "
+                  "largest that fits at all where fragmentation makes them differ"});
   rows.push_back({"question", "--units", "", &Options::units, for_compare,
                   "show what a middle block saves by kind of op, in units of one 16-bit tensor "
                   "[batch, tokens, width] (always with --framework paper)"});

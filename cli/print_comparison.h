@@ -28,6 +28,16 @@ StepOptions resolved_step(const Comparison& comparison);
 /// Model, step and card, one line each.
 std::vector<std::string> describe_question(const Comparison& comparison);
 std::string fits_text(const Report& row);
+/// "931", or "931 (973)" where fragmentation leaves some between out.
+std::string batches_text(const Report& row);
+/// "tokens/s", "images/s" or "samples/s".
+std::string throughput_title(const Comparison& comparison);
+/// Three digits, whole numbers from 100 on.
+std::string throughput_text(const Report& row);
+/// "41.3 %"; "" for a network without matrix products.
+std::string mfu_text(const Report& row);
+/// Where fragmentation decides and what helps against it, and what was not tried.
+std::vector<std::string> notes_on(const Comparison& comparison);
 /// The reason, without the name of the strategy in front where that stands beside it.
 std::string refusal_text(std::string_view strategy, std::string_view reason);
 

@@ -196,9 +196,7 @@ Result run_replayed_comparison(const Options& options) {
   Question question = question_of(options);
   result.notes += notes_on(question.model);
   if (!options.device) question.device = device_of(*backend);
-  const auto trace =
-      question.trace ? question.trace
-                     : std::make_shared<const Trace>(build_trace(question.model, question.step));
+  const auto trace = trace_of(question);
   const Progress progress(options, "strategies", question.strategies.size());
   const Interrupt interrupt;
   std::vector<ReplayQuestion> questions;

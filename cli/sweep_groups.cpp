@@ -98,6 +98,9 @@ std::vector<std::string> describe_sweep(std::span<const Comparison> points) {
   std::vector<std::string> lines = {first[0], fmt::format("{} points: {}", points.size(), swept),
                                     first[1].substr(shared + 4)};
   if (one_device) lines.push_back(first[2]);
+  for (const Comparison& point : points)
+    for (const std::string& note : point.notes)
+      if (std::ranges::find(lines, note) == lines.end()) lines.push_back(note);
   return lines;
 }
 

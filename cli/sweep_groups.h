@@ -25,6 +25,9 @@ std::vector<std::string> strategies_of(const SweepGroup& group);
 /// The strategy's row at a point, or null where it does not apply.
 const Report* row_of(const Comparison& point, std::string_view strategy);
 
+/// One line per strategy: "vanilla fits to batch 96 on both".
+std::vector<std::string> fit_summaries(std::span<const Comparison> points);
+
 /// Model; what was swept; what all points share.
 std::vector<std::string> describe_sweep(std::span<const Comparison> points);
 

@@ -28,9 +28,7 @@ std::string memory_text(const Report* row, const SizeUnit& unit) {
   return row ? unit(row->allocated_peak) + (row->fits ? "" : " !") : "";
 }
 
-std::string rate_text(const Report* row) {
-  return row ? fmt::format("{:.1f}", row->samples_per_second) : "";
-}
+std::string rate_text(const Report* row) { return row ? throughput_text(*row) : ""; }
 
 // One line per strategy, one column per point.
 template <typename Cell>
@@ -59,9 +57,9 @@ std::string draw_group(const SweepGroup& group, const Style& style) {
     return TextCell{rate_text(row), row && !row->fits ? Ink::Dim : Ink::Plain};
   };
   return fmt::format(
-      "\n{}allocated [{}] by {} (! does not fit)\n{}\n{}samples per second by {}\n{}",
-      heading(group), unit.name(), group.dimension, draw_matrix(group, style, memory),
-      heading(group), group.dimension, draw_matrix(group, style, rate));
+      "\n{}allocated [{}] by {} (! does not fit)\n{}\n{}{} by {}\n{}", heading(group), unit.name(),
+      group.dimension, draw_matrix(group, style, memory), heading(group),
+      throughput_title(*group.points.front()), group.dimension, draw_matrix(group, style, rate));
 }
 
 // Each reason once, with the strategies and points that it holds for left out if it holds for all.
@@ -82,8 +80,8 @@ std::string conclusions(std::span<const Comparison> points, const Style& style) 
   std::string text = "\n";
   for (std::size_t i = 0; i < points.size(); ++i) {
     std::string head;
-    for (const std::string& line :
-         wrapped_lines(fmt::format("{}: {}", names[i], points[i].conclusion), style.width - 2))
+    for (const std::string& line : wrapped_lines(
+             fmt::format("{}: {}", names[i], to_text(points[i].conclusion)), style.width - 2))
       text += std::exchange(head, "  ") + line + "\n";
   }
   return text;
@@ -124,7 +122,8 @@ std::string sweep_table(std::span<const Comparison> points, const Style& style) 
   for (const std::string& line : describe_sweep(points)) text += line + "\n";
   text += style.paint("All numbers are predicted.", Ink::Dim) + "\n";
   for (const SweepGroup& group : group_sweep(points)) text += draw_group(group, style);
-  text += refusals(points) + conclusions(points, style);
+  text += refusals(points) + conclusions(points, style) + "\n";
+  for (const std::string& line : fit_summaries(points)) text += line + "\n";
   return style.unicode ? text : to_ascii(text);
 }
 
@@ -136,13 +135,15 @@ std::string sweep_markdown(std::span<const Comparison> points) {
     const SizeUnit unit(largest_of(group));
     text += fmt::format("\n{}allocated [{}], ! does not fit\n\n", heading(group), unit.name());
     text += markdown_matrix(group, [&](const Report* row) { return memory_text(row, unit); });
-    text += fmt::format("\n{}samples per second\n\n", heading(group));
+    text += fmt::format("\n{}{}\n\n", heading(group), throughput_title(*group.points.front()));
     text += markdown_matrix(group, rate_text);
   }
   const std::vector<std::string> names = point_names(points);
   text += "\n";
   for (std::size_t i = 0; i < points.size(); ++i)
-    text += fmt::format("* {}: {}\n", names[i], points[i].conclusion);
+    text += fmt::format("* {}: {}\n", names[i], to_text(points[i].conclusion));
+  text += "\n";
+  for (const std::string& line : fit_summaries(points)) text += fmt::format("* {}\n", line);
   return text;
 }
 
@@ -161,9 +162,10 @@ std::vector<std::string> sweep_svgs(std::span<const Comparison> points) {
                [](const Report& row) { return static_cast<double>(row.allocated_peak.count); }),
         group.columns, Quantity::Size, limit,
         fmt::format("{}: allocated memory by {}", what, group.dimension)));
-    pictures.push_back(curves_svg(
-        curves(group, [](const Report& row) { return row.samples_per_second; }), group.columns,
-        Quantity::Rate, 0, fmt::format("{}: samples per second by {}", what, group.dimension)));
+    pictures.push_back(
+        curves_svg(curves(group, [](const Report& row) { return row.throughput; }), group.columns,
+                   Quantity::Rate, 0,
+                   fmt::format("{}: {} by {}", what, throughput_title(first), group.dimension)));
   }
   return pictures;
 }

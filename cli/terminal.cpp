@@ -91,13 +91,13 @@ std::string to_ascii(std::string_view text) {
     std::string_view from;
     std::string_view to;
   };
-  constexpr std::array pairs = {Pair{"█", "#"}, Pair{"▉", "#"}, Pair{"▊", "#"}, Pair{"▋", "#"},
-                                Pair{"▌", "#"}, Pair{"▍", "."}, Pair{"▎", "."}, Pair{"▏", "."},
-                                Pair{"▇", "#"}, Pair{"▆", "#"}, Pair{"▅", ":"}, Pair{"▄", ":"},
-                                Pair{"▃", "."}, Pair{"▂", "."}, Pair{"▁", "."}, Pair{"▒", "%"},
-                                Pair{"│", "|"}, Pair{"─", "-"}, Pair{"└", "+"}, Pair{"┴", "+"},
-                                Pair{"▲", "^"}, Pair{"−", "-"}, Pair{"·", "|"}, Pair{"×", "x"},
-                                Pair{"µ", "u"}, Pair{"…", "~"}, Pair{"→", ">"}, Pair{"–", "-"}};
+  constexpr std::array pairs = {
+      Pair{"█", "#"}, Pair{"▉", "#"}, Pair{"▊", "#"}, Pair{"▋", "#"}, Pair{"▌", "#"},
+      Pair{"▍", "."}, Pair{"▎", "."}, Pair{"▏", "."}, Pair{"▇", "#"}, Pair{"▆", "#"},
+      Pair{"▅", ":"}, Pair{"▄", ":"}, Pair{"▃", "."}, Pair{"▂", "."}, Pair{"▁", "."},
+      Pair{"▒", "%"}, Pair{"│", "|"}, Pair{"─", "-"}, Pair{"└", "+"}, Pair{"┴", "+"},
+      Pair{"▲", "^"}, Pair{"−", "-"}, Pair{"·", "|"}, Pair{"×", "x"}, Pair{"µ", "u"},
+      Pair{"…", "~"}, Pair{"→", ">"}, Pair{"–", "-"}, Pair{"≥", ">"}};
   std::string ascii;
   for (std::size_t i = 0; i < text.size();) {
     std::size_t end = i + 1;
@@ -127,9 +127,13 @@ Progress::~Progress() {
   if (shown_) std::fputs("\r\x1b[K", stderr);
 }
 
+void Progress::within(std::string_view text) const {
+  if (shown_) std::fprintf(stderr, "\r\x1b[K%.*s", static_cast<int>(text.size()), text.data());
+}
+
 void Progress::operator()(std::size_t done) const {
   if (shown_)
-    std::fprintf(stderr, "\r%zu of %zu %.*s", done, all_, static_cast<int>(what_.size()),
+    std::fprintf(stderr, "\r\x1b[K%zu of %zu %.*s", done, all_, static_cast<int>(what_.size()),
                  what_.data());
 }
 

@@ -41,6 +41,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void operator()(std::size_t done) const;
+  /// Instead, what is done of one of them.
+  void within(std::string_view text) const;
 
  private:
   std::string_view what_;

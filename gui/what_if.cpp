@@ -1,20 +1,12 @@
 #include "gui/what_if.h"
 
 #include "simulator/recording/predicted_recording.h"
-#include "traces/trace_builder.h"
 
 namespace tidemark {
 namespace {
 
 // Thrown out of a comparison that nobody waits for any more.
 struct Outdated {};
-
-std::shared_ptr<const Trace> trace_of(const Question& question) {
-  if (question.trace) return question.trace;
-  auto trace = std::make_shared<const Trace>(build_trace(question.model, question.step));
-  require_used_options(*trace);
-  return trace;
-}
 
 }  // namespace
 

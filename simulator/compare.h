@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "simulator/report.h"
+#include "simulator/conclusion.h"
 #include "traces/models/model_config.h"
 
 namespace tidemark {
@@ -26,22 +26,27 @@ struct Comparison {
   std::int64_t parameters = 0;  ///< of the model, adapters included
   std::int64_t trainable = 0;
   std::vector<Report> rows;  ///< as asked
-  std::string conclusion;    ///< one sentence
-  std::int64_t tokens = 0;   ///< per sample, into the first block; 0 without blocks
+  Conclusion conclusion;
+  std::int64_t tokens = 0;  ///< per sample, into the first block; 0 without blocks
   Attention attention = Attention::Math;
+  std::vector<std::string> notes;  ///< what PyTorch does otherwise on this card
 };
 
-/// `progress` is told after each row how many are done.
+/// `progress` is told after each row how many are done, `batches` while batches are tried.
 Comparison compare(const Question& question,
-                   const std::function<void(std::size_t done)>& progress = {});
+                   const std::function<void(std::size_t done)>& progress = {},
+                   const BatchProgress& batches = {});
 
 /// Strategies that a comparison shows when none are named.
 std::vector<StrategySpec> default_strategies();
 
-/// Largest batch that fits, or 0. Memory is assumed to grow with the batch.
-std::int64_t largest_batch(const Question& question, const StrategySpec& strategy,
-                           const Room& room);
+/// Of a strategy; the question's own batch does not matter.
+BatchLimits batch_limits(const Question& question, const StrategySpec& strategy, const Room& room,
+                         const BatchProgress& progress = {});
 
 Room room_of(const Question& question);
+
+/// The step as it runs on the question's device.
+std::shared_ptr<const Trace> trace_of(const Question& question);
 
 }  // namespace tidemark

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "simulator/arena.h"
+#include "simulator/cost/model_flops.h"
+#include "simulator/kernel_choice.h"
 #include "simulator/lower.h"
 #include "simulator/simulate.h"
 
@@ -14,20 +16,73 @@ namespace {
 // Large enough that nothing is released or refused: what the peak would be.
 constexpr Bytes unlimited{std::int64_t{1} << 59};
 
-// The run that writes the buffer whose arrival made the peak.
-std::string describe_peak(const Trace& trace, const Schedule& schedule, const Timeline& timeline,
-                          const Peak& peak) {
-  if (peak.event >= timeline.memory.size()) return "before the step";
+// The run that writes the buffer whose arrival made the peak, or null.
+const Run* run_at_peak(const Schedule& schedule, const Timeline& timeline, const Peak& peak) {
+  if (peak.event >= timeline.memory.size()) return nullptr;
   const BufferId buffer = timeline.memory[peak.event].buffer;
   for (const Step& step : schedule.steps) {
     const Run* run = std::get_if<Run>(&step);
     if (!run) continue;
     const auto writes = schedule.writes(*run);
-    if (std::ranges::find(writes, buffer) == writes.end()) continue;
-    if (run->op == no_op) return std::string(to_string(run->task));
-    return fmt::format("{} of {}", to_string(run->task), trace[run->op].name);
+    if (std::ranges::find(writes, buffer) != writes.end()) return run;
   }
-  return "between two runs";
+  return nullptr;
+}
+
+std::string describe_peak(const Trace& trace, const Timeline& timeline, const Peak& peak,
+                          const Run* run) {
+  if (peak.event >= timeline.memory.size()) return "before the step";
+  if (!run) return "between two runs";
+  if (run->op == no_op) return std::string(to_string(run->task));
+  return fmt::format("{} of {}", to_string(run->task), trace[run->op].name);
+}
+
+// By tensor: does the head or the loss make it? They begin with the last matrix product, if that
+// lies behind the blocks.
+std::vector<bool> made_by_loss(const Trace& trace) {
+  std::vector<bool> made(trace.tensors.size());
+  for (std::size_t i = trace.ops.size(); i-- > 0 && trace.ops[i].block < 0;) {
+    for (const TensorId output : trace.outputs(trace.ops[i])) made[index(output)] = true;
+    if (row_of(trace.ops[i].kind).work == Work::MatrixUnits) return made;
+  }
+  return std::vector<bool>(trace.tensors.size());
+}
+
+bool is_loss_most(const Trace& trace, const Schedule& schedule, const Timeline& timeline,
+                  const Peak& peak) {
+  const std::vector<bool> of_loss = made_by_loss(trace);
+  Bytes added, by_loss;
+  for (const BufferId id : alive_after(schedule, timeline, peak.event)) {
+    const Buffer& buffer = schedule[id];
+    if (buffer.persistent || buffer.category == Category::Gradient) continue;
+    added += buffer.size;
+    if (buffer.tensor != no_tensor && of_loss[index(buffer.tensor)]) by_loss += buffer.size;
+  }
+  return by_loss + by_loss > added;
+}
+
+PeakMaker maker_of(const Trace& trace, const Schedule& schedule, const Timeline& timeline,
+                   const Peak& peak, const Run* run) {
+  if (run && run->task == Task::Optimizer) return PeakMaker::OptimizerStep;
+  return is_loss_most(trace, schedule, timeline, peak) ? PeakMaker::Loss : PeakMaker::Other;
+}
+
+// What a sample consists of: the ids that the first table is asked for, or an image.
+void add_throughput(const Trace& trace, Report& report) {
+  report.throughput = report.samples_per_second;
+  for (const Op& op : trace.ops) {
+    if (op.kind == OpKind::Conv2d) return void(report.throughput_unit = "images");
+    if (op.kind != OpKind::Embedding) continue;
+    const auto ids = static_cast<double>(numel(trace[trace.inputs(op)[0]].shape));
+    report.throughput *= ids / static_cast<double>(trace.step.batch);
+    return void(report.throughput_unit = "tokens");
+  }
+}
+
+void add_utilization(const Trace& asked, const Device& device, Report& report) {
+  const auto unit = static_cast<std::size_t>(unit_used(device, precision_of(asked.step)));
+  const double possible = device.flops_per_second[unit] * static_cast<double>(report.step.count());
+  if (possible > 0) report.mfu = model_flops(asked) * 1e9 / possible;
 }
 
 std::string cautions_of(const StrategySpec& strategy) {
@@ -78,14 +133,19 @@ void add_allocator(const Trace& trace, const Schedule& schedule, const Device& d
     result = replay_allocator(schedule, framework, device, room.allocator, unlimited);
   report.allocated_peak = result.allocated_peak;
   report.reserved_peak = result.reserved_peak;
-  if (!report.fits) report.short_by = std::max(Bytes{0}, result.allocated_peak - room.capacity);
+  if (report.fits) return;
+  report.short_by = std::max(Bytes{0}, result.allocated_peak - room.capacity);
+  if (report.short_by > Bytes{0} || room.allocator.expandable_segments) return;
+  report.fits_expandable =
+      !replay_allocator(schedule, framework, device, expandable(room.allocator), room.capacity)
+           .out_of_memory;
 }
 
 }  // namespace
 
 Answer answer(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
               const Device& device, const Room& room) {
-  Answer result{plan_step(std::move(trace), strategy), {}, {}, {}};
+  Answer result{plan_step(trace, strategy), {}, {}, {}};
   Report& report = result.report;
   report.strategy = strategy.text;
   report.reason = result.planned.refusal;
@@ -98,12 +158,16 @@ Answer answer(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
   const Peak top = peak(result.schedule, result.timeline);
   report.live_peak = top.bytes;
   report.at_peak = top.by_category;
-  report.peak_at = describe_peak(planned, result.schedule, result.timeline, top);
+  const Run* const at_peak = run_at_peak(result.schedule, result.timeline, top);
+  report.peak_at = describe_peak(planned, result.timeline, top, at_peak);
+  report.peak_maker = maker_of(planned, result.schedule, result.timeline, top, at_peak);
   report.planned = plan_arena(result.schedule).size;
   report.saved = saved_bytes(planned, result.planned.plan);
   report.units = block_units(planned, result.planned.plan);
   add_allocator(planned, result.schedule, device, room, report);
   add_time(planned, result, device, report);
+  add_throughput(*trace, report);
+  add_utilization(*trace, device, report);
   return result;
 }
 
@@ -115,6 +179,15 @@ bool fits(std::shared_ptr<const Trace> trace, const StrategySpec& strategy, cons
   const Framework& framework = find_framework(planned.trace->step.framework);
   return !replay_allocator(schedule, framework, device, room.allocator, room.capacity)
               .out_of_memory;
+}
+
+bool may_fit(std::shared_ptr<const Trace> trace, const StrategySpec& strategy, const Device& device,
+             const Room& room) {
+  const PlannedStep planned = plan_step(std::move(trace), strategy);
+  if (!planned.refusal.empty()) return false;
+  const Framework& framework = find_framework(planned.trace->step.framework);
+  const Schedule schedule = lower(*planned.trace, planned.plan);
+  return requested_peak(schedule, framework, device) <= room.capacity;
 }
 
 }  // namespace tidemark

@@ -5,12 +5,20 @@
 #include <string>
 
 #include "simulator/allocator/allocator_replay.h"
+#include "simulator/batch_search.h"
 #include "simulator/cost/device.h"
 #include "simulator/saved.h"
 #include "simulator/strategies/strategy.h"
 #include "simulator/timeline.h"
 
 namespace tidemark {
+
+/// What is alive at the peak decides what lowers it.
+enum class PeakMaker : std::uint8_t {
+  Other,          ///< activations and what belongs to them: strategies decide about these
+  OptimizerStep,  ///< its own temporaries, beside parameters, gradients and states
+  Loss,           ///< more than half of what a step adds belongs to the logits and their loss
+};
 
 /// Where and how much: the numbers of one row. All predicted.
 struct Report {
@@ -26,12 +34,16 @@ struct Report {
   std::int64_t allocator_retries = 0;
   BytesByCategory at_peak{};  ///< Σ = live_peak
   std::string peak_at;        ///< "backward of blocks.11.mlp.gelu"
+  PeakMaker peak_maker = PeakMaker::Other;
 
   SavedBytes saved;
   BlockUnits units;
 
   Nanoseconds step{};
   double samples_per_second = 0;
+  double throughput = 0;  ///< the same in what a sample consists of, per second …
+  std::string_view throughput_unit = "samples";  ///< … "tokens", "images", or just "samples"
+  double mfu = 0;  ///< model FLOPs utilization: model_flops() over step and the unit's nominal rate
   Nanoseconds recompute{};         ///< Recompute and Reconstruct runs, each as if alone
   Nanoseconds hidden_recompute{};  ///< of it, what the overlap saves
   Nanoseconds overlap{};           ///< with two streams busy
@@ -39,8 +51,12 @@ struct Report {
 
   Bytes capacity;  ///< device (or budget) less the CUDA context
   bool fits = false;
-  Bytes short_by;  ///< allocated peak above the capacity, if it does not fit
-  std::optional<std::int64_t> largest_batch = {};
+  Bytes short_by;  ///< allocated peak above the capacity, if it does not fit; 0 if fragmented
+  /// Does it fit with expandable segments? Known where only fragmentation keeps it out.
+  std::optional<bool> fits_expandable = {};
+  std::optional<BatchLimits> batches = {};
+  /// With expandable segments, where fragmentation makes `batches` uneven.
+  std::optional<BatchLimits> expandable_batches = {};
 
   // Against vanilla of the same comparison; unset without one.
   std::optional<double> memory_ratio = {};  ///< allocated peak
@@ -70,5 +86,10 @@ Answer answer(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
 /// Does the step fit? The short form of answer() for searches.
 bool fits(std::shared_ptr<const Trace> trace, const StrategySpec& strategy, const Device& device,
           const Room& room);
+
+/// False proves that it does not fit: without any fragmentation its requests exceed the room.
+/// Unlike fits() it never turns true again when buffers grow.
+bool may_fit(std::shared_ptr<const Trace> trace, const StrategySpec& strategy, const Device& device,
+             const Room& room);
 
 }  // namespace tidemark

@@ -13,6 +13,8 @@ const std::vector<Framework>& frameworks() {
        .title = "PyTorch 1.11 to 1.13, eager",
        .source = "saved tensors of torchvision's ViT-B/16 under PyTorch 1.13.1; gradients are "
                  "summed out of place before 2.0; zero_grad() fills zeros before 2.0",
+       .autocast_emulates_bf16 = false,
+       .picks_fused_attention = false,
        .accumulates_in_place = false,
        .gradients_persist = true,
        .optimizer_loop = OptimizerLoop::PerParameter,
@@ -22,6 +24,8 @@ const std::vector<Framework>& frameworks() {
        .source =
            "as torch-1.13, but the softmax node still keeps its input (the derivative formula "
            "passed `self` before 1.11)",
+       .autocast_emulates_bf16 = false,
+       .picks_fused_attention = false,
        .log_softmax_is_fp32 = true,
        .softmax_keeps_input = true,
        .accumulates_in_place = false,
@@ -36,6 +40,8 @@ const std::vector<Framework>& frameworks() {
            "node keeps input and output",
        .default_precision = Precision::AmpFp16,
        .gelu_is_fp32 = true,
+       .autocast_emulates_bf16 = false,
+       .picks_fused_attention = false,
        .log_softmax_is_fp32 = true,
        .softmax_keeps_input = true,
        .accumulates_in_place = false,

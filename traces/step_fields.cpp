@@ -250,8 +250,8 @@ std::vector<StepField> arithmetic() {
            .shown = StepShown::Always,
            .noun = "attention",
            .switches = {{"--attention", "NAME",
-                         "math (scores in memory) or flash (default: flash where the model allows "
-                         "it)"}}}),
+                         "math (scores in memory) or flash (fused; default where model and card "
+                         "allow it)"}}}),
       field<&StepOptions::tuning>(
           {.key = "tuning",
            .shown = StepShown::Apart,

@@ -1,5 +1,7 @@
 #include "simulator/allocator/allocator_replay.h"
 
+#include <algorithm>
+
 namespace tidemark {
 namespace {
 
@@ -99,6 +101,26 @@ AllocatorResult replay_allocator(const Schedule& schedule, const Framework& fram
   for (int step = 0; fits && step < 2; ++step) fits = replay.step();
   return {replay.stats().allocated_peak, replay.stats().reserved_peak, replay.stats().retries,
           !fits};
+}
+
+Bytes requested_peak(const Schedule& schedule, const Framework& framework, const Device& device) {
+  constexpr std::int64_t unit = 512;  // no block is smaller, whatever the settings
+  const auto rounded = [](Bytes size) { return Bytes{(size.count + unit - 1) / unit * unit}; };
+  Bytes now;
+  for (const Buffer& buffer : schedule.buffers)
+    if (buffer.persistent) now += rounded(buffer.size);
+  if (framework.blas_workspace_in_pool)
+    for (std::size_t s = 0; s < schedule.streams; ++s) now += rounded(blas_workspace(device));
+  Bytes most = now;
+  for (const Step& step : schedule.steps) {
+    if (const auto* a = std::get_if<Allocate>(&step)) {
+      now += rounded(schedule[a->buffer].size);
+      most = std::max(most, now);
+    } else if (const auto* f = std::get_if<Free>(&step)) {
+      now -= rounded(schedule[f->buffer].size);
+    }
+  }
+  return most;
 }
 
 }  // namespace tidemark

@@ -25,4 +25,9 @@ AllocatorResult replay_allocator(const Schedule& schedule, const Framework& fram
                                  const Device& device, const AllocatorSettings& settings,
                                  Bytes capacity);
 
+/// The most that a step requests at once, in issue order, each request rounded as the allocator
+/// does at least, workspaces included. No less is ever allocated, whatever the settings; and unlike
+/// what is allocated or reserved it does not fall when buffers grow.
+Bytes requested_peak(const Schedule& schedule, const Framework& framework, const Device& device);
+
 }  // namespace tidemark

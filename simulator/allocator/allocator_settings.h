@@ -26,6 +26,13 @@ struct AllocatorSettings {
   bool operator==(const AllocatorSettings&) const = default;
 };
 
+/// The same with expandable segments, whose pages are given back one by one: what PyTorch advises
+/// against fragmentation.
+inline AllocatorSettings expandable(AllocatorSettings settings) {
+  settings.expandable_segments = true;
+  return settings;
+}
+
 /// Reads "max_split_size_mb:128,expandable_segments:True". Options that do not change what is
 /// allocated on the device are checked and dropped. Throws InputError.
 AllocatorSettings parse_allocator_settings(std::string_view text);

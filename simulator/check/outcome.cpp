@@ -8,6 +8,7 @@
 
 #include "simulator/check/block_names.h"
 #include "simulator/check/fingerprint.h"
+#include "simulator/kernel_choice.h"
 #include "traces/error.h"
 #include "traces/parallel.h"
 #include "traces/presets.h"
@@ -19,7 +20,7 @@
 namespace tidemark {
 namespace {
 
-/// A model with a step: many strategies share one.
+/// A model with a step as a device runs it: many strategies share one.
 struct SharedTrace {
   const Experiment* first = nullptr;  ///< the first of the experiments that need it
   std::shared_ptr<const Trace> trace;
@@ -56,10 +57,12 @@ void require_none(const std::string& defect) {
   if (!defect.empty()) throw InputError(defect);
 }
 
-std::shared_ptr<const Trace> make_trace(const std::string& file, const Experiment& experiment) {
+std::shared_ptr<const Trace> make_trace(const std::string& file, const Experiment& experiment,
+                                        const Device& device) {
   const std::string path = resolved(file, experiment.model);
   if (is_trace_path(path)) return std::make_shared<const Trace>(load_trace(path));
-  auto trace = std::make_shared<Trace>(build_trace(find_model(path), experiment.step));
+  auto trace =
+      std::make_shared<Trace>(build_trace(find_model(path), as_run_on(device, experiment.step)));
   require_used_options(*trace);
   return trace;
 }
@@ -80,7 +83,8 @@ ModelSize size_of(const Trace& trace) {
 }
 
 bool needs_same_trace(const Experiment& a, const Experiment& b) {
-  return a.model == b.model && (is_trace_path(a.model) || a.step == b.step);
+  const bool is_same_step = a.step == b.step && a.device == b.device;
+  return a.model == b.model && (is_trace_path(a.model) || is_same_step);
 }
 
 void share_traces(const std::string& file, const std::vector<Experiment>& experiments,
@@ -104,7 +108,7 @@ void share_traces(const std::string& file, const std::vector<Experiment>& experi
   parallel_for(shared.traces.size(), [&](std::size_t i) {
     SharedTrace& entry = shared.traces[i];
     entry.defect = defect_of([&] {
-      entry.trace = make_trace(file, *entry.first);
+      entry.trace = make_trace(file, *entry.first, shared.devices.at(entry.first->device).device);
       entry.fingerprint = fingerprint(*entry.trace);
       entry.size = size_of(*entry.trace);
     });

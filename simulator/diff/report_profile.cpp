@@ -87,7 +87,7 @@ bool understand(std::string_view key, std::string& name, Measure& measure) {
     measure = Measure::Size, key.remove_suffix(6);
   } else if (key.ends_with("_ns")) {
     measure = Measure::Time, key.remove_suffix(3);
-  } else if (key == "largest_batch") {
+  } else if (key.starts_with("largest_batch")) {
     measure = Measure::Count;
   } else {
     return false;

@@ -191,9 +191,9 @@ std::string batches_svg(std::span<const Report> rows, std::string_view title) {
   std::vector<const Report*> known;
   double most = 1, name_width = 60;
   for (const Report& row : rows) {
-    if (!row.applies || !row.largest_batch) continue;
+    if (!row.applies || !row.batches) continue;
     known.push_back(&row);
-    most = std::max(most, static_cast<double>(*row.largest_batch));
+    most = std::max(most, static_cast<double>(row.batches->every));
     name_width = std::max(name_width, text_width(row.strategy, label_size));
   }
   const double begin = 20 + name_width + 8, plot_width = width - begin - 90;
@@ -202,13 +202,13 @@ std::string batches_svg(std::span<const Report> rows, std::string_view title) {
   svg.text(20, 37, "largest batch that fits, predicted", {.kind = "dim"});
   double y = top + 4;
   for (const Report* row : known) {
-    const auto batch = static_cast<double>(*row->largest_batch);
+    const auto batch = static_cast<double>(row->batches->every);
     svg.text(begin - 8, y + 12, row->strategy, {.anchor = Anchor::End});
     svg.rect({begin, y, plot_width * batch / most, bar_height}, verdict::best,
-             fmt::format("{}: batch {}", row->strategy, *row->largest_batch));
+             fmt::format("{}: batch {}", row->strategy, row->batches->every));
     svg.text(begin + plot_width * batch / most + 6, y + 12,
-             *row->largest_batch == 0 ? std::string("not even 1")
-                                      : fmt::format("{}", *row->largest_batch));
+             row->batches->every == 0 ? std::string("not even 1")
+                                      : fmt::format("{}", row->batches->every));
     y += row_height;
   }
   return std::move(svg).finish();

@@ -25,9 +25,7 @@ Recording recording_of(const Answer& answer, const Device& device) {
 
 std::vector<Recording> recordings_of(const Comparison& comparison) {
   const Question& question = comparison.question;
-  const auto trace =
-      question.trace ? question.trace
-                     : std::make_shared<const Trace>(build_trace(question.model, question.step));
+  const auto trace = trace_of(question);
   std::vector<std::string> strategies;
   for (const Report& row : comparison.rows)
     if (row.applies) strategies.push_back(row.strategy);

@@ -168,7 +168,7 @@ TEST(TradeoffPicture, MarksTheRoomAndWhatDoesNotFit) {
 
 TEST(BatchPicture, SaysWhereNotEvenOneFits) {
   std::vector<Report> rows = {row("a", 1, 1), row("b", 1, 1), row("unasked", 1, 1)};
-  rows[0].largest_batch = 12, rows[1].largest_batch = 0;
+  rows[0].batches = {.every = 12, .largest = 12}, rows[1].batches = BatchLimits{};
   const std::string svg = batches_svg(rows, "t");
   EXPECT_THAT(svg, HasSubstr(">not even 1<"));
   EXPECT_THAT(svg, testing::Not(HasSubstr("unasked")));

@@ -1,0 +1,52 @@
+#include "simulator/cost/model_flops.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "simulator/needs.h"
+
+namespace tidemark {
+namespace {
+
+double count(const Tensor& tensor) { return static_cast<double>(numel(tensor.shape)); }
+
+// Each element of the result is a sum of so many products.
+double terms(const Trace& trace, const Op& op) {
+  const Tensor& a = trace[trace.inputs(op)[0]];
+  const Tensor& b = trace[trace.inputs(op)[1]];
+  if (op.kind != OpKind::Conv2d) return static_cast<double>(a.shape.back());
+  return count(b) / std::max(1.0, static_cast<double>(b.shape[0]));
+}
+
+// q·k for the scores, then the weighted sum of v.
+double attention_flops(const Trace& trace, const Op& op, std::uint32_t gradients) {
+  const auto inputs = trace.inputs(op);
+  const Tensor &q = trace[inputs[0]], &k = trace[inputs[1]], &y = trace[trace.outputs(op)[0]];
+  const double keys = static_cast<double>(k.shape.back(1));
+  const double scores = 2 * count(q) * keys, sum = 2 * count(y) * keys;
+  double flops = scores + sum;
+  if (gradients & 3) flops += sum;  // of the weights, on the way to q and k
+  flops += scores * std::popcount(gradients & 3);
+  if (gradients & 4) flops += sum;  // of v
+  return flops;
+}
+
+// The gradient of either factor is a product of the same size.
+double flops_of(const Trace& trace, const Op& op, std::uint32_t gradients) {
+  if (op.kind == OpKind::FlashAttention) return attention_flops(trace, op, gradients);
+  const double forward = 2 * count(trace[trace.outputs(op)[0]]) * terms(trace, op);
+  return forward * (1 + std::popcount(gradients & 3));
+}
+
+}  // namespace
+
+double model_flops(const Trace& trace) {
+  const std::vector<std::uint32_t> gradients = derive_gradients(trace);
+  double flops = 0;
+  for (std::size_t i = 0; i < trace.ops.size(); ++i)
+    if (row_of(trace.ops[i].kind).work == Work::MatrixUnits)
+      flops += flops_of(trace, trace.ops[i], gradients[i]);
+  return flops;
+}
+
+}  // namespace tidemark

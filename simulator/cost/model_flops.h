@@ -1,0 +1,13 @@
+// The arithmetic that a network needs, however it is run: what model FLOPs utilization counts.
+#pragma once
+
+#include "traces/trace.h"
+
+namespace tidemark {
+
+/// FLOP of the matrix products of one step, forward and backward, nothing twice: no recomputation,
+/// neither a strategy's nor that inside fused attention. Causal attention counts in full, as in
+/// arXiv 2204.02311, appendix B.
+double model_flops(const Trace& trace);
+
+}  // namespace tidemark

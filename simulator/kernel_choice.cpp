@@ -1,0 +1,148 @@
+#include "simulator/kernel_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "traces/error.h"
+
+namespace tidemark {
+namespace {
+
+// aten/src/ATen/native/transformers/cuda/sdp_utils.cpp: flash takes 16 bits without a mask from
+// sm80 on; the memory-efficient kernel fp16 and fp32 from sm50 on, bf16 from sm80 on; what neither
+// takes is composed of matrix products and a softmax.
+constexpr int flash_from = 80, memory_efficient_from = 50, bf16_from = 80;
+
+bool is_bf16(Precision precision) {
+  return precision == Precision::Bf16 || precision == Precision::AmpBf16;
+}
+
+bool is_16_bit(Precision precision) {
+  return is_bf16(precision) || precision == Precision::AmpFp16;
+}
+
+MathUnit unit_named(Precision precision) {
+  switch (precision) {
+    case Precision::Fp32:
+      return MathUnit::Fp32;
+    case Precision::Tf32:
+      return MathUnit::Tf32;
+    case Precision::AmpFp16:
+      return MathUnit::Fp16;
+    case Precision::AmpBf16:
+    case Precision::Bf16:
+      return MathUnit::Bf16;
+  }
+  return MathUnit::Fp32;
+}
+
+std::string described(const Device& device) {
+  return fmt::format("{} (compute capability {})", device.title, device.compute_capability);
+}
+
+// Until 2.3 autocast asked is_bf16_supported() for units of the card's own; since 2.4 emulated ones
+// count (torch/amp/autocast_mode.py, torch/cuda/__init__.py).
+void require_autocast(const Device& device, const StepOptions& step) {
+  const std::optional<int> capability = capability_of(device);
+  if (precision_of(step) != Precision::AmpBf16 || capability.value_or(bf16_from) >= bf16_from ||
+      find_framework(step.framework).autocast_emulates_bf16)
+    return;
+  throw UsageError(fmt::format(
+      "{} refuses amp-bf16 on {}, which has no bf16 units (use amp-fp16, or --framework torch-2, "
+      "which emulates them)",
+      step.framework, described(device)));
+}
+
+const Op* fused_op(const Trace& trace) {
+  const auto op = std::ranges::find(trace.ops, OpKind::FlashAttention, &Op::kind);
+  return op == trace.ops.end() ? nullptr : &*op;
+}
+
+std::string unit_note(const Device& device, Precision precision) {
+  if (unit_used(device, precision) == unit_named(precision)) return "";
+  if (precision == Precision::Tf32)
+    return fmt::format("{} has no TF32 units: tf32 changes nothing, products run in fp32",
+                       described(device));
+  const char* const name = is_bf16(precision) ? "bf16" : "fp16";
+  return fmt::format(
+      "{} has no {} units: values are {}, but PyTorch emulates the products at fp32's rate",
+      described(device), name, name);
+}
+
+std::string attention_note(const Trace& trace, const Device& device) {
+  if (!find_framework(trace.step.framework).picks_fused_attention) return "";
+  const Precision precision = precision_of(trace.step);
+  const FusedAttention kernel = fused_attention(device, precision);
+  const Op* op = fused_op(trace);
+  if (!op && kernel == FusedAttention::None)
+    return fmt::format("no fused attention kernel takes {} on {}: attention is composed (math)",
+                       to_string(precision), described(device));
+  if (op && kernel == FusedAttention::None)
+    return fmt::format(
+        "this trace has fused attention, but PyTorch has no such kernel for {} on {}",
+        to_string(precision), described(device));
+  const bool has_bias = op && op->inputs > 3;
+  if (!op || (kernel == FusedAttention::Flash && !has_bias)) return "";
+  const std::string why = has_bias ? "a bias is added to the scores"
+                          : is_16_bit(precision)
+                              ? fmt::format("{} is too old for flash", described(device))
+                              : fmt::format("flash takes 16 bits, not {}", to_string(precision));
+  return fmt::format(
+      "PyTorch takes the memory-efficient attention kernel here ({}); its time and scratch are "
+      "counted as flash's, what it saves is the same",
+      why);
+}
+
+}  // namespace
+
+std::optional<int> capability_of(const Device& device) {
+  const std::string& text = device.compute_capability;
+  int major = 0, minor = 0;
+  const char* const end = text.data() + text.size();
+  const auto [dot, bad_major] = std::from_chars(text.data(), end, major);
+  if (bad_major != std::errc() || dot == end || *dot != '.') return std::nullopt;
+  const auto [last, bad_minor] = std::from_chars(dot + 1, end, minor);
+  if (bad_minor != std::errc() || last != end || minor > 9) return std::nullopt;
+  return 10 * major + minor;
+}
+
+FusedAttention fused_attention(const Device& device, Precision precision) {
+  const std::optional<int> capability = capability_of(device);
+  if (!capability) return FusedAttention::Flash;  // no CUDA device: its own kernels
+  if (*capability >= flash_from && is_16_bit(precision)) return FusedAttention::Flash;
+  if (*capability < memory_efficient_from || (is_bf16(precision) && *capability < bf16_from))
+    return FusedAttention::None;
+  return FusedAttention::MemoryEfficient;
+}
+
+MathUnit unit_used(const Device& device, Precision precision) {
+  const MathUnit named = unit_named(precision);
+  return device.flops_per_second[static_cast<std::size_t>(named)] > 0 ? named : MathUnit::Fp32;
+}
+
+StepOptions as_run_on(const Device& device, StepOptions step) {
+  require_autocast(device, step);
+  const Precision precision = precision_of(step);
+  if (!find_framework(step.framework).picks_fused_attention ||
+      fused_attention(device, precision) != FusedAttention::None)
+    return step;
+  if (step.attention == Attention::Flash)
+    throw UsageError(fmt::format(
+        "--attention flash: no fused kernel takes {} on {} (use amp-fp16, or --attention math)",
+        to_string(precision), described(device)));
+  step.attention = Attention::Math;
+  return step;
+}
+
+std::vector<std::string> kernel_notes(const Trace& trace, const Device& device) {
+  std::vector<std::string> notes;
+  if (!capability_of(device)) return notes;
+  for (std::string note :
+       {unit_note(device, precision_of(trace.step)), attention_note(trace, device)})
+    if (!note.empty()) notes.push_back(std::move(note));
+  return notes;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,39 @@
+#include "simulator/remedies.h"
+
+#include <array>
+
+namespace tidemark {
+namespace {
+
+struct Option {
+  std::string_view text;
+  bool (*is_new)(const StepOptions& step);
+  void (*set)(StepOptions& step);
+};
+
+constexpr std::array for_optimizer_steps = {
+    Option{"--optimizer adamw-8bit",
+           [](const StepOptions& step) { return step.optimizer == Optimizer::AdamW; },
+           [](StepOptions& step) { step.optimizer = Optimizer::AdamW8bit; }},
+    Option{"--tuning lora:r=8,targets=all",
+           [](const StepOptions& step) { return step.tuning.kind == Tuning::Kind::Full; },
+           [](StepOptions& step) { step.tuning = parse_tuning("lora:r=8,targets=all"); }}};
+
+}  // namespace
+
+std::vector<Remedy> find_remedies(const Question& question, const Room& room, const Report& row) {
+  std::vector<Remedy> found;
+  if (question.trace || row.peak_maker != PeakMaker::OptimizerStep) return found;
+  for (const Option& option : for_optimizer_steps) {
+    if (!option.is_new(question.step)) continue;
+    Question changed = question;
+    option.set(changed.step);
+    const Report report =
+        answer(trace_of(changed), parse_strategy(row.strategy), changed.device, room).report;
+    if (report.applies && report.allocated_peak < row.allocated_peak)
+      found.push_back({std::string(option.text), report.allocated_peak, report.fits});
+  }
+  return found;
+}
+
+}  // namespace tidemark

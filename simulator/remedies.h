@@ -1,0 +1,12 @@
+// What lowers a peak that no strategy lowers: other options of the step, tried.
+#pragma once
+
+#include "simulator/compare.h"
+
+namespace tidemark {
+
+/// Those of Tidemark's options that lower the peak of the question's strategy `row`, with what it
+/// then needs. None where the step is a file's.
+std::vector<Remedy> find_remedies(const Question& question, const Room& room, const Report& row);
+
+}  // namespace tidemark

@@ -1,0 +1,92 @@
+// What PyTorch does on cards that lack bf16, TF32 or flash attention.
+#include "simulator/kernel_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/compare.h"
+#include "traces/error.h"
+#include "traces/presets.h"
+
+namespace tidemark {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(KernelChoice, FollowsTheComputeCapability) {
+  using enum FusedAttention;
+  const Device v100 = find_device("v100-16gb"), t4 = find_device("t4"),
+               a100 = find_device("a100-80gb");
+  for (const Device& old : {v100, t4}) {
+    EXPECT_EQ(fused_attention(old, Precision::AmpFp16), MemoryEfficient);
+    EXPECT_EQ(fused_attention(old, Precision::Fp32), MemoryEfficient);
+    EXPECT_EQ(fused_attention(old, Precision::Bf16), None);
+    EXPECT_EQ(fused_attention(old, Precision::AmpBf16), None);
+  }
+  EXPECT_EQ(fused_attention(a100, Precision::AmpFp16), Flash);
+  EXPECT_EQ(fused_attention(a100, Precision::Bf16), Flash);
+  EXPECT_EQ(fused_attention(a100, Precision::Fp32), MemoryEfficient);
+  EXPECT_EQ(fused_attention(a100, Precision::Tf32), MemoryEfficient);
+}
+
+TEST(KernelChoice, KnowsTheCapabilityOfEachCard) {
+  for (const Device& device : known_devices()) {
+    ASSERT_TRUE(capability_of(device).has_value()) << device.name;
+    EXPECT_TRUE(device.sources.contains("compute_capability")) << device.name;
+    // Cards without bf16 units are those before 8.0.
+    const bool has_bf16 = device.flops_per_second[static_cast<std::size_t>(MathUnit::Bf16)] > 0;
+    EXPECT_EQ(has_bf16, *capability_of(device) >= 80) << device.name;
+  }
+  Device processor = find_device("t4");
+  processor.compute_capability = "none";
+  EXPECT_EQ(capability_of(processor), std::nullopt);
+  EXPECT_EQ(fused_attention(processor, Precision::Fp32), FusedAttention::Flash);
+}
+
+Comparison asked(const char* device, const StepOptions& step) {
+  Question question;
+  question.model = find_model("vit-ti-16");
+  question.step = step;
+  question.device = find_device(device);
+  question.strategies = {parse_strategy("vanilla")};
+  return compare(question);
+}
+
+std::string refusal(const char* device, const StepOptions& step) {
+  try {
+    asked(device, step);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(KernelChoice, ComposesAttentionThatNoKernelTakes) {
+  const Comparison on_t4 = asked("t4", {.precision = Precision::Bf16});
+  EXPECT_EQ(on_t4.attention, Attention::Math);
+  EXPECT_THAT(on_t4.notes, testing::ElementsAre(HasSubstr("emulates the products at fp32's rate"),
+                                                HasSubstr("no fused attention kernel takes bf16")));
+  EXPECT_EQ(asked("a100-80gb", {.precision = Precision::Bf16}).attention, Attention::Flash);
+}
+
+TEST(KernelChoice, SaysWhereAnOptionChangesNothing) {
+  EXPECT_THAT(asked("v100-16gb", {.precision = Precision::Tf32}).notes,
+              testing::Contains(HasSubstr("tf32 changes nothing")));
+  EXPECT_EQ(asked("v100-16gb", {.precision = Precision::Tf32}).rows[0].step,
+            asked("v100-16gb", {.precision = Precision::Fp32}).rows[0].step);
+  EXPECT_THAT(asked("a100-80gb", {.precision = Precision::AmpFp16}).notes, IsEmpty());
+  EXPECT_THAT(asked("a100-80gb", {.precision = Precision::Fp32}).notes,
+              testing::ElementsAre(HasSubstr("memory-efficient attention kernel")));
+}
+
+TEST(KernelChoice, RefusesWhatPyTorchRefuses) {
+  EXPECT_THAT(refusal("t4", {.precision = Precision::Bf16, .attention = Attention::Flash}),
+              HasSubstr("no fused kernel takes bf16 on NVIDIA T4 (compute capability 7.5)"));
+  EXPECT_THAT(refusal("t4", {.precision = Precision::AmpBf16, .framework = "torch-1.13"}),
+              HasSubstr("refuses amp-bf16"));
+  EXPECT_EQ(refusal("t4", {.precision = Precision::AmpBf16}), "");
+}
+
+}  // namespace
+}  // namespace tidemark

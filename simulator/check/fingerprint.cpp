@@ -21,6 +21,11 @@ std::string fingerprint(const Trace& trace) {
   return fingerprint(write_trace(nameless));
 }
 
-std::string fingerprint(const Device& device) { return fingerprint(write_device(device)); }
+// Where the compute capability is from came later than the first baselines: it changes no number.
+std::string fingerprint(const Device& device) {
+  Device known_before = device;
+  known_before.sources.erase("compute_capability");
+  return fingerprint(write_device(known_before));
+}
 
 }  // namespace tidemark

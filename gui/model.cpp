@@ -159,8 +159,8 @@ void ViewModel::keep(ViewState& view) {
     view.notice = same->name + " is kept already";
     return;
   }
-  kept.name = fmt::format("kept {}: {}, batch {}", ++kept_, kept.opened->name,
-                          kept.opened->trace().step.batch);
+  kept.name = fmt::format("kept {}, batch {}: {}", ++kept_, kept.opened->trace().step.batch,
+                          kept.opened->name);
   add(std::move(kept));
   view.against = recordings_.size() - 1;
 }

@@ -108,19 +108,28 @@ void draw_dashes(ImDrawList& list, const TimelinePlaces& places, float y, Color 
     list.AddLine({x, y}, {std::min(x + dash, places.time.x1), y}, ink(color, 200), 1.5F);
 }
 
-// Levels above the picture are named in its corner.
+bool is_above(const Level& level, const Heights& height) {
+  return static_cast<double>(level.bytes.count) > height.top;
+}
+
+// Before any label: a line through a name is hard to read.
 void draw_levels(ImDrawList& list, const TimelinePlaces& places, const std::vector<Level>& levels,
+                 const Heights& height) {
+  for (const Level& level : levels)
+    if (!is_above(level, height)) draw_dashes(list, places, height(level.bytes), level.color);
+}
+
+// Levels above the picture are named in its corner.
+void name_levels(ImDrawList& list, const TimelinePlaces& places, const std::vector<Level>& levels,
                  const Heights& height, CurveLabels& labels) {
   std::string above;
   for (const Level& level : levels) {
     const std::string text = fmt::format("{} {}", level.name, to_text(level.bytes));
-    const float y = height(level.bytes);
-    if (static_cast<double>(level.bytes.count) > height.top) {
+    if (is_above(level, height)) {
       above += (above.empty() ? "" : ", ") + text;
-      continue;
+    } else {
+      labels.put_along(list, text, level.color, height(level.bytes));
     }
-    draw_dashes(list, places, y, level.color);
-    labels.put_along(list, text, level.color, y);
   }
   if (above.empty()) return;
   draw_text(
@@ -242,8 +251,9 @@ void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const Vie
   draw_stack(list, places, opened, height, view);
   draw_outlines(list, places, overlaid, height);
   draw_life(list, places, opened, view);
+  draw_levels(list, places, levels, height);
   draw_peaks(list, places, opened, overlaid, height, labels);
-  draw_levels(list, places, levels, height, labels);
+  name_levels(list, places, levels, height, labels);
   view.facts.covered = labels.covered();
   list.PopClipRect();
 }

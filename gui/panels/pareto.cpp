@@ -12,7 +12,7 @@ namespace tidemark {
 namespace {
 
 // Which memory: live, allocated and reserved differ by as much as strategies do.
-constexpr const char* pareto_title = "all strategies: time of a step against memory";
+constexpr const char* pareto_title = "all strategies: time against memory";
 constexpr const char* memory_title = "peak of allocated memory";
 
 struct Plot {

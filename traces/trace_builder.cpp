@@ -107,10 +107,22 @@ bool TraceBuilder::is_trainable(std::string_view name, ParameterRole role) const
   return true;
 }
 
+namespace {
+
+bool is_random(const InputFill* fill) {
+  return !fill || std::holds_alternative<fill::Words>(*fill) ||
+         std::holds_alternative<fill::Pixels>(*fill) ||
+         std::holds_alternative<fill::ImageClasses>(*fill);
+}
+
+}  // namespace
+
 TensorId TraceBuilder::add_external(Tensor tensor) {
   numel(tensor.shape);  // refuses what cannot be counted
   tensor.storage = static_cast<TensorId>(trace_.tensors.size());
-  tensor.rng_key = ++externals_;
+  // What means something needs no random numbers: with and without a mask, those of the parameters
+  // are the same.
+  if (is_random(fill_of(trace_, tensor))) tensor.rng_key = ++random_tensors_;
   trace_.tensors.push_back(std::move(tensor));
   return trace_.tensors.back().storage;
 }

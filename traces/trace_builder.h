@@ -150,7 +150,7 @@ class TraceBuilder {
   DType base_, compute_;
   Part part_ = Part::None;
   std::int32_t block_ = -1;
-  std::uint32_t externals_ = 0;  ///< parameters and inputs so far
+  std::uint32_t random_tensors_ = 0;  ///< parameters and inputs with keys so far
   std::vector<TensorId> locals_;
   std::vector<std::size_t> first_local_;  ///< of each function being traced
   std::vector<TensorId> weight_casts_;    ///< autocast casts each weight once per step

@@ -17,8 +17,8 @@ namespace {
 std::string picture(const Comparison& comparison) {
   const Question& question = comparison.question;
   std::vector<std::string> pictures = {
-      tradeoff_svg(comparison.rows, comparison.room.capacity,
-                   fmt::format("{} on {}", question.model.name, question.device.title))};
+      tradeoff_svg({comparison.rows, comparison.room.capacity,
+                    fmt::format("{} on {}", question.model.name, question.device.title)})};
   if (question.finds_largest_batch)
     pictures.push_back(batches_svg(comparison.rows, question.model.name));
   return stacked(pictures);
@@ -54,7 +54,7 @@ std::string print_sweep(std::span<const Comparison> points, Format format, const
     case Format::Html:
       return html_report(points);
     case Format::Svg:
-      return stacked(sweep_svgs(points));
+      return stacked(sweep_svgs(points, page_width));
     default:
       return sweep_table(points, style_of(options));
   }

@@ -26,9 +26,32 @@ std::string_view embedded(std::string_view name) {
   return std::ranges::find(files, name, &EmbeddedFile::name)->text;
 }
 
-// Inline, an SVG needs neither its namespace nor a size.
-std::string figure(const std::string& svg) {
-  return "<figure class=\"wide\">\n" + svg + "</figure>\n";
+// The same picture for a page and, with as large letters, for a phone; the style sheet shows one.
+// `draw` takes the width.
+template <typename Draw>
+std::string figure(Draw draw) {
+  return fmt::format(
+      "<figure class=\"page\">\n{}</figure>\n<figure class=\"phone\">\n{}</figure>\n",
+      draw(page_width), draw(phone_width));
+}
+
+struct Article {
+  std::string name, body;
+};
+
+// One article at a time on a screen with scripts; all of them, one after the other, without.
+std::string choice(std::string_view what, const std::vector<Article>& articles,
+                   std::string_view first) {
+  std::string text =
+      fmt::format("<p class=\"choice screen\" hidden><label>{}: <select data-first=\"{}\">\n", what,
+                  xml_escaped(first));
+  for (const Article& article : articles)
+    text += fmt::format("<option>{}</option>\n", xml_escaped(article.name));
+  text += "<option value=\"\">all</option>\n</select></label></p>\n";
+  for (const Article& article : articles)
+    text += fmt::format("<article data-name=\"{0}\">\n<h3>{0}</h3>\n{1}</article>\n",
+                        xml_escaped(article.name), article.body);
+  return text;
 }
 
 std::string head(std::span<const Comparison> comparisons) {
@@ -59,8 +82,10 @@ std::string tail(std::span<const Comparison> comparisons) {
       TIDEMARK_VERSION, script_escaped(json), embedded("report.js"));
 }
 
-std::string section(std::string_view title, const std::string& body) {
-  return fmt::format("<section>\n<h2>{}</h2>\n{}</section>\n", xml_escaped(title), body);
+std::string section(std::string_view title, const std::string& body, std::string_view kind = "") {
+  return fmt::format("<section{}>\n<h2>{}</h2>\n{}</section>\n",
+                     kind.empty() ? "" : fmt::format(" class=\"{}\"", kind), xml_escaped(title),
+                     body);
 }
 
 bool knows_batches(const Comparison& comparison) {
@@ -70,38 +95,47 @@ bool knows_batches(const Comparison& comparison) {
 
 std::string pictures(const Comparison& comparison) {
   const std::string& model = comparison.question.model.name;
-  std::string text = section(
-      "What memory costs in time",
-      figure(tradeoff_svg(comparison.rows, comparison.room.capacity,
-                          fmt::format("{} on {}", model, comparison.question.device.title))));
+  const Tradeoff tradeoff{comparison.rows, comparison.room.capacity,
+                          fmt::format("{} on {}", model, comparison.question.device.title)};
+  std::string text = section("What memory costs in time",
+                             figure([&](double width) { return tradeoff_svg(tradeoff, width); }));
   if (knows_batches(comparison))
-    text += section("Largest batch", figure(batches_svg(comparison.rows, model)));
+    text +=
+        section("Largest batch",
+                figure([&](double width) { return batches_svg(comparison.rows, model, width); }));
   return text;
 }
 
-// One strategy at a time on a screen with scripts; all of them, one after the other, without.
+// On the same axes, so that a glance from one strategy to the next compares them.
 std::string steps(const Comparison& comparison, std::string_view first) {
   const std::vector<Recording> recordings = recordings_of(comparison);
   if (recordings.empty()) return "";
-  std::string text = fmt::format(
-      "<p id=\"choice\" class=\"screen\" hidden><label>Strategy: "
-      "<select id=\"strategy\" data-first=\"{}\">\n",
-      xml_escaped(first));
+  const StepExtent extent = extent_of(recordings);
+  std::vector<Article> articles;
   for (const Recording& recording : recordings)
-    text += fmt::format("<option>{}</option>\n", xml_escaped(recording.strategy));
-  text += "</select></label></p>\n";
-  for (const Recording& recording : recordings)
-    text += fmt::format("<article data-strategy=\"{0}\">\n<h3>{0}</h3>\n{1}{2}</article>\n",
-                        xml_escaped(recording.strategy), figure(memory_svg(recording)),
-                        figure(icicle_svg(recording)));
-  return section("The step", text);
+    articles.push_back({recording.strategy,
+                        figure([&](double width) { return memory_svg(recording, extent, width); }) +
+                            figure([&](double width) { return icicle_svg(recording, width); })});
+  return section("The step",
+                 choice("Strategy", articles, first) +
+                     "<p class=\"paper\">On paper: the strategy that was chosen on the screen; "
+                     "\"all\" prints all.</p>\n");
 }
 
 std::string sweep_pictures(std::span<const Comparison> points) {
-  const std::vector<std::string> pictures = sweep_svgs(points);
+  const auto page = sweep_svgs(points, page_width), phone = sweep_svgs(points, phone_width);
   std::string text;
-  for (const std::string& picture : pictures) text += figure(picture);
+  for (std::size_t i = 0; i < page.size(); ++i)
+    text += figure([&](double width) { return width == page_width ? page[i] : phone[i]; });
   return section("Over the sweep", text);
+}
+
+std::string point_body(const Comparison& point, const TradeoffExtent& extent,
+                       const std::string& name) {
+  const Tradeoff tradeoff{point.rows, point.room.capacity, name};
+  return fmt::format("<p class=\"conclusion\">{}</p>\n", xml_escaped(to_text(point.conclusion))) +
+         report_table(point) +
+         figure([&](double width) { return tradeoff_svg(tradeoff, extent, width); });
 }
 
 std::string body(const Comparison& comparison, std::string_view first) {
@@ -113,20 +147,17 @@ std::string body(const Comparison& comparison, std::string_view first) {
 }
 
 std::string sweep_body(std::span<const Comparison> points) {
-  std::string text = sweep_pictures(points);
   const std::vector<std::string> names = point_names(points);
-  std::string details;
+  TradeoffExtent extent;
+  for (const Comparison& point : points) extent.include(point.rows);
+  std::vector<Article> articles;
   for (std::size_t i = 0; i < points.size(); ++i)
-    details += fmt::format(
-        "<details{}><summary>{}</summary>\n<p class=\"conclusion\">{}</p>\n{}{}</details>\n",
-        i == 0 ? " open" : "", xml_escaped(names[i]), xml_escaped(to_text(points[i].conclusion)),
-        report_table(points[i]),
-        figure(tradeoff_svg(points[i].rows, points[i].room.capacity, names[i])));
+    articles.push_back({names[i], point_body(points[i], extent, names[i])});
   std::string summaries;
   for (const std::string& line : fit_summaries(points))
     summaries += fmt::format("<li>{}</li>\n", xml_escaped(line));
-  return text + section("What fits", "<ul>\n" + summaries + "</ul>\n") +
-         section("Each point", details) +
+  return sweep_pictures(points) + section("What fits", "<ul>\n" + summaries + "</ul>\n") +
+         section("Each point", choice("Point", articles, ""), "points") +
          section("What the numbers assume", assumptions(points.front()));
 }
 

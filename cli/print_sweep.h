@@ -16,7 +16,7 @@ std::string sweep_markdown(std::span<const Comparison> points);
 std::string sweep_json(std::span<const Comparison> points);
 /// One line per point and strategy, with what was swept in front.
 std::string sweep_csv(std::span<const Comparison> points);
-/// Memory and throughput over each group of points.
-std::vector<std::string> sweep_svgs(std::span<const Comparison> points);
+/// Memory and throughput over each group of points, each on the same axis in all of them.
+std::vector<std::string> sweep_svgs(std::span<const Comparison> points, double width);
 
 }  // namespace tidemark

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "cli/csv.h"
@@ -101,18 +102,41 @@ std::string markdown_matrix(const SweepGroup& group, Cell cell) {
   return text;
 }
 
+// All strategies of the sweep in each picture, so that a colour is the same strategy in all.
 template <typename Value>
-std::vector<SweepCurve> curves(const SweepGroup& group, Value value) {
-  std::vector<SweepCurve> result;
-  for (const std::string& strategy : strategies_of(group)) {
+SweepPicture picture_of(const SweepGroup& group, const std::vector<std::string>& strategies,
+                        Quantity quantity, std::string shown, Value value) {
+  const Comparison& first = *group.points.front();
+  SweepPicture picture;
+  picture.title = fmt::format("{}{}: {} by {}", first.question.model.name,
+                              group.name.empty() ? "" : " · " + group.name, shown, group.dimension);
+  picture.dimension = group.dimension;
+  picture.quantity = quantity;
+  picture.points = group.columns;
+  picture.shown = std::move(shown);
+  for (const std::string& strategy : strategies) {
     SweepCurve curve{strategy, {}};
     for (const Comparison* point : group.points) {
       const Report* row = row_of(*point, strategy);
       curve.values.push_back(row ? value(*row) : -1);
     }
-    result.push_back(std::move(curve));
+    picture.curves.push_back(std::move(curve));
   }
-  return result;
+  return picture;
+}
+
+// The memory budget, if all points of a group have the same.
+double limit_of(const SweepGroup& group) {
+  const Bytes capacity = group.points.front()->room.capacity;
+  const bool is_one = std::ranges::all_of(
+      group.points, [&](const Comparison* point) { return point->room.capacity == capacity; });
+  return is_one ? static_cast<double>(capacity.count) : 0;
+}
+
+std::vector<std::string> all_strategies(std::span<const Comparison> points) {
+  SweepGroup all;
+  for (const Comparison& point : points) all.points.push_back(&point);
+  return strategies_of(all);
 }
 
 }  // namespace
@@ -147,27 +171,27 @@ std::string sweep_markdown(std::span<const Comparison> points) {
   return text;
 }
 
-std::vector<std::string> sweep_svgs(std::span<const Comparison> points) {
-  std::vector<std::string> pictures;
+std::vector<std::string> sweep_svgs(std::span<const Comparison> points, double width) {
+  const std::vector<std::string> strategies = all_strategies(points);
+  std::vector<SweepPicture> pictures;
   for (const SweepGroup& group : group_sweep(points)) {
-    const Comparison& first = *group.points.front();
-    const std::string what = fmt::format("{}{}", first.question.model.name,
-                                         group.name.empty() ? "" : " · " + group.name);
-    const bool one_room = std::ranges::all_of(group.points, [&](const Comparison* point) {
-      return point->room.capacity == first.room.capacity;
-    });
-    const auto limit = one_room ? static_cast<double>(first.room.capacity.count) : 0;
-    pictures.push_back(curves_svg(
-        curves(group,
-               [](const Report& row) { return static_cast<double>(row.allocated_peak.count); }),
-        group.columns, Quantity::Size, limit,
-        fmt::format("{}: allocated memory by {}", what, group.dimension)));
-    pictures.push_back(
-        curves_svg(curves(group, [](const Report& row) { return row.throughput; }), group.columns,
-                   Quantity::Rate, 0,
-                   fmt::format("{}: {} by {}", what, throughput_title(first), group.dimension)));
+    const auto memory = [](const Report& row) {
+      return static_cast<double>(row.allocated_peak.count);
+    };
+    const auto rate = [](const Report& row) { return row.throughput; };
+    pictures.push_back(picture_of(group, strategies, Quantity::Size, "allocated memory", memory));
+    pictures.back().limit = limit_of(group);
+    pictures.push_back(picture_of(group, strategies, Quantity::Rate,
+                                  throughput_title(*group.points.front()), rate));
   }
-  return pictures;
+  std::array<Extent, 2> extents;  // by quantity, of all pictures
+  for (const SweepPicture& picture : pictures)
+    extents[static_cast<std::size_t>(picture.quantity)].include(extent_of(picture));
+  std::vector<std::string> drawn;
+  for (const SweepPicture& picture : pictures)
+    drawn.push_back(
+        curves_svg(picture, extents[static_cast<std::size_t>(picture.quantity)], width));
+  return drawn;
 }
 
 }  // namespace tidemark

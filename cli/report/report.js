@@ -1,24 +1,28 @@
-// Everything is readable without this script: it sorts tables, shows one strategy's step at a time,
-// and shows on a touch what a mouse sees when it rests.
+// Everything is readable without this script: it sorts tables, shows one step or one point of a
+// sweep at a time, and shows on a touch what a mouse sees when it rests.
 'use strict';
 (function () {
-  const steps = Array.from(document.querySelectorAll('article[data-strategy]'));
-  const choice = document.getElementById('strategy');
+  // A choice shows one article of its section, or all; paper has all points of a sweep anyway.
+  function prepare(choice) {
+    const section = choice.closest('section');
+    const articles = Array.from(section.querySelectorAll('article'));
+    const select = choice.querySelector('select');
 
-  function show(name) {
-    if (!steps.some(step => step.dataset.strategy === name)) return;
-    for (const step of steps) step.hidden = step.dataset.strategy !== name;
-    choice.value = name;
+    function show(name) {
+      if (name !== '' && !articles.some(article => article.dataset.name === name)) return false;
+      for (const article of articles) article.hidden = name !== '' && article.dataset.name !== name;
+      select.value = name;
+      return true;
+    }
+
+    choice.hidden = false;
+    show(articles[0].dataset.name);
+    show(select.dataset.first || articles[0].dataset.name);
+    show(decodeURIComponent(location.hash.slice(1)) || select.value);
+    select.addEventListener('change', () => show(select.value));
   }
 
-  if (choice && steps.length > 0) {
-    document.getElementById('choice').hidden = false;
-    const wanted = decodeURIComponent(location.hash.slice(1));
-    show(steps[0].dataset.strategy);
-    show(choice.dataset.first);
-    show(wanted);
-    choice.addEventListener('change', () => show(choice.value));
-  }
+  for (const choice of document.querySelectorAll('.choice')) prepare(choice);
 
   // Cells carry the exact number in data-value.
   function sortBy(table, column, ascending) {

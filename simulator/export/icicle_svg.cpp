@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "simulator/export/caption.h"
 #include "simulator/export/pictures.h"
 #include "simulator/export/stacks.h"
 #include "simulator/export/svg.h"
@@ -10,8 +11,7 @@
 namespace tidemark {
 namespace {
 
-constexpr double width = 960, margin = 20, top = 46, row = 34;
-constexpr double plot_width = width - 2 * margin;
+constexpr double margin = 10, row = 34;
 constexpr int levels = 4;
 // Of all together, and of what is too narrow for a box of its own: no colour of data.
 constexpr Color neutral{0xC9, 0xC9, 0xC9};
@@ -26,11 +26,14 @@ Color lighter(Color color, int level) {
 
 class Icicle {
  public:
-  explicit Icicle(const Recording& recording)
-      : root_(alive_tree(recording)), svg_(width, top + levels * row + 14, title(recording)) {
-    svg_.text(margin, 20, "Alive at the peak · " + title(recording), {.kind = "title", .size = 13});
-    svg_.text(margin, 37, "all · by category · by block · by tensor; width is size",
-              {.kind = "dim"});
+  Icicle(const Recording& recording, double width)
+      : root_(alive_tree(recording)),
+        width_(width),
+        caption_("Alive at the peak · " + title(recording),
+                 "live memory: all · by category · by block · by tensor; width is size",
+                 width - 2 * margin),
+        svg_(width, caption_.height() + levels * row + margin, title(recording)) {
+    caption_.draw(svg_, margin);
   }
 
   std::string draw() && {
@@ -46,7 +49,7 @@ class Icicle {
 
  private:
   double width_of(Bytes size) const {
-    return plot_width * static_cast<double>(size.count) /
+    return (width_ - 2 * margin) * static_cast<double>(size.count) /
            static_cast<double>(std::max<std::int64_t>(1, root_.size.count));
   }
 
@@ -88,7 +91,7 @@ class Icicle {
   }
 
   void box(const AliveNode& node, double x, int level, Color color, std::string_view parent) {
-    const double y = top + level * row, wide = width_of(node.size);
+    const double y = caption_.height() + level * row, wide = width_of(node.size);
     const double share = 100 * static_cast<double>(node.size.count) /
                          static_cast<double>(std::max<std::int64_t>(1, root_.size.count));
     std::string tip = fmt::format("{}: {} ({:.1f} %)", node.name, to_text(node.size), share);
@@ -104,11 +107,15 @@ class Icicle {
   }
 
   AliveNode root_;
+  double width_;
+  Caption caption_;
   Svg svg_;
 };
 
 }  // namespace
 
-std::string icicle_svg(const Recording& recording) { return Icicle(recording).draw(); }
+std::string icicle_svg(const Recording& recording, double width) {
+  return Icicle(recording, width).draw();
+}
 
 }  // namespace tidemark

@@ -1,28 +1,60 @@
-// Pictures of steps and of comparisons, as SVG.
+// Pictures of steps and of comparisons, as SVG: each as wide as a page or as a phone, and on axes
+// that it may share with others.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
+#include "simulator/export/extent.h"
 #include "simulator/recording/recording.h"
 #include "simulator/report.h"
 
 namespace tidemark {
 
+/// Pixels. Text has the same size in both.
+inline constexpr double page_width = 960, phone_width = 360;
+
+/// How far the axes of pictures of steps go.
+struct StepExtent {
+  Bytes memory{};
+  Nanoseconds time{};
+};
+StepExtent extent_of(std::span<const Recording> recordings);
+
 /// Memory over time, stacked by category, above the streams. Every column shows the moment of its
 /// most live bytes, so the peak is never lost.
+std::string memory_svg(const Recording& recording, const StepExtent& extent,
+                       double width = page_width);
 std::string memory_svg(const Recording& recording);
 
 /// Who is alive at the peak: all, by category, by block, by tensor; width is size.
-std::string icicle_svg(const Recording& recording);
+std::string icicle_svg(const Recording& recording, double width = page_width);
 
-/// Memory against time, a point per strategy that applies, with the Pareto front. `capacity` is
-/// marked.
-std::string tradeoff_svg(std::span<const Report> rows, Bytes capacity, std::string_view title);
+/// Strategies of one comparison, and the memory that tensors may have.
+struct Tradeoff {
+  std::span<const Report> rows;
+  Bytes budget;
+  std::string title;
+};
+
+/// How far the axes of trade-offs go.
+struct TradeoffExtent {
+  Extent memory;        ///< bytes
+  double slowdown = 0;  ///< per cent more than the fastest strategy of the same comparison
+
+  void include(std::span<const Report> rows);
+};
+
+/// Memory (allocated peak) against time compared with the fastest, a point per strategy that
+/// applies, with the Pareto front and the budget.
+std::string tradeoff_svg(const Tradeoff& tradeoff, const TradeoffExtent& extent,
+                         double width = page_width);
+std::string tradeoff_svg(const Tradeoff& tradeoff, double width = page_width);
 
 /// The largest batch that fits, for rows that know it.
-std::string batches_svg(std::span<const Report> rows, std::string_view title);
+std::string batches_svg(std::span<const Report> rows, std::string_view title,
+                        double width = page_width);
 
 /// Strategies that no other beats in both memory (allocated peak) and time of the step, fastest
 /// first, as indices into rows.
@@ -34,7 +66,16 @@ struct SweepCurve {
   std::vector<double> values;  ///< by point; negative = none
 };
 enum class Quantity : std::uint8_t { Size, Rate };
-std::string curves_svg(std::span<const SweepCurve> curves, std::span<const std::string> points,
-                       Quantity quantity, double limit, std::string_view title);
+struct SweepPicture {
+  std::string title = {}, dimension = {};  ///< dimension: what the points are, "batch"
+  Quantity quantity = Quantity::Size;
+  std::vector<SweepCurve> curves = {};
+  std::vector<std::string> points = {};
+  double limit = 0;                        ///< 0 = none
+  std::string shown = "allocated memory";  ///< what the values are
+};
+Extent extent_of(const SweepPicture& picture);
+std::string curves_svg(const SweepPicture& picture, const Extent& extent,
+                       double width = page_width);
 
 }  // namespace tidemark

@@ -5,21 +5,23 @@
 #include <array>
 
 #include "simulator/export/axis.h"
+#include "simulator/export/caption.h"
 #include "simulator/export/pictures.h"
 #include "simulator/export/svg.h"
 
 namespace tidemark {
 namespace {
 
-constexpr double width = 960, left = 70, top = 46, plot_height = 300, bottom_margin = 44;
+constexpr double left = 62, least_plot_height = 300, bottom_margin = 30, label_size = 11;
 
 // Strategies are told apart by colour, by dashes once the colours are used up, and by their names
-// at the ends of the lines.
+// at the ends of the lines, or in a legend where there is no room for these.
+Color color_of_line(std::size_t i) { return line_colors[i % line_colors.size()]; }
+Mark mark_of_line(std::size_t i) { return i < line_colors.size() ? Mark::Line : Mark::Dashes; }
 
 struct Label {
   double y;
-  std::string text;
-  Color color;
+  std::size_t curve;
 };
 
 // Pushes labels apart, from the top down and back.
@@ -33,79 +35,163 @@ void spread(std::vector<Label>& labels, double lowest) {
     labels[i].y = std::min(labels[i].y, limit);
 }
 
-}  // namespace
+bool has_values(const SweepCurve& curve) {
+  return std::ranges::any_of(curve.values, [](double value) { return value >= 0; });
+}
 
-std::string curves_svg(std::span<const SweepCurve> curves, std::span<const std::string> points,
-                       Quantity quantity, double limit, std::string_view title) {
-  double most = 1, name_width = 40;
-  for (const SweepCurve& curve : curves) {
-    for (const double value : curve.values) most = std::max(most, value);
-    name_width = std::max(name_width, text_width(curve.name, 11));
+std::vector<LegendEntry> entries_of(const SweepPicture& picture) {
+  std::vector<LegendEntry> entries;
+  for (std::size_t c = 0; c < picture.curves.size(); ++c)
+    if (has_values(picture.curves[c]))
+      entries.push_back({mark_of_line(c), color_of_line(c), picture.curves[c].name});
+  return entries;
+}
+
+double name_width(const SweepPicture& picture) {
+  double wide = 40;
+  for (const SweepCurve& curve : picture.curves)
+    wide = std::max(wide, text_width(curve.name, label_size));
+  return std::min(240.0, wide);
+}
+
+std::string value_text(Quantity quantity, double value) {
+  return quantity == Quantity::Size ? to_text(Bytes{static_cast<std::int64_t>(value)})
+                                    : fmt::format("{:.1f}", value);
+}
+
+class Curves {
+ public:
+  Curves(const SweepPicture& picture, const Extent& extent, double width)
+      : picture_(picture),
+        axis_(picture.quantity == Quantity::Size ? shared_size_axis(extent, 6)
+                                                 : shared_count_axis(extent, 6)),
+        width_(width),
+        has_room_for_names_(width >= page_width),
+        caption_(picture.title, shown(), width - 2 * margin),
+        legend_(has_room_for_names_ ? std::vector<LegendEntry>() : entries_of(picture),
+                width - 2 * margin),
+        svg_(width, top() + plot_height() + bottom_margin + legend_.height() + margin,
+             picture.title) {}
+
+  std::string draw() && {
+    caption_.draw(svg_, margin);
+    draw_axes();
+    draw_limit();
+    std::vector<Label> labels;
+    for (std::size_t c = 0; c < picture_.curves.size(); ++c) draw_curve(c, labels);
+    if (has_room_for_names_) draw_names(std::move(labels));
+    legend_.draw(svg_, margin, top() + plot_height() + bottom_margin);
+    return std::move(svg_).finish();
   }
-  const double right = std::min(260.0, name_width + 24), plot_width = width - left - right;
-  const Axis axis = quantity == Quantity::Size
-                        ? size_axis(Bytes{static_cast<std::int64_t>(most)}, 6)
-                        : count_axis(most, 6);
-  const double lines_height = 13 * static_cast<double>(curves.size());
-  const double plot = std::max(plot_height, lines_height);
-  const auto x_of = [&](std::size_t i) {
-    const auto last = static_cast<double>(std::max<std::size_t>(2, points.size()) - 1);
-    return left + 10 + (plot_width - 20) * static_cast<double>(i) / last;
-  };
-  const auto y_of = [&](double value) { return top + plot * (1 - axis.place(value)); };
-  Svg svg(width, top + plot + bottom_margin, title);
-  svg.text(left, 20, title, {.kind = "title", .size = 13});
-  svg.text(left, 37, "predicted", {.kind = "dim"});
-  for (const Axis::Tick& tick : axis.ticks) {
-    svg.line(left, y_of(tick.value), left + plot_width, y_of(tick.value), "grid");
-    svg.text(left - 6, y_of(tick.value) + 4, tick.text, {.anchor = Anchor::End});
+
+ private:
+  static constexpr double margin = 10;
+
+  std::string shown() const {
+    const bool is_beyond = picture_.limit > axis_.end;
+    return fmt::format("predicted; {}{}{}{}", picture_.shown,
+                       axis_.unit.empty() ? "" : fmt::format(" [{}]", axis_.unit),
+                       axis_.scale == Scale::Log ? ", logarithmic" : "",
+                       is_beyond
+                           ? fmt::format("; the memory budget, {}, is beyond the axis",
+                                         to_text(Bytes{static_cast<std::int64_t>(picture_.limit)}))
+                           : "");
   }
-  svg.text(left - 6, top - 10, axis.unit, {.kind = "dim", .anchor = Anchor::End});
+  double top() const { return caption_.height() + 8; }
+  double plot_height() const {
+    return std::max(least_plot_height,
+                    has_room_for_names_ ? 13 * static_cast<double>(picture_.curves.size()) : 0);
+  }
+  double plot_width() const {
+    return width_ - left - (has_room_for_names_ ? name_width(picture_) + 34 : margin);
+  }
+  double x_of(std::size_t i) const {
+    const auto last = static_cast<double>(std::max<std::size_t>(2, picture_.points.size()) - 1);
+    return left + 10 + (plot_width() - 20) * static_cast<double>(i) / last;
+  }
+  double y_of(double value) const { return top() + plot_height() * (1 - axis_.place(value)); }
+
+  void draw_axes() {
+    for (const Axis::Tick& tick : axis_.ticks) {
+      svg_.line(left, y_of(tick.value), left + plot_width(), y_of(tick.value), "grid");
+      svg_.text(left - 6, y_of(tick.value) + 4, tick.text, {.anchor = Anchor::End});
+    }
+    const double y = top() + plot_height() + 18;
+    svg_.text(left - 6, y, picture_.dimension, {.kind = "dim", .anchor = Anchor::End});
+    const std::size_t every = names_per_tick();
+    for (std::size_t i = 0; i < picture_.points.size(); i += every)
+      svg_.text(x_of(i), y, picture_.points[i], {.anchor = Anchor::Middle});
+  }
+
   // As many names of points as there is room for.
-  std::size_t every = 1;
-  for (const std::string& point : points)
-    while (text_width(point, 11) + 12 >
-               (plot_width - 20) * static_cast<double>(every) /
-                   static_cast<double>(std::max<std::size_t>(1, points.size() - 1)) &&
-           every < points.size())
-      ++every;
-  for (std::size_t i = 0; i < points.size(); i += every)
-    svg.text(x_of(i), top + plot + 18, points[i], {.anchor = Anchor::Middle});
-  if (limit > 0 && limit <= axis.end) {
-    svg.line(left, y_of(limit), left + plot_width, y_of(limit), "limit");
-    svg.text(left + 6, y_of(limit) - 4, "room " + to_text(Bytes{static_cast<std::int64_t>(limit)}));
+  std::size_t names_per_tick() const {
+    std::size_t every = 1;
+    const double between = picture_.points.size() < 2 ? plot_width() : x_of(1) - x_of(0);
+    for (const std::string& point : picture_.points)
+      while (text_width(point, label_size) + 12 > between * static_cast<double>(every) &&
+             every < picture_.points.size())
+        ++every;
+    return every;
   }
-  std::vector<Label> labels;
-  for (std::size_t c = 0; c < curves.size(); ++c) {
-    const Color color = line_colors[c % line_colors.size()];
+
+  void draw_limit() {
+    const double limit = picture_.limit;
+    if (limit <= axis_.begin || limit > axis_.end) return;
+    svg_.line(left, y_of(limit), left + plot_width(), y_of(limit), "limit");
+    svg_.text(left + 6, y_of(limit) - 4,
+              "memory budget " + to_text(Bytes{static_cast<std::int64_t>(limit)}));
+  }
+
+  void draw_curve(std::size_t c, std::vector<Label>& labels) {
+    const SweepCurve& curve = picture_.curves[c];
     std::string path;
     double last = -1;
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      const double value = curves[c].values[i];
-      if (value < 0) continue;
+    for (std::size_t i = 0; i < picture_.points.size(); ++i) {
+      if (curve.values[i] < 0) continue;
+      last = curve.values[i];
       path += fmt::format("{}{} {}", path.empty() ? "M" : "L", svg_number(x_of(i)),
-                          svg_number(y_of(value)));
-      last = value;
+                          svg_number(y_of(last)));
     }
-    if (last < 0) continue;
-    svg.stroke(path, color, c < line_colors.size() ? "front" : "front dashed");
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      const double value = curves[c].values[i];
-      if (value < 0) continue;
-      const std::string shown = quantity == Quantity::Size
-                                    ? to_text(Bytes{static_cast<std::int64_t>(value)})
-                                    : fmt::format("{:.1f}", value);
-      svg.circle(x_of(i), y_of(value), 3.5, color,
-                 fmt::format("{}, {}: {}", curves[c].name, points[i], shown));
+    if (last < 0) return;
+    svg_.stroke(path, color_of_line(c), mark_of_line(c) == Mark::Line ? "front" : "front dashed");
+    for (std::size_t i = 0; i < picture_.points.size(); ++i)
+      if (curve.values[i] >= 0)
+        svg_.circle(x_of(i), y_of(curve.values[i]), 3.5, color_of_line(c),
+                    fmt::format("{}, {}: {}", curve.name, picture_.points[i],
+                                value_text(picture_.quantity, curve.values[i])));
+    labels.push_back({y_of(last) + 4, c});
+  }
+
+  void draw_names(std::vector<Label> labels) {
+    spread(labels, top() + plot_height() + 4);
+    const double x = left + plot_width() + 6;
+    for (const Label& label : labels) {
+      draw_dash(svg_, x, label.y - 4, color_of_line(label.curve), mark_of_line(label.curve));
+      svg_.text(x + 20, label.y,
+                fitted(picture_.curves[label.curve].name, width_ - x - 20, label_size));
     }
-    labels.push_back({y_of(last) + 4, curves[c].name, color});
   }
-  spread(labels, top + plot + 4);
-  for (const Label& label : labels) {
-    svg.rect({left + plot_width + 2, label.y - 8, 8, 8}, label.color, "");
-    svg.text(left + plot_width + 14, label.y, fitted(label.text, right - 16, 11));
-  }
-  return std::move(svg).finish();
+
+  const SweepPicture& picture_;
+  Axis axis_;
+  double width_;
+  bool has_room_for_names_;
+  Caption caption_;
+  Legend legend_;
+  Svg svg_;
+};
+
+}  // namespace
+
+Extent extent_of(const SweepPicture& picture) {
+  Extent extent;
+  for (const SweepCurve& curve : picture.curves)
+    for (const double value : curve.values) extent.include(value);
+  return extent;
+}
+
+std::string curves_svg(const SweepPicture& picture, const Extent& extent, double width) {
+  return Curves(picture, extent, width).draw();
 }
 
 }  // namespace tidemark

@@ -87,11 +87,11 @@ TEST(HtmlReport, CannotBeEndedByItsOwnData) {
 TEST(HtmlReport, ShowsOneStrategyAtATimeInABrowser) {
   if (!has_browser()) GTEST_SKIP() << "chromium is not installed";
   const std::string first = dom(page(), "1200,900");
-  EXPECT_THAT(first, HasSubstr("<article data-strategy=\"vanilla\">"));
-  EXPECT_THAT(first, HasSubstr("<article data-strategy=\"pareprop\" hidden=\"\">"));
+  EXPECT_THAT(first, HasSubstr("<article data-name=\"vanilla\">"));
+  EXPECT_THAT(first, HasSubstr("<article data-name=\"pareprop\" hidden=\"\">"));
   const std::string chosen = dom(page(), "1200,900", "", "#pareprop");
-  EXPECT_THAT(chosen, HasSubstr("<article data-strategy=\"vanilla\" hidden=\"\">"));
-  EXPECT_THAT(chosen, HasSubstr("<article data-strategy=\"pareprop\">"));
+  EXPECT_THAT(chosen, HasSubstr("<article data-name=\"vanilla\" hidden=\"\">"));
+  EXPECT_THAT(chosen, HasSubstr("<article data-name=\"pareprop\">"));
 }
 
 TEST(HtmlReport, OpensWithTheStrategyThatWasExplained) {
@@ -101,8 +101,8 @@ TEST(HtmlReport, OpensWithTheStrategyThatWasExplained) {
   EXPECT_THAT(text, HasSubstr("data-first=\"mesa\""));
   if (!has_browser()) GTEST_SKIP() << "chromium is not installed";
   const std::string opened = dom(text, "1200,900");
-  EXPECT_THAT(opened, HasSubstr("<article data-strategy=\"vanilla\" hidden=\"\">"));
-  EXPECT_THAT(opened, HasSubstr("<article data-strategy=\"mesa\">"));
+  EXPECT_THAT(opened, HasSubstr("<article data-name=\"vanilla\" hidden=\"\">"));
+  EXPECT_THAT(opened, HasSubstr("<article data-name=\"mesa\">"));
 }
 
 TEST(HtmlReport, IsNotWiderThanAPhone) {
@@ -111,11 +111,42 @@ TEST(HtmlReport, IsNotWiderThanAPhone) {
   const std::string measure =
       "document.title=document.documentElement.scrollWidth<=innerWidth?'fits':'too wide';"
       "document.body.style.width='366px';"
-      "const wide=[...document.body.querySelectorAll('header,section,p,ul,figure,.wide')]"
+      "const wide=[...document.body.querySelectorAll('header,section,p,ul,figure,.wide,svg')]"
       ".filter(e=>e.getBoundingClientRect().width>367).length;"
       "document.title+=' wide '+wide;";
   const std::string shown = dom(page(), "500,900", measure);
   EXPECT_THAT(shown, HasSubstr("<title>fits wide 0</title>"));
+}
+
+TEST(HtmlReport, HasPicturesOnAPhoneWhoseLettersCanBeRead) {
+  if (!has_browser()) GTEST_SKIP() << "chromium is not installed";
+  const std::string measure =
+      "document.body.style.width='366px';"
+      "const seen=[...document.querySelectorAll('svg text')].filter(t=>t.checkVisibility());"
+      "document.title=(seen.length>20)+' '+seen.filter(t=>t.getBoundingClientRect().height<9)"
+      ".length;";
+  EXPECT_THAT(dom(page(), "500,900", measure), HasSubstr("<title>true 0</title>"));
+}
+
+// What a script says about all pictures, shown at their own size: each text that leaves its
+// picture or lies on another text.
+constexpr std::string_view texts_in_the_way =
+    "for(const e of document.querySelectorAll('article,figure')){e.hidden=false;"
+    "e.style.cssText='display:block;max-width:none'}"
+    "let bad=[],seen=0;for(const svg of document.querySelectorAll('svg')){"
+    "svg.style.width=svg.getAttribute('width')+'px';const all=svg.getBoundingClientRect();"
+    "const boxes=[...svg.querySelectorAll('text')].map(t=>{seen++;"
+    "const b=t.getBoundingClientRect();return{t,l:b.left+1,r:b.right-1,u:b.top+3,d:b.bottom-3}});"
+    "for(const a of boxes){if(a.l<all.left-1||a.r>all.right+1||a.d>all.bottom)"
+    "bad.push('outside: '+a.t.textContent);"
+    "for(const b of boxes)if(a!==b&&a.l<b.r&&b.l<a.r&&a.u<b.d&&b.u<a.d)"
+    "bad.push(a.t.textContent+' on '+b.t.textContent)}}"
+    "document.title=(seen>100)+' '+bad.length+' '+bad.slice(0,9).join('; ');";
+
+TEST(HtmlReport, HasNoTextThatIsCutOrLiesOnAnother) {
+  if (!has_browser()) GTEST_SKIP() << "chromium is not installed";
+  const std::string shown = dom(page(), "1200,900", std::string(texts_in_the_way));
+  EXPECT_EQ(between(shown, "<title>", "</title>"), "true 0 ");
 }
 
 TEST(HtmlReport, SortsItsTableByExactNumbersAndTellsATouchedShape) {
@@ -124,22 +155,52 @@ TEST(HtmlReport, SortsItsTableByExactNumbersAndTellsATouchedShape) {
       "document.querySelectorAll('table.sorted th')[1].click();"
       "document.title=[...document.querySelectorAll('table.sorted tbody tr')]"
       ".map(r=>Number(r.cells[1].dataset.value)).every((v,i,a)=>i===0||a[i-1]<=v)?'sorted':'not';"
-      "document.querySelector('svg circle').dispatchEvent(new MouseEvent('click',{bubbles:true}));";
+      "document.querySelector('svg circle title').parentNode.dispatchEvent(new "
+      "MouseEvent('click',{bubbles:true}));";
   const std::string shown = dom(page(), "1200,900", act);
   EXPECT_THAT(shown, HasSubstr("<title>sorted</title>"));
   EXPECT_THAT(shown, HasSubstr("aria-sort=\"ascending\""));
   EXPECT_THAT(between(shown, "<div id=\"tip\"", "</div>"), HasSubstr("allocated"));
 }
 
+const std::string& sweep_page() {
+  static const std::string text = [] {
+    const Folder folder;
+    const Outcome outcome =
+        tidemark_with({"compare", "vit-ti-16", "-b", "2:64:x2", "--device", "rtx-4090,t4",
+                       "--strategies", "vanilla,checkpoint", "-o", folder / "s.html"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    return file_text(folder / "s.html");
+  }();
+  return text;
+}
+
 TEST(HtmlReport, OfASweepHasItsCurvesAndEachPoint) {
+  EXPECT_EQ(count(sweep_page(), "<article data-name="), 12u);
+  EXPECT_EQ(count(sweep_page(), "<svg "), 2 * (2u * 2u + 12u));  // for a page and for a phone
+  EXPECT_THAT(sweep_page(), HasSubstr("12 points: batch 2, 4, 8"));
+}
+
+TEST(HtmlReport, OfASweepHasNoTextThatIsCutOrLiesOnAnother) {
+  if (!has_browser()) GTEST_SKIP() << "chromium is not installed";
+  const std::string shown = dom(sweep_page(), "1200,900", std::string(texts_in_the_way));
+  EXPECT_EQ(between(shown, "<title>", "</title>"), "true 0 ");
+}
+
+TEST(HtmlReport, OnPaperHasEveryPointOfASweep) {
+  if (!has_browser()) GTEST_SKIP() << "chromium is not installed";
+  if (!is_installed("pdftotext")) GTEST_SKIP() << "pdftotext (poppler-utils) is not installed";
   const Folder folder;
-  const Outcome outcome = tidemark_with({"compare", "vit-ti-16", "-b", "2:8:x2", "--strategies",
-                                         "vanilla,checkpoint", "-o", folder / "s.html"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  const std::string html = file_text(folder / "s.html");
-  EXPECT_EQ(count(html, "<details"), 3u);
-  EXPECT_EQ(count(html, "<svg "), 2u + 3u);
-  EXPECT_THAT(html, HasSubstr("3 points: batch 2, 4, 8"));
+  write_text(folder / "s.html", sweep_page());
+  Surroundings around;
+  around.environment = {"LC_ALL=C.UTF-8", "PATH=/usr/bin:/bin", "HOME=" + folder.path().string()};
+  run_command({"timeout", "60", "chromium", "--headless", "--no-sandbox", "--disable-gpu",
+               "--virtual-time-budget=2000", "--print-to-pdf=" + (folder / "s.pdf"),
+               "file://" + (folder / "s.html")},
+              around);
+  const std::string paper = run_command({"pdftotext", "-layout", folder / "s.pdf", "-"}).output;
+  EXPECT_EQ(count(paper, "max batch") + count(paper, "allocated [MiB]"), 12u);
+  EXPECT_EQ(count(paper, "does not fit"), 12u);  // the key of each trade-off
 }
 
 }  // namespace

@@ -157,7 +157,7 @@ void draw_pareto(ViewModel& model, ViewState& view) {
     draw_capacity(*ImGui::GetWindowDrawList(), plot, comparison->room.capacity);
     draw_points(plot, comparison->rows, model, view);
   }
-  text_wrapped(comparison->conclusion);
+  text_wrapped(to_text(comparison->conclusion));
 }
 
 }  // namespace tidemark

@@ -31,7 +31,7 @@ asan: packages  ## the tests under address and undefined-behaviour sanitizers
 	cmake --build --preset asan -j $(JOBS)
 	ctest --preset asan -j $(JOBS)
 
-fuzz:  ## fuzz every reader for FUZZ_SECONDS (60) each
+fuzz:  ## fuzz every reader for FUZZ_SECONDS (60) each; executions and covered lines
 	scripts/install_packages.sh build fuzz
 	cmake --preset fuzz
 	cmake --build --preset fuzz -j $(JOBS)

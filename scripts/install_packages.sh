@@ -18,7 +18,7 @@ build=(
   libbenchmark-dev                       # benchmarks
 )
 style=(clang clang-format clang-tidy codespell mandoc)  # checks; their tests are skipped without
-fuzz=(clang libclang-rt-14-dev)                         # libFuzzer and its sanitizers
+fuzz=(clang libclang-rt-14-dev llvm)                    # libFuzzer and its sanitizers
 
 wanted=()
 for group in "${@:-build}"; do

@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
-#include <cstring>
 
 #include "traces/error.h"
 #include "traces/json_builder.h"
@@ -23,22 +21,8 @@ bool is_plain(char c) {
   return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
 }
 
-/// The first of [at, end) that is not plain. Eight bytes at a time: a bit is set for each byte
-/// with the high bit, below 0x20, or equal to the quote or backslash. A borrow can set a wrong bit
-/// only behind a right one, and only the first one counts.
 const char* end_of_plain(const char* at, const char* end) {
-  constexpr std::uint64_t each = 0x0101010101010101;
-  if constexpr (std::endian::native == std::endian::little)
-    for (; end - at >= 8; at += 8) {
-      std::uint64_t word;
-      std::memcpy(&word, at, sizeof word);
-      const std::uint64_t special = (word | (word - each * 0x20) | ((word ^ each * '"') - each) |
-                                     ((word ^ each * '\\') - each)) &
-                                    each * 0x80;
-      if (special != 0) return at + std::countr_zero(special) / 8;
-    }
-  while (at != end && is_plain(*at)) ++at;
-  return at;
+  return std::find_if_not(at, end, is_plain);
 }
 
 /// A parser by descent. It takes a part of JSON's texts, and no others: where a member function

@@ -1,6 +1,7 @@
 #include "traces/trace_builder.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 
@@ -42,20 +43,7 @@ DType compute_dtype_of(Precision precision) {
 bool is_adapter(std::string_view op_name) { return op_name.ends_with(".lora_a"); }
 
 bool matches_glob(std::string_view text, std::string_view glob) {
-  // Greedy with one backtrack point: linear for one star, and never exponential.
-  std::size_t t = 0, g = 0, star = std::string_view::npos, resume = 0;
-  while (t < text.size()) {
-    if (g < glob.size() && glob[g] == '*') {
-      star = g++, resume = t;
-    } else if (g < glob.size() && glob[g] == text[t]) {
-      ++g, ++t;
-    } else if (star != std::string_view::npos) {
-      g = star + 1, t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  return glob.find_first_not_of('*', g) == std::string_view::npos;
+  return ::fnmatch(std::string(glob).c_str(), std::string(text).c_str(), 0) == 0;
 }
 
 TraceBuilder::TraceBuilder(std::string model, std::string family, const StepOptions& options)

@@ -43,6 +43,8 @@ TEST(Globs, MatchWholeNames) {
   EXPECT_FALSE(matches_glob("x.embed", "embed*"));
   EXPECT_FALSE(matches_glob("abc", "*ab"));
   EXPECT_FALSE(matches_glob("a", ""));
+  EXPECT_TRUE(matches_glob("blocks.7.q", "blocks.?.[qv]"));  // as a shell has them
+  EXPECT_FALSE(matches_glob("blocks.17.q", "blocks.?.[qv]"));
 }
 
 // Exponential backtracking would take longer than the sun.

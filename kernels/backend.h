@@ -27,6 +27,19 @@ class Memory {
 
 enum class MemoryKind : std::uint8_t { Device, Host };
 
+/// Whose memory a backend works in, and so what its numbers mean.
+enum class Ground : std::uint8_t {
+  Process,   ///< this process's own: its kernels compute here
+  Card,      ///< a device's, behind a link to the host
+  Addresses  ///< nobody's: nothing is computed, and steps take the time they are charged
+};
+
+/// What a step of the schedule takes on a backend that computes nothing.
+struct Charge {
+  Nanoseconds host{};    ///< to issue it
+  Nanoseconds stream{};  ///< to run it
+};
+
 /// Work is issued in host order and runs in order on each stream. What fails throws InputError
 /// with place and remedy, at the latest from finish(); the backend is then of no further use but
 /// can be destroyed: no stream hangs.
@@ -34,7 +47,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  virtual std::string name() const = 0;         ///< "cpu", "cuda", "null"
+  virtual std::string name() const = 0;  ///< "cpu", "cuda", "null"
+  virtual Ground ground() const = 0;
   virtual std::string description() const = 0;  ///< of the hardware: "NVIDIA H200, driver …"
   virtual Bytes capacity() const = 0;           ///< memory of the device; 0 = unknown
   /// Memory for kernels' own scratch: what has been taken so far.
@@ -60,6 +74,9 @@ class Backend {
   virtual std::optional<Nanoseconds> host_time() const { return {}; }
 
   // Outside of steps.
+  /// By step of the schedule that comes next; steps beyond take no time. Where something is
+  /// computed it takes the time that it takes.
+  virtual void charge(std::vector<Charge>) {}
   virtual void upload(std::byte* to, const void* from, Bytes size) = 0;
   virtual void download(void* to, const std::byte* from, Bytes size) = 0;
 };

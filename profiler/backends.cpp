@@ -1,21 +1,37 @@
 #include "profiler/backends.h"
 
+#include <algorithm>
+
 #include "profiler/calibrate.h"
 #include "profiler/null_backend.h"
 #include "profiler/observed_backend.h"
-#include "traces/error.h"
+#include "simulator/cost/usual_device.h"
+#include "traces/names.h"
 
 namespace tidemark {
+namespace {
+
+using Note = std::string&;
+using Made = std::unique_ptr<Backend>;
+
+constexpr std::array rows = {
+    BackendRow{"cpu", [](Note) -> Made { return make_cpu_backend(); }},
+    BackendRow{"cuda", [](Note note) -> Made { return load_observed_cuda_backend(note); }},
+    BackendRow{"null", [](Note) -> Made { return std::make_unique<NullBackend>(); }}};
+
+}  // namespace
+
+std::span<const BackendRow> backends() { return rows; }
 
 std::unique_ptr<Backend> find_backend(std::string_view name, std::string& note) {
-  if (name == "cpu") return make_cpu_backend();
-  if (name == "cuda") return load_observed_cuda_backend(note);
-  if (name == "null") return std::make_unique<NullBackend>();
-  throw UsageError(unknown_name("backend", name, {"cpu", "cuda", "null"}));
+  const auto* row = std::ranges::find(rows, name, &BackendRow::name);
+  if (row == rows.end()) throw UsageError(unknown_name("backend", name, names_of(rows)));
+  return row->make(note);
 }
 
 Device device_of(Backend& backend) {
-  return backend.name() == "null" ? find_device("a100-80gb") : measure_device(backend);
+  return backend.ground() == Ground::Addresses ? find_device(std::string(usual_device))
+                                               : measure_device(backend);
 }
 
 }  // namespace tidemark

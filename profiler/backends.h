@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,12 @@
 #include "simulator/cost/device.h"
 
 namespace tidemark {
+
+struct BackendRow {
+  std::string_view name;
+  std::unique_ptr<Backend> (*make)(std::string& note);
+};
+std::span<const BackendRow> backends();
 
 /// "cpu", "cuda" or "null". UsageError for other names, NoDevice where there is no GPU. `note` says
 /// why CUDA's times are not CUPTI's, if they are not.

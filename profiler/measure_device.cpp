@@ -19,7 +19,7 @@ struct Sizes {
 Sizes sizes_for(const Backend& backend) {
   // A second-level cache of 60 MB (H200) would hold half of two arrays of 64 MiB; and of a product
   // of 1024 a card's processors get half a tile each.
-  if (backend.name() == "cuda") return {std::int64_t{512} << 20, 4096};
+  if (backend.ground() == Ground::Card) return {std::int64_t{512} << 20, 4096};
   return {std::int64_t{64} << 20, 1024};
 }
 
@@ -169,7 +169,7 @@ void measure_gaps(Backend& backend, Device& device) {
 
 /// A card's link to pinned memory of the host, towards the host.
 void measure_host_link(Backend& backend, Device& device) {
-  if (backend.name() != "cuda") {
+  if (backend.ground() != Ground::Card) {
     device.host_link_bytes_per_second = device.bytes_per_second;
     note(device, "host_link_bytes_per_second", "host memory is the device's: the copy's bandwidth");
     return;

@@ -11,15 +11,8 @@ namespace tidemark {
 
 class NullBackend : public Backend {
  public:
-  /// What a step of the schedule takes.
-  struct Charge {
-    Nanoseconds host{};    ///< to issue it
-    Nanoseconds stream{};  ///< to run it
-  };
-  /// By step of the schedule that comes next; steps beyond take no time.
-  void charge(std::vector<Charge> charges) { charges_ = std::move(charges); }
-
   std::string name() const override { return "null"; }
+  Ground ground() const override { return Ground::Addresses; }
   std::string description() const override { return "no hardware: predicted times, no values"; }
   Bytes capacity() const override { return {}; }
   Bytes workspace() const override { return {}; }
@@ -33,6 +26,7 @@ class NullBackend : public Backend {
   void synchronize(std::size_t event) override { host_ = std::max(host_, events_[event]); }
   std::vector<Ran> finish() override { return std::move(ran_); }
   std::optional<Nanoseconds> host_time() const override { return host_; }
+  void charge(std::vector<Charge> charges) override { charges_ = std::move(charges); }
   void upload(std::byte*, const void*, Bytes) override {}
   void download(void* to, const std::byte* from, Bytes size) override;
 

@@ -24,6 +24,7 @@ class ObservedBackend final : public Backend {
   std::size_t unseen() const { return unseen_; }
 
   std::string name() const override { return backend_->name(); }
+  Ground ground() const override { return backend_->ground(); }
   std::string description() const override { return backend_->description(); }
   Bytes capacity() const override { return backend_->capacity(); }
   Bytes workspace() const override { return backend_->workspace(); }

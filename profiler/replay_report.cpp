@@ -89,7 +89,7 @@ class Loader {
 // A coupled network is another function than vanilla's: it has only itself to be compared with.
 bool is_rewired(const StrategySpec& strategy) {
   return std::ranges::any_of(strategy.components, [](const StrategySpec::Component& component) {
-    return component.row->rewrite == couple_blocks;
+    return component.row->is_another_network;
   });
 }
 
@@ -102,8 +102,9 @@ std::optional<GradientComparison> check_gradients(const ReplayQuestion& question
   const PlannedStep kept{trace, keep_everything(*trace), ""};
   const NamedValues found = loader.gradients(planned);
   if (stop && stop()) return {};
-  return GradientComparison{rewired ? "the same network with all activations kept" : "vanilla",
-                            gradient_difference(found, loader.gradients(kept))};
+  return GradientComparison{rewired ? "the same network with all activations kept"
+                                    : std::string(reference_strategy().name),
+                            rewired, gradient_difference(found, loader.gradients(kept))};
 }
 
 ReplayNumbers predicted_numbers(const Answer& answer) {
@@ -145,7 +146,7 @@ class Session {
     const std::optional<Bytes> baseline = resident_memory();
     Replay replay(answer_.predicted.planned, backend_);
     if (computes()) loader_.load_parameters(replay);
-    const bool is_observed = backend_.name() == "cpu" && reset_resident_peak();
+    const bool is_observed = backend_.ground() == Ground::Process && reset_resident_peak();
     take_steps(replay);
     const std::optional<Bytes> most = resident_peak();
     if (is_observed && baseline && most) report().resident = *most - *baseline;
@@ -156,7 +157,7 @@ class Session {
 
  private:
   ReplayReport& report() { return answer_.report; }
-  bool computes() const { return backend_.name() != "null"; }
+  bool computes() const { return backend_.ground() != Ground::Addresses; }
 
   bool is_stopped() {
     const std::int64_t checks = question_.checks_gradients && computes() ? 1 : 0;
@@ -176,19 +177,19 @@ class Session {
     report().applies = report().reason.empty();
     if (!report().applies) return;
     report().predicted = predicted_numbers(answer_.predicted);
-    if (auto* null = dynamic_cast<NullBackend*>(&backend_)) charge(*null);
+    if (!computes()) charge();
   }
 
-  void charge(NullBackend& backend) {
+  void charge() {
     const Schedule& schedule = answer_.predicted.schedule;
     const CostModel costs(*answer_.predicted.planned.trace, question_.device);
-    std::vector<NullBackend::Charge> charges(schedule.steps.size());
+    std::vector<Charge> charges(schedule.steps.size());
     for (const TimedRun& timed : answer_.predicted.timeline.runs) {
       const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
       const int kernels = run ? costs.of(schedule, *run).kernels : costs.of_copy({}).kernels;
       charges[timed.step] = {kernels * question_.device.host_launch, timed.end - timed.begin};
     }
-    backend.charge(std::move(charges));
+    backend_.charge(std::move(charges));
   }
 
   void take_steps(Replay& replay) {

@@ -41,7 +41,8 @@ struct ReplayNumbers {
 
 /// How the gradients of one step compare with those of a step that keeps everything.
 struct GradientComparison {
-  std::string reference;  ///< "vanilla", or what else it is compared with
+  std::string reference;  ///< what it is compared with, in words
+  bool is_rewired;        ///< another network than the trace's, compared with itself
   GradientDifference difference;
 };
 

@@ -17,7 +17,7 @@ std::shared_ptr<const Trace> trace_with_batch(const Question& question, std::int
 }
 
 void add_ratios(std::vector<Report>& rows) {
-  const auto vanilla = std::ranges::find(rows, "vanilla", &Report::strategy);
+  const auto vanilla = std::ranges::find(rows, reference_strategy().name, &Report::strategy);
   if (vanilla == rows.end()) return;
   const auto ratio = [](auto a, auto b) {
     return b == 0 ? 1 : static_cast<double>(a) / static_cast<double>(b);

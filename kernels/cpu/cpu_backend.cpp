@@ -35,6 +35,7 @@ class CpuBackend final : public Backend {
   CpuBackend& operator=(const CpuBackend&) = delete;
 
   std::string name() const override { return "cpu"; }
+  Ground ground() const override { return Ground::Process; }
   std::string description() const override {
     const std::string processor = processor_name();
     return fmt::format("{}, {} cores, {}", processor.empty() ? "CPU" : processor,

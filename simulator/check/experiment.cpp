@@ -121,7 +121,7 @@ void finish(Experiment& experiment, const JsonView& entry) {
     entry.fail("found no 'model'; name a preset, a config.json or a trace file");
   // A measured result says itself which strategy it is of.
   if (experiment.strategy.text.empty() && experiment.measured.empty())
-    experiment.strategy = parse_strategy("vanilla");
+    experiment.strategy = parse_strategy(reference_strategy().name);
   if (const auto reserve = entry.find("reserve"); reserve && !experiment.must_fit)
     reserve->fail("is a part of a budget; state the 'budget', too");
 }

@@ -6,6 +6,7 @@
 
 #include "simulator/allocator/allocator_settings.h"
 #include "simulator/check/metric.h"
+#include "simulator/cost/usual_device.h"
 #include "simulator/strategies/strategy.h"
 #include "traces/json_reader.h"
 #include "traces/step_options.h"
@@ -20,7 +21,7 @@ struct Experiment {
 
   std::string model;  ///< as written: a preset, a config or a trace file
   StepOptions step;
-  std::string device = "a100-80gb";
+  std::string device = std::string(usual_device);
   StrategySpec strategy;       ///< text "" = that of the measured result
   std::string allocator_text;  ///< as written
   AllocatorSettings allocator;

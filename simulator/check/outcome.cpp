@@ -190,7 +190,9 @@ ExperimentOutcome simulated(const Experiment& experiment, const SharedTrace& sha
 void add_measured_settings(JsonView root, const Experiment& experiment, Settings& settings) {
   const std::string& stated = experiment.strategy.text;
   const auto strategy = root.find("strategy");
-  if (!strategy) settings.emplace_back("strategy", stated.empty() ? "vanilla" : stated);
+  if (!strategy)
+    settings.emplace_back("strategy",
+                          stated.empty() ? std::string(reference_strategy().name) : stated);
   if (strategy && !stated.empty() && strategy->text() != stated)
     strategy->fail(
         fmt::format("found {}; the experiment says {}", quoted(strategy->text()), quoted(stated)));

@@ -110,8 +110,10 @@ Refusal contradiction_in(const StrategyRow& row, const StrategyArguments& argume
 }
 
 Refusal contradiction_in(const StrategySpec& spec) {
-  if (spec.components.size() > 1 && uses(spec, "vanilla"))
-    return "vanilla means no technique; leave it out of the combination";
+  const auto is_reference = [](const auto& c) { return c.row->is_reference; };
+  if (spec.components.size() > 1 && std::ranges::any_of(spec.components, is_reference))
+    return fmt::format("{} means no technique; leave it out of the combination",
+                       reference_strategy().name);
   for (std::size_t i = 1; i < spec.components.size(); ++i)
     if (spec.components[i].row == spec.components[i - 1].row)
       return fmt::format("{} is named twice", spec.components[i].row->name);
@@ -127,7 +129,7 @@ bool StrategyArguments::has(std::string_view flag) const {
 // In the order in which combinations are applied: operators, wiring, recovery, 8 bits, streams.
 const std::vector<StrategyRow>& strategies() {
   static const std::vector<StrategyRow> rows = {
-      {"vanilla", "keep everything the backward needs", "", {}},
+      {"vanilla", "keep everything the backward needs", "", {}, nullptr, nullptr, "", false, true},
       {"approx-bp",
        "GELU and SiLU keep 2-bit codes instead of their input",
        "arXiv 2406.16282, section 4.1",
@@ -154,14 +156,16 @@ const std::vector<StrategyRow>& strategies() {
        {"released"},
        couple_blocks,
        reconstruct_blocks,
-       "trains another network, with two residual streams"},
+       "trains another network, with two residual streams",
+       true},
       {"pareprop",
        "reversible; the next block is recovered on a second stream",
        "arXiv 2306.09342",
        {"hoist", "released"},
        couple_blocks,
        reconstruct_in_parallel,
-       "trains another network, with two residual streams"},
+       "trains another network, with two residual streams",
+       true},
       {"checkpoint",
        "keep segment inputs, recompute the rest",
        "arXiv 1604.06174, 2205.05198",
@@ -183,6 +187,10 @@ const std::vector<StrategyRow>& strategies() {
        overlap_recovery},
   };
   return rows;
+}
+
+const StrategyRow& reference_strategy() {
+  return *std::ranges::find(strategies(), true, &StrategyRow::is_reference);
 }
 
 StrategySpec parse_strategy(std::string_view text) {

@@ -38,9 +38,14 @@ struct StrategyRow {
   Refusal (*decide)(const Trace& trace, const StrategyArguments& arguments, Plan& plan) = nullptr;
   /// What it changes beside memory and time, or "".
   std::string_view caution = {};
+  bool is_another_network = false;  ///< gradients are not those of the trace's own network
+  bool is_reference = false;        ///< does nothing: what the others are compared with
 };
 
 const std::vector<StrategyRow>& strategies();
+
+/// The one that keeps everything.
+const StrategyRow& reference_strategy();
 
 /// One strategy or a combination, parsed.
 struct StrategySpec {

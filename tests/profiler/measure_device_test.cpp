@@ -25,7 +25,8 @@ class MadeUpMemory final : public Memory {
 /// A nanosecond per KiB of a call's first output, or of a copy.
 class MadeUpCard final : public Backend {
  public:
-  std::string name() const override { return "cuda"; }
+  std::string name() const override { return "made-up"; }
+  Ground ground() const override { return Ground::Card; }
   std::string description() const override { return "made up"; }
   Bytes capacity() const override { return {std::int64_t{1} << 40}; }
   Bytes workspace() const override { return {}; }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/formats.h"
 #include "cli/terminal.h"
 #include "cli/units_text.h"
 #include "profiler/backends.h"
@@ -25,10 +26,12 @@ std::string held_out_text(const Calibration& calibration) {
 }  // namespace
 
 Result run_calibrate(const Options& options) {
-  const std::string name = options.backend.value_or("cpu");
-  if (name == "null") throw UsageError("the null backend has nothing to measure (use cpu or cuda)");
+  require_ending(options, ".json", "a device file");
   std::string notes;
-  const std::unique_ptr<Backend> backend = find_backend(name, notes);
+  const std::unique_ptr<Backend> backend = find_backend(options.backend.value_or("cpu"), notes);
+  if (backend->ground() == Ground::Addresses)
+    throw UsageError(
+        fmt::format("the {} backend has nothing to measure (use cpu or cuda)", backend->name()));
   std::optional<Progress> progress;
   const Calibration calibration = calibrate(*backend, [&](std::size_t done, std::size_t all) {
     if (!progress) progress.emplace(options, "steps", all);

@@ -6,6 +6,7 @@
 
 #include "cli/check_print.h"
 #include "cli/commands.h"
+#include "cli/formats.h"
 #include "cli/option_table.h"
 #include "simulator/check/first_file.h"
 #include "traces/error.h"
@@ -141,7 +142,8 @@ Result run_check(const Options& options) {
     throw UsageError("--init only writes the list of experiments (give it alone)");
   const std::string path = options.subject.empty() ? usual_file : options.subject;
   if (options.init) return init(path);
-  const CheckFormat format = parse_name(check_formats, "format", options.format.value_or("table"));
+  const CheckFormat format =
+      parse_name(check_formats, "format", name_of(format_of(options, for_check)));
   const std::vector<ExtraReport> extras = extra_reports(options);
   const Style style = style_of(options);
   require_file(path);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cli/help.h"
 #include "cli/manual_page.h"
@@ -132,8 +133,25 @@ class Parser {
 
 }  // namespace
 
+namespace {
+
+// "tidemark help", and "tidemark help compare".
+std::string help_on(const std::vector<std::string>& names) {
+  if (names.empty()) return help_text();
+  const auto command = std::ranges::find(commands(), names.front(), &Command::name);
+  if (command == commands().end())
+    throw UsageError(unknown_name("command", printable(names.front()), names_of(commands())));
+  return help_text(*command);
+}
+
+}  // namespace
+
 CommandLine parse_command_line(int argc, char** argv) {
   CommandLine line;
+  if (argc > 1 && std::string_view(argv[1]) == "help") {
+    line.text = help_on({argv + 2, argv + argc});
+    return line;
+  }
   Parser(line).parse(argc, argv);
   return line;
 }

@@ -1,5 +1,10 @@
 #include "cli/commands.h"
 
+#include "cli/completion.h"
+#include "simulator/cost/device.h"
+#include "simulator/strategies/strategy.h"
+#include "traces/presets.h"
+
 namespace tidemark {
 namespace {
 
@@ -11,6 +16,12 @@ constexpr std::string_view compare_text =
     "utilization, is the FLOP of the network's matrix products, forward and backward without any "
     "recomputation, divided by the time of the step and by the card's nominal rate for the "
     "precision (arXiv 2204.02311, appendix B).";
+
+std::vector<std::string> model_names() { return name_texts(known_models()); }
+std::vector<std::string> device_names() { return name_texts(known_devices()); }
+std::vector<std::string> strategy_names() { return name_texts(strategies()); }
+std::vector<std::string> framework_names() { return name_texts(frameworks()); }
+std::vector<std::string> shell_names() { return name_texts(shells()); }
 
 void add_reports(std::vector<Command>& rows) {
   rows.push_back(
@@ -32,7 +43,8 @@ void add_reports(std::vector<Command>& rows) {
         {"tidemark compare bert-base -b 32 --budget 8GiB --strategies checkpoint --require-fit -q",
          "for scripts: exits with 4 if it does not fit"}},
        for_compare,
-       run_compare});
+       run_compare,
+       model_names});
   rows.push_back(
       {"explain",
        "MODEL [TENSOR|OP]",
@@ -49,7 +61,8 @@ void add_reports(std::vector<Command>& rows) {
         {"tidemark explain vit-b-16 --framework torch-1.13 --attention math --saved",
          "the saved tensors, grouped as in an autograd graph"}},
        for_explain,
-       run_explain});
+       run_explain,
+       model_names});
 }
 
 void add_check(std::vector<Command>& rows) {
@@ -84,7 +97,8 @@ void add_view(std::vector<Command>& rows) {
         {"tidemark view vit-b-16 -b 64 --strategies vanilla,checkpoint --screenshot two.png",
          "two strategies on one axis"}},
        for_view,
-       run_view});
+       run_view,
+       model_names});
 }
 
 void add_diff(std::vector<Command>& rows) {
@@ -119,7 +133,8 @@ void add_files(std::vector<Command>& rows) {
          "MODEL"},
         {"tidemark trace --info gpt2.trace.json.zst", "its defects, or what it holds"}},
        for_trace,
-       run_trace});
+       run_trace,
+       model_names});
   rows.push_back(
       {"allocator",
        "SCRIPT",
@@ -144,14 +159,16 @@ void add_lists(std::vector<Command>& rows) {
                    {"tidemark devices h100", "every figure with its source"},
                    {"tidemark devices h100 --format json > my.json", "to begin a device file"}},
                   for_devices,
-                  run_devices});
+                  run_devices,
+                  device_names});
   rows.push_back({"models",
                   "[NAME]",
                   "the models that need no config file",
                   "NAME is a preset, a config.json or its folder.",
                   {{"tidemark models", "all"}, {"tidemark models swin-t", "its config"}},
                   for_models,
-                  run_models});
+                  run_models,
+                  model_names});
   rows.push_back({"strategies",
                   "[NAME]",
                   "the ways of saving memory",
@@ -159,14 +176,28 @@ void add_lists(std::vector<Command>& rows) {
                   {{"tidemark strategies", "all"},
                    {"tidemark strategies checkpoint", "its options and what it combines with"}},
                   for_strategies,
-                  run_strategies});
+                  run_strategies,
+                  strategy_names});
   rows.push_back({"frameworks",
                   "[NAME]",
                   "whose rules decide what is cast and kept",
                   "",
                   {{"tidemark frameworks", "all"}, {"tidemark frameworks paper", "its rules"}},
                   for_frameworks,
-                  run_frameworks});
+                  run_frameworks,
+                  framework_names});
+}
+
+void add_completion(std::vector<Command>& rows) {
+  rows.push_back({"completion",
+                  "bash|zsh|fish",
+                  "the script with which a shell completes commands, options and names",
+                  "For bash, source it from .bashrc; for zsh, write it as _tidemark into a folder "
+                  "of fpath; for fish, into ~/.config/fish/completions/tidemark.fish.",
+                  {{"tidemark completion bash > tidemark.bash", "to source from .bashrc"}},
+                  for_completion,
+                  run_completion,
+                  shell_names});
 }
 
 }  // namespace
@@ -187,7 +218,8 @@ void add_runs(std::vector<Command>& rows) {
          "for programs, and for tidemark check"},
         {"tidemark diff mesa.json", "what it predicted, and what it measured"}},
        for_replay,
-       run_replay});
+       run_replay,
+       model_names});
   rows.push_back(
       {"calibrate",
        "",
@@ -211,6 +243,7 @@ const std::vector<Command>& commands() {
     add_view(made);
     add_files(made);
     add_lists(made);
+    add_completion(made);
     return made;
   }();
   return rows;

@@ -37,6 +37,7 @@ struct Command {
   std::vector<Example> examples;
   VerbBit bit{};
   Result (*run)(const Options& options) = nullptr;
+  std::vector<std::string> (*names)() = nullptr;  ///< that the first operand may be, if known
 };
 
 const std::vector<Command>& commands();
@@ -55,5 +56,6 @@ Result run_devices(const Options& options);
 Result run_models(const Options& options);
 Result run_strategies(const Options& options);
 Result run_frameworks(const Options& options);
+Result run_completion(const Options& options);
 
 }  // namespace tidemark

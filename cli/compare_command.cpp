@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/formats.h"
 #include "cli/html_report.h"
 #include "cli/print_comparison.h"
 #include "cli/print_sweep.h"
@@ -64,7 +65,7 @@ std::string print_sweep(std::span<const Comparison> points, Format format, const
 const Report* most_interesting(const Comparison& comparison) {
   const Report* best = nullptr;
   for (const Report& row : comparison.rows) {
-    if (!row.applies || row.strategy == "vanilla") continue;
+    if (!row.applies || row.strategy == reference_strategy().name) continue;
     const bool better = !best || (row.fits != best->fits ? row.fits
                                   : row.fits             ? row.step < best->step
                                              : row.allocated_peak < best->allocated_peak);
@@ -98,8 +99,7 @@ Result run_sweep(const std::vector<Options>& all, Format format, const Options& 
 
 Result run_compare(const Options& options) {
   if (options.replay) return run_replayed_comparison(options);
-  const Format format = format_among(options, {Format::Table, Format::Json, Format::Csv,
-                                               Format::Markdown, Format::Html, Format::Svg});
+  const Format format = format_of(options, for_compare);
   const std::vector<Options> points = points_of(options);
   if (points.size() > 1) return run_sweep(points, format, options);
   const Question question = question_of(points.front());

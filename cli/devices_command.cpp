@@ -54,8 +54,7 @@ Listing list_figures(const Device& device) {
                    {"kind", "known by"},
                    {"source", "source", Align::Wrapped}},
                   {}};
-  if (const auto source = device.sources.find("compute_capability");
-      source != device.sources.end())
+  if (const auto source = device.sources.find("compute_capability"); source != device.sources.end())
     listing.rows.push_back(
         {{std::string("compute_capability")},
          {device.compute_capability},
@@ -75,7 +74,7 @@ Listing list_figures(const Device& device) {
 }  // namespace
 
 Result run_devices(const Options& options) {
-  const Format format = format_of(options);
+  const Format format = format_of(options, for_devices);
   const Style style = style_of(options);
   if (options.subject.empty()) return {print(list_devices(), format, style), "", ExitCode::Ok};
   const Device device = find_device(options.subject);

@@ -1,4 +1,5 @@
 #include "cli/commands.h"
+#include "cli/formats.h"
 #include "cli/print_diff.h"
 #include "cli/question.h"
 
@@ -9,7 +10,7 @@ Result run_diff(const Options& options) {
   if (options.subject.empty())
     throw UsageError(
         "diff needs two files (timelines, reports in JSON or baselines; tidemark diff --help)");
-  const Format format = format_of(options);
+  const Format format = format_of(options, for_diff);
   const auto top = static_cast<std::size_t>(
       options.top ? parse_count(*options.top, "--top", 0, most) : usual_top);
   const auto [before, after] =

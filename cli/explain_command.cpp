@@ -1,4 +1,5 @@
 #include "cli/commands.h"
+#include "cli/formats.h"
 #include "cli/html_report.h"
 #include "cli/print_explanation.h"
 #include "cli/question.h"
@@ -16,9 +17,9 @@ namespace {
 constexpr std::int64_t usual_top = 12;
 
 Result print_saved(const Options& options) {
-  if (!options.item.empty() || options.strategy)
+  if (!options.item.empty() || options.strategies)
     throw UsageError("--saved lists what vanilla saves (leave out --strategy and the name)");
-  const Format format = format_of(options);
+  const Format format = format_of(options, for_explain, with_saved);
   Result result;
   const Trace trace = trace_of(options, result.notes);
   result.text = print_saved_groups(trace, format, style_of(options));
@@ -70,13 +71,9 @@ std::string print_peak(const Explanation& explanation, const Options& options, F
 
 Result run_explain(const Options& options) {
   if (options.saved) return print_saved(options);
-  const std::vector<Format> for_peak = {Format::Table,    Format::Json,   Format::Html,
-                                        Format::Svg,      Format::Chrome, Format::Timeline,
-                                        Format::Collapsed};
-  const std::vector<Format> for_item = {Format::Table, Format::Json};
-  const Format format = format_among(options, options.item.empty() ? for_peak : for_item);
+  const Format format = format_of(options, for_explain, options.item.empty() ? "" : of_an_item);
   Question question = question_of(options);
-  question.strategies = {parse_strategy(options.strategy.value_or("vanilla"))};
+  question.strategies = {one_strategy(options)};
   const Explanation explanation = explain(question);
   Result result{options.item.empty() ? print_peak(explanation, options, format)
                                      : print_item(explanation, options, format),

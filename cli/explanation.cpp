@@ -98,7 +98,8 @@ void group_decisions(Explanation& explanation, const Needs& needs) {
 Explanation explain(const Question& question) {
   const StrategySpec strategy = question.strategies.front();
   Question both = question;
-  if (strategy.text != "vanilla") both.strategies = {parse_strategy("vanilla"), strategy};
+  if (strategy.text != reference_strategy().name)
+    both.strategies = {parse_strategy(reference_strategy().name), strategy};
   Explanation explanation;
   explanation.comparison = compare(both);
   explanation.answer =

@@ -70,7 +70,7 @@ Listing describe_framework(const Framework& row) {
 }  // namespace
 
 Result run_frameworks(const Options& options) {
-  const Format format = format_of(options);
+  const Format format = format_of(options, for_frameworks);
   const Listing listing = options.subject.empty()
                               ? list_frameworks()
                               : describe_framework(find_framework(options.subject));

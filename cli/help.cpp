@@ -75,7 +75,7 @@ std::string help_text() {
   text += "\nExit codes:\n";
   for (const ExitCodeRow& row : codes)
     text += entry(fmt::format("{}", static_cast<int>(row.code)), row.meaning, 6);
-  return text + "\ntidemark COMMAND --help says more; tidemark --version, tidemark --man.\n";
+  return text + "\ntidemark help COMMAND says more; tidemark --version, tidemark --man.\n";
 }
 
 std::string help_text(const Command& command) {
@@ -87,7 +87,7 @@ std::string help_text(const Command& command) {
     std::string options;
     for (const OptionRow& row : option_table())
       if (row.group == group.name && (row.verbs & command.bit))
-        options += entry(names_text(row), row.help, 26);
+        options += entry(names_text(row), help_of(row, command.bit), 26);
     if (!options.empty()) text += fmt::format("\n{}:\n{}", group.title, options);
   }
   text += "\nExamples:\n";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/comparison_fields.h"
+#include "cli/formats.h"
 #include "cli/question.h"
 #include "cli/text_table.h"
 

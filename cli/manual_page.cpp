@@ -60,7 +60,8 @@ std::string option_section() {
     text += fmt::format(".SS {}\n", group.title);
     for (const OptionRow& row : option_table())
       if (row.group == group.name)
-        text += entry(option_head(row), fmt::format("{}. Taken by {}.", row.help, taken_by(row)));
+        text += entry(option_head(row),
+                      fmt::format("{}. Taken by {}.", help_of(row, row.verbs), taken_by(row)));
   }
   return text;
 }

@@ -65,7 +65,7 @@ Listing describe_model(const Model& model) {
 }  // namespace
 
 Result run_models(const Options& options) {
-  const Format format = format_of(options);
+  const Format format = format_of(options, for_models);
   if (options.subject.empty())
     return {print(list_models(), format, style_of(options)), "", ExitCode::Ok};
   const Model model = find_model(options.subject);

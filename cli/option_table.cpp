@@ -1,15 +1,20 @@
 #include "cli/option_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "cli/formats.h"
+#include "cli/terminal.h"
+#include "profiler/backends.h"
 #include "simulator/schedule.h"
+#include "simulator/strategies/strategy.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::uint32_t for_steps = for_compare | for_explain | for_trace;
 constexpr std::uint32_t for_reports = for_compare | for_explain;
-constexpr std::uint32_t for_lists = for_devices | for_models | for_strategies | for_frameworks;
 constexpr std::uint32_t for_runs = for_replay | for_calibrate;
 constexpr std::uint32_t for_all =
     for_steps | for_allocator | for_lists | for_check | for_diff | for_runs;
@@ -17,7 +22,7 @@ constexpr std::uint32_t for_all =
 void add_step(std::vector<OptionRow>& rows) {
   for (const StepField& field : step_fields())
     for (const StepSwitch& option : field.switches)
-      rows.push_back({"step", option.names, option.value, StepMember{option.text},
+      rows.push_back({"step", option.names, option.value, StepMember{option.text, &field},
                       for_steps | for_view | for_replay, option.help});
 }
 
@@ -25,7 +30,8 @@ void add_card(std::vector<OptionRow>& rows) {
   rows.push_back(
       {"card", "-d,--device", "NAME", &Options::device, for_reports | for_view | for_replay,
        "the card, or a device file (default a100-80gb, for a replay the backend itself; see "
-       "tidemark devices)"});
+       "tidemark devices)",
+       nullptr, [] { return name_texts(known_devices()); }});
   rows.push_back({"card", "--budget", "SIZE", &Options::budget, for_reports | for_view,
                   "memory for tensors: 20GiB, 20G, or 24GB in decimal units (default: the "
                   "card's, less a CUDA context)"});
@@ -35,19 +41,20 @@ void add_card(std::vector<OptionRow>& rows) {
 }
 
 void add_question(std::vector<OptionRow>& rows) {
-  rows.push_back({"question", "--strategies", "LIST", &Options::strategies, for_compare | for_view,
-                  "what to compare: names separated by commas, combined with +, options after a "
-                  "colon, as in vanilla,checkpoint:every=2,mesa+checkpoint. A piece that is an "
-                  "option of the strategy before it continues that one"});
+  rows.push_back(
+      {"question", "--strategies,--strategy", "LIST", &Options::strategies,
+       for_compare | for_explain | for_view | for_replay,
+       "the strategy, of compare and view also several: names combined with +, options after a "
+       "colon, commas between, as in vanilla,checkpoint:every=2,mesa+checkpoint (default vanilla; "
+       "compare has a list of its own). A piece that is an option of the strategy before it "
+       "continues that one",
+       nullptr, [] { return name_texts(strategies()); }});
   rows.push_back({"question", "--max-batch", "", &Options::max_batch, for_compare,
                   "find the largest batch up to which every batch fits with each strategy, and the "
                   "largest that fits at all where fragmentation makes them differ"});
   rows.push_back({"question", "--units", "", &Options::units, for_compare,
                   "show what a middle block saves by kind of op, in units of one 16-bit tensor "
                   "[batch, tokens, width] (always with --framework paper)"});
-  rows.push_back({"question", "--strategy", "NAME", &Options::strategy,
-                  for_explain | for_view | for_replay,
-                  "the strategy to explain or run (default vanilla)"});
   rows.push_back({"question", "--top", "N", &Options::top, for_explain | for_diff,
                   "how many rows to list of tensors alive at the peak, or of each table of "
                   "differences (default 12)"});
@@ -72,13 +79,17 @@ void add_check(std::vector<OptionRow>& rows) {
 }
 
 void add_run(std::vector<OptionRow>& rows) {
-  const auto add = [&](auto names, auto value, auto member, std::uint32_t verbs, auto help) {
-    rows.push_back({"run", names, value, member, verbs, help});
+  const auto add = [&](auto names, auto value, auto member, std::uint32_t verbs, auto help,
+                       auto... more) {
+    rows.push_back({"run", names, value, member, verbs, help, more...});
   };
+  const auto backend_names = [] { return name_texts(backends()); };
   add("--backend", "NAME", &Options::backend, for_replay | for_calibrate,
-      "cpu, cuda or null, which computes nothing and takes the predicted time (default cpu)");
+      "cpu, cuda or null, which computes nothing and takes the predicted time (default cpu)",
+      nullptr, backend_names);
   add("--replay", "NAME", &Options::replay, for_compare,
-      "run every strategy on this backend, too: cpu, cuda or null; predicted beside measured");
+      "run every strategy on this backend, too: cpu, cuda or null; predicted beside measured",
+      nullptr, backend_names);
   add("--steps", "N", &Options::steps, for_replay, "steps to time, after one more (default 5)");
   add("--seed", "N", &Options::seed, for_replay,
       "parameters, synthetic data and dropout follow from it (default 1)");
@@ -104,16 +115,16 @@ void add_window(std::vector<OptionRow>& rows) {
 
 void add_output(std::vector<OptionRow>& rows) {
   rows.push_back({"output", "--format", "NAME", &Options::format,
-                  for_reports | for_lists | for_check | for_diff | for_replay,
-                  "table, json, csv or markdown; compare also has html and svg; explain has table, "
-                  "json, html, svg, chrome (for Perfetto), timeline (for diff and view) and "
-                  "collapsed (for flame graphs). Default table, or what the name after -o says: "
-                  ".html, .svg or .timeline.json"});
-  rows.push_back({"output", "-o,--output", "FILE", &Options::output, for_all,
-                  "write to a file, which is replaced only when all is written"});
+                  for_reports | for_lists | for_check | for_diff | for_replay, "how it is written",
+                  describe_formats});
+  rows.push_back(
+      {"output", "-o,--output", "FILE", &Options::output, for_all | for_completion,
+       "write to a file, which is replaced only when all is written. Its name says the format, "
+       "unless --format does"});
   rows.push_back({"output", "--color", "WHEN", &Options::color,
                   for_reports | for_lists | for_check | for_diff | for_replay,
-                  "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)"});
+                  "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)",
+                  nullptr, when_names});
   rows.push_back({"output", "-q,--quiet", "", &Options::quiet, for_all,
                   "no progress and no notes on standard error"});
 }
@@ -141,6 +152,20 @@ const std::vector<OptionRow>& option_table() {
 }
 
 std::string_view long_name(const OptionRow& row) { return long_name(row.names); }
+
+std::string help_of(const OptionRow& row, std::uint32_t verbs) {
+  if (!row.details) return std::string(row.help);
+  return fmt::format("{}: {}", row.help, row.details(verbs));
+}
+
+std::vector<std::string> choices_of(const OptionRow& row, VerbBit command) {
+  if (const auto* step = std::get_if<StepMember>(&row.member)) {
+    const auto names = step->field->choices();
+    return {names.begin(), names.end()};
+  }
+  if (row.details) return format_names(command);
+  return row.choices ? row.choices() : std::vector<std::string>();
+}
 
 bool is_given(const Options& options, const OptionRow& row) {
   return std::visit(Overload{[&](TextMember text) { return (options.*text).has_value(); },

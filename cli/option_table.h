@@ -28,13 +28,19 @@ enum VerbBit : std::uint32_t {
   for_view = 1024,
   for_replay = 2048,
   for_calibrate = 4096,
+  for_completion = 8192,
 };
+
+/// Those that show what is known.
+inline constexpr std::uint32_t for_lists =
+    for_devices | for_models | for_strategies | for_frameworks;
 
 using TextMember = Options::Text Options::*;
 using FlagMember = bool Options::*;
 /// An option of the step stands in Options::step. A switch puts `text` there.
 struct StepMember {
   std::string_view text;
+  const StepField* field;
 };
 
 struct OptionRow {
@@ -44,12 +50,30 @@ struct OptionRow {
   std::variant<TextMember, FlagMember, StepMember> member;
   std::uint32_t verbs = 0;
   std::string_view help;
+  /// Says more of it where it differs between commands (as bits).
+  std::string (*details)(std::uint32_t verbs) = nullptr;
+  /// The names that its value may be, where they are known.
+  std::vector<std::string> (*choices)() = nullptr;
 };
+
+/// The names of a table's rows.
+template <typename Table>
+std::vector<std::string> name_texts(const Table& table) {
+  std::vector<std::string> names;
+  for (const auto& entry : table) names.emplace_back(entry.name);
+  return names;
+}
 
 const std::vector<OptionRow>& option_table();
 
 /// "--batch" of "-b,--batch".
 std::string_view long_name(const OptionRow& row);
+
+/// Its help for the commands.
+std::string help_of(const OptionRow& row, std::uint32_t verbs);
+
+/// The names that its value may be in a command; none if it is a number, a text or a file.
+std::vector<std::string> choices_of(const OptionRow& row, VerbBit command);
 
 bool is_given(const Options& options, const OptionRow& row);
 /// What it was given; "" for a flag.

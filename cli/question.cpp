@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "cli/option_table.h"
+#include "simulator/cost/usual_device.h"
 #include "simulator/sweep.h"
 #include "traces/presets.h"
 #include "traces/quoted.h"
@@ -16,41 +17,6 @@
 
 namespace tidemark {
 namespace {
-
-constexpr std::array formats = {Named{Format::Table, std::string_view("table")},
-                                Named{Format::Json, std::string_view("json")},
-                                Named{Format::Csv, std::string_view("csv")},
-                                Named{Format::Markdown, std::string_view("markdown")},
-                                Named{Format::Html, std::string_view("html")},
-                                Named{Format::Svg, std::string_view("svg")},
-                                Named{Format::Chrome, std::string_view("chrome")},
-                                Named{Format::Timeline, std::string_view("timeline")},
-                                Named{Format::Collapsed, std::string_view("collapsed")}};
-static_assert(is_in_order(formats));
-
-std::string names_of(const std::vector<Format>& known) {
-  std::string names;
-  for (const Format format : known)
-    names.append(names.empty() ? "" : ", ").append(formats[static_cast<std::size_t>(format)].name);
-  return names;
-}
-
-Format require_among(Format format, const std::vector<Format>& known) {
-  if (std::ranges::find(known, format) != known.end()) return format;
-  throw UsageError(fmt::format("--format {} is not available here (known: {})",
-                               formats[static_cast<std::size_t>(format)].name, names_of(known)));
-}
-
-Format format_by_name(const Options& options, const std::vector<Format>& known) {
-  constexpr std::array endings = {
-      std::pair(std::string_view(".html"), Format::Html),
-      std::pair(std::string_view(".svg"), Format::Svg),
-      std::pair(std::string_view(".timeline.json"), Format::Timeline),
-      std::pair(std::string_view(".timeline.json.zst"), Format::Timeline)};
-  for (const auto& [ending, format] : endings)
-    if (options.output && options.output->ends_with(ending)) return require_among(format, known);
-  return known.front();
-}
 
 // What cannot be read on the command line is a mistake in usage, whoever reads it.
 template <typename Parse>
@@ -99,7 +65,7 @@ bool continues(std::string_view previous, std::string_view piece) {
 }
 
 void set_card(const Options& options, Question& question) {
-  question.device = find_device(options.device.value_or("a100-80gb"));
+  question.device = find_device(options.device.value_or(std::string(usual_device)));
   if (options.budget)
     question.budget = from_command_line([&] { return parse_bytes(*options.budget, "--budget"); });
   if (options.alloc_conf)
@@ -159,19 +125,6 @@ void set_step(const Options& options, Question& question) {
 }
 
 }  // namespace
-
-Format format_among(const Options& options, const std::vector<Format>& known) {
-  if (!options.format) return format_by_name(options, known);
-  const auto named = std::ranges::find(formats, *options.format, &Named<Format>::name);
-  if (named != formats.end()) return require_among(named->value, known);
-  std::vector<std::string_view> names;
-  for (const Format format : known) names.push_back(formats[static_cast<std::size_t>(format)].name);
-  throw UsageError(unknown_name("format", *options.format, names));
-}
-
-Format format_of(const Options& options) {
-  return format_among(options, {Format::Table, Format::Json, Format::Csv, Format::Markdown});
-}
 
 std::int64_t parse_count(std::string_view text, std::string_view what, std::int64_t min,
                          std::int64_t max) {
@@ -243,6 +196,16 @@ std::vector<StrategySpec> parse_strategies(std::string_view list) {
   std::vector<StrategySpec> specs;
   for (const std::string& text : texts) specs.push_back(parse_strategy(text));
   return specs;
+}
+
+StrategySpec one_strategy(const Options& options) {
+  if (!options.strategies) return parse_strategy(reference_strategy().name);
+  std::vector<StrategySpec> named = parse_strategies(*options.strategies);
+  if (named.size() > 1)
+    throw UsageError(fmt::format(
+        "--strategy: one at a time here, and {} names {} (compare shows several beside each other)",
+        tidemark::quoted(*options.strategies), named.size()));
+  return std::move(named.front());
 }
 
 Question question_of(const Options& options) {

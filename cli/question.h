@@ -8,24 +8,6 @@
 
 namespace tidemark {
 
-enum class Format : unsigned char {
-  Table,
-  Json,
-  Csv,
-  Markdown,
-  Html,
-  Svg,
-  Chrome,
-  Timeline,
-  Collapsed
-};
-
-/// The one of `known` that --format names. Without it, what the name of --output says (.html, .svg,
-/// .timeline.json), or else the first.
-Format format_among(const Options& options, const std::vector<Format>& known);
-/// Of what has a table, JSON, CSV and Markdown.
-Format format_of(const Options& options);
-
 /// A whole number from `min` to `max`, or a UsageError that names `what`.
 std::int64_t parse_count(std::string_view text, std::string_view what, std::int64_t min,
                          std::int64_t max);
@@ -42,6 +24,9 @@ Trace trace_of(const Options& options, std::string& notes);
 
 /// Splits at the commas between strategies, not at those within one's options.
 std::vector<StrategySpec> parse_strategies(std::string_view list);
+
+/// Of a command that takes one: vanilla unless one is named.
+StrategySpec one_strategy(const Options& options);
 
 Question question_of(const Options& options);
 

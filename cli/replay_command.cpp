@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "cli/commands.h"
+#include "cli/formats.h"
 #include "cli/interrupt.h"
 #include "cli/print_replay.h"
 #include "cli/question.h"
@@ -38,7 +39,7 @@ std::string print(const ReplayAnswer& answer, const ReplayQuestion& question, Fo
 ReplayQuestion replay_question(const Options& options, Backend& backend, std::string& notes) {
   ReplayQuestion question;
   question.trace = std::make_shared<const Trace>(trace_of(options, notes));
-  question.strategy = parse_strategy(options.strategy.value_or("vanilla"));
+  question.strategy = one_strategy(options);
   constexpr std::int64_t most = 1'000'000;
   if (options.steps) question.steps = parse_count(*options.steps, "--steps", 1, most);
   if (options.seed)
@@ -54,8 +55,7 @@ ReplayQuestion replay_question(const Options& options, Backend& backend, std::st
 }  // namespace
 
 Result run_replay(const Options& options) {
-  const Format format = format_among(options, {Format::Table, Format::Json, Format::Csv,
-                                               Format::Markdown, Format::Timeline, Format::Chrome});
+  const Format format = format_of(options, for_replay);
   Result result;
   const std::unique_ptr<Backend> backend =
       find_backend(options.backend.value_or("cpu"), result.notes);

@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/csv.h"
+#include "cli/formats.h"
 #include "cli/interrupt.h"
 #include "cli/print_comparison.h"
 #include "cli/print_replay.h"
@@ -31,7 +32,7 @@ ReplayQuestion replay_question(const Question& question, std::shared_ptr<const T
 std::string gradients_text(const ReplayReport& report) {
   if (!report.gradients) return "";
   if (report.gradients->difference.bit_identical) return "equal";
-  const bool itself = report.gradients->reference != "vanilla";
+  const bool itself = report.gradients->is_rewired;
   return fmt::format("{:.1g}{}", report.gradients->difference.largest, itself ? " *" : "");
 }
 
@@ -115,7 +116,7 @@ std::string table(const Question& question, const Replays& replays, const Style&
     if (!report.applies) continue;
     std::vector<TextCell> cells = {{report.strategy}};
     for (std::string& cell : row_of(report, size, time)) cells.push_back({std::move(cell)});
-    any_rewired |= report.gradients && report.gradients->reference != "vanilla";
+    any_rewired |= report.gradients && report.gradients->is_rewired;
     table.add_row(std::move(cells));
   }
   const std::string head = fmt::format(
@@ -190,7 +191,7 @@ void refuse_options_of_predictions(const Options& options) {
 
 Result run_replayed_comparison(const Options& options) {
   refuse_options_of_predictions(options);
-  const Format format = format_of(options);
+  const Format format = format_of(options, for_compare, with_replay);
   Result result;
   const std::unique_ptr<Backend> backend = find_backend(*options.replay, result.notes);
   Question question = question_of(options);

@@ -3,8 +3,9 @@
 
 #include <string>
 
-#include "cli/question.h"
+#include "cli/formats.h"
 #include "cli/terminal.h"
+#include "traces/trace.h"
 
 namespace tidemark {
 

@@ -50,7 +50,7 @@ Listing describe_strategy(const StrategyRow& row) {
   for (const std::string_view option : row.options)
     add(fmt::format("{}:{}", row.name, option), meaning_of(option));
   for (const StrategyRow& other : strategies()) {
-    if (&other == &row || other.name == "vanilla" || row.name == "vanilla") continue;
+    if (&other == &row || other.is_reference || row.is_reference) continue;
     const std::string both = fmt::format("{}+{}", row.name, other.name);
     const Refusal refusal = contradiction_in(parse_strategy(both));
     add(both, refusal.empty() ? "combines" : refusal);
@@ -61,7 +61,7 @@ Listing describe_strategy(const StrategyRow& row) {
 }  // namespace
 
 Result run_strategies(const Options& options) {
-  const Format format = format_of(options);
+  const Format format = format_of(options, for_strategies);
   const Listing listing =
       options.subject.empty()
           ? list_strategies()

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cli/option_table.h"
 #include "traces/error.h"
 #include "traces/names.h"
 
@@ -68,6 +69,8 @@ std::string Style::paint(std::string_view text, Ink ink) const {
   if (!color || ink == Ink::Plain || text.empty()) return std::string(text);
   return fmt::format("{}{}\x1b[0m", code_of(ink), text);
 }
+
+std::vector<std::string> when_names() { return name_texts(whens); }
 
 Style style_of(const Options& options) {
   const bool to_terminal = !options.output && ::isatty(STDOUT_FILENO) == 1;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/options.h"
 
@@ -23,6 +24,9 @@ struct Style {
 
 /// From --color, --output, NO_COLOR, TERM, COLUMNS, the locale and the terminal.
 Style style_of(const Options& options);
+
+/// What --color may be.
+std::vector<std::string> when_names();
 
 /// Replaces the characters beyond ASCII that Tidemark's tables use by ASCII ones of the same width.
 std::string to_ascii(std::string_view text);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/formats.h"
 #include "cli/question.h"
 #include "cli/units_text.h"
 #include "simulator/timeline.h"
@@ -60,6 +61,7 @@ Result run_trace(const Options& options) {
                                    tidemark::quoted(options.subject)));
     return {describe(load_trace(*options.info), *options.info), "", ExitCode::Ok};
   }
+  require_ending(options, ".trace.json", "a trace file");
   Result result;
   const Trace trace = trace_of(options, result.notes);
   result.text = write_trace(trace);

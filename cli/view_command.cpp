@@ -9,6 +9,7 @@
 #include "cli/view_command.h"
 #include "gui/view.h"
 #include "gui/window.h"
+#include "simulator/cost/usual_device.h"
 #endif
 
 namespace tidemark {
@@ -31,11 +32,10 @@ bool is_timeline(const std::string& path) {
 }
 
 std::vector<std::string> strategies_of(const Options& options) {
-  if (options.strategy && options.strategies)
-    throw UsageError("--strategy and --strategies contradict each other (give one of them)");
-  if (!options.strategies) return {parse_strategy(options.strategy.value_or("vanilla")).text};
   std::vector<std::string> texts;
-  for (const StrategySpec& spec : parse_strategies(*options.strategies)) texts.push_back(spec.text);
+  for (const StrategySpec& spec :
+       parse_strategies(options.strategies.value_or(std::string(reference_strategy().name))))
+    texts.push_back(spec.text);
   return texts;
 }
 
@@ -114,18 +114,14 @@ std::string view_command_line(Options options, const WhatIf& what_if) {
     options.subject = what_if.question.model.name;
     options.step = typed_step(step);
   }
-  if (what_if.question.device.name != find_device(options.device.value_or("a100-80gb")).name)
+  if (what_if.question.device.name !=
+      find_device(options.device.value_or(std::string(usual_device))).name)
     options.device = what_if.question.device.name;
   options.budget.reset();
   if (what_if.question.budget) options.budget = fmt::format("{}B", what_if.question.budget->count);
   options.alloc_conf.reset();
   if (!what_if.allocator.empty()) options.alloc_conf = what_if.allocator;
-  options.strategy.reset(), options.strategies.reset();
-  if (what_if.strategies.size() == 1) {
-    options.strategy = what_if.strategies.front();
-  } else {
-    options.strategies = fmt::format("{}", fmt::join(what_if.strategies, ","));
-  }
+  options.strategies = fmt::format("{}", fmt::join(what_if.strategies, ","));
   return fmt::format("tidemark view {}{}{}{}", shell_quoted(options.subject),
                      as_typed(options, "step"), as_typed(options, "card"),
                      as_typed(options, "question"));

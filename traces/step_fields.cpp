@@ -242,9 +242,10 @@ std::vector<StepField> arithmetic() {
       field<&StepOptions::precision>(
           {.key = "precision",
            .shown = StepShown::Always,
-           .switches = {{"--precision", "NAME",
-                         "fp32, tf32, amp-fp16, amp-bf16 or bf16 (default: bf16 if the config's "
-                         "weights are, else the framework's)"}}}),
+           .switches =
+               {{"--precision", "NAME",
+                 "fp32, tf32, amp-fp16, amp-bf16 or bf16; also float32, float16 and bfloat16 "
+                 "(default: bf16 if the config's weights are, else the framework's)"}}}),
       field<&StepOptions::attention>(
           {.key = "attention",
            .shown = StepShown::Always,
@@ -308,7 +309,10 @@ std::size_t count_members(const StepOptions& step) {
 
 }  // namespace
 
-std::string_view long_name(std::string_view names) { return names.substr(names.find("--")); }
+std::string_view long_name(std::string_view names) {
+  const std::string_view name = names.substr(names.find("--"));
+  return name.substr(0, name.find(','));
+}
 
 std::span<const StepField> step_fields() {
   static const std::vector<StepField> fields = [] {

@@ -29,7 +29,7 @@ struct StepSwitch {
 /// Where the lines that describe a step show the value.
 enum class StepShown : std::uint8_t { Apart, Always, IfStated };
 
-/// "--batch" of "-b,--batch".
+/// The first long one: "--batch" of "-b,--batch".
 std::string_view long_name(std::string_view names);
 
 struct StepField {

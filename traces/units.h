@@ -50,7 +50,7 @@ std::string to_text(Bytes bytes);
 /// "1.52 ms", "830 ns".
 std::string to_text(Nanoseconds time);
 
-/// Reads "24GiB", "512 MiB", "1000" (bytes). Throws InputError naming `what`.
+/// Reads "24GiB", "24g" (binary, too), "24GB" (decimal). InputError, of `what`, for a bare "24".
 Bytes parse_bytes(std::string_view text, std::string_view what);
 
 }  // namespace tidemark

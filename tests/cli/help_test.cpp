@@ -20,8 +20,9 @@ TEST(Help, OfEveryCommandNamesAllItsOptions) {
     EXPECT_EQ(outcome.output, help_text(command));
     const std::string listed = outcome.output.substr(0, outcome.output.find("\nExamples:"));
     for (const OptionRow& row : option_table()) {
-      const std::string name = fmt::format(" {} ", long_name(row));
-      const bool is_listed = listed.find(name) != std::string::npos;
+      const std::string name = fmt::format(" {}", long_name(row));
+      const bool is_listed = listed.find(name + " ") != std::string::npos ||
+                             listed.find(name + ",") != std::string::npos;
       EXPECT_EQ(is_listed, (row.verbs & command.bit) != 0) << command.name << name;
     }
   }
@@ -43,6 +44,19 @@ TEST(Help, AndVersionNeedNoCommand) {
   EXPECT_EQ(tidemark("-h").output, help_text());
   EXPECT_EQ(tidemark("--version").output, version_text());
   EXPECT_EQ(tidemark("compare no-such-model --help").exit_code, 0);
+}
+
+TEST(Help, IsACommandToo) {
+  EXPECT_EQ(tidemark("help").output, help_text());
+  for (const Command& command : commands())
+    EXPECT_EQ(tidemark_with({"help", std::string(command.name)}).output, help_text(command));
+}
+
+TEST(Help, OfEachCommandListsTheFormatsOfThatCommand) {
+  EXPECT_NE(tidemark("help compare").output.find("html or svg"), std::string::npos);
+  EXPECT_EQ(tidemark("help compare").output.find("junit"), std::string::npos);
+  EXPECT_NE(tidemark("help check").output.find("junit, sarif"), std::string::npos);
+  EXPECT_EQ(tidemark("help models").output.find("svg"), std::string::npos);
 }
 
 TEST(ManualPage, InTheRepositoryIsWhatTheProgramSays) {

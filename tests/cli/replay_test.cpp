@@ -138,7 +138,7 @@ TEST(CompareReplay, RefusesWhatItWouldPassOver) {
   }
   const Outcome picture = run(compare + "-o x.svg");
   EXPECT_EQ(picture.exit_code, 2);
-  EXPECT_THAT(picture.errors, HasSubstr("--format svg is not available here"));
+  EXPECT_THAT(picture.errors, HasSubstr("'x.svg': svg is not available here"));
 }
 
 // A calibration takes minutes: what cannot be written is told before it.

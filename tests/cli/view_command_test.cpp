@@ -146,7 +146,7 @@ TEST(CopiedCommandLine, ForgetsWhatWasTakenBack) {
   WhatIf changed{question_of(began), {"vanilla"}};
   changed.question.budget.reset();
   changed.question.step.precision.reset();
-  EXPECT_EQ(view_command_line(began, changed), "tidemark view gpt2 --batch 4 --strategy vanilla");
+  EXPECT_EQ(view_command_line(began, changed), "tidemark view gpt2 --batch 4 --strategies vanilla");
 }
 
 #endif

@@ -75,6 +75,19 @@ CheckReport mixed_report(const std::string& name = "larger") {
                                {"1.0.0", false});
 }
 
+// The step doubled and the bytes grew by a hundredth: this is a gate for memory.
+TEST(LargestChange, IsOneOfMemoryWhereverMemoryChanged) {
+  ExperimentVerdict verdict;
+  const auto add = [&](Metric metric, std::int64_t expected, std::int64_t now) {
+    verdict.metrics.push_back({metric, expected, now, {}, true, true});
+  };
+  add(Metric::Step, 100, 200);
+  EXPECT_EQ(largest_change(verdict)->metric, Metric::Step);  // nothing else changed
+  add(Metric::Live, 1000, 1010);
+  add(Metric::Reserved, 1000, 980);
+  EXPECT_EQ(largest_change(verdict)->metric, Metric::Reserved);
+}
+
 class Formats : public testing::Test {
  protected:
   void SetUp() override {
@@ -185,7 +198,7 @@ TEST(Table, ShowsWhatGrewAndWhere) {
   for (const char* part :
        {"5 experiments, 1 as expected, 4 not", "FAILED larger  (some folder/tidemark.json:29)",
         "+500 B  +50.00 %", "At the peak, backward of blocks.1.mlp.gelu:", "blocks.*.mlp.gelu",
-        "batch (not set → 8)", "FAILED gone", "the baseline does not know it"})
+        "framework not set → paper", "FAILED gone", "the baseline does not know it"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 

@@ -282,7 +282,7 @@ TEST(TraceJson, RefusesWhatIsMissingOrMistyped) {
   EXPECT_EQ(error_after("[2, 3, 4]", "[1, 1, 1, 1, 1, 1, 1]"),
             "t.json: /tensors/0/shape: found 7 dimensions; need at most 6");
   EXPECT_THAT(error_after("[2, 3, 4]", "[1e30]"), HasSubstr("/shape/0: found 1e+30; need a whole"));
-  EXPECT_THAT(error_after("\"rng_key\": 3", "\"rng_key\": -3"),
+  EXPECT_THAT(error_after("\"part\": \"f\", \"rng_key\": 3", "\"part\": \"f\", \"rng_key\": -3"),
               StartsWith("t.json: /ops/2/rng_key: found -3; need a whole number from 0 to "));
   EXPECT_THAT(error_after("\"probability\": 0.1", "\"probability\": NaN"), StartsWith("t.json:"));
   EXPECT_THAT(error_after("\"probability\": 0.1", "\"probability\": 1e999"), StartsWith("t.json:"));

@@ -64,7 +64,7 @@ TEST(Example, OfAHookChecksWhatIsStaged) {
   EXPECT_EQ(shell("git commit -q --allow-empty -m not-staged").exit_code, 0);
   const Outcome refused = shell("git commit -q -a -m staged");
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_NE(refused.errors.find("batch (7 → 1)"), std::string::npos)
+  EXPECT_NE(refused.errors.find("batch 7 → 1"), std::string::npos)
       << refused.errors << refused.output;
 }
 

@@ -1,3 +1,4 @@
+// `tidemark allocator`: runs an allocator script from a file or from standard input.
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "simulator/allocator/allocator_script.h"

@@ -1,3 +1,4 @@
+// `tidemark calibrate`: prints the measured device and how well it predicts other networks.
 #include <fmt/format.h>
 
 #include "cli/commands.h"

@@ -1,3 +1,4 @@
+// `tidemark check`: writes a first list, compares with the baseline, or updates it.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A check as workflow commands of GitHub Actions: escaped annotations, at most ten of a kind.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A check as JSON: the whole report, and bare numbers in two formats for dashboards.
 #include <nlohmann/json.hpp>
 
 #include "cli/check_print.h"

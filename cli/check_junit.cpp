@@ -1,3 +1,4 @@
+// A check as JUnit XML: one test case per experiment, with all of its findings as one failure.
 #include <fmt/format.h>
 
 #include "cli/check_print.h"

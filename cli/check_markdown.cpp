@@ -1,3 +1,4 @@
+// A check as Markdown for job summaries: a table of metrics for each failed experiment.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Picks the printer of a format; holds what printers share, such as the summary and findings.
 #include "cli/check_print.h"
 
 #include <fmt/format.h>

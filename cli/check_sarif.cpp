@@ -1,3 +1,4 @@
+// A check as SARIF 2.1.0: the rules, and a result for each finding at its line of the check file.
 #include <fmt/format.h>
 
 #include "cli/check_print.h"

@@ -1,3 +1,4 @@
+// A check for people: what changed in the failed experiments; beyond a few, they are counted.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Builds a CLI11 parser from the tables of commands and options, and words its errors as hints.
 #include "cli/command_line.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The table of commands: name, operands, help, examples and the function that runs each.
 #include "cli/commands.h"
 
 #include "cli/completion.h"

@@ -1,3 +1,4 @@
+// `tidemark compare`: one comparison or a sweep in any format, and which step to explain next.
 #include <fmt/format.h>
 
 #include <algorithm>

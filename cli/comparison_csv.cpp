@@ -1,3 +1,4 @@
+// A comparison as CSV: one line per strategy, one column per row field.
 #include "cli/comparison_fields.h"
 #include "cli/csv.h"
 #include "cli/print_comparison.h"

@@ -1,3 +1,4 @@
+// The table of row fields: key, meaning and how to read it off a report; values as CSV cells.
 #include "cli/comparison_fields.h"
 
 #include <fmt/format.h>

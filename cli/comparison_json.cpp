@@ -1,3 +1,4 @@
+// A comparison as JSON: inputs, one object per strategy from the row fields, and units per block.
 #include <nlohmann/json.hpp>
 
 #include "cli/comparison_fields.h"

@@ -1,3 +1,4 @@
+// A comparison as Markdown: scenario, table, refusals, notes and conclusion.
 #include <fmt/format.h>
 
 #include <algorithm>

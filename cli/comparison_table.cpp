@@ -1,3 +1,4 @@
+// A comparison for people: a table with memory bars, then cautions, refusals and units per block.
 #include <fmt/format.h>
 
 #include <algorithm>

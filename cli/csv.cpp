@@ -1,3 +1,4 @@
+// Quotes cells where RFC 4180 asks for it, and escapes what would end a cell of a Markdown table.
 #include "cli/csv.h"
 
 namespace tidemark {

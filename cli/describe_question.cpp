@@ -1,3 +1,4 @@
+// Words for a scenario (model, step, device), and texts of a row that several formats share.
 #include <fmt/format.h>
 
 #include "cli/print_comparison.h"

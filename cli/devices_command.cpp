@@ -1,3 +1,4 @@
+// `tidemark devices`: lists the known devices, or every figure of one with its source.
 #include <algorithm>
 
 #include "cli/commands.h"

@@ -1,3 +1,4 @@
+// `tidemark diff`: reads two timelines, reports or baselines and prints what differs.
 #include "cli/commands.h"
 #include "cli/formats.h"
 #include "cli/print_diff.h"

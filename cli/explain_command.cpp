@@ -1,3 +1,4 @@
+// `tidemark explain`: the peak of a strategy, one tensor or op, or the saved tensors.
 #include "cli/commands.h"
 #include "cli/formats.h"
 #include "cli/html_report.h"

@@ -1,3 +1,4 @@
+// Evaluates a strategy beside vanilla, then finds its peak, who is alive there and why.
 #include "cli/explanation.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// An explanation as JSON: the peak, who is alive at it, decisions in groups, the memory curve.
 #include "cli/comparison_fields.h"
 #include "cli/json_text.h"
 #include "cli/print_explanation.h"

@@ -1,3 +1,4 @@
+// An explanation for people: gain against vanilla, the peak by category and buffer, decisions.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// `tidemark frameworks`: lists the known frameworks, or the rules of one and what each rule says.
 #include "cli/commands.h"
 #include "cli/listing.h"
 

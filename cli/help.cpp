@@ -1,3 +1,4 @@
+// Lays out --help in 80 columns: commands, options under their headings, examples and exit codes.
 #include "cli/help.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Writes table cells with exact values for sorting, and the assumptions as lists; escapes texts.
 #include "cli/html_parts.h"
 
 #include <fmt/format.h>

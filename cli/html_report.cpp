@@ -1,3 +1,4 @@
+// Puts the page together: embedded style and script, text, tables and inline SVG.
 #include "cli/html_report.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Looks an op or tensor up by name and gathers its readers, lives and runs; hints at near names.
 #include "cli/item_facts.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// One tensor or op as JSON: operands or readers, lives or runs, the decision about it.
 #include "cli/json_text.h"
 #include "cli/print_explanation.h"
 

@@ -1,3 +1,4 @@
+// One tensor or op for people, a labelled line per fact; long lists of readers are cut.
 #include <fmt/format.h>
 
 #include <algorithm>

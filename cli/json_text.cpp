@@ -1,3 +1,4 @@
+// The objects that all JSON reports begin with: model, options, device, allocator settings.
 #include "cli/json_text.h"
 
 #include "cli/print_comparison.h"

@@ -1,3 +1,4 @@
+// Prints a listing as a table, CSV, Markdown or JSON, with each cell's shown text or exact value.
 #include "cli/listing.h"
 
 #include "cli/csv.h"

@@ -1,3 +1,4 @@
+// Writes roff: escapes what it would read as markup, one section after the other.
 #include "cli/manual_page.h"
 
 #include <fmt/format.h>

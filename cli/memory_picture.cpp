@@ -1,3 +1,4 @@
+// Draws the highest live bytes of each column in eighths of a character, the phases below.
 #include "cli/memory_picture.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// `tidemark models`: lists the presets with their parameters, or describes one model.
 #include <fmt/format.h>
 
 #include "cli/commands.h"

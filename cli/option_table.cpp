@@ -1,3 +1,4 @@
+// The rows of the option table by group, and the way back: options as they would be typed.
 #include "cli/option_table.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Formats each table of a diff in one unit, with the rest summed up and what only one side says.
 #include "cli/print_diff.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads formats, counts, steps and devices off the options and refuses contradictions.
 #include "cli/question.h"
 
 #include <fmt/format.h>

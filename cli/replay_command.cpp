@@ -1,3 +1,4 @@
+// `tidemark replay`: runs steps on a backend and prints measured numbers beside predicted ones.
 #include <limits>
 
 #include "cli/commands.h"

@@ -1,3 +1,4 @@
+// The numbers of a replay in order, predicted and measured: key, title and whether a time.
 #include "cli/print_replay.h"
 
 namespace tidemark {

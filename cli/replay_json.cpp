@@ -1,3 +1,4 @@
+// A replay as JSON, one or several, and its fields as CSV.
 #include "cli/csv.h"
 #include "cli/json_text.h"
 #include "cli/print_replay.h"

@@ -1,3 +1,4 @@
+// A replay for people and as Markdown: predicted beside measured; gradients, loss and memory.
 #include <fmt/format.h>
 
 #include <algorithm>

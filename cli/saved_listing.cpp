@@ -1,3 +1,4 @@
+// Lists each group's count, kind, operand, shape, dtype and bytes.
 #include "cli/saved_listing.h"
 
 #include <fmt/format.h>

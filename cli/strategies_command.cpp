@@ -1,3 +1,4 @@
+// `tidemark strategies`: lists them, or one with its options and what it combines with.
 #include <fmt/format.h>
 
 #include <algorithm>

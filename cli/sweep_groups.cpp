@@ -1,3 +1,4 @@
+// Finds the dimensions that vary, gives the first to the columns and groups by the others.
 #include "cli/sweep_groups.h"
 
 #include <fmt/format.h>

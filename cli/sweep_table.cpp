@@ -1,3 +1,4 @@
+// A sweep for people, as Markdown and as pictures: memory and rate by strategy and point.
 #include <fmt/format.h>
 
 #include <algorithm>

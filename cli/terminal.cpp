@@ -1,3 +1,4 @@
+// Reads environment and options for width, colour and Unicode; writes output and progress.
 #include "cli/terminal.h"
 
 #include <fmt/format.h>

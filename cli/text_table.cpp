@@ -1,3 +1,4 @@
+// Fits the columns to the width, leaving out the least important, then draws cells and bars.
 #include "cli/text_table.h"
 
 #include <fmt/format.h>

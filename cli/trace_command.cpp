@@ -1,3 +1,4 @@
+// `tidemark trace`: writes the trace of a step, or with --info checks and describes a trace file.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Picks the largest unit that keeps digits, and writes sizes, times, counts, FLOP and changes.
 #include "cli/units_text.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// `tidemark view`: from options to a request for the window, and from its inputs to options.
 #include <fmt/format.h>
 
 #include <charconv>

@@ -1,3 +1,4 @@
+// Fills lines word by word by display width; a number and its percent sign stay together.
 #include "cli/wrapping.h"
 
 #include <algorithm>

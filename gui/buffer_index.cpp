@@ -1,3 +1,4 @@
+// Indexes a recording once: first and last state, order by size, and the runs of each buffer.
 #include "gui/buffer_index.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Starts one diff at a time on another thread and looks for its result in each frame.
 #include "gui/comparison.h"
 
 namespace tidemark {

@@ -1,3 +1,4 @@
+// Names exported files, finds a path that is free and writes the format that the ending asks for.
 #include "gui/export.h"
 
 #include <fmt/format.h>

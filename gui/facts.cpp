@@ -1,3 +1,4 @@
+// Gathers and words the facts about a run, a buffer, a report and a range of time.
 #include "gui/facts.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Writes a PNG of three bytes a pixel by stb, at the level that suits flat colours.
 #include "gui/image.h"
 
 #include <stb_image_write.h>

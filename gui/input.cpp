@@ -1,3 +1,4 @@
+// Hands an Input to Dear ImGui, types the characters of held keys and answers what was pressed.
 #include "gui/input.h"
 
 #include <imgui.h>

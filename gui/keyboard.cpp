@@ -1,3 +1,4 @@
+// The list of keys for the help, and what each key does to the model and the view.
 #include "gui/keyboard.h"
 
 #include <imgui.h>

@@ -1,3 +1,4 @@
+// The class of every op kind, in one switch.
 #include "gui/kind_class.h"
 
 namespace tidemark {

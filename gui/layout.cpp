@@ -1,3 +1,4 @@
+// Advances slow work by a slice, then divides the window among bar, panels, timeline and tabs.
 #include "gui/layout.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Walks the buffers in three presorted orders, by size, by op and by address, a slice at a time.
 #include "gui/live_set.h"
 
 #include <algorithm>

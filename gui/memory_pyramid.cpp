@@ -1,3 +1,4 @@
+// Keeps a total per event and the categories of every 64th state; searches by range maximum.
 #include "gui/memory_pyramid.h"
 
 #include <algorithm>

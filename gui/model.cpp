@@ -1,3 +1,4 @@
+// Opens, replaces and closes recordings; carries selection and cursor over to the next one.
 #include "gui/model.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Clamps, zooms and pans ranges, and chooses ticks and their texts for times and bytes.
 #include "gui/navigation.h"
 
 #include <fmt/format.h>

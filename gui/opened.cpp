@@ -1,3 +1,4 @@
+// Builds the indexes of a recording: lanes, busy times, runs by op, phases, homes and work.
 #include "gui/opened.h"
 
 #include <algorithm>

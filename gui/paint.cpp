@@ -1,3 +1,4 @@
+// Shortens texts by halving, lays out colour keys, and sets Dear ImGui's style.
 #include "gui/paint.h"
 
 #include <fmt/format.h>

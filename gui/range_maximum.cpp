@@ -1,3 +1,4 @@
+// A tree of fan 16 over the values holds the index of the largest in each subtree.
 #include "gui/range_maximum.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Fills triangles by edge functions inside a clip rectangle and blends them with coverage.
 #include "gui/rasterizer.h"
 
 #include <imgui.h>

@@ -1,3 +1,4 @@
+// Parses a window script line by line and plays a frame's lines into the input.
 #include "gui/script.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Looks for a part of each name without regard to case, ops first, then tensors.
 #include "gui/search.h"
 
 #include <algorithm>

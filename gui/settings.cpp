@@ -1,3 +1,4 @@
+// Reads the JSON into copies, so that a broken file changes nothing, and writes it as text.
 #include "gui/settings.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Sets up Dear ImGui with a font, runs one frame, and takes drops and exports at its end.
 #include "gui/stage.h"
 
 #include <imgui.h>

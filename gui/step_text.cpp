@@ -1,3 +1,4 @@
+// Reads a field as text, makes the step anew with one text changed, and lists a field's choices.
 #include "gui/step_text.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Writes each component with its flags and its every=K, joined as parse_strategy() reads them.
 #include "gui/strategy_text.h"
 
 #include <fmt/format.h>

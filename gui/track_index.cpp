@@ -1,3 +1,4 @@
+// Keeps begins, ends and prefix sums of lengths in order, and finds places by binary search.
 #include "gui/track_index.h"
 
 #include "traces/error.h"

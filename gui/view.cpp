@@ -1,3 +1,4 @@
+// Opens what was asked for, then draws a picture or an export without a window, or runs one.
 #include "gui/view.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Predicts the strategies of the panel, and compares in a thread that drops outdated requests.
 #include "gui/what_if.h"
 
 #include "simulator/recording/predicted_recording.h"

@@ -1,3 +1,4 @@
+// The window on GLFW and OpenGL: events to input, drawing only while something changes.
 #include <GLFW/glfw3.h>
 #include <backends/imgui_impl_glfw.h>
 #include <backends/imgui_impl_opengl3.h>

@@ -1,3 +1,4 @@
+// Makes the CPU, CUDA or null backend, and measures a device where there is one to measure.
 #include "profiler/backends.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Makes kernel calls of each run by its task, with the addresses and layouts of its operands.
 #include "profiler/binding.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Takes the median time by kind and work from small replays, then predicts held-out steps.
 #include "profiler/calibrate.h"
 
 #include <algorithm>

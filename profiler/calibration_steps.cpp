@@ -1,3 +1,4 @@
+// Sizes of small networks by family and precision, measured or held out, as traces.
 #include "profiler/calibration_steps.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads settings and layout transforms off the trace; groups quantizers by head or 64 channels.
 #include "profiler/call_settings.h"
 
 namespace tidemark {

@@ -1,3 +1,4 @@
+// Reads the file whole and hands out bytes as tokens, or records as pixels and labels.
 #include "profiler/data_file.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Relative distance per parameter, with a floor from the root mean square of all gradients.
 #include "profiler/gradient_difference.h"
 
 #include <algorithm>

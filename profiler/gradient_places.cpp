@@ -1,3 +1,4 @@
+// Follows readers to the tensor that a buffer is named after, then its layout back through views.
 #include "profiler/gradient_places.h"
 
 namespace tidemark {

@@ -1,3 +1,4 @@
+// Draws parameters and inputs from Philox by seed and key, as their role in the trace asks.
 #include "profiler/initial_values.h"
 
 #include <fmt/format.h>

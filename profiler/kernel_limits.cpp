@@ -1,3 +1,4 @@
+// Checks attributes, dtypes and shapes of one op against what the CPU and CUDA kernels take.
 #include "profiler/kernel_limits.h"
 
 #include <fmt/format.h>

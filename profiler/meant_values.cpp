@@ -1,3 +1,4 @@
+// Computes position differences, window masks, causal masks and rotary tables element by element.
 #include "profiler/meant_values.h"
 
 #include <algorithm>

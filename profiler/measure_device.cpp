@@ -1,3 +1,4 @@
+// Times copies, products, small kernels and the host link on a backend, alone and side by side.
 #include <fmt/format.h>
 
 #include <algorithm>

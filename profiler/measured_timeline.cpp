@@ -1,3 +1,4 @@
+// Merges the calls of a step, replays memory events along the streams, and sweeps for overlap.
 #include "profiler/measured_timeline.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Finds such norms and the linears behind them; merges γ and β, and splits their gradients again.
 #include "profiler/merged_affine.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Clocks per stream and host that charges advance; memory is reserved, and downloads are zeros.
 #include "profiler/null_backend.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Each element is converted through the dtype's own type; 16-bit floats go through fp32.
 #include "profiler/numbers.h"
 
 #include <cstring>

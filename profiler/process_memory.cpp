@@ -1,3 +1,4 @@
+// Reads VmRSS and VmHWM from /proc/self/status; the peak is reset through clear_refs.
 #include "profiler/process_memory.h"
 
 #include <charconv>

@@ -1,3 +1,4 @@
+// Issues each step of the schedule to a backend, at addresses fixed when the arena was placed.
 #include "profiler/replay.h"
 
 #include <fmt/format.h>

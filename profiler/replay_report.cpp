@@ -1,3 +1,4 @@
+// One replay from start to end: predict, check gradients, load parameters, take steps, summarize.
 #include "profiler/replay_report.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Finds the ceiling by doubling and halving, then tries upwards from 1 and downwards from there.
 #include "simulator/batch_search.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Evaluates one strategy after the other on one trace, then adds ratios and the conclusion.
 #include "simulator/compare.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Finds the fastest and the smallest strategy with their ties, and what is short if none fits.
 #include "simulator/conclusion.h"
 
 #include <algorithm>

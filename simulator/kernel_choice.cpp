@@ -1,3 +1,4 @@
+// PyTorch's rules by compute capability for attention and autocast, and notes about them.
 #include "simulator/kernel_choice.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Differentiation, then placement: the two halves of lowering put together.
 #include "simulator/lower.h"
 
 #include "simulator/graph/differentiate.h"

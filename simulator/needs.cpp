@@ -1,3 +1,4 @@
+// Follows gradients forward from what is trained, then keeps only the paths that reach the loss.
 #include "simulator/needs.h"
 
 namespace tidemark {

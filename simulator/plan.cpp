@@ -1,3 +1,4 @@
+// The plan that keeps everything, decisions with reasons, and the check of a plan for a trace.
 #include "simulator/plan.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Tries an 8-bit optimizer and LoRA where the optimizer's step makes the peak.
 #include "simulator/remedies.h"
 
 #include <array>

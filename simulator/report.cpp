@@ -1,3 +1,4 @@
+// Evaluates one strategy: plan, lower, simulate, then each number of the report in turn.
 #include "simulator/report.h"
 
 #include <fmt/format.h>

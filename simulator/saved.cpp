@@ -1,3 +1,4 @@
+// Counts what the plan keeps of each operand, by op and by storage, and leaves out parameters.
 #include "simulator/saved.h"
 
 #include <algorithm>

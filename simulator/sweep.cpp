@@ -1,3 +1,4 @@
+// Reads lists and ranges of numbers, and compares all points at once on all cores.
 #include "simulator/sweep.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Replays the memory events to find the peak, and what is alive after any one of them.
 #include "simulator/timeline.h"
 
 #include <numeric>

@@ -1,3 +1,4 @@
+// How a failed CHECK ends, and which known name an unknown one was probably meant to be.
 #include "traces/error.h"
 
 #include <fmt/format.h>

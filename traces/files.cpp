@@ -1,3 +1,4 @@
+// Reads with limits on size; regular files are replaced by a rename, never left half written.
 #include "traces/files.h"
 
 #include <fcntl.h>

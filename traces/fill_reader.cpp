@@ -1,3 +1,4 @@
+// One overload per kind of fill reads its fields, with limits on each, and allows no others.
 #include "traces/fill_reader.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// One row per modelled framework version or published counting, with the source of its rules.
 #include "traces/framework.h"
 
 namespace tidemark {

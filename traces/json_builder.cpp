@@ -1,3 +1,4 @@
+// Packs long integer lists, and words the errors: syntax, merge conflicts, keys that occur twice.
 #include "traces/json_builder.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Access to a document's values, where each failed demand names its file and JSON pointer.
 #include "traces/json_reader.h"
 
 #include <fmt/format.h>

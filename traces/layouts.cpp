@@ -1,3 +1,4 @@
+// Strides of every tensor: dense, followed through views, and reordered where a view demands it.
 #include <fmt/format.h>
 
 #include <algorithm>

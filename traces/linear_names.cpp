@@ -1,3 +1,4 @@
+// The table from module names to linears; a name that it does not have stands for itself.
 #include "traces/linear_names.h"
 
 #include <algorithm>

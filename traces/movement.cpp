@@ -1,3 +1,4 @@
+// Splits each op's shapes into common factors, which say how its elements are rearranged.
 #include "traces/movement.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// What must hold for each op of a trace: operands, storages, attributes, keys, place, residual.
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>

@@ -1,3 +1,4 @@
+// Threads take items from one counter; of several exceptions that of the lowest item is thrown.
 #include "traces/parallel.h"
 
 #include <algorithm>

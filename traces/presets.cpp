@@ -1,3 +1,4 @@
+// The published models family by family, and the search for a config file that a text names.
 #include "traces/presets.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Cuts long text at a character's boundary and shows control characters as '?'.
 #include "traces/quoted.h"
 
 #include <fmt/format.h>

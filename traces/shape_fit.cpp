@@ -1,3 +1,4 @@
+// A demand that is not met leaves a defect: what was found, what is needed, beside which input.
 #include "traces/shape_fit.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// One function per form of op states how the shapes of its operands go together.
 #include "traces/shape_rules.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The table's rows; how a value is read, shown and checked follows from its C++ type.
 #include "traces/step_fields.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Tunings read from text and written back, and the precision that a step has in the end.
 #include "traces/step_options.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Shapes: changed, counted in elements, and written as text.
 #include "traces/tensor.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// What must hold for each tensor of a trace: shape, training, storage, holding op and fill.
 #include <algorithm>
 
 #include "traces/quoted.h"

@@ -1,3 +1,4 @@
+// Lookups in a trace, and which inputs get gradients and which operands their backward needs.
 #include "traces/trace.h"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// Appends each op with the casts, copies and kept tensors that the step's framework adds.
 #include "traces/trace_builder.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Checks step, loss and blocks itself, and runs the checks of tensors and of ops.
 #include "traces/trace_check.h"
 
 #include "traces/quoted.h"

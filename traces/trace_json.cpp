@@ -1,3 +1,4 @@
+// Writes a trace as text, a line per tensor, block and op; defaults are left out.
 #include "traces/trace_json.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads a trace from JSON: names become ids as they appear, forward references in a second pass.
 #include <fmt/format.h>
 
 #include <algorithm>

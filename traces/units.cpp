@@ -1,3 +1,4 @@
+// Sizes and times as text of about three digits, and sizes read in binary or decimal units.
 #include "traces/units.h"
 
 #include <fmt/format.h>

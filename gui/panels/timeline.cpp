@@ -1,3 +1,4 @@
+// The timeline panel: places axis, lanes, curve and mini map, and draws flags, phases and ranges.
 #include <fmt/format.h>
 
 #include <algorithm>

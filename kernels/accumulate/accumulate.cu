@@ -1,3 +1,4 @@
+// Sums inputs that are longer to scratch first, then adds all in one pointwise kernel.
 #include "kernels/accumulate/accumulate.cuh"
 #include "kernels/accumulate/accumulate.h"
 

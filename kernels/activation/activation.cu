@@ -1,3 +1,4 @@
+// Launches each activation's pointwise kernel; ReGELU2 and ReSiLU2 with 2-bit codes instead of x.
 #include "kernels/activation/activation.cuh"
 #include "kernels/activation/activation.h"
 

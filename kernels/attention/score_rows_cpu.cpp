@@ -1,3 +1,4 @@
+// A row's softmax in pieces: maximum and sum are carried on; loops in vector lanes.
 #include <cmath>
 #include <limits>
 

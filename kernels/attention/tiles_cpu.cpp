@@ -1,3 +1,4 @@
+// Tiles of scores by gemm: q·kᵀ scaled, plus the bias, with −∞ where a row does not see a key.
 #include <cmath>
 #include <limits>
 

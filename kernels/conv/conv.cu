@@ -1,3 +1,4 @@
+// Convolution by columns and gemm, some images at a time; depthwise by kernels of its own.
 #include "kernels/conv/conv.cuh"
 #include "kernels/conv/conv.h"
 #include "kernels/cuda/gemm.h"

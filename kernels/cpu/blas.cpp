@@ -1,3 +1,4 @@
+// Loads libopenblas by dlopen, told to start no threads, and finds cblas_sgemm in it.
 #include "kernels/cpu/blas.h"
 
 #include <dlfcn.h>

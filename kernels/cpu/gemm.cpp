@@ -1,3 +1,4 @@
+// Multiplies in place where sgemm can read the operands; else in blocks packed to fp32.
 #include "kernels/cpu/gemm.h"
 
 #include <limits>

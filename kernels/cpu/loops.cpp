@@ -1,3 +1,4 @@
+// Adds and multiplies in loops that the compiler makes vectors of, cloned by instruction set.
 #include "kernels/cpu/loops.h"
 
 #include "kernels/cpu/clones.h"

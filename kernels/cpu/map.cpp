@@ -1,3 +1,4 @@
+// Assigns arrays with conversion, and sums over axes with compensated additions.
 #include "kernels/cpu/map.h"
 
 namespace tidemark::cpu {

@@ -1,3 +1,4 @@
+// Philox blocks in portable, AVX2 and AVX-512 code, chosen once by what the processor has.
 #include "kernels/cpu/random.h"
 
 #include <cstring>

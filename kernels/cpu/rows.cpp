@@ -1,3 +1,4 @@
+// Converts runs between fp32 and other dtypes, decodes codes, merges axes into long runs.
 #include "kernels/cpu/rows.h"
 
 #include <algorithm>

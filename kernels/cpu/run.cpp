@@ -1,3 +1,4 @@
+// Runs one call on the CPU: finds its kernel by pass and op kind, and calls it.
 #include "kernels/cpu/workspace.h"
 #include "kernels/rooms.h"
 #include "traces/error.h"

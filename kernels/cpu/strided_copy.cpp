@@ -1,3 +1,4 @@
+// Merges axes, copies runs where both sides are dense, and transposes in tiles of a cache line.
 #include "kernels/cpu/strided_copy.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Sums in fixed lanes and blocks, and adds rows with the lost part of each addition kept.
 #include "kernels/cpu/sums.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Draws the mask in the kernel that scales; DropPath multiplies each sample by its factor.
 #include "kernels/dropout/dropout.cuh"
 #include "kernels/dropout/dropout.h"
 

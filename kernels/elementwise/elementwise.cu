@@ -1,3 +1,4 @@
+// Broadcast arithmetic by pointwise kernels; gradients are summed over repeated axes.
 #include "kernels/elementwise/elementwise.cuh"
 #include "kernels/elementwise/elementwise.h"
 

@@ -1,3 +1,4 @@
+// Gathers rows in vectors; the gradient follows chains of the ids that name a row.
 #include "kernels/embedding/embedding.cuh"
 #include "kernels/embedding/embedding.h"
 

@@ -1,3 +1,4 @@
+// Copies rows by id; sums fp32 gradients in place, others row by row along chains of ids.
 #include <fmt/format.h>
 
 #include <cstring>

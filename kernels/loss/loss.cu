@@ -1,3 +1,4 @@
+// One block sums the loss; the backward counts the targets itself if no weight is saved.
 #include "kernels/loss/loss.cuh"
 #include "kernels/loss/loss.h"
 

@@ -1,3 +1,4 @@
+// Quantizes in three kernels: min/max of each group, its running range, then the codes.
 #include "kernels/mesa/mesa.cuh"
 #include "kernels/mesa/mesa.h"
 

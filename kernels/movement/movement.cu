@@ -1,3 +1,4 @@
+// Layout transforms as strided walks, or as a transposition in tiles where both sides allow it.
 #include "kernels/movement/movement.cuh"
 #include "kernels/movement/movement.h"
 

@@ -1,3 +1,4 @@
+// Launches the row kernels of the norms; statistics that were not saved go to scratch first.
 #include "kernels/norm/norm.cuh"
 #include "kernels/norm/norm.h"
 

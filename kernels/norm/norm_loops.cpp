@@ -1,3 +1,4 @@
+// One row in vector lanes: statistics in two passes, normalization, gradients.
 #include "kernels/norm/norm_loops.h"
 
 #include <cmath>

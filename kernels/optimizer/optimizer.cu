@@ -1,3 +1,4 @@
+// AdamW or SGD as one pointwise kernel, with the factors of the step computed on the host.
 #include <cmath>
 
 #include "kernels/optimizer/optimizer.cuh"

@@ -1,3 +1,4 @@
+// Mean pooling as a reduction; max pooling by one kernel over all planes each way.
 #include "kernels/pooling/pooling.cuh"
 #include "kernels/pooling/pooling.h"
 

@@ -1,3 +1,4 @@
+// Mean pooling over rows; max pooling on planes loaded as fp32, window by window.
 #include <cmath>
 #include <cstring>
 

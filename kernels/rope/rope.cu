@@ -1,3 +1,4 @@
+// Turns both halves of a row together; axes along which the tables repeat have stride 0.
 #include "kernels/rope/rope.cuh"
 #include "kernels/rope/rope.h"
 

@@ -1,3 +1,4 @@
+// Turns row after row by its angles: forward, and back by the transposed rotation.
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/sums.h"
 #include "kernels/rope/rope.h"

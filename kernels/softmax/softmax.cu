@@ -1,3 +1,4 @@
+// Chooses the kernel for rows: kept in shared memory or not, in vectors or one by one.
 #include "kernels/softmax/softmax.cuh"
 #include "kernels/softmax/softmax.h"
 

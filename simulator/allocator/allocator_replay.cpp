@@ -1,3 +1,4 @@
+// Replays persistent buffers, BLAS workspaces and two steps: the second meets a warm cache.
 #include "simulator/allocator/allocator_replay.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The script's operations in one table; each one run prints a line with all counters.
 #include "simulator/allocator/allocator_script.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Splits the settings into tokens as PyTorch does, odd blanks included, and reads key by key.
 #include "simulator/allocator/allocator_settings.h"
 
 #include <fmt/format.h>

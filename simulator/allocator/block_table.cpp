@@ -1,3 +1,4 @@
+// Cuts and unites neighbours; handles of removed blocks form a list and are used again.
 #include "simulator/allocator/block_table.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// Serves from the cache, then by a new segment, then by releasing cached ones and trying again.
 #include "simulator/allocator/caching_allocator.h"
 
 #include <algorithm>

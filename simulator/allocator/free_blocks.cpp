@@ -1,3 +1,4 @@
+// Halves a bucket without branches, and skips empty buckets by one bit for each.
 #include "simulator/allocator/free_blocks.h"
 
 #include <bit>

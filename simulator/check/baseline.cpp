@@ -1,3 +1,4 @@
+// Reads a baseline back, writes it as text, and reduces an outcome to what a baseline keeps.
 #include "simulator/check/baseline.h"
 
 #include <fmt/format.h>

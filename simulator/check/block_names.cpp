@@ -1,3 +1,4 @@
+// A name is split into its stem and its last number; names that count up by one extend a range.
 #include "simulator/check/block_names.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Names the largest change in the number's own direction, or else where the change comes from.
 #include "simulator/check/cause.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads the file, and puts a new baseline into its text without touching any other byte.
 #include "simulator/check/check_file.h"
 
 #include <fmt/format.h>

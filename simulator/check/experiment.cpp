@@ -1,3 +1,4 @@
+// Expands an entry to every combination of its values; a broken one keeps its defect instead.
 #include "simulator/check/experiment.h"
 
 #include <fmt/format.h>

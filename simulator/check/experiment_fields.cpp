@@ -1,3 +1,4 @@
+// How each key's value is read into an experiment; errors point to their place in the file.
 #include "simulator/check/experiment_fields.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// FNV-1a over text; a trace is hashed as its file without the model's name.
 #include "simulator/check/fingerprint.h"
 
 #include <fmt/format.h>

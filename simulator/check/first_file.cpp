@@ -1,3 +1,4 @@
+// Looks for model configs and traces a few folders deep, and lists the first ones as experiments.
 #include "simulator/check/first_file.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Walks over the text once and notes, by JSON pointer, where each value begins and ends.
 #include "simulator/check/json_places.h"
 
 namespace tidemark {

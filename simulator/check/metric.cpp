@@ -1,3 +1,4 @@
+// Metrics, changes and tolerances as text, and percentages read as parts per million.
 #include "simulator/check/metric.h"
 
 #include <fmt/format.h>

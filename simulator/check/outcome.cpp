@@ -1,3 +1,4 @@
+// Makes shared traces and devices once, then simulates experiments or reads measured results.
 #include "simulator/check/outcome.h"
 
 #include <fmt/format.h>

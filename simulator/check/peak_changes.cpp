@@ -1,3 +1,4 @@
+// Pairs groups by role and op, then by name alone; what the baseline did not keep is bounded.
 #include "simulator/check/peak_changes.h"
 
 #include <fmt/format.h>

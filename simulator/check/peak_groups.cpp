@@ -1,3 +1,4 @@
+// Sums the buffers alive at the peak by role, contents and op; numbers in names become '*'.
 #include "simulator/check/peak_groups.h"
 
 #include <algorithm>

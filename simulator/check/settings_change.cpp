@@ -1,3 +1,4 @@
+// Compares settings by key, and tells the sizes of a step from everything else.
 #include "simulator/check/settings_change.h"
 
 #include <fmt/format.h>

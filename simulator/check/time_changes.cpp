@@ -1,3 +1,4 @@
+// Matches kept groups of runs with those of now, and bounds the ones the baseline did not keep.
 #include "simulator/check/time_changes.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Pairs experiments with expectations by id, compares them within tolerances, and lists findings.
 #include "simulator/check/verdict.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The cost of each run by task and kind of op: roofline first, then the device's measured curves.
 #include "simulator/cost/cost_model.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Rates of a device, and devices found by name among the embedded ones or read from a file.
 #include "simulator/cost/device.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Products take the longer of arithmetic in waves of tiles and traffic; other kernels stream.
 #include "simulator/cost/kernel_cost.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Adds up matrix products op by op: the forward, and one more for each factor with a gradient.
 #include "simulator/cost/model_flops.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Compares tables row by row, by key, or by place where two models name their blocks differently.
 #include "simulator/diff/diff.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The profile of a recording: totals, what is alive at the peak, and where time goes.
 #include "simulator/diff/profile.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Finds a single step among many by its facts; many beside many become one table per number.
 #include "simulator/diff/profile_match.h"
 
 #include <fmt/format.h>

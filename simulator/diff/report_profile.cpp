@@ -1,3 +1,4 @@
+// Every key of a report that names a size, time or batch becomes a row; one function per report.
 #include "simulator/diff/report_profile.h"
 
 #include <fmt/format.h>

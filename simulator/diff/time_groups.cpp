@@ -1,3 +1,4 @@
+// Adds up runs in a table of tasks by kinds of op for each stream; copies have rows of their own.
 #include "simulator/diff/time_groups.h"
 
 #include <algorithm>

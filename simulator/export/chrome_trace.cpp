@@ -1,3 +1,4 @@
+// Writes the events as text, one process at a time; times never pass through floating point.
 #include "simulator/export/chrome_trace.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Walks over the memory events once per curve; trees are built at the peak and sorted by size.
 #include "simulator/export/stacks.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The style sheet, escaping of text that may be no UTF-8, estimated text widths, and elements.
 #include "simulator/export/svg.h"
 
 #include <fmt/format.h>

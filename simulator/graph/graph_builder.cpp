@@ -1,3 +1,4 @@
+// Numbers the versions of each tensor, and notes the last use of memory as nodes are appended.
 #include "simulator/graph/graph_builder.h"
 
 #include <algorithm>

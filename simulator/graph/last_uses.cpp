@@ -1,3 +1,4 @@
+// Sorts tensors by op in two counting passes; an alias's read counts as one of its storage.
 #include "simulator/graph/last_uses.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Places the state of weights that learn, and updates them one by one or all in one node.
 #include "simulator/graph/optimizer_nodes.h"
 
 namespace tidemark {

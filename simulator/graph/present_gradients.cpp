@@ -1,3 +1,4 @@
+// Counts who shares a gradient, and sums contributions in place only where nobody else sees it.
 #include "simulator/graph/present_gradients.h"
 
 namespace tidemark {

@@ -1,3 +1,4 @@
+// Ends each value's forward as the plan says, and brings it back from the host or from its codes.
 #include "simulator/graph/present_values.h"
 
 #include <utility>

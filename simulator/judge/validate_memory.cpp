@@ -1,3 +1,4 @@
+// A buffer is absent, empty, full or freed, with clocks of its uses; breaches are complaints.
 #include "simulator/judge/validate_memory.h"
 
 #include "simulator/judge/validate_numbers.h"

@@ -1,3 +1,4 @@
+// Numbers the values op by op, then sends gradients back from the loss as sums of hashes.
 #include "simulator/judge/validate_numbers.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Per task: finds operands by their numbers, complains about what is missing, writes results.
 #include "simulator/judge/validate_runs.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Vector clocks per stream: a wait is emitted only where the order is not known yet.
 #include "simulator/place/stream_order.h"
 
 #include <algorithm>

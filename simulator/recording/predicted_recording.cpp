@@ -1,3 +1,4 @@
+// Collects an evaluation's schedule, timeline, arena offsets and decisions in one recording.
 #include "simulator/recording/predicted_recording.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Checks that buffers, runs and memory events agree with each other, and reads and writes files.
 #include "simulator/recording/recording.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Writes a recording as JSON text in columns: one line of integers for each field.
 #include <fmt/format.h>
 
 #include <algorithm>

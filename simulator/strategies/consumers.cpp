@@ -1,3 +1,4 @@
+// Builds the index in two counting passes over the ops, and finds each storage's last read.
 #include "simulator/strategies/consumers.h"
 
 namespace tidemark {

@@ -1,3 +1,4 @@
+// A half has exactly one residual add, which must not change the dtype of its stream.
 #include "simulator/strategies/halves.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The table's rows, the reading of combinations, and the order in which their parts apply.
 #include "simulator/strategies/strategy.h"
 
 #include <fmt/format.h>

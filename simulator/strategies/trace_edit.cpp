@@ -1,3 +1,4 @@
+// Maps old tensors and ops to new ones as they are copied; blocks and loss follow at the end.
 #include "simulator/strategies/trace_edit.h"
 
 namespace tidemark {

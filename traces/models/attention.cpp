@@ -1,3 +1,4 @@
+// From tokens to heads, scores and back, op by op, for each way a framework writes it.
 #include "traces/models/attention.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Picks the reader by the config's model type, and refuses keys that none of them models.
 #include "traces/models/config_reader.h"
 
 #include <fmt/format.h>

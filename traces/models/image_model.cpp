@@ -1,3 +1,4 @@
+// The bounds of an image's size, and the class targets of a batch of images.
 #include "traces/models/image_model.h"
 
 #include <fmt/format.h>

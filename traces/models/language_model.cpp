@@ -1,3 +1,4 @@
+// The bounds of a sequence's length, the vocabulary's projection and the shifted next-token loss.
 #include "traces/models/language_model.h"
 
 #include <fmt/format.h>

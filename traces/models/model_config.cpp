@@ -1,3 +1,4 @@
+// Dispatches on the family: its name, the heads it knows, and the function that builds its trace.
 #include "traces/models/model_config.h"
 
 #include <fmt/format.h>

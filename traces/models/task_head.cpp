@@ -1,3 +1,4 @@
+// Regression, classification and span losses, built from linears, copies and cross-entropies.
 #include "traces/models/task_head.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Vision transformers and DeiT: patch embedding, prefix tokens, pre-norm blocks, head and loss.
 #include <fmt/format.h>
 
 #include "traces/models/image_model.h"

@@ -74,16 +74,14 @@ bool run(std::string_view model, const StepOptions& step, const Device& device, 
   const Timeline reversible = median(std::move(one)), pareprop = median(std::move(two));
   const Nanoseconds predicted = predicted_step(trace, "reversible", device);
   const Nanoseconds predicted_beside = predicted_step(trace, "pareprop", device);
+  const RecoveryTime recovered = recovery_time(alone->schedule(), reversible, pareprop);
   fmt::print(
       "{}, batch {}: reversible {:.1f} ms, pareprop {:.1f} ms, {:.2f} times as fast (predicted "
-      "{:.2f}); recovery {:.1f} ms, of which {:.0f} % beside gradients; gradients equal to the "
-      "bit\n",
+      "{:.2f}); recovery {:.1f} ms, of which {:.0f} % hidden; gradients equal to the bit\n",
       model, step.batch, milliseconds(reversible.duration), milliseconds(pareprop.duration),
       milliseconds(reversible.duration) / milliseconds(pareprop.duration),
-      milliseconds(predicted) / milliseconds(predicted_beside),
-      milliseconds(recovery(beside->schedule(), pareprop)),
-      100 * milliseconds(hidden_recovery(beside->schedule(), pareprop)) /
-          milliseconds(recovery(beside->schedule(), pareprop)));
+      milliseconds(predicted) / milliseconds(predicted_beside), milliseconds(recovered.alone),
+      100 * milliseconds(recovered.hidden) / milliseconds(recovered.alone));
   return true;
 }
 

@@ -71,9 +71,9 @@ void add_memory(Columns& columns, const Units& units) {
 }
 
 void add_time(Columns& columns, const TimeUnit& unit, const std::string& throughput) {
-  const auto time = [unit](Nanoseconds Report::*member) {
+  const auto time = [unit](Nanoseconds RecoveryTime::*member) {
     return [unit, member](const Report& row) {
-      const Nanoseconds value = row.*member;
+      const Nanoseconds value = row.recovery.*member;
       return TextCell{value.count() == 0 ? "" : unit(value)};
     };
   };
@@ -87,8 +87,8 @@ void add_time(Columns& columns, const TimeUnit& unit, const std::string& through
   columns.add({throughput, Align::Right, 9},
               [](const Report& row) { return TextCell{throughput_text(row)}; });
   columns.add({"MFU", Align::Right, 8}, [](const Report& row) { return TextCell{mfu_text(row)}; });
-  columns.add({"recompute", Align::Right, 3, name}, time(&Report::recompute));
-  columns.add({"hidden", Align::Right, 2, name}, time(&Report::hidden_recompute));
+  columns.add({"recompute", Align::Right, 3, name}, time(&RecoveryTime::alone));
+  columns.add({"hidden", Align::Right, 2, name}, time(&RecoveryTime::hidden));
 }
 
 void add_fit(Columns& columns, bool has_batches) {

@@ -47,8 +47,8 @@ std::vector<Cell> cells_of(const Report& row, const SizeUnit& size, const TimeUn
                              change(row.time_ratio),
                              {throughput_text(row), fmt::format("{}", row.throughput)},
                              {mfu_text(row), fmt::format("{}", row.mfu)},
-                             duration(row.recompute),
-                             duration(row.hidden_recompute),
+                             duration(row.recovery.alone),
+                             duration(row.recovery.hidden),
                              {fits_text(row), "", row.fits ? "text good" : "text bad"}};
   if (has_batches) {
     cells.push_back({batches_text(row), fmt::format("{}", row.batches ? row.batches->every : 0)});
@@ -151,7 +151,8 @@ std::string assumptions(const Comparison& comparison) {
       device.name));
   text += item(
       "Live: present tensors in the order that the schedule guarantees. Planned: one arena with a "
-      "fixed offset for each tensor. Recompute: as if alone; hidden: what overlap saves of it.");
+      "fixed offset for each tensor. Recompute: in the step on one stream; hidden: how much "
+      "shorter the step is on two.");
   text += item(
       "MFU: FLOP of the network's matrix products, forward and backward without recomputation, "
       "over "

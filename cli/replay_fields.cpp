@@ -26,9 +26,17 @@ std::vector<ReplayField> replay_fields(const ReplayReport& report) {
   fields.push_back(bytes("planned_bytes", "planned arena", p.planned, m.planned));
   fields.push_back(time("step_ns", "step", p.step, m.step));
   fields.push_back(time("overlap_ns", "both streams busy", p.overlap, m.overlap));
-  fields.push_back(time("recompute_ns", "recovery", p.recompute, m.recompute));
-  fields.push_back(
-      time("hidden_recompute_ns", "recovery, hidden", p.hidden_recompute, m.hidden_recompute));
+  if (p.recovery) {
+    const auto of = [&](std::string_view key, std::string_view title,
+                        Nanoseconds RecoveryTime::*what) {
+      ReplayField field = time(key, title, (*p.recovery).*what, {});
+      field.measured.reset();
+      if (m.recovery) field.measured = ((*m.recovery).*what).count();
+      fields.push_back(field);
+    };
+    of("recompute_ns", "recovery", &RecoveryTime::alone);
+    of("hidden_recompute_ns", "recovery, hidden", &RecoveryTime::hidden);
+  }
   return fields;
 }
 

@@ -7,13 +7,14 @@ namespace tidemark {
 namespace {
 
 Json numbers_json(const ReplayNumbers& numbers) {
+  const std::optional<RecoveryTime>& recovery = numbers.recovery;
   return {{"live_peak_bytes", numbers.live_peak.count},
           {"at_peak_bytes", to_json(numbers.at_peak)},
           {"planned_bytes", numbers.planned.count},
           {"step_ns", numbers.step.count()},
           {"overlap_ns", numbers.overlap.count()},
-          {"recompute_ns", numbers.recompute.count()},
-          {"hidden_recompute_ns", numbers.hidden_recompute.count()},
+          {"recompute_ns", recovery ? Json(recovery->alone.count()) : Json()},
+          {"hidden_recompute_ns", recovery ? Json(recovery->hidden.count()) : Json()},
           {"hidden_recompute_share", to_json(numbers.hidden_share())}};
 }
 

@@ -76,7 +76,11 @@ std::vector<std::string> row_of(const ReplayReport& report, const SizeUnit& size
   const double ratio = static_cast<double>(m.step.count()) /
                        static_cast<double>(std::max<std::int64_t>(1, p.step.count()));
   const bool is_measured = report.steps_timed > 0;
-  const bool recovers = is_measured && p.recompute > Nanoseconds{0};
+  const bool recovers = is_measured && p.recovery && p.recovery->alone > Nanoseconds{0};
+  const auto recovery = [&](Nanoseconds RecoveryTime::*what) -> std::string {
+    if (!recovers) return "";
+    return m.recovery ? time((*m.recovery).*what) : "–";
+  };
   return {size(p.live_peak),
           is_measured ? size(m.live_peak) : "–",
           size(p.planned),
@@ -85,8 +89,8 @@ std::vector<std::string> row_of(const ReplayReport& report, const SizeUnit& size
           time(p.step),
           is_measured ? time(m.step) : "–",
           is_measured ? change_text(ratio) : "",
-          recovers ? time(m.recompute) : "",
-          recovers ? time(m.hidden_recompute) : "",
+          recovery(&RecoveryTime::alone),
+          recovery(&RecoveryTime::hidden),
           gradients_text(report)};
 }
 

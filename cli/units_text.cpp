@@ -58,7 +58,10 @@ TimeUnit::TimeUnit(Nanoseconds largest) {
 }
 
 std::string TimeUnit::operator()(Nanoseconds time) const {
-  return fmt::format("{:.{}f}", static_cast<double>(time.count()) / size_, decimals_);
+  const double value = static_cast<double>(time.count()) / size_;
+  const std::string digits = fmt::format("{:.{}f}", std::abs(value), decimals_);
+  const bool is_zero = digits.find_first_not_of("0.") == digits.npos;
+  return value < 0 && !is_zero ? "−" + digits : digits;
 }
 
 std::string change_text(double ratio) {

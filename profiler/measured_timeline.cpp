@@ -6,11 +6,6 @@
 namespace tidemark {
 namespace {
 
-bool recovers(const Schedule& schedule, const TimedRun& timed) {
-  const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
-  return run && (run->task == Task::Recompute || run->task == Task::Reconstruct);
-}
-
 // A step of several calls is one run, from the first one's begin to the last one's end.
 std::vector<TimedRun> merged(const Schedule& schedule, const std::vector<Ran>& ran) {
   std::vector<TimedRun> runs;
@@ -32,14 +27,13 @@ std::vector<TimedRun> merged(const Schedule& schedule, const std::vector<Ran>& r
 struct Edge {
   Nanoseconds time;
   int change;
-  bool is_recovery;
 };
 
-std::vector<Edge> edges_of(const Schedule& schedule, const std::vector<TimedRun>& runs) {
+std::vector<Edge> edges_of(const std::vector<TimedRun>& runs) {
   std::vector<Edge> edges;
   for (const TimedRun& run : runs) {
-    edges.push_back({run.begin, 1, recovers(schedule, run)});
-    edges.push_back({run.end, -1, recovers(schedule, run)});
+    edges.push_back({run.begin, 1});
+    edges.push_back({run.end, -1});
   }
   std::ranges::sort(edges, [](const Edge& a, const Edge& b) {
     return a.time != b.time ? a.time < b.time : a.change < b.change;
@@ -47,16 +41,15 @@ std::vector<Edge> edges_of(const Schedule& schedule, const std::vector<TimedRun>
   return edges;
 }
 
-// Calls visit(busy streams, recovering streams, length) for each stretch of time.
+// Calls visit(busy streams, length) for each stretch of time.
 template <typename Visit>
 void sweep(const std::vector<Edge>& edges, Visit visit) {
-  int busy = 0, recovering = 0;
+  int busy = 0;
   Nanoseconds now{};
   for (const Edge& edge : edges) {
-    visit(busy, recovering, edge.time - now);
+    visit(busy, edge.time - now);
     now = edge.time;
     busy += edge.change;
-    if (edge.is_recovery) recovering += edge.change;
   }
 }
 
@@ -116,27 +109,12 @@ Timeline measured_timeline(const Schedule& schedule, const std::vector<Ran>& ran
   for (const TimedRun& run : timeline.runs)
     timeline.duration = std::max(timeline.duration, run.end);
   Nanoseconds busy{};
-  sweep(edges_of(schedule, timeline.runs), [&](int streams, int, Nanoseconds length) {
+  sweep(edges_of(timeline.runs), [&](int streams, Nanoseconds length) {
     if (streams > 0) busy += length;
     if (streams > 1) timeline.overlap += length;
   });
   timeline.idle = timeline.duration - busy;
   return timeline;
-}
-
-Nanoseconds hidden_recovery(const Schedule& schedule, const Timeline& timeline) {
-  Nanoseconds hidden{};
-  sweep(edges_of(schedule, timeline.runs), [&](int streams, int recovering, Nanoseconds length) {
-    if (streams > 1 && recovering > 0) hidden += length;
-  });
-  return hidden;
-}
-
-Nanoseconds recovery(const Schedule& schedule, const Timeline& timeline) {
-  Nanoseconds sum{};
-  for (const TimedRun& run : timeline.runs)
-    if (recovers(schedule, run)) sum += run.end - run.begin;
-  return sum;
 }
 
 }  // namespace tidemark

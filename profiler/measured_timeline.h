@@ -14,10 +14,4 @@ namespace tidemark {
 /// not measured: waits_for_host is 0.
 Timeline measured_timeline(const Schedule& schedule, const std::vector<Ran>& ran, Nanoseconds host);
 
-/// Time with two or more streams busy while at least one of the runs recovers values.
-Nanoseconds hidden_recovery(const Schedule& schedule, const Timeline& timeline);
-
-/// Sum of the runs that recover values: Recompute and Reconstruct.
-Nanoseconds recovery(const Schedule& schedule, const Timeline& timeline);
-
 }  // namespace tidemark

@@ -13,6 +13,7 @@
 #include "profiler/numbers.h"
 #include "profiler/process_memory.h"
 #include "simulator/cost/cost_model.h"
+#include "simulator/simulate.h"
 #include "traces/error.h"
 
 namespace tidemark {
@@ -115,8 +116,12 @@ ReplayNumbers predicted_numbers(const Answer& answer) {
           .planned = report.planned,
           .step = report.step,
           .overlap = report.overlap,
-          .recompute = report.recompute,
-          .hidden_recompute = report.hidden_recompute};
+          .recovery = report.recovery};
+}
+
+Timeline median(std::vector<Timeline> timelines) {
+  std::ranges::sort(timelines, {}, &Timeline::duration);
+  return std::move(timelines[timelines.size() / 2]);
 }
 
 ReplayNumbers measured_numbers(const Schedule& schedule, const Timeline& timeline, Bytes arena) {
@@ -126,8 +131,7 @@ ReplayNumbers measured_numbers(const Schedule& schedule, const Timeline& timelin
           .planned = arena,
           .step = timeline.duration,
           .overlap = timeline.overlap,
-          .recompute = recovery(schedule, timeline),
-          .hidden_recompute = hidden_recovery(schedule, timeline)};
+          .recovery = {}};
 }
 
 // The steps of one replay, and what of them goes into the report.
@@ -144,15 +148,8 @@ class Session {
       report().gradients = check_gradients(question_, loader_, answer_.predicted.planned, stop_);
       if (is_stopped()) return std::move(answer_);
     }
-    const std::optional<Bytes> baseline = resident_memory();
-    Replay replay(answer_.predicted.planned, backend_);
-    if (computes()) loader_.load_parameters(replay);
-    const bool is_observed = backend_.ground() == Ground::Process && reset_resident_peak();
-    take_steps(replay);
-    const std::optional<Bytes> most = resident_peak();
-    if (is_observed && baseline && most) report().resident = *most - *baseline;
-    report().workspace = replay.workspace(), report().host_memory = replay.host_memory();
-    summarize(replay);
+    run_planned();
+    if (overlaps() && !was_stopped_) run_on_one_stream();
     return std::move(answer_);
   }
 
@@ -160,10 +157,13 @@ class Session {
   ReplayReport& report() { return answer_.report; }
   bool computes() const { return backend_.ground() != Ground::Addresses; }
 
+  bool overlaps() const { return answer_.predicted.schedule.streams > 1; }
+
   bool is_stopped() {
     const std::int64_t checks = question_.checks_gradients && computes() ? 1 : 0;
-    if (progress_) progress_(++done_, checks + question_.warm_up + question_.steps);
-    return stop_ && stop_();
+    const std::int64_t steps = question_.warm_up + question_.steps;
+    if (progress_) progress_(++done_, checks + (overlaps() ? 2 : 1) * steps);
+    return was_stopped_ = stop_ && stop_();
   }
 
   void predict() {
@@ -178,14 +178,14 @@ class Session {
     report().applies = report().reason.empty();
     if (!report().applies) return;
     report().predicted = predicted_numbers(answer_.predicted);
-    if (!computes()) charge();
   }
 
-  void charge() {
-    const Schedule& schedule = answer_.predicted.schedule;
+  // What runs no kernels takes the times that are predicted.
+  void charge(const Schedule& schedule, const Timeline& timeline) {
+    if (computes()) return;
     const CostModel costs(*answer_.predicted.planned.trace, question_.device);
     std::vector<Charge> charges(schedule.steps.size());
-    for (const TimedRun& timed : answer_.predicted.timeline.runs) {
+    for (const TimedRun& timed : timeline.runs) {
       const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
       const int kernels = run ? costs.of(schedule, *run).kernels : costs.of_copy({}).kernels;
       charges[timed.step] = {kernels * question_.device.host_launch, timed.end - timed.begin};
@@ -193,7 +193,34 @@ class Session {
     backend_.charge(std::move(charges));
   }
 
+  void run_planned() {
+    charge(answer_.predicted.schedule, answer_.predicted.timeline);
+    const std::optional<Bytes> baseline = resident_memory();
+    Replay replay(answer_.predicted.planned, backend_);
+    if (computes()) loader_.load_parameters(replay);
+    const bool is_observed = backend_.ground() == Ground::Process && reset_resident_peak();
+    take_steps(replay);
+    const std::optional<Bytes> most = resident_peak();
+    if (is_observed && baseline && most) report().resident = *most - *baseline;
+    report().workspace = replay.workspace(), report().host_memory = replay.host_memory();
+    summarize(replay);
+  }
+
+  // To know what the second stream hides.
+  void run_on_one_stream() {
+    PlannedStep planned = answer_.predicted.planned;
+    planned.plan = on_one_stream(std::move(planned.plan));
+    Replay replay(planned, backend_);
+    charge(replay.schedule(), simulate(replay.trace(), replay.schedule(), question_.device));
+    if (computes()) loader_.load_parameters(replay);
+    take_steps(replay);
+    if (was_stopped_) return;
+    report().measured.recovery =
+        recovery_time(replay.schedule(), median(std::move(timelines_)), *answer_.measured);
+  }
+
   void take_steps(Replay& replay) {
+    timelines_.clear();
     for (std::int64_t i = 0; i < question_.warm_up + question_.steps; ++i) {
       // Synthetic inputs are the same in each step, and stay where they are.
       if (computes() && (i == 0 || question_.data)) loader_.load_inputs(replay, i);
@@ -201,7 +228,7 @@ class Session {
       if (!std::isfinite(step.loss))
         throw InputError(fmt::format("step {}: the loss is {} (try another --precision or --seed)",
                                      i, step.loss));
-      if (computes()) report().losses.push_back(step.loss);
+      if (computes() && !answer_.measured) report().losses.push_back(step.loss);
       if (i >= question_.warm_up) timelines_.push_back(std::move(step.timeline));
       if (is_stopped()) return;
     }
@@ -210,12 +237,14 @@ class Session {
   void summarize(const Replay& replay) {
     report().steps_timed = std::ssize(timelines_);
     if (timelines_.empty()) return;
-    std::ranges::sort(timelines_, {}, &Timeline::duration);
-    report().fastest = timelines_.front().duration;
-    report().slowest = timelines_.back().duration;
-    answer_.measured = std::move(timelines_[timelines_.size() / 2]);
+    const auto [fastest, slowest] =
+        std::ranges::minmax_element(timelines_, {}, &Timeline::duration);
+    report().fastest = fastest->duration, report().slowest = slowest->duration;
+    answer_.measured = median(std::move(timelines_));
     report().measured =
         measured_numbers(replay.schedule(), *answer_.measured, replay.arena_memory());
+    if (!overlaps())
+      report().measured.recovery = recovery_time(replay.schedule(), *answer_.measured);
   }
 
   const ReplayQuestion& question_;
@@ -226,13 +255,15 @@ class Session {
   ReplayAnswer answer_;
   std::vector<Timeline> timelines_;
   std::int64_t done_ = 0;
+  bool was_stopped_ = false;
 };
 
 }  // namespace
 
 std::optional<double> ReplayNumbers::hidden_share() const {
-  if (recompute <= Nanoseconds{0}) return {};
-  return static_cast<double>(hidden_recompute.count()) / static_cast<double>(recompute.count());
+  if (!recovery || recovery->alone <= Nanoseconds{0}) return {};
+  return static_cast<double>(recovery->hidden.count()) /
+         static_cast<double>(recovery->alone.count());
 }
 
 ReplayAnswer replay(const ReplayQuestion& question, Backend& backend,

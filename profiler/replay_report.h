@@ -30,10 +30,9 @@ struct ReplayNumbers {
   Bytes live_peak;
   BytesByCategory at_peak{};
   Bytes planned;
-  Nanoseconds step{};  ///< measured: the median
-  Nanoseconds overlap{};
-  Nanoseconds recompute{};
-  Nanoseconds hidden_recompute{};
+  Nanoseconds step{};                    ///< measured: the median
+  Nanoseconds overlap{};                 ///< both streams busy
+  std::optional<RecoveryTime> recovery;  ///< unset: stopped before it was known
 
   /// Of the recovery's time; nothing where nothing is recovered.
   std::optional<double> hidden_share() const;
@@ -60,7 +59,7 @@ struct ReplayReport {
   std::optional<Bytes> resident;  ///< the process's peak above its baseline; CPU backend only
 };
 
-/// One timed step is done, or the gradient check is; `total` counts both.
+/// One step is done, or the gradient check is; `total` counts both.
 using ReplayProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 
 struct ReplayAnswer {
@@ -69,8 +68,9 @@ struct ReplayAnswer {
   std::optional<Timeline> measured;  ///< of the step of median time
 };
 
-/// Runs it. `stop` is asked between steps; what was measured so far stays. InputError where the
-/// backend or a kernel cannot, or the loss is no number, with the step it happened at.
+/// Runs it, and where it overlaps, the same plan on one stream after it. `stop` is asked between
+/// steps; what was measured so far stays. InputError where the backend or a kernel cannot, or the
+/// loss is no number, with the step it happened at.
 ReplayAnswer replay(const ReplayQuestion& question, Backend& backend,
                     const ReplayProgress& progress = {}, const std::function<bool()>& stop = {});
 

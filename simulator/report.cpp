@@ -96,9 +96,11 @@ std::string cautions_of(const StrategySpec& strategy) {
   return text;
 }
 
-bool recovers(const Step& step) {
-  const Run* run = std::get_if<Run>(&step);
-  return run && (run->task == Task::Recompute || run->task == Task::Reconstruct);
+RecoveryTime recovery_of(const Answer& answer, const Device& device) {
+  if (answer.schedule.streams == 1) return recovery_time(answer.schedule, answer.timeline);
+  const Trace& trace = *answer.planned.trace;
+  const Schedule schedule = lower(trace, on_one_stream(answer.planned.plan));
+  return recovery_time(schedule, simulate(trace, schedule, device), answer.timeline);
 }
 
 void add_time(const Trace& trace, const Answer& answer, const Device& device, Report& report) {
@@ -108,18 +110,7 @@ void add_time(const Trace& trace, const Answer& answer, const Device& device, Re
                               static_cast<double>(std::max<std::int64_t>(1, report.step.count()));
   report.overlap = timeline.overlap;
   report.launch_bound = timeline.waits_for_host > timeline.duration / 10;
-  if (answer.planned.plan.regions.empty()) return;
-  const CostModel costs(*answer.planned.trace, device);
-  Nanoseconds alone{}, busy = timeline.duration - timeline.idle;
-  for (const TimedRun& run : timeline.runs) {
-    const Step& step = answer.schedule.steps[run.step];
-    if (!std::holds_alternative<Run>(step)) continue;
-    const Nanoseconds time = costs.of(answer.schedule, std::get<Run>(step)).time;
-    alone += time;
-    if (recovers(step)) report.recompute += time;
-  }
-  if (answer.schedule.streams > 1)
-    report.hidden_recompute = std::clamp(alone - busy, Nanoseconds{0}, report.recompute);
+  report.recovery = recovery_of(answer, device);
 }
 
 void add_allocator(const Trace& trace, const Schedule& schedule, const Device& device,

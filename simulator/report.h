@@ -7,6 +7,7 @@
 #include "simulator/allocator/allocator_replay.h"
 #include "simulator/batch_search.h"
 #include "simulator/cost/device.h"
+#include "simulator/recovery_time.h"
 #include "simulator/saved.h"
 #include "simulator/strategies/strategy.h"
 #include "simulator/timeline.h"
@@ -44,10 +45,9 @@ struct Report {
   double throughput = 0;  ///< the same in what a sample consists of, per second …
   std::string_view throughput_unit = "samples";  ///< … "tokens", "images", or just "samples"
   double mfu = 0;  ///< model FLOPs utilization: model_flops() over step and the unit's nominal rate
-  Nanoseconds recompute{};         ///< Recompute and Reconstruct runs, each as if alone
-  Nanoseconds hidden_recompute{};  ///< of it, what the overlap saves
-  Nanoseconds overlap{};           ///< with two streams busy
-  bool launch_bound = false;       ///< the device waits for the host for more than 10 % of the step
+  RecoveryTime recovery;
+  Nanoseconds overlap{};      ///< with two streams busy
+  bool launch_bound = false;  ///< the device waits for the host for more than 10 % of the step
 
   Bytes capacity;  ///< device (or budget) less the CUDA context
   bool fits = false;

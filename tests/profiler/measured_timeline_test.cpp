@@ -35,8 +35,6 @@ TEST(MeasuredTimeline, CountsBusyStreams) {
   EXPECT_EQ(timeline.host.count(), 5);
   EXPECT_EQ(timeline.overlap.count(), 10);
   EXPECT_EQ(timeline.idle.count(), 10);
-  EXPECT_EQ(recovery(two.schedule, timeline).count(), 30);
-  EXPECT_EQ(hidden_recovery(two.schedule, timeline).count(), 10);
 }
 
 TEST(MeasuredTimeline, BuffersComeAndGoWithTheirStream) {

@@ -10,7 +10,6 @@
 #include "profiler/gradient_places.h"
 #include "profiler/kernel_limits.h"
 #include "simulator/needs.h"
-#include "simulator/strategies/mesa.h"
 #include "traces/error.h"
 #include "traces/quoted.h"
 
@@ -113,7 +112,7 @@ class Binder {
     for (const TensorId output : trace_.outputs(op)) {
       const BufferId buffer = find(schedule_.writes(run), Role::Value, trace_[output].storage);
       call.outputs.push_back(value(run, output, buffer));
-      if (notes_extremes(op.kind)) watch(buffer, call.outputs.back());
+      if (row_of(op.kind).notes_extremes) watch(buffer, call.outputs.back());
     }
     return call;
   }

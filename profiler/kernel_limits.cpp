@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cmath>
 
 #include "profiler/call_settings.h"
@@ -38,9 +39,36 @@ class Limits {
         return mean_pool_defect();
       case OpKind::MaxPool:
         return max_pool_defect();
-      default:
-        return "";
+      case OpKind::Linear:
+      case OpKind::MatMul:
+      case OpKind::Conv2d:
+      case OpKind::FlashAttention:
+      case OpKind::MsLayerNorm:
+      case OpKind::MsRmsNorm:
+      case OpKind::Gelu:
+      case OpKind::GeluComposed:
+      case OpKind::Silu:
+      case OpKind::Tanh:
+      case OpKind::ReGelu2:
+      case OpKind::ReSilu2:
+      case OpKind::Softmax:
+      case OpKind::LogSoftmax:
+      case OpKind::Add:
+      case OpKind::Mul:
+      case OpKind::Scale:
+      case OpKind::Dropout:
+      case OpKind::Cast:
+      case OpKind::Rope:
+      case OpKind::View:
+      case OpKind::Select:
+      case OpKind::Split:
+      case OpKind::Copy:
+      case OpKind::Concat:
+      case OpKind::Embedding:
+      case OpKind::NllLoss:
+        break;
     }
+    return "";
   }
 
  private:
@@ -57,19 +85,10 @@ class Limits {
            op_.kind == OpKind::RepeatHeads;
   }
 
-  /// Whole numbers that name places, by what reads or makes them.
-  const Tensor* indices() const {
-    if (op_.kind == OpKind::Embedding) return &in(0);
-    if (op_.kind == OpKind::NllLoss) return &in(1);
-    if (op_.kind == OpKind::MaxPool && op_.outputs > 1) return &out(1);
-    return nullptr;
-  }
-
-  /// Masks and 2-bit codes: bytes that are no numbers.
-  const Tensor* bytes() const {
-    const bool has_any = op_.kind == OpKind::Dropout || op_.kind == OpKind::DropPath ||
-                         op_.kind == OpKind::ReGelu2 || op_.kind == OpKind::ReSilu2;
-    return has_any && op_.outputs > 1 ? &out(1) : nullptr;
+  const Tensor* operand_of(Operands bits) const {
+    const TensorId tensor =
+        bits == 0 ? no_tensor : operand(trace_, op_, static_cast<int>(std::countr_zero(bits)));
+    return tensor == no_tensor ? nullptr : &trace_[tensor];
   }
 
   /// Up to 2^53 a double is a whole number, and one that fits into what kernels count with.
@@ -82,7 +101,9 @@ class Limits {
   }
 
   std::string dtype_defect() const {
-    const Tensor* const places = indices();
+    const OpRow& row = row_of(op_.kind);
+    const Tensor* const places = operand_of(row.places);
+    const Tensor* const raw = operand_of(row.raw_bytes);
     if (places && places->dtype != DType::Int64) return wrong_dtype(*places, "int64");
     if (op_.kind == OpKind::Scale && op_.outputs > 1 && out(1).dtype != DType::Float64)
       return wrong_dtype(out(1), "float64");
@@ -95,7 +116,7 @@ class Limits {
         if (is_movement() && !is_converted && tensor.dtype != out(0).dtype)
           return wrong_dtype(tensor,
                              fmt::format("{} for all that it moves", to_string(out(0).dtype)));
-        if (!is_movement() && &tensor != places && &tensor != bytes() && !is_floating(tensor.dtype))
+        if (!is_movement() && &tensor != places && &tensor != raw && !is_floating(tensor.dtype))
           return wrong_dtype(tensor, "a floating-point number");
       }
     return "";

@@ -7,6 +7,7 @@
 
 #include "kernels/number_formats.h"
 #include "profiler/calibrate.h"
+#include "traces/error.h"
 
 namespace tidemark {
 namespace {
@@ -64,9 +65,15 @@ void fill_with_numbers(Backend& backend, const Array& array) {
       return fill<BFloat16>(backend, array);
     case DType::Float16:
       return fill<Float16>(backend, array);
-    default:
+    case DType::Float32:
       return fill<float>(backend, array);
+    case DType::Float64:
+    case DType::Int64:
+    case DType::UInt8:
+    case DType::Bool:
+      break;
   }
+  CHECK(!"numbers for a dtype that is not measured");
 }
 
 Piece product_of(Backend& backend, DType dtype, std::int64_t side) {

@@ -30,6 +30,15 @@ std::vector<std::uint32_t> derive_gradients(const Trace& trace) {
   return gradients;
 }
 
+bool shares_gradient(const Trace& trace, const Op& op, std::size_t input) {
+  const Flow flow = gradient_rule(op.kind, input).flow;
+  if (flow != Flow::Alias && flow != Flow::Reduced) return false;
+  const Tensor& in = trace[trace.inputs(op)[input]];
+  const Tensor& out = trace[trace.outputs(op)[0]];
+  if (in.dtype != out.dtype) return false;
+  return flow == Flow::Alias || numel(in.shape) == numel(out.shape);
+}
+
 Needs derive_needs(const Trace& trace) {
   Needs needs;
   needs.gradients = derive_gradients(trace);

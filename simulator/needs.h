@@ -19,6 +19,9 @@ struct Needs {
 /// Per op: the inputs that get a gradient, on a path from a trainable tensor to the loss.
 std::vector<std::uint32_t> derive_gradients(const Trace& trace);
 
+/// Is the gradient of this input the memory of the output's gradient, so that nothing writes it?
+bool shares_gradient(const Trace& trace, const Op& op, std::size_t input);
+
 /// An op has a backward if the loss depends on a trainable tensor through it.
 Needs derive_needs(const Trace& trace);
 

@@ -44,7 +44,7 @@ std::vector<bool> made_by_loss(const Trace& trace) {
   std::vector<bool> made(trace.tensors.size());
   for (std::size_t i = trace.ops.size(); i-- > 0 && trace.ops[i].block < 0;) {
     for (const TensorId output : trace.outputs(trace.ops[i])) made[index(output)] = true;
-    if (row_of(trace.ops[i].kind).work == Work::MatrixUnits) return made;
+    if (is_product(row_of(trace.ops[i].kind).work)) return made;
   }
   return std::vector<bool>(trace.tensors.size());
 }

@@ -67,17 +67,27 @@ enum class Flow : std::uint8_t {
   Fresh,    ///< it is written to memory of the input's size
 };
 
-struct GradientRule {
-  Flow flow = Flow::None;
-  Operands needs = 0;
-};
-
 /// What bounds an op's time and which arithmetic units it uses.
 enum class Work : std::uint8_t {
-  None,         ///< a view: nothing runs
-  MatrixUnits,  ///< tensor cores where the dtype has them
-  Elementwise,  ///< memory traffic
-  Gather,       ///< reads only the rows that the indices name
+  None,            ///< a view: nothing runs
+  Linear,          ///< x · wᵀ, on tensor cores where the dtype has them; so are the next three
+  BatchedProduct,  ///< a · b, for each of the leading dimensions
+  Convolution,     ///< as the product of its windows with its filters
+  Attention,       ///< scores and their weighted sum without writing the scores
+  Elementwise,     ///< memory traffic
+  GatherRows,      ///< reads only the rows of a table that indices name
+  PickOnePerRow,   ///< reads one element of each row of input 0, which input 1 names
+};
+constexpr bool is_product(Work work) { return work >= Work::Linear && work <= Work::Attention; }
+
+/// Where the gradient of an input comes from, and what the kernels that make it move. They read
+/// the gradients of the outputs and what the rule needs, and write this gradient, each once.
+struct GradientRule {
+  Flow flow = Flow::None;
+  Operands needs = 0;   ///< held from the forward on
+  Operands unread = 0;  ///< of these: an autograd node holds them, but their values are not read
+  int kernels = 1;      ///< 0: the kernel of the input before writes this gradient, too
+  int passes = 0;       ///< what is read and written on the way, in tensors of the output's size
 };
 
 struct OpRow {
@@ -85,83 +95,205 @@ struct OpRow {
   std::string_view name;
   std::array<GradientRule, 3> gradients;  ///< by input; the last rule repeats for further inputs
   Work work = Work::Elementwise;
-  int forward_kernels = 1;  ///< kernels that an eager framework launches
-  int backward_kernels = 1;
+  int kernels = 1;  ///< that an eager framework launches in the forward
+  int passes = 0;   ///< that these read and write beside inputs and outputs, in outputs' sizes
   bool inverts_input0 = false;  ///< input 0 = output 0 − input 1
   bool is_random = false;       ///< may run again only with its counter-based key
+
+  Operands places = 0;     ///< whole numbers that say where something is
+  Operands raw_bytes = 0;  ///< masks and packed codes
+  /// Mesa (arXiv 2111.11124): operands that its layers keep in eight bits. Statistics per row,
+  /// masks and weights stay as they are.
+  Operands quantized = 0;
+  /// The forward can note the extremes of what it writes, so that making codes of it needs no pass
+  /// to find them.
+  bool notes_extremes = false;
 };
 
 namespace rules {
-constexpr GradientRule none{};
-constexpr GradientRule alias{Flow::Alias, 0};
-constexpr GradientRule reduced{Flow::Reduced, 0};
-constexpr GradientRule fresh{Flow::Fresh, 0};
-constexpr GradientRule needs(Operands operands) { return {Flow::Fresh, operands}; }
-constexpr std::array<GradientRule, 3> all(GradientRule rule) { return {rule, rule, rule}; }
 constexpr Operands x0 = input_bit(0), x1 = input_bit(1), x2 = input_bit(2), x3 = input_bit(3);
 constexpr Operands y0 = output_bit(0), y1 = output_bit(1), y2 = output_bit(2), y3 = output_bit(3);
+
+constexpr GradientRule none{};
+constexpr GradientRule alias{Flow::Alias};
+constexpr GradientRule reduced{Flow::Reduced};
+constexpr GradientRule fresh{Flow::Fresh};
+constexpr GradientRule with_the_one_before{.flow = Flow::Fresh, .kernels = 0};
+constexpr GradientRule needs(Operands operands) { return {Flow::Fresh, operands}; }
+constexpr GradientRule composed(GradientRule rule, int kernels, int passes) {
+  rule.kernels = kernels, rule.passes = passes;
+  return rule;
+}
+using Rules = std::array<GradientRule, 3>;
+constexpr Rules all(GradientRule rule) { return {rule, rule, rule}; }
+/// One kernel, or sequence of them, writes all that are wanted.
+constexpr Rules together(GradientRule rule) {
+  const GradientRule other{.flow = rule.flow, .needs = rule.needs, .kernels = 0};
+  return {rule, other, other};
+}
+constexpr Rules only_first(GradientRule rule) { return {rule, none, none}; }
 }  // namespace rules
 
-/// Sources: torch/csrc derivative formulas (PyTorch 1.13 and 2.6) for what is needed; arXiv
-/// 2406.16282 section 4 for the Ms- and Re- rows.
+/// Sources: torch/csrc derivative formulas (PyTorch 1.13 and 2.6) for what is needed, and for the
+/// kernels of what a model's code composes (transformers' modeling_llama.py and activations.py,
+/// timm's drop.py of 2021); arXiv 2406.16282 section 4 for the Ms- and Re- rows.
 inline constexpr std::array op_rows = [] {
   using namespace rules;
   using enum OpKind;
-  // q, k, v, bias, output, log-sum-exp: the weights are made again, so all that made them stays
-  constexpr auto attention = needs(x0 | x1 | x2 | x3 | y0 | y1);
+  // q, k, v, bias, output, log-sum-exp: the weights are made again, so all that made them stays.
+  // Its two kernels both read the gradient of the output.
+  constexpr auto attention = composed(needs(x0 | x1 | x2 | x3 | y0 | y1), 2, 1);
   return std::array{
       // inputs: x, weight, bias
-      OpRow{Linear, "linear", {needs(x1), needs(x0), fresh}, Work::MatrixUnits, 1, 3},
-      OpRow{MatMul, "matmul", {needs(x1), needs(x0), none}, Work::MatrixUnits, 1, 2},
-      OpRow{Conv2d, "conv2d", {needs(x1), needs(x0), fresh}, Work::MatrixUnits, 1, 3},
-      OpRow{FlashAttention, "flash_attention", all(attention), Work::MatrixUnits, 1, 2},
+      OpRow{.value = Linear,
+            .name = "linear",
+            .gradients = {needs(x1), needs(x0), fresh},
+            .work = Work::Linear,
+            .quantized = x0},
+      OpRow{.value = MatMul,
+            .name = "matmul",
+            .gradients = {needs(x1), needs(x0), none},
+            .work = Work::BatchedProduct,
+            .quantized = x0 | x1},
+      OpRow{.value = Conv2d,
+            .name = "conv2d",
+            .gradients = {needs(x1), needs(x0), fresh},
+            .work = Work::Convolution},
+      OpRow{.value = FlashAttention,
+            .name = "flash_attention",
+            .gradients = together(attention),
+            .work = Work::Attention},
       // x, weight, bias → y, mean, 1/std
-      OpRow{LayerNorm,
-            "layer_norm",
-            {needs(x0 | x1 | y1 | y2), needs(x0 | y1 | y2), fresh},
-            Work::Elementwise,
-            1,
-            2},
-      // x, weight → y, 1/rms, and where composed of two kernels the normalized x
-      OpRow{RmsNorm,
-            "rms_norm",
-            {needs(x0 | x1 | y1), needs(x0 | y1 | y2), none},
-            Work::Elementwise,
-            6,
-            8},
-      OpRow{MsLayerNorm, "ms_layer_norm", {needs(y0 | y1), none, none}},
-      OpRow{MsRmsNorm, "ms_rms_norm", {needs(y0 | y1), none, none}},
-      OpRow{Gelu, "gelu", all(needs(x0))},
-      // x → y, tanh(…), x/2, 1 + tanh(…): tanh-GELU written with elementwise kernels
-      OpRow{GeluComposed, "gelu_composed", all(needs(x0 | y1 | y2 | y3)), Work::Elementwise, 8, 10},
-      OpRow{Silu, "silu", all(needs(x0))},
-      OpRow{Tanh, "tanh", all(needs(y0))},
+      OpRow{.value = LayerNorm,
+            .name = "layer_norm",
+            .gradients = {needs(x0 | x1 | y1 | y2), needs(x0 | y1 | y2), with_the_one_before},
+            .quantized = x0,
+            .notes_extremes = true},
+      // x, weight → y, 1/rms, and where composed the normalized x. Composed: x², its mean, + ε,
+      // rsqrt, x · rsqrt, · weight; back: dy · w; its products with rsqrt and, summed over a row,
+      // with x; three kernels of a number per row; mean; x¹, · 2, · gradient; the sum of both ways.
+      OpRow{.value = RmsNorm,
+            .name = "rms_norm",
+            .gradients = {composed(needs(x0 | x1 | y1), 12, 16),
+                          composed(needs(x0 | y1 | y2), 2, 2), none},
+            .kernels = 6,
+            .passes = 4,
+            .quantized = x0,
+            .notes_extremes = true},
+      OpRow{.value = MsLayerNorm,
+            .name = "ms_layer_norm",
+            .gradients = only_first(needs(y0 | y1)),
+            .quantized = y0,
+            .notes_extremes = true},
+      OpRow{.value = MsRmsNorm,
+            .name = "ms_rms_norm",
+            .gradients = only_first(needs(y0 | y1)),
+            .quantized = y0,
+            .notes_extremes = true},
+      OpRow{.value = Gelu,
+            .name = "gelu",
+            .gradients = all(needs(x0)),
+            .quantized = x0,
+            .notes_extremes = true},
+      // x → y, tanh(…), x/2, 1 + tanh(…): tanh-GELU written with elementwise kernels. x³, · c, + x,
+      // · c, tanh, x/2, 1 + tanh, their product: 10 reads and 8 writes. Back: two products, tanh's
+      // own, · c, · c, x², · 3, · gradient, x/2's, two sums: 17 reads and 11 writes.
+      OpRow{.value = GeluComposed,
+            .name = "gelu_composed",
+            .gradients = all(composed(needs(x0 | y1 | y2 | y3), 11, 22)),
+            .kernels = 8,
+            .passes = 13,
+            .quantized = x0 | y1 | y2 | y3,
+            .notes_extremes = true},
+      OpRow{.value = Silu,
+            .name = "silu",
+            .gradients = all(needs(x0)),
+            .quantized = x0,
+            .notes_extremes = true},
+      OpRow{.value = Tanh,
+            .name = "tanh",
+            .gradients = all(needs(y0)),
+            .quantized = y0,
+            .notes_extremes = true},
       // x → y, 2-bit codes
-      OpRow{ReGelu2, "regelu2", all(needs(y1))},
-      OpRow{ReSilu2, "resilu2", all(needs(y1))},
-      OpRow{Softmax, "softmax", all(needs(y0))},
-      OpRow{LogSoftmax, "log_softmax", all(needs(y0))},
-      OpRow{Add, "add", all(reduced), Work::Elementwise, 1, 0, true},
-      OpRow{Mul, "mul", {needs(x1), needs(x0), none}, Work::Elementwise, 1, 2},
-      OpRow{Scale, "scale", {fresh, none, none}},
-      OpRow{Average, "average", all(fresh), Work::Elementwise, 2, 1},
+      OpRow{.value = ReGelu2, .name = "regelu2", .gradients = all(needs(y1)), .raw_bytes = y1},
+      OpRow{.value = ReSilu2, .name = "resilu2", .gradients = all(needs(y1)), .raw_bytes = y1},
+      OpRow{.value = Softmax,
+            .name = "softmax",
+            .gradients = all(needs(y0)),
+            .quantized = x0 | y0,
+            .notes_extremes = true},
+      OpRow{.value = LogSoftmax, .name = "log_softmax", .gradients = all(needs(y0))},
+      OpRow{.value = Add,
+            .name = "add",
+            .gradients = all(reduced),
+            .inverts_input0 = true,
+            .notes_extremes = true},
+      OpRow{.value = Mul,
+            .name = "mul",
+            .gradients = {needs(x1), needs(x0), none},
+            .quantized = x0 | x1,
+            .notes_extremes = true},
+      OpRow{
+          .value = Scale, .name = "scale", .gradients = only_first(fresh), .notes_extremes = true},
+      // A sum, then a division of it.
+      OpRow{.value = Average,
+            .name = "average",
+            .gradients = together(fresh),
+            .kernels = 2,
+            .passes = 2},
       // x → y, mask
-      OpRow{Dropout, "dropout", all(needs(y1)), Work::Elementwise, 1, 1, false, true},
-      OpRow{DropPath, "drop_path", all(needs(y1)), Work::Elementwise, 4, 2, false, true},
-      OpRow{Cast, "cast", all(fresh)},
-      OpRow{Rope, "rope", {needs(x1 | x2), none, none}, Work::Elementwise, 5, 5},
-      OpRow{View, "view", all(alias), Work::None, 0, 0},
-      OpRow{Select, "select", all(fresh), Work::None, 0, 2},
-      OpRow{Split, "split", all(fresh), Work::None, 0, 1},
-      OpRow{Copy, "copy", all(fresh)},
-      OpRow{Concat, "concat", all(alias), Work::Elementwise, 1, 0},
-      OpRow{RepeatHeads, "repeat_heads", all(fresh)},
-      // indices, table
-      OpRow{Embedding, "embedding", {none, needs(x0), none}, Work::Gather, 1, 2},
-      OpRow{MeanPool, "mean_pool", all(fresh)},
-      OpRow{MaxPool, "max_pool", all(needs(y1))},
+      OpRow{.value = Dropout,
+            .name = "dropout",
+            .gradients = all(needs(y1)),
+            .is_random = true,
+            .raw_bytes = y1},
+      // A mask of a number per sample in two kernels; x / (1 − p), · mask; back the same.
+      OpRow{.value = DropPath,
+            .name = "drop_path",
+            .gradients = all(composed(needs(y1), 2, 2)),
+            .kernels = 4,
+            .passes = 2,
+            .is_random = true,
+            .raw_bytes = y1},
+      OpRow{.value = Cast, .name = "cast", .gradients = all(fresh)},
+      // −x₂, its concatenation with x₁, · cos, · sin, their sum. Back: · cos, · sin, −, each half
+      // put into zeros, two sums.
+      OpRow{.value = Rope,
+            .name = "rope",
+            .gradients = only_first(composed(needs(x1 | x2), 9, 13)),
+            .kernels = 5,
+            .passes = 8},
+      OpRow{
+          .value = View, .name = "view", .gradients = all(alias), .work = Work::None, .kernels = 0},
+      // Back: zeros, then the selected part of them.
+      OpRow{.value = Select,
+            .name = "select",
+            .gradients = all(composed(fresh, 2, 1)),
+            .work = Work::None,
+            .kernels = 0},
+      OpRow{.value = Split,
+            .name = "split",
+            .gradients = all(fresh),
+            .work = Work::None,
+            .kernels = 0},
+      OpRow{.value = Copy, .name = "copy", .gradients = all(fresh)},
+      OpRow{.value = Concat, .name = "concat", .gradients = all(alias)},
+      OpRow{.value = RepeatHeads, .name = "repeat_heads", .gradients = all(fresh)},
+      // indices, table. Back: zeros, then the rows that were read.
+      OpRow{.value = Embedding,
+            .name = "embedding",
+            .gradients = {none, composed(needs(x0), 2, 1), none},
+            .work = Work::GatherRows,
+            .places = x0},
+      OpRow{.value = MeanPool, .name = "mean_pool", .gradients = all(fresh)},
+      OpRow{.value = MaxPool, .name = "max_pool", .gradients = all(needs(y1)), .places = y1},
       // log-probabilities, targets → loss, total weight
-      OpRow{NllLoss, "nll_loss", {needs(x0 | x1 | y1), none, none}},
+      OpRow{.value = NllLoss,
+            .name = "nll_loss",
+            .gradients = only_first({.flow = Flow::Fresh, .needs = x0 | x1 | y1, .unread = x0}),
+            .work = Work::PickOnePerRow,
+            .places = x1},
   };
 }();
 static_assert(is_in_order(op_rows));
@@ -171,6 +303,12 @@ constexpr std::string_view to_string(OpKind kind) { return row_of(kind).name; }
 constexpr bool is_view(OpKind kind) { return row_of(kind).work == Work::None; }
 constexpr GradientRule gradient_rule(OpKind kind, std::size_t input) {
   return row_of(kind).gradients[input < 3 ? input : 2];
+}
+
+/// Of the operands that Mesa quantizes, those that the op's backward can decode while it loads
+/// them, so that the value itself never lies in memory again. Products read values.
+constexpr Operands decoded_operands(OpKind kind) {
+  return is_product(row_of(kind).work) ? 0 : row_of(kind).quantized;
 }
 
 }  // namespace tidemark

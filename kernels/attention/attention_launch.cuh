@@ -76,9 +76,15 @@ class AttentionCall {
         return by_width<float>(f);
       case DType::BFloat16:
         return by_width<BFloat16>(f);
-      default:
+      case DType::Float16:
         return by_width<Float16>(f);
+      case DType::Float64:
+      case DType::Int64:
+      case DType::UInt8:
+      case DType::Bool:
+        break;
     }
+    CHECK(!"attention in a dtype that has none");
   }
 
   AttentionOperands o;

@@ -20,7 +20,10 @@ cudaDataType_t blas_type(DType dtype) {
       return CUDA_R_16BF;
     case DType::Float16:
       return CUDA_R_16F;
-    default:
+    case DType::Float64:
+    case DType::Int64:
+    case DType::UInt8:
+    case DType::Bool:
       break;
   }
   CHECK(!"a matrix product of a dtype that has none");

@@ -109,9 +109,13 @@ std::string label_of(const ExperimentField& field, const JsonView& value) {
       return fmt::format("{}{}", field.prefix, value.integer());
     case JsonKind::Boolean:
       return fmt::format("{}{}", field.prefix, value.boolean());
-    default:
-      return fmt::format("{}{}", field.prefix, value.number(-1e18, 1e18));
+    case JsonKind::Number:
+    case JsonKind::Null:
+    case JsonKind::List:
+    case JsonKind::Object:
+      break;
   }
+  return fmt::format("{}{}", field.prefix, value.number(-1e18, 1e18));  // or says what is wrong
 }
 
 void set_questions(Experiment& experiment, const JsonView& entry) {

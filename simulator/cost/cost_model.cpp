@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include "simulator/needs.h"
-#include "simulator/strategies/mesa.h"
+#include "traces/error.h"
 
 namespace tidemark {
 namespace {
@@ -32,33 +31,52 @@ double count_of(Bytes bytes) { return static_cast<double>(bytes.count); }
 
 double count(const Tensor& tensor) { return static_cast<double>(numel(tensor.shape)); }
 
-Product product_of(const Trace& trace, const Op& op) {
-  const Tensor& a = trace[trace.inputs(op)[0]];
-  const Tensor& b = trace[trace.inputs(op)[1]];
-  const Tensor& y = trace[trace.outputs(op)[0]];
-  if (op.kind == OpKind::MatMul) {
-    const double m = static_cast<double>(a.shape.back(1)), k = static_cast<double>(a.shape.back());
-    const double n = static_cast<double>(b.shape.back());
-    return {count(y) / std::max(m * n, 1.0), m, n, k};
-  }
-  if (op.kind == OpKind::Conv2d) {
-    const double groups = attribute(trace, op, AttributeKey::Groups, 1);
-    const double channels = static_cast<double>(b.shape[0]);
-    return {groups, count(y) / std::max(channels, 1.0), channels / groups,
-            count(b) / std::max(channels, 1.0)};
-  }
-  const double k = static_cast<double>(b.shape.back());
-  const double n = static_cast<double>(b.shape[0]);
+Product linear(const Tensor& y, const Tensor& weight) {
+  const double k = static_cast<double>(weight.shape.back());
+  const double n = static_cast<double>(weight.shape[0]);
   return {1, count(y) / std::max(n, 1.0), n, k};
 }
 
-// Scores and weighted sum: each query meets each key, half of them when causal.
-double attention_flops(const Trace& trace, const Op& op) {
-  const Tensor& q = trace[trace.inputs(op)[0]];
-  const Tensor& k = trace[trace.inputs(op)[1]];
-  const double keys = static_cast<double>(k.shape.back(1));
-  const double causal = attribute(trace, op, AttributeKey::Causal) != 0 ? 0.5 : 1;
-  return 4 * count(q) * keys * causal;
+Product batched(const Tensor& y, const Tensor& a, const Tensor& b) {
+  const double m = static_cast<double>(a.shape.back(1)), k = static_cast<double>(a.shape.back());
+  const double n = static_cast<double>(b.shape.back());
+  return {count(y) / std::max(m * n, 1.0), m, n, k};
+}
+
+Product convolution(const Tensor& y, const Tensor& filters, double groups) {
+  const double channels = static_cast<double>(filters.shape[0]);
+  return {groups, count(y) / std::max(channels, 1.0), channels / groups,
+          count(filters) / std::max(channels, 1.0)};
+}
+
+// Scores and weighted sum: each query meets each key, half of them when causal. As a product with
+// 128-row tiles of queries, one block per tile and head.
+Product attention(const Tensor& q, const Tensor& keys, bool is_causal) {
+  const double d = std::max(1.0, static_cast<double>(q.shape.back()));
+  const double met = static_cast<double>(keys.shape.back(1)) * (is_causal ? 0.5 : 1);
+  return {1, count(q) / d, d, 2 * met};
+}
+
+Product product_of(const Trace& trace, const Op& op) {
+  const auto in = [&](std::size_t i) -> const Tensor& { return trace[trace.inputs(op)[i]]; };
+  const Tensor& y = trace[trace.outputs(op)[0]];
+  switch (row_of(op.kind).work) {
+    case Work::Linear:
+      return linear(y, in(1));
+    case Work::BatchedProduct:
+      return batched(y, in(0), in(1));
+    case Work::Convolution:
+      return convolution(y, in(1), attribute(trace, op, AttributeKey::Groups, 1));
+    case Work::Attention:
+      return attention(in(0), in(1), attribute(trace, op, AttributeKey::Causal) != 0);
+    case Work::None:
+    case Work::Elementwise:
+    case Work::GatherRows:
+    case Work::PickOnePerRow:
+      break;
+  }
+  CHECK(is_product(row_of(op.kind).work));
+  return {};
 }
 
 }  // namespace
@@ -68,105 +86,79 @@ CostModel::CostModel(const Trace& trace, const Device& device)
       device_(device),
       framework_(find_framework(trace.step.framework)),
       kernels_(device, precision_of(trace.step)),
-      gradients_(derive_gradients(trace)) {}
-
-double CostModel::operand_bytes(const Op& op) const {
-  double bytes = 0;
-  for (const TensorId input : trace_.inputs(op))
-    bytes += static_cast<double>(size(trace_[input]).count);
-  for (const TensorId output : trace_.outputs(op))
-    bytes += static_cast<double>(size(trace_[output]).count);
-  return bytes;
-}
-
-Cost CostModel::forward_product(const Op& op) const {
-  const Tensor& x = trace_[trace_.inputs(op)[0]];
-  const double bytes = operand_bytes(op);
-  if (op.kind == OpKind::FlashAttention) {
-    const double d = std::max(1.0, static_cast<double>(x.shape.back()));
-    const double flops = attention_flops(trace_, op);
-    // As a product with 128-row tiles of queries, one block per tile and head.
-    return kernels_.product(1, count(x) / d, d, flops / (2 * std::max(count(x), 1.0)), x.dtype,
-                            bytes);
-  }
-  const Product p = product_of(trace_, op);
-  return kernels_.product(p.batch, p.m, p.n, p.k, x.dtype, bytes);
-}
-
-Cost CostModel::backward_product(const Op& op, std::uint32_t gradients) const {
-  const Tensor& x = trace_[trace_.inputs(op)[0]];
-  const double bytes = operand_bytes(op);
-  if (op.kind == OpKind::FlashAttention) {
-    Cost cost = forward_product(op);
-    // Five products instead of two (arXiv 2205.14135, section B.4), reading dO and writing dq, dk,
-    // dv.
-    cost.time = cost.time * 5 / 2;
-    cost.flops *= 2.5, cost.bytes *= 2, cost.kernels = 2;
-    return cost;
-  }
-  const Product p = product_of(trace_, op);
-  Cost cost;
-  if (gradients & 1) cost = then(cost, kernels_.product(p.batch, p.m, p.k, p.n, x.dtype, bytes));
-  if (gradients & 2) cost = then(cost, kernels_.product(p.batch, p.k, p.n, p.m, x.dtype, bytes));
-  if (gradients & 4) {
-    const Tensor& y = trace_[trace_.outputs(op)[0]];
-    cost = then(cost, kernels_.elementwise(static_cast<double>(size(y).count), count(y), 1));
-  }
-  return cost;
-}
+      traffic_(trace) {}
 
 Cost CostModel::forward(const Op& op) const {
-  const OpRow& row = row_of(op.kind);
-  const Tensor& y = trace_[trace_.outputs(op)[0]];
-  const double elements = count(y);
-  const double y_bytes = static_cast<double>(size(y).count);
-  switch (row.work) {
+  const double bytes = traffic_.forward(op);
+  switch (row_of(op.kind).work) {
     case Work::None:
       return {};
-    case Work::MatrixUnits:
-      return forward_product(op);
-    case Work::Gather:
-      return kernels_.elementwise(2 * y_bytes, elements, row.forward_kernels);
+    case Work::Linear:
+    case Work::BatchedProduct:
+    case Work::Convolution:
+    case Work::Attention: {
+      const Product p = product_of(trace_, op);
+      return kernels_.product(p.batch, p.m, p.n, p.k, trace_[trace_.inputs(op)[0]].dtype, bytes);
+    }
     case Work::Elementwise:
+    case Work::GatherRows:
+    case Work::PickOnePerRow:
+      return kernels_.elementwise(bytes, count(trace_[trace_.outputs(op)[0]]),
+                                  traffic_.forward_kernels(op));
+  }
+  return {};
+}
+
+// dx = dy · b, db = dyᵀ · a; a bias sums up dy.
+Cost CostModel::product_gradient(const Op& op, const GradientTraffic& moved) const {
+  const Product p = product_of(trace_, op);
+  const DType dtype = trace_[trace_.inputs(op)[0]].dtype;
+  if (moved.input == 0) return kernels_.product(p.batch, p.m, p.k, p.n, dtype, moved.bytes);
+  if (moved.input == 1) return kernels_.product(p.batch, p.k, p.n, p.m, dtype, moved.bytes);
+  return kernels_.elementwise(moved.bytes, moved.elements, moved.kernels);
+}
+
+// A small kernel multiplies output and gradient row by row; then five products instead of two
+// (arXiv 2205.14135, section B.4).
+Cost CostModel::attention_gradient(const Op& op, const GradientTraffic& moved) const {
+  const Product p = product_of(trace_, op);
+  const Tensor& y = trace_[trace_.outputs(op)[0]];
+  const double rows = 2 * count_of(size(y));
+  return then(kernels_.elementwise(rows, count(y), 1),
+              kernels_.product(p.batch, p.m, p.n, p.k * 5 / 2, y.dtype, moved.bytes - rows));
+}
+
+Cost CostModel::norm_gradient(const Op& op, const GradientTraffic& moved) const {
+  const bool is_of_x = moved.input == 0;
+  if (is_of_x || !framework_.norm_gradient_by_columns)
+    return kernels_.elementwise(moved.bytes, moved.elements, moved.kernels);
+  const Tensor& x = trace_[trace_.inputs(op)[0]];
+  return kernels_.sum_by_columns(moved.bytes, static_cast<double>(x.shape.back()));
+}
+
+Cost CostModel::gradient(const Op& op, const GradientTraffic& moved) const {
+  switch (row_of(op.kind).work) {
+    case Work::Linear:
+    case Work::BatchedProduct:
+    case Work::Convolution:
+      return product_gradient(op, moved);
+    case Work::Attention:
+      return attention_gradient(op, moved);
+    case Work::None:
+    case Work::Elementwise:
+    case Work::GatherRows:
+    case Work::PickOnePerRow:
       break;
   }
-  // A norm with one fused kernel does not write the normalized tensor apart.
-  const bool composed = op.kind != OpKind::RmsNorm || op.outputs > 2;
-  if (row.forward_kernels > 2 && composed)
-    return kernels_.elementwise(row.forward_kernels * 2 * y_bytes, elements, row.forward_kernels);
-  return kernels_.elementwise(operand_bytes(op), elements, std::min(row.forward_kernels, 2));
+  if (op.kind == OpKind::LayerNorm) return norm_gradient(op, moved);
+  return kernels_.elementwise(moved.bytes, moved.elements, moved.kernels);
 }
 
-// dx streams x, dy and dx; dγ and dβ stream x and dy.
-Cost CostModel::norm_backward(const Op& op, std::uint32_t gradients, double decoded) const {
-  const Tensor& x = trace_[trace_.inputs(op)[0]];
-  const double bytes = static_cast<double>(size(x).count), elements = count(x);
+Cost CostModel::backward(const Schedule& schedule, const Run& run) const {
   Cost cost;
-  if (gradients & 1) cost = then(cost, kernels_.elementwise(3 * bytes - decoded, elements, 1));
-  if ((gradients & ~1u) == 0) return cost;
-  const double x_and_dy = 2 * bytes - decoded;
-  if (!framework_.norm_gradient_by_columns)
-    return then(cost, kernels_.elementwise(x_and_dy, elements, 1));
-  const auto columns = static_cast<double>(x.shape.back());
-  return then(cost, kernels_.sum_by_columns(x_and_dy, columns));
-}
-
-// `decoded`: bytes that are not read because codes are read in place of values.
-Cost CostModel::backward(const Op& op, std::uint32_t gradients, double decoded) const {
-  const OpRow& row = row_of(op.kind);
-  if (op.kind == OpKind::LayerNorm) return norm_backward(op, gradients, decoded);
-  if (row.work == Work::MatrixUnits) return backward_product(op, gradients);
-  double bytes = -decoded, largest = 0;
-  for (const TensorId output : trace_.outputs(op)) {
-    bytes += static_cast<double>(size(trace_[output]).count);
-    largest = std::max(largest, count(trace_[output]));
-  }
-  for (const TensorId input : trace_.inputs(op)) {
-    bytes += 2 * static_cast<double>(size(trace_[input]).count);  // saved and its gradient
-    largest = std::max(largest, count(trace_[input]));
-  }
-  const int kernels = std::max(row.backward_kernels, 1);
-  return kernels_.elementwise(kernels > 2 ? bytes * kernels / 2 : bytes, largest, kernels);
+  for (const GradientTraffic& moved : traffic_.backward(schedule, run))
+    cost = then(cost, gradient(trace_[run.op], moved));
+  return cost;
 }
 
 Cost CostModel::of(const Schedule& schedule, const Run& run) const {
@@ -216,7 +208,7 @@ Cost CostModel::conversion(const Schedule& schedule, const Run& run) const {
   bytes += read;
   int kernels = 1;
   if (run.task == Task::Quantize) {
-    const bool knows_extremes = notes_extremes(trace_[run.op].kind);
+    const bool knows_extremes = row_of(trace_[run.op].kind).notes_extremes;
     bytes += by_group > 0 ? 3 * by_group : knows_extremes ? 0 : read;
     kernels = by_group > 0 ? 4 : knows_extremes ? 2 : 3;
   } else if (by_group > 0) {
@@ -232,13 +224,6 @@ Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
     for (const BufferId buffer : buffers) bytes += static_cast<double>(schedule[buffer].size.count);
     return bytes;
   };
-  const auto decoded = [&](std::span<const BufferId> buffers) {
-    Bytes spared;
-    for (const BufferId id : buffers)
-      if (const Buffer& buffer = schedule[id]; buffer.role == Role::Codes)
-        spared += size(trace_[buffer.tensor]) - buffer.size;
-    return count_of(spared);
-  };
   const auto streaming = [&] {
     const double bytes = total(schedule.reads(run)) + total(schedule.writes(run));
     return kernels_.elementwise(bytes, bytes / 8, 1);
@@ -248,7 +233,7 @@ Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
     case Task::Recompute:
       return forward(trace_[run.op]);
     case Task::Backward:
-      return backward(trace_[run.op], gradients_[index(run.op)], decoded(schedule.reads(run)));
+      return backward(schedule, run);
     case Task::Seed:
     case Task::Accumulate:
     case Task::Reconstruct:

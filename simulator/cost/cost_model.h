@@ -4,6 +4,7 @@
 #include <string>
 
 #include "simulator/cost/kernel_cost.h"
+#include "simulator/cost/traffic.h"
 #include "simulator/schedule.h"
 
 namespace tidemark {
@@ -26,18 +27,18 @@ class CostModel {
  private:
   Cost roofline(const Schedule& schedule, const Run& run) const;
   Cost forward(const Op& op) const;
-  Cost backward(const Op& op, std::uint32_t gradients, double decoded) const;
-  Cost norm_backward(const Op& op, std::uint32_t gradients, double decoded) const;
+  Cost backward(const Schedule& schedule, const Run& run) const;
+  Cost gradient(const Op& op, const GradientTraffic& moved) const;
+  Cost product_gradient(const Op& op, const GradientTraffic& moved) const;
+  Cost attention_gradient(const Op& op, const GradientTraffic& moved) const;
+  Cost norm_gradient(const Op& op, const GradientTraffic& moved) const;
   Cost conversion(const Schedule& schedule, const Run& run) const;
-  Cost forward_product(const Op& op) const;
-  Cost backward_product(const Op& op, std::uint32_t gradients) const;
-  double operand_bytes(const Op& op) const;
 
   const Trace& trace_;
   const Device& device_;
   const Framework& framework_;
   KernelCosts kernels_;
-  std::vector<std::uint32_t> gradients_;  ///< per op: inputs that get a gradient
+  Traffic traffic_;
 };
 
 }  // namespace tidemark

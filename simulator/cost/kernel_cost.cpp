@@ -51,9 +51,14 @@ MathUnit unit_for(DType dtype, Precision precision) {
       return MathUnit::Fp16;
     case DType::BFloat16:
       return MathUnit::Bf16;
-    default:
-      return precision == Precision::Tf32 ? MathUnit::Tf32 : MathUnit::Fp32;
+    case DType::Float32:
+    case DType::Float64:
+    case DType::Int64:
+    case DType::UInt8:
+    case DType::Bool:
+      break;
   }
+  return precision == Precision::Tf32 ? MathUnit::Tf32 : MathUnit::Fp32;
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ double model_flops(const Trace& trace) {
   const std::vector<std::uint32_t> gradients = derive_gradients(trace);
   double flops = 0;
   for (std::size_t i = 0; i < trace.ops.size(); ++i)
-    if (row_of(trace.ops[i].kind).work == Work::MatrixUnits)
+    if (is_product(row_of(trace.ops[i].kind).work))
       flops += flops_of(trace, trace.ops[i], gradients[i]);
   return flops;
 }

@@ -15,7 +15,6 @@
 #include "simulator/graph/present_values.h"
 #include "simulator/graph/recovery.h"
 #include "simulator/needs.h"
-#include "simulator/strategies/mesa.h"
 
 namespace tidemark {
 namespace {
@@ -154,22 +153,13 @@ class Differentiation {
     for (std::uint32_t bits = needs_.gradients[i]; bits != 0; bits &= bits - 1) {
       const auto k = static_cast<std::size_t>(__builtin_ctz(bits));
       const TensorId input = trace_.inputs(op)[k];
-      if (shares_gradient(op, k, input)) {
+      if (shares_gradient(trace_, op, k)) {
         gradients_.share(incoming);
         contributions_.push_back({input, incoming});
       } else {
         contributions_.push_back({input, gradients_.add(input)});
       }
     }
-  }
-
-  bool shares_gradient(const Op& op, std::size_t k, TensorId input) const {
-    const Flow flow = gradient_rule(op.kind, k).flow;
-    if (flow == Flow::Fresh) return false;
-    const Tensor& in = trace_[input];
-    const Tensor& out = trace_[trace_.outputs(op)[0]];
-    if (in.dtype != out.dtype) return false;
-    return flow == Flow::Alias || numel(in.shape) == numel(out.shape);
   }
 
   void append_backward(std::size_t i, InstanceId incoming, Lane lane) {

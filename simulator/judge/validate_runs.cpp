@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "simulator/strategies/mesa.h"
-
 namespace tidemark::judge {
 namespace {
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cpu/workspace.h"
-#include "simulator/strategies/mesa.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace tidemark {
@@ -114,15 +113,15 @@ TEST(DecodedOperands, GiveTheGradientsOfTheirValues) {
 TEST(DecodedOperands, AreSomeOfThoseThatAreQuantized) {
   for (const OpRow& row : op_rows) {
     const Operands decoded = decoded_operands(row.value);
-    EXPECT_EQ(decoded & ~quantized_operands(row.value), 0u) << row.name;
-    EXPECT_TRUE(row.work != Work::MatrixUnits || decoded == 0) << row.name;
+    EXPECT_EQ(decoded & ~row.quantized, 0u) << row.name;
+    EXPECT_TRUE(!is_product(row.work) || decoded == 0) << row.name;
   }
 }
 
 TEST(NotedExtremes, AreThoseOfWhatWasWritten) {
   std::size_t cases = 0;
   for (const OpRow& row : op_rows) {
-    if (!notes_extremes(row.value)) continue;
+    if (!row.notes_extremes) continue;
     Operation op = operation_of(row.value);
     if (row.value == OpKind::Add) op.inputs.push_back(shape);
     for (const DType dtype : data_dtypes) {

@@ -1,0 +1,119 @@
+#include "simulator/cost/traffic.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "simulator/needs.h"
+
+namespace tidemark {
+namespace {
+
+// The one kind that stands for a fused kernel, too, which writes no normalized tensor.
+bool is_fused(const Op& op) { return op.kind == OpKind::RmsNorm && op.outputs <= 2; }
+
+GradientRule rule_of(const Op& op, std::size_t input) {
+  using namespace rules;
+  GradientRule rule = gradient_rule(op.kind, input);
+  if (is_fused(op)) rule.kernels = 1, rule.passes = 0;
+  // A composed norm's weight meets the normalized tensor, not what that was made of.
+  if (op.kind == OpKind::RmsNorm && !is_fused(op) && input == 1) rule.unread = x0 | y1;
+  return rule;
+}
+
+// Whose kernel writes the gradient of `input`?
+std::size_t leader(OpKind kind, std::size_t input) {
+  while (input > 0 && gradient_rule(kind, input).kernels == 0) --input;
+  return input;
+}
+
+}  // namespace
+
+Traffic::Traffic(const Trace& trace)
+    : trace_(trace), gradients_(derive_gradients(trace)), has_gradient_(trace.tensors.size()) {
+  if (trace.loss != no_tensor) has_gradient_[index(trace.loss)] = true;
+  for (std::size_t i = 0; i < trace.ops.size(); ++i)
+    for (std::uint32_t bits = gradients_[i]; bits != 0; bits &= bits - 1)
+      has_gradient_[index(
+          trace.inputs(trace.ops[i])[static_cast<std::size_t>(std::countr_zero(bits))])] = true;
+}
+
+// Intermediates have the elements of the output, in the wider of the formats around them.
+double Traffic::bytes_of_passes(const Op& op, int passes) const {
+  const Tensor& x = trace_[trace_.inputs(op)[0]];
+  const Tensor& y = trace_[trace_.outputs(op)[0]];
+  const std::int64_t width =
+      is_floating(x.dtype) ? std::max(size_of(x.dtype), size_of(y.dtype)) : size_of(y.dtype);
+  return passes * elements(trace_.outputs(op)[0]) * static_cast<double>(width);
+}
+
+int Traffic::forward_kernels(const Op& op) const {
+  return is_fused(op) ? 1 : row_of(op.kind).kernels;
+}
+
+double Traffic::forward(const Op& op) const {
+  const OpRow& row = row_of(op.kind);
+  const auto inputs = trace_.inputs(op), outputs = trace_.outputs(op);
+  double sum = bytes_of_passes(op, is_fused(op) ? 0 : row.passes);
+  for (const TensorId input : inputs) sum += bytes(input);
+  for (const TensorId output : outputs) sum += bytes(output);
+  if (row.work == Work::GatherRows) sum += bytes(outputs[0]) - bytes(inputs[1]);
+  if (row.work == Work::PickOnePerRow)
+    sum += elements(inputs[1]) * static_cast<double>(size_of(trace_[inputs[0]].dtype)) -
+           bytes(inputs[0]);
+  return sum;
+}
+
+double Traffic::saved_bytes(const Schedule& schedule, const Run& run, TensorId tensor) const {
+  const TensorId storage = trace_[tensor].storage;
+  for (const BufferId id : schedule.reads(run)) {
+    const Buffer& buffer = schedule[id];
+    if (buffer.role != Role::Codes || buffer.tensor != storage) continue;
+    const auto codes = static_cast<double>(buffer.size.count);
+    return tensor == storage ? codes : codes * elements(tensor) / elements(storage);
+  }
+  return bytes(tensor);
+}
+
+// A part of a concatenation reads its own part of the gradient.
+double Traffic::incoming_bytes(const Op& op, std::size_t input) const {
+  const auto outputs = trace_.outputs(op);
+  if (gradient_rule(op.kind, input).flow == Flow::Alias)
+    return elements(trace_.inputs(op)[input]) *
+           static_cast<double>(size_of(trace_[outputs[0]].dtype));
+  double sum = 0;
+  for (const TensorId output : outputs)
+    if (has_gradient_[index(output)]) sum += bytes(output);
+  return sum;
+}
+
+std::vector<GradientTraffic> Traffic::backward(const Schedule& schedule, const Run& run) const {
+  const Op& op = trace_[run.op];
+  const std::uint32_t gradients = gradients_[index(run.op)];
+  std::vector<GradientTraffic> all;
+  Operands unread = 0;  // of what is saved, by the kernels at hand
+  std::size_t last = op.inputs;
+  for (std::uint32_t bits = gradients; bits != 0; bits &= bits - 1) {
+    const auto input = static_cast<std::size_t>(std::countr_zero(bits));
+    if (shares_gradient(trace_, op, input)) continue;
+    if (const std::size_t first = leader(op.kind, input); first != last) {
+      const GradientRule rule = rule_of(op, first);
+      all.push_back({input, rule.kernels,
+                     incoming_bytes(op, input) + bytes_of_passes(op, rule.passes),
+                     elements(trace_.outputs(op)[0])});
+      last = first, unread = saved_operands(op, gradients);
+    }
+    const GradientRule rule = rule_of(op, input);
+    const Operands read = rule.needs & ~rule.unread & unread;
+    unread &= ~read;
+    GradientTraffic& kernels = all.back();
+    for_each_operand(trace_, op, read, [&](TensorId, TensorId tensor) {
+      kernels.bytes += saved_bytes(schedule, run, tensor);
+    });
+    const TensorId written = trace_.inputs(op)[input];
+    kernels.bytes += bytes(written);
+    kernels.elements = std::max(kernels.elements, elements(written));
+  }
+  return all;
+}
+
+}  // namespace tidemark

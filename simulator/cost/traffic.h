@@ -1,0 +1,46 @@
+// What the kernels of an op read and write in device memory: what its row of the table says, in
+// bytes. Counts are doubles, because sums of them may exceed 64 bits.
+#pragma once
+
+#include <vector>
+
+#include "simulator/schedule.h"
+#include "traces/trace.h"
+
+namespace tidemark {
+
+/// The kernels that write the gradient of one input, or of several at once.
+struct GradientTraffic {
+  std::size_t input = 0;  ///< the first of them
+  int kernels = 1;
+  double bytes = 0;
+  double elements = 0;  ///< of the largest tensor that is read or written
+
+  bool operator==(const GradientTraffic&) const = default;
+};
+
+class Traffic {
+ public:
+  /// `trace` must outlive it.
+  explicit Traffic(const Trace& trace);
+
+  double forward(const Op& op) const;
+  int forward_kernels(const Op& op) const;
+  /// By input. What the run reads as codes counts as codes.
+  std::vector<GradientTraffic> backward(const Schedule& schedule, const Run& run) const;
+
+ private:
+  double bytes(TensorId tensor) const { return static_cast<double>(size(trace_[tensor]).count); }
+  double elements(TensorId tensor) const {
+    return static_cast<double>(numel(trace_[tensor].shape));
+  }
+  double bytes_of_passes(const Op& op, int passes) const;
+  double saved_bytes(const Schedule& schedule, const Run& run, TensorId tensor) const;
+  double incoming_bytes(const Op& op, std::size_t input) const;
+
+  const Trace& trace_;
+  std::vector<std::uint32_t> gradients_;  ///< per op: inputs that get a gradient
+  std::vector<bool> has_gradient_;        ///< per tensor
+};
+
+}  // namespace tidemark

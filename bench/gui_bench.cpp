@@ -15,7 +15,7 @@ namespace tidemark {
 namespace {
 
 // A narrow LLaMA so deep that its step has five million runs and memory events.
-WhatIf deep_llama() {
+gui::WhatIf deep_llama() {
   Model model = find_model("llama-7b");
   auto& config = std::get<LlamaConfig>(model.config);
   config.depth = 31'000, config.width = 64, config.head_width = 16;
@@ -27,7 +27,7 @@ WhatIf deep_llama() {
           .strategies = {"vanilla"}};
 }
 
-std::size_t events_of(const Opened& opened) {
+std::size_t events_of(const gui::Opened& opened) {
   return opened.timeline().runs.size() + opened.timeline().memory.size();
 }
 
@@ -40,9 +40,9 @@ double resident_gib() {
 
 // The indices alone: the step is in memory.
 void index_five_million_events(benchmark::State& state) {
-  const Prediction made = predict(deep_llama()).front();
+  const gui::Prediction made = predict(deep_llama()).front();
   for (auto _ : state) {
-    const Opened opened(made.opened->recording);
+    const gui::Opened opened(made.opened->recording);
     if (opened.memory().total_of(opened.peak()) != made.report.live_peak)
       state.SkipWithError("wrong peak");
     state.counters["events"] = static_cast<double>(events_of(opened));
@@ -54,11 +54,11 @@ BENCHMARK(index_five_million_events)->Unit(benchmark::kMillisecond)->Iterations(
 void open_five_million_events(benchmark::State& state) {
   const std::string path = "tidemark_bench.timeline.json.zst";
   {
-    const Prediction made = predict(deep_llama()).front();
+    const gui::Prediction made = predict(deep_llama()).front();
     write_recording(path, made.opened->recording);
   }
   for (auto _ : state) {
-    const Opened opened(read_recording(path));
+    const gui::Opened opened(read_recording(path));
     state.counters["events"] = static_cast<double>(events_of(opened));
     state.counters["GiB"] = resident_gib();
   }
@@ -68,15 +68,15 @@ BENCHMARK(open_five_million_events)->Unit(benchmark::kMillisecond)->Iterations(1
 
 // The argument is the zoom: how many halvings of the whole.
 void frame_of_five_million_events(benchmark::State& state) {
-  static ViewModel model;
-  ViewState view;
-  Stage stage(1);
+  static gui::ViewModel model;
+  gui::ViewState view;
+  gui::Stage stage(1);
   if (model.is_empty()) model.add(predict(deep_llama()).front().opened);
-  const Opened& opened = *model.recordings().front();
+  const gui::Opened& opened = *model.recordings().front();
   show_all(opened, view);
   for (int i = 0; i < state.range(0); ++i)
     view.visible = zoomed(view.visible, 0.7 * opened.end(), 0.5, {opened.end()});
-  Input input;
+  gui::Input input;
   input.x = 600, input.y = 65;
   do {
     stage.frame(model, view, input, {1920, 1080});
@@ -99,13 +99,13 @@ BENCHMARK(frame_of_five_million_events)
 
 // The cursor moves by a state each frame, so that the live set is made anew all the time.
 void frame_with_moving_cursor(benchmark::State& state) {
-  ViewModel model;
-  ViewState view;
+  gui::ViewModel model;
+  gui::ViewState view;
   model.add(predict(deep_llama()).front().opened);
-  Stage stage(1);
-  const Opened& opened = *model.recordings().front();
+  gui::Stage stage(1);
+  const gui::Opened& opened = *model.recordings().front();
   show_all(opened, view);
-  Input input;
+  gui::Input input;
   for (auto _ : state) {
     put_cursor(opened, view.cursor > 1000 ? view.cursor - 1000 : opened.peak(), view);
     stage.frame(model, view, input, {1920, 1080});
@@ -115,7 +115,7 @@ BENCHMARK(frame_with_moving_cursor)->Unit(benchmark::kMillisecond);
 
 // From a changed input to indices that can be drawn.
 void what_if_llama_13b(benchmark::State& state) {
-  const WhatIf what_if{
+  const gui::WhatIf what_if{
       .question = {.model = find_model("llama-13b"),
                    .step = {.batch = 8, .sequence = 2048, .precision = Precision::AmpBf16},
                    .device = find_device("a100-80gb"),

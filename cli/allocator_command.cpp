@@ -5,7 +5,7 @@
 #include "traces/error.h"
 #include "traces/files.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 Result run_allocator(const Options& options) {
   if (options.subject.empty())
@@ -17,4 +17,4 @@ Result run_allocator(const Options& options) {
   return {run_allocator_script(script, options.subject), "", ExitCode::Ok};
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -7,7 +7,7 @@
 #include "cli/text_table.h"
 #include "cli/units_text.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 // Kinds that any row has, in the order of the op table.
@@ -71,4 +71,4 @@ std::string block_units_table(const Comparison& comparison, const Style& style) 
   return text;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -8,7 +8,7 @@
 #include "profiler/backends.h"
 #include "profiler/calibrate.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 std::string held_out_text(const Calibration& calibration) {
@@ -41,4 +41,4 @@ Result run_calibrate(const Options& options) {
   return {write_device(calibration.device), notes + held_out_text(calibration), ExitCode::Ok};
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -14,7 +14,7 @@
 #include "traces/files.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 constexpr const char* usual_file = "tidemark.json";
@@ -33,7 +33,7 @@ void require_file(const std::string& path) {
 }
 
 // "2 models of this folder", and what was not taken.
-std::string describe(const FoundModels& models) {
+std::string describe(const regression::FoundModels& models) {
   const std::size_t count = models.configs.size() + models.traces.size();
   std::string text = count == 0 ? "no model in its folder, so a preset as an example"
                                 : fmt::format("{} model{} found", count, count == 1 ? "" : "s");
@@ -49,9 +49,10 @@ Result init(const std::string& path) {
     throw InputError(fmt::format("{}: exists already and stays as it is (name another file)",
                                  printable(path, 200)));
   require_writable(path);
-  const FoundModels models = find_models_in(std::filesystem::path(path).parent_path().string());
+  const regression::FoundModels models =
+      find_models_in(std::filesystem::path(path).parent_path().string());
   const std::string text = first_check_file(models);
-  const std::size_t count = read_check_file(text, path).experiments.size();
+  const std::size_t count = regression::read_check_file(text, path).experiments.size();
   write_file(path, text);
   return {
       "",
@@ -98,8 +99,10 @@ class LateProgress {
   std::optional<Progress> shown_;
 };
 
-CheckReport check(const std::string& path, const Options& options, LateProgress& progress) {
-  const CheckFile file = read_check_file(read_file(path, FileKind::Check), path);
+regression::CheckReport check(const std::string& path, const Options& options,
+                              LateProgress& progress) {
+  const regression::CheckFile file =
+      regression::read_check_file(read_file(path, FileKind::Check), path);
   const std::size_t all = file.experiments.size();
   const auto outcomes =
       run_experiments(path, file.experiments, [&](std::size_t done) { progress(done, all); });
@@ -107,17 +110,18 @@ CheckReport check(const std::string& path, const Options& options, LateProgress&
 }
 
 // What an update changed, in one line.
-std::string describe(const Update& update) {
-  const CheckReport before =
+std::string describe(const regression::Update& update) {
+  const regression::CheckReport before =
       compare_with_baseline(update.before, update.outcomes, {TIDEMARK_VERSION, false});
   std::size_t fresh = 0, gone = 0, other = 0;
-  for (const ExperimentVerdict& verdict : before.experiments) {
-    const auto has = [&](FindingKind kind) {
-      return std::ranges::find(verdict.findings, kind, &Finding::kind) != verdict.findings.end();
+  for (const regression::ExperimentVerdict& verdict : before.experiments) {
+    const auto has = [&](regression::FindingKind kind) {
+      return std::ranges::find(verdict.findings, kind, &regression::Finding::kind) !=
+             verdict.findings.end();
     };
-    if (has(FindingKind::GoneExperiment)) {
+    if (has(regression::FindingKind::GoneExperiment)) {
       ++gone;
-    } else if (has(FindingKind::NewExperiment)) {
+    } else if (has(regression::FindingKind::NewExperiment)) {
       ++fresh;
     } else if (verdict.failed()) {
       ++other;
@@ -150,9 +154,9 @@ Result run_check(const Options& options) {
   require_file(path);
   LateProgress progress(options);
   Result result;
-  CheckReport report;
+  regression::CheckReport report;
   if (options.update) {
-    const Update update = update_check_file(path, TIDEMARK_VERSION, std::ref(progress));
+    const regression::Update update = update_check_file(path, TIDEMARK_VERSION, std::ref(progress));
     report = compare_with_baseline(update.after, update.outcomes, {TIDEMARK_VERSION, false});
     result.notes = describe(update);
   } else {
@@ -174,4 +178,4 @@ Result run_check(const Options& options) {
   return result;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -5,7 +5,7 @@
 
 #include "cli/check_print.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 // GitHub shows ten annotations of a kind per step and drops the others in silence.
@@ -31,17 +31,17 @@ struct Annotation {
   std::string title, message;
 };
 
-std::string title_of(const ExperimentVerdict& verdict) {
-  const MetricVerdict* largest = largest_change(verdict);
-  const bool is_time = largest && largest->metric == Metric::Step;
+std::string title_of(const regression::ExperimentVerdict& verdict) {
+  const regression::MetricVerdict* largest = largest_change(verdict);
+  const bool is_time = largest && largest->metric == regression::Metric::Step;
   return (is_time ? "Step time of " : "Memory of ") + verdict.id;
 }
 
-std::vector<Annotation> annotations_of(const CheckReport& report) {
+std::vector<Annotation> annotations_of(const regression::CheckReport& report) {
   std::vector<Annotation> all;
-  for (const Finding& finding : report.findings)
+  for (const regression::Finding& finding : report.findings)
     all.push_back({finding.line, "tidemark check", finding.text});
-  for (const ExperimentVerdict& verdict : report.experiments)
+  for (const regression::ExperimentVerdict& verdict : report.experiments)
     if (verdict.failed())
       all.push_back({verdict.findings.front().line, title_of(verdict), findings_text(verdict)});
   return all;
@@ -49,7 +49,7 @@ std::vector<Annotation> annotations_of(const CheckReport& report) {
 
 }  // namespace
 
-std::string check_github(const CheckReport& report) {
+std::string check_github(const regression::CheckReport& report) {
   const std::vector<Annotation> all = annotations_of(report);
   const std::string file = escaped(path_in_repository(report), true);
   std::string text;
@@ -69,4 +69,4 @@ std::string check_github(const CheckReport& report) {
   return text + "tidemark: " + check_summary(report) + "\n";
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -4,20 +4,20 @@
 #include "cli/check_print.h"
 #include "cli/json_text.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
-Json finding_json(const Finding& finding) {
+Json finding_json(const regression::Finding& finding) {
   return {{"rule", to_string(finding.kind)}, {"text", finding.text}, {"line", finding.line}};
 }
 
-Json findings_json(const std::vector<Finding>& findings) {
+Json findings_json(const std::vector<regression::Finding>& findings) {
   Json json = Json::array();
-  for (const Finding& finding : findings) json.push_back(finding_json(finding));
+  for (const regression::Finding& finding : findings) json.push_back(finding_json(finding));
   return json;
 }
 
-Json metric_json(const MetricVerdict& metric) {
+Json metric_json(const regression::MetricVerdict& metric) {
   Json json = {{"expected", to_json(metric.expected)}, {"now", to_json(metric.now)}};
   json["unit"] = row_of(metric.metric).unit;
   json["margin"] = metric.expected ? Json(allowed(metric.margin, *metric.expected)) : Json();
@@ -26,14 +26,14 @@ Json metric_json(const MetricVerdict& metric) {
   return json;
 }
 
-Json group_json(const PeakGroup& group) {
+Json group_json(const regression::PeakGroup& group) {
   return {{"tensors", group.tensors},
           {"bytes", group.bytes.count},
           {"decision", group.decision},
           {"reason", group.reason}};
 }
 
-Json change_json(const PeakChange& change) {
+Json change_json(const regression::PeakChange& change) {
   return {{"role", change.now.role},
           {"contents", change.now.contents},
           {"op", change.now.op},
@@ -45,9 +45,10 @@ Json change_json(const PeakChange& change) {
           {"now", group_json(change.now)}};
 }
 
-Json peak_json(const ExperimentVerdict& verdict) {
+Json peak_json(const regression::ExperimentVerdict& verdict) {
   Json changes = Json::array();
-  for (const PeakChange& change : verdict.changes) changes.push_back(change_json(change));
+  for (const regression::PeakChange& change : verdict.changes)
+    changes.push_back(change_json(change));
   return {{"before_at", verdict.peak_before},
           {"now_at", verdict.peak_now},
           {"changes", std::move(changes)},
@@ -55,12 +56,12 @@ Json peak_json(const ExperimentVerdict& verdict) {
           {"others_now_bytes", verdict.rest.now.bytes.count}};
 }
 
-Json time_json(const ExperimentVerdict& verdict) {
+Json time_json(const regression::ExperimentVerdict& verdict) {
   const auto group = [](const TimeGroup& one) {
     return Json{{"runs", one.runs}, {"ns", one.time.count()}};
   };
   Json changes = Json::array();
-  for (const TimeChange& change : verdict.time_changes)
+  for (const regression::TimeChange& change : verdict.time_changes)
     changes.push_back({{"task", change.now.task},
                        {"op", change.now.op},
                        {"stream", change.now.stream},
@@ -75,7 +76,7 @@ Json time_json(const ExperimentVerdict& verdict) {
           {"others_now_ns", verdict.time_rest.now.time.count()}};
 }
 
-Json experiment_json(const ExperimentVerdict& verdict) {
+Json experiment_json(const regression::ExperimentVerdict& verdict) {
   Json json = {{"id", verdict.id},
                {"line", verdict.line},
                {"was", verdict.was.empty() ? Json() : Json(verdict.was)},
@@ -87,7 +88,7 @@ Json experiment_json(const ExperimentVerdict& verdict) {
                {"notes", verdict.notes},
                {"does_not_apply", verdict.refusal}};
   json["metrics"] = Json::object();
-  for (const MetricVerdict& metric : verdict.metrics)
+  for (const regression::MetricVerdict& metric : verdict.metrics)
     json["metrics"][std::string(row_of(metric.metric).name)] = metric_json(metric);
   json["peak"] = verdict.is_compared && !verdict.peak_now.empty() ? peak_json(verdict) : Json();
   json["time"] = verdict.time_cause.empty() ? Json() : time_json(verdict);
@@ -96,7 +97,7 @@ Json experiment_json(const ExperimentVerdict& verdict) {
 
 }  // namespace
 
-std::string check_json(const CheckReport& report) {
+std::string check_json(const regression::CheckReport& report) {
   Json json = {{"format", "tidemark-check-report-1"},
                {"version", report.tidemark},
                {"expected_version", report.expected_tidemark},
@@ -106,17 +107,17 @@ std::string check_json(const CheckReport& report) {
                {"compared", report.compared()},
                {"findings", findings_json(report.findings)}};
   json["experiments"] = Json::array();
-  for (const ExperimentVerdict& verdict : report.experiments)
+  for (const regression::ExperimentVerdict& verdict : report.experiments)
     json["experiments"].push_back(experiment_json(verdict));
   return to_text(json);
 }
 
-std::string check_smaller_is_better(const CheckReport& report) {
+std::string check_smaller_is_better(const regression::CheckReport& report) {
   Json json = Json::array();
-  for (const ExperimentVerdict& verdict : report.experiments)
-    for (const MetricVerdict& metric : verdict.metrics) {
+  for (const regression::ExperimentVerdict& verdict : report.experiments)
+    for (const regression::MetricVerdict& metric : verdict.metrics) {
       if (!metric.now) continue;
-      const MetricRow& row = row_of(metric.metric);
+      const regression::MetricRow& row = row_of(metric.metric);
       Json entry = {{"name", verdict.id + ": " + std::string(row.name)},
                     {"unit", row.unit},
                     {"value", *metric.now}};
@@ -130,16 +131,17 @@ std::string check_smaller_is_better(const CheckReport& report) {
 }
 
 // Bencher knows "latency", in nanoseconds; measures of other names are created on arrival.
-std::string check_bmf(const CheckReport& report) {
+std::string check_bmf(const regression::CheckReport& report) {
   Json json = Json::object();
-  for (const ExperimentVerdict& verdict : report.experiments)
-    for (const MetricVerdict& metric : verdict.metrics) {
+  for (const regression::ExperimentVerdict& verdict : report.experiments)
+    for (const regression::MetricVerdict& metric : verdict.metrics) {
       if (!metric.now) continue;
-      const std::string measure =
-          metric.metric == Metric::Step ? "latency" : std::string(row_of(metric.metric).name);
+      const std::string measure = metric.metric == regression::Metric::Step
+                                      ? "latency"
+                                      : std::string(row_of(metric.metric).name);
       json[verdict.id][measure] = {{"value", *metric.now}};
     }
   return to_text(json);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -4,7 +4,7 @@
 #include "cli/check_print.h"
 #include "cli/json_text.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 // XML 1.0 has no way to write control characters, and no bytes that are not UTF-8.
@@ -35,24 +35,24 @@ std::string xml(std::string_view text) {
 }
 
 // Many viewers show the message alone, so the cause stands in it.
-std::string failures(const std::vector<Finding>& findings, const std::string& cause,
+std::string failures(const std::vector<regression::Finding>& findings, const std::string& cause,
                      const std::string& text) {
   const std::string message = findings.front().text + (cause.empty() ? "" : "; " + cause);
   return fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n",
                      to_string(findings.front().kind), xml(message), xml(text));
 }
 
-std::string test_case(const CheckReport& report, const std::string& name,
+std::string test_case(const regression::CheckReport& report, const std::string& name,
                       const std::string& content) {
   const std::string head =
       fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml(report.path), xml(name));
   return content.empty() ? head + "/>\n" : fmt::format("{}>\n{}    </testcase>\n", head, content);
 }
 
-std::string numbers(const ExperimentVerdict& verdict) {
+std::string numbers(const regression::ExperimentVerdict& verdict) {
   std::string text;
-  for (const MetricVerdict& metric : verdict.metrics) {
-    const MetricRow& row = row_of(metric.metric);
+  for (const regression::MetricVerdict& metric : verdict.metrics) {
+    const regression::MetricRow& row = row_of(metric.metric);
     text += fmt::format("{}: {} {}{}\n", row.name,
                         metric.now ? fmt::format("{}", *metric.now) : "not measured", row.unit,
                         metric.expected ? fmt::format(", expected {}", *metric.expected) : "");
@@ -60,7 +60,8 @@ std::string numbers(const ExperimentVerdict& verdict) {
   return text;
 }
 
-std::string experiment_case(const CheckReport& report, const ExperimentVerdict& verdict) {
+std::string experiment_case(const regression::CheckReport& report,
+                            const regression::ExperimentVerdict& verdict) {
   std::string content;
   // One test case has one failure, with all that was found.
   if (verdict.failed())
@@ -74,17 +75,17 @@ std::string experiment_case(const CheckReport& report, const ExperimentVerdict& 
 
 }  // namespace
 
-std::string check_junit(const CheckReport& report) {
+std::string check_junit(const regression::CheckReport& report) {
   std::string cases;
   std::size_t tests = report.experiments.size(), failed = report.failures();
   if (!report.findings.empty()) {
     std::string text;
-    for (const Finding& finding : report.findings) text += finding.text + "\n";
+    for (const regression::Finding& finding : report.findings) text += finding.text + "\n";
     cases += test_case(report, "baseline", failures(report.findings, "", text));
     ++tests;
     ++failed;
   }
-  for (const ExperimentVerdict& verdict : report.experiments)
+  for (const regression::ExperimentVerdict& verdict : report.experiments)
     cases += experiment_case(report, verdict);
   const std::string counts = fmt::format(
       "name=\"tidemark check\" tests=\"{}\" failures=\"{}\" errors=\"0\"", tests, failed);
@@ -94,4 +95,4 @@ std::string check_junit(const CheckReport& report) {
       counts, counts, cases);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -7,7 +7,7 @@
 #include "cli/csv.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 // A job summary holds 1 MiB; an experiment in full takes about 4 KiB of it.
@@ -36,14 +36,14 @@ std::string code(std::string_view text) {
   return "`" + shown + "`";
 }
 
-std::string optional_text(Metric metric, const std::optional<std::int64_t>& value) {
+std::string optional_text(regression::Metric metric, const std::optional<std::int64_t>& value) {
   return value ? to_text(metric, *value) : "";
 }
 
-std::string metric_rows(const ExperimentVerdict& verdict) {
+std::string metric_rows(const regression::ExperimentVerdict& verdict) {
   std::string text = markdown_line({"number", "expected", "now", "change", "margin", ""}) +
                      markdown_line({"---", "--:", "--:", "--:", "--:", "---"});
-  for (const MetricVerdict& metric : verdict.metrics) {
+  for (const regression::MetricVerdict& metric : verdict.metrics) {
     const bool is_known = metric.expected && metric.now;
     const std::int64_t change = is_known ? *metric.now - *metric.expected : 0;
     text += markdown_line(
@@ -58,19 +58,19 @@ std::string metric_rows(const ExperimentVerdict& verdict) {
   return text;
 }
 
-std::string change_rows(const ExperimentVerdict& verdict) {
+std::string change_rows(const regression::ExperimentVerdict& verdict) {
   std::string text =
       fmt::format("\nAt the peak, {}:\n\n", plain(verdict.peak_now)) +
       markdown_line({"change", "before", "now", "tensors", "what", "contents", "decision"}) +
       markdown_line({"--:", "--:", "--:", "--:", "---", "---", "---"});
   const std::size_t shown = std::min(most_changes, verdict.changes.size());
   for (std::size_t i = 0; i < shown; ++i) {
-    const PeakChange& change = verdict.changes[i];
+    const regression::PeakChange& change = verdict.changes[i];
     const char* mark = change.is_new     ? "**NEW** "
                        : change.is_gone  ? "**GONE** "
                        : change.is_bound ? "at least "
                                          : "";
-    text += markdown_line({mark + change_text(Metric::Live, change.change().count),
+    text += markdown_line({mark + change_text(regression::Metric::Live, change.change().count),
                            change.is_bound ? "unknown" : to_text(change.before.bytes),
                            to_text(change.now.bytes), fmt::format("{}", change.now.tensors),
                            change.now.role.empty() ? "scratch memory" : code(change.now.role),
@@ -85,18 +85,18 @@ std::string change_rows(const ExperimentVerdict& verdict) {
   return text;
 }
 
-std::string time_rows(const ExperimentVerdict& verdict) {
+std::string time_rows(const regression::ExperimentVerdict& verdict) {
   std::string text = "\nIn the step:\n\n" +
                      markdown_line({"change", "before", "now", "runs", "what runs", "stream"}) +
                      markdown_line({"--:", "--:", "--:", "--:", "---", "--:"});
   const std::size_t shown = std::min(most_changes, verdict.time_changes.size());
   for (std::size_t i = 0; i < shown; ++i) {
-    const TimeChange& change = verdict.time_changes[i];
+    const regression::TimeChange& change = verdict.time_changes[i];
     const char* mark = change.is_new     ? "**NEW** "
                        : change.is_gone  ? "**GONE** "
                        : change.is_bound ? "at least "
                                          : "";
-    text += markdown_line({mark + change_text(Metric::Step, change.change().count()),
+    text += markdown_line({mark + change_text(regression::Metric::Step, change.change().count()),
                            change.is_bound ? "unknown" : to_text(change.before.time),
                            to_text(change.now.time), fmt::format("{}", change.now.runs),
                            name_of(change.now), fmt::format("{}", change.now.stream)});
@@ -107,10 +107,10 @@ std::string time_rows(const ExperimentVerdict& verdict) {
   return text;
 }
 
-std::string failed_section(const ExperimentVerdict& verdict) {
+std::string failed_section(const regression::ExperimentVerdict& verdict) {
   std::string text =
       fmt::format("\n### {} (line {})\n\n", code(verdict.id), verdict.findings.front().line);
-  for (const Finding& finding : verdict.findings)
+  for (const regression::Finding& finding : verdict.findings)
     if (!is_in_table(finding))
       text += fmt::format("* **{}**: {} (line {})\n", to_string(finding.kind), plain(finding.text),
                           finding.line);
@@ -124,15 +124,15 @@ std::string failed_section(const ExperimentVerdict& verdict) {
 
 }  // namespace
 
-std::string check_markdown(const CheckReport& report) {
+std::string check_markdown(const regression::CheckReport& report) {
   std::string text =
       fmt::format("## {} Memory: {}\n", report.failed() ? "❌" : "✅", plain(check_summary(report)));
   if (!report.findings.empty()) text += "\n";
-  for (const Finding& finding : report.findings)
+  for (const regression::Finding& finding : report.findings)
     text += fmt::format("* **{}**: {} (line {})\n", to_string(finding.kind), plain(finding.text),
                         finding.line);
   std::size_t shown = 0;
-  for (const ExperimentVerdict& verdict : report.experiments)
+  for (const regression::ExperimentVerdict& verdict : report.experiments)
     if (verdict.failed() && ++shown <= most_experiments) text += failed_section(verdict);
   if (shown > most_experiments)
     text += fmt::format("\n… and {} more that are not as expected (the JSON report has all)\n",
@@ -143,4 +143,4 @@ std::string check_markdown(const CheckReport& report) {
   return text;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -11,9 +11,9 @@
 #include "cli/option_table.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
-std::string print(const CheckReport& report, CheckFormat format, const Style& style) {
+std::string print(const regression::CheckReport& report, CheckFormat format, const Style& style) {
   switch (format) {
     case CheckFormat::Json:
       return check_json(report);
@@ -35,7 +35,7 @@ std::string print(const CheckReport& report, CheckFormat format, const Style& st
   return check_table(report, style);
 }
 
-std::string check_summary(const CheckReport& report) {
+std::string check_summary(const regression::CheckReport& report) {
   const std::size_t all = report.experiments.size(), failed = report.failures();
   const std::string count =
       fmt::format("{}: {} experiment{}", printable(report.path, 200), all, all == 1 ? "" : "s");
@@ -44,42 +44,43 @@ std::string check_summary(const CheckReport& report) {
   return fmt::format("{}, {} as expected, {} not", count, all - failed, failed);
 }
 
-std::string update_command(const CheckReport& report) {
+std::string update_command(const regression::CheckReport& report) {
   return fmt::format("tidemark check {} --update", shell_quoted(report.path));
 }
 
-bool is_in_table(const Finding& finding) {
-  return finding.kind == FindingKind::Grew || finding.kind == FindingKind::Shrank;
+bool is_in_table(const regression::Finding& finding) {
+  return finding.kind == regression::FindingKind::Grew ||
+         finding.kind == regression::FindingKind::Shrank;
 }
 
-const MetricVerdict* largest_change(const ExperimentVerdict& verdict) {
-  const MetricVerdict* largest = nullptr;
+const regression::MetricVerdict* largest_change(const regression::ExperimentVerdict& verdict) {
+  const regression::MetricVerdict* largest = nullptr;
   std::pair<bool, double> most;
-  for (const MetricVerdict& metric : verdict.metrics) {
+  for (const regression::MetricVerdict& metric : verdict.metrics) {
     if (!metric.is_outside || !metric.expected || !metric.now) continue;
     const auto expected = static_cast<double>(std::max<std::int64_t>(1, *metric.expected));
     const double share = std::abs(static_cast<double>(*metric.now - *metric.expected)) / expected;
     // This is a gate for memory: a time that changed more does not hide the bytes.
-    const std::pair rank(metric.metric != Metric::Step, share);
+    const std::pair rank(metric.metric != regression::Metric::Step, share);
     if (!largest || rank > most) largest = &metric, most = rank;
   }
   return largest;
 }
 
-std::string findings_text(const ExperimentVerdict& verdict) {
+std::string findings_text(const regression::ExperimentVerdict& verdict) {
   std::string text;
   const auto add = [&](const std::string& line) {
     text.append(text.empty() ? "" : "\n").append(line);
   };
-  for (const Finding& finding : verdict.findings) add(finding.text);
+  for (const regression::Finding& finding : verdict.findings) add(finding.text);
   if (!verdict.cause.empty()) add("cause: " + verdict.cause);
   if (!verdict.time_cause.empty()) add("cause: " + verdict.time_cause);
   for (const std::string& note : verdict.notes) add(note);
   return text;
 }
 
-std::string path_in_repository(const CheckReport& report) {
+std::string path_in_repository(const regression::CheckReport& report) {
   return std::filesystem::path(report.path).lexically_normal().generic_string();
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

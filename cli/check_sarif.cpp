@@ -5,7 +5,7 @@
 #include "cli/json_text.h"
 #include "simulator/check/fingerprint.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 constexpr const char* schema =
@@ -25,22 +25,22 @@ std::string uri(std::string_view path) {
 
 Json rules_json() {
   Json rules = Json::array();
-  for (const FindingRow& row : finding_rows)
+  for (const regression::FindingRow& row : finding_rows)
     rules.push_back({{"id", row.name},
                      {"shortDescription", {{"text", row.help}}},
                      {"defaultConfiguration", {{"level", "error"}}}});
   return rules;
 }
 
-Json location_json(const CheckReport& report, const Finding& finding) {
+Json location_json(const regression::CheckReport& report, const regression::Finding& finding) {
   return {{"physicalLocation",
            {{"artifactLocation", {{"uri", uri(path_in_repository(report))}}},
             {"region", {{"startLine", finding.line}}}}}};
 }
 
 // The fingerprint keeps a finding the same one when the lines around it move.
-Json result_json(const CheckReport& report, const Finding& finding, const std::string& id,
-                 const std::string& text) {
+Json result_json(const regression::CheckReport& report, const regression::Finding& finding,
+                 const std::string& id, const std::string& text) {
   Json result = {{"ruleId", to_string(finding.kind)},
                  {"ruleIndex", static_cast<int>(finding.kind)},
                  {"level", "error"},
@@ -54,13 +54,14 @@ Json result_json(const CheckReport& report, const Finding& finding, const std::s
 
 }  // namespace
 
-std::string check_sarif(const CheckReport& report) {
+std::string check_sarif(const regression::CheckReport& report) {
   Json results = Json::array();
-  for (const Finding& finding : report.findings)
+  for (const regression::Finding& finding : report.findings)
     results.push_back(result_json(report, finding, "", finding.text));
-  for (const ExperimentVerdict& verdict : report.experiments)
-    for (const Finding& finding : verdict.findings) {
-      const bool is_explained = finding.kind == FindingKind::Grew && !verdict.cause.empty();
+  for (const regression::ExperimentVerdict& verdict : report.experiments)
+    for (const regression::Finding& finding : verdict.findings) {
+      const bool is_explained =
+          finding.kind == regression::FindingKind::Grew && !verdict.cause.empty();
       const std::string cause = is_explained ? "; " + verdict.cause : "";
       results.push_back(
           result_json(report, finding, verdict.id, verdict.id + ": " + finding.text + cause));
@@ -74,4 +75,4 @@ std::string check_sarif(const CheckReport& report) {
   return to_text(json);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

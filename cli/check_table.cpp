@@ -8,7 +8,7 @@
 #include "cli/units_text.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 // What is shown in full; the rest is counted.
@@ -17,20 +17,20 @@ constexpr std::size_t most_experiments = 5;
 constexpr std::size_t most_changes = 8;
 constexpr std::size_t most_times = 4;
 
-std::string optional_text(Metric metric, const std::optional<std::int64_t>& value) {
+std::string optional_text(regression::Metric metric, const std::optional<std::int64_t>& value) {
   return value ? to_text(metric, *value) : "";
 }
 
 // Numbers with nothing to compare them with, in one line.
-std::string numbers_now(const ExperimentVerdict& verdict) {
+std::string numbers_now(const regression::ExperimentVerdict& verdict) {
   std::string text;
-  for (const MetricVerdict& metric : verdict.metrics)
+  for (const regression::MetricVerdict& metric : verdict.metrics)
     text += fmt::format("{} {} {}", text.empty() ? "now:" : " ·", row_of(metric.metric).name,
                         optional_text(metric.metric, metric.now));
   return text + "\n";
 }
 
-std::string metric_table(const ExperimentVerdict& verdict, const Style& style) {
+std::string metric_table(const regression::ExperimentVerdict& verdict, const Style& style) {
   if (std::ranges::none_of(verdict.metrics, [](const auto& m) { return m.expected.has_value(); }))
     return numbers_now(verdict);
   if (std::ranges::all_of(verdict.metrics, [](const auto& m) { return m.expected == m.now; }))
@@ -42,7 +42,7 @@ std::string metric_table(const ExperimentVerdict& verdict, const Style& style) {
   table.add_column({"change"});
   table.add_column({"", Align::Right, 9});
   table.add_column({"margin"});
-  for (const MetricVerdict& metric : verdict.metrics) {
+  for (const regression::MetricVerdict& metric : verdict.metrics) {
     const bool is_known = metric.expected && metric.now;
     const std::int64_t change = is_known ? *metric.now - *metric.expected : 0;
     const Ink ink = !metric.is_outside ? Ink::Plain : change < 0 ? Ink::Good : Ink::Bad;
@@ -56,12 +56,13 @@ std::string metric_table(const ExperimentVerdict& verdict, const Style& style) {
   return table.draw(style);
 }
 
-std::string mark_of(const PeakChange& change) {
+std::string mark_of(const regression::PeakChange& change) {
   return change.is_new ? "[NEW] " : change.is_gone ? "[GONE] " : change.is_bound ? "at least " : "";
 }
 
 // What a group was and is, where both are known.
-std::string then_and_now(const PeakChange& change, std::string PeakGroup::*member) {
+std::string then_and_now(const regression::PeakChange& change,
+                         std::string regression::PeakGroup::*member) {
   const std::string &before = change.before.*member, &now = change.now.*member;
   const bool is_same = before == now || change.is_new || change.is_gone || change.is_bound;
   return is_same ? now : fmt::format("{} → {}", before.empty() ? "none" : before, now);
@@ -71,9 +72,9 @@ std::string count_text(std::int64_t before, std::int64_t now) {
   return before == now ? fmt::format("{}", now) : fmt::format("{} → {}", before, now);
 }
 
-std::vector<TextCell> change_row(const PeakChange& change, const SizeUnit& size) {
+std::vector<TextCell> change_row(const regression::PeakChange& change, const SizeUnit& size) {
   const bool knows_before = !change.is_bound;
-  return {{mark_of(change) + change_text(Metric::Live, change.change().count),
+  return {{mark_of(change) + change_text(regression::Metric::Live, change.change().count),
            change.change().count > 0 ? Ink::Bad : Ink::Good},
           {knows_before ? size(change.before.bytes) : "unknown"},
           {size(change.now.bytes)},
@@ -81,8 +82,8 @@ std::vector<TextCell> change_row(const PeakChange& change, const SizeUnit& size)
                         : fmt::format("{}", change.now.tensors)},
           {change.now.role.empty() ? "scratch memory" : printable(change.now.role, 60)},
           {change.now.contents},
-          {then_and_now(change, &PeakGroup::op)},
-          {then_and_now(change, &PeakGroup::decision)}};
+          {then_and_now(change, &regression::PeakGroup::op)},
+          {then_and_now(change, &regression::PeakGroup::decision)}};
 }
 
 void add_change_columns(TextTable& table, const SizeUnit& size) {
@@ -97,32 +98,33 @@ void add_change_columns(TextTable& table, const SizeUnit& size) {
   table.add_column({"decision", Align::Left, 9});
 }
 
-Bytes largest_of(const std::vector<PeakChange>& changes) {
+Bytes largest_of(const std::vector<regression::PeakChange>& changes) {
   Bytes largest;
-  for (const PeakChange& change : changes)
+  for (const regression::PeakChange& change : changes)
     largest = std::max({largest, change.before.bytes, change.now.bytes});
   return largest;
 }
 
-std::string more_changes(const ExperimentVerdict& verdict) {
+std::string more_changes(const regression::ExperimentVerdict& verdict) {
   if (verdict.changes.size() <= most_changes) return "";
   Bytes sum;
   for (std::size_t i = most_changes; i < verdict.changes.size(); ++i)
     sum += verdict.changes[i].change();
   return fmt::format("… and {} more, {} together (--format json has all)\n",
-                     verdict.changes.size() - most_changes, change_text(Metric::Live, sum.count));
+                     verdict.changes.size() - most_changes,
+                     change_text(regression::Metric::Live, sum.count));
 }
 
-std::string rest_line(const ExperimentVerdict& verdict) {
-  const PeakChange& rest = verdict.rest;
+std::string rest_line(const regression::ExperimentVerdict& verdict) {
+  const regression::PeakChange& rest = verdict.rest;
   if (rest.before.bytes == rest.now.bytes) return "";
-  const bool has_bounds = std::ranges::any_of(verdict.changes, &PeakChange::is_bound);
+  const bool has_bounds = std::ranges::any_of(verdict.changes, &regression::PeakChange::is_bound);
   return fmt::format("All groups that the baseline keeps as one{}: {} → {}\n",
                      has_bounds ? " (those \"at least\" among them)" : "",
                      to_text(rest.before.bytes), to_text(rest.now.bytes));
 }
 
-std::string peak_text(const ExperimentVerdict& verdict, const Style& style) {
+std::string peak_text(const regression::ExperimentVerdict& verdict, const Style& style) {
   if (verdict.changes.empty() && verdict.rest.change() == Bytes{}) return "";
   std::string text =
       verdict.peak_before == verdict.peak_now
@@ -139,14 +141,14 @@ std::string peak_text(const ExperimentVerdict& verdict, const Style& style) {
   return text + more_changes(verdict) + rest_line(verdict);
 }
 
-std::vector<TextCell> time_row(const TimeChange& change, const TimeUnit& unit) {
+std::vector<TextCell> time_row(const regression::TimeChange& change, const TimeUnit& unit) {
   const char* mark = change.is_new     ? "[NEW] "
                      : change.is_gone  ? "[GONE] "
                      : change.is_bound ? "at least "
                                        : "";
   const bool knows_before = !change.is_bound;
   const std::int64_t amount = change.change().count();
-  return {{mark + change_text(Metric::Step, amount), amount > 0 ? Ink::Bad : Ink::Good},
+  return {{mark + change_text(regression::Metric::Step, amount), amount > 0 ? Ink::Bad : Ink::Good},
           {knows_before ? unit(change.before.time) : "unknown"},
           {unit(change.now.time)},
           {knows_before ? count_text(change.before.runs, change.now.runs)
@@ -155,10 +157,10 @@ std::vector<TextCell> time_row(const TimeChange& change, const TimeUnit& unit) {
           {fmt::format("{}", change.now.stream)}};
 }
 
-std::string time_text(const ExperimentVerdict& verdict, const Style& style) {
+std::string time_text(const regression::ExperimentVerdict& verdict, const Style& style) {
   if (verdict.time_changes.empty()) return "";
   Nanoseconds longest{};
-  for (const TimeChange& change : verdict.time_changes)
+  for (const regression::TimeChange& change : verdict.time_changes)
     longest = std::max({longest, change.before.time, change.now.time});
   const TimeUnit unit(longest);
   TextTable table;
@@ -177,11 +179,11 @@ std::string time_text(const ExperimentVerdict& verdict, const Style& style) {
     sum += verdict.time_changes[i].change();
   return text + fmt::format("… and {} more, {} together (--format json has all)\n",
                             verdict.time_changes.size() - shown,
-                            change_text(Metric::Step, sum.count()));
+                            change_text(regression::Metric::Step, sum.count()));
 }
 
 // Where several failed: each in a line, so that the one that matters is found.
-std::string overview(const CheckReport& report, const Style& style) {
+std::string overview(const regression::CheckReport& report, const Style& style) {
   if (report.failures() < 2) return "";
   TextTable table;
   table.add_column({"not as expected", Align::Left});
@@ -191,9 +193,9 @@ std::string overview(const CheckReport& report, const Style& style) {
   table.add_column({"change"});
   table.add_column({"", Align::Right, 9});
   std::size_t shown = 0;
-  for (const ExperimentVerdict& verdict : report.experiments) {
+  for (const regression::ExperimentVerdict& verdict : report.experiments) {
     if (!verdict.failed() || ++shown > most_lines) continue;
-    const MetricVerdict* largest = largest_change(verdict);
+    const regression::MetricVerdict* largest = largest_change(verdict);
     if (!largest) {
       table.add_row({{printable(verdict.id, 100)},
                      {std::string(to_string(verdict.findings.front().kind))},
@@ -203,7 +205,7 @@ std::string overview(const CheckReport& report, const Style& style) {
                      {}});
       continue;
     }
-    const Metric metric = largest->metric;
+    const regression::Metric metric = largest->metric;
     const std::int64_t change = *largest->now - *largest->expected;
     const Ink ink = change < 0 ? Ink::Good : Ink::Bad;
     table.add_row({{printable(verdict.id, 100)},
@@ -219,16 +221,16 @@ std::string overview(const CheckReport& report, const Style& style) {
   return text;
 }
 
-std::string place(const CheckReport& report, std::size_t line) {
+std::string place(const regression::CheckReport& report, std::size_t line) {
   return fmt::format("{}:{}", printable(report.path, 200), line);
 }
 
-std::string failed_text(const CheckReport& report, const ExperimentVerdict& verdict,
-                        const Style& style) {
+std::string failed_text(const regression::CheckReport& report,
+                        const regression::ExperimentVerdict& verdict, const Style& style) {
   std::string text =
       fmt::format("\n{}  ({})\n", style.paint("FAILED " + printable(verdict.id, 100), Ink::Bold),
                   place(report, verdict.findings.front().line));
-  for (const Finding& finding : verdict.findings)
+  for (const regression::Finding& finding : verdict.findings)
     if (!is_in_table(finding)) text += finding.text + "\n";
   for (const std::string& note : verdict.notes) text += note + "\n";
   if (!verdict.metrics.empty()) text += metric_table(verdict, style);
@@ -239,13 +241,13 @@ std::string failed_text(const CheckReport& report, const ExperimentVerdict& verd
 
 }  // namespace
 
-std::string check_table(const CheckReport& report, const Style& style) {
+std::string check_table(const regression::CheckReport& report, const Style& style) {
   std::string text = check_summary(report) + "\n";
-  for (const Finding& finding : report.findings)
+  for (const regression::Finding& finding : report.findings)
     text += fmt::format("FAILED {}  ({})\n", finding.text, place(report, finding.line));
   text += overview(report, style);
   std::size_t shown = 0;
-  for (const ExperimentVerdict& verdict : report.experiments)
+  for (const regression::ExperimentVerdict& verdict : report.experiments)
     if (verdict.failed() && ++shown <= most_experiments)
       text += failed_text(report, verdict, style);
   if (shown > most_experiments)
@@ -254,4 +256,4 @@ std::string check_table(const CheckReport& report, const Style& style) {
   return style.unicode ? text : to_ascii(text);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

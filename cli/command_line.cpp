@@ -12,7 +12,7 @@
 #include "traces/names.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 void set(Options& options, const OptionRow& row, const std::string& value) {
@@ -157,4 +157,4 @@ CommandLine parse_command_line(int argc, char** argv) {
   return line;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -3,7 +3,7 @@
 
 #include "cli/commands.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 struct CommandLine {
   const Command* command = nullptr;  ///< null: `text` is all that was asked for
@@ -14,4 +14,4 @@ struct CommandLine {
 /// Throws UsageError, with the nearest name for what is not known.
 CommandLine parse_command_line(int argc, char** argv);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -6,7 +6,7 @@
 #include "simulator/strategies/strategy.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 constexpr std::string_view compare_text =
@@ -250,4 +250,4 @@ const std::vector<Command>& commands() {
   return rows;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -7,7 +7,7 @@
 
 #include "cli/option_table.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 enum class ExitCode : int {
   Ok = 0,
@@ -58,4 +58,4 @@ Result run_strategies(const Options& options);
 Result run_frameworks(const Options& options);
 Result run_completion(const Options& options);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -13,7 +13,7 @@
 #include "simulator/export/svg.h"
 #include "simulator/sweep.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 std::string picture(const Comparison& comparison) {
@@ -116,4 +116,4 @@ Result run_compare(const Options& options) {
   return result;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

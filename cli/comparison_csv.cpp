@@ -3,7 +3,7 @@
 #include "cli/csv.h"
 #include "cli/print_comparison.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 std::string comparison_csv(const Comparison& comparison) {
   std::vector<std::string> titles;
   for (const RowField& field : row_fields()) titles.emplace_back(field.key);
@@ -16,4 +16,4 @@ std::string comparison_csv(const Comparison& comparison) {
   return text;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

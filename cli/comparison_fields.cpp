@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 template <typename T>
@@ -96,4 +96,4 @@ FieldValue value_of(const RowField& field, const Report& row) {
   return row.applies || field.always ? field.of(row) : FieldValue();
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -10,7 +10,7 @@
 
 #include "simulator/report.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 /// Nothing is null in JSON and an empty cell in CSV.
 using FieldValue = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
@@ -30,4 +30,4 @@ std::span<const RowField> row_fields();
 /// The field's value, or nothing if the strategy does not apply.
 FieldValue value_of(const RowField& field, const Report& row);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

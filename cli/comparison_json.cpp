@@ -5,7 +5,7 @@
 #include "cli/json_text.h"
 #include "cli/print_comparison.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 Json block_units_json(const BlockUnits& units) {
@@ -39,4 +39,4 @@ std::string comparison_json(const Comparison& comparison) {
   return to_text(json);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -7,7 +7,7 @@
 #include "cli/print_comparison.h"
 #include "cli/units_text.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 std::string optional_change(const std::optional<double>& ratio) {
@@ -65,4 +65,4 @@ std::string comparison_markdown(const Comparison& comparison) {
   return text + fmt::format("\n{}\n", to_text(comparison.conclusion));
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

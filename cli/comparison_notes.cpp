@@ -5,7 +5,7 @@
 
 #include "cli/print_comparison.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 constexpr std::string_view expandable_option = "--alloc-conf expandable_segments:True";
@@ -66,4 +66,4 @@ std::vector<std::string> notes_on(const Comparison& comparison) {
   return notes;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -11,7 +11,7 @@
 #include "cli/units_text.h"
 #include "cli/wrapping.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 struct Units {
@@ -178,4 +178,4 @@ std::string comparison_table(const Comparison& comparison, const Style& style, b
   return style.unicode ? text : to_ascii(text);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

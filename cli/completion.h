@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidemark {
+namespace tidemark::cli {
 
 /// A shell and the script that teaches it.
 struct Shell {
@@ -19,4 +19,4 @@ std::string bash_completion();
 std::string zsh_completion();
 std::string fish_completion();
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -5,7 +5,7 @@
 #include "cli/completion.h"
 #include "cli/completion_words.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 // Behind the last comma a list goes on.
@@ -93,4 +93,4 @@ std::string bash_completion() {
   return text + "}\ncomplete -F _tidemark tidemark\n";
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -1,3 +1,4 @@
+// `tidemark completion SHELL`: prints the script of one of the shells it knows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include "traces/names.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 const std::vector<Shell>& shells() {
   static const std::vector<Shell> rows = {
@@ -25,4 +26,4 @@ Result run_completion(const Options& options) {
   return {shell->script(), "", ExitCode::Ok};
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

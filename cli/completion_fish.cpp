@@ -4,7 +4,7 @@
 #include "cli/completion.h"
 #include "cli/completion_words.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 std::string quoted(std::string_view text) {
@@ -63,4 +63,4 @@ std::string fish_completion() {
   return text;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -1,8 +1,9 @@
+// Takes the words apart: spellings from the option table, operands from what each command names.
 #include "cli/completion_words.h"
 
 #include <algorithm>
 
-namespace tidemark {
+namespace tidemark::cli {
 
 std::vector<std::string> spellings(const OptionRow& row) {
   std::vector<std::string> names;
@@ -39,4 +40,4 @@ std::string short_help(std::string_view help) {
   return std::string(end < too_short ? help : help.substr(0, end));
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

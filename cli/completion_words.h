@@ -7,7 +7,7 @@
 
 #include "cli/commands.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 /// The value of an option: one of some names, a file, or anything.
 struct OptionWords {
@@ -30,4 +30,4 @@ bool takes_files(const Command& command);
 /// The beginning of its help, short enough for a menu.
 std::string short_help(std::string_view help);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -4,7 +4,7 @@
 #include "cli/completion.h"
 #include "cli/completion_words.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 // "'name:help'": a colon divides them, a quote ends the word.
@@ -86,4 +86,4 @@ std::string zsh_completion() {
          "else compdef _tidemark tidemark; fi\n";
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

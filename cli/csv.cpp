@@ -1,7 +1,7 @@
 // Quotes cells where RFC 4180 asks for it, and escapes what would end a cell of a Markdown table.
 #include "cli/csv.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 std::string csv_cell(const std::string& text) {
@@ -37,4 +37,4 @@ std::string markdown_line(const std::vector<std::string>& cells) {
   return line + "\n";
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-namespace tidemark {
+namespace tidemark::cli {
 
 std::string csv_line(const std::vector<std::string>& cells);
 
 /// "| a | b |"
 std::string markdown_line(const std::vector<std::string>& cells);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -6,7 +6,7 @@
 #include "traces/quoted.h"
 #include "traces/step_fields.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 std::string describe_model(const Comparison& comparison) {
@@ -107,4 +107,4 @@ std::string refusal_text(std::string_view strategy, std::string_view reason) {
   return std::string(reason.starts_with(name) ? reason.substr(name.size()) : reason);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

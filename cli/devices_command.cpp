@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/listing.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 struct Wanted {
@@ -85,4 +85,4 @@ Result run_devices(const Options& options) {
   return {text, "", ExitCode::Ok};
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -4,7 +4,7 @@
 #include "cli/print_diff.h"
 #include "cli/question.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 Result run_diff(const Options& options) {
   constexpr std::int64_t usual_top = 12, most = 1'000'000;
@@ -30,4 +30,4 @@ Result run_diff(const Options& options) {
   }
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -12,7 +12,7 @@
 #include "simulator/recording/predicted_recording.h"
 #include "simulator/recording/recording_format.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 constexpr std::int64_t usual_top = 12;
@@ -83,4 +83,4 @@ Result run_explain(const Options& options) {
   return result;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -6,7 +6,7 @@
 #include "simulator/export/stacks.h"
 #include "simulator/needs.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 Nanoseconds first_run(const Answer& answer, Task task) {
@@ -124,4 +124,4 @@ std::vector<Bytes> live_curve(const Schedule& schedule, const Timeline& timeline
   return highest;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

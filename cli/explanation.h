@@ -6,7 +6,7 @@
 
 #include "simulator/compare.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 enum class Phase : std::uint8_t { Forward, Backward, Optimizer };
 
@@ -54,4 +54,4 @@ Explanation explain(const Question& question);
 std::vector<Bytes> live_curve(const Schedule& schedule, const Timeline& timeline,
                               std::size_t columns);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

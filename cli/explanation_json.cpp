@@ -3,7 +3,7 @@
 #include "cli/json_text.h"
 #include "cli/print_explanation.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 Json alive_json(const AliveBuffer& buffer) {
@@ -60,4 +60,4 @@ std::string explanation_json(const Explanation& explanation) {
   return to_text(json);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -11,7 +11,7 @@
 #include "cli/units_text.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 // Before → after against vanilla, with the price.
@@ -126,4 +126,4 @@ std::string explanation_table(const Explanation& explanation, const Style& style
   return style.unicode ? text : to_ascii(text);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -1,3 +1,4 @@
+// The table of formats with the endings of their files; --format is asked before a name.
 #include "cli/formats.h"
 
 #include <fmt/format.h>
@@ -9,7 +10,7 @@
 #include "traces/names.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 struct FormatRow {
@@ -215,4 +216,4 @@ std::string describe_formats(std::uint32_t commands) {
                      list_of(endings, " or "));
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

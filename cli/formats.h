@@ -7,7 +7,7 @@
 
 #include "cli/option_table.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 enum class Format : unsigned char {
   Table,
@@ -56,4 +56,4 @@ void require_ending(const Options& options, std::string_view ending, std::string
 /// For --help: "table, json or csv. Default table, or …". Of all commands if none is given.
 std::string describe_formats(std::uint32_t commands);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

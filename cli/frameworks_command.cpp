@@ -2,7 +2,7 @@
 #include "cli/commands.h"
 #include "cli/listing.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 struct Rule {
@@ -78,4 +78,4 @@ Result run_frameworks(const Options& options) {
   return {print(listing, format, style_of(options)), "", ExitCode::Ok};
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

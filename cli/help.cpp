@@ -7,7 +7,7 @@
 
 #include "cli/wrapping.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 constexpr std::size_t page_width = 80;
@@ -97,4 +97,4 @@ std::string help_text(const Command& command) {
   return text;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

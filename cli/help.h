@@ -7,7 +7,7 @@
 
 #include "cli/commands.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 struct ExitCodeRow {
   ExitCode code;
@@ -29,4 +29,4 @@ std::string version_text();
 std::string help_text();
 std::string help_text(const Command& command);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

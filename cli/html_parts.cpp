@@ -9,7 +9,7 @@
 #include "cli/units_text.h"
 #include "simulator/export/svg.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 struct Cell {
@@ -177,4 +177,4 @@ std::string script_escaped(std::string_view json) {
   return out;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -5,7 +5,7 @@
 
 #include "simulator/compare.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 /// The rows as a table that can be sorted, cautions and refusals below it.
 std::string report_table(const Comparison& comparison);
@@ -16,4 +16,4 @@ std::string assumptions(const Comparison& comparison);
 /// JSON that may stand in a script element: no "</script" ends it early.
 std::string script_escaped(std::string_view json);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -16,7 +16,7 @@
 #include "simulator/sweep.h"
 #include "traces/embedded_file.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 std::span<const EmbeddedFile> embedded_report();  // report.css, report.js
 
@@ -171,4 +171,4 @@ std::string html_report(std::span<const Comparison> comparisons, std::string_vie
          tail(comparisons);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

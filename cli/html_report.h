@@ -7,10 +7,10 @@
 
 #include "simulator/compare.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 /// One comparison, or the points of a sweep.
 /// The page opens with the step of strategy `first`, if it shows that one; else with the first.
 std::string html_report(std::span<const Comparison> comparisons, std::string_view first = "");
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

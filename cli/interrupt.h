@@ -3,7 +3,7 @@
 
 #include <csignal>
 
-namespace tidemark {
+namespace tidemark::cli {
 
 /// While it lives, the first Ctrl-C only asks to stop, and a second one ends the program.
 class Interrupt {
@@ -24,4 +24,4 @@ class Interrupt {
   void (*before_)(int);
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

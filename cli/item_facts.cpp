@@ -8,7 +8,7 @@
 #include "simulator/needs.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 // When buffers of the storage appear and disappear; what is not freed stays until the end.
@@ -138,4 +138,4 @@ std::string operand_text(int operand) {
   return operand < 16 ? fmt::format("input {}", operand) : fmt::format("output {}", operand - 16);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -9,7 +9,7 @@
 #include "simulator/cost/cost_model.h"
 #include "simulator/report.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 /// An op that reads a tensor or holds it for its backward.
 struct Reader {
@@ -73,4 +73,4 @@ ItemFacts find_item(const Answer& answer, const Device& device, std::string_view
 /// "input 0", "output 1".
 std::string operand_text(int operand);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -2,7 +2,7 @@
 #include "cli/json_text.h"
 #include "cli/print_explanation.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 Json shape_json(const Shape& shape) {
@@ -87,4 +87,4 @@ std::string item_json(const Explanation& explanation, const ItemFacts& facts) {
   return to_text(json);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -8,7 +8,7 @@
 #include "cli/units_text.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 std::string line(std::string_view label, const std::string& text) {
@@ -102,4 +102,4 @@ std::string item_table(const Explanation& explanation, const ItemFacts& facts, c
   return style.unicode ? text : to_ascii(text);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -3,7 +3,7 @@
 
 #include "cli/print_comparison.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 Json model_json(const Comparison& comparison) {
@@ -67,4 +67,4 @@ std::string to_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

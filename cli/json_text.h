@@ -8,7 +8,7 @@
 #include "simulator/compare.h"
 #include "traces/step_fields.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 using Json = nlohmann::ordered_json;
 
@@ -36,4 +36,4 @@ Json row_json(const Report& row);
 /// Indented, with a newline at the end.
 std::string to_text(const Json& json);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

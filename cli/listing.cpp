@@ -4,7 +4,7 @@
 #include "cli/csv.h"
 #include "cli/json_text.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 std::string shown(const ListCell& cell) { return cell.shown ? *cell.shown : to_text(cell.value); }
@@ -78,4 +78,4 @@ std::string print(const Listing& listing, Format format, const Style& style) {
   return as_table(listing, style);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -10,7 +10,7 @@
 #include "cli/question.h"
 #include "cli/text_table.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 struct ListColumn {
   std::string key;    ///< in JSON and CSV
@@ -31,4 +31,4 @@ struct Listing {
 
 std::string print(const Listing& listing, Format format, const Style& style);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

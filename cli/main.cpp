@@ -11,7 +11,7 @@
 #include "traces/error.h"
 #include "traces/files.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 void deliver(const Result& result, const Options& options) {
@@ -61,9 +61,9 @@ ExitCode run_guarded(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that left is an error of writing, told in one line
-  return static_cast<int>(tidemark::run_guarded(argc, argv));
+  return static_cast<int>(tidemark::cli::run_guarded(argc, argv));
 }

@@ -6,7 +6,7 @@
 #include "cli/comparison_fields.h"
 #include "cli/help.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 // roff reads a backslash, a hyphen, and a dot or quote at the beginning of a line.
@@ -117,4 +117,4 @@ std::string manual_page() {
   return text + environment_section() + example_section();
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

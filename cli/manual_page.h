@@ -3,8 +3,8 @@
 
 #include <string>
 
-namespace tidemark {
+namespace tidemark::cli {
 
 std::string manual_page();
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 constexpr std::size_t rows = 8;
@@ -74,4 +74,4 @@ std::string memory_picture(const Explanation& explanation, const Style& style) {
   return text + fmt::format("{:>{}}▲ peak\n", "", label_width + 2 + peak_column);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

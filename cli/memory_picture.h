@@ -11,8 +11,8 @@
 #include "cli/explanation.h"
 #include "cli/terminal.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 std::string memory_picture(const Explanation& explanation, const Style& style);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -8,7 +8,7 @@
 #include "traces/presets.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 std::int64_t parameters_of(const Trace& trace) {
@@ -73,4 +73,4 @@ Result run_models(const Options& options) {
   return {print(describe_model(model), format, style_of(options)), notes_on(model), ExitCode::Ok};
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -11,7 +11,7 @@
 #include "simulator/schedule.h"
 #include "simulator/strategies/strategy.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 constexpr std::uint32_t for_steps = for_compare | for_explain | for_trace;
@@ -206,4 +206,4 @@ std::string shell_quoted(std::string_view argument) {
   return quoted + "'";
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

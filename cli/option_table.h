@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "traces/step_fields.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 /// Commands, as bits: an option lists those that take it.
 enum VerbBit : std::uint32_t {
@@ -85,4 +85,4 @@ std::string as_typed(const Options& options, std::string_view group);
 /// The argument in quotes if a shell would not take it as it is.
 std::string shell_quoted(std::string_view argument);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

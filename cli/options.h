@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidemark {
+namespace tidemark::cli {
 
 struct Options {
   std::string subject;  ///< MODEL, FILE, SCRIPT or NAME, whatever the command takes; "" if absent
@@ -44,4 +44,4 @@ struct Options {
   bool quiet = false;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -6,7 +6,7 @@
 #include "cli/terminal.h"
 #include "simulator/compare.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 /// For people. `shows_units`: also what a middle block saves by kind of op.
 std::string comparison_table(const Comparison& comparison, const Style& style, bool shows_units);
@@ -41,4 +41,4 @@ std::vector<std::string> notes_on(const Comparison& comparison);
 /// The reason, without the name of the strategy in front where that stands beside it.
 std::string refusal_text(std::string_view strategy, std::string_view reason);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -12,7 +12,7 @@
 #include "cli/units_text.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 /// Numbers of one table, all in one unit.
@@ -215,4 +215,4 @@ std::string diff_csv(const Diff& diff) {
   return text;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

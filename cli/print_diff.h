@@ -6,7 +6,7 @@
 #include "cli/terminal.h"
 #include "simulator/diff/diff.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 /// At most `top` rows of each table; what is left out is said.
 std::string diff_table(const Diff& diff, const Style& style, std::size_t top);
@@ -15,4 +15,4 @@ std::string diff_markdown(const Diff& diff, std::size_t top);
 std::string diff_json(const Diff& diff);
 std::string diff_csv(const Diff& diff);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

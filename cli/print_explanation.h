@@ -7,7 +7,7 @@
 #include "cli/item_facts.h"
 #include "cli/terminal.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 /// Lists the `top` largest tensors at the peak.
 std::string explanation_table(const Explanation& explanation, const Style& style, std::size_t top);
@@ -20,4 +20,4 @@ std::string item_json(const Explanation& explanation, const ItemFacts& facts);
 /// Headlines: the question, the strategy, and what it gains against vanilla.
 std::string explanation_head(const Explanation& explanation, const Style& style);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

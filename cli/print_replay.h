@@ -7,7 +7,7 @@
 #include "cli/terminal.h"
 #include "profiler/replay_report.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 std::string replay_table(const ReplayQuestion& question, const ReplayReport& report,
                          const Style& style);
@@ -32,4 +32,4 @@ struct ReplayField {
 /// In the order of tables, categories behind the live peak.
 std::vector<ReplayField> replay_fields(const ReplayReport& report);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -8,7 +8,7 @@
 #include "cli/terminal.h"
 #include "simulator/compare.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 std::string sweep_table(std::span<const Comparison> points, const Style& style);
 std::string sweep_markdown(std::span<const Comparison> points);
@@ -19,4 +19,4 @@ std::string sweep_csv(std::span<const Comparison> points);
 /// Memory and throughput over each group of points, each on the same axis in all of them.
 std::vector<std::string> sweep_svgs(std::span<const Comparison> points, double width);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

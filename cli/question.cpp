@@ -16,7 +16,7 @@
 #include "traces/trace_builder.h"
 #include "traces/trace_json.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 // What cannot be read on the command line is a mistake in usage, whoever reads it.
@@ -253,4 +253,4 @@ std::vector<Options> points_of(const Options& options) {
   return points;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

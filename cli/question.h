@@ -6,7 +6,7 @@
 #include "cli/options.h"
 #include "simulator/compare.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 /// A whole number from `min` to `max`, or a UsageError that names `what`.
 std::int64_t parse_count(std::string_view text, std::string_view what, std::int64_t min,
@@ -34,4 +34,4 @@ Question question_of(const Options& options);
 /// --device name: one, unless some are lists or ranges.
 std::vector<Options> points_of(const Options& options);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -12,7 +12,7 @@
 #include "simulator/recording/recording_format.h"
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 Recording measured_recording(const ReplayAnswer& answer, const ReplayQuestion& question) {
@@ -83,4 +83,4 @@ Result run_replay(const Options& options) {
   return result;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

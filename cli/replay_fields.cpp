@@ -1,7 +1,7 @@
 // The numbers of a replay in order, predicted and measured: key, title and whether a time.
 #include "cli/print_replay.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 std::vector<ReplayField> replay_fields(const ReplayReport& report) {
   const ReplayNumbers &p = report.predicted, &m = report.measured;
@@ -40,4 +40,4 @@ std::vector<ReplayField> replay_fields(const ReplayReport& report) {
   return fields;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

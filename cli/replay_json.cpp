@@ -3,7 +3,7 @@
 #include "cli/json_text.h"
 #include "cli/print_replay.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 Json numbers_json(const ReplayNumbers& numbers) {
@@ -65,4 +65,4 @@ std::string replay_csv(const ReplayReport& report) {
   return text;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -11,7 +11,7 @@
 #include "cli/units_text.h"
 #include "cli/wrapping.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 struct Units {
@@ -144,4 +144,4 @@ std::string replay_markdown(const ReplayReport& report) {
   return text;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -14,7 +14,7 @@
 #include "profiler/backends.h"
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 using Replays = std::vector<ReplayReport>;
@@ -232,4 +232,4 @@ Result run_replayed_comparison(const Options& options) {
   return result;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

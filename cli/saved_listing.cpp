@@ -9,7 +9,7 @@
 #include "cli/listing.h"
 #include "cli/units_text.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 std::string print_saved_groups(const Trace& trace, Format format, const Style& style) {
   const std::vector<SavedGroup> groups = saved_groups(trace);
@@ -38,4 +38,4 @@ std::string print_saved_groups(const Trace& trace, Format format, const Style& s
                     saved.per_op.count, saved.unique.count);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -7,8 +7,8 @@
 #include "cli/terminal.h"
 #include "traces/trace.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 std::string print_saved_groups(const Trace& trace, Format format, const Style& style);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

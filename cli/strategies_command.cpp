@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/listing.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 struct Meaning {
@@ -70,4 +70,4 @@ Result run_strategies(const Options& options) {
   return {print(listing, format, style_of(options)), "", ExitCode::Ok};
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -7,7 +7,7 @@
 #include "cli/print_comparison.h"
 #include "cli/print_sweep.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 std::string sweep_json(std::span<const Comparison> points) {
   Json json = {{"format", "tidemark-sweep-1"}, {"predicted", true}, {"points", Json::array()}};
@@ -34,4 +34,4 @@ std::string sweep_csv(std::span<const Comparison> points) {
   return text;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

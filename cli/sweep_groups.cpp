@@ -8,7 +8,7 @@
 
 #include "cli/print_comparison.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 struct Dimension {
@@ -105,4 +105,4 @@ std::vector<std::string> describe_sweep(std::span<const Comparison> points) {
   return lines;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

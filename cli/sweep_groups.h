@@ -8,7 +8,7 @@
 
 #include "simulator/compare.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 struct SweepGroup {
   std::string name;                       ///< "sequence 512 · h100"; "" if there is only one
@@ -31,4 +31,4 @@ std::vector<std::string> fit_summaries(std::span<const Comparison> points);
 /// Model; what was swept; what all points share.
 std::vector<std::string> describe_sweep(std::span<const Comparison> points);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

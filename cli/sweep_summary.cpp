@@ -5,7 +5,7 @@
 
 #include "cli/sweep_groups.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 // "to batch 96", "on h100, h200", "at batch 8, 32" with gaps between; "" for nothing.
@@ -58,4 +58,4 @@ std::vector<std::string> fit_summaries(std::span<const Comparison> points) {
   return lines;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

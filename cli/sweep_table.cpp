@@ -15,7 +15,7 @@
 #include "simulator/export/pictures.h"
 #include "simulator/sweep.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 Bytes largest_of(const SweepGroup& group) {
@@ -195,4 +195,4 @@ std::vector<std::string> sweep_svgs(std::span<const Comparison> points, double w
   return drawn;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

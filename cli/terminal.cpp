@@ -17,7 +17,7 @@
 #include "traces/error.h"
 #include "traces/names.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 enum class When : unsigned char { Auto, Always, Never };
@@ -141,4 +141,4 @@ void Progress::operator()(std::size_t done) const {
                  what_.data());
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

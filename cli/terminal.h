@@ -8,7 +8,7 @@
 
 #include "cli/options.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 enum class Ink : unsigned char { Plain, Bold, Dim, Good, Bad, Bar, Title };
 
@@ -54,4 +54,4 @@ class Progress {
   bool shown_;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -10,7 +10,7 @@
 
 #include "cli/wrapping.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 constexpr std::size_t shortest_bar = 8, longest_bar = 24, shortest_wrapped = 24;
@@ -144,4 +144,4 @@ std::string TextTable::draw(const Style& style, std::string_view where) const {
   return text;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

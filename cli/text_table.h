@@ -9,7 +9,7 @@
 
 #include "cli/terminal.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 enum class Align : unsigned char { Left, Right, Bar, Wrapped };
 
@@ -59,4 +59,4 @@ class TextTable {
   std::string legend_;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

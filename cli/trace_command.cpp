@@ -12,7 +12,7 @@
 #include "traces/step_fields.h"
 #include "traces/trace_json.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 // Bytes of each category's storages: what would be needed if nothing were ever freed.
@@ -72,4 +72,4 @@ Result run_trace(const Options& options) {
   return result;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 struct Unit {
@@ -88,4 +88,4 @@ std::string count_text(std::int64_t count) {
   return fmt::format("{}", count);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

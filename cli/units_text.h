@@ -6,7 +6,7 @@
 
 #include "traces/units.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 class SizeUnit {
  public:
@@ -42,4 +42,4 @@ std::string flop_text(double flops);
 /// "86.6 M", "13.0 B", "992".
 std::string count_text(std::int64_t count);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

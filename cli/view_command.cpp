@@ -13,7 +13,7 @@
 #include "simulator/cost/usual_device.h"
 #endif
 
-namespace tidemark {
+namespace tidemark::cli {
 
 #ifndef TIDEMARK_HAVE_GUI
 
@@ -41,7 +41,7 @@ std::vector<std::string> strategies_of(const Options& options) {
 }
 
 // "1280x800"
-void set_size(std::string_view text, ViewRequest& request) {
+void set_size(std::string_view text, gui::ViewRequest& request) {
   const std::size_t cross = text.find('x');
   if (cross == text.npos)
     throw UsageError(fmt::format("--size: {} is not a size (need WIDTHxHEIGHT)", text));
@@ -61,7 +61,7 @@ float parse_scale(std::string_view text) {
   return scale;
 }
 
-void set_picture(const Options& options, ViewRequest& request) {
+void set_picture(const Options& options, gui::ViewRequest& request) {
   if (options.size) set_size(*options.size, request);
   if (options.scale) request.scale = parse_scale(*options.scale);
   request.script = options.script.value_or("");
@@ -86,8 +86,8 @@ void refuse_inputs(const Options& options) {
           long_name(row), options.subject));
 }
 
-ViewRequest request_of(const Options& options) {
-  ViewRequest request;
+gui::ViewRequest request_of(const Options& options) {
+  gui::ViewRequest request;
   set_picture(options, request);
   request.files = options.files;
   for (const std::string& file : request.files)
@@ -99,8 +99,8 @@ ViewRequest request_of(const Options& options) {
     request.files.insert(request.files.begin(), options.subject);
   } else if (!options.subject.empty()) {
     request.what_if =
-        WhatIf{question_of(options), strategies_of(options), options.alloc_conf.value_or("")};
-    request.command_of = [options](const WhatIf& what_if) {
+        gui::WhatIf{question_of(options), strategies_of(options), options.alloc_conf.value_or("")};
+    request.command_of = [options](const gui::WhatIf& what_if) {
       return view_command_line(options, what_if);
     };
   }
@@ -109,7 +109,7 @@ ViewRequest request_of(const Options& options) {
 
 }  // namespace
 
-std::string view_command_line(Options options, const WhatIf& what_if) {
+std::string view_command_line(Options options, const gui::WhatIf& what_if) {
   const StepOptions& step = what_if.question.step;
   if (!what_if.question.trace) {
     options.subject = what_if.question.model.name;
@@ -130,14 +130,14 @@ std::string view_command_line(Options options, const WhatIf& what_if) {
 
 Result run_view(const Options& options) {
   try {
-    const ViewRequest request = request_of(options);
+    const gui::ViewRequest request = request_of(options);
     std::string notes = request.what_if ? notes_on(request.what_if->question.model) : "";
     return {"", notes += show(request), ExitCode::Ok};
-  } catch (const NoDisplay& error) {
+  } catch (const gui::NoDisplay& error) {
     return {"", fmt::format("tidemark: {}\n", error.what()), ExitCode::NotHere};
   }
 }
 
 #endif
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

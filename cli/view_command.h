@@ -4,9 +4,9 @@
 #include "cli/options.h"
 #include "gui/what_if.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 /// The call that shows these inputs; `options` are those of the call that began.
-std::string view_command_line(Options options, const WhatIf& what_if);
+std::string view_command_line(Options options, const gui::WhatIf& what_if);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

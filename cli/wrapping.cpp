@@ -5,7 +5,7 @@
 
 #include "cli/terminal.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 
 std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width) {
   std::vector<std::string> lines = {""};
@@ -41,4 +41,4 @@ std::string wrapped_text(std::string_view text, std::size_t width) {
   return wrapped;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

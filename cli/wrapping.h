@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidemark {
+namespace tidemark::cli {
 
 /// A word that is longer than a line stands alone in one. At least one line.
 std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width);
@@ -13,4 +13,4 @@ std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width)
 /// Each line of a text by itself; what continues one is indented.
 std::string wrapped_text(std::string_view text, std::size_t width);
 
-}  // namespace tidemark
+}  // namespace tidemark::cli

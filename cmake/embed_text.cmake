@@ -1,11 +1,13 @@
 # tidemark_embed(<target> <function> <text files>…)
 #
 # Puts the files into <target>, so that the program needs none beside it. They are reached through
-#   namespace tidemark { std::span<const EmbeddedFile> <function>(); }   // in the order given here
-# which the user declares. The source is written by this same file, run as a script at build time:
-# whoever edits a data file only builds again, and nothing but CMake is needed.
+#   std::span<const EmbeddedFile> <function>();   // in the order given here
+# which the user declares. <function> is named in full, as tidemark::cli::embedded_report. The source
+# is written by this same file, run as a script at build time: whoever edits a data file only builds
+# again, and nothing but CMake is needed.
 function(tidemark_embed target function)
-  set(source ${CMAKE_CURRENT_BINARY_DIR}/${function}.cpp)
+  string(REGEX REPLACE ".*::" "" name ${function})
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
   set(files)
   foreach(file IN LISTS ARGN)
     get_filename_component(file ${file} ABSOLUTE)
@@ -16,7 +18,7 @@ function(tidemark_embed target function)
     COMMAND ${CMAKE_COMMAND} -D FUNCTION=${function} -D OUTPUT=${source} "-DFILES=${files}"
             -P ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
     DEPENDS ${files} ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
-    COMMENT "Embedding the files of ${function}()"
+    COMMENT "Embedding the files of ${name}()"
     VERBATIM)
   target_sources(${target} PRIVATE ${source})
 endfunction()
@@ -38,21 +40,24 @@ foreach(file IN LISTS FILES)
   string(APPEND rows "    {\"${name}\",\n        R\"embed(${text})embed\"sv},\n")
 endforeach()
 list(LENGTH FILES count)
+string(REGEX MATCH "^(.*)::([^:]*)$" _ "${FUNCTION}")
+set(namespace "${CMAKE_MATCH_1}")
+set(name "${CMAKE_MATCH_2}")
 file(WRITE ${OUTPUT} "// Made by cmake/embed_text.cmake at build time: edit the data files instead.
 #include <array>
 #include <span>
 
 #include \"traces/embedded_file.h\"
 
-namespace tidemark {
+namespace ${namespace} {
 
-std::span<const EmbeddedFile> ${FUNCTION}();
-std::span<const EmbeddedFile> ${FUNCTION}() {
+std::span<const EmbeddedFile> ${name}();
+std::span<const EmbeddedFile> ${name}() {
   using namespace std::string_view_literals;
   static constexpr std::array<EmbeddedFile, ${count}> files{{
 ${rows}  }};
   return files;
 }
 
-}  // namespace tidemark
+}  // namespace ${namespace}
 ")

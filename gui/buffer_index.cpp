@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 bool contains(std::span<const BufferId> buffers, BufferId wanted) {
@@ -81,4 +81,4 @@ std::optional<RunId> BufferIndex::next_use(BufferId buffer, Nanoseconds moment) 
   return next;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

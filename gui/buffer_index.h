@@ -7,7 +7,7 @@
 #include "gui/memory_pyramid.h"
 #include "simulator/recording/recording.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// Position of a run in `Timeline::runs`.
 enum class RunId : std::uint32_t {};
@@ -69,4 +69,4 @@ class BufferIndex {
 std::span<const BufferId> reads_of(const Schedule& schedule, const Step& step);
 std::span<const BufferId> writes_of(const Schedule& schedule, const Step& step);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -1,7 +1,7 @@
 // Starts one diff at a time on another thread and looks for its result in each frame.
 #include "gui/comparison.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 void Differences::look(const Shown& before, const Shown& after) {
   if (is_catching_up()) return;
@@ -13,4 +13,4 @@ void Differences::look(const Shown& before, const Shown& after) {
   });
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -7,7 +7,7 @@
 #include "gui/opened.h"
 #include "simulator/diff/diff.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 class Differences {
  public:
@@ -31,4 +31,4 @@ class Differences {
   std::future<Diff> under_way_;  ///< of the pair that is wanted, or of one before it
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

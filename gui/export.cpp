@@ -11,7 +11,7 @@
 #include "traces/files.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 bool is_plain(char c) {
@@ -61,4 +61,4 @@ void write_export(const std::string& path, const Opened& opened) {
                    ".timeline.json.zst)");
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -3,7 +3,7 @@
 
 #include "gui/opened.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// "tidemark-vit-b-16-checkpoint-every-2-batch-64": model, strategy and batch in letters that any
 /// file system takes.
@@ -15,4 +15,4 @@ std::string free_path(const std::string& path);
 /// .svg, .chrome.json, .timeline.json or .timeline.json.zst; UsageError for any other ending.
 void write_export(const std::string& path, const Opened& opened);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -8,7 +8,7 @@
 
 #include "gui/navigation.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
@@ -183,4 +183,4 @@ std::vector<Fact> lines_of(const RangeFacts& facts) {
   return lines;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -8,7 +8,7 @@
 #include "gui/opened.h"
 #include "simulator/report.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 struct Fact {
   std::string name;  ///< "duration"
@@ -39,4 +39,4 @@ std::vector<Fact> lines_of(const RangeFacts& facts);
 /// "312.0 TFLOP", "1.52 GB": decimal, as rates are stated.
 std::string decimal_text(double value, std::string_view unit);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -8,7 +8,7 @@
 
 #include "gui/window.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 constexpr const char* library = "libglfw.so.3";
@@ -33,12 +33,13 @@ void* found(const char* name) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui
 
-#define PASS_ON(result, name, parameters, arguments)                                           \
-  result name parameters {                                                                     \
-    static auto* const function = reinterpret_cast<decltype(&::name)>(tidemark::found(#name)); \
-    return function arguments;                                                                 \
+#define PASS_ON(result, name, parameters, arguments)                      \
+  result name parameters {                                                \
+    static auto* const function =                                         \
+        reinterpret_cast<decltype(&::name)>(tidemark::gui::found(#name)); \
+    return function arguments;                                            \
   }
 
 extern "C" {

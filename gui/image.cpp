@@ -5,7 +5,7 @@
 
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 std::string to_png(const Image& image) {
   std::string png;
@@ -25,4 +25,4 @@ std::string to_png(const Image& image) {
   return png;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

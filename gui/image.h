@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace tidemark {
+namespace tidemark::gui {
 
 struct Image {
   int width = 0, height = 0;
@@ -16,4 +16,4 @@ struct Image {
 
 std::string to_png(const Image& image);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -7,7 +7,7 @@
 #include <cctype>
 #include <cfloat>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // GLFW numbers the keys by the signs that they have on a US keyboard, which is what scripts and
@@ -80,4 +80,4 @@ bool repeats(char sign) {
 }
 bool was_typed(char sign) { return repeats(sign) && !is_typed_again(); }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -10,7 +10,7 @@
 
 struct ImGuiIO;
 
-namespace tidemark {
+namespace tidemark::gui {
 
 struct Input {
   float x = -1, y = -1;                 ///< of the mouse, in pixels; negative = outside
@@ -41,4 +41,4 @@ bool was_typed(char sign);
 /// Likewise, and holding the key counts again.
 bool repeats(char sign);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -5,7 +5,7 @@
 #include <bitset>
 #include <cstddef>
 
-namespace tidemark {
+namespace tidemark::gui {
 
 class KeyTaps {
  public:
@@ -33,4 +33,4 @@ class KeyTaps {
   std::bitset<most> held_, tapped_;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

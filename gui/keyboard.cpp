@@ -6,7 +6,7 @@
 #include "gui/input.h"
 #include "gui/navigation.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 constexpr std::array help = {
@@ -131,4 +131,4 @@ void use_keyboard(ViewModel& model, ViewState& view) {
   if (was_typed('/')) view.shows_search = view.focuses_search = true;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

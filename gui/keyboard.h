@@ -5,7 +5,7 @@
 
 #include "gui/model.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 void use_keyboard(ViewModel& model, ViewState& view);
 
@@ -17,4 +17,4 @@ struct KeyHelp {
 /// Keys and mouse, as the help lists them.
 std::span<const KeyHelp> key_help();
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

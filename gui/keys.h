@@ -6,7 +6,7 @@
 
 #include "traces/names.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 enum class Key : int {
   Space = 32,
@@ -72,4 +72,4 @@ inline constexpr std::array key_names = {Named{Key::Space, std::string_view("spa
                                          Named{Key::Shift, std::string_view("shift")},
                                          Named{Key::Control, std::string_view("control")}};
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

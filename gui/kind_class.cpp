@@ -1,7 +1,7 @@
 // The class of every op kind, in one switch.
 #include "gui/kind_class.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 KindClass class_of(OpKind kind) {
   using enum OpKind;
@@ -51,4 +51,4 @@ KindClass class_of(OpKind kind) {
   return KindClass::Data;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -8,7 +8,7 @@
 #include "simulator/export/palette.h"
 #include "traces/op_kind.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 enum class KindClass : std::uint8_t {
   Matrix,
@@ -37,4 +37,4 @@ static_assert(is_in_order(kind_classes) && kind_classes.size() + 1 == kind_color
 
 KindClass class_of(OpKind kind);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -11,7 +11,7 @@
 #include "gui/keyboard.h"
 #include "gui/panels/panels.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 constexpr ImGuiWindowFlags root_flags =
@@ -201,4 +201,4 @@ void draw_frame(ViewModel& model, ViewState& view) {
   if (view.export_path.empty()) draw_notice(model, view, em);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

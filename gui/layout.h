@@ -3,9 +3,9 @@
 
 #include "gui/model.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// Between ImGui::NewFrame() and ImGui::Render().
 void draw_frame(ViewModel& model, ViewState& view);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

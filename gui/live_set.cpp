@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tidemark {
+namespace tidemark::gui {
 
 void LiveSetBuilder::look(std::shared_ptr<const Opened> opened, StateId state) {
   if (opened == opened_ && state == state_) return;
@@ -80,4 +80,4 @@ std::vector<Gap> gaps_of(const Opened& opened, const LiveSet& live) {
   return gaps;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -5,7 +5,7 @@
 
 #include "gui/opened.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// What is alive of one op in one category.
 struct LiveShare {
@@ -66,4 +66,4 @@ struct Gap {
 };
 std::vector<Gap> gaps_of(const Opened& opened, const LiveSet& live);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 Loading::Done load(const Loading::Reader& reader, const std::string& path, Opening opening) {
@@ -60,4 +60,4 @@ void Loading::wait(std::chrono::milliseconds most) const {
   if (is_busy()) under_way_.wait_for(most);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

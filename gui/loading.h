@@ -7,7 +7,7 @@
 
 #include "gui/opened.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// What a file is opened for.
 enum class Opening : std::uint8_t {
@@ -50,4 +50,4 @@ class Loading {
   std::future<Done> under_way_;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

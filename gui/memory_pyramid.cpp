@@ -6,7 +6,7 @@
 
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // States between two samples: one byte per event is kept beside its total, and at most this many
@@ -71,4 +71,4 @@ StateId MemoryPyramid::highest_in(double begin, double end) const {
   return totals_.largest_in(before + (begins_here ? 1 : 0), std::max(before, last) + 1);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

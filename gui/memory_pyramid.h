@@ -6,7 +6,7 @@
 #include "gui/range_maximum.h"
 #include "simulator/timeline.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// What is alive between two events: state 0 is before all of them, state i + 1 after event i.
 using StateId = std::size_t;
@@ -37,4 +37,4 @@ class MemoryPyramid {
   RangeMaximum totals_;                   ///< by state
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

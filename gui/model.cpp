@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // The same thing in another recording: ids differ, names stay.
@@ -262,4 +262,4 @@ void reveal(const Opened& opened, ViewState& view) {
   view.visible = clamped({centre - span / 2, centre + span / 2}, {view.end});
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

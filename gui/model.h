@@ -13,7 +13,7 @@
 #include "gui/view_state.h"
 #include "gui/what_if.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// A recording among those that are open.
 struct OpenRecording {
@@ -106,4 +106,4 @@ bool belongs_to(const Opened& opened, BufferId buffer, const Selection& selectio
 /// Moves the visible range so that the selected run can be seen.
 void reveal(const Opened& opened, ViewState& view);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

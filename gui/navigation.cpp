@@ -7,7 +7,7 @@
 #include <array>
 #include <string_view>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // Emptiness that is shown left and right of everything, as a share of it.
@@ -92,4 +92,4 @@ std::string byte_tick_text(double bytes, double step) {
   return bytes == 0 ? "0" : in_units(bytes, step, byte_units);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -5,7 +5,7 @@
 
 #include "gui/track_index.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// Where a range may go: zooming in stops at `narrowest`, and no more than a margin of emptiness
 /// is shown beyond [0, end].
@@ -38,4 +38,4 @@ std::string tick_text(double nanoseconds, double step);
 /// "1.5 GiB": likewise for bytes.
 std::string byte_tick_text(double bytes, double step);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

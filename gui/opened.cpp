@@ -6,7 +6,7 @@
 
 #include "simulator/compare.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 std::vector<TrackIndex> lanes_of(const Recording& recording) {
@@ -80,7 +80,7 @@ Opened::Opened(Recording made)
       memory_(recording.schedule, recording.timeline),
       buffers_(recording),
       home_(homes_of(*recording.trace)),
-      by_address_(tidemark::by_address(recording)),
+      by_address_(gui::by_address(recording)),
       peak_(memory_.highest()),
       device_(device_called(recording.device)) {
   end_ = std::max(1.0, static_cast<double>(timeline().duration.count()));
@@ -214,4 +214,4 @@ std::optional<Cost> Opened::cost_of(RunId run) const {
   return costs_->of_copy(schedule()[copied.front()].size);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

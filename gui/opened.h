@@ -10,7 +10,7 @@
 #include "simulator/cost/device.h"
 #include "simulator/recording/recording.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// What runs do, summed up.
 struct Workload {
@@ -124,4 +124,4 @@ class Opened {
   Bytes card_capacity_;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

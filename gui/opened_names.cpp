@@ -3,7 +3,7 @@
 
 #include "gui/opened.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 std::string Opened::describe(RunId run) const {
   const Step& step = schedule().steps[(*this)[run].step];
@@ -66,4 +66,4 @@ std::string Opened::why_alive(BufferId buffer) const {
   return "not saved";
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 constexpr std::string_view dots = "...";
@@ -197,4 +197,4 @@ void set_style(float scale) {
   ImGui::GetStyle() = style;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

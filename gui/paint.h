@@ -11,7 +11,7 @@
 #include "gui/track_index.h"
 #include "simulator/export/palette.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 struct Box {
   float x0 = 0, y0 = 0, x1 = 0, y1 = 0;
@@ -106,4 +106,4 @@ std::string count_text(std::size_t count, std::string_view noun);
 /// Dark and square, scaled for the font.
 void set_style(float scale);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

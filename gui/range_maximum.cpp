@@ -5,7 +5,7 @@
 
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // 16 indices of 4 bytes are one cache line.
@@ -44,4 +44,4 @@ std::size_t RangeMaximum::largest_in(std::size_t begin, std::size_t end) const {
   return best;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tidemark {
+namespace tidemark::gui {
 
 class RangeMaximum {
  public:
@@ -32,4 +32,4 @@ class RangeMaximum {
   std::vector<std::vector<std::uint32_t>> levels_;  ///< each has a `fan`-th of the one below
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // Pixels that a command may touch: Dear ImGui clips by rectangles only.
@@ -158,4 +158,4 @@ Image rasterize(const ImDrawData& data, const CoverageTexture& texture, std::uin
   return image;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -9,7 +9,7 @@
 
 struct ImDrawData;
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// The one texture that there is: the coverage of glyphs and line edges.
 struct CoverageTexture {
@@ -20,4 +20,4 @@ struct CoverageTexture {
 /// Onto a ground of one colour (0xAABBGGRR, as Dear ImGui has it).
 Image rasterize(const ImDrawData& data, const CoverageTexture& texture, std::uint32_t ground);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -9,7 +9,7 @@
 
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 using Verb = ScriptLine::Verb;
@@ -136,4 +136,4 @@ void Script::play(int frame, Input& input) const {
   }
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

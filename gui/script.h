@@ -11,7 +11,7 @@
 
 #include "gui/input.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 struct ScriptLine {
   enum class Verb : unsigned char { Mouse, Down, Up, Wheel, Press, Hold, Release, Type, Drop };
@@ -39,4 +39,4 @@ class Script {
   std::vector<ScriptLine> lines_;  ///< by frame
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

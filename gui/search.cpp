@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // Names are ASCII; letters beyond are compared as they are.
@@ -43,4 +43,4 @@ bool Search::advance(std::size_t names) {
   return is_complete();
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

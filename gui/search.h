@@ -3,7 +3,7 @@
 
 #include "gui/opened.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 struct Hit {
   OpId op = no_op;
@@ -30,4 +30,4 @@ class Search {
   std::vector<Hit> hits_;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

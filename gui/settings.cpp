@@ -9,7 +9,7 @@
 #include "traces/files.h"
 #include "traces/json_reader.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 constexpr int version = 1;
@@ -84,4 +84,4 @@ void write_settings(const std::string& path, const ViewState& view, PixelSize wi
   }
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -5,7 +5,7 @@
 
 #include "gui/stage.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// $XDG_CONFIG_HOME/tidemark/view.json, or in ~/.config; "" if neither is known.
 std::string settings_path();
@@ -17,4 +17,4 @@ void read_settings(const std::string& path, ViewState& view, PixelSize& window);
 /// Makes the folder if needed. What cannot be written is not: settings are a comfort.
 void write_settings(const std::string& path, const ViewState& view, PixelSize window);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -13,7 +13,7 @@
 #include "gui/paint.h"
 #include "traces/files.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 constexpr const char* font_path = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
@@ -93,4 +93,4 @@ void finish_frame(ViewModel& model, ViewState& view, const Input& input,
   }
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

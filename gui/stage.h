@@ -7,7 +7,7 @@
 
 struct ImGuiContext;
 
-namespace tidemark {
+namespace tidemark::gui {
 
 struct PixelSize {
   int width = 1280, height = 800;
@@ -50,4 +50,4 @@ void begin_frame(ViewState& view);
 void finish_frame(ViewModel& model, ViewState& view, const Input& input,
                   const std::function<Image()>& picture);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 constexpr std::array<std::string_view, 5> drawn_elsewhere = {"batch", "sequence", "image",
@@ -49,4 +49,4 @@ std::vector<StepChoice> choices_of(const StepField& field) {
   return choices;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -8,7 +8,7 @@
 
 #include "traces/step_fields.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// Those that have no slider or list of their own in the what-if panel.
 std::vector<const StepField*> other_fields();
@@ -25,4 +25,4 @@ struct StepChoice {
 /// Empty if any text may be right.
 std::vector<StepChoice> choices_of(const StepField& field);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

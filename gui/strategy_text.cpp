@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace tidemark {
+namespace tidemark::gui {
 
 std::string strategy_text(const StrategySpec& spec) {
   std::string text;
@@ -22,4 +22,4 @@ std::string strategy_text(const StrategySpec& spec) {
   return text;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

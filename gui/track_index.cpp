@@ -3,7 +3,7 @@
 
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 TrackIndex::TrackIndex(std::vector<Stretch> stretches) {
   // Runs of one stream come in order as a rule; sorting millions again would be a part of opening.
@@ -56,4 +56,4 @@ std::int64_t TrackIndex::covered(std::int64_t begin, std::int64_t end) const {
   return begin < end ? covered_before(end) - covered_before(begin) : 0;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -8,7 +8,7 @@
 
 #include "gui/range_maximum.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// What a view shows of an axis; the unit is nanoseconds or bytes.
 struct Range {
@@ -79,4 +79,4 @@ class TrackIndex {
   RangeMaximum lengths_;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -10,7 +10,7 @@
 #include "gui/window.h"
 #include "traces/files.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // Without a script: until everything has found its place. Widgets know their sizes from the frame
@@ -90,4 +90,4 @@ std::string show(const ViewRequest& request) {
   return "";
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

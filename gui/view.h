@@ -8,7 +8,7 @@
 
 #include "gui/what_if.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 struct ViewRequest {
   std::vector<std::string> files = {};  ///< timeline files
@@ -26,4 +26,4 @@ struct ViewRequest {
 /// Throws NoDisplay if there must be a window and cannot be one. Returns what to tell at the end.
 std::string show(const ViewRequest& request);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

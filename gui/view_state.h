@@ -8,7 +8,7 @@
 #include "gui/buffer_index.h"
 #include "gui/track_index.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 enum class ColorBy : std::uint8_t { Kind, Task };
 inline constexpr std::array color_names = {Named{ColorBy::Kind, std::string_view("kind")},
@@ -87,4 +87,4 @@ struct ViewState {
   FrameFacts facts;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

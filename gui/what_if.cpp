@@ -3,7 +3,7 @@
 
 #include "simulator/recording/predicted_recording.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // Thrown out of a comparison that nobody waits for any more.
@@ -95,4 +95,4 @@ void Frontier::work(const std::stop_token& stop) {
   }
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -9,7 +9,7 @@
 #include "gui/opened.h"
 #include "simulator/compare.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// The inputs of one or more predicted recordings that differ only in their strategy.
 struct WhatIf {
@@ -58,4 +58,4 @@ class Frontier {
   std::jthread worker_;  ///< last: it uses the others
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -4,7 +4,7 @@
 #include "gui/input.h"
 #include "gui/paint.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // Dear ImGui does so only while keys move the focus from widget to widget.
@@ -33,4 +33,4 @@ void list_facts(std::span<const Fact> facts) {
   }
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

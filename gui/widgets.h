@@ -8,7 +8,7 @@
 
 #include "gui/facts.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// A combo box that Escape closes, too. To be ended by ImGui::EndCombo() if it is open.
 bool begin_choice(const char* id, const std::string& now, ImGuiComboFlags flags = 0);
@@ -19,4 +19,4 @@ bool begin_menu(const char* id);
 /// Names at the left, values beside them.
 void list_facts(std::span<const Fact> facts);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -6,7 +6,7 @@
 #include "gui/script.h"
 #include "gui/stage.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// No display, no OpenGL, or it went away: one line that says what would help.
 class NoDisplay : public InputError {
@@ -30,4 +30,4 @@ PixelSize run_window(ViewModel& model, ViewState& view, const WindowOptions& opt
 /// From any thread: a window that waits for events draws a frame.
 void wake_window();
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -14,7 +14,7 @@
 #include "gui/window.h"
 #include "traces/files.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 static_assert(static_cast<int>(Key::W) == GLFW_KEY_W &&
@@ -238,4 +238,4 @@ PixelSize run_window(ViewModel& model, ViewState& view, const WindowOptions& opt
   return window.size();
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -1,3 +1,4 @@
+// Recovery is what recompute and reconstruct runs take on one stream; hidden, what the step saves.
 #include "simulator/recovery_time.h"
 
 namespace tidemark {

@@ -1,3 +1,4 @@
+// Bytes get token numbers in the order of their values; pages are sorted by path before joining.
 #include "examples/training/corpus.h"
 
 #include <algorithm>

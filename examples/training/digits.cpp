@@ -1,3 +1,4 @@
+// Parses lines of a label and 64 shades from 0 to g, and names the first line that is none.
 #include "examples/training/digits.h"
 
 #include <fmt/format.h>

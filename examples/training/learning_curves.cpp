@@ -1,3 +1,4 @@
+// Draws smoothed losses on the left, and on the right a dot per seed on vanilla's noise band.
 #include "examples/training/learning_curves.h"
 
 #include <fmt/format.h>

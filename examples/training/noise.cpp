@@ -1,3 +1,4 @@
+// Mean and sample deviation over seeds, and distances from vanilla in its standard deviations.
 #include "examples/training/noise.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Writes the fixed introduction, then per task a table with a row for each strategy.
 #include "examples/training/page.h"
 
 #include <fmt/format.h>

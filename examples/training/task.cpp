@@ -1,3 +1,4 @@
+// A small ViT on digits and a small GPT-2 on text; Philox draws the batches from seed and step.
 #include "examples/training/task.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Replays a step per batch, then copies the parameters into a second step that tests them.
 #include "examples/training/trainer.h"
 
 #include <fmt/format.h>

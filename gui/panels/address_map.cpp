@@ -7,7 +7,7 @@
 #include "gui/navigation.h"
 #include "gui/panels/panels.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // The first buffer that ends after the address. The list is sorted by begin, and hardly any two
@@ -166,4 +166,4 @@ void draw_address_map(ViewModel& model, ViewState& view) {
   use_hands(place, gaps, view);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -6,7 +6,7 @@
 
 #include "gui/panels/panels.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 std::string amount_text(Measure measure, std::int64_t amount) {
@@ -143,4 +143,4 @@ void draw_compare(ViewModel& model, ViewState& view) {
   ImGui::EndTable();
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // Columns that are looked at: labels are some hundred pixels wide.
@@ -89,4 +89,4 @@ void CurveLabels::put_along(ImDrawList& list, std::string_view text, Color color
   put(list, text, color, candidates);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -5,7 +5,7 @@
 
 #include "gui/panels/timeline_parts.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// Where bytes are in the curve.
 struct Heights {
@@ -47,4 +47,4 @@ class CurveLabels {
   float covered_ = 0;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

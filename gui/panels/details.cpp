@@ -8,7 +8,7 @@
 #include "gui/panels/panels.h"
 #include "gui/widgets.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // Operands of a run that are listed; more are counted.
@@ -140,4 +140,4 @@ void draw_details(ViewModel& model, ViewState& view) {
   if (selection.op != no_op) list_runs(opened, selection.op, view);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

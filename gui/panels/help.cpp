@@ -4,7 +4,7 @@
 #include "gui/keyboard.h"
 #include "gui/panels/panels.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 void draw_help(ViewState& view) {
   const float em = ImGui::GetFontSize();
@@ -35,4 +35,4 @@ void draw_help(ViewState& view) {
   ImGui::End();
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

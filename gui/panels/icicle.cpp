@@ -7,7 +7,7 @@
 
 #include "gui/panels/panels.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 struct Node {
@@ -154,4 +154,4 @@ void draw_icicle(ViewModel& model, ViewState& view) {
   reveal(opened, view);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

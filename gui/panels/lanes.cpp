@@ -5,7 +5,7 @@
 
 #include "gui/panels/timeline_parts.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // What is narrower than this many pixels is folded.
@@ -152,4 +152,4 @@ Hovered hovered_in(const TimelinePlaces& places, ImVec2 mouse) {
   return hovered;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

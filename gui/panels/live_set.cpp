@@ -5,7 +5,7 @@
 
 #include "gui/panels/panels.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // What was decided comes before where it is: the tensor's name says the latter already.
@@ -153,4 +153,4 @@ void draw_live_set(ViewModel& model, ViewState& view) {
   ImGui::EndTable();
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

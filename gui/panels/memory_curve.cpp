@@ -6,7 +6,7 @@
 #include "gui/navigation.h"
 #include "gui/panels/curve_labels.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // A horizontal line: what memory there is, or what the step takes.
@@ -258,4 +258,4 @@ void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const Vie
   list.PopClipRect();
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

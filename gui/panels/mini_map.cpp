@@ -4,7 +4,7 @@
 #include "gui/navigation.h"
 #include "gui/panels/timeline_parts.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 void draw_mini_map(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
                    const ViewState& view) {
@@ -30,4 +30,4 @@ void draw_mini_map(ImDrawList& list, const TimelinePlaces& places, const Opened&
   list.AddRect({x0, box.y0}, {x1, box.y1}, ink(theme::accent), 2, 0, 1.5F);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -4,7 +4,7 @@
 #include "gui/model.h"
 #include "gui/paint.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// Lanes, memory curve and mini-map on one time axis.
 void draw_top_bar(ViewModel& model, ViewState& view);
@@ -24,4 +24,4 @@ void draw_pareto(ViewModel& model, ViewState& view);
 void draw_search(ViewModel& model, ViewState& view);
 void draw_help(ViewState& view);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -8,7 +8,7 @@
 #include "gui/panels/panels.h"
 #include "simulator/export/pictures.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // Which memory: live, allocated and reserved differ by as much as strategies do.
@@ -160,4 +160,4 @@ void draw_pareto(ViewModel& model, ViewState& view) {
   text_wrapped(to_text(comparison->conclusion));
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -5,7 +5,7 @@
 
 #include "gui/panels/timeline_parts.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // "mesa, predicted"; with all of the title where the model is another one.
@@ -77,4 +77,4 @@ void draw_reading(ImDrawList& list, const TimelinePlaces& places, const ViewMode
   draw_keys(list, {box.x0 + 4, y, box.x1, box.y1}, reading_of(places, model, view), theme::text);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -6,7 +6,7 @@
 
 #include "gui/panels/timeline_parts.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // More arrows than this hide each other; the largest are shown, and how many are not is said.
@@ -119,4 +119,4 @@ void draw_relations(ImDrawList& list, const TimelinePlaces& places, const Opened
   draw_text(list, box, text, theme::text, Align::Center);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

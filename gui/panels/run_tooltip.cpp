@@ -6,7 +6,7 @@
 #include "gui/facts.h"
 #include "gui/panels/timeline_parts.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 void draw_run_tooltip(const Hovered& hovered) {
   const Opened& opened = *hovered.lane->opened;
@@ -33,4 +33,4 @@ void draw_run_tooltip(const Hovered& hovered) {
   ImGui::EndTooltip();
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -9,7 +9,7 @@
 // Needs imgui.h before it.
 #include <imgui_stdlib.h>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // The buffer of the tensor that is alive at the cursor, or else its first.
@@ -101,4 +101,4 @@ void draw_search(ViewModel& model, ViewState& view) {
   ImGui::End();
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -10,7 +10,7 @@
 // Needs imgui.h before it.
 #include <imgui_stdlib.h>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 bool choose(const StepField& field, const std::vector<StepChoice>& choices, std::string& text) {
@@ -65,4 +65,4 @@ bool draw_other_inputs(StepOptions& step, ViewState& view) {
   return is_changed;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -8,7 +8,7 @@
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 TimelinePlaces place_everything(const ViewModel& model, const ViewState& view) {
@@ -178,4 +178,4 @@ void draw_timeline(ViewModel& model, ViewState& view) {
   use_hands(places, hovered, model, view);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -5,7 +5,7 @@
 #include "gui/navigation.h"
 #include "gui/panels/timeline_parts.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 void zoom_and_pan(const TimelinePlaces& places, ViewState& view) {
@@ -101,4 +101,4 @@ void use_hands(const TimelinePlaces& places, const Hovered& hovered, ViewModel& 
   if (is_over && hovered.run) draw_run_tooltip(hovered);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

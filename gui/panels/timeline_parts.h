@@ -4,7 +4,7 @@
 #include "gui/model.h"
 #include "gui/paint.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// Where things are in this frame.
 struct TimelinePlaces {
@@ -73,4 +73,4 @@ void draw_mini_map(ImDrawList& list, const TimelinePlaces& places, const Opened&
 void draw_relations(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
                     const ViewState& view);
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -5,7 +5,7 @@
 #include "gui/panels/panels.h"
 #include "gui/widgets.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 void choose_color(ViewState& view) {
@@ -115,4 +115,4 @@ void draw_top_bar(ViewModel& model, ViewState& view) {
   draw_buttons(model, view, room, em);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

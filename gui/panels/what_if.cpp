@@ -11,7 +11,7 @@
 // Needs imgui.h before it.
 #include <imgui_stdlib.h>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 constexpr std::int64_t largest_batch_offered = 4096;
@@ -257,4 +257,4 @@ void draw_what_if(ViewModel& model, ViewState& view) {
   }
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

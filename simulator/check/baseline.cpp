@@ -10,7 +10,7 @@
 #include "traces/error.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 constexpr std::string_view indent = "      ";
@@ -212,4 +212,4 @@ std::string write_baseline(const Baseline& baseline) {
   return text + "\n\n    ]\n  }";
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -6,7 +6,7 @@
 
 #include "simulator/check/outcome.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 
 /// What one experiment gave when the baseline was written.
 struct Expected {
@@ -45,4 +45,4 @@ Expected expected_of(const std::string& id, const ExperimentOutcome& outcome, st
 /// between two, so that changes of neighbours merge. Ends without a newline.
 std::string write_baseline(const Baseline& baseline);
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

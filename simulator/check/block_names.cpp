@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 /// "blocks.11" in two, or "blocks.0-11" with its last number.
@@ -65,4 +65,4 @@ bool is_in_ranges(const std::vector<std::string>& ranges, std::string_view name)
   });
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

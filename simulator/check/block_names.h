@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidemark {
+namespace tidemark::regression {
 
 /// In the order of `names`; those that count up become one range.
 std::vector<std::string> block_ranges(const std::vector<std::string>& names);
@@ -13,4 +13,4 @@ std::vector<std::string> block_ranges(const std::vector<std::string>& names);
 /// Whether a block of this name is in one of the ranges.
 bool is_in_ranges(const std::vector<std::string>& ranges, std::string_view name);
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

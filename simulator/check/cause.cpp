@@ -8,7 +8,7 @@
 #include "simulator/check/peak_changes.h"
 #include "simulator/check/time_changes.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 // Why a number differs although the live peak does not.
@@ -50,4 +50,4 @@ std::string time_cause(const ExperimentVerdict& verdict, Nanoseconds step) {
          "none is in the runs: streams overlap, or wait for each other or the host, in another way";
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

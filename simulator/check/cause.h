@@ -3,7 +3,7 @@
 
 #include "simulator/check/verdict.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 
 /// Of the memory numbers: the change at the peak that explains most of `live`, the change of the
 /// live peak; or, if that is 0, why another number differs nevertheless.
@@ -12,4 +12,4 @@ std::string memory_cause(const ExperimentVerdict& verdict, Bytes live);
 /// Of the step's time, which changed by `step`.
 std::string time_cause(const ExperimentVerdict& verdict, Nanoseconds step);
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -6,7 +6,7 @@
 #include "traces/error.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 constexpr std::string_view format_name = "tidemark-check";
@@ -65,4 +65,4 @@ Baseline baseline_of(const CheckFile& file, const std::vector<ExperimentOutcome>
   return baseline;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -10,7 +10,7 @@
 #include "simulator/check/baseline.h"
 #include "simulator/check/json_places.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 
 struct CheckFile {
   std::string path;  ///< as given, for messages
@@ -47,4 +47,4 @@ struct Update {
 Update update_check_file(const std::string& path, std::string_view tidemark_version,
                          const CheckProgress& progress = {});
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

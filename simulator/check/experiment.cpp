@@ -13,7 +13,7 @@
 #include "traces/error.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 /// As many as a computer of today runs in a few minutes; a file with their numbers has 20 MB.
@@ -246,4 +246,4 @@ std::vector<Experiment> read_experiments(const JsonView& experiments,
   return all;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

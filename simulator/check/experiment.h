@@ -11,7 +11,7 @@
 #include "traces/json_reader.h"
 #include "traces/step_options.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 
 /// One model, step, card and strategy, with what is asked of them.
 struct Experiment {
@@ -45,4 +45,4 @@ bool is_trace_path(std::string_view path);
 std::vector<Experiment> read_experiments(const JsonView& experiments,
                                          const std::optional<JsonView>& defaults);
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

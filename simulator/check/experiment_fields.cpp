@@ -5,7 +5,7 @@
 
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 // What is wrong with a text is told with its place in the file.
@@ -133,4 +133,4 @@ void set_questions(Experiment& experiment, const JsonView& entry) {
   }
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -7,7 +7,7 @@
 #include "simulator/check/experiment.h"
 #include "traces/step_fields.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 
 /// A key that may hold one value, or a list of values to sweep over.
 struct ExperimentField {
@@ -29,4 +29,4 @@ std::string label_of(const ExperimentField& field, const JsonView& value);
 /// What an experiment states beside its fields: metrics, margins, reserve, measured.
 void set_questions(Experiment& experiment, const JsonView& entry);
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

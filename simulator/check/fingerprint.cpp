@@ -5,7 +5,7 @@
 
 #include "traces/trace_json.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 
 std::string fingerprint(std::string_view text) {
   std::uint64_t hash = 14695981039346656037u;
@@ -29,4 +29,4 @@ std::string fingerprint(const Device& device) {
   return fingerprint(write_device(known_before));
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -7,7 +7,7 @@
 #include "simulator/cost/device.h"
 #include "traces/trace.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 
 /// FNV-1a, 64 bits (offset 14695981039346656037, prime 1099511628211), as 16 hexadecimal digits. It
 /// tells accidents apart, not forgeries.
@@ -19,4 +19,4 @@ std::string fingerprint(const Trace& trace);
 /// Of all figures of the device.
 std::string fingerprint(const Device& device);
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -11,7 +11,7 @@
 #include "traces/error.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 namespace fs = std::filesystem;
@@ -97,4 +97,4 @@ std::string first_check_file(const FoundModels& models) {
                      entries);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace tidemark {
+namespace tidemark::regression {
 
 /// What of a folder can be listed: paths that begin there, in their order.
 struct FoundModels {
@@ -21,4 +21,4 @@ FoundModels find_models_in(const std::string& folder);
 /// A sound check file of these models; of a preset, where none was found.
 std::string first_check_file(const FoundModels& models);
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -1,7 +1,7 @@
 // Walks over the text once and notes, by JSON pointer, where each value begins and ends.
 #include "simulator/check/json_places.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 /// Walks over text that is known to be well-formed; the bounds are still checked, so that a text
@@ -90,4 +90,4 @@ std::size_t JsonPlaces::line_of(std::string_view pointer, std::size_t otherwise)
   return place ? place->line : otherwise;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

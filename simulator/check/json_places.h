@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidemark {
+namespace tidemark::regression {
 
 struct JsonPlace {
   std::size_t begin = 0, end = 0;  ///< bytes [begin, end) of the text
@@ -29,4 +29,4 @@ class JsonPlaces {
   std::map<std::string, JsonPlace, std::less<>> places_;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

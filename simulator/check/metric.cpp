@@ -6,7 +6,9 @@
 #include <charconv>
 #include <cmath>
 
-namespace tidemark {
+namespace tidemark::regression {
+
+using tidemark::to_text;  // of units, beside the overloads of this folder
 
 std::optional<std::int64_t> parse_percent(std::string_view text) {
   double percent = -1;
@@ -42,4 +44,4 @@ std::string to_text(Metric metric, const Margin& margin) {
   return fmt::format("{} %", static_cast<double>(margin.parts_per_million) / (million / 100));
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

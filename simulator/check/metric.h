@@ -7,7 +7,7 @@
 #include "traces/names.h"
 #include "traces/units.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 
 enum class Metric : std::uint8_t { Live, Planned, Allocated, Reserved, Step };
 
@@ -69,4 +69,4 @@ std::string percent_text(std::int64_t whole, std::int64_t change);
 /// "0 B", "5 %", "1.00 MiB".
 std::string to_text(Metric metric, const Margin& margin);
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

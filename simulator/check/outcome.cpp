@@ -18,7 +18,9 @@
 #include "traces/trace_builder.h"
 #include "traces/trace_json.h"
 
-namespace tidemark {
+namespace tidemark::regression {
+
+using tidemark::to_text;  // of units, beside the overloads of this folder
 namespace {
 
 /// A model with a step as a device runs it: many strategies share one.
@@ -269,4 +271,4 @@ std::vector<ExperimentOutcome> run_experiments(
   return outcomes;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -10,7 +10,7 @@
 #include "simulator/check/peak_groups.h"
 #include "simulator/diff/time_groups.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 
 /// What must be equal for two results to be comparable, beside the trace: by key.
 using Settings = std::vector<std::pair<std::string, std::string>>;
@@ -47,4 +47,4 @@ std::vector<ExperimentOutcome> run_experiments(
     const std::string& check_file, const std::vector<Experiment>& experiments,
     const std::function<void(std::size_t done)>& progress = {});
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -8,7 +8,7 @@
 
 #include "simulator/check/block_names.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 bool is_change(const PeakChange& change) {
@@ -192,4 +192,4 @@ std::string describe(const PeakChange& change) {
                      tensors_text(change), decision_text(change));
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -3,7 +3,7 @@
 
 #include "simulator/check/verdict.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 
 struct PeakDifference {
   std::vector<PeakChange> changes;  ///< that are not zero, largest change first
@@ -17,4 +17,4 @@ PeakDifference difference_of_peaks(const Expected& expected, const ExperimentOut
 /// "blocks.*.mlp.gelu (activation of gelu): 12 × keep → …, +197 MiB": one line.
 std::string describe(const PeakChange& change);
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

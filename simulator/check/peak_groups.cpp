@@ -9,7 +9,7 @@
 
 #include "simulator/needs.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 // What the bytes are, in one word: a value goes by the category of its tensor.
@@ -155,4 +155,4 @@ std::vector<PeakGroup> peak_groups(const Answer& answer) {
   return sorted;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

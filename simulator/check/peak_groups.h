@@ -7,7 +7,7 @@
 
 #include "simulator/report.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 
 /// Of a group: what each of the blocks [first, last] of the trace has of it.
 struct BlockShare {
@@ -41,4 +41,4 @@ std::string role_of(std::string_view tensor_name);
 /// up to the live peak.
 std::vector<PeakGroup> peak_groups(const Answer& answer);
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

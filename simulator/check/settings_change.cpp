@@ -8,7 +8,7 @@
 #include <map>
 #include <string_view>
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 constexpr std::array<std::string_view, 3> sizes = {"batch", "sequence", "image"};
@@ -53,4 +53,4 @@ std::string without_sizes_of_the_step(const Settings& settings) {
   return text;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -6,7 +6,7 @@
 
 #include "simulator/check/outcome.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 
 struct SettingChange {
   std::string key;
@@ -26,4 +26,4 @@ bool are_sizes_of_the_step(const std::vector<SettingChange>& changes);
 /// The settings but for those sizes, as one text: equal where only the sizes differ.
 std::string without_sizes_of_the_step(const Settings& settings);
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
-namespace tidemark {
+namespace tidemark::regression {
+
+using tidemark::to_text;  // of units, beside the overloads of this folder
 namespace {
 
 bool is_same(const TimeGroup& a, const TimeGroup& b) {
@@ -79,4 +81,4 @@ std::string describe(const TimeChange& change) {
                      to_text(now.time), runs);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

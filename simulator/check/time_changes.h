@@ -4,7 +4,7 @@
 
 #include "simulator/check/verdict.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 
 struct TimeDifference {
   std::vector<TimeChange> changes;  ///< that are not zero, largest change first
@@ -18,4 +18,4 @@ TimeDifference difference_of_times(const Expected& expected, const ExperimentOut
 /// "+3.02 ms backward of linear (36.1 → 39.1 ms; 145 → 157 runs)": one line.
 std::string describe(const TimeChange& change);
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -17,7 +17,7 @@
 #include "traces/files.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 constexpr std::chrono::seconds longest_wait{60};
@@ -100,4 +100,4 @@ Update update_check_file(const std::string& path, std::string_view tidemark_vers
   return {std::move(before), std::move(after), std::move(outcomes)};
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

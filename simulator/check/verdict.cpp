@@ -13,7 +13,7 @@
 #include "simulator/check/time_changes.h"
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 std::string sentence(const MetricVerdict& metric) {
@@ -380,4 +380,4 @@ CheckReport compare_with_baseline(const CheckFile& file,
   return report;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -6,7 +6,7 @@
 
 #include "simulator/check/check_file.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 
 enum class FindingKind : std::uint8_t {
   Grew,            ///< a number is above its margin
@@ -136,4 +136,4 @@ CheckReport compare_with_baseline(const CheckFile& file,
                                   const std::vector<ExperimentOutcome>& outcomes,
                                   const CheckRules& rules);
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -1,3 +1,4 @@
+// Adds operands up by the rule of each gradient; inputs whose gradients share a kernel count once.
 #include "simulator/cost/traffic.h"
 
 #include <algorithm>

@@ -88,7 +88,7 @@ class RecordingProfile {
       ops.add(producer == no_op ? std::string("(parameters and inputs)")
                                 : std::string(to_string(trace_[producer].kind)),
               bytes);
-      const std::string name = role_of(trace_[buffer.tensor].name);
+      const std::string name = regression::role_of(trace_[buffer.tensor].name);
       roles_at_peak.add(buffer.role == Role::Value ? name : fmt::format("{} ({})", name, role),
                         bytes);
     }

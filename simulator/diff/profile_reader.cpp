@@ -16,7 +16,7 @@ namespace tidemark {
 namespace {
 
 // The settings name a device with its fingerprint behind a blank.
-StepFacts facts_of(const Settings& settings) {
+StepFacts facts_of(const regression::Settings& settings) {
   StepFacts facts;
   for (const auto& [key, value] : settings) {
     if (key == "batch") facts.batch = value;
@@ -29,7 +29,7 @@ StepFacts facts_of(const Settings& settings) {
 }
 
 Profile profile_of_baseline(std::string text, const std::string& path) {
-  const CheckFile file = read_check_file(std::move(text), path);
+  const regression::CheckFile file = regression::read_check_file(std::move(text), path);
   if (!file.baseline)
     throw InputError(fmt::format("{}: has no numbers yet (tidemark check --update writes them)",
                                  printable(path, 200)));
@@ -37,11 +37,11 @@ Profile profile_of_baseline(std::string text, const std::string& path) {
                   .kind = ProfileKind::Baseline,
                   .source = {},
                   .cases = {}};
-  for (const Expected& experiment : file.baseline->experiments) {
+  for (const regression::Expected& experiment : file.baseline->experiments) {
     ProfileCase& one = profile.cases.emplace_back();
     one.key = experiment.id;
     one.facts = facts_of(experiment.settings);
-    for (const MetricRow& metric : metrics) {
+    for (const regression::MetricRow& metric : regression::metrics) {
       std::string name;
       Measure measure{};
       const auto& value = experiment.values[index(metric.value)];

@@ -1,3 +1,4 @@
+// A baseline is read as written, replaces no byte but its own, and is refused when damaged.
 #include "simulator/check/baseline.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +8,7 @@
 #include "tests/check/check_example.h"
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 constexpr const char* two = R"({"model": "vit-ti-16", "batch": [1, 2]})";
@@ -179,4 +180,4 @@ TEST(CheckFile, OfAnotherFormatOrVersionIsNamedSo) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -1,8 +1,9 @@
+// Block names that count up form ranges, which contain exactly the names that they were made of.
 #include "simulator/check/block_names.h"
 
 #include <gtest/gtest.h>
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -27,4 +28,4 @@ TEST(BlockNames, AreAllInTheirRangesAndOthersAreNot) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -5,7 +5,7 @@
 
 #include "simulator/check/check_file.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 
 /// A check file with these experiments (the items of a JSON list) and, unless empty, more members.
 inline std::string check_text(const std::string& experiments, const std::string& more = "") {
@@ -35,4 +35,4 @@ inline CheckFile expecting(const CheckFile& file, const std::vector<ExperimentOu
   return read_check_file(with_baseline(file, baseline_of(file, outcomes, version)), file.path);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -9,7 +9,7 @@
 #include "tests/check/repository.h"
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 namespace fs = std::filesystem;
@@ -356,4 +356,4 @@ TEST(Update, LeavesAFileThatIsEditedMeanwhile) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::regression

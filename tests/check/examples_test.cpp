@@ -7,7 +7,7 @@
 
 #include "tests/check/repository.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 namespace fs = std::filesystem;
@@ -111,4 +111,4 @@ TEST(Document, CheckGoldenShowsWhatTheProgramPrints) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::regression

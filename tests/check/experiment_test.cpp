@@ -1,3 +1,4 @@
+// The lists of a check file expand into experiments with defaults, and mistakes name their place.
 #include "simulator/check/experiment.h"
 
 #include <gtest/gtest.h>
@@ -5,7 +6,7 @@
 #include "tests/check/check_example.h"
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -227,4 +228,4 @@ TEST(Paths, AreRelativeToTheCheckFile) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::regression

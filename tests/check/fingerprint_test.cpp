@@ -1,3 +1,4 @@
+// Fingerprints are FNV-1a, ignore a model's name, and differ where steps or devices do.
 #include "simulator/check/fingerprint.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +8,7 @@
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 // The published test vectors of FNV-1a, 64 bits (draft-eastlake-fnv).
@@ -52,4 +53,4 @@ TEST(Fingerprint, OfADeviceCoversItsFigures) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -9,7 +9,7 @@
 #include "tests/check/check_example.h"
 #include "tests/cli/program.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 const std::string folder_of_tests = std::string(TIDEMARK_TESTS_DIR) + "/check/";
@@ -209,4 +209,4 @@ TEST(Table, HasNoOtherThanAsciiCharactersWhereTheLocaleHasNone) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::regression

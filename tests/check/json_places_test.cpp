@@ -1,8 +1,9 @@
+// Each JSON value is found at its bytes and line, even in odd text; broken text does no harm.
 #include "simulator/check/json_places.h"
 
 #include <gtest/gtest.h>
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 std::string at(const std::string& text, std::string_view pointer) {
@@ -66,4 +67,4 @@ TEST(JsonPlaces, OfBrokenTextStayWithinIt) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::regression

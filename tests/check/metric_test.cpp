@@ -1,8 +1,9 @@
+// Percentages, tolerances and changes are parsed, rounded and printed exactly.
 #include "simulator/check/metric.h"
 
 #include <gtest/gtest.h>
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 TEST(Percent, IsReadInPartsPerMillion) {
@@ -53,4 +54,4 @@ TEST(Margin, ShowsAsItWasWritten) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -1,3 +1,4 @@
+// Changes between two peaks are sorted by size and add up; what is new, gone or a bound is named.
 #include "simulator/check/peak_changes.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +8,7 @@
 
 #include "tests/check/check_example.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 PeakGroup group(const std::string& role, std::int64_t bytes, std::int64_t tensors = 1) {
@@ -153,4 +154,4 @@ TEST(PeakChange, IsDescribedInOneLine) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::regression

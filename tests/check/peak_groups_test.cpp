@@ -1,3 +1,4 @@
+// Under every strategy the groups of equal role add up to the live peak.
 #include "simulator/check/peak_groups.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +9,7 @@
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 TEST(Role, HasStarsForNumbers) {
@@ -89,4 +90,4 @@ TEST(PeakGroups, TellWhatIsPersistent) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::regression

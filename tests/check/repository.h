@@ -6,7 +6,7 @@
 #include "tests/check/check_example.h"
 #include "tests/cli/program.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 
 inline constexpr const char* two = R"({"model": "vit-ti-16", "batch": [1, 2]})";
 
@@ -28,4 +28,4 @@ class Repository {
   Folder folder_;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -4,7 +4,7 @@
 #include "tests/check/check_example.h"
 #include "tests/support/step_samples.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 using StepFieldsOfChecks = EachStepField;
@@ -20,4 +20,4 @@ TEST_P(StepFieldsOfChecks, AreReadAndStandInTheId) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::regression

@@ -1,3 +1,4 @@
+// A check fails beyond its tolerances, points at the line, says what grew, and pairs experiments.
 #include "simulator/check/verdict.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +7,7 @@
 
 #include "tests/check/check_example.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 constexpr const char* one = R"({"id": "one", "model": "vit-ti-16"})";
@@ -307,4 +308,4 @@ TEST(FindingRows, HaveASentenceEach) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::regression

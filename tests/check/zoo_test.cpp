@@ -11,7 +11,7 @@
 #include "traces/files.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::regression {
 namespace {
 
 const std::string zoo = std::string(TIDEMARK_SOURCE_DIR) + "/tests/zoo/tidemark.json";
@@ -33,4 +33,4 @@ TEST(Zoo, HasEveryPresetWithEveryUsualStrategy) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::regression

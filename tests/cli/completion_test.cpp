@@ -11,7 +11,7 @@
 #include "tests/cli/program.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 using testing::Contains;
@@ -137,4 +137,4 @@ TEST_F(Completion, OfFishNamesCommandsOptionsAndValues) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

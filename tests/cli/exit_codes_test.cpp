@@ -5,7 +5,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 struct Mistake {
@@ -187,4 +187,4 @@ TEST(ExitCode, OfNamesWithControlCharactersShowsNone) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -1,3 +1,4 @@
+// Explanations list who makes the peak, draw its curve, and give reasons and facts about items.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -7,7 +8,7 @@
 #include "tests/cli/program.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -146,4 +147,4 @@ TEST(Explain, SumsTheSavedTensorsOfTorchvision) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

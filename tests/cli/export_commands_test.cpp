@@ -9,7 +9,7 @@
 #include "simulator/recording/recording.h"
 #include "tests/cli/program.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -166,4 +166,4 @@ TEST(ExplainExport, RefusesAStrategyThatDoesNotApply) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -8,7 +8,7 @@
 #include "cli/csv.h"
 #include "tests/cli/program.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -148,4 +148,4 @@ TEST(Lists, GiveADeviceFileThatTheProgramReads) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

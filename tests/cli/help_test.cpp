@@ -10,7 +10,7 @@
 #include "cli/terminal.h"
 #include "tests/cli/program.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 TEST(Help, OfEveryCommandNamesAllItsOptions) {
@@ -103,4 +103,4 @@ TEST(Examples, OfTheHelpWork) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -4,7 +4,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 using testing::StartsWith;
@@ -51,4 +51,4 @@ INSTANTIATE_TEST_SUITE_P(Lists, OutputNames,
                                          Written{"models", "x.json", "[\n"}));
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

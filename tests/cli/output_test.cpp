@@ -6,7 +6,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -96,4 +96,4 @@ TEST(Answer, DoesNotDependOnTheEnvironmentVariableOfPyTorch) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -1,10 +1,11 @@
+// Strategy lists are split, step options get defaults, and options are repeated for a shell.
 #include "cli/question.h"
 
 #include <gtest/gtest.h>
 
 #include "cli/option_table.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 std::vector<std::string> texts(std::string_view list) {
@@ -75,4 +76,4 @@ TEST(ShellQuoted, ProtectsWhatAShellWouldRead) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -7,7 +7,7 @@
 #include "cli/print_replay.h"
 #include "tests/cli/program.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -173,4 +173,4 @@ TEST(ReplayFaults, WhatWasNotMeasuredIsNotShownAsZero) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -7,7 +7,7 @@
 #include "cli/terminal.h"
 #include "tests/cli/program.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -161,4 +161,4 @@ TEST(ReplayCommand, UnknownBackendsAndStepsAreUsageErrors) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -4,7 +4,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -35,4 +35,4 @@ TEST(AllocatorScript, TakesBytesWithAUnit) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

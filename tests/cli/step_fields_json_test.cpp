@@ -2,7 +2,7 @@
 #include "cli/json_text.h"
 #include "tests/support/step_samples.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 using StepFieldsOfReports = EachStepField;
@@ -17,4 +17,4 @@ TEST_P(StepFieldsOfReports, StandUnderTheirKey) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -5,7 +5,7 @@
 #include "cli/print_comparison.h"
 #include "cli/sweep_groups.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 using testing::ElementsAre;
@@ -62,4 +62,4 @@ TEST(BatchesText, ShowsBothNumbersWhereTheyDiffer) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

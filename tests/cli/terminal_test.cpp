@@ -9,7 +9,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 /// What a terminal of `columns` shows of standard output and standard error.
@@ -131,4 +131,4 @@ TEST(Progress, IsShownOnTerminalsAndLeavesNoTrace) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

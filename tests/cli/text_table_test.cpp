@@ -1,3 +1,4 @@
+// Tables align, wrap, drop columns and draw bars; sizes, times and counts get fitting units.
 #include "cli/text_table.h"
 
 #include <gtest/gtest.h>
@@ -5,7 +6,7 @@
 #include "cli/units_text.h"
 #include "cli/wrapping.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 TextTable prices() {
@@ -143,4 +144,4 @@ TEST(FlopText, UsesThousands) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -1,10 +1,11 @@
+// Trace files give their model's numbers or list defects; allocator scripts print golden lines.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -101,4 +102,4 @@ TEST(Allocator, NamesTheLineThatIsWrong) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -12,7 +12,7 @@
 #include "cli/view_command.h"
 #endif
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -120,7 +120,7 @@ CommandLine parsed(const std::string& line) {
 // What the window copies gives, typed again, the inputs that it showed.
 TEST(CopiedCommandLine, ReproducesTheInputs) {
   const Options began = parsed("tidemark view vit-b-16 --optimizer sgd --strategy mesa").options;
-  WhatIf changed{question_of(began), {"checkpoint:every=2", "pareprop"}};
+  gui::WhatIf changed{question_of(began), {"checkpoint:every=2", "pareprop"}};
   changed.question.step.batch = 96;
   changed.question.step.image = 384;
   changed.question.step.precision = Precision::AmpBf16;
@@ -143,7 +143,7 @@ TEST(CopiedCommandLine, ReproducesTheInputs) {
 TEST(CopiedCommandLine, ForgetsWhatWasTakenBack) {
   const Options began =
       parsed("tidemark view gpt2 -b 4 --budget 8GiB --precision bf16 --strategy mesa").options;
-  WhatIf changed{question_of(began), {"vanilla"}};
+  gui::WhatIf changed{question_of(began), {"vanilla"}};
   changed.question.budget.reset();
   changed.question.step.precision.reset();
   EXPECT_EQ(view_command_line(began, changed), "tidemark view gpt2 --batch 4 --strategies vanilla");
@@ -152,4 +152,4 @@ TEST(CopiedCommandLine, ForgetsWhatWasTakenBack) {
 #endif
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -1,3 +1,4 @@
+// Scratch memory is new and exact for each call, and products run on the plain GEMM kernel.
 #include "tests/emulation/backend.h"
 
 #include "kernels/cuda/plain_gemm.cuh"

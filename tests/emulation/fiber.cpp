@@ -1,3 +1,4 @@
+// Changes stacks in assembly on x86-64 and by ucontext elsewhere, and tells sanitizers about it.
 #include "tests/emulation/fiber.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// Runs a kernel's threads forward, backward and shuffled: same bits, near the CPU's values.
 #include "tests/emulation/twin.h"
 
 #include "tests/emulation/backend.h"

@@ -7,7 +7,7 @@
 #include "cli/html_parts.h"
 #include "tests/export/tools.h"
 
-namespace tidemark {
+namespace tidemark::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -204,4 +204,4 @@ TEST(HtmlReport, OnPaperHasEveryPointOfASweep) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -13,25 +13,26 @@ namespace {
 
 using namespace tidemark;
 
-CheckFile read_or_abort(const std::string& text) {
+regression::CheckFile read_or_abort(const std::string& text) {
   try {
-    return read_check_file(text, "written");
+    return regression::read_check_file(text, "written");
   } catch (const InputError&) {
     std::abort();
   }
 }
 
-void write_and_read_again(const CheckFile& file) {
-  Baseline baseline = file.baseline.value_or(Baseline{"0.0.0", "rules", {}});
+void write_and_read_again(const regression::CheckFile& file) {
+  regression::Baseline baseline =
+      file.baseline.value_or(regression::Baseline{"0.0.0", "rules", {}});
   baseline.tidemark += "\"\n";  // text that has to be escaped
   const std::string text = with_baseline(file, baseline);
-  const CheckFile again = read_or_abort(text);
+  const regression::CheckFile again = read_or_abort(text);
   if (again.experiments.size() != file.experiments.size()) std::abort();
   if (again.baseline->tidemark != baseline.tidemark) std::abort();
   if (again.baseline->experiments.size() != baseline.experiments.size()) std::abort();
   // Writing what was read changes nothing.
   if (with_baseline(again, *again.baseline) != text) std::abort();
-  const JsonPlace* old = file.places.find("/expected");
+  const regression::JsonPlace* old = file.places.find("/expected");
   if (old && text.substr(0, old->begin) != file.text.substr(0, old->begin)) std::abort();
 }
 
@@ -40,7 +41,7 @@ void write_and_read_again(const CheckFile& file) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   try {
-    write_and_read_again(read_check_file(text, "fuzz"));
+    write_and_read_again(regression::read_check_file(text, "fuzz"));
   } catch (const InputError& error) {
     if (std::string_view(error.what()).find('\n') != std::string_view::npos) std::abort();
   }

@@ -6,7 +6,7 @@
 #include "gui/track_index.h"
 #include "simulator/timeline.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 /// Live bytes after each event, beginning with those before all.
 struct PlainState {
@@ -41,4 +41,4 @@ std::vector<Stretch> random_stretches(Dice& dice, std::size_t count) {
   return stretches;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

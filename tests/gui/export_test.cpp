@@ -10,7 +10,7 @@
 #include "tests/gui/synthetic.h"
 #include "traces/files.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 class Exports : public testing::Test {
@@ -82,4 +82,4 @@ TEST_F(Exports, APictureShowsTheStepAlone) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -5,7 +5,7 @@
 
 #include "tests/gui/robot.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 class Hands : public testing::Test {
@@ -264,4 +264,4 @@ TEST_F(Hands, ExportsAreWrittenAndTold) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 TEST(KeyTaps, AKeyThatIsHeldIsDownInEachFrame) {
@@ -33,4 +33,4 @@ TEST(KeyTaps, KeysWithoutANumberAreNotNoted) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -1,3 +1,4 @@
+// The live set is who is alive, however it is sliced; shares and gaps add up; search counts all.
 #include "gui/live_set.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +7,7 @@
 #include "gui/search.h"
 #include "tests/gui/robot.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 std::shared_ptr<const Opened> opened(const char* strategy) {
@@ -137,4 +138,4 @@ TEST(Search, CountsAllAndListsSome) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui

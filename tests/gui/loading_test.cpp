@@ -6,7 +6,7 @@
 #include "tests/gui/robot.h"
 #include "tests/gui/synthetic.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 using testing::HasSubstr;
@@ -103,4 +103,4 @@ TEST(Opening, FilesOfACommandLineAreComparedWithTheFirst) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -1,10 +1,11 @@
+// On random lives, states and columns of the pyramid agree with brute force, and no peak is lost.
 #include <gtest/gtest.h>
 
 #include "gui/memory_pyramid.h"
 #include "tests/gui/brute_force.h"
 #include "tests/simulator/random_step.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 struct Life {
@@ -117,4 +118,4 @@ TEST(MemoryPyramid, AMomentHasTheStateAfterAllItsEvents) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -1,8 +1,9 @@
+// Zoom keeps the place under the mouse, pan stops at the margins, ticks are round, labels differ.
 #include "gui/navigation.h"
 
 #include <gtest/gtest.h>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 constexpr Limits limits{1e6};
@@ -68,4 +69,4 @@ TEST(Navigation, LabelsTellNeighboursApart) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -6,7 +6,7 @@
 #include "tests/simulator/recording/recorded.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 Trace one_op() {
@@ -189,4 +189,4 @@ TEST(Comparison, AClickOnARowSelectsWhatItIsAbout) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -10,7 +10,7 @@
 #include "tests/simulator/recording/recorded.h"
 #include "traces/files.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 // Fonts may differ in the last bit of a coverage from one processor to the next.
@@ -115,4 +115,4 @@ TEST_F(Pictures, AreTheSameEachTime) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui

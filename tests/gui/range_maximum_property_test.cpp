@@ -1,9 +1,10 @@
+// Every range of random values has its first largest one, as std::max_element finds it.
 #include <gtest/gtest.h>
 
 #include "gui/range_maximum.h"
 #include "tests/simulator/random_step.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 TEST(RangeMaximum, IsTheFirstLargestOfEveryRange) {
@@ -23,4 +24,4 @@ TEST(RangeMaximum, IsTheFirstLargestOfEveryRange) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui

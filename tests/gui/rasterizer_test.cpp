@@ -1,3 +1,4 @@
+// Rectangles and triangles cover exactly their pixels, once, within the clip; images become PNGs.
 #include "gui/rasterizer.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +7,7 @@
 
 #include <algorithm>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 constexpr std::uint32_t ground = 0xff000000U, red = 0xff0000ffU;
@@ -79,4 +80,4 @@ TEST(Image, BecomesAPng) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -8,7 +8,7 @@
 #include "gui/stage.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 inline WhatIf vit(std::vector<std::string> strategies, std::int64_t batch = 8) {
   return {.question = {.model = find_model("vit-b-16"),
@@ -97,4 +97,4 @@ class Robot {
   float middle() const { return std::floor((view.facts.left + view.facts.right) / 2); }
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

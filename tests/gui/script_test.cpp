@@ -1,10 +1,11 @@
+// Scripted mouse and keys are played frame by frame, and mistakes name file, line and remedy.
 #include "gui/script.h"
 
 #include <gmock/gmock.h>
 
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 std::string problem_of(std::string_view text) {
@@ -63,4 +64,4 @@ TEST(Script, TellsFileLineAndWhatWouldBeRight) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui

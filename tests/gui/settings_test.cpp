@@ -1,3 +1,4 @@
+// Settings survive a round trip, broken files change nothing, and the path is the system's.
 #include "gui/settings.h"
 
 #include <gmock/gmock.h>
@@ -7,7 +8,7 @@
 
 #include "traces/files.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 std::string fresh_path() {
@@ -68,4 +69,4 @@ TEST(Settings, AreWhereTheSystemKeepsThem) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 const StepField& field_called(std::string_view key) {
@@ -59,4 +59,4 @@ TEST(StepText, WhatCannotBeReadIsRefused) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -10,7 +10,7 @@
 #include "simulator/recording/recording.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 
 inline std::shared_ptr<const Trace> chain_of_gelus(std::size_t ops) {
   TraceBuilder b("synthetic", "toy", {.precision = Precision::Fp32, .optimizer = Optimizer::Sgd});
@@ -61,4 +61,4 @@ inline Recording synthetic(std::size_t pairs) {
   return r;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -1,10 +1,11 @@
+// Cells hold each visible stretch of a random track once, fold only narrow ones, and stay few.
 #include <gtest/gtest.h>
 
 #include "gui/track_index.h"
 #include "tests/gui/brute_force.h"
 #include "tests/simulator/random_step.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 struct Drawn {
@@ -98,4 +99,4 @@ TEST(TrackIndex, OrderOfStretchesDoesNotMatter) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -1,3 +1,4 @@
+// Changed inputs show the command line's prediction in the same view; failures keep the picture.
 #include "gui/what_if.h"
 
 #include <gmock/gmock.h>
@@ -7,7 +8,7 @@
 #include "tests/gui/robot.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark {
+namespace tidemark::gui {
 namespace {
 
 TEST(WhatIf, PredictsWhatTheCommandLineWould) {
@@ -160,4 +161,4 @@ TEST(StrategyText, IsReadBack) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::gui

@@ -1,3 +1,4 @@
+// Convolution and its gradients match sums in double and finite differences; NaN is passed on.
 #include "kernels/conv/conv.h"
 
 #include "tests/kernels/kernel_test.h"

@@ -1,3 +1,4 @@
+// Rows are copied, their errors summed and rounded once, and indices outside of the table named.
 #include "kernels/embedding/embedding.h"
 
 #include "tests/kernels/kernel_test.h"

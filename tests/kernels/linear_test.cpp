@@ -1,3 +1,4 @@
+// A linear and its gradients match their formulas in double; unwanted gradients are not written.
 #include "kernels/linear/linear.h"
 
 #include "tests/kernels/kernel_test.h"

@@ -1,3 +1,4 @@
+// Batched products with broadcast or repeated batches, and their gradients, match sums in double.
 #include "kernels/linear/linear.h"
 #include "tests/kernels/kernel_test.h"
 

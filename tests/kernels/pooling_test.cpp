@@ -1,3 +1,4 @@
+// Means match double, maxima and their places are exact, and errors go back to where they belong.
 #include "kernels/pooling/pooling.h"
 
 #include "tests/kernels/kernel_test.h"

@@ -1,3 +1,4 @@
+// The rotation matches transformers' rotate_half() in double, and its backward is the transpose.
 #include "kernels/rope/rope.h"
 
 #include "tests/kernels/kernel_test.h"

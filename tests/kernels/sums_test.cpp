@@ -1,3 +1,4 @@
+// Zeroing and sums of elements, products and rows touch what they should and stay precise.
 #include "kernels/cpu/sums.h"
 
 #include "tests/kernels/kernel_test.h"

@@ -1,3 +1,4 @@
+// A data file gives text or labelled images step after step, and says what the model cannot take.
 #include "profiler/data_file.h"
 
 #include <gmock/gmock.h>

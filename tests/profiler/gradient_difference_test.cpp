@@ -1,3 +1,4 @@
+// Differences are relative to a parameter's own gradient; NaN and missing ones count as infinite.
 #include "profiler/gradient_difference.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Synthetic ids, masks and tables are what their models mean, and parameters follow key and seed.
 #include "profiler/initial_values.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Small models keep the kernels' limits under each strategy, and damaged ops are refused.
 #include "profiler/kernel_limits.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Recorded runs, waits and buffers of two streams become a timeline that moves as its streams do.
 #include "profiler/measured_timeline.h"
 
 #include <gtest/gtest.h>

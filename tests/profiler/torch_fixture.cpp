@@ -1,3 +1,4 @@
+// Reads a fixture's base64 gradients and fills tensors from the hash of their names.
 #include "tests/profiler/torch_fixture.h"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+# The small networks in PyTorch whose gradients Tidemark's own kernels are compared with.
 """Small networks in torch.nn.functional, written from their papers; make_gradient_fixtures.py runs
 them. Nothing is shared with Tidemark but names and sizes of parameters, and the formula that fills
 parameters and inputs:

@@ -1,3 +1,4 @@
+// Buffers get aligned best-fit gaps, and streams share memory only where events order them.
 #include "simulator/arena.h"
 
 #include <gmock/gmock.h>

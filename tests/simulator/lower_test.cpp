@@ -1,3 +1,4 @@
+// Peaks and runs of chains of n layers meet closed forms; recovery and optimizer stand in order.
 #include "simulator/lower.h"
 
 #include <gmock/gmock.h>

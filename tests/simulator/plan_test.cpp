@@ -1,3 +1,4 @@
+// Sound plans pass, and plans with one thing wrong are refused with what it is.
 #include "simulator/plan.h"
 
 #include <gmock/gmock.h>

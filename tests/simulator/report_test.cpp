@@ -1,3 +1,4 @@
+// A report labels every byte of its peak, orders its numbers, and says what does not fit.
 #include "simulator/report.h"
 
 #include <gmock/gmock.h>

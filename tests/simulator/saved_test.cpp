@@ -1,3 +1,4 @@
+// Saved bytes and units per block are those of the chain by hand and of the papers.
 #include "simulator/saved.h"
 
 #include <gmock/gmock.h>

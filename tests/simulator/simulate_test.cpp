@@ -1,3 +1,4 @@
+// Runs, copies and waits on several streams take the times computed by hand, however late it is.
 #include "simulator/simulate.h"
 
 #include <gmock/gmock.h>

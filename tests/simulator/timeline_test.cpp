@@ -1,3 +1,4 @@
+// Totals, the first peak and who is alive follow from the events of a timeline.
 #include "simulator/timeline.h"
 
 #include <gmock/gmock.h>

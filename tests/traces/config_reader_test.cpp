@@ -1,3 +1,4 @@
+// A config.json gives its preset's parameters and its class's defaults; mistakes are refused.
 #include "traces/models/config_reader.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Typos get the nearest known name, quotes stay on one line, a failed check ends the program.
 #include "traces/error.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Files and pipes, plain or zstd, are read within limits, and a failed write leaves the old one.
 #include "traces/files.h"
 
 #include <gtest/gtest.h>

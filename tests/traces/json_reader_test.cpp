@@ -1,3 +1,4 @@
+// JSON values are read with their kind and range, and every mistake names its place.
 #include "traces/json_reader.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// PEFT's target names find the linears of each family, and unknown ones list the model's own.
 #include "traces/linear_names.h"
 
 #include <gmock/gmock.h>

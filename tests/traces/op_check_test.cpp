@@ -1,3 +1,4 @@
+// Each way to damage an op of a sound trace is named as a defect.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// The table of op kinds agrees with itself, and what is saved follows from who wants a gradient.
 #include "traces/op_kind.h"
 
 #include <gtest/gtest.h>

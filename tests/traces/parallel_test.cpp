@@ -1,3 +1,4 @@
+// Items are done once each, at once where there are cores; the lowest one's exception is carried.
 #include "traces/parallel.h"
 
 #include <gtest/gtest.h>

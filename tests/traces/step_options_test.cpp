@@ -1,3 +1,4 @@
+// Tunings read back their text and say what is wrong; precision is the framework's by default.
 #include "traces/step_options.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Damaged names, sizes, storages, views and holds of tensors are named as defects.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

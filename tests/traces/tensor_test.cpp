@@ -1,3 +1,4 @@
+// Shapes count from both ends, at most 2^57 elements are counted, and names are read back.
 #include "traces/tensor.h"
 
 #include <gtest/gtest.h>

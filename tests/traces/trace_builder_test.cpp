@@ -1,3 +1,4 @@
+// The builder casts, adapts, freezes and keeps as frameworks do, and refuses what is too large.
 #include "traces/trace_builder.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Built ViTs are sound, and defects of step, loss and blocks are all listed in file order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// Trace files are read as written, cut or hostile ones refused; the format's document agrees.
 #include "traces/trace_json.h"
 
 #include <fmt/format.h>

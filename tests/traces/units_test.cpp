@@ -1,3 +1,4 @@
+// Bytes and times print with three digits in fitting units, and sizes that people type are read.
 #include "traces/units.h"
 
 #include <fmt/format.h>

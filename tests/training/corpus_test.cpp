@@ -1,3 +1,4 @@
+// Bytes that occur are numbered, pages are read by name, and a folder without pages is an error.
 #include "examples/training/corpus.h"
 
 #include <gmock/gmock.h>

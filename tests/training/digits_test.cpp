@@ -1,3 +1,4 @@
+// Digits are read as published, pixels go from white to black, and a damaged line is named.
 #include "examples/training/digits.h"
 
 #include <gmock/gmock.h>

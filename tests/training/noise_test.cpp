@@ -1,3 +1,4 @@
+// Spread, noise limits and identity are computed right, and the page and the picture show them.
 #include "examples/training/noise.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Small networks learn digits and text, and checkpointing learns them to the same bits.
 #include "examples/training/trainer.h"
 
 #include <gmock/gmock.h>

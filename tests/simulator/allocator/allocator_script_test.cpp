@@ -1,3 +1,4 @@
+// Scripts print a line per operation, apply their settings, and are refused with line and remedy.
 #include "simulator/allocator/allocator_script.h"
 
 #include <gtest/gtest.h>

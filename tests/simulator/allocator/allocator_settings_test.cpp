@@ -1,3 +1,4 @@
+// Settings are read as PyTorch reads them, sizes round as there, and mistakes name a remedy.
 #include "simulator/allocator/allocator_settings.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Sizes are PyTorch's; blocks are split, united, cached and released; no memory left is a result.
 #include "tests/simulator/allocator/caching_allocators.h"
 
 namespace tidemark {

@@ -1,3 +1,4 @@
+// The smallest sufficient block is found, the lowest of equals, just as an ordered set finds it.
 #include "simulator/allocator/free_blocks.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Costs on a toy device follow by hand from tiles, streamed bytes, gaps and measured curves.
 #include "simulator/cost/cost_model.h"
 
 #include <gtest/gtest.h>

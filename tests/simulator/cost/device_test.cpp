@@ -1,3 +1,4 @@
+// Device files agree with their datasheets, survive a round trip, and name their mistakes.
 #include "simulator/cost/device.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Recovery runs again exactly what makes the wanted tensors, and inverts couplings where it can.
 #include "simulator/graph/recovery.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Streams record and wait for no more events than their reads, writes and frees need.
 #include "simulator/place/stream_order.h"
 
 #include <gtest/gtest.h>

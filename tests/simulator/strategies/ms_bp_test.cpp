@@ -1,3 +1,4 @@
+// Norms before linears lose their affine part and share the saved input; all others stay.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

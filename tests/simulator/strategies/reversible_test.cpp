@@ -1,3 +1,4 @@
+// States are reconstructed once and branches run again at most once; other stacks are refused.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

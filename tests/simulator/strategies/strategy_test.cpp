@@ -1,3 +1,4 @@
+// Strategy texts are parsed with their options, plans hold what they claim, and refusals say why.
 #include "simulator/strategies/strategy.h"
 
 #include <gmock/gmock.h>

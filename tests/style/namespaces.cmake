@@ -1,0 +1,45 @@
+# Which namespace a folder's sources open, so that no name means two things in one program: reads
+# each source and prints those that open another one. Usage: cmake -D ROOT=<tree> -P namespaces.cmake
+cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/files.cmake)
+
+# "folder|what may be opened in it", the longest folder first. The vocabulary, and what stands on it,
+# is tidemark itself; the names of other folders are said in full everywhere else.
+set(table
+  "simulator/check|tidemark::regression"
+  "simulator/judge|tidemark(::judge)?"  # validate() is everybody's
+  "simulator|tidemark"
+  "kernels|tidemark(::cpu|::cuda|::emulation)?"
+  "profiler|tidemark(::cupti)?"
+  "traces|tidemark(::config|::fill)?"
+  "gui|tidemark::gui"
+  "cli|tidemark::cli"
+  "examples/training|tidemark::training")
+
+tidemark_source_files(files *.h *.cpp *.cu *.cuh)
+set(violations 0)
+foreach(path IN LISTS files)
+  set(allowed "")
+  foreach(row IN LISTS table)
+    string(REGEX MATCH "^([^|]*)\\|(.*)$" _ "${row}")
+    if(path MATCHES "^${CMAKE_MATCH_1}/")
+      string(REGEX MATCH "^([^|]*)\\|(.*)$" _ "${row}")
+      set(allowed "${CMAKE_MATCH_2}")
+      break()
+    endif()
+  endforeach()
+  if(allowed STREQUAL "")
+    continue()  # tests and benchmarks stand in the namespace of what they test
+  endif()
+  file(STRINGS ${ROOT}/${path} opened REGEX "^namespace tidemark" ENCODING UTF-8)
+  foreach(line IN LISTS opened)
+    if(NOT line MATCHES "^namespace ${allowed} ({|=)")
+      message("${path}: '${line}' where ${allowed} belongs")
+      math(EXPR violations "${violations} + 1")
+    endif()
+  endforeach()
+endforeach()
+
+if(violations)
+  message(FATAL_ERROR "${violations} namespaces in the wrong folder")
+endif()

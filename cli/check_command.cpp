@@ -50,7 +50,7 @@ Result init(const std::string& path) {
                                  printable(path, 200)));
   require_writable(path);
   const regression::FoundModels models =
-      find_models_in(std::filesystem::path(path).parent_path().string());
+      regression::find_models_in(std::filesystem::path(path).parent_path().string());
   const std::string text = first_check_file(models);
   const std::size_t count = regression::read_check_file(text, path).experiments.size();
   write_file(path, text);
@@ -156,7 +156,8 @@ Result run_check(const Options& options) {
   Result result;
   regression::CheckReport report;
   if (options.update) {
-    const regression::Update update = update_check_file(path, TIDEMARK_VERSION, std::ref(progress));
+    const regression::Update update =
+        regression::update_check_file(path, TIDEMARK_VERSION, std::ref(progress));
     report = compare_with_baseline(update.after, update.outcomes, {TIDEMARK_VERSION, false});
     result.notes = describe(update);
   } else {

@@ -50,7 +50,7 @@ std::string metric_rows(const regression::ExperimentVerdict& verdict) {
         {std::string(row_of(metric.metric).name), optional_text(metric.metric, metric.expected),
          optional_text(metric.metric, metric.now),
          is_known ? fmt::format("{} {}", change_text(metric.metric, change),
-                                percent_text(*metric.expected, change))
+                                regression::percent_text(*metric.expected, change))
                   : "",
          metric.is_checked ? to_text(metric.metric, metric.margin) : "not checked",
          metric.is_outside ? "**outside**" : ""});

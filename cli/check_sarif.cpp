@@ -25,7 +25,7 @@ std::string uri(std::string_view path) {
 
 Json rules_json() {
   Json rules = Json::array();
-  for (const regression::FindingRow& row : finding_rows)
+  for (const regression::FindingRow& row : regression::finding_rows)
     rules.push_back({{"id", row.name},
                      {"shortDescription", {{"text", row.help}}},
                      {"defaultConfiguration", {{"level", "error"}}}});
@@ -48,7 +48,8 @@ Json result_json(const regression::CheckReport& report, const regression::Findin
   result["locations"] = Json::array({location_json(report, finding)});
   const std::string metric = finding.text.substr(0, finding.text.find(' '));
   result["partialFingerprints"] = {
-      {"tidemark/v1", fingerprint(fmt::format("{}\n{}\n{}", id, to_string(finding.kind), metric))}};
+      {"tidemark/v1",
+       regression::fingerprint(fmt::format("{}\n{}\n{}", id, to_string(finding.kind), metric))}};
   return result;
 }
 

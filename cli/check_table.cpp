@@ -50,7 +50,7 @@ std::string metric_table(const regression::ExperimentVerdict& verdict, const Sty
                    {optional_text(metric.metric, metric.expected)},
                    {optional_text(metric.metric, metric.now)},
                    {is_known ? change_text(metric.metric, change) : "", ink},
-                   {is_known ? percent_text(*metric.expected, change) : "", ink},
+                   {is_known ? regression::percent_text(*metric.expected, change) : "", ink},
                    {metric.is_checked ? to_text(metric.metric, metric.margin) : "not checked"}});
   }
   return table.draw(style);
@@ -213,7 +213,7 @@ std::string overview(const regression::CheckReport& report, const Style& style) 
                    {to_text(metric, *largest->expected)},
                    {to_text(metric, *largest->now)},
                    {change_text(metric, change), ink},
-                   {percent_text(*largest->expected, change), ink}});
+                   {regression::percent_text(*largest->expected, change), ink}});
   }
   std::string text = "\n" + table.draw(style, "--format json");
   if (shown > most_lines)

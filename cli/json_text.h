@@ -13,6 +13,7 @@ namespace tidemark::cli {
 using Json = nlohmann::ordered_json;
 
 inline Json to_json(std::monostate) { return nullptr; }
+inline Json to_json(Bytes bytes) { return bytes.count; }
 inline Json to_json(const StepValue& value) {
   return std::visit([](const auto& held) { return Json(held); }, value);
 }
@@ -24,7 +25,6 @@ template <typename T>
 Json to_json(const std::optional<T>& value) {
   return value ? to_json(*value) : Json();
 }
-inline Json to_json(Bytes bytes) { return bytes.count; }
 Json to_json(const BytesByCategory& bytes);
 
 /// Format, version, model, options, device and allocator: what the answer is about.

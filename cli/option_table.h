@@ -66,6 +66,7 @@ std::vector<std::string> name_texts(const Table& table) {
 
 const std::vector<OptionRow>& option_table();
 
+using tidemark::long_name;
 /// "--batch" of "-b,--batch".
 std::string_view long_name(const OptionRow& row);
 

@@ -48,8 +48,10 @@ void set_size(std::string_view text, gui::ViewRequest& request) {
   const auto side = [&](std::string_view part, int least, int most) {
     return static_cast<int>(parse_count(part, "--size", least, most));
   };
-  request.width = side(text.substr(0, cross), smallest_picture.width, largest_picture.width);
-  request.height = side(text.substr(cross + 1), smallest_picture.height, largest_picture.height);
+  request.width =
+      side(text.substr(0, cross), gui::smallest_picture.width, gui::largest_picture.width);
+  request.height =
+      side(text.substr(cross + 1), gui::smallest_picture.height, gui::largest_picture.height);
   request.has_size = true;
 }
 

@@ -10,6 +10,8 @@
 #include "tests/cli/program.h"
 
 namespace tidemark::regression {
+
+using namespace cli;  // whose printers these are
 namespace {
 
 const std::string folder_of_tests = std::string(TIDEMARK_TESTS_DIR) + "/check/";

@@ -16,7 +16,7 @@ TEST_P(StepFieldsOfChecks, AreReadAndStandInTheId) {
           .experiments.at(0);
   EXPECT_EQ(experiment.step, step_);
   EXPECT_EQ(experiment.id,
-            fmt::format("gpt2/{}{}", field_.id_prefix, to_text(*field_.value(step_))));
+            fmt::format("gpt2/{}{}", field_.id_prefix, tidemark::to_text(*field_.value(step_))));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 
 #include "tests/support/sanitized.h"
 
-namespace tidemark::cli {
+namespace tidemark {
 
 struct Outcome {
   int exit_code = -1;  ///< 128 + the signal if one ended it
@@ -114,4 +114,4 @@ inline Outcome tidemark(const std::string& line, const Surroundings& around = {}
   return tidemark_with(words(line), around);
 }
 
-}  // namespace tidemark::cli
+}  // namespace tidemark

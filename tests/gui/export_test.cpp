@@ -53,7 +53,7 @@ TEST_F(Exports, WhatIsWrittenIsTold) {
   robot.view.wants_export = path("a.svg");
   robot.frames(2);
   EXPECT_EQ(robot.view.notice, "wrote " + path("a-2.svg"));
-  EXPECT_EQ(read_file(path("a.svg")), "old");
+  EXPECT_EQ(read_file(path("a.svg"), FileKind::Settings), "old");
 }
 
 Image read_png(const std::string& path) {

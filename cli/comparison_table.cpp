@@ -82,11 +82,11 @@ void add_time(Columns& columns, const TimeUnit& unit, const std::string& through
     return TextCell{(row.launch_bound ? "*" : "") + unit(row.step)};
   };
   columns.add({"step", Align::Right, 10, name}, step);
-  columns.add({"change", Align::Right, 7},
+  columns.add({"change", Align::Right, 9},
               [](const Report& row) { return change_cell(row.time_ratio); });
-  columns.add({throughput, Align::Right, 9},
+  columns.add({throughput, Align::Right, 8},
               [](const Report& row) { return TextCell{throughput_text(row)}; });
-  columns.add({"MFU", Align::Right, 8}, [](const Report& row) { return TextCell{mfu_text(row)}; });
+  columns.add({"MFU", Align::Right, 7}, [](const Report& row) { return TextCell{mfu_text(row)}; });
   columns.add({"recompute", Align::Right, 3, name}, time(&RecoveryTime::alone));
   columns.add({"hidden", Align::Right, 2, name}, time(&RecoveryTime::hidden));
 }

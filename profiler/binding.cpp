@@ -30,7 +30,7 @@ class Binder {
         is_noted_(schedule.buffers.size()) {
     for (const Step& step : schedule.steps)
       if (const Run* run = std::get_if<Run>(&step); run && run->task == Task::Quantize)
-        codes_of_value_[index(schedule.reads(*run)[0])] = schedule.writes(*run)[0];
+        codes_of_value_[index(schedule.reads(*run)[0])] = written(*run, Role::Codes);
   }
 
   void bind(const Run& run, std::vector<Call>& calls) {
@@ -92,6 +92,13 @@ class Binder {
     for (const BufferId buffer : buffers)
       if (schedule_[buffer].role == role && schedule_[buffer].tensor == storage) return buffer;
     return no_buffer;
+  }
+
+  // What a conversion makes; a copy of the values by group may lie beside it.
+  BufferId written(const Run& run, Role role) const {
+    const auto writes = schedule_.writes(run);
+    const auto has_role = [&](BufferId buffer) { return schedule_[buffer].role == role; };
+    return *std::ranges::find_if(writes, has_role);
   }
 
   Call call_of(Pass pass, const Op& op) const {
@@ -239,7 +246,7 @@ class Binder {
   }
 
   Call quantize(const Run& run) {
-    const BufferId value = schedule_.reads(run)[0], codes = schedule_.writes(run)[0];
+    const BufferId value = schedule_.reads(run)[0], codes = written(run, Role::Codes);
     Call call;
     call.pass = Pass::Quantize;
     call.key = index(codes);
@@ -251,7 +258,7 @@ class Binder {
   }
 
   Call dequantize(const Run& run) {
-    const BufferId codes = schedule_.reads(run)[0], value = schedule_.writes(run)[0];
+    const BufferId codes = schedule_.reads(run)[0], value = written(run, Role::Value);
     Call call;
     call.pass = Pass::Dequantize;
     call.inputs.push_back(all_codes(codes));

@@ -78,7 +78,8 @@ Calibration calibrate(Backend& backend,
     }
   result.device.curves = std::move(samples).curves();
   for (const CalibrationStep& step : held_out) {
-    const ReplayAnswer answer = replayed(step.trace, "vanilla", result.device, backend);
+    const ReplayAnswer answer =
+        replayed(step.trace, std::string(reference_strategy().name), result.device, backend);
     if (answer.measured)
       result.held_out.push_back(
           {step.name, answer.report.predicted.step, answer.report.measured.step});

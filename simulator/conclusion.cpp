@@ -58,7 +58,7 @@ Conclusion conclude(std::span<const Report> rows, const Device& device, Bytes ca
   conclusion.smallest = least(fitting.empty() ? applying : fitting, &Report::allocated_peak);
   const Report& smallest = row_named(applying, conclusion.smallest->strategies.front());
   if (fitting.empty()) conclusion.nearest = shortage_of(smallest);
-  const auto vanilla = std::ranges::find(applying, "vanilla", &Report::strategy);
+  const auto vanilla = std::ranges::find(applying, reference_strategy().name, &Report::strategy);
   if (vanilla != applying.end() && !(*vanilla)->fits && !fitting.empty())
     conclusion.vanilla = shortage_of(**vanilla);
   if (!fitting.empty() && !(applying.size() > 1 && all_need_the_same(applying))) return conclusion;

@@ -18,7 +18,9 @@ std::string names(const Standing& standing) {
 
 bool is_one(const Standing& standing) { return standing.strategies.size() == 1; }
 
-bool names_vanilla(const Standing& standing) { return standing.strategies.front() == "vanilla"; }
+bool names_reference(const Standing& standing) {
+  return standing.strategies.front() == reference_strategy().name;
+}
 
 std::string capitalized(std::string text) {
   if (text.front() >= 'a' && text.front() <= 'z')
@@ -71,7 +73,7 @@ std::string something_fits(const Conclusion& c) {
   const Standing& fastest = *c.fastest;
   const std::string size = fmt::format("{} of {}", to_text(fastest.allocated), to_text(c.capacity));
   if (c.compared == 1) return fmt::format("{} fits ({}).", capitalized(names(fastest)), size);
-  if (names_vanilla(fastest))
+  if (names_reference(fastest))
     return fmt::format("Vanilla fits ({}) and {}{}.", size,
                        is_one(fastest) ? "is the fastest" : "nothing is faster", least_text(c));
   const std::string vanilla =

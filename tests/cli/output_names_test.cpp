@@ -7,6 +7,7 @@
 namespace tidemark::cli {
 namespace {
 
+using testing::AnyOf;
 using testing::StartsWith;
 
 struct Written {
@@ -29,7 +30,7 @@ class OutputNames : public testing::TestWithParam<Written> {
 TEST_P(OutputNames, DecideTheFormat) { EXPECT_THAT(written(), StartsWith(GetParam().beginning)); }
 
 TEST_P(OutputNames, GiveWayToAFormatThatIsAskedFor) {
-  EXPECT_THAT(written(" --format json"), StartsWith("{\n"));
+  EXPECT_THAT(written(" --format json"), AnyOf(StartsWith("{\n"), StartsWith("[\n")));
 }
 
 constexpr const char* compared = "compare vit-ti-16 --strategies vanilla,mesa";
@@ -37,14 +38,14 @@ constexpr const char* explained = "explain vit-ti-16 --strategies checkpoint";
 INSTANTIATE_TEST_SUITE_P(
     All, OutputNames,
     testing::Values(Written{compared, "x.json", "{\n  \"format\": \"tidemark-compare-"},
-                    Written{compared, "x.csv", "strategy,"}, Written{compared, "x.md", "**"},
-                    Written{compared, "X.HTML", "<!"}, Written{compared, "x.svg", "<svg"},
-                    Written{compared, "x.txt", "vit-ti-16: "},
-                    Written{compared, "x", "vit-ti-16: "},
+                    Written{compared, "x.csv", "strategy,"},
+                    Written{compared, "x.md", "ViT-Ti/16: "}, Written{compared, "X.HTML", "<!"},
+                    Written{compared, "x.svg", "<svg"}, Written{compared, "x.txt", "ViT-Ti/16: "},
+                    Written{compared, "x", "ViT-Ti/16: "},
                     Written{explained, "x.json", "{\n  \"format\": \"tidemark-explain-"},
-                    Written{explained, "x.timeline.json", "{\"format\""},
+                    Written{explained, "x.timeline.json", "{\n  \"format\": \"tidemark-timeline\""},
                     Written{explained, "x.chrome.json", "{"},
-                    Written{explained, "x.collapsed", "activation"}));
+                    Written{explained, "x.collapsed", "optimizer_state;"}));
 
 INSTANTIATE_TEST_SUITE_P(Lists, OutputNames,
                          testing::Values(Written{"devices", "x.csv", "name,"},

@@ -26,6 +26,10 @@ class ViewModel {
  public:
   using Shown = std::shared_ptr<const Opened>;
 
+  ViewModel() = default;
+  /// Files are read by `reader`.
+  explicit ViewModel(Loading::Reader reader) : loading_(std::move(reader)) {}
+
   /// Reads the file beside the drawing.
   void open(const std::string& path, Opening opening) { loading_.add(path, opening); }
   /// Shows files that have been read since. Returns what is wrong with one that cannot be, or "".

@@ -259,16 +259,15 @@ Device read_device(std::string_view json, std::string_view file) {
 std::string write_device(const Device& device) {
   std::string lines;
   for (const Figure& figure : figures(device))
-    lines += fmt::format(
-        "{}    \"{}\": {}", lines.empty() ? "" : ",\n", figure.key,
-        sourced(
-            figure.unit == "B" ? fmt::format("{:.0f}", figure.number) : number_text(figure.number),
-            figure.source));
+    lines += fmt::format("{}    \"{}\": {}", lines.empty() ? "" : ",\n", figure.key,
+                         sourced(figure.unit == "B" ? fmt::format("{:.0f}", figure.number)
+                                                    : number_text(figure.number),
+                                 figure.source));
   return fmt::format(
       "{{\n  \"format\": \"{}\",\n  \"name\": {},\n  \"title\": {},\n"
       "  \"compute_capability\": {},\n  \"figures\": {{\n{}\n  }}{}\n}}\n",
-      format_name, quoted(device.name), quoted(device.title), capability_text(device),
-      lines, curves_text(device));
+      format_name, quoted(device.name), quoted(device.title), capability_text(device), lines,
+      curves_text(device));
 }
 
 }  // namespace tidemark

@@ -21,6 +21,8 @@ inline WhatIf vit(std::vector<std::string> strategies, std::int64_t batch = 8) {
 class Robot {
  public:
   explicit Robot(PixelSize pixels = {1280, 800}, float scale = 1) : size(pixels), stage(scale) {}
+  /// Files are read by `reader`.
+  explicit Robot(Loading::Reader reader) : model(std::move(reader)), size{1280, 800}, stage(1) {}
 
   ViewModel model;
   ViewState view;

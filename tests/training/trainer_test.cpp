@@ -21,12 +21,12 @@ TEST(LearningRate, RisesAndThenFallsAsACosine) {
 
 TEST(Trainer, LearnsDigits) {
   const std::unique_ptr<Backend> backend = make_cpu_backend();
-  const Trained vanilla = train(digits(), "vanilla", 120, 1, *backend);
+  const Trained vanilla = train(digits(), "vanilla", 240, 1, *backend);
   ASSERT_EQ(vanilla.runs.size(), 1u);
-  EXPECT_EQ(vanilla.runs[0].losses.size(), 120u);
-  EXPECT_GT(vanilla.runs[0].losses.front(), 1.8);  // chance is ln 10 = 2.3
-  EXPECT_LT(measured(vanilla.runs[0], Measure::FinalLoss), 1.2);
-  EXPECT_GT(vanilla.runs[0].accuracy.value(), 0.5);  // chance is 0.1
+  EXPECT_EQ(vanilla.runs[0].losses.size(), 240u);
+  EXPECT_GT(vanilla.runs[0].losses.front(), 1.8);                 // chance is ln 10 = 2.3
+  EXPECT_LT(measured(vanilla.runs[0], Measure::FinalLoss), 1.0);  // six seeds: 0.43 to 0.64
+  EXPECT_GT(vanilla.runs[0].accuracy.value(), 0.5);               // chance is 0.1
 }
 
 TEST(Trainer, LearnsText) {

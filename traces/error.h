@@ -1,5 +1,5 @@
 // Bad input is an InputError: one line that says place, what is wrong and what would be right.
-// Only main() catches it. Bugs are CHECKs.
+// Who can add to the line catches it, and main() what is left. Bugs are CHECKs.
 #pragma once
 
 #include <stdexcept>

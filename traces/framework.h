@@ -1,5 +1,5 @@
 // What a deep-learning framework does beside the mathematics: which tensors it casts, copies and
-// keeps. These rules are data; the model builders read them, the lowering never asks.
+// keeps. These rules are data: model builders read most, what writes gradients and updates the rest.
 #pragma once
 
 #include <cstdint>

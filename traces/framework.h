@@ -1,5 +1,6 @@
 // What a deep-learning framework does beside the mathematics: which tensors it casts, copies and
-// keeps. These rules are data: model builders read most, what writes gradients and updates the rest.
+// keeps. These rules are data: model builders read most, what writes gradients and updates the
+// rest.
 #pragma once
 
 #include <cstdint>

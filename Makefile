@@ -1,5 +1,5 @@
 # The commands that people type; CMake does the work. JOBS=4 limits the compilers at work,
-# CUDA_ARCHITECTURES=90 the cards that `make test` compiles CUDA code for.
+# CUDA_ARCHITECTURES=90 the devices that `make test` compiles CUDA code for.
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 FOLDERS = $(wildcard traces simulator kernels profiler gui cli tests bench)

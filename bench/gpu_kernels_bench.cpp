@@ -1,4 +1,4 @@
-// Kernels on a GPU: bytes per second and their share of the card's own copy, or FLOP/s of matrix
+// Kernels on a GPU: bytes per second and their share of the device's own copy, or FLOP/s of matrix
 // products. Each answer is compared with the CPU's before it is timed, and then each repetition has
 // operands of its own, or the second-level cache would be measured. Without a GPU there are no such
 // benchmarks.

@@ -1,5 +1,5 @@
 // What looking costs with five million events: opening, and a frame at any zoom. The pictures
-// themselves are drawn by the graphics card and are not counted. Each checks its answer before it
+// themselves are drawn by the GPU and are not counted. Each checks its answer before it
 // is timed.
 #include <benchmark/benchmark.h>
 
@@ -20,7 +20,7 @@ gui::WhatIf deep_llama() {
   auto& config = std::get<LlamaConfig>(model.config);
   config.depth = 31'000, config.width = 64, config.head_width = 16;
   config.heads = config.key_heads = 4, config.mlp = 128;
-  return {.question = {.model = model,
+  return {.scenario = {.model = model,
                        .step = {.batch = 1, .sequence = 16, .precision = Precision::Bf16},
                        .device = find_device("a100-80gb"),
                        .strategies = {}},
@@ -116,7 +116,7 @@ BENCHMARK(frame_with_moving_cursor)->Unit(benchmark::kMillisecond);
 // From a changed input to indices that can be drawn.
 void what_if_llama_13b(benchmark::State& state) {
   const gui::WhatIf what_if{
-      .question = {.model = find_model("llama-13b"),
+      .scenario = {.model = find_model("llama-13b"),
                    .step = {.batch = 8, .sequence = 2048, .precision = Precision::AmpBf16},
                    .device = find_device("a100-80gb"),
                    .strategies = {}},

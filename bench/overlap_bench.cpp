@@ -20,24 +20,28 @@ namespace {
 
 constexpr std::int64_t rounds = 9;
 
-std::unique_ptr<Replay> prepared(const std::shared_ptr<const Trace>& trace,
-                                 std::string_view strategy, Backend& backend) {
-  auto replay = std::make_unique<Replay>(plan_step(trace, parse_strategy(strategy)), backend);
+std::unique_ptr<profiler::Replay> prepared(const std::shared_ptr<const Trace>& trace,
+                                           std::string_view strategy, Backend& backend) {
+  auto replay =
+      std::make_unique<profiler::Replay>(plan_step(trace, parse_strategy(strategy)), backend);
   const Trace& rewritten = replay->trace();
   for (std::size_t t = 0; t < rewritten.tensors.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
     const Tensor& tensor = rewritten[id];
     if (tensor.storage != id) continue;
     if (tensor.category == Category::Parameter)
-      replay->write(id, bytes_of(initial_parameter(rewritten, id, 1), tensor.dtype).data());
+      replay->write(
+          id,
+          profiler::bytes_of(profiler::initial_parameter(rewritten, id, 1), tensor.dtype).data());
     else if (tensor.category == Category::Input)
-      replay->write(id, bytes_of(synthetic_input(rewritten, id, 1), tensor.dtype).data());
+      replay->write(
+          id, profiler::bytes_of(profiler::synthetic_input(rewritten, id, 1), tensor.dtype).data());
   }
   replay->keep_gradients();
   return replay;
 }
 
-bool agree(const Replay& a, const Replay& b) {
+bool agree(const profiler::Replay& a, const profiler::Replay& b) {
   for (std::size_t t = 0; t < a.trace().tensors.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
     if (a.trace()[id].category == Category::Parameter && a.gradient(id) != b.gradient(id))
@@ -55,7 +59,8 @@ double milliseconds(Nanoseconds time) { return static_cast<double>(time.count())
 
 Nanoseconds predicted_step(const std::shared_ptr<const Trace>& trace, std::string_view strategy,
                            const Device& device) {
-  return answer(trace, parse_strategy(strategy), device, {.capacity = device.capacity}).report.step;
+  return evaluate(trace, parse_strategy(strategy), device, {.capacity = device.capacity})
+      .report.step;
 }
 
 /// False if the gradients differ.
@@ -91,7 +96,7 @@ bool run(std::string_view model, const StepOptions& step, const Device& device, 
 int main() {
   using namespace tidemark;
   const std::unique_ptr<Backend> backend = make_cpu_backend();
-  const Device device = measure_device(*backend);
+  const Device device = profiler::measure_device(*backend);
   fmt::print("{}; medians of {} steps each, alternating\n", backend->description(), rounds);
   const bool swin = run("swin-t", {.batch = 1, .precision = Precision::Fp32}, device, *backend);
   const bool vit = run("vit-s-16", {.batch = 2, .precision = Precision::Fp32}, device, *backend);

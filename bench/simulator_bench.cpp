@@ -24,8 +24,8 @@ Numbers all_numbers(const Model& model, const StepOptions& step, const StrategyS
   const PlannedStep planned = plan_step(trace, strategy);
   const Schedule schedule = lower(*planned.trace, planned.plan);
   const Timeline timeline = simulate(*planned.trace, schedule, device);
-  const AllocatorResult pool = replay_allocator(schedule, find_framework(step.framework), device,
-                                                {}, Bytes{std::int64_t{1} << 59});
+  const allocator::AllocatorResult pool = allocator::replay_allocator(
+      schedule, find_framework(step.framework), device, {}, Bytes{std::int64_t{1} << 59});
   return {peak(schedule, timeline).bytes, plan_arena(schedule).size, pool.allocated_peak,
           pool.reserved_peak, planned.trace->ops.size()};
 }
@@ -50,12 +50,12 @@ BENCHMARK_CAPTURE(llama_13b, reversible, "reversible")->Unit(benchmark::kMillise
 BENCHMARK_CAPTURE(llama_13b, pareprop, "pareprop")->Unit(benchmark::kMillisecond);
 
 void compare_llama_13b(benchmark::State& state) {
-  Question question{.model = find_model("llama-13b"),
+  Scenario scenario{.model = find_model("llama-13b"),
                     .step = {.batch = 8, .sequence = 2048, .precision = Precision::AmpBf16},
                     .device = find_device("a100-80gb"),
                     .strategies = default_strategies()};
-  for (auto _ : state) benchmark::DoNotOptimize(compare(question));
-  state.counters["strategies"] = static_cast<double>(question.strategies.size());
+  for (auto _ : state) benchmark::DoNotOptimize(compare(scenario));
+  state.counters["strategies"] = static_cast<double>(scenario.strategies.size());
 }
 BENCHMARK(compare_llama_13b)->Unit(benchmark::kMillisecond);
 

@@ -11,10 +11,11 @@ Result run_allocator(const Options& options) {
   if (options.subject.empty())
     throw UsageError("no script (a file, or - for standard input; tidemark allocator --help)");
   if (options.subject == "-")
-    return {run_allocator_script(read_standard_input(FileKind::AllocatorScript), "standard input"),
+    return {allocator::run_allocator_script(read_standard_input(FileKind::AllocatorScript),
+                                            "standard input"),
             "", ExitCode::Ok};
   const std::string script = read_file(options.subject, FileKind::AllocatorScript);
-  return {run_allocator_script(script, options.subject), "", ExitCode::Ok};
+  return {allocator::run_allocator_script(script, options.subject), "", ExitCode::Ok};
 }
 
 }  // namespace tidemark::cli

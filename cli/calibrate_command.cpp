@@ -11,9 +11,9 @@
 namespace tidemark::cli {
 namespace {
 
-std::string held_out_text(const Calibration& calibration) {
+std::string held_out_text(const profiler::Calibration& calibration) {
   std::string text = "predicted beside measured, on networks that were not measured for it:\n";
-  for (const HeldOut& step : calibration.held_out) {
+  for (const profiler::HeldOut& step : calibration.held_out) {
     const TimeUnit unit(std::max(step.predicted, step.measured));
     text += fmt::format(
         "  {}: {} {} predicted, {} measured ({})\n", step.step, unit(step.predicted), unit.name(),
@@ -29,15 +29,17 @@ std::string held_out_text(const Calibration& calibration) {
 Result run_calibrate(const Options& options) {
   require_ending(options, ".json", "a device file");
   std::string notes;
-  const std::unique_ptr<Backend> backend = find_backend(options.backend.value_or("cpu"), notes);
+  const std::unique_ptr<Backend> backend =
+      profiler::find_backend(options.backend.value_or("cpu"), notes);
   if (backend->ground() == Ground::Addresses)
     throw UsageError(
         fmt::format("the {} backend has nothing to measure (use cpu or cuda)", backend->name()));
   std::optional<Progress> progress;
-  const Calibration calibration = calibrate(*backend, [&](std::size_t done, std::size_t all) {
-    if (!progress) progress.emplace(options, "steps", all);
-    (*progress)(done);
-  });
+  const profiler::Calibration calibration =
+      profiler::calibrate(*backend, [&](std::size_t done, std::size_t all) {
+        if (!progress) progress.emplace(options, "steps", all);
+        (*progress)(done);
+      });
   return {write_device(calibration.device), notes + held_out_text(calibration), ExitCode::Ok};
 }
 

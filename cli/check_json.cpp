@@ -20,7 +20,7 @@ Json findings_json(const std::vector<regression::Finding>& findings) {
 Json metric_json(const regression::MetricVerdict& metric) {
   Json json = {{"expected", to_json(metric.expected)}, {"now", to_json(metric.now)}};
   json["unit"] = row_of(metric.metric).unit;
-  json["margin"] = metric.expected ? Json(allowed(metric.margin, *metric.expected)) : Json();
+  json["tolerance"] = metric.expected ? Json(allowed(metric.tolerance, *metric.expected)) : Json();
   json["checked"] = metric.is_checked;
   json["outside"] = metric.is_outside;
   return json;
@@ -57,7 +57,7 @@ Json peak_json(const regression::ExperimentVerdict& verdict) {
 }
 
 Json time_json(const regression::ExperimentVerdict& verdict) {
-  const auto group = [](const TimeGroup& one) {
+  const auto group = [](const diff::TimeGroup& one) {
     return Json{{"runs", one.runs}, {"ns", one.time.count()}};
   };
   Json changes = Json::array();
@@ -122,7 +122,7 @@ std::string check_smaller_is_better(const regression::CheckReport& report) {
                     {"unit", row.unit},
                     {"value", *metric.now}};
       if (metric.expected) {
-        entry["range"] = "± " + std::to_string(allowed(metric.margin, *metric.expected));
+        entry["range"] = "± " + std::to_string(allowed(metric.tolerance, *metric.expected));
         entry["extra"] = "expected " + std::to_string(*metric.expected);
       }
       json.push_back(std::move(entry));

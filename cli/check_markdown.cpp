@@ -41,7 +41,7 @@ std::string optional_text(regression::Metric metric, const std::optional<std::in
 }
 
 std::string metric_rows(const regression::ExperimentVerdict& verdict) {
-  std::string text = markdown_line({"number", "expected", "now", "change", "margin", ""}) +
+  std::string text = markdown_line({"number", "expected", "now", "change", "tolerance", ""}) +
                      markdown_line({"---", "--:", "--:", "--:", "--:", "---"});
   for (const regression::MetricVerdict& metric : verdict.metrics) {
     const bool is_known = metric.expected && metric.now;
@@ -52,7 +52,7 @@ std::string metric_rows(const regression::ExperimentVerdict& verdict) {
          is_known ? fmt::format("{} {}", change_text(metric.metric, change),
                                 regression::percent_text(*metric.expected, change))
                   : "",
-         metric.is_checked ? to_text(metric.metric, metric.margin) : "not checked",
+         metric.is_checked ? to_text(metric.metric, metric.tolerance) : "not checked",
          metric.is_outside ? "**outside**" : ""});
   }
   return text;

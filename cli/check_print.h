@@ -52,7 +52,7 @@ std::string check_bmf(const regression::CheckReport& report);
 
 // What several of them say.
 
-/// The number outside its margin that changed by the largest share, of memory before time; none
+/// The number outside its tolerance that changed by the largest share, of memory before time; none
 /// where no number did.
 const regression::MetricVerdict* largest_change(const regression::ExperimentVerdict& verdict);
 
@@ -60,7 +60,7 @@ const regression::MetricVerdict* largest_change(const regression::ExperimentVerd
 std::string check_summary(const regression::CheckReport& report);
 /// "tidemark check ci/tidemark.json --update"
 std::string update_command(const regression::CheckReport& report);
-/// A number out of its margin: tables of numbers show it already.
+/// A number out of its tolerance: tables of numbers show it already.
 bool is_in_table(const regression::Finding& finding);
 /// Every finding of an experiment, its cause and its notes, one per line.
 std::string findings_text(const regression::ExperimentVerdict& verdict);

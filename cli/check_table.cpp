@@ -41,7 +41,7 @@ std::string metric_table(const regression::ExperimentVerdict& verdict, const Sty
   table.add_column({"now"});
   table.add_column({"change"});
   table.add_column({"", Align::Right, 9});
-  table.add_column({"margin"});
+  table.add_column({"tolerance"});
   for (const regression::MetricVerdict& metric : verdict.metrics) {
     const bool is_known = metric.expected && metric.now;
     const std::int64_t change = is_known ? *metric.now - *metric.expected : 0;
@@ -51,7 +51,7 @@ std::string metric_table(const regression::ExperimentVerdict& verdict, const Sty
                    {optional_text(metric.metric, metric.now)},
                    {is_known ? change_text(metric.metric, change) : "", ink},
                    {is_known ? regression::percent_text(*metric.expected, change) : "", ink},
-                   {metric.is_checked ? to_text(metric.metric, metric.margin) : "not checked"}});
+                   {metric.is_checked ? to_text(metric.metric, metric.tolerance) : "not checked"}});
   }
   return table.draw(style);
 }

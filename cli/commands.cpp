@@ -15,7 +15,7 @@ constexpr std::string_view compare_text =
     "and so takes no options of the step. --batch, --sequence, --image and --device take several "
     "values, 8,16,32 or 8:64:8 or 8:256:x2, and every combination is compared. MFU, model FLOPs "
     "utilization, is the FLOP of the network's matrix products, forward and backward without any "
-    "recomputation, divided by the time of the step and by the card's nominal rate for the "
+    "recomputation, divided by the time of the step and by the device's nominal rate for the "
     "precision (arXiv 2204.02311, appendix B).";
 
 std::vector<std::string> model_names() { return name_texts(known_models()); }
@@ -40,7 +40,7 @@ void add_reports(std::vector<Command>& rows) {
         {"tidemark compare vit-b-16 -b 64 --precision amp-fp16 -o report.html",
          "a page to pass around: tables, pictures and what the numbers assume"},
         {"tidemark compare vit-b-16 -b 8:256:x2 -d a100-80gb,h100 --strategies vanilla,pareprop",
-         "a sweep over batches and cards"},
+         "a sweep over batches and devices"},
         {"tidemark compare bert-base -b 32 --budget 8GiB --strategies checkpoint --require-fit -q",
          "for scripts: exits with 4 if it does not fit"}},
        for_compare,
@@ -154,8 +154,8 @@ void add_files(std::vector<Command>& rows) {
 void add_lists(std::vector<Command>& rows) {
   rows.push_back({"devices",
                   "[NAME]",
-                  "the cards, and where each of their figures comes from",
-                  "NAME is a card or the path of a device file.",
+                  "the devices, and where each of their figures comes from",
+                  "NAME is a device or the path of a device file.",
                   {{"tidemark devices", "all"},
                    {"tidemark devices h100", "every figure with its source"},
                    {"tidemark devices h100 --format json > my.json", "to begin a device file"}},

@@ -8,7 +8,7 @@
 #include "cli/html_report.h"
 #include "cli/print_comparison.h"
 #include "cli/print_sweep.h"
-#include "cli/question.h"
+#include "cli/scenario.h"
 #include "simulator/export/pictures.h"
 #include "simulator/export/svg.h"
 #include "simulator/sweep.h"
@@ -17,13 +17,13 @@ namespace tidemark::cli {
 namespace {
 
 std::string picture(const Comparison& comparison) {
-  const Question& question = comparison.question;
+  const Scenario& scenario = comparison.scenario;
   std::vector<std::string> pictures = {
-      tradeoff_svg({comparison.rows, comparison.room.capacity,
-                    fmt::format("{} on {}", question.model.name, question.device.title)})};
-  if (question.finds_largest_batch)
-    pictures.push_back(batches_svg(comparison.rows, question.model.name));
-  return stacked(pictures);
+      exports::tradeoff_svg({comparison.rows, comparison.budget.capacity,
+                             fmt::format("{} on {}", scenario.model.name, scenario.device.title)})};
+  if (scenario.finds_largest_batch)
+    pictures.push_back(exports::batches_svg(comparison.rows, scenario.model.name));
+  return exports::stacked(pictures);
 }
 
 std::string print(const Comparison& comparison, Format format, const Options& options) {
@@ -41,7 +41,7 @@ std::string print(const Comparison& comparison, Format format, const Options& op
     default:
       break;
   }
-  const bool shows_units = options.units || comparison.question.step.framework == "paper";
+  const bool shows_units = options.units || comparison.scenario.step.framework == "paper";
   return comparison_table(comparison, style_of(options), shows_units);
 }
 
@@ -56,7 +56,7 @@ std::string print_sweep(std::span<const Comparison> points, Format format, const
     case Format::Html:
       return html_report(points);
     case Format::Svg:
-      return stacked(sweep_svgs(points, page_width));
+      return exports::stacked(sweep_svgs(points, exports::page_width));
     default:
       return sweep_table(points, style_of(options));
   }
@@ -79,15 +79,15 @@ std::string suggestion(const Comparison& comparison, const Options& options) {
   const Report* row = most_interesting(comparison);
   if (!row) return "";
   return fmt::format("Next: tidemark explain {}{}{} --strategy {}\n", shell_quoted(options.subject),
-                     as_typed(options, "step"), as_typed(options, "card"), row->strategy);
+                     as_typed(options, "step"), as_typed(options, "device"), row->strategy);
 }
 
 Result run_sweep(const std::vector<Options>& all, Format format, const Options& options) {
-  std::vector<Question> questions;
-  for (const Options& point : all) questions.push_back(question_of(point));
-  const Progress progress(options, "points", questions.size());
-  const std::vector<Comparison> points = sweep(questions, std::cref(progress));
-  Result result{print_sweep(points, format, options), notes_on(questions.front().model),
+  std::vector<Scenario> scenarios;
+  for (const Options& point : all) scenarios.push_back(scenario_of(point));
+  const Progress progress(options, "points", scenarios.size());
+  const std::vector<Comparison> points = sweep(scenarios, std::cref(progress));
+  Result result{print_sweep(points, format, options), notes_on(scenarios.front().model),
                 ExitCode::Ok};
   const bool any_fits = std::ranges::any_of(points, [](const Comparison& point) {
     return std::ranges::any_of(point.rows, &Report::fits);
@@ -103,13 +103,13 @@ Result run_compare(const Options& options) {
   const Format format = format_of(options, for_compare);
   const std::vector<Options> points = points_of(options);
   if (points.size() > 1) return run_sweep(points, format, options);
-  const Question question = question_of(points.front());
-  const Progress progress(options, "strategies", question.strategies.size());
+  const Scenario scenario = scenario_of(points.front());
+  const Progress progress(options, "strategies", scenario.strategies.size());
   const auto tried = [&](std::int64_t batches, std::int64_t at_most) {
     progress.within(fmt::format("{} of at most {} batches tried", batches, at_most));
   };
-  const Comparison comparison = compare(question, std::cref(progress), tried);
-  Result result{print(comparison, format, options), notes_on(question.model), ExitCode::Ok};
+  const Comparison comparison = compare(scenario, std::cref(progress), tried);
+  Result result{print(comparison, format, options), notes_on(scenario.model), ExitCode::Ok};
   if (format == Format::Table) result.text += suggestion(comparison, points.front());
   if (options.require_fit && std::ranges::none_of(comparison.rows, &Report::fits))
     result.exit_code = ExitCode::DoesNotFit;

@@ -25,9 +25,9 @@ std::string comparison_markdown(const Comparison& comparison) {
   }
   const SizeUnit size(largest);
   const TimeUnit time(longest);
-  const bool has_batches = comparison.question.finds_largest_batch;
+  const bool has_batches = comparison.scenario.finds_largest_batch;
   std::string text;
-  for (const std::string& line : describe_question(comparison)) text += line + "  \n";
+  for (const std::string& line : describe_scenario(comparison)) text += line + "  \n";
   text += "All numbers are predicted.\n\n";
   std::vector<std::string> titles = {"strategy", fmt::format("allocated [{}]", size.name()),
                                      "change",   "reserved",

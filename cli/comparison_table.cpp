@@ -104,18 +104,18 @@ std::string draw_rows(const Comparison& comparison, const Style& style) {
   Columns columns;
   add_memory(columns, units);
   add_time(columns, units.time, throughput_title(comparison));
-  add_fit(columns, comparison.question.finds_largest_batch);
+  add_fit(columns, comparison.scenario.finds_largest_batch);
   for (const Report& row : comparison.rows) {
     if (!row.applies) continue;
     std::vector<TextCell> cells;
     for (const Columns::Cell& cell : columns.cells) cells.push_back(cell(row));
     columns.table.add_row(std::move(cells));
   }
-  const double mark = static_cast<double>(comparison.room.capacity.count) / units.longest_bar;
-  if (mark < 1) columns.table.set_mark(mark, "marks what the card has room for");
+  const double mark = static_cast<double>(comparison.budget.capacity.count) / units.longest_bar;
+  if (mark < 1) columns.table.set_mark(mark, "marks what the device has room for");
   std::string text = columns.table.draw(style, "--format csv has all");
   if (std::ranges::any_of(comparison.rows, &Report::launch_bound))
-    text += "* launch-bound: for more than a tenth of the step, the card waits for the host\n";
+    text += "* launch-bound: for more than a tenth of the step, the device waits for the host\n";
   for (const std::string& note : notes_on(comparison)) {
     std::string head;
     for (const std::string& line : wrapped_lines(note, style.width - 2))
@@ -168,7 +168,7 @@ std::string block_units_table(const Comparison& comparison, const Style& style);
 
 std::string comparison_table(const Comparison& comparison, const Style& style, bool shows_units) {
   std::string text;
-  for (const std::string& line : describe_question(comparison)) text += line + "\n";
+  for (const std::string& line : describe_scenario(comparison)) text += line + "\n";
   text += style.paint("All numbers are predicted.", Ink::Dim) + "\n";
   if (std::ranges::any_of(comparison.rows, &Report::applies))
     text += "\n" + draw_rows(comparison, style);

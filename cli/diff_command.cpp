@@ -2,7 +2,7 @@
 #include "cli/commands.h"
 #include "cli/formats.h"
 #include "cli/print_diff.h"
-#include "cli/question.h"
+#include "cli/scenario.h"
 
 namespace tidemark::cli {
 
@@ -14,10 +14,10 @@ Result run_diff(const Options& options) {
   const Format format = format_of(options, for_diff);
   const auto top = static_cast<std::size_t>(
       options.top ? parse_count(*options.top, "--top", 0, most) : usual_top);
-  const auto [before, after] =
-      options.item.empty() ? read_both_sides(options.subject)
-                           : std::pair(read_profile(options.subject), read_profile(options.item));
-  const Diff found = diff(before, after);
+  const auto [before, after] = options.item.empty() ? diff::read_both_sides(options.subject)
+                                                    : std::pair(diff::read_profile(options.subject),
+                                                                diff::read_profile(options.item));
+  const diff::Diff found = diff::diff(before, after);
   switch (format) {
     case Format::Json:
       return {diff_json(found), "", ExitCode::Ok};

@@ -3,8 +3,8 @@
 #include "cli/formats.h"
 #include "cli/html_report.h"
 #include "cli/print_explanation.h"
-#include "cli/question.h"
 #include "cli/saved_listing.h"
+#include "cli/scenario.h"
 #include "simulator/export/chrome_trace.h"
 #include "simulator/export/pictures.h"
 #include "simulator/export/stacks.h"
@@ -36,7 +36,7 @@ void require_applicable(const Explanation& explanation) {
 std::string print_item(const Explanation& explanation, const Options& options, Format format) {
   require_applicable(explanation);
   const ItemFacts facts =
-      find_item(explanation.answer, explanation.comparison.question.device, options.item);
+      find_item(explanation.evaluation, explanation.comparison.scenario.device, options.item);
   if (format == Format::Json) return item_json(explanation, facts);
   return item_table(explanation, facts, style_of(options));
 }
@@ -45,16 +45,16 @@ std::string print_item(const Explanation& explanation, const Options& options, F
 std::string export_step(const Explanation& explanation, Format format) {
   require_applicable(explanation);
   const Recording recording =
-      recording_of(explanation.answer, explanation.comparison.question.device);
+      recording_of(explanation.evaluation, explanation.comparison.scenario.device);
   switch (format) {
     case Format::Svg:
-      return stacked({memory_svg(recording), icicle_svg(recording)});
+      return exports::stacked({exports::memory_svg(recording), exports::icicle_svg(recording)});
     case Format::Chrome:
-      return chrome_trace({&recording, 1});
+      return exports::chrome_trace({&recording, 1});
     case Format::Timeline:
       return write_recording_text(recording);
     default:
-      return collapsed_stacks(recording);
+      return exports::collapsed_stacks(recording);
   }
 }
 
@@ -73,12 +73,12 @@ std::string print_peak(const Explanation& explanation, const Options& options, F
 Result run_explain(const Options& options) {
   if (options.saved) return print_saved(options);
   const Format format = format_of(options, for_explain, options.item.empty() ? "" : of_an_item);
-  Question question = question_of(options);
-  question.strategies = {one_strategy(options)};
-  const Explanation explanation = explain(question);
+  Scenario scenario = scenario_of(options);
+  scenario.strategies = {one_strategy(options)};
+  const Explanation explanation = explain(scenario);
   Result result{options.item.empty() ? print_peak(explanation, options, format)
                                      : print_item(explanation, options, format),
-                notes_on(question.model), ExitCode::Ok};
+                notes_on(scenario.model), ExitCode::Ok};
   if (options.require_fit && !explanation.report().fits) result.exit_code = ExitCode::DoesNotFit;
   return result;
 }

@@ -9,12 +9,12 @@
 namespace tidemark::cli {
 namespace {
 
-Nanoseconds first_run(const Answer& answer, Task task) {
-  for (const TimedRun& run : answer.timeline.runs) {
-    const Run* step = std::get_if<Run>(&answer.schedule.steps[run.step]);
+Nanoseconds first_run(const Evaluation& evaluation, Task task) {
+  for (const TimedRun& run : evaluation.timeline.runs) {
+    const Run* step = std::get_if<Run>(&evaluation.schedule.steps[run.step]);
     if (step && step->task == task) return run.begin;
   }
-  return answer.timeline.duration;
+  return evaluation.timeline.duration;
 }
 
 Phase phase_of(Task task) {
@@ -37,14 +37,14 @@ Phase phase_of(const Schedule& schedule, BufferId buffer) {
 }
 
 void find_peak(Explanation& explanation, const Peak& top) {
-  const Timeline& timeline = explanation.answer.timeline;
-  explanation.backward_begin = std::min(first_run(explanation.answer, Task::Seed),
-                                        first_run(explanation.answer, Task::Backward));
-  explanation.optimizer_begin = first_run(explanation.answer, Task::Optimizer);
+  const Timeline& timeline = explanation.evaluation.timeline;
+  explanation.backward_begin = std::min(first_run(explanation.evaluation, Task::Seed),
+                                        first_run(explanation.evaluation, Task::Backward));
+  explanation.optimizer_begin = first_run(explanation.evaluation, Task::Optimizer);
   if (top.event >= timeline.memory.size()) return;  // before the first run
   const MemoryEvent& event = timeline.memory[top.event];
   explanation.peak_time = event.time;
-  explanation.peak_phase = phase_of(explanation.answer.schedule, event.buffer);
+  explanation.peak_phase = phase_of(explanation.evaluation.schedule, event.buffer);
 }
 
 void describe_decision(const Plan& plan, const Needs& needs, const Buffer& buffer,
@@ -59,8 +59,8 @@ void describe_decision(const Plan& plan, const Needs& needs, const Buffer& buffe
 }
 
 void list_alive(Explanation& explanation, const Peak& top, const Needs& needs) {
-  const auto& [planned, schedule, timeline, report] = explanation.answer;
-  const std::vector<std::string> blocks = blocks_by_tensor(*planned.trace);
+  const auto& [planned, schedule, timeline, report] = explanation.evaluation;
+  const std::vector<std::string> blocks = exports::blocks_by_tensor(*planned.trace);
   for (const BufferId id : alive_after(schedule, timeline, top.event)) {
     const Buffer& buffer = schedule[id];
     AliveBuffer alive{"", buffer.role, buffer.category, buffer.size, "", "", ""};
@@ -75,8 +75,8 @@ void list_alive(Explanation& explanation, const Peak& top, const Needs& needs) {
 }
 
 void group_decisions(Explanation& explanation, const Needs& needs) {
-  const Trace& trace = *explanation.answer.planned.trace;
-  const Plan& plan = explanation.answer.planned.plan;
+  const Trace& trace = *explanation.evaluation.planned.trace;
+  const Plan& plan = explanation.evaluation.planned.plan;
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const Tensor& tensor = trace.tensors[t];
     if (tensor.storage != static_cast<TensorId>(t) || tensor.category == Category::Parameter)
@@ -96,20 +96,20 @@ void group_decisions(Explanation& explanation, const Needs& needs) {
 
 }  // namespace
 
-Explanation explain(const Question& question) {
-  const StrategySpec strategy = question.strategies.front();
-  Question both = question;
+Explanation explain(const Scenario& scenario) {
+  const StrategySpec strategy = scenario.strategies.front();
+  Scenario both = scenario;
   if (strategy.text != reference_strategy().name)
     both.strategies = {parse_strategy(reference_strategy().name), strategy};
   Explanation explanation;
   explanation.comparison = compare(both);
-  explanation.answer =
-      answer(trace_of(question), strategy, question.device, explanation.comparison.room);
-  Report& report = explanation.answer.report;
+  explanation.evaluation =
+      evaluate(trace_of(scenario), strategy, scenario.device, explanation.comparison.budget);
+  Report& report = explanation.evaluation.report;
   if (!report.applies) return explanation;
   report = explanation.comparison.rows.back();  // with what was saved against vanilla
-  const Peak top = peak(explanation.answer.schedule, explanation.answer.timeline);
-  const Needs needs = derive_needs(*explanation.answer.planned.trace);
+  const Peak top = peak(explanation.evaluation.schedule, explanation.evaluation.timeline);
+  const Needs needs = derive_needs(*explanation.evaluation.planned.trace);
   find_peak(explanation, top);
   list_alive(explanation, top, needs);
   group_decisions(explanation, needs);
@@ -119,7 +119,7 @@ Explanation explain(const Question& question) {
 std::vector<Bytes> live_curve(const Schedule& schedule, const Timeline& timeline,
                               std::size_t columns) {
   std::vector<Bytes> highest;
-  for (const BytesByCategory& bytes : stacked_curve(schedule, timeline, columns))
+  for (const BytesByCategory& bytes : exports::stacked_curve(schedule, timeline, columns))
     highest.push_back(total(bytes));
   return highest;
 }

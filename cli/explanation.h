@@ -37,18 +37,18 @@ struct DecisionGroup {
 
 struct Explanation {
   Comparison comparison;  ///< of vanilla and this strategy
-  Answer answer;          ///< of this strategy
+  Evaluation evaluation;  ///< of this strategy
   Nanoseconds peak_time{};
   Phase peak_phase{};
   Nanoseconds backward_begin{}, optimizer_begin{};  ///< the step's end if there is none
   std::vector<AliveBuffer> alive;                   ///< largest first
   std::vector<DecisionGroup> decisions;             ///< about saved tensors
 
-  const Report& report() const { return answer.report; }
+  const Report& report() const { return evaluation.report; }
 };
 
-/// The question names one strategy.
-Explanation explain(const Question& question);
+/// The scenario names one strategy.
+Explanation explain(const Scenario& scenario);
 
 /// Most live bytes in each of `columns` equal parts of the step.
 std::vector<Bytes> live_curve(const Schedule& schedule, const Timeline& timeline,

@@ -36,9 +36,9 @@ Json curve_json(const Explanation& explanation) {
   constexpr std::size_t columns = 100;
   Json bytes = Json::array();
   for (const Bytes highest :
-       live_curve(explanation.answer.schedule, explanation.answer.timeline, columns))
+       live_curve(explanation.evaluation.schedule, explanation.evaluation.timeline, columns))
     bytes.push_back(highest.count);
-  return {{"duration_ns", explanation.answer.timeline.duration.count()},
+  return {{"duration_ns", explanation.evaluation.timeline.duration.count()},
           {"backward_begin_ns", explanation.backward_begin.count()},
           {"optimizer_begin_ns", explanation.optimizer_begin.count()},
           {"highest_bytes", std::move(bytes)}};

@@ -104,7 +104,7 @@ std::string decision_table(const Explanation& explanation, const Style& style) {
 
 std::string explanation_head(const Explanation& explanation, const Style& style) {
   std::string text;
-  for (const std::string& line : describe_question(explanation.comparison)) text += line + "\n";
+  for (const std::string& line : describe_scenario(explanation.comparison)) text += line + "\n";
   const Report& row = explanation.report();
   text += fmt::format("{}: ", style.paint(row.strategy, Ink::Bold));
   if (!row.applies) return text + "does not apply: " + row.reason + "\n";

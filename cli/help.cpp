@@ -22,8 +22,8 @@ constexpr std::array codes = {
     ExitCodeRow{ExitCode::NotHere, "there is no GPU, or no display, for what needs one"}};
 
 constexpr std::array groups = {
-    OptionGroup{"step", "Options of the step"}, OptionGroup{"card", "Options of the card"},
-    OptionGroup{"question", "What is asked"},   OptionGroup{"check", "What is checked"},
+    OptionGroup{"step", "Options of the step"}, OptionGroup{"device", "Options of the device"},
+    OptionGroup{"scenario", "What is asked"},   OptionGroup{"check", "What is checked"},
     OptionGroup{"run", "What is run"},          OptionGroup{"window", "The window"},
     OptionGroup{"output", "How it is shown"}};
 

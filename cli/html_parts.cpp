@@ -22,7 +22,7 @@ std::string cell_html(const Cell& cell) {
   std::string text = "<td";
   if (!cell.kind.empty()) text += fmt::format(" class=\"{}\"", cell.kind);
   if (!cell.value.empty()) text += fmt::format(" data-value=\"{}\"", cell.value);
-  return text + fmt::format(">{}</td>", xml_escaped(cell.text));
+  return text + fmt::format(">{}</td>", exports::xml_escaped(cell.text));
 }
 
 Cell change(const std::optional<double>& ratio) {
@@ -57,7 +57,7 @@ std::vector<Cell> cells_of(const Report& row, const SizeUnit& size, const TimeUn
 }
 
 std::string item(const std::string& text) {
-  return fmt::format("<li>{}</li>\n", xml_escaped(text));
+  return fmt::format("<li>{}</li>\n", exports::xml_escaped(text));
 }
 
 // Each note once, with the strategies that it is about.
@@ -76,18 +76,18 @@ std::string notes(const Comparison& comparison) {
   for (const Report& row : comparison.rows) {
     add(row, row.applies ? row.caution : refusal_text(row.strategy, row.reason));
     if (row.launch_bound)
-      add(row, "launch-bound: for more than a tenth of the step, the card waits for the host");
+      add(row, "launch-bound: for more than a tenth of the step, the device waits for the host");
   }
   std::string text;
   for (const std::string& note : notes_on(comparison)) text += item(note);
   for (const Note& note : found)
-    text += fmt::format("<li><b>{}</b>{}: {}</li>\n", xml_escaped(note.strategies),
-                        note.applies ? "" : " does not apply", xml_escaped(note.text));
+    text += fmt::format("<li><b>{}</b>{}: {}</li>\n", exports::xml_escaped(note.strategies),
+                        note.applies ? "" : " does not apply", exports::xml_escaped(note.text));
   return text.empty() ? text : "<ul>\n" + text + "</ul>\n";
 }
 
-std::string allocator_text(const AllocatorSettings& settings) {
-  return settings == AllocatorSettings()
+std::string allocator_text(const allocator::AllocatorSettings& settings) {
+  return settings == allocator::AllocatorSettings()
              ? "Allocated and reserved: PyTorch's caching allocator with its default settings."
              : "Allocated and reserved: PyTorch's caching allocator as set by --alloc-conf.";
 }
@@ -120,7 +120,8 @@ std::string report_table(const Comparison& comparison) {
                                      "fits"};
   if (has_batches) titles.emplace_back("max batch");
   std::string text = "<div class=\"wide\"><table class=\"sorted\">\n<thead><tr>";
-  for (const std::string& title : titles) text += fmt::format("<th>{}</th>", xml_escaped(title));
+  for (const std::string& title : titles)
+    text += fmt::format("<th>{}</th>", exports::xml_escaped(title));
   text += "</tr></thead>\n<tbody>\n";
   for (const Report& row : comparison.rows) {
     if (!row.applies) continue;
@@ -132,17 +133,17 @@ std::string report_table(const Comparison& comparison) {
 }
 
 std::string assumptions(const Comparison& comparison) {
-  const Device& device = comparison.question.device;
-  const Framework& framework = find_framework(comparison.question.step.framework);
+  const Device& device = comparison.scenario.device;
+  const Framework& framework = find_framework(comparison.scenario.step.framework);
   std::string text = "<ul>\n";
   text += item(fmt::format("Which tensors are cast, copied and kept: {} ({}).", framework.title,
                            framework.source));
-  text += item(allocator_text(comparison.room.allocator));
+  text += item(allocator_text(comparison.budget.allocator));
   text += item(fmt::format(
-      "Room for tensors: {}{}.", to_text(comparison.room.capacity),
-      comparison.question.budget
+      "Room for tensors: {}{}.", to_text(comparison.budget.capacity),
+      comparison.scenario.budget
           ? std::string(", a budget")
-          : fmt::format(", the card's {} less {} for the CUDA context", to_text(device.capacity),
+          : fmt::format(", the device's {} less {} for the CUDA context", to_text(device.capacity),
                         to_text(device.context.value_or(Bytes{})))));
   text += item(fmt::format(
       "Times: a cost model of {} with {} SMs and {:.0f} GB/s; {} for the host to launch a kernel. "
@@ -156,10 +157,10 @@ std::string assumptions(const Comparison& comparison) {
   text += item(
       "MFU: FLOP of the network's matrix products, forward and backward without recomputation, "
       "over "
-      "the step's time and the card's nominal rate in this precision (arXiv 2204.02311, "
+      "the step's time and the device's nominal rate in this precision (arXiv 2204.02311, "
       "appendix B).");
   text += item(
-      "Not in these numbers: data loading, communication between cards, and memory of "
+      "Not in these numbers: data loading, communication between devices, and memory of "
       "libraries beyond the CUDA context.");
   return text + "</ul>\n";
 }

@@ -12,16 +12,17 @@ namespace tidemark::cli {
 namespace {
 
 // When buffers of the storage appear and disappear; what is not freed stays until the end.
-std::vector<Life> lives_of(const Answer& answer, TensorId storage) {
+std::vector<Life> lives_of(const Evaluation& evaluation, TensorId storage) {
   std::vector<Life> lives;
-  std::vector<std::size_t> life_of(answer.schedule.buffers.size());
-  for (std::size_t b = 0; b < answer.schedule.buffers.size(); ++b) {
-    const Buffer& buffer = answer.schedule.buffers[b];
+  std::vector<std::size_t> life_of(evaluation.schedule.buffers.size());
+  for (std::size_t b = 0; b < evaluation.schedule.buffers.size(); ++b) {
+    const Buffer& buffer = evaluation.schedule.buffers[b];
     if (buffer.tensor != storage) continue;
-    lives.push_back({buffer.role, buffer.size, buffer.persistent, {}, answer.timeline.duration});
+    lives.push_back(
+        {buffer.role, buffer.size, buffer.persistent, {}, evaluation.timeline.duration});
     life_of[b] = lives.size();
   }
-  for (const MemoryEvent& event : answer.timeline.memory) {
+  for (const MemoryEvent& event : evaluation.timeline.memory) {
     const std::size_t life = life_of[index(event.buffer)];
     if (life > 0) (event.appears ? lives[life - 1].begin : lives[life - 1].end) = event.time;
   }
@@ -53,9 +54,9 @@ void find_readers(const Trace& trace, const Needs& needs, TensorId id, TensorFac
   }
 }
 
-TensorFacts tensor_facts(const Answer& answer, TensorId id) {
-  const Trace& trace = *answer.planned.trace;
-  const Plan& plan = answer.planned.plan;
+TensorFacts tensor_facts(const Evaluation& evaluation, TensorId id) {
+  const Trace& trace = *evaluation.planned.trace;
+  const Plan& plan = evaluation.planned.plan;
   const Needs needs = derive_needs(trace);
   const Tensor& tensor = trace[id];
   const TensorId storage = tensor.storage;
@@ -72,12 +73,12 @@ TensorFacts tensor_facts(const Answer& answer, TensorId id) {
   facts.reason = plan.reasons[plan.reason_of[index(storage)]];
   const bool recovers = facts.action == Action::Recompute || facts.action == Action::Reconstruct;
   if (recovers) facts.recovery = recovery_of(trace, plan, producer);
-  facts.lives = lives_of(answer, storage);
+  facts.lives = lives_of(evaluation, storage);
   return facts;
 }
 
-OpFacts op_facts(const Answer& answer, const Device& device, OpId id) {
-  const Trace& trace = *answer.planned.trace;
+OpFacts op_facts(const Evaluation& evaluation, const Device& device, OpId id) {
+  const Trace& trace = *evaluation.planned.trace;
   const Op& op = trace[id];
   OpFacts facts;
   facts.name = op.name;
@@ -88,11 +89,11 @@ OpFacts op_facts(const Answer& answer, const Device& device, OpId id) {
     if (const TensorId tensor = operand(trace, op, bit); tensor != no_tensor)
       facts.operands.push_back({bit, trace[tensor], (held >> bit & 1) != 0});
   const CostModel costs(trace, device);
-  for (const TimedRun& timed : answer.timeline.runs) {
-    const Run* run = std::get_if<Run>(&answer.schedule.steps[timed.step]);
+  for (const TimedRun& timed : evaluation.timeline.runs) {
+    const Run* run = std::get_if<Run>(&evaluation.schedule.steps[timed.step]);
     if (run && run->op == id)
       facts.runs.push_back(
-          {run->task, timed.stream, timed.begin, timed.end, costs.of(answer.schedule, *run)});
+          {run->task, timed.stream, timed.begin, timed.end, costs.of(evaluation.schedule, *run)});
   }
   return facts;
 }
@@ -119,15 +120,15 @@ std::string near_names(const Trace& trace, std::string_view name) {
 
 }  // namespace
 
-ItemFacts find_item(const Answer& answer, const Device& device, std::string_view name) {
-  const Trace& trace = *answer.planned.trace;
+ItemFacts find_item(const Evaluation& evaluation, const Device& device, std::string_view name) {
+  const Trace& trace = *evaluation.planned.trace;
   ItemFacts facts;
   const auto op = std::ranges::find(trace.ops, name, &Op::name);
   if (op != trace.ops.end())
-    facts.op = op_facts(answer, device, static_cast<OpId>(op - trace.ops.begin()));
+    facts.op = op_facts(evaluation, device, static_cast<OpId>(op - trace.ops.begin()));
   const auto tensor = std::ranges::find(trace.tensors, name, &Tensor::name);
   if (tensor != trace.tensors.end())
-    facts.tensor = tensor_facts(answer, static_cast<TensorId>(tensor - trace.tensors.begin()));
+    facts.tensor = tensor_facts(evaluation, static_cast<TensorId>(tensor - trace.tensors.begin()));
   if (!facts.op && !facts.tensor)
     throw UsageError(fmt::format("no tensor or op is called {} ({})", tidemark::quoted(name),
                                  near_names(trace, name)));

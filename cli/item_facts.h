@@ -68,7 +68,7 @@ struct ItemFacts {
 };
 
 /// UsageError with near names if there is neither a tensor nor an op called so.
-ItemFacts find_item(const Answer& answer, const Device& device, std::string_view name);
+ItemFacts find_item(const Evaluation& evaluation, const Device& device, std::string_view name);
 
 /// "input 0", "output 1".
 std::string operand_text(int operand);

@@ -7,7 +7,7 @@ namespace tidemark::cli {
 namespace {
 
 Json model_json(const Comparison& comparison) {
-  const Model& model = comparison.question.model;
+  const Model& model = comparison.scenario.model;
   return {{"name", model.name},
           {"family", model.family},
           {"title", model.title},
@@ -26,16 +26,16 @@ Json options_json(const Comparison& comparison) {
 }
 
 Json device_json(const Comparison& comparison) {
-  const Device& device = comparison.question.device;
+  const Device& device = comparison.scenario.device;
   return {{"name", device.name},
           {"title", device.title},
           {"capacity_bytes", device.capacity.count},
           {"context_bytes", to_json(device.context)},
-          {"budget_bytes", to_json(comparison.question.budget)},
-          {"available_bytes", comparison.room.capacity.count}};
+          {"budget_bytes", to_json(comparison.scenario.budget)},
+          {"available_bytes", comparison.budget.capacity.count}};
 }
 
-Json allocator_json(const AllocatorSettings& settings) {
+Json allocator_json(const allocator::AllocatorSettings& settings) {
   return {{"max_split_size_bytes", to_json(settings.max_split_size)},
           {"max_non_split_rounding_bytes", settings.max_non_split_rounding.count},
           {"roundup_divisions", settings.roundup_divisions},
@@ -59,7 +59,7 @@ Json inputs_json(std::string_view format, const Comparison& comparison) {
           {"model", model_json(comparison)},
           {"options", options_json(comparison)},
           {"device", device_json(comparison)},
-          {"allocator", allocator_json(comparison.room.allocator)},
+          {"allocator", allocator_json(comparison.budget.allocator)},
           {"notes", comparison.notes}};
 }
 

@@ -7,7 +7,7 @@
 
 #include "cli/comparison_fields.h"
 #include "cli/formats.h"
-#include "cli/question.h"
+#include "cli/scenario.h"
 #include "cli/text_table.h"
 
 namespace tidemark::cli {

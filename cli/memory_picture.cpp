@@ -25,7 +25,7 @@ std::size_t column_of(Nanoseconds time, Nanoseconds duration, std::size_t column
 
 // "└forward────┴backward──────┴optimizer": a phase without room for its name has only its line.
 std::string time_axis(const Explanation& explanation, std::size_t columns) {
-  const Nanoseconds duration = explanation.answer.timeline.duration;
+  const Nanoseconds duration = explanation.evaluation.timeline.duration;
   const std::array<std::size_t, 4> begins = {
       0, column_of(explanation.backward_begin, duration, columns),
       column_of(explanation.optimizer_begin, duration, columns), columns};
@@ -45,16 +45,16 @@ std::string time_axis(const Explanation& explanation, std::size_t columns) {
 }  // namespace
 
 std::string memory_picture(const Explanation& explanation, const Style& style) {
-  const Answer& answer = explanation.answer;
+  const Evaluation& evaluation = explanation.evaluation;
   const std::size_t columns = std::min<std::size_t>(72, style.width - label_width - 2);
-  const std::vector<Bytes> curve = live_curve(answer.schedule, answer.timeline, columns);
+  const std::vector<Bytes> curve = live_curve(evaluation.schedule, evaluation.timeline, columns);
   const double scale =
-      static_cast<double>(std::max<std::int64_t>(1, answer.report.live_peak.count));
+      static_cast<double>(std::max<std::int64_t>(1, evaluation.report.live_peak.count));
   const std::size_t peak_column =
-      column_of(explanation.peak_time, answer.timeline.duration, columns);
+      column_of(explanation.peak_time, evaluation.timeline.duration, columns);
   std::string text;
   for (std::size_t row = rows; row-- > 0;) {
-    const std::string label = row + 1 == rows ? to_text(answer.report.live_peak)
+    const std::string label = row + 1 == rows ? to_text(evaluation.report.live_peak)
                               : row == 0      ? "0"
                                               : "";
     text += fmt::format("{:>{}} │", label, label_width);

@@ -3,7 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/listing.h"
-#include "cli/question.h"
+#include "cli/scenario.h"
 #include "cli/units_text.h"
 #include "traces/presets.h"
 #include "traces/quoted.h"

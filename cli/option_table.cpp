@@ -27,43 +27,43 @@ void add_step(std::vector<OptionRow>& rows) {
                       for_steps | for_view | for_replay, option.help});
 }
 
-void add_card(std::vector<OptionRow>& rows) {
+void add_device(std::vector<OptionRow>& rows) {
   rows.push_back(
-      {"card", "-d,--device", "NAME", &Options::device, for_reports | for_view | for_replay,
-       "the card, or a device file (default a100-80gb, for a replay the backend itself; see "
+      {"device", "-d,--device", "NAME", &Options::device, for_reports | for_view | for_replay,
+       "the device, or a device file (default a100-80gb, for a replay the backend itself; see "
        "tidemark devices)",
        nullptr, [] { return name_texts(known_devices()); }});
-  rows.push_back({"card", "--budget", "SIZE", &Options::budget, for_reports | for_view,
+  rows.push_back({"device", "--budget", "SIZE", &Options::budget, for_reports | for_view,
                   "memory for tensors: 20GiB, 20G, or 24GB in decimal units (default: the "
-                  "card's, less a CUDA context)"});
-  rows.push_back({"card", "--alloc-conf", "TEXT", &Options::alloc_conf, for_reports | for_view,
+                  "device's, less a CUDA context)"});
+  rows.push_back({"device", "--alloc-conf", "TEXT", &Options::alloc_conf, for_reports | for_view,
                   "settings of the caching allocator, written as for PYTORCH_CUDA_ALLOC_CONF (the "
                   "variable itself is not read)"});
 }
 
-void add_question(std::vector<OptionRow>& rows) {
+void add_scenario(std::vector<OptionRow>& rows) {
   rows.push_back(
-      {"question", "--strategies,--strategy", "LIST", &Options::strategies,
+      {"scenario", "--strategies,--strategy", "LIST", &Options::strategies,
        for_compare | for_explain | for_view | for_replay,
        "the strategy, of compare and view also several: names combined with +, options after a "
        "colon, commas between, as in vanilla,checkpoint:every=2,mesa+checkpoint (default vanilla; "
        "compare has a list of its own). A piece that is an option of the strategy before it "
        "continues that one",
        nullptr, [] { return name_texts(strategies()); }});
-  rows.push_back({"question", "--max-batch", "", &Options::max_batch, for_compare,
+  rows.push_back({"scenario", "--max-batch", "", &Options::max_batch, for_compare,
                   "find the largest batch up to which every batch fits with each strategy, and the "
                   "largest that fits at all where fragmentation makes them differ"});
-  rows.push_back({"question", "--units", "", &Options::units, for_compare,
+  rows.push_back({"scenario", "--units", "", &Options::units, for_compare,
                   "show what a middle block saves by kind of op, in units of one 16-bit tensor "
                   "[batch, tokens, width] (always with --framework paper)"});
-  rows.push_back({"question", "--top", "N", &Options::top, for_explain | for_diff,
+  rows.push_back({"scenario", "--top", "N", &Options::top, for_explain | for_diff,
                   "how many rows to list of tensors alive at the peak, or of each table of "
                   "differences (default 12)"});
-  rows.push_back({"question", "--saved", "", &Options::saved, for_explain,
+  rows.push_back({"scenario", "--saved", "", &Options::saved, for_explain,
                   "list the saved tensors in groups, as an autograd graph would"});
-  rows.push_back({"question", "--require-fit", "", &Options::require_fit, for_reports,
+  rows.push_back({"scenario", "--require-fit", "", &Options::require_fit, for_reports,
                   "exit with 4 if nothing shown fits"});
-  rows.push_back({"question", "--info", "FILE", &Options::info, for_trace,
+  rows.push_back({"scenario", "--info", "FILE", &Options::info, for_trace,
                   "check a trace file and describe it"});
 }
 
@@ -84,7 +84,7 @@ void add_run(std::vector<OptionRow>& rows) {
                        auto... more) {
     rows.push_back({"run", names, value, member, verbs, help, more...});
   };
-  const auto backend_names = [] { return name_texts(backends()); };
+  const auto backend_names = [] { return name_texts(profiler::backends()); };
   add("--backend", "NAME", &Options::backend, for_replay | for_calibrate,
       "cpu, cuda or null, which computes nothing and takes the predicted time (default cpu)",
       nullptr, backend_names);
@@ -141,8 +141,8 @@ const std::vector<OptionRow>& option_table() {
   static const std::vector<OptionRow> rows = [] {
     std::vector<OptionRow> made;
     add_step(made);
-    add_card(made);
-    add_question(made);
+    add_device(made);
+    add_scenario(made);
     add_check(made);
     add_run(made);
     add_window(made);

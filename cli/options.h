@@ -18,7 +18,7 @@ struct Options {
   // The step, by the option: "--batch" and "64", or "--no-ema" and "false".
   std::map<std::string_view, std::string> step;
 
-  // The card.
+  // The device.
   Text device, budget, alloc_conf;
 
   // What is asked.

@@ -25,8 +25,8 @@ std::string comparison_markdown(const Comparison& comparison);
 /// The step as it runs: what was left to the framework or the model is filled in.
 StepOptions resolved_step(const Comparison& comparison);
 
-/// Model, step and card, one line each.
-std::vector<std::string> describe_question(const Comparison& comparison);
+/// Model, step and device, one line each.
+std::vector<std::string> describe_scenario(const Comparison& comparison);
 std::string fits_text(const Report& row);
 /// "931", or "931 (973)" where fragmentation leaves some between out.
 std::string batches_text(const Report& row);

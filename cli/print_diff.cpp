@@ -18,17 +18,17 @@ namespace {
 /// Numbers of one table, all in one unit.
 class Values {
  public:
-  explicit Values(const DiffTable& table)
+  explicit Values(const diff::DiffTable& table)
       : measure_(table.measure), size_(largest<Bytes>(table)), time_(largest<Nanoseconds>(table)) {}
 
   std::string_view unit() const {
-    return measure_ == Measure::Size   ? size_.name()
-           : measure_ == Measure::Time ? time_.name()
-                                       : std::string_view();
+    return measure_ == diff::Measure::Size   ? size_.name()
+           : measure_ == diff::Measure::Time ? time_.name()
+                                             : std::string_view();
   }
   std::string operator()(std::int64_t value) const {
-    if (measure_ == Measure::Size) return size_(Bytes{value});
-    if (measure_ == Measure::Time) return time_(Nanoseconds{value});
+    if (measure_ == diff::Measure::Size) return size_(Bytes{value});
+    if (measure_ == diff::Measure::Time) return time_(Nanoseconds{value});
     return fmt::format("{}", value);
   }
   std::string operator()(const std::optional<std::int64_t>& value) const {
@@ -50,48 +50,49 @@ class Values {
   }
 
   template <typename Quantity>
-  static Quantity largest(const DiffTable& table) {
+  static Quantity largest(const diff::DiffTable& table) {
     std::int64_t most = 0;
-    const auto look = [&](const DiffRow& row) {
+    const auto look = [&](const diff::DiffRow& row) {
       most = std::max({most, std::abs(row.before.value_or(0)), std::abs(row.after.value_or(0))});
     };
-    for (const DiffRow& row : table.rows) look(row);
+    for (const diff::DiffRow& row : table.rows) look(row);
     if (table.whole) look(*table.whole);
     return Quantity{most};
   }
 
-  Measure measure_;
+  diff::Measure measure_;
   SizeUnit size_;
   TimeUnit time_;
 };
 
-std::string percent(const DiffRow& row) {
+std::string percent(const diff::DiffRow& row) {
   if (!row.before) return "[NEW]";
   if (!row.after) return "[GONE]";
   if (*row.before == 0) return "";
   return change_text(static_cast<double>(*row.after) / static_cast<double>(*row.before));
 }
 
-Ink ink_of(const DiffRow& row) {
+Ink ink_of(const diff::DiffRow& row) {
   return row.change() > 0 ? Ink::Bad : row.change() < 0 ? Ink::Good : Ink::Plain;
 }
 
 // What the rows beyond the first `top` change together.
-std::int64_t change_of_rest(const DiffTable& table, std::size_t top) {
+std::int64_t change_of_rest(const diff::DiffTable& table, std::size_t top) {
   std::int64_t rest = 0;
   for (std::size_t i = top; i < table.rows.size(); ++i) rest += table.rows[i].change();
   return rest;
 }
 
-std::string rest_text(const DiffTable& table, std::size_t top) {
+std::string rest_text(const diff::DiffTable& table, std::size_t top) {
   return fmt::format("… {} more (--top N shows more)", table.rows.size() - top);
 }
 
-std::string heading(const DiffTable& table, const Values& values) {
+std::string heading(const diff::DiffTable& table, const Values& values) {
   return values.unit().empty() ? table.name : fmt::format("{} [{}]", table.name, values.unit());
 }
 
-std::string draw(const Diff& diff, const DiffTable& table, const Style& style, std::size_t top) {
+std::string draw(const diff::Diff& diff, const diff::DiffTable& table, const Style& style,
+                 std::size_t top) {
   const Values values(table);
   TextTable text;
   text.add_column({std::string(diff.before_label)});
@@ -99,7 +100,7 @@ std::string draw(const Diff& diff, const DiffTable& table, const Style& style, s
   text.add_column({"change"});
   text.add_column({""});
   text.add_column({"", Align::Left});
-  const auto add = [&](const DiffRow& row, Ink ink) {
+  const auto add = [&](const diff::DiffRow& row, Ink ink) {
     text.add_row({{values(row.before), ink},
                   {values(row.after), ink},
                   {values.change(row.change()), ink_of(row)},
@@ -117,19 +118,19 @@ std::string draw(const Diff& diff, const DiffTable& table, const Style& style, s
 }
 
 // Tables in which nothing changed, in one line.
-std::string unchanged(const Diff& diff) {
+std::string unchanged(const diff::Diff& diff) {
   std::string names;
-  for (const DiffTable& table : diff.tables)
+  for (const diff::DiffTable& table : diff.tables)
     if (table.rows.empty()) names += (names.empty() ? "" : "; ") + table.name;
   return names;
 }
 
-std::string unmatched(const Diff& diff) {
+std::string unmatched(const diff::Diff& diff) {
   return fmt::format("{}", fmt::join(diff.unmatched, "; "));
 }
 
 // "before: …" and "after:  …"
-std::string heads(const Diff& diff, std::string_view line_end) {
+std::string heads(const diff::Diff& diff, std::string_view line_end) {
   const std::size_t width = std::max(diff.before_label.size(), diff.after_label.size()) + 1;
   const auto head = [&](std::string_view label, const std::string& title) {
     return fmt::format("{:<{}} {}{}", fmt::format("{}:", label), width, printable(title, 200),
@@ -140,10 +141,10 @@ std::string heads(const Diff& diff, std::string_view line_end) {
 
 }  // namespace
 
-std::string diff_table(const Diff& diff, const Style& style, std::size_t top) {
+std::string diff_table(const diff::Diff& diff, const Style& style, std::size_t top) {
   std::string text = heads(diff, "\n");
   if (diff.is_empty()) text += "\nNo number differs.\n";
-  for (const DiffTable& table : diff.tables)
+  for (const diff::DiffTable& table : diff.tables)
     if (!table.rows.empty()) text += draw(diff, table, style, top);
   if (const std::string names = unchanged(diff); !names.empty() && !diff.is_empty())
     text += fmt::format("\nUnchanged: {}\n", names);
@@ -152,17 +153,17 @@ std::string diff_table(const Diff& diff, const Style& style, std::size_t top) {
   return style.unicode ? text : to_ascii(text);
 }
 
-std::string diff_markdown(const Diff& diff, std::size_t top) {
+std::string diff_markdown(const diff::Diff& diff, std::size_t top) {
   std::string text = heads(diff, "  \n");  // two blanks break the line
   if (diff.is_empty()) text += "\nNo number differs.\n";
-  for (const DiffTable& table : diff.tables) {
+  for (const diff::DiffTable& table : diff.tables) {
     if (table.rows.empty()) continue;
     const Values values(table);
     text += fmt::format("\n**{}**\n\n", heading(table, values));
     text += markdown_line(
                 {"", std::string(diff.before_label), std::string(diff.after_label), "change", ""}) +
             markdown_line({"---", "--:", "--:", "--:", "--:"});
-    const auto add = [&](const DiffRow& row) {
+    const auto add = [&](const diff::DiffRow& row) {
       text += markdown_line({printable(row.key, 120), values(row.before), values(row.after),
                              values.change(row.change()), percent(row)});
     };
@@ -178,40 +179,41 @@ std::string diff_markdown(const Diff& diff, std::size_t top) {
   return text;
 }
 
-std::string diff_json(const Diff& diff) {
+std::string diff_json(const diff::Diff& diff) {
   Json json = {{"format", "tidemark-diff-1"},
                {"before", diff.before},
                {"after", diff.after},
                {"tables", Json::array()},
                {"unmatched", diff.unmatched}};
-  const auto row_of = [](const DiffRow& row) {
+  const auto row_of = [](const diff::DiffRow& row) {
     return Json{{"key", row.key},
                 {"before", to_json(row.before)},
                 {"after", to_json(row.after)},
                 {"change", row.change()}};
   };
-  for (const DiffTable& table : diff.tables) {
+  for (const diff::DiffTable& table : diff.tables) {
     Json rows = Json::array();
-    for (const DiffRow& row : table.rows) rows.push_back(row_of(row));
-    json["tables"].push_back({{"name", table.name},
-                              {"measure", measures[static_cast<std::size_t>(table.measure)].name},
-                              {"rows", std::move(rows)},
-                              {"unchanged", table.equal},
-                              {"all", table.whole ? row_of(*table.whole) : Json()}});
+    for (const diff::DiffRow& row : table.rows) rows.push_back(row_of(row));
+    json["tables"].push_back(
+        {{"name", table.name},
+         {"measure", diff::measures[static_cast<std::size_t>(table.measure)].name},
+         {"rows", std::move(rows)},
+         {"unchanged", table.equal},
+         {"all", table.whole ? row_of(*table.whole) : Json()}});
   }
   return to_text(json);
 }
 
-std::string diff_csv(const Diff& diff) {
+std::string diff_csv(const diff::Diff& diff) {
   std::string text = csv_line({"table", "measure", "key", "before", "after", "change"});
   const auto number = [](const std::optional<std::int64_t>& value) {
     return value ? fmt::format("{}", *value) : "";
   };
-  for (const DiffTable& table : diff.tables)
-    for (const DiffRow& row : table.rows)
+  for (const diff::DiffTable& table : diff.tables)
+    for (const diff::DiffRow& row : table.rows)
       text += csv_line(
-          {table.name, std::string(measures[static_cast<std::size_t>(table.measure)].name), row.key,
-           number(row.before), number(row.after), fmt::format("{}", row.change())});
+          {table.name, std::string(diff::measures[static_cast<std::size_t>(table.measure)].name),
+           row.key, number(row.before), number(row.after), fmt::format("{}", row.change())});
   return text;
 }
 

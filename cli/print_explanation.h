@@ -17,7 +17,7 @@ std::string explanation_json(const Explanation& explanation);
 std::string item_table(const Explanation& explanation, const ItemFacts& facts, const Style& style);
 std::string item_json(const Explanation& explanation, const ItemFacts& facts);
 
-/// Headlines: the question, the strategy, and what it gains against vanilla.
+/// Headlines: the scenario, the strategy, and what it gains against vanilla.
 std::string explanation_head(const Explanation& explanation, const Style& style);
 
 }  // namespace tidemark::cli

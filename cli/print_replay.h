@@ -9,15 +9,16 @@
 
 namespace tidemark::cli {
 
-std::string replay_table(const ReplayQuestion& question, const ReplayReport& report,
-                         const Style& style);
+std::string replay_table(const profiler::ReplayScenario& scenario,
+                         const profiler::ReplayReport& report, const Style& style);
 /// "tidemark-replay-1": `predicted` and `measured` have the same keys.
-std::string replay_json(const ReplayQuestion& question, const ReplayReport& report);
+std::string replay_json(const profiler::ReplayScenario& scenario,
+                        const profiler::ReplayReport& report);
 /// "tidemark-compare-replay-1": one such object per strategy.
-std::string replays_json(const std::vector<ReplayQuestion>& questions,
-                         const std::vector<ReplayReport>& reports);
-std::string replay_markdown(const ReplayReport& report);
-std::string replay_csv(const ReplayReport& report);
+std::string replays_json(const std::vector<profiler::ReplayScenario>& scenarios,
+                         const std::vector<profiler::ReplayReport>& reports);
+std::string replay_markdown(const profiler::ReplayReport& report);
+std::string replay_csv(const profiler::ReplayReport& report);
 
 /// One number of both columns.
 struct ReplayField {
@@ -30,6 +31,6 @@ struct ReplayField {
 };
 
 /// In the order of tables, categories behind the live peak.
-std::vector<ReplayField> replay_fields(const ReplayReport& report);
+std::vector<ReplayField> replay_fields(const profiler::ReplayReport& report);
 
 }  // namespace tidemark::cli

@@ -5,7 +5,7 @@
 #include "cli/formats.h"
 #include "cli/interrupt.h"
 #include "cli/print_replay.h"
-#include "cli/question.h"
+#include "cli/scenario.h"
 #include "profiler/backends.h"
 #include "simulator/export/chrome_trace.h"
 #include "simulator/recording/predicted_recording.h"
@@ -15,42 +15,45 @@
 namespace tidemark::cli {
 namespace {
 
-Recording measured_recording(const ReplayAnswer& answer, const ReplayQuestion& question) {
-  Recording recording = recording_of(answer.predicted, question.device);
+Recording measured_recording(const profiler::ReplayEvaluation& evaluation,
+                             const profiler::ReplayScenario& scenario) {
+  Recording recording = recording_of(evaluation.predicted, scenario.device);
   recording.source = Source::Measured;
-  recording.device = answer.report.backend;
-  recording.timeline = *answer.measured;
+  recording.device = evaluation.report.backend;
+  recording.timeline = *evaluation.measured;
   return recording;
 }
 
-std::string print(const ReplayAnswer& answer, const ReplayQuestion& question, Format format,
-                  const Options& options) {
-  if (format == Format::Json) return replay_json(question, answer.report);
-  if (!answer.report.applies) return replay_table(question, answer.report, style_of(options));
+std::string print(const profiler::ReplayEvaluation& evaluation,
+                  const profiler::ReplayScenario& scenario, Format format, const Options& options) {
+  if (format == Format::Json) return replay_json(scenario, evaluation.report);
+  if (!evaluation.report.applies)
+    return replay_table(scenario, evaluation.report, style_of(options));
   switch (format) {
     case Format::Csv:
-      return replay_csv(answer.report);
+      return replay_csv(evaluation.report);
     case Format::Markdown:
-      return replay_markdown(answer.report);
+      return replay_markdown(evaluation.report);
     default:
-      return replay_table(question, answer.report, style_of(options));
+      return replay_table(scenario, evaluation.report, style_of(options));
   }
 }
 
-ReplayQuestion replay_question(const Options& options, Backend& backend, std::string& notes) {
-  ReplayQuestion question;
-  question.trace = std::make_shared<const Trace>(trace_of(options, notes));
-  question.strategy = one_strategy(options);
+profiler::ReplayScenario replay_scenario(const Options& options, Backend& backend,
+                                         std::string& notes) {
+  profiler::ReplayScenario scenario;
+  scenario.trace = std::make_shared<const Trace>(trace_of(options, notes));
+  scenario.strategy = one_strategy(options);
   constexpr std::int64_t most = 1'000'000;
-  if (options.steps) question.steps = parse_count(*options.steps, "--steps", 1, most);
+  if (options.steps) scenario.steps = parse_count(*options.steps, "--steps", 1, most);
   if (options.seed)
-    question.seed = static_cast<std::uint64_t>(
+    scenario.seed = static_cast<std::uint64_t>(
         parse_count(*options.seed, "--seed", 0, std::numeric_limits<std::int64_t>::max()));
-  question.checks_gradients = !options.no_check;
-  if (options.data) question.data = data_of_file(*options.data, *question.trace);
+  scenario.checks_gradients = !options.no_check;
+  if (options.data) scenario.data = profiler::data_of_file(*options.data, *scenario.trace);
   // Last, because it takes a second: nobody waits for it to be told of a typing error.
-  question.device = options.device ? find_device(*options.device) : device_of(backend);
-  return question;
+  scenario.device = options.device ? find_device(*options.device) : profiler::device_of(backend);
+  return scenario;
 }
 
 }  // namespace
@@ -59,27 +62,28 @@ Result run_replay(const Options& options) {
   const Format format = format_of(options, for_replay);
   Result result;
   const std::unique_ptr<Backend> backend =
-      find_backend(options.backend.value_or("cpu"), result.notes);
-  const ReplayQuestion question = replay_question(options, *backend, result.notes);
+      profiler::find_backend(options.backend.value_or("cpu"), result.notes);
+  const profiler::ReplayScenario scenario = replay_scenario(options, *backend, result.notes);
   const Interrupt interrupt;
-  const auto all = static_cast<std::size_t>(question.steps + question.warm_up +
-                                            (question.checks_gradients ? 1 : 0));
+  const auto all = static_cast<std::size_t>(scenario.steps + scenario.warm_up +
+                                            (scenario.checks_gradients ? 1 : 0));
   const Progress progress(options, "steps", all);
-  const ReplayAnswer answer = replay(
-      question, *backend,
+  const profiler::ReplayEvaluation evaluation = profiler::replay(
+      scenario, *backend,
       [&](std::int64_t done, std::int64_t) { progress(static_cast<std::size_t>(done)); },
       [&] { return interrupt.came(); });
   if (interrupt.came()) result.notes += "stopped: what was measured so far\n";
   const bool is_timeline = format == Format::Chrome || format == Format::Timeline;
-  if (is_timeline && answer.report.applies && !answer.measured)
+  if (is_timeline && evaluation.report.applies && !evaluation.measured)
     throw InputError("stopped before the first step was timed: there is no timeline to write");
-  if (answer.measured && format == Format::Chrome)
-    result.text = chrome_trace(std::array{recording_of(answer.predicted, question.device),
-                                          measured_recording(answer, question)});
-  else if (answer.measured && format == Format::Timeline)
-    result.text = write_recording_text(measured_recording(answer, question));
+  if (evaluation.measured && format == Format::Chrome)
+    result.text =
+        exports::chrome_trace(std::array{recording_of(evaluation.predicted, scenario.device),
+                                         measured_recording(evaluation, scenario)});
+  else if (evaluation.measured && format == Format::Timeline)
+    result.text = write_recording_text(measured_recording(evaluation, scenario));
   else
-    result.text = print(answer, question, format, options);
+    result.text = print(evaluation, scenario, format, options);
   return result;
 }
 

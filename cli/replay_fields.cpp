@@ -3,8 +3,8 @@
 
 namespace tidemark::cli {
 
-std::vector<ReplayField> replay_fields(const ReplayReport& report) {
-  const ReplayNumbers &p = report.predicted, &m = report.measured;
+std::vector<ReplayField> replay_fields(const profiler::ReplayReport& report) {
+  const profiler::ReplayNumbers &p = report.predicted, &m = report.measured;
   const auto known = [&](std::int64_t number) {
     return report.steps_timed > 0 ? std::optional(number) : std::nullopt;
   };

@@ -6,7 +6,7 @@
 namespace tidemark::cli {
 namespace {
 
-Json numbers_json(const ReplayNumbers& numbers) {
+Json numbers_json(const profiler::ReplayNumbers& numbers) {
   const std::optional<RecoveryTime>& recovery = numbers.recovery;
   return {{"live_peak_bytes", numbers.live_peak.count},
           {"at_peak_bytes", to_json(numbers.at_peak)},
@@ -18,12 +18,12 @@ Json numbers_json(const ReplayNumbers& numbers) {
           {"hidden_recompute_share", to_json(numbers.hidden_share())}};
 }
 
-Json report_json(const ReplayQuestion& question, const ReplayReport& report) {
-  const Trace& trace = *question.trace;
+Json report_json(const profiler::ReplayScenario& scenario, const profiler::ReplayReport& report) {
+  const Trace& trace = *scenario.trace;
   Json json = {{"format", "tidemark-replay-1"},     {"model", trace.model},
                {"batch", trace.step.batch},         {"strategy", report.strategy},
                {"backend", report.backend},         {"backend_description", report.description},
-               {"predicted_for", report.device},    {"seed", question.seed},
+               {"predicted_for", report.device},    {"seed", scenario.seed},
                {"steps_asked", report.steps_asked}, {"steps_timed", report.steps_timed},
                {"applies", report.applies},         {"reason", report.reason}};
   if (!report.applies) return json;
@@ -46,18 +46,19 @@ Json report_json(const ReplayQuestion& question, const ReplayReport& report) {
 
 }  // namespace
 
-std::string replay_json(const ReplayQuestion& question, const ReplayReport& report) {
-  return to_text(report_json(question, report));
+std::string replay_json(const profiler::ReplayScenario& scenario,
+                        const profiler::ReplayReport& report) {
+  return to_text(report_json(scenario, report));
 }
 
-std::string replays_json(const std::vector<ReplayQuestion>& questions,
-                         const std::vector<ReplayReport>& reports) {
+std::string replays_json(const std::vector<profiler::ReplayScenario>& scenarios,
+                         const std::vector<profiler::ReplayReport>& reports) {
   Json rows = Json::array();
   for (std::size_t i = 0; i < reports.size(); ++i)
-    rows.push_back(report_json(questions[i], reports[i]));
+    rows.push_back(report_json(scenarios[i], reports[i]));
   return to_text({{"format", "tidemark-compare-replay-1"}, {"rows", std::move(rows)}});
 }
-std::string replay_csv(const ReplayReport& report) {
+std::string replay_csv(const profiler::ReplayReport& report) {
   std::string text = csv_line({"number", "predicted", "measured"});
   for (const ReplayField& field : replay_fields(report))
     text += csv_line({std::string(field.key), std::to_string(field.predicted),

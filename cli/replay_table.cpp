@@ -40,7 +40,7 @@ std::string difference_text(const ReplayField& field) {
   return change_text(static_cast<double>(measured) / static_cast<double>(field.predicted));
 }
 
-std::vector<std::vector<std::string>> rows_of(const ReplayReport& report) {
+std::vector<std::vector<std::string>> rows_of(const profiler::ReplayReport& report) {
   const std::vector<ReplayField> fields = replay_fields(report);
   const Units units = units_of(fields);
   std::vector<std::vector<std::string>> rows;
@@ -53,15 +53,15 @@ std::vector<std::vector<std::string>> rows_of(const ReplayReport& report) {
   return rows;
 }
 
-std::string gradient_text(const GradientComparison& gradients) {
-  const GradientDifference& difference = gradients.difference;
+std::string gradient_text(const profiler::GradientComparison& gradients) {
+  const profiler::GradientDifference& difference = gradients.difference;
   if (difference.bit_identical)
     return fmt::format("gradients: bit-identical to {}\n", gradients.reference);
   return fmt::format("gradients: within {:.2g} of {} (farthest: {})\n", difference.largest,
                      gradients.reference, difference.parameter);
 }
 
-std::string loss_text(const ReplayReport& report) {
+std::string loss_text(const profiler::ReplayReport& report) {
   constexpr std::size_t shown = 8;
   std::string text = "loss per step:";
   for (std::size_t i = 0; i < report.losses.size(); ++i) {
@@ -73,7 +73,7 @@ std::string loss_text(const ReplayReport& report) {
   return text + "\n";
 }
 
-std::string memory_text(const ReplayReport& report) {
+std::string memory_text(const profiler::ReplayReport& report) {
   std::string text = fmt::format("outside of the arena: {} for kernels' scratch and statistics",
                                  SizeUnit(report.workspace).with_unit(report.workspace));
   if (report.host_memory > Bytes{arena_alignment})
@@ -86,9 +86,10 @@ std::string memory_text(const ReplayReport& report) {
   return text;
 }
 
-std::string heading(const ReplayQuestion& question, const ReplayReport& report) {
-  return fmt::format("{} · {} · batch {} · {} on {}\npredicted for {}\n", question.trace->model,
-                     report.strategy, question.trace->step.batch, report.backend,
+std::string heading(const profiler::ReplayScenario& scenario,
+                    const profiler::ReplayReport& report) {
+  return fmt::format("{} · {} · batch {} · {} on {}\npredicted for {}\n", scenario.trace->model,
+                     report.strategy, scenario.trace->step.batch, report.backend,
                      report.description, report.device);
 }
 
@@ -96,7 +97,7 @@ std::string percent_text(std::optional<double> share) {
   return share ? fmt::format("{:.0f} %", 100 * *share) : "–";
 }
 
-std::string hidden_text(const ReplayReport& report) {
+std::string hidden_text(const profiler::ReplayReport& report) {
   const std::optional<double> predicted = report.predicted.hidden_share();
   const std::optional<double> measured =
       report.steps_timed > 0 ? report.measured.hidden_share() : std::nullopt;
@@ -105,7 +106,7 @@ std::string hidden_text(const ReplayReport& report) {
                      percent_text(predicted), percent_text(measured));
 }
 
-std::string after_table(const ReplayReport& report) {
+std::string after_table(const profiler::ReplayReport& report) {
   std::string text;
   if (report.steps_timed > 0) {
     const TimeUnit unit(report.slowest);
@@ -123,10 +124,10 @@ std::string after_table(const ReplayReport& report) {
 
 }  // namespace
 
-std::string replay_table(const ReplayQuestion& question, const ReplayReport& report,
-                         const Style& style) {
+std::string replay_table(const profiler::ReplayScenario& scenario,
+                         const profiler::ReplayReport& report, const Style& style) {
   const auto wrapped = [&](const std::string& text) { return wrapped_text(text, style.width); };
-  const std::string text = wrapped(heading(question, report));
+  const std::string text = wrapped(heading(scenario, report));
   if (!report.applies)
     return text + wrapped(fmt::format("{} does not apply: {}\n", report.strategy,
                                       refusal_text(report.strategy, report.reason)));
@@ -137,7 +138,7 @@ std::string replay_table(const ReplayQuestion& question, const ReplayReport& rep
   return text + "\n" + table.draw(style) + "\n" + wrapped(after_table(report));
 }
 
-std::string replay_markdown(const ReplayReport& report) {
+std::string replay_markdown(const profiler::ReplayReport& report) {
   std::string text = markdown_line({"", "predicted", "measured", "difference"}) +
                      markdown_line({"---", "---:", "---:", "---:"});
   for (const auto& row : rows_of(report)) text += markdown_line(row);

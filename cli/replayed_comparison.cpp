@@ -7,7 +7,7 @@
 #include "cli/interrupt.h"
 #include "cli/print_comparison.h"
 #include "cli/print_replay.h"
-#include "cli/question.h"
+#include "cli/scenario.h"
 #include "cli/text_table.h"
 #include "cli/units_text.h"
 #include "cli/wrapping.h"
@@ -17,19 +17,20 @@
 namespace tidemark::cli {
 namespace {
 
-using Replays = std::vector<ReplayReport>;
+using Replays = std::vector<profiler::ReplayReport>;
 
-ReplayQuestion replay_question(const Question& question, std::shared_ptr<const Trace> trace,
-                               const StrategySpec& strategy) {
-  ReplayQuestion replayed;
+profiler::ReplayScenario replay_scenario(const Scenario& scenario,
+                                         std::shared_ptr<const Trace> trace,
+                                         const StrategySpec& strategy) {
+  profiler::ReplayScenario replayed;
   replayed.trace = std::move(trace);
   replayed.strategy = strategy;
-  replayed.device = question.device;
+  replayed.device = scenario.device;
   replayed.steps = 3;
   return replayed;
 }
 
-std::string gradients_text(const ReplayReport& report) {
+std::string gradients_text(const profiler::ReplayReport& report) {
   if (!report.gradients) return "";
   if (report.gradients->difference.bit_identical) return "equal";
   const bool itself = report.gradients->is_rewired;
@@ -38,14 +39,14 @@ std::string gradients_text(const ReplayReport& report) {
 
 Nanoseconds longest(const Replays& replays) {
   Nanoseconds time{};
-  for (const ReplayReport& report : replays)
+  for (const profiler::ReplayReport& report : replays)
     time = std::max({time, report.predicted.step, report.measured.step});
   return time;
 }
 
 Bytes largest(const Replays& replays) {
   Bytes bytes;
-  for (const ReplayReport& report : replays)
+  for (const profiler::ReplayReport& report : replays)
     bytes = std::max({bytes, report.predicted.planned, report.measured.planned});
   return bytes;
 }
@@ -70,9 +71,9 @@ constexpr std::array columns = {Column{"live", Unit::Size, 3},
                                 Column{"hidden", Unit::Time, 4, true},
                                 Column{"gradient", Unit::None}};
 
-std::vector<std::string> row_of(const ReplayReport& report, const SizeUnit& size,
+std::vector<std::string> row_of(const profiler::ReplayReport& report, const SizeUnit& size,
                                 const TimeUnit& time) {
-  const ReplayNumbers &p = report.predicted, &m = report.measured;
+  const profiler::ReplayNumbers &p = report.predicted, &m = report.measured;
   const double ratio = static_cast<double>(m.step.count()) /
                        static_cast<double>(std::max<std::int64_t>(1, p.step.count()));
   const bool is_measured = report.steps_timed > 0;
@@ -96,14 +97,14 @@ std::vector<std::string> row_of(const ReplayReport& report, const SizeUnit& size
 
 std::string refusals(const Replays& replays) {
   std::string text;
-  for (const ReplayReport& report : replays)
+  for (const profiler::ReplayReport& report : replays)
     if (!report.applies)
       text +=
           fmt::format("  {}: {}\n", report.strategy, refusal_text(report.strategy, report.reason));
   return text.empty() ? "" : "\nDoes not apply:\n" + text;
 }
 
-std::string table(const Question& question, const Replays& replays, const Style& style) {
+std::string table(const Scenario& scenario, const Replays& replays, const Style& style) {
   const SizeUnit size(largest(replays));
   const TimeUnit time(longest(replays));
   TextTable table;
@@ -116,7 +117,7 @@ std::string table(const Question& question, const Replays& replays, const Style&
     table.add_column({column.title, Align::Right, column.importance, std::string(unit_of(column)),
                       column.belongs_left});
   bool any_rewired = false;
-  for (const ReplayReport& report : replays) {
+  for (const profiler::ReplayReport& report : replays) {
     if (!report.applies) continue;
     std::vector<TextCell> cells = {{report.strategy}};
     for (std::string& cell : row_of(report, size, time)) cells.push_back({std::move(cell)});
@@ -126,8 +127,8 @@ std::string table(const Question& question, const Replays& replays, const Style&
   const std::string head = fmt::format(
       "{} · batch {} · replayed on {}: {}\npredicted for {}; each measured number stands right of "
       "its prediction\n",
-      question.model.name, question.step.batch, replays.front().backend,
-      replays.front().description, question.device.title);
+      scenario.model.name, scenario.step.batch, replays.front().backend,
+      replays.front().description, scenario.device.title);
   std::string notes =
       "gradient: largest difference from vanilla's, relative to a parameter's gradient\n";
   if (any_rewired) notes += "* another network: compared with itself, all activations kept\n";
@@ -141,7 +142,7 @@ std::string markdown(const Replays& replays) {
   std::vector<std::string> heads = {"strategy"}, rule = {"---"};
   for (const Column& column : columns) heads.emplace_back(column.title), rule.emplace_back("---:");
   std::string text = markdown_line(heads) + markdown_line(rule);
-  for (const ReplayReport& report : replays) {
+  for (const profiler::ReplayReport& report : replays) {
     if (!report.applies) continue;
     std::vector<std::string> cells = row_of(report, size, time);
     cells.insert(cells.begin(), report.strategy);
@@ -150,16 +151,16 @@ std::string markdown(const Replays& replays) {
   return text + fmt::format("\nSizes in {}, times in {}.\n", size.name(), time.name());
 }
 
-std::array<std::string, 3> gradient_cells(const ReplayReport& report) {
+std::array<std::string, 3> gradient_cells(const profiler::ReplayReport& report) {
   if (!report.gradients) return {};
-  const GradientDifference& difference = report.gradients->difference;
+  const profiler::GradientDifference& difference = report.gradients->difference;
   return {report.gradients->reference, fmt::format("{}", difference.largest),
           difference.bit_identical ? "true" : "false"};
 }
 
 std::string csv(const Replays& replays) {
   std::string text;
-  for (const ReplayReport& report : replays) {
+  for (const profiler::ReplayReport& report : replays) {
     std::vector<std::string> heads = {"strategy", "applies"},
                              cells = {report.strategy, report.applies ? "true" : "false"};
     for (const ReplayField& field : replay_fields(report)) {
@@ -197,28 +198,28 @@ Result run_replayed_comparison(const Options& options) {
   refuse_options_of_predictions(options);
   const Format format = format_of(options, for_compare, with_replay);
   Result result;
-  const std::unique_ptr<Backend> backend = find_backend(*options.replay, result.notes);
-  Question question = question_of(options);
-  result.notes += notes_on(question.model);
-  if (!options.device) question.device = device_of(*backend);
-  const auto trace = trace_of(question);
-  const Progress progress(options, "strategies", question.strategies.size());
+  const std::unique_ptr<Backend> backend = profiler::find_backend(*options.replay, result.notes);
+  Scenario scenario = scenario_of(options);
+  result.notes += notes_on(scenario.model);
+  if (!options.device) scenario.device = profiler::device_of(*backend);
+  const auto trace = trace_of(scenario);
+  const Progress progress(options, "strategies", scenario.strategies.size());
   const Interrupt interrupt;
-  std::vector<ReplayQuestion> questions;
+  std::vector<profiler::ReplayScenario> scenarios;
   Replays replays;
-  for (const StrategySpec& strategy : question.strategies) {
-    questions.push_back(replay_question(question, trace, strategy));
+  for (const StrategySpec& strategy : scenario.strategies) {
+    scenarios.push_back(replay_scenario(scenario, trace, strategy));
     replays.push_back(
-        replay(questions.back(), *backend, {}, [&] { return interrupt.came(); }).report);
+        profiler::replay(scenarios.back(), *backend, {}, [&] { return interrupt.came(); }).report);
     progress(replays.size());
     if (interrupt.came()) break;
   }
   if (interrupt.came())
     result.notes += fmt::format("stopped: {} of {} strategies were begun\n", replays.size(),
-                                question.strategies.size());
+                                scenario.strategies.size());
   switch (format) {
     case Format::Json:
-      result.text = replays_json(questions, replays);
+      result.text = replays_json(scenarios, replays);
       break;
     case Format::Csv:
       result.text = csv(replays);
@@ -227,7 +228,7 @@ Result run_replayed_comparison(const Options& options) {
       result.text = markdown(replays);
       break;
     default:
-      result.text = table(question, replays, style_of(options));
+      result.text = table(scenario, replays, style_of(options));
   }
   return result;
 }

@@ -25,9 +25,9 @@ std::string sweep_csv(std::span<const Comparison> points) {
   };
   for (const Comparison& point : points)
     for (const Report& row : point.rows) {
-      const StepOptions& step = point.question.step;
+      const StepOptions& step = point.scenario.step;
       std::vector<std::string> cells = {fmt::format("{}", step.batch), optional(step.sequence),
-                                        optional(step.image), point.question.device.name};
+                                        optional(step.image), point.scenario.device.name};
       for (const RowField& field : row_fields()) cells.push_back(to_text(value_of(field, row)));
       text += csv_line(cells);
     }

@@ -23,11 +23,11 @@ std::string text_or_nothing(const std::optional<std::int64_t>& value) {
 // In the order of preference for columns.
 constexpr std::array dimensions = {
     Dimension{"batch",
-              [](const Comparison& c) { return fmt::format("{}", c.question.step.batch); }},
+              [](const Comparison& c) { return fmt::format("{}", c.scenario.step.batch); }},
     Dimension{"sequence",
-              [](const Comparison& c) { return text_or_nothing(c.question.step.sequence); }},
-    Dimension{"image", [](const Comparison& c) { return text_or_nothing(c.question.step.image); }},
-    Dimension{"device", [](const Comparison& c) { return c.question.device.name; }}};
+              [](const Comparison& c) { return text_or_nothing(c.scenario.step.sequence); }},
+    Dimension{"image", [](const Comparison& c) { return text_or_nothing(c.scenario.step.image); }},
+    Dimension{"device", [](const Comparison& c) { return c.scenario.device.name; }}};
 
 std::vector<const Dimension*> varying(std::span<const Comparison> points) {
   std::vector<const Dimension*> found;
@@ -81,7 +81,7 @@ const Report* row_of(const Comparison& point, std::string_view strategy) {
 }
 
 std::vector<std::string> describe_sweep(std::span<const Comparison> points) {
-  const std::vector<std::string> first = describe_question(points.front());
+  const std::vector<std::string> first = describe_scenario(points.front());
   std::string swept;
   for (const Dimension* dimension : varying(points)) {
     std::vector<std::string> values;
@@ -92,7 +92,7 @@ std::vector<std::string> describe_sweep(std::span<const Comparison> points) {
                          fmt::join(values, ", "));
   }
   const bool one_device = std::ranges::all_of(points, [&](const Comparison& point) {
-    return point.question.device.name == points.front().question.device.name;
+    return point.scenario.device.name == points.front().scenario.device.name;
   });
   // "batch 8 × 197 tokens · amp-fp16 · …": the first part differs from point to point.
   const std::size_t shared = first[1].find(" · ");

@@ -105,18 +105,19 @@ std::string markdown_matrix(const SweepGroup& group, Cell cell) {
 
 // All strategies of the sweep in each picture, so that a colour is the same strategy in all.
 template <typename Value>
-SweepPicture picture_of(const SweepGroup& group, const std::vector<std::string>& strategies,
-                        Quantity quantity, std::string shown, Value value) {
+exports::SweepPicture picture_of(const SweepGroup& group,
+                                 const std::vector<std::string>& strategies,
+                                 exports::Quantity quantity, std::string shown, Value value) {
   const Comparison& first = *group.points.front();
-  SweepPicture picture;
-  picture.title = fmt::format("{}{}: {} by {}", first.question.model.name,
+  exports::SweepPicture picture;
+  picture.title = fmt::format("{}{}: {} by {}", first.scenario.model.name,
                               group.name.empty() ? "" : " · " + group.name, shown, group.dimension);
   picture.dimension = group.dimension;
   picture.quantity = quantity;
   picture.points = group.columns;
   picture.shown = std::move(shown);
   for (const std::string& strategy : strategies) {
-    SweepCurve curve{strategy, {}};
+    exports::SweepCurve curve{strategy, {}};
     for (const Comparison* point : group.points) {
       const Report* row = row_of(*point, strategy);
       curve.values.push_back(row ? value(*row) : -1);
@@ -128,9 +129,9 @@ SweepPicture picture_of(const SweepGroup& group, const std::vector<std::string>&
 
 // The memory budget, if all points of a group have the same.
 double limit_of(const SweepGroup& group) {
-  const Bytes capacity = group.points.front()->room.capacity;
+  const Bytes capacity = group.points.front()->budget.capacity;
   const bool is_one = std::ranges::all_of(
-      group.points, [&](const Comparison* point) { return point->room.capacity == capacity; });
+      group.points, [&](const Comparison* point) { return point->budget.capacity == capacity; });
   return is_one ? static_cast<double>(capacity.count) : 0;
 }
 
@@ -174,24 +175,25 @@ std::string sweep_markdown(std::span<const Comparison> points) {
 
 std::vector<std::string> sweep_svgs(std::span<const Comparison> points, double width) {
   const std::vector<std::string> strategies = all_strategies(points);
-  std::vector<SweepPicture> pictures;
+  std::vector<exports::SweepPicture> pictures;
   for (const SweepGroup& group : group_sweep(points)) {
     const auto memory = [](const Report& row) {
       return static_cast<double>(row.allocated_peak.count);
     };
     const auto rate = [](const Report& row) { return row.throughput; };
-    pictures.push_back(picture_of(group, strategies, Quantity::Size, "allocated memory", memory));
+    pictures.push_back(
+        picture_of(group, strategies, exports::Quantity::Size, "allocated memory", memory));
     pictures.back().limit = limit_of(group);
-    pictures.push_back(picture_of(group, strategies, Quantity::Rate,
+    pictures.push_back(picture_of(group, strategies, exports::Quantity::Rate,
                                   throughput_title(*group.points.front()), rate));
   }
-  std::array<Extent, 2> extents;  // by quantity, of all pictures
-  for (const SweepPicture& picture : pictures)
-    extents[static_cast<std::size_t>(picture.quantity)].include(extent_of(picture));
+  std::array<exports::Extent, 2> extents;  // by quantity, of all pictures
+  for (const exports::SweepPicture& picture : pictures)
+    extents[static_cast<std::size_t>(picture.quantity)].include(exports::extent_of(picture));
   std::vector<std::string> drawn;
-  for (const SweepPicture& picture : pictures)
+  for (const exports::SweepPicture& picture : pictures)
     drawn.push_back(
-        curves_svg(picture, extents[static_cast<std::size_t>(picture.quantity)], width));
+        exports::curves_svg(picture, extents[static_cast<std::size_t>(picture.quantity)], width));
   return drawn;
 }
 

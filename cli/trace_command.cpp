@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/formats.h"
-#include "cli/question.h"
+#include "cli/scenario.h"
 #include "cli/units_text.h"
 #include "simulator/timeline.h"
 #include "traces/quoted.h"

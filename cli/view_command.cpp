@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "cli/commands.h"
-#include "cli/question.h"
+#include "cli/scenario.h"
 
 #ifdef TIDEMARK_HAVE_GUI
 #include "cli/view_command.h"
@@ -81,7 +81,7 @@ void set_picture(const Options& options, gui::ViewRequest& request) {
 // What changes a prediction means nothing for a file.
 void refuse_inputs(const Options& options) {
   for (const OptionRow& row : option_table())
-    if ((row.group == "step" || row.group == "card" || row.group == "question") &&
+    if ((row.group == "step" || row.group == "device" || row.group == "scenario") &&
         is_given(options, row))
       throw UsageError(fmt::format(
           "{} cannot change {}: a timeline file is a step that was predicted or measured before",
@@ -101,7 +101,7 @@ gui::ViewRequest request_of(const Options& options) {
     request.files.insert(request.files.begin(), options.subject);
   } else if (!options.subject.empty()) {
     request.what_if =
-        gui::WhatIf{question_of(options), strategies_of(options), options.alloc_conf.value_or("")};
+        gui::WhatIf{scenario_of(options), strategies_of(options), options.alloc_conf.value_or("")};
     request.command_of = [options](const gui::WhatIf& what_if) {
       return view_command_line(options, what_if);
     };
@@ -112,28 +112,28 @@ gui::ViewRequest request_of(const Options& options) {
 }  // namespace
 
 std::string view_command_line(Options options, const gui::WhatIf& what_if) {
-  const StepOptions& step = what_if.question.step;
-  if (!what_if.question.trace) {
-    options.subject = what_if.question.model.name;
+  const StepOptions& step = what_if.scenario.step;
+  if (!what_if.scenario.trace) {
+    options.subject = what_if.scenario.model.name;
     options.step = typed_step(step);
   }
-  if (what_if.question.device.name !=
+  if (what_if.scenario.device.name !=
       find_device(options.device.value_or(std::string(usual_device))).name)
-    options.device = what_if.question.device.name;
+    options.device = what_if.scenario.device.name;
   options.budget.reset();
-  if (what_if.question.budget) options.budget = fmt::format("{}B", what_if.question.budget->count);
+  if (what_if.scenario.budget) options.budget = fmt::format("{}B", what_if.scenario.budget->count);
   options.alloc_conf.reset();
   if (!what_if.allocator.empty()) options.alloc_conf = what_if.allocator;
   options.strategies = fmt::format("{}", fmt::join(what_if.strategies, ","));
   return fmt::format("tidemark view {}{}{}{}", shell_quoted(options.subject),
-                     as_typed(options, "step"), as_typed(options, "card"),
-                     as_typed(options, "question"));
+                     as_typed(options, "step"), as_typed(options, "device"),
+                     as_typed(options, "scenario"));
 }
 
 Result run_view(const Options& options) {
   try {
     const gui::ViewRequest request = request_of(options);
-    std::string notes = request.what_if ? notes_on(request.what_if->question.model) : "";
+    std::string notes = request.what_if ? notes_on(request.what_if->scenario.model) : "";
     return {"", notes += show(request), ExitCode::Ok};
   } catch (const gui::NoDisplay& error) {
     return {"", fmt::format("tidemark: {}\n", error.what()), ExitCode::NotHere};

@@ -9,7 +9,7 @@ void Differences::look(const Shown& before, const Shown& after) {
   if (wanted_ == std::pair(before, after)) return;
   wanted_ = {before, after};
   under_way_ = std::async(std::launch::async, [before, after] {
-    return diff(profile_of(before->recording), profile_of(after->recording));
+    return diff::diff(diff::profile_of(before->recording), diff::profile_of(after->recording));
   });
 }
 

@@ -16,7 +16,7 @@ class Differences {
   /// Looks at these two from now on. What was found about others stays until all is known.
   void look(const Shown& before, const Shown& after);
   /// The last complete one; null before the first.
-  const Diff* newest() const { return newest_ ? &*newest_ : nullptr; }
+  const diff::Diff* newest() const { return newest_ ? &*newest_ : nullptr; }
   bool is_catching_up() const {
     return under_way_.valid() &&
            under_way_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
@@ -27,8 +27,8 @@ class Differences {
 
  private:
   std::pair<Shown, Shown> wanted_;
-  std::optional<Diff> newest_;
-  std::future<Diff> under_way_;  ///< of the pair that is wanted, or of one before it
+  std::optional<diff::Diff> newest_;
+  std::future<diff::Diff> under_way_;  ///< of the pair that is wanted, or of one before it
 };
 
 }  // namespace tidemark::gui

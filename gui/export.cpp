@@ -52,8 +52,9 @@ std::string free_path(const std::string& path) {
 }
 
 void write_export(const std::string& path, const Opened& opened) {
-  if (path.ends_with(".svg")) return write_file(path, memory_svg(opened.recording));
-  if (path.ends_with(".chrome.json")) return write_file(path, chrome_trace({&opened.recording, 1}));
+  if (path.ends_with(".svg")) return write_file(path, exports::memory_svg(opened.recording));
+  if (path.ends_with(".chrome.json"))
+    return write_file(path, exports::chrome_trace({&opened.recording, 1}));
   if (path.ends_with(".timeline.json") || path.ends_with(".timeline.json.zst"))
     return write_recording(path, opened.recording);
   throw UsageError(tidemark::quoted(path) +

@@ -105,16 +105,16 @@ void ViewModel::ask(WhatIf what_if, ViewState& view) {
   what_if_ = std::move(what_if);
   problem_.clear();
   try {
-    Question question = question_of(*what_if_);
-    question.strategies = default_strategies();
+    Scenario scenario = scenario_of(*what_if_);
+    scenario.strategies = default_strategies();
     for (const std::string& text : what_if_->strategies) {
       const bool is_known = std::ranges::any_of(
-          question.strategies, [&](const StrategySpec& known) { return known.text == text; });
-      if (!is_known) question.strategies.push_back(parse_strategy(text));
+          scenario.strategies, [&](const StrategySpec& known) { return known.text == text; });
+      if (!is_known) scenario.strategies.push_back(parse_strategy(text));
     }
     // Before anything is replaced: inputs that make no step leave the picture as it is.
     std::vector<Prediction> made = predict(*what_if_);
-    frontier_.ask(std::move(question));
+    frontier_.ask(std::move(scenario));
     for (const Prediction& prediction : made)
       if (!prediction.opened)
         problem_ = prediction.report.strategy + " does not apply: " + prediction.report.reason;

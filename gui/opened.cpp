@@ -91,9 +91,9 @@ Opened::Opened(Recording made)
     has_category_[static_cast<std::size_t>(buffer.category)] = true;
   if (device_) {
     costs_.emplace(trace(), *device_);
-    Question of_card;
-    of_card.device = *device_;
-    card_capacity_ = room_of(of_card).capacity;
+    Scenario of_device;
+    of_device.device = *device_;
+    device_capacity_ = memory_budget_of(of_device).capacity;
   }
   sum_up_work();
 }

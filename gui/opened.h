@@ -76,11 +76,11 @@ class Opened {
   /// Of the runs that begin in [begin, end); bytes and FLOPs only where the device is known.
   Workload work_in(Nanoseconds begin, Nanoseconds end) const;
   const Device* device() const { return device_ ? &*device_ : nullptr; }
-  /// What the card has for tensors; 0 = unknown. The recording's own capacity may be a budget.
-  Bytes card_capacity() const { return card_capacity_; }
+  /// What the device has for tensors; 0 = unknown. The recording's own capacity may be a budget.
+  Bytes device_capacity() const { return device_capacity_; }
   bool has_budget() const {
-    return card_capacity_.count > 0 && recording.capacity.count > 0 &&
-           recording.capacity != card_capacity_;
+    return device_capacity_.count > 0 && recording.capacity.count > 0 &&
+           recording.capacity != device_capacity_;
   }
 
   /// "backward of blocks.3.mlp.fc1", "copy of blocks.0.attn.qkv to the host".
@@ -121,7 +121,7 @@ class Opened {
   double end_ = 1;
   std::optional<Device> device_;
   std::optional<CostModel> costs_;
-  Bytes card_capacity_;
+  Bytes device_capacity_;
 };
 
 }  // namespace tidemark::gui

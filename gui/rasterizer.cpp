@@ -27,7 +27,7 @@ bool owns_edge(const ImVec2& a, const ImVec2& b) {
 
 std::uint32_t channel(std::uint32_t color, int shift) { return (color >> shift) & 255U; }
 
-// Over: what the graphics card does with source alpha. Opaque pixels, nearly all, are stored as
+// Over: what the GPU does with source alpha. Opaque pixels, nearly all, are stored as
 // they are.
 std::uint32_t blend(std::uint32_t below, std::uint32_t above, std::uint32_t alpha) {
   if (alpha == 255) return above | 0xff000000U;
@@ -110,7 +110,7 @@ class Rasterizer {
                                       0.5F);
   }
 
-  // Linear between the four texels around the place, as a graphics card does.
+  // Linear between the four texels around the place, as a GPU does.
   float sample(float u, float v) const {
     const float x = u * static_cast<float>(texture_.width) - 0.5F;
     const float y = v * static_cast<float>(texture_.height) - 0.5F;

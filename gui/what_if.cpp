@@ -11,25 +11,26 @@ struct Outdated {};
 
 }  // namespace
 
-Question question_of(const WhatIf& what_if) {
-  Question question = what_if.question;
-  question.allocator =
-      what_if.allocator.empty() ? AllocatorSettings{} : parse_allocator_settings(what_if.allocator);
-  return question;
+Scenario scenario_of(const WhatIf& what_if) {
+  Scenario scenario = what_if.scenario;
+  scenario.allocator = what_if.allocator.empty()
+                           ? allocator::AllocatorSettings{}
+                           : allocator::parse_allocator_settings(what_if.allocator);
+  return scenario;
 }
 
 std::vector<Prediction> predict(const WhatIf& what_if) {
-  const auto trace = trace_of(what_if.question);
-  const Room room = room_of(question_of(what_if));
-  // A card smaller than its CUDA context, or a budget of nothing.
-  if (room.capacity < Bytes{1}) throw InputError("nothing fits in 0 bytes");
+  const auto trace = trace_of(what_if.scenario);
+  const MemoryBudget budget = memory_budget_of(scenario_of(what_if));
+  // A device smaller than its CUDA context, or a budget of nothing.
+  if (budget.capacity < Bytes{1}) throw InputError("nothing fits in 0 bytes");
   std::vector<Prediction> predictions;
   for (const std::string& text : what_if.strategies) {
-    const Answer made = answer(trace, parse_strategy(text), what_if.question.device, room);
+    const Evaluation made = evaluate(trace, parse_strategy(text), what_if.scenario.device, budget);
     predictions.push_back({nullptr, made.report});
     if (made.report.applies)
       predictions.back().opened =
-          std::make_shared<const Opened>(recording_of(made, what_if.question.device));
+          std::make_shared<const Opened>(recording_of(made, what_if.scenario.device));
   }
   return predictions;
 }
@@ -43,9 +44,9 @@ Frontier::~Frontier() {
   changed_.notify_all();
 }
 
-void Frontier::ask(Question question) {
+void Frontier::ask(Scenario scenario) {
   const std::scoped_lock lock(mutex_);
-  question_ = std::move(question);
+  scenario_ = std::move(scenario);
   ++asked_;
   changed_.notify_all();
 }
@@ -65,22 +66,22 @@ void Frontier::wait() const {
   changed_.wait(lock, [this] { return answered_ == asked_; });
 }
 
-bool Frontier::is_outdated(std::uint64_t question) const {
+bool Frontier::is_outdated(std::uint64_t scenario) const {
   const std::scoped_lock lock(mutex_);
-  return question != asked_;
+  return scenario != asked_;
 }
 
 void Frontier::work(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [this] { return answered_ != asked_; })) {
     const std::uint64_t number = asked_;
-    const Question question = question_;
+    const Scenario scenario = scenario_;
     lock.unlock();
     std::shared_ptr<const Comparison> made;
     try {
       // Between two strategies it looks whether the question is still the one that is asked: while
       // a slider is dragged most comparisons are given up after a few milliseconds.
-      made = std::make_shared<const Comparison>(compare(question, [&](std::size_t) {
+      made = std::make_shared<const Comparison>(compare(scenario, [&](std::size_t) {
         if (is_outdated(number)) throw Outdated();
       }));
     } catch (const Outdated&) {

@@ -13,19 +13,19 @@ namespace tidemark::gui {
 
 /// The inputs of one or more predicted recordings that differ only in their strategy.
 struct WhatIf {
-  Question question;                    ///< its strategies are not used
+  Scenario scenario;                    ///< its strategies are not used
   std::vector<std::string> strategies;  ///< as on the command line; the first is the one shown
-  std::string allocator = {};           ///< settings as typed; the question's are not used
+  std::string allocator = {};           ///< settings as typed; the scenario's are not used
 };
 
-/// An answer as a view wants it.
+/// An evaluation as a view wants it.
 struct Prediction {
   std::shared_ptr<const Opened> opened;  ///< null if the strategy does not apply
   Report report;
 };
 
-/// The question with what is typed beside it. Throws InputError if that cannot be read.
-Question question_of(const WhatIf& what_if);
+/// The scenario with what is typed beside it. Throws InputError if that cannot be read.
+Scenario scenario_of(const WhatIf& what_if);
 
 /// One per strategy. Throws InputError for inputs that make no step.
 std::vector<Prediction> predict(const WhatIf& what_if);
@@ -39,20 +39,20 @@ class Frontier {
   ~Frontier();
 
   /// What was asked before is dropped.
-  void ask(Question question);
+  void ask(Scenario scenario);
   /// The newest finished comparison; empty before the first.
   std::shared_ptr<const Comparison> newest() const;
-  /// Is the newest one not yet of the last question?
+  /// Is the newest one not yet of the last scenario?
   bool is_catching_up() const;
   void wait() const;
 
  private:
   void work(const std::stop_token& stop);
-  bool is_outdated(std::uint64_t question) const;
+  bool is_outdated(std::uint64_t scenario) const;
 
   mutable std::mutex mutex_;
   mutable std::condition_variable_any changed_;
-  Question question_;
+  Scenario scenario_;
   std::uint64_t asked_ = 0, answered_ = 0;
   std::shared_ptr<const Comparison> newest_;
   std::jthread worker_;  ///< last: it uses the others

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/groups.h"
-#include "traces/movement.h"
+#include "traces/layout_transform.h"
 
 namespace tidemark {
 

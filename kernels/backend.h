@@ -30,7 +30,7 @@ enum class MemoryKind : std::uint8_t { Device, Host };
 /// Whose memory a backend works in, and so what its numbers mean.
 enum class Ground : std::uint8_t {
   Process,   ///< this process's own: its kernels compute here
-  Card,      ///< a device's, behind a link to the host
+  Device,    ///< a device's, behind a link to the host
   Addresses  ///< nobody's: nothing is computed, and steps take the time they are charged
 };
 

@@ -46,7 +46,7 @@ struct Quantizer {
   std::int64_t group_axis = 0;   ///< the axis of the value that is divided into groups
   GroupRange* ranges = nullptr;  ///< by group; in the backend's memory, zeros at first
   bool wraps = false;            ///< as the released code: a code above 255 wraps around
-  bool knows_extremes = false;   ///< whoever wrote the value has noted them
+  bool knows_min_max = false;    ///< whoever wrote the value has noted them
 };
 
 /// The groups of a dense value of this shape, or of its codes, whose first element is `first`.

@@ -15,12 +15,12 @@ inline constexpr float code_levels = 255;  ///< steps between Mesa's 256 codes
 /// anybody and in any order, as keys: all zeros = none seen yet.
 struct alignas(16) GroupRange {
   float range = 0, minimum = 0;
-  std::uint32_t least = 0, most = 0;  ///< extreme_key() of the largest −x, of the largest x
+  std::uint32_t least = 0, most = 0;  ///< order_key() of the largest −x, of the largest x
 };
 
-/// Grows with x, and extreme_key(−x) is its complement. Of a NaN one of the two is beyond those of
+/// Grows with x, and order_key(−x) is its complement. Of a NaN one of the two is beyond those of
 /// all numbers, so that a range with a NaN in it is none.
-TIDEMARK_ANYWHERE constexpr std::uint32_t extreme_key(float x) {
+TIDEMARK_ANYWHERE constexpr std::uint32_t order_key(float x) {
   const std::uint32_t bits = format::bits_of(x);
   return (bits & format::sign_bit) != 0 ? ~bits : bits | format::sign_bit;
 }
@@ -30,7 +30,7 @@ TIDEMARK_ANYWHERE constexpr float number_of_key(std::uint32_t key) {
 
 /// An element of a storage, counted as they lie in memory, belongs to group
 /// element / stretch mod count. An array of floats with groups: whoever writes it notes the
-/// extremes. One of UInt8: its elements are codes, and whoever reads it decodes them.
+/// minimum and maximum. One of UInt8: its elements are codes, and whoever reads it decodes them.
 struct Groups {
   GroupRange* ranges = nullptr;      ///< `count` of them; nullptr = no groups
   const std::byte* first = nullptr;  ///< the storage's element 0

@@ -1,4 +1,4 @@
-// Every room: the declarations of all kernels.
+// Every folder: the declarations of all kernels.
 #pragma once
 
 #include "kernels/accumulate/accumulate.h"
@@ -8,10 +8,10 @@
 #include "kernels/dropout/dropout.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/embedding/embedding.h"
+#include "kernels/layout_transform/layout_transform.h"
 #include "kernels/linear/linear.h"
 #include "kernels/loss/loss.h"
 #include "kernels/mesa/mesa.h"
-#include "kernels/movement/movement.h"
 #include "kernels/norm/norm.h"
 #include "kernels/optimizer/optimizer.h"
 #include "kernels/pooling/pooling.h"

@@ -9,7 +9,7 @@
 #include "simulator/cost/usual_device.h"
 #include "traces/names.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 using Note = std::string&;
@@ -35,4 +35,4 @@ Device device_of(Backend& backend) {
                                                : measure_device(backend);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -9,7 +9,7 @@
 #include "kernels/backend.h"
 #include "simulator/cost/device.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 struct BackendRow {
   std::string_view name;
@@ -22,7 +22,7 @@ std::span<const BackendRow> backends();
 std::unique_ptr<Backend> find_backend(std::string_view name, std::string& note);
 
 /// The hardware of a backend as a device for predictions: measured now, in about a second. The null
-/// backend, which has none, is predicted as the default card.
+/// backend, which has none, is predicted as the default device.
 Device device_of(Backend& backend);
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

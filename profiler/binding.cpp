@@ -13,7 +13,7 @@
 #include "traces/error.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 class Binder {
@@ -22,7 +22,7 @@ class Binder {
       : trace_(trace),
         schedule_(schedule),
         addresses_(addresses),
-        wraps_(plan.released.codes_per_use),
+        wraps_(plan.quirks.codes_per_use),
         needs_(derive_needs(trace)),
         layouts_(value_layouts(trace)),
         places_(trace, schedule, layouts_),
@@ -119,13 +119,13 @@ class Binder {
     for (const TensorId output : trace_.outputs(op)) {
       const BufferId buffer = find(schedule_.writes(run), Role::Value, trace_[output].storage);
       call.outputs.push_back(value(run, output, buffer));
-      if (row_of(op.kind).notes_extremes) watch(buffer, call.outputs.back());
+      if (row_of(op.kind).notes_min_max) watch(buffer, call.outputs.back());
     }
     return call;
   }
 
-  // What is quantized next has its extremes noted while it is written. Mesa's released code makes
-  // passes of its own.
+  // What is quantized next has its minimum and maximum noted while it is written. Mesa's released
+  // code makes passes of its own.
   void watch(BufferId buffer, Array& output) {
     const BufferId codes = codes_of_value_[index(buffer)];
     if (codes == no_buffer || wraps_) return;
@@ -253,7 +253,7 @@ class Binder {
     call.inputs.push_back(flat_value(value));
     call.outputs.push_back(all_codes(codes));
     call.quantizer = quantizer_of(codes);
-    call.quantizer.knows_extremes = is_noted_[index(value)];
+    call.quantizer.knows_min_max = is_noted_[index(value)];
     return call;
   }
 
@@ -300,7 +300,7 @@ class Binder {
   const std::vector<Layout> layouts_;
   GradientPlaces places_;
   std::vector<BufferId> codes_of_value_;  ///< by buffer of a value: what it is quantized to
-  std::vector<bool> is_noted_;            ///< by buffer of a value: its writer noted the extremes
+  std::vector<bool> is_noted_;  ///< by buffer of a value: its writer noted minimum and maximum
   std::map<std::size_t, std::int64_t> first_range_;  ///< by buffer of codes
   std::int64_t next_range_ = 0;
 };
@@ -325,4 +325,4 @@ Binding::Binding(const Trace& trace, const Plan& plan, const Schedule& schedule,
   first_.push_back(static_cast<std::uint32_t>(calls_.size()));
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

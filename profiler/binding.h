@@ -8,7 +8,7 @@
 #include "simulator/plan.h"
 #include "simulator/schedule.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 /// Where the bytes of a replay are.
 struct Addresses {
@@ -38,4 +38,4 @@ class Binding {
   std::vector<std::uint32_t> first_;  ///< by step
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

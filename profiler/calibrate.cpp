@@ -10,7 +10,7 @@
 #include "simulator/cost/cost_model.h"
 #include "simulator/simulate.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 /// Measured times by kind of run and by work, in bins that are half as wide as a doubling.
@@ -35,21 +35,21 @@ class Samples {
   std::map<std::string, std::map<int, std::vector<CurvePoint>>> bins_;
 };
 
-ReplayAnswer replayed(const Trace& trace, const std::string& strategy, const Device& device,
-                      Backend& backend) {
-  ReplayQuestion question;
-  question.trace = std::make_shared<const Trace>(trace);
-  question.strategy = parse_strategy(strategy);
-  question.device = device;
-  question.steps = 3;
-  question.checks_gradients = false;
-  return replay(question, backend);
+ReplayEvaluation replayed(const Trace& trace, const std::string& strategy, const Device& device,
+                          Backend& backend) {
+  ReplayScenario scenario;
+  scenario.trace = std::make_shared<const Trace>(trace);
+  scenario.strategy = parse_strategy(strategy);
+  scenario.device = device;
+  scenario.steps = 3;
+  scenario.checks_gradients = false;
+  return replay(scenario, backend);
 }
 
-void sample(const ReplayAnswer& answer, const Device& device, Samples& samples) {
-  const Schedule& schedule = answer.predicted.schedule;
-  const CostModel costs(*answer.predicted.planned.trace, device);
-  for (const TimedRun& timed : answer.measured->runs) {
+void sample(const ReplayEvaluation& evaluation, const Device& device, Samples& samples) {
+  const Schedule& schedule = evaluation.predicted.schedule;
+  const CostModel costs(*evaluation.predicted.planned.trace, device);
+  for (const TimedRun& timed : evaluation.measured->runs) {
     const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
     if (!run) continue;
     const double work = CostModel::work_of(costs.of(schedule, *run));
@@ -72,20 +72,20 @@ Calibration calibrate(Backend& backend,
   Samples samples;
   for (const CalibrationStep& step : steps)
     for (const char* strategy : calibration_strategies) {
-      const ReplayAnswer answer = replayed(step.trace, strategy, result.device, backend);
-      if (answer.measured) sample(answer, result.device, samples);
+      const ReplayEvaluation evaluation = replayed(step.trace, strategy, result.device, backend);
+      if (evaluation.measured) sample(evaluation, result.device, samples);
       advance();
     }
   result.device.curves = std::move(samples).curves();
   for (const CalibrationStep& step : held_out) {
-    const ReplayAnswer answer =
+    const ReplayEvaluation evaluation =
         replayed(step.trace, std::string(reference_strategy().name), result.device, backend);
-    if (answer.measured)
+    if (evaluation.measured)
       result.held_out.push_back(
-          {step.name, answer.report.predicted.step, answer.report.measured.step});
+          {step.name, evaluation.report.predicted.step, evaluation.report.measured.step});
     advance();
   }
   return result;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

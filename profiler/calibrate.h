@@ -7,7 +7,7 @@
 #include "kernels/backend.h"
 #include "simulator/cost/device.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 /// In about a second: copy bandwidth, matrix products of each precision, the cost of a kernel that
 /// does nothing much, and what two kernels on two streams cost each other.
@@ -29,4 +29,4 @@ struct Calibration {
 Calibration calibrate(Backend& backend,
                       const std::function<void(std::size_t, std::size_t)>& progress = {});
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

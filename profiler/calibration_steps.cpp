@@ -8,7 +8,7 @@
 
 #include "traces/models/model_config.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 /// Sizes of a small network of one family, and its batch.
@@ -107,4 +107,4 @@ std::vector<CalibrationStep> held_out_steps() {
   return steps;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

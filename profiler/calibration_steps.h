@@ -7,7 +7,7 @@
 
 #include "traces/trace.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 struct CalibrationStep {
   std::string name;  ///< "vit of width 256, 1 block, batch 4, fp32"
@@ -23,4 +23,4 @@ inline constexpr std::array calibration_strategies = {"vanilla", "mesa", "lowmem
 /// Networks of other sizes.
 std::vector<CalibrationStep> held_out_steps();
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -1,7 +1,7 @@
 // Reads settings and layout transforms off the trace; groups quantizers by head or 64 channels.
 #include "profiler/call_settings.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 // Mesa's groups: one per head where heads are an axis, else of 64 channels, DeiT's head width
@@ -55,4 +55,4 @@ std::vector<Rearrangement> moves_of(const Trace& trace, const Op& op) {
   return moves;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -5,7 +5,7 @@
 
 #include "kernels/call.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 /// The op's attributes, with defaults filled in.
 Settings settings_of(const Trace& trace, const Op& op);
@@ -16,4 +16,4 @@ std::vector<Rearrangement> moves_of(const Trace& trace, const Op& op);
 /// The groups of a quantized tensor of this shape, without memory for their ranges.
 Quantizer quantizer_for(const Shape& shape);
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -12,7 +12,7 @@
 
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 /// CUPTI recommends 1 to 10 MB, and its samples take 8 MiB.
@@ -252,4 +252,4 @@ std::string summary(const CuptiRecording& r) {
   return text;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

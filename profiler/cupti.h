@@ -12,7 +12,7 @@
 #include "profiler/cupti_interface.h"
 #include "profiler/cupti_records.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 /// CUPTI itself: the copy that the process has already loaded, else the one of the environment
 /// variable TIDEMARK_CUPTI, else the system's, else the toolkit's usual folder. "off" in that
@@ -71,4 +71,4 @@ class CuptiRecorder {
 std::vector<Ran> with_seen_times(std::vector<Ran> ran, const CuptiRecording& recording,
                                  Nanoseconds origin, std::size_t* unseen = nullptr);
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -6,7 +6,7 @@
 
 #include "profiler/cupti.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 /// Records are packed in memory of no C++ type: fields are copied out of their bytes.
@@ -87,7 +87,7 @@ class Decoder {
     using namespace cupti::memset_record;
     GpuTransfer set;
     set.kind = GpuTransfer::Kind::Set;
-    set.size = tidemark::bytes(get(r, cupti::memset_record::bytes));
+    set.size = profiler::bytes(get(r, cupti::memset_record::bytes));
     set.begin = time(r, start), set.end = time(r, end);
     set.stream = get(r, stream), set.correlation = get(r, correlation);
     if (has_times(set.begin, set.end)) into_.transfers.push_back(set);
@@ -96,8 +96,8 @@ class Decoder {
   void add_memory(const std::uint8_t* r) {
     using namespace cupti::memory;
     into_.allocations.push_back({get(r, operation) == release, get(r, memory_kind) == device,
-                                 get(r, address), tidemark::bytes(get(r, cupti::memory::bytes)),
-                                 tidemark::time(r, cupti::memory::time)});
+                                 get(r, address), profiler::bytes(get(r, cupti::memory::bytes)),
+                                 profiler::time(r, cupti::memory::time)});
   }
 
   void add_wait(const std::uint8_t* r) {
@@ -180,4 +180,4 @@ std::vector<Ran> with_seen_times(std::vector<Ran> ran, const CuptiRecording& rec
   return ran;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

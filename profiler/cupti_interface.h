@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tidemark::cupti {
+namespace tidemark::profiler::cupti {
 
 using Result = int;  // CUptiResult; 0 = success
 inline constexpr Result success = 0, end_of_buffer = 12, too_many_subscribers = 39;
@@ -109,4 +109,4 @@ struct Functions {
   Result (*ActivityPopExternalCorrelationId)(int kind, std::uint64_t* last);
 };
 
-}  // namespace tidemark::cupti
+}  // namespace tidemark::profiler::cupti

@@ -6,7 +6,7 @@
 
 #include "traces/units.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 /// How work is found again: CUPTI numbers every launch, and says which of the ids that were pushed
 /// at that moment (steps of a schedule) it belongs to.
@@ -80,4 +80,4 @@ struct CuptiRecording {
 /// "1234 kernels, 56 transfers; CUPTI 13.0.1 itself takes …": one line, with all that is missing.
 std::string summary(const CuptiRecording& recording);
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -9,7 +9,7 @@
 #include "traces/error.h"
 #include "traces/files.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 constexpr std::int64_t byte_values = 256;
@@ -114,4 +114,4 @@ Data data_of_file(const std::string& path, const Trace& trace) {
   return labelled_images(path, {std::move(bytes), numel(shape) / shape[0]}, trace);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

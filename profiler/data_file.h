@@ -7,7 +7,7 @@
 
 #include "traces/trace.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 /// Numbers of an input in a step, row-major, or nothing for inputs that the file does not provide.
 using Data = std::function<std::vector<double>(const Trace&, TensorId, std::int64_t step)>;
@@ -19,4 +19,4 @@ using Data = std::function<std::vector<double>(const Trace&, TensorId, std::int6
 /// the file cannot be read, is too small, or has records or labels that the model cannot take.
 Data data_of_file(const std::string& path, const Trace& trace);
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

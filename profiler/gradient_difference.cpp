@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 constexpr double smallest_scale = 1e-3;  // of the root mean square over all elements
@@ -52,4 +52,4 @@ GradientDifference gradient_difference(const NamedValues& found, const NamedValu
   return result;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -3,7 +3,7 @@
 
 #include "profiler/merged_affine.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 struct GradientDifference {
   double largest = 0;         ///< over parameters; infinite if one is not finite or missing
@@ -17,4 +17,4 @@ struct GradientDifference {
 /// is the scale.
 GradientDifference gradient_difference(const NamedValues& found, const NamedValues& reference);
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

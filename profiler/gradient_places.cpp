@@ -1,7 +1,7 @@
 // Follows readers to the tensor that a buffer is named after, then its layout back through views.
 #include "profiler/gradient_places.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 // An add's operand has the result's shape, up to axes of one element in front.
@@ -63,4 +63,4 @@ std::optional<Layout> GradientPlaces::through(const Op& op, std::size_t input, T
   return back_through_view(rearrangement_of(trace_, op, input), *of_output);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -8,9 +8,9 @@
 
 #include "simulator/schedule.h"
 #include "simulator/strategies/consumers.h"
-#include "traces/movement.h"
+#include "traces/layout_transform.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 class GradientPlaces {
  public:
@@ -34,4 +34,4 @@ class GradientPlaces {
   std::unordered_map<std::uint32_t, Known> known_;  ///< by the tensor that a buffer is named after
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -12,7 +12,7 @@
 #include "profiler/meant_values.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 class Dice {
@@ -123,4 +123,4 @@ std::vector<double> synthetic_input(const Trace& trace, TensorId input, std::uin
   return filled(tensor, [&](std::int64_t) { return dice.below(range); });
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

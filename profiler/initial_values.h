@@ -8,7 +8,7 @@
 
 #include "profiler/merged_affine.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 /// Weights uniform in ±1/√(inputs), embedding tables normal with 0.02, norms 1 and 0, each
 /// slightly disturbed so that no gradient vanishes by symmetry. Row-major.
@@ -28,4 +28,4 @@ std::int64_t index_range(const Trace& trace, TensorId input);
 /// images normal; token ids and targets uniform over what reads them. Row-major.
 std::vector<double> synthetic_input(const Trace& trace, TensorId input, std::uint64_t seed);
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -9,7 +9,7 @@
 #include "profiler/call_settings.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 /// What the CPU's loop has room for beside the result.
@@ -80,7 +80,7 @@ class Limits {
                        need);
   }
 
-  bool is_movement() const {
+  bool is_transform() const {
     return is_view(op_.kind) || op_.kind == OpKind::Copy || op_.kind == OpKind::Concat ||
            op_.kind == OpKind::RepeatHeads;
   }
@@ -113,10 +113,10 @@ class Limits {
         // A concatenation converts: a class token in fp32 may join 16-bit ones.
         const bool is_converted =
             op_.kind == OpKind::Concat && is_floating(tensor.dtype) && is_floating(out(0).dtype);
-        if (is_movement() && !is_converted && tensor.dtype != out(0).dtype)
+        if (is_transform() && !is_converted && tensor.dtype != out(0).dtype)
           return wrong_dtype(tensor,
                              fmt::format("{} for all that it moves", to_string(out(0).dtype)));
-        if (!is_movement() && &tensor != places && &tensor != raw && !is_floating(tensor.dtype))
+        if (!is_transform() && &tensor != places && &tensor != raw && !is_floating(tensor.dtype))
           return wrong_dtype(tensor, "a floating-point number");
       }
     return "";
@@ -163,4 +163,4 @@ class Limits {
 
 std::string kernel_defect(const Trace& trace, const Op& op) { return Limits(trace, op).defect(); }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -6,9 +6,9 @@
 
 #include "traces/trace.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 /// Why no kernel can run this op of a sound trace; empty if one can.
 std::string kernel_defect(const Trace& trace, const Op& op);
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

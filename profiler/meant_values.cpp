@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 using Values = std::vector<double>;
@@ -118,4 +118,4 @@ std::optional<Values> meant_values(const Tensor& tensor, const InputFill& fill) 
   return std::visit(Meant{tensor}, fill);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

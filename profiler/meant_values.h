@@ -8,7 +8,7 @@
 #include "traces/fill.h"
 #include "traces/tensor.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 /// One number per element, made from its row-major place.
 template <typename Make>
@@ -25,4 +25,4 @@ std::optional<std::vector<double>> meant_values(const Tensor& tensor, const Inpu
 std::vector<double> rotary_frequencies(const Rotary& rotary, std::int64_t width,
                                        std::int64_t tokens);
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

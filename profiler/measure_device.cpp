@@ -9,7 +9,7 @@
 #include "profiler/calibrate.h"
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 constexpr int repetitions = 5;
@@ -20,8 +20,8 @@ struct Sizes {
 };
 Sizes sizes_for(const Backend& backend) {
   // A second-level cache of 60 MB (H200) would hold half of two arrays of 64 MiB; and of a product
-  // of 1024 a card's processors get half a tile each.
-  if (backend.ground() == Ground::Card) return {std::int64_t{512} << 20, 4096};
+  // of 1024 a device's processors get half a tile each.
+  if (backend.ground() == Ground::Device) return {std::int64_t{512} << 20, 4096};
   return {std::int64_t{64} << 20, 1024};
 }
 
@@ -58,7 +58,7 @@ void fill(Backend& backend, const Array& array) {
   backend.upload(array.data, numbers.data(), {numel(array.shape) * size_of(array.dtype)});
 }
 
-/// Numbers in [−1, 1): a card multiplies zeros faster, because they take less power.
+/// Numbers in [−1, 1): a device multiplies zeros faster, because they take less power.
 void fill_with_numbers(Backend& backend, const Array& array) {
   switch (array.dtype) {
     case DType::BFloat16:
@@ -175,9 +175,9 @@ void measure_gaps(Backend& backend, Device& device) {
   note(device, "host_launch", "mean over 1000 such kernels, issued one after the other");
 }
 
-/// A card's link to pinned memory of the host, towards the host.
+/// A device's link to pinned memory of the host, towards the host.
 void measure_host_link(Backend& backend, Device& device) {
-  if (backend.ground() != Ground::Card) {
+  if (backend.ground() != Ground::Device) {
     device.host_link_bytes_per_second = device.bytes_per_second;
     note(device, "host_link_bytes_per_second", "host memory is the device's: the copy's bandwidth");
     return;
@@ -220,4 +220,4 @@ Device measure_device(Backend& backend) {
   return device;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

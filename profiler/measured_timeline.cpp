@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 // A step of several calls is one run, from the first one's begin to the last one's end.
@@ -117,4 +117,4 @@ Timeline measured_timeline(const Schedule& schedule, const std::vector<Ran>& ran
   return timeline;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -6,7 +6,7 @@
 #include "kernels/backend.h"
 #include "simulator/timeline.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 /// Runs that name no step of the schedule, such as copies of results, are left out. `host` is when
 /// the last step had been issued. A stream reaches an Allocate or a Free when its run before has
@@ -14,4 +14,4 @@ namespace tidemark {
 /// not measured: waits_for_host is 0.
 Timeline measured_timeline(const Schedule& schedule, const std::vector<Ran>& ran, Nanoseconds host);
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -5,7 +5,7 @@
 
 #include "simulator/strategies/consumers.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 /// A norm that lost its affine part, and a linear that took it; names of parameters, "" = none.
@@ -129,4 +129,4 @@ NamedValues unmerge_gradients(const Trace& before, const Trace& after,
   return gradients;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -8,7 +8,7 @@
 
 #include "traces/trace.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 /// By name, row-major.
 using NamedValues = std::map<std::string, std::vector<double>>;
@@ -22,4 +22,4 @@ NamedValues merge_affine(const Trace& before, const Trace& after, NamedValues pa
 NamedValues unmerge_gradients(const Trace& before, const Trace& after,
                               const NamedValues& parameters, NamedValues gradients);
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -9,7 +9,7 @@
 
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 class Reservation : public Memory {
@@ -75,4 +75,4 @@ void NullBackend::download(void* to, const std::byte*, Bytes size) {
   std::memset(to, 0, static_cast<std::size_t>(size.count));
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

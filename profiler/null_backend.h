@@ -7,7 +7,7 @@
 
 #include "kernels/backend.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 class NullBackend : public Backend {
  public:
@@ -39,4 +39,4 @@ class NullBackend : public Backend {
   std::vector<Ran> ran_;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

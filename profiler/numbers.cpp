@@ -5,7 +5,7 @@
 
 #include "kernels/number_formats.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 template <typename T>
@@ -70,4 +70,4 @@ std::vector<double> numbers_of(std::span<const std::byte> bytes, DType dtype) {
   });
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

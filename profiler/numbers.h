@@ -7,7 +7,7 @@
 
 #include "traces/tensor.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 /// Rounded to nearest even where the dtype has fewer bits; whole numbers for integer dtypes.
 std::vector<std::byte> bytes_of(std::span<const double> numbers, DType dtype);
@@ -15,4 +15,4 @@ std::vector<std::byte> bytes_of(std::span<const double> numbers, DType dtype);
 /// Exact for fp32 and less.
 std::vector<double> numbers_of(std::span<const std::byte> bytes, DType dtype);
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -4,7 +4,7 @@
 
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 class Pushed {
@@ -58,4 +58,4 @@ std::unique_ptr<Backend> load_observed_cuda_backend(std::string& note) {
   return backend;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -7,7 +7,7 @@
 
 #include "profiler/cupti.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 class ObservedBackend final : public Backend {
  public:
@@ -59,4 +59,4 @@ class ObservedBackend final : public Backend {
 /// load_cuda_backend().
 std::unique_ptr<Backend> load_observed_cuda_backend(std::string& note);
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 // A line of /proc/self/status: "VmHWM:   1234 kB" (proc(5)).
@@ -35,4 +35,4 @@ bool reset_resident_peak() {
   return static_cast<bool>(file.flush());
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

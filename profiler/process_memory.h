@@ -5,7 +5,7 @@
 
 #include "traces/units.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 /// Resident memory now; unset where the system does not say.
 std::optional<Bytes> resident_memory();
@@ -16,4 +16,4 @@ std::optional<Bytes> resident_peak();
 /// Forgets the peak so far. False where the system does not allow it.
 bool reset_resident_peak();
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -12,7 +12,7 @@
 #include "traces/error.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 constexpr std::uint32_t no_step = std::numeric_limits<std::uint32_t>::max();
@@ -171,4 +171,4 @@ void Replay::run(std::uint32_t i, const Run& run) {
                     size(trace()[loss]));
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

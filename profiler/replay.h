@@ -10,7 +10,7 @@
 #include "simulator/strategies/strategy.h"
 #include "simulator/timeline.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 struct ReplayedStep {
   double loss = 0;
@@ -67,4 +67,4 @@ class Replay {
   bool gradients_copied_ = false;          ///< in the step that runs
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

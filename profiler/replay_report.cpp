@@ -16,21 +16,21 @@
 #include "simulator/simulate.h"
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
-// Fills networks with the question's parameters and data.
+// Fills networks with the scenario's parameters and data.
 class Loader {
  public:
-  Loader(const ReplayQuestion& question, Backend& backend)
-      : question_(question), backend_(backend) {}
+  Loader(const ReplayScenario& scenario, Backend& backend)
+      : scenario_(scenario), backend_(backend) {}
 
   /// Parameters of the strategy's network that make it the same function as vanilla's.
   NamedValues parameters_for(const Trace& trace) const {
-    NamedValues values = initial_parameters(*question_.trace, question_.seed);
+    NamedValues values = initial_parameters(*scenario_.trace, scenario_.seed);
     // The rewritten network may have parameters of its own.
-    add_initial_parameters(values, trace, question_.seed);
-    return merge_affine(*question_.trace, trace, std::move(values));
+    add_initial_parameters(values, trace, scenario_.seed);
+    return merge_affine(*scenario_.trace, trace, std::move(values));
   }
 
   void load_parameters(Replay& replay) const {
@@ -44,17 +44,17 @@ class Loader {
     const Trace& trace = replay.trace();
     for_each_storage(trace, Category::Input, [&](TensorId id, const Tensor& tensor) {
       std::vector<double> numbers;
-      if (question_.data) numbers = question_.data(trace, id, step);
-      if (numbers.empty()) numbers = synthetic_input(trace, id, question_.seed);
+      if (scenario_.data) numbers = scenario_.data(trace, id, step);
+      if (numbers.empty()) numbers = synthetic_input(trace, id, scenario_.seed);
       replay.write(id, bytes_of(numbers, tensor.dtype).data());
     });
   }
 
   StepState state(std::int64_t number) const {
     return {.number = number,
-            .seed = question_.seed,
-            .adamw = question_.trace->step.optimizer == Optimizer::AdamW,
-            .learning_rate = question_.learning_rate};
+            .seed = scenario_.seed,
+            .adamw = scenario_.trace->step.optimizer == Optimizer::AdamW,
+            .learning_rate = scenario_.learning_rate};
   }
 
   /// Gradients of the first step, under the names and in the form that vanilla's have.
@@ -69,9 +69,9 @@ class Loader {
       std::vector<double> gradient = replay.gradient(id);
       if (!gradient.empty()) found[tensor.name] = std::move(gradient);
     });
-    if (planned.trace == question_.trace) return found;
-    return unmerge_gradients(*question_.trace, *planned.trace,
-                             initial_parameters(*question_.trace, question_.seed),
+    if (planned.trace == scenario_.trace) return found;
+    return unmerge_gradients(*scenario_.trace, *planned.trace,
+                             initial_parameters(*scenario_.trace, scenario_.seed),
                              std::move(found));
   }
 
@@ -84,7 +84,7 @@ class Loader {
     }
   }
 
-  const ReplayQuestion& question_;
+  const ReplayScenario& scenario_;
   Backend& backend_;
 };
 
@@ -96,11 +96,11 @@ bool is_rewired(const StrategySpec& strategy) {
 }
 
 // Two steps. Nothing if somebody stopped the replay between them.
-std::optional<GradientComparison> check_gradients(const ReplayQuestion& question,
+std::optional<GradientComparison> check_gradients(const ReplayScenario& scenario,
                                                   const Loader& loader, const PlannedStep& planned,
                                                   const std::function<bool()>& stop) {
-  const bool rewired = is_rewired(question.strategy);
-  const auto& trace = rewired ? planned.trace : question.trace;
+  const bool rewired = is_rewired(scenario.strategy);
+  const auto& trace = rewired ? planned.trace : scenario.trace;
   const PlannedStep kept{trace, keep_everything(*trace), ""};
   const NamedValues found = loader.gradients(planned);
   if (stop && stop()) return {};
@@ -109,8 +109,8 @@ std::optional<GradientComparison> check_gradients(const ReplayQuestion& question
                             rewired, gradient_difference(found, loader.gradients(kept))};
 }
 
-ReplayNumbers predicted_numbers(const Answer& answer) {
-  const Report& report = answer.report;
+ReplayNumbers predicted_numbers(const Evaluation& evaluation) {
+  const Report& report = evaluation.report;
   return {.live_peak = report.live_peak,
           .at_peak = report.at_peak,
           .planned = report.planned,
@@ -137,66 +137,67 @@ ReplayNumbers measured_numbers(const Schedule& schedule, const Timeline& timelin
 // The steps of one replay, and what of them goes into the report.
 class Session {
  public:
-  Session(const ReplayQuestion& question, Backend& backend, const ReplayProgress& progress,
+  Session(const ReplayScenario& scenario, Backend& backend, const ReplayProgress& progress,
           const std::function<bool()>& stop)
-      : question_(question), backend_(backend), progress_(progress), stop_(stop) {}
+      : scenario_(scenario), backend_(backend), progress_(progress), stop_(stop) {}
 
-  ReplayAnswer run() && {
+  ReplayEvaluation run() && {
     predict();
-    if (!report().applies) return std::move(answer_);
-    if (question_.checks_gradients && computes()) {
-      report().gradients = check_gradients(question_, loader_, answer_.predicted.planned, stop_);
-      if (is_stopped()) return std::move(answer_);
+    if (!report().applies) return std::move(evaluation_);
+    if (scenario_.checks_gradients && computes()) {
+      report().gradients =
+          check_gradients(scenario_, loader_, evaluation_.predicted.planned, stop_);
+      if (is_stopped()) return std::move(evaluation_);
     }
     run_planned();
     if (overlaps() && !was_stopped_) run_on_one_stream();
-    return std::move(answer_);
+    return std::move(evaluation_);
   }
 
  private:
-  ReplayReport& report() { return answer_.report; }
+  ReplayReport& report() { return evaluation_.report; }
   bool computes() const { return backend_.ground() != Ground::Addresses; }
 
-  bool overlaps() const { return answer_.predicted.schedule.streams > 1; }
+  bool overlaps() const { return evaluation_.predicted.schedule.streams > 1; }
 
   bool is_stopped() {
-    const std::int64_t checks = question_.checks_gradients && computes() ? 1 : 0;
-    const std::int64_t steps = question_.warm_up + question_.steps;
+    const std::int64_t checks = scenario_.checks_gradients && computes() ? 1 : 0;
+    const std::int64_t steps = scenario_.warm_up + scenario_.steps;
     if (progress_) progress_(++done_, checks + (overlaps() ? 2 : 1) * steps);
     return was_stopped_ = stop_ && stop_();
   }
 
   void predict() {
     const Bytes memory = backend_.capacity();
-    const Room room{.capacity = memory.count > 0 ? memory : question_.device.capacity};
-    answer_.predicted = answer(question_.trace, question_.strategy, question_.device, room);
-    report().strategy = question_.strategy.text;
+    const MemoryBudget budget{.capacity = memory.count > 0 ? memory : scenario_.device.capacity};
+    evaluation_.predicted = evaluate(scenario_.trace, scenario_.strategy, scenario_.device, budget);
+    report().strategy = scenario_.strategy.text;
     report().backend = backend_.name(), report().description = backend_.description();
-    report().device = question_.device.name;
-    report().steps_asked = question_.steps;
-    report().reason = answer_.predicted.planned.refusal;
+    report().device = scenario_.device.name;
+    report().steps_asked = scenario_.steps;
+    report().reason = evaluation_.predicted.planned.refusal;
     report().applies = report().reason.empty();
     if (!report().applies) return;
-    report().predicted = predicted_numbers(answer_.predicted);
+    report().predicted = predicted_numbers(evaluation_.predicted);
   }
 
   // What runs no kernels takes the times that are predicted.
   void charge(const Schedule& schedule, const Timeline& timeline) {
     if (computes()) return;
-    const CostModel costs(*answer_.predicted.planned.trace, question_.device);
+    const CostModel costs(*evaluation_.predicted.planned.trace, scenario_.device);
     std::vector<Charge> charges(schedule.steps.size());
     for (const TimedRun& timed : timeline.runs) {
       const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
       const int kernels = run ? costs.of(schedule, *run).kernels : costs.of_copy({}).kernels;
-      charges[timed.step] = {kernels * question_.device.host_launch, timed.end - timed.begin};
+      charges[timed.step] = {kernels * scenario_.device.host_launch, timed.end - timed.begin};
     }
     backend_.charge(std::move(charges));
   }
 
   void run_planned() {
-    charge(answer_.predicted.schedule, answer_.predicted.timeline);
+    charge(evaluation_.predicted.schedule, evaluation_.predicted.timeline);
     const std::optional<Bytes> baseline = resident_memory();
-    Replay replay(answer_.predicted.planned, backend_);
+    Replay replay(evaluation_.predicted.planned, backend_);
     if (computes()) loader_.load_parameters(replay);
     const bool is_observed = backend_.ground() == Ground::Process && reset_resident_peak();
     take_steps(replay);
@@ -208,28 +209,28 @@ class Session {
 
   // To know what the second stream hides.
   void run_on_one_stream() {
-    PlannedStep planned = answer_.predicted.planned;
+    PlannedStep planned = evaluation_.predicted.planned;
     planned.plan = on_one_stream(std::move(planned.plan));
     Replay replay(planned, backend_);
-    charge(replay.schedule(), simulate(replay.trace(), replay.schedule(), question_.device));
+    charge(replay.schedule(), simulate(replay.trace(), replay.schedule(), scenario_.device));
     if (computes()) loader_.load_parameters(replay);
     take_steps(replay);
     if (was_stopped_) return;
     report().measured.recovery =
-        recovery_time(replay.schedule(), median(std::move(timelines_)), *answer_.measured);
+        recovery_time(replay.schedule(), median(std::move(timelines_)), *evaluation_.measured);
   }
 
   void take_steps(Replay& replay) {
     timelines_.clear();
-    for (std::int64_t i = 0; i < question_.warm_up + question_.steps; ++i) {
+    for (std::int64_t i = 0; i < scenario_.warm_up + scenario_.steps; ++i) {
       // Synthetic inputs are the same in each step, and stay where they are.
-      if (computes() && (i == 0 || question_.data)) loader_.load_inputs(replay, i);
+      if (computes() && (i == 0 || scenario_.data)) loader_.load_inputs(replay, i);
       ReplayedStep step = replay.step(loader_.state(i));
       if (!std::isfinite(step.loss))
         throw InputError(fmt::format("step {}: the loss is {} (try another --precision or --seed)",
                                      i, step.loss));
-      if (computes() && !answer_.measured) report().losses.push_back(step.loss);
-      if (i >= question_.warm_up) timelines_.push_back(std::move(step.timeline));
+      if (computes() && !evaluation_.measured) report().losses.push_back(step.loss);
+      if (i >= scenario_.warm_up) timelines_.push_back(std::move(step.timeline));
       if (is_stopped()) return;
     }
   }
@@ -240,19 +241,19 @@ class Session {
     const auto [fastest, slowest] =
         std::ranges::minmax_element(timelines_, {}, &Timeline::duration);
     report().fastest = fastest->duration, report().slowest = slowest->duration;
-    answer_.measured = median(std::move(timelines_));
+    evaluation_.measured = median(std::move(timelines_));
     report().measured =
-        measured_numbers(replay.schedule(), *answer_.measured, replay.arena_memory());
+        measured_numbers(replay.schedule(), *evaluation_.measured, replay.arena_memory());
     if (!overlaps())
-      report().measured.recovery = recovery_time(replay.schedule(), *answer_.measured);
+      report().measured.recovery = recovery_time(replay.schedule(), *evaluation_.measured);
   }
 
-  const ReplayQuestion& question_;
+  const ReplayScenario& scenario_;
   Backend& backend_;
   const ReplayProgress& progress_;
   const std::function<bool()>& stop_;
-  const Loader loader_{question_, backend_};
-  ReplayAnswer answer_;
+  const Loader loader_{scenario_, backend_};
+  ReplayEvaluation evaluation_;
   std::vector<Timeline> timelines_;
   std::int64_t done_ = 0;
   bool was_stopped_ = false;
@@ -266,9 +267,9 @@ std::optional<double> ReplayNumbers::hidden_share() const {
          static_cast<double>(recovery->alone.count());
 }
 
-ReplayAnswer replay(const ReplayQuestion& question, Backend& backend,
-                    const ReplayProgress& progress, const std::function<bool()>& stop) {
-  return Session(question, backend, progress, stop).run();
+ReplayEvaluation replay(const ReplayScenario& scenario, Backend& backend,
+                        const ReplayProgress& progress, const std::function<bool()>& stop) {
+  return Session(scenario, backend, progress, stop).run();
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -10,9 +10,9 @@
 #include "profiler/replay.h"
 #include "simulator/report.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
-struct ReplayQuestion {
+struct ReplayScenario {
   std::shared_ptr<const Trace> trace;
   StrategySpec strategy;
   Device device;  ///< predicts
@@ -62,16 +62,17 @@ struct ReplayReport {
 /// One step is done, or the gradient check is; `total` counts both.
 using ReplayProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 
-struct ReplayAnswer {
+struct ReplayEvaluation {
   ReplayReport report;
-  Answer predicted;
+  Evaluation predicted;
   std::optional<Timeline> measured;  ///< of the step of median time
 };
 
 /// Runs it, and where it overlaps, the same plan on one stream after it. `stop` is asked between
 /// steps; what was measured so far stays. InputError where the backend or a kernel cannot, or the
 /// loss is no number, with the step it happened at.
-ReplayAnswer replay(const ReplayQuestion& question, Backend& backend,
-                    const ReplayProgress& progress = {}, const std::function<bool()>& stop = {});
+ReplayEvaluation replay(const ReplayScenario& scenario, Backend& backend,
+                        const ReplayProgress& progress = {},
+                        const std::function<bool()>& stop = {});
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -6,7 +6,7 @@
 
 #include "profiler/meant_values.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 /// theta^(−2i/d)
@@ -73,4 +73,4 @@ std::vector<double> rotary_frequencies(const Rotary& rotary, std::int64_t width,
   return turns;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

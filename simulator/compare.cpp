@@ -10,11 +10,11 @@
 namespace tidemark {
 namespace {
 
-std::shared_ptr<const Trace> trace_with_batch(const Question& question, std::int64_t batch) {
-  if (question.trace) return question.trace;
-  StepOptions step = as_run_on(question.device, question.step);
+std::shared_ptr<const Trace> trace_with_batch(const Scenario& scenario, std::int64_t batch) {
+  if (scenario.trace) return scenario.trace;
+  StepOptions step = as_run_on(scenario.device, scenario.step);
   step.batch = batch;
-  return std::make_shared<const Trace>(build_trace(question.model, step));
+  return std::make_shared<const Trace>(build_trace(scenario.model, step));
 }
 
 void add_ratios(std::vector<Report>& rows) {
@@ -44,7 +44,7 @@ void describe(const Trace& trace, Comparison& comparison) {
   count_parameters(trace, comparison);
   const bool fused =
       std::ranges::find(trace.ops, OpKind::FlashAttention, &Op::kind) != trace.ops.end();
-  comparison.notes = kernel_notes(trace, comparison.question.device);
+  comparison.notes = kernel_notes(trace, comparison.scenario.device);
   comparison.attention = fused ? Attention::Flash : Attention::Math;
   if (trace.blocks.empty()) return;
   const Shape& input = trace[trace.blocks.front().input].shape;
@@ -52,24 +52,24 @@ void describe(const Trace& trace, Comparison& comparison) {
 }
 
 void conclude(Comparison& comparison) {
-  const Question& question = comparison.question;
+  const Scenario& scenario = comparison.scenario;
   Conclusion& conclusion = comparison.conclusion;
-  conclusion = conclude(comparison.rows, question.device, comparison.room.capacity);
+  conclusion = conclude(comparison.rows, scenario.device, comparison.budget.capacity);
   if (conclusion.maker != PeakMaker::OptimizerStep) return;
   const Report& smallest = *std::ranges::find(
       comparison.rows, conclusion.smallest->strategies.front(), &Report::strategy);
-  conclusion.remedies = find_remedies(question, comparison.room, smallest);
+  conclusion.remedies = find_remedies(scenario, comparison.budget, smallest);
   conclusion.has_foreach_temporaries =
-      find_framework(question.step.framework).optimizer_loop == OptimizerLoop::Foreach &&
+      find_framework(scenario.step.framework).optimizer_loop == OptimizerLoop::Foreach &&
       smallest.at_peak[static_cast<std::size_t>(Category::Temporary)] > Bytes{0};
 }
 
-void add_batches(const Question& question, const StrategySpec& strategy, Room room,
+void add_batches(const Scenario& scenario, const StrategySpec& strategy, MemoryBudget budget,
                  const BatchProgress& progress, Report& row) {
-  row.batches = batch_limits(question, strategy, room, progress);
-  if (row.batches->every == row.batches->largest || room.allocator.expandable_segments) return;
-  room.allocator = expandable(room.allocator);
-  row.expandable_batches = batch_limits(question, strategy, room, progress);
+  row.batches = batch_limits(scenario, strategy, budget, progress);
+  if (row.batches->every == row.batches->largest || budget.allocator.expandable_segments) return;
+  budget.allocator = allocator::expandable(budget.allocator);
+  row.expandable_batches = batch_limits(scenario, strategy, budget, progress);
 }
 
 }  // namespace
@@ -83,26 +83,26 @@ std::vector<StrategySpec> default_strategies() {
   return specs;
 }
 
-std::shared_ptr<const Trace> trace_of(const Question& question) {
-  auto trace = trace_with_batch(question, question.step.batch);
-  if (!question.trace) require_used_options(*trace);
+std::shared_ptr<const Trace> trace_of(const Scenario& scenario) {
+  auto trace = trace_with_batch(scenario, scenario.step.batch);
+  if (!scenario.trace) require_used_options(*trace);
   return trace;
 }
 
-Room room_of(const Question& question) {
-  const Bytes context = question.device.context.value_or(Bytes{});
-  return {question.budget.value_or(question.device.capacity - context), question.allocator};
+MemoryBudget memory_budget_of(const Scenario& scenario) {
+  const Bytes context = scenario.device.context.value_or(Bytes{});
+  return {scenario.budget.value_or(scenario.device.capacity - context), scenario.allocator};
 }
 
-Comparison compare(const Question& question, const std::function<void(std::size_t done)>& progress,
+Comparison compare(const Scenario& scenario, const std::function<void(std::size_t done)>& progress,
                    const BatchProgress& batches) {
-  Comparison comparison{question, room_of(question), 0, 0, {}, {}, 0, {}, {}};
-  const auto trace = trace_of(question);
+  Comparison comparison{scenario, memory_budget_of(scenario), 0, 0, {}, {}, 0, {}, {}};
+  const auto trace = trace_of(scenario);
   describe(*trace, comparison);
-  for (const StrategySpec& strategy : question.strategies) {
-    Report row = answer(trace, strategy, question.device, comparison.room).report;
-    if (question.finds_largest_batch && row.applies)
-      add_batches(question, strategy, comparison.room, batches, row);
+  for (const StrategySpec& strategy : scenario.strategies) {
+    Report row = evaluate(trace, strategy, scenario.device, comparison.budget).report;
+    if (scenario.finds_largest_batch && row.applies)
+      add_batches(scenario, strategy, comparison.budget, batches, row);
     comparison.rows.push_back(std::move(row));
     if (progress) progress(comparison.rows.size());
   }
@@ -111,11 +111,11 @@ Comparison compare(const Question& question, const std::function<void(std::size_
   return comparison;
 }
 
-BatchLimits batch_limits(const Question& question, const StrategySpec& strategy, const Room& room,
-                         const BatchProgress& progress) {
+BatchLimits batch_limits(const Scenario& scenario, const StrategySpec& strategy,
+                         const MemoryBudget& budget, const BatchProgress& progress) {
   const auto ask = [&](auto test) {
-    return [&question, &strategy, &room, test](std::int64_t batch) {
-      return test(trace_with_batch(question, batch), strategy, question.device, room);
+    return [&scenario, &strategy, &budget, test](std::int64_t batch) {
+      return test(trace_with_batch(scenario, batch), strategy, scenario.device, budget);
     };
   };
   return find_batch_limits({.may_fit = ask(may_fit), .fits = ask(fits)}, progress);

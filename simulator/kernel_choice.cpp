@@ -43,8 +43,8 @@ std::string described(const Device& device) {
   return fmt::format("{} (compute capability {})", device.title, device.compute_capability);
 }
 
-// Until 2.3 autocast asked is_bf16_supported() for units of the card's own; since 2.4 emulated ones
-// count (torch/amp/autocast_mode.py, torch/cuda/__init__.py).
+// Until 2.3 autocast asked is_bf16_supported() for units of the device's own; since 2.4 emulated
+// ones count (torch/amp/autocast_mode.py, torch/cuda/__init__.py).
 void require_autocast(const Device& device, const StepOptions& step) {
   const std::optional<int> capability = capability_of(device);
   if (precision_of(step) != Precision::AmpBf16 || capability.value_or(bf16_from) >= bf16_from ||

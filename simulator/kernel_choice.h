@@ -1,4 +1,4 @@
-// Which kernels PyTorch picks on a card, and what it does where the card lacks the unit.
+// Which kernels PyTorch picks on a device, and what it does where the device lacks the unit.
 #pragma once
 
 #include <optional>

@@ -38,14 +38,14 @@ struct Region {
 
 /// What published implementations waste, so that their numbers can be reproduced. The default, all
 /// off, is the clean schedule.
-struct Released {
+struct ReferenceQuirks {
   bool codes_per_use = false;    ///< Mesa: each op quantizes its own copy of a shared tensor
   bool copies_by_group = false;  ///< Mesa: values lie group by group beside their codes
   bool batched_weight_gradient = false;  ///< Mesa: dW per sample, [batch, out, in], then summed
   bool synchronizes_host = false;        ///< PaReprop: the host waits for events
   bool two_new_streams = false;  ///< PaReprop: both streams are new, with pools of their own
 
-  bool operator==(const Released&) const = default;
+  bool operator==(const ReferenceQuirks&) const = default;
 };
 
 struct Plan {
@@ -55,7 +55,7 @@ struct Plan {
   std::vector<std::string> reasons;      ///< none is empty
   std::vector<Region> regions;           ///< in op order, disjoint
   bool overlap = false;  ///< recovery of a region runs on a second stream beside earlier gradients
-  Released released = {};
+  ReferenceQuirks quirks = {};
   /// By tensor, or empty: its recovered value, or its gradient, is not freed before the gradients
   /// of this op are done (a variable of the published code still names it).
   std::vector<OpId> value_release_after = {};

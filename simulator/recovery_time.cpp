@@ -24,7 +24,7 @@ RecoveryTime recovery_time(const Schedule& schedule_of_one, const Timeline& one,
 
 Plan on_one_stream(Plan plan) {
   plan.overlap = false;
-  plan.released.synchronizes_host = plan.released.two_new_streams = false;
+  plan.quirks.synchronizes_host = plan.quirks.two_new_streams = false;
   return plan;
 }
 

@@ -22,15 +22,16 @@ constexpr std::array for_optimizer_steps = {
 
 }  // namespace
 
-std::vector<Remedy> find_remedies(const Question& question, const Room& room, const Report& row) {
+std::vector<Remedy> find_remedies(const Scenario& scenario, const MemoryBudget& budget,
+                                  const Report& row) {
   std::vector<Remedy> found;
-  if (question.trace || row.peak_maker != PeakMaker::OptimizerStep) return found;
+  if (scenario.trace || row.peak_maker != PeakMaker::OptimizerStep) return found;
   for (const Option& option : for_optimizer_steps) {
-    if (!option.is_new(question.step)) continue;
-    Question changed = question;
+    if (!option.is_new(scenario.step)) continue;
+    Scenario changed = scenario;
     option.set(changed.step);
     const Report report =
-        answer(trace_of(changed), parse_strategy(row.strategy), changed.device, room).report;
+        evaluate(trace_of(changed), parse_strategy(row.strategy), changed.device, budget).report;
     if (report.applies && report.allocated_peak < row.allocated_peak)
       found.push_back({std::string(option.text), report.allocated_peak, report.fits});
   }

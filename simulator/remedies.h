@@ -5,8 +5,9 @@
 
 namespace tidemark {
 
-/// Those of Tidemark's options that lower the peak of the question's strategy `row`, with what it
+/// Those of Tidemark's options that lower the peak of the scenario's strategy `row`, with what it
 /// then needs. None where the step is a file's.
-std::vector<Remedy> find_remedies(const Question& question, const Room& room, const Report& row);
+std::vector<Remedy> find_remedies(const Scenario& scenario, const MemoryBudget& budget,
+                                  const Report& row);
 
 }  // namespace tidemark

@@ -96,48 +96,51 @@ std::string cautions_of(const StrategySpec& strategy) {
   return text;
 }
 
-RecoveryTime recovery_of(const Answer& answer, const Device& device) {
-  if (answer.schedule.streams == 1) return recovery_time(answer.schedule, answer.timeline);
-  const Trace& trace = *answer.planned.trace;
-  const Schedule schedule = lower(trace, on_one_stream(answer.planned.plan));
-  return recovery_time(schedule, simulate(trace, schedule, device), answer.timeline);
+RecoveryTime recovery_of(const Evaluation& evaluation, const Device& device) {
+  if (evaluation.schedule.streams == 1)
+    return recovery_time(evaluation.schedule, evaluation.timeline);
+  const Trace& trace = *evaluation.planned.trace;
+  const Schedule schedule = lower(trace, on_one_stream(evaluation.planned.plan));
+  return recovery_time(schedule, simulate(trace, schedule, device), evaluation.timeline);
 }
 
-void add_time(const Trace& trace, const Answer& answer, const Device& device, Report& report) {
-  const Timeline& timeline = answer.timeline;
+void add_time(const Trace& trace, const Evaluation& evaluation, const Device& device,
+              Report& report) {
+  const Timeline& timeline = evaluation.timeline;
   report.step = timeline.duration;
   report.samples_per_second = static_cast<double>(trace.step.batch) * 1e9 /
                               static_cast<double>(std::max<std::int64_t>(1, report.step.count()));
   report.overlap = timeline.overlap;
   report.launch_bound = timeline.waits_for_host > timeline.duration / 10;
-  report.recovery = recovery_of(answer, device);
+  report.recovery = recovery_of(evaluation, device);
 }
 
 void add_allocator(const Trace& trace, const Schedule& schedule, const Device& device,
-                   const Room& room, Report& report) {
+                   const MemoryBudget& budget, Report& report) {
   const Framework& framework = find_framework(trace.step.framework);
-  AllocatorResult result =
-      replay_allocator(schedule, framework, device, room.allocator, room.capacity);
-  report.capacity = room.capacity;
+  allocator::AllocatorResult result =
+      allocator::replay_allocator(schedule, framework, device, budget.allocator, budget.capacity);
+  report.capacity = budget.capacity;
   report.fits = !result.out_of_memory;
   report.allocator_retries = result.retries;
   if (result.out_of_memory)
-    result = replay_allocator(schedule, framework, device, room.allocator, unlimited);
+    result = allocator::replay_allocator(schedule, framework, device, budget.allocator, unlimited);
   report.allocated_peak = result.allocated_peak;
   report.reserved_peak = result.reserved_peak;
   if (report.fits) return;
-  report.short_by = std::max(Bytes{0}, result.allocated_peak - room.capacity);
-  if (report.short_by > Bytes{0} || room.allocator.expandable_segments) return;
+  report.short_by = std::max(Bytes{0}, result.allocated_peak - budget.capacity);
+  if (report.short_by > Bytes{0} || budget.allocator.expandable_segments) return;
   report.fits_expandable =
-      !replay_allocator(schedule, framework, device, expandable(room.allocator), room.capacity)
+      !allocator::replay_allocator(schedule, framework, device,
+                                   allocator::expandable(budget.allocator), budget.capacity)
            .out_of_memory;
 }
 
 }  // namespace
 
-Answer answer(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
-              const Device& device, const Room& room) {
-  Answer result{plan_step(trace, strategy), {}, {}, {}};
+Evaluation evaluate(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
+                    const Device& device, const MemoryBudget& budget) {
+  Evaluation result{plan_step(trace, strategy), {}, {}, {}};
   Report& report = result.report;
   report.strategy = strategy.text;
   report.reason = result.planned.refusal;
@@ -156,7 +159,7 @@ Answer answer(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
   report.planned = plan_arena(result.schedule).size;
   report.saved = saved_bytes(planned, result.planned.plan);
   report.units = block_units(planned, result.planned.plan);
-  add_allocator(planned, result.schedule, device, room, report);
+  add_allocator(planned, result.schedule, device, budget, report);
   add_time(planned, result, device, report);
   add_throughput(*trace, report);
   add_utilization(*trace, device, report);
@@ -164,22 +167,23 @@ Answer answer(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
 }
 
 bool fits(std::shared_ptr<const Trace> trace, const StrategySpec& strategy, const Device& device,
-          const Room& room) {
+          const MemoryBudget& budget) {
   const PlannedStep planned = plan_step(std::move(trace), strategy);
   if (!planned.refusal.empty()) return false;
   const Schedule schedule = lower(*planned.trace, planned.plan);
   const Framework& framework = find_framework(planned.trace->step.framework);
-  return !replay_allocator(schedule, framework, device, room.allocator, room.capacity)
+  return !allocator::replay_allocator(schedule, framework, device, budget.allocator,
+                                      budget.capacity)
               .out_of_memory;
 }
 
 bool may_fit(std::shared_ptr<const Trace> trace, const StrategySpec& strategy, const Device& device,
-             const Room& room) {
+             const MemoryBudget& budget) {
   const PlannedStep planned = plan_step(std::move(trace), strategy);
   if (!planned.refusal.empty()) return false;
   const Framework& framework = find_framework(planned.trace->step.framework);
   const Schedule schedule = lower(*planned.trace, planned.plan);
-  return requested_peak(schedule, framework, device) <= room.capacity;
+  return allocator::requested_peak(schedule, framework, device) <= budget.capacity;
 }
 
 }  // namespace tidemark

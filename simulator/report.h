@@ -65,13 +65,13 @@ struct Report {
 };
 
 /// What memory there is to fit in.
-struct Room {
+struct MemoryBudget {
   Bytes capacity;  ///< after the CUDA context
-  AllocatorSettings allocator = {};
+  allocator::AllocatorSettings allocator = {};
 };
 
 /// All that was made on the way to a report: what views and `explain` look into.
-struct Answer {
+struct Evaluation {
   PlannedStep planned;
   Schedule schedule;
   Timeline timeline;
@@ -80,16 +80,16 @@ struct Answer {
 
 /// Lowers, simulates, packs and replays one strategy. If it does not apply, only strategy, applies
 /// and reason of the report are meaningful.
-Answer answer(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
-              const Device& device, const Room& room);
+Evaluation evaluate(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
+                    const Device& device, const MemoryBudget& budget);
 
-/// Does the step fit? The short form of answer() for searches.
+/// Does the step fit? The short form of evaluate() for searches.
 bool fits(std::shared_ptr<const Trace> trace, const StrategySpec& strategy, const Device& device,
-          const Room& room);
+          const MemoryBudget& budget);
 
-/// False proves that it does not fit: without any fragmentation its requests exceed the room.
+/// False proves that it does not fit: without any fragmentation its requests exceed the budget.
 /// Unlike fits() it never turns true again when buffers grow.
 bool may_fit(std::shared_ptr<const Trace> trace, const StrategySpec& strategy, const Device& device,
-             const Room& room);
+             const MemoryBudget& budget);
 
 }  // namespace tidemark

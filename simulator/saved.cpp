@@ -88,7 +88,7 @@ SavedBytes saved_bytes(const Trace& trace, const Plan& plan) {
   SavedBytes saved;
   counting.per_op(0, trace.ops.size(),
                   [&](OpKind, TensorId, Bytes bytes) { saved.per_op += bytes; });
-  if (plan.released.codes_per_use) {
+  if (plan.quirks.codes_per_use) {
     saved.unique = saved.per_op;  // every op holds a copy of its own
     return saved;
   }

@@ -72,13 +72,13 @@ std::vector<std::int64_t> parse_range(std::string_view text, std::string_view wh
   return values;
 }
 
-std::vector<Comparison> sweep(std::span<const Question> questions,
+std::vector<Comparison> sweep(std::span<const Scenario> scenarios,
                               const std::function<void(std::size_t done)>& progress) {
-  std::vector<Comparison> points(questions.size());
+  std::vector<Comparison> points(scenarios.size());
   std::mutex telling;
   std::size_t done = 0;
-  parallel_for(questions.size(), [&](std::size_t i) {
-    points[i] = compare(questions[i]);
+  parallel_for(scenarios.size(), [&](std::size_t i) {
+    points[i] = compare(scenarios[i]);
     const std::lock_guard lock(telling);
     if (progress) progress(++done);
   });
@@ -90,10 +90,10 @@ std::vector<std::string> point_names(std::span<const Comparison> points) {
     return std::ranges::any_of(
         points, [&](const Comparison& point) { return of(point) != of(points.front()); });
   };
-  const auto batch = [](const Comparison& c) { return c.question.step.batch; };
-  const auto sequence = [](const Comparison& c) { return c.question.step.sequence.value_or(0); };
-  const auto image = [](const Comparison& c) { return c.question.step.image.value_or(0); };
-  const auto device = [](const Comparison& c) { return c.question.device.name; };
+  const auto batch = [](const Comparison& c) { return c.scenario.step.batch; };
+  const auto sequence = [](const Comparison& c) { return c.scenario.step.sequence.value_or(0); };
+  const auto image = [](const Comparison& c) { return c.scenario.step.image.value_or(0); };
+  const auto device = [](const Comparison& c) { return c.scenario.device.name; };
   std::vector<std::string> names;
   for (const Comparison& point : points) {
     std::string name;

@@ -19,9 +19,9 @@ inline constexpr std::size_t most_points = 10'000;
 std::vector<std::int64_t> parse_range(std::string_view text, std::string_view what,
                                       std::int64_t max);
 
-/// Each question's comparison, in order, on all cores. `progress` is told how many are done, by one
+/// Each scenario's comparison, in order, on all cores. `progress` is told how many are done, by one
 /// thread at a time.
-std::vector<Comparison> sweep(std::span<const Question> questions,
+std::vector<Comparison> sweep(std::span<const Scenario> scenarios,
                               const std::function<void(std::size_t done)>& progress = {});
 
 /// What tells each point from the others: "batch 8", "batch 8 · h100". With one point "".

@@ -41,7 +41,7 @@ struct Framework {
   bool gelu_is_fp32 = false;     ///< gelu is on autocast's fp32 list
   bool norm_writes_fp32 = true;  ///< layer_norm under autocast returns fp32
   bool norm_reads_fp32 = false;  ///< norms upcast a 16-bit input and keep the fp32 copy
-  bool autocast_emulates_bf16 = true;  ///< on cards without units for it; else it refuses
+  bool autocast_emulates_bf16 = true;  ///< on devices without units for it; else it refuses
   bool picks_fused_attention = true;   ///< scaled_dot_product_attention chooses among kernels
   bool log_softmax_is_fp32 = false;    ///< of a loss; else it keeps the logits' dtype, then is cast
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "traces/movement.h"
+#include "traces/layout_transform.h"
 #include "traces/quoted.h"
 
 namespace tidemark {

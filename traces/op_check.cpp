@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::uint64_t largest_key = std::uint64_t{1} << 53;  // exact in every JSON reader
 
-bool names_movement(double value) {
-  return value >= 0 && value < static_cast<double>(movements.size()) && value == std::floor(value);
+bool names_layout_transform(double value) {
+  return value >= 0 && value < static_cast<double>(layout_transforms.size()) &&
+         value == std::floor(value);
 }
 
 class OpChecker {
@@ -148,9 +149,9 @@ void OpChecker::check_attributes(std::size_t i) {
     const auto field = [&] { return fmt::format("/attributes/{}", attribute_keys[key].name); };
     if (!std::isfinite(attribute.value))
       fail(i, field(), "found {}; need a finite number", attribute.value);
-    if (attribute.key == AttributeKey::Movement && !names_movement(attribute.value))
+    if (attribute.key == AttributeKey::LayoutTransform && !names_layout_transform(attribute.value))
       fail(i, field(), "found {}; need a number from 0 to {}", attribute.value,
-           movements.size() - 1);
+           layout_transforms.size() - 1);
     if ((seen >> key & 1) != 0) fail(i, field(), "found it twice; need it once");
     seen |= std::uint32_t{1} << key;
   }

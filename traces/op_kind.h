@@ -105,9 +105,9 @@ struct OpRow {
   /// Mesa (arXiv 2111.11124): operands that its layers keep in eight bits. Statistics per row,
   /// masks and weights stay as they are.
   Operands quantized = 0;
-  /// The forward can note the extremes of what it writes, so that making codes of it needs no pass
-  /// to find them.
-  bool notes_extremes = false;
+  /// The forward can note minimum and maximum of what it writes, so that making codes of it needs
+  /// no pass to find them.
+  bool notes_min_max = false;
 };
 
 namespace rules {
@@ -168,7 +168,7 @@ inline constexpr std::array op_rows = [] {
             .name = "layer_norm",
             .gradients = {needs(x0 | x1 | y1 | y2), needs(x0 | y1 | y2), with_the_one_before},
             .quantized = x0,
-            .notes_extremes = true},
+            .notes_min_max = true},
       // x, weight → y, 1/rms, and where composed the normalized x. Composed: x², its mean, + ε,
       // rsqrt, x · rsqrt, · weight; back: dy · w; its products with rsqrt and, summed over a row,
       // with x; three kernels of a number per row; mean; x¹, · 2, · gradient; the sum of both ways.
@@ -179,22 +179,22 @@ inline constexpr std::array op_rows = [] {
             .kernels = 6,
             .passes = 4,
             .quantized = x0,
-            .notes_extremes = true},
+            .notes_min_max = true},
       OpRow{.value = MsLayerNorm,
             .name = "ms_layer_norm",
             .gradients = only_first(needs(y0 | y1)),
             .quantized = y0,
-            .notes_extremes = true},
+            .notes_min_max = true},
       OpRow{.value = MsRmsNorm,
             .name = "ms_rms_norm",
             .gradients = only_first(needs(y0 | y1)),
             .quantized = y0,
-            .notes_extremes = true},
+            .notes_min_max = true},
       OpRow{.value = Gelu,
             .name = "gelu",
             .gradients = all(needs(x0)),
             .quantized = x0,
-            .notes_extremes = true},
+            .notes_min_max = true},
       // x → y, tanh(…), x/2, 1 + tanh(…): tanh-GELU written with elementwise kernels. x³, · c, + x,
       // · c, tanh, x/2, 1 + tanh, their product: 10 reads and 8 writes. Back: two products, tanh's
       // own, · c, · c, x², · 3, · gradient, x/2's, two sums: 17 reads and 11 writes.
@@ -204,17 +204,17 @@ inline constexpr std::array op_rows = [] {
             .kernels = 8,
             .passes = 13,
             .quantized = x0 | y1 | y2 | y3,
-            .notes_extremes = true},
+            .notes_min_max = true},
       OpRow{.value = Silu,
             .name = "silu",
             .gradients = all(needs(x0)),
             .quantized = x0,
-            .notes_extremes = true},
+            .notes_min_max = true},
       OpRow{.value = Tanh,
             .name = "tanh",
             .gradients = all(needs(y0)),
             .quantized = y0,
-            .notes_extremes = true},
+            .notes_min_max = true},
       // x → y, 2-bit codes
       OpRow{.value = ReGelu2, .name = "regelu2", .gradients = all(needs(y1)), .raw_bytes = y1},
       OpRow{.value = ReSilu2, .name = "resilu2", .gradients = all(needs(y1)), .raw_bytes = y1},
@@ -222,20 +222,19 @@ inline constexpr std::array op_rows = [] {
             .name = "softmax",
             .gradients = all(needs(y0)),
             .quantized = x0 | y0,
-            .notes_extremes = true},
+            .notes_min_max = true},
       OpRow{.value = LogSoftmax, .name = "log_softmax", .gradients = all(needs(y0))},
       OpRow{.value = Add,
             .name = "add",
             .gradients = all(reduced),
             .inverts_input0 = true,
-            .notes_extremes = true},
+            .notes_min_max = true},
       OpRow{.value = Mul,
             .name = "mul",
             .gradients = {needs(x1), needs(x0), none},
             .quantized = x0 | x1,
-            .notes_extremes = true},
-      OpRow{
-          .value = Scale, .name = "scale", .gradients = only_first(fresh), .notes_extremes = true},
+            .notes_min_max = true},
+      OpRow{.value = Scale, .name = "scale", .gradients = only_first(fresh), .notes_min_max = true},
       // A sum, then a division of it.
       OpRow{.value = Average,
             .name = "average",

@@ -252,7 +252,7 @@ std::vector<StepField> arithmetic() {
            .shown = StepShown::Always,
            .noun = "attention",
            .switches = {{"--attention", "NAME",
-                         "math (scores in memory) or flash (fused; default where model and card "
+                         "math (scores in memory) or flash (fused; default where model and device "
                          "allow it)"}}}),
       field<&StepOptions::tuning>(
           {.key = "tuning",

@@ -22,13 +22,13 @@ enum class AttributeKey : std::uint8_t {
   Shift,     ///< cyclic shift in tokens
   Stride,    ///< of a convolution or pooling
   Padding,
-  Groups,       ///< of a convolution
-  Probability,  ///< of dropping
-  Factor,       ///< of Scale
-  Epsilon,      ///< of a norm
-  TanhApprox,   ///< 1 = tanh form of GELU
-  Movement,     ///< of ops that only move elements: a Movement, written by name
-  Offset,       ///< first index of a slice
+  Groups,           ///< of a convolution
+  Probability,      ///< of dropping
+  Factor,           ///< of Scale
+  Epsilon,          ///< of a norm
+  TanhApprox,       ///< 1 = tanh form of GELU
+  LayoutTransform,  ///< of ops that only move elements: a LayoutTransform, written by name
+  Offset,           ///< first index of a slice
 };
 
 inline constexpr std::array attribute_keys = {
@@ -44,13 +44,13 @@ inline constexpr std::array attribute_keys = {
     Named{AttributeKey::Factor, std::string_view("factor")},
     Named{AttributeKey::Epsilon, std::string_view("epsilon")},
     Named{AttributeKey::TanhApprox, std::string_view("tanh_approx")},
-    Named{AttributeKey::Movement, std::string_view("movement")},
+    Named{AttributeKey::LayoutTransform, std::string_view("layout_transform")},
     Named{AttributeKey::Offset, std::string_view("offset")}};
 static_assert(is_in_order(attribute_keys));
 
 /// What becomes of the axes where elements only move. Without one: the row-major order stays, or
 /// where there are fewer elements, one axis is cut from Offset on.
-enum class Movement : std::uint8_t {
+enum class LayoutTransform : std::uint8_t {
   Reshape,
   Slice,          ///< along the one axis that shrinks, from Offset on
   SplitHeads,     ///< [b, t, (h d)] → [b, h, t, d]; of wider rows, from column Offset on
@@ -58,34 +58,34 @@ enum class Movement : std::uint8_t {
   ChannelsFirst,  ///< […, t, c] → […, c, (t, in any shape)]; swaps the last two axes
   ChannelsLast,   ///< […, c, (t, in any shape)] → […, t, c]
   CutWindows,  ///< [b, (y x), c] → [(b windows), (tokens of a window), c], rolled by Shift before
-  JoinWindows,  ///< the inverse
-  Roll,         ///< [b, (y x), c]: (y, x) is read from (y + Shift, x + Shift), cyclic
-  Unroll,       ///< the inverse
-  Corner,       ///< [b, (y x), c] → [b, y, x, c]: every second row and column, from
-                ///< (Offset mod 2, Offset / 2) on
-  ToRows,       ///< [b, h, (y x), d] → [y, (b h x), d]
-  ToColumns,    ///< [b, h, (y x), d] → [x, (b h y), d]
-  FromRows,     ///< [y, (b h x), k] → [b, h, y, x, k…]
-  FromColumns,  ///< [x, (b h y), k] → [b, h, y, x, k…]
+  JoinWindows,   ///< the inverse
+  Roll,          ///< [b, (y x), c]: (y, x) is read from (y + Shift, x + Shift), cyclic
+  Unroll,        ///< the inverse
+  PatchMerging,  ///< [b, (y x), c] → [b, y, x, c]: every second row and column, from
+                 ///< (Offset mod 2, Offset / 2) on
+  ToRows,        ///< [b, h, (y x), d] → [y, (b h x), d]
+  ToColumns,     ///< [b, h, (y x), d] → [x, (b h y), d]
+  FromRows,      ///< [y, (b h x), k] → [b, h, y, x, k…]
+  FromColumns,   ///< [x, (b h y), k] → [b, h, y, x, k…]
 };
 
-inline constexpr std::array movements = {
-    Named{Movement::Reshape, std::string_view("reshape")},
-    Named{Movement::Slice, std::string_view("slice")},
-    Named{Movement::SplitHeads, std::string_view("split_heads")},
-    Named{Movement::MergeHeads, std::string_view("merge_heads")},
-    Named{Movement::ChannelsFirst, std::string_view("channels_first")},
-    Named{Movement::ChannelsLast, std::string_view("channels_last")},
-    Named{Movement::CutWindows, std::string_view("cut_windows")},
-    Named{Movement::JoinWindows, std::string_view("join_windows")},
-    Named{Movement::Roll, std::string_view("roll")},
-    Named{Movement::Unroll, std::string_view("unroll")},
-    Named{Movement::Corner, std::string_view("corner")},
-    Named{Movement::ToRows, std::string_view("to_rows")},
-    Named{Movement::ToColumns, std::string_view("to_columns")},
-    Named{Movement::FromRows, std::string_view("from_rows")},
-    Named{Movement::FromColumns, std::string_view("from_columns")}};
-static_assert(is_in_order(movements));
+inline constexpr std::array layout_transforms = {
+    Named{LayoutTransform::Reshape, std::string_view("reshape")},
+    Named{LayoutTransform::Slice, std::string_view("slice")},
+    Named{LayoutTransform::SplitHeads, std::string_view("split_heads")},
+    Named{LayoutTransform::MergeHeads, std::string_view("merge_heads")},
+    Named{LayoutTransform::ChannelsFirst, std::string_view("channels_first")},
+    Named{LayoutTransform::ChannelsLast, std::string_view("channels_last")},
+    Named{LayoutTransform::CutWindows, std::string_view("cut_windows")},
+    Named{LayoutTransform::JoinWindows, std::string_view("join_windows")},
+    Named{LayoutTransform::Roll, std::string_view("roll")},
+    Named{LayoutTransform::Unroll, std::string_view("unroll")},
+    Named{LayoutTransform::PatchMerging, std::string_view("patch_merging")},
+    Named{LayoutTransform::ToRows, std::string_view("to_rows")},
+    Named{LayoutTransform::ToColumns, std::string_view("to_columns")},
+    Named{LayoutTransform::FromRows, std::string_view("from_rows")},
+    Named{LayoutTransform::FromColumns, std::string_view("from_columns")}};
+static_assert(is_in_order(layout_transforms));
 
 struct Attribute {
   AttributeKey key;

@@ -94,15 +94,16 @@ class TraceBuilder {
 
   // Data movement. A view shares the storage; the others write new memory.
   TensorId view(const std::string& name, TensorId x, const Shape& shape,
-                Movement movement = Movement::Reshape);
+                LayoutTransform layout_transform = LayoutTransform::Reshape);
   /// From index `offset` on, of the axis that shrinks.
   TensorId select(const std::string& name, TensorId x, const Shape& shape,
-                  Movement movement = Movement::Slice, std::int64_t offset = 0);
+                  LayoutTransform layout_transform = LayoutTransform::Slice,
+                  std::int64_t offset = 0);
   std::vector<TensorId> split(const std::string& name, TensorId x, const std::vector<Shape>& shapes,
                               const std::vector<std::string_view>& suffixes,
-                              Movement movement = Movement::Slice);
+                              LayoutTransform layout_transform = LayoutTransform::Slice);
   TensorId copy(const std::string& name, TensorId x, const Shape& shape,
-                Movement movement = Movement::Reshape,
+                LayoutTransform layout_transform = LayoutTransform::Reshape,
                 std::initializer_list<Attribute> attributes = {});
   TensorId concat(const std::string& name, std::span<const TensorId> parts, const Shape& shape);
   TensorId repeat_heads(const std::string& name, TensorId x, const Shape& shape);

@@ -16,9 +16,10 @@ Shape broadcast(const Shape& a, const Shape& b) {
 }
 
 // What an op does without saying so needs no attribute.
-std::vector<Attribute> said(Movement movement) {
-  if (movement == Movement::Reshape || movement == Movement::Slice) return {};
-  return {{AttributeKey::Movement, static_cast<double>(movement)}};
+std::vector<Attribute> said(LayoutTransform layout_transform) {
+  if (layout_transform == LayoutTransform::Reshape || layout_transform == LayoutTransform::Slice)
+    return {};
+  return {{AttributeKey::LayoutTransform, static_cast<double>(layout_transform)}};
 }
 
 }  // namespace
@@ -157,13 +158,13 @@ TensorId TraceBuilder::emit_view(OpKind kind, const std::string& name, TensorId 
 }
 
 TensorId TraceBuilder::view(const std::string& name, TensorId x, const Shape& shape,
-                            Movement movement) {
-  return emit_view(OpKind::View, name, x, shape, said(movement));
+                            LayoutTransform layout_transform) {
+  return emit_view(OpKind::View, name, x, shape, said(layout_transform));
 }
 
 TensorId TraceBuilder::select(const std::string& name, TensorId x, const Shape& shape,
-                              Movement movement, std::int64_t offset) {
-  std::vector<Attribute> attributes = said(movement);
+                              LayoutTransform layout_transform, std::int64_t offset) {
+  std::vector<Attribute> attributes = said(layout_transform);
   if (offset != 0) attributes.push_back({AttributeKey::Offset, static_cast<double>(offset)});
   return emit_view(OpKind::Select, name, x, shape, attributes);
 }
@@ -171,11 +172,12 @@ TensorId TraceBuilder::select(const std::string& name, TensorId x, const Shape& 
 std::vector<TensorId> TraceBuilder::split(const std::string& name, TensorId x,
                                           const std::vector<Shape>& shapes,
                                           const std::vector<std::string_view>& suffixes,
-                                          Movement movement) {
+                                          LayoutTransform layout_transform) {
   std::vector<OutputSpec> outputs;
   for (std::size_t i = 0; i < shapes.size(); ++i)
     outputs.push_back({suffixes[i], shapes[i], trace_[x].dtype});
-  const auto first = index(emit(OpKind::Split, name, std::span(&x, 1), outputs, said(movement)));
+  const auto first =
+      index(emit(OpKind::Split, name, std::span(&x, 1), outputs, said(layout_transform)));
   std::vector<TensorId> ids;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     trace_.tensors[first + i].storage = trace_[x].storage;
@@ -185,9 +187,10 @@ std::vector<TensorId> TraceBuilder::split(const std::string& name, TensorId x,
 }
 
 TensorId TraceBuilder::copy(const std::string& name, TensorId x, const Shape& shape,
-                            Movement movement, std::initializer_list<Attribute> attributes) {
+                            LayoutTransform layout_transform,
+                            std::initializer_list<Attribute> attributes) {
   const OutputSpec result{"", shape, trace_[x].dtype};
-  std::vector<Attribute> all = said(movement);
+  std::vector<Attribute> all = said(layout_transform);
   all.insert(all.end(), attributes);
   return emit(OpKind::Copy, name, std::span(&x, 1), std::span(&result, 1), all);
 }

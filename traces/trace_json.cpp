@@ -200,8 +200,8 @@ void TraceWriter::write_op(const Op& op) {
     LineWriter attributes = line.object("attributes");
     for (const Attribute& attribute : trace_.attributes_of(op)) {
       const std::string_view key = name_in(attribute_keys, attribute.key);
-      if (attribute.key == AttributeKey::Movement)
-        attributes.text(key, name_in(movements, attribute.value));
+      if (attribute.key == AttributeKey::LayoutTransform)
+        attributes.text(key, name_in(layout_transforms, attribute.value));
       else
         attributes.number(key, attribute.value + 0.0);
     }

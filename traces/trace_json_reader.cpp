@@ -98,6 +98,7 @@ class TraceReader {
   void read_op(JsonView view);
   std::uint16_t read_operands(JsonView list, std::string_view field);
   std::uint16_t read_attributes(JsonView object);
+  LayoutTransform read_layout_transform(JsonView name);
   std::int32_t read_place(JsonView name);
   void resolve_references();
 
@@ -242,16 +243,23 @@ std::uint16_t TraceReader::read_attributes(JsonView object) {
   for (const JsonView member : object.members()) {
     // Up to version 2 a rotation could name its base, which its tables know.
     if (member.key() == "theta" && version_ < 3) continue;
-    const auto* key = std::ranges::find(attribute_keys, member.key(), &Named<AttributeKey>::name);
+    const bool has_former_name = version_ < 3 && member.key() == "movement";
+    const std::string_view name = has_former_name ? "layout_transform" : member.key();
+    const auto* key = std::ranges::find(attribute_keys, name, &Named<AttributeKey>::name);
     if (key == attribute_keys.end())
       object.fail(unknown_name("attribute", printable(member.key()), names_of(attribute_keys)));
-    const double value = key->value == AttributeKey::Movement
-                             ? static_cast<double>(named(member, movements, "movement"))
+    const double value = key->value == AttributeKey::LayoutTransform
+                             ? static_cast<double>(read_layout_transform(member))
                              : member.number(-largest, largest);
     trace_.attributes.push_back({key->value, value});
     ++count;
   }
   return count;
+}
+
+LayoutTransform TraceReader::read_layout_transform(JsonView name) {
+  if (version_ < 3 && name.text() == "corner") return LayoutTransform::PatchMerging;
+  return named(name, layout_transforms, "layout transform");
 }
 
 /// The block's ops are those that name it, and what stands between them.

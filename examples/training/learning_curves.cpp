@@ -63,28 +63,29 @@ class Picture {
       curves.push_back(smoothed(*trained));
       most = std::max(most, std::ranges::max(curves.back()));
     }
-    const Axis losses = count_axis(most, 5);
-    const Axis steps = count_axis(static_cast<double>(curves.front().size()), 6);
+    const exports::Axis losses = exports::count_axis(most, 5);
+    const exports::Axis steps = exports::count_axis(static_cast<double>(curves.front().size()), 6);
     const auto y_of = [&](double loss) { return top + plot_height * (1 - losses.place(loss)); };
     const auto x_of = [&](double step) { return curves_left + curves_width * steps.place(step); };
     svg_.text(curves_left, 37, "training loss, measured, mean over seeds", {.kind = "dim"});
-    for (const Axis::Tick& tick : losses.ticks) {
+    for (const exports::Axis::Tick& tick : losses.ticks) {
       svg_.line(curves_left, y_of(tick.value), curves_left + curves_width, y_of(tick.value),
                 "grid");
-      svg_.text(curves_left - 6, y_of(tick.value) + 4, tick.text, {.anchor = Anchor::End});
+      svg_.text(curves_left - 6, y_of(tick.value) + 4, tick.text, {.anchor = exports::Anchor::End});
     }
-    for (const Axis::Tick& tick : steps.ticks)
-      svg_.text(x_of(tick.value), top + plot_height + 18, tick.text, {.anchor = Anchor::Middle});
+    for (const exports::Axis::Tick& tick : steps.ticks)
+      svg_.text(x_of(tick.value), top + plot_height + 18, tick.text,
+                {.anchor = exports::Anchor::Middle});
     svg_.text(curves_left + curves_width / 2, top + plot_height + 34, "step",
-              {.kind = "dim", .anchor = Anchor::Middle});
+              {.kind = "dim", .anchor = exports::Anchor::Middle});
     // Vanilla lies on top. A point every other pixel is enough.
     const std::size_t stride = std::max<std::size_t>(1, curves.front().size() / 200);
     for (std::size_t c = curves.size(); c-- > 0;) {
       std::string path;
       for (std::size_t i = 0; i < curves[c].size(); i += stride)
-        path +=
-            fmt::format("{}{} {}", i == 0 ? "M" : "L", svg_number(x_of(static_cast<double>(i + 1))),
-                        svg_number(y_of(curves[c][i])));
+        path += fmt::format("{}{} {}", i == 0 ? "M" : "L",
+                            exports::svg_number(x_of(static_cast<double>(i + 1))),
+                            exports::svg_number(y_of(curves[c][i])));
       svg_.stroke(path, color_of(c), kind_of(c));
     }
   }
@@ -110,10 +111,10 @@ class Picture {
               band_color, "within noise: vanilla's mean ± 2 standard deviations over its seeds");
     for (std::size_t s = 0; s < strategies_.size(); ++s) {
       const double y = top + row * (static_cast<double>(s) + 0.5);
-      svg_.text(ends_left - 12, y + 4, strategies_[s]->strategy, {.anchor = Anchor::End});
-      svg_.stroke(
-          fmt::format("M{} {}h28", svg_number(curves_left + curves_width + 14), svg_number(y)),
-          color_of(s), kind_of(s));
+      svg_.text(ends_left - 12, y + 4, strategies_[s]->strategy, {.anchor = exports::Anchor::End});
+      svg_.stroke(fmt::format("M{} {}h28", exports::svg_number(curves_left + curves_width + 14),
+                              exports::svg_number(y)),
+                  color_of(s), kind_of(s));
       for (const TrainedRun& run : strategies_[s]->runs)
         svg_.circle(x_of(run.held_out_loss), y, 4, color_of(s),
                     fmt::format("{}: {:.4f}", strategies_[s]->strategy, run.held_out_loss));
@@ -122,12 +123,12 @@ class Picture {
     }
     for (const double loss : {low, vanilla.mean, high})
       svg_.text(x_of(loss), top + plot_height + 18, fmt::format("{:.3f}", loss),
-                {.anchor = Anchor::Middle});
+                {.anchor = exports::Anchor::Middle});
     svg_.text(x_of(vanilla.mean), top + plot_height + 34, "grey: vanilla's mean ± 2 deviations",
-              {.kind = "dim", .anchor = Anchor::Middle});
+              {.kind = "dim", .anchor = exports::Anchor::Middle});
   }
 
-  Svg svg_;
+  exports::Svg svg_;
   std::vector<const Trained*> strategies_;
 };
 

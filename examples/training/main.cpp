@@ -72,7 +72,7 @@ int run(const Arguments& arguments) {
   std::vector<std::string> pictures;
   for (const Outcome& outcome : outcomes)
     pictures.push_back(learning_curves(outcome.task.title, outcome.strategies));
-  if (!arguments.picture.empty()) write_file(arguments.picture, stacked(pictures));
+  if (!arguments.picture.empty()) write_file(arguments.picture, exports::stacked(pictures));
   fmt::print("{}", page(outcomes, arguments.steps));
   return std::ranges::all_of(outcomes, all_within_noise) ? 0 : 1;
 }

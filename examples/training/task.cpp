@@ -21,13 +21,13 @@ std::size_t pick(std::uint64_t seed, std::int64_t step, std::int64_t i, std::siz
                   limit - 1);
 }
 
-void append(NamedValues& inputs, const Digit& digit) {
+void append(profiler::NamedValues& inputs, const Digit& digit) {
   std::vector<double>& images = inputs["images"];
   images.insert(images.end(), digit.pixels.begin(), digit.pixels.end());
   inputs["targets"].push_back(static_cast<double>(digit.label));
 }
 
-void append(NamedValues& inputs, const Corpus& corpus, std::size_t begin) {
+void append(profiler::NamedValues& inputs, const Corpus& corpus, std::size_t begin) {
   for (std::size_t i = begin; i < begin + window; ++i)
     inputs["input_ids"].push_back(static_cast<double>(corpus.tokens[i]));
   // The loss itself compares each token's prediction with the label behind it.
@@ -84,13 +84,13 @@ Task digits_task(std::vector<Digit> digits) {
             .held_out = {},
             .is_classifier = true};
   task.batch_of = [shared, batch = task.batch](std::uint64_t seed, std::int64_t step) {
-    NamedValues inputs;
+    profiler::NamedValues inputs;
     for (std::int64_t i = 0; i < batch; ++i)
       append(inputs, (*shared)[pick(seed, step, i, training_digits)]);
     return inputs;
   };
   task.held_out = [shared](std::int64_t index) {
-    NamedValues inputs;
+    profiler::NamedValues inputs;
     append(inputs, (*shared)[static_cast<std::size_t>(training_digits + index)]);
     return inputs;
   };
@@ -112,13 +112,13 @@ Task text_task(Corpus corpus) {
   if (task.held_out_batches == 0) throw InputError("the text is too short to hold some out");
   const auto shared = std::make_shared<const Corpus>(std::move(corpus));
   task.batch_of = [shared, learned, batch = task.batch](std::uint64_t seed, std::int64_t step) {
-    NamedValues inputs;
+    profiler::NamedValues inputs;
     for (std::int64_t i = 0; i < batch; ++i)
       append(inputs, *shared, pick(seed, step, i, learned - window));
     return inputs;
   };
   task.held_out = [shared, learned, batch = task.held_out_batch](std::int64_t index) {
-    NamedValues inputs;
+    profiler::NamedValues inputs;
     for (std::int64_t i = 0; i < batch; ++i)
       append(inputs, *shared, learned + static_cast<std::size_t>((index * batch + i) * window));
     return inputs;

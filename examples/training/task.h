@@ -17,10 +17,10 @@ struct Task {
   double learning_rate = 0;  ///< the highest
   /// The network's inputs, by name, of a step. Whatever is learned, the batches of a seed are the
   /// same under every strategy.
-  std::function<NamedValues(std::uint64_t seed, std::int64_t step)> batch_of;
+  std::function<profiler::NamedValues(std::uint64_t seed, std::int64_t step)> batch_of;
 
   std::int64_t held_out_batch = 0, held_out_batches = 0;
-  std::function<NamedValues(std::int64_t index)> held_out;
+  std::function<profiler::NamedValues(std::int64_t index)> held_out;
   /// A classifier is tested one sample at a time. Its accuracy follows from the gradient of its
   /// head's bias, which is softmax(logits) − one-hot(target).
   bool is_classifier = false;

@@ -23,13 +23,13 @@ void for_each_storage(const Trace& trace, Category category, Visit visit) {
   }
 }
 
-void write_inputs(Replay& replay, const NamedValues& inputs) {
+void write_inputs(profiler::Replay& replay, const profiler::NamedValues& inputs) {
   const Trace& trace = replay.trace();
   for_each_storage(trace, Category::Input, [&](TensorId id, const Tensor& tensor) {
     const auto given = inputs.find(tensor.name);  // masks and positions are the model's own
     const std::vector<double> numbers =
-        given != inputs.end() ? given->second : synthetic_input(trace, id, 0);
-    replay.write(id, bytes_of(numbers, tensor.dtype).data());
+        given != inputs.end() ? given->second : profiler::synthetic_input(trace, id, 0);
+    replay.write(id, profiler::bytes_of(numbers, tensor.dtype).data());
   });
 }
 
@@ -45,7 +45,7 @@ class Trainer {
   const Refusal& refusal() const { return learns_.refusal; }
 
   TrainedRun run(std::int64_t steps, std::uint64_t seed) const {
-    Replay replay(learns_, backend_);
+    profiler::Replay replay(learns_, backend_);
     write_initial_parameters(replay, seed);
     TrainedRun result;
     result.planned = replay.arena().size;
@@ -82,23 +82,23 @@ class Trainer {
 
   // Where norms lost their affine part, the linears behind them have taken it, so that every
   // strategy starts as the same function; couplings add nothing to learn.
-  void write_initial_parameters(Replay& replay, std::uint64_t seed) const {
+  void write_initial_parameters(profiler::Replay& replay, std::uint64_t seed) const {
     const Trace& trace = replay.trace();
-    NamedValues values = initial_parameters(*vanilla_, seed);
-    add_initial_parameters(values, trace, seed);
-    values = merge_affine(*vanilla_, trace, std::move(values));
+    profiler::NamedValues values = profiler::initial_parameters(*vanilla_, seed);
+    profiler::add_initial_parameters(values, trace, seed);
+    values = profiler::merge_affine(*vanilla_, trace, std::move(values));
     for_each_storage(trace, Category::Parameter, [&](TensorId id, const Tensor& tensor) {
-      replay.write(id, bytes_of(values.at(tensor.name), tensor.dtype).data());
+      replay.write(id, profiler::bytes_of(values.at(tensor.name), tensor.dtype).data());
     });
   }
 
-  void test(const Replay& learned, TrainedRun& result) const {
-    Replay replay(tested_, backend_);
+  void test(const profiler::Replay& learned, TrainedRun& result) const {
+    profiler::Replay replay(tested_, backend_);
     copy_parameters(learned, replay);
     if (task_.is_classifier) replay.keep_gradients();
     std::int64_t right = 0;
     for (std::int64_t i = 0; i < task_.held_out_batches; ++i) {
-      const NamedValues inputs = task_.held_out(i);
+      const profiler::NamedValues inputs = task_.held_out(i);
       write_inputs(replay, inputs);
       result.held_out_loss += replay.step({.adamw = false, .learning_rate = 0}).loss;
       if (task_.is_classifier) right += is_right(replay, inputs.at("targets")[0]);
@@ -108,7 +108,7 @@ class Trainer {
     if (task_.is_classifier) result.accuracy = static_cast<double>(right) / batches;
   }
 
-  static void copy_parameters(const Replay& from, Replay& to) {
+  static void copy_parameters(const profiler::Replay& from, profiler::Replay& to) {
     std::map<std::string, TensorId> source;
     for_each_storage(from.trace(), Category::Parameter,
                      [&](TensorId id, const Tensor& tensor) { source[tensor.name] = id; });
@@ -120,7 +120,7 @@ class Trainer {
   }
 
   // With a single sample the gradient of the head's bias is softmax(logits) − one-hot(target).
-  static bool is_right(const Replay& replay, double target) {
+  static bool is_right(const profiler::Replay& replay, double target) {
     const Trace& trace = replay.trace();
     const auto bias = std::ranges::find(trace.tensors, "head.bias", &Tensor::name);
     CHECK(bias != trace.tensors.end());

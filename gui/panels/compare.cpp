@@ -9,13 +9,13 @@
 namespace tidemark::gui {
 namespace {
 
-std::string amount_text(Measure measure, std::int64_t amount) {
-  if (measure == Measure::Size) return to_text(Bytes{amount});
-  if (measure == Measure::Time) return to_text(Nanoseconds{amount});
+std::string amount_text(diff::Measure measure, std::int64_t amount) {
+  if (measure == diff::Measure::Size) return to_text(Bytes{amount});
+  if (measure == diff::Measure::Time) return to_text(Nanoseconds{amount});
   return fmt::format("{}", amount);
 }
 
-std::string change_text(Measure measure, const DiffRow& row) {
+std::string change_text(diff::Measure measure, const diff::DiffRow& row) {
   const std::string sign = row.change() > 0 ? "+" : "-";
   const std::string change = sign + amount_text(measure, std::abs(row.change()));
   if (!row.before) return change + "  new";
@@ -27,7 +27,7 @@ std::string change_text(Measure measure, const DiffRow& row) {
 }
 
 // A bar from the middle: to the right more, to the left less, as long as the largest of its table.
-void draw_bar(const DiffRow& row, std::int64_t largest) {
+void draw_bar(const diff::DiffRow& row, std::int64_t largest) {
   ImGui::TableNextColumn();
   const float em = ImGui::GetFontSize();
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -54,22 +54,22 @@ Selection selection_of(const Opened& opened, std::string_view key) {
 
 // A line of the table: a heading, a row that differs, or the sum of a table.
 struct Line {
-  const DiffTable* table;
-  const DiffRow* row = nullptr;
+  const diff::DiffTable* table;
+  const diff::DiffRow* row = nullptr;
 };
 
-std::vector<Line> lines_of(const Diff& diff) {
+std::vector<Line> lines_of(const diff::Diff& diff) {
   std::vector<Line> lines;
-  for (const DiffTable& table : diff.tables) {
+  for (const diff::DiffTable& table : diff.tables) {
     if (table.rows.empty()) continue;
     lines.push_back({&table});
-    for (const DiffRow& row : table.rows) lines.push_back({&table, &row});
+    for (const diff::DiffRow& row : table.rows) lines.push_back({&table, &row});
     if (table.whole) lines.push_back({&table, &*table.whole});
   }
   return lines;
 }
 
-void draw_heading(const DiffTable& table) {
+void draw_heading(const diff::DiffTable& table) {
   ImGui::TableNextColumn();
   text_line(table.name, theme::accent);
   if (table.equal == 0) return;
@@ -107,9 +107,9 @@ void draw_lines(const Opened& opened, const std::vector<Line>& lines, ViewState&
 }
 
 // Equal tables are named, so that what is missing below is not taken for forgotten.
-void draw_summary(const Diff& diff, bool is_catching_up) {
+void draw_summary(const diff::Diff& diff, bool is_catching_up) {
   std::string equal;
-  for (const DiffTable& table : diff.tables)
+  for (const diff::DiffTable& table : diff.tables)
     if (table.rows.empty()) equal += (equal.empty() ? "Equal: " : "; ") + table.name;
   if (is_catching_up) text_line("(catching up ...)", theme::alarm);
   if (!equal.empty()) text_wrapped(equal, theme::faint);
@@ -125,7 +125,7 @@ void draw_compare(ViewModel& model, ViewState& view) {
         theme::faint);
   const Differences& differences = model.differences(view);
   // While something is dragged the last answer stays, marked as such, until the next is there.
-  const Diff* diff = differences.newest();
+  const diff::Diff* diff = differences.newest();
   if (!diff) return text_line("counting ...", theme::faint);
   draw_summary(*diff, differences.is_catching_up());
   const ImGuiTableFlags flags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg |

@@ -22,7 +22,7 @@ std::vector<Level> levels_of(const Opened& opened, const Report* report) {
   if (report) levels.push_back({"reserved", report->reserved_peak, theme::faint});
   if (opened.has_budget()) {
     levels.push_back({"budget", recording.capacity, theme::alarm});
-    levels.push_back({"capacity", opened.card_capacity(), theme::faint});
+    levels.push_back({"capacity", opened.device_capacity(), theme::faint});
   } else {
     levels.push_back({"capacity", recording.capacity, theme::alarm});
   }

@@ -106,7 +106,7 @@ void draw_points(const Plot& plot, const std::vector<Report>& rows, ViewModel& m
                  ViewState& view) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const float em = ImGui::GetFontSize();
-  const std::vector<std::size_t> front = pareto_front(rows);
+  const std::vector<std::size_t> front = exports::pareto_front(rows);
   const auto is_best = [&](std::size_t i) { return std::ranges::find(front, i) != front.end(); };
   draw_front(list, plot, rows, front);
   const ImVec2 mouse = ImGui::GetIO().MousePos;
@@ -154,7 +154,7 @@ void draw_pareto(ViewModel& model, ViewState& view) {
   if (has_points) {
     const Plot plot = plot_of(comparison->rows, box);
     draw_axes(*ImGui::GetWindowDrawList(), plot, em);
-    draw_capacity(*ImGui::GetWindowDrawList(), plot, comparison->room.capacity);
+    draw_capacity(*ImGui::GetWindowDrawList(), plot, comparison->budget.capacity);
     draw_points(plot, comparison->rows, model, view);
   }
   text_wrapped(to_text(comparison->conclusion));

@@ -64,25 +64,25 @@ bool choose_name(const char* id, const Table& table, const char* usual,
   return changed;
 }
 
-bool choose_model(Question& question) {
+bool choose_model(Scenario& scenario) {
   label("model");
-  if (!begin_choice("##model", question.model.name, ImGuiComboFlags_HeightLarge)) return false;
+  if (!begin_choice("##model", scenario.model.name, ImGuiComboFlags_HeightLarge)) return false;
   bool changed = false;
   for (const Model& model : known_models()) {
-    if (!ImGui::Selectable(model.name.c_str(), model.name == question.model.name)) continue;
-    question.model = model;
+    if (!ImGui::Selectable(model.name.c_str(), model.name == scenario.model.name)) continue;
+    scenario.model = model;
     // What another model was asked with may be no size that this one can have.
-    question.step.image.reset(), question.step.sequence.reset(), question.step.head.reset();
+    scenario.step.image.reset(), scenario.step.sequence.reset(), scenario.step.head.reset();
     changed = true;
   }
   ImGui::EndCombo();
   return changed;
 }
 
-bool choose_size(Question& question) {
-  const bool is_image = sees_images(question.model);
-  auto& chosen = is_image ? question.step.image : question.step.sequence;
-  std::int64_t size = chosen.value_or(usual_size(question.model));
+bool choose_size(Scenario& scenario) {
+  const bool is_image = sees_images(scenario.model);
+  auto& chosen = is_image ? scenario.step.image : scenario.step.sequence;
+  std::int64_t size = chosen.value_or(usual_size(scenario.model));
   label(is_image ? "image" : "sequence");
   if (!is_image) {
     if (!slide("##sequence", size, 16, longest_sequence_offered, "%lld tokens")) return false;
@@ -96,51 +96,52 @@ bool choose_size(Question& question) {
   return true;
 }
 
-bool choose_step(Question& question, ViewState& view) {
-  if (question.trace) {
+bool choose_step(Scenario& scenario, ViewState& view) {
+  if (scenario.trace) {
     label("step");
-    text_line(question.model.title);
+    text_line(scenario.model.title);
     text_line("a trace file: one step as it is", theme::faint);
     return false;
   }
-  bool changed = choose_model(question);
+  bool changed = choose_model(scenario);
   label("batch");
-  changed |= slide("##batch", question.step.batch, 1, largest_batch_offered,
-                   question.step.batch == 1 ? "%lld sample" : "%lld samples");
-  changed |= choose_size(question);
+  changed |= slide("##batch", scenario.step.batch, 1, largest_batch_offered,
+                   scenario.step.batch == 1 ? "%lld sample" : "%lld samples");
+  changed |= choose_size(scenario);
   label("precision");
-  StepOptions usual = question.step;
+  StepOptions usual = scenario.step;
   usual.precision.reset();
   const std::string default_precision = fmt::format("{} (default)", to_string(precision_of(usual)));
   changed |=
-      choose_name("##precision", precisions, default_precision.c_str(), question.step.precision);
+      choose_name("##precision", precisions, default_precision.c_str(), scenario.step.precision);
   label("attention");
   changed |= choose_name("##attention", attentions, "flash where allowed (default)",
-                         question.step.attention);
-  changed |= draw_other_inputs(question.step, view);
+                         scenario.step.attention);
+  changed |= draw_other_inputs(scenario.step, view);
   return changed;
 }
 
-bool choose_card(Question& question) {
+bool choose_device(Scenario& scenario) {
   bool changed = false;
   label("device");
-  if (begin_choice("##device", question.device.title, ImGuiComboFlags_HeightLarge)) {
+  if (begin_choice("##device", scenario.device.title, ImGuiComboFlags_HeightLarge)) {
     for (const Device& device : known_devices())
-      if (ImGui::Selectable(device.title.c_str(), device.name == question.device.name))
-        question.device = device, changed = true;
+      if (ImGui::Selectable(device.title.c_str(), device.name == scenario.device.name))
+        scenario.device = device, changed = true;
     ImGui::EndCombo();
   }
-  bool has_budget = question.budget.has_value();
+  bool has_budget = scenario.budget.has_value();
   if (ImGui::Checkbox("budget", &has_budget)) {
-    question.budget = has_budget ? std::optional(room_of(question).capacity) : std::nullopt;
+    scenario.budget =
+        has_budget ? std::optional(memory_budget_of(scenario).capacity) : std::nullopt;
     changed = true;
   }
-  if (!question.budget) return changed;
-  std::int64_t mib = std::max<std::int64_t>(1, question.budget->count >> 20);
-  const std::int64_t most = std::max<std::int64_t>(mib, question.device.capacity.count >> 20);
+  if (!scenario.budget) return changed;
+  std::int64_t mib = std::max<std::int64_t>(1, scenario.budget->count >> 20);
+  const std::int64_t most = std::max<std::int64_t>(mib, scenario.device.capacity.count >> 20);
   ImGui::SetNextItemWidth(-1);
-  if (slide("##budget", mib, 64, most, to_text(*question.budget).c_str()))
-    question.budget = Bytes{mib << 20}, changed = true;
+  if (slide("##budget", mib, 64, most, to_text(*scenario.budget).c_str()))
+    scenario.budget = Bytes{mib << 20}, changed = true;
   return changed;
 }
 
@@ -237,10 +238,10 @@ void draw_what_if(ViewModel& model, ViewState& view) {
   WhatIf what_if = *model.what_if();
   const std::size_t before = what_if.strategies.size();
   tell_what_is_shown(model, view);
-  bool changed = choose_step(what_if.question, view);
+  bool changed = choose_step(what_if.scenario, view);
   changed |= choose_strategy(what_if.strategies.front());
   changed |= choose_second(what_if);
-  changed |= choose_card(what_if.question);
+  changed |= choose_device(what_if.scenario);
   changed |= type_allocator(what_if.allocator);
   if (changed) {
     if (!model.is_prediction(view.shown)) model.show(0, view);

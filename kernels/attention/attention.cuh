@@ -11,7 +11,7 @@
 namespace tidemark::cuda {
 
 /// Rows that a block owns, and columns that pass by; sized so that the largest kernel (keys and
-/// values, two operands each, and the weights) stays below 64 KiB of shared memory, what cards of
+/// values, two operands each, and the weights) stays below 64 KiB of shared memory, what devices of
 /// capability 7.5 have.
 template <typename T, int D>
 struct AttentionTile {

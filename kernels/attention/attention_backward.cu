@@ -65,7 +65,7 @@ void write_dkv(Launch& launch, const AttentionCall& attention, const Array& dk, 
   });
 }
 
-/// In how many sums the batches are added up: few blocks would leave most of the card idle where
+/// In how many sums the batches are added up: few blocks would leave most of the device idle where
 /// thousands of windows share a small bias, as in Swin.
 std::int64_t sums_of_batches(const Launch& launch, const AttentionOperands& o,
                              std::int64_t blocks_per_sum) {

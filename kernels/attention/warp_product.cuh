@@ -4,7 +4,7 @@
 //   sums[j][0], [1]  row l / 4,      columns 8j + 2 (l mod 4) and the next one
 //   sums[j][2], [3]  row l / 4 + 8,  the same columns
 // The plain loops below own the same elements, so that everything around a product is one text for
-// fp32 and for cards whose tensor cores lack these instructions (before compute capability 8.0).
+// fp32 and for devices whose tensor cores lack these instructions (before compute capability 8.0).
 #pragma once
 
 #include "kernels/cuda/device.cuh"

@@ -140,11 +140,11 @@ struct Keys {
 };
 
 // On integers the compiler may choose in any order, and so in vectors.
-TIDEMARK_CLONES void find_extremes(std::int64_t n, const float* __restrict x,
-                                   Keys* __restrict found) {
+TIDEMARK_CLONES void find_min_max(std::int64_t n, const float* __restrict x,
+                                  Keys* __restrict found) {
   std::uint32_t smallest = 0xffffffff, largest = 0;
   for (std::int64_t i = 0; i < n; ++i) {
-    const std::uint32_t key = extreme_key(x[i]);
+    const std::uint32_t key = order_key(x[i]);
     smallest = key < smallest ? key : smallest;
     largest = key > largest ? key : largest;
   }
@@ -181,21 +181,20 @@ void from_floats(const float* from, std::int64_t n, std::byte* to, DType dtype) 
   });
 }
 
-void note_extremes(const Groups& groups, std::int64_t element, std::int64_t n,
-                   const float* values) {
+void note_min_max(const Groups& groups, std::int64_t element, std::int64_t n, const float* values) {
   for_parts(groups, element, n, [&](std::int64_t i, std::int64_t size, GroupRange& group) {
     Keys found;
-    find_extremes(size, values + i, &found);
+    find_min_max(size, values + i, &found);
     group.least = std::max(group.least, ~found.smallest);
     group.most = std::max(group.most, found.largest);
   });
 }
 
-void note_extremes(const Run& run, std::int64_t n, const float* values) {
+void note_min_max(const Run& run, std::int64_t n, const float* values) {
   const std::int64_t element = (run.data - run.groups->first) / size_of(run.dtype);
-  if (run.stride == 1) return note_extremes(*run.groups, element, n, values);
+  if (run.stride == 1) return note_min_max(*run.groups, element, n, values);
   for (std::int64_t i = 0; i < n; ++i)
-    note_extremes(*run.groups, element + i * run.stride, 1, values + i);
+    note_min_max(*run.groups, element + i * run.stride, 1, values + i);
 }
 
 void gather(const Run& run, std::int64_t n, float* to) {

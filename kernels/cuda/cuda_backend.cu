@@ -120,7 +120,7 @@ class CudaBackend final : public Backend {
   CudaBackend& operator=(const CudaBackend&) = delete;
 
   std::string name() const override { return "cuda"; }
-  Ground ground() const override { return Ground::Card; }
+  Ground ground() const override { return Ground::Device; }
   std::string description() const override;
   Bytes capacity() const override { return {static_cast<std::int64_t>(device_.totalGlobalMem)}; }
   Bytes workspace() const override {

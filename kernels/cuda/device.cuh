@@ -50,7 +50,7 @@ __device__ inline T rounded_to(float x) {
   }
 }
 
-/// Two at once: one instruction for both where the card has it, and no packing.
+/// Two at once: one instruction for both where the device has it, and no packing.
 __device__ inline void round_pair(float x, float y, BFloat16* to) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(x, y);
   memcpy(to, &pair, sizeof pair);
@@ -89,7 +89,7 @@ void start(const Launch&, const char* name, void (*kernel)(Parameters...), dim3 
 }
 #endif
 
-/// Shared memory that every card gives a block without being asked.
+/// Shared memory that every device gives a block without being asked.
 inline constexpr std::int64_t shared_limit = 48 * 1024;
 
 /// Threads per block where nothing asks for another number: 8 blocks fill a multiprocessor.

@@ -40,7 +40,7 @@ __global__ void pointwise_kernel(Function function, PointwiseArguments<Function,
 }
 
 /// Where all operands are of one dtype and lie in one piece: several loads of each thread are under
-/// way before the first one is used. One alone would leave a fast card's memory waiting.
+/// way before the first one is used. One alone would leave a fast device's memory waiting.
 template <typename Function, typename T>
 struct DenseArguments {
   const T* in[Function::inputs > 0 ? Function::inputs : 1];

@@ -54,7 +54,7 @@ template <>
 struct Writer<AnyFloat> {
   std::byte* data = nullptr;
   DType dtype = DType::Float32;
-  DeviceGroups groups{};  ///< whose extremes are noted
+  DeviceGroups groups{};  ///< whose minimum and maximum are noted
 };
 
 template <typename T>
@@ -131,29 +131,29 @@ __device__ inline void load_decoded(const std::uint8_t* codes, const DeviceGroup
   }
 }
 
-/// Few elements are a new extreme, so most threads only look; what they see may be old, and then
+/// Few elements are a new maximum, so most threads only look; what they see may be old, and then
 /// the atomic operation decides.
-__device__ inline void note_extreme(std::uint32_t* key, std::uint32_t candidate) {
+__device__ inline void note_max(std::uint32_t* key, std::uint32_t candidate) {
   if (candidate > *static_cast<volatile std::uint32_t*>(key)) atomicMax(key, candidate);
 }
 
 template <int V>
-__device__ inline void note_extremes(const DeviceGroups& groups, std::int64_t offset,
-                                     std::int64_t stride, int valid, const float (&values)[V]) {
+__device__ inline void note_min_max(const DeviceGroups& groups, std::int64_t offset,
+                                    std::int64_t stride, int valid, const float (&values)[V]) {
   const DeviceGroups::Group group = groups.at(offset);
   const bool is_one_group = stride == 1 && group.left >= valid;
   std::uint32_t least = 0, most = 0;
   for (int i = 0; i < V; ++i) {
     if (i >= valid) break;
-    const std::uint32_t high = extreme_key(values[i]), low = ~high;
+    const std::uint32_t high = order_key(values[i]), low = ~high;
     if (!is_one_group) {
       GroupRange* const own = groups.at(offset + i * stride).range;
-      note_extreme(&own->least, low), note_extreme(&own->most, high);
+      note_max(&own->least, low), note_max(&own->most, high);
     }
     least = low > least ? low : least, most = high > most ? high : most;
   }
   if (!is_one_group) return;
-  note_extreme(&group.range->least, least), note_extreme(&group.range->most, most);
+  note_max(&group.range->least, least), note_max(&group.range->most, most);
 }
 
 template <int V, typename T>
@@ -199,7 +199,7 @@ __device__ inline void store(const Writer<T>& to, std::int64_t offset, std::int6
       store_to<V>(reinterpret_cast<BFloat16*>(to.data), offset, stride, valid, values);
     else
       store_to<V>(reinterpret_cast<Float16*>(to.data), offset, stride, valid, values);
-    if (to.groups.ranges != nullptr) note_extremes<V>(to.groups, offset, stride, valid, values);
+    if (to.groups.ranges != nullptr) note_min_max<V>(to.groups, offset, stride, valid, values);
   } else {
     store_to<V>(to.data, offset, stride, valid, values);
   }

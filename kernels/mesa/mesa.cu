@@ -44,11 +44,11 @@ void quantize(const Call& call, Launch& launch) {
     using T = typename decltype(tag)::type;
     constexpr int V = vector_size<T>;
     const MesaPlan plan(value, codes, quantizer, V);
-    if (!quantizer.knows_extremes) {
+    if (!quantizer.knows_min_max) {
       const std::int64_t parts = parts_of(launch, plan.vectors_per_group, quantizer.groups);
       const std::int64_t per_part = (plan.vectors_per_group + parts - 1) / parts;
-      start(launch, "mesa extremes",
-            plan.has_vectors ? mesa_extremes_kernel<T, V> : mesa_extremes_kernel<T, 1>,
+      start(launch, "mesa min max",
+            plan.has_vectors ? mesa_min_max_kernel<T, V> : mesa_min_max_kernel<T, 1>,
             dim3(static_cast<unsigned>(quantizer.groups), static_cast<unsigned>(parts)),
             dim3(usual_threads), 0, reader<T>(value), plan.walk, plan.groups,
             plan.vectors_per_group, per_part, quantizer.ranges);

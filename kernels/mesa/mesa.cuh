@@ -1,6 +1,6 @@
-// Mesa's 8 bits: extremes per group, unless they are known, the running range, then one pass from
-// values to codes. Nothing waits for the host. Where the CPU kernel rounds after each operation
-// this one does, too: equal ranges give equal codes.
+// Mesa's 8 bits: minimum and maximum per group, unless they are known, the running range, then one
+// pass from values to codes. Nothing waits for the host. Where the CPU kernel rounds after each
+// operation this one does, too: equal ranges give equal codes.
 #pragma once
 
 #include "kernels/cuda/reduce.cuh"
@@ -24,9 +24,9 @@ struct MesaGroups {
 
 /// Block (group, part): least and largest element of a part of the group's vectors.
 template <typename T, int V>
-__global__ void mesa_extremes_kernel(Reader<T> value, Walk<2> walk, MesaGroups groups,
-                                     std::int64_t per_group, std::int64_t per_part,
-                                     GroupRange* ranges) {
+__global__ void mesa_min_max_kernel(Reader<T> value, Walk<2> walk, MesaGroups groups,
+                                    std::int64_t per_group, std::int64_t per_part,
+                                    GroupRange* ranges) {
   const std::int64_t group = blockIdx.x, begin = std::int64_t{blockIdx.y} * per_part;
   const std::int64_t end = begin + per_part < per_group ? begin + per_part : per_group;
   float least = INFINITY, most = -INFINITY;
@@ -42,12 +42,12 @@ __global__ void mesa_extremes_kernel(Reader<T> value, Walk<2> walk, MesaGroups g
   least = block_reduce<Min>(least);
   most = block_reduce<Max>(most);
   if (threadIdx.x != 0) return;
-  note_extreme(&ranges[group].least, extreme_key(-least));
-  note_extreme(&ranges[group].most, extreme_key(most));
+  note_max(&ranges[group].least, order_key(-least));
+  note_max(&ranges[group].most, order_key(most));
 }
 
-/// The extremes enter the running range and are forgotten. Whoever noted them may have had more
-/// digits than the value's dtype.
+/// Minimum and maximum enter the running range and are forgotten. Whoever noted them may have had
+/// more digits than the value's dtype.
 __global__ void mesa_range_kernel(std::int64_t groups, bool is_first, DType dtype,
                                   GroupRange* ranges) {
   for (std::int64_t g = thread_of_grid(); g < groups; g += threads_of_grid()) {

@@ -6,8 +6,8 @@
 //               code = rn(max((x − m)·255/r + u − 1/2, 0)), u = uniform_at(seed, step, key, i):
 //               rounding that is right on average. Clipped to 255, or with `wraps` reduced modulo
 //               256 as the released kernel does (up to 2^22, which stands for anything larger).
-//               The range of the value itself counts, so codes need a pass of their own; extremes
-//               do not where the kernel that wrote the value has noted them.
+//               The range of the value itself counts, so codes need a pass of their own; minimum
+//               and maximum do not where the kernel that wrote the value has noted them.
 //   Dequantize  inputs {codes}, outputs {value}: x = code·r/255 + m by the same range. The
 //               backward of norms, activations, softmax and products decodes the same way what it
 //               saved, while it loads it.

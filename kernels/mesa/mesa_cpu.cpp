@@ -1,5 +1,5 @@
-// Mesa's quantizer on the CPU: one pass for the extremes, unless they are known, and one for the
-// codes; see mesa.h. Whoever reads codes as an array's elements decodes them (cpu/rows.h).
+// Mesa's quantizer on the CPU: one pass for minimum and maximum, unless they are known, and one for
+// the codes; see mesa.h. Whoever reads codes as an array's elements decodes them (cpu/rows.h).
 #include <bit>
 #include <cmath>
 
@@ -49,7 +49,7 @@ float rounded_to(DType dtype, float x) {
   return value_at(stored, dtype);
 }
 
-// The extremes enter the running range and are forgotten.
+// Minimum and maximum enter the running range and are forgotten.
 void update_range(GroupRange& group, DType dtype, bool is_first) {
   const float least = rounded_to(dtype, -number_of_key(group.least));
   const float range = rounded_to(dtype, number_of_key(group.most)) - least;
@@ -65,9 +65,9 @@ void quantize(const Call& call, Workspace& workspace) {
   const Array &value = call.inputs[0], &codes = call.outputs[0];
   CHECK(is_dense(codes.layout()) && numel(codes.shape) == numel(value.shape));
   const Groups groups = groups_of(call.quantizer, value.shape, codes.data);
-  if (!call.quantizer.knows_extremes)
+  if (!call.quantizer.knows_min_max)
     in_order(value, [&](const float* x, std::int64_t first, std::int64_t n) {
-      note_extremes(groups, first, n, x);
+      note_min_max(groups, first, n, x);
     });
   for (std::int64_t g = 0; g < groups.count; ++g)
     update_range(groups.ranges[g], value.dtype, workspace.state.number == 0);

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tidemark {
+namespace tidemark::allocator {
 namespace {
 
 using namespace literals;
@@ -124,4 +124,4 @@ Bytes requested_peak(const Schedule& schedule, const Framework& framework, const
   return most;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

@@ -6,7 +6,7 @@
 #include "simulator/schedule.h"
 #include "traces/framework.h"
 
-namespace tidemark {
+namespace tidemark::allocator {
 
 struct AllocatorResult {
   Bytes allocated_peak;
@@ -30,4 +30,4 @@ AllocatorResult replay_allocator(const Schedule& schedule, const Framework& fram
 /// what is allocated or reserved it does not fall when buffers grow.
 Bytes requested_peak(const Schedule& schedule, const Framework& framework, const Device& device);
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

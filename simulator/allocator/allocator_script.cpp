@@ -15,7 +15,7 @@
 #include "simulator/allocator/caching_allocator.h"
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::allocator {
 namespace {
 
 using namespace literals;
@@ -246,4 +246,4 @@ std::string run_allocator_script(std::string_view text, std::string_view file_na
   return Script(file_name).run(text);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidemark {
+namespace tidemark::allocator {
 
 /// One line per operation: its letter, the address (hexadecimal; 0 for all but a successful `a`),
 /// all counters after it, and OOM if the request failed:
@@ -21,4 +21,4 @@ namespace tidemark {
 /// Throws InputError "file:line: what is wrong; what would be right".
 std::string run_allocator_script(std::string_view text, std::string_view file_name);
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

@@ -11,7 +11,7 @@
 
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::allocator {
 namespace {
 
 using namespace literals;
@@ -220,4 +220,4 @@ Bytes segment_size(Bytes rounded) {
   return {round_up(rounded.count, (2_MiB).count)};
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

@@ -8,7 +8,7 @@
 
 #include "traces/units.h"
 
-namespace tidemark {
+namespace tidemark::allocator {
 
 struct AllocatorSettings {
   /// Blocks of this size or more are neither split nor handed to smaller requests.
@@ -47,4 +47,4 @@ Bytes rounded_size(const AllocatorSettings& settings, Bytes size);
 /// What the device is asked for when no cached block serves one of `rounded` size.
 Bytes segment_size(Bytes rounded);
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace tidemark {
+namespace tidemark::allocator {
 
 BlockHandle BlockTable::add(const MemoryBlock& block) {
   if (unused_ == no_block) {
@@ -47,4 +47,4 @@ void BlockTable::unite(BlockHandle block, BlockHandle neighbour) {
   remove(neighbour);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

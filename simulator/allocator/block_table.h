@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tidemark {
+namespace tidemark::allocator {
 
 /// A block, for the caller of the allocator a live allocation. Used again after its end.
 enum class BlockHandle : std::uint32_t {};
@@ -62,4 +62,4 @@ class BlockTable {
   BlockHandle unused_ = no_block;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

@@ -5,7 +5,7 @@
 
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::allocator {
 
 namespace {
 constexpr std::int64_t first_address = 0x7f0000000000;
@@ -162,4 +162,4 @@ void CachingAllocator::count_free(const MemoryBlock& block, std::int64_t sign) {
   stats_.inactive_split.count += sign * block.size;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

@@ -19,7 +19,7 @@
 #include "simulator/allocator/free_blocks.h"
 #include "traces/units.h"
 
-namespace tidemark {
+namespace tidemark::allocator {
 
 struct AllocatorStats {
   Bytes allocated;       // in blocks handed out and not yet freed
@@ -141,4 +141,4 @@ class CachingAllocator {
   AllocatorStats stats_;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

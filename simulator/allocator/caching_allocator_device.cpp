@@ -4,7 +4,7 @@
 
 #include "simulator/allocator/caching_allocator.h"
 
-namespace tidemark {
+namespace tidemark::allocator {
 
 namespace {
 constexpr std::int64_t address_step = 2 << 20;
@@ -101,4 +101,4 @@ void CachingAllocator::collect_garbage() {
   }
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

@@ -6,7 +6,7 @@
 
 #include "simulator/allocator/caching_allocator.h"
 
-namespace tidemark {
+namespace tidemark::allocator {
 
 namespace {
 
@@ -115,4 +115,4 @@ std::vector<BlockHandle>::iterator CachingAllocator::find_unmapped(BlockHandle b
                                   [&](BlockHandle other) { return blocks_[other].address; });
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

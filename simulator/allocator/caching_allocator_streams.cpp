@@ -8,7 +8,7 @@
 #include "simulator/allocator/caching_allocator.h"
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::allocator {
 
 namespace {
 constexpr std::uint32_t no_use = UINT32_MAX;
@@ -71,4 +71,4 @@ void CachingAllocator::synchronize() {
   process_events();
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-namespace tidemark {
+namespace tidemark::allocator {
 namespace {
 
 constexpr std::uint32_t word_bits = 64;
@@ -101,4 +101,4 @@ FreeBlocks::Position FreeBlocks::smallest_from(std::size_t bucket) const {
   return {found, static_cast<std::uint32_t>(buckets_[found].size() - 1)};
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

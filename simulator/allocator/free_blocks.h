@@ -12,7 +12,7 @@
 
 #include "simulator/allocator/block_table.h"
 
-namespace tidemark {
+namespace tidemark::allocator {
 
 struct FreeBlock {
   std::int64_t size = 0;  // a positive multiple of 512
@@ -58,4 +58,4 @@ class FreeBlocks {
   std::vector<std::uint64_t> filled_;  // one bit per bucket
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

@@ -40,7 +40,7 @@ std::string group_text(const PeakGroup& group) {
 }
 
 // ["backward", "linear", 0, 73, 43012345]
-TimeGroup read_time(const JsonView& list) {
+diff::TimeGroup read_time(const JsonView& list) {
   std::vector<JsonView> cells;
   for (const JsonView cell : list.items()) cells.push_back(cell);
   if (cells.size() != 5) list.fail("need five values: task, op, stream, runs, nanoseconds");
@@ -137,7 +137,7 @@ std::string peak_text(const Expected& expected) {
 
 std::string time_text(const Expected& expected) {
   std::string text = fmt::format(",\n{} \"time\": [", indent);
-  for (const TimeGroup& group : expected.times)
+  for (const diff::TimeGroup& group : expected.times)
     text +=
         fmt::format("{}\n{}   [{}, {}, {}, {}, {}]", text.back() == '[' ? "" : ",", indent,
                     json(group.task), json(group.op), group.stream, group.runs, group.time.count());
@@ -192,7 +192,7 @@ Expected expected_of(const std::string& id, const ExperimentOutcome& outcome, st
     expected.other_tensors += outcome.peak[i].tensors;
     expected.other_bytes += outcome.peak[i].bytes;
   }
-  for (const TimeGroup& group : outcome.times) {
+  for (const diff::TimeGroup& group : outcome.times) {
     if (expected.times.size() < groups) {
       expected.times.push_back(group);
     } else {

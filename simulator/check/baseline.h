@@ -20,9 +20,9 @@ struct Expected {
   std::string peak_at;
   std::vector<PeakGroup> peak;  ///< the largest groups …
   std::int64_t other_tensors = 0;
-  Bytes other_bytes;             ///< … and the rest of the live peak
-  std::vector<TimeGroup> times;  ///< the longest groups of the step's runs …
-  TimeGroup other_times;         ///< … and the rest of them
+  Bytes other_bytes;                   ///< … and the rest of the live peak
+  std::vector<diff::TimeGroup> times;  ///< the longest groups of the step's runs …
+  diff::TimeGroup other_times;         ///< … and the rest of them
 };
 
 struct Baseline {

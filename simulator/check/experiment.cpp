@@ -131,8 +131,8 @@ Experiment combine(const JsonView& entry, const std::optional<JsonView>& default
                    const std::vector<Axis>& axes, const Combination& combination) {
   Experiment experiment;
   experiment.checked.fill(true);
-  if (defaults) set_questions(experiment, *defaults);
-  set_questions(experiment, entry);
+  if (defaults) set_checks(experiment, *defaults);
+  set_checks(experiment, entry);
   experiment.id = entry.text_or("id", "");
   experiment.pointer = entry.pointer();
   const bool has_name = !experiment.id.empty();
@@ -173,7 +173,7 @@ void require_room(const JsonView& entry, std::size_t before, const std::vector<A
 
 void expand(const JsonView& entry, const std::optional<JsonView>& defaults,
             std::vector<Experiment>& experiments) {
-  entry.allow_only(known_keys({"id", "metrics", "margin", "reserve", "measured"}));
+  entry.allow_only(known_keys({"id", "metrics", "tolerance", "margin", "reserve", "measured"}));
   if (const auto id = entry.find("id"); id && id->text().empty())
     id->fail("found an empty id; leave it out, or give a name");
   const std::vector<Axis> axes = axes_of(entry, defaults);
@@ -227,7 +227,7 @@ std::string resolved(const std::string& check_file, const std::string& name_or_p
 
 std::vector<Experiment> read_experiments(const JsonView& experiments,
                                          const std::optional<JsonView>& defaults) {
-  if (defaults) defaults->allow_only(known_keys({"metrics", "margin", "reserve"}));
+  if (defaults) defaults->allow_only(known_keys({"metrics", "tolerance", "margin", "reserve"}));
   std::vector<Experiment> all;
   for (const JsonView entry : experiments.items()) {
     if (all.size() == most_experiments)

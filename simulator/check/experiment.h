@@ -13,7 +13,7 @@
 
 namespace tidemark::regression {
 
-/// One model, step, card and strategy, with what is asked of them.
+/// One model, step, device and strategy, with what is asked of them.
 struct Experiment {
   std::string id;
   std::string pointer;  ///< of the entry in the file that it comes from
@@ -24,14 +24,14 @@ struct Experiment {
   std::string device = std::string(usual_device);
   StrategySpec strategy;       ///< text "" = that of the measured result
   std::string allocator_text;  ///< as written
-  AllocatorSettings allocator;
+  allocator::AllocatorSettings allocator;
   std::string measured;  ///< path of a replay's result, as written; "" = simulated
 
-  bool must_fit = false;        ///< a budget is stated
-  std::optional<Bytes> budget;  ///< unset: the card's own memory less its CUDA context
-  Margin reserve;               ///< of the budget, to be left free
-  PerMetric<bool> checked{};    ///< which numbers are compared
-  PerMetric<Margin> margins{};  ///< 0 unless stated
+  bool must_fit = false;              ///< a budget is stated
+  std::optional<Bytes> budget;        ///< unset: the device's own memory less its CUDA context
+  Tolerance reserve;                  ///< of the budget, to be left free
+  PerMetric<bool> checked{};          ///< which numbers are compared
+  PerMetric<Tolerance> tolerances{};  ///< 0 unless stated
 };
 
 /// A path as the check file means it: relative to the folder of that file. A name stays a name.

@@ -20,7 +20,7 @@ auto parsed(const JsonView& value, Parse parse) {
 }
 
 void set_allocator(Experiment& experiment, const JsonView& value) {
-  experiment.allocator = parsed(value, parse_allocator_settings);
+  experiment.allocator = parsed(value, allocator::parse_allocator_settings);
   experiment.allocator_text = value.text();
 }
 
@@ -59,14 +59,14 @@ Metric metric_named(const JsonView& where, std::string_view name) {
   where.fail(unknown_name("metric", name, names_of(metrics)));
 }
 
-Margin margin_of(const JsonView& value, bool is_time) {
+Tolerance tolerance_of(const JsonView& value, bool is_time) {
   if (value.kind() != JsonKind::Text) return {value.integer(), 0};
   if (const auto parts = parse_percent(value.text())) return {0, *parts};
   if (value.text().find('%') != std::string_view::npos)
     value.fail(fmt::format("'{}' is not a share (from 0% to 100%, with at most four decimals)",
                            value.text()));
   if (is_time) value.fail("need nanoseconds as a whole number, or a share such as \"5%\"");
-  return {parsed(value, [](std::string_view text) { return parse_bytes(text, "margin"); }).count,
+  return {parsed(value, [](std::string_view text) { return parse_bytes(text, "tolerance"); }).count,
           0};
 }
 
@@ -76,13 +76,14 @@ void choose_metrics(Experiment& experiment, const JsonView& list) {
     experiment.checked[index(metric_named(item, item.text()))] = true;
 }
 
-// A simulated time is exact. A measured one never comes twice, so a margin has to be chosen.
+// A simulated time is exact. A measured one never comes twice, so a tolerance has to be chosen.
 void decide_on_measured_time(Experiment& experiment, const JsonView& entry, bool is_chosen) {
   const std::size_t step = index(Metric::Step);
-  if (experiment.margins[step] != Margin{} || !experiment.checked[step]) return;
+  if (experiment.tolerances[step] != Tolerance{} || !experiment.checked[step]) return;
   if (is_chosen)
     entry.fail(
-        "a measured step never takes the same time twice; give \"margin\": {\"step\": \"5%\"}, or "
+        "a measured step never takes the same time twice; give \"tolerance\": {\"step\": \"5%\"}, "
+        "or "
         "leave step out of the metrics");
   experiment.checked[step] = false;
 }
@@ -118,14 +119,22 @@ std::string label_of(const ExperimentField& field, const JsonView& value) {
   return fmt::format("{}{}", field.prefix, value.number(-1e18, 1e18));  // or says what is wrong
 }
 
-void set_questions(Experiment& experiment, const JsonView& entry) {
+// Files of version 0.1 say "margin".
+std::optional<JsonView> stated_tolerances(const JsonView& entry) {
+  const auto tolerance = entry.find("tolerance"), margin = entry.find("margin");
+  if (tolerance && margin) margin->fail("is the former name of 'tolerance'; give one of the two");
+  return tolerance ? tolerance : margin;
+}
+
+void set_checks(Experiment& experiment, const JsonView& entry) {
   if (const auto list = entry.find("metrics")) choose_metrics(experiment, *list);
-  if (const auto margins = entry.find("margin"))
-    for (const JsonView margin : margins->members()) {
-      const Metric metric = metric_named(margin, margin.key());
-      experiment.margins[index(metric)] = margin_of(margin, metric == Metric::Step);
+  if (const auto tolerances = stated_tolerances(entry))
+    for (const JsonView tolerance : tolerances->members()) {
+      const Metric metric = metric_named(tolerance, tolerance.key());
+      experiment.tolerances[index(metric)] = tolerance_of(tolerance, metric == Metric::Step);
     }
-  if (const auto reserve = entry.find("reserve")) experiment.reserve = margin_of(*reserve, false);
+  if (const auto reserve = entry.find("reserve"))
+    experiment.reserve = tolerance_of(*reserve, false);
   if (const auto path = entry.find("measured")) {
     experiment.measured = path->text();
     if (experiment.measured.empty()) path->fail("found no path; need that of a replay's result");

@@ -26,7 +26,7 @@ void set(const ExperimentField& field, Experiment& experiment, const JsonView& v
 /// The value as a part of an id: "64", "amp-bf16", "examples/gpt2" for a config in that folder.
 std::string label_of(const ExperimentField& field, const JsonView& value);
 
-/// What an experiment states beside its fields: metrics, margins, reserve, measured.
-void set_questions(Experiment& experiment, const JsonView& entry);
+/// What an experiment states beside its fields: metrics, tolerances, reserve, measured.
+void set_checks(Experiment& experiment, const JsonView& entry);
 
 }  // namespace tidemark::regression

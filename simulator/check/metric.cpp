@@ -39,9 +39,9 @@ std::string percent_text(std::int64_t whole, std::int64_t change) {
   return fmt::format("{}{:.2f} %", sign, std::abs(percent));
 }
 
-std::string to_text(Metric metric, const Margin& margin) {
-  if (margin.parts_per_million == 0) return to_text(metric, margin.amount);
-  return fmt::format("{} %", static_cast<double>(margin.parts_per_million) / (million / 100));
+std::string to_text(Metric metric, const Tolerance& tolerance) {
+  if (tolerance.parts_per_million == 0) return to_text(metric, tolerance.amount);
+  return fmt::format("{} %", static_cast<double>(tolerance.parts_per_million) / (million / 100));
 }
 
 }  // namespace tidemark::regression

@@ -38,11 +38,11 @@ using Values = PerMetric<std::optional<std::int64_t>>;
 
 /// How far a number may be from the expected one, in either direction: an amount, or a share of
 /// the expected number. Whole numbers, so that the limit is the same on every machine.
-struct Margin {
+struct Tolerance {
   std::int64_t amount = 0;
   std::int64_t parts_per_million = 0;
 
-  bool operator==(const Margin&) const = default;
+  bool operator==(const Tolerance&) const = default;
 };
 
 constexpr std::int64_t million = 1'000'000;
@@ -55,9 +55,9 @@ constexpr std::int64_t share_of(std::int64_t whole, std::int64_t parts_per_milli
   return whole / million * parts_per_million + whole % million * parts_per_million / million;
 }
 
-/// What the margin allows around `expected`.
-constexpr std::int64_t allowed(const Margin& margin, std::int64_t expected) {
-  return margin.amount + share_of(expected, margin.parts_per_million);
+/// What the tolerance allows around `expected`.
+constexpr std::int64_t allowed(const Tolerance& tolerance, std::int64_t expected) {
+  return tolerance.amount + share_of(expected, tolerance.parts_per_million);
 }
 
 /// "2.1 GiB", "3.20 ms".
@@ -67,6 +67,6 @@ std::string change_text(Metric metric, std::int64_t change);
 /// "+3.05 %" of `whole`; "" of nothing.
 std::string percent_text(std::int64_t whole, std::int64_t change);
 /// "0 B", "5 %", "1.00 MiB".
-std::string to_text(Metric metric, const Margin& margin);
+std::string to_text(Metric metric, const Tolerance& tolerance);
 
 }  // namespace tidemark::regression

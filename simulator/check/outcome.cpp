@@ -132,19 +132,19 @@ void share_devices(const std::string& file, const std::vector<Experiment>& exper
   }
 }
 
-Room room_of(const Experiment& experiment, const Device& device) {
+MemoryBudget memory_budget_of(const Experiment& experiment, const Device& device) {
   const Bytes whole =
       experiment.budget.value_or(device.capacity - device.context.value_or(Bytes{}));
-  const Bytes room = whole - Bytes{allowed(experiment.reserve, whole.count)};
-  if (room.count < 1)
+  const Bytes available = whole - Bytes{allowed(experiment.reserve, whole.count)};
+  if (available.count < 1)
     throw InputError(fmt::format("a budget of {} less its reserve leaves no memory for tensors",
                                  to_text(whole)));
-  return {room, experiment.allocator};
+  return {available, experiment.allocator};
 }
 
 // Only what was said, beside the four that each experiment has.
 Settings settings_of(const Experiment& experiment, const Trace& trace,
-                     const std::string& device_fingerprint, Bytes room) {
+                     const std::string& device_fingerprint, Bytes available) {
   const StepOptions& step = trace.step;
   Settings settings = {{"model", experiment.model},
                        {"strategy", experiment.strategy.text},
@@ -158,7 +158,7 @@ Settings settings_of(const Experiment& experiment, const Trace& trace,
     if (is_stated(field, step) && field.key != "batch" && field.key != "framework")
       add(field.key, to_text(*field.value(step)));
   if (!experiment.allocator_text.empty()) add("alloc_conf", experiment.allocator_text);
-  if (experiment.must_fit) add("room", room.count);
+  if (experiment.must_fit) add("room", available.count);
   return settings;
 }
 
@@ -167,14 +167,14 @@ ExperimentOutcome simulated(const Experiment& experiment, const SharedTrace& sha
   require_none(shared_device.defect);
   require_none(shared.defect);
   const auto& [device, device_fingerprint, no_defect] = shared_device;
-  const Room room = room_of(experiment, device);
+  const MemoryBudget budget = memory_budget_of(experiment, device);
   ExperimentOutcome outcome;
-  outcome.settings = settings_of(experiment, *shared.trace, device_fingerprint, room.capacity);
+  outcome.settings = settings_of(experiment, *shared.trace, device_fingerprint, budget.capacity);
   outcome.trace = shared.fingerprint;
   outcome.model = shared.size;
   outcome.blocks = names_of(shared.trace->blocks);
-  outcome.room = room.capacity;
-  const Answer result = answer(shared.trace, experiment.strategy, device, room);
+  outcome.available = budget.capacity;
+  const Evaluation result = evaluate(shared.trace, experiment.strategy, device, budget);
   const Report& report = result.report;
   outcome.refusal = report.reason;
   if (!report.applies) return outcome;
@@ -185,7 +185,7 @@ ExperimentOutcome simulated(const Experiment& experiment, const SharedTrace& sha
   outcome.peak_at = report.peak_at;
   outcome.peak = peak_groups(result);
   if (experiment.checked[index(Metric::Step)])
-    outcome.times = time_groups(*result.planned.trace, result.schedule, result.timeline);
+    outcome.times = diff::time_groups(*result.planned.trace, result.schedule, result.timeline);
   return outcome;
 }
 
@@ -235,11 +235,12 @@ ExperimentOutcome measured(const std::string& file, const Experiment& experiment
   if (!experiment.must_fit) return outcome;
   if (!experiment.budget)
     throw InputError("a measured result needs a budget in bytes (such as \"24GiB\")");
-  outcome.room = *experiment.budget - Bytes{allowed(experiment.reserve, experiment.budget->count)};
+  outcome.available =
+      *experiment.budget - Bytes{allowed(experiment.reserve, experiment.budget->count)};
   // The arena is what a replay allocates; a framework's number, where there is one, is larger.
   const Bytes needed{std::max(allocated.value_or(0), planned.value_or(0))};
-  outcome.fits = needed <= outcome.room;
-  outcome.short_by = std::max(Bytes{0}, needed - outcome.room);
+  outcome.fits = needed <= outcome.available;
+  outcome.short_by = std::max(Bytes{0}, needed - outcome.available);
   return outcome;
 }
 

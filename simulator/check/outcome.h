@@ -32,12 +32,12 @@ struct ExperimentOutcome {
   std::string defect;               ///< why it could not be run; then there is nothing else
   std::string refusal;              ///< why the strategy does not apply; then there are no numbers
   Values values;
-  Bytes room;           ///< with a budget: of it, less the reserve
+  Bytes available;      ///< with a budget: of it, less the reserve
   bool fits = true;     ///< only asked with a budget
   Bytes short_by;       ///< 0 where fragmentation keeps it out
   std::string peak_at;  ///< "backward of blocks.11.mlp.gelu"
   std::vector<PeakGroup> peak;
-  std::vector<TimeGroup> times;  ///< longest first; only if the step's time is checked
+  std::vector<diff::TimeGroup> times;  ///< longest first; only if the step's time is checked
 };
 
 /// In the order of the experiments. `check_file` is where they stand; relative paths begin there.

@@ -116,8 +116,8 @@ std::string role_of(std::string_view tensor_name) {
   return role;
 }
 
-std::vector<PeakGroup> peak_groups(const Answer& answer) {
-  const auto& [planned, schedule, timeline, report] = answer;
+std::vector<PeakGroup> peak_groups(const Evaluation& evaluation) {
+  const auto& [planned, schedule, timeline, report] = evaluation;
   const Trace& trace = *planned.trace;
   const Needs needs = derive_needs(trace);
   const std::vector<OpId> ops = ops_of_tensors(trace);

@@ -39,6 +39,6 @@ std::string role_of(std::string_view tensor_name);
 
 /// All groups, largest first. Tensors are of the block that their name begins with. The bytes add
 /// up to the live peak.
-std::vector<PeakGroup> peak_groups(const Answer& answer);
+std::vector<PeakGroup> peak_groups(const Evaluation& evaluation);
 
 }  // namespace tidemark::regression

@@ -10,28 +10,28 @@ namespace tidemark::regression {
 using tidemark::to_text;  // of units, beside the overloads of this folder
 namespace {
 
-bool is_same(const TimeGroup& a, const TimeGroup& b) {
+bool is_same(const diff::TimeGroup& a, const diff::TimeGroup& b) {
   return a.task == b.task && a.op == b.op && a.stream == b.stream;
 }
 
-void add(TimeGroup& sum, const TimeGroup& group) {
+void add(diff::TimeGroup& sum, const diff::TimeGroup& group) {
   sum.runs += group.runs;
   sum.time += group.time;
 }
 
 // The same bound as of peaks: not longer than the shortest that was kept, nor than all others.
-void judge_unmatched(const Expected& expected, std::vector<TimeGroup> unmatched,
+void judge_unmatched(const Expected& expected, std::vector<diff::TimeGroup> unmatched,
                      TimeDifference& difference) {
-  const TimeGroup& others = expected.other_times;
+  const diff::TimeGroup& others = expected.other_times;
   difference.rest.before = others;
   const bool knows_all = others.runs == 0;
   const Nanoseconds most = std::min(others.time, expected.times.back().time);
-  for (const TimeGroup& group : unmatched) {
+  for (const diff::TimeGroup& group : unmatched) {
     if (!knows_all) {
       add(difference.rest.now, group);
       if (group.time <= most) continue;
     }
-    TimeGroup before = group;
+    diff::TimeGroup before = group;
     before.runs = 0;
     before.time = knows_all ? Nanoseconds{} : most;
     difference.changes.push_back({before, group, knows_all, false, !knows_all});
@@ -43,12 +43,12 @@ void judge_unmatched(const Expected& expected, std::vector<TimeGroup> unmatched,
 TimeDifference difference_of_times(const Expected& expected, const ExperimentOutcome& outcome) {
   TimeDifference difference;
   if (expected.times.empty()) return difference;  // the baseline does not say
-  std::vector<TimeGroup> unmatched = outcome.times;
-  for (const TimeGroup& before : expected.times) {
+  std::vector<diff::TimeGroup> unmatched = outcome.times;
+  for (const diff::TimeGroup& before : expected.times) {
     const auto found = std::ranges::find_if(
-        unmatched, [&](const TimeGroup& group) { return is_same(group, before); });
+        unmatched, [&](const diff::TimeGroup& group) { return is_same(group, before); });
     if (found == unmatched.end()) {
-      TimeGroup nothing = before;
+      diff::TimeGroup nothing = before;
       nothing.runs = 0;
       nothing.time = Nanoseconds{};
       difference.changes.push_back({before, nothing, false, true});
@@ -67,7 +67,7 @@ TimeDifference difference_of_times(const Expected& expected, const ExperimentOut
 }
 
 std::string describe(const TimeChange& change) {
-  const TimeGroup &before = change.before, &now = change.now;
+  const diff::TimeGroup &before = change.before, &now = change.now;
   const std::string amount = change_text(Metric::Step, change.change().count());
   const std::string what =
       name_of(now) + (now.stream == 0 ? "" : fmt::format(" on stream {}", now.stream));

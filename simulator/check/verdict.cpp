@@ -18,10 +18,11 @@ namespace {
 
 std::string sentence(const MetricVerdict& metric) {
   const std::int64_t change = *metric.now - *metric.expected;
-  return fmt::format("{} {} from {} to {} ({}, {}; margin {})", row_of(metric.metric).name,
+  return fmt::format("{} {} from {} to {} ({}, {}; tolerance {})", row_of(metric.metric).name,
                      change > 0 ? "grew" : "shrank", to_text(metric.metric, *metric.expected),
                      to_text(metric.metric, *metric.now), change_text(metric.metric, change),
-                     percent_text(*metric.expected, change), to_text(metric.metric, metric.margin));
+                     percent_text(*metric.expected, change),
+                     to_text(metric.metric, metric.tolerance));
 }
 
 void add_finding(std::vector<Finding>& findings, FindingKind kind, std::string_view text,
@@ -86,7 +87,7 @@ class Comparer {
       const std::size_t i = index(row.value);
       if (outcome_.values[i])
         verdict_.metrics.push_back(
-            {row.value, {}, outcome_.values[i], experiment_.margins[i], false, false});
+            {row.value, {}, outcome_.values[i], experiment_.tolerances[i], false, false});
     }
   }
 
@@ -126,7 +127,7 @@ class Comparer {
     for (const MetricRow& row : metrics) {
       const std::size_t i = index(row.value);
       MetricVerdict metric{row.value, expected.values[i], outcome_.values[i],
-                           experiment_.margins[i], experiment_.checked[i]};
+                           experiment_.tolerances[i], experiment_.checked[i]};
       if (!metric.expected && !metric.now) continue;
       const std::size_t line =
           file_.places.line_of(expected.pointer + "/values/" + std::string(row.name), line_);
@@ -147,19 +148,19 @@ class Comparer {
                   fmt::format("{} has no expected number (update the baseline)", name), line);
     }
     const std::int64_t change = *metric.now - *metric.expected;
-    if (std::abs(change) <= allowed(metric.margin, *metric.expected)) return;
+    if (std::abs(change) <= allowed(metric.tolerance, *metric.expected)) return;
     metric.is_outside = true;
     find(change > 0 ? FindingKind::Grew : FindingKind::Shrank, sentence(metric), line);
   }
 
   bool allows_drift() const {
     for (std::size_t i = 0; i < metrics.size(); ++i)
-      if (experiment_.checked[i] && experiment_.margins[i] != Margin{}) return true;
+      if (experiment_.checked[i] && experiment_.tolerances[i] != Tolerance{}) return true;
     return false;
   }
 
-  // Where nothing may differ, another model is not compared in silence; where a margin allows for
-  // change, a changed model is what the margin is for.
+  // Where nothing may differ, another model is not compared in silence; where a tolerance allows
+  // for change, a changed model is what the tolerance is for.
   void compare_models(const Expected& expected) {
     // Another batch alone makes another trace of the same model.
     if (is_step_changed_ && has_same_size(expected.model, outcome_.model)) return;
@@ -224,8 +225,8 @@ void judge_budget(const CheckFile& file, const Experiment& experiment,
                                                        : to_text(outcome.short_by) + " short";
   verdict.findings.push_back(
       {FindingKind::DoesNotFit,
-       fmt::format("does not fit in {}{}: {}", to_text(outcome.room),
-                   experiment.reserve == Margin{}
+       fmt::format("does not fit in {}{}: {}", to_text(outcome.available),
+                   experiment.reserve == Tolerance{}
                        ? ""
                        : fmt::format(", the budget less a reserve of {}",
                                      to_text(Metric::Live, experiment.reserve)),

@@ -9,10 +9,10 @@
 namespace tidemark::regression {
 
 enum class FindingKind : std::uint8_t {
-  Grew,            ///< a number is above its margin
-  Shrank,          ///< a number is below its margin: better, and still to be reviewed
+  Grew,            ///< a number is above its tolerance
+  Shrank,          ///< a number is below its tolerance: better, and still to be reviewed
   NotComparable,   ///< the baseline was made by other rules or for another question
-  ModelChanged,    ///< the trace is another one, and the margins allow no change
+  ModelChanged,    ///< the trace is another one, and the tolerances allow no change
   NewExperiment,   ///< the baseline does not know it
   GoneExperiment,  ///< only the baseline knows it
   DoesNotFit,      ///< it exceeds its budget
@@ -65,7 +65,7 @@ struct Finding {
 struct MetricVerdict {
   Metric metric{};
   std::optional<std::int64_t> expected, now;
-  Margin margin;
+  Tolerance tolerance;
   bool is_checked = true;
   bool is_outside = false;
 };
@@ -83,7 +83,7 @@ struct PeakChange {
 
 /// A group of runs that does not take the time that it took. Read as PeakChange.
 struct TimeChange {
-  TimeGroup before, now;
+  diff::TimeGroup before, now;
   bool is_new = false, is_gone = false, is_bound = false;
 
   Nanoseconds change() const { return now.time - before.time; }
@@ -105,7 +105,7 @@ struct ExperimentVerdict {
   PeakChange rest;                  ///< all others together
   std::string cause;                ///< the change that explains most, in one sentence; or ""
 
-  // The step, where its time is outside its margin.
+  // The step, where its time is outside its tolerance.
   std::vector<TimeChange> time_changes;
   TimeChange time_rest;
   std::string time_cause;

@@ -194,9 +194,9 @@ std::string CostModel::curve_key(const Schedule& schedule, const Run& run) const
   return key;
 }
 
-// To codes: one pass for the extremes if the producer did not note them, a tiny one for the range,
-// one that rounds. Mesa's released code copies the values group by group and reads that copy three
-// times (largest, smallest, codes); from codes it writes such a copy and then copies it (its
+// To codes: one pass for minimum and maximum if the producer did not note them, a tiny one for the
+// range, one that rounds. Mesa's released code copies the values group by group and reads that copy
+// three times (largest, smallest, codes); from codes it writes such a copy and then copies it (its
 // custom_quant.py).
 Cost CostModel::conversion(const Schedule& schedule, const Run& run) const {
   double bytes = 0, by_group = 0;
@@ -208,9 +208,9 @@ Cost CostModel::conversion(const Schedule& schedule, const Run& run) const {
   bytes += read;
   int kernels = 1;
   if (run.task == Task::Quantize) {
-    const bool knows_extremes = row_of(trace_[run.op].kind).notes_extremes;
-    bytes += by_group > 0 ? 3 * by_group : knows_extremes ? 0 : read;
-    kernels = by_group > 0 ? 4 : knows_extremes ? 2 : 3;
+    const bool knows_min_max = row_of(trace_[run.op].kind).notes_min_max;
+    bytes += by_group > 0 ? 3 * by_group : knows_min_max ? 0 : read;
+    kernels = by_group > 0 ? 4 : knows_min_max ? 2 : 3;
   } else if (by_group > 0) {
     bytes += by_group;
     kernels = 2;

@@ -19,7 +19,7 @@ namespace tidemark {
 enum class MathUnit : std::uint8_t { Fp32, Tf32, Fp16, Bf16 };
 inline constexpr std::array<std::string_view, 4> math_unit_names{"fp32", "tf32", "fp16", "bf16"};
 
-/// How a figure is known. Derived: computed from other figures or taken over from a sister card,
+/// How a figure is known. Derived: computed from other figures or taken over from a sister device,
 /// as its source says. Assumed: no source was found, its source says why this value.
 enum class FigureKind : std::uint8_t { Datasheet, Measured, Derived, Assumed };
 inline constexpr std::array<std::string_view, 4> figure_kind_names{"datasheet", "measured",
@@ -61,7 +61,7 @@ struct Device {
   double host_link_bytes_per_second = 0;  // one direction, reached by large pinned copies
 
   // Per MathUnit, dense; 0 where the device has no such unit. An efficiency is the fraction that
-  // large matrix products reach: above one on cards that boost beyond their stated clock.
+  // large matrix products reach: above one on devices that boost beyond their stated clock.
   std::array<double, math_unit_names.size()> flops_per_second{};
   std::array<double, math_unit_names.size()> gemm_efficiency{};
 

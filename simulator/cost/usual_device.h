@@ -1,4 +1,4 @@
-// The card of a question that names none.
+// The device of a scenario that names none.
 #pragma once
 
 #include <string_view>

@@ -10,7 +10,7 @@
 #include "simulator/diff/profile_match.h"
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::diff {
 namespace {
 
 using Rows = std::unordered_map<std::string_view, const ProfileRow*>;
@@ -114,4 +114,4 @@ Diff diff(const Profile& before, const Profile& after) {
   return result;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::diff

@@ -5,7 +5,7 @@
 
 #include "simulator/diff/profile.h"
 
-namespace tidemark {
+namespace tidemark::diff {
 
 struct DiffRow {
   std::string key;                          ///< after; before's too, unless matched by its place
@@ -40,4 +40,4 @@ struct Diff {
 /// differently are matched by place. Throws UsageError if nothing can be matched.
 Diff diff(const Profile& before, const Profile& after);
 
-}  // namespace tidemark
+}  // namespace tidemark::diff

@@ -10,7 +10,7 @@
 #include "simulator/diff/time_groups.h"
 #include "simulator/export/stacks.h"
 
-namespace tidemark {
+namespace tidemark::diff {
 namespace {
 
 /// Sums by key, in the order of the keys.
@@ -35,7 +35,9 @@ constexpr const char* outside = "(outside of blocks)";
 class RecordingProfile {
  public:
   explicit RecordingProfile(const Recording& recording)
-      : recording_(recording), trace_(*recording.trace), block_of_(blocks_by_tensor(trace_)) {
+      : recording_(recording),
+        trace_(*recording.trace),
+        block_of_(exports::blocks_by_tensor(trace_)) {
     for (std::size_t b = 0; b < trace_.blocks.size(); ++b)
       place_of_.emplace(trace_.blocks[b].name, fmt::format("block {}", b));
     producer_.assign(trace_.tensors.size(), no_op);
@@ -72,7 +74,7 @@ class RecordingProfile {
 
   void add_peak() {
     Sums categories, blocks, ops, roles_at_peak;
-    for (const BufferId id : alive_at_peak(recording_)) {
+    for (const BufferId id : exports::alive_at_peak(recording_)) {
       const Buffer& buffer = recording_.schedule[id];
       const std::int64_t bytes = buffer.size.count;
       categories.add(std::string(to_string(buffer.category)), bytes);
@@ -152,4 +154,4 @@ Profile profile_of(const Recording& recording) {
           .cases = {{recording.strategy, facts, RecordingProfile(recording).make()}}};
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::diff

@@ -9,7 +9,7 @@
 
 #include "simulator/recording/recording.h"
 
-namespace tidemark {
+namespace tidemark::diff {
 
 enum class Measure : std::uint8_t { Size, Time, Count };
 
@@ -76,4 +76,4 @@ Profile read_profile(const std::string& path);
 /// for a replay that measured nothing.
 std::pair<Profile, Profile> read_both_sides(const std::string& path);
 
-}  // namespace tidemark
+}  // namespace tidemark::diff

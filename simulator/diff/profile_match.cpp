@@ -10,7 +10,7 @@
 #include "traces/error.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::diff {
 namespace {
 
 constexpr std::size_t most_named = 4;
@@ -125,4 +125,4 @@ MatchedTables match(const Profile& before, const Profile& after) {
   return {before.title, after.title, spread(before, by_facts), spread(after, by_facts)};
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::diff

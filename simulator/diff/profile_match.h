@@ -3,7 +3,7 @@
 
 #include "simulator/diff/profile.h"
 
-namespace tidemark {
+namespace tidemark::diff {
 
 /// Two profiles reduced to tables with the same meaning.
 struct MatchedTables {
@@ -15,4 +15,4 @@ struct MatchedTables {
 /// than one does.
 MatchedTables match(const Profile& before, const Profile& after);
 
-}  // namespace tidemark
+}  // namespace tidemark::diff

@@ -12,7 +12,7 @@
 #include "traces/json_reader.h"
 #include "traces/quoted.h"
 
-namespace tidemark {
+namespace tidemark::diff {
 namespace {
 
 // The settings name a device with its fingerprint behind a blank.
@@ -113,4 +113,4 @@ std::pair<Profile, Profile> read_both_sides(const std::string& path) {
   return both;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::diff

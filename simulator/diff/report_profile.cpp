@@ -9,7 +9,7 @@
 
 #include "simulator/check/peak_groups.h"
 
-namespace tidemark {
+namespace tidemark::diff {
 namespace {
 
 constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
@@ -176,4 +176,4 @@ Profile profile_of_replays(JsonView root, Side side) {
   return profile;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::diff

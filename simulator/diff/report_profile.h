@@ -4,7 +4,7 @@
 #include "simulator/diff/profile.h"
 #include "traces/json_reader.h"
 
-namespace tidemark {
+namespace tidemark::diff {
 
 /// "live_peak_bytes" is "live peak" in bytes; what is no size, time or batch is nothing.
 bool understand(std::string_view key, std::string& name, Measure& measure);
@@ -27,4 +27,4 @@ Profile profile_of_replays(JsonView root, Side side);
 /// Did it time a step?
 bool was_measured(JsonView replay);
 
-}  // namespace tidemark
+}  // namespace tidemark::diff

@@ -6,7 +6,7 @@
 
 #include "traces/op_kind.h"
 
-namespace tidemark {
+namespace tidemark::diff {
 namespace {
 
 // Rows of the sums: the tasks of runs, then the two copies. Columns: kinds of ops, then none.
@@ -59,4 +59,4 @@ std::vector<TimeGroup> time_groups(const Trace& trace, const Schedule& schedule,
   return groups;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::diff

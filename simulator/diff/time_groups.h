@@ -8,7 +8,7 @@
 #include "simulator/timeline.h"
 #include "traces/trace.h"
 
-namespace tidemark {
+namespace tidemark::diff {
 
 struct TimeGroup {
   std::string task;  ///< "backward", "recompute", "copy to the host", …
@@ -27,4 +27,4 @@ std::string name_of(const TimeGroup& group);
 std::vector<TimeGroup> time_groups(const Trace& trace, const Schedule& schedule,
                                    const Timeline& timeline);
 
-}  // namespace tidemark
+}  // namespace tidemark::diff

@@ -9,7 +9,7 @@
 
 #include "simulator/export/svg.h"
 
-namespace tidemark {
+namespace tidemark::exports {
 namespace {
 
 struct Unit {
@@ -107,4 +107,4 @@ Axis shared_count_axis(const Extent& range, int steps) {
   return log_axis(Unit{"", 1}, one_two_five(range.smallest, range.largest));
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

@@ -9,7 +9,7 @@
 #include "simulator/export/extent.h"
 #include "traces/units.h"
 
-namespace tidemark {
+namespace tidemark::exports {
 
 enum class Scale : std::uint8_t { Linear, Log };
 
@@ -38,4 +38,4 @@ Axis count_axis(double largest, int steps);
 Axis shared_size_axis(const Extent& range, int steps);
 Axis shared_count_axis(const Extent& range, int steps);
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace tidemark {
+namespace tidemark::exports {
 namespace {
 
 constexpr double title_size = 13, text_size = 11;
@@ -104,4 +104,4 @@ void draw_cross(Svg& svg, double x, double y, Color color, std::string_view tool
            color, tooltip);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

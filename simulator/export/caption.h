@@ -8,7 +8,7 @@
 
 #include "simulator/export/svg.h"
 
-namespace tidemark {
+namespace tidemark::exports {
 
 /// Lines of at most `width` pixels, broken between words; a longer word is cut with "…".
 std::vector<std::string> wrapped(std::string_view text, double width, double size);
@@ -54,4 +54,4 @@ void draw_dash(Svg& svg, double x, double y, Color color, Mark mark);
 /// "✕", 8 pixels wide.
 void draw_cross(Svg& svg, double x, double y, Color color, std::string_view tooltip);
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

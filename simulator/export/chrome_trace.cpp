@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tidemark {
+namespace tidemark::exports {
 namespace {
 
 std::string json_text(std::string_view text) {
@@ -99,4 +99,4 @@ std::string chrome_trace(std::span<const Recording> recordings) {
   return out + "\n]}\n";
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

@@ -6,10 +6,10 @@
 
 #include "simulator/recording/recording.h"
 
-namespace tidemark {
+namespace tidemark::exports {
 
 /// One process per recording; in it one track per stream and one counter per category. Runs of a
 /// track never overlap, so they nest. Times are microseconds with three decimals, from integers.
 std::string chrome_trace(std::span<const Recording> recordings);
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

@@ -9,7 +9,7 @@
 #include "simulator/export/pictures.h"
 #include "simulator/export/svg.h"
 
-namespace tidemark {
+namespace tidemark::exports {
 namespace {
 
 constexpr double label_size = 11, margin = 10, name_step = 15;
@@ -251,7 +251,7 @@ void TradeoffExtent::include(std::span<const Report> rows) {
   for (const Report& row : rows) {
     if (!row.applies) continue;
     memory.include(number(row.allocated_peak));
-    slowdown = std::max(slowdown, tidemark::slowdown(row, best));
+    slowdown = std::max(slowdown, exports::slowdown(row, best));
   }
 }
 
@@ -298,4 +298,4 @@ std::string batches_svg(std::span<const Report> rows, std::string_view title, do
   return std::move(svg).finish();
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

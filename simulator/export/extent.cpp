@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tidemark {
+namespace tidemark::exports {
 
 void Extent::include(double value) {
   if (value <= 0) return;
@@ -13,4 +13,4 @@ void Extent::include(double value) {
 
 void Extent::include(const Extent& other) { include(other.smallest), include(other.largest); }
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

@@ -1,7 +1,7 @@
 // How far values reach that several pictures show on the same axis.
 #pragma once
 
-namespace tidemark {
+namespace tidemark::exports {
 
 /// From the smallest to the largest value of several pictures that are to be compared.
 struct Extent {
@@ -12,4 +12,4 @@ struct Extent {
   bool operator==(const Extent&) const = default;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

@@ -8,7 +8,7 @@
 #include "simulator/export/stacks.h"
 #include "simulator/export/svg.h"
 
-namespace tidemark {
+namespace tidemark::exports {
 namespace {
 
 constexpr double margin = 10, row = 34;
@@ -118,4 +118,4 @@ std::string icicle_svg(const Recording& recording, double width) {
   return Icicle(recording, width).draw();
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

@@ -16,7 +16,7 @@
 #include "simulator/export/stacks.h"
 #include "simulator/export/svg.h"
 
-namespace tidemark {
+namespace tidemark::exports {
 namespace {
 
 constexpr double left = 62, right = 20, margin = 10, memory_height = 300;
@@ -261,4 +261,4 @@ std::string memory_svg(const Recording& recording, const StepExtent& extent, dou
 
 std::string memory_svg(const Recording& recording) { return memory_svg(recording, {}); }
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

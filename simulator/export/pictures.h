@@ -10,7 +10,7 @@
 #include "simulator/recording/recording.h"
 #include "simulator/report.h"
 
-namespace tidemark {
+namespace tidemark::exports {
 
 /// Pixels. Text has the same size in both.
 inline constexpr double page_width = 960, phone_width = 360;
@@ -78,4 +78,4 @@ Extent extent_of(const SweepPicture& picture);
 std::string curves_svg(const SweepPicture& picture, const Extent& extent,
                        double width = page_width);
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

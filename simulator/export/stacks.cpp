@@ -7,7 +7,7 @@
 #include <map>
 #include <tuple>
 
-namespace tidemark {
+namespace tidemark::exports {
 namespace {
 
 std::size_t column_of(Nanoseconds time, Nanoseconds duration, std::size_t columns) {
@@ -129,4 +129,4 @@ std::string collapsed_stacks(const Recording& recording) {
   return text;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

@@ -7,7 +7,7 @@
 
 #include "simulator/recording/recording.h"
 
-namespace tidemark {
+namespace tidemark::exports {
 
 /// Live bytes by category at the moment of most live bytes in each of `columns` equal parts.
 std::vector<BytesByCategory> stacked_curve(const Schedule& schedule, const Timeline& timeline,
@@ -32,4 +32,4 @@ std::vector<std::string> blocks_by_tensor(const Trace& trace);
 /// "category;block;tensor bytes", a line each: what flame graph programs read.
 std::string collapsed_stacks(const Recording& recording);
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

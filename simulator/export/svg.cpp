@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tidemark {
+namespace tidemark::exports {
 namespace {
 
 // Light by default; a reader in dark mode gets light ink on dark ground. Fills stay as they are.
@@ -196,4 +196,4 @@ void Svg::circle(double x, double y, double radius, Color fill, std::string_view
 
 std::string Svg::finish() && { return std::move(out_) + "</svg>\n"; }
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

@@ -9,7 +9,7 @@
 
 #include "simulator/export/palette.h"
 
-namespace tidemark {
+namespace tidemark::exports {
 
 /// "&lt;b&gt;": text as it may stand in an element or in quotes. What is not UTF-8 or is a control
 /// character becomes U+FFFD.
@@ -66,4 +66,4 @@ class Svg {
   std::string out_;
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

@@ -9,7 +9,7 @@
 #include "simulator/export/pictures.h"
 #include "simulator/export/svg.h"
 
-namespace tidemark {
+namespace tidemark::exports {
 namespace {
 
 constexpr double left = 62, least_plot_height = 300, bottom_margin = 30, label_size = 11;
@@ -194,4 +194,4 @@ std::string curves_svg(const SweepPicture& picture, const Extent& extent, double
   return Curves(picture, extent, width).draw();
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

@@ -14,7 +14,7 @@ namespace tidemark {
 class CodesPerUse {
  public:
   CodesPerUse(const Needs& needs, const Plan& plan) {
-    if (!plan.released.codes_per_use) return;
+    if (!plan.quirks.codes_per_use) return;
     first_.reserve(needs.saved.size());
     std::uint32_t next = 0;
     for (const Operands saved : needs.saved) {

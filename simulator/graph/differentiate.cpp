@@ -26,8 +26,8 @@ class Differentiation {
         plan_(plan),
         needs_(derive_needs(trace)),
         recovery_(derive_recovery(trace, plan, needs_)),
-        ends_(forward_ends(trace, needs_)),
-        held_(held_ends(trace, needs_)),
+        ends_(last_forward_uses(trace, needs_)),
+        held_(last_held_uses(trace, needs_)),
         graph_(trace.tensors.size(), trace.ops.size(), trace.operands.size()),
         names_(trace.ops.size(), graph_),
         values_(trace, plan, needs_, recovery_.uses, graph_, names_),
@@ -62,7 +62,7 @@ class Differentiation {
 
   void forward(std::size_t i) {
     if (!is_view(trace_.ops[i].kind)) append_op(Task::Forward, i, Lane::Compute);
-    if (plan_.released.codes_per_use) quantize_operands(i);
+    if (plan_.quirks.codes_per_use) quantize_operands(i);
     for (const TensorId storage : ends_(i)) values_.end_forward(storage, is_made_again(storage));
   }
 
@@ -129,7 +129,7 @@ class Differentiation {
 
   // What the backward decodes while it loads. Mesa's released code writes the values out first.
   Operands decoded(std::size_t i) const {
-    if (plan_.released.copies_by_group || plan_.released.codes_per_use) return 0;
+    if (plan_.quirks.copies_by_group || plan_.quirks.codes_per_use) return 0;
     return needs_.saved[i] & decoded_operands(trace_.ops[i].kind);
   }
 
@@ -181,7 +181,7 @@ class Differentiation {
   void add_batched_weight_gradient(std::size_t i) {
     const Op& op = trace_.ops[i];
     constexpr std::uint32_t of_weight = 2;
-    if (!plan_.released.batched_weight_gradient || op.kind != OpKind::Linear ||
+    if (!plan_.quirks.batched_weight_gradient || op.kind != OpKind::Linear ||
         (needs_.gradients[i] & of_weight) == 0)
       return;
     const Tensor& x = trace_[trace_.inputs(op)[0]];

@@ -16,7 +16,7 @@ TensorsByOp::TensorsByOp(std::size_t ops, const std::vector<OpId>& op_of_tensor)
       tensors_[next[index(op_of_tensor[t])]++] = static_cast<TensorId>(t);
 }
 
-TensorsByOp forward_ends(const Trace& trace, const Needs& needs) {
+TensorsByOp last_forward_uses(const Trace& trace, const Needs& needs) {
   std::vector<OpId> end = needs.producer;
   for (std::size_t i = 0; i < trace.ops.size(); ++i)
     for (const TensorId input : trace.inputs(trace.ops[i]))
@@ -27,7 +27,7 @@ TensorsByOp forward_ends(const Trace& trace, const Needs& needs) {
   return {trace.ops.size(), end};
 }
 
-TensorsByOp held_ends(const Trace& trace, const Needs& needs) {
+TensorsByOp last_held_uses(const Trace& trace, const Needs& needs) {
   std::vector<OpId> end(trace.tensors.size(), no_op);
   for (std::size_t t = 0; t < end.size(); ++t)
     if (needs.producer[t] != no_op) end[t] = trace.tensors[t].held_until;

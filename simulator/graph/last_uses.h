@@ -25,9 +25,9 @@ class TensorsByOp {
 
 /// Storages that ops make, by the op after which their forward value is no longer read, nor named
 /// by a local variable.
-TensorsByOp forward_ends(const Trace& trace, const Needs& needs);
+TensorsByOp last_forward_uses(const Trace& trace, const Needs& needs);
 
 /// Storages that ops make, by the op after which no local variable names them.
-TensorsByOp held_ends(const Trace& trace, const Needs& needs);
+TensorsByOp last_held_uses(const Trace& trace, const Needs& needs);
 
 }  // namespace tidemark

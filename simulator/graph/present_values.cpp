@@ -114,7 +114,7 @@ void PresentValues::dequantize(InstanceId codes, TensorId storage, Lane lane) {
 
 // Mesa's published code makes room for the values in the order of their groups first.
 void PresentValues::add_copy_by_group(TensorId storage) {
-  if (!plan_.released.copies_by_group) return;
+  if (!plan_.quirks.copies_by_group) return;
   operation_.write(graph_.add({.size = size(trace_[storage]),
                                .tensor = storage,
                                .role = Role::Temporary,

@@ -169,7 +169,7 @@ class Placing {
 }  // namespace
 
 Placement placement_of(const Plan& plan) {
-  return {plan.released.synchronizes_host, plan.released.two_new_streams};
+  return {plan.quirks.synchronizes_host, plan.quirks.two_new_streams};
 }
 
 Schedule place(const JointGraph& graph, const Placement& placement) {

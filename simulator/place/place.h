@@ -1,5 +1,5 @@
 // place(graph, placement): from what happens to where: lanes become streams, instances become
-// buffers, dependencies across streams become events. The only room that knows these.
+// buffers, dependencies across streams become events. The only folder that knows these.
 #pragma once
 
 #include "simulator/graph/joint_graph.h"

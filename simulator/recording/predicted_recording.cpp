@@ -10,31 +10,31 @@
 
 namespace tidemark {
 
-Recording recording_of(const Answer& answer, const Device& device) {
-  CHECK(answer.report.applies);
+Recording recording_of(const Evaluation& evaluation, const Device& device) {
+  CHECK(evaluation.report.applies);
   return {.source = Source::Predicted,
-          .strategy = answer.report.strategy,
+          .strategy = evaluation.report.strategy,
           .device = device.name,
-          .capacity = answer.report.capacity,
-          .planned = answer.report.planned,
-          .trace = answer.planned.trace,
-          .schedule = answer.schedule,
-          .timeline = answer.timeline,
-          .offsets = plan_arena(answer.schedule).offsets,
-          .decisions = decision_texts(answer.planned)};
+          .capacity = evaluation.report.capacity,
+          .planned = evaluation.report.planned,
+          .trace = evaluation.planned.trace,
+          .schedule = evaluation.schedule,
+          .timeline = evaluation.timeline,
+          .offsets = plan_arena(evaluation.schedule).offsets,
+          .decisions = decision_texts(evaluation.planned)};
 }
 
 std::vector<Recording> recordings_of(const Comparison& comparison) {
-  const Question& question = comparison.question;
-  const auto trace = trace_of(question);
+  const Scenario& scenario = comparison.scenario;
+  const auto trace = trace_of(scenario);
   std::vector<std::string> strategies;
   for (const Report& row : comparison.rows)
     if (row.applies) strategies.push_back(row.strategy);
   std::vector<Recording> recordings(strategies.size());
   parallel_for(strategies.size(), [&](std::size_t i) {
-    recordings[i] =
-        recording_of(answer(trace, parse_strategy(strategies[i]), question.device, comparison.room),
-                     question.device);
+    recordings[i] = recording_of(
+        evaluate(trace, parse_strategy(strategies[i]), scenario.device, comparison.budget),
+        scenario.device);
   });
   return recordings;
 }

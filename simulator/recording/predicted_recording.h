@@ -1,4 +1,4 @@
-// From an answer to what views show and files hold: a predicted recording.
+// From an evaluation to what views show and files hold: a predicted recording.
 #pragma once
 
 #include "simulator/compare.h"
@@ -8,8 +8,8 @@
 namespace tidemark {
 
 /// With the arena's offsets, and for each tensor that the backward needs what was decided and why:
-/// "recompute: …". The answer's strategy must apply.
-Recording recording_of(const Answer& answer, const Device& device);
+/// "recompute: …". The evaluation's strategy must apply.
+Recording recording_of(const Evaluation& evaluation, const Device& device);
 
 /// Of each row that applies, in their order; on all cores.
 std::vector<Recording> recordings_of(const Comparison& comparison);

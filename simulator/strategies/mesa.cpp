@@ -26,8 +26,8 @@ Refusal quantize_saved(const Trace& trace, const StrategyArguments& arguments, P
     any = true;
   }
   if (!any) return "no op of this trace keeps a float tensor that Mesa's layers quantize";
-  plan.released.codes_per_use = plan.released.copies_by_group =
-      plan.released.batched_weight_gradient = arguments.has("released");
+  plan.quirks.codes_per_use = plan.quirks.copies_by_group = plan.quirks.batched_weight_gradient =
+      arguments.has("released");
   return {};
 }
 

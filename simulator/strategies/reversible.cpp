@@ -153,7 +153,7 @@ Refusal reconstruct_in_parallel(const Trace& trace, const StrategyArguments& arg
     for (Region& region : plan.regions) region.chain = 0;
   if (arguments.has("released")) {
     hold_as_released(trace, Names::Context, plan);
-    plan.released.synchronizes_host = plan.released.two_new_streams = true;
+    plan.quirks.synchronizes_host = plan.quirks.two_new_streams = true;
   }
   return {};
 }

@@ -14,8 +14,8 @@ namespace tidemark {
 Report predict(const std::string& model, const StepOptions& step, const char* device,
                const char* strategy) {
   const auto trace = std::make_shared<const Trace>(build_trace(find_model(model), step));
-  const Device card = find_device(device);
-  return answer(trace, parse_strategy(strategy), card, {Bytes{std::int64_t{1} << 59}}).report;
+  const Device found = find_device(device);
+  return evaluate(trace, parse_strategy(strategy), found, {Bytes{std::int64_t{1} << 59}}).report;
 }
 
 namespace {
@@ -112,7 +112,7 @@ void lora_peaks(Page& page, const JsonView& reference) {
   page.line("");
   page.line(
       "`tidemark compare vit-b-16 --batch 64 --precision amp-fp16 --attention flash --tuning "
-      "lora:r=4,targets=q,v`; `allocated`, framework torch-2. The card is not published.");
+      "lora:r=4,targets=q,v`; `allocated`, framework torch-2. The device is not published.");
   page.line("");
   page.line("| published as | strategy | published | predicted | error |");
   page.line("|---|---|---|---|---|");
@@ -168,8 +168,8 @@ void allocator_scripts(Page& page, const std::string& folder) {
     if (entry.path().extension() == ".in") scripts.push_back(entry.path());
   std::ranges::sort(scripts);
   for (std::filesystem::path path : scripts) {
-    const std::string predicted =
-        run_allocator_script(read_file(path.string(), FileKind::AllocatorScript), path.string());
+    const std::string predicted = allocator::run_allocator_script(
+        read_file(path.string(), FileKind::AllocatorScript), path.string());
     const std::string name = path.stem().string();
     const std::string published =
         read_file(path.replace_extension(".out").string(), FileKind::TrainingData);

@@ -180,7 +180,7 @@ void swin_times(Page& page, const JsonView& reference) {
 void swin_explanation(Page& page) {
   page.line(
       "Reserved memory: PaReprop's per-stream pools are reproduced by giving both streams pools "
-      "of their own, beside the one of the default stream. Above the card's capacity the table "
+      "of their own, beside the one of the default stream. Above the device's capacity the table "
       "shows what would be reserved without a limit (Ti 1024 and L 512).");
   page.line("");
   page.line(
@@ -192,7 +192,7 @@ void swin_explanation(Page& page) {
       "device file's figure, hides the extra launches of small batches, where the logs scatter by "
       "10 %. PaReprop's gain is underestimated by 2 to 8 points: the cost model lets a second "
       "kernel have only the slots that the first leaves empty. The collapse at Ti 1024 (0.618) is "
-      "the allocator releasing its cache every step at the card's limit; the cost of those calls "
+      "the allocator releasing its cache every step at the device's limit; the cost of those calls "
       "is not modelled.");
   page.line("");
 }

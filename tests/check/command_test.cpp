@@ -104,7 +104,7 @@ TEST(Check, ReadsOfAMeasuredResultWhatItIsOf) {
 
 TEST(Check, ReadsMeasuredResults) {
   const Repository repository(
-      check_text(R"({"id": "replayed", "measured": "run.json", "margin": {"step": "5%"}})"));
+      check_text(R"({"id": "replayed", "measured": "run.json", "tolerance": {"step": "5%"}})"));
   const auto measure = [&](int live, int step) {
     write_text(
         repository.folder() / "run.json",

@@ -94,43 +94,48 @@ TEST(Experiments, AreNamedAfterTheFolderOfTheirConfig) {
 
 TEST(Experiments, TakeTheDefaultsThatTheyDoNotState) {
   const std::string defaults =
-      R"("defaults": {"batch": 8, "precision": "bf16", "device": "t4", "margin": {"live": 5}},)";
+      R"("defaults": {"batch": 8, "precision": "bf16", "device": "t4", "tolerance": {"live": 5}},)";
   const Experiment plain = only(R"({"model": "gpt2"})", defaults);
   EXPECT_EQ(plain.id, "gpt2");  // defaults are no part of the name
   EXPECT_EQ(plain.step.batch, 8);
   EXPECT_EQ(plain.step.precision, Precision::Bf16);
   EXPECT_EQ(plain.device, "t4");
-  EXPECT_EQ(plain.margins[index(Metric::Live)], (Margin{5, 0}));
+  EXPECT_EQ(plain.tolerances[index(Metric::Live)], (Tolerance{5, 0}));
   const Experiment own =
-      only(R"({"model": "gpt2", "batch": 2, "margin": {"step": "1%"}})", defaults);
+      only(R"({"model": "gpt2", "batch": 2, "tolerance": {"step": "1%"}})", defaults);
   EXPECT_EQ(own.id, "gpt2/b2");
   EXPECT_EQ(own.step.batch, 2);
-  EXPECT_EQ(own.margins[index(Metric::Live)], (Margin{5, 0}));
-  EXPECT_EQ(own.margins[index(Metric::Step)], (Margin{0, 10'000}));
+  EXPECT_EQ(own.tolerances[index(Metric::Live)], (Tolerance{5, 0}));
+  EXPECT_EQ(own.tolerances[index(Metric::Step)], (Tolerance{0, 10'000}));
 }
 
 TEST(Experiments, CompareEverythingExactlyUnlessTold) {
   const Experiment usual = only(R"({"model": "gpt2"})");
   EXPECT_EQ(usual.checked, (PerMetric<bool>{true, true, true, true, true}));
-  EXPECT_EQ(usual.margins, PerMetric<Margin>{});
+  EXPECT_EQ(usual.tolerances, PerMetric<Tolerance>{});
   EXPECT_FALSE(usual.must_fit);
   EXPECT_EQ(usual.strategy.text, "vanilla");
   const Experiment some = only(R"({"model": "gpt2", "metrics": ["allocated", "step"],
-                                   "margin": {"allocated": "1 MiB", "step": 1000}})");
+                                   "tolerance": {"allocated": "1 MiB", "step": 1000}})");
   EXPECT_EQ(some.checked, (PerMetric<bool>{false, false, true, false, true}));
-  EXPECT_EQ(some.margins[index(Metric::Allocated)], (Margin{1 << 20, 0}));
-  EXPECT_EQ(some.margins[index(Metric::Step)], (Margin{1000, 0}));
+  EXPECT_EQ(some.tolerances[index(Metric::Allocated)], (Tolerance{1 << 20, 0}));
+  EXPECT_EQ(some.tolerances[index(Metric::Step)], (Tolerance{1000, 0}));
+}
+
+TEST(Experiments, MayCallTheToleranceByItsFormerName) {
+  const Experiment former = only(R"({"model": "gpt2", "margin": {"step": 1000}})");
+  EXPECT_EQ(former.tolerances[index(Metric::Step)], (Tolerance{1000, 0}));
 }
 
 TEST(Experiments, MayHaveABudgetAndAReserve) {
   const Experiment stated = only(R"({"model": "gpt2", "budget": "24GiB", "reserve": "5%"})");
   EXPECT_TRUE(stated.must_fit);
   EXPECT_EQ(stated.budget, (Bytes{std::int64_t{24} << 30}));
-  EXPECT_EQ(stated.reserve, (Margin{0, 50'000}));
+  EXPECT_EQ(stated.reserve, (Tolerance{0, 50'000}));
   const Experiment card = only(R"({"model": "gpt2", "budget": "device", "reserve": "1GiB"})");
   EXPECT_TRUE(card.must_fit);
   EXPECT_EQ(card.budget, std::nullopt);
-  EXPECT_EQ(card.reserve, (Margin{1 << 30, 0}));
+  EXPECT_EQ(card.reserve, (Tolerance{1 << 30, 0}));
 }
 
 // The step of a trace file is its own; what the other experiments share does not apply to it.
@@ -141,9 +146,9 @@ TEST(Experiments, OfTraceFilesIgnoreTheStepOfTheDefaults) {
   EXPECT_EQ(traced.device, "t4");
 }
 
-TEST(MeasuredExperiments, CompareTheTimeOnlyWithAMargin) {
+TEST(MeasuredExperiments, CompareTheTimeOnlyWithATolerance) {
   EXPECT_FALSE(only(R"({"id": "a", "measured": "r.json"})").checked[index(Metric::Step)]);
-  EXPECT_TRUE(only(R"({"id": "a", "measured": "r.json", "margin": {"step": "5%"}})")
+  EXPECT_TRUE(only(R"({"id": "a", "measured": "r.json", "tolerance": {"step": "5%"}})")
                   .checked[index(Metric::Step)]);
 }
 
@@ -202,12 +207,14 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{R"({"model": "gpt2", "alloc_conf": "max_split:1"})", "/alloc_conf: "},
         Mistake{R"({"model": "gpt2", "budget": "12x"})", "/budget: budget: '12x' is not a size"},
         Mistake{R"({"model": "gpt2", "budget": "24"})", "/budget: budget: '24' has no unit"},
-        Mistake{R"({"model": "gpt2", "margin": {"live": "24"}})", "margin: '24' has no unit"},
+        Mistake{R"({"model": "gpt2", "tolerance": {"live": "24"}})", "tolerance: '24' has no unit"},
         Mistake{R"({"model": "gpt2", "budget": "0"})", "nothing fits in 0 bytes"},
         Mistake{R"({"model": "gpt2", "metrics": ["peak"]})", "/metrics/0: unknown metric 'peak'"},
-        Mistake{R"({"model": "gpt2", "margin": {"live": "5 %%"}})", "is not a share"},
-        Mistake{R"({"model": "gpt2", "margin": {"live": -1}})", "/margin/live: found -1"},
-        Mistake{R"({"model": "gpt2", "margin": {"step": "1 ms"}})", "need nanoseconds"},
+        Mistake{R"({"model": "gpt2", "tolerance": {"live": "5 %%"}})", "is not a share"},
+        Mistake{R"({"model": "gpt2", "tolerance": {"live": -1}})", "/tolerance/live: found -1"},
+        Mistake{R"({"model": "gpt2", "tolerance": {"step": "1 ms"}})", "need nanoseconds"},
+        Mistake{R"({"model": "gpt2", "margin": {}, "tolerance": {}})",
+                "/margin: is the former name of 'tolerance'"},
         Mistake{R"({"model": "gpt2", "id": ""})", "/id: found an empty id"},
         Mistake{R"({"model": "a.trace.json", "batch": 8})", "leave out 'batch'"},
         Mistake{R"({"model": "gpt2", "reserve": "5%"})", "/reserve: is a part of a budget"},

@@ -30,10 +30,10 @@ TEST(Share, IsRoundedDownAndExact) {
   EXPECT_EQ(share_of(largest_size, 500'000), largest_size / 2);
 }
 
-TEST(Margin, AllowsAnAmountOrAShare) {
-  EXPECT_EQ(allowed(Margin{}, 1'000'000), 0);
-  EXPECT_EQ(allowed(Margin{512, 0}, 1'000'000), 512);
-  EXPECT_EQ(allowed(Margin{0, 10'000}, 1'000'000), 10'000);
+TEST(Tolerance, AllowsAnAmountOrAShare) {
+  EXPECT_EQ(allowed(Tolerance{}, 1'000'000), 0);
+  EXPECT_EQ(allowed(Tolerance{512, 0}, 1'000'000), 512);
+  EXPECT_EQ(allowed(Tolerance{0, 10'000}, 1'000'000), 10'000);
 }
 
 TEST(Change, ShowsItsSignAndUnit) {
@@ -46,11 +46,11 @@ TEST(Change, ShowsItsSignAndUnit) {
   EXPECT_EQ(percent_text(0, 31), "");
 }
 
-TEST(Margin, ShowsAsItWasWritten) {
-  EXPECT_EQ(to_text(Metric::Live, Margin{}), "0 B");
-  EXPECT_EQ(to_text(Metric::Step, Margin{}), "0 ns");
-  EXPECT_EQ(to_text(Metric::Live, Margin{1 << 20, 0}), "1.00 MiB");
-  EXPECT_EQ(to_text(Metric::Step, Margin{0, 2'500}), "0.25 %");
+TEST(Tolerance, ShowsAsItWasWritten) {
+  EXPECT_EQ(to_text(Metric::Live, Tolerance{}), "0 B");
+  EXPECT_EQ(to_text(Metric::Step, Tolerance{}), "0 ns");
+  EXPECT_EQ(to_text(Metric::Live, Tolerance{1 << 20, 0}), "1.00 MiB");
+  EXPECT_EQ(to_text(Metric::Step, Tolerance{0, 2'500}), "0.25 %");
 }
 
 }  // namespace

@@ -22,12 +22,12 @@ TEST(Role, HasStarsForNumbers) {
   EXPECT_EQ(role_of("7"), "*");
 }
 
-Answer answer_for(const std::string& model, const std::string& strategy) {
+Evaluation evaluation_for(const std::string& model, const std::string& strategy) {
   StepOptions step{.batch = 4};
   step.precision = Precision::AmpBf16;
   auto trace = std::make_shared<const Trace>(build_trace(find_model(model), step));
-  return answer(std::move(trace), parse_strategy(strategy), find_device("a100-80gb"),
-                {Bytes{std::int64_t{80} << 30}});
+  return evaluate(std::move(trace), parse_strategy(strategy), find_device("a100-80gb"),
+                  {Bytes{std::int64_t{80} << 30}});
 }
 
 class PeakGroupsOf : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
@@ -35,7 +35,7 @@ class PeakGroupsOf : public testing::TestWithParam<std::tuple<std::string, std::
 // Every byte of the peak has a label: the groups add up to it, whatever the strategy.
 TEST_P(PeakGroupsOf, AddUpToTheLivePeak) {
   const auto& [model, strategy] = GetParam();
-  const Answer made = answer_for(model, strategy);
+  const Evaluation made = evaluation_for(model, strategy);
   ASSERT_TRUE(made.report.applies) << made.report.reason;
   const std::vector<PeakGroup> groups = peak_groups(made);
   Bytes sum;
@@ -62,8 +62,8 @@ TEST(PeakGroups, CountTheTensorsOfAllBlocks) {
   StepOptions step{.batch = 64};
   step.precision = Precision::AmpBf16;
   auto trace = std::make_shared<const Trace>(build_trace(find_model("vit-ti-16"), step));
-  const Answer made = answer(trace, parse_strategy("vanilla"), find_device("a100-80gb"),
-                             {Bytes{std::int64_t{80} << 30}});
+  const Evaluation made = evaluate(trace, parse_strategy("vanilla"), find_device("a100-80gb"),
+                                   {Bytes{std::int64_t{80} << 30}});
   const auto groups = peak_groups(made);
   const auto fc1 = std::ranges::find_if(groups, [](const PeakGroup& group) {
     return group.role == "blocks.*.mlp.fc1" && group.contents == "activation";
@@ -77,7 +77,7 @@ TEST(PeakGroups, CountTheTensorsOfAllBlocks) {
 }
 
 TEST(PeakGroups, TellWhatIsPersistent) {
-  const auto groups = peak_groups(answer_for("vit-ti-16", "vanilla"));
+  const auto groups = peak_groups(evaluation_for("vit-ti-16", "vanilla"));
   std::int64_t states = 0;
   for (const PeakGroup& group : groups)
     if (group.contents == "optimizer state") {

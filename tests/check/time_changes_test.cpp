@@ -8,18 +8,18 @@
 namespace tidemark::regression {
 namespace {
 
-TimeGroup group(const std::string& op, std::int64_t time, std::int64_t stream = 0) {
+diff::TimeGroup group(const std::string& op, std::int64_t time, std::int64_t stream = 0) {
   return {"forward", op, stream, 2, Nanoseconds{time}};
 }
 
-ExperimentOutcome outcome_with(std::vector<TimeGroup> groups) {
+ExperimentOutcome outcome_with(std::vector<diff::TimeGroup> groups) {
   ExperimentOutcome outcome = small_outcome();
   outcome.times = std::move(groups);
   return outcome;
 }
 
-TimeDifference difference(const std::vector<TimeGroup>& before, const std::vector<TimeGroup>& now,
-                          std::size_t kept = 100) {
+TimeDifference difference(const std::vector<diff::TimeGroup>& before,
+                          const std::vector<diff::TimeGroup>& now, std::size_t kept = 100) {
   return difference_of_times(expected_of("x", outcome_with(before), kept), outcome_with(now));
 }
 
@@ -28,7 +28,7 @@ TEST(TimeChanges, NameTheOpsOfTheNetworkThatRuns) {
   const CheckFile file = check_file(R"({"model": "vit-ti-16", "strategy": "reversible"})");
   const ExperimentOutcome outcome = run_experiments(file.path, file.experiments).front();
   std::int64_t norms = 0;
-  for (const TimeGroup& group : outcome.times)
+  for (const diff::TimeGroup& group : outcome.times)
     if (group.task == "forward" && group.op == "layer_norm") norms += group.runs;
   EXPECT_EQ(norms, 2 * 12 + 1);
 }
@@ -62,8 +62,8 @@ TEST(TimeChanges, TellStreamsApart) {
 
 // Two of four are kept, the others have 9 + 8 ns: none of them was longer than 9 of the kept's 10.
 TEST(TimeChanges, BoundWhatTheBaselineDidNotKeep) {
-  const std::vector<TimeGroup> before = {group("a", 20), group("b", 10), group("c", 9),
-                                         group("d", 8)};
+  const std::vector<diff::TimeGroup> before = {group("a", 20), group("b", 10), group("c", 9),
+                                               group("d", 8)};
   const TimeDifference same = difference(before, before, 2);
   EXPECT_TRUE(same.changes.empty());
   EXPECT_EQ(same.rest.change(), Nanoseconds{});

@@ -52,9 +52,9 @@ TEST(Verdict, FailsForOneByteInEitherDirection) {
   }
 }
 
-TEST(Verdict, AllowsWhatTheMarginAllowsAndNoMore) {
+TEST(Verdict, AllowsWhatTheToleranceAllowsAndNoMore) {
   const std::string experiment =
-      R"({"id": "one", "model": "vit-ti-16", "margin": {"live": "1%", "step": 10}})";
+      R"({"id": "one", "model": "vit-ti-16", "tolerance": {"live": "1%", "step": 10}})";
   const auto passes = [&](Metric metric, std::int64_t value) {
     return !judge(experiment, small_outcome(), with_value(metric, value)).failed();
   };
@@ -112,10 +112,10 @@ TEST(Verdict, OnAnotherModelFailsWhereNothingMayDiffer) {
   EXPECT_EQ(kinds(judge(one, small_outcome(), now).findings), Kinds{FindingKind::ModelChanged});
 }
 
-TEST(Verdict, OnAnotherModelIsANoteWhereAMarginAllowsForChange) {
+TEST(Verdict, OnAnotherModelIsANoteWhereAToleranceAllowsForChange) {
   ExperimentOutcome now = with_value(Metric::Live, 1009);
   now.trace = "00000000000000bb";
-  const std::string loose = R"({"id": "one", "model": "vit-ti-16", "margin": {"live": "1%"}})";
+  const std::string loose = R"({"id": "one", "model": "vit-ti-16", "tolerance": {"live": "1%"}})";
   const ExperimentVerdict verdict = judge(loose, small_outcome(), now);
   EXPECT_FALSE(verdict.failed());
   ASSERT_EQ(verdict.notes.size(), 1u);
@@ -248,7 +248,7 @@ TEST(Verdict, NoticesANumberThatIsNotMeasuredAnyMore) {
 TEST(Verdict, HoldsTheBudgetWhateverTheBaselineSays) {
   ExperimentOutcome now = small_outcome();
   now.fits = false;
-  now.room = Bytes{900};
+  now.available = Bytes{900};
   now.short_by = Bytes{300};
   const std::string experiment = R"({"id": "one", "model": "vit-ti-16",
       "budget": "900B"})";

@@ -129,10 +129,10 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"compare README.md", 1, "README.md:1:"}));
 
 TEST(ExitCode, IsZeroWhenNothingFitsAndFourOnlyOnRequest) {
-  const std::string question = "compare vit-b-16 --strategies vanilla --budget 100MiB";
-  EXPECT_EQ(tidemark(question).exit_code, 0);
-  EXPECT_NE(tidemark(question).output.find("Vanilla does not fit in 100 MiB"), std::string::npos);
-  EXPECT_EQ(tidemark(question + " --require-fit").exit_code, 4);
+  const std::string scenario = "compare vit-b-16 --strategies vanilla --budget 100MiB";
+  EXPECT_EQ(tidemark(scenario).exit_code, 0);
+  EXPECT_NE(tidemark(scenario).output.find("Vanilla does not fit in 100 MiB"), std::string::npos);
+  EXPECT_EQ(tidemark(scenario + " --require-fit").exit_code, 4);
   EXPECT_EQ(tidemark("explain vit-b-16 --budget 100MiB --require-fit").exit_code, 4);
   EXPECT_EQ(tidemark("compare vit-b-16 --strategies vanilla --require-fit").exit_code, 0);
 }
@@ -168,7 +168,7 @@ TEST(ExitCode, IsOneWhereMemoryRunsOut) {
   EXPECT_EQ(outcome.errors, "tidemark: out of memory (use a smaller model or trace)\n");
 }
 
-TEST(ExitCode, OfACardWithoutRoomIsTwo) {
+TEST(ExitCode, OfADeviceWithoutRoomIsTwo) {
   const Folder folder;
   std::string device = tidemark("devices t4 --format json").output;
   const std::size_t value = device.find("\"value\": ", device.find("\"capacity\"")) + 9;

@@ -13,20 +13,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Question question_about(std::string_view model, std::string_view strategy) {
-  Question question;
-  question.model = find_model(model);
-  question.step.batch = 4;
-  question.device = find_device("a100-80gb");
-  question.strategies = {parse_strategy(strategy)};
-  return question;
+Scenario scenario_about(std::string_view model, std::string_view strategy) {
+  Scenario scenario;
+  scenario.model = find_model(model);
+  scenario.step.batch = 4;
+  scenario.device = find_device("a100-80gb");
+  scenario.strategies = {parse_strategy(strategy)};
+  return scenario;
 }
 
 class Explanations : public testing::TestWithParam<const char*> {};
 
 TEST_P(Explanations, ListExactlyWhoMakesThePeak) {
   for (const char* model : {"vit-ti-16", "swin-t", "gpt2"}) {
-    const Explanation explanation = explain(question_about(model, GetParam()));
+    const Explanation explanation = explain(scenario_about(model, GetParam()));
     ASSERT_TRUE(explanation.report().applies) << model;
     Bytes sum;
     for (const AliveBuffer& buffer : explanation.alive) sum += buffer.size;
@@ -35,17 +35,17 @@ TEST_P(Explanations, ListExactlyWhoMakesThePeak) {
 }
 
 TEST_P(Explanations, DrawACurveWhoseTopIsThePeak) {
-  const Explanation explanation = explain(question_about("vit-ti-16", GetParam()));
+  const Explanation explanation = explain(scenario_about("vit-ti-16", GetParam()));
   for (const std::size_t columns : {1U, 7U, 72U}) {
     const auto curve =
-        live_curve(explanation.answer.schedule, explanation.answer.timeline, columns);
+        live_curve(explanation.evaluation.schedule, explanation.evaluation.timeline, columns);
     EXPECT_EQ(curve.size(), columns);
     EXPECT_EQ(*std::ranges::max_element(curve), explanation.report().live_peak);
   }
 }
 
 TEST_P(Explanations, GiveAReasonForEachDecision) {
-  const Explanation explanation = explain(question_about("vit-ti-16", GetParam()));
+  const Explanation explanation = explain(scenario_about("vit-ti-16", GetParam()));
   EXPECT_FALSE(explanation.decisions.empty());
   for (const DecisionGroup& group : explanation.decisions) {
     EXPECT_FALSE(group.reason.empty());
@@ -81,9 +81,9 @@ TEST(LiveCurve, OfAStepWithoutEventsIsFlat) {
 }
 
 TEST(ItemFacts, OfACheckpointedTensorTellItsTwoLives) {
-  const Question question = question_about("vit-ti-16", "checkpoint");
-  const Explanation explanation = explain(question);
-  const ItemFacts facts = find_item(explanation.answer, question.device, "blocks.3.mlp.gelu");
+  const Scenario scenario = scenario_about("vit-ti-16", "checkpoint");
+  const Explanation explanation = explain(scenario);
+  const ItemFacts facts = find_item(explanation.evaluation, scenario.device, "blocks.3.mlp.gelu");
   ASSERT_TRUE(facts.op && facts.tensor);
   EXPECT_EQ(facts.op->kind, OpKind::Gelu);
   ASSERT_EQ(facts.op->runs.size(), 3u);  // forward, again, backward
@@ -101,9 +101,9 @@ TEST(ItemFacts, OfACheckpointedTensorTellItsTwoLives) {
 }
 
 TEST(ItemFacts, OfAParameterSayThatItIsAlwaysThere) {
-  const Question question = question_about("vit-ti-16", "vanilla");
+  const Scenario scenario = scenario_about("vit-ti-16", "vanilla");
   const ItemFacts facts =
-      find_item(explain(question).answer, question.device, "blocks.3.mlp.fc1.weight");
+      find_item(explain(scenario).evaluation, scenario.device, "blocks.3.mlp.fc1.weight");
   EXPECT_FALSE(facts.op);
   ASSERT_TRUE(facts.tensor);
   EXPECT_EQ(facts.tensor->producer, "");
@@ -111,9 +111,9 @@ TEST(ItemFacts, OfAParameterSayThatItIsAlwaysThere) {
 }
 
 TEST(ItemFacts, OfAViewNameTheMemoryItIsPartOf) {
-  const Question question = question_about("vit-ti-16", "vanilla");
+  const Scenario scenario = scenario_about("vit-ti-16", "vanilla");
   const ItemFacts facts =
-      find_item(explain(question).answer, question.device, "blocks.3.attn.merge");
+      find_item(explain(scenario).evaluation, scenario.device, "blocks.3.attn.merge");
   ASSERT_TRUE(facts.tensor);
   EXPECT_EQ(facts.tensor->storage, "blocks.3.attn.flash");
 }

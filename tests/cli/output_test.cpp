@@ -49,7 +49,7 @@ TEST(OutputFile, HoldsWhatStandardOutputWouldShow) {
   }
 }
 
-TEST(OutputFile, IsLeftAloneWhenTheQuestionIsWrong) {
+TEST(OutputFile, IsLeftAloneWhenTheScenarioIsWrong) {
   const Folder folder;
   write_text(folder / "report", "as before");
   EXPECT_EQ(tidemark_with({"compare", "vit-b-99", "-o", folder / "report"}).exit_code, 2);
@@ -81,14 +81,14 @@ TEST(OutputFile, IsWhatQuietDoesNotSilence) {
   EXPECT_EQ(file_text(folder / "a.trace.json"), file_text(folder / "b.trace.json"));
 }
 
-TEST(Answer, IsTheSameToTheByteEveryTime) {
+TEST(Evaluation, IsTheSameToTheByteEveryTime) {
   for (const char* arguments :
        {"compare swin-t -b 16 --format json", "compare swin-t -b 16", "trace swin-t -b 16",
         "explain swin-t -b 16 --strategy pareprop --format json", "models --format csv"})
     EXPECT_EQ(tidemark(arguments).output, tidemark(arguments).output) << arguments;
 }
 
-TEST(Answer, DoesNotDependOnTheEnvironmentVariableOfPyTorch) {
+TEST(Evaluation, DoesNotDependOnTheEnvironmentVariableOfPyTorch) {
   Surroundings around;
   around.environment.emplace_back("PYTORCH_CUDA_ALLOC_CONF=nonsense");
   const std::string line = "compare vit-ti-16 --format json";

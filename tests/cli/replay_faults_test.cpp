@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Some milliseconds a step; a card predicts, so that this machine need not be measured first.
+// Some milliseconds a step; a device predicts, so that this machine need not be measured first.
 const std::string quick = "replay vit-ti-16 --image 32 --optimizer sgd -d t4 --no-check --steps 1 ";
 
 void expect_one_line(const Outcome& outcome, int exit_code, const std::string& part) {
@@ -99,16 +99,17 @@ class ChangedTrace {
   Folder folder_;
 };
 
-TEST(ReplayFaults, AMovementThatDoesNotFitItsShapesNamesTheOp) {
-  expect_one_line(ChangedTrace("\"split_heads\"", "\"corner\"").replayed(), 1,
+TEST(ReplayFaults, ATransformThatDoesNotFitItsShapesNamesTheOp) {
+  expect_one_line(ChangedTrace("\"split_heads\"", "\"patch_merging\"").replayed(), 1,
                   "split 'blocks.0.attn.unpack'");
   expect_one_line(ChangedTrace("\"merge_heads\"", "\"to_rows\"").replayed(), 1,
                   "view 'blocks.0.attn.merge'");
 }
 
-// What files of Tidemark before movements were said look like: fine to plan with, not to run.
-TEST(ReplayFaults, ATraceWithoutMovementsIsPlannedButNotRun) {
-  const ChangedTrace trace("\"movement\": \"split_heads\"", "\"offset\": 0");
+// What files of Tidemark before layout transforms were said look like: fine to plan with, not to
+// run.
+TEST(ReplayFaults, ATraceWithoutTransformsIsPlannedButNotRun) {
+  const ChangedTrace trace("\"layout_transform\": \"split_heads\"", "\"offset\": 0");
   EXPECT_EQ(tidemark("compare -d t4 --strategies vanilla " + trace.file()).exit_code, 0);
   expect_one_line(trace.replayed(), 1, "split 'blocks.0.attn.unpack'");
 }
@@ -116,8 +117,8 @@ TEST(ReplayFaults, ATraceWithoutMovementsIsPlannedButNotRun) {
 TEST(ReplayFaults, OffsetsBeyondEveryTensorAreRefused) {
   for (const char* offset : {"-1", "1000000", "9223372036854774784", "1e300", "-1e300", "0.5"})
     expect_one_line(
-        ChangedTrace("\"movement\": \"split_heads\"",
-                     std::string("\"movement\": \"split_heads\", \"offset\": ") + offset)
+        ChangedTrace("\"layout_transform\": \"split_heads\"",
+                     std::string("\"layout_transform\": \"split_heads\", \"offset\": ") + offset)
             .replayed(),
         1, "split 'blocks.0.attn.unpack'");
 }
@@ -160,14 +161,14 @@ TEST(ReplayFaults, ASecondCtrlCEndsAtOnce) {
 }
 
 TEST(ReplayFaults, WhatWasNotMeasuredIsNotShownAsZero) {
-  ReplayQuestion question;
-  question.trace = std::make_shared<Trace>();
-  ReplayReport report;
+  profiler::ReplayScenario scenario;
+  scenario.trace = std::make_shared<Trace>();
+  profiler::ReplayReport report;
   report.predicted.planned = Bytes{1 << 20};
-  EXPECT_THAT(replay_table(question, report, {}), HasSubstr("none; stopped before"));
+  EXPECT_THAT(replay_table(scenario, report, {}), HasSubstr("none; stopped before"));
   EXPECT_THAT(replay_markdown(report), HasSubstr("| planned arena | 1024 KiB | – |  |"));
   EXPECT_THAT(replay_csv(report), HasSubstr("planned_bytes,1048576,\n"));
-  EXPECT_THAT(replay_json(question, report), HasSubstr("\"measured\": null"));
+  EXPECT_THAT(replay_json(scenario, report), HasSubstr("\"measured\": null"));
   report.steps_timed = 1;
   EXPECT_THAT(replay_csv(report), HasSubstr("planned_bytes,1048576,0\n"));
 }

@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 using testing::HasSubstr;
 
 // ViT-Ti on images of 32 pixels: five tokens, a step of some milliseconds.
-// Predicted for a card: measuring this machine first would take a second each time.
+// Predicted for a device: measuring this machine first would take a second each time.
 constexpr const char* step = "vit-ti-16 --image 32 -b 2 --optimizer sgd -d a100-80gb";
 
 Outcome run(const std::string& arguments) { return tidemark(arguments); }

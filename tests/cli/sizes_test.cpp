@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string card_line(const std::string& budget) {
+std::string device_line(const std::string& budget) {
   const Outcome outcome =
       tidemark_with({"compare", "vit-ti-16", "--strategies", "vanilla", "--budget", budget});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
@@ -17,13 +17,13 @@ std::string card_line(const std::string& budget) {
 }
 
 TEST(Budget, InDecimalUnitsIsSaidBackInBoth) {
-  EXPECT_THAT(card_line("24GB"), HasSubstr("a budget of 24 GB = 22.35 GiB for tensors"));
-  EXPECT_THAT(card_line("500 MB"), HasSubstr("a budget of 500 MB = 476.84 MiB for tensors"));
+  EXPECT_THAT(device_line("24GB"), HasSubstr("a budget of 24 GB = 22.35 GiB for tensors"));
+  EXPECT_THAT(device_line("500 MB"), HasSubstr("a budget of 500 MB = 476.84 MiB for tensors"));
 }
 
 TEST(Budget, InBinaryUnitsIsSaidOnce) {
   for (const char* budget : {"24GiB", "24 gib", "24g", "25769803776B"})
-    EXPECT_THAT(card_line(budget), HasSubstr("a budget of 24.0 GiB for tensors")) << budget;
+    EXPECT_THAT(device_line(budget), HasSubstr("a budget of 24.0 GiB for tensors")) << budget;
 }
 
 TEST(AllocatorScript, TakesBytesWithAUnit) {

@@ -10,8 +10,8 @@ INSTANTIATE_TEST_SUITE_P(All, StepFieldsOfReports, every_step_field(), key_of);
 
 TEST_P(StepFieldsOfReports, StandUnderTheirKey) {
   Comparison comparison;
-  comparison.question.step = step_;
-  comparison.question.trace = std::make_shared<const Trace>();  // no model says what it left out
+  comparison.scenario.step = step_;
+  comparison.scenario.trace = std::make_shared<const Trace>();  // no model says what it left out
   comparison.attention = step_.attention.value_or(Attention::Math);
   const Json options = inputs_json("x", comparison)["options"];
   EXPECT_EQ(options.at(std::string(field_.key)).dump(), sample_json(field_));

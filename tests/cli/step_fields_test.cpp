@@ -6,7 +6,7 @@
 
 #include "cli/help.h"
 #include "cli/print_comparison.h"
-#include "cli/question.h"
+#include "cli/scenario.h"
 #include "tests/cli/program.h"
 #include "tests/support/step_samples.h"
 #include "tests/traces/small_trace.h"
@@ -44,10 +44,10 @@ TEST_P(StepFields, ReadBackFromATraceFile) {
 TEST_P(StepFields, StandInTheLineThatDescribesTheStep) {
   if (field_.shown == StepShown::Apart) return;
   Comparison comparison;
-  comparison.question.step = step_;
-  comparison.question.model.title = "model";
+  comparison.scenario.step = step_;
+  comparison.scenario.model.title = "model";
   comparison.attention = step_.attention.value_or(Attention::Math);
-  EXPECT_THAT(describe_question(comparison).at(1),
+  EXPECT_THAT(describe_scenario(comparison).at(1),
               HasSubstr(in_words(field_, *field_.value(step_))));
 }
 

@@ -13,8 +13,8 @@ using testing::ElementsAre;
 Comparison point(std::int64_t batch, const char* device,
                  std::vector<std::pair<const char*, bool>> rows) {
   Comparison comparison;
-  comparison.question.step.batch = batch;
-  comparison.question.device.name = device;
+  comparison.scenario.step.batch = batch;
+  comparison.scenario.device.name = device;
   for (const auto& [strategy, fits] : rows) {
     Report& row = comparison.rows.emplace_back();
     row.strategy = strategy;
@@ -31,7 +31,7 @@ TEST(SweepSummary, SaysUpToWhichBatchEachStrategyFits) {
               ElementsAre("vanilla fits to batch 16", "mesa fits to batch 32, the largest asked"));
 }
 
-TEST(SweepSummary, SaysOnceWhatHoldsOnAllCards) {
+TEST(SweepSummary, SaysOnceWhatHoldsOnAllDevices) {
   const std::vector<Comparison> points = {
       point(8, "t4", {{"vanilla", true}, {"mesa", true}, {"x", false}}),
       point(16, "t4", {{"vanilla", false}, {"mesa", false}, {"x", false}}),

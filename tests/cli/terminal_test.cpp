@@ -48,25 +48,25 @@ std::size_t longest_table_line(const std::string& text) {
   return longest;
 }
 
-const std::vector<std::string> question = {"compare", "vit-ti-16"};
+const std::vector<std::string> scenario = {"compare", "vit-ti-16"};
 
 TEST(Color, IsForTerminalsOnly) {
-  EXPECT_TRUE(has_color(on_terminal(question, 120)));
-  EXPECT_FALSE(has_color(tidemark_with(question).output));
+  EXPECT_TRUE(has_color(on_terminal(scenario, 120)));
+  EXPECT_FALSE(has_color(tidemark_with(scenario).output));
 }
 
 TEST(Color, IsOffWhereTheTerminalOrItsUserWantsNone) {
   for (const char* variable : {"NO_COLOR=1", "TERM=dumb", "TERM="}) {
     std::vector<std::string> environment = {variable, "LANG=C.UTF-8"};
     if (!environment[0].starts_with("TERM")) environment.emplace_back("TERM=xterm");
-    EXPECT_FALSE(has_color(on_terminal(question, 120, environment))) << variable;
+    EXPECT_FALSE(has_color(on_terminal(scenario, 120, environment))) << variable;
   }
-  EXPECT_TRUE(has_color(on_terminal(question, 120, {"NO_COLOR=", "TERM=xterm"})));
+  EXPECT_TRUE(has_color(on_terminal(scenario, 120, {"NO_COLOR=", "TERM=xterm"})));
 }
 
 TEST(Color, FollowsTheOption) {
   EXPECT_TRUE(has_color(tidemark("compare vit-ti-16 --color always").output));
-  auto never = question;
+  auto never = scenario;
   never.insert(never.end(), {"--color", "never"});
   EXPECT_FALSE(has_color(on_terminal(never, 120)));
 }
@@ -80,7 +80,7 @@ TEST(Color, ChangesNoCharacter) {
 
 TEST(Width, IsTheTerminals) {
   for (const unsigned short columns : std::vector<unsigned short>{80, 100, 140}) {
-    auto plain = question;
+    auto plain = scenario;
     plain.insert(plain.end(), {"--color", "never"});
     const std::string text = on_terminal(plain, columns);
     EXPECT_LE(longest_table_line(text), columns) << text;
@@ -122,12 +122,12 @@ TEST(Characters, OfBothKindsTakeTheSameRoom) {
 }
 
 TEST(Progress, IsShownOnTerminalsAndLeavesNoTrace) {
-  const std::string text = on_terminal(question, 120);
+  const std::string text = on_terminal(scenario, 120);
   EXPECT_NE(text.find(" of 12 strategies"), std::string::npos);
-  auto quiet = question;
+  auto quiet = scenario;
   quiet.emplace_back("-q");
   EXPECT_EQ(on_terminal(quiet, 120).find(" of 12 strategies"), std::string::npos);
-  EXPECT_EQ(tidemark_with(question).errors, "");
+  EXPECT_EQ(tidemark_with(scenario).errors, "");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "cli/question.h"
+#include "cli/scenario.h"
 #include "tests/cli/program.h"
 #ifdef TIDEMARK_HAVE_GUI
 #include "cli/command_line.h"
@@ -120,32 +120,32 @@ CommandLine parsed(const std::string& line) {
 // What the window copies gives, typed again, the inputs that it showed.
 TEST(CopiedCommandLine, ReproducesTheInputs) {
   const Options began = parsed("tidemark view vit-b-16 --optimizer sgd --strategy mesa").options;
-  gui::WhatIf changed{question_of(began), {"checkpoint:every=2", "pareprop"}};
-  changed.question.step.batch = 96;
-  changed.question.step.image = 384;
-  changed.question.step.precision = Precision::AmpBf16;
-  changed.question.step.attention = Attention::Math;
-  changed.question.device = find_device("h100");
-  changed.question.budget = Bytes{12345678901};
+  gui::WhatIf changed{scenario_of(began), {"checkpoint:every=2", "pareprop"}};
+  changed.scenario.step.batch = 96;
+  changed.scenario.step.image = 384;
+  changed.scenario.step.precision = Precision::AmpBf16;
+  changed.scenario.step.attention = Attention::Math;
+  changed.scenario.device = find_device("h100");
+  changed.scenario.budget = Bytes{12345678901};
   const std::string line = view_command_line(began, changed);
   EXPECT_EQ(line,
             "tidemark view vit-b-16 --batch 96 --image 384 --precision amp-bf16 --attention math "
             "--optimizer sgd --device h100 --budget 12345678901B --strategies "
             "checkpoint:every=2,pareprop");
   const Options again = parsed(line).options;
-  const Question question = question_of(again);
-  EXPECT_EQ(question.step, changed.question.step);
-  EXPECT_EQ(question.device.name, "h100");
-  EXPECT_EQ(question.budget, changed.question.budget);
+  const Scenario scenario = scenario_of(again);
+  EXPECT_EQ(scenario.step, changed.scenario.step);
+  EXPECT_EQ(scenario.device.name, "h100");
+  EXPECT_EQ(scenario.budget, changed.scenario.budget);
   EXPECT_EQ(parse_strategies(*again.strategies).size(), 2u);
 }
 
 TEST(CopiedCommandLine, ForgetsWhatWasTakenBack) {
   const Options began =
       parsed("tidemark view gpt2 -b 4 --budget 8GiB --precision bf16 --strategy mesa").options;
-  gui::WhatIf changed{question_of(began), {"vanilla"}};
-  changed.question.budget.reset();
-  changed.question.step.precision.reset();
+  gui::WhatIf changed{scenario_of(began), {"vanilla"}};
+  changed.scenario.budget.reset();
+  changed.scenario.step.precision.reset();
   EXPECT_EQ(view_command_line(began, changed), "tidemark view gpt2 --batch 4 --strategies vanilla");
 }
 

@@ -131,7 +131,7 @@ TEST(ActivationTwins, SavedInEightBits) {
     }
 }
 
-TEST(ActivationTwins, ExtremesAreNoted) {
+TEST(ActivationTwins, MinMaxAreNoted) {
   for (const DType dtype : data_dtypes)
     for (const Lie lie : {Lie::Dense, Lie::Reversed})
       for (const std::int64_t groups : {3, 8}) {

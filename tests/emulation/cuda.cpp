@@ -56,7 +56,7 @@ class Machine {
     shared_.resize(shared_bytes);
     const std::size_t count = std::size_t{threads.x} * threads.y * threads.z;
     if (count == 0 || count > 1024) fail(fmt::format("{} threads in a block", count));
-    // What a block may ask for on cards of capability 7.5, the oldest that kernels are built for.
+    // What a block may ask for on devices of capability 7.5, the oldest that kernels are built for.
     if (shared_bytes > 64 * 1024) fail(fmt::format("{} bytes of shared memory", shared_bytes));
     if (blocks.y > 65535 || blocks.z > 65535) fail("too many blocks along y or z");
     threads_.resize(count);

@@ -174,7 +174,7 @@ TEST(ElementwiseTwins, ProductsSavedInEightBits) {
   }
 }
 
-TEST(ElementwiseTwins, ExtremesAreNoted) {
+TEST(ElementwiseTwins, MinMaxAreNoted) {
   for (const DType dtype : data_dtypes)
     for (const Lie lie : lies) {
       const Shape shape{4, 9, 48};

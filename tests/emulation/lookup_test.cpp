@@ -31,7 +31,7 @@ TEST(EmbeddingTwins, Forward) {
 TEST(EmbeddingTwins, BackwardWithRareAndFrequentRows) {
   for (const std::int64_t width : {1, 31, 264})
     for (const DType dtype : data_dtypes)
-      // 2 rows: each is named by more ids than one block sorts. 200: more than a card has
+      // 2 rows: each is named by more ids than one block sorts. 200: more than a device has
       // processors.
       for (const std::int64_t rows : {200, 2}) {
         const Shape ids{2, 300};

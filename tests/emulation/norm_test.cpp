@@ -132,7 +132,7 @@ TEST(NormTwins, SavedInEightBits) {
     }
 }
 
-TEST(NormTwins, ExtremesAreNoted) {
+TEST(NormTwins, MinMaxAreNoted) {
   for (const DType dtype : data_dtypes)
     for (const Shape& shape : {Shape{2, 3, 264}, Shape{2, 2400}}) {
       const Shape width{shape.back()};

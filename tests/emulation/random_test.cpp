@@ -96,7 +96,7 @@ TEST(MesaTwins, RangesAndCodesAreEqual) {
         }
 }
 
-TEST(MesaTwins, ManyPartsGiveTheSameExtremes) {
+TEST(MesaTwins, ManyPartsGiveTheSameMinMax) {
   CallMaker maker;
   maker.input({40, 1024}).output({40, 1024}, DType::UInt8);
   expect_twins(with_ranges(maker, 2, 1, false), cpu::quantize, cuda::quantize);

@@ -70,7 +70,7 @@ TEST(SoftmaxTwins, SavedInEightBits) {
     }
 }
 
-TEST(SoftmaxTwins, ExtremesAreNoted) {
+TEST(SoftmaxTwins, MinMaxAreNoted) {
   for (const DType dtype : data_dtypes) {
     CallMaker maker;
     maker.input({2, 3, 5, 40}, dtype).output({2, 3, 5, 40}, dtype).watched(3, 1);

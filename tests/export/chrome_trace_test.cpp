@@ -9,7 +9,7 @@
 #include "tests/simulator/recording/recorded.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::exports {
 namespace {
 
 using Json = nlohmann::json;
@@ -92,4 +92,4 @@ TEST(ChromeTrace, GivesEachRecordingAProcessWithItsTitle) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::exports

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace tidemark {
+namespace tidemark::exports {
 namespace {
 
 using Matrix = std::array<std::array<double, 3>, 3>;
@@ -111,4 +111,4 @@ double difference(Color x, Color y, Vision vision) {
   return difference(lab_of(seen(light_of(x), vision)), lab_of(seen(light_of(y), vision)));
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

@@ -3,7 +3,7 @@
 
 #include "simulator/export/palette.h"
 
-namespace tidemark {
+namespace tidemark::exports {
 
 /// Light of an sRGB colour, 0 to 1 each.
 struct Light {
@@ -30,4 +30,4 @@ double difference(const Lab& x, const Lab& y);
 /// Of two colours to somebody.
 double difference(Color x, Color y, Vision vision);
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

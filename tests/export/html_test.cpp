@@ -49,13 +49,13 @@ std::string dom(const std::string& html, const std::string& width, const std::st
   return outcome.output;
 }
 
-bool has_browser() { return is_installed("chromium"); }
+bool has_browser() { return exports::is_installed("chromium"); }
 
 TEST(HtmlReport, NeedsNoNetwork) {
   for (const char* reference : {"src=", "<link", "@import", "url(", "fetch(", "XMLHttpRequest"})
     EXPECT_THAT(page(), Not(HasSubstr(reference)));
   // What looks like an address is the name of the SVG language.
-  EXPECT_EQ(count(page(), "http"), count(page(), "http://www.w3.org/2000/svg"));
+  EXPECT_EQ(exports::count(page(), "http"), exports::count(page(), "http://www.w3.org/2000/svg"));
 }
 
 TEST(HtmlReport, HoldsTheNumbersOfTheSameComparisonAsJson) {
@@ -176,8 +176,9 @@ const std::string& sweep_page() {
 }
 
 TEST(HtmlReport, OfASweepHasItsCurvesAndEachPoint) {
-  EXPECT_EQ(count(sweep_page(), "<article data-name="), 12u);
-  EXPECT_EQ(count(sweep_page(), "<svg "), 2 * (2u * 2u + 12u));  // for a page and for a phone
+  EXPECT_EQ(exports::count(sweep_page(), "<article data-name="), 12u);
+  EXPECT_EQ(exports::count(sweep_page(), "<svg "),
+            2 * (2u * 2u + 12u));  // for a page and for a phone
   EXPECT_THAT(sweep_page(), HasSubstr("12 points: batch 2, 4, 8"));
 }
 
@@ -189,7 +190,8 @@ TEST(HtmlReport, OfASweepHasNoTextThatIsCutOrLiesOnAnother) {
 
 TEST(HtmlReport, OnPaperHasEveryPointOfASweep) {
   if (!has_browser()) GTEST_SKIP() << "chromium is not installed";
-  if (!is_installed("pdftotext")) GTEST_SKIP() << "pdftotext (poppler-utils) is not installed";
+  if (!exports::is_installed("pdftotext"))
+    GTEST_SKIP() << "pdftotext (poppler-utils) is not installed";
   const Folder folder;
   write_text(folder / "s.html", sweep_page());
   Surroundings around;
@@ -199,8 +201,8 @@ TEST(HtmlReport, OnPaperHasEveryPointOfASweep) {
                "file://" + (folder / "s.html")},
               around);
   const std::string paper = run_command({"pdftotext", "-layout", folder / "s.pdf", "-"}).output;
-  EXPECT_EQ(count(paper, "max batch") + count(paper, "allocated [MiB]"), 12u);
-  EXPECT_EQ(count(paper, "does not fit"), 12u);  // the key of each trade-off
+  EXPECT_EQ(exports::count(paper, "max batch") + exports::count(paper, "allocated [MiB]"), 12u);
+  EXPECT_EQ(exports::count(paper, "does not fit"), 12u);  // the key of each trade-off
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "tests/simulator/recording/recorded.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::exports {
 namespace {
 
 using testing::Contains;
@@ -287,4 +287,4 @@ TEST(BatchPicture, SaysWhereNotEvenOneFits) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::exports

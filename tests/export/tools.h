@@ -9,7 +9,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark {
+namespace tidemark::exports {
 
 inline bool is_installed(const std::string& program) {
   return std::filesystem::exists("/usr/bin/" + program);
@@ -48,4 +48,4 @@ inline std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::exports

@@ -1,7 +1,7 @@
 // A CUPTI without a GPU: whoever pushes and pops a step gets the records of one kernel for it.
 #include "tests/fake_libraries/fake_cupti.h"
 
-using namespace tidemark::cupti;
+using namespace tidemark::profiler::cupti;
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "profiler/cupti_interface.h"
 
-namespace tidemark::cupti {
+namespace tidemark::profiler::cupti {
 
 /// Sizes of the records of CUPTI 13.0.1, which the real library was seen to step by.
 inline std::size_t record_size(std::uint32_t record_kind) {
@@ -72,4 +72,4 @@ struct FakeBehaviour {
   int enabled_kinds = 0;
 };
 
-}  // namespace tidemark::cupti
+}  // namespace tidemark::profiler::cupti

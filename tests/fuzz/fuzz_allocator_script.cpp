@@ -11,7 +11,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(data, data + size);
   try {
-    tidemark::run_allocator_script(text, "fuzz.in");
+    tidemark::allocator::run_allocator_script(text, "fuzz.in");
   } catch (const tidemark::InputError& error) {
     // The place is part of the promise.
     if (std::string_view(error.what()).substr(0, 8) != "fuzz.in:") std::abort();

@@ -30,15 +30,18 @@ bool is_small(const Trace& trace) {
   return trace.ops.size() <= 256;
 }
 
-void load(Replay& replay) {
+void load(profiler::Replay& replay) {
   const Trace& trace = replay.trace();
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
     if (trace[id].storage != id) continue;
     if (trace[id].category == Category::Parameter)
-      replay.write(id, bytes_of(initial_parameter(trace, id, 1), trace[id].dtype).data());
+      replay.write(
+          id,
+          profiler::bytes_of(profiler::initial_parameter(trace, id, 1), trace[id].dtype).data());
     if (trace[id].category == Category::Input)
-      replay.write(id, bytes_of(synthetic_input(trace, id, 1), trace[id].dtype).data());
+      replay.write(
+          id, profiler::bytes_of(profiler::synthetic_input(trace, id, 1), trace[id].dtype).data());
   }
 }
 
@@ -48,7 +51,7 @@ void run(const Trace& trace, std::string_view strategy) {
   if (!planned.refusal.empty()) return;
   fence::forget();
   const auto backend = make_cpu_backend({.run = fence::run_from_step_one});
-  Replay replay(planned, *backend);
+  profiler::Replay replay(planned, *backend);
   load(replay);
   const bool adamw = trace.step.optimizer == Optimizer::AdamW;
   for (const std::int64_t number : {0, 1}) replay.step({.number = number, .adamw = adamw});

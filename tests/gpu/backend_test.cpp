@@ -43,7 +43,7 @@ TEST_F(CudaBackend, MemoryIsZeroOnBothSides) {
   }
 }
 
-TEST_F(CudaBackend, MoreMemoryThanTheCardHasIsRefused) {
+TEST_F(CudaBackend, MoreMemoryThanTheDeviceHasIsRefused) {
   try {
     gpu()->allocate({gpu()->capacity().count + (1 << 30)}, MemoryKind::Device);
     FAIL();

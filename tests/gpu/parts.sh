@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # The parts of run.sh, each a function; what they read is run.sh's.
-: "${build:=}" "${packed:=}" "${card:=}" "${capability:=}" "${results:=}"
+: "${build:=}" "${packed:=}" "${device:=}" "${capability:=}" "${results:=}"
 
 machine() {
-  echo "card: $card, capability $capability; $(nproc) cores"
+  echo "device: $device, capability $capability; $(nproc) cores"
   nvidia-smi --query-gpu=driver_version,memory.total,clocks.max.sm,power.limit --format=csv
   nvcc --version | tail -2
   grep -m1 'model name' /proc/cpuinfo
@@ -30,7 +30,7 @@ build_all() {
   local benchmark=OFF targets=(tidemark tidemark_cuda tidemark_gpu_tests)
   find /usr/include /usr/local/include -name benchmark.h -path '*benchmark/*' 2>/dev/null |
     grep -q . && benchmark=ON && targets+=(tidemark_bench)
-  # Machine code for this card alone, and no window: less to build, less to carry.
+  # Machine code for this device alone, and no window: less to build, less to carry.
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTIDEMARK_CUDA=ON -DTIDEMARK_GUI=OFF \
     -DTIDEMARK_BENCH=$benchmark -DCMAKE_CUDA_ARCHITECTURES="$capability-real" &&
     cmake --build "$build" -j "${JOBS:-$(nproc)}" --target "${targets[@]}" && pack

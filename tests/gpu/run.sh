@@ -3,7 +3,7 @@
 #
 #   tests/gpu/run.sh [--parts LIST] [FOLDER]
 #
-# Results go to FOLDER, else $OUT, else bench/results/<card>/<day>. LIST names parts in the order in
+# Results go to FOLDER, else $OUT, else bench/results/<device>/<day>. LIST names parts in the order in
 # which they run, separated by commas; the usual order begins with what is worth most:
 #
 #   build      the programs, with the CUDA plugin, into build-gpu/packed (left out if they are there)
@@ -46,15 +46,15 @@ failures=()
 
 if command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name --format=csv,noheader >/dev/null
 then
-  card=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -1)
+  device=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -1)
   capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 | tr -d .)
 elif [ "$parts" = build ]; then
-  card=none capability=${CAPABILITY:-90}
+  device=none capability=${CAPABILITY:-90}
 else
   echo "run.sh: no usable NVIDIA driver: nvidia-smi is missing or sees no GPU" >&2
   exit 5
 fi
-name=$(echo "$card" | tr '[:upper:] ' '[:lower:]-')
+name=$(echo "$device" | tr '[:upper:] ' '[:lower:]-')
 results=${1:-${OUT:-bench/results/$name/$(date +%F)}}
 if [ "$parts" != build ]; then
   mkdir -p "$results" && results=$(cd "$results" && pwd) || exit 1
@@ -83,7 +83,7 @@ part() {
   return $code
 }
 
-export build packed card capability results
+export build packed device capability results
 part machine 20 machine
 unpack
 # Programs that were built here are brought up to date; those that came from elsewhere are taken.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Step time and peak memory of ViT-B/16 in PyTorch, eager and compiled, to stand beside Tidemark's
-own on the same card: batch 64, bf16 throughout, AdamW, synthetic data, flash attention.
+own on the same device: batch 64, bf16 throughout, AdamW, synthetic data, flash attention.
 
     torch_step.py RESULT.json
 """
@@ -88,7 +88,7 @@ def main():
         "batch": BATCH,
         "precision": "bf16",
         "torch": torch.__version__,
-        "card": torch.cuda.get_device_name(),
+        "device": torch.cuda.get_device_name(),
         "eager": measure(compiled=False),
     }
     save(result)  # the compiler may take longer than there is time

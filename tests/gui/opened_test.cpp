@@ -53,15 +53,15 @@ TEST(Peak, OfAStepThatAllocatesNothingIsMadeByNobody) {
   EXPECT_FALSE(Opened(std::move(recording)).maker_of_peak());
 }
 
-TEST(Capacity, IsABudgetIfTheCardHasAnother) {
+TEST(Capacity, IsABudgetIfTheDeviceHasAnother) {
   WhatIf what_if = vit({"vanilla"});
   const auto without = predict(what_if).front().opened;
   EXPECT_FALSE(without->has_budget());
-  EXPECT_EQ(without->card_capacity(), without->recording.capacity);
-  what_if.question.budget = Bytes{std::int64_t{6} << 30};
+  EXPECT_EQ(without->device_capacity(), without->recording.capacity);
+  what_if.scenario.budget = Bytes{std::int64_t{6} << 30};
   const auto with = predict(what_if).front().opened;
   EXPECT_TRUE(with->has_budget());
-  EXPECT_EQ(with->card_capacity(), without->recording.capacity);
+  EXPECT_EQ(with->device_capacity(), without->recording.capacity);
 }
 
 TEST(Capacity, OfAnUnknownDeviceIsNoBudget) {

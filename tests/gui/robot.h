@@ -11,7 +11,7 @@
 namespace tidemark::gui {
 
 inline WhatIf vit(std::vector<std::string> strategies, std::int64_t batch = 8) {
-  return {.question = {.model = find_model("vit-b-16"),
+  return {.scenario = {.model = find_model("vit-b-16"),
                        .step = {.batch = batch},
                        .device = find_device("a100-80gb"),
                        .strategies = {}},

@@ -15,9 +15,9 @@ TEST(WhatIf, PredictsWhatTheCommandLineWould) {
   const WhatIf what_if = vit({"checkpoint:every=2"}, 32);
   const auto predictions = predict(what_if);
   ASSERT_EQ(predictions.size(), 1u);
-  Question question = what_if.question;
-  question.strategies = {parse_strategy("checkpoint:every=2")};
-  const Report expected = compare(question).rows.front();
+  Scenario scenario = what_if.scenario;
+  scenario.strategies = {parse_strategy("checkpoint:every=2")};
+  const Report expected = compare(scenario).rows.front();
   EXPECT_EQ(predictions[0].report.allocated_peak, expected.allocated_peak);
   EXPECT_EQ(predictions[0].report.step, expected.step);
   const Opened& opened = *predictions[0].opened;
@@ -49,7 +49,7 @@ TEST(WhatIf, WhatDoesNotApplyIsSaidAndThePictureStays) {
   EXPECT_THAT(robot.model.problem(), testing::HasSubstr("does not apply"));
   EXPECT_EQ(robot.model.shown(robot.view), before);
   WhatIf odd = vit({"vanilla"});
-  odd.question.step.image = 100;  // no multiple of the patch
+  odd.scenario.step.image = 100;  // no multiple of the patch
   robot.model.ask(odd, robot.view);
   EXPECT_NE(robot.model.problem(), "");
   EXPECT_EQ(robot.model.shown(robot.view), before);
@@ -92,11 +92,11 @@ TEST(WhatIf, ASliderChangesThePictureInTheSameFrame) {
   robot.ask(vit({"vanilla"}, 1));
   const auto before = robot.model.recordings()[0].opened;
   // The batch slider is the second input of the panel at the left; its right end is the most.
-  for (float y = 60; y < 160 && robot.model.what_if()->question.step.batch == 1; y += 8)
+  for (float y = 60; y < 160 && robot.model.what_if()->scenario.step.batch == 1; y += 8)
     robot.click(270, y);
-  EXPECT_GT(robot.model.what_if()->question.step.batch, 1000);
+  EXPECT_GT(robot.model.what_if()->scenario.step.batch, 1000);
   EXPECT_NE(robot.model.recordings()[0].opened, before);
-  EXPECT_EQ(robot.shown().trace().step.batch, robot.model.what_if()->question.step.batch);
+  EXPECT_EQ(robot.shown().trace().step.batch, robot.model.what_if()->scenario.step.batch);
 }
 
 // A file that is dropped is shown instead of the prediction, whose inputs stay beside it.
@@ -115,7 +115,7 @@ TEST(WhatIf, TheAllocatorIsAsked) {
   what_if.allocator = "expandable_segments:True";
   const Report expandable = predict(what_if).front().report;
   EXPECT_LT(expandable.reserved_peak, usual.reserved_peak);
-  EXPECT_TRUE(question_of(what_if).allocator.expandable_segments);
+  EXPECT_TRUE(scenario_of(what_if).allocator.expandable_segments);
 }
 
 // Half a word is no setting: it is told, and the picture stays.
@@ -131,26 +131,26 @@ TEST(WhatIf, WhatIsBeingTypedIsNoError) {
   EXPECT_EQ(robot.model.what_if()->allocator, "expandable_seg");
 }
 
-TEST(Frontier, GivesTheComparisonOfTheLastQuestion) {
-  Question question = vit({}).question;
-  question.strategies = {parse_strategy("vanilla"), parse_strategy("checkpoint")};
+TEST(Frontier, GivesTheComparisonOfTheLastScenario) {
+  Scenario scenario = vit({}).scenario;
+  scenario.strategies = {parse_strategy("vanilla"), parse_strategy("checkpoint")};
   Frontier frontier;
   for (const std::int64_t batch : {1, 2, 4, 8, 16}) {
-    question.step.batch = batch;
-    frontier.ask(question);
+    scenario.step.batch = batch;
+    frontier.ask(scenario);
   }
   frontier.wait();
   EXPECT_FALSE(frontier.is_catching_up());
   ASSERT_TRUE(frontier.newest());
-  EXPECT_EQ(frontier.newest()->question.step.batch, 16);
-  EXPECT_EQ(frontier.newest()->conclusion, compare(question).conclusion);
+  EXPECT_EQ(frontier.newest()->scenario.step.batch, 16);
+  EXPECT_EQ(frontier.newest()->conclusion, compare(scenario).conclusion);
 }
 
 TEST(Frontier, EndsWhileItIsBusy) {
-  Question question = vit({}, 256).question;
-  question.strategies = default_strategies();
+  Scenario scenario = vit({}, 256).scenario;
+  scenario.strategies = default_strategies();
   Frontier frontier;
-  frontier.ask(question);
+  frontier.ask(scenario);
 }
 
 TEST(StrategyText, IsReadBack) {

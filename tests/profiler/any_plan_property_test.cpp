@@ -4,7 +4,7 @@
 #include "tests/profiler/replayed.h"
 #include "tests/simulator/random_step.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 constexpr std::uint64_t first_seed = 404;
@@ -15,7 +15,7 @@ Plan random_exact_plan(const Trace& trace, Dice& dice) {
   for (std::size_t t = 0; t < trace.tensors.size(); ++t)
     if (plan.actions[t] == Action::Quantize || plan.actions[t] == Action::Reconstruct)
       decide(plan, static_cast<TensorId>(t), Action::Keep, "drawn");
-  plan.released.batched_weight_gradient = false;  // sums in another order
+  plan.quirks.batched_weight_gradient = false;  // sums in another order
   return plan;
 }
 
@@ -61,4 +61,4 @@ TEST(AnyExactPlan, ReplaysToVanillasBits) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::profiler

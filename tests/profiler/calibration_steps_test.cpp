@@ -10,7 +10,7 @@
 #include "simulator/lower.h"
 #include "tests/profiler/replayed.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 using Keys = std::set<std::string>;
@@ -61,4 +61,4 @@ TEST(CalibrationSteps, TellConvolutionsInGroupsFromOthers) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -10,7 +10,7 @@
 
 #include "tests/fake_libraries/fake_cupti.h"
 
-namespace tidemark::cupti {
+namespace tidemark::profiler::cupti {
 namespace {
 
 #define EXPECT_FIELD(field, record, member)                                   \
@@ -104,7 +104,7 @@ TEST(CuptiInterface, TheFakesRecordsHaveTheHeadersSizes) {
 }
 
 }  // namespace
-}  // namespace tidemark::cupti
+}  // namespace tidemark::profiler::cupti
 
 #else
 

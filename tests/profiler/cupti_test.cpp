@@ -13,7 +13,7 @@
 #include "tests/fake_libraries/fake_cupti.h"
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 using namespace std::chrono_literals;
@@ -308,4 +308,4 @@ TEST(CuptiFiles, AMissingLibraryAndOneThatIsNoneAreNamed) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -7,7 +7,7 @@
 #include "traces/error.h"
 #include "traces/files.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 using testing::ElementsAre;
@@ -82,4 +82,4 @@ TEST(DataFile, SaysWhatTheModelCannotTake) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::profiler

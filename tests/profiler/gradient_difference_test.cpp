@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 TEST(GradientDifference, IsRelativeToTheParametersOwnGradient) {
@@ -41,4 +41,4 @@ TEST(GradientDifference, NotANumberAndMissingOnesAreInfinitelyFar) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::profiler

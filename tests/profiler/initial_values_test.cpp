@@ -11,7 +11,7 @@
 #include "tests/support/small_models.h"
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 using testing::ElementsAre;
@@ -162,4 +162,4 @@ TEST(InitialParameter, NormsBeginNearOneAndBiasesNearZero) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -10,7 +10,7 @@
 #include "traces/trace_builder.h"
 #include "traces/trace_check.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 using testing::HasSubstr;
@@ -103,4 +103,4 @@ TEST(KernelLimits, AMeanIsOverTheAxesBetweenTheFirstAndTheLast) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -1,4 +1,4 @@
-// What measuring makes of a backend's answers: of one that calls itself a card, whose memory is
+// What measuring makes of a backend's answers: of one that calls itself a device, whose memory is
 // nowhere and whose times are made up.
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 
 #include "profiler/calibrate.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 using testing::HasSubstr;
@@ -23,10 +23,10 @@ class MadeUpMemory final : public Memory {
 };
 
 /// A nanosecond per KiB of a call's first output, or of a copy.
-class MadeUpCard final : public Backend {
+class MadeUpDevice final : public Backend {
  public:
   std::string name() const override { return "made-up"; }
-  Ground ground() const override { return Ground::Card; }
+  Ground ground() const override { return Ground::Device; }
   std::string description() const override { return "made up"; }
   Bytes capacity() const override { return {std::int64_t{1} << 40}; }
   Bytes workspace() const override { return {}; }
@@ -64,15 +64,15 @@ class MadeUpCard final : public Backend {
   std::vector<Ran> ran_;
 };
 
-TEST(MeasureDevice, ACardIsMeasuredBeyondItsCacheAndOverItsLink) {
-  MadeUpCard card;
-  const Device device = measure_device(card);
-  EXPECT_GT(card.largest, std::int64_t{256} << 20);           // several times any cache
-  EXPECT_TRUE(card.are_numbers);                              // zeros are multiplied faster
+TEST(MeasureDevice, ADeviceIsMeasuredBeyondItsCacheAndOverItsLink) {
+  MadeUpDevice backend;
+  const Device device = measure_device(backend);
+  EXPECT_GT(backend.largest, std::int64_t{256} << 20);        // several times any cache
+  EXPECT_TRUE(backend.are_numbers);                           // zeros are multiplied faster
   EXPECT_DOUBLE_EQ(device.bytes_per_second, 2 * 1024 * 1e9);  // read and written
   EXPECT_DOUBLE_EQ(device.host_link_bytes_per_second, 1024 * 1e9 / 8);
   EXPECT_THAT(device.sources.at("host_link_bytes_per_second").text, HasSubstr("pinned"));
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::profiler

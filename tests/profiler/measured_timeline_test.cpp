@@ -5,7 +5,7 @@
 
 #include "tests/simulator/hand_made.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 // Two buffers, a run on each of two streams:
@@ -79,4 +79,4 @@ TEST(MeasuredTimeline, AWaitMovesAStreamOn) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::profiler

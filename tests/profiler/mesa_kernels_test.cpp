@@ -5,7 +5,7 @@
 #include "kernels/cpu/workspace.h"
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 const Shape shape{3, 5, 96}, width{96}, rows{3, 5, 1};
@@ -118,10 +118,10 @@ TEST(DecodedOperands, AreSomeOfThoseThatAreQuantized) {
   }
 }
 
-TEST(NotedExtremes, AreThoseOfWhatWasWritten) {
+TEST(NotedMinMax, AreThoseOfWhatWasWritten) {
   std::size_t cases = 0;
   for (const OpRow& row : op_rows) {
-    if (!row.notes_extremes) continue;
+    if (!row.notes_min_max) continue;
     Operation op = operation_of(row.value);
     if (row.value == OpKind::Add) op.inputs.push_back(shape);
     for (const DType dtype : data_dtypes) {
@@ -167,19 +167,19 @@ TEST(NotedExtremes, AreThoseOfWhatWasWritten) {
   EXPECT_EQ(cases, 3u * 12);  // twelve ops today
 }
 
-TEST(ExtremeKey, GrowsWithItsNumberAndKeepsIt) {
+TEST(OrderKey, GrowsWithItsNumberAndKeepsIt) {
   const float infinity = std::numeric_limits<float>::infinity();
   const std::array ordered = {-infinity, -3e38f, -1.0f, -1e-45f, 0.0f,
                               1e-45f,    1.0f,   3e38f, infinity};
   for (std::size_t i = 0; i < ordered.size(); ++i) {
-    EXPECT_EQ(number_of_key(extreme_key(ordered[i])), ordered[i]);
-    EXPECT_GT(extreme_key(ordered[i]), i == 0 ? 0 : extreme_key(ordered[i - 1]));
-    EXPECT_EQ(extreme_key(-ordered[i]), ~extreme_key(ordered[i]));
-    EXPECT_GT(extreme_key(std::nanf("")), extreme_key(ordered[i]));
-    EXPECT_LT(extreme_key(-std::nanf("")), extreme_key(ordered[i]));
+    EXPECT_EQ(number_of_key(order_key(ordered[i])), ordered[i]);
+    EXPECT_GT(order_key(ordered[i]), i == 0 ? 0 : order_key(ordered[i - 1]));
+    EXPECT_EQ(order_key(-ordered[i]), ~order_key(ordered[i]));
+    EXPECT_GT(order_key(std::nanf("")), order_key(ordered[i]));
+    EXPECT_LT(order_key(-std::nanf("")), order_key(ordered[i]));
   }
-  EXPECT_TRUE(std::isnan(number_of_key(extreme_key(std::nanf("")))));
+  EXPECT_TRUE(std::isnan(number_of_key(order_key(std::nanf("")))));
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -8,7 +8,7 @@
 #include "tests/support/all_strategies.h"
 #include "tests/support/fence.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 // fence::learn() for the threads of two streams; the kernels run as always.
@@ -21,7 +21,7 @@ void run_and_learn(const Call& call, cpu::Workspace& workspace) {
   cpu::run(call, workspace);
 }
 
-void expect_as_predicted(const Answer& predicted, const NamedValues& parameters) {
+void expect_as_predicted(const Evaluation& predicted, const NamedValues& parameters) {
   const auto backend = make_cpu_backend({.run = run_and_learn});
   Replay replay(predicted.planned, *backend);
   EXPECT_EQ(replay.arena_memory(), predicted.report.planned);
@@ -52,8 +52,8 @@ TEST_P(NetworkMemory, IsAsPredictedToTheByte) {
     NamedValues parameters = initial_parameters(*network);
     for (const char* strategy : all_strategies) {
       SCOPED_TRACE(testing::Message() << strategy << ' ' << to_string(precision));
-      const Answer predicted = answer(network, parse_strategy(strategy), device,
-                                      {.capacity = Bytes{std::int64_t{1} << 40}});
+      const Evaluation predicted = evaluate(network, parse_strategy(strategy), device,
+                                            {.capacity = Bytes{std::int64_t{1} << 40}});
       if (!predicted.report.applies) continue;
       ++applied;
       add_initial_parameters(parameters, *predicted.planned.trace, 1);
@@ -72,4 +72,4 @@ TEST(AllStrategies, ContainEachOfTheTable) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::profiler

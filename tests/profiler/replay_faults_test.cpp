@@ -9,11 +9,11 @@
 #include "tests/profiler/replayed.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
-ReplayQuestion question(const Model& model, std::string_view strategy) {
-  ReplayQuestion q;
+ReplayScenario scenario(const Model& model, std::string_view strategy) {
+  ReplayScenario q;
   q.trace = std::make_shared<Trace>(build_trace(model, {.batch = 2}));
   q.strategy = parse_strategy(strategy);
   q.device = find_device("a100-80gb");
@@ -21,7 +21,7 @@ ReplayQuestion question(const Model& model, std::string_view strategy) {
   return q;
 }
 
-std::string error_of(const ReplayQuestion& q, Backend& backend) {
+std::string error_of(const ReplayScenario& q, Backend& backend) {
   try {
     replay(q, backend);
   } catch (const InputError& error) {
@@ -31,7 +31,7 @@ std::string error_of(const ReplayQuestion& q, Backend& backend) {
 }
 
 TEST(ReplayFaults, EachFailingAllocationIsTold) {
-  const ReplayQuestion q = question(small_vit(), "pareprop");
+  const ReplayScenario q = scenario(small_vit(), "pareprop");
   std::size_t failing = 1;
   for (;; ++failing) {
     const auto backend = make_cpu_backend({.run = cpu::run, .failing_allocation = failing});
@@ -45,7 +45,7 @@ TEST(ReplayFaults, EachFailingAllocationIsTold) {
 }
 
 TEST(ReplayFaults, AnArenaLargerThanTheMachineIsRefused) {
-  ReplayQuestion q = question(small_vit(), "vanilla");
+  ReplayScenario q = scenario(small_vit(), "vanilla");
   q.trace = std::make_shared<Trace>(build_trace(small_vit(), {.batch = 1 << 26}));
   q.checks_gradients = false;
   const auto backend = make_cpu_backend();
@@ -53,7 +53,7 @@ TEST(ReplayFaults, AnArenaLargerThanTheMachineIsRefused) {
 }
 
 TEST(ReplayFaults, ALossThatIsNoNumberStopsTheReplay) {
-  ReplayQuestion q = question(small_vit(), "vanilla");
+  ReplayScenario q = scenario(small_vit(), "vanilla");
   q.data = [](const Trace& trace, TensorId input, std::int64_t step) {
     std::vector<double> values;
     if (trace[input].name == "images" && step == 1)
@@ -72,12 +72,12 @@ TEST(ReplayFaults, AnErrorInTheMiddleOfAStepEndsBothStreams) {
     if (++calls == 200) throw InputError("kernel 200 failed");
     cpu::run(call, workspace);
   }});
-  ReplayQuestion q = question(small_vit(), "pareprop");
+  ReplayScenario q = scenario(small_vit(), "pareprop");
   EXPECT_THAT(error_of(q, *backend), testing::HasSubstr("kernel 200 failed"));
 }
 
 TEST(ReplayFaults, OptimizersWithoutAKernelAreNamed) {
-  ReplayQuestion q = question(small_vit(), "vanilla");
+  ReplayScenario q = scenario(small_vit(), "vanilla");
   q.trace = std::make_shared<Trace>(
       build_trace(small_vit(), {.batch = 2, .optimizer = Optimizer::AdamW8bit}));
   const auto backend = make_cpu_backend();
@@ -86,29 +86,30 @@ TEST(ReplayFaults, OptimizersWithoutAKernelAreNamed) {
 
 TEST(ReplayFaults, StoppingKeepsWhatWasMeasured) {
   const auto backend = make_cpu_backend();
-  ReplayQuestion q = question(small_vit(), "vanilla");
+  ReplayScenario q = scenario(small_vit(), "vanilla");
   q.steps = 100, q.checks_gradients = false;
   std::int64_t seen = 0;
-  const ReplayAnswer answer = replay(
+  const ReplayEvaluation evaluation = replay(
       q, *backend, [&](std::int64_t done, std::int64_t) { seen = done; },
       [&] { return seen >= 4; });
-  EXPECT_EQ(answer.report.losses.size(), 4u);
-  EXPECT_TRUE(answer.measured.has_value());
-  EXPECT_GT(answer.report.measured.step.count(), 0);
+  EXPECT_EQ(evaluation.report.losses.size(), 4u);
+  EXPECT_TRUE(evaluation.measured.has_value());
+  EXPECT_GT(evaluation.report.measured.step.count(), 0);
 }
 
 TEST(ReplayReport, AStrategyThatDoesNotApplyRunsNothing) {
   const auto backend = make_cpu_backend();
-  const ReplayAnswer answer = replay(question(small_llama(), "checkpoint:selective"), *backend);
-  EXPECT_FALSE(answer.report.applies);
-  EXPECT_FALSE(answer.measured.has_value());
+  const ReplayEvaluation evaluation =
+      replay(scenario(small_llama(), "checkpoint:selective"), *backend);
+  EXPECT_FALSE(evaluation.report.applies);
+  EXPECT_FALSE(evaluation.measured.has_value());
 }
 
 // One definition for both sides. By the time in which both streams are busy, which is no saving,
 // the measured share would be 95 %.
 TEST(NullBackend, HidesWhatIsPredictedToBeHidden) {
   NullBackend backend;
-  ReplayQuestion q = question(find_model("vit-b-16"), "pareprop");
+  ReplayScenario q = scenario(find_model("vit-b-16"), "pareprop");
   q.trace = std::make_shared<Trace>(
       build_trace(find_model("vit-b-16"), {.batch = 32, .precision = Precision::AmpFp16}));
   q.device = find_device("a100-80gb");
@@ -121,7 +122,7 @@ TEST(NullBackend, HidesWhatIsPredictedToBeHidden) {
 
 TEST(ReplayReport, AStopInTheStepsOnOneStreamLeavesHiddenUnknown) {
   NullBackend backend;
-  ReplayQuestion q = question(small_llama(), "pareprop");
+  ReplayScenario q = scenario(small_llama(), "pareprop");
   std::int64_t done = 0;
   const auto progress = [&](std::int64_t now, std::int64_t) { done = now; };
   const ReplayReport report =
@@ -140,17 +141,18 @@ TEST(NullBackend, MeasuresWhatIsPredicted) {
                                  "pareprop:released", "overlap+checkpoint"}) {
       SCOPED_TRACE(testing::Message() << strategy << ", batch " << batch);
       NullBackend backend;
-      ReplayQuestion q = question(small_llama(), strategy);
+      ReplayScenario q = scenario(small_llama(), strategy);
       q.trace = std::make_shared<Trace>(
           build_trace(small_llama(), {.batch = batch, .precision = Precision::Bf16}));
-      const ReplayAnswer answer = replay(q, backend);
-      const ReplayNumbers &measured = answer.report.measured, &wanted = answer.report.predicted;
-      EXPECT_TRUE(answer.report.losses.empty());
+      const ReplayEvaluation evaluation = replay(q, backend);
+      const ReplayNumbers &measured = evaluation.report.measured,
+                          &wanted = evaluation.report.predicted;
+      EXPECT_TRUE(evaluation.report.losses.empty());
       EXPECT_EQ(measured.planned, wanted.planned);
       EXPECT_GT(wanted.step.count(), 0);
-      const bool is_exact = answer.predicted.schedule.streams == 1;
+      const bool is_exact = evaluation.predicted.schedule.streams == 1;
       // What two streams share is predicted in fractions of nanoseconds.
-      const auto runs = is_exact ? 0.0 : static_cast<double>(answer.measured->runs.size());
+      const auto runs = is_exact ? 0.0 : static_cast<double>(evaluation.measured->runs.size());
       const auto expect_near = [&](Nanoseconds a, Nanoseconds b) {
         EXPECT_NEAR(static_cast<double>(a.count()), static_cast<double>(b.count()), runs);
       };
@@ -159,7 +161,7 @@ TEST(NullBackend, MeasuresWhatIsPredicted) {
       ASSERT_TRUE(measured.recovery && wanted.recovery);
       EXPECT_EQ(measured.recovery->alone, wanted.recovery->alone);
       expect_near(measured.recovery->hidden, wanted.recovery->hidden);
-      expect_near(answer.measured->idle, answer.predicted.timeline.idle);
+      expect_near(evaluation.measured->idle, evaluation.predicted.timeline.idle);
       if (!is_exact) continue;
       EXPECT_EQ(measured.live_peak, wanted.live_peak);
       EXPECT_EQ(measured.at_peak, wanted.at_peak);
@@ -167,4 +169,4 @@ TEST(NullBackend, MeasuresWhatIsPredicted) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -4,7 +4,7 @@
 #include "simulator/report.h"
 #include "tests/profiler/replayed.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 StepOptions step_of(Precision precision, std::optional<Attention> attention = {}) {
@@ -218,4 +218,4 @@ TEST(Replay, LearnsOneBatchByHeart) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -11,7 +11,7 @@
 #include "profiler/replay.h"
 #include "tests/support/small_models.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 struct Replayed {
   double loss = 0;
@@ -74,4 +74,4 @@ inline double norm_of(const std::vector<double>& x) {
   return std::sqrt(sum);
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

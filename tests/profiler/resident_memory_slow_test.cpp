@@ -4,7 +4,7 @@
 #include "profiler/replay_report.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -17,13 +17,13 @@ TEST(ResidentMemory, OfAStepAboveOneGibibyteIsThePlannedArena) {
   if (is_instrumented) GTEST_SKIP() << "a sanitizer's shadow memory is resident, too";
   const auto backend = make_cpu_backend();
   for (const std::string_view strategy : {"vanilla", "pareprop"}) {
-    ReplayQuestion question;
-    question.trace = std::make_shared<const Trace>(
+    ReplayScenario scenario;
+    scenario.trace = std::make_shared<const Trace>(
         build_trace(find_model("vit-b-16"), {.batch = 2, .image = 32}));
-    question.strategy = parse_strategy(strategy);
-    question.device = find_device("a100-80gb");
-    question.steps = 1, question.checks_gradients = false;
-    const ReplayReport report = replay(question, *backend).report;
+    scenario.strategy = parse_strategy(strategy);
+    scenario.device = find_device("a100-80gb");
+    scenario.steps = 1, scenario.checks_gradients = false;
+    const ReplayReport report = replay(scenario, *backend).report;
     ASSERT_GT(report.measured.planned, Bytes{std::int64_t{1} << 30});
     if (!report.resident) GTEST_SKIP() << "the system does not say what is resident";
     const auto planned = static_cast<double>(report.measured.planned.count);
@@ -32,4 +32,4 @@ TEST(ResidentMemory, OfAStepAboveOneGibibyteIsThePlannedArena) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::profiler

@@ -2,7 +2,7 @@
 // the other stream, a long one carries its rounding through every inverse.
 #include "tests/profiler/replayed.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 class ReversibleStacks : public testing::TestWithParam<std::int64_t> {
@@ -43,4 +43,4 @@ TEST_P(ReversibleStacks, OfStagesInvert) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::profiler

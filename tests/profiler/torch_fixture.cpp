@@ -6,7 +6,7 @@
 #include "traces/error.h"
 #include "traces/json_reader.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 // FNV-1a of the name, then one step of a Weyl sequence per element, then MurmurHash3's finalizer.
@@ -116,4 +116,4 @@ std::vector<double> torch_input(const Tensor& input, std::int64_t limit, bool is
   });
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

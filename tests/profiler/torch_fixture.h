@@ -9,7 +9,7 @@
 
 #include "traces/trace.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 
 /// What rounding did to PyTorch's own step in a dtype, as relative errors.
 struct TorchError {
@@ -36,4 +36,4 @@ std::vector<double> torch_parameter(const Tensor& parameter);
 /// tables. Whole numbers are below `limit`.
 std::vector<double> torch_input(const Tensor& input, std::int64_t limit, bool is_masked_language);
 
-}  // namespace tidemark
+}  // namespace tidemark::profiler

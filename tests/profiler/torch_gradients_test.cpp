@@ -12,7 +12,7 @@
 #include "tests/profiler/torch_fixture.h"
 #include "traces/models/model_config.h"
 
-namespace tidemark {
+namespace tidemark::profiler {
 namespace {
 
 constexpr double fp32_slack = 4, bf16_slack = 2;
@@ -164,4 +164,4 @@ TEST_P(TorchGradients, AreOursInBf16) { expect_agreement(Precision::Bf16); }
 TEST_P(TorchGradients, AreOursUnderAutocast) { expect_agreement(Precision::AmpBf16); }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::profiler

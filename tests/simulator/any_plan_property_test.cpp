@@ -125,7 +125,7 @@ Trace doubled(Trace trace) {
 
 TEST(AnyPlan, NeedsTwiceAsMuchForTwiceTheSizes) {
   for_random_steps(1'500, Concats::Some, [](RandomStep step) {
-    step.plan.released.batched_weight_gradient = false;  // quadratic in the sizes
+    step.plan.quirks.batched_weight_gradient = false;  // quadratic in the sizes
     const Schedule once = lower(step.trace, step.plan);
     const Schedule twice = lower(doubled(step.trace), step.plan);
     ASSERT_EQ(live_peak(twice).count, 2 * live_peak(once).count);

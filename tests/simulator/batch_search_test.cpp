@@ -65,26 +65,27 @@ TEST(BatchSearch, TellsHowFarItIs) {
   EXPECT_THAT(tried, testing::ElementsAre(64, 128, 150));
 }
 
-Question question_of(const char* model, const char* device, std::optional<Bytes> budget = {}) {
-  Question question;
-  question.model = find_model(model);
-  question.step.precision = Precision::AmpFp16;
-  question.device = find_device(device);
-  question.budget = budget;
-  return question;
+Scenario scenario_of(const char* model, const char* device, std::optional<Bytes> budget = {}) {
+  Scenario scenario;
+  scenario.model = find_model(model);
+  scenario.step.precision = Precision::AmpFp16;
+  scenario.device = find_device(device);
+  scenario.budget = budget;
+  return scenario;
 }
 
-bool fits_alone(Question question, const char* strategy, std::int64_t batch) {
-  question.step.batch = batch;
-  return fits(trace_of(question), parse_strategy(strategy), question.device, room_of(question));
+bool fits_alone(Scenario scenario, const char* strategy, std::int64_t batch) {
+  scenario.step.batch = batch;
+  return fits(trace_of(scenario), parse_strategy(strategy), scenario.device,
+              memory_budget_of(scenario));
 }
 
 // Each batch by itself, far beyond the last that fits.
-BatchLimits by_brute_force(const Question& question, const char* strategy) {
+BatchLimits by_brute_force(const Scenario& scenario, const char* strategy) {
   BatchLimits limits;
   bool unbroken = true;
   for (std::int64_t batch = 1; batch <= 2 * limits.largest + 40; ++batch) {
-    const bool fits = fits_alone(question, strategy, batch);
+    const bool fits = fits_alone(scenario, strategy, batch);
     unbroken = unbroken && fits;
     if (unbroken) limits.every = batch;
     if (fits) limits.largest = batch;
@@ -100,26 +101,27 @@ TEST(BatchSearch, AgreesWithTryingEveryBatch) {
   };
   for (const Case& c : {Case{"swin-t", "rtx-4090", 2500_MiB}, Case{"vit-ti-16", "t4", 900_MiB},
                         Case{"gpt2", "a100-80gb", 6_GiB}, Case{"bert-base", "h100", 4_GiB}}) {
-    Question question = question_of(c.model, c.device, c.budget);
-    if (question.model.family == "gpt2" || question.model.family == "bert")
-      question.step.sequence = 128;
+    Scenario scenario = scenario_of(c.model, c.device, c.budget);
+    if (scenario.model.family == "gpt2" || scenario.model.family == "bert")
+      scenario.step.sequence = 128;
     for (const char* strategy : {"vanilla", "checkpoint", "mesa", "pareprop"}) {
-      const BatchLimits found = batch_limits(question, parse_strategy(strategy), room_of(question));
-      EXPECT_EQ(found, by_brute_force(question, strategy)) << c.model << " " << strategy;
+      const BatchLimits found =
+          batch_limits(scenario, parse_strategy(strategy), memory_budget_of(scenario));
+      EXPECT_EQ(found, by_brute_force(scenario, strategy)) << c.model << " " << strategy;
     }
   }
 }
 
 // What bisection said to be the largest, 962, was neither that nor safe.
 TEST(BatchSearch, FindsTheGapThatFragmentationMakes) {
-  Question question = question_of("swin-t", "rtx-4090");
-  question.step.precision.reset();
+  Scenario scenario = scenario_of("swin-t", "rtx-4090");
+  scenario.step.precision.reset();
   const BatchLimits limits =
-      batch_limits(question, parse_strategy("checkpoint"), room_of(question));
+      batch_limits(scenario, parse_strategy("checkpoint"), memory_budget_of(scenario));
   EXPECT_LT(limits.every, limits.largest);
-  EXPECT_TRUE(fits_alone(question, "checkpoint", limits.every));
-  EXPECT_FALSE(fits_alone(question, "checkpoint", limits.every + 1));
-  EXPECT_TRUE(fits_alone(question, "checkpoint", limits.largest));
+  EXPECT_TRUE(fits_alone(scenario, "checkpoint", limits.every));
+  EXPECT_FALSE(fits_alone(scenario, "checkpoint", limits.every + 1));
+  EXPECT_TRUE(fits_alone(scenario, "checkpoint", limits.largest));
 }
 
 // What the search rests on: the bound is one, and it grows with the batch. Strategies decide by
@@ -127,22 +129,22 @@ TEST(BatchSearch, FindsTheGapThatFragmentationMakes) {
 TEST(BatchSearch, RequestsGrowWithTheBatchAndNoLessIsEverAllocated) {
   for (const char* model :
        {"swin-t", "vit-ti-16", "mvitv2-t", "gpt2", "bert-base", "roberta-base"}) {
-    Question question = question_of(model, "a100-80gb");
-    if (question.model.family == "gpt2" || question.model.family == "bert")
-      question.step.sequence = 32;
-    const Framework& framework = find_framework(question.step.framework);
+    Scenario scenario = scenario_of(model, "a100-80gb");
+    if (scenario.model.family == "gpt2" || scenario.model.family == "bert")
+      scenario.step.sequence = 32;
+    const Framework& framework = find_framework(scenario.step.framework);
     for (const char* strategy : all_strategies) {
       Bytes before;
       for (const std::int64_t batch : {1, 2, 3, 4, 7, 8, 15, 33}) {
-        question.step.batch = batch;
-        const PlannedStep planned = plan_step(trace_of(question), parse_strategy(strategy));
+        scenario.step.batch = batch;
+        const PlannedStep planned = plan_step(trace_of(scenario), parse_strategy(strategy));
         if (!planned.refusal.empty()) break;
         const Schedule schedule = lower(*planned.trace, planned.plan);
-        const Bytes requested = requested_peak(schedule, framework, question.device);
+        const Bytes requested = allocator::requested_peak(schedule, framework, scenario.device);
         EXPECT_GE(requested, before) << model << " " << strategy << " " << batch;
-        EXPECT_LE(
-            requested,
-            replay_allocator(schedule, framework, question.device, {}, 1024_GiB).allocated_peak)
+        EXPECT_LE(requested,
+                  allocator::replay_allocator(schedule, framework, scenario.device, {}, 1024_GiB)
+                      .allocated_peak)
             << model << " " << strategy << " " << batch;
         before = requested;
       }
@@ -151,17 +153,17 @@ TEST(BatchSearch, RequestsGrowWithTheBatchAndNoLessIsEverAllocated) {
 }
 
 TEST(Comparison, NamesTheCureOfFragmentation) {
-  Question question = question_of("swin-t", "rtx-4090");
-  question.step.precision.reset();
-  question.strategies = {parse_strategy("checkpoint")};
-  question.finds_largest_batch = true;
-  const Report with_batches = compare(question).rows.front();
+  Scenario scenario = scenario_of("swin-t", "rtx-4090");
+  scenario.step.precision.reset();
+  scenario.strategies = {parse_strategy("checkpoint")};
+  scenario.finds_largest_batch = true;
+  const Report with_batches = compare(scenario).rows.front();
   ASSERT_TRUE(with_batches.batches.has_value());
   ASSERT_TRUE(with_batches.expandable_batches.has_value());
   EXPECT_GT(with_batches.expandable_batches->every, with_batches.batches->every);
-  question.finds_largest_batch = false;
-  question.step.batch = with_batches.batches->every + 1;
-  const Comparison fragmented = compare(question);
+  scenario.finds_largest_batch = false;
+  scenario.step.batch = with_batches.batches->every + 1;
+  const Comparison fragmented = compare(scenario);
   EXPECT_FALSE(fragmented.rows.front().fits);
   EXPECT_EQ(fragmented.rows.front().short_by, Bytes{0});
   EXPECT_EQ(fragmented.rows.front().fits_expandable, true);

@@ -86,13 +86,13 @@ TEST(Conclusion, SaysWhatFragmentationKeepsOutAndItsCure) {
 // 6.7 B parameters in bf16 with AdamW: weights, gradients, two moments, and one temporary of the
 // size of all parameters, whatever is done about activations.
 TEST(Conclusion, NamesOptionsThatWereTriedForAnOptimizerStep) {
-  Question question;
-  question.model = find_model("llama-7b");
-  question.step.precision = Precision::Bf16;
-  question.step.sequence = 512;
-  question.device = find_device("rtx-4090");
-  question.strategies = {parse_strategy("vanilla"), parse_strategy("checkpoint")};
-  const Conclusion conclusion = compare(question).conclusion;
+  Scenario scenario;
+  scenario.model = find_model("llama-7b");
+  scenario.step.precision = Precision::Bf16;
+  scenario.step.sequence = 512;
+  scenario.device = find_device("rtx-4090");
+  scenario.strategies = {parse_strategy("vanilla"), parse_strategy("checkpoint")};
+  const Conclusion conclusion = compare(scenario).conclusion;
   EXPECT_EQ(conclusion.maker, PeakMaker::OptimizerStep);
   ASSERT_EQ(conclusion.remedies.size(), 2u);
   for (const Remedy& remedy : conclusion.remedies)
@@ -103,14 +103,14 @@ TEST(Conclusion, NamesOptionsThatWereTriedForAnOptimizerStep) {
 }
 
 TEST(Conclusion, KnowsWhenTheLossIsThePeak) {
-  Question question;
-  question.model = find_model("gpt2");
-  question.step.batch = 32;
-  question.step.precision = Precision::AmpBf16;
-  question.device = find_device("rtx-4090");
-  question.budget = 8_GiB;
-  question.strategies = {parse_strategy("checkpoint")};
-  EXPECT_EQ(compare(question).conclusion.maker, PeakMaker::Loss);
+  Scenario scenario;
+  scenario.model = find_model("gpt2");
+  scenario.step.batch = 32;
+  scenario.step.precision = Precision::AmpBf16;
+  scenario.device = find_device("rtx-4090");
+  scenario.budget = 8_GiB;
+  scenario.strategies = {parse_strategy("checkpoint")};
+  EXPECT_EQ(compare(scenario).conclusion.maker, PeakMaker::Loss);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What PyTorch does on cards that lack bf16, TF32 or flash attention.
+// What PyTorch does on devices that lack bf16, TF32 or flash attention.
 #include "simulator/kernel_choice.h"
 
 #include <gmock/gmock.h>
@@ -30,11 +30,11 @@ TEST(KernelChoice, FollowsTheComputeCapability) {
   EXPECT_EQ(fused_attention(a100, Precision::Tf32), MemoryEfficient);
 }
 
-TEST(KernelChoice, KnowsTheCapabilityOfEachCard) {
+TEST(KernelChoice, KnowsTheCapabilityOfEachDevice) {
   for (const Device& device : known_devices()) {
     ASSERT_TRUE(capability_of(device).has_value()) << device.name;
     EXPECT_TRUE(device.sources.contains("compute_capability")) << device.name;
-    // Cards without bf16 units are those before 8.0.
+    // Devices without bf16 units are those before 8.0.
     const bool has_bf16 = device.flops_per_second[static_cast<std::size_t>(MathUnit::Bf16)] > 0;
     EXPECT_EQ(has_bf16, *capability_of(device) >= 80) << device.name;
   }
@@ -45,12 +45,12 @@ TEST(KernelChoice, KnowsTheCapabilityOfEachCard) {
 }
 
 Comparison asked(const char* device, const StepOptions& step) {
-  Question question;
-  question.model = find_model("vit-ti-16");
-  question.step = step;
-  question.device = find_device(device);
-  question.strategies = {parse_strategy("vanilla")};
-  return compare(question);
+  Scenario scenario;
+  scenario.model = find_model("vit-ti-16");
+  scenario.step = step;
+  scenario.device = find_device(device);
+  scenario.strategies = {parse_strategy("vanilla")};
+  return compare(scenario);
 }
 
 std::string refusal(const char* device, const StepOptions& step) {

@@ -179,11 +179,11 @@ inline Plan random_plan(const Trace& trace, Dice& dice) {
     decide(plan, static_cast<TensorId>(t), action, "drawn");
   }
   plan.overlap = dice.one_in(2);
-  plan.released.codes_per_use = dice.one_in(4);
-  plan.released.copies_by_group = dice.one_in(4);
-  plan.released.batched_weight_gradient = dice.one_in(4);
-  plan.released.synchronizes_host = dice.one_in(4);
-  plan.released.two_new_streams = dice.one_in(4);
+  plan.quirks.codes_per_use = dice.one_in(4);
+  plan.quirks.copies_by_group = dice.one_in(4);
+  plan.quirks.batched_weight_gradient = dice.one_in(4);
+  plan.quirks.synchronizes_host = dice.one_in(4);
+  plan.quirks.two_new_streams = dice.one_in(4);
   if (dice.one_in(4)) plan.value_release_after = detail::draw_ends(trace, dice);
   if (dice.one_in(4)) plan.gradient_release_after = detail::draw_ends(trace, dice);
   return plan;

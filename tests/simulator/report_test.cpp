@@ -17,10 +17,10 @@ using namespace literals;
 
 constexpr Bytes plenty = 80_GiB;
 
-Answer asked(const Trace& trace, std::string_view strategy, Bytes capacity = plenty,
-             const Device& device = toy_device()) {
-  return answer(std::make_shared<const Trace>(trace), parse_strategy(strategy), device,
-                {.capacity = capacity});
+Evaluation asked(const Trace& trace, std::string_view strategy, Bytes capacity = plenty,
+                 const Device& device = toy_device()) {
+  return evaluate(std::make_shared<const Trace>(trace), parse_strategy(strategy), device,
+                  {.capacity = capacity});
 }
 
 Trace vision(std::int64_t batch = 2) {
@@ -103,27 +103,27 @@ TEST(Report, DoesNotFitIsAnAnswer) {
   EXPECT_EQ(small.allocated_peak, large.allocated_peak);  // what it would need
 }
 
-TEST(Report, TheShortQuestionHasTheSameAnswer) {
+TEST(Report, TheShortFormSaysTheSame) {
   const auto trace = std::make_shared<const Trace>(vision());
   const StrategySpec vanilla = parse_strategy("vanilla");
   for (const Bytes capacity : {64_MiB, 128_MiB, 192_MiB, 256_MiB, 512_MiB, plenty}) {
-    const Room room{.capacity = capacity};
-    EXPECT_EQ(fits(trace, vanilla, toy_device(), room),
-              answer(trace, vanilla, toy_device(), room).report.fits);
+    const MemoryBudget budget{.capacity = capacity};
+    EXPECT_EQ(fits(trace, vanilla, toy_device(), budget),
+              evaluate(trace, vanilla, toy_device(), budget).report.fits);
   }
 }
 
 TEST(Report, WhatDoesNotApplySaysWhyAndFitsNothing) {
   const auto trace = std::make_shared<const Trace>(small_trace());
   const StrategySpec strategy = parse_strategy("approx-bp");
-  const Answer result = answer(trace, strategy, toy_device(), {.capacity = plenty});
+  const Evaluation result = evaluate(trace, strategy, toy_device(), {.capacity = plenty});
   EXPECT_FALSE(result.report.applies);
   EXPECT_THAT(result.report.reason, HasSubstr("approx-bp: "));
   EXPECT_FALSE(fits(trace, strategy, toy_device(), {.capacity = plenty}));
 }
 
 TEST(Report, KeepsWhatItWasMadeFrom) {
-  const Answer result = asked(vision(), "checkpoint");
+  const Evaluation result = asked(vision(), "checkpoint");
   EXPECT_EQ(result.report.strategy, "checkpoint");
   EXPECT_EQ(peak(result.schedule, result.timeline).bytes, result.report.live_peak);
   EXPECT_EQ(result.timeline.duration, result.report.step);

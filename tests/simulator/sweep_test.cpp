@@ -43,20 +43,20 @@ TEST(Range, SaysWhatWouldBeRight) {
   EXPECT_THAT(range_error("1:100000:1"), HasSubstr("more than 10000 values"));
 }
 
-std::vector<Question> questions(std::initializer_list<std::int64_t> batches) {
-  std::vector<Question> list;
+std::vector<Scenario> scenarios(std::initializer_list<std::int64_t> batches) {
+  std::vector<Scenario> list;
   for (const std::int64_t batch : batches) {
-    Question& question = list.emplace_back();
-    question.model = find_model("vit-ti-16");
-    question.step.batch = batch;
-    question.device = find_device("t4");
-    question.strategies = {parse_strategy("vanilla"), parse_strategy("checkpoint")};
+    Scenario& scenario = list.emplace_back();
+    scenario.model = find_model("vit-ti-16");
+    scenario.step.batch = batch;
+    scenario.device = find_device("t4");
+    scenario.strategies = {parse_strategy("vanilla"), parse_strategy("checkpoint")};
   }
   return list;
 }
 
-TEST(Sweep, GivesWhatEachQuestionGivesAlone) {
-  const std::vector<Question> list = questions({1, 2, 4, 8});
+TEST(Sweep, GivesWhatEachScenarioGivesAlone) {
+  const std::vector<Scenario> list = scenarios({1, 2, 4, 8});
   std::vector<std::size_t> told;
   const std::vector<Comparison> points =
       sweep(list, [&](std::size_t done) { told.push_back(done); });
@@ -74,7 +74,7 @@ TEST(Sweep, GivesWhatEachQuestionGivesAlone) {
 }
 
 TEST(Sweep, TellsThePointsApartByWhatDiffers) {
-  std::vector<Question> list = questions({1, 2});
+  std::vector<Scenario> list = scenarios({1, 2});
   EXPECT_THAT(point_names(sweep(list)), ElementsAre("batch 1", "batch 2"));
   list[1].step.batch = 1;
   list[1].device = find_device("h100");
@@ -82,7 +82,7 @@ TEST(Sweep, TellsThePointsApartByWhatDiffers) {
 }
 
 TEST(Sweep, CarriesTheFirstErrorToItsCaller) {
-  std::vector<Question> list = questions({1, 2, 3});
+  std::vector<Scenario> list = scenarios({1, 2, 3});
   list[1].step.tuning = parse_tuning("lora:r=4,targets=nothing");
   EXPECT_THROW(sweep(list), InputError);
 }

@@ -6,11 +6,15 @@ include(${CMAKE_CURRENT_LIST_DIR}/files.cmake)
 # "folder|what may be opened in it", the longest folder first. The vocabulary, and what stands on it,
 # is tidemark itself; the names of other folders are said in full everywhere else.
 set(table
+  "simulator/allocator|tidemark::allocator"
   "simulator/check|tidemark::regression"
+  "simulator/diff|tidemark::diff"
+  "simulator/export/palette|tidemark"  # colours of everything that draws
+  "simulator/export|tidemark::exports"
   "simulator/judge|tidemark(::judge)?"  # validate() is everybody's
   "simulator|tidemark"
   "kernels|tidemark(::cpu|::cuda|::emulation)?"
-  "profiler|tidemark(::cupti)?"
+  "profiler|tidemark::profiler(::cupti)?"
   "traces|tidemark(::config|::fill)?"
   "gui|tidemark::gui"
   "cli|tidemark::cli"
@@ -22,7 +26,7 @@ foreach(path IN LISTS files)
   set(allowed "")
   foreach(row IN LISTS table)
     string(REGEX MATCH "^([^|]*)\\|(.*)$" _ "${row}")
-    if(path MATCHES "^${CMAKE_MATCH_1}/")
+    if(path MATCHES "^${CMAKE_MATCH_1}[/.]")
       string(REGEX MATCH "^([^|]*)\\|(.*)$" _ "${row}")
       set(allowed "${CMAKE_MATCH_2}")
       break()

@@ -14,6 +14,7 @@
 #include "tests/traces/small_trace.h"
 #include "traces/files.h"
 #include "traces/models/model_config.h"
+#include "traces/presets.h"
 
 namespace tidemark {
 namespace {
@@ -141,6 +142,21 @@ TEST(TraceJson, TakesTheBaseOfARotationFromFilesOfVersion2) {
   replace("\"version\": 3", "\"version\": 2");
   replace("{\"probability\": 0.1}", "{\"theta\": 10000, \"probability\": 0.1}");
   EXPECT_EQ(read_trace(text, "t.json"), small_trace());
+}
+
+TEST(TraceJson, TakesLayoutTransformsByTheirNamesOfVersion2) {
+  const Trace trace = build_trace(find_model("swin-t"), {.batch = 1});
+  std::string text = write_trace(trace);
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    ASSERT_NE(text.find(from), std::string::npos) << from;
+    for (auto at = text.find(from); at != std::string::npos; at = text.find(from))
+      text.replace(at, from.size(), to);
+  };
+  replace("\"layout_transform\": \"patch_merging\"", "\"movement\": \"corner\"");
+  EXPECT_THROW(read_trace(text, "t.json"), InputError);  // in a file of today
+  replace("\"version\": 3", "\"version\": 2");
+  replace("\"layout_transform\"", "\"movement\"");
+  EXPECT_EQ(read_trace(text, "t.json").attributes, trace.attributes);
 }
 
 TEST(TraceJson, WritesNegativeZeroAsZero) {

@@ -12,21 +12,22 @@ Heads unpack(TraceBuilder& b, const std::string& name, TensorId qkv,
   const std::int64_t batch = b.shape(qkv)[0], tokens = b.shape(qkv)[1];
   const Shape head = {batch, config.heads, tokens, b.shape(qkv)[2] / 3 / config.heads};
   if (config.unpacking == Unpacking::Split) {
-    const auto parts =
-        b.split(name + ".unpack", qkv, {head, head, head}, {"q", "k", "v"}, Movement::SplitHeads);
+    const auto parts = b.split(name + ".unpack", qkv, {head, head, head}, {"q", "k", "v"},
+                               LayoutTransform::SplitHeads);
     return {parts[0], parts[1], parts[2]};
   }
   const std::int64_t width = b.shape(qkv)[2] / 3;
-  return {b.select(name + ".q", qkv, head, Movement::SplitHeads),
-          b.select(name + ".k", qkv, head, Movement::SplitHeads, width),
-          b.select(name + ".v", qkv, head, Movement::SplitHeads, 2 * width)};
+  return {b.select(name + ".q", qkv, head, LayoutTransform::SplitHeads),
+          b.select(name + ".k", qkv, head, LayoutTransform::SplitHeads, width),
+          b.select(name + ".v", qkv, head, LayoutTransform::SplitHeads, 2 * width)};
 }
 
 TensorId project(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t heads,
                  std::int64_t head_width, bool bias) {
   const TensorId y = b.linear(name, x, heads * head_width, bias);
   const std::int64_t batch = b.shape(x)[0], tokens = b.shape(x)[1];
-  return b.view(name + ".heads", y, {batch, heads, tokens, head_width}, Movement::SplitHeads);
+  return b.view(name + ".heads", y, {batch, heads, tokens, head_width},
+                LayoutTransform::SplitHeads);
 }
 
 // A batched product wants [batch·heads, tokens, d] in one piece; grouped heads are repeated first,
@@ -57,8 +58,8 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
   if (config.scales_query) q = b.local(b.scale(name + ".scale", q, factor));
   q = dense_heads(b, name + ".q", q, config.heads);
   const TensorId k = dense_heads(b, name + ".k", heads.k, config.heads);
-  const TensorId k_transposed =
-      b.view(name + ".k.transposed", k, {s[0], config.heads, d, keys}, Movement::ChannelsFirst);
+  const TensorId k_transposed = b.view(name + ".k.transposed", k, {s[0], config.heads, d, keys},
+                                       LayoutTransform::ChannelsFirst);
   TensorId scores = b.matmul(name + ".scores", q, k_transposed);
   if (!config.scales_query) scores = b.scale(name + ".scale", scores, factor);
   if (config.bias != no_tensor) scores = b.add(name + ".bias", scores, config.bias);
@@ -70,8 +71,9 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
   const TensorId v = dense_heads(b, name + ".v", heads.v, config.heads);
   const TensorId mixed = b.matmul(name + ".mix", weights, v);
   const Shape merged = {s[0], s[2], config.heads * b.shape(v)[3]};
-  return b.framework().copies_heads ? b.copy(name + ".merge", mixed, merged, Movement::MergeHeads)
-                                    : b.view(name + ".merge", mixed, merged, Movement::MergeHeads);
+  return b.framework().copies_heads
+             ? b.copy(name + ".merge", mixed, merged, LayoutTransform::MergeHeads)
+             : b.view(name + ".merge", mixed, merged, LayoutTransform::MergeHeads);
 }
 
 // A fused kernel takes one tensor to add to the scores, and masks the future by itself.
@@ -106,7 +108,7 @@ TensorId attention_core(TraceBuilder& b, const std::string& name, TensorId q, Te
   const TensorId mixed = b.flash_attention(name + ".flash", q, k, v, config.causal,
                                            fused_bias(b, name, config), config.window);
   const Shape s = b.shape(mixed);
-  return b.view(name + ".merge", mixed, {s[0], s[2], s[1] * s[3]}, Movement::MergeHeads);
+  return b.view(name + ".merge", mixed, {s[0], s[2], s[1] * s[3]}, LayoutTransform::MergeHeads);
 }
 
 TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,

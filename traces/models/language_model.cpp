@@ -45,7 +45,7 @@ TensorId next_token_loss(TraceBuilder& b, TensorId logits, bool in_fp32) {
   TensorId scores = in_fp32 ? b.cast("logits.float", logits, DType::Float32) : logits;
   if (shifts) {
     scores = b.copy("logits.shift", scores, {batch, scored, vocabulary});
-    labels = b.copy("labels.shift", labels, {batch, scored}, Movement::Slice,
+    labels = b.copy("labels.shift", labels, {batch, scored}, LayoutTransform::Slice,
                     {{AttributeKey::Offset, 1}});
   }
   scores = b.view("logits.rows", scores, {batch * scored, vocabulary});

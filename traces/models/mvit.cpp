@@ -38,7 +38,7 @@ Tokens split_class_token(TraceBuilder& b, const std::string& name, TensorId x, b
   if (!class_token) return {no_tensor, x};
   const Shape s = b.shape(x);
   return {b.select(name + ".class", x, {s[0], s[1], 1, s[3]}),
-          b.select(name + ".rest", x, {s[0], s[1], s[2] - 1, s[3]}, Movement::Slice, 1)};
+          b.select(name + ".rest", x, {s[0], s[1], s[2] - 1, s[3]}, LayoutTransform::Slice, 1)};
 }
 
 TensorId join_class_token(TraceBuilder& b, const std::string& name, Tokens tokens) {
@@ -54,11 +54,12 @@ TensorId pool_heads(TraceBuilder& b, const std::string& name, TensorId x, std::i
   const std::int64_t batch = b.shape(x)[0], heads = b.shape(x)[1], d = b.shape(x)[3];
   const std::int64_t out = pooled_side(side, config.pool_kernel, stride);
   Tokens tokens = split_class_token(b, name, x, config.class_token);
-  TensorId y =
-      b.copy(name + ".grid", tokens.grid, {batch * heads, d, side, side}, Movement::ChannelsFirst);
+  TensorId y = b.copy(name + ".grid", tokens.grid, {batch * heads, d, side, side},
+                      LayoutTransform::ChannelsFirst);
   y = b.conv2d(name + ".conv", y, {batch * heads, d, out, out}, config.pool_kernel, stride,
                config.pool_kernel / 2, d, false);
-  tokens.grid = b.view(name + ".tokens", y, {batch, heads, out * out, d}, Movement::ChannelsLast);
+  tokens.grid =
+      b.view(name + ".tokens", y, {batch, heads, out * out, d}, LayoutTransform::ChannelsLast);
   return b.layer_norm(name + ".norm", join_class_token(b, name, tokens), config.epsilon);
 }
 
@@ -70,10 +71,11 @@ TensorId pool_skip(TraceBuilder& b, const std::string& name, TensorId x, std::in
   const std::int64_t out = pooled_side(side, kernel, halving);
   x = b.view(name + ".head", x, {batch, 1, b.shape(x)[1], width});
   Tokens tokens = split_class_token(b, name, x, config.class_token);
-  TensorId y =
-      b.copy(name + ".grid", tokens.grid, {batch, width, side, side}, Movement::ChannelsFirst);
+  TensorId y = b.copy(name + ".grid", tokens.grid, {batch, width, side, side},
+                      LayoutTransform::ChannelsFirst);
   y = b.max_pool(name + ".max", y, {batch, width, out, out}, kernel, halving);
-  tokens.grid = b.view(name + ".tokens", y, {batch, 1, out * out, width}, Movement::ChannelsLast);
+  tokens.grid =
+      b.view(name + ".tokens", y, {batch, 1, out * out, width}, LayoutTransform::ChannelsLast);
   y = join_class_token(b, name, tokens);
   return b.view(name + ".skip", y, {batch, b.shape(y)[2], width});
 }
@@ -81,7 +83,7 @@ TensorId pool_skip(TraceBuilder& b, const std::string& name, TensorId x, std::in
 // q · R for one axis: R [side of q, side of k, d] holds the table's row for each distance. einsum
 // brings that axis of q to the front, which copies q.
 TensorId axis_scores(TraceBuilder& b, const std::string& name, TensorId q, std::int64_t q_side,
-                     std::int64_t k_side, Movement movement) {
+                     std::int64_t k_side, LayoutTransform layout_transform) {
   const std::int64_t batch = b.shape(q)[0], heads = b.shape(q)[1], d = b.shape(q)[3];
   const std::int64_t span = 2 * std::max(q_side, k_side) - 1;
   const TensorId table = b.parameter(name, {span, d});
@@ -89,8 +91,9 @@ TensorId axis_scores(TraceBuilder& b, const std::string& name, TensorId q, std::
       b.input(name + ".distance", {q_side, k_side}, DType::Int64, fill::AxisDifferences{});
   const TensorId rows = b.embedding(name + ".rows", distance, table);
   const TensorId turned =
-      b.view(name + ".rows.transposed", rows, {q_side, d, k_side}, Movement::ChannelsFirst);
-  const TensorId by_axis = b.copy(name + ".q", q, {q_side, batch * heads * q_side, d}, movement);
+      b.view(name + ".rows.transposed", rows, {q_side, d, k_side}, LayoutTransform::ChannelsFirst);
+  const TensorId by_axis =
+      b.copy(name + ".q", q, {q_side, batch * heads * q_side, d}, layout_transform);
   return b.matmul(name + ".scores", by_axis, turned);
 }
 
@@ -103,11 +106,14 @@ struct AxisScores {
 AxisScores relative_scores(TraceBuilder& b, const std::string& name, TensorId q,
                            std::int64_t q_side, std::int64_t k_side) {
   const std::int64_t batch = b.shape(q)[0], heads = b.shape(q)[1];
-  const TensorId h = axis_scores(b, name + ".rel_pos_h", q, q_side, k_side, Movement::ToRows);
-  const TensorId w = axis_scores(b, name + ".rel_pos_w", q, q_side, k_side, Movement::ToColumns);
-  return {
-      b.view(name + ".rel_h", h, {batch, heads, q_side, q_side, k_side, 1}, Movement::FromRows),
-      b.view(name + ".rel_w", w, {batch, heads, q_side, q_side, 1, k_side}, Movement::FromColumns)};
+  const TensorId h =
+      axis_scores(b, name + ".rel_pos_h", q, q_side, k_side, LayoutTransform::ToRows);
+  const TensorId w =
+      axis_scores(b, name + ".rel_pos_w", q, q_side, k_side, LayoutTransform::ToColumns);
+  return {b.view(name + ".rel_h", h, {batch, heads, q_side, q_side, k_side, 1},
+                 LayoutTransform::FromRows),
+          b.view(name + ".rel_w", w, {batch, heads, q_side, q_side, 1, k_side},
+                 LayoutTransform::FromColumns)};
 }
 
 // The sum is written back into the scores, so they and both partial sums live at once.
@@ -137,8 +143,8 @@ TensorId math_mix(TraceBuilder& b, const std::string& name, const PooledHeads& p
   // A pooled q is in one piece already.
   if (!block.pools_query && b.framework().copies_heads && q[1] > 1)
     scaled = b.copy(name + ".q.dense", scaled, q);
-  const TensorId transposed =
-      b.view(name + ".k.transposed", heads.k, {k[0], k[1], k[3], k[2]}, Movement::ChannelsFirst);
+  const TensorId transposed = b.view(name + ".k.transposed", heads.k, {k[0], k[1], k[3], k[2]},
+                                     LayoutTransform::ChannelsFirst);
   TensorId scores = b.matmul(name + ".scores", scaled, transposed);
   if (config.relative_positions)
     scores = add_relative(b, name, scores,
@@ -180,8 +186,8 @@ TensorId pooling_attention(TraceBuilder& b, const std::string& name, TensorId x,
   if (config.residual_pooling) y = b.add(name + ".add_q", y, heads.q);
   const Shape merged = {b.shape(y)[0], b.shape(y)[2], block.attention_width};
   y = block.heads > 1 && b.framework().copies_heads
-          ? b.copy(name + ".merge", y, merged, Movement::MergeHeads)
-          : b.view(name + ".merge", y, merged, Movement::MergeHeads);
+          ? b.copy(name + ".merge", y, merged, LayoutTransform::MergeHeads)
+          : b.view(name + ".merge", y, merged, LayoutTransform::MergeHeads);
   y = b.linear(name + ".proj", y, block.attention_width);
   b.end_function();
   return b.dropout(name + ".drop", y, b.dropout_probability(config.dropout));
@@ -250,7 +256,8 @@ TensorId embed(TraceBuilder& b, TensorId images, std::int64_t side, const MvitCo
   const std::int64_t batch = b.step().batch, patches = side * side;
   TensorId x = b.conv2d("patch_embed", images, {batch, config.width, side, side},
                         config.stem_kernel, config.stem_stride, config.stem_padding, 1, true);
-  x = b.view("patch_embed.tokens", x, {batch, patches, config.width}, Movement::ChannelsLast);
+  x = b.view("patch_embed.tokens", x, {batch, patches, config.width},
+             LayoutTransform::ChannelsLast);
   const std::int64_t tokens = patches + (config.class_token ? 1 : 0);
   if (config.class_token) {
     const TensorId token = b.parameter("class_token", {1, 1, config.width});

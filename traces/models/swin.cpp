@@ -44,7 +44,7 @@ TensorId relative_bias(TraceBuilder& b, const std::string& name, const Stage& st
                                   DType::Int64, fill::WindowDifferences{});
   const TensorId biases = b.embedding(name + ".relative_bias", places, table);
   return b.copy(name + ".relative_bias.heads", biases, {1, stage.heads, tokens, tokens},
-                Movement::ChannelsFirst);
+                LayoutTransform::ChannelsFirst);
 }
 
 TensorId window_attention(TraceBuilder& b, const std::string& name, TensorId x, const Stage& stage,
@@ -77,16 +77,17 @@ TensorId attention_half(TraceBuilder& b, const std::string& name, TensorId x, co
   b.begin_function();
   const TensorId normed = b.local(b.layer_norm(name + ".norm1", x, config.epsilon));
   const TensorId rolled =
-      rolls ? b.local(b.copy(name + ".roll", normed, tokens, Movement::Roll, {shifted})) : normed;
-  const TensorId cut = b.local(
-      b.copy(name + ".windows", rolled, windows, Movement::CutWindows, {window, shifted_too}));
+      rolls ? b.local(b.copy(name + ".roll", normed, tokens, LayoutTransform::Roll, {shifted}))
+            : normed;
+  const TensorId cut = b.local(b.copy(name + ".windows", rolled, windows,
+                                      LayoutTransform::CutWindows, {window, shifted_too}));
   const TensorId attended = window_attention(b, name + ".attn", cut, stage, config, shift);
   const TensorId kept =
       b.local(b.dropout(name + ".drop", attended, b.dropout_probability(config.dropout)));
   const TensorId merged =
-      b.copy(name + ".merge", kept, tokens, Movement::JoinWindows, {window, shifted_too});
+      b.copy(name + ".merge", kept, tokens, LayoutTransform::JoinWindows, {window, shifted_too});
   const TensorId y =
-      rolls ? b.copy(name + ".unroll", merged, tokens, Movement::Unroll, {shifted}) : merged;
+      rolls ? b.copy(name + ".unroll", merged, tokens, LayoutTransform::Unroll, {shifted}) : merged;
   b.end_function();
   return y;
 }
@@ -121,8 +122,8 @@ TensorId merge_patches(TraceBuilder& b, const std::string& name, TensorId x, std
   const Shape quarter = {s[0], side / 2, side / 2, s[2]};
   std::vector<TensorId> corners;
   for (int corner = 0; corner < 4; ++corner)
-    corners.push_back(
-        b.select(fmt::format("{}.corner{}", name, corner), x, quarter, Movement::Corner, corner));
+    corners.push_back(b.select(fmt::format("{}.corner{}", name, corner), x, quarter,
+                               LayoutTransform::PatchMerging, corner));
   TensorId y = b.concat(name + ".concat", corners, quarter.with_back(4 * s[2]));
   y = b.view(name + ".tokens", y, {s[0], s[1] / 4, 4 * s[2]});
   y = b.layer_norm(name + ".norm", y, config.epsilon);
@@ -135,7 +136,7 @@ TensorId embed_patches(TraceBuilder& b, TensorId images, std::int64_t side,
   TensorId x = b.conv2d("patch_embed", images, {batch, config.width, side, side}, config.patch,
                         config.patch, 0, 1, true);
   // The norm reads rows of channels, so it makes the transposed view contiguous first.
-  x = b.copy("patch_embed.tokens", x, {batch, tokens, config.width}, Movement::ChannelsLast);
+  x = b.copy("patch_embed.tokens", x, {batch, tokens, config.width}, LayoutTransform::ChannelsLast);
   x = b.layer_norm("patch_embed.norm", x, config.epsilon);
   if (config.absolute_positions)
     x = b.add("pos_add", x, b.parameter("pos_embed", {1, tokens, config.width}));

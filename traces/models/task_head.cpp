@@ -47,7 +47,7 @@ TensorId classification_loss(TraceBuilder& b, TensorId logits) {
 TensorId last_token_loss(TraceBuilder& b, TensorId x, std::int64_t labels) {
   const std::int64_t batch = b.shape(x)[0], last = b.shape(x)[1] - 1;
   const TensorId scores = head_linear(b, "score", x, labels, false);
-  const TensorId pooled = b.copy("score.last", scores, {batch, labels}, Movement::Slice,
+  const TensorId pooled = b.copy("score.last", scores, {batch, labels}, LayoutTransform::Slice,
                                  {{AttributeKey::Offset, static_cast<double>(last)}});
   return classification_loss(b, pooled);
 }

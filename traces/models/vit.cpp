@@ -53,7 +53,7 @@ TensorId class_output(TraceBuilder& b, TensorId x, const VitConfig& config) {
 // losses count alike (arXiv 2012.12877, equation 3).
 TensorId distilled_loss(TraceBuilder& b, TensorId x, TensorId targets, const VitConfig& config) {
   const Shape row = {b.step().batch, config.width};
-  const TensorId taught = b.select("distillation_output", x, row, Movement::Slice, 1);
+  const TensorId taught = b.select("distillation_output", x, row, LayoutTransform::Slice, 1);
   const TensorId teacher = b.input("teacher_targets", {b.step().batch}, DType::Int64);
   const TensorId by_class =
       b.linear("head", class_output(b, x, config), config.classes, true, ParameterRole::Head);
@@ -95,7 +95,8 @@ Trace build_vit(const std::string& model, const VitConfig& config, const StepOpt
   const TensorId targets = image_targets(b, config.head);
   TensorId x = b.conv2d("patch_embed", images, {batch, config.width, side, side}, config.patch,
                         config.patch, 0, 1, true);
-  x = b.view("patch_embed.tokens", x, {batch, patches, config.width}, Movement::ChannelsLast);
+  x = b.view("patch_embed.tokens", x, {batch, patches, config.width},
+             LayoutTransform::ChannelsLast);
   if (config.prefix_tokens > 0) {
     const TensorId prefix = b.parameter("class_token", {1, config.prefix_tokens, config.width});
     x = b.concat("tokens", std::array{prefix, x}, {batch, tokens, config.width});

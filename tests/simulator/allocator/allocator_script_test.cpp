@@ -8,7 +8,7 @@
 
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::allocator {
 namespace {
 
 std::string run(std::string_view text) { return run_allocator_script(text, "x.in"); }
@@ -122,4 +122,4 @@ TEST(AllocatorScript, SurvivesTruncationAtEveryByte) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::allocator

@@ -8,7 +8,7 @@
 
 #include "traces/error.h"
 
-namespace tidemark {
+namespace tidemark::allocator {
 namespace {
 
 using namespace literals;
@@ -196,4 +196,4 @@ TEST(AllocatorSettings, RoundTheLargestRequestWithoutOverflow) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::allocator

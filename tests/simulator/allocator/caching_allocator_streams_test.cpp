@@ -1,7 +1,7 @@
 // record_stream and complete_events.
 #include "tests/simulator/allocator/caching_allocators.h"
 
-namespace tidemark {
+namespace tidemark::allocator {
 namespace {
 
 TEST(CachingAllocator, HoldsAFreedBlockBackForAnotherStream) {
@@ -83,4 +83,4 @@ TEST(CachingAllocator, UnitesAPendingBlockOnlyWhenItsEventsAreOver) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::allocator

@@ -9,7 +9,7 @@
 #include "simulator/allocator/allocator_settings.h"
 #include "simulator/allocator/caching_allocator.h"
 
-namespace tidemark {
+namespace tidemark::allocator {
 
 using namespace literals;
 
@@ -35,4 +35,4 @@ inline std::int64_t offset(const CachingAllocator& allocator, BlockHandle block,
   return allocator.address(block) - first;
 }
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

@@ -16,7 +16,7 @@
 #include "simulator/allocator/allocator_settings.h"
 #include "simulator/allocator/caching_allocator.h"
 
-namespace tidemark {
+namespace tidemark::allocator {
 
 class NaiveAllocator {
  public:
@@ -413,4 +413,4 @@ class NaiveAllocator {
   AllocatorStats counters_;  // of which stats() computes all that can be summed up
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::allocator

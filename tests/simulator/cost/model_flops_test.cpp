@@ -37,7 +37,7 @@ TEST(ModelFlops, UtilizationCountsNoRecomputation) {
       build_trace(find_model("vit-b-16"), {.batch = 64, .precision = Precision::AmpFp16}));
   const Device device = find_device("a100-80gb");
   const auto report = [&](const char* strategy) {
-    return answer(trace, parse_strategy(strategy), device, {.capacity = device.capacity}).report;
+    return evaluate(trace, parse_strategy(strategy), device, {.capacity = device.capacity}).report;
   };
   const Report vanilla = report("vanilla"), checkpoint = report("checkpoint");
   const double seconds = static_cast<double>(vanilla.step.count()) / 1e9;
@@ -51,8 +51,8 @@ TEST(ModelFlops, UtilizationCountsNoRecomputation) {
 TEST(Throughput, IsInWhatASampleConsistsOf) {
   const Device device = find_device("a100-80gb");
   const auto report = [&](const char* model, const StepOptions& step) {
-    return answer(std::make_shared<const Trace>(build_trace(find_model(model), step)),
-                  parse_strategy("vanilla"), device, {.capacity = device.capacity})
+    return evaluate(std::make_shared<const Trace>(build_trace(find_model(model), step)),
+                    parse_strategy("vanilla"), device, {.capacity = device.capacity})
         .report;
   };
   const Report text = report("gpt2", {.batch = 4, .sequence = 128});

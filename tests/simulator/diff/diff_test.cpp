@@ -9,7 +9,7 @@
 #include "traces/files.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::diff {
 namespace {
 
 using testing::ElementsAre;
@@ -184,4 +184,4 @@ TEST(Profile, ReadsATimelineAndRefusesWhatIsNone) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::diff

@@ -8,7 +8,7 @@
 #include "tests/simulator/recording/recorded.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::diff {
 namespace {
 
 std::vector<TimeGroup> groups_of(const Recording& recording) {
@@ -57,4 +57,4 @@ TEST(TimeGroups, SeeTheSecondStream) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::diff

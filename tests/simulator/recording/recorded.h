@@ -13,8 +13,8 @@ namespace tidemark {
 
 inline Recording recorded(const Trace& trace, std::string_view strategy) {
   const Device device = toy_device();
-  const Answer result = answer(std::make_shared<const Trace>(trace), parse_strategy(strategy),
-                               device, {.capacity = Bytes{std::int64_t{1} << 40}});
+  const Evaluation result = evaluate(std::make_shared<const Trace>(trace), parse_strategy(strategy),
+                                     device, {.capacity = Bytes{std::int64_t{1} << 40}});
   return recording_of(result, device);
 }
 

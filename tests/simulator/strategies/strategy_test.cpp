@@ -129,8 +129,8 @@ TEST(Strategy, MesaQuantizesWhatItsLayersKeep) {
   EXPECT_EQ(action("b0.norm"), Action::Quantize);  // what the linear keeps
   EXPECT_EQ(action("b0.drop.mask"), Action::Keep);
   EXPECT_EQ(action("loss.log_softmax"), Action::Keep);  // the loss is none of Mesa's layers
-  EXPECT_FALSE(step.plan.released.codes_per_use);
-  EXPECT_TRUE(planned("mesa:released").plan.released.codes_per_use);
+  EXPECT_FALSE(step.plan.quirks.codes_per_use);
+  EXPECT_TRUE(planned("mesa:released").plan.quirks.codes_per_use);
 }
 
 // --- refusals -----------------------------------------------------------------------------------

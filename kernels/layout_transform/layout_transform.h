@@ -1,6 +1,6 @@
 // Ops that only move elements. call.moves[k] says where the elements of piece k are: target[i] =
-// source[R(i)] (traces/movement.h); not inverted, the op's input is the source and its output the
-// target; inverted, the other way round.
+// source[R(i)] (traces/layout_transform.h); not inverted, the op's input is the source and its
+// output the target; inverted, the other way round.
 //
 //   Copy         forward and backward by moves[0]; what of dx has no target is 0
 //   Select, Split  their forward is a view; backward: dx = the pieces' gradients, 0 elsewhere; an

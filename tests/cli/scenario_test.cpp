@@ -1,5 +1,5 @@
 // Strategy lists are split, step options get defaults, and options are repeated for a shell.
-#include "cli/question.h"
+#include "cli/scenario.h"
 
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ TEST(AsTyped, RepeatsTheOptionsForAShell) {
   options.step["--ddp"] = "true";
   options.device = "h100";
   EXPECT_EQ(as_typed(options, "step"), " --batch 64 --tuning 'frozen:embed*,blocks.0.*' --ddp");
-  EXPECT_EQ(as_typed(options, "card"), " --device h100");
+  EXPECT_EQ(as_typed(options, "device"), " --device h100");
 }
 
 TEST(ShellQuoted, ProtectsWhatAShellWouldRead) {

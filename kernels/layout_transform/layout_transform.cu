@@ -1,6 +1,6 @@
 // Layout transforms as strided walks, or as a transposition in tiles where both sides allow it.
-#include "kernels/movement/movement.cuh"
-#include "kernels/movement/movement.h"
+#include "kernels/layout_transform/layout_transform.cuh"
+#include "kernels/layout_transform/layout_transform.h"
 
 namespace tidemark::cuda {
 namespace {

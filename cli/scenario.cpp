@@ -1,5 +1,5 @@
 // Reads formats, counts, steps and devices off the options and refuses contradictions.
-#include "cli/question.h"
+#include "cli/scenario.h"
 
 #include <fmt/format.h>
 
@@ -65,13 +65,13 @@ bool continues(std::string_view previous, std::string_view piece) {
   });
 }
 
-void set_card(const Options& options, Question& question) {
-  question.device = find_device(options.device.value_or(std::string(usual_device)));
+void set_device(const Options& options, Scenario& scenario) {
+  scenario.device = find_device(options.device.value_or(std::string(usual_device)));
   if (options.budget)
-    question.budget = from_command_line([&] { return parse_bytes(*options.budget, "--budget"); });
+    scenario.budget = from_command_line([&] { return parse_bytes(*options.budget, "--budget"); });
   if (options.alloc_conf)
-    question.allocator =
-        from_command_line([&] { return parse_allocator_settings(*options.alloc_conf); });
+    scenario.allocator =
+        from_command_line([&] { return allocator::parse_allocator_settings(*options.alloc_conf); });
 }
 
 // A plain number stays as typed, so that its mistakes are told as those of one number.
@@ -107,22 +107,22 @@ void refuse_other_input(const Options& options, const Model& model) {
         sees_images ? "--image" : "--sequence"));
 }
 
-void set_step(const Options& options, Question& question) {
+void set_step(const Options& options, Scenario& scenario) {
   const std::string& subject = require_subject(options);
   if (!is_trace_file(subject)) {
     const StepOptions step = step_of(options);
-    question.model = with_head(find_model(subject), step);
-    question.step = completed(question.model, step);
-    return refuse_other_input(options, question.model);
+    scenario.model = with_head(find_model(subject), step);
+    scenario.step = completed(scenario.model, step);
+    return refuse_other_input(options, scenario.model);
   }
   refuse_step_options(options);
   if (options.max_batch)
     throw UsageError(fmt::format("--max-batch cannot change the batch of {}: name a model instead",
                                  tidemark::quoted(subject)));
   auto trace = std::make_shared<const Trace>(load_trace(subject));
-  question.model = {subject, trace->family, trace->model, subject};
-  question.step = trace->step;
-  question.trace = std::move(trace);
+  scenario.model = {subject, trace->family, trace->model, subject};
+  scenario.step = trace->step;
+  scenario.trace = std::move(trace);
 }
 
 }  // namespace
@@ -173,11 +173,11 @@ std::string notes_on(const Model& model) {
 }
 
 Trace trace_of(const Options& options, std::string& notes) {
-  Question question;
-  set_step(options, question);
-  notes += notes_on(question.model);
-  if (question.trace) return *question.trace;
-  Trace trace = build_trace(question.model, question.step);
+  Scenario scenario;
+  set_step(options, scenario);
+  notes += notes_on(scenario.model);
+  if (scenario.trace) return *scenario.trace;
+  Trace trace = build_trace(scenario.model, scenario.step);
   require_used_options(trace);
   return trace;
 }
@@ -209,20 +209,20 @@ StrategySpec one_strategy(const Options& options) {
   return std::move(named.front());
 }
 
-Question question_of(const Options& options) {
-  Question question;
-  question.strategies =
+Scenario scenario_of(const Options& options) {
+  Scenario scenario;
+  scenario.strategies =
       options.strategies ? parse_strategies(*options.strategies) : default_strategies();
-  set_card(options, question);
-  set_step(options, question);
-  question.finds_largest_batch = options.max_batch;
-  if (room_of(question).capacity < Bytes{1})
+  set_device(options, scenario);
+  set_step(options, scenario);
+  scenario.finds_largest_batch = options.max_batch;
+  if (memory_budget_of(scenario).capacity < Bytes{1})
     throw UsageError(
-        question.budget
+        scenario.budget
             ? std::string("--budget: nothing fits in 0 bytes (give 1 or more)")
             : fmt::format("{}: its context leaves no memory for tensors (give a --budget)",
-                          question.device.title));
-  return question;
+                          scenario.device.title));
+  return scenario;
 }
 
 std::vector<Options> points_of(const Options& options) {

@@ -1,5 +1,5 @@
 // Ops that only move elements, against rearrangements followed index by index.
-#include "kernels/movement/movement.h"
+#include "kernels/layout_transform/layout_transform.h"
 
 #include "tests/kernels/kernel_test.h"
 
@@ -33,12 +33,12 @@ std::vector<std::size_t> sources(const Rearrangement& move) {
 struct Moved {
   const char* what;
   Shape from, to;
-  Movement movement;
+  LayoutTransform layout_transform;
   std::vector<Attribute> attributes;
 };
 
-std::vector<Moved> movements_to_test() {
-  using enum Movement;
+std::vector<Moved> transforms_to_test() {
+  using enum LayoutTransform;
   using enum AttributeKey;
   return {
       {"reshape", {2, 6, 5}, {12, 5}, Reshape, {}},
@@ -57,20 +57,21 @@ std::vector<Moved> movements_to_test() {
       {"joined windows", {8, 9, 7}, {2, 36, 7}, JoinWindows, {{Window, 3}, {Shift, 2}}},
       {"roll", {2, 25, 3}, {2, 25, 3}, Roll, {{Shift, 2}}},
       {"unroll", {2, 25, 3}, {2, 25, 3}, Unroll, {{Shift, 2}}},
-      {"corner", {2, 16, 5}, {2, 4, 5}, Corner, {{Offset, 3}}},
+      {"patch_merging", {2, 16, 5}, {2, 4, 5}, PatchMerging, {{Offset, 3}}},
       {"rows", {2, 3, 20, 7}, {4, 30, 7}, ToRows, {}},
       {"columns", {2, 3, 20, 7}, {5, 24, 7}, ToColumns, {}},
   };
 }
 
-/// A copy as the program meets it: a trace's op, and what its movement says.
+/// A copy as the program meets it: a trace's op, and what its layout transform says.
 Rearrangement copy_of(const Moved& m) {
   Trace trace;
   trace.tensors.resize(2);
   trace.tensors[0].shape = m.from, trace.tensors[1].shape = m.to;
   trace.operands = {static_cast<TensorId>(0), static_cast<TensorId>(1)};
   trace.attributes = m.attributes;
-  trace.attributes.push_back({AttributeKey::Movement, static_cast<double>(m.movement)});
+  trace.attributes.push_back(
+      {AttributeKey::LayoutTransform, static_cast<double>(m.layout_transform)});
   Op op;
   op.name = m.what, op.kind = OpKind::Copy, op.inputs = 1, op.outputs = 1;
   op.attributes = static_cast<std::uint16_t>(trace.attributes.size());
@@ -83,9 +84,9 @@ Call with_moves(Call call, std::vector<Rearrangement> moves) {
   return call;
 }
 
-TEST(Movement, CopiesFollowTheirRearrangementForthAndBack) {
+TEST(LayoutTransform, CopiesFollowTheirRearrangementForthAndBack) {
   Workspace workspace;
-  for (const Moved& m : movements_to_test()) {
+  for (const Moved& m : transforms_to_test()) {
     const Rearrangement move = copy_of(m);
     const std::vector<std::size_t> from = sources(move);
     for (const DType dtype : {DType::Float32, DType::BFloat16})
@@ -114,10 +115,11 @@ TEST(Movement, CopiesFollowTheirRearrangementForthAndBack) {
 }
 
 // What is moved is bits, not numbers: not-a-numbers keep their payload, zeros their sign.
-TEST(Movement, CopiesAnyBitsForthAndBack) {
+TEST(LayoutTransform, CopiesAnyBitsForthAndBack) {
   Workspace workspace;
   const Shape from{2, 65, 31}, to{2, 31, 65};
-  const Rearrangement move = copy_of({"channels first", from, to, Movement::ChannelsFirst, {}});
+  const Rearrangement move =
+      copy_of({"channels first", from, to, LayoutTransform::ChannelsFirst, {}});
   for (const DType dtype : data_dtypes) {
     const auto size = static_cast<std::size_t>(numel(from) * size_of(dtype));
     std::vector<std::byte> given(size), between(size), back(size);
@@ -144,12 +146,12 @@ std::vector<Rearrangement> packed_heads(const Shape& packed, const Shape& piece)
     moves.push_back(copy_of({"heads",
                              packed,
                              piece,
-                             Movement::SplitHeads,
+                             LayoutTransform::SplitHeads,
                              {{AttributeKey::Offset, static_cast<double>(k * 12)}}}));
   return moves;
 }
 
-TEST(Movement, GradientsOfPiecesAreJoinedAndTheRestIsZero) {
+TEST(LayoutTransform, GradientsOfPiecesAreJoinedAndTheRestIsZero) {
   Workspace workspace;
   const Shape packed{2, 5, 36}, piece{2, 3, 5, 4};
   const std::vector<Rearrangement> moves = packed_heads(packed, piece);
@@ -178,9 +180,9 @@ TEST(Movement, GradientsOfPiecesAreJoinedAndTheRestIsZero) {
       }
 }
 
-TEST(Movement, SelectLeavesZerosElsewhere) {
+TEST(LayoutTransform, SelectLeavesZerosElsewhere) {
   Workspace workspace;
-  const Moved m{"first token", {3, 33, 31}, {3, 1, 31}, Movement::Slice, {}};
+  const Moved m{"first token", {3, 33, 31}, {3, 1, 31}, LayoutTransform::Slice, {}};
   TestArray dy(m.to, random_values(m.to, 1)), dx(m.from);
   select_backward(with_moves(backward(OpKind::Select, {absent(m.from)}, {absent(m.to)},
                                       {dy.array()}, {dx.array()}),
@@ -208,7 +210,7 @@ struct Joined {
   std::vector<Rearrangement> moves;
 };
 
-TEST(Movement, ConcatJoinsAndSpreadsAndSumsBack) {
+TEST(LayoutTransform, ConcatJoinsAndSpreadsAndSumsBack) {
   Workspace workspace;
   const Joined joined;
   for (const DType dtype : data_dtypes)
@@ -243,7 +245,7 @@ TEST(Movement, ConcatJoinsAndSpreadsAndSumsBack) {
     }
 }
 
-TEST(Movement, ConcatWithoutGradients) {
+TEST(LayoutTransform, ConcatWithoutGradients) {
   Workspace workspace;
   const Joined joined;
   TestArray d_token(joined.token), dy(joined.all, random_values(joined.all, 1));
@@ -255,7 +257,7 @@ TEST(Movement, ConcatWithoutGradients) {
   EXPECT_EQ(d_token.values(), Values(7, 0));
 }
 
-TEST(Movement, RepeatedHeadsAndTheirSum) {
+TEST(LayoutTransform, RepeatedHeadsAndTheirSum) {
   Workspace workspace;
   const Shape few{2, 3, 5, 7}, many{2, 12, 5, 7};
   for (const DType dtype : data_dtypes)
@@ -280,9 +282,9 @@ TEST(Movement, RepeatedHeadsAndTheirSum) {
       }
 }
 
-TEST(Movement, WithoutGradientOfTheOutputItIsZero) {
+TEST(LayoutTransform, WithoutGradientOfTheOutputItIsZero) {
   Workspace workspace;
-  const Moved m{"copy", {33, 3}, {3, 33}, Movement::ChannelsFirst, {}};
+  const Moved m{"copy", {33, 3}, {3, 33}, LayoutTransform::ChannelsFirst, {}};
   TestArray dx(m.from, DType::Float16, Lie::Padded), dh(Shape{1, 2, 3});
   copy_backward(with_moves(backward(OpKind::Copy, {absent(m.from)}, {absent(m.to)}, {absent(m.to)},
                                     {dx.array()}),

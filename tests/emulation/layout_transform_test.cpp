@@ -1,6 +1,6 @@
 // The CUDA kernels that move elements, emulated, against their CPU twins, with the rearrangements
 // that traces make.
-#include "kernels/movement/movement.cu"
+#include "kernels/layout_transform/layout_transform.cu"
 
 #include "tests/emulation/twin.h"
 #include "traces/trace.h"
@@ -39,42 +39,42 @@ class OneOp {
 };
 
 struct Example {
-  Movement movement;
+  LayoutTransform layout_transform;
   Shape from, to;
   double window = 0, shift = 0, offset = 0;
 };
 
 const std::array examples = {
-    Example{Movement::Reshape, {6, 4, 33}, {24, 33}},
-    Example{Movement::Slice, {3, 9, 32}, {3, 4, 32}, 0, 0, 2},
-    Example{Movement::Slice, {3, 9, 33}, {3, 33}, 0, 0, 5},
-    Example{Movement::SplitHeads, {2, 7, 48}, {2, 3, 7, 16}},
-    Example{Movement::SplitHeads, {2, 7, 72}, {2, 3, 7, 8}, 0, 0, 24},
-    Example{Movement::MergeHeads, {2, 3, 7, 16}, {2, 7, 48}},
-    Example{Movement::ChannelsFirst, {2, 35, 67}, {2, 67, 35}},
-    Example{Movement::ChannelsFirst, {2, 36, 5}, {2, 5, 6, 6}},
-    Example{Movement::ChannelsLast, {2, 40, 33}, {2, 33, 40}},
-    Example{Movement::CutWindows, {2, 64, 24}, {8, 16, 24}, 4},
-    Example{Movement::CutWindows, {2, 64, 24}, {8, 16, 24}, 4, 2},
-    Example{Movement::CutWindows, {2, 36, 3}, {8, 9, 3}, 3, 1},
-    Example{Movement::JoinWindows, {8, 16, 24}, {2, 64, 24}, 4, 2},
-    Example{Movement::JoinWindows, {8, 9, 3}, {2, 36, 3}, 3, 1},
-    Example{Movement::Roll, {2, 36, 16}, {2, 36, 16}, 0, 2},
-    Example{Movement::Unroll, {2, 36, 16}, {2, 36, 16}, 0, 2},
-    Example{Movement::Corner, {2, 36, 16}, {2, 9, 16}, 0, 0, 3},
+    Example{LayoutTransform::Reshape, {6, 4, 33}, {24, 33}},
+    Example{LayoutTransform::Slice, {3, 9, 32}, {3, 4, 32}, 0, 0, 2},
+    Example{LayoutTransform::Slice, {3, 9, 33}, {3, 33}, 0, 0, 5},
+    Example{LayoutTransform::SplitHeads, {2, 7, 48}, {2, 3, 7, 16}},
+    Example{LayoutTransform::SplitHeads, {2, 7, 72}, {2, 3, 7, 8}, 0, 0, 24},
+    Example{LayoutTransform::MergeHeads, {2, 3, 7, 16}, {2, 7, 48}},
+    Example{LayoutTransform::ChannelsFirst, {2, 35, 67}, {2, 67, 35}},
+    Example{LayoutTransform::ChannelsFirst, {2, 36, 5}, {2, 5, 6, 6}},
+    Example{LayoutTransform::ChannelsLast, {2, 40, 33}, {2, 33, 40}},
+    Example{LayoutTransform::CutWindows, {2, 64, 24}, {8, 16, 24}, 4},
+    Example{LayoutTransform::CutWindows, {2, 64, 24}, {8, 16, 24}, 4, 2},
+    Example{LayoutTransform::CutWindows, {2, 36, 3}, {8, 9, 3}, 3, 1},
+    Example{LayoutTransform::JoinWindows, {8, 16, 24}, {2, 64, 24}, 4, 2},
+    Example{LayoutTransform::JoinWindows, {8, 9, 3}, {2, 36, 3}, 3, 1},
+    Example{LayoutTransform::Roll, {2, 36, 16}, {2, 36, 16}, 0, 2},
+    Example{LayoutTransform::Unroll, {2, 36, 16}, {2, 36, 16}, 0, 2},
+    Example{LayoutTransform::PatchMerging, {2, 36, 16}, {2, 9, 16}, 0, 0, 3},
 };
 
 OneOp op_of(const Example& e) {
   return {OpKind::Copy,
           {e.from},
           {e.to},
-          {{AttributeKey::Movement, static_cast<double>(e.movement)},
+          {{AttributeKey::LayoutTransform, static_cast<double>(e.layout_transform)},
            {AttributeKey::Window, e.window},
            {AttributeKey::Shift, e.shift},
            {AttributeKey::Offset, e.offset}}};
 }
 
-TEST(MovementTwins, CopiesOfEveryKind) {
+TEST(LayoutTransformTwins, CopiesOfEveryKind) {
   for (const Example& e : examples)
     for (const DType dtype : data_dtypes)
       for (const Lie lie : lies) {
@@ -91,9 +91,9 @@ TEST(MovementTwins, CopiesOfEveryKind) {
       }
 }
 
-TEST(MovementTwins, AllSizesOfElements) {
+TEST(LayoutTransformTwins, AllSizesOfElements) {
   for (const DType dtype : {DType::UInt8, DType::Int64, DType::Float64}) {
-    const Example e{Movement::ChannelsFirst, {2, 35, 67}, {2, 67, 35}};
+    const Example e{LayoutTransform::ChannelsFirst, {2, 35, 67}, {2, 67, 35}};
     CallMaker maker;
     maker.call.moves = op_of(e).moves;
     Values x(static_cast<std::size_t>(numel(e.from)));
@@ -103,7 +103,7 @@ TEST(MovementTwins, AllSizesOfElements) {
   }
 }
 
-TEST(MovementTwins, SplitWithAnAbsentPiece) {
+TEST(LayoutTransformTwins, SplitWithAnAbsentPiece) {
   const OneOp op(OpKind::Split, {{2, 5, 24}}, {{2, 5, 8}, {2, 5, 8}, {2, 5, 8}});
   for (const bool is_whole : {true, false}) {
     CallMaker maker;
@@ -117,7 +117,7 @@ TEST(MovementTwins, SplitWithAnAbsentPiece) {
   }
 }
 
-TEST(MovementTwins, ConcatOfATokenThatSpreads) {
+TEST(LayoutTransformTwins, ConcatOfATokenThatSpreads) {
   const OneOp op(OpKind::Concat, {{1, 1, 24}, {3, 5, 24}}, {{3, 6, 24}});
   for (const DType dtype : data_dtypes) {
     CallMaker up;
@@ -133,7 +133,7 @@ TEST(MovementTwins, ConcatOfATokenThatSpreads) {
   }
 }
 
-TEST(MovementTwins, RepeatedHeads) {
+TEST(LayoutTransformTwins, RepeatedHeads) {
   for (const DType dtype : data_dtypes)
     for (const Lie lie : lies) {
       CallMaker up;

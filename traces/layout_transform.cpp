@@ -1,5 +1,5 @@
 // Splits each op's shapes into common factors, which say how its elements are rearranged.
-#include "traces/movement.h"
+#include "traces/layout_transform.h"
 
 #include <fmt/format.h>
 
@@ -26,39 +26,41 @@ class Arranger {
   Rearrangement run() {
     if (op_.kind == OpKind::Concat) return joined();
     const bool is_smaller = numel(out_) < numel(in_);
-    const auto unsaid = static_cast<double>(
-        is_smaller || op_.kind == OpKind::Split ? Movement::Slice : Movement::Reshape);
-    switch (static_cast<Movement>(attribute(trace_, op_, AttributeKey::Movement, unsaid))) {
-      case Movement::Reshape:
+    const auto unsaid =
+        static_cast<double>(is_smaller || op_.kind == OpKind::Split ? LayoutTransform::Slice
+                                                                    : LayoutTransform::Reshape);
+    switch (static_cast<LayoutTransform>(
+        attribute(trace_, op_, AttributeKey::LayoutTransform, unsaid))) {
+      case LayoutTransform::Reshape:
         return gather([&] { all_axes(); });
-      case Movement::Slice:
+      case LayoutTransform::Slice:
         return sliced();
-      case Movement::SplitHeads:
+      case LayoutTransform::SplitHeads:
         return gather([&] { heads(); });
-      case Movement::MergeHeads:
+      case LayoutTransform::MergeHeads:
         return scatter([&] { heads(); });
-      case Movement::ChannelsFirst:
+      case LayoutTransform::ChannelsFirst:
         return gather([&] { swapped(); });
-      case Movement::ChannelsLast:
+      case LayoutTransform::ChannelsLast:
         return scatter([&] { swapped(); });
-      case Movement::CutWindows:
+      case LayoutTransform::CutWindows:
         return gather([&] { windows(); });
-      case Movement::JoinWindows:
+      case LayoutTransform::JoinWindows:
         return scatter([&] { windows(); });
-      case Movement::Roll:
+      case LayoutTransform::Roll:
         return gather([&] { rolled(); });
-      case Movement::Unroll:
+      case LayoutTransform::Unroll:
         return scatter([&] { rolled(); });
-      case Movement::Corner:
-        return gather([&] { corner(); });
-      case Movement::ToRows:
-      case Movement::ToColumns:
+      case LayoutTransform::PatchMerging:
+        return gather([&] { patch_merging(); });
+      case LayoutTransform::ToRows:
+      case LayoutTransform::ToColumns:
         return gather([&] { to_axis(); });
-      case Movement::FromRows:
-      case Movement::FromColumns:
+      case LayoutTransform::FromRows:
+      case LayoutTransform::FromColumns:
         return gather([&] { from_axis(); });
     }
-    fail("its movement is none that is known");
+    fail("its layout transform is none that is known");
   }
 
  private:
@@ -77,8 +79,8 @@ class Arranger {
                         attribute_keys[static_cast<std::size_t>(key)].name));
     return static_cast<std::int64_t>(value);
   }
-  bool is_movement(Movement movement) const {
-    return whole(AttributeKey::Movement) == static_cast<std::int64_t>(movement);
+  bool is_transform(LayoutTransform layout_transform) const {
+    return whole(AttributeKey::LayoutTransform) == static_cast<std::int64_t>(layout_transform);
   }
 
   template <typename List>
@@ -151,7 +153,7 @@ class Arranger {
     if (shift != 0) result_.grid_side = side, result_.shift = shift;
   }
 
-  void corner() {
+  void patch_merging() {
     const std::int64_t side = grid_side(), offset = whole(AttributeKey::Offset);
     require(side % 2 == 0, "the grid's side is odd");
     result_.start[1] = offset % 2 * side + offset / 2;
@@ -160,7 +162,7 @@ class Arranger {
 
   void to_axis() {
     require(result_.source.rank() == 4, "the source is [b, h, (y x), d]");
-    const bool rows = is_movement(Movement::ToRows);
+    const bool rows = is_transform(LayoutTransform::ToRows);
     const std::int64_t leading = target(0), other = source(2) / leading;
     const std::int64_t columns = rows ? other : leading;
     add(leading, 2, rows ? columns : 1);
@@ -172,7 +174,7 @@ class Arranger {
   void from_axis() {
     require(result_.source.rank() == 3 && result_.target.rank() >= 5,
             "from [y, (b h x), k] to [b, h, y, x, k…]");
-    const bool rows = is_movement(Movement::FromRows);
+    const bool rows = is_transform(LayoutTransform::FromRows);
     const std::int64_t inner = rows ? target(3) : target(2);
     add(target(0), 1, target(1) * inner), add(target(1), 1, inner);
     add(target(2), rows ? 0 : 1), add(target(3), rows ? 1 : 0);

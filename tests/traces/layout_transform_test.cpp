@@ -1,5 +1,5 @@
 // Rearrangements against index formulas written out by hand, and layouts against both.
-#include "traces/movement.h"
+#include "traces/layout_transform.h"
 
 #include <gmock/gmock.h>
 
@@ -52,45 +52,46 @@ std::vector<std::int64_t> sources(const Rearrangement& r) {
 using Formula = std::function<Index(const Index&)>;
 
 // One op on x [shape]; the formula gives the input's index of an output's index.
-void expect_moves(const Shape& in, const Shape& out, Movement movement,
+void expect_moves(const Shape& in, const Shape& out, LayoutTransform layout_transform,
                   std::initializer_list<Attribute> attributes, const Formula& formula) {
   TraceBuilder b("test", "", {});
   const TensorId x = b.parameter("x", in);
-  const TensorId y = b.copy("move", x, out, movement, attributes);
+  const TensorId y = b.copy("move", x, out, layout_transform, attributes);
   const Trace trace = b.finish(y);
   const std::vector<std::int64_t> found = sources(rearrangement_of(trace, trace.ops[0]));
   ASSERT_EQ(found.size(), static_cast<std::size_t>(numel(out)));
   for (std::int64_t at = 0; at < numel(out); ++at)
     ASSERT_EQ(found[static_cast<std::size_t>(at)], linear(formula(index_of(at, out)), in))
-        << to_string(trace.ops[0].kind) << " " << static_cast<int>(movement) << " at " << at;
+        << to_string(trace.ops[0].kind) << " " << static_cast<int>(layout_transform) << " at "
+        << at;
 }
 
-TEST(Movement, HeadsAreSplitAndMerged) {
-  expect_moves({2, 3, 8}, {2, 4, 3, 2}, Movement::SplitHeads, {}, [](const Index& o) {
+TEST(LayoutTransform, HeadsAreSplitAndMerged) {
+  expect_moves({2, 3, 8}, {2, 4, 3, 2}, LayoutTransform::SplitHeads, {}, [](const Index& o) {
     return Index{o[0], o[2], o[1] * 2 + o[3]};
   });
-  expect_moves({2, 3, 24}, {2, 4, 3, 2}, Movement::SplitHeads, {{AttributeKey::Offset, 8}},
+  expect_moves({2, 3, 24}, {2, 4, 3, 2}, LayoutTransform::SplitHeads, {{AttributeKey::Offset, 8}},
                [](const Index& o) {
                  return Index{o[0], o[2], 8 + o[1] * 2 + o[3]};
                });
-  expect_moves({2, 4, 3, 2}, {2, 3, 8}, Movement::MergeHeads, {}, [](const Index& o) {
+  expect_moves({2, 4, 3, 2}, {2, 3, 8}, LayoutTransform::MergeHeads, {}, [](const Index& o) {
     return Index{o[0], o[2] / 2, o[1], o[2] % 2};
   });
 }
 
-TEST(Movement, ChannelsChangePlaces) {
-  expect_moves({2, 3, 4}, {2, 4, 3}, Movement::ChannelsFirst, {}, [](const Index& o) {
+TEST(LayoutTransform, ChannelsChangePlaces) {
+  expect_moves({2, 3, 4}, {2, 4, 3}, LayoutTransform::ChannelsFirst, {}, [](const Index& o) {
     return Index{o[0], o[2], o[1]};
   });
-  expect_moves({2, 3, 9, 5}, {6, 5, 3, 3}, Movement::ChannelsFirst, {}, [](const Index& o) {
+  expect_moves({2, 3, 9, 5}, {6, 5, 3, 3}, LayoutTransform::ChannelsFirst, {}, [](const Index& o) {
     return Index{o[0] / 3, o[0] % 3, o[2] * 3 + o[3], o[1]};
   });
-  expect_moves({6, 5, 3, 3}, {2, 3, 9, 5}, Movement::ChannelsLast, {}, [](const Index& o) {
+  expect_moves({6, 5, 3, 3}, {2, 3, 9, 5}, LayoutTransform::ChannelsLast, {}, [](const Index& o) {
     return Index{o[0] * 3 + o[1], o[3], o[2] / 3, o[2] % 3};
   });
 }
 
-TEST(Movement, WindowsAreCutFromARolledGridAndJoined) {
+TEST(LayoutTransform, WindowsAreCutFromARolledGridAndJoined) {
   for (const std::int64_t shift : {0, 1}) {
     const Attribute window{AttributeKey::Window, 2},
         shifted{AttributeKey::Shift, static_cast<double>(shift)};
@@ -99,88 +100,92 @@ TEST(Movement, WindowsAreCutFromARolledGridAndJoined) {
       const std::int64_t y = (wy * 2 + iy + shift) % 4, x = (wx * 2 + ix + shift) % 4;
       return Index{o[0] / 4, y * 4 + x, o[2]};
     };
-    expect_moves({3, 16, 5}, {12, 4, 5}, Movement::CutWindows, {window, shifted}, cut);
-    expect_moves({12, 4, 5}, {3, 16, 5}, Movement::JoinWindows, {window, shifted},
+    expect_moves({3, 16, 5}, {12, 4, 5}, LayoutTransform::CutWindows, {window, shifted}, cut);
+    expect_moves({12, 4, 5}, {3, 16, 5}, LayoutTransform::JoinWindows, {window, shifted},
                  [shift](const Index& o) {
                    const std::int64_t y = (o[1] / 4 + 4 - shift) % 4, x = (o[1] + 4 - shift) % 4;
                    return Index{o[0] * 4 + y / 2 * 2 + x / 2, y % 2 * 2 + x % 2, o[2]};
                  });
-    expect_moves({3, 16, 5}, {3, 16, 5}, Movement::Roll, {shifted}, [shift](const Index& o) {
+    expect_moves({3, 16, 5}, {3, 16, 5}, LayoutTransform::Roll, {shifted}, [shift](const Index& o) {
       return Index{o[0], (o[1] / 4 + shift) % 4 * 4 + (o[1] + shift) % 4, o[2]};
     });
-    expect_moves({3, 16, 5}, {3, 16, 5}, Movement::Unroll, {shifted}, [shift](const Index& o) {
-      return Index{o[0], (o[1] / 4 + 4 - shift) % 4 * 4 + (o[1] + 4 - shift) % 4, o[2]};
-    });
+    expect_moves(
+        {3, 16, 5}, {3, 16, 5}, LayoutTransform::Unroll, {shifted}, [shift](const Index& o) {
+          return Index{o[0], (o[1] / 4 + 4 - shift) % 4 * 4 + (o[1] + 4 - shift) % 4, o[2]};
+        });
   }
 }
 
-TEST(Movement, CornersTakeEverySecondToken) {
+TEST(LayoutTransform, CornersTakeEverySecondToken) {
   for (std::int64_t corner = 0; corner < 4; ++corner)
-    expect_moves({2, 16, 3}, {2, 2, 2, 3}, Movement::Corner,
+    expect_moves({2, 16, 3}, {2, 2, 2, 3}, LayoutTransform::PatchMerging,
                  {{AttributeKey::Offset, static_cast<double>(corner)}}, [corner](const Index& o) {
                    const std::int64_t y = o[1] * 2 + corner % 2, x = o[2] * 2 + corner / 2;
                    return Index{o[0], y * 4 + x, o[3]};
                  });
 }
 
-TEST(Movement, AxesOfAGridComeToTheFrontAndGoBack) {
-  expect_moves({2, 3, 20, 5}, {4, 30, 5}, Movement::ToRows, {}, [](const Index& o) {
+TEST(LayoutTransform, AxesOfAGridComeToTheFrontAndGoBack) {
+  expect_moves({2, 3, 20, 5}, {4, 30, 5}, LayoutTransform::ToRows, {}, [](const Index& o) {
     return Index{o[1] / 15, o[1] / 5 % 3, o[0] * 5 + o[1] % 5, o[2]};
   });
-  expect_moves({2, 3, 20, 5}, {5, 24, 5}, Movement::ToColumns, {}, [](const Index& o) {
+  expect_moves({2, 3, 20, 5}, {5, 24, 5}, LayoutTransform::ToColumns, {}, [](const Index& o) {
     return Index{o[1] / 12, o[1] / 4 % 3, o[1] % 4 * 5 + o[0], o[2]};
   });
-  expect_moves({4, 30, 7}, {2, 3, 4, 5, 7, 1}, Movement::FromRows, {}, [](const Index& o) {
+  expect_moves({4, 30, 7}, {2, 3, 4, 5, 7, 1}, LayoutTransform::FromRows, {}, [](const Index& o) {
     return Index{o[2], o[0] * 15 + o[1] * 5 + o[3], o[4]};
   });
-  expect_moves({5, 24, 7}, {2, 3, 4, 5, 1, 7}, Movement::FromColumns, {}, [](const Index& o) {
-    return Index{o[3], o[0] * 12 + o[1] * 4 + o[2], o[5]};
-  });
+  expect_moves({5, 24, 7}, {2, 3, 4, 5, 1, 7}, LayoutTransform::FromColumns, {},
+               [](const Index& o) {
+                 return Index{o[3], o[0] * 12 + o[1] * 4 + o[2], o[5]};
+               });
 }
 
 // A file may say anything; what no index formula could mean is refused before a kernel sees it.
-TEST(Movement, ThatDoesNotFitItsShapesIsRefused) {
+TEST(LayoutTransform, ThatDoesNotFitItsShapesIsRefused) {
   struct Case {
     Shape in, out;
-    Movement movement;
+    LayoutTransform layout_transform;
     Attribute attribute;
   };
   for (const Case& c :
-       {Case{{2, 3, 24}, {2, 4, 3, 2}, Movement::SplitHeads, {AttributeKey::Offset, 17}},
-        Case{{2, 3, 24}, {2, 4, 3, 2}, Movement::SplitHeads, {AttributeKey::Offset, -1}},
-        Case{{2, 3, 24}, {2, 4, 3, 2}, Movement::SplitHeads, {AttributeKey::Offset, 0.5}},
-        Case{{2, 3, 24}, {2, 4, 3, 2}, Movement::SplitHeads, {AttributeKey::Offset, 9.2e18}},
-        Case{{2, 3, 24}, {2, 4, 3, 2}, Movement::SplitHeads, {AttributeKey::Offset, -1e300}},
-        Case{{2, 3, 24}, {2, 3, 24}, Movement::SplitHeads, {AttributeKey::Offset, 0}},
-        Case{{3, 16, 5}, {12, 4, 5}, Movement::CutWindows, {AttributeKey::Window, 3}},
-        Case{{3, 16, 5}, {12, 4, 5}, Movement::CutWindows, {AttributeKey::Window, 0}},
-        Case{{3, 15, 5}, {3, 15, 5}, Movement::Roll, {AttributeKey::Shift, 1}},
-        Case{{3, 16, 5}, {3, 16, 5}, Movement::Roll, {AttributeKey::Shift, 1e17}},
-        Case{{2, 9, 3}, {2, 2, 2, 3}, Movement::Corner, {AttributeKey::Offset, 0}},
-        Case{{2, 16, 3}, {2, 2, 2, 3}, Movement::Corner, {AttributeKey::Offset, 64}},
-        Case{{4, 30, 7}, {4, 30, 7}, Movement::FromRows, {AttributeKey::Offset, 0}}}) {
+       {Case{{2, 3, 24}, {2, 4, 3, 2}, LayoutTransform::SplitHeads, {AttributeKey::Offset, 17}},
+        Case{{2, 3, 24}, {2, 4, 3, 2}, LayoutTransform::SplitHeads, {AttributeKey::Offset, -1}},
+        Case{{2, 3, 24}, {2, 4, 3, 2}, LayoutTransform::SplitHeads, {AttributeKey::Offset, 0.5}},
+        Case{{2, 3, 24}, {2, 4, 3, 2}, LayoutTransform::SplitHeads, {AttributeKey::Offset, 9.2e18}},
+        Case{{2, 3, 24}, {2, 4, 3, 2}, LayoutTransform::SplitHeads, {AttributeKey::Offset, -1e300}},
+        Case{{2, 3, 24}, {2, 3, 24}, LayoutTransform::SplitHeads, {AttributeKey::Offset, 0}},
+        Case{{3, 16, 5}, {12, 4, 5}, LayoutTransform::CutWindows, {AttributeKey::Window, 3}},
+        Case{{3, 16, 5}, {12, 4, 5}, LayoutTransform::CutWindows, {AttributeKey::Window, 0}},
+        Case{{3, 15, 5}, {3, 15, 5}, LayoutTransform::Roll, {AttributeKey::Shift, 1}},
+        Case{{3, 16, 5}, {3, 16, 5}, LayoutTransform::Roll, {AttributeKey::Shift, 1e17}},
+        Case{{2, 9, 3}, {2, 2, 2, 3}, LayoutTransform::PatchMerging, {AttributeKey::Offset, 0}},
+        Case{{2, 16, 3}, {2, 2, 2, 3}, LayoutTransform::PatchMerging, {AttributeKey::Offset, 64}},
+        Case{{4, 30, 7}, {4, 30, 7}, LayoutTransform::FromRows, {AttributeKey::Offset, 0}}}) {
     TraceBuilder b("test", "", {});
-    const TensorId y = b.copy("move", b.parameter("x", c.in), c.out, c.movement, {c.attribute});
+    const TensorId y =
+        b.copy("move", b.parameter("x", c.in), c.out, c.layout_transform, {c.attribute});
     const Trace trace = b.finish(y);
     EXPECT_THROW(rearrangement_of(trace, trace.ops[0]), InputError)
-        << static_cast<int>(c.movement) << " with " << c.attribute.value;
+        << static_cast<int>(c.layout_transform) << " with " << c.attribute.value;
   }
 }
 
-TEST(Movement, SlicesOneAxisOrDropsIt) {
-  expect_moves({2, 5, 3}, {2, 4, 3}, Movement::Slice, {{AttributeKey::Offset, 1}},
+TEST(LayoutTransform, SlicesOneAxisOrDropsIt) {
+  expect_moves({2, 5, 3}, {2, 4, 3}, LayoutTransform::Slice, {{AttributeKey::Offset, 1}},
                [](const Index& o) {
                  return Index{o[0], o[1] + 1, o[2]};
                });
-  expect_moves({2, 5, 3}, {2, 3}, Movement::Slice, {{AttributeKey::Offset, 2}}, [](const Index& o) {
-    return Index{o[0], 2, o[1]};
-  });
-  expect_moves({3, 3, 3}, {3, 3}, Movement::Slice, {}, [](const Index& o) {
+  expect_moves({2, 5, 3}, {2, 3}, LayoutTransform::Slice, {{AttributeKey::Offset, 2}},
+               [](const Index& o) {
+                 return Index{o[0], 2, o[1]};
+               });
+  expect_moves({3, 3, 3}, {3, 3}, LayoutTransform::Slice, {}, [](const Index& o) {
     return Index{o[0], 0, o[1]};
   });
 }
 
-TEST(Movement, PiecesOfAConcatenationLieBehindEachOther) {
+TEST(LayoutTransform, PiecesOfAConcatenationLieBehindEachOther) {
   TraceBuilder b("test", "", {});
   const TensorId token = b.parameter("token", {1, 1, 3}), x = b.parameter("x", {2, 4, 3});
   const Trace trace = b.finish(b.concat("tokens", std::array{token, x}, {2, 5, 3}));
@@ -193,7 +198,7 @@ TEST(Movement, PiecesOfAConcatenationLieBehindEachOther) {
   EXPECT_EQ(rearrangement_of(trace, trace.ops[0], 0).target, Shape({2, 1, 3}));
 }
 
-TEST(Movement, SaysWhatDoesNotFit) {
+TEST(LayoutTransform, SaysWhatDoesNotFit) {
   TraceBuilder b("test", "", {});
   const TensorId y = b.view("odd", b.parameter("x", {4, 6}), {3, 8});
   const Trace trace = b.finish(y);
@@ -208,8 +213,8 @@ TEST(Movement, SaysWhatDoesNotFit) {
 TEST(Layouts, AViewFollowsTheStridesOfItsInput) {
   TraceBuilder b("test", "", {});
   const TensorId qkv = b.parameter("qkv", {2, 3, 24});
-  const TensorId k = b.select("k", qkv, {2, 4, 3, 2}, Movement::SplitHeads, 8);
-  const TensorId turned = b.view("turned", k, {2, 4, 2, 3}, Movement::ChannelsFirst);
+  const TensorId k = b.select("k", qkv, {2, 4, 3, 2}, LayoutTransform::SplitHeads, 8);
+  const TensorId turned = b.view("turned", k, {2, 4, 2, 3}, LayoutTransform::ChannelsFirst);
   const Trace trace = b.finish(turned);
   const std::vector<Layout> layouts = value_layouts(trace);
   EXPECT_EQ(layouts[index(k)], (Layout{{2, 4, 3, 2}, {72, 2, 24, 1}, 8}));
@@ -221,7 +226,7 @@ TEST(Layouts, WhatMergesWithoutACopyIsWrittenInThatOrder) {
   TraceBuilder b("test", "", {});
   const TensorId q = b.parameter("q", {2, 4, 3, 2});
   const TensorId mixed = b.flash_attention("mix", q, q, q, false);
-  const TensorId merged = b.view("merge", mixed, {2, 3, 8}, Movement::MergeHeads);
+  const TensorId merged = b.view("merge", mixed, {2, 3, 8}, LayoutTransform::MergeHeads);
   const Trace trace = b.finish(merged);
   const std::vector<Layout> layouts = value_layouts(trace);
   EXPECT_EQ(layouts[index(mixed)].strides, (Strides{24, 2, 8, 1}));

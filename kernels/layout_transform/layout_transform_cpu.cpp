@@ -1,7 +1,7 @@
-// Ops that only move elements, on the CPU; see movement.h.
+// Ops that only move elements, on the CPU; see layout_transform.h.
 #include "kernels/cpu/map.h"
 #include "kernels/cpu/strided_copy.h"
-#include "kernels/movement/movement.h"
+#include "kernels/layout_transform/layout_transform.h"
 #include "traces/error.h"
 
 namespace tidemark::cpu {

@@ -1,4 +1,4 @@
-// From text to values: the options of a step, of a card and of a question.
+// From text to values: the options of a step, of a device and of a scenario.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ std::vector<StrategySpec> parse_strategies(std::string_view list);
 /// Of a command that takes one: vanilla unless one is named.
 StrategySpec one_strategy(const Options& options);
 
-Question question_of(const Options& options);
+Scenario scenario_of(const Options& options);
 
 /// The options once for each combination of the values that --batch, --sequence, --image and
 /// --device name: one, unless some are lists or ranges.

@@ -10,16 +10,16 @@ namespace tidemark::cli {
 namespace {
 
 std::string describe_model(const Comparison& comparison) {
-  const Question& question = comparison.question;
+  const Scenario& scenario = comparison.scenario;
   std::string trained = "all trained";
-  if (question.step.tuning.kind != Tuning::Kind::Full)
+  if (scenario.step.tuning.kind != Tuning::Kind::Full)
     trained = fmt::format("{} trained ({})", count_text(comparison.trainable),
-                          printable(to_text(question.step.tuning), 200));
-  std::string text = fmt::format("{}: {} parameters, {}", printable(question.model.title, 200),
+                          printable(to_text(scenario.step.tuning), 200));
+  std::string text = fmt::format("{}: {} parameters, {}", printable(scenario.model.title, 200),
                                  count_text(comparison.parameters), trained);
-  const ModelConfig& config = question.model.config;
+  const ModelConfig& config = scenario.model.config;
   const bool is_usual = head_of(config) == heads_of(config).front();
-  if (!question.trace && !is_usual) text += fmt::format(", head {}", to_string(head_of(config)));
+  if (!scenario.trace && !is_usual) text += fmt::format(", head {}", to_string(head_of(config)));
   return text;
 }
 
@@ -31,7 +31,7 @@ std::string describe_step(const Comparison& comparison) {
     for (const StepField& field : step_fields())
       if (field.shown == shown && (shown == StepShown::Always || is_stated(field, step)))
         text += " · " + in_words(field, *field.value(step));
-  if (comparison.question.model.precision == step.precision)
+  if (comparison.scenario.model.precision == step.precision)
     text += fmt::format(" · {} as its config says", to_string(*step.precision));
   return text;
 }
@@ -48,28 +48,28 @@ std::string budget_text(Bytes budget) {
                      is_small ? "MiB" : "GiB");
 }
 
-std::string describe_card(const Comparison& comparison) {
-  const Question& question = comparison.question;
-  const bool has_settings = comparison.room.allocator != AllocatorSettings();
+std::string describe_device(const Comparison& comparison) {
+  const Scenario& scenario = comparison.scenario;
+  const bool has_settings = comparison.budget.allocator != allocator::AllocatorSettings();
   return fmt::format(
-      "{}: {}, {} {} for tensors{}", question.device.title, to_text(question.device.capacity),
-      question.budget ? "a budget of" : "of which", budget_text(comparison.room.capacity),
+      "{}: {}, {} {} for tensors{}", scenario.device.title, to_text(scenario.device.capacity),
+      scenario.budget ? "a budget of" : "of which", budget_text(comparison.budget.capacity),
       has_settings ? " · allocator set by --alloc-conf" : "");
 }
 
 }  // namespace
 
 StepOptions resolved_step(const Comparison& comparison) {
-  StepOptions step = comparison.question.step;
+  StepOptions step = comparison.scenario.step;
   step.precision = precision_of(step);
   step.attention = comparison.attention;
-  if (!comparison.question.trace) step.head = head_of(comparison.question.model.config);
+  if (!comparison.scenario.trace) step.head = head_of(comparison.scenario.model.config);
   return step;
 }
 
-std::vector<std::string> describe_question(const Comparison& comparison) {
+std::vector<std::string> describe_scenario(const Comparison& comparison) {
   std::vector<std::string> lines = {describe_model(comparison), describe_step(comparison),
-                                    describe_card(comparison)};
+                                    describe_device(comparison)};
   lines.insert(lines.end(), comparison.notes.begin(), comparison.notes.end());
   return lines;
 }

@@ -18,6 +18,7 @@ function(tidemark_library folder)
     set(library tidemark_cli_lib)  # 'tidemark' is the program
   endif()
   add_library(${library} STATIC ${sources})
+  tidemark_compile_as_one(${library} ${sources})
   target_include_directories(${library} PUBLIC ${PROJECT_SOURCE_DIR})  # "folder/file.h"
   target_link_libraries(${library} PRIVATE tidemark_warnings)
   foreach(link IN LISTS arg_LINKS)
@@ -34,4 +35,21 @@ function(tidemark_library folder)
   elseif(TARGET tidemark_traces)
     target_precompile_headers(${library} REUSE_FROM tidemark_traces)
   endif()
+endfunction()
+
+# Folders of small files whose file-local names do not meet: most of what they take to compile is the
+# headers that they share. The clang preset compiles every file alone.
+function(tidemark_compile_as_one library)
+  if(NOT TIDEMARK_UNITY)
+    return()
+  endif()
+  set_target_properties(${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  foreach(folder IN ITEMS traces/models simulator/strategies simulator/allocator simulator/diff
+                          simulator/judge simulator/recording simulator/graph simulator/place
+                          gui/panels)
+    set(together ${ARGN})
+    list(FILTER together INCLUDE REGEX "/${folder}/[^/]+\\.cpp$")
+    string(REPLACE "/" "_" group ${folder})
+    set_source_files_properties(${together} PROPERTIES UNITY_GROUP ${group})
+  endforeach()
 endfunction()

@@ -3,6 +3,7 @@
 option(BUILD_TESTING "Build the tests" ON)
 option(TIDEMARK_BENCH "Build the benchmarks (needs Google Benchmark)" OFF)
 option(TIDEMARK_FUZZ "Build tests/fuzz as libFuzzer programs instead of the tests (needs clang)" OFF)
+option(TIDEMARK_UNITY "Compile folders of small files as one: a faster complete build" ON)
 option(TIDEMARK_WERROR "Warnings are errors" ON)
 set(TIDEMARK_SANITIZE "" CACHE STRING "Sanitizers, e.g. 'address,undefined' or 'thread'")
 

@@ -59,6 +59,8 @@ void add_reports(std::vector<Command>& rows) {
          "memory over time, streams, and who is alive at the peak"},
         {"tidemark explain vit-b-16 -b 64 --strategy pareprop --format chrome -o step.json",
          "the same for Perfetto (ui.perfetto.dev)"},
+        {"tidemark explain vit-b-16 -b 64 --strategy checkpoint --graph block.dot",
+         "what a block reads, writes and recomputes: a picture by dot -Tsvg block.dot"},
         {"tidemark explain vit-b-16 --framework torch-1.13 --attention math --saved",
          "the saved tensors, grouped as in an autograd graph"}},
        for_explain,

@@ -1,6 +1,7 @@
 // `tidemark explain`: the peak of a strategy, one tensor or op, or the saved tensors.
 #include "cli/commands.h"
 #include "cli/formats.h"
+#include "cli/graph_file.h"
 #include "cli/html_report.h"
 #include "cli/print_explanation.h"
 #include "cli/saved_listing.h"
@@ -71,6 +72,9 @@ std::string print_peak(const Explanation& explanation, const Options& options, F
 }  // namespace
 
 Result run_explain(const Options& options) {
+  if (options.graph) return write_graph(options);
+  if (options.block)
+    throw UsageError("--block says which block --graph shows (give --graph FILE.dot as well)");
   if (options.saved) return print_saved(options);
   const Format format = format_of(options, for_explain, options.item.empty() ? "" : of_an_item);
   Scenario scenario = scenario_of(options);

@@ -120,18 +120,24 @@ std::string near_names(const Trace& trace, std::string_view name) {
 
 }  // namespace
 
-ItemFacts find_item(const Evaluation& evaluation, const Device& device, std::string_view name) {
-  const Trace& trace = *evaluation.planned.trace;
-  ItemFacts facts;
+NamedItem item_named(const Trace& trace, std::string_view name) {
+  NamedItem item;
   const auto op = std::ranges::find(trace.ops, name, &Op::name);
-  if (op != trace.ops.end())
-    facts.op = op_facts(evaluation, device, static_cast<OpId>(op - trace.ops.begin()));
+  if (op != trace.ops.end()) item.op = static_cast<OpId>(op - trace.ops.begin());
   const auto tensor = std::ranges::find(trace.tensors, name, &Tensor::name);
   if (tensor != trace.tensors.end())
-    facts.tensor = tensor_facts(evaluation, static_cast<TensorId>(tensor - trace.tensors.begin()));
-  if (!facts.op && !facts.tensor)
+    item.tensor = static_cast<TensorId>(tensor - trace.tensors.begin());
+  if (item.op == no_op && item.tensor == no_tensor)
     throw UsageError(fmt::format("no tensor or op is called {} ({})", tidemark::quoted(name),
                                  near_names(trace, name)));
+  return item;
+}
+
+ItemFacts find_item(const Evaluation& evaluation, const Device& device, std::string_view name) {
+  const NamedItem item = item_named(*evaluation.planned.trace, name);
+  ItemFacts facts;
+  if (item.op != no_op) facts.op = op_facts(evaluation, device, item.op);
+  if (item.tensor != no_tensor) facts.tensor = tensor_facts(evaluation, item.tensor);
   return facts;
 }
 

@@ -67,7 +67,16 @@ struct ItemFacts {
   std::optional<TensorFacts> tensor;
 };
 
+/// What is called so.
+struct NamedItem {
+  OpId op = no_op;
+  TensorId tensor = no_tensor;
+};
+
 /// UsageError with near names if there is neither a tensor nor an op called so.
+NamedItem item_named(const Trace& trace, std::string_view name);
+
+/// The same, with all that is known about it.
 ItemFacts find_item(const Evaluation& evaluation, const Device& device, std::string_view name);
 
 /// "input 0", "output 1".

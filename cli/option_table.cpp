@@ -61,6 +61,11 @@ void add_scenario(std::vector<OptionRow>& rows) {
                   "differences (default 12)"});
   rows.push_back({"scenario", "--saved", "", &Options::saved, for_explain,
                   "list the saved tensors in groups, as an autograd graph would"});
+  rows.push_back({"scenario", "--graph", "FILE", &Options::graph, for_explain,
+                  "write the joint graph of a middle block, or of the TENSOR, OP or block named, "
+                  "instead: .dot for graphviz or .json (docs/graph_format.md)"});
+  rows.push_back({"scenario", "--block", "N", &Options::block, for_explain,
+                  "which block --graph shows, from 0, or all for the whole step"});
   rows.push_back({"scenario", "--require-fit", "", &Options::require_fit, for_reports,
                   "exit with 4 if nothing shown fits"});
   rows.push_back({"scenario", "--info", "FILE", &Options::info, for_trace,

@@ -24,6 +24,7 @@ struct Options {
   // What is asked.
   Text strategies, top;
   bool max_batch = false, require_fit = false, units = false, saved = false;
+  Text graph, block;
   Text info;
 
   // What is checked.

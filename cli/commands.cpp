@@ -60,7 +60,7 @@ void add_reports(std::vector<Command>& rows) {
         {"tidemark explain vit-b-16 -b 64 --strategy pareprop --format chrome -o step.json",
          "the same for Perfetto (ui.perfetto.dev)"},
         {"tidemark explain vit-b-16 -b 64 --strategy checkpoint --graph block.dot",
-         "what a block reads, writes and recomputes: a picture by dot -Tsvg block.dot"},
+         "what a block reads, writes and recomputes; dot -Tsvg block.dot draws it"},
         {"tidemark explain vit-b-16 --framework torch-1.13 --attention math --saved",
          "the saved tensors, grouped as in an autograd graph"}},
        for_explain,

@@ -17,31 +17,6 @@ namespace {
 
 using testing::IsEmpty;
 
-constexpr std::uint64_t first_seed = 404;
-
-struct RandomStep {
-  Trace trace;
-  Plan plan;
-};
-
-// Calls test(step) for `count` seeds whose plan is accepted, and fails if those become rare.
-template <typename Test>
-void for_random_steps(std::uint64_t count, Concats concats, Test test) {
-  std::uint64_t accepted = 0;
-  for (std::uint64_t seed = first_seed; seed < first_seed + count; ++seed) {
-    Dice dice(seed);
-    RandomStep step{random_trace(dice, concats), {}};
-    ASSERT_THAT(check(step.trace), IsEmpty()) << "seed " << seed;
-    step.plan = random_plan(step.trace, dice);
-    if (!check(step.trace, step.plan).empty()) continue;
-    ++accepted;
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
-    test(step);
-    if (testing::Test::HasFatalFailure()) return;
-  }
-  EXPECT_GT(2 * accepted, count);
-}
-
 TEST(AnyPlan, IsLoweredToWhatTheJudgesAccept) {
   for_random_steps(15'000, Concats::Some, [](const RandomStep& step) {
     ASSERT_THAT(validate(differentiate(step.trace, step.plan)), IsEmpty());

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
@@ -187,6 +189,31 @@ inline Plan random_plan(const Trace& trace, Dice& dice) {
   if (dice.one_in(4)) plan.value_release_after = detail::draw_ends(trace, dice);
   if (dice.one_in(4)) plan.gradient_release_after = detail::draw_ends(trace, dice);
   return plan;
+}
+
+inline constexpr std::uint64_t first_seed = 404;
+
+struct RandomStep {
+  Trace trace;
+  Plan plan;
+};
+
+/// Calls test(step) for `count` seeds whose plan is accepted, and fails if those become rare.
+template <typename Test>
+void for_random_steps(std::uint64_t count, Concats concats, Test test) {
+  std::uint64_t accepted = 0;
+  for (std::uint64_t seed = first_seed; seed < first_seed + count; ++seed) {
+    Dice dice(seed);
+    RandomStep step{random_trace(dice, concats), {}};
+    ASSERT_THAT(check(step.trace), testing::IsEmpty()) << "seed " << seed;
+    step.plan = random_plan(step.trace, dice);
+    if (!check(step.trace, step.plan).empty()) continue;
+    ++accepted;
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    test(step);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  EXPECT_GT(2 * accepted, count);
 }
 
 }  // namespace tidemark

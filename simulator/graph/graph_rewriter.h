@@ -1,0 +1,64 @@
+// Copies a joint graph node by node while a pass adds nodes of its own, or leaves some out.
+// Example, of a pass that runs each recomputed op once more:
+//
+//   GraphRewriter rewriter(graph);
+//   for (const Node& node : graph.nodes) {
+//     rewriter.copy_next();
+//     if (node.task != Task::Recompute) continue;
+//     Operation again = rewriter.reads_of(node);
+//     for (const InstanceId old : graph.writes(node)) again.write(rewriter.write_over(old));
+//     rewriter.append(node.task, node.lane, node.op, again);
+//   }
+//   return std::move(rewriter).finish();
+#pragma once
+
+#include "simulator/graph/graph_builder.h"
+
+namespace tidemark {
+
+class GraphRewriter {
+ public:
+  /// What is persistent is there from the start.
+  explicit GraphRewriter(const JointGraph& old);
+
+  /// The old graph's next node as it is, but that it reads what now stands for its operands. What
+  /// the pass appends until the following one is copied belongs to this: edges and holds that wait
+  /// for the node wait for that, too.
+  NodeId copy_next();
+  /// The next node is left out. The pass says what stands for its results before they are read.
+  void skip_next();
+  /// A node of the pass's own.
+  NodeId append(std::optional<Task> task, Lane lane, OpId op, const Operation& operation) {
+    return graph_.append(task, lane, op, operation);
+  }
+
+  /// An instance of the pass's own, with memory of its own.
+  InstanceId add(const Instance& instance) { return graph_.add(instance); }
+  /// In the new graph: the copy of an old instance, or what stands for it. no_instance: not yet
+  /// written.
+  InstanceId now(InstanceId old) const { return now_[index(old)]; }
+  /// From now on `instance` stands for the old one: it is what is read, written over and held.
+  void replace(InstanceId old, InstanceId instance) { now_[index(old)] = instance; }
+  /// A new version over the memory of what stands for `old`, and from now on stands for it.
+  InstanceId write_over(InstanceId old);
+  /// An operation that reads what an old node reads.
+  Operation reads_of(const Node& node) const;
+
+  /// All nodes must have been copied or skipped.
+  JointGraph finish() &&;
+
+ private:
+  const Node& next() const { return old_.nodes[index(next_)]; }
+  InstanceId copy_written(InstanceId old);
+  void end_node();
+
+  const JointGraph& old_;
+  GraphBuilder graph_;
+  NodeId next_{0};
+  std::vector<InstanceId> now_;  ///< by old instance
+  std::vector<NodeId> done_;     ///< by old node: the last of its lane that belongs to it
+  std::vector<Hold> holds_;      ///< of the old graph, by `until`
+  std::size_t next_hold_ = 0, next_edge_ = 0;
+};
+
+}  // namespace tidemark

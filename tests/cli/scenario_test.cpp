@@ -1,9 +1,12 @@
-// Strategy lists are split, step options get defaults, and options are repeated for a shell.
+// Strategy lists are split, step options get defaults, lists of values become points, and options
+// are repeated for a shell.
 #include "cli/scenario.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "cli/option_table.h"
+#include "tests/cli/program.h"
 
 namespace tidemark::cli {
 namespace {
@@ -66,6 +69,89 @@ TEST(AsTyped, RepeatsTheOptionsForAShell) {
   options.device = "h100";
   EXPECT_EQ(as_typed(options, "step"), " --batch 64 --tuning 'frozen:embed*,blocks.0.*' --ddp");
   EXPECT_EQ(as_typed(options, "device"), " --device h100");
+}
+
+TEST(AsTyped, SaysAFlagWithoutAValueAndNothingOfOtherGroups) {
+  Options options;
+  options.require_fit = true;
+  options.top = "3";
+  options.quiet = true;
+  EXPECT_EQ(as_typed(options, "scenario"), " --top 3 --require-fit");
+  EXPECT_EQ(as_typed(options, "window"), "");
+}
+
+// --- several values -----------------------------------------------------------------------------
+
+std::vector<std::string> points(const Options& options) {
+  std::vector<std::string> texts;
+  for (const Options& point : points_of(options))
+    texts.push_back(fmt::format("{}{}", point.device.value_or("none"), as_typed(point, "step")));
+  return texts;
+}
+
+TEST(Points, AreOneWithoutLists) {
+  Options options;
+  options.step["--batch"] = "eight";  // its mistake is told later, as that of one number
+  EXPECT_EQ(points(options), Texts{"none --batch eight"});
+}
+
+TEST(Points, AreAllCombinationsTheBatchVaryingFastest) {
+  Options options;
+  options.device = "t4,h100";
+  options.step["--batch"] = "8,16";
+  options.step["--sequence"] = "64:128:64";
+  EXPECT_EQ(points(options),
+            (Texts{"t4 --batch 8 --sequence 64", "t4 --batch 16 --sequence 64",
+                   "t4 --batch 8 --sequence 128", "t4 --batch 16 --sequence 128",
+                   "h100 --batch 8 --sequence 64", "h100 --batch 16 --sequence 64",
+                   "h100 --batch 8 --sequence 128", "h100 --batch 16 --sequence 128"}));
+}
+
+TEST(Points, HaveEachDeviceOnce) {
+  Options options;
+  options.device = "t4,h100,t4";
+  EXPECT_EQ(points(options), (Texts{"t4", "h100"}));
+}
+
+TEST(Points, TakeAnExistingFileForOneDeviceWhateverItsName) {
+  const Folder folder;
+  Options options;
+  options.device = folder / "mine,yours.json";
+  EXPECT_EQ(points_of(options).size(), 2u);
+  write_text(folder / "mine,yours.json", "{}");
+  EXPECT_EQ(points_of(options).size(), 1u);
+}
+
+TEST(Points, AreAtMostTenThousand) {
+  Options options;
+  options.step["--batch"] = "1:10000:1";
+  EXPECT_EQ(points_of(options).size(), 10'000u);
+  options.device = "t4,h100";
+  EXPECT_THROW(points_of(options), UsageError);
+}
+
+TEST(Counts, AreWholeNumbersWithinTheirLimits) {
+  EXPECT_EQ(parse_count("3", "--top", 3, 5), 3);
+  EXPECT_EQ(parse_count("5", "--top", 3, 5), 5);
+  for (const char* text : {"2", "6", "", "4x", " 4", "+4", "4.0", "99999999999999999999"})
+    EXPECT_THROW(parse_count(text, "--top", 3, 5), UsageError) << text;
+}
+
+TEST(OneStrategy, IsVanillaUnlessOneIsNamed) {
+  Options options;
+  EXPECT_EQ(one_strategy(options).text, "vanilla");
+  options.strategies = "mesa+checkpoint:every=2";
+  EXPECT_EQ(one_strategy(options).text, "mesa+checkpoint:every=2");
+  options.strategies = "mesa,checkpoint";
+  EXPECT_THROW(one_strategy(options), UsageError);
+}
+
+TEST(StepOptions, RefuseTwoSwitchesOfOneField) {
+  Options options;
+  options.step["--ema"] = "true";
+  EXPECT_EQ(step_of(options).ema, true);
+  options.step["--no-ema"] = "false";
+  EXPECT_THROW(step_of(options), UsageError);
 }
 
 TEST(ShellQuoted, ProtectsWhatAShellWouldRead) {

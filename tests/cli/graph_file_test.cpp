@@ -75,7 +75,10 @@ struct Refused {
 class GraphRefusal : public testing::TestWithParam<Refused> {};
 
 TEST_P(GraphRefusal, NamesTheRemedy) {
-  const Outcome outcome = tidemark(std::string("explain vit-ti-16 ") + GetParam().arguments);
+  const Folder folder;  // where nothing may be written
+  const Outcome outcome =
+      tidemark(std::string("explain vit-ti-16 ") + GetParam().arguments, {.folder = folder.path()});
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   EXPECT_EQ(outcome.exit_code, 2) << outcome.errors;
   EXPECT_THAT(outcome.errors, HasSubstr(GetParam().problem));
   EXPECT_EQ(outcome.output, "");

@@ -24,16 +24,6 @@ BytesByCategory storage_bytes(const Trace& trace) {
   return bytes;
 }
 
-// What stands in the file, and the precision that follows from it.
-std::string describe_step(StepOptions step) {
-  step.precision = precision_of(step);
-  std::string text;
-  for (const StepField& field : step_fields())
-    if (field.is_always_written || is_stated(field, step))
-      text += (text.empty() ? "" : ", ") + in_words(field, *field.value(step));
-  return text;
-}
-
 std::string describe(const Trace& trace, std::string_view name) {
   std::string text = fmt::format("{}: sound\n", printable(name, 200));
   const auto line = [&](std::string_view label, const std::string& value) {
@@ -41,7 +31,7 @@ std::string describe(const Trace& trace, std::string_view name) {
   };
   line("model", fmt::format("{}{}", printable(trace.model, 200),
                             trace.family.empty() ? "" : " (" + printable(trace.family) + ")"));
-  line("step", describe_step(trace.step));
+  line("step", in_words(trace.step));
   line("ops", fmt::format("{}", trace.ops.size()));
   line("tensors", fmt::format("{}", trace.tensors.size()));
   line("blocks", fmt::format("{}", trace.blocks.size()));

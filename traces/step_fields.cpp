@@ -343,4 +343,13 @@ std::string in_words(const StepField& field, const StepValue& value) {
   return title + " " + to_text(value);
 }
 
+std::string in_words(StepOptions step) {
+  step.precision = precision_of(step);
+  std::string text;
+  for (const StepField& field : step_fields())
+    if (field.is_always_written || is_stated(field, step))
+      text += (text.empty() ? "" : ", ") + in_words(field, *field.value(step));
+  return text;
+}
+
 }  // namespace tidemark

@@ -65,4 +65,7 @@ std::string to_text(const StepValue& value);
 /// As the lines that describe a step say it: "amp-bf16", "drop path 0.1", "no ema".
 std::string in_words(const StepField& field, const StepValue& value);
 
+/// What files state of a step, and the precision that follows: "batch 8, fp32, full, adamw".
+std::string in_words(StepOptions step);
+
 }  // namespace tidemark

@@ -4,29 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "traces/error.h"
 #include "traces/files.h"
 #include "traces/json_reader.h"
+#include "traces/json_text.h"
 #include "traces/quoted.h"
 #include "traces/shape_rules.h"
 #include "traces/step_fields.h"
 
 namespace tidemark {
 namespace {
-
-bool is_plain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
-
-// What is not UTF-8 cannot stand in JSON and becomes U+FFFD.
-void append_text(std::string& out, std::string_view text) {
-  if (!std::ranges::all_of(text, is_plain)) {
-    using nlohmann::json;
-    out += json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-    return;
-  }
-  out.append(1, '"').append(text).append(1, '"');
-}
 
 /// Appends an object in one line: {"name": "x", "shape": [2, 3]}.
 class LineWriter {
@@ -36,7 +25,7 @@ class LineWriter {
 
   void text(std::string_view key, std::string_view value) {
     begin(key);
-    append_text(out_, value);
+    append_json_text(out_, value);
   }
   template <typename Number>
   void number(std::string_view key, Number value) {
@@ -131,13 +120,13 @@ class TraceWriter {
 std::string TraceWriter::write() {
   out_ = fmt::format("{{\n  \"format\": \"{}\",\n  \"version\": {},\n  \"model\": ", trace_format,
                      trace_version);
-  append_text(out_, trace_.model);
+  append_json_text(out_, trace_.model);
   out_ += ",\n  \"family\": ";
-  append_text(out_, trace_.family);
+  append_json_text(out_, trace_.family);
   out_ += ",\n  \"step\": ";
   write_step();
   out_ += ",\n  \"loss\": ";
-  append_text(out_, trace_[trace_.loss].name);
+  append_json_text(out_, trace_[trace_.loss].name);
   write_list("blocks", trace_.blocks, [this](const Block& block) { write_block(block); });
   write_list("tensors", trace_.tensors, [this](const Tensor& tensor) { write_tensor(tensor); });
   write_list("ops", trace_.ops, [this](const Op& op) { write_op(op); });
@@ -190,7 +179,7 @@ void TraceWriter::write_tensor(const Tensor& tensor) {
 }
 
 void TraceWriter::write_op(const Op& op) {
-  const auto name = [this](TensorId id) { append_text(out_, trace_[id].name); };
+  const auto name = [this](TensorId id) { append_json_text(out_, trace_[id].name); };
   LineWriter line(out_);
   line.text("name", op.name);
   line.text("kind", to_string(op.kind));
@@ -214,7 +203,7 @@ void TraceWriter::write_op(const Op& op) {
     std::vector<int> bits;
     for (int bit = 0; bit < 32; ++bit)
       if ((op.also_keeps >> bit & 1) != 0) bits.push_back(bit);
-    line.list("also_keeps", bits, [this](int bit) { append_text(out_, operand_label(bit)); });
+    line.list("also_keeps", bits, [this](int bit) { append_json_text(out_, operand_label(bit)); });
   }
   if (op.rng_key != 0) line.number("rng_key", op.rng_key);
   line.close();

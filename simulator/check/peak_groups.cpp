@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "simulator/needs.h"
+#include "simulator/tensor_roles.h"
 
 namespace tidemark::regression {
 namespace {
@@ -101,19 +102,6 @@ std::string joined(const std::map<std::string_view, Bytes>& decisions) {
 
 bool is_same_role(const PeakGroup& a, const PeakGroup& b) {
   return a.role == b.role && a.contents == b.contents && a.op == b.op;
-}
-
-std::string role_of(std::string_view tensor_name) {
-  std::string role;
-  for (std::size_t begin = 0; begin <= tensor_name.size();) {
-    const std::size_t end = std::min(tensor_name.find('.', begin), tensor_name.size());
-    const std::string_view part = tensor_name.substr(begin, end - begin);
-    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-    const bool is_number = !part.empty() && std::ranges::all_of(part, is_digit);
-    role.append(begin == 0 ? "" : ".").append(is_number ? "*" : part);
-    begin = end + 1;
-  }
-  return role;
 }
 
 std::vector<PeakGroup> peak_groups(const Evaluation& evaluation) {

@@ -34,9 +34,6 @@ struct PeakGroup {
 /// Same role, contents and op: the same thing in two versions of a model.
 bool is_same_role(const PeakGroup& a, const PeakGroup& b);
 
-/// "blocks.*.mlp.gelu": every number between dots becomes a star.
-std::string role_of(std::string_view tensor_name);
-
 /// All groups, largest first. Tensors are of the block that their name begins with. The bytes add
 /// up to the live peak.
 std::vector<PeakGroup> peak_groups(const Evaluation& evaluation);

@@ -9,6 +9,7 @@
 #include "simulator/check/peak_groups.h"
 #include "simulator/diff/time_groups.h"
 #include "simulator/export/stacks.h"
+#include "simulator/tensor_roles.h"
 
 namespace tidemark::diff {
 namespace {
@@ -90,7 +91,7 @@ class RecordingProfile {
       ops.add(producer == no_op ? std::string("(parameters and inputs)")
                                 : std::string(to_string(trace_[producer].kind)),
               bytes);
-      const std::string name = regression::role_of(trace_[buffer.tensor].name);
+      const std::string name = role_of(trace_[buffer.tensor].name);
       roles_at_peak.add(buffer.role == Role::Value ? name : fmt::format("{} ({})", name, role),
                         bytes);
     }

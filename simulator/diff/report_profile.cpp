@@ -8,6 +8,7 @@
 #include <map>
 
 #include "simulator/check/peak_groups.h"
+#include "simulator/tensor_roles.h"
 
 namespace tidemark::diff {
 namespace {
@@ -44,7 +45,7 @@ void add_alive(JsonView alive, ProfileCase& one) {
     const std::string_view block = buffer.at("block").text(), tensor = buffer.at("tensor").text(),
                            role = buffer.at("role").text();
     blocks[block.empty() ? "(outside of blocks)" : std::string(block)] += bytes;
-    const std::string name = regression::role_of(tensor);
+    const std::string name = role_of(tensor);
     roles_at_peak[tensor.empty()    ? fmt::format("({})", role)
                   : role == "value" ? name
                                     : fmt::format("{} ({})", name, role)] += bytes;

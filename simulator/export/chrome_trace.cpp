@@ -3,15 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include "traces/json_text.h"
 
 namespace tidemark::exports {
 namespace {
-
-std::string json_text(std::string_view text) {
-  using nlohmann::json;
-  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-}
 
 // "12.345": never through a double, which would lose the nanoseconds of a long run.
 std::string microseconds(Nanoseconds time) {

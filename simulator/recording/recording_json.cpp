@@ -3,21 +3,16 @@
 
 #include <algorithm>
 #include <concepts>
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "simulator/recording/recording_format.h"
 #include "traces/error.h"
+#include "traces/json_text.h"
 #include "traces/quoted.h"
 #include "traces/trace_json.h"
 
 namespace tidemark {
 namespace {
-
-// What is not UTF-8 cannot stand in JSON and becomes U+FFFD.
-std::string json_text(std::string_view text) {
-  using nlohmann::json;
-  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-}
 
 std::int64_t number(std::integral auto value) { return static_cast<std::int64_t>(value); }
 std::int64_t number(Nanoseconds time) { return time.count(); }

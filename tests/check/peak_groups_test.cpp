@@ -12,16 +12,6 @@
 namespace tidemark::regression {
 namespace {
 
-TEST(Role, HasStarsForNumbers) {
-  EXPECT_EQ(role_of("blocks.11.mlp.gelu"), "blocks.*.mlp.gelu");
-  EXPECT_EQ(role_of("stages.0.blocks.12.attn"), "stages.*.blocks.*.attn");
-  EXPECT_EQ(role_of("blocks.0.norm1.mean"), "blocks.*.norm1.mean");  // norm1 is a name
-  EXPECT_EQ(role_of("loss"), "loss");
-  EXPECT_EQ(role_of(""), "");
-  EXPECT_EQ(role_of("a..7"), "a..*");
-  EXPECT_EQ(role_of("7"), "*");
-}
-
 Evaluation evaluation_for(const std::string& model, const std::string& strategy) {
   StepOptions step{.batch = 4};
   step.precision = Precision::AmpBf16;

@@ -63,7 +63,7 @@ std::string print_sweep(std::span<const Comparison> points, Format format, const
 }
 
 // Worth explaining: the fastest technique that fits, or else the one that needs least.
-const Report* most_interesting(const Comparison& comparison) {
+const StrategySpec* most_interesting(const Comparison& comparison) {
   const Report* best = nullptr;
   for (const Report& row : comparison.rows) {
     if (!row.applies || row.strategy == reference_strategy().name) continue;
@@ -72,14 +72,15 @@ const Report* most_interesting(const Comparison& comparison) {
                                              : row.allocated_peak < best->allocated_peak);
     if (better) best = &row;
   }
-  return best;
+  if (!best) return nullptr;
+  return &comparison.scenario.strategies[static_cast<std::size_t>(best - comparison.rows.data())];
 }
 
 std::string suggestion(const Comparison& comparison, const Options& options) {
-  const Report* row = most_interesting(comparison);
-  if (!row) return "";
-  return fmt::format("Next: tidemark explain {}{}{} --strategy {}\n", shell_quoted(options.subject),
-                     as_typed(options, "step"), as_typed(options, "device"), row->strategy);
+  const StrategySpec* strategy = most_interesting(comparison);
+  if (!strategy) return "";
+  return fmt::format("Next: tidemark explain {}{}{} {}\n", shell_quoted(options.subject),
+                     as_typed(options, "step"), as_typed(options, "device"), as_typed(*strategy));
 }
 
 Result run_sweep(const std::vector<Options>& all, Format format, const Options& options) {
@@ -87,8 +88,7 @@ Result run_sweep(const std::vector<Options>& all, Format format, const Options& 
   for (const Options& point : all) scenarios.push_back(scenario_of(point));
   const Progress progress(options, "points", scenarios.size());
   const std::vector<Comparison> points = sweep(scenarios, std::cref(progress));
-  Result result{print_sweep(points, format, options), notes_on(scenarios.front().model),
-                ExitCode::Ok};
+  Result result{print_sweep(points, format, options), notes_on(scenarios.front()), ExitCode::Ok};
   const bool any_fits = std::ranges::any_of(points, [](const Comparison& point) {
     return std::ranges::any_of(point.rows, &Report::fits);
   });
@@ -109,7 +109,7 @@ Result run_compare(const Options& options) {
     progress.within(fmt::format("{} of at most {} batches tried", batches, at_most));
   };
   const Comparison comparison = compare(scenario, std::cref(progress), tried);
-  Result result{print(comparison, format, options), notes_on(scenario.model), ExitCode::Ok};
+  Result result{print(comparison, format, options), notes_on(scenario), ExitCode::Ok};
   if (format == Format::Table) result.text += suggestion(comparison, points.front());
   if (options.require_fit && std::ranges::none_of(comparison.rows, &Report::fits))
     result.exit_code = ExitCode::DoesNotFit;

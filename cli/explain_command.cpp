@@ -1,4 +1,6 @@
 // `tidemark explain`: the peak of a strategy, one tensor or op, or the saved tensors.
+#include <fmt/format.h>
+
 #include "cli/commands.h"
 #include "cli/formats.h"
 #include "cli/graph_file.h"
@@ -10,8 +12,11 @@
 #include "simulator/export/pictures.h"
 #include "simulator/export/stacks.h"
 #include "simulator/export/svg.h"
+#include "simulator/plan_json.h"
 #include "simulator/recording/predicted_recording.h"
 #include "simulator/recording/recording_format.h"
+#include "traces/files.h"
+#include "traces/quoted.h"
 
 namespace tidemark::cli {
 namespace {
@@ -19,8 +24,9 @@ namespace {
 constexpr std::int64_t usual_top = 12;
 
 Result print_saved(const Options& options) {
-  if (!options.item.empty() || options.strategies)
-    throw UsageError("--saved lists what vanilla saves (leave out --strategy and the name)");
+  if (!options.item.empty() || options.strategies || options.plan || options.plan_out)
+    throw UsageError(
+        "--saved lists what vanilla saves (leave out the strategy, the plan and the name)");
   const Format format = format_of(options, for_explain, with_saved);
   Result result;
   const Trace trace = trace_of(options, result.notes);
@@ -69,6 +75,18 @@ std::string print_peak(const Explanation& explanation, const Options& options, F
   return explanation_table(explanation, style_of(options), static_cast<std::size_t>(top));
 }
 
+// Says what to do with the file, as one would type it.
+std::string save_plan(const Explanation& explanation, const Options& options) {
+  require_applicable(explanation);
+  const StrategySpec& strategy = explanation.comparison.scenario.strategies.back();
+  const std::string& path = *options.plan_out;
+  write_file(path, write_plan(explanation.evaluation.planned, strategy.components));
+  return fmt::format(
+      "{}: written; edit it, then: tidemark compare {}{}{} --strategies {} --plan {}\n",
+      printable(path, 200), shell_quoted(options.subject), as_typed(options, "step"),
+      as_typed(options, "device"), reference_strategy().name, shell_quoted(path));
+}
+
 }  // namespace
 
 Result run_explain(const Options& options) {
@@ -79,10 +97,12 @@ Result run_explain(const Options& options) {
   const Format format = format_of(options, for_explain, options.item.empty() ? "" : of_an_item);
   Scenario scenario = scenario_of(options);
   scenario.strategies = {one_strategy(options)};
+  if (options.plan_out) require_writable(*options.plan_out);
   const Explanation explanation = explain(scenario);
   Result result{options.item.empty() ? print_peak(explanation, options, format)
                                      : print_item(explanation, options, format),
-                notes_on(scenario.model), ExitCode::Ok};
+                notes_on(scenario), ExitCode::Ok};
+  if (options.plan_out) result.notes += save_plan(explanation, options);
   if (options.require_fit && !explanation.report().fits) result.exit_code = ExitCode::DoesNotFit;
   return result;
 }

@@ -50,6 +50,13 @@ void add_scenario(std::vector<OptionRow>& rows) {
        "compare has a list of its own). A piece that is an option of the strategy before it "
        "continues that one",
        nullptr, [] { return name_texts(strategies()); }});
+  rows.push_back({"scenario", "--plan", "FILE", &Options::plan,
+                  for_compare | for_explain | for_view | for_replay,
+                  "a plan file (docs/plan_format.md) in place of a strategy; of compare and view "
+                  "also several, commas between, beside the strategies"});
+  rows.push_back({"scenario", "--plan-out", "FILE", &Options::plan_out, for_explain,
+                  "also write the strategy's decisions as a plan file, FILE.plan.json, to edit and "
+                  "to use with --plan"});
   rows.push_back({"scenario", "--max-batch", "", &Options::max_batch, for_compare,
                   "find the largest batch up to which every batch fits with each strategy, and the "
                   "largest that fits at all where fragmentation makes them differ"});

@@ -22,7 +22,7 @@ struct Options {
   Text device, budget, alloc_conf;
 
   // What is asked.
-  Text strategies, top;
+  Text strategies, plan, plan_out, top;
   bool max_batch = false, require_fit = false, units = false, saved = false;
   Text graph, block;
   Text info;

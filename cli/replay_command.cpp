@@ -44,6 +44,7 @@ profiler::ReplayScenario replay_scenario(const Options& options, Backend& backen
   profiler::ReplayScenario scenario;
   scenario.trace = std::make_shared<const Trace>(trace_of(options, notes));
   scenario.strategy = one_strategy(options);
+  notes += notes_on(scenario.strategy, scenario.trace->model);
   constexpr std::int64_t most = 1'000'000;
   if (options.steps) scenario.steps = parse_count(*options.steps, "--steps", 1, most);
   if (options.seed)

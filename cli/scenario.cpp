@@ -9,6 +9,7 @@
 
 #include "cli/option_table.h"
 #include "simulator/cost/usual_device.h"
+#include "simulator/plan_json.h"
 #include "simulator/sweep.h"
 #include "traces/presets.h"
 #include "traces/quoted.h"
@@ -83,8 +84,8 @@ std::vector<std::string> values_in(const std::string& text, std::string_view nam
   return values;
 }
 
-// The path of a device file may hold commas.
-std::vector<std::string> devices_in(const std::string& text) {
+// The path of a file may hold commas.
+std::vector<std::string> names_in(const std::string& text) {
   if (std::filesystem::exists(text)) return {text};
   std::vector<std::string> names;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -94,6 +95,19 @@ std::vector<std::string> devices_in(const std::string& text) {
     begin = end + 1;
   }
   return names;
+}
+
+// Two files of one name in two folders are told apart by their paths.
+std::vector<StrategySpec> load_plans(const std::string& list) {
+  std::vector<StrategySpec> plans;
+  std::vector<std::string> texts;
+  for (const std::string& path : names_in(list)) {
+    plans.push_back(load_plan(path));
+    texts.push_back(plans.back().text);
+  }
+  for (StrategySpec& plan : plans)
+    if (std::ranges::count(texts, plan.text) > 1) plan.text = "plan:" + plan.plan->file();
+  return plans;
 }
 
 // An image has no sequence length, a text no pixels.
@@ -172,6 +186,21 @@ std::string notes_on(const Model& model) {
   return text;
 }
 
+std::string notes_on(const StrategySpec& strategy, std::string_view model) {
+  const std::string other = other_model_of(strategy, model);
+  if (other.empty()) return "";
+  return fmt::format("note: {}: made for {}; its names mean those of {} here\n",
+                     printable(strategy.plan->file(), 200), printable(other, 200),
+                     printable(model, 200));
+}
+
+std::string notes_on(const Scenario& scenario) {
+  std::string text = notes_on(scenario.model);
+  const std::string& model = scenario.trace ? scenario.trace->model : scenario.model.name;
+  for (const StrategySpec& strategy : scenario.strategies) text += notes_on(strategy, model);
+  return text;
+}
+
 Trace trace_of(const Options& options, std::string& notes) {
   Scenario scenario;
   set_step(options, scenario);
@@ -199,20 +228,39 @@ std::vector<StrategySpec> parse_strategies(std::string_view list) {
   return specs;
 }
 
+std::vector<StrategySpec> named_strategies(const Options& options) {
+  std::vector<StrategySpec> named;
+  if (options.strategies) named = parse_strategies(*options.strategies);
+  if (!options.plan) return named;
+  for (StrategySpec& plan : load_plans(*options.plan)) named.push_back(std::move(plan));
+  return named;
+}
+
+std::string as_typed(const StrategySpec& strategy) {
+  if (!strategy.plan) return "--strategy " + strategy.text;
+  return "--plan " + shell_quoted(strategy.plan->file());
+}
+
 StrategySpec one_strategy(const Options& options) {
-  if (!options.strategies) return parse_strategy(reference_strategy().name);
-  std::vector<StrategySpec> named = parse_strategies(*options.strategies);
+  if (options.strategies && options.plan)
+    throw UsageError("--plan takes the place of --strategy (give one of them)");
+  std::vector<StrategySpec> named = named_strategies(options);
+  if (named.empty()) return parse_strategy(reference_strategy().name);
   if (named.size() > 1)
     throw UsageError(fmt::format(
-        "--strategy: one at a time here, and {} names {} (compare shows several beside each other)",
-        tidemark::quoted(*options.strategies), named.size()));
+        "{}: one at a time here, and {} names {} (compare shows several beside each other)",
+        options.plan ? "--plan" : "--strategy",
+        tidemark::quoted(options.plan ? *options.plan : *options.strategies), named.size()));
   return std::move(named.front());
 }
 
 Scenario scenario_of(const Options& options) {
   Scenario scenario;
-  scenario.strategies =
-      options.strategies ? parse_strategies(*options.strategies) : default_strategies();
+  scenario.strategies = named_strategies(options);
+  if (!options.strategies) {
+    const std::vector<StrategySpec> usual = default_strategies();
+    scenario.strategies.insert(scenario.strategies.begin(), usual.begin(), usual.end());
+  }
   set_device(options, scenario);
   set_step(options, scenario);
   scenario.finds_largest_batch = options.max_batch;
@@ -239,7 +287,7 @@ std::vector<Options> points_of(const Options& options) {
   };
   if (options.device)
     vary(
-        devices_in(*options.device), [](Options & point) -> auto& { return point.device; });
+        names_in(*options.device), [](Options & point) -> auto& { return point.device; });
   const auto fields = step_fields();
   for (auto field = fields.rbegin(); field != fields.rend(); ++field) {
     if (!field->is_swept) continue;

@@ -32,12 +32,28 @@ bool is_timeline(const std::string& path) {
   return path.ends_with(".timeline.json") || path.ends_with(".timeline.json.zst");
 }
 
-std::vector<std::string> strategies_of(const Options& options) {
-  std::vector<std::string> texts;
-  for (const StrategySpec& spec :
-       parse_strategies(options.strategies.value_or(std::string(reference_strategy().name))))
-    texts.push_back(spec.text);
-  return texts;
+gui::WhatIf what_if_of(const Options& options) {
+  gui::WhatIf what_if{scenario_of(options), named_strategies(options),
+                      options.alloc_conf.value_or("")};
+  if (what_if.strategies.empty()) what_if.strategies = {parse_strategy(reference_strategy().name)};
+  for (const StrategySpec& strategy : what_if.strategies)
+    if (strategy.plan) what_if.plans.push_back(strategy);
+  return what_if;
+}
+
+// "--strategies vanilla,mesa --plan tuned.plan.json", of what is shown.
+void set_strategies(const std::vector<StrategySpec>& strategies, Options& options) {
+  std::vector<std::string_view> texts, files;
+  for (const StrategySpec& strategy : strategies) {
+    if (strategy.plan) {
+      files.push_back(strategy.plan->file());
+    } else {
+      texts.push_back(strategy.text);
+    }
+  }
+  options.strategies.reset(), options.plan.reset();
+  if (!texts.empty()) options.strategies = fmt::format("{}", fmt::join(texts, ","));
+  if (!files.empty()) options.plan = fmt::format("{}", fmt::join(files, ","));
 }
 
 // "1280x800"
@@ -100,8 +116,7 @@ gui::ViewRequest request_of(const Options& options) {
     refuse_inputs(options);
     request.files.insert(request.files.begin(), options.subject);
   } else if (!options.subject.empty()) {
-    request.what_if =
-        gui::WhatIf{scenario_of(options), strategies_of(options), options.alloc_conf.value_or("")};
+    request.what_if = what_if_of(options);
     request.command_of = [options](const gui::WhatIf& what_if) {
       return view_command_line(options, what_if);
     };
@@ -124,7 +139,7 @@ std::string view_command_line(Options options, const gui::WhatIf& what_if) {
   if (what_if.scenario.budget) options.budget = fmt::format("{}B", what_if.scenario.budget->count);
   options.alloc_conf.reset();
   if (!what_if.allocator.empty()) options.alloc_conf = what_if.allocator;
-  options.strategies = fmt::format("{}", fmt::join(what_if.strategies, ","));
+  set_strategies(what_if.strategies, options);
   return fmt::format("tidemark view {}{}{}{}", shell_quoted(options.subject),
                      as_typed(options, "step"), as_typed(options, "device"),
                      as_typed(options, "scenario"));
@@ -133,7 +148,7 @@ std::string view_command_line(Options options, const gui::WhatIf& what_if) {
 Result run_view(const Options& options) {
   try {
     const gui::ViewRequest request = request_of(options);
-    std::string notes = request.what_if ? notes_on(request.what_if->scenario.model) : "";
+    std::string notes = request.what_if ? notes_on(request.what_if->scenario) : "";
     return {"", notes += show(request), ExitCode::Ok};
   } catch (const gui::NoDisplay& error) {
     return {"", fmt::format("tidemark: {}\n", error.what()), ExitCode::NotHere};

@@ -106,12 +106,11 @@ void ViewModel::ask(WhatIf what_if, ViewState& view) {
   problem_.clear();
   try {
     Scenario scenario = scenario_of(*what_if_);
-    scenario.strategies = default_strategies();
-    for (const std::string& text : what_if_->strategies) {
-      const bool is_known = std::ranges::any_of(
-          scenario.strategies, [&](const StrategySpec& known) { return known.text == text; });
-      if (!is_known) scenario.strategies.push_back(parse_strategy(text));
-    }
+    scenario.strategies = offered(*what_if_);
+    for (const StrategySpec& strategy : what_if_->strategies)
+      if (std::ranges::find(scenario.strategies, strategy.text, &StrategySpec::text) ==
+          scenario.strategies.end())
+        scenario.strategies.push_back(strategy);
     // Before anything is replaced: inputs that make no step leave the picture as it is.
     std::vector<Prediction> made = predict(*what_if_);
     frontier_.ask(std::move(scenario));

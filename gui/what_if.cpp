@@ -11,6 +11,12 @@ struct Outdated {};
 
 }  // namespace
 
+std::vector<StrategySpec> offered(const WhatIf& what_if) {
+  std::vector<StrategySpec> specs = default_strategies();
+  specs.insert(specs.end(), what_if.plans.begin(), what_if.plans.end());
+  return specs;
+}
+
 Scenario scenario_of(const WhatIf& what_if) {
   Scenario scenario = what_if.scenario;
   scenario.allocator = what_if.allocator.empty()
@@ -25,8 +31,8 @@ std::vector<Prediction> predict(const WhatIf& what_if) {
   // A device smaller than its CUDA context, or a budget of nothing.
   if (budget.capacity < Bytes{1}) throw InputError("nothing fits in 0 bytes");
   std::vector<Prediction> predictions;
-  for (const std::string& text : what_if.strategies) {
-    const Evaluation made = evaluate(trace, parse_strategy(text), what_if.scenario.device, budget);
+  for (const StrategySpec& strategy : what_if.strategies) {
+    const Evaluation made = evaluate(trace, strategy, what_if.scenario.device, budget);
     predictions.push_back({nullptr, made.report});
     if (made.report.applies)
       predictions.back().opened =

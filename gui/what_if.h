@@ -13,10 +13,14 @@ namespace tidemark::gui {
 
 /// The inputs of one or more predicted recordings that differ only in their strategy.
 struct WhatIf {
-  Scenario scenario;                    ///< its strategies are not used
-  std::vector<std::string> strategies;  ///< as on the command line; the first is the one shown
-  std::string allocator = {};           ///< settings as typed; the scenario's are not used
+  Scenario scenario;                     ///< its strategies are not used
+  std::vector<StrategySpec> strategies;  ///< the first is the one shown
+  std::string allocator = {};            ///< settings as typed; the scenario's are not used
+  std::vector<StrategySpec> plans = {};  ///< of the command line: offered beside the strategies
 };
+
+/// What the panel lets one choose from.
+std::vector<StrategySpec> offered(const WhatIf& what_if);
 
 /// An evaluation as a view wants it.
 struct Prediction {

@@ -56,9 +56,12 @@ void conclude(Comparison& comparison) {
   Conclusion& conclusion = comparison.conclusion;
   conclusion = conclude(comparison.rows, scenario.device, comparison.budget.capacity);
   if (conclusion.maker != PeakMaker::OptimizerStep) return;
-  const Report& smallest = *std::ranges::find(
-      comparison.rows, conclusion.smallest->strategies.front(), &Report::strategy);
-  conclusion.remedies = find_remedies(scenario, comparison.budget, smallest);
+  const auto found = std::ranges::find(comparison.rows, conclusion.smallest->strategies.front(),
+                                       &Report::strategy);
+  const Report& smallest = *found;
+  const auto row = static_cast<std::size_t>(found - comparison.rows.begin());
+  conclusion.remedies =
+      find_remedies(scenario, comparison.budget, scenario.strategies[row], smallest);
   conclusion.has_foreach_temporaries =
       find_framework(scenario.step.framework).optimizer_loop == OptimizerLoop::Foreach &&
       smallest.at_peak[static_cast<std::size_t>(Category::Temporary)] > Bytes{0};
@@ -115,7 +118,7 @@ BatchLimits batch_limits(const Scenario& scenario, const StrategySpec& strategy,
                          const MemoryBudget& budget, const BatchProgress& progress) {
   const auto ask = [&](auto test) {
     return [&scenario, &strategy, &budget, test](std::int64_t batch) {
-      return test(trace_with_batch(scenario, batch), strategy, scenario.device, budget);
+      return test(plan_step(trace_with_batch(scenario, batch), strategy), scenario.device, budget);
     };
   };
   return find_batch_limits({.may_fit = ask(may_fit), .fits = ask(fits)}, progress);

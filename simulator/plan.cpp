@@ -13,7 +13,7 @@ Plan keep_everything(const Trace& trace) {
   Plan plan;
   plan.actions.assign(trace.tensors.size(), Action::Keep);
   plan.reason_of.assign(trace.tensors.size(), 0);
-  plan.reasons = {"kept: nothing cheaper was asked for"};
+  plan.reasons = {std::string(usual_reason)};
   return plan;
 }
 

@@ -64,6 +64,9 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
+/// Of a tensor about which nobody decided anything.
+inline constexpr std::string_view usual_reason = "kept: nothing cheaper was asked for";
+
 /// The plan that keeps everything the backward needs.
 Plan keep_everything(const Trace& trace);
 

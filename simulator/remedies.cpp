@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "traces/error.h"
+
 namespace tidemark {
 namespace {
 
@@ -20,20 +22,30 @@ constexpr std::array for_optimizer_steps = {
            [](const StepOptions& step) { return step.tuning.kind == Tuning::Kind::Full; },
            [](StepOptions& step) { step.tuning = parse_tuning("lora:r=8,targets=all"); }}};
 
+// Nothing where it does not apply, or where a plan file does not fit the changed step.
+std::optional<Report> report_of(const Scenario& scenario, const MemoryBudget& budget,
+                                const StrategySpec& strategy) {
+  try {
+    const Report report = evaluate(trace_of(scenario), strategy, scenario.device, budget).report;
+    return report.applies ? std::optional(report) : std::nullopt;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::vector<Remedy> find_remedies(const Scenario& scenario, const MemoryBudget& budget,
-                                  const Report& row) {
+                                  const StrategySpec& strategy, const Report& row) {
   std::vector<Remedy> found;
   if (scenario.trace || row.peak_maker != PeakMaker::OptimizerStep) return found;
   for (const Option& option : for_optimizer_steps) {
     if (!option.is_new(scenario.step)) continue;
     Scenario changed = scenario;
     option.set(changed.step);
-    const Report report =
-        evaluate(trace_of(changed), parse_strategy(row.strategy), changed.device, budget).report;
-    if (report.applies && report.allocated_peak < row.allocated_peak)
-      found.push_back({std::string(option.text), report.allocated_peak, report.fits});
+    const std::optional<Report> report = report_of(changed, budget, strategy);
+    if (report && report->allocated_peak < row.allocated_peak)
+      found.push_back({std::string(option.text), report->allocated_peak, report->fits});
   }
   return found;
 }

@@ -5,9 +5,9 @@
 
 namespace tidemark {
 
-/// Those of Tidemark's options that lower the peak of the scenario's strategy `row`, with what it
-/// then needs. None where the step is a file's.
+/// Those of Tidemark's options that lower the peak of the strategy, whose report is `row`, with
+/// what it then needs. None where the step is a file's.
 std::vector<Remedy> find_remedies(const Scenario& scenario, const MemoryBudget& budget,
-                                  const Report& row);
+                                  const StrategySpec& strategy, const Report& row);
 
 }  // namespace tidemark

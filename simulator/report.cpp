@@ -86,14 +86,17 @@ void add_utilization(const Trace& asked, const Device& device, Report& report) {
   if (possible > 0) report.mfu = model_flops(asked) * 1e9 / possible;
 }
 
-std::string cautions_of(const StrategySpec& strategy) {
-  std::string text;
-  for (const auto& component : strategy.components) {
-    if (component.row->caution.empty()) continue;
-    if (!text.empty()) text += "; ";
-    text += component.row->caution;
-  }
-  return text;
+// A plan may quantize without any strategy that says so.
+std::string cautions_of(const StrategySpec& strategy, const Plan& plan) {
+  std::vector<std::string_view> cautions;
+  const auto add = [&](std::string_view caution) {
+    if (!caution.empty() && std::ranges::find(cautions, caution) == cautions.end())
+      cautions.push_back(caution);
+  };
+  for (const auto& component : strategy.components) add(component.row->caution);
+  if (std::ranges::find(plan.actions, Action::Quantize) != plan.actions.end())
+    add(caution_of_quantized);
+  return fmt::format("{}", fmt::join(cautions, "; "));
 }
 
 RecoveryTime recovery_of(const Evaluation& evaluation, const Device& device) {
@@ -138,14 +141,14 @@ void add_allocator(const Trace& trace, const Schedule& schedule, const Device& d
 
 }  // namespace
 
-Evaluation evaluate(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
-                    const Device& device, const MemoryBudget& budget) {
-  Evaluation result{plan_step(trace, strategy), {}, {}, {}};
+Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
+                    const MemoryBudget& budget) {
+  Evaluation result{std::move(step), {}, {}, {}};
   Report& report = result.report;
-  report.strategy = strategy.text;
+  report.strategy = result.planned.plan.strategy;
   report.reason = result.planned.refusal;
   report.applies = report.reason.empty();
-  report.caution = cautions_of(strategy);
+  report.caution = cautions_of({}, result.planned.plan);
   if (!report.applies) return result;
   const Trace& planned = *result.planned.trace;
   result.schedule = lower(planned, result.planned.plan);
@@ -161,14 +164,19 @@ Evaluation evaluate(std::shared_ptr<const Trace> trace, const StrategySpec& stra
   report.units = block_units(planned, result.planned.plan);
   add_allocator(planned, result.schedule, device, budget, report);
   add_time(planned, result, device, report);
-  add_throughput(*trace, report);
-  add_utilization(*trace, device, report);
+  add_throughput(asked, report);
+  add_utilization(asked, device, report);
   return result;
 }
 
-bool fits(std::shared_ptr<const Trace> trace, const StrategySpec& strategy, const Device& device,
-          const MemoryBudget& budget) {
-  const PlannedStep planned = plan_step(std::move(trace), strategy);
+Evaluation evaluate(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
+                    const Device& device, const MemoryBudget& budget) {
+  Evaluation result = evaluate(*trace, plan_step(trace, strategy), device, budget);
+  result.report.caution = cautions_of(strategy, result.planned.plan);
+  return result;
+}
+
+bool fits(const PlannedStep& planned, const Device& device, const MemoryBudget& budget) {
   if (!planned.refusal.empty()) return false;
   const Schedule schedule = lower(*planned.trace, planned.plan);
   const Framework& framework = find_framework(planned.trace->step.framework);
@@ -177,9 +185,7 @@ bool fits(std::shared_ptr<const Trace> trace, const StrategySpec& strategy, cons
               .out_of_memory;
 }
 
-bool may_fit(std::shared_ptr<const Trace> trace, const StrategySpec& strategy, const Device& device,
-             const MemoryBudget& budget) {
-  const PlannedStep planned = plan_step(std::move(trace), strategy);
+bool may_fit(const PlannedStep& planned, const Device& device, const MemoryBudget& budget) {
   if (!planned.refusal.empty()) return false;
   const Framework& framework = find_framework(planned.trace->step.framework);
   const Schedule schedule = lower(*planned.trace, planned.plan);

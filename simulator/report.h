@@ -78,18 +78,19 @@ struct Evaluation {
   Report report;
 };
 
-/// Lowers, simulates, packs and replays one strategy. If it does not apply, only strategy, applies
-/// and reason of the report are meaningful.
+/// Lowers, simulates, packs and replays a planned step, wherever its plan comes from; `asked` is
+/// the trace before any rewriting. If a strategy did not apply, only strategy, applies and reason
+/// of the report are meaningful.
+Evaluation evaluate(const Trace& asked, PlannedStep planned, const Device& device,
+                    const MemoryBudget& budget);
 Evaluation evaluate(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
                     const Device& device, const MemoryBudget& budget);
 
 /// Does the step fit? The short form of evaluate() for searches.
-bool fits(std::shared_ptr<const Trace> trace, const StrategySpec& strategy, const Device& device,
-          const MemoryBudget& budget);
+bool fits(const PlannedStep& planned, const Device& device, const MemoryBudget& budget);
 
 /// False proves that it does not fit: without any fragmentation its requests exceed the budget.
 /// Unlike fits() it never turns true again when buffers grow.
-bool may_fit(std::shared_ptr<const Trace> trace, const StrategySpec& strategy, const Device& device,
-             const MemoryBudget& budget);
+bool may_fit(const PlannedStep& planned, const Device& device, const MemoryBudget& budget);
 
 }  // namespace tidemark

@@ -16,6 +16,9 @@ constexpr std::array rows = {
                 "name its config.json, not its weights"},
     // Those of the catalogue have 4 KB; a calibration adds a point per size and op.
     FileKindRow{FileKind::Device, "a device file", 1_MiB, "name what tidemark calibrate wrote"},
+    // A line of 50 bytes for each region, and for each tensor that shares no role with others.
+    FileKindRow{FileKind::Plan, "a plan file", 64_MiB,
+                "name what tidemark explain --plan-out wrote"},
     // Of the 10,000 experiments that a file may list, with eight groups of each peak and of each
     // step: 20 MB.
     FileKindRow{FileKind::Check, "a check file", 64_MiB, "split it, or lower its peak_groups"},

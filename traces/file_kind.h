@@ -12,6 +12,7 @@ namespace tidemark {
 enum class FileKind : std::uint8_t {
   Config,
   Device,
+  Plan,
   Check,
   AllocatorScript,
   WindowScript,

@@ -102,15 +102,16 @@ void label_point(ImDrawList& list, const Box& box, ImVec2 p, std::string_view te
   draw_text(list, label, text, theme::bright, is_right ? Align::Right : Align::Left);
 }
 
-void draw_points(const Plot& plot, const std::vector<Report>& rows, ViewModel& model,
+void draw_points(const Plot& plot, const Comparison& comparison, ViewModel& model,
                  ViewState& view) {
+  const std::vector<Report>& rows = comparison.rows;
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const float em = ImGui::GetFontSize();
   const std::vector<std::size_t> front = exports::pareto_front(rows);
   const auto is_best = [&](std::size_t i) { return std::ranges::find(front, i) != front.end(); };
   draw_front(list, plot, rows, front);
   const ImVec2 mouse = ImGui::GetIO().MousePos;
-  const std::string& shown = model.what_if()->strategies.front();
+  const std::string& shown = model.what_if()->strategies.front().text;
   std::optional<std::size_t> hovered;
   // Within a letter's width of the mouse: points are small.
   float nearest = em * em;
@@ -130,7 +131,7 @@ void draw_points(const Plot& plot, const std::vector<Report>& rows, ViewModel& m
   draw_tooltip(rows[*hovered], is_best(*hovered));
   if (!ImGui::IsItemClicked()) return;
   WhatIf what_if = *model.what_if();
-  what_if.strategies.front() = rows[*hovered].strategy;
+  what_if.strategies.front() = comparison.scenario.strategies[*hovered];
   model.ask(std::move(what_if), view);
 }
 
@@ -155,7 +156,7 @@ void draw_pareto(ViewModel& model, ViewState& view) {
     const Plot plot = plot_of(comparison->rows, box);
     draw_axes(*ImGui::GetWindowDrawList(), plot, em);
     draw_capacity(*ImGui::GetWindowDrawList(), plot, comparison->budget.capacity);
-    draw_points(plot, comparison->rows, model, view);
+    draw_points(plot, *comparison, model, view);
   }
   text_wrapped(to_text(comparison->conclusion));
 }

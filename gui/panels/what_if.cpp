@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "gui/panels/panels.h"
-#include "gui/strategy_text.h"
 #include "gui/widgets.h"
 #include "traces/presets.h"
 
@@ -150,8 +149,8 @@ void keep_newest(StrategySpec::Component& component, const StrategyArguments& ne
   if (!contradiction_in(*component.row, component.arguments).empty()) component.arguments = newest;
 }
 
-bool choose_options(std::string& text) {
-  StrategySpec spec = parse_strategy(text);
+bool choose_options(StrategySpec& spec) {
+  if (spec.plan) return false;  // the file says all
   bool changed = false;
   for (auto& component : spec.components)
     for (const std::string_view option : component.row->options) {
@@ -173,32 +172,33 @@ bool choose_options(std::string& text) {
         changed = true;
       }
     }
-  if (changed) text = strategy_text(spec);
+  if (changed) spec.text = strategy_text(spec.components);
   return changed;
 }
 
-bool choose_strategy(std::string& text) {
+bool choose_strategy(const WhatIf& what_if, StrategySpec& chosen) {
   bool changed = false;
   label("strategy");
-  if (begin_choice("##strategy", text, ImGuiComboFlags_HeightLarge)) {
-    for (const StrategySpec& spec : default_strategies())
-      if (ImGui::Selectable(spec.text.c_str(), spec.text == text)) text = spec.text, changed = true;
+  if (begin_choice("##strategy", chosen.text, ImGuiComboFlags_HeightLarge)) {
+    for (const StrategySpec& spec : offered(what_if))
+      if (ImGui::Selectable(spec.text.c_str(), spec.text == chosen.text))
+        chosen = spec, changed = true;
     ImGui::EndCombo();
   }
-  return choose_options(text) || changed;
+  return choose_options(chosen) || changed;
 }
 
 bool choose_second(WhatIf& what_if) {
   label("compared with");
   const bool has_second = what_if.strategies.size() > 1;
-  std::string now = has_second ? what_if.strategies[1] : "nothing";
+  const std::string now = has_second ? what_if.strategies[1].text : "nothing";
   if (!begin_choice("##second", now, ImGuiComboFlags_HeightLarge)) return false;
   bool changed = false;
   if (ImGui::Selectable("nothing", !has_second)) what_if.strategies.resize(1), changed = true;
-  for (const StrategySpec& spec : default_strategies()) {
+  for (const StrategySpec& spec : offered(what_if)) {
     if (!ImGui::Selectable(spec.text.c_str(), has_second && spec.text == now)) continue;
     what_if.strategies.resize(2);
-    what_if.strategies[1] = spec.text;
+    what_if.strategies[1] = spec;
     changed = true;
   }
   ImGui::EndCombo();
@@ -239,7 +239,7 @@ void draw_what_if(ViewModel& model, ViewState& view) {
   const std::size_t before = what_if.strategies.size();
   tell_what_is_shown(model, view);
   bool changed = choose_step(what_if.scenario, view);
-  changed |= choose_strategy(what_if.strategies.front());
+  changed |= choose_strategy(what_if, what_if.strategies.front());
   changed |= choose_second(what_if);
   changed |= choose_device(what_if.scenario);
   changed |= type_allocator(what_if.allocator);

@@ -27,14 +27,13 @@ Recording recording_of(const Evaluation& evaluation, const Device& device) {
 std::vector<Recording> recordings_of(const Comparison& comparison) {
   const Scenario& scenario = comparison.scenario;
   const auto trace = trace_of(scenario);
-  std::vector<std::string> strategies;
-  for (const Report& row : comparison.rows)
-    if (row.applies) strategies.push_back(row.strategy);
+  std::vector<StrategySpec> strategies;
+  for (std::size_t row = 0; row < comparison.rows.size(); ++row)
+    if (comparison.rows[row].applies) strategies.push_back(scenario.strategies[row]);
   std::vector<Recording> recordings(strategies.size());
   parallel_for(strategies.size(), [&](std::size_t i) {
-    recordings[i] = recording_of(
-        evaluate(trace, parse_strategy(strategies[i]), scenario.device, comparison.budget),
-        scenario.device);
+    recordings[i] = recording_of(evaluate(trace, strategies[i], scenario.device, comparison.budget),
+                                 scenario.device);
   });
   return recordings;
 }

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
+
+#include "simulator/plan_json.h"
 
 namespace tidemark {
 namespace {
@@ -179,7 +182,7 @@ const std::vector<StrategyRow>& strategies() {
        {"released"},
        nullptr,
        quantize_saved,
-       "gradients are approximate, from 8-bit copies"},
+       caution_of_quantized},
       {"overlap",
        "recover the next segment on a second stream (with checkpoint)",
        "",
@@ -210,35 +213,66 @@ StrategySpec parse_strategy(std::string_view text) {
   return spec;
 }
 
-PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& spec) {
-  PlannedStep step{trace, {}, contradiction_in(spec)};
-  const auto refuse = [&](Refusal refusal) {
-    step = {trace, keep_everything(*trace), std::move(refusal)};
-    step.plan.strategy = spec.text;
-    return step;
-  };
-  if (!step.refusal.empty()) return refuse(step.refusal);
-  // Wiring before operators: a post-norm block becomes pre-norm when it is coupled.
+std::string strategy_text(const std::vector<StrategySpec::Component>& components) {
+  std::string text;
+  for (const auto& [row, arguments] : components) {
+    if (!text.empty()) text += '+';
+    text += row->name;
+    char separator = ':';
+    const auto add = [&](std::string_view option) {
+      text += std::exchange(separator, ',');
+      text += option;
+    };
+    for (const std::string& flag : arguments.flags) add(flag);
+    if (arguments.every) add(fmt::format("every={}", *arguments.every));
+  }
+  return text;
+}
+
+namespace {
+
+// Wiring before operators: a post-norm block becomes pre-norm when it is coupled.
+Refusal rewrite(std::shared_ptr<const Trace>& trace, const StrategySpec& spec) {
   for (auto component = spec.components.rbegin(); component != spec.components.rend();
        ++component) {
     const auto& [row, arguments] = *component;
     if (!row->rewrite) continue;
-    Rewritten changed = row->rewrite(*step.trace, arguments);
+    Rewritten changed = row->rewrite(*trace, arguments);
     if (const auto* refusal = std::get_if<Refusal>(&changed))
-      return refuse(fmt::format("{}: {}", row->name, *refusal));
-    step.trace = std::make_shared<const Trace>(std::get<Trace>(std::move(changed)));
+      return fmt::format("{}: {}", row->name, *refusal);
+    trace = std::make_shared<const Trace>(std::get<Trace>(std::move(changed)));
   }
-  step.plan = keep_everything(*step.trace);
-  step.plan.strategy = spec.text;
+  return {};
+}
+
+// As the plan file says, or each component after the other.
+Refusal decide(const Trace& trace, const StrategySpec& spec, Plan& plan) {
+  if (spec.plan) return plan = plan_for(trace, *spec.plan), Refusal();
   for (const auto& [row, arguments] : spec.components) {
     if (!row->decide) continue;
-    if (Refusal refusal = row->decide(*step.trace, arguments, step.plan); !refusal.empty())
-      return refuse(fmt::format("{}: {}", row->name, refusal));
+    if (const Refusal refusal = row->decide(trace, arguments, plan); !refusal.empty())
+      return fmt::format("{}: {}", row->name, refusal);
   }
   // A trace from elsewhere may have dependencies that no strategy thought of.
-  if (step.plan.regions.empty()) return step;  // nothing is recovered
-  if (const std::vector<std::string> defects = check(*step.trace, step.plan); !defects.empty())
-    return refuse(fmt::format("{}: {}", spec.text, defects.front()));
+  if (plan.regions.empty()) return {};  // nothing is recovered
+  const std::vector<std::string> defects = check(trace, plan);
+  return defects.empty() ? Refusal() : fmt::format("{}: {}", spec.text, defects.front());
+}
+
+}  // namespace
+
+PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& spec) {
+  PlannedStep step{trace, {}, contradiction_in(spec)};
+  if (step.refusal.empty()) step.refusal = rewrite(step.trace, spec);
+  if (step.refusal.empty()) {
+    step.plan = keep_everything(*step.trace);
+    step.refusal = decide(*step.trace, spec, step.plan);
+  }
+  if (!step.refusal.empty()) {
+    step.plan = keep_everything(*trace);
+    step.trace = std::move(trace);
+  }
+  step.plan.strategy = spec.text;
   return step;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "simulator/plan.h"
+#include "traces/json_reader.h"
 
 namespace tidemark {
 
@@ -42,12 +43,16 @@ struct StrategyRow {
   bool is_reference = false;        ///< does nothing: what the others are compared with
 };
 
+/// Of whatever keeps tensors in 8 bits.
+inline constexpr std::string_view caution_of_quantized =
+    "gradients are approximate, from 8-bit copies";
+
 const std::vector<StrategyRow>& strategies();
 
 /// The one that keeps everything.
 const StrategyRow& reference_strategy();
 
-/// One strategy or a combination, parsed.
+/// One strategy or a combination, parsed; or a plan from a file.
 struct StrategySpec {
   struct Component {
     const StrategyRow* row;
@@ -55,10 +60,15 @@ struct StrategySpec {
   };
   std::string text;
   std::vector<Component> components;
+  /// Of a plan: it decides, and the components only rewrite.
+  std::shared_ptr<const JsonDocument> plan = {};
 };
 
 /// "checkpoint:every=2", "pareprop:hoist+approx-bp". UsageError for unknown names and options.
 StrategySpec parse_strategy(std::string_view text);
+
+/// "checkpoint:every=2+mesa:released"; parse_strategy() reads it back.
+std::string strategy_text(const std::vector<StrategySpec::Component>& components);
 
 /// Why the options of one strategy make no sense together, or empty.
 Refusal contradiction_in(const StrategyRow& row, const StrategyArguments& arguments);
@@ -73,8 +83,9 @@ struct PlannedStep {
   Refusal refusal;  ///< not empty: the strategy does not apply, and the plan keeps everything
 };
 
-/// Rewrites, wiring before operators, then decides in the order of the strategy table. A
-/// combination that makes no sense is refused with the reason.
+/// Rewrites, wiring before operators, then decides in the order of the strategy table, or as the
+/// plan file says. A combination that makes no sense is refused with the reason; a file that does
+/// not fit the trace is an InputError.
 PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& spec);
 
 // The rows' functions, one file per technique.

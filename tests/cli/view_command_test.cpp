@@ -120,7 +120,7 @@ CommandLine parsed(const std::string& line) {
 // What the window copies gives, typed again, the inputs that it showed.
 TEST(CopiedCommandLine, ReproducesTheInputs) {
   const Options began = parsed("tidemark view vit-b-16 --optimizer sgd --strategy mesa").options;
-  gui::WhatIf changed{scenario_of(began), {"checkpoint:every=2", "pareprop"}};
+  gui::WhatIf changed{scenario_of(began), parse_strategies("checkpoint:every=2,pareprop")};
   changed.scenario.step.batch = 96;
   changed.scenario.step.image = 384;
   changed.scenario.step.precision = Precision::AmpBf16;
@@ -143,7 +143,7 @@ TEST(CopiedCommandLine, ReproducesTheInputs) {
 TEST(CopiedCommandLine, ForgetsWhatWasTakenBack) {
   const Options began =
       parsed("tidemark view gpt2 -b 4 --budget 8GiB --precision bf16 --strategy mesa").options;
-  gui::WhatIf changed{scenario_of(began), {"vanilla"}};
+  gui::WhatIf changed{scenario_of(began), parse_strategies("vanilla")};
   changed.scenario.budget.reset();
   changed.scenario.step.precision.reset();
   EXPECT_EQ(view_command_line(began, changed), "tidemark view gpt2 --batch 4 --strategies vanilla");

@@ -13,6 +13,7 @@ set(reader_config
 set(reader_device
     simulator/cost/device_file.cpp traces/json_builder.cpp traces/json_parser.cpp
     traces/json_reader.cpp)
+set(reader_plan simulator/plan_json_reader.cpp simulator/tensor_roles.cpp)
 set(reader_timeline
     simulator/recording/recording.cpp simulator/recording/recording_json_reader.cpp)
 set(reader_trace_json traces/trace_json_reader.cpp)

@@ -10,12 +10,14 @@
 
 namespace tidemark::gui {
 
-inline WhatIf vit(std::vector<std::string> strategies, std::int64_t batch = 8) {
+inline WhatIf vit(const std::vector<std::string>& strategies, std::int64_t batch = 8) {
+  std::vector<StrategySpec> parsed;
+  for (const std::string& text : strategies) parsed.push_back(parse_strategy(text));
   return {.scenario = {.model = find_model("vit-b-16"),
                        .step = {.batch = batch},
                        .device = find_device("a100-80gb"),
                        .strategies = {}},
-          .strategies = std::move(strategies)};
+          .strategies = std::move(parsed)};
 }
 
 class Robot {

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include "gui/strategy_text.h"
 #include "simulator/recording/predicted_recording.h"
 #include "tests/gui/robot.h"
 #include "traces/trace_builder.h"
@@ -151,13 +150,6 @@ TEST(Frontier, EndsWhileItIsBusy) {
   scenario.strategies = default_strategies();
   Frontier frontier;
   frontier.ask(scenario);
-}
-
-TEST(StrategyText, IsReadBack) {
-  // Components in the order of the strategy table, which is how they are applied.
-  for (const char* text : {"vanilla", "checkpoint:every=2", "checkpoint:selective",
-                           "checkpoint:every=3+mesa:released", "approx-bp+pareprop:hoist"})
-    EXPECT_EQ(strategy_text(parse_strategy(text)), text);
 }
 
 }  // namespace

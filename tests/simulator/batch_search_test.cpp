@@ -76,7 +76,7 @@ Scenario scenario_of(const char* model, const char* device, std::optional<Bytes>
 
 bool fits_alone(Scenario scenario, const char* strategy, std::int64_t batch) {
   scenario.step.batch = batch;
-  return fits(trace_of(scenario), parse_strategy(strategy), scenario.device,
+  return fits(plan_step(trace_of(scenario), parse_strategy(strategy)), scenario.device,
               memory_budget_of(scenario));
 }
 

@@ -108,7 +108,7 @@ TEST(Report, TheShortFormSaysTheSame) {
   const StrategySpec vanilla = parse_strategy("vanilla");
   for (const Bytes capacity : {64_MiB, 128_MiB, 192_MiB, 256_MiB, 512_MiB, plenty}) {
     const MemoryBudget budget{.capacity = capacity};
-    EXPECT_EQ(fits(trace, vanilla, toy_device(), budget),
+    EXPECT_EQ(fits(plan_step(trace, vanilla), toy_device(), budget),
               evaluate(trace, vanilla, toy_device(), budget).report.fits);
   }
 }
@@ -119,7 +119,7 @@ TEST(Report, WhatDoesNotApplySaysWhyAndFitsNothing) {
   const Evaluation result = evaluate(trace, strategy, toy_device(), {.capacity = plenty});
   EXPECT_FALSE(result.report.applies);
   EXPECT_THAT(result.report.reason, HasSubstr("approx-bp: "));
-  EXPECT_FALSE(fits(trace, strategy, toy_device(), {.capacity = plenty}));
+  EXPECT_FALSE(fits(plan_step(trace, strategy), toy_device(), {.capacity = plenty}));
 }
 
 TEST(Report, KeepsWhatItWasMadeFrom) {

@@ -75,6 +75,12 @@ TEST(Strategy, ACombinationIsInTheOrderOfTheTable) {
   EXPECT_EQ(parse_strategy("overlap+checkpoint").text, "overlap+checkpoint");
 }
 
+TEST(Strategy, IsWrittenAsItIsRead) {
+  for (const char* text : {"vanilla", "checkpoint:every=2", "checkpoint:selective",
+                           "checkpoint:every=3+mesa:released", "approx-bp+pareprop:hoist"})
+    EXPECT_EQ(strategy_text(parse_strategy(text).components), text);
+}
+
 // --- the table ----------------------------------------------------------------------------------
 
 TEST(Strategy, EveryRowSaysWhatItDoesAndWhereItIsFrom) {

@@ -1,0 +1,141 @@
+// Writes a plan as text: decisions in groups of one action and reason, tensors by role where they
+// can be, a line per region. What is as usual is left out.
+#include "simulator/plan_json.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+#include "simulator/tensor_roles.h"
+#include "traces/json_text.h"
+#include "traces/step_fields.h"
+
+namespace tidemark {
+namespace {
+
+/// What the tensors of one entry of "decisions" have in common, in the order in which they are
+/// written.
+struct Decision {
+  std::size_t reason;
+  Action action;
+
+  auto operator<=>(const Decision&) const = default;
+};
+
+class PlanWriter {
+ public:
+  PlanWriter(const Trace& trace, const Plan& plan) : trace_(trace), plan_(plan) {}
+
+  std::string write(const std::string& rewrites) {
+    write_head(rewrites);
+    write_decisions();
+    if (!plan_.regions.empty()) write_regions();
+    for (const ReleaseRow& row : release_rows)
+      if (!(plan_.*row.member).empty()) write_releases(row);
+    return std::move(out_ += "\n}\n");
+  }
+
+ private:
+  void text(std::string_view key, std::string_view value) {
+    out_.append(",\n  \"").append(key).append("\": ");
+    append_json_text(out_, value);
+  }
+
+  void write_head(const std::string& rewrites) {
+    out_ = fmt::format("{{\n  \"format\": \"{}\",\n  \"version\": {}", plan_format, plan_version);
+    text("strategy", plan_.strategy);
+    text("model", trace_.model);
+    text("step", in_words(trace_.step));
+    if (!rewrites.empty()) text("rewrites", rewrites);
+    if (plan_.overlap) out_ += ",\n  \"overlap\": true";
+    std::vector<std::string_view> quirks;
+    for (const QuirkRow& row : quirk_rows)
+      if (plan_.quirks.*row.member) quirks.push_back(row.name);
+    if (!quirks.empty())
+      out_ += fmt::format(",\n  \"quirks\": [\"{}\"]", fmt::join(quirks, "\", \""));
+  }
+
+  void write_decisions() {
+    std::map<Decision, std::vector<bool>> groups;
+    for (std::size_t t = 0; t < plan_.actions.size(); ++t) {
+      const Decision decision{plan_.reason_of[t], plan_.actions[t]};
+      if (decision.action == Action::Keep && plan_.reasons[decision.reason] == usual_reason)
+        continue;
+      auto& is_in = groups[decision];
+      is_in.resize(plan_.actions.size());
+      is_in[t] = true;
+    }
+    const TensorRoles roles(trace_);
+    out_ += ",\n  \"decisions\": [";
+    for (const auto& [decision, is_in] : groups) {
+      out_ += &is_in == &groups.begin()->second ? "\n" : ",\n";
+      out_ += fmt::format("    {{\n      \"action\": \"{}\",\n      \"reason\": {},\n",
+                          to_string(decision.action), json_text(plan_.reasons[decision.reason]));
+      write_names(roles.names_for(is_in));
+      out_ += "\n    }";
+    }
+    out_ += groups.empty() ? "]" : "\n  ]";
+  }
+
+  // As many as fit into a line.
+  void write_names(const std::vector<std::string>& names) {
+    constexpr std::size_t longest_line = 98;
+    out_ += "      \"tensors\": [";
+    std::size_t column = longest_line;
+    for (const std::string& each : names) {
+      const std::string name = json_text(each);
+      const bool is_first = &each == &names.front();
+      if (!is_first) out_ += ',';
+      const bool begins_line = column + name.size() > longest_line;
+      if (begins_line) column = 8;
+      out_.append(begins_line ? "\n        " : " ").append(name);
+      column += name.size() + 2;
+    }
+    out_ += "\n      ]";
+  }
+
+  void write_regions() {
+    out_ += ",\n  \"regions\": [";
+    for (const Region& region : plan_.regions) {
+      out_ += &region == plan_.regions.data() ? "\n    {" : ",\n    {";
+      out_ += fmt::format("\"begin\": {}", json_text(trace_[region.begin].name));
+      // Both mean that the region is recovered as a whole.
+      if (region.split != region.begin && region.split != region.end)
+        out_ += fmt::format(", \"split\": {}", json_text(trace_[region.split].name));
+      if (index(region.end) < trace_.ops.size())
+        out_ += fmt::format(", \"end\": {}", json_text(trace_[region.end].name));
+      if (region.chain != 0) out_ += fmt::format(", \"chain\": {}", region.chain);
+      out_ += '}';
+    }
+    out_ += "\n  ]";
+  }
+
+  void write_releases(const ReleaseRow& row) {
+    out_ += fmt::format(",\n  \"{}\": {{", row.key);
+    std::string_view separator = "\n    ";
+    for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
+      const OpId op = (plan_.*row.member)[t];
+      if (op == no_op) continue;
+      out_ += fmt::format("{}{}: {}", std::exchange(separator, ",\n    "),
+                          json_text(trace_.tensors[t].name), json_text(trace_[op].name));
+    }
+    out_ += "\n  }";
+  }
+
+  const Trace& trace_;
+  const Plan& plan_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string write_plan(const PlannedStep& step,
+                       const std::vector<StrategySpec::Component>& components) {
+  std::vector<StrategySpec::Component> rewriting;
+  for (const StrategySpec::Component& component : components)
+    if (component.row->rewrite) rewriting.push_back(component);
+  return PlanWriter(*step.trace, step.plan).write(strategy_text(rewriting));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,58 @@
+// Plan files, *.plan.json: docs/plan_format.md says what every field means. Tensors and ops stand
+// there by name, so the plan of one batch is that of any other, and people can edit it.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulator/strategies/strategy.h"
+
+namespace tidemark {
+
+inline constexpr std::string_view plan_format = "tidemark-plan";
+/// Counts up when an older program could not read, or would misread, a newer file.
+inline constexpr int plan_version = 1;
+
+struct QuirkRow {
+  std::string_view name;
+  bool ReferenceQuirks::*member;
+};
+inline constexpr std::array quirk_rows = {
+    QuirkRow{"codes_per_use", &ReferenceQuirks::codes_per_use},
+    QuirkRow{"copies_by_group", &ReferenceQuirks::copies_by_group},
+    QuirkRow{"batched_weight_gradient", &ReferenceQuirks::batched_weight_gradient},
+    QuirkRow{"synchronizes_host", &ReferenceQuirks::synchronizes_host},
+    QuirkRow{"two_new_streams", &ReferenceQuirks::two_new_streams}};
+
+/// The ops at which a variable of the published code lets go of tensors: a list of Plan by tensor.
+struct ReleaseRow {
+  std::string_view key;
+  std::vector<OpId> Plan::*member;
+};
+inline constexpr std::array release_rows = {
+    ReleaseRow{"value_release_after", &Plan::value_release_after},
+    ReleaseRow{"gradient_release_after", &Plan::gradient_release_after}};
+
+/// The text of a file: the step's plan, and of `components` those that rewrote its trace.
+std::string write_plan(const PlannedStep& step,
+                       const std::vector<StrategySpec::Component>& components);
+
+/// "plan:tuned" of "runs/tuned.plan.json".
+std::string plan_title(std::string_view file);
+
+/// What stands for the file where strategies stand, called by its title. InputError for what is
+/// wrong with it whatever the trace.
+StrategySpec read_plan(std::string_view json, std::string_view file);
+/// The same with a file; its name may end in ".zst".
+StrategySpec load_plan(const std::string& path);
+
+/// The file's plan for a trace that its components have rewritten. InputError with the place of a
+/// tensor or op that the trace lacks, or with all that check() finds.
+Plan plan_for(const Trace& trace, const JsonDocument& file);
+
+/// Which model the plan was made for, if it is not this one; or "".
+std::string other_model_of(const StrategySpec& spec, std::string_view model);
+
+}  // namespace tidemark

@@ -1,0 +1,198 @@
+// Reads a plan file in two steps: what it is without any trace, and then what its names mean in
+// one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "simulator/plan_json.h"
+#include "simulator/tensor_roles.h"
+#include "traces/error.h"
+#include "traces/files.h"
+#include "traces/quoted.h"
+#include "traces/trace_json.h"
+
+namespace tidemark {
+namespace {
+
+/// No plan needs more, and the list is searched for each tensor.
+constexpr std::size_t most_reasons = 1000;
+
+/// Turns names into tensors and ops of one trace.
+class PlanReader {
+ public:
+  PlanReader(const Trace& trace, JsonView root) : trace_(trace), root_(root), tensors_(trace) {
+    for (const Op& op : trace.ops) ops_.add(op.name);
+  }
+
+  Plan read() {
+    plan_ = keep_everything(trace_);
+    plan_.strategy = root_.text_or("strategy", "");
+    plan_.overlap = root_.boolean_or("overlap", false);
+    if (const auto list = root_.find("quirks")) read_quirks(*list);
+    for (const JsonView group : root_.at("decisions").items()) read_decision(group);
+    if (const auto list = root_.find("regions"))
+      for (const JsonView region : list->items()) read_region(region);
+    for (const ReleaseRow& row : release_rows)
+      if (const auto object = root_.find(row.key)) read_releases(*object, plan_.*row.member);
+    return std::move(plan_);
+  }
+
+ private:
+  void read_quirks(const JsonView& list) {
+    for (const JsonView name : list.items()) {
+      const auto* row = std::ranges::find(quirk_rows, name.text(), &QuirkRow::name);
+      if (row == quirk_rows.end())
+        name.fail(unknown_name("quirk", printable(name.text()), names_of(quirk_rows)));
+      plan_.quirks.*row->member = true;
+    }
+  }
+
+  // A later group decides again about what an earlier one named.
+  void read_decision(const JsonView& group) {
+    group.allow_only({"action", "reason", "tensors"});
+    const JsonView name = group.at("action");
+    const auto* action = std::ranges::find(actions, name.text(), &Named<Action>::name);
+    if (action == actions.end())
+      name.fail(unknown_name("action", printable(name.text()), names_of(actions)));
+    const std::string_view reason = group.text_or("reason", "named in the plan file");
+    if (reason.empty()) group.at("reason").fail("is empty; leave it out, or say why");
+    for (const JsonView tensor : group.at("tensors").items())
+      for (const TensorId id : tensors_named(tensor, tensor.text()))
+        decide(plan_, id, action->value, reason);
+    if (plan_.reasons.size() > most_reasons)
+      group.fail(fmt::format("is the reason number {}; give groups the same reason", most_reasons));
+  }
+
+  void read_region(const JsonView& view) {
+    view.allow_only({"begin", "split", "end", "chain"});
+    const auto op_at = [&](std::string_view key, OpId otherwise) {
+      const auto name = view.find(key);
+      return name ? op_named(*name) : otherwise;
+    };
+    Region region{.begin = op_named(view.at("begin"))};
+    region.split = op_at("split", region.begin);
+    region.end = op_at("end", static_cast<OpId>(trace_.ops.size()));
+    region.chain = static_cast<std::int32_t>(
+        view.integer_or("chain", 0, 0, std::numeric_limits<std::int32_t>::max()));
+    if (region.end <= region.begin)
+      view.fail("ends before it begins; 'end' is the first op behind the region");
+    if (region.split < region.begin || region.split >= region.end)
+      view.at("split").fail("is no op of the region");
+    if (!plan_.regions.empty() && region.begin < plan_.regions.back().end)
+      view.fail("begins before the region in front of it ends; list them in the order of the ops");
+    plan_.regions.push_back(region);
+  }
+
+  void read_releases(const JsonView& object, std::vector<OpId>& releases) {
+    releases.assign(trace_.tensors.size(), no_op);
+    for (const JsonView op : object.members())
+      for (const TensorId id : tensors_named(op, op.key())) releases[index(id)] = op_named(op);
+  }
+
+  std::vector<TensorId> tensors_named(const JsonView& place, std::string_view name) const {
+    std::vector<TensorId> found = tensors_.find(name);
+    if (found.empty()) fail_unknown(place, "tensor", name, tensors_.nearest(name));
+    for (const TensorId id : found)
+      if (trace_[id].storage != id)
+        place.fail(fmt::format("{} lies in the memory of {}; name that one",
+                               tidemark::quoted(trace_[id].name),
+                               tidemark::quoted(trace_[trace_[id].storage].name)));
+    return found;
+  }
+
+  OpId op_named(const JsonView& place) const {
+    const std::uint32_t found = ops_.find(place.text());
+    if (found == NameIndex::nothing)
+      fail_unknown(place, "op", place.text(), nearest_name(place.text(), ops_.names()));
+    return static_cast<OpId>(found);
+  }
+
+  [[noreturn]] void fail_unknown(const JsonView& place, std::string_view what,
+                                 std::string_view name, std::string_view near) const {
+    std::string text =
+        fmt::format("{} has no {} {}", printable(trace_.model), what, tidemark::quoted(name));
+    if (!near.empty()) text += fmt::format(" (did you mean {}?)", tidemark::quoted(near));
+    if (const auto model = root_.find("model"))
+      text += fmt::format("; the plan was made for {}", printable(model->text()));
+    if (const auto step = root_.find("step"))
+      text += fmt::format(" ({})", printable(step->text(), 200));
+    place.fail(text);
+  }
+
+  const Trace& trace_;
+  JsonView root_;
+  const TensorRoles tensors_;
+  NameIndex ops_;
+  Plan plan_;
+};
+
+void check_head(const JsonView& root) {
+  const auto format = root.find("format");
+  if (!format || format->text() != plan_format)
+    root.fail(fmt::format("not a plan file; need \"format\": \"{}\"", plan_format));
+  if (const JsonView version = root.at("version"); version.integer() != plan_version)
+    version.fail(
+        fmt::format("found {}; this program reads version {}", version.integer(), plan_version));
+  std::vector<std::string_view> keys = {"format",   "version", "strategy", "model",     "step",
+                                        "rewrites", "overlap", "quirks",   "decisions", "regions"};
+  for (const ReleaseRow& row : release_rows) keys.push_back(row.key);
+  root.allow_only(keys);
+}
+
+std::vector<StrategySpec::Component> components_of(const JsonView& rewrites) {
+  StrategySpec spec;
+  try {
+    spec = parse_strategy(rewrites.text());
+  } catch (const UsageError& error) {
+    rewrites.fail(error.what());
+  }
+  for (const StrategySpec::Component& component : spec.components)
+    if (!component.row->rewrite)
+      rewrites.fail(fmt::format(
+          "{} rewrites no trace; leave it out, for what it decides stands in 'decisions'",
+          component.row->name));
+  return spec.components;
+}
+
+StrategySpec spec_of(std::shared_ptr<const JsonDocument> document) {
+  const JsonView root = document->root();
+  check_head(root);
+  StrategySpec spec{.text = plan_title(document->file()), .components = {}};
+  if (const auto rewrites = root.find("rewrites")) spec.components = components_of(*rewrites);
+  spec.plan = std::move(document);
+  return spec;
+}
+
+}  // namespace
+
+std::string plan_title(std::string_view file) {
+  std::string name = std::filesystem::path(file).filename().string();
+  for (const std::string_view ending : {".zst", ".json", ".plan"})
+    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+  return "plan:" + printable(name);
+}
+
+StrategySpec read_plan(std::string_view json, std::string_view file) {
+  return spec_of(std::make_shared<const JsonDocument>(json, file));
+}
+
+StrategySpec load_plan(const std::string& path) {
+  return spec_of(std::make_shared<const JsonDocument>(read_json(path, FileKind::Plan)));
+}
+
+Plan plan_for(const Trace& trace, const JsonDocument& file) {
+  Plan plan = PlanReader(trace, file.root()).read();
+  if (const auto defects = check(trace, plan); !defects.empty())
+    throw InputError(describe_defects(file.file(), defects));
+  return plan;
+}
+
+std::string other_model_of(const StrategySpec& spec, std::string_view model) {
+  if (!spec.plan) return "";
+  const std::string_view made_for = spec.plan->root().text_or("model", model);
+  return made_for == model ? "" : std::string(made_for);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,233 @@
+// Plan files: what is written, what names mean in another trace, and one line for each mistake.
+#include "simulator/plan_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/report.h"
+#include "tests/support/small_models.h"
+#include "traces/error.h"
+#include "traces/trace_builder.h"
+
+namespace tidemark {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+std::shared_ptr<const Trace> trace_of(const Model& model, std::int64_t batch = 2) {
+  StepOptions step{.batch = batch};
+  step.attention = Attention::Math;
+  return std::make_shared<const Trace>(build_trace(model, step));
+}
+
+std::string written(const Model& model, const std::string& strategy) {
+  const StrategySpec spec = parse_strategy(strategy);
+  return write_plan(plan_step(trace_of(model), spec), spec.components);
+}
+
+// A whole file around its last members.
+std::string file_with(const std::string& members) {
+  return R"({"format": "tidemark-plan", "version": 1, "model": "small-vit", "step": "batch 2", )" +
+         members + "}";
+}
+
+std::string decisions(const std::string& list) {
+  return file_with(R"("decisions": [)" + list + "]");
+}
+
+PlannedStep planned(const std::string& json, const Model& model = small_vit()) {
+  return plan_step(trace_of(model), read_plan(json, "my.plan.json"));
+}
+
+std::string error_of(const std::string& json) {
+  try {
+    planned(json);
+    return "";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+Action action_of(const PlannedStep& step, std::string_view name) {
+  for (std::size_t t = 0; t < step.trace->tensors.size(); ++t)
+    if (step.trace->tensors[t].name == name) return step.plan.actions[t];
+  ADD_FAILURE() << "no tensor " << name;
+  return Action::Keep;
+}
+
+// --- what is written ----------------------------------------------------------------------------
+
+TEST(PlanFile, NamesTheTensorsOfAllBlocksByTheirRole) {
+  EXPECT_EQ(written(small_vit(2), "mesa"), R"({
+  "format": "tidemark-plan",
+  "version": 1,
+  "strategy": "mesa",
+  "model": "small-vit",
+  "step": "batch 2, fp32, math attention, full, adamw, torch-2, no ema",
+  "decisions": [
+    {
+      "action": "quantize",
+      "reason": "kept in one byte per element",
+      "tensors": [
+        "pos_add", "blocks.*.norm1", "blocks.*.attn.q.dense", "blocks.*.attn.k.dense",
+        "blocks.*.attn.softmax", "blocks.*.attn.v.dense", "blocks.*.attn.merge", "blocks.*.add1",
+        "blocks.*.norm2", "blocks.*.mlp.fc1", "blocks.*.mlp.gelu", "blocks.*.add2", "norm"
+      ]
+    }
+  ]
+}
+)");
+}
+
+TEST(PlanFile, OfVanillaDecidesNothing) {
+  const std::string text = written(small_vit(), "vanilla");
+  EXPECT_THAT(text, HasSubstr("\"decisions\": []\n}\n"));
+  EXPECT_THAT(text, Not(HasSubstr("regions")));
+}
+
+TEST(PlanFile, NamesTheOpsBetweenWhichARegionLies) {
+  const std::string text = written(small_vit(3), "checkpoint+overlap");
+  EXPECT_THAT(text, HasSubstr("  \"overlap\": true,\n"));
+  EXPECT_THAT(text, HasSubstr("  \"regions\": [\n"
+                              "    {\"begin\": \"blocks.0.norm1\", \"end\": \"blocks.1.norm1\"},\n"
+                              "    {\"begin\": \"blocks.1.norm1\", \"end\": \"blocks.2.norm1\"},\n"
+                              "    {\"begin\": \"blocks.2.norm1\", \"end\": \"norm\"}\n  ]"));
+}
+
+TEST(PlanFile, SaysWhichStrategiesRewroteItsTrace) {
+  EXPECT_THAT(written(small_vit(), "pareprop:hoist,released+approx-bp"),
+              HasSubstr("\"rewrites\": \"approx-bp+pareprop:hoist,released\",\n"));
+  EXPECT_THAT(written(small_vit(), "mesa+checkpoint"), Not(HasSubstr("rewrites")));
+}
+
+// --- what is read -------------------------------------------------------------------------------
+
+TEST(PlanFile, IsCalledAsTheFileIs) {
+  const std::string text = written(small_vit(), "checkpoint");
+  EXPECT_EQ(read_plan(text, "a/b/tuned.plan.json").text, "plan:tuned");
+  EXPECT_EQ(read_plan(text, "tuned.plan.json.zst").text, "plan:tuned");
+  EXPECT_EQ(read_plan(text, "tuned.v2.json").text, "plan:tuned.v2");
+  EXPECT_EQ(planned(text).plan.strategy, "plan:my");
+}
+
+TEST(PlanFile, OfOneBatchIsThatOfAnother) {
+  const std::string text = written(small_vit(), "checkpoint");
+  const auto large = trace_of(small_vit(), 64);
+  Plan expected = plan_step(large, parse_strategy("checkpoint")).plan;
+  expected.strategy = "plan:x";
+  EXPECT_EQ(plan_step(large, read_plan(text, "x")).plan, expected);
+}
+
+TEST(PlanFile, GivesWhatItsStrategyGives) {
+  const Device device = find_device("a100-80gb");
+  for (const char* text : {"lowmemorybp+mesa", "pareprop:released", "checkpoint+overlap"}) {
+    const auto trace = trace_of(small_vit());
+    const MemoryBudget budget{device.capacity};
+    const Evaluation by_name = evaluate(trace, parse_strategy(text), device, budget);
+    const Evaluation by_file =
+        evaluate(trace, read_plan(written(small_vit(), text), "x"), device, budget);
+    EXPECT_EQ(by_file.schedule.steps.size(), by_name.schedule.steps.size()) << text;
+    EXPECT_EQ(by_file.timeline.duration, by_name.timeline.duration) << text;
+    EXPECT_EQ(by_file.report.reserved_peak, by_name.report.reserved_peak) << text;
+    EXPECT_EQ(by_file.report.caution, by_name.report.caution) << text;
+    EXPECT_EQ(by_file.report.strategy, "plan:x");
+  }
+}
+
+TEST(PlanFile, ALaterDecisionOverridesAnEarlierOne) {
+  const PlannedStep step = planned(decisions(R"(
+      {"action": "offload", "tensors": ["blocks.*.mlp.fc1"]},
+      {"action": "keep", "reason": "the first to be needed", "tensors": ["blocks.2.mlp.fc1"]})"));
+  EXPECT_EQ(action_of(step, "blocks.1.mlp.fc1"), Action::Offload);
+  EXPECT_EQ(action_of(step, "blocks.2.mlp.fc1"), Action::Keep);
+  EXPECT_THAT(step.plan.reasons,
+              ElementsAre(usual_reason, "named in the plan file", "the first to be needed"));
+}
+
+TEST(PlanFile, IsRefusedWhereItsRewritingDoesNotApply) {
+  const PlannedStep step = planned(file_with(R"("rewrites": "approx-bp", "decisions": [])"),
+                                   small_model("relu-free", VitConfig{.image = 16,
+                                                                      .patch = 4,
+                                                                      .width = 32,
+                                                                      .depth = 0,
+                                                                      .heads = 2,
+                                                                      .mlp = 64,
+                                                                      .classes = 10}));
+  EXPECT_THAT(step.refusal, StartsWith("approx-bp: "));
+}
+
+// --- mistakes -----------------------------------------------------------------------------------
+
+TEST(PlanFile, OfAnotherKindOrVersionIsRefused) {
+  EXPECT_EQ(error_of("{}"), "my.plan.json: not a plan file; need \"format\": \"tidemark-plan\"");
+  EXPECT_EQ(error_of(R"({"format": "tidemark-plan", "version": 2})"),
+            "my.plan.json: /version: found 2; this program reads version 1");
+  EXPECT_THAT(error_of(file_with(R"("decision": [])")),
+              HasSubstr("unknown key 'decision' (did you mean 'decisions'?"));
+}
+
+TEST(PlanFile, AnUnknownTensorIsToldWithTheNearestAndWhatThePlanWasMadeFor) {
+  EXPECT_EQ(error_of(decisions(R"({"action": "offload", "tensors": ["blocks.0.mlp.geul"]})")),
+            "my.plan.json: /decisions/0/tensors/0: small-vit has no tensor 'blocks.0.mlp.geul' "
+            "(did you mean 'blocks.0.mlp.gelu'?); the plan was made for small-vit (batch 2)");
+  EXPECT_THAT(error_of(decisions(R"({"action": "offload", "tensors": ["blocks.*.mlp.geul"]})")),
+              HasSubstr("(did you mean 'blocks.*.mlp.gelu'?)"));
+}
+
+TEST(PlanFile, AViewIsToldWithItsMemory) {
+  EXPECT_EQ(error_of(decisions(R"({"action": "offload", "tensors": ["blocks.0.attn.unpack.q"]})")),
+            "my.plan.json: /decisions/0/tensors/0: 'blocks.0.attn.unpack.q' lies in the memory of "
+            "'blocks.0.attn.qkv'; name that one");
+}
+
+TEST(PlanFile, UnknownActionsQuirksAndOpsAreTold) {
+  EXPECT_THAT(error_of(decisions(R"({"action": "ofload", "tensors": []})")),
+              HasSubstr("/decisions/0/action: unknown action 'ofload' (did you mean 'offload'?"));
+  EXPECT_THAT(error_of(file_with(R"("quirks": ["two_streams"], "decisions": [])")),
+              HasSubstr("/quirks/0: unknown quirk 'two_streams'"));
+  EXPECT_THAT(error_of(file_with(R"("decisions": [], "regions": [{"begin": "blocks.1.norm"}])")),
+              HasSubstr("/regions/0/begin: small-vit has no op 'blocks.1.norm' (did you mean"));
+  EXPECT_THAT(error_of(decisions(R"({"action": "keep", "reason": "", "tensors": []})")),
+              HasSubstr("/decisions/0/reason: is empty"));
+}
+
+TEST(PlanFile, ARegionGoesForwardAndDoesNotOverlap) {
+  const auto of_regions = [](const std::string& list) {
+    return error_of(file_with(R"("decisions": [], "regions": [)" + list + "]"));
+  };
+  EXPECT_THAT(of_regions(R"({"begin": "blocks.1.norm1", "end": "blocks.1.norm1"})"),
+              HasSubstr("/regions/0: ends before it begins"));
+  EXPECT_THAT(of_regions(R"({"begin": "blocks.1.norm1", "split": "blocks.0.norm1"})"),
+              HasSubstr("/regions/0/split: is no op of the region"));
+  EXPECT_THAT(of_regions(R"({"begin": "blocks.1.norm1"}, {"begin": "blocks.2.norm1"})"),
+              HasSubstr("/regions/1: begins before the region in front of it ends"));
+}
+
+// The strategies would be decided about twice.
+TEST(PlanFile, OnlyStrategiesThatRewriteCanBeNamedForIt) {
+  EXPECT_THAT(error_of(file_with(R"("rewrites": "checkpoint", "decisions": [])")),
+              HasSubstr("/rewrites: checkpoint rewrites no trace; leave it out"));
+  EXPECT_THAT(error_of(file_with(R"("rewrites": "reversibel", "decisions": [])")),
+              HasSubstr("/rewrites: unknown strategy 'reversibel' (did you mean 'reversible'?"));
+}
+
+TEST(PlanFile, WhatCannotBeCarriedOutIsToldWithTheTensor) {
+  EXPECT_THAT(error_of(decisions(R"({"action": "recompute", "tensors": ["blocks.0.mlp.gelu"]})")),
+              HasSubstr("my.plan.json: 'blocks.0.mlp.gelu'"));
+  EXPECT_THAT(error_of(decisions(R"({"action": "offload", "tensors": ["blocks.0.norm1.weight"]})")),
+              HasSubstr("'blocks.0.norm1.weight' is offload, but no op of the step writes it"));
+}
+
+TEST(PlanFile, SaysIfItWasMadeForAnotherModel) {
+  const StrategySpec spec = read_plan(decisions(""), "x");
+  EXPECT_EQ(other_model_of(spec, "small-vit"), "");
+  EXPECT_EQ(other_model_of(spec, "large-vit"), "small-vit");
+  EXPECT_EQ(other_model_of(parse_strategy("vanilla"), "large-vit"), "");
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -92,6 +92,18 @@ std::vector<Axis> axes_of(const JsonView& entry, const std::optional<JsonView>& 
   return axes;
 }
 
+// Where one of the two is the entry's own, it takes the place of the other of the defaults.
+void keep_strategy_or_plan(std::vector<Axis>& axes) {
+  const auto axis_of = [&](std::string_view key) {
+    return std::ranges::find(axes, key, [](const Axis& axis) { return axis.field->key; });
+  };
+  const auto strategy = axis_of("strategy"), plan = axis_of("plan");
+  if (strategy == axes.end() || plan == axes.end()) return;
+  if (strategy->is_own == plan->is_own)
+    plan->values.front().fail("a plan takes the place of a strategy; keep one of them");
+  axes.erase(strategy->is_own ? plan : strategy);
+}
+
 /// Counts through all combinations like an odometer, the last axis fastest.
 class Combination {
  public:
@@ -176,7 +188,8 @@ void expand(const JsonView& entry, const std::optional<JsonView>& defaults,
   entry.allow_only(known_keys({"id", "metrics", "tolerance", "margin", "reserve", "measured"}));
   if (const auto id = entry.find("id"); id && id->text().empty())
     id->fail("found an empty id; leave it out, or give a name");
-  const std::vector<Axis> axes = axes_of(entry, defaults);
+  std::vector<Axis> axes = axes_of(entry, defaults);
+  keep_strategy_or_plan(axes);
   const auto is_swept = [](const Axis& axis) { return axis.values.size() > 1; };
   if (entry.find("measured") && std::ranges::any_of(axes, is_swept))
     entry.fail("a measured result is of one experiment; leave out the lists");

@@ -23,6 +23,7 @@ struct Experiment {
   StepOptions step;
   std::string device = std::string(usual_device);
   StrategySpec strategy;       ///< text "" = that of the measured result
+  std::string plan;            ///< path of a plan file, as written; "" = the strategy's own plan
   std::string allocator_text;  ///< as written
   allocator::AllocatorSettings allocator;
   std::string measured;  ///< path of a replay's result, as written; "" = simulated

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/plan_json.h"
 #include "traces/error.h"
 
 namespace tidemark::regression {
@@ -34,6 +35,13 @@ void set_budget(Experiment& experiment, const JsonView& value) {
   experiment.budget = budget;
 }
 
+// The file is read when the experiment runs; until then its title stands for it.
+void set_plan(Experiment& experiment, const JsonView& value) {
+  experiment.plan = value.text();
+  if (experiment.plan.empty()) value.fail("found no path; need that of a plan file");
+  experiment.strategy.text = plan_title(experiment.plan);
+}
+
 using E = Experiment&;
 using V = const JsonView&;
 
@@ -48,6 +56,7 @@ const std::vector<ExperimentField>& all_fields() {
     all.push_back({"budget", "", "", nullptr, set_budget});
     all.push_back({"strategy", "strategies", "", nullptr,
                    [](E e, V v) { e.strategy = parsed(v, parse_strategy); }});
+    all.push_back({"plan", "plans", "", nullptr, set_plan});
     return all;
   }();
   return fields;
@@ -101,6 +110,7 @@ std::string label_of(const ExperimentField& field, const JsonView& value) {
   switch (value.kind()) {
     case JsonKind::Text: {
       std::string_view text = value.text();
+      if (field.key == "plan") return plan_title(text);
       if (field.key == "model")
         for (const std::string_view ending : {".zst", "/config.json", ".trace.json", ".json"})
           if (text.ends_with(ending)) text.remove_suffix(ending.size());

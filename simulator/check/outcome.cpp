@@ -10,6 +10,7 @@
 #include "simulator/check/block_names.h"
 #include "simulator/check/fingerprint.h"
 #include "simulator/kernel_choice.h"
+#include "simulator/plan_json.h"
 #include "traces/error.h"
 #include "traces/parallel.h"
 #include "traces/presets.h"
@@ -162,8 +163,8 @@ Settings settings_of(const Experiment& experiment, const Trace& trace,
   return settings;
 }
 
-ExperimentOutcome simulated(const Experiment& experiment, const SharedTrace& shared,
-                            const SharedDevice& shared_device) {
+ExperimentOutcome simulated(const std::string& file, const Experiment& experiment,
+                            const SharedTrace& shared, const SharedDevice& shared_device) {
   require_none(shared_device.defect);
   require_none(shared.defect);
   const auto& [device, device_fingerprint, no_defect] = shared_device;
@@ -174,7 +175,9 @@ ExperimentOutcome simulated(const Experiment& experiment, const SharedTrace& sha
   outcome.model = shared.size;
   outcome.blocks = names_of(shared.trace->blocks);
   outcome.available = budget.capacity;
-  const Evaluation result = evaluate(shared.trace, experiment.strategy, device, budget);
+  const StrategySpec strategy =
+      experiment.plan.empty() ? experiment.strategy : load_plan(resolved(file, experiment.plan));
+  const Evaluation result = evaluate(shared.trace, strategy, device, budget);
   const Report& report = result.report;
   outcome.refusal = report.reason;
   if (!report.applies) return outcome;
@@ -260,7 +263,7 @@ std::vector<ExperimentOutcome> run_experiments(
     const std::string defect = defect_of([&] {
       require_none(experiment.defect);
       outcomes[i] = experiment.measured.empty()
-                        ? simulated(experiment, shared.traces[shared.trace_of[i]],
+                        ? simulated(check_file, experiment, shared.traces[shared.trace_of[i]],
                                     shared.devices.at(experiment.device))
                         : measured(check_file, experiment);
     });

@@ -36,6 +36,25 @@ TEST(Check, PassesOnWhatItRecorded) {
   EXPECT_EQ(check.errors, "");
 }
 
+TEST(Check, RunsPlansBesideTheFile) {
+  const Repository repository(check_text(R"({"model": "vit-ti-16", "plan": "a.plan.json"})"));
+  EXPECT_EQ(repository.run("explain vit-ti-16 --strategy mesa --plan-out a.plan.json").exit_code,
+            0);
+  EXPECT_EQ(repository.run("check --update").exit_code, 0);
+  EXPECT_EQ(repository.run("check").exit_code, 0);
+  EXPECT_EQ(repository.run("explain vit-ti-16 --strategy vanilla --plan-out a.plan.json").exit_code,
+            0);
+  const Outcome changed = repository.run("check");
+  EXPECT_EQ(changed.exit_code, 3);
+  EXPECT_NE(changed.output.find("FAILED vit-ti-16/plan:a"), std::string::npos) << changed.output;
+  repository.run("explain gpt2 --strategy mesa --plan-out a.plan.json");
+  const Outcome wrong = repository.run("check");
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_NE(wrong.output.find("a.plan.json: /decisions/0/tensors/0: vit-ti-16 has no tensor"),
+            std::string::npos)
+      << wrong.output;
+}
+
 TEST(Check, FailsForOneByteAndSaysHowToAcceptIt) {
   const Repository repository;
   repository.run("check --update");

@@ -109,6 +109,21 @@ TEST(Experiments, TakeTheDefaultsThatTheyDoNotState) {
   EXPECT_EQ(own.tolerances[index(Metric::Step)], (Tolerance{0, 10'000}));
 }
 
+// Either takes the place of the other where the defaults name that.
+TEST(Experiments, MayHaveAPlanInPlaceOfAStrategy) {
+  const Experiment planned = only(R"({"model": "gpt2", "plan": "plans/mine.plan.json"})",
+                                  R"("defaults": {"strategy": "mesa"},)");
+  EXPECT_EQ(planned.id, "gpt2/plan:mine");
+  EXPECT_EQ(planned.plan, "plans/mine.plan.json");
+  EXPECT_EQ(planned.strategy.text, "plan:mine");
+  const Experiment named = only(R"({"model": "gpt2", "strategy": "mesa"})",
+                                R"("defaults": {"plan": "mine.plan.json"},)");
+  EXPECT_EQ(named.id, "gpt2/mesa");
+  EXPECT_EQ(named.plan, "");
+  EXPECT_EQ(ids(R"({"model": "gpt2", "plans": ["a.plan.json", "b.plan.json.zst"]})"),
+            (Texts{"gpt2/plan:a", "gpt2/plan:b"}));
+}
+
 TEST(Experiments, CompareEverythingExactlyUnlessTold) {
   const Experiment usual = only(R"({"model": "gpt2"})");
   EXPECT_EQ(usual.checked, (PerMetric<bool>{true, true, true, true, true}));
@@ -204,6 +219,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "/strategies/0: unknown strategy"},
         Mistake{R"({"model": "gpt2", "strategy": "mesa", "strategies": ["mesa"]})",
                 "found both 'strategy' and 'strategies'"},
+        Mistake{R"({"model": "gpt2", "strategy": "mesa", "plan": "a.plan.json"})",
+                "/plan: a plan takes the place of a strategy; keep one of them"},
+        Mistake{R"({"model": "gpt2", "plan": ""})", "/plan: found no path"},
         Mistake{R"({"model": "gpt2", "alloc_conf": "max_split:1"})", "/alloc_conf: "},
         Mistake{R"({"model": "gpt2", "budget": "12x"})", "/budget: budget: '12x' is not a size"},
         Mistake{R"({"model": "gpt2", "budget": "24"})", "/budget: budget: '24' has no unit"},

@@ -47,6 +47,15 @@ TEST_F(View, DrawsAPictureWithoutADisplay) {
   EXPECT_EQ(file_start("out.png", 4), "\x89PNG");
 }
 
+TEST_F(View, DrawsAPlanUnderTheNameOfItsFile) {
+  const std::string plan = folder_ / "mesa.plan.json";
+  ASSERT_EQ(tidemark("explain vit-ti-16 --strategy mesa --plan-out " + plan).exit_code, 0);
+  const Outcome outcome = tidemark("view vit-ti-16 --plan " + plan +
+                                   " --size 640x480 --screenshot " + (folder_ / "out.svg"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(file_text(folder_ / "out.svg"), HasSubstr("plan:mesa"));
+}
+
 TEST_F(View, DrawsTheSameEachTime) {
   for (const char* name : {"a.png", "b.png"})
     EXPECT_EQ(tidemark("view gpt2 --strategies vanilla,checkpoint --size 640x480 --screenshot " +
@@ -138,6 +147,18 @@ TEST(CopiedCommandLine, ReproducesTheInputs) {
   EXPECT_EQ(scenario.device.name, "h100");
   EXPECT_EQ(scenario.budget, changed.scenario.budget);
   EXPECT_EQ(parse_strategies(*again.strategies).size(), 2u);
+}
+
+TEST(CopiedCommandLine, NamesPlansByTheirFiles) {
+  const std::string path = std::string(TIDEMARK_SOURCE_DIR) + "/examples/plans/vit-cheap.plan.json";
+  const Options began =
+      parsed("tidemark view vit-b-16 -b 2 --strategy mesa --plan " + path).options;
+  gui::WhatIf changed{scenario_of(began), named_strategies(began)};
+  EXPECT_EQ(view_command_line(began, changed),
+            "tidemark view vit-b-16 --batch 2 --strategies mesa --plan " + path);
+  changed.strategies = parse_strategies("vanilla");
+  EXPECT_EQ(view_command_line(began, changed),
+            "tidemark view vit-b-16 --batch 2 --strategies vanilla");
 }
 
 TEST(CopiedCommandLine, ForgetsWhatWasTakenBack) {

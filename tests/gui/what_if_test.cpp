@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "simulator/plan_json.h"
 #include "simulator/recording/predicted_recording.h"
 #include "tests/gui/robot.h"
 #include "traces/trace_builder.h"
@@ -55,6 +56,28 @@ TEST(WhatIf, WhatDoesNotApplyIsSaidAndThePictureStays) {
   robot.frames(2);
   robot.model.ask(vit({"mesa"}), robot.view);
   EXPECT_EQ(robot.model.problem(), "");
+}
+
+// Of a plan the panel offers no options, and a model that it does not fit leaves the picture.
+TEST(WhatIf, APlanIsChosenAsAStrategyIs) {
+  const WhatIf mesa = vit({"mesa"});
+  const auto trace = trace_of(mesa.scenario);
+  const StrategySpec plan =
+      read_plan(write_plan(plan_step(trace, mesa.strategies.front()), {}), "tuned.plan.json");
+  WhatIf what_if = vit({"vanilla"});
+  what_if.plans = {plan}, what_if.strategies.push_back(plan);
+  EXPECT_EQ(offered(what_if).back().text, "plan:tuned");
+  Robot robot;
+  robot.ask(what_if);
+  EXPECT_EQ(robot.model.report_of(1)->strategy, "plan:tuned");
+  EXPECT_EQ(robot.model.report_of(1)->allocated_peak, predict(mesa)[0].report.allocated_peak);
+  robot.model.wait();
+  EXPECT_EQ(robot.model.frontier().newest()->rows.back().strategy, "plan:tuned");
+  const auto before = robot.model.shown(robot.view);
+  what_if.scenario.model = find_model("swin-t");
+  robot.model.ask(what_if, robot.view);
+  EXPECT_THAT(robot.model.problem(), testing::HasSubstr("swin-t has no tensor"));
+  EXPECT_EQ(robot.model.shown(robot.view), before);
 }
 
 TEST(WhatIf, TwoStrategiesAreTwoRecordings) {

@@ -21,7 +21,8 @@ using Write = std::string (*)(const ShownGraph& shown);
 void refuse_other_answers(const Options& options) {
   for (const OptionRow& row : option_table()) {
     const bool is_answer = row.group == "output" || row.names == "--top" ||
-                           row.names == "--saved" || row.names == "--require-fit";
+                           row.names == "--saved" || row.names == "--require-fit" ||
+                           row.names == "--plan-out";
     if (is_answer && long_name(row) != "--quiet" && is_given(options, row))
       throw UsageError(fmt::format(
           "--graph writes the graph and nothing else: {} has no meaning here (leave it out)",
@@ -109,7 +110,7 @@ Result write_graph(const Options& options) {
   ShownGraph shown = part_of(options, *step.trace, graph);
   shown.strategy = strategy.text;
   write_file(*options.graph, write(shown));
-  return {"", notes_on(scenario.model) +
+  return {"", notes_on(scenario) +
                   fmt::format("{}: {}, {}\n", *options.graph, shown.part, count_text(shown))};
 }
 

@@ -94,6 +94,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"--graph g.dot -o g.txt", "--output has no meaning here"},
         Refused{"--graph g.dot --top 3", "--top has no meaning here"},
         Refused{"--graph g.dot --saved", "--saved has no meaning here"},
+        Refused{"--graph g.dot --plan-out p.plan.json", "--plan-out has no meaning here"},
         Refused{"--graph g.dot --require-fit", "--require-fit has no meaning here"},
         Refused{"--graph g.dot --block 1 blocks.2", "--block 1 and 'blocks.2': "},
         Refused{"--graph g.dot --block 12", "'12' is not a whole number from 0 to 11"},

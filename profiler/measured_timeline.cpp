@@ -56,7 +56,7 @@ void sweep(const std::vector<Edge>& edges, Visit visit) {
 class MemoryEvents {
  public:
   MemoryEvents(const Schedule& schedule, const std::vector<TimedRun>& runs)
-      : schedule_(schedule), runs_(runs), recorded_(schedule.events) {}
+      : schedule_(schedule), runs_(runs), reached_(schedule.streams), recorded_(schedule.events) {}
 
   std::vector<MemoryEvent> run() && {
     for (std::uint32_t i = 0; i < schedule_.steps.size(); ++i) {
@@ -89,7 +89,7 @@ class MemoryEvents {
   const Schedule& schedule_;
   const std::vector<TimedRun>& runs_;
   std::size_t next_ = 0;
-  std::array<Nanoseconds, max_streams> reached_{};
+  std::vector<Nanoseconds> reached_;  // by stream
   std::vector<Nanoseconds> recorded_;
   std::vector<MemoryEvent> events_;
 };

@@ -21,7 +21,12 @@ std::int64_t padded(Bytes bytes) { return round_up(bytes.count, arena_alignment)
 
 class Packing {
  public:
-  explicit Packing(const Schedule& schedule) : schedule_(schedule), reuse_(derive_reuse(schedule)) {
+  explicit Packing(const Schedule& schedule)
+      : schedule_(schedule),
+        reuse_(derive_reuse(schedule)),
+        holes_(schedule.streams),
+        right_(schedule.streams),
+        awaited_(schedule.streams) {
     arena_.offsets.assign(schedule.buffers.size(), 0);
     blocks_.assign(schedule.buffers.size(), allocator::no_block);
     for (std::size_t b = 0; b < schedule.buffers.size(); ++b)
@@ -82,9 +87,8 @@ class Packing {
     allocator::BlockHandle last = first;
     std::int64_t size = table_[first].size;
     for (; size < bytes && last != last_; size += table_[last].size) last = table_[last].next;
-    std::array<std::int64_t, max_streams> right{};
     for (std::size_t s = 0; s < schedule_.streams; ++s)
-      right[s] = (s == stream ? hole.size : withdraw(s, first, last)) - bytes;
+      right_[s] = (s == stream ? hole.size : withdraw(s, first, last)) - bytes;
     if (size > bytes) {
       cut_gap(last, table_[last].size - (size - bytes));
     } else {
@@ -95,7 +99,7 @@ class Packing {
     table_[first].state = allocator::BlockState::Allocated;
     const allocator::BlockHandle next = table_[first].next;
     for (std::size_t s = 0; s < schedule_.streams; ++s)
-      if (right[s] > 0) holes_[s].insert({right[s], table_[next].address, next});
+      if (right_[s] > 0) holes_[s].insert({right_[s], table_[next].address, next});
     return first;
   }
 
@@ -230,10 +234,11 @@ class Packing {
   std::vector<WaitCounts> ready_after_;                // by block, of gaps
   allocator::BlockHandle last_ = allocator::no_block;  // the one that ends at the top
   std::int64_t top_ = 0;
-  std::array<allocator::FreeBlocks, max_streams> holes_;
-  WaitCounts waits_{};  // so far
+  std::vector<allocator::FreeBlocks> holes_;  // by stream
+  std::vector<std::int64_t> right_;           // by stream: what occupy() leaves of its hole
+  WaitCounts waits_{};                        // so far
   // By stream and wait: the gaps that it makes hole, and some that are none any more.
-  std::array<std::vector<std::vector<allocator::BlockHandle>>, max_streams> awaited_;
+  std::vector<std::vector<std::vector<allocator::BlockHandle>>> awaited_;
 };
 
 }  // namespace

@@ -33,6 +33,8 @@ void check_sizes(const Trace& trace, const Plan& plan, std::vector<std::string>&
   for (const auto* held : {&plan.value_release_after, &plan.gradient_release_after})
     if (!held->empty() && held->size() != trace.tensors.size())
       defects.push_back("a list of held tensors has another size than the trace's tensors");
+  if (!plan.transfers.empty() && plan.transfers.size() != trace.tensors.size())
+    defects.push_back("the list of transfers has another size than the trace's tensors");
   for (const std::string& reason : plan.reasons)
     if (reason.empty()) defects.push_back("a reason is empty");
   for (const std::uint16_t reason : plan.reason_of)
@@ -50,6 +52,14 @@ void check_regions(const Trace& trace, const Plan& plan, std::vector<std::string
                                     index(region.end)));
     end = index(region.end);
   }
+}
+
+void check_transfers(const Trace& trace, const Plan& plan, std::vector<std::string>& defects) {
+  for (std::size_t t = 0; t < plan.transfers.size(); ++t)
+    for (const OpId op : {plan.transfers[t].left_by, plan.transfers[t].fetched_at})
+      if (op != no_op && index(op) >= trace.ops.size())
+        defects.push_back(fmt::format("'{}' is moved at op {}; the trace has {}",
+                                      trace.tensors[t].name, index(op), trace.ops.size()));
 }
 
 // By storage: the op that works in place on it, or no_op. What was there before is gone then.
@@ -92,6 +102,7 @@ std::vector<std::string> check(const Trace& trace, const Plan& plan) {
   check_sizes(trace, plan, defects);
   if (!defects.empty()) return defects;
   check_regions(trace, plan, defects);
+  check_transfers(trace, plan, defects);
   if (!defects.empty()) return defects;
   const Needs needs = derive_needs(trace);
   check_actions(trace, plan, needs, defects);

@@ -13,7 +13,9 @@ class Walk {
       : schedule_(schedule),
         used_(schedule.buffers.size()),
         waited_(schedule.buffers.size()),
-        recorded_(schedule.events) {
+        recorded_(schedule.events),
+        known_(schedule.streams),
+        known_after_wait_(schedule.streams) {
     for (std::size_t s = 0; s < schedule.streams; ++s) note_wait(s);
   }
 
@@ -83,8 +85,8 @@ class Walk {
   std::vector<Clock> used_;         // by buffer
   std::vector<WaitCounts> waited_;  // by buffer: each stream's waits before its Free
   std::vector<Clock> recorded_;     // by event
-  std::array<Clock, max_streams> known_{};
-  std::array<std::vector<Clock>, max_streams> known_after_wait_;  // first: before any
+  std::vector<Clock> known_;        // by stream
+  std::vector<std::vector<Clock>> known_after_wait_;  // by stream; first: before any
 };
 
 }  // namespace

@@ -18,9 +18,8 @@ inline constexpr BufferId no_buffer{0xffffffff};
 enum class EventId : std::uint32_t {};
 constexpr std::size_t index(EventId id) { return static_cast<std::size_t>(id); }
 
-enum class StreamId : std::uint8_t { Compute = 0 };
+enum class StreamId : std::uint16_t { Compute = 0 };
 constexpr std::size_t index(StreamId id) { return static_cast<std::size_t>(id); }
-inline constexpr std::size_t max_streams = 4;
 
 /// What the bytes of a buffer stand for.
 enum class Role : std::uint8_t { Value, Codes, Gradient, OptimizerState, Temporary };

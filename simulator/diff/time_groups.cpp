@@ -32,7 +32,7 @@ std::string name_of(const TimeGroup& group) {
 
 std::vector<TimeGroup> time_groups(const Trace& trace, const Schedule& schedule,
                                    const Timeline& timeline) {
-  std::vector<Sum> sums(max_streams * task_count * kind_count);
+  std::vector<Sum> sums(schedule.streams * task_count * kind_count);
   for (const TimedRun& timed : timeline.runs) {
     const Step& step = schedule.steps[timed.step];
     const Run* run = std::get_if<Run>(&step);

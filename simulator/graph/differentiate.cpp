@@ -14,6 +14,7 @@
 #include "simulator/graph/present_gradients.h"
 #include "simulator/graph/present_values.h"
 #include "simulator/graph/recovery.h"
+#include "simulator/graph/transfers.h"
 #include "simulator/needs.h"
 
 namespace tidemark {
@@ -32,13 +33,14 @@ class Differentiation {
         names_(trace.ops.size(), graph_),
         values_(trace, plan, needs_, recovery_.uses, graph_, names_),
         gradients_(trace, plan, graph_, names_),
+        transfers_(trace, plan, graph_, values_),
         optimizer_(trace, needs_, graph_, values_, gradients_),
         use_codes_(needs_, plan) {
     CHECK(recovery_.defects.empty());
   }
 
   JointGraph run() && {
-    if (overlaps()) graph_.use_lanes(lanes.size());
+    if (overlaps()) graph_.use(Lane::EvenRegions), graph_.use(Lane::OddRegions);
     place_persistent();
     for (std::size_t i = 0; i < trace_.ops.size(); ++i) forward(i);
     backward();
@@ -61,6 +63,7 @@ class Differentiation {
   // --- forward -----------------------------------------------------------------------------------
 
   void forward(std::size_t i) {
+    transfers_.before_forward(static_cast<OpId>(i));
     if (!is_view(trace_.ops[i].kind)) append_op(Task::Forward, i, Lane::Compute);
     if (plan_.quirks.codes_per_use) quantize_operands(i);
     for (const TensorId storage : ends_(i)) values_.end_forward(storage, is_made_again(storage));
@@ -111,6 +114,7 @@ class Differentiation {
   void gradients_of(std::size_t i, Lane lane) {
     const auto op = static_cast<OpId>(i);
     position_ = op;
+    transfers_.before_gradients(op);
     if (needs_.gradients[i] != 0) {
       bring_saved(i, lane);
       const InstanceId incoming = gradients_.of(trace_.outputs(trace_.ops[i])[0]);
@@ -261,6 +265,7 @@ class Differentiation {
 
   void backward() {
     position_ = static_cast<OpId>(trace_.ops.size());
+    transfers_.before_backward();
     const auto is_zero = [](std::uint32_t gradients) { return gradients == 0; };
     if (!std::ranges::all_of(needs_.gradients, is_zero))
       gradients_.seed(needs_.producer[index(trace_[trace_.loss].storage)]);
@@ -321,8 +326,8 @@ class Differentiation {
 
   // What comes next follows all lanes.
   void join() {
-    for (std::size_t lane = 1; lane < graph_.graph().lanes; ++lane)
-      graph_.order(graph_.last_node(static_cast<Lane>(lane)), Lane::Compute);
+    for (const Lane lane : graph_.graph().lanes)
+      if (lane != Lane::Compute) graph_.order(graph_.last_node(lane), Lane::Compute);
   }
 
   const Trace& trace_;
@@ -335,6 +340,7 @@ class Differentiation {
   NamedInstances names_;
   PresentValues values_;
   PresentGradients gradients_;
+  Transfers transfers_;
   OptimizerNodes optimizer_;
   CodesPerUse use_codes_;
 

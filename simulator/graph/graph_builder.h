@@ -30,7 +30,8 @@ class GraphBuilder {
 
   const JointGraph& graph() const { return graph_; }
   const Instance& operator[](InstanceId id) const { return graph_[id]; }
-  void use_lanes(std::size_t count) { graph_.lanes = count; }
+  /// Nodes will be appended to this lane.
+  void use(Lane lane) { graph_.lanes.push_back(lane); }
   JointGraph finish() && { return std::move(graph_); }
 
   /// A version with memory of its own.

@@ -9,6 +9,7 @@
 //           backward f2  reads x1, version 1, and the gradient of x2   writes the gradient of x1
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -36,13 +37,18 @@ enum class Lane : std::uint8_t {
   // freed where it was made: the recovery of one runs beside the gradients of the other.
   EvenRegions,
   OddRegions,
+  CopyOut,  ///< to the host's memory, beside whatever computes
+  CopyIn,
 };
 
 inline constexpr std::array lanes = {Named{Lane::Compute, std::string_view("compute")},
                                      Named{Lane::EvenRegions, std::string_view("even regions")},
-                                     Named{Lane::OddRegions, std::string_view("odd regions")}};
+                                     Named{Lane::OddRegions, std::string_view("odd regions")},
+                                     Named{Lane::CopyOut, std::string_view("copy out")},
+                                     Named{Lane::CopyIn, std::string_view("copy in")}};
 static_assert(is_in_order(lanes));
 constexpr std::size_t index(Lane lane) { return static_cast<std::size_t>(lane); }
+constexpr bool is_copy(Lane lane) { return lane == Lane::CopyOut || lane == Lane::CopyIn; }
 
 /// One version of what a tensor's memory holds: written by one node, and read by those after it.
 struct Instance {
@@ -91,7 +97,7 @@ struct JointGraph {
   std::vector<InstanceId> operands;
   std::vector<Edge> edges;  ///< by `from`
   std::vector<Hold> holds;
-  std::size_t lanes = 1;  ///< in use: the first so many
+  std::vector<Lane> lanes = {Lane::Compute};  ///< in use
 
   const Instance& operator[](InstanceId id) const { return instances[index(id)]; }
   const Node& operator[](NodeId id) const { return nodes[index(id)]; }
@@ -101,6 +107,7 @@ struct JointGraph {
   std::span<const InstanceId> writes(const Node& node) const {
     return {operands.data() + node.first_operand + node.reads, node.writes};
   }
+  bool uses(Lane lane) const { return std::ranges::find(lanes, lane) != lanes.end(); }
   bool operator==(const JointGraph&) const = default;
 };
 

@@ -75,7 +75,14 @@ void PresentValues::copy_out(TensorId storage) {
   operation_.clear();
   operation_.read(of(storage));
   operation_.write(on_host_[index(storage)]);
-  graph_.append(std::nullopt, Lane::Compute, needs_.producer[index(storage)], operation_);
+  const bool is_beside =
+      !plan_.transfers.empty() && plan_.transfers[index(storage)].left_by != no_op;
+  const Lane lane = is_beside ? Lane::CopyOut : Lane::Compute;
+  const NodeId node =
+      graph_.append(std::nullopt, lane, needs_.producer[index(storage)], operation_);
+  if (!is_beside) return;
+  copied_out_by_.resize(trace_.tensors.size(), no_node);
+  copied_out_by_[index(storage)] = node;
 }
 
 void PresentValues::forget(TensorId storage, OpId at) {

@@ -19,6 +19,11 @@ class PresentValues {
   InstanceId of_value_or_codes(TensorId storage) const {
     return is_present(storage) ? of(storage) : codes_[index(storage)];
   }
+  bool is_on_host(TensorId storage) const { return on_host_[index(storage)] != no_instance; }
+  /// The node that copied it to the host, or no_node.
+  NodeId copied_out_by(TensorId storage) const {
+    return copied_out_by_.empty() ? no_node : copied_out_by_[index(storage)];
+  }
   bool is_present(TensorId storage) const { return of(storage) != no_instance; }
   std::uint32_t reads_to_come(TensorId storage) const { return reads_[index(storage)]; }
 
@@ -53,6 +58,7 @@ class PresentValues {
   NamedInstances& names_;
   std::vector<std::uint32_t> reads_;
   std::vector<InstanceId> value_, codes_, on_host_;
+  std::vector<NodeId> copied_out_by_;
   Operation operation_;
 };
 

@@ -56,12 +56,11 @@ bool is_in_range(const Trace& trace, const Schedule& schedule, const Step& step)
 }
 
 bool has_sound_buffers(const Trace& trace, const Schedule& schedule) {
-  return schedule.streams <= max_streams &&
-         std::ranges::all_of(schedule.buffers, [&](const Buffer& buffer) {
-           const bool is_named = index(buffer.tensor) < trace.tensors.size();
-           const bool is_temporary = buffer.role == Role::Temporary && buffer.tensor == no_tensor;
-           return index(buffer.stream) < schedule.streams && (is_named || is_temporary);
-         });
+  return std::ranges::all_of(schedule.buffers, [&](const Buffer& buffer) {
+    const bool is_named = index(buffer.tensor) < trace.tensors.size();
+    const bool is_temporary = buffer.role == Role::Temporary && buffer.tensor == no_tensor;
+    return index(buffer.stream) < schedule.streams && (is_named || is_temporary);
+  });
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ class Places {
   Places(const Schedule& schedule, const Arena& arena)
       : schedule_(schedule),
         arena_(arena),
-        clocks_(schedule.events),
-        uses_(schedule.buffers.size()),
+        clocks_(schedule.streams, schedule.events),
+        uses_(schedule.buffers.size(), judge::Moment(schedule.streams)),
         is_present_(schedule.buffers.size()) {
     owner_[0] = nobody;
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <vector>
 
@@ -10,24 +9,26 @@
 
 namespace tidemark::judge {
 
-/// Entry s counts runs and copies of stream s.
-using Moment = std::array<std::uint32_t, max_streams>;
+/// Entry s counts runs and copies of stream s; of streams behind the last entry there are none.
+using Moment = std::vector<std::uint32_t>;
 
 /// True if everything up to `earlier` has happened at `later`.
 inline bool follows(const Moment& later, const Moment& earlier) {
-  for (std::size_t s = 0; s < max_streams; ++s)
-    if (later[s] < earlier[s]) return false;
+  for (std::size_t s = 0; s < earlier.size(); ++s)
+    if ((s < later.size() ? later[s] : 0) < earlier[s]) return false;
   return true;
 }
 
 inline void merge(Moment& into, const Moment& other) {
-  for (std::size_t s = 0; s < max_streams; ++s) into[s] = std::max(into[s], other[s]);
+  into.resize(std::max(into.size(), other.size()));
+  for (std::size_t s = 0; s < other.size(); ++s) into[s] = std::max(into[s], other[s]);
 }
 
 /// What each stream has done and has waited for, as the host issues steps.
 class Clocks {
  public:
-  explicit Clocks(std::size_t events) : events_(events) {}
+  Clocks(std::size_t streams, std::size_t events)
+      : now_(streams, Moment(streams)), events_(events) {}
 
   const Moment& operator[](StreamId stream) const { return now_[index(stream)]; }
   void count(StreamId stream) { ++now_[index(stream)][index(stream)]; }
@@ -47,7 +48,7 @@ class Clocks {
   }
 
  private:
-  std::array<Moment, max_streams> now_{};
+  std::vector<Moment> now_;  // by stream
   std::vector<std::optional<Moment>> events_;
 };
 

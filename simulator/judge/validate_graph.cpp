@@ -1,9 +1,9 @@
 // What every joint graph promises, by a naive walk over its nodes in issue order.
 //
-//   1  Ids point to something; edges and holds to nodes that come before what they order.
-//   2  Each version is written by one node; what is persistent is there before, in its first
-//   version. 3  It is read after it was written, and before another version is written over it. 4
-//   A version over another is of the same tensor, role and size, and the only one over it.
+// * Ids point to something; edges and holds to nodes that come before what they order.
+// * Each version is written by one node; what is persistent is there before, in its first version.
+// * It is read after it was written, and before another version is written over it.
+// * A version over another is of the same tensor, role and size, and the only one over it.
 #include <fmt/format.h>
 
 #include "simulator/judge/validate.h"
@@ -52,7 +52,7 @@ class GraphWalk {
 
   void walk(std::size_t n) {
     const Node& node = graph_.nodes[n];
-    if (index(node.lane) >= graph_.lanes) complain("node {} is on a lane that is not in use", n);
+    if (!graph_.uses(node.lane)) complain("node {} is on a lane that is not in use", n);
     if (std::size_t{node.first_operand} + node.reads + node.writes > graph_.operands.size())
       return complain("node {} has operands that are not there", n);
     for (const InstanceId id : graph_.reads(node)) {
@@ -79,7 +79,7 @@ class GraphWalk {
   void check_edges() {
     NodeId last{0};
     for (const Edge& edge : graph_.edges) {
-      const bool is_sound = index(edge.lane) < graph_.lanes && edge.before < edge.from &&
+      const bool is_sound = graph_.uses(edge.lane) && edge.before < edge.from &&
                             last <= edge.from && index(edge.from) <= graph_.nodes.size();
       if (!is_sound) complain("an edge orders nothing");
       last = edge.from;

@@ -8,11 +8,12 @@ namespace tidemark::judge {
 Memory::Memory(const Trace& trace, const Schedule& schedule)
     : trace_(trace),
       schedule_(schedule),
-      clocks_(schedule.events),
+      clocks_(schedule.streams, schedule.events),
       cells_(schedule.buffers.size()),
       step_(schedule.steps.size()) {
   for (std::size_t b = 0; b < cells_.size(); ++b) {
     const Buffer& buffer = schedule.buffers[b];
+    cells_[b].used.resize(schedule.streams);
     if (!buffer.persistent) continue;
     cells_[b].state = State::Full;
     // Gradients that outlive the step begin as zeros.

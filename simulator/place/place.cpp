@@ -4,27 +4,50 @@
 #include "simulator/place/place.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "simulator/place/stream_order.h"
 
 namespace tidemark {
 namespace {
 
+struct LaneStreams {
+  std::array<StreamId, lanes.size()> of{};  // the compute stream where nothing else is said
+  std::size_t count = 1;
+};
+
+LaneStreams assign_streams(const JointGraph& graph, const Placement& placement) {
+  LaneStreams streams;
+  if (placement.is_serial) return streams;
+  for (const Lane lane : graph.lanes) {
+    const bool computes =
+        lane == Lane::Compute || (lane == Lane::EvenRegions && !placement.regions_leave_compute);
+    if (!computes) streams.of[index(lane)] = static_cast<StreamId>(streams.count++);
+  }
+  return streams;
+}
+
+Schedule empty_schedule(const JointGraph& graph, std::size_t streams) {
+  Schedule schedule;
+  schedule.streams = streams;
+  schedule.buffers.reserve(graph.instances.size());
+  schedule.steps.reserve(graph.nodes.size() + 3 * graph.instances.size());
+  schedule.operands.reserve(graph.operands.size());
+  return schedule;
+}
+
 class Placing {
  public:
   Placing(const JointGraph& graph, const Placement& placement)
       : graph_(graph),
-        placement_(placement),
+        streams_(assign_streams(graph, placement)),
+        schedule_(empty_schedule(graph, streams_.count)),
         order_(schedule_, placement.synchronizes_host),
         memory_of_(graph.instances.size()),
         buffer_of_(graph.instances.size(), no_buffer),
         first_free_(graph.nodes.size() + 1),
         is_awaited_(graph.nodes.size()),
         done_(graph.nodes.size()) {
-    schedule_.streams = graph.lanes == 1 ? 1 : index(stream_of(Lane::OddRegions)) + 1;
-    schedule_.buffers.reserve(graph.instances.size());
-    schedule_.steps.reserve(graph.nodes.size() + 3 * graph.instances.size());
-    schedule_.operands.reserve(graph.operands.size());
     share_memory();
     collect_frees();
     for (const Edge& edge : graph.edges) is_awaited_[index(edge.before)] = true;
@@ -39,18 +62,10 @@ class Placing {
   }
 
  private:
-  StreamId stream_of(Lane lane) const {
-    const int first = placement_.regions_leave_compute ? 1 : 0;
-    switch (lane) {
-      case Lane::Compute:
-        return StreamId::Compute;
-      case Lane::EvenRegions:
-        return static_cast<StreamId>(first);
-      case Lane::OddRegions:
-        return static_cast<StreamId>(first + 1);
-    }
-    return StreamId::Compute;
-  }
+  StreamId stream_of(Lane lane) const { return streams_.of[index(lane)]; }
+
+  // Copies make no memory of their own streams: it is the compute stream's before and after.
+  StreamId home_of(Lane lane) const { return is_copy(lane) ? StreamId::Compute : stream_of(lane); }
 
   void share_memory() {
     for (std::size_t i = 0; i < graph_.instances.size(); ++i) {
@@ -105,11 +120,13 @@ class Placing {
     const Node& node = graph_.nodes[n];
     const auto stream = stream_of(node.lane);
     follow_edges(n);
-    collect_operands(node, stream);
+    follow_host_copies(node, stream);
+    collect_operands(node);
     order_.before_run(stream, reads_, writes_);
     emit(node, stream);
+    note_host_copies(node, stream);
     for (std::uint32_t k = first_free_[n]; k < first_free_[n + 1]; ++k)
-      order_.free(buffer_of(freed_[k]), stream);
+      free(buffer_of(freed_[k]), node.lane);
     if (is_awaited_[n]) done_[n] = order_.mark(stream);
   }
 
@@ -121,17 +138,41 @@ class Placing {
     }
   }
 
+  void free(BufferId buffer, Lane lane) {
+    if (is_copy(lane)) return order_.free_only_on(buffer, home_of(lane));
+    order_.free(buffer, stream_of(lane));
+  }
+
+  // The host's memory has no buffers, so who copies from it is ordered here.
+  void follow_host_copies(const Node& node, StreamId stream) {
+    if (node.task) return;
+    for (const InstanceId read : graph_.reads(node))
+      if (graph_[read].on_host) order_.follow(stream, on_host_.at(read));
+  }
+
+  void note_host_copies(const Node& node, StreamId stream) {
+    if (node.task) return;
+    for (const InstanceId write : graph_.writes(node))
+      if (graph_[write].on_host) on_host_[write] = order_.now(stream);
+  }
+
   // What is written for the first time is allocated.
-  void collect_operands(const Node& node, StreamId stream) {
+  void collect_operands(const Node& node) {
     reads_.clear(), writes_.clear();
     for (const InstanceId read : graph_.reads(node))
       if (!graph_[read].on_host) reads_.push_back(buffer_of(read));
     for (const InstanceId write : graph_.writes(node)) {
       if (graph_[write].on_host) continue;
-      if (buffer_of(write) == no_buffer)
-        schedule_.steps.emplace_back(Allocate{add_buffer(write, stream)});
+      if (buffer_of(write) == no_buffer) allocate(write, node.lane);
       writes_.push_back(buffer_of(write));
     }
+  }
+
+  // A stream that gets another one's memory waits until that one has it.
+  void allocate(InstanceId instance, Lane lane) {
+    const StreamId home = home_of(lane);
+    schedule_.steps.emplace_back(Allocate{add_buffer(instance, home)});
+    if (home != stream_of(lane)) order_.catch_up(stream_of(lane), home);
   }
 
   void emit(const Node& node, StreamId stream) {
@@ -153,7 +194,7 @@ class Placing {
   }
 
   const JointGraph& graph_;
-  const Placement& placement_;
+  const LaneStreams streams_;
   Schedule schedule_;
   StreamOrder order_;
   std::vector<InstanceId> memory_of_;      // by instance: the first version in its memory
@@ -163,7 +204,8 @@ class Placing {
   std::vector<bool> is_awaited_;          // by node
   std::vector<StreamOrder::Point> done_;  // by node, where awaited
   std::size_t next_edge_ = 0;
-  std::vector<BufferId> reads_, writes_;  // of the node at hand
+  std::unordered_map<InstanceId, StreamOrder::Point> on_host_;  // when each copy was made
+  std::vector<BufferId> reads_, writes_;                        // of the node at hand
 };
 
 }  // namespace

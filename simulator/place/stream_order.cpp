@@ -36,10 +36,15 @@ StreamOrder::Point StreamOrder::mark(StreamId stream) {
   const std::uint32_t runs = runs_[index(stream)];
   const Point here{stream, runs};
   if (schedule_.streams == 1 || (!marks.empty() && marks.back().runs == runs)) return here;
+  record(stream);
+  return here;
+}
+
+const StreamOrder::Mark& StreamOrder::record(StreamId stream) {
   const auto event = static_cast<EventId>(schedule_.events++);
   schedule_.steps.emplace_back(Record{event, stream});
-  marks.push_back({runs, event, known_[index(stream)]});
-  return here;
+  return marks_[index(stream)].emplace_back(
+      Mark{runs_[index(stream)], event, known_[index(stream)]});
 }
 
 void StreamOrder::follow(StreamId stream, StreamId other, std::uint32_t runs) {
@@ -50,12 +55,16 @@ void StreamOrder::follow(StreamId stream, StreamId other, std::uint32_t runs) {
     mark(other);
     found = std::prev(marks.end());
   }
+  wait_for(*found, stream);
+}
+
+void StreamOrder::wait_for(const Mark& mark, StreamId stream) {
   if (synchronizes_host_) {
-    schedule_.steps.emplace_back(Synchronize{found->event});
-    for (Clock& known : known_) learn(known, found->clock);
+    schedule_.steps.emplace_back(Synchronize{mark.event});
+    for (Clock& known : known_) learn(known, mark.clock);
   } else {
-    schedule_.steps.emplace_back(Wait{found->event, stream});
-    learn(known_[index(stream)], found->clock);
+    schedule_.steps.emplace_back(Wait{mark.event, stream});
+    learn(known_[index(stream)], mark.clock);
   }
   retry_pending(stream);
 }
@@ -74,14 +83,23 @@ void StreamOrder::free(BufferId buffer, StreamId stream) {
   if (schedule_.streams == 1 || is_ordered(buffer, stream)) {
     schedule_.steps.emplace_back(Free{buffer, stream});
   } else {
-    pending_.push_back(buffer);
+    pending_.push_back({buffer, {}});
+  }
+}
+
+void StreamOrder::free_only_on(BufferId buffer, StreamId stream) {
+  if (schedule_.streams == 1 || is_ordered(buffer, stream)) {
+    schedule_.steps.emplace_back(Free{buffer, stream});
+  } else {
+    pending_.push_back({buffer, stream});
   }
 }
 
 void StreamOrder::retry_pending(StreamId stream) {
-  std::erase_if(pending_, [&](BufferId buffer) {
-    if (!is_ordered(buffer, stream)) return false;
-    schedule_.steps.emplace_back(Free{buffer, stream});
+  std::erase_if(pending_, [&](const Pending& pending) {
+    const bool may_be_here = !pending.only_on || *pending.only_on == stream;
+    if (!may_be_here || !is_ordered(pending.buffer, stream)) return false;
+    schedule_.steps.emplace_back(Free{pending.buffer, stream});
     return true;
   });
 }

@@ -2,9 +2,11 @@
 // follow, and the events that make it follow more.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "simulator/clock.h"
+#include "simulator/schedule.h"
 
 namespace tidemark {
 
@@ -12,7 +14,10 @@ class StreamOrder {
  public:
   /// Appends Record, Wait, Synchronize and Free steps to `schedule`.
   StreamOrder(Schedule& schedule, bool synchronizes_host)
-      : schedule_(schedule), synchronizes_host_(synchronizes_host) {}
+      : schedule_(schedule),
+        synchronizes_host_(synchronizes_host),
+        known_(schedule.streams),
+        marks_(schedule.streams) {}
 
   /// Before a run is emitted: waits for the writers of what it reads, and for all users of what it
   /// writes. Then counts the run.
@@ -23,14 +28,22 @@ class StreamOrder {
     StreamId stream{};
     std::uint32_t runs = 0;
   };
-  /// Marks this point of the stream, so that others can wait for it and not for what follows.
+  /// Where the stream is now. Who waits for it later may wait for some of what follows, too.
+  Point now(StreamId stream) const { return {stream, runs_[index(stream)]}; }
+  /// Marks where the stream is, so that others can wait for it and not for what follows.
   Point mark(StreamId stream);
   /// What `stream` runs next happens after the point.
   void follow(StreamId stream, Point point) { follow(stream, point.stream, point.runs); }
+  /// `stream` follows all that was issued to `other`: its waits and allocations, too.
+  void catch_up(StreamId stream, StreamId other) { wait_for(record(other), stream); }
   /// Everything issued so far, on all streams, happens before what `stream` runs next.
   void join(StreamId stream);
-  /// Emits Free on a stream that is ordered after every use: `stream` if it is, or else later.
+  /// Emits Free on a stream that is ordered after every use: `stream` if it is, or else later on
+  /// the first that is.
   void free(BufferId buffer, StreamId stream);
+  /// Emits Free on this stream as soon as it is ordered after every use, and on no other: who
+  /// copies memory away beside the stream that allocates must not give it to that stream early.
+  void free_only_on(BufferId buffer, StreamId stream);
 
  private:
   struct Mark {
@@ -47,15 +60,21 @@ class StreamOrder {
   Use& use_of(BufferId buffer);
   void follow(StreamId stream, StreamId other, std::uint32_t runs);
   bool is_ordered(BufferId buffer, StreamId stream);
+  const Mark& record(StreamId stream);
+  void wait_for(const Mark& mark, StreamId stream);
   void retry_pending(StreamId stream);
 
   Schedule& schedule_;
   bool synchronizes_host_;
-  std::array<Clock, max_streams> known_{};
+  std::vector<Clock> known_;  ///< by stream
   Clock runs_{};
-  std::array<std::vector<Mark>, max_streams> marks_;
+  std::vector<std::vector<Mark>> marks_;  ///< by stream
   std::vector<Use> uses_;
-  std::vector<BufferId> pending_;
+  struct Pending {
+    BufferId buffer;
+    std::optional<StreamId> only_on;
+  };
+  std::vector<Pending> pending_;
 };
 
 }  // namespace tidemark

@@ -30,7 +30,7 @@ std::string defect_of_buffers(const Recording& recording) {
 std::string defect_of_runs(const Recording& recording) {
   const auto& [schedule, timeline] = std::tie(recording.schedule, recording.timeline);
   std::vector<bool> has_run(schedule.steps.size());
-  std::array<Nanoseconds, max_streams> busy_until{};
+  std::vector<Nanoseconds> busy_until(schedule.streams);
   for (std::size_t i = 0; i < timeline.runs.size(); ++i) {
     const TimedRun& run = timeline.runs[i];
     const Step& step = schedule.steps[run.step];

@@ -12,7 +12,10 @@ namespace tidemark {
 class NaiveArena {
  public:
   explicit NaiveArena(const Schedule& schedule)
-      : schedule_(schedule), used_(schedule.buffers.size()), recorded_(schedule.events) {
+      : schedule_(schedule),
+        used_(schedule.buffers.size()),
+        recorded_(schedule.events),
+        known_(schedule.streams) {
     arena_.offsets.assign(schedule.buffers.size(), 0);
     for (std::size_t b = 0; b < schedule.buffers.size(); ++b)
       if (schedule.buffers[b].persistent) place(static_cast<BufferId>(b));
@@ -109,8 +112,8 @@ class NaiveArena {
   const Schedule& schedule_;
   std::vector<Clock> used_;      // by buffer
   std::vector<Clock> recorded_;  // by event
-  std::array<Clock, max_streams> known_{};
-  std::vector<Gap> gaps_;  // by address
+  std::vector<Clock> known_;     // by stream
+  std::vector<Gap> gaps_;        // by address
   std::int64_t top_ = 0;
   Arena arena_;
 };

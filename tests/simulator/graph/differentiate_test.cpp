@@ -70,6 +70,29 @@ TEST(Differentiate, CopiesOutAndInWhatIsOffloaded) {
                           "backward x1: gradient of x1#0, x0#0 → gradient of x0#0"));
 }
 
+// x1 leaves beside f3, and is fetched while b3 runs.
+TEST(Differentiate, CopiesBesideTheStepWhatHasATransfer) {
+  const Trace trace = chain(4);
+  Plan plan = keep_everything(trace);
+  decide(plan, TensorId{1}, Action::Offload, "to test");
+  plan.transfers.resize(trace.tensors.size());
+  plan.transfers[1] = {.left_by = OpId{3}, .fetched_at = OpId{2}};
+  const JointGraph graph = graph_of(trace, plan);
+  EXPECT_THAT(nodes_of(trace, graph),
+              ElementsAre("forward x1: x0#0 → x1#0", "forward x2: x1#0 → x2#0",
+                          "copy x1: x1#0 → x1#1 on the host", "forward x3: x2#0 → x3#0",
+                          "forward x4: x3#0 → x4#0", "seed x4:  → gradient of x4#0",
+                          "backward x4: gradient of x4#0, x3#0 → gradient of x3#0",
+                          "copy x1: x1#1 on the host → x1#2",
+                          "backward x3: gradient of x3#0, x2#0 → gradient of x2#0",
+                          "backward x2: gradient of x2#0, x1#2 → gradient of x1#0",
+                          "backward x1: gradient of x1#0, x0#0 → gradient of x0#0"));
+  EXPECT_EQ(graph[NodeId{2}].lane, Lane::CopyOut);
+  EXPECT_EQ(graph[NodeId{7}].lane, Lane::CopyIn);
+  ASSERT_FALSE(graph.edges.empty());
+  EXPECT_EQ(graph.edges.front(), (Edge{NodeId{2}, Lane::Compute, NodeId{4}}));
+}
+
 TEST(Differentiate, LetsRegionsOfAnOverlappedChainAlternateBetweenTwoLanes) {
   const Trace trace = chain(6, 2);
   const PlannedStep step =

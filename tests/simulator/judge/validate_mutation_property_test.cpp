@@ -127,7 +127,7 @@ std::vector<Lowered> subjects(Dice& dice) {
 std::map<std::size_t, Tally> damage_all(Dice& dice) {
   std::map<std::size_t, Tally> tallies;
   for (const Lowered& subject : subjects(dice)) {
-    const Played expected = play(subject.trace, subject.schedule, {0, 1, 2, 3, 4});
+    const Played expected = play(subject.trace, subject.schedule);
     EXPECT_TRUE(plays_as(subject.trace, subject.schedule, expected)) << expected.fault;
     for (int i = 0; i < 120; ++i) {
       Schedule damaged = subject.schedule;

@@ -1,0 +1,43 @@
+// Edges from copies out to the compute lane, and copies in ahead of their readers.
+#include "simulator/graph/transfers.h"
+
+namespace tidemark {
+namespace {
+
+TensorsByOp by_op(const Trace& trace, const Plan& plan, OpId Transfer::*op) {
+  std::vector<OpId> op_of_tensor(plan.transfers.size(), no_op);
+  for (std::size_t t = 0; t < op_of_tensor.size(); ++t)
+    if (plan.actions[t] == Action::Offload) op_of_tensor[t] = plan.transfers[t].*op;
+  return {trace.ops.size(), op_of_tensor};
+}
+
+}  // namespace
+
+Transfers::Transfers(const Trace& trace, const Plan& plan, GraphBuilder& graph,
+                     PresentValues& values)
+    : has_any_(!plan.transfers.empty()),
+      graph_(graph),
+      values_(values),
+      left_by_(by_op(trace, plan, &Transfer::left_by)),
+      fetched_at_(by_op(trace, plan, &Transfer::fetched_at)) {
+  if (has_any_) graph_.use(Lane::CopyOut), graph_.use(Lane::CopyIn);
+}
+
+void Transfers::before_forward(OpId op) {
+  if (!has_any_) return;
+  for (const TensorId storage : left_by_(index(op)))
+    graph_.order(values_.copied_out_by(storage), Lane::Compute);
+}
+
+void Transfers::before_backward() {
+  if (has_any_) graph_.order(graph_.last_node(Lane::CopyOut), Lane::Compute);
+}
+
+void Transfers::before_gradients(OpId op) {
+  if (!has_any_) return;
+  for (const TensorId storage : fetched_at_(index(op)))
+    if (values_.is_on_host(storage) && values_.reads_to_come(storage) > 0)
+      values_.ensure_present(storage, Lane::CopyIn);
+}
+
+}  // namespace tidemark

@@ -61,9 +61,7 @@ bool continues(std::string_view previous, std::string_view piece) {
   const auto row = std::ranges::find(strategies(), component.substr(0, colon), &StrategyRow::name);
   if (row == strategies().end()) return false;
   const std::string_view option = piece.substr(0, piece.find_first_of("=+"));
-  return std::ranges::any_of(row->options, [&](std::string_view known) {
-    return known.substr(0, known.find('=')) == option;
-  });
+  return std::ranges::find(row->options, option, &StrategyOption::name) != row->options.end();
 }
 
 void set_device(const Options& options, Scenario& scenario) {

@@ -9,21 +9,11 @@
 namespace tidemark::cli {
 namespace {
 
-struct Meaning {
-  std::string_view option;
-  std::string_view text;
-};
-
-constexpr std::array meanings = {
-    Meaning{"every=K", "segments of K blocks instead of one"},
-    Meaning{"sqrt", "segments as long as the square root of the number of blocks"},
-    Meaning{"selective", "only the attention maps are recomputed"},
-    Meaning{"hoist", "recovery overlaps across the stages of the model, too"},
-    Meaning{"released", "as the published code does it, with what that wastes"}};
-
-std::string_view meaning_of(std::string_view option) {
-  const auto found = std::ranges::find(meanings, option, &Meaning::option);
-  return found == meanings.end() ? "" : found->text;
+std::string texts_of(const std::vector<StrategyOption>& options) {
+  std::string text;
+  for (const StrategyOption& option : options)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", option.text);
+  return text;
 }
 
 Listing list_strategies() {
@@ -35,7 +25,7 @@ Listing list_strategies() {
   for (const StrategyRow& row : strategies())
     listing.rows.push_back({{std::string(row.name)},
                             {std::string(row.summary)},
-                            {fmt::format("{}", fmt::join(row.options, ", "))},
+                            {texts_of(row.options)},
                             {std::string(row.source)}});
   return listing;
 }
@@ -48,8 +38,8 @@ Listing describe_strategy(const StrategyRow& row) {
   add("name", row.name);
   add("what it does", row.summary);
   if (!row.source.empty()) add("source", row.source);
-  for (const std::string_view option : row.options)
-    add(fmt::format("{}:{}", row.name, option), meaning_of(option));
+  for (const StrategyOption& option : row.options)
+    add(fmt::format("{}:{}", row.name, option.text), option.meaning);
   for (const StrategyRow& other : strategies()) {
     if (&other == &row || other.is_reference || row.is_reference) continue;
     const std::string both = fmt::format("{}+{}", row.name, other.name);

@@ -145,33 +145,42 @@ bool choose_device(Scenario& scenario) {
 }
 
 // What was chosen last replaces what contradicts it.
-void keep_newest(StrategySpec::Component& component, const StrategyArguments& newest) {
-  if (!contradiction_in(*component.row, component.arguments).empty()) component.arguments = newest;
+void choose(StrategySpec::Component& component, const StrategyArguments::Chosen& newest) {
+  auto& chosen = component.arguments.chosen;
+  std::erase_if(chosen, [&](const auto& other) { return other.name == newest.name; });
+  chosen.push_back(newest);
+  if (!contradiction_in(*component.row, component.arguments).empty()) chosen = {newest};
+}
+
+bool choose_blocks(StrategySpec::Component& component, const StrategyOption& option) {
+  std::int64_t blocks = component.arguments.number(option.name()).value_or(option.usual);
+  ImGui::SetNextItemWidth(-1);
+  const std::string id = fmt::format("##{} {}", option.name(), component.row->name);
+  const std::string shown = fmt::format("{} %lld block{}", option.name(), blocks == 1 ? "" : "s");
+  if (!slide(id.c_str(), blocks, option.least, 24, shown.c_str())) return false;
+  choose(component, {std::string(option.name()), blocks});
+  return true;
+}
+
+bool choose_flag(StrategySpec::Component& component, const StrategyOption& option) {
+  bool has = component.arguments.has(option.name());
+  if (!ImGui::Checkbox(std::string(option.text).c_str(), &has)) return false;
+  if (has) {
+    choose(component, {std::string(option.name()), {}});
+  } else {
+    std::erase_if(component.arguments.chosen,
+                  [&](const auto& chosen) { return chosen.name == option.name(); });
+  }
+  return true;
 }
 
 bool choose_options(StrategySpec& spec) {
   if (spec.plan) return false;  // the file says all
   bool changed = false;
   for (auto& component : spec.components)
-    for (const std::string_view option : component.row->options) {
-      if (option == "every=K") {
-        std::int64_t every = component.arguments.every.value_or(1);
-        ImGui::SetNextItemWidth(-1);
-        if (!slide(fmt::format("##every {}", component.row->name).c_str(), every, 1, 24,
-                   every == 1 ? "every block" : "every %lld blocks"))
-          continue;
-        component.arguments.every = every;
-        keep_newest(component, {.flags = {}, .every = every});
-        changed = true;
-      } else {
-        bool has = component.arguments.has(option);
-        if (!ImGui::Checkbox(std::string(option).c_str(), &has)) continue;
-        if (has) component.arguments.flags.emplace_back(option);
-        if (has) keep_newest(component, {.flags = {std::string(option)}});
-        if (!has) std::erase(component.arguments.flags, option);
-        changed = true;
-      }
-    }
+    for (const StrategyOption& option : component.row->options)
+      changed |=
+          option.takes_number() ? choose_blocks(component, option) : choose_flag(component, option);
   if (changed) spec.text = strategy_text(spec.components);
   return changed;
 }

@@ -97,7 +97,7 @@ Refusal checkpoint_attention(const Trace& trace, Plan& plan) {
 Refusal checkpoint_blocks(const Trace& trace, const StrategyArguments& arguments, Plan& plan) {
   if (trace.blocks.empty()) return "the trace names no blocks to checkpoint";
   if (arguments.has("selective")) return checkpoint_attention(trace, plan);
-  std::size_t every = static_cast<std::size_t>(arguments.every.value_or(1));
+  std::size_t every = static_cast<std::size_t>(arguments.number("every").value_or(1));
   if (arguments.has("sqrt"))
     every =
         static_cast<std::size_t>(std::llround(std::sqrt(static_cast<double>(trace.blocks.size()))));

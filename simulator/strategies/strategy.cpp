@@ -22,13 +22,21 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return pieces;
 }
 
-std::int64_t parse_every(std::string_view text, std::string_view option) {
-  std::int64_t every = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), every);
-  if (error != std::errc() || end != text.data() + text.size() || every < 1 || every > 1'000'000)
-    throw UsageError(fmt::format("strategy option '{}': every= takes a number of blocks, 1 or more",
-                                 option.substr(0, 64)));
-  return every;
+std::int64_t parse_blocks(std::string_view text, const StrategyOption& option) {
+  const std::string_view digits = text.substr(option.name().size() + 1);
+  std::int64_t blocks = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), blocks);
+  const bool is_whole = error == std::errc() && end == digits.data() + digits.size();
+  if (!is_whole || blocks < option.least || blocks > 1'000'000)
+    throw UsageError(fmt::format("strategy option '{}': {}= takes a number of blocks, {} or more",
+                                 text.substr(0, 64), option.name(), option.least));
+  return blocks;
+}
+
+std::vector<std::string_view> texts_of(const std::vector<StrategyOption>& options) {
+  std::vector<std::string_view> texts;
+  for (const StrategyOption& option : options) texts.push_back(option.text);
+  return texts;
 }
 
 /// Two options of one strategy of which each says what the other does.
@@ -46,29 +54,27 @@ constexpr std::array option_contradictions = {
                         "selective recomputes the core of each attention, not segments of blocks"},
 };
 
-bool is_among(const StrategyArguments& arguments, std::string_view option) {
-  return option == "every=K" ? arguments.every.has_value() : arguments.has(option);
+const StrategyOption& find_option(const StrategyRow& row, std::string_view typed) {
+  const auto is_it = [&](const StrategyOption& option) {
+    if (!option.takes_number()) return option.text == typed;
+    return typed.starts_with(option.text.substr(0, option.name().size() + 1));
+  };
+  const auto found = std::ranges::find_if(row.options, is_it);
+  if (found != row.options.end()) return *found;
+  if (row.options.empty()) throw UsageError(fmt::format("strategy '{}' has no options", row.name));
+  throw UsageError(
+      unknown_name(fmt::format("option of strategy '{}'", row.name), typed, texts_of(row.options)));
 }
 
 StrategyArguments parse_arguments(const StrategyRow& row, std::string_view text) {
   StrategyArguments arguments;
-  for (const std::string_view option : split(text, ',')) {
-    const bool is_every = option.starts_with("every=");
-    const std::string_view listed = is_every ? std::string_view("every=K") : option;
-    if (std::ranges::find(row.options, listed) == row.options.end()) {
-      if (row.options.empty())
-        throw UsageError(fmt::format("strategy '{}' has no options", row.name));
+  for (const std::string_view typed : split(text, ',')) {
+    const StrategyOption& option = find_option(row, typed);
+    if (arguments.has(option.name()))
       throw UsageError(
-          unknown_name(fmt::format("option of strategy '{}'", row.name), option, row.options));
-    }
-    if (is_among(arguments, listed))
-      throw UsageError(
-          fmt::format("strategy '{}': {} is named twice (keep one)", row.name, listed));
-    if (is_every) {
-      arguments.every = parse_every(option.substr(6), option);
-    } else {
-      arguments.flags.emplace_back(option);
-    }
+          fmt::format("strategy '{}': {} is named twice (keep one)", row.name, option.text));
+    arguments.chosen.push_back({std::string(option.name()), {}});
+    if (option.takes_number()) arguments.chosen.back().number = parse_blocks(typed, option);
   }
   if (const Refusal why = contradiction_in(row, arguments); !why.empty()) throw UsageError(why);
   return arguments;
@@ -106,8 +112,11 @@ constexpr std::array contradictions = {
 }  // namespace
 
 Refusal contradiction_in(const StrategyRow& row, const StrategyArguments& arguments) {
+  const auto is_chosen = [&](std::string_view option) {
+    return arguments.has(StrategyOption{option, {}}.name());
+  };
   for (const OptionContradiction& c : option_contradictions)
-    if (c.strategy == row.name && is_among(arguments, c.a) && is_among(arguments, c.b))
+    if (c.strategy == row.name && is_chosen(c.a) && is_chosen(c.b))
       return fmt::format("strategy '{}': {} and {} contradict each other: {} (leave one out)",
                          row.name, c.a, c.b, c.why);
   return {};
@@ -126,12 +135,20 @@ Refusal contradiction_in(const StrategySpec& spec) {
   return {};
 }
 
-bool StrategyArguments::has(std::string_view flag) const {
-  return std::ranges::find(flags, flag) != flags.end();
+bool StrategyArguments::has(std::string_view name) const {
+  return std::ranges::find(chosen, name, &Chosen::name) != chosen.end();
 }
 
-// In the order in which combinations are applied: operators, wiring, recovery, 8 bits, streams.
+std::optional<std::int64_t> StrategyArguments::number(std::string_view name) const {
+  const auto found = std::ranges::find(chosen, name, &Chosen::name);
+  return found == chosen.end() ? std::nullopt : found->number;
+}
+
+// In the order in which combinations are applied: operators, wiring, recovery, what becomes of the
+// rest (8 bits, the host's memory), streams.
 const std::vector<StrategyRow>& strategies() {
+  constexpr StrategyOption released{"released",
+                                    "as the published code does it, with what that wastes"};
   static const std::vector<StrategyRow> rows = {
       {"vanilla", "keep everything the backward needs", "", {}, nullptr, nullptr, "", false, true},
       {"approx-bp",
@@ -157,7 +174,7 @@ const std::vector<StrategyRow>& strategies() {
       {"reversible",
        "blocks coupled so that their inputs follow from their outputs",
        "arXiv 2302.04869",
-       {"released"},
+       {released},
        couple_blocks,
        reconstruct_blocks,
        "trains another network, with two residual streams",
@@ -165,7 +182,7 @@ const std::vector<StrategyRow>& strategies() {
       {"pareprop",
        "reversible; the next block is recovered on a second stream",
        "arXiv 2306.09342",
-       {"hoist", "released"},
+       {{"hoist", "recovery overlaps across the stages of the model, too"}, released},
        couple_blocks,
        reconstruct_in_parallel,
        "trains another network, with two residual streams",
@@ -173,16 +190,25 @@ const std::vector<StrategyRow>& strategies() {
       {"checkpoint",
        "keep segment inputs, recompute the rest",
        "arXiv 1604.06174, 2205.05198",
-       {"every=K", "sqrt", "selective"},
+       {{"every=K", "segments of K blocks instead of one"},
+        {"sqrt", "segments as long as the square root of the number of blocks"},
+        {"selective", "only the attention maps are recomputed"}},
        nullptr,
        checkpoint_blocks},
       {"mesa",
        "saved tensors kept in 8 bits, forward exact",
        "arXiv 2111.11124",
-       {"released"},
+       {released},
        nullptr,
        quantize_saved,
        caution_of_quantized},
+      {"offload",
+       "saved tensors wait in the host's memory, copied beside the step",
+       "arXiv 1602.08124",
+       {{"every=K", "the saved tensors of every K-th block"},
+        {"prefetch=D", "copies out may lag D blocks, copies in begin D blocks ahead", 0, 1}},
+       nullptr,
+       offload_saved},
       {"overlap",
        "recover the next segment on a second stream (with checkpoint)",
        "",
@@ -223,8 +249,8 @@ std::string strategy_text(const std::vector<StrategySpec::Component>& components
       text += std::exchange(separator, ',');
       text += option;
     };
-    for (const std::string& flag : arguments.flags) add(flag);
-    if (arguments.every) add(fmt::format("every={}", *arguments.every));
+    for (const auto& [name, number] : arguments.chosen)
+      add(number ? fmt::format("{}={}", name, *number) : name);
   }
   return text;
 }

@@ -14,12 +14,28 @@
 
 namespace tidemark {
 
-/// Options of one strategy, "every=2", "released": validated against the row's list.
-struct StrategyArguments {
-  std::vector<std::string> flags;
-  std::optional<std::int64_t> every = {};
+/// What may stand behind a strategy's colon.
+struct StrategyOption {
+  std::string_view text;  ///< as it is listed: "released", or with a number "every=K"
+  std::string_view meaning;
+  std::int64_t least = 1, usual = 1;  ///< of the number
 
-  bool has(std::string_view flag) const;
+  bool takes_number() const { return text.find('=') != std::string_view::npos; }
+  std::string_view name() const { return text.substr(0, text.find('=')); }
+};
+
+/// The options that were chosen, "every=2", "released": validated against the row's list.
+struct StrategyArguments {
+  struct Chosen {
+    std::string name;
+    std::optional<std::int64_t> number = {};
+    bool operator==(const Chosen&) const = default;
+  };
+  std::vector<Chosen> chosen = {};
+
+  bool has(std::string_view name) const;
+  /// The option's number if it was chosen.
+  std::optional<std::int64_t> number(std::string_view name) const;
 };
 
 /// Empty, or why the strategy does not apply to this trace.
@@ -32,7 +48,7 @@ struct StrategyRow {
   std::string_view name;
   std::string_view summary;
   std::string_view source;
-  std::vector<std::string_view> options;  ///< "released", "every=K", …
+  std::vector<StrategyOption> options;
   /// Changes operators or wiring, or refuses. May be null.
   Rewritten (*rewrite)(const Trace& trace, const StrategyArguments& arguments) = nullptr;
   /// Decides about the (rewritten) trace's saved tensors, or refuses. May be null.
@@ -98,6 +114,7 @@ Refusal reconstruct_blocks(const Trace& trace, const StrategyArguments& argument
 Refusal reconstruct_in_parallel(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
 Refusal checkpoint_blocks(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
 Refusal quantize_saved(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
+Refusal offload_saved(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
 Refusal overlap_recovery(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
 
 }  // namespace tidemark

@@ -50,7 +50,7 @@ TEST(Strategy, AnUnknownNameListsTheKnownOnes) {
 
 TEST(Strategy, OptionsFollowAColon) {
   const StrategySpec spec = parse_strategy("checkpoint:every=2");
-  EXPECT_EQ(spec.components[0].arguments.every, 2);
+  EXPECT_EQ(spec.components[0].arguments.number("every"), 2);
   EXPECT_TRUE(parse_strategy("mesa:released").components[0].arguments.has("released"));
   EXPECT_FALSE(parse_strategy("mesa").components[0].arguments.has("released"));
   const auto both = parse_strategy("pareprop:hoist,released").components[0].arguments;

@@ -1,0 +1,67 @@
+// Offloading (vDNN, arXiv 1602.08124): what a block keeps for its backward waits in the host's
+// memory. While a block computes, the tensors of the one before leave; while a block's gradients
+// are computed, those of the next one to come are fetched.
+#include <algorithm>
+
+#include "simulator/graph/recovery.h"
+#include "simulator/strategies/consumers.h"
+#include "simulator/strategies/strategy.h"
+
+namespace tidemark {
+namespace {
+
+// Smaller ones take longer to launch than to copy; torchtune's OffloadActivations leaves them, too
+// (min_offload_size).
+constexpr Bytes least_size{1024};
+
+class Blocks {
+ public:
+  explicit Blocks(const Trace& trace) : trace_(trace) {}
+
+  /// The block that holds the op; none for what stands before, between and behind blocks.
+  std::optional<std::size_t> of(OpId op) const {
+    const auto after = std::ranges::upper_bound(trace_.blocks, op, {}, &Block::begin);
+    if (after == trace_.blocks.begin() || op >= std::prev(after)->end) return std::nullopt;
+    return static_cast<std::size_t>(std::prev(after) - trace_.blocks.begin());
+  }
+  OpId begin(std::size_t block) const {
+    if (block < trace_.blocks.size()) return trace_.blocks[block].begin;
+    return static_cast<OpId>(trace_.ops.size() - 1);
+  }
+  OpId last_op(std::size_t block) const {
+    const Block& found = trace_.blocks[std::min(block, trace_.blocks.size() - 1)];
+    return static_cast<OpId>(index(found.end) - 1);
+  }
+
+ private:
+  const Trace& trace_;
+};
+
+}  // namespace
+
+Refusal offload_saved(const Trace& trace, const StrategyArguments& arguments, Plan& plan) {
+  if (trace.blocks.size() < 2) return "the trace names no blocks between which copies could run";
+  const auto every = static_cast<std::size_t>(arguments.number("every").value_or(1));
+  const auto ahead = static_cast<std::size_t>(arguments.number("prefetch").value_or(1));
+  const Needs needs = derive_needs(trace);
+  const Recovery recovery = derive_recovery(trace, plan, needs);
+  const std::vector<OpId> last = last_reads(trace);
+  const Blocks blocks(trace);
+  plan.transfers.resize(trace.tensors.size());
+  bool any = false;
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    const Tensor& tensor = trace.tensors[t];
+    const bool waits = plan.actions[t] == Action::Keep && recovery.uses[t] > 0;
+    if (!waits || needs.producer[t] == no_op || size(tensor) < least_size) continue;
+    // Who reads it last needs it first in the backward; the last block needs it at once.
+    const std::optional<std::size_t> block = blocks.of(last[t]);
+    if (!block || *block + 1 == trace.blocks.size() || *block % every != 0) continue;
+    decide(plan, static_cast<TensorId>(t), Action::Offload, "waits in the host's memory");
+    plan.transfers[t] = {.left_by = blocks.begin(*block + 1 + ahead),
+                         .fetched_at = blocks.last_op(*block + ahead)};
+    any = true;
+  }
+  return any ? Refusal{} : "no block but the last keeps anything for its backward";
+}
+
+}  // namespace tidemark

@@ -37,6 +37,8 @@ constexpr std::array fields = {
              [](R r) -> V { return r.saved.per_op.count; }},
     RowField{"saved_unique_bytes", "saved activations, each storage counted once",
              [](R r) -> V { return r.saved.unique.count; }},
+    RowField{"pinned_host_bytes", "host memory that copies of offloaded tensors take at once",
+             [](R r) -> V { return r.pinned.count; }},
     RowField{"step_ns", "one training step", [](R r) -> V { return r.step.count(); }},
     RowField{"samples_per_s", "samples trained per second",
              [](R r) -> V { return r.samples_per_second; }},

@@ -52,7 +52,12 @@ TextCell change_cell(const std::optional<double>& ratio) {
   return {text, ink};
 }
 
-void add_memory(Columns& columns, const Units& units) {
+bool is_any_offloaded(const Comparison& comparison) {
+  return std::ranges::any_of(comparison.rows,
+                             [](const Report& row) { return row.pinned > Bytes{0}; });
+}
+
+void add_memory(Columns& columns, const Units& units, bool has_pinned) {
   const auto size = [unit = units.size](Bytes Report::*member) {
     return [unit, member](const Report& row) { return TextCell{unit(row.*member)}; };
   };
@@ -68,6 +73,10 @@ void add_memory(Columns& columns, const Units& units) {
   columns.add({"change"}, [](const Report& row) { return change_cell(row.memory_ratio); });
   columns.add({"reserved", Align::Right, 5, unit}, size(&Report::reserved_peak));
   columns.add({"planned", Align::Right, 4, unit}, size(&Report::planned));
+  if (!has_pinned) return;
+  columns.add({"host", Align::Right, 6, unit}, [unit = units.size](const Report& row) {
+    return TextCell{row.pinned.count == 0 ? "" : unit(row.pinned)};
+  });
 }
 
 void add_time(Columns& columns, const TimeUnit& unit, const std::string& throughput) {
@@ -102,7 +111,7 @@ void add_fit(Columns& columns, bool has_batches) {
 std::string draw_rows(const Comparison& comparison, const Style& style) {
   const Units units = units_of(comparison);
   Columns columns;
-  add_memory(columns, units);
+  add_memory(columns, units, is_any_offloaded(comparison));
   add_time(columns, units.time, throughput_title(comparison));
   add_fit(columns, comparison.scenario.finds_largest_batch);
   for (const Report& row : comparison.rows) {

@@ -7,8 +7,11 @@
 
 #include "simulator/arena.h"
 #include "simulator/cost/model_flops.h"
+#include "simulator/graph/differentiate.h"
+#include "simulator/host_copies.h"
 #include "simulator/kernel_choice.h"
 #include "simulator/lower.h"
+#include "simulator/place/place.h"
 #include "simulator/simulate.h"
 
 namespace tidemark {
@@ -99,23 +102,25 @@ std::string cautions_of(const StrategySpec& strategy, const Plan& plan) {
   return fmt::format("{}", fmt::join(cautions, "; "));
 }
 
-RecoveryTime recovery_of(const Evaluation& evaluation, const Device& device) {
-  if (evaluation.schedule.streams == 1)
+// The step on one stream has the same nodes in the same order.
+RecoveryTime recovery_of(const JointGraph& graph, const Evaluation& evaluation,
+                         const Device& device) {
+  if (!evaluation.planned.plan.overlap)
     return recovery_time(evaluation.schedule, evaluation.timeline);
   const Trace& trace = *evaluation.planned.trace;
-  const Schedule schedule = lower(trace, on_one_stream(evaluation.planned.plan));
+  const Schedule schedule = place(graph, {.regions_on_compute = true});
   return recovery_time(schedule, simulate(trace, schedule, device), evaluation.timeline);
 }
 
-void add_time(const Trace& trace, const Evaluation& evaluation, const Device& device,
-              Report& report) {
+void add_time(const Trace& trace, const JointGraph& graph, const Evaluation& evaluation,
+              const Device& device, Report& report) {
   const Timeline& timeline = evaluation.timeline;
   report.step = timeline.duration;
   report.samples_per_second = static_cast<double>(trace.step.batch) * 1e9 /
                               static_cast<double>(std::max<std::int64_t>(1, report.step.count()));
   report.overlap = timeline.overlap;
   report.launch_bound = timeline.waits_for_host > timeline.duration / 10;
-  report.recovery = recovery_of(evaluation, device);
+  report.recovery = recovery_of(graph, evaluation, device);
 }
 
 void add_allocator(const Trace& trace, const Schedule& schedule, const Device& device,
@@ -151,7 +156,8 @@ Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
   report.caution = cautions_of({}, result.planned.plan);
   if (!report.applies) return result;
   const Trace& planned = *result.planned.trace;
-  result.schedule = lower(planned, result.planned.plan);
+  const JointGraph graph = differentiate(planned, result.planned.plan);
+  result.schedule = place(graph, placement_of(result.planned.plan));
   result.timeline = simulate(planned, result.schedule, device);
   const Peak top = peak(result.schedule, result.timeline);
   report.live_peak = top.bytes;
@@ -160,10 +166,11 @@ Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
   report.peak_at = describe_peak(planned, result.timeline, top, at_peak);
   report.peak_maker = maker_of(planned, result.schedule, result.timeline, top, at_peak);
   report.planned = plan_arena(result.schedule).size;
+  report.pinned = host_copies_peak(result.schedule);
   report.saved = saved_bytes(planned, result.planned.plan);
   report.units = block_units(planned, result.planned.plan);
   add_allocator(planned, result.schedule, device, budget, report);
-  add_time(planned, result, device, report);
+  add_time(planned, graph, result, device, report);
   add_throughput(asked, report);
   add_utilization(asked, device, report);
   return result;

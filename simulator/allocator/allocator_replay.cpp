@@ -49,18 +49,20 @@ class Replay {
   const AllocatorStats& stats() const { return allocator_.stats(); }
 
  private:
+  using ForeignUse = std::pair<BufferId, StreamId>;  // a stream other than the buffer's own
+
   static std::uint32_t number(StreamId stream) { return static_cast<std::uint32_t>(stream); }
 
   void mark_foreign_streams() {
-    foreign_.assign(schedule_.buffers.size(), 0);
     for (const Step& step : schedule_.steps) {
       const auto* run = std::get_if<Run>(&step);
       if (!run) continue;
       for (const auto operands : {schedule_.reads(*run), schedule_.writes(*run)})
         for (const BufferId b : operands)
-          if (schedule_[b].stream != run->stream)
-            foreign_[index(b)] |= std::uint32_t{1} << index(run->stream);
+          if (schedule_[b].stream != run->stream) foreign_.emplace_back(b, run->stream);
     }
+    std::ranges::sort(foreign_);
+    foreign_.erase(std::ranges::unique(foreign_).begin(), foreign_.end());
   }
 
   bool allocate(BufferId b) {
@@ -72,10 +74,9 @@ class Replay {
   }
 
   void free(BufferId b) {
-    if (!foreign_.empty())
-      for (std::uint32_t streams = foreign_[index(b)]; streams != 0; streams &= streams - 1)
-        allocator_.record_stream(handles_[index(b)],
-                                 static_cast<std::uint32_t>(__builtin_ctz(streams)));
+    const auto first = std::ranges::lower_bound(foreign_, b, {}, &ForeignUse::first);
+    for (auto use = first; use != foreign_.end() && use->first == b; ++use)
+      allocator_.record_stream(handles_[index(b)], number(use->second));
     allocator_.free(handles_[index(b)]);
   }
 
@@ -87,8 +88,20 @@ class Replay {
   const Schedule& schedule_;
   CachingAllocator allocator_;
   std::vector<BlockHandle> handles_;
-  std::vector<std::uint32_t> foreign_;  // by buffer: streams other than its own that use it
+  std::vector<ForeignUse> foreign_;  // sorted
 };
+
+// Streams that only copy ask no library for its workspace.
+std::vector<StreamId> computing_streams(const Schedule& schedule) {
+  std::vector<bool> computes(schedule.streams);
+  computes[index(StreamId::Compute)] = true;
+  for (const Step& step : schedule.steps)
+    if (const auto* run = std::get_if<Run>(&step)) computes[index(run->stream)] = true;
+  std::vector<StreamId> streams;
+  for (std::size_t s = 0; s < computes.size(); ++s)
+    if (computes[s]) streams.push_back(static_cast<StreamId>(s));
+  return streams;
+}
 
 }  // namespace
 
@@ -97,8 +110,9 @@ AllocatorResult replay_allocator(const Schedule& schedule, const Framework& fram
                                  Bytes capacity) {
   Replay replay(schedule, settings, capacity);
   bool fits = replay.place_persistent();
-  for (std::size_t s = 0; fits && framework.blas_workspace_in_pool && s < schedule.streams; ++s)
-    fits = replay.place(blas_workspace(device), static_cast<StreamId>(s));
+  if (framework.blas_workspace_in_pool)
+    for (const StreamId stream : computing_streams(schedule))
+      fits = fits && replay.place(blas_workspace(device), stream);
   for (int step = 0; fits && step < 2; ++step) fits = replay.step();
   return {replay.stats().allocated_peak, replay.stats().reserved_peak, replay.stats().retries,
           !fits};
@@ -111,7 +125,8 @@ Bytes requested_peak(const Schedule& schedule, const Framework& framework, const
   for (const Buffer& buffer : schedule.buffers)
     if (buffer.persistent) now += rounded(buffer.size);
   if (framework.blas_workspace_in_pool)
-    for (std::size_t s = 0; s < schedule.streams; ++s) now += rounded(blas_workspace(device));
+    now += Bytes{rounded(blas_workspace(device)).count *
+                 static_cast<std::int64_t>(computing_streams(schedule).size())};
   Bytes most = now;
   for (const Step& step : schedule.steps) {
     if (const auto* a = std::get_if<Allocate>(&step)) {

@@ -16,14 +16,26 @@ struct LaneStreams {
   std::size_t count = 1;
 };
 
+bool is_on_compute(Lane lane, const Placement& placement) {
+  switch (lane) {
+    case Lane::Compute:
+      return true;
+    case Lane::EvenRegions:
+      return placement.regions_on_compute || !placement.regions_leave_compute;
+    case Lane::OddRegions:
+      return placement.regions_on_compute;
+    case Lane::CopyOut:
+    case Lane::CopyIn:
+      return false;
+  }
+  return false;
+}
+
 LaneStreams assign_streams(const JointGraph& graph, const Placement& placement) {
   LaneStreams streams;
-  if (placement.is_serial) return streams;
-  for (const Lane lane : graph.lanes) {
-    const bool computes =
-        lane == Lane::Compute || (lane == Lane::EvenRegions && !placement.regions_leave_compute);
-    if (!computes) streams.of[index(lane)] = static_cast<StreamId>(streams.count++);
-  }
+  for (const Lane lane : graph.lanes)
+    if (!is_on_compute(lane, placement))
+      streams.of[index(lane)] = static_cast<StreamId>(streams.count++);
   return streams;
 }
 

@@ -12,7 +12,7 @@ struct Placement {
   bool synchronizes_host = false;      ///< the host waits for events, not the streams
   bool regions_leave_compute = false;  ///< regions alternate between two new streams, with pools
                                        ///< of their own, instead of the compute stream and one more
-  bool is_serial = false;              ///< all lanes on one stream: nothing beside anything else
+  bool regions_on_compute = false;     ///< nothing is recovered beside gradients
   bool operator==(const Placement&) const = default;
 };
 

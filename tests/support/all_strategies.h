@@ -32,6 +32,11 @@ inline constexpr std::array all_strategies = {"vanilla",
                                               "lowmemorybp+mesa+checkpoint:sqrt+overlap",
                                               "reversible+lowmemorybp",
                                               "pareprop+approx-bp",
-                                              "pareprop:hoist+lowmemorybp"};
+                                              "pareprop:hoist+lowmemorybp",
+                                              "offload",
+                                              "offload:every=2,prefetch=0",
+                                              "mesa+offload",
+                                              "checkpoint+offload",
+                                              "checkpoint+offload:prefetch=2+overlap"};
 
 }  // namespace tidemark

@@ -86,7 +86,8 @@ void add_throughput(const Trace& trace, Report& report) {
 void add_utilization(const Trace& asked, const Device& device, Report& report) {
   const auto unit = static_cast<std::size_t>(unit_used(device, precision_of(asked.step)));
   const double possible = device.flops_per_second[unit] * static_cast<double>(report.step.count());
-  if (possible > 0) report.mfu = model_flops(asked) * 1e9 / possible;
+  const auto micro_batches = static_cast<double>(asked.step.accumulate.count);
+  if (possible > 0) report.mfu = micro_batches * model_flops(asked) * 1e9 / possible;
 }
 
 // A plan may quantize without any strategy that says so.
@@ -116,7 +117,8 @@ void add_time(const Trace& trace, const JointGraph& graph, const Evaluation& eva
               const Device& device, Report& report) {
   const Timeline& timeline = evaluation.timeline;
   report.step = timeline.duration;
-  report.samples_per_second = static_cast<double>(trace.step.batch) * 1e9 /
+  const std::int64_t samples = trace.step.batch * trace.step.accumulate.count;
+  report.samples_per_second = static_cast<double>(samples) * 1e9 /
                               static_cast<double>(std::max<std::int64_t>(1, report.step.count()));
   report.overlap = timeline.overlap;
   report.launch_bound = timeline.waits_for_host > timeline.duration / 10;

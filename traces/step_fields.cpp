@@ -37,6 +37,7 @@ struct Stated<std::optional<T>> {
 };
 
 StepValue shown(std::int64_t count) { return count; }
+StepValue shown(MicroBatches batches) { return batches.count; }
 StepValue shown(double share) { return share + 0.0; }  // never "-0"
 StepValue shown(bool is_on) { return is_on; }
 StepValue shown(const std::string& framework) { return framework; }
@@ -55,6 +56,9 @@ std::optional<Number> number_in(std::string_view text) {
 }
 
 bool is_count(std::int64_t value) { return value >= 1 && value <= largest_count; }
+bool is_possible(MicroBatches batches) {
+  return batches.count >= 1 && batches.count <= MicroBatches::most;
+}
 bool is_probability(double value) { return value >= 0 && value < 1; }
 
 void read(std::int64_t& count, std::string_view text, const StepField& field) {
@@ -64,6 +68,15 @@ void read(std::int64_t& count, std::string_view text, const StepField& field) {
                                  long_name(field.switches.front().names), quoted(text),
                                  largest_count));
   count = *value;
+}
+
+void read(MicroBatches& batches, std::string_view text, const StepField& field) {
+  const auto value = number_in<std::int64_t>(text);
+  if (!value || !is_possible({*value}))
+    throw UsageError(fmt::format("{}: {} is not a whole number from 1 to {}",
+                                 long_name(field.switches.front().names), quoted(text),
+                                 MicroBatches::most));
+  batches.count = *value;
 }
 
 void read(double& probability, std::string_view text, const StepField& field) {
@@ -103,6 +116,10 @@ void read(std::int64_t& count, const JsonView& json, const StepField&) {
   count = json.integer(1, largest_count);
 }
 
+void read(MicroBatches& batches, const JsonView& json, const StepField&) {
+  batches.count = json.integer(1, MicroBatches::most);
+}
+
 void read(double& probability, const JsonView& json, const StepField&) {
   const double value = json.number(0, 1);
   if (!is_probability(value)) json.fail("found 1; need a probability below 1");
@@ -125,6 +142,12 @@ void read(T& value, const JsonView& json, const StepField& field) {
 std::string defect_of(std::int64_t count) {
   if (is_count(count)) return {};
   return fmt::format("found {}; need a whole number from 1 to {}", count, largest_count);
+}
+
+std::string defect_of(MicroBatches batches) {
+  if (is_possible(batches)) return {};
+  return fmt::format("found {}; need a whole number from 1 to {}", batches.count,
+                     MicroBatches::most);
 }
 
 std::string defect_of(double share) {
@@ -211,7 +234,14 @@ std::vector<StepField> sizes() {
            .shown = StepShown::Apart,
            .is_always_written = true,
            .is_swept = true,
-           .switches = {{"-b,--batch", "N", "samples per step (default 1)"}}}),
+           .switches = {{"-b,--batch", "N", "samples per step, or per micro-batch (default 1)"}}}),
+      field<&StepOptions::accumulate>(
+          {.key = "accumulate",
+           .id_prefix = "accumulate=",
+           .shown = StepShown::Apart,
+           .switches = {{"--accumulate", "N",
+                         "micro-batches of --batch samples each that add to the gradients before "
+                         "the optimizer updates (default 1)"}}}),
       field<&StepOptions::sequence>(
           {.key = "sequence",
            .id_prefix = "s",
@@ -301,11 +331,11 @@ std::vector<StepField> surroundings() {
 
 // Does not compile when StepOptions has a member more. Then give it a row, too.
 std::size_t count_members(const StepOptions& step) {
-  const auto& [batch, sequence, image, head, precision, attention, tuning, optimizer, dropout,
-               drop_path, framework, ema, ddp] = step;
-  return std::tuple_size_v<decltype(std::tie(batch, sequence, image, head, precision, attention,
-                                             tuning, optimizer, dropout, drop_path, framework, ema,
-                                             ddp))>;
+  const auto& [batch, accumulate, sequence, image, head, precision, attention, tuning, optimizer,
+               dropout, drop_path, framework, ema, ddp] = step;
+  return std::tuple_size_v<decltype(std::tie(batch, accumulate, sequence, image, head, precision,
+                                             attention, tuning, optimizer, dropout, drop_path,
+                                             framework, ema, ddp))>;
 }
 
 }  // namespace

@@ -50,8 +50,17 @@ struct Tuning {
 Tuning parse_tuning(std::string_view text);
 std::string to_text(const Tuning& tuning);
 
+/// Gradient accumulation: so many micro-batches add to the gradients before the optimizer updates.
+struct MicroBatches {
+  static constexpr std::int64_t most = 1024;
+  std::int64_t count = 1;
+
+  bool operator==(const MicroBatches&) const = default;
+};
+
 struct StepOptions {
-  std::int64_t batch = 1;
+  std::int64_t batch = 1;     ///< samples of one micro-batch
+  MicroBatches accumulate = {};
   std::optional<std::int64_t> sequence = {};  ///< tokens per sample of a language model
   std::optional<std::int64_t> image = {};     ///< pixels per side of a vision model
   std::optional<Head> head = {};              ///< unset: the model's own

@@ -31,7 +31,7 @@ class Differentiation {
         held_(last_held_uses(trace, needs_)),
         graph_(trace.tensors.size(), trace.ops.size(), trace.operands.size()),
         names_(trace.ops.size(), graph_),
-        values_(trace, plan, needs_, recovery_.uses, graph_, names_),
+        values_(trace, plan, needs_, graph_, names_),
         gradients_(trace, plan, graph_, names_),
         transfers_(trace, plan, graph_, values_),
         optimizer_(trace, needs_, graph_, values_, gradients_),
@@ -42,9 +42,12 @@ class Differentiation {
   JointGraph run() && {
     if (overlaps()) graph_.use(Lane::EvenRegions), graph_.use(Lane::OddRegions);
     place_persistent();
-    for (std::size_t i = 0; i < trace_.ops.size(); ++i) forward(i);
-    backward();
-    join();
+    for (std::int64_t batch = 0; batch < trace_.step.accumulate.count; ++batch) {
+      values_.expect(recovery_.uses);
+      for (std::size_t i = 0; i < trace_.ops.size(); ++i) forward(i);
+      backward();
+      join();
+    }
     optimizer_.append();
     return std::move(graph_).finish();
   }

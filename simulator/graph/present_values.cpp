@@ -1,22 +1,26 @@
 // Ends each value's forward as the plan says, and brings it back from the host or from its codes.
 #include "simulator/graph/present_values.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tidemark {
 
 PresentValues::PresentValues(const Trace& trace, const Plan& plan, const Needs& needs,
-                             std::vector<std::uint32_t> reads, GraphBuilder& graph,
-                             NamedInstances& names)
+                             GraphBuilder& graph, NamedInstances& names)
     : trace_(trace),
       plan_(plan),
       needs_(needs),
       graph_(graph),
       names_(names),
-      reads_(std::move(reads)),
       value_(trace.tensors.size(), no_instance),
       codes_(trace.tensors.size(), no_instance),
       on_host_(trace.tensors.size(), no_instance) {}
+
+void PresentValues::expect(const std::vector<std::uint32_t>& reads) {
+  reads_ = reads;
+  std::ranges::fill(on_host_, no_instance);  // those of the micro-batch before are of no use
+}
 
 void PresentValues::place(TensorId storage) {
   const Tensor& tensor = trace_[storage];

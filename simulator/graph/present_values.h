@@ -10,9 +10,11 @@ namespace tidemark {
 
 class PresentValues {
  public:
-  /// `reads`, by storage: how often it is read after the forward pass.
-  PresentValues(const Trace& trace, const Plan& plan, const Needs& needs,
-                std::vector<std::uint32_t> reads, GraphBuilder& graph, NamedInstances& names);
+  PresentValues(const Trace& trace, const Plan& plan, const Needs& needs, GraphBuilder& graph,
+                NamedInstances& names);
+
+  /// A micro-batch begins. `reads`, by storage: how often it is read after the forward pass.
+  void expect(const std::vector<std::uint32_t>& reads);
 
   InstanceId of(TensorId storage) const { return value_[index(storage)]; }
   /// The value if it is present, else its codes; no_instance if there is neither.

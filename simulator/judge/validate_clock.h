@@ -9,7 +9,8 @@
 
 namespace tidemark::judge {
 
-/// Entry s counts runs and copies of stream s; of streams behind the last entry there are none.
+/// Entry s counts the work of stream s: runs, copies and allocations; of streams behind the last
+/// entry there are none.
 using Moment = std::vector<std::uint32_t>;
 
 /// True if everything up to `earlier` has happened at `later`.

@@ -61,7 +61,9 @@ void Memory::allocate(Allocate step) {
   if (cell.state == State::Freed) return complain("{} had its lifetime already", name(step.buffer));
   if (cell.state != State::Absent) return complain("{} is present already", name(step.buffer));
   cell.state = State::Empty;
-  cell.born = clocks_[schedule_[step.buffer].stream];
+  const StreamId stream = schedule_[step.buffer].stream;
+  clocks_.count(stream);  // whoever uses it elsewhere has to wait for what comes behind
+  cell.born = clocks_[stream];
 }
 
 void Memory::free(Free step) {

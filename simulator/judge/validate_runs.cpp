@@ -74,6 +74,8 @@ void Runs::forward(const Run& run) {
   const Op& op = trace_[run.op];
   if (is_view(op.kind)) return memory_.complain("is a view; nothing runs");
   if (run.task == Task::Forward) {
+    if (index(run.op) < next_op_ && micro_batch_ + 1 < trace_.step.accumulate.count)
+      begin_micro_batch();
     if (index(run.op) < next_op_) memory_.complain("runs again or out of order");
     next_op_ = index(run.op) + 1;
     has_run_[index(run.op)] = true;
@@ -210,7 +212,7 @@ void Runs::optimize() {
     }
     if (is_updated_[index(tensor)]) memory_.complain("updates {} again", name);
     is_updated_[index(tensor)] = true;
-    read_gradient(tensor);
+    read_gradient(tensor, trace_.step.accumulate.count);
     write(Role::Value, tensor, 0);  // of no use to any op of this step
     if (has_state) write(Role::OptimizerState, tensor, 0);
   }
@@ -237,9 +239,14 @@ void Runs::read_saved(const Op& op, std::size_t k, bool must) {
                    memory_.name(trace_.operands[op.first_operand + k]));
 }
 
-void Runs::read_gradient(TensorId tensor) {
+// Gradients that the optimizer reads are the sum of those of all micro-batches.
+void Runs::read_gradient(TensorId tensor, std::int64_t micro_batches) {
+  const auto is_it = [&](std::uint64_t number) {
+    if (micro_batches == 1) return numbers_.holds_gradient(number, tensor);
+    return number == static_cast<std::uint64_t>(micro_batches) * numbers_.gradient(tensor);
+  };
   const bool found = find(reads_, [&](const Operand& read) {
-    return buffer(read).role == Role::Gradient && numbers_.holds_gradient(read.number, tensor);
+    return buffer(read).role == Role::Gradient && is_it(read.number);
   });
   if (!found) memory_.complain("does not read the complete gradient of {}", memory_.name(tensor));
 }
@@ -264,7 +271,24 @@ void Runs::check_unexpected() {
   }
 }
 
+void Runs::begin_micro_batch() {
+  check_micro_batch();
+  has_run_.assign(has_run_.size(), false);
+  has_run_back_.assign(has_run_back_.size(), false);
+  parts_added_.clear();
+  is_seeded_ = false;
+  next_op_ = 0;
+  ++micro_batch_;
+}
+
 void Runs::check_complete() {
+  check_micro_batch();
+  if (micro_batch_ + 1 != trace_.step.accumulate.count)
+    memory_.complain("{} of {} micro-batches ran", micro_batch_ + 1, trace_.step.accumulate.count);
+  for (std::size_t t = 0; t < trace_.tensors.size(); ++t) check_trained(static_cast<TensorId>(t));
+}
+
+void Runs::check_micro_batch() {
   for (std::size_t i = 0; i < trace_.ops.size(); ++i) {
     const Op& op = trace_.ops[i];
     if (!is_view(op.kind) && !has_run_[i]) memory_.complain("{} did not run", op.name);
@@ -272,7 +296,6 @@ void Runs::check_complete() {
       memory_.complain("the backward of {} did not run", op.name);
   }
   if (numbers_.has_gradient(trace_.loss) && !is_seeded_) memory_.complain("the seed did not run");
-  for (std::size_t t = 0; t < trace_.tensors.size(); ++t) check_trained(static_cast<TensorId>(t));
 }
 
 void Runs::check_trained(TensorId tensor) {

@@ -46,9 +46,11 @@ class Runs {
   void read_value(const Op& op, std::size_t k);
   void read_saved(const Op& op, std::size_t k,
                   bool must);  ///< as a value or, of some ops, as codes
-  void read_gradient(TensorId tensor);
+  void read_gradient(TensorId tensor, std::int64_t micro_batches = 1);
   void write(Role role, TensorId tensor, std::uint64_t number);
   void check_unexpected();
+  void begin_micro_batch();
+  void check_micro_batch();
   void check_trained(TensorId tensor);
 
   std::optional<std::uint64_t> addend_of(const Operand& read, TensorId tensor,
@@ -64,6 +66,7 @@ class Runs {
   OperandList reads_, writes_;  // of the run in hand
 
   std::vector<bool> has_run_, has_run_back_, is_updated_;
+  std::int64_t micro_batch_ = 0;
   std::size_t next_op_ = 0;  // no earlier op may still run for the first time
   bool is_seeded_ = false;
   std::set<std::pair<TensorId, std::uint64_t>> sums_;       // that accumulating has made

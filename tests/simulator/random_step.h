@@ -173,7 +173,9 @@ inline std::vector<Transfer> draw_transfers(const Trace& trace, Dice& dice) {
 /// Up to two dozen ops of the kinds that differ most in what their gradients do, over tensors
 /// [2, 3, 4], with shortcuts, repeated operands, views, dead ends and frozen weights.
 inline Trace random_trace(Dice& dice, Concats concats = Concats::Some) {
-  return detail::TraceDice(dice, concats).run();
+  Trace trace = detail::TraceDice(dice, concats).run();
+  if (dice.one_in(4)) trace.step.accumulate.count = 2 + static_cast<std::int64_t>(dice.below(2));
+  return trace;
 }
 
 /// Any actions on any tensors, any disjoint regions; check(trace, plan) may refuse it.

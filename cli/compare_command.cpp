@@ -12,6 +12,7 @@
 #include "simulator/export/pictures.h"
 #include "simulator/export/svg.h"
 #include "simulator/sweep.h"
+#include "traces/framework.h"
 
 namespace tidemark::cli {
 namespace {
@@ -41,7 +42,8 @@ std::string print(const Comparison& comparison, Format format, const Options& op
     default:
       break;
   }
-  const bool shows_units = options.units || comparison.scenario.step.framework == "paper";
+  const bool shows_units =
+      options.units || find_framework(comparison.scenario.step.framework).counts_units;
   return comparison_table(comparison, style_of(options), shows_units);
 }
 

@@ -26,8 +26,7 @@ std::string describe_model(const Comparison& comparison) {
 std::string describe_step(const Comparison& comparison) {
   const StepOptions step = resolved_step(comparison);
   std::string text = fmt::format("batch {}", step.batch);
-  if (step.accumulate.count > 1)
-    text += fmt::format(" × {} micro-batches", step.accumulate.count);
+  if (step.accumulate.count > 1) text += fmt::format(" × {} micro-batches", step.accumulate.count);
   if (comparison.tokens > 0) text += fmt::format(" × {} tokens", comparison.tokens);
   for (const StepShown shown : {StepShown::Always, StepShown::IfStated})
     for (const StepField& field : step_fields())

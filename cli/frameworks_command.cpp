@@ -12,6 +12,8 @@ struct Rule {
 };
 
 constexpr std::array rules = {
+    Rule{"counts_units", &Framework::counts_units,
+         "compare shows saved activations in units of a block's input"},
     Rule{"autocast_casts", &Framework::autocast_casts, "autocast's casts are tensors of their own"},
     Rule{"gelu_is_fp32", &Framework::gelu_is_fp32, "autocast runs GELU in fp32"},
     Rule{"norm_writes_fp32", &Framework::norm_writes_fp32,

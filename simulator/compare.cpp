@@ -81,7 +81,7 @@ std::vector<StrategySpec> default_strategies() {
   std::vector<StrategySpec> specs;
   for (const char* text : {"vanilla", "approx-bp", "ms-bp", "lowmemorybp", "mesa", "checkpoint",
                            "checkpoint:selective", "overlap+checkpoint", "lowmemorybp+checkpoint",
-                           "mesa+checkpoint", "reversible", "pareprop"})
+                           "mesa+checkpoint", "offload", "reversible", "pareprop"})
     specs.push_back(parse_strategy(text));
   return specs;
 }

@@ -33,7 +33,7 @@ struct Report {
   Bytes allocated_peak;  ///< what PyTorch's caching allocator would report …
   Bytes reserved_peak;   ///< … and hold from the device
   std::int64_t allocator_retries = 0;
-  Bytes pinned;  ///< of the host's memory, for copies of offloaded tensors
+  Bytes pinned;               ///< of the host's memory, for copies of offloaded tensors
   BytesByCategory at_peak{};  ///< Σ = live_peak
   std::string peak_at;        ///< "backward of blocks.11.mlp.gelu"
   PeakMaker peak_maker = PeakMaker::Other;

@@ -54,6 +54,7 @@ const std::vector<Framework>& frameworks() {
        .title = "the counting of arXiv 2406.16282: no casts, no statistics, fp32 norm inputs",
        .source = "the unit tables behind its 39.47 % and 29.19 %",
        .default_precision = Precision::AmpFp16,
+       .counts_units = true,
        .autocast_casts = false,
        .norm_writes_fp32 = false,
        .norm_reads_fp32 = true,

@@ -35,6 +35,7 @@ struct Framework {
   std::string_view title;
   std::string_view source;
   Precision default_precision = Precision::Fp32;
+  bool counts_units = false;  ///< saved activations are published in units of a block's input
 
   // What autocast does.
   bool autocast_casts = true;    ///< casts are tensors of their own, kept if a backward needs them

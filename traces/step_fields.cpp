@@ -240,8 +240,8 @@ std::vector<StepField> sizes() {
            .id_prefix = "accumulate=",
            .shown = StepShown::Apart,
            .switches = {{"--accumulate", "N",
-                         "micro-batches of --batch samples each that add to the gradients before "
-                         "the optimizer updates (default 1)"}}}),
+                         "number of micro-batches, of --batch samples each, whose gradients add up "
+                         "before the optimizer updates (default 1)"}}}),
       field<&StepOptions::sequence>(
           {.key = "sequence",
            .id_prefix = "s",

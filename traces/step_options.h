@@ -59,7 +59,7 @@ struct MicroBatches {
 };
 
 struct StepOptions {
-  std::int64_t batch = 1;     ///< samples of one micro-batch
+  std::int64_t batch = 1;  ///< samples of one micro-batch
   MicroBatches accumulate = {};
   std::optional<std::int64_t> sequence = {};  ///< tokens per sample of a language model
   std::optional<std::int64_t> image = {};     ///< pixels per side of a vision model

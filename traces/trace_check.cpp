@@ -22,6 +22,16 @@ void check_step(const StepOptions& step, Defects& defects) {
       defects.add(fmt::format("/step/{}", field.key), "{}", defect);
 }
 
+// Every micro-batch is planned op by op.
+void check_micro_batches(const Trace& trace, Defects& defects) {
+  constexpr std::int64_t most_runs = 10'000'000;
+  const auto ops = static_cast<std::int64_t>(trace.ops.size());
+  const std::int64_t batches = trace.step.accumulate.count;
+  if (batches > 1 && batches <= MicroBatches::most && ops > most_runs / batches)
+    defects.add("/step/accumulate", "found {} micro-batches of {} ops; need at most {} runs in all",
+                batches, ops, most_runs);
+}
+
 void check_loss(const Trace& trace, const TraceFacts& facts, Defects& defects) {
   if (!exists(trace, trace.loss))
     return defects.add("/loss", "{}", missing_tensor(trace, trace.loss));
@@ -140,6 +150,7 @@ std::vector<std::string> check(const Trace& trace) {
   const TraceFacts facts(trace);
   Defects defects;
   check_step(trace.step, defects);
+  check_micro_batches(trace, defects);
   check_loss(trace, facts, defects);
   check_blocks(trace, facts, defects);
   check_tensors(trace, facts, defects);

@@ -62,7 +62,7 @@ class DotWriter {
 
   std::string write() && {
     write_head();
-    for (std::size_t lane = 0; lane < graph_.lanes; ++lane) write_lane(static_cast<Lane>(lane));
+    for (const Lane lane : graph_.lanes) write_lane(lane);
     for (const NodeId id : drawn_) write_arrows_to(id);
     for (const Order& order : slice_.orders) write_arrow(order.before, order.after, "style=dashed");
     for (const Hold& hold : slice_.holds) write_hold(hold);

@@ -70,8 +70,7 @@ Json head(const ShownGraph& shown) {
   const std::size_t all = shown.graph.nodes.size(), nodes = shown.slice.nodes.size(),
                     beside = shown.slice.beside.size();
   Json lane_names = Json::array();
-  for (std::size_t lane = 0; lane < shown.graph.lanes; ++lane)
-    lane_names.push_back(lanes[lane].name);
+  for (const Lane lane : shown.graph.lanes) lane_names.push_back(lanes[index(lane)].name);
   return {
       {"format", "tidemark-graph"},
       {"version", 1},

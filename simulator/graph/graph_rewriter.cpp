@@ -24,7 +24,8 @@ GraphRewriter::GraphRewriter(const JointGraph& old)
       now_(old.instances.size(), no_instance),
       done_(old.nodes.size(), no_node),
       holds_(old.holds) {
-  graph_.use_lanes(old.lanes);
+  for (const Lane lane : old.lanes)
+    if (lane != Lane::Compute) graph_.use(lane);
   std::ranges::stable_sort(holds_, {}, &Hold::until);
   for (std::size_t i = 0; i < now_.size(); ++i) {
     const Instance& instance = old.instances[i];

@@ -135,8 +135,7 @@ void RecordingReader::read_numbers() {
   timeline.idle = time("idle_ns");
   timeline.waits_for_host = time("waits_for_host_ns");
   timeline.overlap = time("overlap_ns");
-  schedule().streams = static_cast<std::size_t>(
-      root_.at("streams").integer(1, 0xffff));
+  schedule().streams = static_cast<std::size_t>(root_.at("streams").integer(1, 0xffff));
   schedule().events = static_cast<std::size_t>(root_.at("events").integer(0, 0xfffffffe));
 }
 

@@ -20,6 +20,18 @@ std::string replaced(std::string text, const std::string& part, const std::strin
   return at == std::string::npos ? text : text.replace(at, part.size(), by);
 }
 
+/// Checks the experiment, of a ViT-B in model/, after one line of its config has changed.
+Outcome checked_after_change(const Repository& repository, const std::string& before,
+                             const std::string& now) {
+  const std::string config =
+      file_text(std::string(TIDEMARK_SOURCE_DIR) + "/examples/vit-b-16/config.json");
+  fs::create_directory(repository.folder().path() / "model");
+  write_text(repository.folder() / "model/config.json", config);
+  EXPECT_EQ(repository.run("check --update").exit_code, 0);
+  write_text(repository.folder() / "model/config.json", replaced(config, before, now));
+  return repository.run("check");
+}
+
 TEST(Check, PassesOnWhatItRecorded) {
   const Repository repository;
   const Outcome first = repository.run("check");
@@ -79,14 +91,8 @@ TEST(Check, NamesTheTensorsOfAChangedConfig) {
   const Repository repository(
       check_text(R"({"model": "model/config.json", "batch": 64, "precision": "amp-bf16"})",
                  "  \"defaults\": {\"strategies\": [\"vanilla\", \"checkpoint\"]},\n"));
-  const std::string config =
-      file_text(std::string(TIDEMARK_SOURCE_DIR) + "/examples/vit-b-16/config.json");
-  fs::create_directory(repository.folder().path() / "model");
-  write_text(repository.folder() / "model/config.json", config);
-  ASSERT_EQ(repository.run("check --update").exit_code, 0);
-  write_text(repository.folder() / "model/config.json",
-             replaced(config, "\"intermediate_size\": 3072", "\"intermediate_size\": 4096"));
-  const Outcome outcome = repository.run("check");
+  const Outcome outcome = checked_after_change(repository, "\"intermediate_size\": 3072",
+                                               "\"intermediate_size\": 4096");
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_NE(outcome.output.find("the model changed"), std::string::npos) << outcome.output;
   // fc1's output of 64 samples of 197 tokens, two bytes each, in 12 blocks: 3072 → 4096 wide.
@@ -259,14 +265,8 @@ TEST(Check, StartsFromAPresetWhereTheFolderHasNoModel) {
 // One more layer: its name is the answer, and the eleven others are as they were.
 TEST(Check, NamesTheNewBlockOfAChangedConfig) {
   const Repository repository(check_text(R"({"model": "model/config.json", "batch": 2})"));
-  const std::string config =
-      file_text(std::string(TIDEMARK_SOURCE_DIR) + "/examples/vit-b-16/config.json");
-  fs::create_directory(repository.folder().path() / "model");
-  write_text(repository.folder() / "model/config.json", config);
-  ASSERT_EQ(repository.run("check --update").exit_code, 0);
-  write_text(repository.folder() / "model/config.json",
-             replaced(config, "\"num_hidden_layers\": 12", "\"num_hidden_layers\": 13"));
-  const Outcome outcome = repository.run("check");
+  const Outcome outcome =
+      checked_after_change(repository, "\"num_hidden_layers\": 12", "\"num_hidden_layers\": 13");
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_NE(outcome.output.find("12 → 13 blocks, 201 → 217 ops (new: blocks.12)"),
             std::string::npos)

@@ -50,6 +50,33 @@ TEST(Report, SaysWhereThePeakIs) {
   EXPECT_EQ(report.peak_at, "backward of x4");
 }
 
+// Gradients of weights stay while the second micro-batch runs forward; the optimizer runs once.
+TEST(Report, AccumulatesGradientsOverMicroBatches) {
+  const auto of = [](std::int64_t micro_batches) {
+    StepOptions options{.batch = 2};
+    options.accumulate.count = micro_batches;
+    return asked(build_trace(find_model("deit-ti"), options), "vanilla");
+  };
+  const auto count = [](const Evaluation& evaluation, Task task) {
+    return std::ranges::count_if(evaluation.schedule.steps, [&](const Step& step) {
+      const auto* run = std::get_if<tidemark::Run>(&step);
+      return run && run->task == task;
+    });
+  };
+  const Evaluation one = of(1), two = of(2), four = of(4);
+  EXPECT_EQ(count(four, Task::Forward), 4 * count(one, Task::Forward));
+  EXPECT_EQ(count(four, Task::Backward), 4 * count(one, Task::Backward));
+  EXPECT_EQ(count(four, Task::Optimizer), count(one, Task::Optimizer));
+  EXPECT_GT(two.report.live_peak, one.report.live_peak);
+  EXPECT_EQ(two.report.live_peak, four.report.live_peak);
+  EXPECT_GT(two.report.step, one.report.step * 3 / 2);
+  EXPECT_LT(two.report.step, one.report.step * 2);
+  EXPECT_EQ(four.report.step - two.report.step, 2 * (of(3).report.step - two.report.step));
+  EXPECT_NEAR(four.report.samples_per_second * static_cast<double>(four.report.step.count()), 8e9,
+              1);
+  EXPECT_GT(four.report.mfu, one.report.mfu);
+}
+
 TEST(Report, AStepWithoutRunsPeaksBeforeIt) {
   StepOptions options;
   options.tuning = parse_tuning("frozen:*");

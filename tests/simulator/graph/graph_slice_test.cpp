@@ -72,7 +72,7 @@ TEST_F(SliceOfAChain, HasTheHoldsOfItsInstances) {
 // An edge holds back the next node of its lane, not whatever node comes next.
 TEST_F(SliceOfAChain, NamesTheFirstNodeThatAnEdgeHoldsBack) {
   JointGraph two_lanes = graph;
-  two_lanes.lanes = 2;
+  two_lanes.lanes = {Lane::Compute, Lane::EvenRegions};
   two_lanes.nodes[6].lane = Lane::EvenRegions;
   two_lanes.edges = {{NodeId{0}, Lane::EvenRegions, NodeId{3}},
                      {NodeId{2}, Lane::Compute, NodeId{5}},

@@ -20,6 +20,18 @@ TEST(Validate, SaysWhereAndWhat) {
                           step - 1, index(e.written(step - 1))));
 }
 
+TEST(Validate, CountsMicroBatches) {
+  Example e;
+  e.trace.step.accumulate.count = 2;
+  EXPECT_COMPLAINT(e, "1 of 2 micro-batches ran");
+  e.lower_again();
+  EXPECT_THAT(e.judged(), IsEmpty());
+  e.trace.step.accumulate.count = 1;
+  EXPECT_COMPLAINT(e, "runs again or out of order");
+  e.trace.step.accumulate.count = 3;
+  EXPECT_COMPLAINT(e, "does not read the complete gradient of");
+}
+
 // --- rule 1: once allocated, once freed ---------------------------------------------------------
 
 TEST(Validate, NoticesASecondAllocation) {

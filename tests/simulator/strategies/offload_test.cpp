@@ -93,6 +93,9 @@ TEST(Offload, TakesTheHostsMemoryUntilTheLastCopyIn) {
   const PlannedStep step = planned(wide_chain(8), "offload");
   EXPECT_EQ(host_copies_peak(lower(*step.trace, step.plan)), Bytes{5 * 4 << 20});
   EXPECT_EQ(host_copies_peak(lower(*step.trace, keep_everything(*step.trace))), Bytes{});
+  Trace twice = *step.trace;  // the second micro-batch's copies come when the first one's have gone
+  twice.step.accumulate.count = 2;
+  EXPECT_EQ(host_copies_peak(lower(twice, step.plan)), Bytes{5 * 4 << 20});
 }
 
 Report report_of(const Device& device, std::string_view strategy) {

@@ -30,11 +30,10 @@ void check_sizes(const Trace& trace, const Plan& plan, std::vector<std::string>&
   if (plan.actions.size() != trace.tensors.size() || plan.reason_of.size() != trace.tensors.size())
     defects.push_back(fmt::format("the plan is for {} tensors, the trace has {}",
                                   plan.actions.size(), trace.tensors.size()));
-  for (const auto* held : {&plan.value_release_after, &plan.gradient_release_after})
-    if (!held->empty() && held->size() != trace.tensors.size())
-      defects.push_back("a list of held tensors has another size than the trace's tensors");
-  if (!plan.transfers.empty() && plan.transfers.size() != trace.tensors.size())
-    defects.push_back("the list of transfers has another size than the trace's tensors");
+  for (const auto* ops :
+       {&plan.left_by, &plan.fetched_at, &plan.value_release_after, &plan.gradient_release_after})
+    if (!ops->empty() && ops->size() != trace.tensors.size())
+      defects.push_back("a list of ops by tensor has another size than the trace's tensors");
   for (const std::string& reason : plan.reasons)
     if (reason.empty()) defects.push_back("a reason is empty");
   for (const std::uint16_t reason : plan.reason_of)
@@ -54,12 +53,12 @@ void check_regions(const Trace& trace, const Plan& plan, std::vector<std::string
   }
 }
 
-void check_transfers(const Trace& trace, const Plan& plan, std::vector<std::string>& defects) {
-  for (std::size_t t = 0; t < plan.transfers.size(); ++t)
-    for (const OpId op : {plan.transfers[t].left_by, plan.transfers[t].fetched_at})
-      if (op != no_op && index(op) >= trace.ops.size())
-        defects.push_back(fmt::format("'{}' is moved at op {}; the trace has {}",
-                                      trace.tensors[t].name, index(op), trace.ops.size()));
+void check_copies(const Trace& trace, const Plan& plan, std::vector<std::string>& defects) {
+  for (const auto* ops : {&plan.left_by, &plan.fetched_at})
+    for (std::size_t t = 0; t < ops->size(); ++t)
+      if ((*ops)[t] != no_op && index((*ops)[t]) >= trace.ops.size())
+        defects.push_back(fmt::format("'{}' is copied at op {}; the trace has {}",
+                                      trace.tensors[t].name, index((*ops)[t]), trace.ops.size()));
 }
 
 // By storage: the op that works in place on it, or no_op. What was there before is gone then.
@@ -102,7 +101,7 @@ std::vector<std::string> check(const Trace& trace, const Plan& plan) {
   check_sizes(trace, plan, defects);
   if (!defects.empty()) return defects;
   check_regions(trace, plan, defects);
-  check_transfers(trace, plan, defects);
+  check_copies(trace, plan, defects);
   if (!defects.empty()) return defects;
   const Needs needs = derive_needs(trace);
   check_actions(trace, plan, needs, defects);

@@ -48,16 +48,6 @@ struct ReferenceQuirks {
   bool operator==(const ReferenceQuirks&) const = default;
 };
 
-/// When the copies of an offloaded tensor may run beside the step, on lanes of their own. Without
-/// them (no_op) the step stands still: each copy is made on the compute lane, out after the last
-/// forward use, in before the first need.
-struct Transfer {
-  OpId left_by = no_op;     ///< its memory is free before the forward of this op
-  OpId fetched_at = no_op;  ///< the copy back begins before the gradients of this op
-
-  bool operator==(const Transfer&) const = default;
-};
-
 struct Plan {
   std::string strategy;
   std::vector<Action> actions;           ///< by tensor; a storage follows the tensor that owns it
@@ -65,8 +55,13 @@ struct Plan {
   std::vector<std::string> reasons;      ///< none is empty
   std::vector<Region> regions;           ///< in op order, disjoint
   bool overlap = false;  ///< recovery of a region runs on a second stream beside earlier gradients
-  std::vector<Transfer> transfers = {};  ///< by tensor, or empty
   ReferenceQuirks quirks = {};
+  /// By tensor, or empty: when the copies of an offloaded tensor run beside the step, on lanes of
+  /// their own: its memory is free before the forward of the first op; the copy back begins before
+  /// the gradients of the second. Without such an op (no_op) the step stands still for the copy,
+  /// out after the last forward use, in before the first need.
+  std::vector<OpId> left_by = {};
+  std::vector<OpId> fetched_at = {};
   /// By tensor, or empty: its recovered value, or its gradient, is not freed before the gradients
   /// of this op are done (a variable of the published code still names it).
   std::vector<OpId> value_release_after = {};

@@ -31,8 +31,8 @@ class PlanWriter {
     write_head(rewrites);
     write_decisions();
     if (!plan_.regions.empty()) write_regions();
-    for (const ReleaseRow& row : release_rows)
-      if (!(plan_.*row.member).empty()) write_releases(row);
+    for (const OpByTensorRow& row : op_by_tensor_rows)
+      if (!(plan_.*row.member).empty()) write_ops(row);
     return std::move(out_ += "\n}\n");
   }
 
@@ -111,7 +111,7 @@ class PlanWriter {
     out_ += "\n  ]";
   }
 
-  void write_releases(const ReleaseRow& row) {
+  void write_ops(const OpByTensorRow& row) {
     out_ += fmt::format(",\n  \"{}\": {{", row.key);
     std::string_view separator = "\n    ";
     for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {

@@ -26,14 +26,15 @@ inline constexpr std::array quirk_rows = {
     QuirkRow{"synchronizes_host", &ReferenceQuirks::synchronizes_host},
     QuirkRow{"two_new_streams", &ReferenceQuirks::two_new_streams}};
 
-/// The ops at which a variable of the published code lets go of tensors: a list of Plan by tensor.
-struct ReleaseRow {
+/// A list of Plan that names an op by tensor: when it is copied, or when a variable lets go of it.
+struct OpByTensorRow {
   std::string_view key;
   std::vector<OpId> Plan::*member;
 };
-inline constexpr std::array release_rows = {
-    ReleaseRow{"value_release_after", &Plan::value_release_after},
-    ReleaseRow{"gradient_release_after", &Plan::gradient_release_after}};
+inline constexpr std::array op_by_tensor_rows = {
+    OpByTensorRow{"left_by", &Plan::left_by}, OpByTensorRow{"fetched_at", &Plan::fetched_at},
+    OpByTensorRow{"value_release_after", &Plan::value_release_after},
+    OpByTensorRow{"gradient_release_after", &Plan::gradient_release_after}};
 
 /// The text of a file: the step's plan, and of `components` those that rewrote its trace.
 std::string write_plan(const PlannedStep& step,

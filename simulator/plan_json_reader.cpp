@@ -34,8 +34,8 @@ class PlanReader {
     for (const JsonView group : root_.at("decisions").items()) read_decision(group);
     if (const auto list = root_.find("regions"))
       for (const JsonView region : list->items()) read_region(region);
-    for (const ReleaseRow& row : release_rows)
-      if (const auto object = root_.find(row.key)) read_releases(*object, plan_.*row.member);
+    for (const OpByTensorRow& row : op_by_tensor_rows)
+      if (const auto object = root_.find(row.key)) read_ops(*object, plan_.*row.member);
     return std::move(plan_);
   }
 
@@ -85,10 +85,10 @@ class PlanReader {
     plan_.regions.push_back(region);
   }
 
-  void read_releases(const JsonView& object, std::vector<OpId>& releases) {
-    releases.assign(trace_.tensors.size(), no_op);
+  void read_ops(const JsonView& object, std::vector<OpId>& ops) {
+    ops.assign(trace_.tensors.size(), no_op);
     for (const JsonView op : object.members())
-      for (const TensorId id : tensors_named(op, op.key())) releases[index(id)] = op_named(op);
+      for (const TensorId id : tensors_named(op, op.key())) ops[index(id)] = op_named(op);
   }
 
   std::vector<TensorId> tensors_named(const JsonView& place, std::string_view name) const {
@@ -137,7 +137,7 @@ void check_head(const JsonView& root) {
         fmt::format("found {}; this program reads version {}", version.integer(), plan_version));
   std::vector<std::string_view> keys = {"format",   "version", "strategy", "model",     "step",
                                         "rewrites", "overlap", "quirks",   "decisions", "regions"};
-  for (const ReleaseRow& row : release_rows) keys.push_back(row.key);
+  for (const OpByTensorRow& row : op_by_tensor_rows) keys.push_back(row.key);
   root.allow_only(keys);
 }
 

@@ -69,7 +69,8 @@ class Differentiation {
     transfers_.before_forward(static_cast<OpId>(i));
     if (!is_view(trace_.ops[i].kind)) append_op(Task::Forward, i, Lane::Compute);
     if (plan_.quirks.codes_per_use) quantize_operands(i);
-    for (const TensorId storage : ends_(i)) values_.end_forward(storage, is_made_again(storage));
+    for (const TensorId storage : ends_(i))
+      values_.end_forward(storage, is_made_again(needs_, recovery_, storage));
   }
 
   void append_op(Task task, std::size_t i, Lane lane) {
@@ -87,13 +88,6 @@ class Differentiation {
         operation_.write(values_.write(storage));  // a kept one is written the same again
     }
     graph_.append(task, lane, static_cast<OpId>(i), operation_);
-  }
-
-  // What only recovery reads, and recovery itself makes, need not stay.
-  bool is_made_again(TensorId storage) const {
-    const std::size_t s = index(storage);
-    return needs_.uses[s] == 0 && recovery_.reruns[index(needs_.producer[s])] &&
-           !recovery_.reads_kept[s];
   }
 
   void quantize_operands(std::size_t i) {

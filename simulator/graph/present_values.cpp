@@ -79,8 +79,7 @@ void PresentValues::copy_out(TensorId storage) {
   operation_.clear();
   operation_.read(of(storage));
   operation_.write(on_host_[index(storage)]);
-  const bool is_beside =
-      !plan_.transfers.empty() && plan_.transfers[index(storage)].left_by != no_op;
+  const bool is_beside = !plan_.left_by.empty() && plan_.left_by[index(storage)] != no_op;
   const Lane lane = is_beside ? Lane::CopyOut : Lane::Compute;
   const NodeId node =
       graph_.append(std::nullopt, lane, needs_.producer[index(storage)], operation_);

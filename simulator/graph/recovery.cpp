@@ -158,6 +158,11 @@ class Marking {
 
 }  // namespace
 
+bool is_made_again(const Needs& needs, const Recovery& recovery, TensorId storage) {
+  const std::size_t s = index(storage);
+  return needs.uses[s] == 0 && recovery.reruns[index(needs.producer[s])] && !recovery.reads_kept[s];
+}
+
 Recovery derive_recovery(const Trace& trace, const Plan& plan, const Needs& needs) {
   return Marking(trace, plan, needs).run();
 }

@@ -18,6 +18,9 @@ struct Recovery {
   std::vector<std::string> defects;  ///< what is needed but nothing provides
 };
 
+/// What only recovery reads, and recovery itself makes, need not stay after the forward pass.
+bool is_made_again(const Needs& needs, const Recovery& recovery, TensorId storage);
+
 /// One pass over the regions in the order of their recovery. In each region it collects what the
 /// gradients need and what the recovery of earlier regions will need, and marks each producer once.
 Recovery derive_recovery(const Trace& trace, const Plan& plan, const Needs& needs);

@@ -4,10 +4,9 @@
 namespace tidemark {
 namespace {
 
-TensorsByOp by_op(const Trace& trace, const Plan& plan, OpId Transfer::*op) {
-  std::vector<OpId> op_of_tensor(plan.transfers.size(), no_op);
+TensorsByOp of_offloaded(const Trace& trace, const Plan& plan, std::vector<OpId> op_of_tensor) {
   for (std::size_t t = 0; t < op_of_tensor.size(); ++t)
-    if (plan.actions[t] == Action::Offload) op_of_tensor[t] = plan.transfers[t].*op;
+    if (plan.actions[t] != Action::Offload) op_of_tensor[t] = no_op;
   return {trace.ops.size(), op_of_tensor};
 }
 
@@ -15,11 +14,11 @@ TensorsByOp by_op(const Trace& trace, const Plan& plan, OpId Transfer::*op) {
 
 Transfers::Transfers(const Trace& trace, const Plan& plan, GraphBuilder& graph,
                      PresentValues& values)
-    : has_any_(!plan.transfers.empty()),
+    : has_any_(!plan.left_by.empty() || !plan.fetched_at.empty()),
       graph_(graph),
       values_(values),
-      left_by_(by_op(trace, plan, &Transfer::left_by)),
-      fetched_at_(by_op(trace, plan, &Transfer::fetched_at)) {
+      left_by_(of_offloaded(trace, plan, plan.left_by)),
+      fetched_at_(of_offloaded(trace, plan, plan.fetched_at)) {
   if (has_any_) graph_.use(Lane::CopyOut), graph_.use(Lane::CopyIn);
 }
 

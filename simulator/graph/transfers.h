@@ -9,7 +9,8 @@
 
 namespace tidemark {
 
-/// Without Plan::transfers nothing happens here: what is offloaded is copied on the compute lane.
+/// Without Plan::left_by and fetched_at nothing happens here: what is offloaded is copied on the
+/// compute lane.
 class Transfers {
  public:
   Transfers(const Trace& trace, const Plan& plan, GraphBuilder& graph, PresentValues& values);

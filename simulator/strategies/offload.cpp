@@ -47,18 +47,21 @@ Refusal offload_saved(const Trace& trace, const StrategyArguments& arguments, Pl
   const Recovery recovery = derive_recovery(trace, plan, needs);
   const std::vector<OpId> last = last_reads(trace);
   const Blocks blocks(trace);
-  plan.transfers.resize(trace.tensors.size());
+  plan.left_by.assign(trace.tensors.size(), no_op);
+  plan.fetched_at.assign(trace.tensors.size(), no_op);
   bool any = false;
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
-    const Tensor& tensor = trace.tensors[t];
-    const bool waits = plan.actions[t] == Action::Keep && recovery.uses[t] > 0;
-    if (!waits || needs.producer[t] == no_op || size(tensor) < least_size) continue;
+    const auto id = static_cast<TensorId>(t);
+    if (needs.producer[t] == no_op || size(trace[id]) < least_size) continue;
+    const bool waits = plan.actions[t] == Action::Keep && recovery.uses[t] > 0 &&
+                       !is_made_again(needs, recovery, id);
+    if (!waits) continue;
     // Who reads it last needs it first in the backward; the last block needs it at once.
     const std::optional<std::size_t> block = blocks.of(last[t]);
     if (!block || *block + 1 == trace.blocks.size() || *block % every != 0) continue;
-    decide(plan, static_cast<TensorId>(t), Action::Offload, "waits in the host's memory");
-    plan.transfers[t] = {.left_by = blocks.begin(*block + 1 + ahead),
-                         .fetched_at = blocks.last_op(*block + ahead)};
+    decide(plan, id, Action::Offload, "waits in the host's memory");
+    plan.left_by[t] = blocks.begin(*block + 1 + ahead);
+    plan.fetched_at[t] = blocks.last_op(*block + ahead);
     any = true;
   }
   return any ? Refusal{} : "no block but the last keeps anything for its backward";

@@ -15,6 +15,7 @@ namespace {
 Plan in_one_form(const Plan& plan, const Trace& trace) {
   Plan same = keep_everything(trace);
   same.strategy = plan.strategy, same.overlap = plan.overlap, same.quirks = plan.quirks;
+  same.left_by = plan.left_by, same.fetched_at = plan.fetched_at;
   same.value_release_after = plan.value_release_after;
   same.gradient_release_after = plan.gradient_release_after;
   for (std::size_t t = 0; t < plan.actions.size(); ++t)
@@ -77,8 +78,9 @@ TEST(PlanFile, OfAnyPlanIsReadAsItWasWritten) {
     for (std::size_t t = 0; t < plan.actions.size(); ++t)
       if (trace->tensors[t].storage != static_cast<TensorId>(t)) {
         plan.actions[t] = Action::Keep, plan.reason_of[t] = 0;
-        for (auto* releases : {&plan.value_release_after, &plan.gradient_release_after})
-          if (!releases->empty()) (*releases)[t] = no_op;
+        for (auto* ops : {&plan.left_by, &plan.fetched_at, &plan.value_release_after,
+                          &plan.gradient_release_after})
+          if (!ops->empty()) (*ops)[t] = no_op;
       }
     if (!check(*trace, plan).empty()) continue;
     ++accepted;

@@ -118,9 +118,17 @@ TEST_F(PlanOfAChain, ListsAreAsLongAsTheTrace) {
   EXPECT_THAT(defects(), ElementsAre("the plan is for 4 tensors, the trace has 5"));
 }
 
+TEST_F(PlanOfAChain, CopiesAreMadeAtOpsOfTheTrace) {
+  decide(1, Action::Offload);
+  plan.left_by.assign(trace.tensors.size(), no_op);
+  EXPECT_THAT(defects(), IsEmpty());
+  plan.left_by[1] = static_cast<OpId>(trace.ops.size());
+  EXPECT_THAT(defects(), ElementsAre(HasSubstr("'x1' is copied at op ")));
+}
+
 TEST_F(PlanOfAChain, ListsOfHeldTensorsAreAsLongAsTheTrace) {
   plan.value_release_after = {no_op};
-  EXPECT_THAT(defects(), ElementsAre(HasSubstr("a list of held tensors")));
+  EXPECT_THAT(defects(), ElementsAre(HasSubstr("a list of ops by tensor has another size")));
 }
 
 TEST_F(PlanOfAChain, ReasonsAreThereAndNotEmpty) {

@@ -158,16 +158,6 @@ inline std::vector<OpId> draw_ends(const Trace& trace, Dice& dice) {
   return ends;
 }
 
-// Sensible moments and others, and copies on the compute lane among those beside it.
-inline std::vector<Transfer> draw_transfers(const Trace& trace, Dice& dice) {
-  std::vector<Transfer> transfers(trace.tensors.size());
-  const auto some_op = [&] {
-    return dice.one_in(4) ? no_op : static_cast<OpId>(dice.below(trace.ops.size()));
-  };
-  for (Transfer& transfer : transfers) transfer = {some_op(), some_op()};
-  return transfers;
-}
-
 }  // namespace detail
 
 /// Up to two dozen ops of the kinds that differ most in what their gradients do, over tensors
@@ -193,7 +183,8 @@ inline Plan random_plan(const Trace& trace, Dice& dice) {
     decide(plan, static_cast<TensorId>(t), action, "drawn");
   }
   plan.overlap = dice.one_in(2);
-  if (dice.one_in(3)) plan.transfers = detail::draw_transfers(trace, dice);
+  if (dice.one_in(3)) plan.left_by = detail::draw_ends(trace, dice);
+  if (dice.one_in(3)) plan.fetched_at = detail::draw_ends(trace, dice);
   plan.quirks.codes_per_use = dice.one_in(4);
   plan.quirks.copies_by_group = dice.one_in(4);
   plan.quirks.batched_weight_gradient = dice.one_in(4);

@@ -71,12 +71,13 @@ TEST(Differentiate, CopiesOutAndInWhatIsOffloaded) {
 }
 
 // x1 leaves beside f3, and is fetched while b3 runs.
-TEST(Differentiate, CopiesBesideTheStepWhatHasATransfer) {
+TEST(Differentiate, CopiesBesideTheStepWhereThePlanSaysWhen) {
   const Trace trace = chain(4);
   Plan plan = keep_everything(trace);
   decide(plan, TensorId{1}, Action::Offload, "to test");
-  plan.transfers.resize(trace.tensors.size());
-  plan.transfers[1] = {.left_by = OpId{3}, .fetched_at = OpId{2}};
+  plan.left_by.assign(trace.tensors.size(), no_op);
+  plan.fetched_at.assign(trace.tensors.size(), no_op);
+  plan.left_by[1] = OpId{3}, plan.fetched_at[1] = OpId{2};
   const JointGraph graph = graph_of(trace, plan);
   EXPECT_THAT(nodes_of(trace, graph),
               ElementsAre("forward x1: x0#0 → x1#0", "forward x2: x1#0 → x2#0",

@@ -63,12 +63,13 @@ TEST(Offload, NeedsBlocks) {
 // fetched while block 1's gradients are computed.
 TEST(Offload, MovesOneBlockAheadUnlessTold) {
   const auto transfer = [](std::string_view strategy) {
-    return planned(wide_chain(8), strategy).plan.transfers[1];
+    const Plan plan = planned(wide_chain(8), strategy).plan;
+    return std::pair{plan.left_by[1], plan.fetched_at[1]};
   };
-  EXPECT_EQ(transfer("offload"), (Transfer{OpId{4}, OpId{3}}));
-  EXPECT_EQ(transfer("offload:prefetch=0"), (Transfer{OpId{2}, OpId{1}}));
-  EXPECT_EQ(transfer("offload:prefetch=2"), (Transfer{OpId{6}, OpId{5}}));
-  EXPECT_EQ(transfer("offload:prefetch=9"), (Transfer{OpId{7}, OpId{7}}));
+  EXPECT_EQ(transfer("offload"), (std::pair{OpId{4}, OpId{3}}));
+  EXPECT_EQ(transfer("offload:prefetch=0"), (std::pair{OpId{2}, OpId{1}}));
+  EXPECT_EQ(transfer("offload:prefetch=2"), (std::pair{OpId{6}, OpId{5}}));
+  EXPECT_EQ(transfer("offload:prefetch=9"), (std::pair{OpId{7}, OpId{7}}));
 }
 
 TEST(Offload, CopiesOnStreamsOfTheirOwn) {
@@ -131,6 +132,11 @@ TEST(Offload, FetchesEarlierForMoreMemory) {
   EXPECT_LT(ahead.live_peak, early.live_peak);
   EXPECT_GT(at_need.step, ahead.step);
   EXPECT_GE(ahead.step, early.step);
+}
+
+// Of two layers per block, the first one's output is made again and the second one's is kept.
+TEST(Offload, LeavesWhatRecoveryMakesAgain) {
+  EXPECT_THAT(offloaded(planned(wide_chain(8), "checkpoint+offload")), ElementsAre("x2", "x4"));
 }
 
 // The inputs of checkpointed segments wait, too; they are few.

@@ -47,6 +47,8 @@ KindClass class_of(OpKind kind) {
     case LogSoftmax:
     case NllLoss:
       return KindClass::Loss;
+    case Opaque:
+      return KindClass::Opaque;
   }
   return KindClass::Data;
 }

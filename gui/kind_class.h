@@ -17,7 +17,8 @@ enum class KindClass : std::uint8_t {
   Activation,
   Elementwise,
   Data,
-  Loss
+  Loss,
+  Opaque
 };
 
 struct KindClassRow {
@@ -32,7 +33,8 @@ inline constexpr std::array kind_classes = {
     KindClassRow{KindClass::Activation, "activation", kind_colors[3]},
     KindClassRow{KindClass::Elementwise, "elementwise", kind_colors[4]},
     KindClassRow{KindClass::Data, "data movement", kind_colors[5]},
-    KindClassRow{KindClass::Loss, "loss", kind_colors[6]}};
+    KindClassRow{KindClass::Loss, "loss", kind_colors[6]},
+    KindClassRow{KindClass::Opaque, "opaque", kind_colors[7]}};
 static_assert(is_in_order(kind_classes) && kind_classes.size() + 1 == kind_colors.size());
 
 KindClass class_of(OpKind kind);

@@ -52,7 +52,7 @@ std::optional<Layout> GradientPlaces::find(TensorId tensor, TensorId name, Known
 
 std::optional<Layout> GradientPlaces::through(const Op& op, std::size_t input, TensorId name,
                                               Known& known) {
-  const Flow flow = gradient_rule(op.kind, input).flow;
+  const Flow flow = gradient_rule(trace_, op, input).flow;
   if (flow != Flow::Alias && flow != Flow::Reduced) return std::nullopt;
   const TensorId output = trace_.outputs(op)[0];
   const Tensor& read = trace_[trace_.inputs(op)[input]];

@@ -39,6 +39,9 @@ class Limits {
         return mean_pool_defect();
       case OpKind::MaxPool:
         return max_pool_defect();
+      case OpKind::Opaque:
+        return fmt::format("{} is opaque; no kernel is known for it",
+                           quoted(opaque_row(trace_, op_)->operation));
       case OpKind::Linear:
       case OpKind::MatMul:
       case OpKind::Conv2d:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "simulator/cost/guessed_times.h"
 #include "simulator/kernel_choice.h"
 #include "simulator/remedies.h"
 #include "traces/trace_builder.h"
@@ -45,6 +46,8 @@ void describe(const Trace& trace, Comparison& comparison) {
   const bool fused =
       std::ranges::find(trace.ops, OpKind::FlashAttention, &Op::kind) != trace.ops.end();
   comparison.notes = kernel_notes(trace, comparison.scenario.device);
+  if (std::string note = note_on_guessed_times(trace); !note.empty())
+    comparison.notes.push_back(std::move(note));
   comparison.attention = fused ? Attention::Flash : Attention::Math;
   if (trace.blocks.empty()) return;
   const Shape& input = trace[trace.blocks.front().input].shape;

@@ -29,7 +29,7 @@ struct Comparison {
   Conclusion conclusion;
   std::int64_t tokens = 0;  ///< per sample, into the first block; 0 without blocks
   Attention attention = Attention::Math;
-  std::vector<std::string> notes;  ///< what PyTorch does otherwise on this device
+  std::vector<std::string> notes;  ///< what PyTorch does otherwise on this device; what is guessed
 };
 
 /// `progress` is told after each row how many are done, `batches` while batches are tried.

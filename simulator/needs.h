@@ -12,6 +12,9 @@ struct Needs {
   std::vector<Operands> saved;
   /// Per storage: the op that writes it, or no_op for parameters and inputs.
   std::vector<OpId> producer;
+  /// Per op: it does not run again, because its row says so, or because a later op works in place
+  /// on what it reads or writes.
+  std::vector<bool> runs_once;
   /// Per storage: how many backward ops need it.
   std::vector<std::uint32_t> uses;
 };
@@ -21,6 +24,9 @@ std::vector<std::uint32_t> derive_gradients(const Trace& trace);
 
 /// Is the gradient of this input the memory of the output's gradient, so that nothing writes it?
 bool shares_gradient(const Trace& trace, const Op& op, std::size_t input);
+
+/// By storage: the last op that works in place on it, or no_op. What was there before is gone then.
+std::vector<OpId> overwriters(const Trace& trace);
 
 /// An op has a backward if the loss depends on a trainable tensor through it.
 Needs derive_needs(const Trace& trace);

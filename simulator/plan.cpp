@@ -61,16 +61,6 @@ void check_copies(const Trace& trace, const Plan& plan, std::vector<std::string>
                                       trace.tensors[t].name, index((*ops)[t]), trace.ops.size()));
 }
 
-// By storage: the op that works in place on it, or no_op. What was there before is gone then.
-std::vector<OpId> overwriters(const Trace& trace) {
-  std::vector<OpId> found(trace.tensors.size(), no_op);
-  for (std::size_t i = 0; i < trace.ops.size(); ++i)
-    for (const TensorId output : trace.outputs(trace.ops[i]))
-      if (!is_view(trace.ops[i].kind) && trace[output].storage != output)
-        found[index(trace[output].storage)] = static_cast<OpId>(i);
-  return found;
-}
-
 void check_actions(const Trace& trace, const Plan& plan, const Needs& needs,
                    std::vector<std::string>& defects) {
   const std::vector<OpId> overwritten = overwriters(trace);
@@ -88,6 +78,10 @@ void check_actions(const Trace& trace, const Plan& plan, const Needs& needs,
           "'{}' is {}, but '{}' works in place on it: keep it, for nothing brings back what was "
           "written over",
           tensor.name, to_string(action), trace[overwritten[t]].name));
+    const OpId producer = needs.producer[t];
+    if (action == Action::Recompute && producer != no_op && runs_once(trace, trace[producer]))
+      defects.push_back(fmt::format("'{}' is recompute, but '{}' may run only once: keep it",
+                                    tensor.name, trace[producer].name));
     if (action == Action::Quantize && !is_floating(tensor.dtype))
       defects.push_back(fmt::format("'{}' is quantize, but its dtype is {}", tensor.name,
                                     to_string(tensor.dtype)));

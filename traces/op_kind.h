@@ -51,6 +51,8 @@ enum class OpKind : std::uint8_t {
   MaxPool,
   // loss
   NllLoss,
+  // whatever else: its row is its own (opaque.h)
+  Opaque,
 };
 
 /// Which operands of an op: bit i is input i, bit 16 + j is output j.
@@ -77,6 +79,7 @@ enum class Work : std::uint8_t {
   Elementwise,     ///< memory traffic
   GatherRows,      ///< reads only the rows of a table that indices name
   PickOnePerRow,   ///< reads one element of each row of input 0, which input 1 names
+  Opaque,          ///< what the op's own row says
 };
 constexpr bool is_product(Work work) { return work >= Work::Linear && work <= Work::Attention; }
 
@@ -293,6 +296,7 @@ inline constexpr std::array op_rows = [] {
             .gradients = only_first({.flow = Flow::Fresh, .needs = x0 | x1 | y1, .unread = x0}),
             .work = Work::PickOnePerRow,
             .places = x1},
+      OpRow{.value = Opaque, .name = "opaque", .gradients = all(none), .work = Work::Opaque},
   };
 }();
 static_assert(is_in_order(op_rows));
@@ -300,12 +304,10 @@ static_assert(is_in_order(op_rows));
 constexpr const OpRow& row_of(OpKind kind) { return op_rows[static_cast<std::size_t>(kind)]; }
 constexpr std::string_view to_string(OpKind kind) { return row_of(kind).name; }
 constexpr bool is_view(OpKind kind) { return row_of(kind).work == Work::None; }
-constexpr GradientRule gradient_rule(OpKind kind, std::size_t input) {
-  return row_of(kind).gradients[input < 3 ? input : 2];
-}
 
 /// Of the operands that Mesa quantizes, those that the op's backward can decode while it loads
-/// them, so that the value itself never lies in memory again. Products read values.
+/// them, so that the value itself never lies in memory again. Products read values, and so do the
+/// kernels of opaque ops.
 constexpr Operands decoded_operands(OpKind kind) {
   return is_product(row_of(kind).work) ? 0 : row_of(kind).quantized;
 }

@@ -192,6 +192,9 @@ bool nll_loss(Fit& f) {
          f.same(out0, {}) && f.same_if_present(out1, {});
 }
 
+// Nothing is known of its shapes.
+bool opaque(Fit&) { return true; }
+
 struct ShapeRule {
   OpKind value;
   OperandCounts inputs, outputs;
@@ -237,6 +240,7 @@ constexpr std::array shape_rules = [] {
       ShapeRule{MeanPool, one, one, mean_pool},
       ShapeRule{MaxPool, one, up_to_two, max_pool},
       ShapeRule{NllLoss, two, up_to_two, nll_loss},
+      ShapeRule{Opaque, {0, max_operands}, any, opaque},
   };
 }();
 static_assert(is_in_order(shape_rules) && shape_rules.size() == op_rows.size());

@@ -22,11 +22,26 @@ TensorId operand(const Trace& trace, const Op& op, int bit) {
   return output < op.outputs ? trace.outputs(op)[static_cast<std::size_t>(output)] : no_tensor;
 }
 
-Operands saved_operands(const Op& op, std::uint32_t inputs_with_gradient) {
+std::string_view operation_name(const Trace& trace, const Op& op) {
+  const OpaqueRow* row = opaque_row(trace, op);
+  return row ? std::string_view(row->operation) : to_string(op.kind);
+}
+
+Operands quantized_operands(const Trace& trace, const Op& op) {
+  const OpaqueRow* row = opaque_row(trace, op);
+  return row ? row->quantized : row_of(op.kind).quantized;
+}
+
+bool runs_once(const Trace& trace, const Op& op) {
+  const OpaqueRow* row = opaque_row(trace, op);
+  return row && row->runs_once;
+}
+
+Operands saved_operands(const Trace& trace, const Op& op, std::uint32_t inputs_with_gradient) {
   if (inputs_with_gradient == 0) return 0;
   Operands needs = op.also_keeps;
   for (std::uint32_t bits = inputs_with_gradient; bits != 0; bits &= bits - 1)
-    needs |= gradient_rule(op.kind, static_cast<std::size_t>(std::countr_zero(bits))).needs;
+    needs |= gradient_rule(trace, op, static_cast<std::size_t>(std::countr_zero(bits))).needs;
   const Operands existing =
       ((Operands{1} << op.inputs) - 1) | (((Operands{1} << op.outputs) - 1) << 16);
   return needs & existing;
@@ -37,7 +52,7 @@ std::uint32_t inputs_with_gradient(const Trace& trace, const Op& op,
   std::uint32_t bits = 0;
   const auto inputs = trace.inputs(op);
   for (std::size_t i = 0; i < inputs.size() && i < 16; ++i)
-    if (requires_gradient[index(inputs[i])] && gradient_rule(op.kind, i).flow != Flow::None)
+    if (requires_gradient[index(inputs[i])] && gradient_rule(trace, op, i).flow != Flow::None)
       bits |= std::uint32_t{1} << i;
   return bits;
 }

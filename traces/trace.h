@@ -9,6 +9,7 @@
 
 #include "traces/fill.h"
 #include "traces/op_kind.h"
+#include "traces/opaque.h"
 #include "traces/step_options.h"
 #include "traces/tensor.h"
 
@@ -115,8 +116,9 @@ struct Op {
   std::int32_t block = -1;
   std::uint32_t first_operand = 0;  ///< inputs, then outputs
   std::uint32_t first_attribute = 0;
-  Operands also_keeps = 0;    ///< what the framework's node holds beyond what the gradient needs
-  std::uint64_t rng_key = 0;  ///< random ops: (seed, op) → the same numbers whenever it runs
+  Operands also_keeps = 0;      ///< what the framework's node holds beyond what the gradient needs
+  OpaqueId opaque = no_opaque;  ///< the row of an opaque op
+  std::uint64_t rng_key = 0;    ///< random ops: (seed, op) → the same numbers whenever it runs
 
   bool operator==(const Op&) const = default;
 };
@@ -142,6 +144,7 @@ struct Trace {
   std::vector<Attribute> attributes;
   std::vector<Block> blocks;
   std::vector<InputFill> fills;
+  std::vector<OpaqueRow> opaque_rows;  ///< in the order of their ops
   TensorId loss = no_tensor;
 
   const Tensor& operator[](TensorId id) const { return tensors[index(id)]; }
@@ -168,9 +171,31 @@ double attribute(const Trace& trace, const Op& op, AttributeKey key, double othe
 /// has no such operand.
 TensorId operand(const Trace& trace, const Op& op, int bit);
 
+/// The row of an opaque op; nullptr for the kinds of the table.
+inline const OpaqueRow* opaque_row(const Trace& trace, const Op& op) {
+  return op.kind == OpKind::Opaque ? &trace.opaque_rows[index(op.opaque)] : nullptr;
+}
+
+/// What the op does, for people: its kind, or what the framework calls an opaque one.
+std::string_view operation_name(const Trace& trace, const Op& op);
+
+/// Where the gradient of an input comes from, by the op's row.
+inline GradientRule gradient_rule(const Trace& trace, const Op& op, std::size_t input) {
+  const OpaqueRow* row = opaque_row(trace, op);
+  if (!row) return row_of(op.kind).gradients[input < 3 ? input : 2];
+  if ((row->gradients >> input & 1) == 0) return {};
+  return {.flow = Flow::Fresh, .needs = row->saved};
+}
+
+/// Of what the op's backward reads, what Mesa may keep in eight bits.
+Operands quantized_operands(const Trace& trace, const Op& op);
+
+/// Must not run again, whatever else that makes impossible?
+bool runs_once(const Trace& trace, const Op& op);
+
 /// What the op's backward holds, given which of its inputs require a gradient (bit i = input i):
 /// the union of the rows' needs plus what the framework keeps, restricted to operands that exist.
-Operands saved_operands(const Op& op, std::uint32_t inputs_with_gradient);
+Operands saved_operands(const Trace& trace, const Op& op, std::uint32_t inputs_with_gradient);
 
 /// Per tensor: does the loss depend on a trainable parameter through it?
 std::vector<bool> requires_gradient(const Trace& trace);

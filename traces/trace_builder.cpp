@@ -180,10 +180,11 @@ TensorId TraceBuilder::emit(OpKind kind, const std::string& name, std::span<cons
     numel(output.shape);
     std::string tensor_name = name;
     if (!output.suffix.empty()) tensor_name.append(".").append(output.suffix);
-    trace_.tensors.push_back({.name = std::move(tensor_name),
-                              .shape = output.shape,
-                              .dtype = output.dtype,
-                              .storage = id});
+    trace_.tensors.push_back(
+        {.name = std::move(tensor_name),
+         .shape = output.shape,
+         .dtype = output.dtype,
+         .storage = output.over == no_tensor ? id : trace_[output.over].storage});
     trace_.operands.push_back(id);
   }
   trace_.attributes.insert(trace_.attributes.end(), attributes.begin(), attributes.end());
@@ -278,6 +279,14 @@ TensorId TraceBuilder::flash_attention(const std::string& name, TensorId q, Tens
   if (window > 0) attributes.push_back({AttributeKey::Window, static_cast<double>(window)});
   return emit(OpKind::FlashAttention, name, inputs,
               std::span(outputs).first(framework_.keeps_statistics ? 2 : 1), attributes);
+}
+
+TensorId TraceBuilder::opaque(const std::string& name, std::span<const TensorId> inputs,
+                              std::span<const OutputSpec> outputs, OpaqueRow row) {
+  const TensorId first = emit(OpKind::Opaque, name, inputs, outputs);
+  last_op().opaque = static_cast<OpaqueId>(trace_.opaque_rows.size());
+  trace_.opaque_rows.push_back(std::move(row));
+  return first;
 }
 
 Trace TraceBuilder::finish(TensorId loss) {

@@ -18,6 +18,7 @@ struct OutputSpec {
   std::string_view suffix;  ///< appended to the op's name; "" for the main output
   Shape shape;
   DType dtype;
+  TensorId over = no_tensor;  ///< of a result in place: the input whose memory it is written to
 };
 
 class TraceBuilder {
@@ -119,6 +120,10 @@ class TraceBuilder {
   /// Log-softmax and negative log-likelihood: logits [rows, classes], targets [rows]. In fp32 under
   /// autocast, else in the dtype of the logits.
   TensorId cross_entropy(const std::string& name, TensorId logits, TensorId targets);
+
+  /// An operation of no known kind, with what there is to know about it; returns its first output.
+  TensorId opaque(const std::string& name, std::span<const TensorId> inputs,
+                  std::span<const OutputSpec> outputs, OpaqueRow row);
 
   /// Hands over the trace. Throws InputError if its tensors sum to more than 2^58 bytes.
   Trace finish(TensorId loss);

@@ -155,6 +155,7 @@ std::vector<std::string> check(const Trace& trace) {
   check_blocks(trace, facts, defects);
   check_tensors(trace, facts, defects);
   check_ops(trace, facts, defects);
+  check_opaque_rows(trace, defects);
   return defects.take();
 }
 

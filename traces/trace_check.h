@@ -1,4 +1,4 @@
-// The parts of check(trace): blocks and loss, tensors, ops. Everything here reads traces of
+// The parts of check(trace): blocks and loss, tensors, ops, rows. Everything here reads traces of
 // strangers, so nothing is read before its index is known to be in range.
 #pragma once
 
@@ -71,5 +71,6 @@ std::string_view unmet_need(const Tensor& tensor, const InputFill& fill);
 
 void check_tensors(const Trace& trace, const TraceFacts& facts, Defects& defects);
 void check_ops(const Trace& trace, const TraceFacts& facts, Defects& defects);
+void check_opaque_rows(const Trace& trace, Defects& defects);
 
 }  // namespace tidemark

@@ -99,6 +99,25 @@ void write_fill(LineWriter& line, const InputFill& fill) {
   std::visit(FillWriter{line}, fill);
 }
 
+/// The labels of operands, in order.
+std::vector<std::string> labels_of(Operands operands) {
+  std::vector<std::string> labels;
+  for (int bit = 0; bit < 32; ++bit)
+    if ((operands >> bit & 1) != 0) labels.push_back(operand_label(bit));
+  return labels;
+}
+
+void write_pass(LineWriter& row, std::string_view key, const OpaquePass& pass) {
+  const OpaquePass defaults;
+  if (pass == defaults) return;
+  LineWriter line = row.object(key);
+  if (pass.workspace != defaults.workspace) line.number("workspace_bytes", pass.workspace.count);
+  if (pass.flops) line.number("flops", *pass.flops);
+  if (pass.moved) line.number("moved_bytes", pass.moved->count);
+  if (pass.kernels != defaults.kernels) line.number("kernels", pass.kernels);
+  line.close();
+}
+
 class TraceWriter {
  public:
   explicit TraceWriter(const Trace& trace) : trace_(trace) {}
@@ -109,6 +128,8 @@ class TraceWriter {
   void write_block(const Block& block);
   void write_tensor(const Tensor& tensor);
   void write_op(const Op& op);
+  void write_operands(LineWriter& line, std::string_view key, Operands operands);
+  void write_row(LineWriter& line, const OpaqueRow& row);
   template <typename Items, typename Write>
   void write_list(std::string_view key, const Items& items, Write write);
   void append_number(std::int64_t value) { fmt::format_to(std::back_inserter(out_), "{}", value); }
@@ -199,14 +220,31 @@ void TraceWriter::write_op(const Op& op) {
   if (op.block >= 0) line.text("block", trace_.blocks[static_cast<std::size_t>(op.block)].name);
   if (op.part != Part::None) line.text("part", name_in(part_names, op.part));
   if (op.residual) line.boolean("residual", true);
-  if (op.also_keeps != 0) {
-    std::vector<int> bits;
-    for (int bit = 0; bit < 32; ++bit)
-      if ((op.also_keeps >> bit & 1) != 0) bits.push_back(bit);
-    line.list("also_keeps", bits, [this](int bit) { append_json_text(out_, operand_label(bit)); });
-  }
+  write_operands(line, "also_keeps", op.also_keeps);
   if (op.rng_key != 0) line.number("rng_key", op.rng_key);
+  if (const OpaqueRow* row = opaque_row(trace_, op)) {
+    LineWriter object = line.object("row");
+    write_row(object, *row);
+    object.close();
+  }
   line.close();
+}
+
+void TraceWriter::write_operands(LineWriter& line, std::string_view key, Operands operands) {
+  if (operands != 0)
+    line.list(key, labels_of(operands),
+              [this](const auto& label) { append_json_text(out_, label); });
+}
+
+void TraceWriter::write_row(LineWriter& line, const OpaqueRow& row) {
+  line.text("operation", row.operation);
+  write_operands(line, "gradients", row.gradients);
+  write_operands(line, "saved", row.saved);
+  write_operands(line, "quantized", row.quantized);
+  if (row.runs_once) line.boolean("runs_once", true);
+  if (row.math) line.text("math", to_string(*row.math));
+  write_pass(line, "forward", row.forward);
+  write_pass(line, "backward", row.backward);
 }
 
 }  // namespace

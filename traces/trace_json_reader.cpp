@@ -8,6 +8,7 @@
 #include "traces/fill_reader.h"
 #include "traces/json_reader.h"
 #include "traces/name_index.h"
+#include "traces/opaque_reader.h"
 #include "traces/quoted.h"
 #include "traces/shape_rules.h"
 #include "traces/step_fields.h"
@@ -64,19 +65,6 @@ auto named(JsonView view, const Table& table, std::string_view what) {
   view.fail(unknown_name(what, printable(name), names_of(table)));
 }
 
-int bit_of(JsonView label) {
-  static const std::vector<std::string> labels = [] {
-    std::vector<std::string> all;
-    for (int bit = 0; bit < 32; ++bit) all.push_back(operand_label(bit));
-    return all;
-  }();
-  const auto found = std::ranges::find(labels, label.text());
-  if (found == labels.end())
-    label.fail(fmt::format("found {}; need an operand: in0 to in15 or out0 to out15",
-                           quoted(label.text())));
-  return static_cast<int>(found - labels.begin());
-}
-
 class TraceReader {
  public:
   explicit TraceReader(JsonView root) : root_(root) {}
@@ -96,6 +84,7 @@ class TraceReader {
   void read_tensor(JsonView view);
   void read_block(JsonView view);
   void read_op(JsonView view);
+  void read_row(JsonView view, Op& op);
   std::uint16_t read_operands(JsonView list, std::string_view field);
   std::uint16_t read_attributes(JsonView object);
   LayoutTransform read_layout_transform(JsonView name);
@@ -205,8 +194,8 @@ void TraceReader::read_block(JsonView view) {
 }
 
 void TraceReader::read_op(JsonView view) {
-  static const Keys keys = {"name",  "kind", "inputs",   "outputs",    "attributes",
-                            "block", "part", "residual", "also_keeps", "rng_key"};
+  static const Keys keys = {"name", "kind",     "inputs",     "outputs", "attributes", "block",
+                            "part", "residual", "also_keeps", "rng_key", "row"};
   view.allow_only(keys);
   Op op{.name = std::string(view.at("name").text())};
   ops_.add(view.at("name").text());
@@ -220,9 +209,21 @@ void TraceReader::read_op(JsonView view) {
   if (const auto part = view.find("part")) op.part = named(*part, part_names, "part");
   op.residual = view.boolean_or("residual", false);
   if (const auto kept = view.find("also_keeps"))
-    for (const JsonView label : kept->items()) op.also_keeps |= Operands{1} << bit_of(label);
+    for (const JsonView label : kept->items())
+      op.also_keeps |= Operands{1} << read_operand_label(label);
   op.rng_key = static_cast<std::uint64_t>(view.integer_or("rng_key", 0));
+  read_row(view, op);
   trace_.ops.push_back(std::move(op));
+}
+
+void TraceReader::read_row(JsonView view, Op& op) {
+  if (op.kind == OpKind::Opaque) {
+    op.opaque = static_cast<OpaqueId>(trace_.opaque_rows.size());
+    trace_.opaque_rows.push_back(read_opaque_row(view.at("row")));
+  } else if (const auto row = view.find("row")) {
+    row->fail(
+        fmt::format("found one on {}; only an opaque op has a row of its own", to_string(op.kind)));
+  }
 }
 
 std::uint16_t TraceReader::read_operands(JsonView list, std::string_view field) {

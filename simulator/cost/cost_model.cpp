@@ -73,6 +73,7 @@ Product product_of(const Trace& trace, const Op& op) {
     case Work::Elementwise:
     case Work::GatherRows:
     case Work::PickOnePerRow:
+    case Work::Opaque:
       break;
   }
   CHECK(is_product(row_of(op.kind).work));
@@ -105,8 +106,24 @@ Cost CostModel::forward(const Op& op) const {
     case Work::PickOnePerRow:
       return kernels_.elementwise(bytes, count(trace_[trace_.outputs(op)[0]]),
                                   traffic_.forward_kernels(op));
+    case Work::Opaque:
+      return opaque(op, opaque_row(trace_, op)->forward, bytes,
+                    count(trace_[trace_.outputs(op)[0]]));
   }
   return {};
+}
+
+// On the units for what its row names, or for the first floating-point number that it reads, or
+// writes.
+Cost CostModel::opaque(const Op& op, const OpaquePass& pass, double bytes, double elements) const {
+  DType math = DType::Float32;
+  const auto is_number = [&](TensorId tensor) { return is_floating(trace_[tensor].dtype); };
+  for (const auto& operands : {trace_.outputs(op), trace_.inputs(op)})
+    if (const auto found = std::ranges::find_if(operands, is_number); found != operands.end())
+      math = trace_[*found].dtype;
+  return kernels_.with_flops(static_cast<double>(pass.flops.value_or(0)),
+                             opaque_row(trace_, op)->math.value_or(math), bytes, elements,
+                             pass.kernels);
 }
 
 // dx = dy · b, db = dyᵀ · a; a bias sums up dy.
@@ -144,6 +161,8 @@ Cost CostModel::gradient(const Op& op, const GradientTraffic& moved) const {
       return product_gradient(op, moved);
     case Work::Attention:
       return attention_gradient(op, moved);
+    case Work::Opaque:
+      return opaque(op, opaque_row(trace_, op)->backward, moved.bytes, moved.elements);
     case Work::None:
     case Work::Elementwise:
     case Work::GatherRows:
@@ -183,7 +202,7 @@ std::string CostModel::curve_key(const Schedule& schedule, const Run& run) const
   if (run.task == Task::Recompute) key = to_string(Task::Forward);
   TensorId tensor = no_tensor;
   if (is_of_op) {
-    key.append(" ").append(to_string(trace_[run.op].kind));
+    key.append(" ").append(operation_name(trace_, trace_[run.op]));
     // A kernel of its own: it moves memory where the others multiply matrices.
     if (attribute(trace_, trace_[run.op], AttributeKey::Groups, 1) > 1) key += " in groups";
     tensor = trace_.outputs(trace_[run.op])[0];

@@ -31,6 +31,7 @@ class CostModel {
   Cost gradient(const Op& op, const GradientTraffic& moved) const;
   Cost product_gradient(const Op& op, const GradientTraffic& moved) const;
   Cost attention_gradient(const Op& op, const GradientTraffic& moved) const;
+  Cost opaque(const Op& op, const OpaquePass& pass, double bytes, double elements) const;
   Cost norm_gradient(const Op& op, const GradientTraffic& moved) const;
   Cost conversion(const Schedule& schedule, const Run& run) const;
 

@@ -107,6 +107,22 @@ Cost KernelCosts::elementwise(double bytes, double elements, int kernels) const 
       memory / std::max(memory + gap, 1.0)};
 }
 
+Cost KernelCosts::with_flops(double flops, DType dtype, double bytes, double elements,
+                             int kernels) const {
+  Cost cost = elementwise(bytes, elements, kernels);
+  if (kernels == 0 || flops <= 0) return cost;
+  const double compute =
+      flops / (gemm_flops_per_second(device_, unit_for(dtype, precision_)) / 1e9);
+  const double memory = bytes / bytes_per_ns_;
+  cost.flops = flops;
+  if (compute <= memory) return cost;
+  const double total = compute + static_cast<double>(device_.kernel_gap.count()) * kernels;
+  cost.time = rounded_ns(total);
+  cost.sm_share = compute / std::max(total, 1.0);
+  cost.memory_share = memory / std::max(total, 1.0);
+  return cost;
+}
+
 Cost KernelCosts::product(double batch, double m, double n, double k, DType dtype,
                           double bytes) const {
   const double flops_per_ns = gemm_flops_per_second(device_, unit_for(dtype, precision_)) / 1e9;

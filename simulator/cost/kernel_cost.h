@@ -37,6 +37,8 @@ class KernelCosts {
 
   /// Of each of so many kernels its share of `bytes`, one thread block per 512 of `elements`.
   Cost elementwise(double bytes, double elements, int kernels) const;
+  /// As elementwise, but with arithmetic that may take longer.
+  Cost with_flops(double flops, DType dtype, double bytes, double elements, int kernels) const;
   /// m × k times k × n, `batch` times.
   Cost product(double batch, double m, double n, double k, DType dtype, double bytes) const;
   /// Sums over rows, one thread block per 32 columns: few blocks, which cannot use all bandwidth.

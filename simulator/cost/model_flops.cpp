@@ -34,6 +34,9 @@ double attention_flops(const Trace& trace, const Op& op, std::uint32_t gradients
 
 // The gradient of either factor is a product of the same size.
 double flops_of(const Trace& trace, const Op& op, std::uint32_t gradients) {
+  if (const OpaqueRow* row = opaque_row(trace, op))
+    return static_cast<double>(row->forward.flops.value_or(0)) +
+           static_cast<double>(gradients == 0 ? 0 : row->backward.flops.value_or(0));
   if (op.kind == OpKind::FlashAttention) return attention_flops(trace, op, gradients);
   const double forward = 2 * count(trace[trace.outputs(op)[0]]) * terms(trace, op);
   return forward * (1 + std::popcount(gradients & 3));
@@ -45,7 +48,7 @@ double model_flops(const Trace& trace) {
   const std::vector<std::uint32_t> gradients = derive_gradients(trace);
   double flops = 0;
   for (std::size_t i = 0; i < trace.ops.size(); ++i)
-    if (is_product(row_of(trace.ops[i].kind).work))
+    if (is_product(row_of(trace.ops[i].kind).work) || trace.ops[i].kind == OpKind::Opaque)
       flops += flops_of(trace, trace.ops[i], gradients[i]);
   return flops;
 }

@@ -5,9 +5,9 @@
 
 namespace tidemark {
 
-/// FLOP of the matrix products of one step, forward and backward, nothing twice: no recomputation,
-/// neither a strategy's nor that inside fused attention. Causal attention counts in full, as in
-/// arXiv 2204.02311, appendix B.
+/// FLOP of the matrix products of one step, and of opaque ops that say theirs, forward and
+/// backward, nothing twice: no recomputation, neither a strategy's nor that inside fused attention.
+/// Causal attention counts in full, as in arXiv 2204.02311, appendix B.
 double model_flops(const Trace& trace);
 
 }  // namespace tidemark

@@ -12,9 +12,9 @@ namespace {
 // The one kind that stands for a fused kernel, too, which writes no normalized tensor.
 bool is_fused(const Op& op) { return op.kind == OpKind::RmsNorm && op.outputs <= 2; }
 
-GradientRule rule_of(const Op& op, std::size_t input) {
+GradientRule rule_of(const Trace& trace, const Op& op, std::size_t input) {
   using namespace rules;
-  GradientRule rule = gradient_rule(op.kind, input);
+  GradientRule rule = gradient_rule(trace, op, input);
   if (is_fused(op)) rule.kernels = 1, rule.passes = 0;
   // A composed norm's weight meets the normalized tensor, not what that was made of.
   if (op.kind == OpKind::RmsNorm && !is_fused(op) && input == 1) rule.unread = x0 | y1;
@@ -22,8 +22,8 @@ GradientRule rule_of(const Op& op, std::size_t input) {
 }
 
 // Whose kernel writes the gradient of `input`?
-std::size_t leader(OpKind kind, std::size_t input) {
-  while (input > 0 && gradient_rule(kind, input).kernels == 0) --input;
+std::size_t leader(const Trace& trace, const Op& op, std::size_t input) {
+  while (input > 0 && gradient_rule(trace, op, input).kernels == 0) --input;
   return input;
 }
 
@@ -48,13 +48,17 @@ double Traffic::bytes_of_passes(const Op& op, int passes) const {
 }
 
 int Traffic::forward_kernels(const Op& op) const {
+  if (const OpaqueRow* row = opaque_row(trace_, op)) return row->forward.kernels;
   return is_fused(op) ? 1 : row_of(op.kind).kernels;
 }
 
 double Traffic::forward(const Op& op) const {
   const OpRow& row = row_of(op.kind);
+  const OpaqueRow* own = opaque_row(trace_, op);
+  if (own && own->forward.moved) return static_cast<double>(own->forward.moved->count);
   const auto inputs = trace_.inputs(op), outputs = trace_.outputs(op);
-  double sum = bytes_of_passes(op, is_fused(op) ? 0 : row.passes);
+  const int passes = is_fused(op) ? 0 : row.passes;
+  double sum = passes == 0 ? 0 : bytes_of_passes(op, passes);
   for (const TensorId input : inputs) sum += bytes(input);
   for (const TensorId output : outputs) sum += bytes(output);
   if (row.work == Work::GatherRows) sum += bytes(outputs[0]) - bytes(inputs[1]);
@@ -78,7 +82,7 @@ double Traffic::saved_bytes(const Schedule& schedule, const Run& run, TensorId t
 // A part of a concatenation reads its own part of the gradient.
 double Traffic::incoming_bytes(const Op& op, std::size_t input) const {
   const auto outputs = trace_.outputs(op);
-  if (gradient_rule(op.kind, input).flow == Flow::Alias)
+  if (gradient_rule(trace_, op, input).flow == Flow::Alias)
     return elements(trace_.inputs(op)[input]) *
            static_cast<double>(size_of(trace_[outputs[0]].dtype));
   double sum = 0;
@@ -87,8 +91,28 @@ double Traffic::incoming_bytes(const Op& op, std::size_t input) const {
   return sum;
 }
 
+// One sequence of kernels writes all gradients that there are.
+GradientTraffic Traffic::opaque_backward(const Schedule& schedule, const Run& run) const {
+  const Op& op = trace_[run.op];
+  const OpaquePass& pass = opaque_row(trace_, op)->backward;
+  const std::uint32_t gradients = gradients_[index(run.op)];
+  GradientTraffic all{static_cast<std::size_t>(std::countr_zero(gradients)), pass.kernels,
+                      incoming_bytes(op, 0), elements(trace_.outputs(op)[0])};
+  for_each_operand(trace_, op, opaque_row(trace_, op)->saved, [&](TensorId, TensorId tensor) {
+    all.bytes += saved_bytes(schedule, run, tensor);
+  });
+  for (std::uint32_t bits = gradients; bits != 0; bits &= bits - 1) {
+    const TensorId written = trace_.inputs(op)[static_cast<std::size_t>(std::countr_zero(bits))];
+    all.bytes += bytes(written);
+    all.elements = std::max(all.elements, elements(written));
+  }
+  if (pass.moved) all.bytes = static_cast<double>(pass.moved->count);
+  return all;
+}
+
 std::vector<GradientTraffic> Traffic::backward(const Schedule& schedule, const Run& run) const {
   const Op& op = trace_[run.op];
+  if (op.kind == OpKind::Opaque) return {opaque_backward(schedule, run)};
   const std::uint32_t gradients = gradients_[index(run.op)];
   std::vector<GradientTraffic> all;
   Operands unread = 0;  // of what is saved, by the kernels at hand
@@ -96,14 +120,14 @@ std::vector<GradientTraffic> Traffic::backward(const Schedule& schedule, const R
   for (std::uint32_t bits = gradients; bits != 0; bits &= bits - 1) {
     const auto input = static_cast<std::size_t>(std::countr_zero(bits));
     if (shares_gradient(trace_, op, input)) continue;
-    if (const std::size_t first = leader(op.kind, input); first != last) {
-      const GradientRule rule = rule_of(op, first);
+    if (const std::size_t first = leader(trace_, op, input); first != last) {
+      const GradientRule rule = rule_of(trace_, op, first);
       all.push_back({input, rule.kernels,
                      incoming_bytes(op, input) + bytes_of_passes(op, rule.passes),
                      elements(trace_.outputs(op)[0])});
-      last = first, unread = saved_operands(op, gradients);
+      last = first, unread = saved_operands(trace_, op, gradients);
     }
-    const GradientRule rule = rule_of(op, input);
+    const GradientRule rule = rule_of(trace_, op, input);
     const Operands read = rule.needs & ~rule.unread & unread;
     unread &= ~read;
     GradientTraffic& kernels = all.back();

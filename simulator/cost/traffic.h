@@ -24,6 +24,7 @@ class Traffic {
   /// `trace` must outlive it.
   explicit Traffic(const Trace& trace);
 
+  /// What the row of an opaque op says, or where it says nothing, each operand once.
   double forward(const Op& op) const;
   int forward_kernels(const Op& op) const;
   /// By input. What the run reads as codes counts as codes.
@@ -37,6 +38,7 @@ class Traffic {
   double bytes_of_passes(const Op& op, int passes) const;
   double saved_bytes(const Schedule& schedule, const Run& run, TensorId tensor) const;
   double incoming_bytes(const Op& op, std::size_t input) const;
+  GradientTraffic opaque_backward(const Schedule& schedule, const Run& run) const;
 
   const Trace& trace_;
   std::vector<std::uint32_t> gradients_;  ///< per op: inputs that get a gradient

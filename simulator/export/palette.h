@@ -52,13 +52,14 @@ inline constexpr Color copy_color{0x9D, 0x1B, 0x54};
 
 /// Of classes of op kinds, in the order of their legend (gui/kind_class.h); the last is the
 /// optimizer's.
-inline constexpr std::array<Color, 8> kind_colors = {{{0x55, 0x6C, 0xDD},
+inline constexpr std::array<Color, 9> kind_colors = {{{0x55, 0x6C, 0xDD},
                                                       {0xDC, 0x8E, 0x87},
                                                       {0x27, 0x7D, 0x40},
                                                       {0xDC, 0xCB, 0x00},
                                                       {0xA5, 0x3C, 0x92},
                                                       {0x92, 0xD5, 0xC3},
                                                       {0x8A, 0x2F, 0x22},
+                                                      {0x80, 0x88, 0x80},
                                                       {0x86, 0xA2, 0xD2}}};
 
 /// Of lines, one per strategy; thin lines can be seen on white and on black.

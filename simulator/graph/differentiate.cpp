@@ -87,7 +87,17 @@ class Differentiation {
       if (std::ranges::none_of(outputs.first(k), is_same))
         operation_.write(values_.write(storage));  // a kept one is written the same again
     }
+    if (const OpaqueRow* row = opaque_row(trace_, op)) add_workspace(op, row->forward.workspace);
     graph_.append(task, lane, static_cast<OpId>(i), operation_);
+  }
+
+  // Memory that is there only while the node runs, named after what the op makes.
+  void add_workspace(const Op& op, Bytes size) {
+    if (size > Bytes{})
+      operation_.write(graph_.add({.size = size,
+                                   .tensor = trace_.outputs(op)[0],
+                                   .role = Role::Temporary,
+                                   .category = Category::Workspace}));
   }
 
   void quantize_operands(std::size_t i) {
@@ -174,6 +184,7 @@ class Differentiation {
     for (const Contribution& c : contributions_)
       if (c.gradient != incoming) operation_.write(c.gradient);
     add_batched_weight_gradient(i);
+    if (const OpaqueRow* row = opaque_row(trace_, op)) add_workspace(op, row->backward.workspace);
     if (!operation_.writes().empty())
       graph_.append(Task::Backward, lane, static_cast<OpId>(i), operation_);
   }

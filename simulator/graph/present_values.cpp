@@ -75,6 +75,7 @@ void PresentValues::end_forward(TensorId storage, bool is_made_again) {
 void PresentValues::copy_out(TensorId storage) {
   Instance copy = graph_[of(storage)];
   copy.on_host = true;
+  copy.over = no_instance;
   on_host_[index(storage)] = graph_.add(copy);
   operation_.clear();
   operation_.read(of(storage));

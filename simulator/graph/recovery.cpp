@@ -66,9 +66,10 @@ class Marking {
   }
 
   // What no gradient needs is not kept just because it is read again: it is made again with the
-  // rest. But the sum that a coupling is undone from is where recovery starts.
+  // rest. But the sum that a coupling is undone from is where recovery starts, and what an op
+  // makes that may not run again stays.
   void forget_unsaved(std::size_t i) {
-    if (undoes(i)) return;
+    if (undoes(i) || needs_.runs_once[i]) return;
     for (const TensorId output : trace_.outputs(trace_.ops[i]))
       if (trace_[output].storage == output && needs_.uses[index(output)] == 0)
         present_[index(output)] = false;
@@ -84,7 +85,7 @@ class Marking {
       read(trace_[trace_.outputs(op)[0]].storage);
       read(trace_[trace_.inputs(op)[1]].storage);
     }
-    if (is_view(op.kind)) return;
+    if (is_view(op.kind) || needs_.runs_once[i]) return;
     bool reruns = false;
     for (const TensorId output : trace_.outputs(op)) {
       const TensorId storage = trace_[output].storage;

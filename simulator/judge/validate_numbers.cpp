@@ -59,7 +59,8 @@ void Numbers::find_required() {
   for (const Op& op : trace_.ops) {
     bool any = false;
     for (std::size_t i = 0; i < op.inputs; ++i)
-      any |= required_[index(trace_.inputs(op)[i])] && gradient_rule(op.kind, i).flow != Flow::None;
+      any |=
+          required_[index(trace_.inputs(op)[i])] && gradient_rule(trace_, op, i).flow != Flow::None;
     for (const TensorId output : trace_.outputs(op))
       if (any && is_floating(trace_[output].dtype)) required_[index(output)] = true;
   }
@@ -71,7 +72,7 @@ void Numbers::add_contributions(OpId id) {
   if (std::ranges::none_of(outputs, [&](TensorId output) { return has_gradient(output); })) return;
   for (std::size_t i = 0; i < op.inputs; ++i) {
     const TensorId input = trace_.inputs(op)[i];
-    const Flow flow = gradient_rule(op.kind, i).flow;
+    const Flow flow = gradient_rule(trace_, op, i).flow;
     if (!required_[index(input)] || flow == Flow::None) continue;
     const Tensor &in = trace_[input], &out = trace_[outputs[0]];
     Contribution c{id, flow == Flow::Fresh || in.dtype != out.dtype, gradients_[index(outputs[0])]};

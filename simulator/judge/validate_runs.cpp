@@ -83,7 +83,9 @@ void Runs::forward(const Run& run) {
     if (!has_run_[index(run.op)]) memory_.complain("has not run a first time");
     if (row_of(op.kind).is_random && op.rng_key == 0)
       memory_.complain("is random without a key; it cannot run again");
+    if (runs_once(trace_, op)) memory_.complain("runs again, though it may run only once");
   }
+  if (const OpaqueRow* row = opaque_row(trace_, op)) check_workspace(row->forward.workspace);
   for (std::size_t k = 0; k < op.inputs; ++k) read_value(op, k);
   const auto outputs = trace_.outputs(op);
   for (std::size_t k = 0; k < op.outputs; ++k) {
@@ -110,11 +112,12 @@ void Runs::backward(const Run& run) {
     if (numbers_.has_gradient(output)) read_gradient(output);
   Operands needs = 0;
   for (std::size_t k = 0; k < op.inputs; ++k)
-    if (numbers_.contribution(op, k).op != no_op) needs |= gradient_rule(op.kind, k).needs;
+    if (numbers_.contribution(op, k).op != no_op) needs |= gradient_rule(trace_, op, k).needs;
   for (std::size_t k = 0; k < std::size_t{op.inputs} + op.outputs; ++k) {
     const Operands bit = bit_of(op, k);
     if (((needs | op.also_keeps) & bit) != 0) read_saved(op, k, (needs & bit) != 0);
   }
+  if (const OpaqueRow* row = opaque_row(trace_, op)) check_workspace(row->backward.workspace);
   for (std::size_t k = 0; k < op.inputs; ++k) {
     const auto& c = numbers_.contribution(op, k);
     if (c.is_fresh) write(Role::Gradient, trace_.inputs(op)[k], c.number);
@@ -258,6 +261,14 @@ void Runs::write(Role role, TensorId tensor, std::uint64_t number) {
   if (found) return memory_.write(found->buffer, number);
   memory_.complain("does not write its {} of {}", roles[static_cast<std::size_t>(role)].name,
                    memory_.name(tensor));
+}
+
+void Runs::check_workspace(Bytes size) {
+  if (size == Bytes{}) return;
+  const bool has_it = std::ranges::any_of(writes_, [&](const Operand& write) {
+    return buffer(write).role == Role::Temporary && buffer(write).size == size;
+  });
+  if (!has_it) memory_.complain("has no workspace of {} bytes", size.count);
 }
 
 void Runs::check_unexpected() {

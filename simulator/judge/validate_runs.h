@@ -48,6 +48,7 @@ class Runs {
                   bool must);  ///< as a value or, of some ops, as codes
   void read_gradient(TensorId tensor, std::int64_t micro_batches = 1);
   void write(Role role, TensorId tensor, std::uint64_t number);
+  void check_workspace(Bytes size);
   void check_unexpected();
   void begin_micro_batch();
   void check_micro_batch();

@@ -11,12 +11,13 @@
 namespace tidemark {
 namespace {
 
-// Saved tensors that are written and read only inside of [begin, end).
+// Saved tensors that are written and read only inside of [begin, end), by ops that may run again.
 template <typename Select>
 bool recompute_inside(const Trace& trace, const Needs& needs, const std::vector<OpId>& last_read,
                       Region region, Plan& plan, std::string_view reason, Select select) {
   bool any = false;
   for (std::size_t i = index(region.begin); i < index(region.end); ++i) {
+    if (needs.runs_once[i]) continue;
     for (const TensorId output : trace.outputs(trace.ops[i])) {
       if (trace[output].storage != output || needs.uses[index(output)] == 0) continue;
       if (last_read[index(output)] >= region.end || !select(output)) continue;
@@ -89,7 +90,11 @@ Refusal checkpoint_attention(const Trace& trace, Plan& plan) {
     add_region(plan, *core);
   }
   number_chains(plan);
-  return any ? Refusal{} : "attention is fused here: it keeps no map that could be recomputed";
+  if (any) return {};
+  const bool is_fused =
+      std::ranges::find(trace.ops, OpKind::FlashAttention, &Op::kind) != trace.ops.end();
+  return is_fused ? "attention is fused here: it keeps no map that could be recomputed"
+                  : "no block makes an attention map that could be recomputed";
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ Refusal quantize_saved(const Trace& trace, const StrategyArguments& arguments, P
     for (Operands bits = needs.saved[i]; bits != 0; bits &= bits - 1) {
       const int bit = __builtin_ctz(bits);
       const TensorId storage = trace[operand(trace, op, bit)].storage;
-      const bool is_quantized = (row_of(op.kind).quantized >> bit & 1) != 0;
+      const bool is_quantized = (quantized_operands(trace, op) >> bit & 1) != 0;
       (is_quantized ? covered : excluded)[index(storage)] = true;
     }
   }

@@ -58,6 +58,10 @@ void TraceEdit::append(Op op, std::uint32_t first_operand, std::size_t inputs,
   op.first_attribute = static_cast<std::uint32_t>(to_.attributes.size());
   op.attributes = static_cast<std::uint16_t>(attributes.size());
   to_.attributes.insert(to_.attributes.end(), attributes.begin(), attributes.end());
+  if (const OpaqueRow* row = opaque_row(from_, op)) {
+    op.opaque = static_cast<OpaqueId>(to_.opaque_rows.size());
+    to_.opaque_rows.push_back(*row);
+  }
   note_block(op.block);
   to_.ops.push_back(std::move(op));
 }

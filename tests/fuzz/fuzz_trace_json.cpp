@@ -21,7 +21,7 @@ void walk(const Trace& trace) {
   const std::vector<bool> required = requires_gradient(trace);
   Bytes saved;
   for (const Op& op : trace.ops) {
-    const Operands operands = saved_operands(op, inputs_with_gradient(trace, op, required));
+    const Operands operands = saved_operands(trace, op, inputs_with_gradient(trace, op, required));
     for (int bit = 0; bit < 32; ++bit)
       if ((operands >> bit & 1) != 0) saved += size(trace[operand(trace, op, bit)]);
   }

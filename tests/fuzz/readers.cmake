@@ -16,5 +16,5 @@ set(reader_device
 set(reader_plan simulator/plan_json_reader.cpp simulator/tensor_roles.cpp)
 set(reader_timeline
     simulator/recording/recording.cpp simulator/recording/recording_json_reader.cpp)
-set(reader_trace_json traces/trace_json_reader.cpp)
+set(reader_trace_json traces/opaque_reader.cpp traces/trace_json_reader.cpp)
 set(reader_replay "")  # it reads as trace_json does; what it looks for is in the kernels

@@ -95,6 +95,8 @@ Trace doubled(Trace trace) {
     dims.back() *= 2;
     tensor.shape = Shape(dims);
   }
+  for (OpaqueRow& row : trace.opaque_rows)
+    for (OpaquePass* pass : {&row.forward, &row.backward}) pass->workspace.count *= 2;
   return trace;
 }
 

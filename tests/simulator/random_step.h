@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/needs.h"
 #include "simulator/plan.h"
 #include "tests/simulator/dice.h"
 #include "traces/trace_builder.h"
@@ -16,6 +17,7 @@
 namespace tidemark {
 
 enum class Concats { None, Some };
+enum class Opaques { None, Some };
 
 namespace detail {
 
@@ -35,8 +37,11 @@ inline StepOptions random_options(Dice& dice) {
 
 class TraceDice {
  public:
-  TraceDice(Dice& dice, Concats concats)
-      : dice_(dice), concats_(concats), build_("random", "toy", random_options(dice)) {
+  TraceDice(Dice& dice, Concats concats, Opaques opaques)
+      : dice_(dice),
+        concats_(concats),
+        opaques_(opaques),
+        build_("random", "toy", random_options(dice)) {
     made_.push_back(build_.input("x", shape, DType::Float32));
     if (dice.one_in(3)) made_.push_back(build_.parameter("positions", shape));
   }
@@ -75,6 +80,7 @@ class TraceDice {
   }
 
   TensorId random_op() {
+    if (opaques_ == Opaques::Some && dice_.one_in(4)) return opaque();
     switch (dice_.below(12)) {
       case 0:
         return build_.linear(name_, any(), 4);
@@ -120,8 +126,60 @@ class TraceDice {
     return build_.linear(name_ + ".narrow", wide, 4, dice_.one_in(2));
   }
 
+  // Any operands, none of them sometimes; what it keeps may include state that nobody else reads.
+  TensorId opaque() {
+    std::vector<TensorId> inputs;
+    for (std::size_t count = dice_.below(4); inputs.size() < count;)
+      inputs.push_back(dice_.one_in(5) ? weight(inputs.size()) : any());
+    std::vector<OutputSpec> outputs = {
+        {"", shape, dice_.one_in(2) ? DType::Float16 : DType::Float32}};
+    if (dice_.one_in(2)) outputs.push_back({"state", {5}, DType::Float32});
+    if (dice_.one_in(3)) outputs.push_back({"indices", {2, 3}, DType::Int64});
+    const OpaqueRow row = random_row(inputs.size(), outputs.size());
+    const TensorId made = build_.opaque(name_, inputs, outputs, row);
+    return dice_.one_in(3) && (row.saved & output_bit(0)) == 0 ? in_place(made) : made;
+  }
+
+  // On what nobody has kept, and nobody will read any more.
+  TensorId in_place(TensorId x) {
+    const OutputSpec before{"", shape, DType::Float32};
+    if (dice_.one_in(2))
+      made_.push_back(
+          build_.opaque(name_ + ".before", std::span(&x, 1), std::span(&before, 1),
+                        {.operation = "aten::f", .gradients = 1, .saved = output_bit(0)}));
+    const OutputSpec output{"", shape, build_[x].dtype, x};
+    OpaqueRow row = random_row(1, 1);
+    row.saved &= ~input_bit(0), row.quantized &= row.saved;
+    return build_.opaque(name_ + ".in_place", std::span(&x, 1), std::span(&output, 1), row);
+  }
+
+  TensorId weight(std::size_t input) {
+    return build_.parameter(fmt::format("{}.weight{}", name_, input), {3, 4});
+  }
+
+  OpaqueRow random_row(std::size_t inputs, std::size_t outputs) {
+    OpaqueRow row{.operation = "aten::" + name_};
+    row.gradients = bits_below(inputs);
+    row.saved = bits_below(inputs) | bits_below(outputs) << 16;
+    const Operands numbers = ((Operands{1} << inputs) - 1) | output_bit(0);
+    row.quantized = row.saved & numbers & bits_below(17);
+    row.runs_once = dice_.one_in(6);
+    for (OpaquePass* pass : {&row.forward, &row.backward}) {
+      if (dice_.one_in(2)) pass->workspace = {static_cast<std::int64_t>(8 * dice_.below(20))};
+      if (dice_.one_in(2)) pass->flops = static_cast<std::int64_t>(dice_.below(1000));
+      if (dice_.one_in(2)) pass->moved = Bytes{static_cast<std::int64_t>(dice_.below(1000))};
+      pass->kernels = static_cast<int>(dice_.below(3));
+    }
+    return row;
+  }
+
+  std::uint32_t bits_below(std::size_t count) {
+    return static_cast<std::uint32_t>(dice_.below(std::size_t{1} << count));
+  }
+
   Dice& dice_;
   Concats concats_;
+  Opaques opaques_;
   TraceBuilder build_;
   std::vector<TensorId> made_;
   std::string name_;
@@ -162,8 +220,9 @@ inline std::vector<OpId> draw_ends(const Trace& trace, Dice& dice) {
 
 /// Up to two dozen ops of the kinds that differ most in what their gradients do, over tensors
 /// [2, 3, 4], with shortcuts, repeated operands, views, dead ends and frozen weights.
-inline Trace random_trace(Dice& dice, Concats concats = Concats::Some) {
-  Trace trace = detail::TraceDice(dice, concats).run();
+inline Trace random_trace(Dice& dice, Concats concats = Concats::Some,
+                          Opaques opaques = Opaques::None) {
+  Trace trace = detail::TraceDice(dice, concats, opaques).run();
   if (dice.one_in(4)) trace.step.accumulate.count = 2 + static_cast<std::int64_t>(dice.below(2));
   return trace;
 }
@@ -173,12 +232,16 @@ inline Plan random_plan(const Trace& trace, Dice& dice) {
   Plan plan = keep_everything(trace);
   if (!dice.one_in(4)) detail::draw_regions(trace, dice, plan);
   const std::size_t rarity = 1 + dice.below(6);
-  std::vector<bool> is_made(trace.tensors.size());
-  for (const Op& op : trace.ops)
-    for (const TensorId output : trace.outputs(op)) is_made[index(output)] = !is_view(op.kind);
+  const Needs needs = derive_needs(trace);
+  std::vector<bool> is_made(trace.tensors.size()), is_made_once(trace.tensors.size());
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t)
+    if (const OpId maker = needs.producer[t]; maker != no_op)
+      is_made[t] = true, is_made_once[t] = needs.runs_once[index(maker)];
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     if (!is_made[t] || !dice.one_in(rarity)) continue;
     const Action action = detail::draw_action(dice);
+    const bool makes_again = action == Action::Recompute || action == Action::Reconstruct;
+    if (makes_again && is_made_once[t]) continue;
     if (action == Action::Quantize && !is_floating(trace.tensors[t].dtype)) continue;
     decide(plan, static_cast<TensorId>(t), action, "drawn");
   }
@@ -208,7 +271,7 @@ void for_random_steps(std::uint64_t count, Concats concats, Test test) {
   std::uint64_t accepted = 0;
   for (std::uint64_t seed = first_seed; seed < first_seed + count; ++seed) {
     Dice dice(seed);
-    RandomStep step{random_trace(dice, concats), {}};
+    RandomStep step{random_trace(dice, concats, Opaques::Some), {}};
     ASSERT_THAT(check(step.trace), testing::IsEmpty()) << "seed " << seed;
     step.plan = random_plan(step.trace, dice);
     if (!check(step.trace, step.plan).empty()) continue;

@@ -61,7 +61,7 @@ Storages predicted_storages(const Case& of) {
   const std::vector<bool> required = requires_gradient(trace);
   std::vector<bool> kept(trace.tensors.size()), of_parameter(trace.tensors.size());
   for (const Op& op : trace.ops) {
-    const Operands saved = saved_operands(op, inputs_with_gradient(trace, op, required));
+    const Operands saved = saved_operands(trace, op, inputs_with_gradient(trace, op, required));
     for (int bit = 0; bit < 32; ++bit)
       if ((saved >> bit & 1) != 0) kept[index(trace[operand(trace, op, bit)].storage)] = true;
     if (op.kind == OpKind::Cast && trace[trace.inputs(op)[0]].category == Category::Parameter)

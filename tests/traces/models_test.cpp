@@ -282,7 +282,7 @@ TEST(Llama, BlockSavesThePublishedUnits) {
   std::set<std::pair<OpKind, TensorId>> counted;
   for (const Op& op : trace.ops) {
     if (op.block != 7) continue;
-    const Operands saved = saved_operands(op, inputs_with_gradient(trace, op, required));
+    const Operands saved = saved_operands(trace, op, inputs_with_gradient(trace, op, required));
     for (int bit = 0; bit < 32; ++bit) {
       const TensorId id = saved >> bit & 1 ? operand(trace, op, bit) : no_tensor;
       if (id == no_tensor || trace[id].category != Category::Activation) continue;

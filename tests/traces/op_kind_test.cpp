@@ -6,6 +6,7 @@
 #include <set>
 
 #include "traces/shape_rules.h"
+#include "traces/trace.h"
 
 namespace tidemark {
 namespace {
@@ -50,34 +51,34 @@ TEST(OpRows, OnlyAddInverts) {
 }
 
 TEST(GradientRules, TheLastOneRepeats) {
-  EXPECT_EQ(gradient_rule(OpKind::FlashAttention, 3).needs,
-            gradient_rule(OpKind::FlashAttention, 2).needs);
+  const Op attention{.name = "a", .kind = OpKind::FlashAttention, .inputs = 4, .outputs = 2};
+  EXPECT_EQ(gradient_rule({}, attention, 3).needs, gradient_rule({}, attention, 2).needs);
 }
 
 Op linear() { return {.name = "fc", .kind = OpKind::Linear, .inputs = 3, .outputs = 1}; }
 
 // dx needs the weight, dw needs x, db needs neither.
 TEST(SavedOperands, FollowFromWhoRequiresAGradient) {
-  EXPECT_EQ(saved_operands(linear(), 0b000), 0u);
-  EXPECT_EQ(saved_operands(linear(), 0b001), input_bit(1));
-  EXPECT_EQ(saved_operands(linear(), 0b010), input_bit(0));
-  EXPECT_EQ(saved_operands(linear(), 0b100), 0u);
-  EXPECT_EQ(saved_operands(linear(), 0b111), input_bit(0) | input_bit(1));
+  EXPECT_EQ(saved_operands({}, linear(), 0b000), 0u);
+  EXPECT_EQ(saved_operands({}, linear(), 0b001), input_bit(1));
+  EXPECT_EQ(saved_operands({}, linear(), 0b010), input_bit(0));
+  EXPECT_EQ(saved_operands({}, linear(), 0b100), 0u);
+  EXPECT_EQ(saved_operands({}, linear(), 0b111), input_bit(0) | input_bit(1));
 }
 
 TEST(SavedOperands, IncludeWhatTheFrameworkKeepsIfThereIsABackward) {
   Op softmax{.name = "p", .kind = OpKind::Softmax, .inputs = 1, .outputs = 1};
   softmax.also_keeps = input_bit(0);
-  EXPECT_EQ(saved_operands(softmax, 1), input_bit(0) | output_bit(0));
-  EXPECT_EQ(saved_operands(softmax, 0), 0u);
+  EXPECT_EQ(saved_operands({}, softmax, 1), input_bit(0) | output_bit(0));
+  EXPECT_EQ(saved_operands({}, softmax, 0), 0u);
 }
 
 TEST(SavedOperands, ExistInTheOp) {
   const Op without_statistics{.name = "n", .kind = OpKind::LayerNorm, .inputs = 3, .outputs = 1};
-  EXPECT_EQ(saved_operands(without_statistics, 0b111), input_bit(0) | input_bit(1));
+  EXPECT_EQ(saved_operands({}, without_statistics, 0b111), input_bit(0) | input_bit(1));
   Op full{.name = "c", .kind = OpKind::Concat, .inputs = max_operands, .outputs = max_operands};
   full.also_keeps = ~Operands{0};
-  EXPECT_EQ(saved_operands(full, 1), ~Operands{0});
+  EXPECT_EQ(saved_operands({}, full, 1), ~Operands{0});
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ std::map<TensorId, Holders> saved_storages(const Trace& trace) {
   const std::vector<bool> required = requires_gradient(trace);
   std::map<TensorId, Holders> storages;
   for (const Op& op : trace.ops) {
-    const Operands saved = saved_operands(op, inputs_with_gradient(trace, op, required));
+    const Operands saved = saved_operands(trace, op, inputs_with_gradient(trace, op, required));
     for (int bit = 0; bit < 32; ++bit) {
       if ((saved >> bit & 1) == 0) continue;
       const Tensor& tensor = trace[operand(trace, op, bit)];

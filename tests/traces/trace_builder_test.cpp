@@ -128,7 +128,7 @@ TEST(Frozen, LinearsDoNotSaveTheirInput) {
   EXPECT_FALSE(required[index(tensor_named(trace, "targets"))]);
   const auto saved = [&](std::string_view name) {
     const Op& op = trace[op_named(trace, name)];
-    return saved_operands(op, inputs_with_gradient(trace, op, required));
+    return saved_operands(trace, op, inputs_with_gradient(trace, op, required));
   };
   EXPECT_EQ(saved("a"), input_bit(0));  // x itself needs no gradient, so no weight
   EXPECT_EQ(saved("b"), input_bit(1));

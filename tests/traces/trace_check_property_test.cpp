@@ -53,7 +53,16 @@ class Damager {
             [&] { op.first_operand = number(t.operands.size()); },
             [&] { op.block = static_cast<std::int32_t>(number(t.blocks.size() + 1)) - 1; },
             [&] { op.part = any(part_names).value; }, [&] { op.residual = !op.residual; },
-            [&] { op.also_keeps = number(1u << 20); }, [&] { op.rng_key = number(10); }});
+            [&] { op.also_keeps = number(1u << 20); }, [&] { op.rng_key = number(10); },
+            [&] { op.opaque = OpaqueId{number(t.opaque_rows.size() + 1)}; }});
+  }
+  void damage(OpaqueRow& row) {
+    one_of({[&] { row.operation.clear(); }, [&] { row.gradients = number(4); },
+            [&] { row.saved = number(1u << 20); }, [&] { row.quantized = number(1u << 20); },
+            [&] { row.runs_once = !row.runs_once; }, [&] { row.math = any(dtypes).value; },
+            [&] { row.forward.workspace = {dim()}; }, [&] { row.backward.flops = dim(); },
+            [&] { row.backward.moved = Bytes{dim()}; },
+            [&] { row.forward.kernels = static_cast<int>(number(10)); }});
   }
   void damage(Block& block, const Trace& t) {
     one_of({[&] { block.begin = OpId{number(t.ops.size())}; },
@@ -66,19 +75,30 @@ class Damager {
 
  public:
   void damage(Trace& t) {
-    one_of({[&] { damage(any(t.tensors), t); }, [&] { damage(any(t.ops), t); },
-            [&] { damage(any(t.blocks), t); },
+    one_of({[&] { damage(any(t.tensors), t); }, [&] { damage(any(t.opaque_rows)); },
+            [&] { damage(any(t.ops), t); }, [&] { damage(any(t.blocks), t); },
             [&] { any(t.operands) = TensorId{number(t.tensors.size())}; },
             [&] { any(t.attributes).key = any(attribute_keys).value; },
             [&] { t.loss = TensorId{number(t.tensors.size())}; }});
   }
 };
 
+/// Two of its linears are of no known kind.
+Trace trace_with_opaque_ops() {
+  Trace trace = small_trace();
+  for (Op* op : {&trace.ops[4], &trace.ops[10]}) {
+    op->kind = OpKind::Opaque;
+    op->opaque = static_cast<OpaqueId>(trace.opaque_rows.size());
+    trace.opaque_rows.push_back({.operation = "aten::addmm", .gradients = 7, .saved = 3});
+  }
+  return trace;
+}
+
 TEST(AnyDamage, IsFoundOrHarmless) {
   int accepted = 0;
   for (std::uint64_t seed = 0; seed < 5000; ++seed) {
     Damager damager(seed);
-    Trace trace = small_trace();
+    Trace trace = trace_with_opaque_ops();
     for (std::uint64_t i = 0; i <= seed % 4; ++i) damager.damage(trace);
     const std::vector<std::string> defects = check(trace);
     for (const std::string& defect : defects) ASSERT_EQ(defect.front(), '/') << seed;

@@ -117,7 +117,7 @@ std::vector<Lowered> subjects(Dice& dice) {
     found.push_back({*step.trace, lower(*step.trace, step.plan)});
   }
   while (found.size() < 120) {
-    const Trace trace = random_trace(dice, Concats::None);
+    const Trace trace = random_trace(dice, Concats::None, Opaques::Some);
     const Plan plan = random_plan(trace, dice);
     if (check(trace, plan).empty()) found.push_back({trace, lower(trace, plan)});
   }

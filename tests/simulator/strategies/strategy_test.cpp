@@ -154,7 +154,7 @@ TEST(Strategy, AContradictionIsRefusedWithTheReason) {
 TEST(Strategy, WhatDoesNotApplyIsRefusedWithTheReason) {
   EXPECT_THAT(refusal_of("approx-bp"), HasSubstr("approx-bp: "));  // no activation in it
   EXPECT_THAT(refusal_of("overlap"), HasSubstr("nothing is recovered that could overlap"));
-  EXPECT_THAT(refusal_of("checkpoint:selective"), HasSubstr("attention is fused here"));
+  EXPECT_THAT(refusal_of("checkpoint:selective"), HasSubstr("no block makes an attention map"));
 }
 
 TEST(Strategy, ARefusedStrategyKeepsEverything) {

@@ -1,0 +1,289 @@
+// An op of no known kind is planned, judged and costed by what its own row says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/cost/cost_model.h"
+#include "simulator/cost/guessed_times.h"
+#include "simulator/cost/model_flops.h"
+#include "simulator/graph/differentiate.h"
+#include "simulator/judge/validate.h"
+#include "simulator/lower.h"
+#include "simulator/needs.h"
+#include "simulator/saved.h"
+#include "simulator/strategies/strategy.h"
+#include "tests/simulator/cost/toy_device.h"
+#include "tests/simulator/step_facts.h"
+#include "tests/traces/small_trace.h"
+
+namespace tidemark {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+OpaqueRow scan_row() {
+  return {.operation = "selective_scan::fwd",
+          .gradients = 1,
+          .saved = input_bit(0) | output_bit(1),
+          .quantized = input_bit(0),
+          .forward = {.workspace = {1000}},
+          .backward = {.workspace = {3000}}};
+}
+
+/// One block of fc, scan and out: x ─fc─► [2, 4] ─scan─► [2, 4], state [5] ─out─► [2, 4] ─ loss.
+/// A value has 32 bytes, the state 20.
+Trace scanned(const OpaqueRow& row = scan_row(), std::string_view tuning = "full") {
+  TraceBuilder b("scanned", "toy",
+                 {.batch = 2,
+                  .precision = Precision::Fp32,
+                  .tuning = parse_tuning(tuning),
+                  .optimizer = Optimizer::Sgd});
+  const TensorId x = b.input("x", {2, 4}, DType::Float32);
+  const TensorId targets = b.input("targets", {2}, DType::Int64);
+  b.begin_block("block", x, -1);
+  const std::array inputs = {b.linear("fc", x, 4, false)};
+  const std::array outputs = {OutputSpec{"", {2, 4}, DType::Float32},
+                              OutputSpec{"state", {5}, DType::Float32}};
+  const TensorId y = b.linear("out", b.opaque("scan", inputs, outputs, row), 4, false);
+  b.end_block();
+  return b.finish(b.cross_entropy("loss", y, targets));
+}
+
+struct Planned {
+  Trace trace;
+  Plan plan;
+  Schedule schedule;
+};
+
+Planned planned(std::string_view strategy, const OpaqueRow& row = scan_row()) {
+  const PlannedStep step =
+      plan_step(std::make_shared<const Trace>(scanned(row)), parse_strategy(strategy));
+  EXPECT_EQ(step.refusal, "");
+  return {*step.trace, step.plan, lower(*step.trace, step.plan)};
+}
+
+void expect_sound(const Planned& step) {
+  EXPECT_THAT(validate(differentiate(step.trace, step.plan)), IsEmpty());
+  EXPECT_THAT(validate(step.trace, step.schedule), IsEmpty());
+}
+
+std::int64_t count_runs_of(const Planned& step, Task task, std::string_view op) {
+  return std::ranges::count_if(runs_of(step.schedule), [&](const Run& run) {
+    return run.task == task && run.op != no_op && step.trace[run.op].name == op;
+  });
+}
+
+TEST(OpaqueStep, KeepsWhatItsRowSaysForAsLongAsAGradientIsWanted) {
+  const Trace trace = scanned();
+  EXPECT_EQ(derive_needs(trace).saved[1], input_bit(0) | output_bit(1));
+  EXPECT_EQ(derive_needs(scanned(scan_row(), "frozen:fc*")).saved[1], 0u);
+  // The scan's input and state, and out's input, which is the scan's output.
+  EXPECT_GE(saved_bytes(trace, keep_everything(trace)).unique.count, 32 + 20 + 32);
+}
+
+// How many runs there are between the buffer's arrival and its end.
+int runs_during(const Schedule& schedule, BufferId buffer) {
+  bool is_present = false;
+  int runs = 0;
+  for (const Step& step : schedule.steps) {
+    if (const auto* s = std::get_if<Allocate>(&step); s && s->buffer == buffer) is_present = true;
+    if (const auto* s = std::get_if<Free>(&step); s && s->buffer == buffer) is_present = false;
+    if (is_present && std::holds_alternative<Run>(step)) ++runs;
+  }
+  return runs;
+}
+
+TEST(OpaqueStep, HasItsWorkspaceOnlyWhileItRuns) {
+  const Planned step = planned("vanilla");
+  expect_sound(step);
+  std::vector<std::pair<std::int64_t, int>> found;
+  for (std::size_t b = 0; b < step.schedule.buffers.size(); ++b)
+    if (const Buffer& buffer = step.schedule.buffers[b]; buffer.category == Category::Workspace)
+      found.push_back({buffer.size.count, runs_during(step.schedule, static_cast<BufferId>(b))});
+  EXPECT_THAT(found, ElementsAre(std::pair(1000, 1), std::pair(3000, 1)));
+}
+
+TEST(OpaqueStep, RunsAgainWithItsWorkspaceUnderCheckpointing) {
+  const Planned step = planned("checkpoint");
+  expect_sound(step);
+  EXPECT_EQ(count_runs_of(step, Task::Recompute, "scan"), 1);
+  EXPECT_EQ(std::ranges::count(step.schedule.buffers, Bytes{1000}, &Buffer::size), 2);
+}
+
+// Its input is made again; what it made itself stays.
+TEST(OpaqueStep, DoesNotRunAgainIfItMayRunOnlyOnce) {
+  OpaqueRow row = scan_row();
+  row.runs_once = true;
+  const Planned step = planned("checkpoint", row);
+  expect_sound(step);
+  EXPECT_EQ(count_runs_of(step, Task::Recompute, "scan"), 0);
+  EXPECT_EQ(count_runs_of(step, Task::Recompute, "fc"), 1);
+  EXPECT_EQ(step.plan.actions[index(tensor_named(step.trace, "scan.state"))], Action::Keep);
+  EXPECT_EQ(step.plan.actions[index(tensor_named(step.trace, "fc"))], Action::Recompute);
+}
+
+TEST(OpaqueStep, KeepsWhatRecoveryReadsOfAnOpThatRunsOnce) {
+  OpaqueRow row = scan_row();
+  row.runs_once = true;
+  TraceBuilder b("read again", "toy", {.batch = 2, .precision = Precision::Fp32});
+  const TensorId x = b.linear("fc", b.input("x", {2, 4}, DType::Float32), 4);
+  b.begin_block("block", x, -1);
+  const OutputSpec output{"", {2, 4}, DType::Float32};
+  row.saved = input_bit(0);
+  const TensorId once = b.opaque("once", std::span(&x, 1), std::span(&output, 1), row);
+  const TensorId y = b.gelu("gelu", b.scale("scale", once, 2));  // recovery reads `once`, no
+  b.end_block();                                                 // gradient does
+  const auto trace = std::make_shared<const Trace>(
+      b.finish(b.cross_entropy("loss", y, b.input("targets", {2}, DType::Int64))));
+  const PlannedStep step = plan_step(trace, parse_strategy("checkpoint"));
+  ASSERT_EQ(step.refusal, "");
+  const Planned lowered{*trace, step.plan, lower(*trace, step.plan)};
+  expect_sound(lowered);
+  EXPECT_EQ(count_runs_of(lowered, Task::Recompute, "scale"), 1);
+  EXPECT_EQ(count_runs_of(lowered, Task::Recompute, "once"), 0);
+}
+
+// sort ─► y, indices; scale reads y; relu_ works in place on y. Running sort again for its indices
+// would write over what relu_ left, and scale would read that.
+TEST(OpaqueStep, DoesNotRunAgainWhatAnotherWorksOnInPlace) {
+  TraceBuilder b("in place", "toy", {.batch = 2, .precision = Precision::Fp32});
+  const TensorId x = b.linear("fc", b.input("x", {2, 4}, DType::Float32), 4);
+  b.begin_block("block", x, -1);
+  const std::array outputs = {OutputSpec{"", {2, 4}, DType::Float32},
+                              OutputSpec{"indices", {2, 4}, DType::Int64}};
+  const TensorId y = b.opaque("sort", std::span(&x, 1), outputs,
+                              {.operation = "aten::sort", .gradients = 1, .saved = output_bit(1)});
+  const TensorId twice = b.scale("scale", y, 2);
+  const OutputSpec over{"", {2, 4}, DType::Float32, y};
+  const TensorId z = b.opaque("relu_", std::span(&y, 1), std::span(&over, 1),
+                              {.operation = "aten::relu_", .gradients = 1, .saved = output_bit(0)});
+  const TensorId loss_input = b.mul("mul", b.silu("silu", z), twice);
+  b.end_block();
+  const auto trace = std::make_shared<const Trace>(
+      b.finish(b.cross_entropy("loss", loss_input, b.input("targets", {2}, DType::Int64))));
+  const PlannedStep step = plan_step(trace, parse_strategy("checkpoint"));
+  ASSERT_EQ(step.refusal, "");
+  const Planned lowered{*trace, step.plan, lower(*trace, step.plan)};
+  expect_sound(lowered);
+  EXPECT_EQ(count_runs_of(lowered, Task::Recompute, "silu"), 1);
+  EXPECT_EQ(count_runs_of(lowered, Task::Recompute, "relu_"), 0);
+  EXPECT_EQ(count_runs_of(lowered, Task::Recompute, "scale"), 0);
+  EXPECT_EQ(count_runs_of(lowered, Task::Recompute, "sort"), 0);
+}
+
+TEST(OpaqueStep, RefusesAPlanThatRunsItAgainAnyway) {
+  OpaqueRow row = scan_row();
+  row.runs_once = true;
+  const Trace trace = scanned(row);
+  Plan plan = keep_everything(trace);
+  decide(plan, tensor_named(trace, "scan.state"), Action::Recompute, "asked for");
+  plan.regions = {{OpId{0}, OpId{0}, OpId{3}}};
+  EXPECT_THAT(check(trace, plan),
+              ElementsAre("'scan.state' is recompute, but 'scan' may run only once: keep it"));
+}
+
+// Its kernels are not ours, so they read numbers: codes are decoded into memory first.
+TEST(OpaqueStep, HasOnlyListedOperandsQuantized) {
+  const Planned step = planned("mesa");
+  expect_sound(step);
+  EXPECT_EQ(step.plan.actions[index(tensor_named(step.trace, "fc"))], Action::Quantize);
+  EXPECT_EQ(step.plan.actions[index(tensor_named(step.trace, "scan.state"))], Action::Keep);
+  EXPECT_GE(count_runs(step.schedule, Task::Dequantize), 1);
+}
+
+TEST(OpaqueStep, CanBeOffloaded) {
+  Planned step = planned("vanilla");
+  for (const char* tensor : {"fc", "scan.state", "scan"})
+    decide(step.plan, tensor_named(step.trace, tensor), Action::Offload, "asked for");
+  ASSERT_THAT(check(step.trace, step.plan), IsEmpty());
+  step.schedule = lower(step.trace, step.plan);
+  expect_sound(step);
+  EXPECT_EQ(count_steps<CopyIn>(step.schedule), 3);
+}
+
+// --- the judge ----------------------------------------------------------------------------------
+
+TEST(OpaqueStep, IsJudgedByTheWorkspaceOfItsRow) {
+  Planned step = planned("vanilla");
+  step.trace.opaque_rows[0].backward.workspace = {5000};
+  EXPECT_THAT(validate(step.trace, step.schedule),
+              Contains(HasSubstr("(backward of scan): has no workspace of 5000 bytes")));
+}
+
+TEST(OpaqueStep, IsJudgedByWhetherItMayRunAgain) {
+  Planned step = planned("checkpoint");
+  step.trace.opaque_rows[0].runs_once = true;
+  EXPECT_THAT(validate(step.trace, step.schedule),
+              Contains(HasSubstr("(recompute of scan): runs again, though it may run only once")));
+}
+
+TEST(OpaqueStep, IsJudgedByWhatItSaves) {
+  Planned step = planned("vanilla");
+  step.trace.opaque_rows[0].saved |= output_bit(0);
+  EXPECT_THAT(validate(step.trace, step.schedule),
+              Contains(HasSubstr("(backward of scan): does not read the value of scan")));
+}
+
+// --- time ---------------------------------------------------------------------------------------
+
+Cost cost_of(const OpaqueRow& row, Task task) {
+  const Planned step = planned("vanilla", row);
+  const Device device = toy_device();
+  for (const Run& run : runs_of(step.schedule))
+    if (run.task == task && step.trace[run.op].name == "scan")
+      return CostModel(step.trace, device).of(step.schedule, run);
+  ADD_FAILURE() << "the scan does not run";
+  return {};
+}
+
+// A byte and a FLOP per nanosecond.
+TEST(OpaqueStep, TakesTheLongerOfItsArithmeticAndItsTraffic) {
+  OpaqueRow row = scan_row();
+  row.forward = {.workspace = {}, .flops = 5000, .moved = Bytes{700}};
+  row.backward = {.workspace = {}, .flops = 600, .moved = Bytes{700}};
+  EXPECT_EQ(cost_of(row, Task::Forward).time, Nanoseconds{5000});
+  EXPECT_EQ(cost_of(row, Task::Backward).time, Nanoseconds{700});
+  EXPECT_EQ(cost_of(row, Task::Backward).flops, 600);
+  EXPECT_EQ(cost_of(row, Task::Backward).bytes, 700);
+}
+
+// Forward: input and both outputs. Backward: the gradient of the output, input and state that were
+// saved, the gradient of the input.
+TEST(OpaqueStep, WalksOverItsOperandsIfItsTrafficIsUnknown) {
+  EXPECT_EQ(cost_of(scan_row(), Task::Forward).bytes, 32 + 32 + 20);
+  EXPECT_EQ(cost_of(scan_row(), Task::Backward).bytes, 32 + 32 + 20 + 32);
+}
+
+TEST(OpaqueStep, LaunchesAsManyKernelsAsItSays) {
+  OpaqueRow row = scan_row();
+  row.forward.kernels = 7, row.backward.kernels = 0;
+  EXPECT_EQ(cost_of(row, Task::Forward).kernels, 7);
+  EXPECT_EQ(cost_of(row, Task::Backward).time, Nanoseconds{0});
+}
+
+// The products of fc (no gradient of x) and out, forward and backward, and what the scan says.
+TEST(OpaqueStep, AddsItsFlopsToTheModels) {
+  OpaqueRow row = scan_row();
+  const double without = model_flops(scanned(row));
+  row.forward.flops = 100, row.backward.flops = 250;
+  EXPECT_EQ(model_flops(scanned(row)), without + 350);
+  EXPECT_EQ(model_flops(scanned(row, "frozen:fc*")),
+            model_flops(scanned(scan_row(), "frozen:fc*")) + 100);
+}
+
+TEST(OpaqueStep, SaysWhenItsTimeIsAGuess) {
+  OpaqueRow row = scan_row();
+  EXPECT_EQ(note_on_guessed_times(scanned(row)),
+            "the time of 1 opaque op is a guess, one walk over its operands: selective_scan::fwd "
+            "(its row says neither flops nor moved_bytes of a pass)");
+  row.forward.moved = Bytes{10};
+  EXPECT_THAT(note_on_guessed_times(scanned(row)), HasSubstr("1 opaque op"));
+  EXPECT_EQ(note_on_guessed_times(scanned(row, "frozen:fc*")), "");  // it has no backward
+  row.backward.flops = 20;
+  EXPECT_EQ(note_on_guessed_times(scanned(row)), "");
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,15 @@
+// Reads the row of an opaque op: docs/trace_format.md says what every field means.
+#pragma once
+
+#include "traces/json_reader.h"
+#include "traces/opaque.h"
+
+namespace tidemark {
+
+/// "in0" to "out15" as a bit position of `Operands`. Throws InputError for other text.
+int read_operand_label(JsonView label);
+
+/// Throws InputError with the place of what is wrong.
+OpaqueRow read_opaque_row(JsonView object);
+
+}  // namespace tidemark

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "simulator/cost/guessed_times.h"
 #include "simulator/needs.h"
 #include "traces/quoted.h"
 
@@ -44,12 +45,13 @@ void find_readers(const Trace& trace, const Needs& needs, TensorId id, TensorFac
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
     const Op& op = trace.ops[i];
     const auto inputs = trace.inputs(op);
+    const std::string operation(operation_name(trace, op));
     for (std::size_t k = 0; k < inputs.size(); ++k)
-      if (inputs[k] == id) facts.readers.push_back({op.name, op.kind, static_cast<int>(k)});
+      if (inputs[k] == id) facts.readers.push_back({op.name, operation, static_cast<int>(k)});
     for (Operands bits = needs.saved[i]; bits != 0; bits &= bits - 1) {
       const int bit = __builtin_ctz(bits);
       if (trace[operand(trace, op, bit)].storage == storage)
-        facts.holders.push_back({op.name, op.kind, bit});
+        facts.holders.push_back({op.name, operation, bit});
     }
   }
 }
@@ -84,7 +86,10 @@ OpFacts op_facts(const Evaluation& evaluation, const Device& device, OpId id) {
   facts.name = op.name;
   facts.kind = op.kind;
   if (op.block >= 0) facts.block = trace.blocks[static_cast<std::size_t>(op.block)].name;
-  const Operands held = derive_needs(trace).saved[index(id)];
+  const Needs needs = derive_needs(trace);
+  const Operands held = needs.saved[index(id)];
+  if (const OpaqueRow* row = opaque_row(trace, op)) facts.row = *row;
+  facts.is_time_guessed = is_time_guessed(trace, op, needs.gradients[index(id)]);
   for (int bit = 0; bit < 32; ++bit)
     if (const TensorId tensor = operand(trace, op, bit); tensor != no_tensor)
       facts.operands.push_back({bit, trace[tensor], (held >> bit & 1) != 0});

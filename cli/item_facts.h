@@ -14,8 +14,8 @@ namespace tidemark::cli {
 /// An op that reads a tensor or holds it for its backward.
 struct Reader {
   std::string op;
-  OpKind kind{};
-  int operand = 0;  ///< input i, or 16 + output j
+  std::string operation;  ///< what that op does, by its kind
+  int operand = 0;        ///< input i, or 16 + output j
 };
 
 /// From when to when a buffer of the tensor is present.
@@ -56,6 +56,8 @@ struct RunFacts {
 struct OpFacts {
   std::string name;
   OpKind kind{};
+  std::optional<OpaqueRow> row;  ///< of an opaque op
+  bool is_time_guessed = false;  ///< its row does not say what it computes or moves
   std::string block;
   std::vector<OperandFacts> operands;
   std::vector<RunFacts> runs;

@@ -22,9 +22,8 @@ Json tensor_json(const Tensor& tensor) {
 Json readers_json(const std::vector<Reader>& readers) {
   Json list = Json::array();
   for (const Reader& reader : readers)
-    list.push_back({{"op", reader.op},
-                    {"kind", to_string(reader.kind)},
-                    {"operand", operand_text(reader.operand)}});
+    list.push_back(
+        {{"op", reader.op}, {"kind", reader.operation}, {"operand", operand_text(reader.operand)}});
   return list;
 }
 
@@ -54,6 +53,19 @@ Json facts_json(const TensorFacts& facts) {
   return json;
 }
 
+Json row_json(const OpFacts& facts) {
+  const OpaqueRow& row = *facts.row;
+  Json gradients = Json::array();
+  for (int i = 0; row.gradients >> i != 0; ++i)
+    if ((row.gradients >> i & 1) != 0) gradients.push_back(operand_text(i));
+  return {{"operation", row.operation},
+          {"gradients", std::move(gradients)},
+          {"runs_once", row.runs_once},
+          {"forward_workspace_bytes", row.forward.workspace.count},
+          {"backward_workspace_bytes", row.backward.workspace.count},
+          {"time_is_guessed", facts.is_time_guessed}};
+}
+
 Json facts_json(const OpFacts& facts) {
   Json operands = Json::array(), runs = Json::array();
   for (const OperandFacts& operand : facts.operands) {
@@ -70,11 +82,13 @@ Json facts_json(const OpFacts& facts) {
                     {"kernels", run.cost.kernels},
                     {"flops", run.cost.flops},
                     {"moved_bytes", run.cost.bytes}});
-  return {{"name", facts.name},
-          {"kind", to_string(facts.kind)},
-          {"block", facts.block},
-          {"operands", std::move(operands)},
-          {"runs", std::move(runs)}};
+  Json json = {{"name", facts.name},
+               {"kind", to_string(facts.kind)},
+               {"block", facts.block},
+               {"operands", std::move(operands)},
+               {"runs", std::move(runs)}};
+  if (facts.row) json["row"] = row_json(facts);
+  return json;
 }
 
 }  // namespace

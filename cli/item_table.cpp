@@ -20,7 +20,7 @@ std::string readers_text(const std::vector<Reader>& readers) {
   std::string text;
   for (std::size_t i = 0; i < std::min(most, readers.size()); ++i)
     text += fmt::format("{}{} ({}, {})", i == 0 ? "" : "; ", printable(readers[i].op),
-                        to_string(readers[i].kind), operand_text(readers[i].operand));
+                        printable(readers[i].operation), operand_text(readers[i].operand));
   if (readers.size() > most) text += fmt::format("; … and {} more", readers.size() - most);
   return text;
 }
@@ -65,10 +65,35 @@ std::string operand_lines(const OpFacts& facts) {
   return text;
 }
 
+std::string inputs_text(std::uint32_t inputs) {
+  std::string text;
+  for (int i = 0; inputs >> i != 0; ++i)
+    if ((inputs >> i & 1) != 0) text += (text.empty() ? "" : ", ") + operand_text(i);
+  return text.empty() ? "no input" : text;
+}
+
+std::string workspace_text(const OpaqueRow& row) {
+  return fmt::format("{} in the forward, {} in the backward", to_text(row.forward.workspace),
+                     to_text(row.backward.workspace));
+}
+
+std::string row_lines(const OpFacts& facts) {
+  const OpaqueRow& row = *facts.row;
+  std::string text = line("operation", printable(row.operation));
+  text += line("gradients", "of " + inputs_text(row.gradients));
+  if (row.forward.workspace + row.backward.workspace > Bytes{})
+    text += line("workspace", workspace_text(row));
+  if (row.runs_once) text += line("recompute", "never: it may run only once");
+  if (facts.is_time_guessed)
+    text += line("time", "a guess, one walk over its operands: its row does not say");
+  return text;
+}
+
 std::string op_text(const OpFacts& facts, const TimeUnit& time, const Style& style) {
   std::string text = fmt::format(
       "\n{}: op of kind {}{}\n", style.paint(printable(facts.name), Ink::Bold),
       to_string(facts.kind), facts.block.empty() ? "" : ", in " + printable(facts.block));
+  if (facts.row) text += row_lines(facts);
   text += operand_lines(facts);
   if (facts.runs.empty()) return text + line("runs", "never: it only names a part of a tensor");
   TextTable table;

@@ -23,7 +23,7 @@ std::string print_saved_groups(const Trace& trace, Format format, const Style& s
                   {}};
   for (const SavedGroup& group : groups)
     listing.rows.push_back({{group.count},
-                            {std::string(to_string(group.kind))},
+                            {group.op},
                             {operand_text(group.operand)},
                             {to_text(group.shape)},
                             {std::string(to_string(group.dtype))},

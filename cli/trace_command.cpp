@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 
 #include "cli/commands.h"
 #include "cli/formats.h"
@@ -24,6 +26,22 @@ BytesByCategory storage_bytes(const Trace& trace) {
   return bytes;
 }
 
+// "4, of 2 operations: aten::cumsum (3), aten::grid_sampler_2d (1)", the most frequent first.
+std::string describe_opaque(const Trace& trace) {
+  constexpr std::size_t most_named = 6;
+  std::map<std::string_view, std::size_t> counts;
+  for (const OpaqueRow& row : trace.opaque_rows) ++counts[row.operation];
+  std::vector<std::pair<std::string_view, std::size_t>> sorted(counts.begin(), counts.end());
+  std::ranges::stable_sort(sorted, std::greater(), &decltype(sorted)::value_type::second);
+  std::string text = fmt::format("{}, of {} operation{}: ", trace.opaque_rows.size(), sorted.size(),
+                                 sorted.size() == 1 ? "" : "s");
+  for (std::size_t i = 0; i < std::min(most_named, sorted.size()); ++i)
+    text +=
+        fmt::format("{}{} ({})", i == 0 ? "" : ", ", printable(sorted[i].first), sorted[i].second);
+  if (sorted.size() > most_named) text += fmt::format(" and {} more", sorted.size() - most_named);
+  return text;
+}
+
 std::string describe(const Trace& trace, std::string_view name) {
   std::string text = fmt::format("{}: sound\n", printable(name, 200));
   const auto line = [&](std::string_view label, const std::string& value) {
@@ -33,6 +51,7 @@ std::string describe(const Trace& trace, std::string_view name) {
                             trace.family.empty() ? "" : " (" + printable(trace.family) + ")"));
   line("step", in_words(trace.step));
   line("ops", fmt::format("{}", trace.ops.size()));
+  if (!trace.opaque_rows.empty()) line("opaque ops", describe_opaque(trace));
   line("tensors", fmt::format("{}", trace.tensors.size()));
   line("blocks", fmt::format("{}", trace.blocks.size()));
   const BytesByCategory bytes = storage_bytes(trace);

@@ -84,7 +84,7 @@ std::vector<Fact> facts_of(const Opened& opened, RunId run) {
   std::vector<Fact> facts{{"", opened.describe(run)}};
   if (const OpId op = opened.op_of(run); op != no_op) {
     const Op& of_trace = opened.trace()[op];
-    facts.push_back({"kind", fmt::format("{}, {}", to_string(of_trace.kind),
+    facts.push_back({"kind", fmt::format("{}, {}", operation_name(opened.trace(), of_trace),
                                          opened.block_name(of_trace.block))});
     facts.push_back({"makes", shapes_of(opened, of_trace)});
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <utility>
 
 #include "simulator/graph/recovery.h"
 #include "simulator/needs.h"
@@ -53,11 +55,13 @@ class Counting {
     return kept(storage, size(trace_[storage]), numel(trace_[storage].shape));
   }
 
-  // Calls visit(kind, storage, bytes of the held tensor) for each (kind, tensor) once.
+  // Calls visit(kind, storage, bytes of the held tensor) for each (kind, tensor) once. Each
+  // operation of opaque ops is a kind of its own.
   template <typename Visit>
   void per_op(std::size_t begin, std::size_t end, Visit visit) const {
     static_assert(op_rows.size() <= 64);
     std::vector<std::uint64_t> kinds_seen(trace_.tensors.size());  // by tensor: bit k is kind k
+    std::set<std::pair<TensorId, std::string_view>> operations_seen;
     for (std::size_t i = begin; i < end; ++i) {
       const Op& op = trace_.ops[i];
       const std::uint64_t kind = std::uint64_t{1} << static_cast<unsigned>(op.kind);
@@ -65,7 +69,11 @@ class Counting {
         if (is_parameter(storage)) return;
         if (is_ms_norm(op.kind) && kept_by_other_[index(storage)]) return;
         std::uint64_t& seen = kinds_seen[index(tensor)];
-        if ((seen & kind) != 0) return;
+        if (op.kind == OpKind::Opaque) {
+          if (!operations_seen.emplace(tensor, operation_name(trace_, op)).second) return;
+        } else if ((seen & kind) != 0) {
+          return;
+        }
         seen |= kind;
         visit(op.kind, storage, kept(storage, size(trace_[tensor]), numel(trace_[tensor].shape)));
       });
@@ -146,7 +154,12 @@ std::vector<SavedGroup> saved_groups(const Trace& trace) {
       const int bit = __builtin_ctz(bits);
       const Tensor& tensor = trace[operand(trace, op, bit)];
       if (counting.is_parameter(tensor.storage)) continue;
-      SavedGroup group{op.kind, bit, tensor.shape, tensor.dtype, size(trace[tensor.storage]), 1};
+      SavedGroup group{std::string(operation_name(trace, op)),
+                       bit,
+                       tensor.shape,
+                       tensor.dtype,
+                       size(trace[tensor.storage]),
+                       1};
       const auto same = std::ranges::find_if(groups, [&](SavedGroup other) {
         other.count = 1;
         return other == group;

@@ -1,6 +1,7 @@
 // Two countings of saved activations: what each op's backward holds, and each storage once.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "simulator/plan.h"
@@ -8,7 +9,8 @@
 namespace tidemark {
 
 struct SavedBytes {
-  Bytes per_op;  ///< each (op kind, tensor) once: the counting behind published shares
+  Bytes per_op;  ///< each (op kind, tensor) once: the counting behind published shares; opaque ops
+                 ///< of one operation count as a kind
   Bytes unique;  ///< each storage once, with what is kept for recovery
 
   bool operator==(const SavedBytes&) const = default;
@@ -42,7 +44,7 @@ BlockUnits block_units(const Trace& trace, const Plan& plan);
 
 /// One group of equal saved tensors, as an autograd graph would list them.
 struct SavedGroup {
-  OpKind kind{};
+  std::string op;   ///< what it does, by its kind
   int operand = 0;  ///< input i, or 16 + output j
   Shape shape;      ///< of the tensor that the op holds
   DType dtype{};

@@ -43,8 +43,9 @@ void choose(const Opened& opened, const Hit& hit, ViewState& view) {
 // "op, linear" or "tensor, 148 MiB", at the right of the line above.
 void draw_kind(const Opened& opened, const Hit& hit) {
   const std::string text =
-      hit.op != no_op ? fmt::format("op, {}", to_string(opened.trace()[hit.op].kind))
-                      : fmt::format("tensor, {}", to_text(size(opened.trace()[hit.tensor])));
+      hit.op != no_op
+          ? fmt::format("op, {}", operation_name(opened.trace(), opened.trace()[hit.op]))
+          : fmt::format("tensor, {}", to_text(size(opened.trace()[hit.tensor])));
   ImGui::SameLine(std::max(0.0F, ImGui::GetContentRegionMax().x - text_width(text) - 4));
   text_line(text, theme::faint);
 }

@@ -115,7 +115,8 @@ std::vector<PeakGroup> peak_groups(const Evaluation& evaluation) {
     const Buffer& buffer = schedule[id];
     const bool has_tensor = buffer.tensor != no_tensor;
     const OpId op = has_tensor ? ops[index(buffer.tensor)] : no_op;
-    const std::string_view kind = op == no_op ? std::string_view() : to_string(trace[op].kind);
+    const std::string_view kind =
+        op == no_op ? std::string_view() : operation_name(trace, trace[op]);
     const std::string role = has_tensor ? role_of(trace[buffer.tensor].name) : std::string();
     Collected& known = groups[{role, contents_of(buffer), kind}];
     const std::string_view decision = decision_about(planned.plan, needs, buffer);

@@ -89,7 +89,7 @@ class RecordingProfile {
       add_block(blocks, block_of_[index(buffer.tensor)], bytes);
       const OpId producer = producer_[index(buffer.tensor)];
       ops.add(producer == no_op ? std::string("(parameters and inputs)")
-                                : std::string(to_string(trace_[producer].kind)),
+                                : std::string(operation_name(trace_, trace_[producer])),
               bytes);
       const std::string name = role_of(trace_[buffer.tensor].name);
       roles_at_peak.add(buffer.role == Role::Value ? name : fmt::format("{} ({})", name, role),

@@ -3,15 +3,43 @@
 
 #include <algorithm>
 #include <tuple>
+#include <unordered_map>
 
 #include "traces/op_kind.h"
 
 namespace tidemark::diff {
 namespace {
 
-// Rows of the sums: the tasks of runs, then the two copies. Columns: kinds of ops, then none.
+// Rows of the sums: the tasks of runs, then the two copies.
 constexpr std::size_t copy_out = tasks.size(), copy_in = copy_out + 1, task_count = copy_in + 1;
-constexpr std::size_t no_kind = op_rows.size(), kind_count = no_kind + 1;
+
+/// Columns of the sums: no op, the kinds of ops, then each operation of opaque ones.
+class Columns {
+ public:
+  explicit Columns(const Trace& trace) : trace_(trace) {
+    for (const OpaqueRow& row : trace.opaque_rows)
+      if (numbers_.try_emplace(row.operation, names_.size()).second)
+        names_.push_back(row.operation);
+  }
+
+  std::size_t count() const { return names_.size(); }
+  std::string_view operator[](std::size_t column) const { return names_[column]; }
+  std::size_t of(const Op& op) const {
+    const OpaqueRow* row = opaque_row(trace_, op);
+    return row ? numbers_.at(row->operation) : static_cast<std::size_t>(op.kind) + 1;
+  }
+
+ private:
+  static std::vector<std::string_view> names_of_kinds() {
+    std::vector<std::string_view> names = {""};
+    for (const OpRow& row : op_rows) names.push_back(row.name);
+    return names;
+  }
+
+  const Trace& trace_;
+  std::vector<std::string_view> names_ = names_of_kinds();
+  std::unordered_map<std::string_view, std::size_t> numbers_;
+};
 
 struct Sum {
   std::int64_t runs = 0;
@@ -32,7 +60,8 @@ std::string name_of(const TimeGroup& group) {
 
 std::vector<TimeGroup> time_groups(const Trace& trace, const Schedule& schedule,
                                    const Timeline& timeline) {
-  std::vector<Sum> sums(schedule.streams * task_count * kind_count);
+  const Columns columns(trace);
+  std::vector<Sum> sums(schedule.streams * task_count * columns.count());
   for (const TimedRun& timed : timeline.runs) {
     const Step& step = schedule.steps[timed.step];
     const Run* run = std::get_if<Run>(&step);
@@ -40,18 +69,17 @@ std::vector<TimeGroup> time_groups(const Trace& trace, const Schedule& schedule,
                              : std::holds_alternative<CopyOut>(step) ? copy_out
                                                                      : copy_in;
     const bool has_op = run && run->op != no_op;
-    const std::size_t kind = has_op ? static_cast<std::size_t>(trace[run->op].kind) : no_kind;
-    Sum& sum = sums[(index(timed.stream) * task_count + task) * kind_count + kind];
+    const std::size_t column = has_op ? columns.of(trace[run->op]) : 0;
+    Sum& sum = sums[(index(timed.stream) * task_count + task) * columns.count() + column];
     ++sum.runs;
     sum.time += timed.end - timed.begin;
   }
   std::vector<TimeGroup> groups;
   for (std::size_t i = 0; i < sums.size(); ++i) {
     if (sums[i].runs == 0) continue;
-    const std::size_t kind = i % kind_count, task = i / kind_count % task_count;
-    groups.push_back(
-        {task_name(task), kind == no_kind ? std::string() : std::string(op_rows[kind].name),
-         static_cast<std::int64_t>(i / kind_count / task_count), sums[i].runs, sums[i].time});
+    const std::size_t column = i % columns.count(), row = i / columns.count();
+    groups.push_back({task_name(row % task_count), std::string(columns[column]),
+                      static_cast<std::int64_t>(row / task_count), sums[i].runs, sums[i].time});
   }
   std::ranges::sort(groups, [](const TimeGroup& a, const TimeGroup& b) {
     return std::tie(b.time, a.task, a.op, a.stream) < std::tie(a.time, b.task, b.op, b.stream);

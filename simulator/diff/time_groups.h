@@ -12,7 +12,7 @@ namespace tidemark::diff {
 
 struct TimeGroup {
   std::string task;  ///< "backward", "recompute", "copy to the host", …
-  std::string op;    ///< kind of the op; "" for runs of none, as the optimizer's
+  std::string op;    ///< what the op does, by its kind; "" for runs of none, as the optimizer's
   std::int64_t stream = 0;
   std::int64_t runs = 0;
   Nanoseconds time{};  ///< on its stream; streams overlap, so all groups can exceed the step

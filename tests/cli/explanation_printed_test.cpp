@@ -124,8 +124,8 @@ TensorFacts tensor() {
   facts.storage = "fc1";
   facts.storage_size = 128_B;
   facts.producer = "fc1";
-  facts.readers = {{"gelu", OpKind::Gelu, 0}};
-  facts.holders = {{"gelu", OpKind::Gelu, 0}, {"softmax", OpKind::Softmax, 16}};
+  facts.readers = {{"gelu", "gelu", 0}};
+  facts.holders = {{"gelu", "gelu", 0}, {"softmax", "softmax", 16}};
   facts.is_saved = true;
   facts.action = Action::Recompute;
   facts.reason = "asked for";
@@ -179,9 +179,9 @@ TEST(TensorText, NamesTheMemoryThatAViewIsPartOf) {
 
 TEST(TensorText, ListsSixReadersAndSaysHowManyMore) {
   TensorFacts facts = tensor();
-  facts.readers.assign(6, {"add", OpKind::Add, 1});
+  facts.readers.assign(6, {"add", "add", 1});
   EXPECT_THAT(text_of(facts), Not(HasSubstr("more")));
-  facts.readers.assign(8, {"add", OpKind::Add, 1});
+  facts.readers.assign(8, {"add", "add", 1});
   EXPECT_THAT(text_of(facts), HasSubstr("add (add, input 1); … and 2 more\n"));
 }
 
@@ -244,6 +244,41 @@ TEST(OpText, SaysWhenAnOpNeverRuns) {
   facts.block = "";
   EXPECT_THAT(text_of(facts), testing::StartsWith("\nfc1: op of kind linear\n"));
   EXPECT_THAT(text_of(facts), EndsWith("  runs        never: it only names a part of a tensor\n"));
+}
+
+OpFacts opaque_op() {
+  OpFacts facts = op();
+  facts.kind = OpKind::Opaque;
+  facts.row = OpaqueRow{.operation = "aten::addmm",
+                        .gradients = 0b101,
+                        .runs_once = true,
+                        .backward = {.workspace = 3_KiB}};
+  facts.is_time_guessed = true;
+  return facts;
+}
+
+TEST(OpText, SaysWhatTheRowOfAnOpaqueOneSays) {
+  EXPECT_THAT(text_of(opaque_op()), testing::StartsWith(R"(
+fc1: op of kind opaque, in blocks.0
+  operation   aten::addmm
+  gradients   of input 0, input 2
+  workspace   0 B in the forward, 3.00 KiB in the backward
+  recompute   never: it may run only once
+  time        a guess, one walk over its operands: its row does not say
+  input 0     x [4, 2])"));
+  OpFacts plain = opaque_op();
+  plain.row = OpaqueRow{.operation = "aten::randn"};
+  plain.is_time_guessed = false;
+  EXPECT_THAT(text_of(plain), HasSubstr("  gradients   of no input\n  input 0 "));
+}
+
+TEST(OpJson, HasTheRowOfAnOpaqueOne) {
+  ItemFacts item;
+  item.op = opaque_op();
+  EXPECT_EQ(Json::parse(item_json(explanation(), item)).at("op").at("row"),
+            Json::parse(R"({"operation": "aten::addmm", "gradients": ["input 0", "input 2"],
+      "runs_once": true, "forward_workspace_bytes": 0, "backward_workspace_bytes": 3072,
+      "time_is_guessed": true})"));
 }
 
 TEST(OpJson, IsExact) {

@@ -8,7 +8,6 @@
 
 #include "profiler/call_settings.h"
 #include "profiler/gradient_places.h"
-#include "profiler/kernel_limits.h"
 #include "simulator/needs.h"
 #include "traces/error.h"
 #include "traces/quoted.h"
@@ -36,9 +35,6 @@ class Binder {
   void bind(const Run& run, std::vector<Call>& calls) {
     switch (run.task) {
       case Task::Forward:
-        if (const std::string why = kernel_defect(trace_, trace_[run.op]); !why.empty())
-          fail(run, why);
-        return calls.push_back(forward(run));
       case Task::Recompute:
         return calls.push_back(forward(run));
       case Task::Seed:

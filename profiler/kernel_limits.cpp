@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "profiler/call_settings.h"
+#include "traces/error.h"
 #include "traces/quoted.h"
 
 namespace tidemark::profiler {
@@ -20,6 +21,8 @@ class Limits {
   Limits(const Trace& trace, const Op& op) : trace_(trace), op_(op) {}
 
   std::string defect() const {
+    if (const OpaqueRow* row = opaque_row(trace_, op_))
+      return fmt::format("{} is opaque; no kernel is known for it", quoted(row->operation));
     if (const std::string found = attribute_defect(); !found.empty()) return found;
     if (const std::string found = dtype_defect(); !found.empty()) return found;
     switch (op_.kind) {
@@ -39,9 +42,6 @@ class Limits {
         return mean_pool_defect();
       case OpKind::MaxPool:
         return max_pool_defect();
-      case OpKind::Opaque:
-        return fmt::format("{} is opaque; no kernel is known for it",
-                           quoted(opaque_row(trace_, op_)->operation));
       case OpKind::Linear:
       case OpKind::MatMul:
       case OpKind::Conv2d:
@@ -69,6 +69,7 @@ class Limits {
       case OpKind::Concat:
       case OpKind::Embedding:
       case OpKind::NllLoss:
+      case OpKind::Opaque:
         break;
     }
     return "";
@@ -165,5 +166,13 @@ class Limits {
 }  // namespace
 
 std::string kernel_defect(const Trace& trace, const Op& op) { return Limits(trace, op).defect(); }
+
+void require_kernels(const Trace& trace) {
+  for (const Op& op : trace.ops) {
+    if (is_view(op.kind)) continue;
+    if (const std::string why = kernel_defect(trace, op); !why.empty())
+      throw InputError(fmt::format("cannot replay forward of {}: {}", quoted(op.name), why));
+  }
+}
 
 }  // namespace tidemark::profiler

@@ -11,4 +11,7 @@ namespace tidemark::profiler {
 /// Why no kernel can run this op of a sound trace; empty if one can.
 std::string kernel_defect(const Trace& trace, const Op& op);
 
+/// InputError that names the first op that no kernel can run.
+void require_kernels(const Trace& trace);
+
 }  // namespace tidemark::profiler

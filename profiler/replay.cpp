@@ -6,6 +6,7 @@
 #include <chrono>
 #include <limits>
 
+#include "profiler/kernel_limits.h"
 #include "profiler/measured_timeline.h"
 #include "profiler/numbers.h"
 #include "simulator/lower.h"
@@ -25,6 +26,7 @@ Replay::Replay(PlannedStep planned, Backend& backend)
       schedule_(lower(*planned_.trace, planned_.plan)),
       plan_(plan_arena(schedule_)),
       layouts_(value_layouts(*planned_.trace)) {
+  require_kernels(trace());  // before it takes the memory of a step
   memory_ = backend.allocate(plan_.size, MemoryKind::Device);
   const auto ranges_size = static_cast<std::int64_t>(sizeof(GroupRange));
   ranges_ =

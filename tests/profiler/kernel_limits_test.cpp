@@ -42,6 +42,16 @@ void set_attribute(Trace& trace, AttributeKey key, double value) {
     if (attribute.key == key) attribute.value = value;
 }
 
+TEST(KernelLimits, AnOpaqueOpHasNoKernel) {
+  TraceBuilder b("test", "", {});
+  const TensorId x = b.parameter("x", {2});
+  const OutputSpec output{"", {}, DType::Float32};
+  const Trace trace = b.finish(
+      b.opaque("norm", std::span(&x, 1), std::span(&output, 1), {.operation = "aten::norm"}));
+  EXPECT_EQ(kernel_defect(trace, trace.ops[0]),
+            "'aten::norm' is opaque; no kernel is known for it");
+}
+
 TEST(KernelLimits, APoolingMustSuitItsPlanes) {
   EXPECT_EQ(defect_of_pool([](Trace&) {}), "");
   for (const double window : {0.0, -1.0, 2.5, 18.0})

@@ -5,11 +5,13 @@
 #include "simulator/cost/cost_model.h"
 #include "simulator/cost/guessed_times.h"
 #include "simulator/cost/model_flops.h"
+#include "simulator/diff/time_groups.h"
 #include "simulator/graph/differentiate.h"
 #include "simulator/judge/validate.h"
 #include "simulator/lower.h"
 #include "simulator/needs.h"
 #include "simulator/saved.h"
+#include "simulator/simulate.h"
 #include "simulator/strategies/strategy.h"
 #include "tests/simulator/cost/toy_device.h"
 #include "tests/simulator/step_facts.h"
@@ -22,6 +24,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::IsSupersetOf;
 
 OpaqueRow scan_row() {
   return {.operation = "selective_scan::fwd",
@@ -201,6 +204,52 @@ TEST(OpaqueStep, CanBeOffloaded) {
   step.schedule = lower(step.trace, step.plan);
   expect_sound(step);
   EXPECT_EQ(count_steps<CopyIn>(step.schedule), 3);
+}
+
+TEST(OpaqueStep, KeepsItsRowWhereOtherOpsAreRewritten) {
+  TraceBuilder b("rewritten", "toy", {.batch = 2, .precision = Precision::Fp32});
+  const TensorId x = b.gelu("gelu", b.linear("fc", b.input("x", {2, 4}, DType::Float32), 4));
+  const std::array outputs = {OutputSpec{"", {2, 4}, DType::Float32},
+                              OutputSpec{"state", {5}, DType::Float32}};
+  const TensorId y = b.opaque("scan", std::span(&x, 1), outputs, scan_row());
+  const auto trace = std::make_shared<const Trace>(
+      b.finish(b.cross_entropy("loss", y, b.input("targets", {2}, DType::Int64))));
+  const PlannedStep step = plan_step(trace, parse_strategy("approx-bp"));
+  ASSERT_EQ(step.refusal, "");
+  EXPECT_THAT(check(*step.trace), IsEmpty());
+  EXPECT_THAT(step.trace->opaque_rows, ElementsAre(scan_row()));
+  expect_sound({*step.trace, step.plan, lower(*step.trace, step.plan)});
+}
+
+// --- names --------------------------------------------------------------------------------------
+
+TEST(OpaqueStep, IsListedByItsOperation) {
+  const Planned step = planned("vanilla");
+  EXPECT_THAT(saved_groups(step.trace),
+              Contains(testing::Field(&SavedGroup::op, "selective_scan::fwd")));
+  const Timeline timeline = simulate(step.trace, step.schedule, toy_device());
+  std::vector<std::string> names;
+  for (const diff::TimeGroup& group : diff::time_groups(step.trace, step.schedule, timeline))
+    names.push_back(name_of(group));
+  EXPECT_THAT(names, IsSupersetOf({"forward of selective_scan::fwd", "forward of linear",
+                                   "backward of selective_scan::fwd", "optimizer"}));
+}
+
+// Two operations that keep one tensor hold it twice; two ops of one operation hold it once.
+TEST(OpaqueStep, CountsWhatItSavesByOperation) {
+  const auto saved = [](std::string second) {
+    TraceBuilder b("twice", "toy", {.batch = 2, .precision = Precision::Fp32});
+    const TensorId x = b.linear("fc", b.input("x", {2, 4}, DType::Float32), 4);
+    const OutputSpec output{"", {2, 4}, DType::Float32};
+    OpaqueRow row{.operation = "aten::f", .gradients = 1, .saved = input_bit(0)};
+    const TensorId y = b.opaque("f", std::span(&x, 1), std::span(&output, 1), row);
+    row.operation = std::move(second);
+    const TensorId z = b.opaque("g", std::span(&x, 1), std::span(&output, 1), row);
+    const Trace trace = b.finish(
+        b.cross_entropy("loss", b.add("add", y, z), b.input("targets", {2}, DType::Int64)));
+    return saved_bytes(trace, keep_everything(trace)).per_op;
+  };
+  EXPECT_EQ(saved("aten::g"), saved("aten::f") + Bytes{32});
 }
 
 // --- the judge ----------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ gui::WhatIf deep_llama() {
                        .step = {.batch = 1, .sequence = 16, .precision = Precision::Bf16},
                        .device = find_device("a100-80gb"),
                        .strategies = {}},
-          .strategies = {"vanilla"}};
+          .strategies = {parse_strategy("vanilla")}};
 }
 
 std::size_t events_of(const gui::Opened& opened) {
@@ -71,8 +71,8 @@ void frame_of_five_million_events(benchmark::State& state) {
   static gui::ViewModel model;
   gui::ViewState view;
   gui::Stage stage(1);
-  if (model.is_empty()) model.add(predict(deep_llama()).front().opened);
-  const gui::Opened& opened = *model.recordings().front();
+  if (model.is_empty()) model.add(predict(deep_llama()).front().opened->recording);
+  const gui::Opened& opened = *model.recordings().front().opened;
   show_all(opened, view);
   for (int i = 0; i < state.range(0); ++i)
     view.visible = zoomed(view.visible, 0.7 * opened.end(), 0.5, {opened.end()});
@@ -101,9 +101,9 @@ BENCHMARK(frame_of_five_million_events)
 void frame_with_moving_cursor(benchmark::State& state) {
   gui::ViewModel model;
   gui::ViewState view;
-  model.add(predict(deep_llama()).front().opened);
+  model.add(predict(deep_llama()).front().opened->recording);
   gui::Stage stage(1);
-  const gui::Opened& opened = *model.recordings().front();
+  const gui::Opened& opened = *model.recordings().front().opened;
   show_all(opened, view);
   gui::Input input;
   for (auto _ : state) {
@@ -120,7 +120,7 @@ void what_if_llama_13b(benchmark::State& state) {
                    .step = {.batch = 8, .sequence = 2048, .precision = Precision::AmpBf16},
                    .device = find_device("a100-80gb"),
                    .strategies = {}},
-      .strategies = {"lowmemorybp"}};
+      .strategies = {parse_strategy("lowmemorybp")}};
   if (!predict(what_if).front().opened) state.SkipWithError("no answer");
   for (auto _ : state) benchmark::DoNotOptimize(predict(what_if));
 }

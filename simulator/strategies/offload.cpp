@@ -56,8 +56,9 @@ Refusal offload_saved(const Trace& trace, const StrategyArguments& arguments, Pl
     const bool waits = plan.actions[t] == Action::Keep && recovery.uses[t] > 0 &&
                        !is_made_again(needs, recovery, id);
     if (!waits) continue;
-    // Who reads it last needs it first in the backward; the last block needs it at once.
-    const std::optional<std::size_t> block = blocks.of(last[t]);
+    // Who uses it last needs it first in the backward; the last block needs it at once. What only
+    // the backward reads, such as statistics, is used last by who makes it.
+    const std::optional<std::size_t> block = blocks.of(std::max(last[t], needs.producer[t]));
     if (!block || *block + 1 == trace.blocks.size() || *block % every != 0) continue;
     decide(plan, id, Action::Offload, "waits in the host's memory");
     plan.left_by[t] = blocks.begin(*block + 1 + ahead);

@@ -6,6 +6,7 @@
 #include "simulator/host_copies.h"
 #include "simulator/judge/validate.h"
 #include "simulator/lower.h"
+#include "simulator/needs.h"
 #include "simulator/report.h"
 #include "simulator/simulate.h"
 #include "simulator/strategies/strategy.h"
@@ -132,6 +133,21 @@ TEST(Offload, FetchesEarlierForMoreMemory) {
   EXPECT_LT(ahead.live_peak, early.live_peak);
   EXPECT_GT(at_need.step, ahead.step);
   EXPECT_GE(ahead.step, early.step);
+}
+
+// Whatever a block saves leaves: what later ops read, and what the backward alone does.
+TEST(Offload, TakesAllThatTheBlocksSave) {
+  const PlannedStep step = planned(build_trace(find_model("gpt2"), {.batch = 1}), "offload");
+  const Needs needs = derive_needs(*step.trace);
+  const auto last = step.trace->blocks.back().begin;
+  for (const Block& block : step.trace->blocks)
+    for (std::size_t i = index(block.begin); i < index(block.end) && block.end <= last; ++i)
+      for (const TensorId output : step.trace->outputs(step.trace->ops[i])) {
+        const Tensor& tensor = (*step.trace)[output];
+        const bool is_saved = tensor.storage == output && needs.uses[index(output)] > 0;
+        if (!is_saved || size(tensor) < Bytes{1024} || block.end == last) continue;
+        EXPECT_EQ(step.plan.actions[index(output)], Action::Offload) << tensor.name;
+      }
 }
 
 // Of two layers per block, the first one's output is made again and the second one's is kept.

@@ -128,6 +128,28 @@ TEST_P(Network, CheckpointingIsBitIdentical) {
   }
 }
 
+// What waits in the host's memory comes back as it was, and micro-batches of the same data add up
+// to as many times its gradient.
+TEST_P(Network, OffloadAndMicroBatchesChangeNoBit) {
+  StepOptions step = step_of(Precision::Fp32);
+  Replayed twice = run("vanilla", step);
+  for (auto& [name, gradient] : twice.gradients)
+    for (double& number : gradient) number *= 2;
+  step.accumulate.count = 2;
+  const Replayed vanilla = run("vanilla", step);
+  EXPECT_EQ(vanilla.loss, twice.loss);
+  EXPECT_LT(gradient_difference(vanilla.gradients, twice.gradients).largest, 1e-6);
+  for (const std::string_view strategy :
+       {"checkpoint", "offload", "offload:every=2,prefetch=0", "checkpoint+overlap+offload"}) {
+    SCOPED_TRACE(strategy);
+    const PlannedStep planned = plan(strategy, step);
+    if (!planned.refusal.empty()) continue;  // offload: a network of one block
+    const Replayed other = run(planned);
+    EXPECT_EQ(other.loss, vanilla.loss);
+    EXPECT_EQ(other.gradients, vanilla.gradients);
+  }
+}
+
 TEST_P(Network, ReversibleGradientsAreThoseOfStoredActivationsUpToRounding) {
   const PlannedStep reversible = plan("reversible", step_of(Precision::Fp32));
   const Replayed inverted = run(reversible), kept = run(stored(reversible));

@@ -20,7 +20,7 @@ bool recovers(const Schedule& schedule, const TimedRun& run);
 /// Of a plan without overlap.
 RecoveryTime recovery_time(const Schedule& schedule, const Timeline& timeline);
 
-/// `one` is of on_one_stream(plan), `two` of the plan.
+/// `one` is of on_one_stream(plan), or of the graph placed on one stream; `two` of the plan.
 RecoveryTime recovery_time(const Schedule& schedule_of_one, const Timeline& one,
                            const Timeline& two);
 

@@ -103,7 +103,8 @@ std::string cautions_of(const StrategySpec& strategy, const Plan& plan) {
   return fmt::format("{}", fmt::join(cautions, "; "));
 }
 
-// The step on one stream has the same nodes in the same order.
+// The step on one stream has the same nodes, so it takes the same time, and but for hoisted
+// recovery in the same order (place_test.cpp).
 RecoveryTime recovery_of(const JointGraph& graph, const Evaluation& evaluation,
                          const Device& device) {
   if (!evaluation.planned.plan.overlap)

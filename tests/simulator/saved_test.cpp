@@ -6,6 +6,7 @@
 
 #include "simulator/strategies/strategy.h"
 #include "tests/simulator/chain.h"
+#include "tests/simulator/planned.h"
 #include "tests/traces/small_trace.h"
 #include "traces/presets.h"
 
@@ -15,12 +16,6 @@ namespace {
 using testing::Contains;
 using testing::Field;
 using testing::IsEmpty;
-
-PlannedStep planned(const Trace& trace, std::string_view strategy) {
-  PlannedStep step = plan_step(std::make_shared<const Trace>(trace), parse_strategy(strategy));
-  EXPECT_EQ(step.refusal, "");
-  return step;
-}
 
 SavedBytes saved(const Trace& trace, std::string_view strategy) {
   const PlannedStep step = planned(trace, strategy);

@@ -14,6 +14,7 @@
 #include "tests/simulator/chain.h"
 #include "tests/simulator/cost/toy_device.h"
 #include "tests/simulator/naive_player.h"
+#include "tests/simulator/planned.h"
 #include "tests/simulator/random_step.h"
 #include "traces/presets.h"
 
@@ -55,13 +56,6 @@ Schedule imagined(const Trace& trace, const Plan& plan, Pass pass) {
   Schedule schedule = place(graph, placement_of(plan));
   EXPECT_THAT(validate(trace, schedule), IsEmpty());
   return schedule;
-}
-
-PlannedStep planned(Trace trace, const char* strategy) {
-  PlannedStep step =
-      plan_step(std::make_shared<const Trace>(std::move(trace)), parse_strategy(strategy));
-  EXPECT_EQ(step.refusal, "");
-  return step;
 }
 
 class ImaginaryPass : public testing::TestWithParam<Pass> {};

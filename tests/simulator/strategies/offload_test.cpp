@@ -11,6 +11,7 @@
 #include "simulator/simulate.h"
 #include "simulator/strategies/strategy.h"
 #include "tests/simulator/chain.h"
+#include "tests/simulator/planned.h"
 #include "tests/simulator/step_facts.h"
 #include "traces/presets.h"
 
@@ -20,12 +21,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-PlannedStep planned(const Trace& trace, std::string_view strategy) {
-  PlannedStep step = plan_step(std::make_shared<const Trace>(trace), parse_strategy(strategy));
-  EXPECT_EQ(step.refusal, "");
-  return step;
-}
 
 std::vector<std::string> offloaded(const PlannedStep& step) {
   std::vector<std::string> names;

@@ -8,9 +8,9 @@
 #include <functional>
 #include <random>
 
+#include "base/error.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/workspace.h"
-#include "traces/error.h"
 
 namespace tidemark {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <fstream>
 
+#include "analysis/recording/predicted_recording.h"
 #include "gui/navigation.h"
 #include "gui/stage.h"
-#include "simulator/recording/predicted_recording.h"
 #include "traces/presets.h"
 
 namespace tidemark {

@@ -2,8 +2,8 @@
 // them.
 #include <benchmark/benchmark.h>
 
-#include "traces/error.h"
-#include "traces/json_reader.h"
+#include "base/error.h"
+#include "base/json_reader.h"
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
 #include "traces/trace_json.h"

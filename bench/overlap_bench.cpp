@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "analysis/report.h"
 #include "profiler/backends.h"
 #include "profiler/calibrate.h"
 #include "profiler/initial_values.h"
 #include "profiler/measured_timeline.h"
 #include "profiler/numbers.h"
 #include "profiler/replay.h"
-#include "simulator/report.h"
 #include "traces/presets.h"
 
 namespace tidemark {

@@ -3,8 +3,8 @@
 // timed.
 #include <benchmark/benchmark.h>
 
+#include "analysis/comparison.h"
 #include "simulator/arena.h"
-#include "simulator/compare.h"
 #include "simulator/lower.h"
 #include "simulator/simulate.h"
 #include "traces/presets.h"

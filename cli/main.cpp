@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "cli/command_line.h"
-#include "cli/terminal.h"
-#include "traces/error.h"
-#include "traces/files.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/commands/command_line.h"
+#include "cli/text/terminal.h"
 
 namespace tidemark::cli {
 namespace {

@@ -58,8 +58,8 @@ find_package(CUDAToolkit REQUIRED)
 # are not position-independent.
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS kernels/*.cu)
 add_library(tidemark_cuda MODULE ${cuda_sources}
-  traces/error.cpp traces/layouts.cpp traces/layout_transform.cpp traces/quoted.cpp traces/tensor.cpp
-  traces/trace.cpp traces/units.cpp)
+  base/error.cpp traces/layouts.cpp traces/layout_transform.cpp base/quoted.cpp traces/tensor.cpp
+  traces/trace.cpp base/units.cpp)
 target_include_directories(tidemark_cuda PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(tidemark_cuda PRIVATE CUDA::cudart_static CUDA::cublasLt ${TIDEMARK_FMT}
                                             tidemark_warnings)

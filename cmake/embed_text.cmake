@@ -47,7 +47,7 @@ file(WRITE ${OUTPUT} "// Made by cmake/embed_text.cmake at build time: edit the 
 #include <array>
 #include <span>
 
-#include \"traces/embedded_file.h\"
+#include \"base/embedded_file.h\"
 
 namespace ${namespace} {
 

@@ -29,11 +29,11 @@ function(tidemark_library folder)
 
   # The headers that nearly every source includes, compiled once, by the lowest layer. Sources
   # still include what they use: the clang preset builds without precompiled headers.
-  if(folder STREQUAL "traces")
+  if(folder STREQUAL "base")
     target_precompile_headers(${library} PRIVATE
       <algorithm> <fmt/format.h> <functional> <map> <optional> <string> <unordered_map> <vector>)
-  elseif(TARGET tidemark_traces)
-    target_precompile_headers(${library} REUSE_FROM tidemark_traces)
+  elseif(TARGET tidemark_base)
+    target_precompile_headers(${library} REUSE_FROM tidemark_base)
   endif()
 endfunction()
 
@@ -44,8 +44,8 @@ function(tidemark_compile_as_one library)
     return()
   endif()
   set_target_properties(${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  foreach(folder IN ITEMS traces/models simulator/strategies simulator/allocator simulator/diff
-                          simulator/judge simulator/recording simulator/graph simulator/place
+  foreach(folder IN ITEMS traces/models simulator/strategies simulator/allocator simulator/judge
+                          simulator/graph simulator/place analysis/diff analysis/recording
                           gui/panels)
     set(together ${ARGN})
     list(FILTER together INCLUDE REGEX "/${folder}/[^/]+\\.cpp$")

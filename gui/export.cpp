@@ -6,10 +6,10 @@
 #include <cctype>
 #include <filesystem>
 
-#include "simulator/export/chrome_trace.h"
-#include "simulator/export/pictures.h"
-#include "traces/files.h"
-#include "traces/quoted.h"
+#include "analysis/export/chrome_trace.h"
+#include "analysis/export/pictures.h"
+#include "base/files.h"
+#include "base/quoted.h"
 
 namespace tidemark::gui {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/report.h"
 #include "gui/opened.h"
-#include "simulator/report.h"
 
 namespace tidemark::gui {
 

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "traces/names.h"
+#include "base/names.h"
 
 namespace tidemark::gui {
 

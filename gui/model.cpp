@@ -191,14 +191,14 @@ void ViewModel::follow_axis(ViewState& view) const {
   view.visible = was_whole ? whole({end}) : clamped(view.visible, {end});
 }
 
-const Differences& ViewModel::differences(const ViewState& view) {
-  differences_.look(shown(view), recordings_[*view.against].opened);
-  return differences_;
+const NewestDiff& ViewModel::newest_diff(const ViewState& view) {
+  newest_diff_.look(shown(view), recordings_[*view.against].opened);
+  return newest_diff_;
 }
 
 void ViewModel::wait() const {
   if (what_if_) frontier_.wait();
-  differences_.wait();
+  newest_diff_.wait();
   loading_.wait();
 }
 

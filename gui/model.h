@@ -5,11 +5,11 @@
 #include <functional>
 #include <optional>
 
-#include "gui/comparison.h"
-#include "gui/live_set.h"
+#include "gui/indexes/live_set.h"
+#include "gui/indexes/search.h"
 #include "gui/loading.h"
 #include "gui/navigation.h"
-#include "gui/search.h"
+#include "gui/newest_diff.h"
 #include "gui/view_state.h"
 #include "gui/what_if.h"
 
@@ -58,11 +58,11 @@ class ViewModel {
   void follow_axis(ViewState& view) const;
 
   /// Between what is shown and what it is compared with.
-  const Differences& differences(const ViewState& view);
+  const NewestDiff& newest_diff(const ViewState& view);
   /// Until all that is computed beside the drawing is there.
   void wait() const;
   bool is_catching_up() const {
-    return frontier_.is_catching_up() || differences_.is_catching_up();
+    return frontier_.is_catching_up() || newest_diff_.is_catching_up();
   }
   const Loading& loading() const { return loading_; }
 
@@ -91,7 +91,7 @@ class ViewModel {
   std::string problem_;
   Frontier frontier_;
   LiveSetBuilder live_;
-  Differences differences_;
+  NewestDiff newest_diff_;
   Search search_;
 };
 

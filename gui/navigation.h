@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "gui/track_index.h"
+#include "gui/indexes/track_index.h"
 
 namespace tidemark::gui {
 

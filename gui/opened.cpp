@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "simulator/compare.h"
+#include "analysis/comparison.h"
 
 namespace tidemark::gui {
 namespace {

@@ -2,13 +2,13 @@
 // reads it.
 #pragma once
 
-#include "gui/buffer_index.h"
-#include "gui/kind_class.h"
-#include "gui/memory_pyramid.h"
-#include "gui/track_index.h"
+#include "analysis/recording/recording.h"
+#include "gui/drawing/kind_class.h"
+#include "gui/indexes/buffer_index.h"
+#include "gui/indexes/memory_pyramid.h"
+#include "gui/indexes/track_index.h"
 #include "simulator/cost/cost_model.h"
 #include "simulator/cost/device.h"
-#include "simulator/recording/recording.h"
 
 namespace tidemark::gui {
 

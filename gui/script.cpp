@@ -7,7 +7,7 @@
 #include <charconv>
 #include <optional>
 
-#include "traces/quoted.h"
+#include "base/quoted.h"
 
 namespace tidemark::gui {
 namespace {

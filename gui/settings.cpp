@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "traces/files.h"
-#include "traces/json_reader.h"
+#include "base/files.h"
+#include "base/json_reader.h"
 
 namespace tidemark::gui {
 namespace {

@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/files.h"
+#include "gui/drawing/paint.h"
 #include "gui/export.h"
-#include "gui/layout.h"
-#include "gui/paint.h"
-#include "traces/files.h"
+#include "gui/panels/layout.h"
 
 namespace tidemark::gui {
 namespace {

@@ -1,9 +1,9 @@
 // Dear ImGui with our font and style, without a window: frames in, pictures out.
 #pragma once
 
+#include "gui/drawing/rasterizer.h"
 #include "gui/input.h"
 #include "gui/model.h"
-#include "gui/rasterizer.h"
 
 struct ImGuiContext;
 

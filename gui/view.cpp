@@ -5,10 +5,10 @@
 
 #include <chrono>
 
+#include "base/files.h"
 #include "gui/export.h"
 #include "gui/settings.h"
 #include "gui/window.h"
-#include "traces/files.h"
 
 namespace tidemark::gui {
 namespace {

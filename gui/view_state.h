@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "gui/buffer_index.h"
-#include "gui/track_index.h"
+#include "gui/indexes/buffer_index.h"
+#include "gui/indexes/track_index.h"
 
 namespace tidemark::gui {
 

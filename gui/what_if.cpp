@@ -1,7 +1,7 @@
 // Predicts the strategies of the panel, and compares in a thread that drops outdated requests.
 #include "gui/what_if.h"
 
-#include "simulator/recording/predicted_recording.h"
+#include "analysis/recording/predicted_recording.h"
 
 namespace tidemark::gui {
 namespace {

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <thread>
 
+#include "analysis/comparison.h"
 #include "gui/opened.h"
-#include "simulator/compare.h"
 
 namespace tidemark::gui {
 

@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/files.h"
+#include "gui/drawing/paint.h"
 #include "gui/key_taps.h"
-#include "gui/layout.h"
-#include "gui/paint.h"
+#include "gui/panels/layout.h"
 #include "gui/window.h"
-#include "traces/files.h"
 
 namespace tidemark::gui {
 namespace {

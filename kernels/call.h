@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "base/error.h"
 #include "kernels/array.h"
-#include "traces/error.h"
 
 namespace tidemark {
 

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark {
 namespace {

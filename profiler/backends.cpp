@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "base/names.h"
 #include "profiler/calibrate.h"
 #include "profiler/null_backend.h"
 #include "profiler/observed_backend.h"
 #include "simulator/cost/usual_device.h"
-#include "traces/names.h"
 
 namespace tidemark::profiler {
 namespace {

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <map>
 
+#include "base/error.h"
+#include "base/quoted.h"
 #include "profiler/call_settings.h"
 #include "profiler/gradient_places.h"
 #include "simulator/needs.h"
-#include "traces/error.h"
-#include "traces/quoted.h"
 
 namespace tidemark::profiler {
 namespace {

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <utility>
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark::profiler {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/units.h"
+#include "base/units.h"
 
 namespace tidemark::profiler {
 

@@ -5,9 +5,9 @@
 
 #include <memory>
 
+#include "base/error.h"
+#include "base/files.h"
 #include "profiler/initial_values.h"
-#include "traces/error.h"
-#include "traces/files.h"
 
 namespace tidemark::profiler {
 namespace {

@@ -8,9 +8,9 @@
 #include <numbers>
 #include <optional>
 
+#include "base/quoted.h"
 #include "kernels/philox.h"
 #include "profiler/meant_values.h"
-#include "traces/quoted.h"
 
 namespace tidemark::profiler {
 namespace {

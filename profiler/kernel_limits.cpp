@@ -6,9 +6,9 @@
 #include <bit>
 #include <cmath>
 
+#include "base/error.h"
+#include "base/quoted.h"
 #include "profiler/call_settings.h"
-#include "traces/error.h"
-#include "traces/quoted.h"
 
 namespace tidemark::profiler {
 namespace {

@@ -5,9 +5,9 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/error.h"
 #include "kernels/number_formats.h"
 #include "profiler/calibrate.h"
-#include "traces/error.h"
 
 namespace tidemark::profiler {
 namespace {

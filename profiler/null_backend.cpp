@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark::profiler {
 namespace {

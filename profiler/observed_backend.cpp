@@ -2,7 +2,7 @@
 // optimizer step is many runs.
 #include "profiler/observed_backend.h"
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark::profiler {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "traces/units.h"
+#include "base/units.h"
 
 namespace tidemark::profiler {
 

@@ -6,12 +6,12 @@
 #include <chrono>
 #include <limits>
 
+#include "base/error.h"
+#include "base/quoted.h"
 #include "profiler/kernel_limits.h"
 #include "profiler/measured_timeline.h"
 #include "profiler/numbers.h"
 #include "simulator/lower.h"
-#include "traces/error.h"
-#include "traces/quoted.h"
 
 namespace tidemark::profiler {
 namespace {

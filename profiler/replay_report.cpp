@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "profiler/gradient_difference.h"
 #include "profiler/initial_values.h"
 #include "profiler/measured_timeline.h"
@@ -14,7 +15,6 @@
 #include "profiler/process_memory.h"
 #include "simulator/cost/cost_model.h"
 #include "simulator/simulate.h"
-#include "traces/error.h"
 
 namespace tidemark::profiler {
 namespace {

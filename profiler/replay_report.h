@@ -4,11 +4,11 @@
 #include <functional>
 #include <optional>
 
+#include "analysis/report.h"
 #include "kernels/backend.h"
 #include "profiler/data_file.h"
 #include "profiler/gradient_difference.h"
 #include "profiler/replay.h"
-#include "simulator/report.h"
 
 namespace tidemark::profiler {
 

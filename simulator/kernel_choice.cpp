@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark {
 namespace {

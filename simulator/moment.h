@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "traces/units.h"
+#include "base/units.h"
 
 namespace tidemark {
 

@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "base/json_text.h"
 #include "simulator/tensor_roles.h"
-#include "traces/json_text.h"
 #include "traces/step_fields.h"
 
 namespace tidemark {

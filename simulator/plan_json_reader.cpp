@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <limits>
 
+#include "base/error.h"
+#include "base/files.h"
+#include "base/quoted.h"
 #include "simulator/plan_json.h"
 #include "simulator/tensor_roles.h"
-#include "traces/error.h"
-#include "traces/files.h"
-#include "traces/quoted.h"
 #include "traces/trace_json.h"
 
 namespace tidemark {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/name_index.h"
+#include "base/name_index.h"
 #include "traces/trace.h"
 
 namespace tidemark {

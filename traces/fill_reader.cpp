@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "traces/quoted.h"
+#include "base/quoted.h"
 
 namespace tidemark {
 namespace {

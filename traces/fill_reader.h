@@ -1,8 +1,8 @@
 // Reads how an input of a trace is filled: docs/trace_format.md says what every field means.
 #pragma once
 
+#include "base/json_reader.h"
 #include "traces/fill.h"
-#include "traces/json_reader.h"
 
 namespace tidemark {
 

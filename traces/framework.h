@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/names.h"
+#include "base/names.h"
 
 namespace tidemark {
 

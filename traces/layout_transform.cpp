@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "traces/quoted.h"
+#include "base/quoted.h"
 
 namespace tidemark {
 namespace {

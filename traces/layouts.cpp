@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "base/quoted.h"
 #include "traces/layout_transform.h"
-#include "traces/quoted.h"
 
 namespace tidemark {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "traces/quoted.h"
+#include "base/quoted.h"
 #include "traces/shape_rules.h"
 #include "traces/trace_check.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "traces/names.h"
+#include "base/names.h"
 
 namespace tidemark {
 

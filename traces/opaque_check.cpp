@@ -1,5 +1,5 @@
 // What must hold for the rows of opaque ops: one for each, of operands that the op has.
-#include "traces/quoted.h"
+#include "base/quoted.h"
 #include "traces/shape_rules.h"
 #include "traces/trace_check.h"
 

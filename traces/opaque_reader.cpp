@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "traces/error.h"
-#include "traces/quoted.h"
+#include "base/error.h"
+#include "base/quoted.h"
 #include "traces/shape_rules.h"
 
 namespace tidemark {

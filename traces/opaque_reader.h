@@ -1,7 +1,7 @@
 // Reads the row of an opaque op: docs/trace_format.md says what every field means.
 #pragma once
 
-#include "traces/json_reader.h"
+#include "base/json_reader.h"
 #include "traces/opaque.h"
 
 namespace tidemark {

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <system_error>
 
-#include "traces/files.h"
+#include "base/files.h"
+#include "base/quoted.h"
 #include "traces/models/config_reader.h"
-#include "traces/quoted.h"
 
 namespace tidemark {
 namespace {

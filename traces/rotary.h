@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "traces/names.h"
+#include "base/names.h"
 
 namespace tidemark {
 

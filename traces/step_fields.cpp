@@ -7,7 +7,7 @@
 #include <charconv>
 #include <tuple>
 
-#include "traces/quoted.h"
+#include "base/quoted.h"
 
 namespace tidemark {
 namespace {

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "traces/json_reader.h"
+#include "base/json_reader.h"
 #include "traces/step_options.h"
 
 namespace tidemark {

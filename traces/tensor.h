@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "traces/names.h"
-#include "traces/units.h"
+#include "base/names.h"
+#include "base/units.h"
 
 namespace tidemark {
 

@@ -1,7 +1,7 @@
 // What must hold for each tensor of a trace: shape, training, storage, holding op and fill.
 #include <algorithm>
 
-#include "traces/quoted.h"
+#include "base/quoted.h"
 #include "traces/trace_check.h"
 
 namespace tidemark {

@@ -1,7 +1,7 @@
 // Checks step, loss and blocks itself, and runs the checks of tensors and of ops.
 #include "traces/trace_check.h"
 
-#include "traces/quoted.h"
+#include "base/quoted.h"
 #include "traces/step_fields.h"
 
 namespace tidemark {

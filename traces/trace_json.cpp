@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "traces/error.h"
-#include "traces/files.h"
-#include "traces/json_reader.h"
-#include "traces/json_text.h"
-#include "traces/quoted.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/json_reader.h"
+#include "base/json_text.h"
+#include "base/quoted.h"
 #include "traces/shape_rules.h"
 #include "traces/step_fields.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "traces/json_reader.h"
+#include "base/json_reader.h"
 #include "traces/trace.h"
 
 namespace tidemark {

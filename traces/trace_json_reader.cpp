@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "traces/error.h"
+#include "base/error.h"
+#include "base/json_reader.h"
+#include "base/name_index.h"
+#include "base/quoted.h"
 #include "traces/fill_reader.h"
-#include "traces/json_reader.h"
-#include "traces/name_index.h"
 #include "traces/opaque_reader.h"
-#include "traces/quoted.h"
 #include "traces/shape_rules.h"
 #include "traces/step_fields.h"
 #include "traces/trace_json.h"

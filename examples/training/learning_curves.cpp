@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/export/axis.h"
+#include "analysis/export/svg.h"
 #include "examples/training/noise.h"
-#include "simulator/export/axis.h"
-#include "simulator/export/svg.h"
 
 namespace tidemark::training {
 namespace {

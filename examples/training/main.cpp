@@ -9,12 +9,12 @@
 #include <cstdio>
 #include <span>
 
+#include "analysis/export/svg.h"
+#include "base/error.h"
+#include "base/files.h"
 #include "examples/training/learning_curves.h"
 #include "examples/training/noise.h"
 #include "examples/training/page.h"
-#include "simulator/export/svg.h"
-#include "traces/error.h"
-#include "traces/files.h"
 
 namespace tidemark::training {
 namespace {

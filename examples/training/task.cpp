@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/error.h"
 #include "kernels/philox.h"
-#include "traces/error.h"
 
 namespace tidemark::training {
 namespace {

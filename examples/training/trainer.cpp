@@ -7,10 +7,10 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/error.h"
 #include "profiler/initial_values.h"
 #include "profiler/numbers.h"
 #include "profiler/replay.h"
-#include "traces/error.h"
 
 namespace tidemark::training {
 namespace {

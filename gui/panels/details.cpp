@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "gui/drawing/widgets.h"
 #include "gui/facts.h"
 #include "gui/navigation.h"
 #include "gui/panels/panels.h"
-#include "gui/widgets.h"
 
 namespace tidemark::gui {
 namespace {

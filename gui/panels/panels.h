@@ -1,8 +1,8 @@
 // The panels: each draws one part of the model into its place and lets the hands change the view.
 #pragma once
 
+#include "gui/drawing/paint.h"
 #include "gui/model.h"
-#include "gui/paint.h"
 
 namespace tidemark::gui {
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "analysis/export/pictures.h"
 #include "gui/facts.h"
 #include "gui/navigation.h"
 #include "gui/panels/panels.h"
-#include "simulator/export/pictures.h"
 
 namespace tidemark::gui {
 namespace {

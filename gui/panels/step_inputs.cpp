@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "gui/drawing/widgets.h"
 #include "gui/panels/panels.h"
 #include "gui/step_text.h"
-#include "gui/widgets.h"
 
 // Needs imgui.h before it.
 #include <imgui_stdlib.h>

@@ -1,8 +1,8 @@
 // The parts of the timeline, which share one time axis.
 #pragma once
 
+#include "gui/drawing/paint.h"
 #include "gui/model.h"
-#include "gui/paint.h"
 
 namespace tidemark::gui {
 

@@ -1,9 +1,9 @@
 // The row above everything: which recordings, how they are colored, and what can be done with them.
 #include <algorithm>
 
+#include "gui/drawing/widgets.h"
 #include "gui/export.h"
 #include "gui/panels/panels.h"
-#include "gui/widgets.h"
 
 namespace tidemark::gui {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "gui/drawing/widgets.h"
 #include "gui/panels/panels.h"
-#include "gui/widgets.h"
 #include "traces/presets.h"
 
 // Needs imgui.h before it.

@@ -2,10 +2,10 @@
 #include <bit>
 #include <cstring>
 
+#include "base/error.h"
 #include "kernels/activation/activation_loops.h"
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/map.h"
-#include "traces/error.h"
 
 namespace tidemark::cpu {
 namespace {

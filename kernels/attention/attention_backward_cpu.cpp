@@ -1,10 +1,10 @@
 // Backward: the weights of each tile are made again from the scores and the saved log-sum-exp.
 #include <limits>
 
+#include "base/error.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/tiles.h"
 #include "kernels/cpu/sums.h"
-#include "traces/error.h"
 
 namespace tidemark::cpu {
 namespace {

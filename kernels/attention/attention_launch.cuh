@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "kernels/attention/attention.cuh"
 #include "kernels/attention/attention.h"
 #include "kernels/cuda/multiply.h"
-#include "traces/error.h"
 
 namespace tidemark::cuda {
 

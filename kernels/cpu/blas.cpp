@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark::cpu {
 namespace {

@@ -8,9 +8,9 @@
 #include <fstream>
 #include <thread>
 
+#include "base/error.h"
 #include "kernels/cpu/memory.h"
 #include "kernels/cpu/stream.h"
-#include "traces/error.h"
 
 namespace tidemark {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <limits>
 
+#include "base/error.h"
 #include "kernels/cpu/blas.h"
-#include "traces/error.h"
 
 namespace tidemark::cpu {
 namespace {

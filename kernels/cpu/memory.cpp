@@ -10,7 +10,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark::cpu {
 namespace {

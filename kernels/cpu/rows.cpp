@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.h"
 #include "kernels/cpu/clones.h"
 #include "kernels/number_formats.h"
-#include "traces/error.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -1,7 +1,7 @@
 // Runs one call on the CPU: finds its kernel by pass and op kind, and calls it.
+#include "base/error.h"
 #include "kernels/cpu/workspace.h"
 #include "kernels/rooms.h"
-#include "traces/error.h"
 
 namespace tidemark::cpu {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <new>
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark::cpu {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark::cpu {
 namespace {

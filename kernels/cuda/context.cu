@@ -1,9 +1,9 @@
 // Scratch memory of streams, and errors.
 #include <string>
 
+#include "base/error.h"
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/gemm_cache.h"
-#include "traces/error.h"
 
 namespace tidemark::cuda {
 

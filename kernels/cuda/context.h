@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/units.h"
 #include "kernels/cuda/gemm.h"
-#include "traces/units.h"
 
 namespace tidemark::cuda {
 

@@ -1,10 +1,10 @@
 // The backend of an NVIDIA GPU, and what the plugin exports.
 #include <cstring>
 
+#include "base/error.h"
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/run.h"
 #include "kernels/cuda_plugin.h"
-#include "traces/error.h"
 
 namespace tidemark::cuda {
 namespace {

@@ -3,11 +3,11 @@
 // The library thinks in columns: what lies there in rows is for it the transpose. So it computes
 // cᵀ = bᵀ · aᵀ, and its first factor is our b. What it has no algorithm for, a plain kernel
 // computes.
+#include "base/error.h"
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/gemm_cache.h"
 #include "kernels/cuda/plain_gemm.cuh"
-#include "traces/error.h"
 
 namespace tidemark::cuda {
 namespace {

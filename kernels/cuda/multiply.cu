@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "kernels/cuda/gradients.cuh"
 #include "kernels/cuda/multiply.h"
 #include "kernels/elementwise/elementwise.h"
-#include "traces/error.h"
 
 namespace tidemark::cuda {
 namespace {

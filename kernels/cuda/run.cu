@@ -1,7 +1,7 @@
 // Which launch function runs a call: one table for the ops, one switch for what is no op.
+#include "base/error.h"
 #include "kernels/cuda/run.h"
 #include "kernels/rooms.h"
-#include "traces/error.h"
 
 namespace tidemark::cuda {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "base/error.h"
 #include "kernels/cuda/device.cuh"
-#include "traces/error.h"
 
 namespace tidemark::cuda {
 

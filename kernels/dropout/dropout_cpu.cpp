@@ -1,13 +1,13 @@
 // Dropout and stochastic depth on the CPU; see dropout.h.
 #include <cstring>
 
+#include "base/error.h"
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/loops.h"
 #include "kernels/cpu/map.h"
 #include "kernels/cpu/random.h"
 #include "kernels/dropout/dropout.h"
 #include "kernels/philox.h"
-#include "traces/error.h"
 
 namespace tidemark::cpu {
 namespace {

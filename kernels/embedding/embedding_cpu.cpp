@@ -3,9 +3,9 @@
 
 #include <cstring>
 
+#include "base/error.h"
 #include "kernels/cpu/sums.h"
 #include "kernels/embedding/embedding.h"
-#include "traces/error.h"
 
 namespace tidemark::cpu {
 namespace {

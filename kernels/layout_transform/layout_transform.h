@@ -13,8 +13,8 @@
 // compensated (Kahan) in fp32 scratch of the gradient's size. Nothing overlaps.
 #pragma once
 
+#include "base/error.h"
 #include "kernels/cpu/workspace.h"
-#include "traces/error.h"
 
 namespace tidemark {
 

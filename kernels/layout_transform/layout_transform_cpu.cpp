@@ -1,8 +1,8 @@
 // Ops that only move elements, on the CPU; see layout_transform.h.
+#include "base/error.h"
 #include "kernels/cpu/map.h"
 #include "kernels/cpu/strided_copy.h"
 #include "kernels/layout_transform/layout_transform.h"
-#include "traces/error.h"
 
 namespace tidemark::cpu {
 namespace {

@@ -1,9 +1,9 @@
 // Negative log-likelihood on the CPU; see loss.h.
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "kernels/cpu/map.h"
 #include "kernels/loss/loss.h"
-#include "traces/error.h"
 
 namespace tidemark::cpu {
 namespace {

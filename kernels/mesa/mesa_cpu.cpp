@@ -3,11 +3,11 @@
 #include <bit>
 #include <cmath>
 
+#include "base/error.h"
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/map.h"
 #include "kernels/cpu/random.h"
 #include "kernels/mesa/mesa.h"
-#include "traces/error.h"
 
 namespace tidemark::cpu {
 namespace {

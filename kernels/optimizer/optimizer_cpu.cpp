@@ -1,10 +1,10 @@
 // AdamW and SGD on the CPU; see optimizer.h.
 #include <cmath>
 
+#include "base/error.h"
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/map.h"
 #include "kernels/optimizer/optimizer.h"
-#include "traces/error.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/error.h"
 #include "kernels/cpu/sums.h"
 #include "kernels/pooling/pooling.h"
-#include "traces/error.h"
 
 namespace tidemark::cpu {
 namespace {

@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/error.h"
 #include "simulator/allocator/caching_allocator.h"
-#include "traces/error.h"
 
 namespace tidemark::allocator {
 namespace {

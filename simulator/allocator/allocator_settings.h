@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "traces/units.h"
+#include "base/units.h"
 
 namespace tidemark::allocator {
 

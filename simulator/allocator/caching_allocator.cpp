@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark::allocator {
 

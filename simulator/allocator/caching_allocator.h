@@ -14,10 +14,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/units.h"
 #include "simulator/allocator/allocator_settings.h"
 #include "simulator/allocator/block_table.h"
 #include "simulator/allocator/free_blocks.h"
-#include "traces/units.h"
 
 namespace tidemark::allocator {
 

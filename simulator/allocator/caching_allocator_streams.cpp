@@ -5,8 +5,8 @@
 //                   noted stream    events are over   returns to the cache
 #include <utility>
 
+#include "base/error.h"
 #include "simulator/allocator/caching_allocator.h"
-#include "traces/error.h"
 
 namespace tidemark::allocator {
 

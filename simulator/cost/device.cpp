@@ -5,9 +5,9 @@
 #include <cmath>
 #include <span>
 
-#include "traces/embedded_file.h"
-#include "traces/error.h"
-#include "traces/files.h"
+#include "base/embedded_file.h"
+#include "base/error.h"
+#include "base/files.h"
 
 namespace tidemark {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/units.h"
+#include "base/units.h"
 
 namespace tidemark {
 

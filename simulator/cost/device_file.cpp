@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "base/error.h"
+#include "base/json_reader.h"
 #include "simulator/cost/device.h"
-#include "traces/error.h"
-#include "traces/json_reader.h"
 
 namespace tidemark {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "base/quoted.h"
 #include "simulator/needs.h"
-#include "traces/quoted.h"
 
 namespace tidemark {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark {
 namespace {

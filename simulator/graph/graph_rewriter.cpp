@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark {
 namespace {

@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/json_reader.h"
 #include "simulator/plan.h"
-#include "traces/json_reader.h"
 
 namespace tidemark {
 

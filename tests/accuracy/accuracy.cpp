@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/files.h"
 #include "simulator/allocator/allocator_script.h"
 #include "tests/accuracy/page.h"
-#include "traces/files.h"
 #include "traces/presets.h"
 
 namespace tidemark {

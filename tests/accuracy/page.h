@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "simulator/compare.h"
-#include "traces/json_reader.h"
+#include "analysis/comparison.h"
+#include "base/json_reader.h"
 
 namespace tidemark {
 

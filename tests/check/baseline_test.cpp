@@ -1,12 +1,12 @@
 // A baseline is read as written, replaces no byte but its own, and is refused when damaged.
-#include "simulator/check/baseline.h"
+#include "analysis/check/baseline.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "tests/check/check_example.h"
-#include "traces/error.h"
 
 namespace tidemark::regression {
 namespace {

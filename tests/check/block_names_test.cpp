@@ -1,5 +1,5 @@
 // Block names that count up form ranges, which contain exactly the names that they were made of.
-#include "simulator/check/block_names.h"
+#include "analysis/check/block_names.h"
 
 #include <gtest/gtest.h>
 

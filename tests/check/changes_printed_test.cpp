@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/check_print.h"
+#include "cli/reports/check_print.h"
 
 namespace tidemark::regression {
 

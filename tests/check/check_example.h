@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "simulator/check/check_file.h"
+#include "analysis/check/check_file.h"
 
 namespace tidemark::regression {
 

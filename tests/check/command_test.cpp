@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/error.h"
 #include "tests/check/repository.h"
-#include "traces/error.h"
 
 namespace tidemark::regression {
 namespace {

@@ -1,10 +1,10 @@
 // The lists of a check file expand into experiments with defaults, and mistakes name their place.
-#include "simulator/check/experiment.h"
+#include "analysis/check/experiment.h"
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "tests/check/check_example.h"
-#include "traces/error.h"
 
 namespace tidemark::regression {
 namespace {

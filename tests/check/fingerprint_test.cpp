@@ -1,5 +1,5 @@
 // Fingerprints are FNV-1a, ignore a model's name, and differ where steps or devices do.
-#include "simulator/check/fingerprint.h"
+#include "analysis/check/fingerprint.h"
 
 #include <gtest/gtest.h>
 

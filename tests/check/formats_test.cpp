@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "cli/check_print.h"
+#include "cli/reports/check_print.h"
 #include "tests/check/check_example.h"
 #include "tests/cli/program.h"
 

@@ -1,5 +1,5 @@
 // Each JSON value is found at its bytes and line, even in odd text; broken text does no harm.
-#include "simulator/check/json_places.h"
+#include "analysis/check/json_places.h"
 
 #include <gtest/gtest.h>
 

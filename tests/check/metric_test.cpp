@@ -1,5 +1,5 @@
 // Percentages, tolerances and changes are parsed, rounded and printed exactly.
-#include "simulator/check/metric.h"
+#include "analysis/check/metric.h"
 
 #include <gtest/gtest.h>
 

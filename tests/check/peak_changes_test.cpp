@@ -1,5 +1,5 @@
 // Changes between two peaks are sorted by size and add up; what is new, gone or a bound is named.
-#include "simulator/check/peak_changes.h"
+#include "analysis/check/peak_changes.h"
 
 #include <gtest/gtest.h>
 

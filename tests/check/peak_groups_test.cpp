@@ -1,11 +1,11 @@
 // Under every strategy the groups of equal role add up to the live peak.
-#include "simulator/check/peak_groups.h"
+#include "analysis/check/peak_groups.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "simulator/compare.h"
+#include "analysis/comparison.h"
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
 

@@ -1,5 +1,5 @@
 // What of a step takes longer than it did.
-#include "simulator/check/time_changes.h"
+#include "analysis/check/time_changes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // A check fails beyond its tolerances, points at the line, says what grew, and pairs experiments.
-#include "simulator/check/verdict.h"
+#include "analysis/check/verdict.h"
 
 #include <gtest/gtest.h>
 

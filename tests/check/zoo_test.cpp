@@ -5,10 +5,10 @@
 
 #include <set>
 
-#include "simulator/check/check_file.h"
-#include "simulator/compare.h"
+#include "analysis/check/check_file.h"
+#include "analysis/comparison.h"
+#include "base/files.h"
 #include "tests/cli/program.h"
-#include "traces/files.h"
 #include "traces/presets.h"
 
 namespace tidemark::regression {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/print_comparison.h"
-#include "cli/units_text.h"
+#include "cli/reports/print_comparison.h"
+#include "cli/text/units_text.h"
 
 namespace tidemark::cli {
 namespace {

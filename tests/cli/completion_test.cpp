@@ -1,12 +1,12 @@
 // What Tab offers: asked of the real shells. zsh and fish only where they are installed.
-#include "cli/completion.h"
+#include "cli/commands/completion.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "simulator/strategies/strategy.h"
 #include "tests/cli/program.h"
 #include "traces/presets.h"

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/print_diff.h"
+#include "cli/reports/print_diff.h"
 
 namespace tidemark::cli {
 namespace {

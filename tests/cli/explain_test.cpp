@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/explanation.h"
-#include "cli/item_facts.h"
+#include "analysis/explanation.h"
+#include "analysis/item_facts.h"
 #include "tests/cli/program.h"
 #include "traces/presets.h"
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/print_explanation.h"
+#include "cli/reports/print_explanation.h"
 #include "tests/traces/small_trace.h"
 
 namespace tidemark::cli {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "simulator/recording/recording.h"
+#include "analysis/recording/recording.h"
 #include "tests/cli/program.h"
 
 namespace tidemark::cli {

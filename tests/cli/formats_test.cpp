@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/comparison_fields.h"
-#include "cli/csv.h"
+#include "cli/reports/comparison_fields.h"
+#include "cli/text/csv.h"
 #include "tests/cli/program.h"
 
 namespace tidemark::cli {

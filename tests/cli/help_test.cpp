@@ -1,13 +1,13 @@
 // --help and the manual page come from the same tables as the parser.
-#include "cli/help.h"
+#include "cli/commands/help.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "cli/manual_page.h"
-#include "cli/terminal.h"
+#include "cli/commands/manual_page.h"
+#include "cli/text/terminal.h"
 #include "tests/cli/program.h"
 
 namespace tidemark::cli {

@@ -1,5 +1,5 @@
 // One list in every format: people get what is shown, programs the value itself.
-#include "cli/listing.h"
+#include "cli/reports/listing.h"
 
 #include <gtest/gtest.h>
 

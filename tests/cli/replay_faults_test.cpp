@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/print_replay.h"
+#include "cli/reports/print_replay.h"
 #include "tests/cli/program.h"
 
 namespace tidemark::cli {

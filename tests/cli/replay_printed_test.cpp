@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/print_replay.h"
+#include "cli/reports/print_replay.h"
 #include "tests/traces/small_trace.h"
 
 namespace tidemark::cli {

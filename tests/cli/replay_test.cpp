@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/terminal.h"
+#include "cli/text/terminal.h"
 #include "tests/cli/program.h"
 
 namespace tidemark::cli {

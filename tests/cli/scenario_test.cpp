@@ -1,11 +1,11 @@
 // Strategy lists are split, step options get defaults, lists of values become points, and options
 // are repeated for a shell.
-#include "cli/scenario.h"
+#include "cli/commands/scenario.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "cli/option_table.h"
+#include "cli/commands/option_table.h"
 #include "tests/cli/program.h"
 
 namespace tidemark::cli {

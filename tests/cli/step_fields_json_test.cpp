@@ -1,5 +1,5 @@
 // Every option of a step stands in reports for programs, under the key that files have.
-#include "cli/json_text.h"
+#include "cli/reports/json_text.h"
 #include "tests/support/step_samples.h"
 
 namespace tidemark::cli {

@@ -4,9 +4,9 @@
 
 #include <gmock/gmock.h>
 
-#include "cli/help.h"
-#include "cli/print_comparison.h"
-#include "cli/scenario.h"
+#include "cli/commands/help.h"
+#include "cli/commands/scenario.h"
+#include "cli/reports/print_comparison.h"
 #include "tests/cli/program.h"
 #include "tests/support/step_samples.h"
 #include "tests/traces/small_trace.h"

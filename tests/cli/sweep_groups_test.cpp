@@ -1,5 +1,5 @@
 // What varies in a sweep: the first dimension along the columns, the others in the groups' names.
-#include "cli/sweep_groups.h"
+#include "cli/reports/sweep_groups.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

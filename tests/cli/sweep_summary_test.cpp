@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/print_comparison.h"
-#include "cli/sweep_groups.h"
+#include "cli/reports/print_comparison.h"
+#include "cli/reports/sweep_groups.h"
 
 namespace tidemark::cli {
 namespace {

@@ -1,5 +1,5 @@
 // Tables for people: colours, characters and width follow the terminal and what the user asked for.
-#include "cli/terminal.h"
+#include "cli/text/terminal.h"
 
 #include <gtest/gtest.h>
 #include <pty.h>

@@ -1,10 +1,10 @@
 // Tables align, wrap, drop columns and draw bars; sizes, times and counts get fitting units.
-#include "cli/text_table.h"
+#include "cli/text/text_table.h"
 
 #include <gtest/gtest.h>
 
-#include "cli/units_text.h"
-#include "cli/wrapping.h"
+#include "cli/text/units_text.h"
+#include "cli/text/wrapping.h"
 
 namespace tidemark::cli {
 namespace {

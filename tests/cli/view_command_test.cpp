@@ -5,11 +5,11 @@
 
 #include <filesystem>
 
-#include "cli/scenario.h"
+#include "cli/commands/scenario.h"
 #include "tests/cli/program.h"
 #ifdef TIDEMARK_HAVE_GUI
-#include "cli/command_line.h"
-#include "cli/view_command.h"
+#include "cli/commands/command_line.h"
+#include "cli/commands/view_command.h"
 #endif
 
 namespace tidemark::cli {

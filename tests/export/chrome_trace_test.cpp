@@ -1,12 +1,12 @@
 // The Chrome format, read by an independent parser and held against what Perfetto asks for.
-#include "simulator/export/chrome_trace.h"
+#include "analysis/export/chrome_trace.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "tests/simulator/recording/recorded.h"
+#include "tests/analysis/recording/recorded.h"
 #include "traces/presets.h"
 
 namespace tidemark::exports {

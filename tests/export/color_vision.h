@@ -1,7 +1,7 @@
 // How different two colours look, and how they look to people who see no red, no green or no blue.
 #pragma once
 
-#include "simulator/export/palette.h"
+#include "analysis/export/palette.h"
 
 namespace tidemark::exports {
 

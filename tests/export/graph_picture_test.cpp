@@ -1,5 +1,5 @@
 // The joint graph as text for graphviz and as JSON: what stands in them, and that both can be read.
-#include "simulator/export/graph_picture.h"
+#include "analysis/export/graph_picture.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/html_parts.h"
+#include "cli/reports/html_parts.h"
 #include "tests/export/tools.h"
 
 namespace tidemark::cli {

@@ -1,6 +1,6 @@
 // The palettes, measured: what lies side by side looks different to everybody, no colour of a
 // picture has two meanings, and text on each can be read. Differences are CIEDE2000.
-#include "simulator/export/palette.h"
+#include "analysis/export/palette.h"
 
 #include <gtest/gtest.h>
 

@@ -1,17 +1,17 @@
 // SVG pictures: well-formed, drawn by another program, and showing the numbers of the step.
-#include "simulator/export/pictures.h"
+#include "analysis/export/pictures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/export/axis.h"
-#include "simulator/export/caption.h"
-#include "simulator/export/palette.h"
-#include "simulator/export/stacks.h"
-#include "simulator/export/svg.h"
+#include "analysis/export/axis.h"
+#include "analysis/export/caption.h"
+#include "analysis/export/palette.h"
+#include "analysis/export/stacks.h"
+#include "analysis/export/svg.h"
+#include "tests/analysis/recording/recorded.h"
 #include "tests/export/tools.h"
 #include "tests/simulator/chain.h"
-#include "tests/simulator/recording/recorded.h"
 #include "traces/presets.h"
 
 namespace tidemark::exports {

@@ -1,8 +1,8 @@
 // A CUDA plugin of a machine without a GPU, or (FAKE_INTERFACE_CHANGE) of another version.
 #include <stdexcept>
 
+#include "base/error.h"
 #include "kernels/cuda_plugin.h"
-#include "traces/error.h"
 
 namespace {
 

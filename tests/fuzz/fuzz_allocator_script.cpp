@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "simulator/allocator/allocator_script.h"
-#include "traces/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(data, data + size);

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "simulator/check/check_file.h"
-#include "traces/error.h"
+#include "analysis/check/check_file.h"
+#include "base/error.h"
 
 namespace {
 

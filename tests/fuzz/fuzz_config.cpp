@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/error.h"
+#include "base/error.h"
 #include "traces/models/config_reader.h"
 
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/error.h"
+#include "base/json_reader.h"
 #include "simulator/cost/device.h"
-#include "traces/error.h"
-#include "traces/json_reader.h"
 
 namespace {
 

@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/error.h"
 #include "simulator/judge/validate.h"
 #include "simulator/lower.h"
 #include "simulator/plan_json.h"
 #include "tests/support/small_models.h"
-#include "traces/error.h"
 #include "traces/trace_builder.h"
 
 namespace {

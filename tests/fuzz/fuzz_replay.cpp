@@ -6,12 +6,12 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/error.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "profiler/initial_values.h"
 #include "profiler/numbers.h"
 #include "profiler/replay.h"
 #include "tests/support/fence.h"
-#include "traces/error.h"
 #include "traces/trace_json.h"
 
 namespace {

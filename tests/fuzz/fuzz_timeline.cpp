@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "simulator/recording/recording_format.h"
-#include "traces/error.h"
+#include "analysis/recording/recording_format.h"
+#include "base/error.h"
 
 namespace {
 

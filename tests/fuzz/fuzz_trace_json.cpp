@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "traces/error.h"
+#include "base/error.h"
 #include "traces/trace_json.h"
 
 namespace {

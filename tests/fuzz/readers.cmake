@@ -3,18 +3,18 @@
 set(reader_allocator_script
     simulator/allocator/allocator_script.cpp simulator/allocator/allocator_settings.cpp)
 set(reader_check
-    simulator/check/baseline.cpp simulator/check/block_names.cpp simulator/check/check_file.cpp
-    simulator/check/experiment.cpp simulator/check/experiment_fields.cpp
-    simulator/check/json_places.cpp)
+    analysis/check/baseline.cpp analysis/check/block_names.cpp analysis/check/check_file.cpp
+    analysis/check/experiment.cpp analysis/check/experiment_fields.cpp
+    analysis/check/json_places.cpp)
 set(reader_config
     traces/models/config_head.cpp traces/models/config_language.cpp
     traces/models/config_notes.cpp traces/models/config_reader.cpp
     traces/models/config_rotary.cpp traces/models/config_vision.cpp)
 set(reader_device
-    simulator/cost/device_file.cpp traces/json_builder.cpp traces/json_parser.cpp
-    traces/json_reader.cpp)
+    simulator/cost/device_file.cpp base/json_builder.cpp base/json_parser.cpp
+    base/json_reader.cpp)
 set(reader_plan simulator/plan_json_reader.cpp simulator/tensor_roles.cpp)
 set(reader_timeline
-    simulator/recording/recording.cpp simulator/recording/recording_json_reader.cpp)
+    analysis/recording/recording.cpp analysis/recording/recording_json_reader.cpp)
 set(reader_trace_json traces/opaque_reader.cpp traces/trace_json_reader.cpp)
 set(reader_replay "")  # it reads as trace_json does; what it looks for is in the kernels

@@ -1,9 +1,9 @@
 // The CUDA backend itself: memory, order, events, faults.
 #include <gmock/gmock.h>
 
+#include "base/error.h"
 #include "kernels/cuda_plugin.h"
 #include "tests/gpu/gpu.h"
-#include "traces/error.h"
 
 namespace tidemark {
 namespace {

@@ -3,11 +3,11 @@
 #include <cstdlib>
 #include <unordered_map>
 
+#include "base/error.h"
 #include "kernels/cpu/workspace.h"
 #include "kernels/cuda_plugin.h"
 #include "tests/emulation/twin.h"
 #include "tests/gpu/gpu.h"
-#include "traces/error.h"
 
 namespace tidemark {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "gui/track_index.h"
+#include "gui/indexes/track_index.h"
 #include "simulator/timeline.h"
 
 namespace tidemark::gui {

@@ -6,9 +6,9 @@
 
 #include <filesystem>
 
+#include "base/files.h"
 #include "tests/gui/robot.h"
 #include "tests/gui/synthetic.h"
-#include "traces/files.h"
 
 namespace tidemark::gui {
 namespace {

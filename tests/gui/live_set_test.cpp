@@ -1,10 +1,10 @@
 // The live set is who is alive, however it is sliced; shares and gaps add up; search counts all.
-#include "gui/live_set.h"
+#include "gui/indexes/live_set.h"
 
 #include <gtest/gtest.h>
 
 #include "gui/facts.h"
-#include "gui/search.h"
+#include "gui/indexes/search.h"
 #include "tests/gui/robot.h"
 
 namespace tidemark::gui {

@@ -1,7 +1,7 @@
 // On random lives, states and columns of the pyramid agree with brute force, and no peak is lost.
 #include <gtest/gtest.h>
 
-#include "gui/memory_pyramid.h"
+#include "gui/indexes/memory_pyramid.h"
 #include "tests/gui/brute_force.h"
 #include "tests/simulator/random_step.h"
 

@@ -1,5 +1,5 @@
 // Text and legends keep within their boxes and lose nothing without saying so.
-#include "gui/paint.h"
+#include "gui/drawing/paint.h"
 
 #include <gmock/gmock.h>
 

@@ -1,9 +1,9 @@
 // Every panel draws whatever a recording can be, and clicks in one panel show in the others.
 #include <gmock/gmock.h>
 
-#include "gui/comparison.h"
+#include "gui/newest_diff.h"
+#include "tests/analysis/recording/recorded.h"
 #include "tests/gui/robot.h"
-#include "tests/simulator/recording/recorded.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark::gui {
@@ -152,29 +152,29 @@ std::shared_ptr<const Opened> opened(const Trace& trace) {
 }
 
 TEST(Comparison, OfTheSameIsAllEqual) {
-  Differences differences;
+  NewestDiff looking;
   const auto a = opened(one_op()), b = opened(one_op());
-  differences.look(a, b);
-  EXPECT_TRUE(differences.is_catching_up() || !differences.newest());
-  differences.wait();
-  differences.look(a, b);
-  ASSERT_TRUE(differences.newest());
-  EXPECT_TRUE(differences.newest()->is_empty());
+  looking.look(a, b);
+  EXPECT_TRUE(looking.is_catching_up() || !looking.newest());
+  looking.wait();
+  looking.look(a, b);
+  ASSERT_TRUE(looking.newest());
+  EXPECT_TRUE(looking.newest()->is_empty());
 }
 
 // While another pair is looked at, the last answer stays; then the new one replaces it.
 TEST(Comparison, FollowsWhatIsComparedWithWhat) {
   const auto made = predict(vit({"vanilla", "mesa"}));
-  Differences differences;
-  differences.look(made[0].opened, made[0].opened);
-  differences.wait();
-  differences.look(made[0].opened, made[1].opened);
-  ASSERT_TRUE(differences.newest());
-  EXPECT_TRUE(differences.newest()->is_empty());
-  differences.wait();
-  differences.look(made[0].opened, made[1].opened);
-  EXPECT_EQ(differences.newest()->after, made[1].opened->name);
-  EXPECT_FALSE(differences.newest()->is_empty());
+  NewestDiff looking;
+  looking.look(made[0].opened, made[0].opened);
+  looking.wait();
+  looking.look(made[0].opened, made[1].opened);
+  ASSERT_TRUE(looking.newest());
+  EXPECT_TRUE(looking.newest()->is_empty());
+  looking.wait();
+  looking.look(made[0].opened, made[1].opened);
+  EXPECT_EQ(looking.newest()->after, made[1].opened->name);
+  EXPECT_FALSE(looking.newest()->is_empty());
 }
 
 // The panel lists what `tidemark diff` lists, and a click on a category marks it everywhere.

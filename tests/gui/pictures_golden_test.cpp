@@ -6,9 +6,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/files.h"
+#include "tests/analysis/recording/recorded.h"
 #include "tests/gui/robot.h"
-#include "tests/simulator/recording/recorded.h"
-#include "traces/files.h"
 
 namespace tidemark::gui {
 namespace {

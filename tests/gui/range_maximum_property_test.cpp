@@ -1,7 +1,7 @@
 // Every range of random values has its first largest one, as std::max_element finds it.
 #include <gtest/gtest.h>
 
-#include "gui/range_maximum.h"
+#include "gui/indexes/range_maximum.h"
 #include "tests/simulator/random_step.h"
 
 namespace tidemark::gui {

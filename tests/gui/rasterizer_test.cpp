@@ -1,5 +1,5 @@
 // Rectangles and triangles cover exactly their pixels, once, within the clip; images become PNGs.
-#include "gui/rasterizer.h"
+#include "gui/drawing/rasterizer.h"
 
 #include <gtest/gtest.h>
 #include <imgui.h>

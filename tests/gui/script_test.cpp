@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark::gui {
 namespace {

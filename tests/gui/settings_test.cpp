@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "traces/files.h"
+#include "base/files.h"
 
 namespace tidemark::gui {
 namespace {

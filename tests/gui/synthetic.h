@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "simulator/recording/recording.h"
+#include "analysis/recording/recording.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark::gui {

@@ -1,7 +1,7 @@
 // Cells hold each visible stretch of a random track once, fold only narrow ones, and stay few.
 #include <gtest/gtest.h>
 
-#include "gui/track_index.h"
+#include "gui/indexes/track_index.h"
 #include "tests/gui/brute_force.h"
 #include "tests/simulator/random_step.h"
 

@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "analysis/recording/predicted_recording.h"
 #include "simulator/plan_json.h"
-#include "simulator/recording/predicted_recording.h"
 #include "tests/gui/robot.h"
 #include "traces/trace_builder.h"
 
@@ -89,8 +89,8 @@ TEST(WhatIf, TwoStrategiesAreTwoRecordings) {
   robot.view.against = 1;
   robot.view.wanted_tab = Tab::Compare;
   robot.frames(3);
-  ASSERT_TRUE(robot.model.differences(robot.view).newest());
-  EXPECT_FALSE(robot.model.differences(robot.view).newest()->is_empty());
+  ASSERT_TRUE(robot.model.newest_diff(robot.view).newest());
+  EXPECT_FALSE(robot.model.newest_diff(robot.view).newest()->is_empty());
   robot.model.ask(vit({"vanilla"}), robot.view);
   EXPECT_EQ(robot.model.recordings().size(), 1u);
   EXPECT_FALSE(robot.view.against);

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <thread>
 
+#include "base/files.h"
 #include "tests/gui/robot.h"
-#include "traces/files.h"
 
 #define STBI_ONLY_PNG
 #include <stb_image.h>

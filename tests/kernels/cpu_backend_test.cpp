@@ -14,8 +14,8 @@
 #include <random>
 #include <thread>
 
+#include "base/error.h"
 #include "kernels/cpu/memory.h"
-#include "traces/error.h"
 
 namespace tidemark {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark {
 namespace {

@@ -1,8 +1,8 @@
 // Rows are copied, their errors summed and rounded once, and indices outside of the table named.
 #include "kernels/embedding/embedding.h"
 
+#include "base/error.h"
 #include "tests/kernels/kernel_test.h"
-#include "traces/error.h"
 
 namespace tidemark {
 namespace {

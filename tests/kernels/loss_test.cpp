@@ -1,8 +1,8 @@
 // Negative log-likelihood: the mean over rows that count, and where its gradient goes.
 #include "kernels/loss/loss.h"
 
+#include "base/error.h"
 #include "tests/kernels/kernel_test.h"
-#include "traces/error.h"
 
 namespace tidemark::cpu {
 namespace {

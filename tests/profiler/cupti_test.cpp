@@ -8,10 +8,10 @@
 
 #include <cstdlib>
 
+#include "base/error.h"
 #include "profiler/null_backend.h"
 #include "profiler/observed_backend.h"
 #include "tests/fake_libraries/fake_cupti.h"
-#include "traces/error.h"
 
 namespace tidemark::profiler {
 namespace {

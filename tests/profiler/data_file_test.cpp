@@ -3,9 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include "base/error.h"
+#include "base/files.h"
 #include "tests/support/small_models.h"
-#include "traces/error.h"
-#include "traces/files.h"
 
 namespace tidemark::profiler {
 namespace {

@@ -7,9 +7,9 @@
 #include <numbers>
 #include <set>
 
+#include "base/error.h"
 #include "profiler/meant_values.h"
 #include "tests/support/small_models.h"
-#include "traces/error.h"
 
 namespace tidemark::profiler {
 namespace {

@@ -2,8 +2,8 @@
 #include <mutex>
 #include <set>
 
+#include "analysis/report.h"
 #include "kernels/cpu/cpu_backend.h"
-#include "simulator/report.h"
 #include "tests/profiler/replayed.h"
 #include "tests/support/all_strategies.h"
 #include "tests/support/fence.h"

@@ -1,7 +1,7 @@
 // Whole networks on real kernels: what a strategy may change, and what it must not.
 #include <gmock/gmock.h>
 
-#include "simulator/report.h"
+#include "analysis/report.h"
 #include "tests/profiler/replayed.h"
 
 namespace tidemark::profiler {

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "traces/error.h"
-#include "traces/json_reader.h"
+#include "base/error.h"
+#include "base/json_reader.h"
 
 namespace tidemark::profiler {
 namespace {

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/compare.h"
-#include "traces/error.h"
+#include "analysis/comparison.h"
+#include "base/error.h"
 #include "traces/presets.h"
 
 namespace tidemark {

@@ -2,15 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/diff/time_groups.h"
+#include "analysis/saved.h"
 #include "simulator/cost/cost_model.h"
 #include "simulator/cost/guessed_times.h"
 #include "simulator/cost/model_flops.h"
-#include "simulator/diff/time_groups.h"
 #include "simulator/graph/differentiate.h"
 #include "simulator/judge/validate.h"
 #include "simulator/lower.h"
 #include "simulator/needs.h"
-#include "simulator/saved.h"
 #include "simulator/simulate.h"
 #include "simulator/strategies/strategy.h"
 #include "tests/simulator/cost/toy_device.h"

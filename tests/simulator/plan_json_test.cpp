@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/report.h"
+#include "analysis/report.h"
+#include "base/error.h"
 #include "tests/support/small_models.h"
-#include "traces/error.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark {

@@ -4,11 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "tests/simulator/chain.h"
 #include "tests/simulator/cost/toy_device.h"
 #include "tests/simulator/dice.h"
 #include "tests/simulator/hand_made.h"
-#include "traces/error.h"
 
 namespace tidemark {
 namespace {

@@ -3,16 +3,18 @@
 cmake_minimum_required(VERSION 3.25)
 
 # The layers (docs/how_it_works.md has the picture): a folder may include itself and these.
-set(traces_may_use)
-set(simulator_may_use traces)
-set(kernels_may_use traces)
-set(profiler_may_use simulator kernels traces)
-set(gui_may_use simulator traces)
-set(cli_may_use gui profiler simulator kernels traces)
-set(bench_may_use cli gui profiler simulator kernels traces)
-set(examples_may_use profiler simulator kernels traces)
-set(tests_may_use cli gui profiler simulator kernels traces examples)
-set(folders traces simulator kernels profiler gui cli bench examples tests)
+set(base_may_use)
+set(traces_may_use base)
+set(simulator_may_use base traces)
+set(analysis_may_use base traces simulator)
+set(kernels_may_use base traces)
+set(profiler_may_use base traces simulator analysis kernels)
+set(gui_may_use base traces simulator analysis)
+set(cli_may_use base traces simulator analysis kernels profiler gui)
+set(examples_may_use base traces simulator analysis kernels profiler)
+set(bench_may_use base traces simulator analysis kernels profiler gui cli)
+set(tests_may_use base traces simulator analysis kernels profiler gui cli examples)
+set(folders base traces simulator analysis kernels profiler gui cli bench examples tests)
 
 # Rooms that share nothing but what both stand on: "pattern of files|pattern of what they may not
 # include". The judge must not repeat the mistakes of those whom it judges; of the graph it knows

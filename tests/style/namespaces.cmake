@@ -6,13 +6,15 @@ include(${CMAKE_CURRENT_LIST_DIR}/files.cmake)
 # "folder|what may be opened in it", the longest folder first. The vocabulary, and what stands on it,
 # is tidemark itself; the names of other folders are said in full everywhere else.
 set(table
+  "analysis/check|tidemark::regression"
+  "analysis/diff|tidemark::diff"
+  "analysis/export/palette|tidemark"  # colours of everything that draws
+  "analysis/export|tidemark::exports"
   "simulator/allocator|tidemark::allocator"
-  "simulator/check|tidemark::regression"
-  "simulator/diff|tidemark::diff"
-  "simulator/export/palette|tidemark"  # colours of everything that draws
-  "simulator/export|tidemark::exports"
   "simulator/judge|tidemark(::judge)?"  # validate() is everybody's
+  "analysis|tidemark"
   "simulator|tidemark"
+  "base|tidemark"
   "kernels|tidemark(::cpu|::cuda|::emulation)?"
   "profiler|tidemark::profiler(::cupti)?"
   "traces|tidemark(::config|::fill)?"

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "traces/error.h"
+#include "base/error.h"
 #include "traces/presets.h"
 
 namespace tidemark {

@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "base/error.h"
 #include "tests/support/small_models.h"
-#include "traces/error.h"
 #include "traces/models/config_reader.h"
 #include "traces/presets.h"
 

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "traces/json_reader.h"
+#include "base/json_reader.h"
 #include "traces/models/config_reader.h"
 
 namespace tidemark {

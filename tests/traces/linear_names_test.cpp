@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "traces/error.h"
+#include "base/error.h"
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "traces/error.h"
+#include "base/error.h"
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark {
 namespace {

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "traces/json_reader.h"
+#include "base/json_reader.h"
 #include "traces/models/model_config.h"
 
 namespace tidemark {

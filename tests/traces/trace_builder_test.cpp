@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "tests/traces/small_trace.h"
-#include "traces/error.h"
 
 namespace tidemark {
 namespace {

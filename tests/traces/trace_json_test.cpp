@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/files.h"
 #include "tests/traces/small_trace.h"
-#include "traces/files.h"
 #include "traces/models/model_config.h"
 #include "traces/presets.h"
 

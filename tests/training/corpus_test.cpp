@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "traces/error.h"
-#include "traces/files.h"
+#include "base/error.h"
+#include "base/files.h"
 
 namespace tidemark::training {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "traces/error.h"
-#include "traces/files.h"
+#include "base/error.h"
+#include "base/files.h"
 
 namespace tidemark::training {
 namespace {

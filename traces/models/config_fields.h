@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "traces/json_reader.h"
+#include "base/json_reader.h"
 #include "traces/models/model_config.h"
 
 namespace tidemark::config {

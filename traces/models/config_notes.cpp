@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/quoted.h"
 #include "traces/models/config_fields.h"
-#include "traces/quoted.h"
 
 namespace tidemark::config {
 namespace {

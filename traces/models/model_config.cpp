@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "traces/quoted.h"
+#include "base/quoted.h"
 
 namespace tidemark {
 namespace {

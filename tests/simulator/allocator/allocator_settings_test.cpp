@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/error.h"
+#include "base/error.h"
 
 namespace tidemark::allocator {
 namespace {

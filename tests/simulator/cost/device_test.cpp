@@ -9,8 +9,8 @@
 #include <set>
 #include <string>
 
-#include "traces/error.h"
-#include "traces/files.h"
+#include "base/error.h"
+#include "base/files.h"
 
 namespace tidemark {
 namespace {

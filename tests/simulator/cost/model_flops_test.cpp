@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "simulator/report.h"
+#include "analysis/report.h"
 #include "traces/presets.h"
 
 namespace tidemark {

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "analysis/recovery_time.h"
 #include "simulator/graph/differentiate.h"
 #include "simulator/lower.h"
-#include "simulator/recovery_time.h"
 #include "simulator/simulate.h"
 #include "simulator/strategies/strategy.h"
 #include "tests/support/small_models.h"

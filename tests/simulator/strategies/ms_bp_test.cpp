@@ -4,9 +4,9 @@
 
 #include <functional>
 
+#include "analysis/saved.h"
 #include "simulator/judge/validate.h"
 #include "simulator/lower.h"
-#include "simulator/saved.h"
 #include "simulator/strategies/strategy.h"
 #include "tests/traces/small_trace.h"
 #include "traces/presets.h"

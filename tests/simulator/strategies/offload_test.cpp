@@ -2,12 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/host_copies.h"
+#include "analysis/report.h"
 #include "simulator/arena.h"
-#include "simulator/host_copies.h"
 #include "simulator/judge/validate.h"
 #include "simulator/lower.h"
 #include "simulator/needs.h"
-#include "simulator/report.h"
 #include "simulator/simulate.h"
 #include "simulator/strategies/strategy.h"
 #include "tests/simulator/chain.h"

@@ -5,9 +5,9 @@
 
 #include <map>
 
+#include "analysis/saved.h"
 #include "simulator/judge/validate.h"
 #include "simulator/lower.h"
-#include "simulator/saved.h"
 #include "simulator/strategies/strategy.h"
 #include "tests/simulator/step_facts.h"
 #include "tests/traces/small_trace.h"

@@ -1,0 +1,32 @@
+// FNV-1a over text; a trace is hashed as its file without the model's name.
+#include "analysis/check/fingerprint.h"
+
+#include <fmt/format.h>
+
+#include "traces/trace_json.h"
+
+namespace tidemark::regression {
+
+std::string fingerprint(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037u;
+  for (const char c : text) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 1099511628211u;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+std::string fingerprint(const Trace& trace) {
+  Trace nameless = trace;
+  nameless.model.clear();
+  return fingerprint(write_trace(nameless));
+}
+
+// Where the compute capability is from came later than the first baselines: it changes no number.
+std::string fingerprint(const Device& device) {
+  Device known_before = device;
+  known_before.sources.erase("compute_capability");
+  return fingerprint(write_device(known_before));
+}
+
+}  // namespace tidemark::regression

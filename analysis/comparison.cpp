@@ -1,0 +1,130 @@
+// Evaluates one strategy after the other on one trace, then adds ratios and the conclusion.
+#include "analysis/comparison.h"
+
+#include <algorithm>
+
+#include "analysis/remedies.h"
+#include "simulator/cost/guessed_times.h"
+#include "simulator/kernel_choice.h"
+#include "traces/trace_builder.h"
+
+namespace tidemark {
+namespace {
+
+std::shared_ptr<const Trace> trace_with_batch(const Scenario& scenario, std::int64_t batch) {
+  if (scenario.trace) return scenario.trace;
+  StepOptions step = as_run_on(scenario.device, scenario.step);
+  step.batch = batch;
+  return std::make_shared<const Trace>(build_trace(scenario.model, step));
+}
+
+void add_ratios(std::vector<Report>& rows) {
+  const auto vanilla = std::ranges::find(rows, reference_strategy().name, &Report::strategy);
+  if (vanilla == rows.end()) return;
+  const auto ratio = [](auto a, auto b) {
+    return b == 0 ? 1 : static_cast<double>(a) / static_cast<double>(b);
+  };
+  const Report base = *vanilla;
+  for (Report& row : rows) {
+    if (!row.applies) continue;
+    row.memory_ratio = ratio(row.allocated_peak.count, base.allocated_peak.count);
+    row.time_ratio = ratio(row.step.count(), base.step.count());
+    row.saved_ratio = ratio(row.units.per_op, base.units.per_op);
+  }
+}
+
+void count_parameters(const Trace& trace, Comparison& comparison) {
+  for (const Tensor& tensor : trace.tensors) {
+    if (tensor.category != Category::Parameter || &trace[tensor.storage] != &tensor) continue;
+    comparison.parameters += numel(tensor.shape);
+    if (tensor.trainable) comparison.trainable += numel(tensor.shape);
+  }
+}
+
+void describe(const Trace& trace, Comparison& comparison) {
+  count_parameters(trace, comparison);
+  const bool fused =
+      std::ranges::find(trace.ops, OpKind::FlashAttention, &Op::kind) != trace.ops.end();
+  comparison.notes = kernel_notes(trace, comparison.scenario.device);
+  if (std::string note = note_on_guessed_times(trace); !note.empty())
+    comparison.notes.push_back(std::move(note));
+  comparison.attention = fused ? Attention::Flash : Attention::Math;
+  if (trace.blocks.empty()) return;
+  const Shape& input = trace[trace.blocks.front().input].shape;
+  comparison.tokens = numel(input) / std::max<std::int64_t>(1, input.back() * trace.step.batch);
+}
+
+void conclude(Comparison& comparison) {
+  const Scenario& scenario = comparison.scenario;
+  Conclusion& conclusion = comparison.conclusion;
+  conclusion = conclude(comparison.rows, scenario.device, comparison.budget.capacity);
+  if (conclusion.maker != PeakMaker::OptimizerStep) return;
+  const auto found = std::ranges::find(comparison.rows, conclusion.smallest->strategies.front(),
+                                       &Report::strategy);
+  const Report& smallest = *found;
+  const auto row = static_cast<std::size_t>(found - comparison.rows.begin());
+  conclusion.remedies =
+      find_remedies(scenario, comparison.budget, scenario.strategies[row], smallest);
+  conclusion.has_foreach_temporaries =
+      find_framework(scenario.step.framework).optimizer_loop == OptimizerLoop::Foreach &&
+      smallest.at_peak[static_cast<std::size_t>(Category::Temporary)] > Bytes{0};
+}
+
+void add_batches(const Scenario& scenario, const StrategySpec& strategy, MemoryBudget budget,
+                 const BatchProgress& progress, Report& row) {
+  row.batches = batch_limits(scenario, strategy, budget, progress);
+  if (row.batches->every == row.batches->largest || budget.allocator.expandable_segments) return;
+  budget.allocator = allocator::expandable(budget.allocator);
+  row.expandable_batches = batch_limits(scenario, strategy, budget, progress);
+}
+
+}  // namespace
+
+std::vector<StrategySpec> default_strategies() {
+  std::vector<StrategySpec> specs;
+  for (const char* text : {"vanilla", "approx-bp", "ms-bp", "lowmemorybp", "mesa", "checkpoint",
+                           "checkpoint:selective", "overlap+checkpoint", "lowmemorybp+checkpoint",
+                           "mesa+checkpoint", "offload", "reversible", "pareprop"})
+    specs.push_back(parse_strategy(text));
+  return specs;
+}
+
+std::shared_ptr<const Trace> trace_of(const Scenario& scenario) {
+  auto trace = trace_with_batch(scenario, scenario.step.batch);
+  if (!scenario.trace) require_used_options(*trace);
+  return trace;
+}
+
+MemoryBudget memory_budget_of(const Scenario& scenario) {
+  const Bytes context = scenario.device.context.value_or(Bytes{});
+  return {scenario.budget.value_or(scenario.device.capacity - context), scenario.allocator};
+}
+
+Comparison compare(const Scenario& scenario, const std::function<void(std::size_t done)>& progress,
+                   const BatchProgress& batches) {
+  Comparison comparison{scenario, memory_budget_of(scenario), 0, 0, {}, {}, 0, {}, {}};
+  const auto trace = trace_of(scenario);
+  describe(*trace, comparison);
+  for (const StrategySpec& strategy : scenario.strategies) {
+    Report row = evaluate(trace, strategy, scenario.device, comparison.budget).report;
+    if (scenario.finds_largest_batch && row.applies)
+      add_batches(scenario, strategy, comparison.budget, batches, row);
+    comparison.rows.push_back(std::move(row));
+    if (progress) progress(comparison.rows.size());
+  }
+  add_ratios(comparison.rows);
+  conclude(comparison);
+  return comparison;
+}
+
+BatchLimits batch_limits(const Scenario& scenario, const StrategySpec& strategy,
+                         const MemoryBudget& budget, const BatchProgress& progress) {
+  const auto ask = [&](auto test) {
+    return [&scenario, &strategy, &budget, test](std::int64_t batch) {
+      return test(plan_step(trace_with_batch(scenario, batch), strategy), scenario.device, budget);
+    };
+  };
+  return find_batch_limits({.may_fit = ask(may_fit), .fits = ask(fits)}, progress);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,127 @@
+// Evaluates a strategy beside vanilla, then finds its peak, who is alive there and why.
+#include "analysis/explanation.h"
+
+#include <algorithm>
+
+#include "analysis/export/stacks.h"
+#include "simulator/needs.h"
+
+namespace tidemark {
+namespace {
+
+Nanoseconds first_run(const Evaluation& evaluation, Task task) {
+  for (const TimedRun& run : evaluation.timeline.runs) {
+    const Run* step = std::get_if<Run>(&evaluation.schedule.steps[run.step]);
+    if (step && step->task == task) return run.begin;
+  }
+  return evaluation.timeline.duration;
+}
+
+Phase phase_of(Task task) {
+  if (task == Task::Optimizer) return Phase::Optimizer;
+  return task == Task::Forward || task == Task::Quantize ? Phase::Forward : Phase::Backward;
+}
+
+// Of the run for which the buffer is allocated.
+Phase phase_of(const Schedule& schedule, BufferId buffer) {
+  const auto allocates = [&](const Step& step) {
+    const auto* allocate = std::get_if<Allocate>(&step);
+    return allocate && allocate->buffer == buffer;
+  };
+  const StreamId stream = schedule[buffer].stream;
+  const auto first = std::ranges::find_if(schedule.steps, allocates);
+  for (auto step = first; step != schedule.steps.end(); ++step)
+    if (const Run* run = std::get_if<Run>(&*step); run && run->stream == stream)
+      return phase_of(run->task);
+  return Phase::Optimizer;
+}
+
+void find_peak(Explanation& explanation, const Peak& top) {
+  const Timeline& timeline = explanation.evaluation.timeline;
+  explanation.backward_begin = std::min(first_run(explanation.evaluation, Task::Seed),
+                                        first_run(explanation.evaluation, Task::Backward));
+  explanation.optimizer_begin = first_run(explanation.evaluation, Task::Optimizer);
+  if (top.event >= timeline.memory.size()) return;  // before the first run
+  const MemoryEvent& event = timeline.memory[top.event];
+  explanation.peak_time = event.time;
+  explanation.peak_phase = phase_of(explanation.evaluation.schedule, event.buffer);
+}
+
+void describe_decision(const Plan& plan, const Needs& needs, const Buffer& buffer,
+                       AliveBuffer& alive) {
+  if (buffer.persistent) alive.decision = "persistent";
+  const bool holds_value = buffer.role == Role::Value || buffer.role == Role::Codes;
+  if (buffer.persistent || buffer.tensor == no_tensor || !holds_value) return;
+  const std::size_t t = index(buffer.tensor);
+  const bool is_saved = needs.uses[t] > 0 || plan.actions[t] != Action::Keep;
+  alive.decision = is_saved ? to_string(plan.actions[t]) : "not saved";
+  if (is_saved) alive.reason = plan.reasons[plan.reason_of[t]];
+}
+
+void list_alive(Explanation& explanation, const Peak& top, const Needs& needs) {
+  const auto& [planned, schedule, timeline, report] = explanation.evaluation;
+  const std::vector<std::string> blocks = exports::blocks_by_tensor(*planned.trace);
+  for (const BufferId id : alive_after(schedule, timeline, top.event)) {
+    const Buffer& buffer = schedule[id];
+    AliveBuffer alive{"", buffer.role, buffer.category, buffer.size, "", "", ""};
+    if (buffer.tensor != no_tensor) {
+      alive.tensor = (*planned.trace)[buffer.tensor].name;
+      alive.block = blocks[index(buffer.tensor)];
+    }
+    describe_decision(planned.plan, needs, buffer, alive);
+    explanation.alive.push_back(std::move(alive));
+  }
+  std::ranges::stable_sort(explanation.alive, std::greater(), &AliveBuffer::size);
+}
+
+void group_decisions(Explanation& explanation, const Needs& needs) {
+  const Trace& trace = *explanation.evaluation.planned.trace;
+  const Plan& plan = explanation.evaluation.planned.plan;
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    const Tensor& tensor = trace.tensors[t];
+    if (tensor.storage != static_cast<TensorId>(t) || tensor.category == Category::Parameter)
+      continue;
+    if (needs.uses[t] == 0 && plan.actions[t] == Action::Keep) continue;
+    const std::string& reason = plan.reasons[plan.reason_of[t]];
+    auto group = std::ranges::find_if(explanation.decisions, [&](const DecisionGroup& known) {
+      return known.action == plan.actions[t] && known.reason == reason;
+    });
+    if (group == explanation.decisions.end())
+      group = explanation.decisions.insert(group, {plan.actions[t], reason, 0, {}});
+    ++group->tensors;
+    group->bytes += size(tensor);
+  }
+  std::ranges::stable_sort(explanation.decisions, std::greater(), &DecisionGroup::bytes);
+}
+
+}  // namespace
+
+Explanation explain(const Scenario& scenario) {
+  const StrategySpec strategy = scenario.strategies.front();
+  Scenario both = scenario;
+  if (strategy.text != reference_strategy().name)
+    both.strategies = {parse_strategy(reference_strategy().name), strategy};
+  Explanation explanation;
+  explanation.comparison = compare(both);
+  explanation.evaluation =
+      evaluate(trace_of(scenario), strategy, scenario.device, explanation.comparison.budget);
+  Report& report = explanation.evaluation.report;
+  if (!report.applies) return explanation;
+  report = explanation.comparison.rows.back();  // with what was saved against vanilla
+  const Peak top = peak(explanation.evaluation.schedule, explanation.evaluation.timeline);
+  const Needs needs = derive_needs(*explanation.evaluation.planned.trace);
+  find_peak(explanation, top);
+  list_alive(explanation, top, needs);
+  group_decisions(explanation, needs);
+  return explanation;
+}
+
+std::vector<Bytes> live_curve(const Schedule& schedule, const Timeline& timeline,
+                              std::size_t columns) {
+  std::vector<Bytes> highest;
+  for (const BytesByCategory& bytes : exports::stacked_curve(schedule, timeline, columns))
+    highest.push_back(total(bytes));
+  return highest;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,57 @@
+// Collects an evaluation's schedule, timeline, arena offsets and decisions in one recording.
+#include "analysis/recording/predicted_recording.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "simulator/arena.h"
+#include "simulator/needs.h"
+
+namespace tidemark {
+
+Recording recording_of(const Evaluation& evaluation, const Device& device) {
+  CHECK(evaluation.report.applies);
+  return {.source = Source::Predicted,
+          .strategy = evaluation.report.strategy,
+          .device = device.name,
+          .capacity = evaluation.report.capacity,
+          .planned = evaluation.report.planned,
+          .trace = evaluation.planned.trace,
+          .schedule = evaluation.schedule,
+          .timeline = evaluation.timeline,
+          .offsets = plan_arena(evaluation.schedule).offsets,
+          .decisions = decision_texts(evaluation.planned)};
+}
+
+std::vector<Recording> recordings_of(const Comparison& comparison) {
+  const Scenario& scenario = comparison.scenario;
+  const auto trace = trace_of(scenario);
+  std::vector<StrategySpec> strategies;
+  for (std::size_t row = 0; row < comparison.rows.size(); ++row)
+    if (comparison.rows[row].applies) strategies.push_back(scenario.strategies[row]);
+  std::vector<Recording> recordings(strategies.size());
+  parallel_for(strategies.size(), [&](std::size_t i) {
+    recordings[i] = recording_of(evaluate(trace, strategies[i], scenario.device, comparison.budget),
+                                 scenario.device);
+  });
+  return recordings;
+}
+
+std::vector<std::string> decision_texts(const PlannedStep& planned) {
+  const auto& [trace, plan, refusal] = planned;
+  const Needs needs = derive_needs(*trace);
+  std::vector<std::string> texts(trace->tensors.size());
+  for (std::size_t t = 0; t < texts.size(); ++t) {
+    const bool owns = trace->tensors[t].storage == static_cast<TensorId>(t);
+    const bool is_saved = needs.uses[t] > 0 || plan.actions[t] != Action::Keep;
+    if (!owns || !is_saved) continue;
+    const std::string& reason = plan.reasons[plan.reason_of[t]];  // of what is kept it says so
+    texts[t] = plan.actions[t] == Action::Keep
+                   ? reason
+                   : fmt::format("{}: {}", to_string(plan.actions[t]), reason);
+  }
+  return texts;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,13 @@
+// What lowers a peak that no strategy lowers: other options of the step, tried.
+#pragma once
+
+#include "analysis/comparison.h"
+
+namespace tidemark {
+
+/// Those of Tidemark's options that lower the peak of the strategy, whose report is `row`, with
+/// what it then needs. None where the step is a file's.
+std::vector<Remedy> find_remedies(const Scenario& scenario, const MemoryBudget& budget,
+                                  const StrategySpec& strategy, const Report& row);
+
+}  // namespace tidemark

@@ -1,0 +1,219 @@
+// Reads with limits on size; regular files are replaced by a rename, never left half written.
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+
+namespace tidemark {
+namespace {
+
+/// Small enough that its zeros are still in the processor's cache when they are overwritten.
+constexpr std::size_t chunk_size = std::size_t{1} << 16;
+
+[[noreturn]] void fail(const std::string& path, std::string_view problem) {
+  throw InputError(fmt::format("{}: {}", path, problem));
+}
+
+[[noreturn]] void fail_with_errno(const std::string& path, std::string_view verb) {
+  fail(path, fmt::format("cannot {}: {}", verb, std::strerror(errno)));
+}
+
+/// Without a size where the end was not seen.
+[[noreturn]] void fail_too_large(const std::string& path, const FileKindRow& kind,
+                                 std::optional<std::uint64_t> size = {}) {
+  const std::string limit = to_text(kind.limit);
+  if (!size)
+    fail(path, fmt::format("does not end within {}, the most that {} may have ({})", limit,
+                           kind.name, kind.remedy));
+  fail(path, fmt::format("holds {}; {} may have {} ({})",
+                         to_text(Bytes{static_cast<std::int64_t>(*size)}), kind.name, limit,
+                         kind.remedy));
+}
+
+bool exceeds(std::uint64_t size, const FileKindRow& kind) {
+  return size > static_cast<std::uint64_t>(kind.limit.count);
+}
+
+bool is_compressed(const std::string& path) { return path.ends_with(".zst"); }
+
+class OpenFile {
+ public:
+  OpenFile(const std::string& path, int flags, mode_t mode = 0)
+      : descriptor_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() {
+    if (is_open()) ::close(descriptor_);
+  }
+  bool is_open() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+  /// False when the last bytes could not be stored, which some file systems tell only now.
+  bool close() { return ::close(std::exchange(descriptor_, -1)) == 0; }
+
+ private:
+  int descriptor_;
+};
+
+/// Repeats what a signal interrupted.
+template <class Call>
+ssize_t retried(Call call) {
+  ssize_t result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+/// Makes room for `size` bytes and a last attempt to get more.
+void reserve(std::string& text, std::uint64_t size) { text.reserve(size + chunk_size); }
+
+std::string read_raw(const std::string& path, int descriptor, const FileKindRow& kind) {
+  std::string text;
+  // A pipe has no size, and a file may grow meanwhile: what is read is measured, too.
+  struct stat found {};
+  if (::fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode)) {
+    const auto size = static_cast<std::uint64_t>(found.st_size);
+    if (exceeds(size, kind)) fail_too_large(path, kind, size);
+    reserve(text, size);
+  }
+  for (;;) {
+    const std::size_t old_size = text.size();
+    text.resize(old_size + chunk_size);
+    const ssize_t count =
+        retried([&] { return ::read(descriptor, text.data() + old_size, text.size() - old_size); });
+    if (count < 0) fail_with_errno(path, "read");
+    text.resize(old_size + static_cast<std::size_t>(count));
+    if (exceeds(text.size(), kind)) fail_too_large(path, kind);
+    if (count == 0) return text;
+  }
+}
+
+std::string decompress(const std::string& path, std::string_view packed, const FileKindRow& kind) {
+  const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream(ZSTD_createDStream(),
+                                                                          ZSTD_freeDStream);
+  ZSTD_inBuffer input{packed.data(), packed.size(), 0};
+  std::string text;
+  // Memory that the text does not fill is never touched, so a wrong size costs nothing.
+  const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
+  if (size != ZSTD_CONTENTSIZE_UNKNOWN && size != ZSTD_CONTENTSIZE_ERROR) {
+    if (exceeds(size, kind)) fail_too_large(path, kind, size);
+    reserve(text, size);
+  }
+  std::size_t hint = 1;  // zero when a frame ends
+  bool progress = true;
+  while (progress) {
+    const std::size_t old_size = text.size();
+    const std::size_t old_position = input.pos;
+    text.resize(old_size + chunk_size);
+    ZSTD_outBuffer output{text.data(), text.size(), old_size};
+    hint = ZSTD_decompressStream(stream.get(), &output, &input);
+    if (ZSTD_isError(hint))
+      fail(path, fmt::format("not a sound zstd file: {}", ZSTD_getErrorName(hint)));
+    text.resize(output.pos);
+    if (exceeds(text.size(), kind)) fail_too_large(path, kind);
+    progress = input.pos > old_position || output.pos > old_size;
+    if (hint == 0 && input.pos == input.size) return text;
+  }
+  fail(path, "not a sound zstd file: it ends early");
+}
+
+std::string compress(std::string_view text) {
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  const std::size_t size =
+      ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), ZSTD_CLEVEL_DEFAULT);
+  CHECK(!ZSTD_isError(size));  // the buffer is large enough for any text
+  packed.resize(size);
+  return packed;
+}
+
+/// False, with errno, when the disk is full or the like.
+bool write_all(OpenFile& file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count =
+        retried([&] { return ::write(file.descriptor(), text.data(), text.size()); });
+    if (count < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return file.close();
+}
+
+void write_in_place(const std::string& path, std::string_view text) {
+  OpenFile file(path, O_WRONLY);
+  if (!file.is_open() || !write_all(file, text)) fail_with_errno(path, "write");
+}
+
+/// Where a chain of symbolic links ends, so that the rename replaces the file and not the link.
+std::string link_target(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  return error ? path : target.string();
+}
+
+void write_beside(const std::string& path, std::string_view text, mode_t mode) {
+  const std::string target = link_target(path);
+  const std::string part = fmt::format("{}.{}.part", target, ::getpid());
+  OpenFile file(part, O_WRONLY | O_CREAT | O_EXCL, mode);
+  if (!file.is_open()) fail_with_errno(path, "write");
+  if (write_all(file, text) && std::rename(part.c_str(), target.c_str()) == 0) return;
+  const int reason = errno;
+  ::unlink(part.c_str());
+  errno = reason;
+  fail_with_errno(path, "write");
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path, FileKind kind) {
+  return read_file(path, row_of(kind));
+}
+
+std::string read_file(const std::string& path, const FileKindRow& kind) {
+  const OpenFile file(path, O_RDONLY);
+  if (!file.is_open()) fail_with_errno(path, "open");
+  std::string raw = read_raw(path, file.descriptor(), kind);
+  return is_compressed(path) ? decompress(path, raw, kind) : raw;
+}
+
+std::string read_standard_input(FileKind kind) {
+  return read_raw("standard input", STDIN_FILENO, row_of(kind));
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  const std::string packed = is_compressed(path) ? compress(text) : std::string();
+  const std::string_view bytes = is_compressed(path) ? packed : text;
+  struct stat found {};
+  const bool exists = ::stat(path.c_str(), &found) == 0;
+  // A rename would replace /dev/null by a file.
+  if (exists && !S_ISREG(found.st_mode)) return write_in_place(path, bytes);
+  // A rename needs no permission on the file itself; the user who took it away meant it.
+  if (exists && ::access(path.c_str(), W_OK) != 0) fail_with_errno(path, "write");
+  write_beside(path, bytes, exists ? found.st_mode & 0777 : 0666);
+}
+
+void require_writable(const std::string& path) {
+  struct stat found {};
+  const bool exists = ::stat(path.c_str(), &found) == 0;
+  if (exists && S_ISDIR(found.st_mode)) {
+    errno = EISDIR;
+    fail_with_errno(path, "write");
+  }
+  const std::filesystem::path folder = std::filesystem::path(link_target(path)).parent_path();
+  const bool is_replaced = !exists || S_ISREG(found.st_mode);  // by a rename, in its folder
+  if ((exists && ::access(path.c_str(), W_OK) != 0) ||
+      (is_replaced && ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0))
+    fail_with_errno(path, "write");
+}
+
+}  // namespace tidemark

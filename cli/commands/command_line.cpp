@@ -1,0 +1,160 @@
+// Builds a CLI11 parser from the tables of commands and options, and words its errors as hints.
+#include "cli/commands/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/names.h"
+#include "base/quoted.h"
+#include "cli/commands/help.h"
+#include "cli/commands/manual_page.h"
+#include "simulator/schedule.h"
+
+namespace tidemark::cli {
+namespace {
+
+void set(Options& options, const OptionRow& row, const std::string& value) {
+  std::visit(Overload{[&](TextMember text) { options.*text = value; },
+                      [&](FlagMember flag) { options.*flag = true; },
+                      [&](StepMember step) {
+                        options.step[long_name(row)] = row.value.empty() ? step.text : value;
+                      }},
+             row.member);
+}
+
+void add_options(CLI::App& app, const Command& command, Options& options) {
+  for (const OptionRow& row : option_table()) {
+    if (!(row.verbs & command.bit)) continue;
+    const std::string names(row.names);
+    if (row.value.empty()) {
+      app.add_flag_callback(names, [&options, &row] { set(options, row, {}); });
+    } else {
+      app.add_option_function<std::string>(
+          names, [&options, &row](const std::string& value) { set(options, row, value); });
+    }
+  }
+}
+
+// CLI11 would take a mistyped option's value for an operand, so everything unknown is collected and
+// the first of it is reported.
+[[noreturn]] void refuse(const std::string& argument, const Command& command) {
+  if (!argument.starts_with("-"))
+    throw UsageError(fmt::format("{} is one operand too many (usage: tidemark {}{}{})",
+                                 tidemark::quoted(argument), command.name,
+                                 command.operands.empty() ? "" : " ", command.operands));
+  std::vector<std::string_view> known = {"--help"};
+  for (const OptionRow& row : option_table())
+    if (row.verbs & command.bit) known.push_back(long_name(row));
+  const std::string_view near = nearest_name(argument.substr(0, argument.find('=')), known);
+  throw UsageError(fmt::format("{}: unknown option {} ({}tidemark {} --help lists all)",
+                               command.name, tidemark::quoted(argument),
+                               near.empty() ? "" : fmt::format("did you mean '{}'? ", near),
+                               command.name));
+}
+
+// CLI11 says "--batch: 1 required TEXT missing" or "--batch: At Most 1 required but received 2".
+std::string explain_mismatch(std::string_view problem) {
+  const std::string_view name = problem.substr(0, problem.find(':'));
+  for (const OptionRow& row : option_table())
+    if (long_name(row) == name && problem.find("missing") != std::string_view::npos)
+      return fmt::format("{} needs a value ({})", name, row.help);
+  return fmt::format("{} is given more than once", printable(name));
+}
+
+[[noreturn]] void refuse_without_command(const std::vector<std::string>& arguments) {
+  if (arguments.empty())
+    throw UsageError("no command (try: tidemark compare vit-b-16 --batch 64, or tidemark --help)");
+  const std::string& first = arguments.front();
+  if (first.starts_with("-"))
+    throw UsageError(fmt::format(
+        "unknown option {} before the command (options follow it: tidemark compare MODEL {} …)",
+        tidemark::quoted(first), printable(first)));
+  throw UsageError(unknown_name("command", printable(first), names_of(commands())));
+}
+
+class Parser {
+ public:
+  explicit Parser(CommandLine& line) : line_(line) {
+    app_.set_help_flag("-h,--help");
+    app_.set_version_flag("--version", version_text());
+    app_.add_flag("--man", man_);
+    app_.allow_extras();
+    for (const Command& command : commands()) {
+      CLI::App* sub = app_.add_subcommand(std::string(command.name));
+      sub->allow_extras();
+      if (!command.operands.empty()) sub->add_option("subject", line_.options.subject);
+      if (command.bit == for_explain || command.bit == for_diff)
+        sub->add_option("item", line_.options.item);
+      if (command.bit == for_view) sub->add_option("files", line_.options.files);
+      add_options(*sub, command, line_.options);
+      subs_.push_back(sub);
+    }
+  }
+
+  void parse(int argc, char** argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+      const Command* command = parsed();
+      line_.text = command ? help_text(*command) : help_text();
+      return;
+    } catch (const CLI::CallForVersion&) {
+      line_.text = version_text();
+      return;
+    } catch (const CLI::ArgumentMismatch& error) {
+      throw UsageError(explain_mismatch(error.what()));
+    } catch (const CLI::ParseError& error) {
+      throw UsageError(printable(error.what(), 200));
+    }
+    line_.command = parsed();
+    if (!line_.command && man_) {
+      line_.text = manual_page();
+      return;
+    }
+    if (!line_.command || !app_.remaining().empty()) refuse_without_command(app_.remaining());
+    auto extras = app_.remaining(true);
+    std::erase(extras, "--");  // what follows it was taken for operands
+    if (!extras.empty()) refuse(extras.front(), *line_.command);
+  }
+
+ private:
+  const Command* parsed() const {
+    for (std::size_t i = 0; i < subs_.size(); ++i)
+      if (subs_[i]->parsed()) return &commands()[i];
+    return nullptr;
+  }
+
+  CommandLine& line_;
+  CLI::App app_;
+  std::vector<CLI::App*> subs_;
+  bool man_ = false;
+};
+
+}  // namespace
+
+namespace {
+
+// "tidemark help", and "tidemark help compare".
+std::string help_on(const std::vector<std::string>& names) {
+  if (names.empty()) return help_text();
+  const auto command = std::ranges::find(commands(), names.front(), &Command::name);
+  if (command == commands().end())
+    throw UsageError(unknown_name("command", printable(names.front()), names_of(commands())));
+  return help_text(*command);
+}
+
+}  // namespace
+
+CommandLine parse_command_line(int argc, char** argv) {
+  CommandLine line;
+  if (argc > 1 && std::string_view(argv[1]) == "help") {
+    line.text = help_on({argv + 2, argv + argc});
+    return line;
+  }
+  Parser(line).parse(argc, argv);
+  return line;
+}
+
+}  // namespace tidemark::cli

@@ -1,0 +1,33 @@
+// `tidemark diff`: reads two timelines, reports or baselines and prints what differs.
+#include "cli/commands/commands.h"
+#include "cli/commands/formats.h"
+#include "cli/commands/scenario.h"
+#include "cli/reports/print_diff.h"
+
+namespace tidemark::cli {
+
+Result run_diff(const Options& options) {
+  constexpr std::int64_t usual_top = 12, most = 1'000'000;
+  if (options.subject.empty())
+    throw UsageError(
+        "diff needs two files (timelines, reports in JSON or baselines; tidemark diff --help)");
+  const Format format = format_of(options, for_diff);
+  const auto top = static_cast<std::size_t>(
+      options.top ? parse_count(*options.top, "--top", 0, most) : usual_top);
+  const auto [before, after] = options.item.empty() ? diff::read_both_sides(options.subject)
+                                                    : std::pair(diff::read_profile(options.subject),
+                                                                diff::read_profile(options.item));
+  const diff::Diff found = diff::diff(before, after);
+  switch (format) {
+    case Format::Json:
+      return {diff_json(found), "", ExitCode::Ok};
+    case Format::Csv:
+      return {diff_csv(found), "", ExitCode::Ok};
+    case Format::Markdown:
+      return {diff_markdown(found, top), "", ExitCode::Ok};
+    default:
+      return {diff_table(found, style_of(options), top), "", ExitCode::Ok};
+  }
+}
+
+}  // namespace tidemark::cli

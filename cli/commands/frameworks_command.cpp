@@ -1,0 +1,83 @@
+// `tidemark frameworks`: lists the known frameworks, or the rules of one and what each rule says.
+#include "cli/commands/commands.h"
+#include "cli/reports/listing.h"
+
+namespace tidemark::cli {
+namespace {
+
+struct Rule {
+  std::string_view key;
+  bool Framework::*member;
+  std::string_view meaning;
+};
+
+constexpr std::array rules = {
+    Rule{"counts_units", &Framework::counts_units,
+         "compare shows saved activations in units of a block's input"},
+    Rule{"autocast_casts", &Framework::autocast_casts, "autocast's casts are tensors of their own"},
+    Rule{"gelu_is_fp32", &Framework::gelu_is_fp32, "autocast runs GELU in fp32"},
+    Rule{"norm_writes_fp32", &Framework::norm_writes_fp32,
+         "layer norm under autocast returns fp32"},
+    Rule{"norm_reads_fp32", &Framework::norm_reads_fp32, "norms keep an fp32 copy of 16-bit input"},
+    Rule{"autocast_emulates_bf16", &Framework::autocast_emulates_bf16,
+         "autocast takes bf16 on devices without units for it"},
+    Rule{"picks_fused_attention", &Framework::picks_fused_attention,
+         "scaled_dot_product_attention chooses the kernel by device and precision"},
+    Rule{"softmax_keeps_input", &Framework::softmax_keeps_input, "softmax keeps its input, too"},
+    Rule{"keeps_statistics", &Framework::keeps_statistics,
+         "mean, 1/std, log-sum-exp and dropout masks are kept"},
+    Rule{"composed_rms_norm", &Framework::composed_rms_norm, "RMSNorm is several kernels"},
+    Rule{"composed_gelu_tanh", &Framework::composed_gelu_tanh, "tanh-GELU is eight kernels"},
+    Rule{"holds_locals", &Framework::holds_locals,
+         "local variables of modules live until their function returns"},
+    Rule{"copies_heads", &Framework::copies_heads, "math attention copies q, k and v by head"},
+    Rule{"shifts_logits", &Framework::shifts_logits, "language models copy shifted fp32 logits"},
+    Rule{"accumulates_in_place", &Framework::accumulates_in_place,
+         "a second gradient is added in place"},
+    Rule{"gradients_persist", &Framework::gradients_persist, "gradient buffers stay between steps"},
+    Rule{"blas_workspace_in_pool", &Framework::blas_workspace_in_pool,
+         "cuBLAS workspaces come from the caching allocator"}};
+
+constexpr std::array<std::string_view, 3> loop_names = {"parameter by parameter", "foreach",
+                                                        "fused"};
+
+Listing list_frameworks() {
+  Listing listing{{{"name", "name"},
+                   {"title", "title", Align::Wrapped},
+                   {"default_precision", "default precision"},
+                   {"source", "source", Align::Wrapped, 3}},
+                  {}};
+  for (const Framework& row : frameworks())
+    listing.rows.push_back({{std::string(row.name)},
+                            {std::string(row.title)},
+                            {std::string(to_string(row.default_precision))},
+                            {std::string(row.source)}});
+  return listing;
+}
+
+Listing describe_framework(const Framework& row) {
+  Listing listing{
+      {{"rule", "rule"}, {"value", "value"}, {"meaning", "what it says", Align::Wrapped}}, {}};
+  const auto add = [&](std::string_view rule, FieldValue value, std::string_view meaning) {
+    listing.rows.push_back({{std::string(rule)}, {std::move(value)}, {std::string(meaning)}});
+  };
+  add("name", std::string(row.name), row.title);
+  add("source", FieldValue(), row.source);
+  add("default_precision", std::string(to_string(row.default_precision)), "if none is asked for");
+  for (const Rule& rule : rules) add(rule.key, row.*rule.member, rule.meaning);
+  add("optimizer_loop", std::string(loop_names[static_cast<std::size_t>(row.optimizer_loop)]),
+      "how the optimizer steps through the parameters");
+  return listing;
+}
+
+}  // namespace
+
+Result run_frameworks(const Options& options) {
+  const Format format = format_of(options, for_frameworks);
+  const Listing listing = options.subject.empty()
+                              ? list_frameworks()
+                              : describe_framework(find_framework(options.subject));
+  return {print(listing, format, style_of(options)), "", ExitCode::Ok};
+}
+
+}  // namespace tidemark::cli

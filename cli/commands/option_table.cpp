@@ -1,0 +1,221 @@
+// The rows of the option table by group, and the way back: options as they would be typed.
+#include "cli/commands/option_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/commands/formats.h"
+#include "cli/text/terminal.h"
+#include "profiler/backends.h"
+#include "simulator/schedule.h"
+#include "simulator/strategies/strategy.h"
+
+namespace tidemark::cli {
+namespace {
+
+constexpr std::uint32_t for_steps = for_compare | for_explain | for_trace;
+constexpr std::uint32_t for_reports = for_compare | for_explain;
+constexpr std::uint32_t for_runs = for_replay | for_calibrate;
+constexpr std::uint32_t for_all =
+    for_steps | for_allocator | for_lists | for_check | for_diff | for_runs;
+
+void add_step(std::vector<OptionRow>& rows) {
+  for (const StepField& field : step_fields())
+    for (const StepSwitch& option : field.switches)
+      rows.push_back({"step", option.names, option.value, StepMember{option.text, &field},
+                      for_steps | for_view | for_replay, option.help});
+}
+
+void add_device(std::vector<OptionRow>& rows) {
+  rows.push_back(
+      {"device", "-d,--device", "NAME", &Options::device, for_reports | for_view | for_replay,
+       "the device, or a device file (default a100-80gb, for a replay the backend itself; see "
+       "tidemark devices)",
+       nullptr, [] { return name_texts(known_devices()); }});
+  rows.push_back({"device", "--budget", "SIZE", &Options::budget, for_reports | for_view,
+                  "memory for tensors: 20GiB, 20G, or 24GB in decimal units (default: the "
+                  "device's, less a CUDA context)"});
+  rows.push_back({"device", "--alloc-conf", "TEXT", &Options::alloc_conf, for_reports | for_view,
+                  "settings of the caching allocator, written as for PYTORCH_CUDA_ALLOC_CONF (the "
+                  "variable itself is not read)"});
+}
+
+void add_scenario(std::vector<OptionRow>& rows) {
+  rows.push_back(
+      {"scenario", "--strategies,--strategy", "LIST", &Options::strategies,
+       for_compare | for_explain | for_view | for_replay,
+       "the strategy, of compare and view also several: names combined with +, options after a "
+       "colon, commas between, as in vanilla,checkpoint:every=2,mesa+checkpoint (default vanilla; "
+       "compare has a list of its own). A piece that is an option of the strategy before it "
+       "continues that one",
+       nullptr, [] { return name_texts(strategies()); }});
+  rows.push_back({"scenario", "--plan", "FILE", &Options::plan,
+                  for_compare | for_explain | for_view | for_replay,
+                  "a plan file (docs/plan_format.md) in place of a strategy; of compare and view "
+                  "also several, commas between, beside the strategies"});
+  rows.push_back({"scenario", "--plan-out", "FILE", &Options::plan_out, for_explain,
+                  "also write the strategy's decisions as a plan file, FILE.plan.json, to edit and "
+                  "to use with --plan"});
+  rows.push_back({"scenario", "--max-batch", "", &Options::max_batch, for_compare,
+                  "find the largest batch up to which every batch fits with each strategy, and the "
+                  "largest that fits at all where fragmentation makes them differ"});
+  rows.push_back({"scenario", "--units", "", &Options::units, for_compare,
+                  "show what a middle block saves by kind of op, in units of one 16-bit tensor "
+                  "[batch, tokens, width] (always with --framework paper)"});
+  rows.push_back({"scenario", "--top", "N", &Options::top, for_explain | for_diff,
+                  "how many rows to list of tensors alive at the peak, or of each table of "
+                  "differences (default 12)"});
+  rows.push_back({"scenario", "--saved", "", &Options::saved, for_explain,
+                  "list the saved tensors in groups, as an autograd graph would"});
+  rows.push_back({"scenario", "--graph", "FILE", &Options::graph, for_explain,
+                  "write the joint graph of a middle block, or of the TENSOR, OP or block named, "
+                  "instead: .dot for graphviz or .json (docs/graph_format.md)"});
+  rows.push_back({"scenario", "--block", "N", &Options::block, for_explain,
+                  "which block --graph shows, from 0, or all for the whole step"});
+  rows.push_back({"scenario", "--require-fit", "", &Options::require_fit, for_reports,
+                  "exit with 4 if nothing shown fits"});
+  rows.push_back({"scenario", "--info", "FILE", &Options::info, for_trace,
+                  "check a trace file and describe it"});
+}
+
+void add_check(std::vector<OptionRow>& rows) {
+  rows.push_back(
+      {"check", "--update", "", &Options::update, for_check,
+       "run the experiments and record what they give; nothing else of the file changes"});
+  rows.push_back({"check", "--init", "", &Options::init, for_check,
+                  "write a first tidemark.json: the models of its folder, as an example to edit"});
+  rows.push_back({"check", "--allow-new", "", &Options::allow_new, for_check,
+                  "do not fail because of experiments that have no numbers yet"});
+  rows.push_back({"check", "--also", "LIST", &Options::also, for_check,
+                  "further reports of the same run: FORMAT=FILE, separated by commas"});
+}
+
+void add_run(std::vector<OptionRow>& rows) {
+  const auto add = [&](auto names, auto value, auto member, std::uint32_t verbs, auto help,
+                       auto... more) {
+    rows.push_back({"run", names, value, member, verbs, help, more...});
+  };
+  const auto backend_names = [] { return name_texts(profiler::backends()); };
+  add("--backend", "NAME", &Options::backend, for_replay | for_calibrate,
+      "cpu, cuda or null, which computes nothing and takes the predicted time (default cpu)",
+      nullptr, backend_names);
+  add("--replay", "NAME", &Options::replay, for_compare,
+      "run every strategy on this backend, too: cpu, cuda or null; predicted beside measured",
+      nullptr, backend_names);
+  add("--steps", "N", &Options::steps, for_replay, "steps to time, after one more (default 5)");
+  add("--seed", "N", &Options::seed, for_replay,
+      "parameters, synthetic data and dropout follow from it (default 1)");
+  add("--data", "FILE", &Options::data, for_replay,
+      "real data: text, whose bytes become tokens, or images as records of a label byte and the "
+      "pixels, as in CIFAR-10's binary version (default: synthetic)");
+  add("--no-check", "", &Options::no_check, for_replay,
+      "do not compare the gradients with those of a step that keeps everything");
+}
+
+void add_window(std::vector<OptionRow>& rows) {
+  rows.push_back({"window", "--screenshot", "FILE", &Options::screenshot, for_view,
+                  "write a picture (.png or .svg) instead of opening a window; needs no display"});
+  rows.push_back({"window", "--size", "WxH", &Options::size, for_view,
+                  "pixels of the window or picture (default 1280x800, or as it was last)"});
+  rows.push_back({"window", "--scale", "F", &Options::scale, for_view,
+                  "size of text and lines, from 0.5 to 4 (default: the screen's; 1 in pictures)"});
+  rows.push_back({"window", "--script", "FILE", &Options::script, for_view,
+                  "play mouse and keys from a file, then close (docs/gui.md says how)"});
+  rows.push_back({"window", "--in-window", "", &Options::in_window, for_view,
+                  "with --script and --screenshot: play and draw in a window all the same"});
+}
+
+void add_output(std::vector<OptionRow>& rows) {
+  rows.push_back({"output", "--format", "NAME", &Options::format,
+                  for_reports | for_lists | for_check | for_diff | for_replay, "how it is written",
+                  describe_formats});
+  rows.push_back(
+      {"output", "-o,--output", "FILE", &Options::output, for_all | for_completion,
+       "write to a file, which is replaced only when all is written. Its name says the format, "
+       "unless --format does"});
+  rows.push_back({"output", "--color", "WHEN", &Options::color,
+                  for_reports | for_lists | for_check | for_diff | for_replay,
+                  "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)",
+                  nullptr, when_names});
+  rows.push_back({"output", "-q,--quiet", "", &Options::quiet, for_all,
+                  "no progress and no notes on standard error"});
+}
+
+bool is_safe(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-_./:,=+@%").find(c) != std::string_view::npos;
+}
+
+}  // namespace
+
+const std::vector<OptionRow>& option_table() {
+  static const std::vector<OptionRow> rows = [] {
+    std::vector<OptionRow> made;
+    add_step(made);
+    add_device(made);
+    add_scenario(made);
+    add_check(made);
+    add_run(made);
+    add_window(made);
+    add_output(made);
+    return made;
+  }();
+  return rows;
+}
+
+std::string_view long_name(const OptionRow& row) { return long_name(row.names); }
+
+std::string help_of(const OptionRow& row, std::uint32_t verbs) {
+  if (!row.details) return std::string(row.help);
+  return fmt::format("{}: {}", row.help, row.details(verbs));
+}
+
+std::vector<std::string> choices_of(const OptionRow& row, VerbBit command) {
+  if (const auto* step = std::get_if<StepMember>(&row.member)) {
+    const auto names = step->field->choices();
+    return {names.begin(), names.end()};
+  }
+  if (row.details) return format_names(command);
+  return row.choices ? row.choices() : std::vector<std::string>();
+}
+
+bool is_given(const Options& options, const OptionRow& row) {
+  return std::visit(Overload{[&](TextMember text) { return (options.*text).has_value(); },
+                             [&](FlagMember flag) { return options.*flag; },
+                             [&](StepMember) { return options.step.contains(long_name(row)); }},
+                    row.member);
+}
+
+std::string_view value_given(const Options& options, const OptionRow& row) {
+  return std::visit(
+      Overload{[&](TextMember text) { return std::string_view(*(options.*text)); },
+               [&](FlagMember) { return std::string_view(); },
+               [&](StepMember) { return std::string_view(options.step.at(long_name(row))); }},
+      row.member);
+}
+
+std::string as_typed(const Options& options, std::string_view group) {
+  std::string typed;
+  for (const OptionRow& row : option_table()) {
+    if (row.group != group || !is_given(options, row)) continue;
+    typed.append(" ").append(long_name(row));
+    if (!row.value.empty()) typed += " " + shell_quoted(value_given(options, row));
+  }
+  return typed;
+}
+
+std::string shell_quoted(std::string_view argument) {
+  if (!argument.empty() && std::ranges::all_of(argument, is_safe)) return std::string(argument);
+  std::string quoted = "'";
+  for (const char c : argument) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
+}  // namespace tidemark::cli

@@ -1,0 +1,160 @@
+// `tidemark view`: from options to a request for the window, and from its inputs to options.
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "cli/commands/commands.h"
+#include "cli/commands/scenario.h"
+
+#ifdef TIDEMARK_HAVE_GUI
+#include "cli/commands/view_command.h"
+#include "gui/view.h"
+#include "gui/window.h"
+#include "simulator/cost/usual_device.h"
+#endif
+
+namespace tidemark::cli {
+
+#ifndef TIDEMARK_HAVE_GUI
+
+Result run_view(const Options&) {
+  return {"",
+          "tidemark: this program was built without windows (install libimgui-dev, libglfw3-dev, "
+          "libgl-dev and libstb-dev, then build again)\n",
+          ExitCode::NotHere};
+}
+
+#else
+
+namespace {
+
+bool is_timeline(const std::string& path) {
+  return path.ends_with(".timeline.json") || path.ends_with(".timeline.json.zst");
+}
+
+gui::WhatIf what_if_of(const Options& options) {
+  gui::WhatIf what_if{scenario_of(options), named_strategies(options),
+                      options.alloc_conf.value_or("")};
+  if (what_if.strategies.empty()) what_if.strategies = {parse_strategy(reference_strategy().name)};
+  for (const StrategySpec& strategy : what_if.strategies)
+    if (strategy.plan) what_if.plans.push_back(strategy);
+  return what_if;
+}
+
+// "--strategies vanilla,mesa --plan tuned.plan.json", of what is shown.
+void set_strategies(const std::vector<StrategySpec>& strategies, Options& options) {
+  std::vector<std::string_view> texts, files;
+  for (const StrategySpec& strategy : strategies) {
+    if (strategy.plan) {
+      files.push_back(strategy.plan->file());
+    } else {
+      texts.push_back(strategy.text);
+    }
+  }
+  options.strategies.reset(), options.plan.reset();
+  if (!texts.empty()) options.strategies = fmt::format("{}", fmt::join(texts, ","));
+  if (!files.empty()) options.plan = fmt::format("{}", fmt::join(files, ","));
+}
+
+// "1280x800"
+void set_size(std::string_view text, gui::ViewRequest& request) {
+  const std::size_t cross = text.find('x');
+  if (cross == text.npos)
+    throw UsageError(fmt::format("--size: {} is not a size (need WIDTHxHEIGHT)", text));
+  const auto side = [&](std::string_view part, int least, int most) {
+    return static_cast<int>(parse_count(part, "--size", least, most));
+  };
+  request.width =
+      side(text.substr(0, cross), gui::smallest_picture.width, gui::largest_picture.width);
+  request.height =
+      side(text.substr(cross + 1), gui::smallest_picture.height, gui::largest_picture.height);
+  request.has_size = true;
+}
+
+float parse_scale(std::string_view text) {
+  float scale = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), scale);
+  if (error != std::errc() || end != text.data() + text.size() || !(scale >= 0.5F && scale <= 4))
+    throw UsageError(fmt::format("--scale: {} is not a number from 0.5 to 4", text));
+  return scale;
+}
+
+void set_picture(const Options& options, gui::ViewRequest& request) {
+  if (options.size) set_size(*options.size, request);
+  if (options.scale) request.scale = parse_scale(*options.scale);
+  request.script = options.script.value_or("");
+  request.screenshot = options.screenshot.value_or("");
+  request.in_window = options.in_window;
+  if (options.in_window && (!options.script || !options.screenshot))
+    throw UsageError("--in-window needs a --script to play and a --screenshot to write");
+  const std::string& file = request.screenshot;
+  const bool is_picture = file.empty() || file.ends_with(".png") || file.ends_with(".svg");
+  if (!is_picture || (options.in_window && !file.ends_with(".png")))
+    throw UsageError(fmt::format("--screenshot: {} must end in .png{}", file,
+                                 options.in_window ? "" : " or .svg"));
+}
+
+// What changes a prediction means nothing for a file.
+void refuse_inputs(const Options& options) {
+  for (const OptionRow& row : option_table())
+    if ((row.group == "step" || row.group == "device" || row.group == "scenario") &&
+        is_given(options, row))
+      throw UsageError(fmt::format(
+          "{} cannot change {}: a timeline file is a step that was predicted or measured before",
+          long_name(row), options.subject));
+}
+
+gui::ViewRequest request_of(const Options& options) {
+  gui::ViewRequest request;
+  set_picture(options, request);
+  request.files = options.files;
+  for (const std::string& file : request.files)
+    if (!is_timeline(file))
+      throw UsageError(fmt::format(
+          "{}: after the first operand only timeline files may follow (.timeline.json)", file));
+  if (is_timeline(options.subject)) {
+    refuse_inputs(options);
+    request.files.insert(request.files.begin(), options.subject);
+  } else if (!options.subject.empty()) {
+    request.what_if = what_if_of(options);
+    request.command_of = [options](const gui::WhatIf& what_if) {
+      return view_command_line(options, what_if);
+    };
+  }
+  return request;
+}
+
+}  // namespace
+
+std::string view_command_line(Options options, const gui::WhatIf& what_if) {
+  const StepOptions& step = what_if.scenario.step;
+  if (!what_if.scenario.trace) {
+    options.subject = what_if.scenario.model.name;
+    options.step = typed_step(step);
+  }
+  if (what_if.scenario.device.name !=
+      find_device(options.device.value_or(std::string(usual_device))).name)
+    options.device = what_if.scenario.device.name;
+  options.budget.reset();
+  if (what_if.scenario.budget) options.budget = fmt::format("{}B", what_if.scenario.budget->count);
+  options.alloc_conf.reset();
+  if (!what_if.allocator.empty()) options.alloc_conf = what_if.allocator;
+  set_strategies(what_if.strategies, options);
+  return fmt::format("tidemark view {}{}{}{}", shell_quoted(options.subject),
+                     as_typed(options, "step"), as_typed(options, "device"),
+                     as_typed(options, "scenario"));
+}
+
+Result run_view(const Options& options) {
+  try {
+    const gui::ViewRequest request = request_of(options);
+    std::string notes = request.what_if ? notes_on(request.what_if->scenario) : "";
+    return {"", notes += show(request), ExitCode::Ok};
+  } catch (const gui::NoDisplay& error) {
+    return {"", fmt::format("tidemark: {}\n", error.what()), ExitCode::NotHere};
+  }
+}
+
+#endif
+
+}  // namespace tidemark::cli

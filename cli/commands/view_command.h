@@ -1,0 +1,12 @@
+// What the window gives back to the command line. Only in programs that have one.
+#pragma once
+
+#include "cli/commands/options.h"
+#include "gui/what_if.h"
+
+namespace tidemark::cli {
+
+/// The call that shows these inputs; `options` are those of the call that began.
+std::string view_command_line(Options options, const gui::WhatIf& what_if);
+
+}  // namespace tidemark::cli

@@ -1,0 +1,18 @@
+// Live memory over the step, drawn with characters:
+//
+//   6.3 GiB │      ▃▆█▅
+//           │   ▂▅██████▆▃
+//         0 │▄█████████████▇▆▅▅
+//           └forward─┴backward─┴optimizer
+#pragma once
+
+#include <string>
+
+#include "analysis/explanation.h"
+#include "cli/text/terminal.h"
+
+namespace tidemark::cli {
+
+std::string memory_picture(const Explanation& explanation, const Style& style);
+
+}  // namespace tidemark::cli

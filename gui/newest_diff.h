@@ -1,0 +1,34 @@
+// What differs between two recordings, as `tidemark diff` says it. Made beside the drawing: summing
+// up millions of runs takes longer than a frame.
+#pragma once
+
+#include <future>
+
+#include "analysis/diff/diff.h"
+#include "gui/opened.h"
+
+namespace tidemark::gui {
+
+class NewestDiff {
+ public:
+  using Shown = std::shared_ptr<const Opened>;
+
+  /// Looks at these two from now on. What was found about others stays until all is known.
+  void look(const Shown& before, const Shown& after);
+  /// The last complete one; null before the first.
+  const diff::Diff* newest() const { return newest_ ? &*newest_ : nullptr; }
+  bool is_catching_up() const {
+    return under_way_.valid() &&
+           under_way_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  }
+  void wait() const {
+    if (under_way_.valid()) under_way_.wait();
+  }
+
+ private:
+  std::pair<Shown, Shown> wanted_;
+  std::optional<diff::Diff> newest_;
+  std::future<diff::Diff> under_way_;  ///< of the pair that is wanted, or of one before it
+};
+
+}  // namespace tidemark::gui

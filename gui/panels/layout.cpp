@@ -1,0 +1,204 @@
+// Advances slow work by a slice, then divides the window among bar, panels, timeline and tabs.
+#include "gui/panels/layout.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "gui/input.h"
+#include "gui/keyboard.h"
+#include "gui/panels/panels.h"
+
+namespace tidemark::gui {
+namespace {
+
+constexpr ImGuiWindowFlags root_flags =
+    ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+    ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoNavFocus |
+    ImGuiWindowFlags_NoScrollWithMouse;
+
+// Widths in units of the font. Below the first, panels at the sides become tabs.
+constexpr float wide_enough = 72;
+constexpr float what_if_width = 20;
+constexpr float details_width = 24;
+
+// Buffers and names to examine per frame: some milliseconds.
+constexpr std::size_t slice = 50'000;
+
+// Lower than this there is room for the timeline alone.
+constexpr float high_enough = 24;
+
+// What stands beside the timeline; the rest is offered as tabs.
+struct Sides {
+  bool can_ask, has_what_if, has_details;
+};
+
+Sides sides_of(const ViewModel& model, const ViewState& view, float em) {
+  const bool is_wide = ImGui::GetIO().DisplaySize.x >= wide_enough * em;
+  const bool can_ask = model.what_if().has_value();
+  return {can_ask, can_ask && is_wide && view.shows_what_if, is_wide};
+}
+
+void draw_lower_tab(ViewModel& model, ViewState& view, Tab tab) {
+  switch (tab) {
+    case Tab::LiveSet:
+      return draw_live_set(model, view);
+    case Tab::Icicle:
+      return draw_icicle(model, view);
+    case Tab::Addresses:
+      return draw_address_map(model, view);
+    case Tab::Compare:
+      return draw_compare(model, view);
+    case Tab::Details:
+      return draw_details(model, view);
+    case Tab::WhatIf:
+      draw_what_if(model, view);
+      return draw_pareto(model, view);
+  }
+}
+
+bool is_offered(Tab tab, const Sides& sides) {
+  if (tab == Tab::Details) return !sides.has_details;
+  if (tab == Tab::WhatIf) return sides.can_ask && !sides.has_what_if;
+  return true;
+}
+
+void draw_tabs(ViewModel& model, ViewState& view, const Sides& sides) {
+  constexpr std::array titles = {"Live set", "Icicle",  "Addresses",
+                                 "Compare",  "Details", "What if"};
+  static_assert(titles.size() == tab_names.size());
+  if (view.wanted_tab && !is_offered(*view.wanted_tab, sides)) view.wanted_tab.reset();
+  if (!ImGui::BeginTabBar("tabs", ImGuiTabBarFlags_FittingPolicyScroll)) return;
+  for (const auto& [tab, name] : tab_names) {
+    if (!is_offered(tab, sides)) continue;
+    const bool is_wanted = view.wanted_tab == tab;
+    const ImGuiTabItemFlags flags = is_wanted ? ImGuiTabItemFlags_SetSelected : 0;
+    if (!ImGui::BeginTabItem(titles[static_cast<std::size_t>(tab)], nullptr, flags)) continue;
+    view.tab = tab;
+    if (is_wanted) view.wanted_tab.reset();
+    draw_lower_tab(model, view, tab);
+    ImGui::EndTabItem();
+  }
+  ImGui::EndTabBar();
+}
+
+// A handle between the halves.
+void draw_splitter(ViewState& view, float height) {
+  const float em = ImGui::GetFontSize();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  ImGui::InvisibleButton("splitter", {width, 0.5F * em});
+  const bool is_hot = ImGui::IsItemHovered() || ImGui::IsItemActive();
+  if (ImGui::IsItemActive())
+    view.lower_share =
+        std::clamp(view.lower_share - ImGui::GetIO().MouseDelta.y / height, 0.15F, 0.75F);
+  const float x = at.x + width / 2, y = at.y + 0.25F * em;
+  ImGui::GetWindowDrawList()->AddLine({x - 2 * em, y}, {x + 2 * em, y},
+                                      ink(is_hot ? theme::accent : theme::line), 3);
+}
+
+void draw_right_of_what_if(ViewModel& model, ViewState& view, const Sides& sides) {
+  const float em = ImGui::GetFontSize();
+  const float height = ImGui::GetContentRegionAvail().y;
+  if (height < high_enough * em) {
+    view.wanted_tab.reset();
+    return draw_timeline(model, view);
+  }
+  // Nine lines: a heading of a table and enough rows to be a table.
+  const float lower = std::max(9 * em, view.lower_share * height);
+  ImGui::BeginChild("timeline", {0, height - lower - 0.5F * em - ImGui::GetStyle().ItemSpacing.y},
+                    false, ImGuiWindowFlags_NoScrollWithMouse);
+  draw_timeline(model, view);
+  ImGui::EndChild();
+  draw_splitter(view, height);
+  ImGui::BeginChild("lower", {sides.has_details ? -details_width * em : 0, 0}, false);
+  draw_tabs(model, view, sides);
+  ImGui::EndChild();
+  if (!sides.has_details) return;
+  ImGui::SameLine();
+  ImGui::BeginChild("details", {0, 0}, true);
+  draw_details(model, view);
+  ImGui::EndChild();
+}
+
+void draw_empty() {
+  const ImVec2 size = ImGui::GetContentRegionAvail(), at = ImGui::GetCursorScreenPos();
+  const float em = ImGui::GetFontSize();
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  float y = at.y + size.y / 2 - 2 * em;
+  for (const std::string_view line :
+       {"Nothing is open.", "Drop a .timeline.json file here, or start with a model:",
+        "tidemark view vit-b-16 --batch 64 --strategy pareprop", "Ctrl + Q closes the window."}) {
+    draw_text(list, {at.x, y, at.x + size.x, y + 1.4F * em}, line, theme::faint, Align::Center);
+    y += 1.6F * em;
+  }
+}
+
+// At the bottom: what is being read, or else what happened last.
+void draw_notice(const ViewModel& model, const ViewState& view, float em) {
+  const std::string text = model.loading().is_busy() ? model.loading().text() : view.notice;
+  if (text.empty()) return;
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  const float width = std::min(size.x - 2 * em, text_width(text) + 1.6F * em);
+  const Box box{(size.x - width) / 2, size.y - 2.4F * em, (size.x + width) / 2, size.y - 0.8F * em};
+  ImDrawList& list = *ImGui::GetForegroundDrawList();
+  list.AddRectFilled(box.min(), box.max(), ink(Color{0x26, 0x2C, 0x36}, 245), 4);
+  list.AddRect(box.min(), box.max(), ink(theme::accent, 160), 4);
+  draw_text(list, {box.x0 + 0.6F * em, box.y0, box.x1 - 0.6F * em, box.y1}, text, theme::text,
+            Align::Center);
+}
+
+void draw_contents(ViewModel& model, ViewState& view, float em) {
+  const Sides sides = sides_of(model, view, em);
+  draw_top_bar(model, view);
+  if (sides.has_what_if) {
+    ImGui::BeginChild("what-if", {what_if_width * em, 0}, true);
+    draw_what_if(model, view);
+    draw_pareto(model, view);
+    ImGui::EndChild();
+    ImGui::SameLine();
+  }
+  ImGui::BeginChild("right", {0, 0}, false, ImGuiWindowFlags_NoScrollWithMouse);
+  draw_right_of_what_if(model, view, sides);
+  ImGui::EndChild();
+}
+
+}  // namespace
+
+void draw_frame(ViewModel& model, ViewState& view) {
+  const float em = ImGui::GetFontSize();
+  // Tests read what this frame drew, not what an earlier one did.
+  view.facts = {.has_open_list = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup)};
+  if (view.closes) model.close(*std::exchange(view.closes, std::nullopt), view);
+  if (std::string problem = model.take_opened(view); !problem.empty()) view.notice = problem;
+  // A notice stays until the hands do something else: nobody reads at a fixed speed.
+  if (ImGui::IsMouseClicked(0)) view.notice.clear();
+  use_keyboard(model, view);
+  if (!model.is_empty()) {
+    model.follow_axis(view);
+    // A slice of the slow work per frame: a frame stays short however large the recording is.
+    model.live().look(model.shown(view), view.cursor);
+    model.live().advance(slice);
+    model.search().look_for(model.shown(view), view.shows_search ? view.search : "");
+    model.search().advance(slice);
+    view.facts.search_hits = model.search().count();
+  }
+  ImGui::SetNextWindowPos({0, 0});
+  ImGui::SetNextWindowSize(ImGui::GetIO().DisplaySize);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 0);
+  ImGui::Begin("tidemark", nullptr, root_flags);
+  if (model.is_empty()) {
+    draw_empty();
+  } else {
+    draw_contents(model, view, em);
+  }
+  ImGui::End();
+  ImGui::PopStyleVar();
+  if (!model.is_empty() && view.shows_search) draw_search(model, view);
+  if (view.shows_help) draw_help(view);
+  if (view.export_path.empty()) draw_notice(model, view, em);
+}
+
+}  // namespace tidemark::gui

@@ -1,6 +1,8 @@
 // Operands by their labels, and the figures of both passes within the limits of each.
 #include "traces/opaque_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/error.h"

@@ -62,7 +62,7 @@ class Replay {
           if (schedule_[b].stream != run->stream) foreign_.emplace_back(b, run->stream);
     }
     std::ranges::sort(foreign_);
-    foreign_.erase(std::ranges::unique(foreign_).begin(), foreign_.end());
+    foreign_.erase(std::unique(foreign_.begin(), foreign_.end()), foreign_.end());
   }
 
   bool allocate(BufferId b) {

@@ -6,6 +6,7 @@
 #include "analysis/export/pictures.h"
 #include "analysis/export/svg.h"
 #include "analysis/sweep.h"
+#include "base/error.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/formats.h"
 #include "cli/commands/scenario.h"
@@ -27,6 +28,10 @@ std::string picture(const Comparison& comparison) {
   return exports::stacked(pictures);
 }
 
+bool shows_units(const Comparison& comparison, const Options& options) {
+  return options.units || find_framework(comparison.scenario.step.framework).counts_units;
+}
+
 std::string print(const Comparison& comparison, Format format, const Options& options) {
   switch (format) {
     case Format::Json:
@@ -39,12 +44,20 @@ std::string print(const Comparison& comparison, Format format, const Options& op
       return html_report({&comparison, 1});
     case Format::Svg:
       return picture(comparison);
-    default:
-      break;
+    case Format::Table:
+      return comparison_table(comparison, style_of(options), shows_units(comparison, options));
+    case Format::Chrome:
+    case Format::Timeline:
+    case Format::Collapsed:
+    case Format::Github:
+    case Format::Junit:
+    case Format::Sarif:
+    case Format::SmallerIsBetter:
+    case Format::Bmf:
+      break;  // none that it may be asked for
   }
-  const bool shows_units =
-      options.units || find_framework(comparison.scenario.step.framework).counts_units;
-  return comparison_table(comparison, style_of(options), shows_units);
+  CHECK(false);
+  return {};
 }
 
 std::string print_sweep(std::span<const Comparison> points, Format format, const Options& options) {
@@ -59,9 +72,20 @@ std::string print_sweep(std::span<const Comparison> points, Format format, const
       return html_report(points);
     case Format::Svg:
       return exports::stacked(sweep_svgs(points, exports::page_width));
-    default:
+    case Format::Table:
       return sweep_table(points, style_of(options));
+    case Format::Chrome:
+    case Format::Timeline:
+    case Format::Collapsed:
+    case Format::Github:
+    case Format::Junit:
+    case Format::Sarif:
+    case Format::SmallerIsBetter:
+    case Format::Bmf:
+      break;  // none that it may be asked for
   }
+  CHECK(false);
+  return {};
 }
 
 // Worth explaining: the fastest technique that fits, or else the one that needs least.

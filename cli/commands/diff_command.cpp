@@ -1,4 +1,5 @@
 // `tidemark diff`: reads two timelines, reports or baselines and prints what differs.
+#include "base/error.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/formats.h"
 #include "cli/commands/scenario.h"
@@ -25,9 +26,22 @@ Result run_diff(const Options& options) {
       return {diff_csv(found), "", ExitCode::Ok};
     case Format::Markdown:
       return {diff_markdown(found, top), "", ExitCode::Ok};
-    default:
+    case Format::Table:
       return {diff_table(found, style_of(options), top), "", ExitCode::Ok};
+    case Format::Html:
+    case Format::Svg:
+    case Format::Chrome:
+    case Format::Timeline:
+    case Format::Collapsed:
+    case Format::Github:
+    case Format::Junit:
+    case Format::Sarif:
+    case Format::SmallerIsBetter:
+    case Format::Bmf:
+      break;  // none that it may be asked for
   }
+  CHECK(false);
+  return {};
 }
 
 }  // namespace tidemark::cli

@@ -7,6 +7,7 @@
 #include "analysis/export/svg.h"
 #include "analysis/recording/predicted_recording.h"
 #include "analysis/recording/recording_format.h"
+#include "base/error.h"
 #include "base/files.h"
 #include "base/quoted.h"
 #include "cli/commands/commands.h"
@@ -60,9 +61,22 @@ std::string export_step(const Explanation& explanation, Format format) {
       return exports::chrome_trace({&recording, 1});
     case Format::Timeline:
       return write_recording_text(recording);
-    default:
+    case Format::Collapsed:
       return exports::collapsed_stacks(recording);
+    case Format::Table:
+    case Format::Json:
+    case Format::Csv:
+    case Format::Markdown:
+    case Format::Html:
+    case Format::Github:
+    case Format::Junit:
+    case Format::Sarif:
+    case Format::SmallerIsBetter:
+    case Format::Bmf:
+      break;  // no picture of a step, and none that it may be asked for
   }
+  CHECK(false);
+  return {};
 }
 
 std::string print_peak(const Explanation& explanation, const Options& options, Format format) {

@@ -34,9 +34,23 @@ std::string print(const profiler::ReplayEvaluation& evaluation,
       return replay_csv(evaluation.report);
     case Format::Markdown:
       return replay_markdown(evaluation.report);
-    default:
+    case Format::Table:
       return replay_table(scenario, evaluation.report, style_of(options));
+    case Format::Json:
+    case Format::Html:
+    case Format::Svg:
+    case Format::Chrome:
+    case Format::Timeline:
+    case Format::Collapsed:
+    case Format::Github:
+    case Format::Junit:
+    case Format::Sarif:
+    case Format::SmallerIsBetter:
+    case Format::Bmf:
+      break;  // none that it may be asked for
   }
+  CHECK(false);
+  return {};
 }
 
 profiler::ReplayScenario replay_scenario(const Options& options, Backend& backend,

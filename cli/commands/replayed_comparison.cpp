@@ -227,8 +227,20 @@ Result run_replayed_comparison(const Options& options) {
     case Format::Markdown:
       result.text = markdown(replays);
       break;
-    default:
+    case Format::Table:
       result.text = table(scenario, replays, style_of(options));
+      break;
+    case Format::Html:
+    case Format::Svg:
+    case Format::Chrome:
+    case Format::Timeline:
+    case Format::Collapsed:
+    case Format::Github:
+    case Format::Junit:
+    case Format::Sarif:
+    case Format::SmallerIsBetter:
+    case Format::Bmf:
+      CHECK(false);  // none that it may be asked for
   }
   return result;
 }

@@ -1,6 +1,7 @@
 // Prints a listing as a table, CSV, Markdown or JSON, with each cell's shown text or exact value.
 #include "cli/reports/listing.h"
 
+#include "base/error.h"
 #include "cli/reports/json_text.h"
 #include "cli/text/csv.h"
 
@@ -72,10 +73,22 @@ std::string print(const Listing& listing, Format format, const Style& style) {
       return as_csv(listing);
     case Format::Markdown:
       return as_markdown(listing);
-    default:
-      break;
+    case Format::Table:
+      return as_table(listing, style);
+    case Format::Html:
+    case Format::Svg:
+    case Format::Chrome:
+    case Format::Timeline:
+    case Format::Collapsed:
+    case Format::Github:
+    case Format::Junit:
+    case Format::Sarif:
+    case Format::SmallerIsBetter:
+    case Format::Bmf:
+      break;  // none that it may be asked for
   }
-  return as_table(listing, style);
+  CHECK(false);
+  return {};
 }
 
 }  // namespace tidemark::cli

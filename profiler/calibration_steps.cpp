@@ -11,75 +11,98 @@
 namespace tidemark::profiler {
 namespace {
 
-/// Sizes of a small network of one family, and its batch.
-struct Size {
-  std::string_view family;
-  std::int64_t width, depth, tokens_or_image, batch;
-  std::optional<Attention> attention = {};
+struct Size;
+
+/// A family of models: what its sizes mean, and how it is built from them.
+struct Family {
+  ModelConfig (*config_of)(const Size& size);
+  bool takes_images;
 };
 
-constexpr std::int64_t classes = 100, vocabulary = 2000, head_width = 64;
+/// Sizes of a small network of one family, and its batch.
+struct Size {
+  const Family& family;
+  std::int64_t width, depth, tokens_or_image, batch;
+  std::optional<Attention> attention = {};
 
-ModelConfig config_of(const Size& s) {
-  const std::int64_t heads = std::max<std::int64_t>(1, s.width / head_width), mlp = 4 * s.width;
-  if (s.family == "vit")
-    return VitConfig{.patch = 16,
-                     .width = s.width,
-                     .depth = s.depth,
-                     .heads = heads,
-                     .mlp = mlp,
-                     .classes = classes,
-                     .drop_path = 0.1};
-  if (s.family == "swin")
-    return SwinConfig{
-        .width = s.width, .depths = {2, s.depth}, .heads = {heads, 2 * heads}, .classes = classes};
-  if (s.family == "mvit")
-    return MvitConfig{.width = s.width, .heads = heads, .depths = {1, s.depth}, .classes = classes};
-  if (s.family == "bert")
-    return BertConfig{
-        .width = s.width, .depth = s.depth, .heads = heads, .mlp = mlp, .vocabulary = vocabulary};
-  if (s.family == "gpt2")
-    return Gpt2Config{
-        .width = s.width, .depth = s.depth, .heads = heads, .mlp = mlp, .vocabulary = vocabulary};
+  static constexpr std::int64_t head_width = 64;
+  std::int64_t heads() const { return std::max<std::int64_t>(1, width / head_width); }
+  std::int64_t mlp() const { return 4 * width; }
+};
+
+constexpr std::int64_t classes = 100, vocabulary = 2000;
+
+ModelConfig vit_of(const Size& s) {
+  return VitConfig{.patch = 16,
+                   .width = s.width,
+                   .depth = s.depth,
+                   .heads = s.heads(),
+                   .mlp = s.mlp(),
+                   .classes = classes,
+                   .drop_path = 0.1};
+}
+
+ModelConfig swin_of(const Size& s) {
+  return SwinConfig{.width = s.width,
+                    .depths = {2, s.depth},
+                    .heads = {s.heads(), 2 * s.heads()},
+                    .classes = classes};
+}
+
+ModelConfig mvit_of(const Size& s) {
+  return MvitConfig{
+      .width = s.width, .heads = s.heads(), .depths = {1, s.depth}, .classes = classes};
+}
+
+/// BERT and GPT-2 name the same sizes alike.
+template <typename Config>
+ModelConfig named_alike(const Size& s) {
+  return Config{.width = s.width,
+                .depth = s.depth,
+                .heads = s.heads(),
+                .mlp = s.mlp(),
+                .vocabulary = vocabulary};
+}
+
+ModelConfig llama_of(const Size& s) {
   return LlamaConfig{.width = s.width,
                      .depth = s.depth,
-                     .heads = heads,
+                     .heads = s.heads(),
                      .mlp = 3 * s.width,
-                     .key_heads = std::max<std::int64_t>(1, heads / 2),
-                     .head_width = head_width,
+                     .key_heads = std::max<std::int64_t>(1, s.heads() / 2),
+                     .head_width = Size::head_width,
                      .vocabulary = vocabulary};
 }
 
-bool takes_images(const Size& s) {
-  return s.family == "vit" || s.family == "swin" || s.family == "mvit";
-}
+constexpr Family vit{vit_of, true}, swin{swin_of, true}, mvit{mvit_of, true},
+    bert{named_alike<BertConfig>, false}, gpt2{named_alike<Gpt2Config>, false},
+    llama{llama_of, false};
 
 CalibrationStep step_of(const Size& s, Precision precision) {
-  const std::string family(s.family);
-  const Model model{
-      .name = family, .family = family, .title = "", .source = "", .config = config_of(s)};
+  Model model{.name = "", .family = "", .title = "", .source = "", .config = s.family.config_of(s)};
+  model.name = model.family = family_of(model.config);
   StepOptions options{.batch = s.batch, .precision = precision, .attention = s.attention};
-  (takes_images(s) ? options.image : options.sequence) = s.tokens_or_image;
-  return {fmt::format("{} of width {}, {} block{}, batch {}, {}", family, s.width, s.depth,
+  (s.family.takes_images ? options.image : options.sequence) = s.tokens_or_image;
+  return {fmt::format("{} of width {}, {} block{}, batch {}, {}", model.family, s.width, s.depth,
                       s.depth == 1 ? "" : "s", s.batch, to_string(precision)),
           build_trace(model, options)};
 }
 
 // Fused attention reads repeated heads where they are; the other kind copies them.
-constexpr std::array sizes = {Size{"vit", 64, 1, 64, 1},
-                              Size{"vit", 128, 1, 128, 2},
-                              Size{"vit", 256, 1, 224, 2},
-                              Size{"vit", 384, 1, 224, 8},
-                              Size{"swin", 64, 2, 112, 2},
-                              Size{"swin", 128, 2, 224, 2},
-                              Size{"mvit", 64, 2, 64, 1},
-                              Size{"mvit", 64, 2, 128, 2},
-                              Size{"bert", 128, 1, 64, 2},
-                              Size{"bert", 256, 1, 256, 4},
-                              Size{"gpt2", 128, 1, 64, 2},
-                              Size{"gpt2", 256, 1, 256, 4},
-                              Size{"llama", 128, 1, 64, 2, Attention::Math},
-                              Size{"llama", 256, 1, 256, 4}};
+constexpr std::array sizes = {Size{vit, 64, 1, 64, 1},
+                              Size{vit, 128, 1, 128, 2},
+                              Size{vit, 256, 1, 224, 2},
+                              Size{vit, 384, 1, 224, 8},
+                              Size{swin, 64, 2, 112, 2},
+                              Size{swin, 128, 2, 224, 2},
+                              Size{mvit, 64, 2, 64, 1},
+                              Size{mvit, 64, 2, 128, 2},
+                              Size{bert, 128, 1, 64, 2},
+                              Size{bert, 256, 1, 256, 4},
+                              Size{gpt2, 128, 1, 64, 2},
+                              Size{gpt2, 256, 1, 256, 4},
+                              Size{llama, 128, 1, 64, 2, Attention::Math},
+                              Size{llama, 256, 1, 256, 4}};
 
 // The mixed precisions share nearly all kernels with the pure ones: one size of each family will
 // do.
@@ -98,12 +121,12 @@ std::vector<CalibrationStep> calibration_steps() {
 
 std::vector<CalibrationStep> held_out_steps() {
   std::vector<CalibrationStep> steps;
-  steps.push_back(step_of({"vit", 192, 2, 160, 4}, Precision::Fp32));
-  steps.push_back(step_of({"swin", 64, 2, 224, 3}, Precision::Fp32));
-  steps.push_back(step_of({"mvit", 64, 3, 96, 3}, Precision::Fp32));
-  steps.push_back(step_of({"bert", 192, 2, 128, 6}, Precision::Fp32));
-  steps.push_back(step_of({"gpt2", 192, 2, 128, 4}, Precision::AmpFp16));
-  steps.push_back(step_of({"llama", 192, 2, 192, 3}, Precision::Bf16));
+  steps.push_back(step_of({vit, 192, 2, 160, 4}, Precision::Fp32));
+  steps.push_back(step_of({swin, 64, 2, 224, 3}, Precision::Fp32));
+  steps.push_back(step_of({mvit, 64, 3, 96, 3}, Precision::Fp32));
+  steps.push_back(step_of({bert, 192, 2, 128, 6}, Precision::Fp32));
+  steps.push_back(step_of({gpt2, 192, 2, 128, 4}, Precision::AmpFp16));
+  steps.push_back(step_of({llama, 192, 2, 192, 3}, Precision::Bf16));
   return steps;
 }
 

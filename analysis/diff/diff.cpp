@@ -94,8 +94,13 @@ Diff diff(const Profile& before, const Profile& after) {
   Diff result{.before = found.before, .after = found.after, .tables = {}, .unmatched = {}};
   if (!before.source.empty() && !after.source.empty() && before.source != after.source)
     result.before_label = before.source, result.after_label = after.source;
+  const auto table_like = [](const std::vector<ProfileTable>& tables, const ProfileTable& wanted) {
+    return std::ranges::find_if(tables, [&](const ProfileTable& table) {
+      return table.name == wanted.name && table.measure == wanted.measure;
+    });
+  };
   for (const ProfileTable& table : found.new_tables) {
-    const auto old = std::ranges::find(found.old_tables, table.name, &ProfileTable::name);
+    const auto old = table_like(found.old_tables, table);
     if (old == found.old_tables.end()) {
       result.unmatched.push_back(table.name);
     } else if (!is_one_part(*old) || !is_one_part(table)) {
@@ -103,8 +108,7 @@ Diff diff(const Profile& before, const Profile& after) {
     }
   }
   for (const ProfileTable& table : found.old_tables)
-    if (std::ranges::find(found.new_tables, table.name, &ProfileTable::name) ==
-        found.new_tables.end())
+    if (table_like(found.new_tables, table) == found.new_tables.end())
       result.unmatched.push_back(table.name);
   if (result.tables.empty())
     throw UsageError(

@@ -72,8 +72,14 @@ Profile profile_of(const Recording& recording);
 /// its numbers. A replay stands for what it measured, if it measured. InputError for all else.
 Profile read_profile(const std::string& path);
 
+/// As read_profile(), of the text of a file that errors name.
+Profile read_profile_text(std::string text, const std::string& file);
+
 /// The two sides of a replay's report: predicted and measured. UsageError for another file, and
 /// for a replay that measured nothing.
 std::pair<Profile, Profile> read_both_sides(const std::string& path);
+
+/// As read_both_sides(), of the text of a file that errors name.
+std::pair<Profile, Profile> read_both_sides_text(std::string_view text, const std::string& file);
 
 }  // namespace tidemark::diff

@@ -17,16 +17,23 @@ constexpr std::size_t most_named = 4;
 
 using Cases = std::vector<const ProfileCase*>;
 
+/// How a step is told from others in tables of many.
+std::string name_of(const ProfileCase& one, bool by_facts) {
+  return by_facts ? to_text(one.facts) : one.key;
+}
+
 /// A table per number with a row per step: what can be said of many at once.
 std::vector<ProfileTable> spread(const Profile& profile, bool by_facts) {
   std::vector<ProfileTable> tables;
   const auto table_of = [&](const std::string& name, Measure measure) -> ProfileTable& {
-    const auto known = std::ranges::find(tables, name, &ProfileTable::name);
+    const auto known = std::ranges::find_if(tables, [&](const ProfileTable& table) {
+      return table.name == name && table.measure == measure;
+    });
     if (known != tables.end()) return *known;
     return tables.emplace_back(ProfileTable{name, measure, RowKind::Thing, {}});
   };
   for (const ProfileCase& one : profile.cases) {
-    const std::string key = by_facts ? to_text(one.facts) : one.key;
+    const std::string key = name_of(one, by_facts);
     for (const ProfileTable& table : one.tables)
       if (table.kind == RowKind::Fact)
         for (const ProfileRow& row : table.rows)
@@ -78,14 +85,16 @@ const ProfileCase& find_case(const Profile& many, const Profile& one) {
   return *found.front();
 }
 
-void require_distinct_facts(const Profile& profile) {
+void require_distinct(const Profile& profile, bool by_facts) {
   std::set<std::string> known;
   for (const ProfileCase& one : profile.cases)
-    if (!known.insert(to_text(one.facts)).second)
-      throw UsageError(fmt::format(
-          "{} has more than one step of {}, which a file of another kind cannot tell apart "
-          "(compare two files of one kind)",
-          printable(profile.title, 200), printable(to_text(one.facts), 200)));
+    if (!known.insert(name_of(one, by_facts)).second)
+      throw UsageError(fmt::format("{} has more than one step of {}, which {}",
+                                   printable(profile.title, 200),
+                                   printable(name_of(one, by_facts), 200),
+                                   by_facts ? "a file of another kind cannot tell apart (compare "
+                                              "two files of one kind)"
+                                            : "nothing tells apart (keep one of them)"));
 }
 
 std::string title_of(const Profile& profile, const ProfileCase& chosen) {
@@ -121,7 +130,7 @@ MatchedTables match(const Profile& before, const Profile& after) {
     return matched(before, before.cases.front(), after, find_case(after, before));
   if (is_step(after)) return matched(before, find_case(before, after), after, after.cases.front());
   const bool by_facts = before.kind != after.kind;
-  if (by_facts) require_distinct_facts(before), require_distinct_facts(after);
+  require_distinct(before, by_facts), require_distinct(after, by_facts);
   return {before.title, after.title, spread(before, by_facts), spread(after, by_facts)};
 }
 

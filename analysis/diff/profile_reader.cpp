@@ -83,24 +83,26 @@ Profile profile_of_report(JsonView root) {
 
 }  // namespace
 
-Profile read_profile(const std::string& path) {
-  std::string text = read_file(path, FileKind::Recording);
-  const JsonDocument document(text, path);
+Profile read_profile_text(std::string text, const std::string& file) {
+  const JsonDocument document(text, file);
   const JsonView root = document.root();
   const std::string_view format = format_of(root);
-  if (format == timeline_format) return profile_of(read_recording(root, path));
-  if (format == "tidemark-check") return profile_of_baseline(std::move(text), path);
+  if (format == timeline_format) return profile_of(read_recording(root, file));
+  if (format == "tidemark-check") return profile_of_baseline(std::move(text), file);
   return with_numbers(profile_of_report(root), root);
 }
 
-std::pair<Profile, Profile> read_both_sides(const std::string& path) {
-  const std::string text = read_file(path, FileKind::Recording);
-  const JsonDocument document(text, path);
+Profile read_profile(const std::string& path) {
+  return read_profile_text(read_file(path, FileKind::Recording), path);
+}
+
+std::pair<Profile, Profile> read_both_sides_text(std::string_view text, const std::string& file) {
+  const JsonDocument document(text, file);
   const JsonView root = document.root();
   const std::string_view format = format_of(root);
   const auto need_two = [&](std::string_view why) {
     throw UsageError(
-        fmt::format("{}: {}; name a second file to compare it with", printable(path, 200), why));
+        fmt::format("{}: {}; name a second file to compare it with", printable(file, 200), why));
   };
   if (format != one_replay && format != replays)
     need_two("only a replay's report has two sides, predicted and measured");
@@ -111,6 +113,10 @@ std::pair<Profile, Profile> read_both_sides(const std::string& path) {
   auto both = sides(format == one_replay ? profile_of_replay : profile_of_replays);
   if (both.second.source != "measured") need_two("not all of it was measured");
   return both;
+}
+
+std::pair<Profile, Profile> read_both_sides(const std::string& path) {
+  return read_both_sides_text(read_file(path, FileKind::Recording), path);
 }
 
 }  // namespace tidemark::diff

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "analysis/check/peak_groups.h"
@@ -13,12 +12,32 @@
 namespace tidemark::diff {
 namespace {
 
-constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+/// Parts that make up one whole, which has to be a size itself: nothing here can overflow.
+class Whole {
+ public:
+  std::int64_t add(JsonView part) {
+    const std::int64_t value = part.integer();
+    if (value > largest_size - sum_)
+      part.fail(fmt::format("found parts of more than {} in all; need less",
+                            to_text(Bytes{largest_size})));
+    sum_ += value;
+    return value;
+  }
+
+ private:
+  std::int64_t sum_ = 0;
+};
 
 ProfileTable& table(ProfileCase& one, std::string_view name, Measure measure, RowKind kind) {
   for (ProfileTable& known : one.tables)
     if (known.name == name) return known;
   return one.tables.emplace_back(ProfileTable{std::string(name), measure, kind, {}});
+}
+
+// "a_b_bytes" and "a b_bytes" have one name: of two the first counts.
+void add_row(ProfileTable& table, std::string_view name, std::int64_t value) {
+  if (std::ranges::find(table.rows, name, &ProfileRow::key) == table.rows.end())
+    table.rows.push_back({std::string(name), value});
 }
 
 /// All sizes, times and batches that an object states, in tables that a timeline has, too.
@@ -28,20 +47,22 @@ void add_numbers(JsonView object, ProfileCase& one) {
     Measure measure{};
     if (member.kind() != JsonKind::Integer || !understand(member.key(), name, measure)) continue;
     add_fact(one, name == "overlap" ? "two streams busy" : name, measure,
-             member.integer(-any, any));
+             member.integer(-largest_size, largest_size));
   }
   const auto bytes = object.find("at_peak_bytes");
   if (!bytes) return;
   ProfileTable& at_peak = table(one, "at the peak, by category", Measure::Size, RowKind::Part);
+  Whole whole;
   for (const JsonView member : bytes->members())
-    if (const std::int64_t value = member.integer(); value != 0)
-      at_peak.rows.push_back({std::string(member.key()), value});
+    if (const std::int64_t value = whole.add(member); value != 0)
+      add_row(at_peak, member.key(), value);
 }
 
 void add_alive(JsonView alive, ProfileCase& one) {
   std::map<std::string, std::int64_t> blocks, roles_at_peak;
+  Whole whole;
   for (const JsonView buffer : alive.items()) {
-    const std::int64_t bytes = buffer.at("bytes").integer();
+    const std::int64_t bytes = whole.add(buffer.at("bytes"));
     const std::string_view block = buffer.at("block").text(), tensor = buffer.at("tensor").text(),
                            role = buffer.at("role").text();
     blocks[block.empty() ? "(outside of blocks)" : std::string(block)] += bytes;
@@ -103,7 +124,7 @@ void add_fact(ProfileCase& one, std::string_view name, Measure measure, std::int
   const char* where = measure == Measure::Size   ? "totals"
                       : measure == Measure::Time ? "time"
                                                  : "batch";
-  table(one, where, measure, RowKind::Fact).rows.push_back({std::string(name), value});
+  add_row(table(one, where, measure, RowKind::Fact), name, value);
 }
 
 Profile profile_of_comparison(JsonView root) {

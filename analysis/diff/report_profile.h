@@ -9,7 +9,7 @@ namespace tidemark::diff {
 /// "live_peak_bytes" is "live peak" in bytes; what is no size, time or batch is nothing.
 bool understand(std::string_view key, std::string& name, Measure& measure);
 
-/// Adds a number to the table of facts in its unit.
+/// Adds a number to the table of facts in its unit, if it has none of this name.
 void add_fact(ProfileCase& one, std::string_view name, Measure measure, std::int64_t value);
 
 Profile profile_of_comparison(JsonView root);

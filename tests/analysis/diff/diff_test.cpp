@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/diff/report_profile.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "tests/analysis/recording/recorded.h"
@@ -104,6 +105,34 @@ TEST(Diff, AcrossKindsMatchesStepsByWhatTheyAre) {
   EXPECT_THROW(diff(baseline, sweep), UsageError);  // two are batch 8 · h100 · mesa
 }
 
+TEST(Diff, RefusesAFileWithTwoStepsOfOneName) {
+  const Profile twice =
+      file_of(ProfileKind::Comparison, {step_of("mesa", "8", 10), step_of("mesa", "8", 12)});
+  EXPECT_THROW(diff(twice, twice), UsageError);
+}
+
+// "overlap_ns" and "overlap_bytes" are two numbers, whatever they are called in common.
+TEST(Diff, KeepsNumbersOfOneNameApartByTheirUnits) {
+  const auto with_overlap = [](const std::string& strategy, std::int64_t time) {
+    ProfileCase one = step_of(strategy, "8", 10);
+    add_fact(one, "overlap", Measure::Size, 5);
+    add_fact(one, "overlap", Measure::Time, time);
+    return one;
+  };
+  const Profile before = file_of(ProfileKind::Comparison,
+                                 {with_overlap("mesa", 7), with_overlap("vanilla", 8)}),
+                after = file_of(ProfileKind::Comparison,
+                                {with_overlap("mesa", 7), with_overlap("vanilla", 9)});
+  EXPECT_TRUE(diff(before, before).is_empty());
+  const Diff found = diff(before, after);
+  std::vector<std::string> changed;
+  for (const DiffTable& one : found.tables)
+    if (!one.rows.empty())
+      changed.push_back(one.name + " in " +
+                        std::string(measures[static_cast<std::size_t>(one.measure)].name));
+  EXPECT_THAT(changed, ElementsAre("overlap in nanoseconds"));
+}
+
 TEST(Diff, FindsTheStepOfOneFileAmongMany) {
   const Profile many =
       file_of(ProfileKind::Sweep,
@@ -181,6 +210,39 @@ TEST(Profile, ReadsATimelineAndRefusesWhatIsNone) {
     write_file(path, text);
     EXPECT_THROW(read_profile(path), InputError) << text;
   }
+}
+
+/// An explanation with these numbers and what is alive at its peak.
+std::string explanation(const std::string& numbers, const std::string& alive) {
+  return R"({"format": "tidemark-explain-1", "model": {"name": "m"}, "options": {"batch": 1},)"
+         R"( "device": {"name": "d"}, "report": {"strategy": "vanilla", )" +
+         numbers + R"(}, "alive": [)" + alive + "]}";
+}
+
+std::string error_of(const std::string& text) {
+  try {
+    read_profile_text(text, "a.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// Sums and differences of what a file says have to be numbers, too.
+TEST(Profile, RefusesPartsOfMoreThanAllMemoryThereIs) {
+  const std::string
+      half = R"({"tensor": "x", "role": "value", "block": "", "bytes": 1152921504606846975})",
+      byte = R"({"tensor": "y", "role": "value", "block": "", "bytes": 1})";
+  const Profile most =
+      read_profile_text(explanation(R"("live_peak_bytes": 1)", half + "," + byte), "a.json");
+  EXPECT_EQ(table(diff(most, most), "at the peak, by role").whole->after, largest_size);
+  EXPECT_EQ(error_of(explanation(R"("live_peak_bytes": 1)", half + "," + byte + "," + byte)),
+            "a.json: /alive/2/bytes: found parts of more than 1048576 TiB in all; need less");
+  EXPECT_EQ(
+      error_of(explanation(R"("at_peak_bytes": {"a": 1152921504606846976, "b": 1})", "")),
+      "a.json: /report/at_peak_bytes/b: found parts of more than 1048576 TiB in all; need less");
+  EXPECT_THAT(error_of(explanation(R"("live_peak_bytes": 9223372036854775807)", "")),
+              testing::HasSubstr("/report/live_peak_bytes: found 9223372036854775807; need"));
 }
 
 }  // namespace

@@ -112,10 +112,14 @@ Curve read_curve(const JsonView& list) {
   return curve;
 }
 
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 std::string curves_text(const Device& device) {
   std::string lines;
   for (const auto& [key, curve] : device.curves) {
-    lines += fmt::format("{}    \"{}\": [", lines.empty() ? "" : ",\n", key);
+    lines += fmt::format("{}    {}: [", lines.empty() ? "" : ",\n", quoted(key));
     for (const CurvePoint& point : curve)
       lines +=
           fmt::format("{}[{}, {}]", &point == curve.data() ? "" : ", ", point.work, point.time);
@@ -191,10 +195,6 @@ void read_capability(const JsonView& view, Device& device) {
   view.allow_only({"value", "kind", "source"});
   device.compute_capability = plain_text(view.at("value"));
   device.sources[std::string(capability_key)] = read_source(view);
-}
-
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string sourced(const std::string& value, const FigureSource& source) {

@@ -204,6 +204,8 @@ TEST(Device, CurvesSurviveTheFileAndMustRise) {
   device.sources["product_share"] = {FigureKind::Measured, "two products at once"};
   device.curves["forward gelu float32"] = {{1000, 5}, {4000, 11.5}};
   EXPECT_EQ(read_device(write_device(device), "d.json"), device);
+  device.curves["a \"quoted\" name, \\ and\na second line"] = {{1, 2}};
+  EXPECT_EQ(read_device(write_device(device), "d.json"), device);
   device.curves["forward gelu float32"] = {{4000, 5}, {1000, 11}};
   EXPECT_EQ(error_of(write_device(device)),
             "d.json: /curves/forward gelu float32/1: found less work than in the point before; "

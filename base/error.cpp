@@ -46,6 +46,9 @@ std::string_view nearest_name(std::string_view name, const std::vector<std::stri
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (const std::string_view candidate : known) {
     if (candidate.starts_with(name)) return candidate;
+    const std::size_t longer = std::max(name.size(), candidate.size());
+    // As many insertions at least.
+    if (longer - std::min(name.size(), candidate.size()) >= best_distance) continue;
     const std::size_t distance = edit_distance(name, candidate);
     if (distance < best_distance) best = candidate, best_distance = distance;
   }

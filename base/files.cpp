@@ -5,18 +5,17 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <memory>
-#include <optional>
 #include <utility>
 
+#include "base/compression.h"
 #include "base/error.h"
+#include "base/file_limits.h"
 
 namespace tidemark {
 namespace {
@@ -30,22 +29,6 @@ constexpr std::size_t chunk_size = std::size_t{1} << 16;
 
 [[noreturn]] void fail_with_errno(const std::string& path, std::string_view verb) {
   fail(path, fmt::format("cannot {}: {}", verb, std::strerror(errno)));
-}
-
-/// Without a size where the end was not seen.
-[[noreturn]] void fail_too_large(const std::string& path, const FileKindRow& kind,
-                                 std::optional<std::uint64_t> size = {}) {
-  const std::string limit = to_text(kind.limit);
-  if (!size)
-    fail(path, fmt::format("does not end within {}, the most that {} may have ({})", limit,
-                           kind.name, kind.remedy));
-  fail(path, fmt::format("holds {}; {} may have {} ({})",
-                         to_text(Bytes{static_cast<std::int64_t>(*size)}), kind.name, limit,
-                         kind.remedy));
-}
-
-bool exceeds(std::uint64_t size, const FileKindRow& kind) {
-  return size > static_cast<std::uint64_t>(kind.limit.count);
 }
 
 bool is_compressed(const std::string& path) { return path.ends_with(".zst"); }
@@ -76,17 +59,14 @@ ssize_t retried(Call call) {
   return result;
 }
 
-/// Makes room for `size` bytes and a last attempt to get more.
-void reserve(std::string& text, std::uint64_t size) { text.reserve(size + chunk_size); }
-
 std::string read_raw(const std::string& path, int descriptor, const FileKindRow& kind) {
   std::string text;
   // A pipe has no size, and a file may grow meanwhile: what is read is measured, too.
   struct stat found {};
   if (::fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode)) {
     const auto size = static_cast<std::uint64_t>(found.st_size);
-    if (exceeds(size, kind)) fail_too_large(path, kind, size);
-    reserve(text, size);
+    require_within(kind, path, size);
+    text.reserve(size + chunk_size);  // and a last attempt to get more
   }
   for (;;) {
     const std::size_t old_size = text.size();
@@ -95,47 +75,9 @@ std::string read_raw(const std::string& path, int descriptor, const FileKindRow&
         retried([&] { return ::read(descriptor, text.data() + old_size, text.size() - old_size); });
     if (count < 0) fail_with_errno(path, "read");
     text.resize(old_size + static_cast<std::size_t>(count));
-    if (exceeds(text.size(), kind)) fail_too_large(path, kind);
+    require_within_so_far(kind, path, text.size());
     if (count == 0) return text;
   }
-}
-
-std::string decompress(const std::string& path, std::string_view packed, const FileKindRow& kind) {
-  const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream(ZSTD_createDStream(),
-                                                                          ZSTD_freeDStream);
-  ZSTD_inBuffer input{packed.data(), packed.size(), 0};
-  std::string text;
-  // Memory that the text does not fill is never touched, so a wrong size costs nothing.
-  const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
-  if (size != ZSTD_CONTENTSIZE_UNKNOWN && size != ZSTD_CONTENTSIZE_ERROR) {
-    if (exceeds(size, kind)) fail_too_large(path, kind, size);
-    reserve(text, size);
-  }
-  std::size_t hint = 1;  // zero when a frame ends
-  bool progress = true;
-  while (progress) {
-    const std::size_t old_size = text.size();
-    const std::size_t old_position = input.pos;
-    text.resize(old_size + chunk_size);
-    ZSTD_outBuffer output{text.data(), text.size(), old_size};
-    hint = ZSTD_decompressStream(stream.get(), &output, &input);
-    if (ZSTD_isError(hint))
-      fail(path, fmt::format("not a sound zstd file: {}", ZSTD_getErrorName(hint)));
-    text.resize(output.pos);
-    if (exceeds(text.size(), kind)) fail_too_large(path, kind);
-    progress = input.pos > old_position || output.pos > old_size;
-    if (hint == 0 && input.pos == input.size) return text;
-  }
-  fail(path, "not a sound zstd file: it ends early");
-}
-
-std::string compress(std::string_view text) {
-  std::string packed(ZSTD_compressBound(text.size()), '\0');
-  const std::size_t size =
-      ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), ZSTD_CLEVEL_DEFAULT);
-  CHECK(!ZSTD_isError(size));  // the buffer is large enough for any text
-  packed.resize(size);
-  return packed;
 }
 
 /// False, with errno, when the disk is full or the like.
@@ -183,7 +125,7 @@ std::string read_file(const std::string& path, const FileKindRow& kind) {
   const OpenFile file(path, O_RDONLY);
   if (!file.is_open()) fail_with_errno(path, "open");
   std::string raw = read_raw(path, file.descriptor(), kind);
-  return is_compressed(path) ? decompress(path, raw, kind) : raw;
+  return is_compressed(path) ? decompressed(raw, path, kind) : raw;
 }
 
 std::string read_standard_input(FileKind kind) {
@@ -191,7 +133,7 @@ std::string read_standard_input(FileKind kind) {
 }
 
 void write_file(const std::string& path, std::string_view text) {
-  const std::string packed = is_compressed(path) ? compress(text) : std::string();
+  const std::string packed = is_compressed(path) ? compressed(text) : std::string();
   const std::string_view bytes = is_compressed(path) ? packed : text;
   struct stat found {};
   const bool exists = ::stat(path.c_str(), &found) == 0;

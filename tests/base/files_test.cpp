@@ -99,6 +99,10 @@ TEST_F(Files, TheSizeLimitHoldsOnDiskAndAfterDecompression) {
   EXPECT_LT(fs::file_size(path("bomb.zst")), 10'000u);
   EXPECT_EQ(error_of([&] { read_file(path("bomb.zst"), note_of(1_MiB)); }),
             path("bomb.zst") + ": holds 64.0 MiB; a note may have 1.00 MiB (write less)");
+  // A frame may claim any size, also one that no signed number holds.
+  put(path("claim.zst"), "\x28\xb5\x2f\xfd\xe0" + std::string(8, '\xf0'));
+  EXPECT_EQ(error_of([&] { read_file(path("claim.zst"), note_of(1_MiB)); }),
+            path("claim.zst") + ": holds 8388608 TiB; a note may have 1.00 MiB (write less)");
 }
 
 TEST_F(Files, TheSizeLimitHoldsWhereTheEndIsNotKnownBeforehand) {

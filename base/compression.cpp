@@ -1,0 +1,60 @@
+// Decompresses in pieces, so that a small file that claims to be huge costs nothing.
+#include "base/compression.h"
+
+#include <fmt/format.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+#include "base/file_limits.h"
+
+namespace tidemark {
+namespace {
+
+/// Small enough that its zeros are still in the processor's cache when they are overwritten.
+constexpr std::size_t chunk_size = std::size_t{1} << 16;
+
+}  // namespace
+
+std::string compressed(std::string_view text) {
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  const std::size_t size =
+      ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), ZSTD_CLEVEL_DEFAULT);
+  CHECK(!ZSTD_isError(size));  // the buffer is large enough for any text
+  packed.resize(size);
+  return packed;
+}
+
+std::string decompressed(std::string_view packed, const std::string& path,
+                         const FileKindRow& kind) {
+  const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream(ZSTD_createDStream(),
+                                                                          ZSTD_freeDStream);
+  ZSTD_inBuffer input{packed.data(), packed.size(), 0};
+  std::string text;
+  // Memory that the text does not fill is never touched, so a wrong size costs nothing.
+  const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
+  if (size != ZSTD_CONTENTSIZE_UNKNOWN && size != ZSTD_CONTENTSIZE_ERROR) {
+    require_within(kind, path, size);
+    text.reserve(size + chunk_size);  // and a last attempt to get more
+  }
+  std::size_t hint = 1;  // zero when a frame ends
+  bool progress = true;
+  while (progress) {
+    const std::size_t old_size = text.size();
+    const std::size_t old_position = input.pos;
+    text.resize(old_size + chunk_size);
+    ZSTD_outBuffer output{text.data(), text.size(), old_size};
+    hint = ZSTD_decompressStream(stream.get(), &output, &input);
+    if (ZSTD_isError(hint))
+      throw InputError(fmt::format("{}: not a sound zstd file: {}", path, ZSTD_getErrorName(hint)));
+    text.resize(output.pos);
+    require_within_so_far(kind, path, text.size());
+    progress = input.pos > old_position || output.pos > old_size;
+    if (hint == 0 && input.pos == input.size) return text;
+  }
+  throw InputError(fmt::format("{}: not a sound zstd file: it ends early", path));
+}
+
+}  // namespace tidemark

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -103,15 +104,19 @@ Data labelled_images(const std::string& path, Records records, const Trace& trac
 
 }  // namespace
 
-Data data_of_file(const std::string& path, const Trace& trace) {
-  auto bytes = std::make_shared<const std::string>(read_file(path, FileKind::TrainingData));
-  if (bytes->empty()) throw InputError(path + ": the file is empty");
+Data data_of_bytes(std::string bytes, const std::string& file, const Trace& trace) {
+  if (bytes.empty()) throw InputError(file + ": the file is empty");
+  const auto shared = std::make_shared<const std::string>(std::move(bytes));
   const TensorId picture = find<fill::Pixels>(trace);
   if (picture == no_tensor && find<fill::Words>(trace) == no_tensor)
-    throw InputError(path + ": the trace reads neither images nor words");
-  if (picture == no_tensor) return text(path, std::move(bytes), trace);
+    throw InputError(file + ": the trace reads neither images nor words");
+  if (picture == no_tensor) return text(file, shared, trace);
   const Shape& shape = trace[picture].shape;
-  return labelled_images(path, {std::move(bytes), numel(shape) / shape[0]}, trace);
+  return labelled_images(file, {shared, numel(shape) / shape[0]}, trace);
+}
+
+Data data_of_file(const std::string& path, const Trace& trace) {
+  return data_of_bytes(read_file(path, FileKind::TrainingData), path, trace);
 }
 
 }  // namespace tidemark::profiler

@@ -19,4 +19,7 @@ using Data = std::function<std::vector<double>(const Trace&, TensorId, std::int6
 /// the file cannot be read, is too small, or has records or labels that the model cannot take.
 Data data_of_file(const std::string& path, const Trace& trace);
 
+/// As data_of_file(), of the bytes of a file that errors name.
+Data data_of_bytes(std::string bytes, const std::string& file, const Trace& trace);
+
 }  // namespace tidemark::profiler

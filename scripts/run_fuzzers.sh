@@ -3,6 +3,7 @@
 # prints how many inputs each tried and which share of its reader's lines the corpus reaches. New
 # inputs are kept in the build folder; a crash stops the run and prints the file that repeats it.
 # usage: scripts/run_fuzzers.sh BUILD_FOLDER SECONDS_EACH [READER…]     (default: all; 0 s: only lines)
+# FUZZ_RUNS=5000000 in the environment ends each after so many inputs, or its seconds.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=$1/tests/fuzz seconds=$2
@@ -22,14 +23,18 @@ dictionary() {
   grep -oh '"[A-Za-z0-9_.:%=|-]\{2,40\}"' "${sources[@]}" /dev/null | sort -u || true
 }
 
+# Most of the time of a small input goes to the sanitizer's stack traces of allocations; the report
+# of a crash needs none but its own.
+export ASAN_OPTIONS=malloc_context_size=1:quarantine_size_mb=8${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+
 fuzz() {
   local reader=$1 found=$folder/found/$1
   mkdir -p "$found"
   dictionary "$reader" > "$folder/$reader.words"
   echo "== $reader, $seconds s" >&2
-  LLVM_PROFILE_FILE=/dev/null "$folder/fuzz_$reader" -max_total_time="$seconds" -timeout=10 \
+  LLVM_PROFILE_FILE=/dev/null "$folder/fuzz_$reader" -max_total_time="$seconds" -runs="${FUZZ_RUNS:--1}" -timeout=10 \
     -rss_limit_mb=2048 -print_final_stats=1 -dict="$folder/$reader.words" \
-    -artifact_prefix="$folder/" "$found" "tests/fuzz/corpus/$reader" >&2 2> >(tee "$folder/$reader.log" >&2)
+    -artifact_prefix="$folder/" "$found" "$(< "$folder/$reader.corpus")" >&2 2> >(tee "$folder/$reader.log" >&2)
   sed -n 's/^stat::number_of_executed_units: *//p' "$folder/$reader.log"
 }
 
@@ -38,7 +43,7 @@ covered_lines() {
   local reader=$1 raw=$folder/$1.profraw data=$folder/$1.profdata
   mapfile -t sources < "$folder/$reader.sources"
   [[ -n "${sources[0]}" ]] || { echo "not counted"; return; }
-  LLVM_PROFILE_FILE=$raw "$folder/fuzz_$reader" -runs=0 "tests/fuzz/corpus/$reader" 2> /dev/null
+  LLVM_PROFILE_FILE=$raw "$folder/fuzz_$reader" -runs=0 "$(< "$folder/$reader.corpus")" 2> /dev/null
   llvm-profdata merge "$raw" -o "$data"
   llvm-cov export -summary-only "$folder/fuzz_$reader" -instr-profile="$data" "${sources[@]}" |
     python3 -c '

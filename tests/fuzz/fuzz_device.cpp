@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include "base/error.h"
@@ -13,38 +14,49 @@ namespace {
 
 using namespace tidemark;
 
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+template <typename Ask>
+void answer_or_refuse(Ask ask) {
+  try {
+    ask();
+  } catch (const InputError& error) {
+    require(std::string_view(error.what()).find('\n') == std::string_view::npos);
+  }
+}
+
 /// Asks each value for everything; what does not fit must be refused with its own pointer.
 void walk(const JsonView& view) {
-  switch (view.kind()) {
-    case JsonKind::List:
-      for (const JsonView item : view.items()) walk(item);
-      break;
-    case JsonKind::Object:
-      for (const JsonView member : view.members()) walk(member);
-      break;
-    default:
-      break;
+  const JsonKind kind = view.kind();
+  if (kind == JsonKind::List) {
+    std::size_t size = 0;
+    for (const JsonView item : view.items()) walk(item), ++size;
+    require(view.items().size() == size);
   }
-  try {
-    view.integer(1, 1000);
-    view.number(0, 1);
-    view.boolean();
-  } catch (const InputError& error) {
-    if (std::string_view(error.what()).find('\n') != std::string_view::npos) std::abort();
+  if (kind == JsonKind::Object) {
+    for (const JsonView member : view.members()) walk(member);
+    answer_or_refuse([&] { view.integer_or("value", 0); });
+    answer_or_refuse([&] { view.number_or("value", 0, 0, 1); });
+    answer_or_refuse([&] { view.text_or("value", ""); });
+    answer_or_refuse([&] { view.boolean_or("value", false); });
   }
+  answer_or_refuse([&] { view.integer(1, 1000); });
+  answer_or_refuse([&] { view.number(0, 1); });
+  answer_or_refuse([&] { view.boolean(); });
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  try {
+  answer_or_refuse([&] {
     const JsonDocument document(text, "fuzz");
     walk(document.root());
-    const Device device = read_device(text, "fuzz");
-    if (read_device(write_device(device), "again") != device) std::abort();
-  } catch (const InputError&) {
-    return 0;
-  }
+  });
+  std::optional<Device> device;
+  answer_or_refuse([&] { device = read_device(text, "fuzz"); });
+  if (device) require(read_device(write_device(*device), "again") == *device);
   return 0;
 }

@@ -33,6 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const InputError&) {
     return 0;
   }
+  other_model_of(spec, trace->model);
   if (!step.refusal.empty()) return 0;
   require(validate(*step.trace, lower(*step.trace, step.plan)).empty());
   const std::string text = write_plan(step, spec.components);

@@ -29,6 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Peak top = peak(recording.schedule, recording.timeline);
   require(total(top.by_category) == top.bytes);
   alive_after(recording.schedule, recording.timeline, top.event);
+  require(!title(recording).empty());
   const std::string text = write_recording_text(recording);
   require(write_recording_text(read_recording_text(text, "again")) == text);
   return 0;

@@ -3,9 +3,10 @@
 set(reader_allocator_script
     simulator/allocator/allocator_script.cpp simulator/allocator/allocator_settings.cpp)
 set(reader_check
-    analysis/check/baseline.cpp analysis/check/block_names.cpp analysis/check/check_file.cpp
+    analysis/check/baseline.cpp analysis/check/check_file.cpp
     analysis/check/experiment.cpp analysis/check/experiment_fields.cpp
     analysis/check/json_places.cpp)
+set(reader_compressed base/compression.cpp)
 set(reader_config
     traces/models/config_head.cpp traces/models/config_language.cpp
     traces/models/config_notes.cpp traces/models/config_reader.cpp
@@ -16,5 +17,14 @@ set(reader_device
 set(reader_plan simulator/plan_json_reader.cpp simulator/tensor_roles.cpp)
 set(reader_timeline
     analysis/recording/recording.cpp analysis/recording/recording_json_reader.cpp)
-set(reader_trace_json traces/opaque_reader.cpp traces/trace_json_reader.cpp)
-set(reader_replay "")  # it reads as trace_json does; what it looks for is in the kernels
+set(reader_trace_json
+    traces/fill_reader.cpp traces/opaque_reader.cpp traces/trace_json_reader.cpp)
+set(reader_profile analysis/diff/profile_reader.cpp analysis/diff/report_profile.cpp)
+set(reader_training_data profiler/data_file.cpp)
+set(reader_window_script gui/script.cpp)
+set(reader_window_settings gui/settings_text.cpp)
+
+# What comes behind a reader, with inputs that it takes: none of their lines are counted.
+set(reader_model "")  # the builders of models
+set(corpus_model config)
+set(reader_replay "")  # the kernels

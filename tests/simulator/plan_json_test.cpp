@@ -1,6 +1,7 @@
 // Plan files: what is written, what names mean in another trace, and one line for each mistake.
 #include "simulator/plan_json.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -193,6 +194,20 @@ TEST(PlanFile, UnknownActionsQuirksAndOpsAreTold) {
               HasSubstr("/regions/0/begin: small-vit has no op 'blocks.1.norm' (did you mean"));
   EXPECT_THAT(error_of(decisions(R"({"action": "keep", "reason": "", "tensors": []})")),
               HasSubstr("/decisions/0/reason: is empty"));
+}
+
+// Each tensor is looked for among the reasons.
+TEST(PlanFile, HasAThousandReasonsAtMost) {
+  const auto with_reasons = [](int count) {
+    std::string list;
+    for (int i = 1; i < count; ++i)  // beside that of tensors which no group names
+      list += fmt::format(R"({}{{"action": "keep", "reason": "{}", "tensors": ["blocks.0.add1"]}})",
+                          i == 1 ? "" : ", ", i);
+    return decisions(list);
+  };
+  EXPECT_EQ(error_of(with_reasons(1000)), "");
+  EXPECT_THAT(error_of(with_reasons(1001)),
+              HasSubstr("/decisions/999: is the reason number 1000; give groups the same reason"));
 }
 
 TEST(PlanFile, ARegionGoesForwardAndDoesNotOverlap) {

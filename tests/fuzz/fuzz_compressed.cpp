@@ -1,0 +1,34 @@
+// Bytes as a .zst file: its text, which can be compressed and read again, or an InputError of one
+// line; never more than the kind of file may have.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/compression.h"
+#include "base/error.h"
+
+namespace {
+
+using namespace tidemark;
+
+/// So small that inputs of a few bytes can exceed it.
+constexpr FileKindRow kind = {FileKind::Config, "a test", {1 << 17}, "use a smaller one"};
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const std::string text =
+        decompressed({reinterpret_cast<const char*>(data), size}, "fuzz", kind);
+    require(text.size() <= static_cast<std::size_t>(kind.limit.count));
+    require(decompressed(compressed(text), "again", kind) == text);
+  } catch (const InputError& error) {
+    require(std::string_view(error.what()).find('\n') == std::string_view::npos);
+  }
+  return 0;
+}

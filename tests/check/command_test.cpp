@@ -341,6 +341,30 @@ TEST(Update, LeavesNoFileBeside) {
   EXPECT_EQ(std::distance(fs::directory_iterator(repository.folder().path()), {}), 1);
 }
 
+TEST(Update, CountsWhatChangedWhatIsNewAndWhatIsGone) {
+  const Repository repository(
+      check_text(R"({"model": "vit-ti-16", "batch": [1, 2]}, {"id": "gone", "model": "gpt2"})"));
+  EXPECT_EQ(repository.run("check --update").exit_code, 0);
+  EXPECT_EQ(repository.run("check --update").errors,
+            "tidemark.json: 3 experiments, nothing to update\n");
+  std::string text = replaced(repository.text(), R"("batch": [1, 2])", R"("batch": [1, 2, 3, 4])");
+  text = replaced(text, R"(, {"id": "gone", "model": "gpt2"})", "");
+  repository.write(text);
+  EXPECT_EQ(
+      repository.run("check --update").errors,
+      "tidemark.json: 4 experiments written: 0 changed, 2 new, 1 gone (git diff shows them)\n");
+}
+
+TEST(Update, SaysWhereTheOldNumbersFollowOtherRules) {
+  const Repository repository;
+  EXPECT_EQ(repository.run("check --update").exit_code, 0);
+  repository.write(replaced(repository.text(), "pytorch-2.6", "pytorch-1.9"));
+  EXPECT_EQ(repository.run("check").exit_code, 3);
+  EXPECT_EQ(repository.run("check --update").errors,
+            "tidemark.json: 2 experiments written, the old ones were not comparable\n");
+  EXPECT_EQ(repository.run("check").exit_code, 0);
+}
+
 // All wait for each other; each finds what the one before it wrote, and the file is whole.
 TEST(Update, MayBeAskedForManyTimesAtOnce) {
   const Repository repository, alone;

@@ -158,6 +158,20 @@ TEST_F(Formats, AnnounceWhatTheyLeaveOut) {
   EXPECT_NE(table.find("and 280 more"), std::string::npos);
 }
 
+// The title is what a reviewer sees of it: memory wherever memory changed.
+TEST(Github, TitlesSayWhatChanged) {
+  const CheckFile file =
+      expecting(check_file(R"({"id": "e", "model": "gpt2"})"), {small_outcome()});
+  ExperimentOutcome slower = small_outcome();
+  slower.values[index(Metric::Step)] = 8000;
+  const auto text = [&](const ExperimentOutcome& outcome) {
+    return check_github(compare_with_baseline(file, {outcome}, {"1.0.0", false}));
+  };
+  EXPECT_NE(text(slower).find("title=Step time of e::"), std::string::npos) << text(slower);
+  slower.values[index(Metric::Live)] = 1500;
+  EXPECT_NE(text(slower).find("title=Memory of e::"), std::string::npos) << text(slower);
+}
+
 TEST(Junit, FollowsItsSchema) {
   if (!has_program("xmllint")) GTEST_SKIP() << "xmllint is not installed";
   const Folder folder;

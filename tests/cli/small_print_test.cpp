@@ -1,0 +1,84 @@
+// What reports say beside their numbers: marks, notes and what was assumed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+
+namespace tidemark::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* launch_bound =
+    "launch-bound: for more than a tenth of the step, the device waits for the host";
+
+std::string answer_to(const std::string& line) {
+  const Outcome outcome = tidemark(line);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  return outcome.output;
+}
+
+// One image: 3 ms of launches. 128 of a larger model: kernels of milliseconds.
+TEST(SmallPrint, MarksTimesThatTheHostDecides) {
+  const std::string small = answer_to("compare vit-ti-16 -b 1 --strategies vanilla"),
+                    large = answer_to("compare vit-b-16 -b 128 --strategies vanilla");
+  EXPECT_THAT(small, HasSubstr("  *3"));
+  EXPECT_THAT(small, HasSubstr(std::string("\n* ") + launch_bound + "\n"));
+  EXPECT_THAT(large, Not(HasSubstr("*")));
+  EXPECT_THAT(large, Not(HasSubstr("launch-bound")));
+}
+
+TEST(SmallPrint, OfAPageHasEachNoteOnceWithItsStrategies) {
+  const std::string page = answer_to(
+      "compare vit-ti-16 -b 1 --strategies vanilla,checkpoint,reversible+mesa --format html");
+  EXPECT_THAT(page, HasSubstr(std::string("<li><b>vanilla, checkpoint</b>: ") + launch_bound));
+  EXPECT_THAT(page, HasSubstr("<li><b>reversible+mesa</b> does not apply: "));
+}
+
+TEST(SmallPrint, OfAPageSaysWhereRoomAndAllocatorCameFrom) {
+  const std::string line = "compare vit-ti-16 --strategies vanilla --format html";
+  const std::string usual = answer_to(line);
+  EXPECT_THAT(usual, HasSubstr("Room for tensors: 78.9 GiB, the device&#39;s 79.3 GiB less 400 MiB "
+                               "for the CUDA context."));
+  EXPECT_THAT(usual, HasSubstr("caching allocator with its default settings."));
+  EXPECT_THAT(usual, HasSubstr("cast, copied and kept: PyTorch 2.x, eager ("));
+  const std::string asked = answer_to(
+      line + " --budget 2GiB --alloc-conf expandable_segments:True --framework torch-1.13");
+  EXPECT_THAT(asked, HasSubstr("Room for tensors: 2.00 GiB, a budget."));
+  EXPECT_THAT(asked, HasSubstr("caching allocator as set by --alloc-conf."));
+  EXPECT_THAT(asked, HasSubstr("cast, copied and kept: PyTorch 1.11 to 1.13, eager ("));
+}
+
+TEST(SmallPrint, SaysThatNoBlockSavesAnything) {
+  const Folder folder;
+  write_text(folder / "sum.trace.json", R"({"format": "tidemark-trace", "version": 3, "loss": "l",
+    "tensors": [{"name": "x", "shape": [2], "dtype": "float32", "category": "parameter",
+                 "trainable": true},
+                {"name": "l", "shape": [], "dtype": "float32", "category": "activation"}],
+    "ops": [{"name": "o", "kind": "opaque", "inputs": ["x"], "outputs": ["l"],
+             "row": {"operation": "sum", "gradients": ["in0"]}}]})");
+  EXPECT_THAT(answer_to("compare --units --strategies vanilla " + (folder / "sum.trace.json")),
+              HasSubstr("\nNo block saves activations.\n"));
+}
+
+TEST(SmallPrint, OfAModelHasThePrecisionOfItsWeights) {
+  const Folder folder;
+  const std::string config = R"({"model_type": "vit", "hidden_size": 48, "num_attention_heads": 2,)"
+                             R"( "num_hidden_layers": 1, "intermediate_size": 96)";
+  write_text(folder / "config.json", config + R"(, "torch_dtype": "bfloat16"})");
+  EXPECT_THAT(answer_to("models " + (folder / "config.json") + " --format csv"),
+              HasSubstr("\nprecision of its weights,bf16\n"));
+  write_text(folder / "config.json", config + "}");
+  EXPECT_THAT(answer_to("models " + (folder / "config.json") + " --format csv"),
+              Not(HasSubstr("precision of its weights")));
+}
+
+TEST(SmallPrint, OfAFrameworkNamesItsOptimizersLoop) {
+  EXPECT_THAT(answer_to("frameworks torch-2 --format csv"), HasSubstr("\noptimizer_loop,foreach,"));
+  EXPECT_THAT(answer_to("frameworks torch-1.10 --format csv"),
+              HasSubstr("\noptimizer_loop,parameter by parameter,"));
+}
+
+}  // namespace
+}  // namespace tidemark::cli

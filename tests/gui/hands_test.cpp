@@ -1,6 +1,7 @@
 // Mouse and keys, and what they do to the view.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/gui/robot.h"
@@ -103,6 +104,74 @@ TEST_F(Hands, PeriodAndCommaGoToNeighbours) {
   robot_.press(Key::R);
   ASSERT_TRUE(robot_.view.range);
   EXPECT_EQ(robot_.view.range->begin, static_cast<double>(lane.begin_of(here - 1)));
+}
+
+TEST_F(Hands, PeriodAndCommaStopAtTheEndsOfTheStream) {
+  const TrackIndex& lane = robot_.shown().lanes()[0];
+  const RunId first{lane.item_of(0)}, last{lane.item_of(lane.size() - 1)};
+  robot_.view.selection.run = first;
+  robot_.press(Key::Comma);
+  EXPECT_EQ(robot_.view.selection.run, first);
+  robot_.view.selection.run = last;
+  robot_.press(Key::Period);
+  EXPECT_EQ(robot_.view.selection.run, last);
+}
+
+TEST_F(Hands, PeriodWithoutASelectionTakesTheNextRunAfterTheCursor) {
+  const TrackIndex& lane = robot_.shown().lanes()[0];
+  const std::size_t next = lane.first_after(robot_.view.cursor_time);
+  ASSERT_LT(next, lane.size());
+  ASSERT_GT(next, 0u);
+  robot_.press(Key::Period);
+  EXPECT_EQ(robot_.view.selection.run, RunId{lane.item_of(next)});
+}
+
+TEST_F(Hands, RMakesTheLifeOfATensorTheRange) {
+  const auto& events = robot_.shown().timeline().memory;
+  const MemoryEvent born = events[events.size() / 2];
+  ASSERT_TRUE(born.appears);
+  const auto died = std::ranges::find_if(events, [&](const MemoryEvent& event) {
+    return event.buffer == born.buffer && !event.appears;
+  });
+  ASSERT_NE(died, events.end());
+  robot_.view.selection.buffer = born.buffer;
+  robot_.press(Key::R);
+  EXPECT_EQ(robot_.view.range, (Range{static_cast<double>(born.time.count()),
+                                      static_cast<double>(died->time.count())}));
+
+  // A parameter lives through the whole step.
+  const auto& buffers = robot_.shown().recording.schedule.buffers;
+  const auto persistent = std::ranges::find(buffers, true, &Buffer::persistent);
+  robot_.view.selection = {};
+  robot_.view.selection.buffer = static_cast<BufferId>(persistent - buffers.begin());
+  robot_.press(Key::R);
+  EXPECT_EQ(robot_.view.range, (Range{0, robot_.shown().end()}));
+}
+
+TEST_F(Hands, EscapeClosesHelpThenTheRangeThenTheSelection) {
+  robot_.view.selection.run = RunId{10};
+  robot_.view.range = Range{0, 1000};
+  robot_.type("?");
+  ASSERT_TRUE(robot_.view.shows_help);
+  robot_.press(Key::Escape);
+  EXPECT_FALSE(robot_.view.shows_help);
+  EXPECT_TRUE(robot_.view.range);
+  robot_.press(Key::Escape);
+  EXPECT_FALSE(robot_.view.range);
+  EXPECT_TRUE(robot_.view.selection.run);
+  robot_.press(Key::Escape);
+  EXPECT_FALSE(robot_.view.selection.run);
+}
+
+// Ctrl + W closes, so it must not zoom as well.
+TEST_F(Hands, LettersWithControlDoNotMoveTheView) {
+  const Range before = robot_.view.visible;
+  robot_.input.keys = {Key::Control, Key::W};
+  robot_.frames(3);
+  EXPECT_EQ(robot_.view.visible, before);
+  robot_.input.keys = {Key::W};
+  robot_.frames(3);
+  EXPECT_LT(robot_.view.visible.span(), before.span());
 }
 
 TEST_F(Hands, AClickOnTheCurvePutsTheCursorOnTheHighestMomentOfTheColumn) {

@@ -1,6 +1,8 @@
 // compare --replay: every strategy runs, and each number stands beside its prediction.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/formats.h"
@@ -158,25 +160,42 @@ std::array<std::string, 3> gradient_cells(const profiler::ReplayReport& report) 
           difference.bit_identical ? "true" : "false"};
 }
 
-std::string csv(const Replays& replays) {
-  std::string text;
-  for (const profiler::ReplayReport& report : replays) {
-    std::vector<std::string> heads = {"strategy", "applies"},
-                             cells = {report.strategy, report.applies ? "true" : "false"};
-    for (const ReplayField& field : replay_fields(report)) {
-      if (field.is_category) continue;
-      heads.push_back(fmt::format("predicted_{}", field.key));
-      heads.push_back(fmt::format("measured_{}", field.key));
-      cells.push_back(report.applies ? std::to_string(field.predicted) : "");
-      cells.push_back(report.applies && field.measured ? std::to_string(*field.measured) : "");
-    }
-    heads.insert(heads.end(), {"resident_peak_bytes", "gradient_reference",
-                               "gradient_max_rel_error", "gradient_bit_identical"});
-    cells.push_back(report.resident ? std::to_string(report.resident->count) : "");
-    for (std::string& cell : gradient_cells(report)) cells.push_back(std::move(cell));
-    if (text.empty()) text = csv_line(heads);
-    text += csv_line(cells);
+/// Of all replays: one that does not apply knows fewer numbers.
+std::vector<std::string_view> keys_of(const Replays& replays) {
+  std::vector<std::string_view> keys;
+  for (const profiler::ReplayReport& report : replays)
+    for (const ReplayField& field : replay_fields(report))
+      if (!field.is_category && std::ranges::find(keys, field.key) == keys.end())
+        keys.push_back(field.key);
+  return keys;
+}
+
+std::vector<std::string> csv_cells(const profiler::ReplayReport& report,
+                                   const std::vector<std::string_view>& keys) {
+  std::vector<std::string> cells = {report.strategy, report.applies ? "true" : "false"};
+  const std::vector<ReplayField> fields = replay_fields(report);
+  for (const std::string_view key : keys) {
+    const auto field = std::ranges::find(fields, key, &ReplayField::key);
+    const bool is_known = report.applies && field != fields.end();
+    cells.push_back(is_known ? std::to_string(field->predicted) : "");
+    cells.push_back(is_known && field->measured ? std::to_string(*field->measured) : "");
   }
+  cells.push_back(report.resident ? std::to_string(report.resident->count) : "");
+  for (std::string& cell : gradient_cells(report)) cells.push_back(std::move(cell));
+  return cells;
+}
+
+std::string csv(const Replays& replays) {
+  const std::vector<std::string_view> keys = keys_of(replays);
+  std::vector<std::string> heads = {"strategy", "applies"};
+  for (const std::string_view key : keys) {
+    heads.push_back(fmt::format("predicted_{}", key));
+    heads.push_back(fmt::format("measured_{}", key));
+  }
+  heads.insert(heads.end(), {"resident_peak_bytes", "gradient_reference", "gradient_max_rel_error",
+                             "gradient_bit_identical"});
+  std::string text = csv_line(heads);
+  for (const profiler::ReplayReport& report : replays) text += csv_line(csv_cells(report, keys));
   return text;
 }
 

@@ -46,7 +46,6 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"explain gpt2 h.0.ln_1 --graph x.dot --block 1", 2,
                 "--block 1 and 'h.0.ln_1': the graph of one or the other is shown"},
         Mistake{"diff", 2, "diff needs two files"},
-        Mistake{"calibrate --backend null", 2, "the null backend has nothing to measure"},
         Mistake{"compare examples/toy/mlp.trace.json --max-batch", 2,
                 "--max-batch cannot change the batch of 'examples/toy/mlp.trace.json'"},
         Mistake{"view gpt2 --size 640", 2, "--size: 640 is not a size (need WIDTHxHEIGHT)"},

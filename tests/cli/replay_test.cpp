@@ -1,6 +1,7 @@
 // The program's replay: real steps of small models, as a user would run them.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -12,6 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 // ViT-Ti on images of 32 pixels: five tokens, a step of some milliseconds.
 // Predicted for a device: measuring this machine first would take a second each time.
@@ -126,6 +128,32 @@ TEST(CompareReplay, CsvHasWhatNarrowTablesLeaveOut) {
   EXPECT_THAT(outcome.output,
               HasSubstr("resident_peak_bytes,gradient_reference,gradient_max_rel_error"));
   EXPECT_THAT(outcome.output, HasSubstr(",vanilla,0,true\n"));
+}
+
+// A strategy that does not apply has no numbers, and as many cells; first or last.
+TEST(CompareReplay, CsvHasACellForEveryColumnInEveryRow) {
+  for (const char* strategies : {"vanilla,checkpoint,reversible+mesa", "reversible+mesa,vanilla"}) {
+    const Outcome outcome = run(std::string("compare ") + step + " --replay null --format csv " +
+                                "--strategies " + strategies);
+    std::istringstream lines(outcome.output);
+    std::string heads, line;
+    std::getline(lines, heads);
+    EXPECT_THAT(heads, HasSubstr(",predicted_hidden_recompute_ns,measured_hidden_recompute_ns,"));
+    while (std::getline(lines, line))
+      EXPECT_EQ(std::ranges::count(line, ','), std::ranges::count(heads, ',')) << line;
+  }
+}
+
+TEST(CompareReplay, SaysWhoseGradientsAreComparedAndWhoDoesNotApply) {
+  const std::string line = std::string("compare ") + step + " --replay cpu --strategies vanilla,";
+  const std::string others = run(line + "checkpoint,reversible+mesa").output,
+                    rewired = run(line + "reversible").output;
+  const std::string star = "* another network: compared with itself, all activations kept";
+  EXPECT_THAT(others, HasSubstr("gradient: largest difference from vanilla's"));
+  EXPECT_THAT(others, Not(HasSubstr(star)));
+  EXPECT_THAT(others, HasSubstr("\nDoes not apply:\n  reversible+mesa: "));
+  EXPECT_THAT(rewired, HasSubstr(star));
+  EXPECT_THAT(rewired, Not(HasSubstr("Does not apply")));
 }
 
 TEST(CompareReplay, RefusesWhatItWouldPassOver) {

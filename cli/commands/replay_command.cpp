@@ -1,4 +1,6 @@
 // `tidemark replay`: runs steps on a backend and prints measured numbers beside predicted ones.
+#include <fmt/format.h>
+
 #include <limits>
 
 #include "analysis/export/chrome_trace.h"
@@ -9,6 +11,7 @@
 #include "cli/commands/formats.h"
 #include "cli/commands/interrupt.h"
 #include "cli/commands/scenario.h"
+#include "cli/reports/print_comparison.h"
 #include "cli/reports/print_replay.h"
 #include "profiler/backends.h"
 
@@ -27,7 +30,8 @@ Recording measured_recording(const profiler::ReplayEvaluation& evaluation,
 std::string print(const profiler::ReplayEvaluation& evaluation,
                   const profiler::ReplayScenario& scenario, Format format, const Options& options) {
   if (format == Format::Json) return replay_json(scenario, evaluation.report);
-  if (!evaluation.report.applies)
+  // Without numbers, Markdown is a sentence as well.
+  if (!evaluation.report.applies && format == Format::Markdown)
     return replay_table(scenario, evaluation.report, style_of(options));
   switch (format) {
     case Format::Csv:
@@ -89,7 +93,14 @@ Result run_replay(const Options& options) {
       [&] { return interrupt.came(); });
   if (interrupt.came()) result.notes += "stopped: what was measured so far\n";
   const bool is_timeline = format == Format::Chrome || format == Format::Timeline;
-  if (is_timeline && evaluation.report.applies && !evaluation.measured)
+  if (!evaluation.report.applies && (is_timeline || format == Format::Csv)) {
+    const std::string refusal =
+        fmt::format("{} does not apply: {}", evaluation.report.strategy,
+                    refusal_text(evaluation.report.strategy, evaluation.report.reason));
+    if (is_timeline) throw InputError(refusal);
+    result.notes += refusal + "\n";
+  }
+  if (is_timeline && !evaluation.measured)
     throw InputError("stopped before the first step was timed: there is no timeline to write");
   if (evaluation.measured && format == Format::Chrome)
     result.text =

@@ -60,6 +60,7 @@ std::string replays_json(const std::vector<profiler::ReplayScenario>& scenarios,
 }
 std::string replay_csv(const profiler::ReplayReport& report) {
   std::string text = csv_line({"number", "predicted", "measured"});
+  if (!report.applies) return text;
   for (const ReplayField& field : replay_fields(report))
     text += csv_line({std::string(field.key), std::to_string(field.predicted),
                       field.measured ? std::to_string(*field.measured) : ""});

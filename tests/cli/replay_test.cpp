@@ -130,6 +130,29 @@ TEST(CompareReplay, CsvHasWhatNarrowTablesLeaveOut) {
   EXPECT_THAT(outcome.output, HasSubstr(",vanilla,0,true\n"));
 }
 
+// What programs read is never a sentence for people.
+TEST(ReplayCommand, OfAStrategyThatDoesNotApplyWritesNoTextIntoFilesForPrograms) {
+  const std::string line =
+      std::string("replay ") + step + " --backend null --strategy reversible+mesa";
+  const std::string refusal =
+      "reversible+mesa does not apply: reversible + mesa: states are recovered";
+  EXPECT_THAT(run(line).output, HasSubstr(refusal));
+  EXPECT_EQ(parsed(run(line + " --format json"))["applies"], false);
+  const Outcome table = run(line + " --format csv");
+  EXPECT_EQ(table.exit_code, 0);
+  EXPECT_EQ(std::ranges::count(table.output, '\n'), 1) << table.output;
+  EXPECT_THAT(table.output, HasSubstr("predicted,measured"));
+  EXPECT_THAT(table.errors, HasSubstr(refusal));
+  const Folder folder;
+  for (const char* format : {"timeline", "chrome"}) {
+    const std::string path = folder / (std::string("x.") + format + ".json");
+    const Outcome outcome = run(line + " -o " + path);
+    EXPECT_EQ(outcome.exit_code, 1) << format;
+    EXPECT_THAT(outcome.errors, HasSubstr("tidemark: " + refusal));
+    EXPECT_FALSE(std::filesystem::exists(path)) << format;
+  }
+}
+
 // A strategy that does not apply has no numbers, and as many cells; first or last.
 TEST(CompareReplay, CsvHasACellForEveryColumnInEveryRow) {
   for (const char* strategies : {"vanilla,checkpoint,reversible+mesa", "reversible+mesa,vanilla"}) {

@@ -17,7 +17,7 @@ namespace {
 // A narrow LLaMA so deep that its step has five million runs and memory events.
 gui::WhatIf deep_llama() {
   Model model = find_model("llama-7b");
-  auto& config = std::get<LlamaConfig>(model.config);
+  auto& config = std::get<DecoderConfig>(model.config);
   config.depth = 31'000, config.width = 64, config.head_width = 16;
   config.heads = config.key_heads = 4, config.mlp = 128;
   return {.scenario = {.model = model,

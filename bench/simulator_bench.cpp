@@ -62,7 +62,7 @@ BENCHMARK(compare_llama_13b)->Unit(benchmark::kMillisecond);
 // A narrow LLaMA of any depth: 22 ops per block.
 Model deep_model(std::int64_t depth) {
   Model model = find_model("llama-7b");
-  auto& config = std::get<LlamaConfig>(model.config);
+  auto& config = std::get<DecoderConfig>(model.config);
   config.depth = depth, config.width = 64, config.head_width = 16;
   config.heads = config.key_heads = 4, config.mlp = 128;
   return model;

@@ -36,7 +36,7 @@ struct Settings {
   std::int64_t window = 0;   ///< attention: only that many last tokens; pooling: kernel
   std::int64_t stride = 1, padding = 0, groups = 1;
   double probability = 0;  ///< of dropping
-  double factor = 1;
+  double factor = 1;       ///< of Scale, and of attention's scores beside 1 / √d
   double epsilon = 1e-5;
 };
 

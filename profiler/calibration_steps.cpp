@@ -65,18 +65,34 @@ ModelConfig named_alike(const Size& s) {
 }
 
 ModelConfig llama_of(const Size& s) {
-  return LlamaConfig{.width = s.width,
-                     .depth = s.depth,
-                     .heads = s.heads(),
-                     .mlp = 3 * s.width,
-                     .key_heads = std::max<std::int64_t>(1, s.heads() / 2),
-                     .head_width = Size::head_width,
-                     .vocabulary = vocabulary};
+  return DecoderConfig{.width = s.width,
+                       .depth = s.depth,
+                       .heads = s.heads(),
+                       .mlp = 3 * s.width,
+                       .key_heads = std::max<std::int64_t>(1, s.heads() / 2),
+                       .head_width = Size::head_width,
+                       .vocabulary = vocabulary};
+}
+
+// ReLU, and caps for the tanh.
+ModelConfig capped_of(const Size& s) {
+  return DecoderConfig{.family = "decoder",
+                       .width = s.width,
+                       .depth = s.depth,
+                       .heads = s.heads(),
+                       .mlp = s.mlp(),
+                       .key_heads = s.heads(),
+                       .head_width = Size::head_width,
+                       .vocabulary = vocabulary,
+                       .mlp_form = MlpForm::Plain,
+                       .activation = ActivationForm::Relu,
+                       .score_cap = 50,
+                       .logit_cap = 30};
 }
 
 constexpr Family vit{vit_of, true}, swin{swin_of, true}, mvit{mvit_of, true},
     bert{named_alike<BertConfig>, false}, gpt2{named_alike<Gpt2Config>, false},
-    llama{llama_of, false};
+    llama{llama_of, false}, capped{capped_of, false};
 
 CalibrationStep step_of(const Size& s, Precision precision) {
   Model model{.name = "", .family = "", .title = "", .source = "", .config = s.family.config_of(s)};
@@ -102,11 +118,13 @@ constexpr std::array sizes = {Size{vit, 64, 1, 64, 1},
                               Size{gpt2, 128, 1, 64, 2},
                               Size{gpt2, 256, 1, 256, 4},
                               Size{llama, 128, 1, 64, 2, Attention::Math},
-                              Size{llama, 256, 1, 256, 4}};
+                              Size{llama, 256, 1, 256, 4},
+                              Size{capped, 64, 1, 64, 2, Attention::Math}};
 
 // The mixed precisions share nearly all kernels with the pure ones: one size of each family will
 // do.
-constexpr std::array mixed_sizes = {sizes[1], sizes[4], sizes[6], sizes[8], sizes[10], sizes[12]};
+constexpr std::array mixed_sizes = {sizes[1],  sizes[4],  sizes[6], sizes[8],
+                                    sizes[10], sizes[12], sizes[14]};
 
 }  // namespace
 

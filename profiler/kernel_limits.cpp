@@ -52,6 +52,8 @@ class Limits {
       case OpKind::GeluComposed:
       case OpKind::Silu:
       case OpKind::Tanh:
+      case OpKind::Sigmoid:
+      case OpKind::Relu:
       case OpKind::ReGelu2:
       case OpKind::ReSilu2:
       case OpKind::Softmax:

@@ -46,7 +46,7 @@ class Merges {
   Merge merge(const Op& norm, const Op& linear) const {
     const auto affine = trace_.inputs(norm), operands = trace_.inputs(linear);
     const TensorId weight = parameter_of(operands[1]);
-    return {.gamma = trace_[affine[1]].name,
+    return {.gamma = trace_[parameter_of(affine[1])].name,
             .beta = affine.size() > 2 ? trace_[affine[2]].name : "",
             .weight = trace_[weight].name,
             .bias = operands.size() > 2 ? trace_[parameter_of(operands[2])].name : "",
@@ -54,7 +54,7 @@ class Merges {
             .columns = trace_[weight].shape[1]};
   }
 
-  // The parameter behind the cast that autocast puts in front of it.
+  // The parameter behind the casts that are put in front of it.
   TensorId parameter_of(TensorId tensor) const {
     const auto maker = maker_.find(tensor);
     return maker == maker_.end() ? tensor : parameter_of(trace_.inputs(trace_[maker->second])[0]);

@@ -12,8 +12,9 @@ struct ModuleName {
   std::array<std::string_view, 4> linears;
 };
 
-// LLaMA, Mistral and Qwen2; then GPT-2; then BERT, RoBERTa and ViT, where "dense" ends three
-// modules: attention.output.dense, intermediate.dense and output.dense.
+// LLaMA and most decoders; then GPT-2; then BERT, RoBERTa and ViT, where "dense" ends three
+// modules: attention.output.dense, intermediate.dense and output.dense, and GPT-NeoX and Phi, where
+// it is the attention's; then Phi-3, GPT-NeoX and OPT.
 constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
                                      ModuleName{"k_proj", {"k"}},
                                      ModuleName{"v_proj", {"v"}},
@@ -28,6 +29,12 @@ constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
                                      ModuleName{"key", {"k"}},
                                      ModuleName{"value", {"v"}},
                                      ModuleName{"dense", {"dense", "proj", "fc1", "fc2"}},
+                                     ModuleName{"qkv_proj", {"qkv"}},
+                                     ModuleName{"query_key_value", {"qkv"}},
+                                     ModuleName{"gate_up_proj", {"gate_up"}},
+                                     ModuleName{"dense_h_to_4h", {"fc1"}},
+                                     ModuleName{"dense_4h_to_h", {"fc2"}},
+                                     ModuleName{"out_proj", {"o"}},
                                      ModuleName{"all-linear", {"all"}}};
 
 }  // namespace

@@ -218,6 +218,8 @@ constexpr std::array shape_rules = [] {
       ShapeRule{GeluComposed, one, {4, 4}, elementwise},
       ShapeRule{Silu, one, one, elementwise},
       ShapeRule{Tanh, one, one, elementwise},
+      ShapeRule{Sigmoid, one, one, elementwise},
+      ShapeRule{Relu, one, one, elementwise},
       ShapeRule{ReGelu2, one, two, with_codes},
       ShapeRule{ReSilu2, one, two, with_codes},
       ShapeRule{Softmax, one, one, elementwise},

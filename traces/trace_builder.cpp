@@ -268,7 +268,8 @@ TensorId TraceBuilder::conv2d(const std::string& name, TensorId x, const Shape& 
 }
 
 TensorId TraceBuilder::flash_attention(const std::string& name, TensorId q, TensorId k, TensorId v,
-                                       bool causal, TensorId bias, std::int64_t window) {
+                                       bool causal, TensorId bias, std::int64_t window,
+                                       double factor) {
   const Shape result = shape(q).with_back(shape(v).back());
   std::vector<TensorId> inputs = {to_compute(q), to_compute(k), to_compute(v)};
   if (bias != no_tensor) inputs.push_back(to_compute(bias));
@@ -277,6 +278,7 @@ TensorId TraceBuilder::flash_attention(const std::string& name, TensorId q, Tens
   std::vector<Attribute> attributes;
   if (causal) attributes.push_back({AttributeKey::Causal, 1});
   if (window > 0) attributes.push_back({AttributeKey::Window, static_cast<double>(window)});
+  if (factor != 1) attributes.push_back({AttributeKey::Factor, factor});
   return emit(OpKind::FlashAttention, name, inputs,
               std::span(outputs).first(framework_.keeps_statistics ? 2 : 1), attributes);
 }

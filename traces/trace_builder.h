@@ -14,6 +14,13 @@ namespace tidemark {
 /// Who a parameter belongs to when only a part of the model is trained.
 enum class ParameterRole : std::uint8_t { Base, Adapter, FrozenAdapter, Head };
 
+/// Where the code of an RMSNorm multiplies by its weight.
+enum class RmsGain : std::uint8_t {
+  Rounded,  ///< after rounding to the stream's dtype: LLaMA's and most others'
+  Fp32,     ///< before it, so that the kept normalized x is fp32: OLMo-2
+  OnePlus,  ///< as Fp32, by 1 + an fp32 copy of the weight: Gemma
+};
+
 struct OutputSpec {
   std::string_view suffix;  ///< appended to the op's name; "" for the main output
   Shape shape;
@@ -69,16 +76,22 @@ class TraceBuilder {
   /// x [batch, channels, height, width]; output of the given spatial shape.
   TensorId conv2d(const std::string& name, TensorId x, const Shape& output, std::int64_t kernel,
                   std::int64_t stride, std::int64_t padding, std::int64_t groups, bool bias);
-  /// q [batch, heads, tokens, d], k and v [batch, key heads, keys, d] → [batch, heads, tokens, d]
+  /// q [batch, heads, tokens, d], k and v [batch, key heads, keys, d] → [batch, heads, tokens, d];
+  /// scores are q·k · factor / √d
   TensorId flash_attention(const std::string& name, TensorId q, TensorId k, TensorId v, bool causal,
-                           TensorId bias = no_tensor, std::int64_t window = 0);
+                           TensorId bias = no_tensor, std::int64_t window = 0, double factor = 1);
 
   // Norms and activations.
   TensorId layer_norm(const std::string& name, TensorId x, double epsilon);
-  TensorId rms_norm(const std::string& name, TensorId x, double epsilon);
+  TensorId rms_norm(const std::string& name, TensorId x, double epsilon,
+                    RmsGain gain = RmsGain::Rounded);
   TensorId gelu(const std::string& name, TensorId x, bool tanh_form = false);
+  /// One kernel, whatever the framework composes.
+  TensorId fused_gelu(const std::string& name, TensorId x, bool tanh_form);
   TensorId silu(const std::string& name, TensorId x);
   TensorId tanh(const std::string& name, TensorId x);
+  TensorId sigmoid(const std::string& name, TensorId x);
+  TensorId relu(const std::string& name, TensorId x);
   /// Softmax over the last dimension; fp32 output under autocast or if `in_fp32`.
   TensorId softmax(const std::string& name, TensorId x, bool in_fp32 = false);
 
@@ -88,6 +101,8 @@ class TraceBuilder {
   TensorId residual(const std::string& name, TensorId shortcut, TensorId branch);
   TensorId mul(const std::string& name, TensorId a, TensorId b);
   TensorId scale(const std::string& name, TensorId x, double factor);
+  /// cap · tanh(x / cap)
+  TensorId capped(const std::string& name, TensorId x, double cap);
   TensorId dropout(const std::string& name, TensorId x, double probability);
   TensorId drop_path(const std::string& name, TensorId x, double probability);
   TensorId rope(const std::string& name, TensorId x, TensorId cosine, TensorId sine);

@@ -44,19 +44,25 @@ TensorId TraceBuilder::layer_norm(const std::string& name, TensorId x, double ep
               std::span(&attribute, 1));
 }
 
-TensorId TraceBuilder::rms_norm(const std::string& name, TensorId x, double epsilon) {
-  const TensorId gamma = parameter(name + ".weight", {shape(x).back()});
+TensorId TraceBuilder::rms_norm(const std::string& name, TensorId x, double epsilon, RmsGain gain) {
+  const Shape row = {shape(x).back()};
+  TensorId gamma = parameter(name + ".weight", row);
+  if (gain == RmsGain::OnePlus)
+    gamma = copy(name + ".gain", cast(name + ".weight.float", gamma, DType::Float32), row);
   const DType stream = trace_[x].dtype;
   const TensorId read = stream != DType::Float32 ? cast(name + ".upcast", x, DType::Float32) : x;
   const DType written = framework_.norm_writes_fp32 ? stream : compute_;
+  const bool rounds_last = gain != RmsGain::Rounded && written != DType::Float32;
   const std::array inputs = {read, gamma};
-  const std::array outputs = {OutputSpec{"", shape(x), written},
-                              OutputSpec{"rstd", shape(x).with_back(1), DType::Float32},
-                              OutputSpec{"normalized", shape(x), stream}};
+  const std::array outputs = {
+      OutputSpec{"", shape(x), rounds_last ? DType::Float32 : written},
+      OutputSpec{"rstd", shape(x).with_back(1), DType::Float32},
+      OutputSpec{"normalized", shape(x), rounds_last ? DType::Float32 : stream}};
   const std::size_t kept = !framework_.keeps_statistics ? 1 : framework_.composed_rms_norm ? 3 : 2;
   const Attribute attribute{AttributeKey::Epsilon, epsilon};
-  return emit(OpKind::RmsNorm, name, inputs, std::span(outputs).first(kept),
-              std::span(&attribute, 1));
+  const TensorId y =
+      emit(OpKind::RmsNorm, name, inputs, std::span(outputs).first(kept), std::span(&attribute, 1));
+  return cast(name + ".round", y, written);
 }
 
 TensorId TraceBuilder::gelu(const std::string& name, TensorId x, bool tanh_form) {
@@ -70,6 +76,10 @@ TensorId TraceBuilder::gelu(const std::string& name, TensorId x, bool tanh_form)
                 {{"", s, dtype}, {"tanh", s, dtype}, {"half", s, stated}, {"one_plus", s, dtype}},
                 {{AttributeKey::TanhApprox, 1}});
   }
+  return fused_gelu(name, x, tanh_form);
+}
+
+TensorId TraceBuilder::fused_gelu(const std::string& name, TensorId x, bool tanh_form) {
   const bool upcast = autocast_ && framework_.gelu_is_fp32 && trace_[x].dtype != DType::Float32;
   const TensorId read = upcast ? cast(name + ".upcast", x, DType::Float32) : x;
   const OutputSpec result{"", shape(x), trace_[read].dtype};
@@ -84,6 +94,14 @@ TensorId TraceBuilder::silu(const std::string& name, TensorId x) {
 
 TensorId TraceBuilder::tanh(const std::string& name, TensorId x) {
   return emit(OpKind::Tanh, name, {x}, {{"", shape(x), trace_[x].dtype}});
+}
+
+TensorId TraceBuilder::sigmoid(const std::string& name, TensorId x) {
+  return emit(OpKind::Sigmoid, name, {x}, {{"", shape(x), trace_[x].dtype}});
+}
+
+TensorId TraceBuilder::relu(const std::string& name, TensorId x) {
+  return emit(OpKind::Relu, name, {x}, {{"", shape(x), trace_[x].dtype}});
 }
 
 TensorId TraceBuilder::softmax(const std::string& name, TensorId x, bool in_fp32) {
@@ -122,6 +140,10 @@ TensorId TraceBuilder::scale(const std::string& name, TensorId x, double factor)
   // The node keeps the factor as a zero-dimensional double.
   if (framework_.keeps_statistics) last_op().also_keeps |= output_bit(1);
   return y;
+}
+
+TensorId TraceBuilder::capped(const std::string& name, TensorId x, double cap) {
+  return scale(name + ".up", tanh(name + ".tanh", scale(name + ".down", x, 1 / cap)), cap);
 }
 
 TensorId TraceBuilder::dropout(const std::string& name, TensorId x, double probability) {

@@ -24,6 +24,8 @@ KindClass class_of(OpKind kind) {
     case GeluComposed:
     case Silu:
     case Tanh:
+    case Sigmoid:
+    case Relu:
     case ReGelu2:
     case ReSilu2:
       return KindClass::Activation;

@@ -92,6 +92,18 @@ void tanh_backward(const Call& call, Launch& launch) {
   backward<TanhGradient>(call, launch, "tanh backward", call.outputs[0]);
 }
 
+void sigmoid_forward(const Call& call, Launch& launch) {
+  forward<Sigmoid>(call, launch, "sigmoid");
+}
+void sigmoid_backward(const Call& call, Launch& launch) {
+  backward<SigmoidGradient>(call, launch, "sigmoid backward", call.outputs[0]);
+}
+
+void relu_forward(const Call& call, Launch& launch) { forward<Relu>(call, launch, "relu"); }
+void relu_backward(const Call& call, Launch& launch) {
+  backward<ReluGradient>(call, launch, "relu backward", call.outputs[0]);
+}
+
 void regelu2_forward(const Call& call, Launch& launch) {
   coded_forward<ReGelu2>(call, launch, "regelu2");
 }

@@ -38,8 +38,16 @@ struct Tanh {
   static constexpr int inputs = 1;
   __device__ float operator()(const float (&x)[1]) const { return tanhf(x[0]); }
 };
+struct Sigmoid {
+  static constexpr int inputs = 1;
+  __device__ float operator()(const float (&x)[1]) const { return logistic(x[0]); }
+};
+struct Relu {
+  static constexpr int inputs = 1;
+  __device__ float operator()(const float (&x)[1]) const { return x[0] <= 0.0f ? 0.0f : x[0]; }
+};
 
-// Gradients: of {dy, x}, tanh of {dy, y}.
+// Gradients: of {dy, x}, those of Tanh, Sigmoid and Relu of {dy, y}.
 struct GeluErfGradient {
   static constexpr int inputs = 2;
   __device__ float operator()(const float (&in)[2]) const {
@@ -68,6 +76,15 @@ struct SiluGradient {
 struct TanhGradient {
   static constexpr int inputs = 2;
   __device__ float operator()(const float (&in)[2]) const { return in[0] * (1.0f - in[1] * in[1]); }
+};
+
+struct SigmoidGradient {
+  static constexpr int inputs = 2;
+  __device__ float operator()(const float (&in)[2]) const { return in[0] * in[1] * (1.0f - in[1]); }
+};
+struct ReluGradient {
+  static constexpr int inputs = 2;
+  __device__ float operator()(const float (&in)[2]) const { return in[1] <= 0.0f ? 0.0f : in[0]; }
 };
 
 /// x → y, tanh(u), x/2, 1 + tanh(u)

@@ -7,6 +7,8 @@
 //                 1 + tanh u; the backward reads x and those three
 //   Silu          x·σ(x)
 //   Tanh          the backward reads y: dx = dy·(1 − y²)
+//   Sigmoid       σ(x); the backward reads y: dx = dy·y·(1 − y)
+//   Relu          max(x, 0); the backward reads y: dx = dy where y is positive or NaN, else 0
 //   ReGelu2, ReSilu2  Gelu's and Silu's forward, bit for bit, and 2-bit codes of the segment that
 //                 x lies in: code i of the row-major order is bits 2·(i mod 4) of byte i / 4; what
 //                 is left of the last byte is 0. The backward multiplies dy by the slope of the
@@ -47,6 +49,10 @@ void silu_forward(const Call& call, Workspace& workspace);
 void silu_backward(const Call& call, Workspace& workspace);
 void tanh_forward(const Call& call, Workspace& workspace);
 void tanh_backward(const Call& call, Workspace& workspace);
+void sigmoid_forward(const Call& call, Workspace& workspace);
+void sigmoid_backward(const Call& call, Workspace& workspace);
+void relu_forward(const Call& call, Workspace& workspace);
+void relu_backward(const Call& call, Workspace& workspace);
 void regelu2_forward(const Call& call, Workspace& workspace);
 void regelu2_backward(const Call& call, Workspace& workspace);
 void resilu2_forward(const Call& call, Workspace& workspace);
@@ -66,6 +72,10 @@ void silu_forward(const Call& call, Launch& launch);
 void silu_backward(const Call& call, Launch& launch);
 void tanh_forward(const Call& call, Launch& launch);
 void tanh_backward(const Call& call, Launch& launch);
+void sigmoid_forward(const Call& call, Launch& launch);
+void sigmoid_backward(const Call& call, Launch& launch);
+void relu_forward(const Call& call, Launch& launch);
+void relu_backward(const Call& call, Launch& launch);
 void regelu2_forward(const Call& call, Launch& launch);
 void regelu2_backward(const Call& call, Launch& launch);
 void resilu2_forward(const Call& call, Launch& launch);

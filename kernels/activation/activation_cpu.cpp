@@ -1,5 +1,5 @@
-// Gelu, GeluComposed, Silu, Tanh on the CPU. The loops stand alone so that they can be compiled
-// for several instruction sets; map() feeds them with runs of fp32.
+// Gelu, GeluComposed, Silu, Tanh, Sigmoid and Relu on the CPU. The loops stand alone so that they
+// can be compiled for several instruction sets; map() feeds them with runs of fp32.
 #include "kernels/activation/activation_loops.h"
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/elementary.h"
@@ -79,6 +79,24 @@ TIDEMARK_CLONES void tanh_gradient_loop(std::int64_t n, float* __restrict dx,
   for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] * (1.0f - y[i] * y[i]);
 }
 
+TIDEMARK_CLONES void sigmoid_loop(std::int64_t n, float* __restrict y, const float* __restrict x) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = logistic(x[i]);
+}
+
+TIDEMARK_CLONES void sigmoid_gradient_loop(std::int64_t n, float* __restrict dx,
+                                           const float* __restrict dy, const float* __restrict y) {
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] * (y[i] * (1.0f - y[i]));
+}
+
+TIDEMARK_CLONES void relu_loop(std::int64_t n, float* __restrict y, const float* __restrict x) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] <= 0.0f ? 0.0f : x[i];
+}
+
+TIDEMARK_CLONES void relu_gradient_loop(std::int64_t n, float* __restrict dx,
+                                        const float* __restrict dy, const float* __restrict y) {
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = y[i] <= 0.0f ? 0.0f : dy[i];
+}
+
 /// dx = loop(dy, saved); without dy it is 0.
 template <typename Loop, typename... Saved>
 void gradient(const Call& call, Loop loop, const Saved&... saved) {
@@ -136,6 +154,20 @@ void tanh_forward(const Call& call, Workspace&) { map(call.outputs[0], tanh_loop
 
 void tanh_backward(const Call& call, Workspace&) {
   gradient(call, tanh_gradient_loop, call.outputs[0]);
+}
+
+void sigmoid_forward(const Call& call, Workspace&) {
+  map(call.outputs[0], sigmoid_loop, call.inputs[0]);
+}
+
+void sigmoid_backward(const Call& call, Workspace&) {
+  gradient(call, sigmoid_gradient_loop, call.outputs[0]);
+}
+
+void relu_forward(const Call& call, Workspace&) { map(call.outputs[0], relu_loop, call.inputs[0]); }
+
+void relu_backward(const Call& call, Workspace&) {
+  gradient(call, relu_gradient_loop, call.outputs[0]);
 }
 
 }  // namespace tidemark::cpu

@@ -1,5 +1,5 @@
-// Attention without the matrix of weights: softmax(q · kᵀ / √d + bias) · v, tile by tile, with the
-// running maximum and sum of Dao et al., "FlashAttention" (arXiv 2205.14135).
+// Attention without the matrix of weights: softmax(q · kᵀ · factor / √d + bias) · v, tile by tile,
+// with the running maximum and sum of Dao et al., "FlashAttention" (arXiv 2205.14135).
 //
 // q [b, h, t, d], k [b, hk, s, d], v [b, hk, s, e], bias that broadcasts to [b, h, t, s], or absent
 // → y [b, h, t, e], and optionally the log-sum-exp of each row of scores, fp32 [b, h, t]
@@ -8,7 +8,8 @@
 //   window w > 0: it sees keys j > i − w. A bias axis is 1, missing, or as long as the scores';
 //   the first of four may also be shorter by a whole factor and then repeats: b modulo its extent.
 // * Backward, with P = exp(scores − lse) and D = Σ dy · y per row:
-//     dv = Pᵀ · dy,  dS = P ⊙ (dy · vᵀ − D),  dq = dS · k / √d,  dk = dSᵀ · q / √d,  dbias = Σ dS
+//     dv = Pᵀ · dy,  dS = P ⊙ (dy · vᵀ − D),  dq = dS · k · factor / √d,  dk = dSᵀ · q · factor /
+//     √d,  dbias = Σ dS
 //   Saved: q, k, v, bias, y, lse. A missing lse is computed again. Gradients that are summed
 //   over heads, tiles or batches are summed in fp32 and rounded once.
 // * Any strides and data dtypes; outputs never overlap inputs. Scratch: a few tiles of 256 × 256,

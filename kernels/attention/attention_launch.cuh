@@ -96,7 +96,7 @@ class AttentionCall {
     s.batches = q.shape[0], s.heads = q.shape[1], s.key_heads = k.shape[1];
     s.tokens = q.shape[2], s.keys = k.shape[2];
     s.d = static_cast<int>(q.shape[3]), s.e = static_cast<int>(v.shape[3]);
-    s.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(s.d)));
+    s.scale = static_cast<float>(call.settings.factor / std::sqrt(static_cast<double>(s.d)));
     s.causal = call.settings.causal, s.window = call.settings.window;
   }
   Array in_fp32(const Array& x, std::size_t slot) {

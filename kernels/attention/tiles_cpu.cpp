@@ -37,7 +37,7 @@ Attention::Attention(const Call& call)
       keys(k.shape[2]),
       d(q.shape[3]),
       e(v.shape[3]),
-      scale(static_cast<float>(1 / std::sqrt(static_cast<double>(d)))),
+      scale(static_cast<float>(call.settings.factor / std::sqrt(static_cast<double>(d)))),
       causal(call.settings.causal),
       window(call.settings.window),
       side(causal || window > 0 ? narrow_tile : wide_tile) {

@@ -86,6 +86,12 @@ class NormRewriting {
   explicit NormRewriting(const Trace& trace)
       : trace_(trace), needs_(derive_needs(trace)), consumers_(trace), edit_(trace) {
     affine_.assign(trace.tensors.size(), no_tensor);
+    leave_out_.assign(trace.ops.size(), false);
+    for (const Op& op : trace.ops) {
+      const Readers readers = convertible(op);
+      if (!readers.linears.empty() && readers.residuals.empty())
+        leave_out_makers(trace.inputs(op)[1]);
+    }
   }
 
   bool run() {
@@ -93,7 +99,8 @@ class NormRewriting {
     for (std::size_t i = 0; i < trace_.ops.size(); ++i) {
       const auto id = static_cast<OpId>(i);
       const Op& op = trace_.ops[i];
-      if (is_norm(op.kind) && needs_.gradients[i] != 0 && convert(id)) {
+      if (leave_out_[i]) continue;
+      if (convert(id)) {
         found = true;
       } else if (op.residual && affine_[index(trace_.inputs(op)[0])] != no_tensor) {
         edit_.copy_with_input0(id, affine_[index(trace_.inputs(op)[0])]);
@@ -107,11 +114,27 @@ class NormRewriting {
   Trace finish() { return edit_.finish(); }
 
  private:
+  /// Who reads the op's output if it is a norm that can be converted; nobody else.
+  Readers convertible(const Op& op) const {
+    const auto id = static_cast<std::size_t>(&op - trace_.ops.data());
+    if (!is_norm(op.kind) || needs_.gradients[id] == 0) return {};
+    Readers readers = readers_of(trace_, consumers_, trace_.outputs(op)[0]);
+    return is_convertible(trace_, needs_, consumers_, op, readers) ? readers : Readers();
+  }
+
+  // What made the gain out of a parameter (Gemma) has no reader once the gain is merged.
+  void leave_out_makers(TensorId gain) {
+    const OpId maker = needs_.producer[index(gain)];
+    if (maker == no_op || consumers_(gain).size() != 1) return;
+    leave_out_[index(maker)] = true;
+    leave_out_makers(trace_.inputs(trace_[maker])[0]);
+  }
+
   bool convert(OpId id) {
     const Op& norm = trace_[id];
+    const Readers readers = convertible(norm);
+    if (readers.linears.empty()) return false;
     const TensorId y = trace_.outputs(norm)[0];
-    const Readers readers = readers_of(trace_, consumers_, y);
-    if (!is_convertible(trace_, needs_, consumers_, norm, readers)) return false;
     std::vector<Tensor> statistics;
     if (norm.outputs > 1)  // 1/std, one per row
       statistics.push_back({.name = norm.name + ".ms_rstd", .shape = trace_[y].shape.with_back(1)});
@@ -141,6 +164,7 @@ class NormRewriting {
   const Consumers consumers_;
   TraceEdit edit_;
   std::vector<TensorId> affine_;  ///< by old norm output: what the shortcut reads instead
+  std::vector<bool> leave_out_;   ///< by old op
 };
 
 }  // namespace

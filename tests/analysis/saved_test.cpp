@@ -62,7 +62,7 @@ TEST(Saved, ASharedTensorCountsOncePerKindOfOpAndOnce) {
 TEST(Saved, EachFurtherBlockAddsTheSameBytes) {
   const auto of_depth = [](std::int64_t depth) {
     Model model = find_model("llama-7b");
-    std::get<LlamaConfig>(model.config).depth = depth;
+    std::get<DecoderConfig>(model.config).depth = depth;
     const Trace trace = build_trace(model, {.batch = 1, .sequence = 8});
     return saved_bytes(trace, keep_everything(trace));
   };

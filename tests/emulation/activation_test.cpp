@@ -36,7 +36,7 @@ TEST(ActivationTwins, GeluAndSilu) {
         }
 }
 
-TEST(ActivationTwins, TanhAndTheComposedGelu) {
+TEST(ActivationTwins, ThoseThatReadTheirOutputAndTheComposedGelu) {
   for (const DType dtype : data_dtypes) {
     const Shape shape{3, 33};
     CallMaker tanh;
@@ -46,6 +46,17 @@ TEST(ActivationTwins, TanhAndTheComposedGelu) {
     tanh_back.absent_input(shape, dtype).saved(shape, random_values(shape, 3, 0.3, dtype), dtype);
     tanh_back.d_output(shape, dtype).d_input(shape, dtype);
     expect_twins(tanh_back.finish(), cpu::tanh_backward, cuda::tanh_backward);
+    CallMaker sigmoid, relu, sigmoid_back, relu_back;
+    sigmoid.input(shape, dtype).output(shape, dtype);
+    expect_twins(sigmoid.finish(16), cpu::sigmoid_forward, cuda::sigmoid_forward);
+    relu.input(shape, dtype).output(shape, dtype);
+    expect_twins(relu.finish(), cpu::relu_forward, cuda::relu_forward);
+    for (CallMaker* maker : {&sigmoid_back, &relu_back}) {
+      maker->absent_input(shape, dtype).saved(shape, random_values(shape, 3, 0.3, dtype), dtype);
+      maker->d_output(shape, dtype).d_input(shape, dtype);
+    }
+    expect_twins(sigmoid_back.finish(), cpu::sigmoid_backward, cuda::sigmoid_backward);
+    expect_twins(relu_back.finish(), cpu::relu_backward, cuda::relu_backward);
     CallMaker composed;
     composed.input(shape, dtype).output(shape, dtype).output(shape, dtype);
     composed.output(shape, dtype).output(shape, dtype);

@@ -21,7 +21,7 @@ struct Shallow {
   void operator()(MvitConfig& config) const { shrink(config.depths); }
   void operator()(BertConfig& config) const { shrink(config.depth); }
   void operator()(Gpt2Config& config) const { shrink(config.depth); }
-  void operator()(LlamaConfig& config) const { shrink(config.depth); }
+  void operator()(DecoderConfig& config) const { shrink(config.depth); }
 
   static void shrink(std::int64_t& depth) { depth = std::min<std::int64_t>(depth, 2); }
   static void shrink(std::vector<std::int64_t>& depths) {

@@ -13,6 +13,8 @@ double tanh_gelu(double x) {
 }
 double silu(double x) { return x / (1 + std::exp(-x)); }
 double tanh_itself(double x) { return std::tanh(x); }
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double relu(double x) { return x <= 0 ? 0 : x; }
 
 struct Activation {
   OpKind kind;
@@ -25,7 +27,9 @@ const std::array activations = {
     Activation{OpKind::Gelu, false, gelu, gelu_forward, gelu_backward, false},
     Activation{OpKind::Gelu, true, tanh_gelu, gelu_forward, gelu_backward, false},
     Activation{OpKind::Silu, false, silu, silu_forward, silu_backward, false},
-    Activation{OpKind::Tanh, false, tanh_itself, tanh_forward, tanh_backward, true}};
+    Activation{OpKind::Tanh, false, tanh_itself, tanh_forward, tanh_backward, true},
+    Activation{OpKind::Sigmoid, false, sigmoid, sigmoid_forward, sigmoid_backward, true},
+    Activation{OpKind::Relu, false, relu, relu_forward, relu_backward, true}};
 
 Values each(double (*f)(double), const Values& x) {
   Values y;
@@ -91,9 +95,10 @@ TEST(Activation, NotANumberAndInfinityDoAsInPyTorch) {
   Workspace workspace;
   const double inf = std::numeric_limits<double>::infinity();
   const Values special = {NAN, inf, -inf, 0, -0.0, 1e30, -1e30};
-  const std::array<Values, 4> wanted = {
+  const std::array<Values, 6> wanted = {
       Values{NAN, inf, NAN, 0, 0, 1e30, 0}, Values{NAN, inf, NAN, 0, 0, 1e30, 0},
-      Values{NAN, inf, NAN, 0, 0, 1e30, 0}, Values{NAN, 1, -1, 0, 0, 1, -1}};
+      Values{NAN, inf, NAN, 0, 0, 1e30, 0}, Values{NAN, 1, -1, 0, 0, 1, -1},
+      Values{NAN, 1, 0, 0.5, 0.5, 1, 0},    Values{NAN, inf, 0, 0, 0, 1e30, 0}};
   for (std::size_t i = 0; i < activations.size(); ++i) {
     TestArray x(Shape{7}, special), y(Shape{7});
     activations[i].forward(

@@ -79,7 +79,7 @@ TEST(SyntheticInput, ShiftedWindowsAreMaskedAtTheSeam) {
 
 TEST(SyntheticInput, AMaskHidesWhatLiesBehindTheWindow) {
   Model model = small_llama();
-  std::get<LlamaConfig>(model.config).sliding_window = 2;
+  std::get<DecoderConfig>(model.config).sliding_window = 2;
   const auto mask = input(model, "attention_mask", {.sequence = 4, .attention = Attention::Math});
   for (std::size_t q = 0; q < 4; ++q)
     for (std::size_t k = 0; k < 4; ++k)
@@ -138,7 +138,7 @@ TEST(RotaryFrequencies, OfEachKindOfStretch) {
 
 TEST(SyntheticInput, TheBaseOfTheRotationIsTheConfigs) {
   Model model = small_llama();
-  std::get<LlamaConfig>(model.config).rotary = {.theta = 500000};
+  std::get<DecoderConfig>(model.config).rotary = {.theta = 500000};
   EXPECT_NEAR(input(model, "rope.sin")[8 + 5], std::sin(std::pow(500000, -2.0 / 8)), 1e-12);
 }
 

@@ -158,6 +158,12 @@ TEST_P(Network, ReversibleGradientsAreThoseOfStoredActivationsUpToRounding) {
 }
 
 TEST_P(Network, TheSecondStreamChangesNoBit) {
+  if (const PlannedStep step = plan("reversible", step_of(Precision::Fp32));
+      !step.refusal.empty()) {
+    // GPT-NeoX runs both branches at once.
+    EXPECT_THAT(step.refusal, testing::HasSubstr("no block has two residual branches"));
+    return;
+  }
   const Replayed reversible = run("reversible");
   for (const std::string_view strategy : {"pareprop", "pareprop:hoist"}) {
     const Replayed parallel = run(strategy);

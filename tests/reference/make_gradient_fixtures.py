@@ -3,8 +3,8 @@
 
     /usr/bin/python3 make_gradient_fixtures.py [--only swin] gradients/
 
-Needs NumPy and PyTorch; the committed files were made with Debian 12's python3-torch 1.13.1, on the
-CPU. The networks and the formula that fills them are in gradient_networks.py.
+Needs NumPy and PyTorch; the committed files were made with Debian 12's python3-torch 1.13.1, and with
+PyTorch 2.6.0 those of gradient_decoders.py, on the CPU. The networks and the formula that fills them are in gradient_networks.py.
 
 A fixture holds the loss and every gradient of a step in float64, rounded to float32, and how far
 PyTorch's own float32 and bfloat16 steps are from it (`error`: see relative_errors()): the yardstick
@@ -19,6 +19,7 @@ import pathlib
 import numpy as np
 import torch
 
+from gradient_decoders import gemma, gpt_neox, olmo2, opt, phi3
 from gradient_networks import Network, bert, gpt2, llama, mvit, swin, vit
 
 NETWORKS = {
@@ -30,6 +31,16 @@ NETWORKS = {
     "gpt2": (gpt2, dict(batch=2, tokens=12, vocabulary=31, width=16, depth=2, heads=2, mlp=32)),
     "llama": (llama, dict(batch=2, tokens=12, vocabulary=31, width=16, depth=2, heads=4,
                           key_heads=2, head_width=4, mlp=24)),
+    "gemma": (gemma, dict(batch=2, tokens=12, vocabulary=31, width=16, depth=2, heads=4,
+                          key_heads=2, head_width=6, mlp=24, window=5, every=2, local_theta=100.0,
+                          cap=2.0)),
+    "gpt_neox": (gpt_neox, dict(batch=2, tokens=12, vocabulary=31, width=16, depth=2, heads=2,
+                                mlp=32, rotary_width=4)),
+    "phi3": (phi3, dict(batch=2, tokens=12, vocabulary=31, width=16, depth=2, heads=4, key_heads=2,
+                        head_width=4, mlp=24)),
+    "opt": (opt, dict(batch=2, tokens=12, vocabulary=31, width=16, depth=2, heads=2, mlp=32,
+                      words_width=8)),
+    "olmo2": (olmo2, dict(batch=2, tokens=12, vocabulary=31, width=16, depth=2, heads=2, mlp=24)),
 }
 
 

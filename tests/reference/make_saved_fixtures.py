@@ -66,12 +66,47 @@ MODELS = {
     "qwen2": ("Qwen2Config", dict(LANGUAGE, intermediate_size=160, num_key_value_heads=2)),
     "qwen3": ("Qwen3Config", dict(LANGUAGE, intermediate_size=160, num_key_value_heads=2,
                                   head_dim=32)),
+    "gemma": ("GemmaConfig", dict(LANGUAGE, intermediate_size=160, num_key_value_heads=2,
+                                  head_dim=24)),
+    "gemma2": ("Gemma2Config", dict(LANGUAGE, intermediate_size=160, num_key_value_heads=2,
+                                    head_dim=24, query_pre_attn_scalar=24, sliding_window=4096)),
+    "gemma3": ("Gemma3TextConfig", dict(LANGUAGE, intermediate_size=160, num_key_value_heads=2,
+                                        head_dim=24, query_pre_attn_scalar=16,
+                                        sliding_window=4096)),
+    "phi": ("PhiConfig", dict(LANGUAGE, intermediate_size=160)),
+    "phi3": ("Phi3Config", dict(LANGUAGE, intermediate_size=160, num_key_value_heads=2,
+                                pad_token_id=0)),
+    "phi3-part": ("Phi3Config", dict(LANGUAGE, intermediate_size=160, num_key_value_heads=2,
+                                     partial_rotary_factor=0.75, pad_token_id=0)),
+    "gpt_neox": ("GPTNeoXConfig", dict(LANGUAGE, intermediate_size=160)),
+    "gpt_neox-serial": ("GPTNeoXConfig", dict(LANGUAGE, intermediate_size=160,
+                                              use_parallel_residual=False)),
+    "opt": ("OPTConfig", dict(LANGUAGE, ffn_dim=160, max_position_embeddings=40, dropout=0.0)),
+    "opt-postnorm": ("OPTConfig", dict(LANGUAGE, ffn_dim=160, max_position_embeddings=40,
+                                       dropout=0.0, do_layer_norm_before=False,
+                                       word_embed_proj_dim=48)),
+    "stablelm": ("StableLmConfig", dict(LANGUAGE, intermediate_size=160, num_key_value_heads=2,
+                                        partial_rotary_factor=0.5)),
+    "stablelm-parallel": ("StableLmConfig", dict(LANGUAGE, intermediate_size=160,
+                                                 num_key_value_heads=4, use_qkv_bias=True,
+                                                 use_parallel_residual=True,
+                                                 partial_rotary_factor=0.5)),
+    "olmo2": ("Olmo2Config", dict(LANGUAGE, intermediate_size=160, num_key_value_heads=2)),
+    "starcoder2": ("Starcoder2Config", dict(LANGUAGE, intermediate_size=160,
+                                            num_key_value_heads=2)),
 }
+# Families that came with --only "" too late for the fixtures before them.
+WITH_4_57 = ("gemma", "phi", "gpt_neox", "opt", "stablelm", "olmo2", "starcoder2")
 HEADS = {"ViTConfig": "ViTForImageClassification", "DeiTConfig": "DeiTForImageClassification",
          "SwinConfig": "SwinForImageClassification", "BertConfig": "BertForMaskedLM",
          "RobertaConfig": "RobertaForMaskedLM", "GPT2Config": "GPT2LMHeadModel",
          "LlamaConfig": "LlamaForCausalLM", "MistralConfig": "MistralForCausalLM",
-         "Qwen2Config": "Qwen2ForCausalLM", "Qwen3Config": "Qwen3ForCausalLM"}
+         "Qwen2Config": "Qwen2ForCausalLM", "Qwen3Config": "Qwen3ForCausalLM",
+         "GemmaConfig": "GemmaForCausalLM", "Gemma2Config": "Gemma2ForCausalLM",
+         "Gemma3TextConfig": "Gemma3ForCausalLM", "PhiConfig": "PhiForCausalLM",
+         "Phi3Config": "Phi3ForCausalLM", "GPTNeoXConfig": "GPTNeoXForCausalLM",
+         "OPTConfig": "OPTForCausalLM", "StableLmConfig": "StableLmForCausalLM",
+         "Olmo2Config": "Olmo2ForCausalLM", "Starcoder2Config": "Starcoder2ForCausalLM"}
 
 
 def flash(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None):
@@ -93,6 +128,8 @@ def inputs_of(config, dtype):
     inputs = dict(input_ids=ids, labels=ids.clone())
     if config["model_type"] in ("bert", "roberta"):
         inputs.update(token_type_ids=torch.zeros_like(ids), attention_mask=torch.ones_like(ids))
+    if config["model_type"].startswith(WITH_4_57):  # as a tokenizer hands it over
+        inputs.update(attention_mask=torch.ones_like(ids))
     return inputs
 
 

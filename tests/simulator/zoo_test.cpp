@@ -80,10 +80,19 @@ TEST(Zoo, Mvit) { expect_family_sound("mvit"); }
 TEST(Zoo, Bert) { expect_family_sound("bert"); }
 TEST(Zoo, Gpt2) { expect_family_sound("gpt2"); }
 TEST(Zoo, Llama) { expect_family_sound("llama"); }
+TEST(Zoo, Gemma) { expect_family_sound("gemma"); }
+TEST(Zoo, Gemma2) { expect_family_sound("gemma2"); }
+TEST(Zoo, Gemma3) { expect_family_sound("gemma3"); }
+TEST(Zoo, Phi3) { expect_family_sound("phi3"); }
+TEST(Zoo, GptNeox) { expect_family_sound("gpt-neox"); }
+TEST(Zoo, Opt) { expect_family_sound("opt"); }
+TEST(Zoo, Olmo2) { expect_family_sound("olmo2"); }
 
 TEST(Zoo, HasAllFamilies) {
   for (const Model& model : known_models())
-    EXPECT_THAT(model.family, testing::AnyOf("vit", "swin", "mvit", "bert", "gpt2", "llama"));
+    EXPECT_THAT(model.family,
+                testing::AnyOf("vit", "swin", "mvit", "bert", "gpt2", "llama", "gemma", "gemma2",
+                               "gemma3", "phi3", "gpt-neox", "opt", "olmo2"));
 }
 
 TEST(Zoo, NamesEveryStrategy) {

@@ -72,14 +72,61 @@ inline Model small_gpt2(std::int64_t depth = 2) {
 }
 
 inline Model small_llama(std::int64_t depth = 3) {
-  return small_model("small-llama", LlamaConfig{.width = 32,
-                                                .depth = depth,
-                                                .heads = 4,
-                                                .mlp = 48,
-                                                .key_heads = 2,
-                                                .head_width = 8,
-                                                .vocabulary = 61,
-                                                .positions = 16});
+  return small_model("small-llama", DecoderConfig{.width = 32,
+                                                  .depth = depth,
+                                                  .heads = 4,
+                                                  .mlp = 48,
+                                                  .key_heads = 2,
+                                                  .head_width = 8,
+                                                  .vocabulary = 61,
+                                                  .positions = 16});
+}
+
+// Gemma 2 and 3 in one: two norms a branch, norms of q and k, caps, windows in every other block.
+inline Model small_gemma(std::int64_t depth = 3) {
+  return small_model("small-gemma", DecoderConfig{.family = "gemma",
+                                                  .width = 32,
+                                                  .depth = depth,
+                                                  .heads = 4,
+                                                  .mlp = 48,
+                                                  .key_heads = 2,
+                                                  .head_width = 8,
+                                                  .vocabulary = 61,
+                                                  .positions = 16,
+                                                  .sliding_window = 6,
+                                                  .global_every = 2,
+                                                  .norm = NormForm::RmsOnePlus,
+                                                  .block = BlockForm::SandwichNorm,
+                                                  .activation = ActivationForm::GeluTanh,
+                                                  .head_norm = HeadNorm::PerHead,
+                                                  .embedding_factor = 4,
+                                                  .score_factor = 0.25,
+                                                  .score_cap = 8,
+                                                  .logit_cap = 4,
+                                                  .local_rotary = Rotary{.theta = 100},
+                                                  .tied_head = true});
+}
+
+inline Model small_neox(std::int64_t depth = 3) {
+  return small_model("small-neox", DecoderConfig{.family = "gpt-neox",
+                                                 .width = 32,
+                                                 .depth = depth,
+                                                 .heads = 4,
+                                                 .mlp = 64,
+                                                 .key_heads = 4,
+                                                 .head_width = 8,
+                                                 .vocabulary = 61,
+                                                 .positions = 16,
+                                                 .qkv_bias = true,
+                                                 .out_bias = true,
+                                                 .mlp_bias = true,
+                                                 .norm = NormForm::Layer,
+                                                 .block = BlockForm::Parallel,
+                                                 .mlp_form = MlpForm::Plain,
+                                                 .activation = ActivationForm::Gelu,
+                                                 .packed_qkv = true,
+                                                 .unpacking = Unpacking::ByHead,
+                                                 .rotary_width = 4});
 }
 
 /// "vit" of "small-vit", for the names of tests.
@@ -88,8 +135,8 @@ inline std::string short_name(const Model& model) {
 }
 
 inline std::vector<Model> small_models() {
-  return {small_vit(),     small_swin(), small_mvit(), small_bert(),
-          small_roberta(), small_gpt2(), small_llama()};
+  return {small_vit(),  small_swin(),  small_mvit(),  small_bert(), small_roberta(),
+          small_gpt2(), small_llama(), small_gemma(), small_neox()};
 }
 
 }  // namespace tidemark

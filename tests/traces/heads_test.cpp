@@ -279,7 +279,7 @@ TEST(ConfigPrecision, Fp32WeightsLeaveTheFrameworksDefault) {
 
 TEST(ConfigRotary, ReadsBaseAndScaling) {
   const auto rotary = [](std::string_view json) {
-    return std::get<LlamaConfig>(model_of(json).config).rotary;
+    return std::get<DecoderConfig>(model_of(json).config).rotary;
   };
   EXPECT_EQ(rotary(R"({"model_type": "llama", "rope_theta": 500000.0})").theta, 500000);
   const Rotary stretched{.scaling = RotaryScaling::Llama3,

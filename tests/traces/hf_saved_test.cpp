@@ -98,7 +98,7 @@ void add_gpt2(const Case& of, const Gpt2Config& config, std::vector<Difference>&
 
 // Up to transformers 4.52 "sdpa" repeats grouped keys and values for the kernel; later versions and
 // "flash_attention_2" hand them over as they are, and so do we.
-void add_repeated_heads(const Case& of, const LlamaConfig& config,
+void add_repeated_heads(const Case& of, const DecoderConfig& config,
                         std::vector<Difference>& differences) {
   if (of.eager || config.key_heads == config.heads) return;
   const std::int64_t of_head = of.batch * of.tokens * config.head_width * of.compute_bytes();
@@ -108,7 +108,7 @@ void add_repeated_heads(const Case& of, const LlamaConfig& config,
 
 // In transformers 4.47 each of Mistral's layers makes its rotary tables, in the dtype of its q; in
 // later versions all share those of the model, as in LLaMA.
-void add_own_tables(const Case& of, const LlamaConfig& config,
+void add_own_tables(const Case& of, const DecoderConfig& config,
                     std::vector<Difference>& differences) {
   const std::int64_t elements = of.tokens * config.head_width;
   const std::int64_t stream_bytes = of.precision == Precision::Bf16 ? 2 : 4;
@@ -118,7 +118,7 @@ void add_own_tables(const Case& of, const LlamaConfig& config,
 
 // Qwen3 came with 4.51. From 4.48 on the labels are shifted instead of the logits; and "sdpa" makes
 // q contiguous, so that its output is in q's order and has to be copied for the projection.
-void add_newer_code(const Case& of, const LlamaConfig& config,
+void add_newer_code(const Case& of, const DecoderConfig& config,
                     std::vector<Difference>& differences) {
   const std::int64_t shifted = of.batch * (of.tokens - 1), all = of.batch * of.tokens;
   for (const std::int64_t bytes : {4 * config.vocabulary, std::int64_t{8}}) {
@@ -130,11 +130,23 @@ void add_newer_code(const Case& of, const LlamaConfig& config,
         {config.depth, all * config.heads * config.head_width * of.compute_bytes()});
 }
 
+// gelu_new as in add_gpt2(). Gemma's words are scaled by a tensor of their own dtype, a buffer from
+// the third on, where we have a number.
+void add_scalars(const Case& of, const DecoderConfig& config,
+                 std::vector<Difference>& differences) {
+  if (config.activation == ActivationForm::GeluComposed)
+    differences.push_back({3 * config.depth, 8});
+  if (config.embedding_factor == 1) return;
+  differences.push_back({-1, 8});
+  if (config.family != "gemma3")
+    differences.push_back({1, of.precision == Precision::Bf16 ? 2 : 4});
+}
+
 std::int64_t depth_of(const ModelConfig& config) {
   if (const auto* vit = std::get_if<VitConfig>(&config)) return vit->depth;
   if (const auto* bert = std::get_if<BertConfig>(&config)) return bert->depth;
   if (const auto* gpt2 = std::get_if<Gpt2Config>(&config)) return gpt2->depth;
-  const auto* llama = std::get_if<LlamaConfig>(&config);
+  const auto* llama = std::get_if<DecoderConfig>(&config);
   return llama ? llama->depth : 0;  // Swin has no fused attention in Hugging Face's code
 }
 
@@ -142,10 +154,11 @@ std::vector<Difference> known_differences(const Case& of) {
   std::vector<Difference> differences;
   add_flash_state(of, depth_of(of.config), differences);
   if (const auto* gpt2 = std::get_if<Gpt2Config>(&of.config)) add_gpt2(of, *gpt2, differences);
-  if (const auto* llama = std::get_if<LlamaConfig>(&of.config)) {
+  if (const auto* llama = std::get_if<DecoderConfig>(&of.config)) {
     add_repeated_heads(of, *llama, differences);
+    add_scalars(of, *llama, differences);
     if (of.begins("mistral")) add_own_tables(of, *llama, differences);
-    if (of.begins("qwen3")) add_newer_code(of, *llama, differences);
+    if (of.begins("qwen3") || llama->family != "llama") add_newer_code(of, *llama, differences);
   }
   return differences;
 }
@@ -167,11 +180,13 @@ TEST_P(HuggingFace, SavesTheMeasuredStorages) {
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, HuggingFace,
                          testing::Values("saved_2.6.0_cpu.json", "saved_2.6.0_cpu_qwen3.json",
-                                         "saved_2.6.0_cuda.json", "saved_2.6.0_cuda_qwen3.json"));
+                                         "saved_2.6.0_cuda.json", "saved_2.6.0_cuda_qwen3.json",
+                                         "saved_2.6.0_cpu_decoders.json",
+                                         "saved_2.6.0_cuda_decoders.json"));
 
-TEST(HuggingFaceFixtures, HaveTheParametersThatWeCount) {
+void expect_parameters(const std::string& file) {
   const JsonDocument fixture =
-      read_json(TIDEMARK_TESTS_DIR "/reference/saved_2.6.0_cpu.json", FileKind::TrainingData);
+      read_json(TIDEMARK_TESTS_DIR "/reference/" + file, FileKind::TrainingData);
   for (const JsonView view : fixture.root().at("cases").items()) {
     const Case of(view);
     std::int64_t elements = 0;
@@ -179,6 +194,11 @@ TEST(HuggingFaceFixtures, HaveTheParametersThatWeCount) {
       if (tensor.category == Category::Parameter) elements += numel(tensor.shape);
     EXPECT_EQ(elements, view.at("parameters").integer()) << of.name;
   }
+}
+
+TEST(HuggingFaceFixtures, HaveTheParametersThatWeCount) {
+  expect_parameters("saved_2.6.0_cpu.json");
+  expect_parameters("saved_2.6.0_cpu_decoders.json");
 }
 
 }  // namespace

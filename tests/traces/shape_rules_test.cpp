@@ -189,6 +189,8 @@ INSTANTIATE_TEST_SUITE_P(
                 {{2, 8}, {2, 1}, {2, 1}},
                 "out2 is [2, 1]; need [2, 8] beside in0 [2, 8]"},
         Example{Tanh, {{2, 8}}, {{8, 2}}, "out0 is [8, 2]; need [2, 8] beside in0 [2, 8]"},
+        Example{Sigmoid, {{2, 8}}, {{8, 2}}, "out0 is [8, 2]; need [2, 8] beside in0 [2, 8]"},
+        Example{Relu, {{2, 8}}, {{8, 2}}, "out0 is [8, 2]; need [2, 8] beside in0 [2, 8]"},
         Example{ReGelu2,
                 {{3, 3}},
                 {{3, 3}, bytes({2})},

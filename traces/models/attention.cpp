@@ -6,6 +6,35 @@
 namespace tidemark {
 namespace {
 
+Shape heads_of(const TraceBuilder& b, TensorId x, std::int64_t heads, std::int64_t head_width) {
+  return {b.shape(x)[0], heads, b.shape(x)[1], head_width};
+}
+
+// [batch, tokens, (heads + 2·key heads)·d] → three slices, each a view by heads.
+Heads slice_heads(TraceBuilder& b, const std::string& name, TensorId qkv, std::int64_t d,
+                  const AttentionConfig& config) {
+  const std::int64_t key_heads = config.key_heads ? config.key_heads : config.heads;
+  std::int64_t offset = 0;
+  const auto slice = [&](const std::string& part, std::int64_t heads) {
+    const Shape rows = {b.shape(qkv)[0], b.shape(qkv)[1], heads * d};
+    const TensorId x = b.select(part, qkv, rows, LayoutTransform::Slice, offset);
+    offset += heads * d;
+    return b.view(part + ".heads", x, heads_of(b, x, heads, d), LayoutTransform::SplitHeads);
+  };
+  const TensorId q = slice(name + ".q", config.heads), k = slice(name + ".k", key_heads);
+  return {q, k, slice(name + ".v", key_heads)};
+}
+
+// [batch, tokens, heads·3·d] → [batch, heads, tokens, 3·d] → three views of it.
+Heads chunk_heads(TraceBuilder& b, const std::string& name, TensorId qkv, std::int64_t d,
+                  const AttentionConfig& config) {
+  const TensorId packed = b.view(name + ".heads", qkv, heads_of(b, qkv, config.heads, 3 * d),
+                                 LayoutTransform::SplitHeads);
+  const Shape head = heads_of(b, qkv, config.heads, d);
+  const auto parts = b.split(name + ".unpack", packed, {head, head, head}, {"q", "k", "v"});
+  return {parts[0], parts[1], parts[2]};
+}
+
 // [batch, tokens, 3·width] → three views [batch, heads, tokens, d] of the packed storage.
 Heads unpack(TraceBuilder& b, const std::string& name, TensorId qkv,
              const AttentionConfig& config) {
@@ -22,20 +51,52 @@ Heads unpack(TraceBuilder& b, const std::string& name, TensorId qkv,
           b.select(name + ".v", qkv, head, LayoutTransform::SplitHeads, 2 * width)};
 }
 
-TensorId project(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t heads,
-                 std::int64_t head_width, bool bias) {
-  const TensorId y = b.linear(name, x, heads * head_width, bias);
-  const std::int64_t batch = b.shape(x)[0], tokens = b.shape(x)[1];
-  return b.view(name + ".heads", y, {batch, heads, tokens, head_width},
+struct Projection {
+  std::int64_t heads, head_width;
+  bool is_normed = false;
+  double factor = 0;
+};
+
+TensorId project(TraceBuilder& b, const std::string& name, TensorId x, const Projection& to,
+                 const AttentionConfig& config) {
+  TensorId y = b.linear(name, x, to.heads * to.head_width, config.qkv_bias);
+  if (to.is_normed) y = b.rms_norm(name + "_norm", y, config.head_norm_epsilon, config.head_gain);
+  if (to.factor != 0) y = b.scale(name + ".scale", y, to.factor);
+  return b.view(name + ".heads", y, heads_of(b, x, to.heads, to.head_width),
                 LayoutTransform::SplitHeads);
+}
+
+// With fp32 tables the products are fp32, and rounded once.
+TensorId turn(TraceBuilder& b, const std::string& name, TensorId x, const AttentionConfig& config) {
+  const TensorId y = b.rope(name, x, config.cosine, config.sine);
+  return config.rounds_rotated ? b.cast(name + ".round", y, b[x].dtype) : y;
+}
+
+// The part that turns, joined with the rest to one dense piece; or all of it.
+TensorId rotate(TraceBuilder& b, const std::string& name, TensorId x,
+                const AttentionConfig& config) {
+  const Shape s = b.shape(x);
+  const std::int64_t width = config.rotary_width;
+  if (width == 0 || width == s.back()) return turn(b, name, x, config);
+  TensorId turned = b.select(name + ".part", x, s.with_back(width));
+  turned = turn(b, name, turned, config);
+  const TensorId rest =
+      b.select(name + ".rest", x, s.with_back(s.back() - width), LayoutTransform::Slice, width);
+  return b.concat(name + ".join", std::array{turned, rest}, s);
+}
+
+bool joins_rotated(const AttentionConfig& config, const Shape& heads) {
+  return config.cosine != no_tensor && config.rotary_width != 0 &&
+         config.rotary_width != heads.back();
 }
 
 // A batched product wants [batch·heads, tokens, d] in one piece; grouped heads are repeated first,
 // which makes that copy too.
-TensorId dense_heads(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t heads) {
+TensorId dense_heads(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t heads,
+                     bool is_dense = false) {
   const Shape s = b.shape(x);
   if (s[1] != heads) return b.repeat_heads(name + ".repeat", x, {s[0], heads, s[2], s[3]});
-  return b.framework().copies_heads ? b.copy(name + ".dense", x, s) : x;
+  return b.framework().copies_heads && !is_dense ? b.copy(name + ".dense", x, s) : x;
 }
 
 // A mask per window of an image is added to [images, windows, heads, tokens, keys].
@@ -53,15 +114,18 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
                         const AttentionConfig& config) {
   const Shape s = b.shape(heads.q);
   const std::int64_t d = s[3], keys = b.shape(heads.k)[2];
-  const double factor = 1 / std::sqrt(static_cast<double>(d));
+  const double factor =
+      config.score_factor != 0 ? config.score_factor : 1 / std::sqrt(static_cast<double>(d));
   TensorId q = heads.q;
   if (config.scales_query) q = b.local(b.scale(name + ".scale", q, factor));
-  q = dense_heads(b, name + ".q", q, config.heads);
-  const TensorId k = dense_heads(b, name + ".k", heads.k, config.heads);
+  const bool is_dense = joins_rotated(config, s);
+  q = dense_heads(b, name + ".q", q, config.heads, is_dense);
+  const TensorId k = dense_heads(b, name + ".k", heads.k, config.heads, is_dense);
   const TensorId k_transposed = b.view(name + ".k.transposed", k, {s[0], config.heads, d, keys},
                                        LayoutTransform::ChannelsFirst);
   TensorId scores = b.matmul(name + ".scores", q, k_transposed);
   if (!config.scales_query) scores = b.scale(name + ".scale", scores, factor);
+  if (config.score_cap > 0) scores = b.capped(name + ".cap", scores, config.score_cap);
   if (config.bias != no_tensor) scores = b.add(name + ".bias", scores, config.bias);
   if (config.mask != no_tensor) scores = masked(b, name, scores, config.mask);
   TensorId weights = b.softmax(name + ".softmax", scores, config.softmax_in_fp32);
@@ -92,12 +156,19 @@ Heads project_heads(TraceBuilder& b, const std::string& name, TensorId x,
   const std::int64_t key_heads = config.key_heads ? config.key_heads : config.heads;
   // Adapters sit beside separate projections.
   const bool adapted = b.is_lora_target("q") || b.is_lora_target("k") || b.is_lora_target("v");
-  if (config.packed && !adapted)
-    return unpack(b, name, b.linear(name + ".qkv", x, 3 * config.heads * d, config.qkv_bias),
-                  config);
-  return {project(b, name + ".q", x, config.heads, d, config.qkv_bias),
-          project(b, name + ".k", x, key_heads, d, config.qkv_bias),
-          project(b, name + ".v", x, key_heads, d, config.qkv_bias)};
+  const bool unpacks_for_adapters =
+      config.unpacking == Unpacking::Split || config.unpacking == Unpacking::Select;
+  if (config.packed && !(adapted && unpacks_for_adapters)) {
+    const std::int64_t width_of_all = (config.heads + 2 * key_heads) * d;
+    const TensorId qkv = b.linear(name + ".qkv", x, width_of_all, config.qkv_bias);
+    if (config.unpacking == Unpacking::Slices) return slice_heads(b, name, qkv, d, config);
+    if (config.unpacking == Unpacking::ByHead) return chunk_heads(b, name, qkv, d, config);
+    return unpack(b, name, qkv, config);
+  }
+  const bool is_normed = config.head_norm == HeadNorm::WholeWidth;
+  return {project(b, name + ".q", x, {config.heads, d, is_normed, config.query_factor}, config),
+          project(b, name + ".k", x, {key_heads, d, is_normed}, config),
+          project(b, name + ".v", x, {key_heads, d}, config)};
 }
 
 TensorId attention_core(TraceBuilder& b, const std::string& name, TensorId q, TensorId k,
@@ -105,8 +176,10 @@ TensorId attention_core(TraceBuilder& b, const std::string& name, TensorId q, Te
   const bool has_bias = config.bias != no_tensor;
   if (b.step().attention.value_or(has_bias ? Attention::Math : Attention::Flash) == Attention::Math)
     return math_attention(b, name, {q, k, v}, config);
+  const double root = std::sqrt(static_cast<double>(b.shape(q).back()));
+  const double factor = config.score_factor != 0 ? config.score_factor * root : 1;
   const TensorId mixed = b.flash_attention(name + ".flash", q, k, v, config.causal,
-                                           fused_bias(b, name, config), config.window);
+                                           fused_bias(b, name, config), config.window, factor);
   const Shape s = b.shape(mixed);
   return b.view(name + ".merge", mixed, {s[0], s[2], s[1] * s[3]}, LayoutTransform::MergeHeads);
 }
@@ -116,13 +189,13 @@ TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,
   const std::int64_t width = b.shape(x).back();
   b.begin_function();
   Heads heads = project_heads(b, name, x, config);
-  if (config.head_norm_epsilon > 0) {
-    heads.q = b.rms_norm(name + ".q_norm", heads.q, config.head_norm_epsilon);
-    heads.k = b.rms_norm(name + ".k_norm", heads.k, config.head_norm_epsilon);
+  if (config.head_norm == HeadNorm::PerHead) {
+    heads.q = b.rms_norm(name + ".q_norm", heads.q, config.head_norm_epsilon, config.head_gain);
+    heads.k = b.rms_norm(name + ".k_norm", heads.k, config.head_norm_epsilon, config.head_gain);
   }
   if (config.cosine != no_tensor) {
-    heads.q = b.rope(name + ".q_rope", heads.q, config.cosine, config.sine);
-    heads.k = b.rope(name + ".k_rope", heads.k, config.cosine, config.sine);
+    heads.q = rotate(b, name + ".q_rope", heads.q, config);
+    heads.k = rotate(b, name + ".k_rope", heads.k, config);
   }
   b.local(heads.q), b.local(heads.k), b.local(heads.v);
   const TensorId mixed = attention_core(b, name, heads.q, heads.k, heads.v, config);

@@ -8,7 +8,19 @@ namespace tidemark {
 
 /// How q, k and v come out of a packed projection. Each Select's gradient is a zero-filled tensor
 /// of the packed size; a Split's is one concatenation.
-enum class Unpacking : std::uint8_t { Split, Select };
+enum class Unpacking : std::uint8_t {
+  Split,
+  Select,
+  Slices,  ///< side by side, each selected; keys and values may have fewer heads (Phi-3)
+  ByHead,  ///< each head's q, k and v beside each other, split (GPT-NeoX)
+};
+
+/// Norms of q and k before the rotation.
+enum class HeadNorm : std::uint8_t {
+  None,
+  PerHead,     ///< of each head
+  WholeWidth,  ///< of all heads together, before they are split (OLMo-2)
+};
 
 struct AttentionConfig {
   std::int64_t heads = 1;
@@ -29,7 +41,14 @@ struct AttentionConfig {
                                 ///< tokens] where the batch is that of an image times its windows
   TensorId cosine = no_tensor;  ///< rotary tables; no_tensor = none
   TensorId sine = no_tensor;
-  double head_norm_epsilon = 0;  ///< > 0: RMSNorm of q and k per head (Qwen3)
+  std::int64_t rotary_width = 0;  ///< leading elements of a head that turn; 0 = all
+  bool rounds_rotated = false;    ///< to the dtype before (OLMo-2)
+  HeadNorm head_norm = HeadNorm::None;
+  RmsGain head_gain = RmsGain::Rounded;
+  double head_norm_epsilon = 1e-6;
+  double query_factor = 0;  ///< of the projected q; 0 = none (OPT)
+  double score_factor = 0;  ///< of the scores; 0 = 1 / √d
+  double score_cap = 0;     ///< c > 0: materialized scores become c · tanh(scores / c) (Gemma 2)
   std::string_view out_name = "proj";
 };
 

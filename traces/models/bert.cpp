@@ -137,7 +137,8 @@ Trace build_bert(const std::string& model, const BertConfig& config, const StepO
       .packed = false,
       .scales_query = false,
       .dropout = b.dropout_probability(config.attention_dropout),
-      .mask = score_mask(b, {options.batch, 1, 1, tokens}, b.base_dtype(), fill::PaddingMask{}),
+      .mask = score_mask(b, "attention_mask", {options.batch, 1, 1, tokens}, b.base_dtype(),
+                         fill::PaddingMask{}),
       .out_name = "dense"};
 
   TensorId x = embed(b, table, tokens, config);

@@ -54,6 +54,9 @@ class Fields {
 
 std::int64_t count(Fields& root, std::string_view key, std::int64_t fallback, std::int64_t most);
 double probability(Fields& root, std::string_view key, double fallback);
+/// The first of `keys` that is there.
+std::optional<double> optional_probability(Fields& root,
+                                           std::initializer_list<std::string_view> keys);
 double epsilon(Fields& root, std::string_view key, double fallback);
 
 /// The activation is one of `known`, the first of which is the default.
@@ -93,5 +96,15 @@ ModelConfig read_llama(Fields& root);
 ModelConfig read_mistral(Fields& root);
 ModelConfig read_qwen2(Fields& root);
 ModelConfig read_qwen3(Fields& root);
+ModelConfig read_gemma(Fields& root);
+ModelConfig read_gemma2(Fields& root);
+ModelConfig read_gemma3_text(Fields& root);
+ModelConfig read_phi(Fields& root);
+ModelConfig read_phi3(Fields& root);
+ModelConfig read_gpt_neox(Fields& root);
+ModelConfig read_opt(Fields& root);
+ModelConfig read_stablelm(Fields& root);
+ModelConfig read_olmo2(Fields& root);
+ModelConfig read_starcoder2(Fields& root);
 
 }  // namespace tidemark::config

@@ -102,12 +102,28 @@ std::string_view meant_by(std::string_view key, Fields& root) {
   return nearest_name(key, absent);
 }
 
+bool has_long_rope(Fields& root) {
+  for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
+    const auto object = root.find(key);
+    if (!object || object->kind() != JsonKind::Object) continue;
+    for (const std::string_view type : {"rope_type", "type"})
+      if (const auto name = object->find(type);
+          name && (name->text() == "longrope" || name->text() == "su"))
+        return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void note_what_was_not_read(Fields& root, Model& model) {
   if (root.boolean_or("gradient_checkpointing", false))
     model.notes.emplace_back(
         "gradient_checkpointing is a request to the trainer: it is the strategy 'checkpoint'");
+  if (has_long_rope(root))
+    model.notes.emplace_back(
+        "rope_scaling 'longrope' is planned as plain rotation: its factors change values, not "
+        "bytes");
   const std::vector<std::string_view> asked = root.asked();
   constexpr std::size_t most = 20;
   std::vector<std::string> unread;

@@ -30,6 +30,14 @@ double probability(Fields& root, std::string_view key, double fallback) {
   return root.number_or(key, fallback, 0, 1);
 }
 
+std::optional<double> optional_probability(Fields& root,
+                                           std::initializer_list<std::string_view> keys) {
+  std::optional<double> found;
+  for (const std::string_view key : keys)
+    if (const auto value = root.find(key); value && !found) found = value->number(0, 1);
+  return found;
+}
+
 double epsilon(Fields& root, std::string_view key, double fallback) {
   return root.number_or(key, fallback, 0, 1);
 }
@@ -92,6 +100,16 @@ constexpr std::array readers = {
     Reader{"mistral", "Mistral", read_mistral},
     Reader{"qwen2", "Qwen2", read_qwen2},
     Reader{"qwen3", "Qwen3", read_qwen3},
+    Reader{"gemma", "Gemma", read_gemma},
+    Reader{"gemma2", "Gemma2", read_gemma2},
+    Reader{"gemma3_text", "Gemma3", read_gemma3_text},
+    Reader{"phi", "Phi", read_phi},
+    Reader{"phi3", "Phi3", read_phi3},
+    Reader{"gpt_neox", "GPTNeoX", read_gpt_neox},
+    Reader{"opt", "OPT", read_opt},
+    Reader{"stablelm", "StableLm", read_stablelm},
+    Reader{"olmo2", "Olmo2", read_olmo2},
+    Reader{"starcoder2", "Starcoder2", read_starcoder2},
 };
 
 const Reader& reader_of(const JsonView& type) {

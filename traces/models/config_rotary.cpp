@@ -13,10 +13,14 @@ namespace {
 
 constexpr double largest_theta = 1e12, largest_factor = 1e6, most_turns = 1e6;
 
+// Two lists of factors, one of which is in force for a length: other values in tables of the same
+// size. "su" in older files.
+bool is_long_rope(const JsonView& name) { return name.text() == "longrope" || name.text() == "su"; }
+
 RotaryScaling scaling_named(const JsonView& object) {
   auto name = object.find("rope_type");
   if (!name) name = object.find("type");  // of files before 4.43
-  if (!name) return RotaryScaling::None;
+  if (!name || is_long_rope(*name)) return RotaryScaling::None;
   const auto* row = std::ranges::find(rotary_scalings, name->text(), &Named<RotaryScaling>::name);
   if (row == rotary_scalings.end())
     name->fail(unknown_name("rope_type", printable(name->text()), names_of(rotary_scalings)));
@@ -60,8 +64,6 @@ Rotary read_scaling(const JsonView& object, double theta, std::int64_t positions
 
 Rotary rotary(Fields& root, std::int64_t positions) {
   const double theta = root.number_or("rope_theta", Rotary().theta, 1, largest_theta);
-  if (root.number_or("partial_rotary_factor", 1, 0, 1) != 1)
-    fail_at(root, "partial_rotary_factor", "rotating a part of each head is not modelled; use 1");
   const auto parameters = root.find("rope_parameters"), scaling = root.find("rope_scaling");
   if (parameters) return read_scaling(*parameters, theta, positions);
   if (scaling) return read_scaling(*scaling, theta, positions);

@@ -46,13 +46,13 @@ Trace build_gpt2(const std::string& model, const Gpt2Config& config, const StepO
   const std::int64_t tokens = sequence_length(options, config.positions, true);
   const TensorId table = b.parameter("embed.weight", {config.vocabulary, config.width});
   // torch.where() with the mask keeps the dtype of the scores.
-  const AttentionConfig attention{
-      .heads = config.heads,
-      .scales_query = false,
-      .causal = true,
-      .probabilities_as_query = true,
-      .dropout = b.dropout_probability(config.attention_dropout),
-      .mask = score_mask(b, {1, 1, tokens, tokens}, b.compute_dtype(), fill::CausalMask{})};
+  const AttentionConfig attention{.heads = config.heads,
+                                  .scales_query = false,
+                                  .causal = true,
+                                  .probabilities_as_query = true,
+                                  .dropout = b.dropout_probability(config.attention_dropout),
+                                  .mask = score_mask(b, "attention_mask", {1, 1, tokens, tokens},
+                                                     b.compute_dtype(), fill::CausalMask{})};
 
   TensorId x = embed(b, table, tokens, config);
   for (std::int64_t i = 0; i < config.depth; ++i)

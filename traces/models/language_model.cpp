@@ -21,9 +21,10 @@ std::int64_t sequence_length(const StepOptions& options, std::int64_t positions,
   return tokens;
 }
 
-TensorId score_mask(TraceBuilder& b, const Shape& shape, DType dtype, const InputFill& fill) {
+TensorId score_mask(TraceBuilder& b, const std::string& name, const Shape& shape, DType dtype,
+                    const InputFill& fill) {
   if (b.step().attention.value_or(Attention::Flash) == Attention::Flash) return no_tensor;
-  return b.input("attention_mask", shape, dtype, fill);
+  return b.input(name, shape, dtype, fill);
 }
 
 TensorId vocabulary_head(TraceBuilder& b, const std::string& name, TensorId x, TensorId tied_table,

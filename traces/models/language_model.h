@@ -12,7 +12,8 @@ std::int64_t sequence_length(const StepOptions& options, std::int64_t positions,
 
 /// The mask that is added to materialized scores; nothing where a fused kernel masks the future by
 /// itself and Hugging Face gives it no padding mask because no token is padding.
-TensorId score_mask(TraceBuilder& builder, const Shape& shape, DType dtype, const InputFill& fill);
+TensorId score_mask(TraceBuilder& builder, const std::string& name, const Shape& shape, DType dtype,
+                    const InputFill& fill);
 
 /// The product of x with a table [vocabulary, width]: the embedding's own where the head is tied.
 /// Adapters never sit here: "all linears" of PEFT leaves out the head.

@@ -19,7 +19,9 @@ struct Build {
   Trace operator()(const MvitConfig& config) const { return build_mvit(name, config, options); }
   Trace operator()(const BertConfig& config) const { return build_bert(name, config, options); }
   Trace operator()(const Gpt2Config& config) const { return build_gpt2(name, config, options); }
-  Trace operator()(const LlamaConfig& config) const { return build_llama(name, config, options); }
+  Trace operator()(const DecoderConfig& config) const {
+    return build_decoder(name, config, options);
+  }
 };
 
 constexpr std::array encoder_heads = {Head::MaskedLanguage,
@@ -48,7 +50,7 @@ struct HeadsOf {
     return List(encoder_heads).first(config.is_roberta() ? 5 : 7);
   }
   List operator()(const Gpt2Config&) const { return decoder_heads; }
-  List operator()(const LlamaConfig&) const { return decoder_heads; }
+  List operator()(const DecoderConfig&) const { return decoder_heads; }
 };
 
 std::string no_such_head(const Model& model, Head asked, std::span<const Head> known) {
@@ -61,8 +63,9 @@ std::string no_such_head(const Model& model, Head asked, std::span<const Head> k
 }  // namespace
 
 std::string_view family_of(const ModelConfig& config) {
-  constexpr std::array<std::string_view, std::variant_size_v<ModelConfig>> names = {
-      "vit", "swin", "mvit", "bert", "gpt2", "llama"};
+  if (const auto* decoder = std::get_if<DecoderConfig>(&config)) return decoder->family;
+  constexpr std::array<std::string_view, std::variant_size_v<ModelConfig> - 1> names = {
+      "vit", "swin", "mvit", "bert", "gpt2"};
   return names[config.index()];
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "traces/models/attention.h"
+#include "traces/models/decoder_parts.h"
 #include "traces/rotary.h"
 #include "traces/trace.h"
 
@@ -113,31 +114,53 @@ struct Gpt2Config {
   bool operator==(const Gpt2Config&) const = default;
 };
 
-/// LLaMA (arXiv 2302.13971) and its kin: Mistral (arXiv 2310.06825), Qwen2 (arXiv 2407.10671) and
-/// Qwen3 (arXiv 2505.09388) differ in fields only.
-struct LlamaConfig {
+/// Decoders, put together from the parts of decoder_parts.h and attention.h. The defaults are
+/// LLaMA's (arXiv 2302.13971); Mistral (2310.06825), Qwen2 (2407.10671), Qwen3 (2505.09388), Gemma
+/// (2403.08295, 2408.00118, 2503.19786), Phi (2309.05463, 2404.14219), GPT-NeoX (2204.06745), OPT
+/// (2205.01068), StableLM (2402.17834), OLMo-2 (2501.00656) and StarCoder2 (2402.19173) differ in
+/// fields only.
+struct DecoderConfig {
+  std::string_view family = "llama";
   std::int64_t width = 4096, depth = 32, heads = 32, mlp = 11008;
   std::int64_t key_heads = 32;  ///< fewer than heads: grouped-query attention
   std::int64_t head_width = 128;
   std::int64_t vocabulary = 32000, positions = 2048;
   std::int64_t sliding_window = 0;  ///< tokens that a token sees; 0 = all before it
+  std::int64_t global_every = 0;    ///< n > 0: every n-th block has no window
   double epsilon = 1e-6;
   double attention_dropout = 0;
-  bool qkv_bias = false, out_bias = false, mlp_bias = false;
-  bool head_norm = false;  ///< RMSNorm of q and k per head (Qwen3)
+  double embedding_dropout = 0, residual_dropout = 0;
+  bool drops_attention_output = true;  ///< residual_dropout after the attention, too
+  bool qkv_bias = false, out_bias = false, mlp_bias = false, head_bias = false;
+  NormForm norm = NormForm::Rms;
+  BlockForm block = BlockForm::PreNorm;
+  MlpForm mlp_form = MlpForm::Gated;
+  ActivationForm activation = ActivationForm::Silu;
+  HeadNorm head_norm = HeadNorm::None;  ///< RMSNorm of q and k
+  bool packed_qkv = false;
+  Unpacking unpacking = Unpacking::Split;
+  bool learned_positions = false;    ///< instead of rotation
+  std::int64_t first_position = 0;   ///< of learned ones
+  std::int64_t embedding_width = 0;  ///< of the table, if products go from and to it (OPT-350M)
+  std::int64_t rotary_width = 0;     ///< leading elements of a head that turn; 0 = all
+  bool rotates_in_fp32 = false;      ///< the tables are fp32, q and k rounded after
+  double embedding_factor = 1;       ///< of what the table holds
+  double query_factor = 0, score_factor = 0, score_cap = 0;  ///< as in AttentionConfig
+  double logit_cap = 0;                                      ///< as score_cap, of the logits
   Rotary rotary = {};
+  std::optional<Rotary> local_rotary = {};  ///< of blocks with a window
   bool tied_head = false;
   Head head = Head::CausalLanguage;
   std::int64_t labels = 2;                        ///< classes of the heads that classify
   std::optional<double> classifier_dropout = {};  ///< before them; unset: the class's default
 
-  bool operator==(const LlamaConfig&) const = default;
+  bool operator==(const DecoderConfig&) const = default;
 };
 
 using ModelConfig =
-    std::variant<VitConfig, SwinConfig, MvitConfig, BertConfig, Gpt2Config, LlamaConfig>;
+    std::variant<VitConfig, SwinConfig, MvitConfig, BertConfig, Gpt2Config, DecoderConfig>;
 
-/// "vit", "swin", "mvit", "bert", "gpt2" or "llama".
+/// "vit", "swin", "mvit", "bert", "gpt2", or what a decoder calls itself.
 std::string_view family_of(const ModelConfig& config);
 
 /// The heads that a model of this kind can have; its usual one first.
@@ -162,7 +185,8 @@ Trace build_swin(const std::string& model, const SwinConfig& config, const StepO
 Trace build_mvit(const std::string& model, const MvitConfig& config, const StepOptions& options);
 Trace build_bert(const std::string& model, const BertConfig& config, const StepOptions& options);
 Trace build_gpt2(const std::string& model, const Gpt2Config& config, const StepOptions& options);
-Trace build_llama(const std::string& model, const LlamaConfig& config, const StepOptions& options);
+Trace build_decoder(const std::string& model, const DecoderConfig& config,
+                    const StepOptions& options);
 
 /// The options with what the model says where they say nothing.
 StepOptions completed(const Model& model, StepOptions options);

@@ -72,11 +72,21 @@ TensorId question_answering_loss(TraceBuilder& b, TensorId x) {
   return b.average("loss", std::array{start, place_loss(b, "end", columns[1])});
 }
 
+namespace {
+
+TensorId words_loss(TraceBuilder& b, TensorId x, const DecoderHead& head) {
+  const TensorId bias = head.bias ? b.parameter("lm_head.bias", {head.vocabulary}) : no_tensor;
+  TensorId logits = vocabulary_head(b, "lm_head", x, head.tied_table, head.vocabulary, bias);
+  if (head.logit_cap > 0) logits = b.capped("logits", logits, head.logit_cap);
+  return next_token_loss(b, logits, head.token.loss_in_fp32);
+}
+
+}  // namespace
+
 TensorId decoder_loss(TraceBuilder& b, TensorId x, const DecoderHead& head) {
   switch (head.head) {
     case Head::CausalLanguage:
-      return next_token_loss(b, vocabulary_head(b, "lm_head", x, head.tied_table, head.vocabulary),
-                             head.token.loss_in_fp32);
+      return words_loss(b, x, head);
     case Head::SequenceClassification:
       return last_token_loss(b, x, head.token.labels);
     case Head::TokenClassification:

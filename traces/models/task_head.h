@@ -37,6 +37,8 @@ struct DecoderHead {
   Head head = Head::CausalLanguage;
   TensorId tied_table = no_tensor;
   std::int64_t vocabulary = 0;
+  bool bias = false;     ///< of the logits
+  double logit_cap = 0;  ///< c > 0: logits become c · tanh(logits / c)
   TokenHead token = {};
 };
 

@@ -71,6 +71,8 @@ const std::vector<Case>& cases() {
       {GeluComposed, {{x}}, {{x}, {x}, {x}, {x}}, "18*x0", "28*x0"},
       {Silu, {{x}}, {{x}}, "x0 y0", "g0 x0 d0"},
       {Tanh, {{x}}, {{x}}, "x0 y0", "g0 y0 d0"},
+      {Sigmoid, {{x}}, {{x}}, "x0 y0", "g0 y0 d0"},
+      {Relu, {{x}}, {{x}}, "x0 y0", "g0 y0 d0"},
       {ReGelu2, {{x}}, {{x}, {{12}, byte}}, "x0 y0 y1", "g0 y1 d0"},
       {ReSilu2, {{x}}, {{x}, {{12}, byte}}, "x0 y0 y1", "g0 y1 d0"},
       {Softmax, {{x}}, {{x}}, "x0 y0", "g0 y0 d0"},

@@ -1,0 +1,30 @@
+// What the readers of decoders' config.json share: the fields that most have under one name.
+#pragma once
+
+#include "traces/models/config_fields.h"
+
+namespace tidemark::config {
+
+/// Where the members of the family differ beside the defaults of their fields.
+struct Kin {
+  DecoderConfig usual = {};
+  bool key_heads_default_to_heads = true;
+  bool has_bias_fields = false;     ///< attention_bias
+  bool head_width_is_free = false;  ///< its default does not follow from the width
+  bool tied = false;                ///< the head, by default
+  /// The default of partial_rotary_factor; unset where all of a head turns.
+  std::optional<double> rotary_share = {};
+  std::string_view epsilon_key = "rms_norm_eps";
+  std::string_view activation_key = "hidden_act";
+};
+
+/// All fields that `kin` has; what is not read here stays as in its `usual`.
+DecoderConfig decoder(Fields& root, const Kin& kin);
+
+/// Unset, null and 0 are no window.
+std::int64_t optional_window(Fields& root);
+
+/// Leading elements of a head that turn: `share` of them, an even number.
+std::int64_t rotary_part(Fields& root, std::string_view key, double share, std::int64_t head_width);
+
+}  // namespace tidemark::config

@@ -1,0 +1,35 @@
+// phi3, which is Phi-4's type, too, and olmo2: RMSNorms like LLaMA's with other products or places.
+#include "traces/models/config_decoder.h"
+
+namespace tidemark::config {
+
+// One product makes q, k and v, one gate and up.
+ModelConfig read_phi3(Fields& root) {
+  const DecoderConfig usual{.family = "phi3",
+                            .width = 3072,
+                            .mlp = 8192,
+                            .vocabulary = 32064,
+                            .positions = 4096,
+                            .epsilon = 1e-5,
+                            .mlp_form = MlpForm::GatedPacked,
+                            .packed_qkv = true,
+                            .unpacking = Unpacking::Slices};
+  DecoderConfig config = decoder(root, {.usual = usual, .rotary_share = 1});
+  config.residual_dropout = probability(root, "resid_pdrop", 0);
+  config.sliding_window = optional_window(root);
+  return config;
+}
+
+// Norms of what the branches make, and of all of q and of k.
+ModelConfig read_olmo2(Fields& root) {
+  const DecoderConfig usual{.family = "olmo2",
+                            .vocabulary = 50304,
+                            .epsilon = 1e-5,
+                            .norm = NormForm::RmsFp32,
+                            .block = BlockForm::BranchNorm,
+                            .head_norm = HeadNorm::WholeWidth,
+                            .rotates_in_fp32 = true};
+  return decoder(root, {.usual = usual, .has_bias_fields = true});
+}
+
+}  // namespace tidemark::config

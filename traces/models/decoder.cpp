@@ -1,0 +1,200 @@
+// LLaMA and the other decoders, as transformers' modeling files write them, eager:
+//   embed ─ { norm ─ q,k,v ─ rope ─ attention ─ o ─ add ─ norm ─ gate,up ─ silu·up ─ down ─ add } ─
+//   norm ─ head ─ loss
+// is LLaMA; the others have other parts at these places, or the two branches at once.
+#include "traces/models/language_model.h"
+#include "traces/models/model_config.h"
+#include "traces/models/task_head.h"
+
+namespace tidemark {
+namespace {
+
+/// One block: its two branches, and where the norms and sums stand.
+struct DecoderBlock {
+  TraceBuilder& b;
+  const DecoderConfig& config;
+  const AttentionConfig& attention;
+  std::string name;
+
+  TensorId normed(std::string_view which, TensorId x) const {
+    return norm(b, name + "." + std::string(which), x, config.norm, config.epsilon);
+  }
+
+  TensorId attend(TensorId x) const {
+    const TensorId y = self_attention(b, name + ".attn", x, attention);
+    const double p = b.dropout_probability(config.residual_dropout);
+    return config.drops_attention_output ? b.dropout(name + ".attn.drop", y, p) : y;
+  }
+
+  TensorId feed(TensorId x) const {
+    const MlpConfig inside{.form = config.mlp_form,
+                           .activation = config.activation,
+                           .width = config.mlp,
+                           .bias = config.mlp_bias};
+    const TensorId y = mlp(b, name + ".mlp", x, inside);
+    return b.dropout(name + ".mlp.drop", y, b.dropout_probability(config.residual_dropout));
+  }
+
+  struct Half {
+    Part part;
+    TensorId (DecoderBlock::*branch)(TensorId) const;
+    std::string_view norm_before, norm_after, add;
+  };
+
+  TensorId half(const Half& half, TensorId x) const {
+    const BlockForm form = config.block;
+    b.part(half.part);
+    const bool norms_before = form == BlockForm::PreNorm || form == BlockForm::SandwichNorm;
+    TensorId y = norms_before ? normed(half.norm_before, x) : x;
+    y = (this->*half.branch)(y);
+    if (form == BlockForm::SandwichNorm || form == BlockForm::BranchNorm)
+      y = normed(half.norm_after, y);
+    x = b.residual(name + "." + std::string(half.add), x, y);
+    return form == BlockForm::PostNorm ? normed(half.norm_after, x) : x;
+  }
+
+  // Neither branch waits for the other, so there is nothing that a coupling could undo.
+  TensorId both_at_once(TensorId x) const {
+    const TensorId before = normed("input_norm", x);
+    const TensorId attended = attend(before);
+    const bool shares = config.block == BlockForm::ParallelOneNorm;
+    const TensorId fed = feed(shares ? before : normed("post_norm", x));
+    return b.add(name + ".add2", b.add(name + ".add1", fed, attended), x);
+  }
+
+  TensorId operator()(TensorId x) const {
+    b.begin_block(name, x, 0);
+    if (is_parallel(config.block)) {
+      x = both_at_once(x);
+    } else {
+      x = half({Part::F, &DecoderBlock::attend, "input_norm", "attn_norm", "add1"}, x);
+      x = half({Part::G, &DecoderBlock::feed, "post_norm", "mlp_norm", "add2"}, x);
+    }
+    b.end_block();
+    return x;
+  }
+};
+
+/// What blocks with a window see, and what those without see.
+struct View {
+  std::string_view suffix;  ///< of its inputs' names
+  std::int64_t window = 0;
+  Rotary rotary = {};
+  const AttentionConfig* tables = nullptr;  ///< whose rotary tables serve here, too
+};
+
+// The tables and the mask have the dtype of the residual stream, so autocast's 16-bit q and k come
+// out of the rotation in fp32.
+AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::int64_t tokens,
+                             const View& view) {
+  const DType stream = b.framework().autocast_casts ? b.base_dtype() : b.compute_dtype();
+  const std::string suffix(view.suffix);
+  AttentionConfig attention{.heads = config.heads,
+                            .key_heads = config.key_heads,
+                            .head_width = config.head_width,
+                            .window = view.window,
+                            .packed = config.packed_qkv,
+                            .unpacking = config.unpacking,
+                            .scales_query = false,
+                            .causal = true,
+                            .qkv_bias = config.qkv_bias,
+                            .out_bias = config.out_bias,
+                            .softmax_in_fp32 = true,
+                            .probabilities_as_query = true,
+                            .dropout = b.dropout_probability(config.attention_dropout),
+                            .rotary_width = config.rotary_width,
+                            .rounds_rotated = config.rotates_in_fp32,
+                            .head_norm = config.head_norm,
+                            .head_gain = gain_of(config.norm),
+                            .head_norm_epsilon = config.epsilon,
+                            .query_factor = config.query_factor,
+                            .score_factor = config.score_factor,
+                            .score_cap = config.score_cap,
+                            .out_name = "o"};
+  attention.mask = score_mask(b, "attention_mask" + suffix, {1, 1, tokens, tokens}, stream,
+                              fill::CausalMask{view.window});
+  if (config.learned_positions) return attention;
+  const Shape table = {tokens, config.rotary_width ? config.rotary_width : config.head_width};
+  const DType kept = config.rotates_in_fp32 ? DType::Float32 : stream;
+  if (view.tables != nullptr) {
+    attention.cosine = view.tables->cosine, attention.sine = view.tables->sine;
+    return attention;
+  }
+  attention.cosine =
+      b.input("rope.cos" + suffix, table, kept, fill::RotaryTable{fill::Wave::Cosine, view.rotary});
+  attention.sine =
+      b.input("rope.sin" + suffix, table, kept, fill::RotaryTable{fill::Wave::Sine, view.rotary});
+  return attention;
+}
+
+// Learned positions count from the first one, for each sample by itself.
+TensorId with_positions(TraceBuilder& b, TensorId x, const DecoderConfig& config) {
+  const TensorId places = b.input("position_ids", {b.shape(x)[0], b.shape(x)[1]}, DType::Int64,
+                                  fill::Positions{config.first_position});
+  const TensorId table = b.parameter("position_embed.weight",
+                                     {config.positions + config.first_position, config.width});
+  return b.add("pos_add", x, b.embedding("position_embed", places, table));
+}
+
+TensorId embed(TraceBuilder& b, TensorId ids, TensorId table, const DecoderConfig& config) {
+  TensorId x = b.embedding("embed", ids, table);
+  if (config.embedding_width) x = b.linear("project_in", x, config.width, false);
+  if (config.embedding_factor != 1) x = b.scale("embed.scale", x, config.embedding_factor);
+  if (config.learned_positions) x = with_positions(b, x, config);
+  return b.dropout("drop", x, b.dropout_probability(config.embedding_dropout));
+}
+
+/// The attention of every n-th block, and of those between.
+struct Attentions {
+  AttentionConfig far, near;
+};
+
+bool mixes_windows(const DecoderConfig& config) {
+  return config.global_every > 0 && config.sliding_window > 0;
+}
+
+Attentions attentions_of(TraceBuilder& b, const DecoderConfig& config, std::int64_t tokens) {
+  const bool mixes = mixes_windows(config);
+  const View all{
+      .suffix = "", .window = mixes ? 0 : config.sliding_window, .rotary = config.rotary};
+  const AttentionConfig far = attention_of(b, config, tokens, all);
+  if (!mixes) return {far, far};
+  const View local{.suffix = ".local",
+                   .window = config.sliding_window,
+                   .rotary = config.local_rotary.value_or(config.rotary),
+                   .tables = config.local_rotary ? nullptr : &far};
+  return {far, attention_of(b, config, tokens, local)};
+}
+
+}  // namespace
+
+Trace build_decoder(const std::string& model, const DecoderConfig& config,
+                    const StepOptions& options) {
+  TraceBuilder b(model, std::string(config.family), options);
+  const std::int64_t tokens = sequence_length(options, config.positions, config.learned_positions);
+  const TensorId ids = b.input("input_ids", {options.batch, tokens}, DType::Int64, fill::Words{});
+  const Attentions by_layer = attentions_of(b, config, tokens);
+  const std::int64_t of_table = config.embedding_width ? config.embedding_width : config.width;
+  const TensorId table = b.parameter("embed.weight", {config.vocabulary, of_table});
+
+  TensorId x = embed(b, ids, table, config);
+  for (std::int64_t i = 0; i < config.depth; ++i) {
+    const bool is_near = mixes_windows(config) && (i + 1) % config.global_every != 0;
+    const AttentionConfig& attention = is_near ? by_layer.near : by_layer.far;
+    x = DecoderBlock{b, config, attention, "blocks." + std::to_string(i)}(x);
+  }
+  if (config.block != BlockForm::PostNorm) x = norm(b, "norm", x, config.norm, config.epsilon);
+  if (config.embedding_width) x = b.linear("project_out", x, config.embedding_width, false);
+  const double dropout = b.dropout_probability(config.classifier_dropout.value_or(0.1));
+  return b.finish(decoder_loss(
+      b, x,
+      {.head = config.head,
+       .tied_table = config.tied_head ? table : no_tensor,
+       .vocabulary = config.vocabulary,
+       .bias = config.head_bias,
+       .logit_cap = config.logit_cap,
+       .token = {
+           .labels = config.labels, .dropout = dropout, .loss_in_fp32 = true, .name = "score"}}));
+}
+
+}  // namespace tidemark

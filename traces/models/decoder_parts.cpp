@@ -1,0 +1,62 @@
+// Norms and feed-forward halves, op by op, as transformers' modeling files write them.
+#include "traces/models/decoder_parts.h"
+
+#include <array>
+
+namespace tidemark {
+namespace {
+
+TensorId activation(TraceBuilder& b, const std::string& name, TensorId x, ActivationForm form) {
+  switch (form) {
+    case ActivationForm::Silu:
+      return b.silu(name + ".silu", x);
+    case ActivationForm::Gelu:
+      return b.gelu(name + ".gelu", x);
+    case ActivationForm::GeluTanh:
+      return b.fused_gelu(name + ".gelu", x, true);
+    case ActivationForm::GeluComposed:
+      return b.gelu(name + ".gelu", x, true);
+    case ActivationForm::Relu:
+      return b.relu(name + ".relu", x);
+  }
+  return no_tensor;
+}
+
+TensorId gated(TraceBuilder& b, const std::string& name, TensorId x, const MlpConfig& config) {
+  TensorId gate = b.linear(name + ".gate", x, config.width, config.bias);
+  gate = activation(b, name, gate, config.activation);
+  const TensorId up = b.linear(name + ".up", x, config.width, config.bias);
+  return b.mul(name + ".product", gate, up);
+}
+
+TensorId gated_packed(TraceBuilder& b, const std::string& name, TensorId x,
+                      const MlpConfig& config) {
+  const TensorId both = b.linear(name + ".gate_up", x, 2 * config.width, config.bias);
+  const Shape half = b.shape(both).with_back(config.width);
+  const auto halves = b.split(name + ".unpack", both, {half, half}, {"gate", "up"});
+  return b.mul(name + ".product", halves[1], activation(b, name, halves[0], config.activation));
+}
+
+}  // namespace
+
+TensorId norm(TraceBuilder& b, const std::string& name, TensorId x, NormForm form, double epsilon) {
+  return form == NormForm::Layer ? b.layer_norm(name, x, epsilon)
+                                 : b.rms_norm(name, x, epsilon, gain_of(form));
+}
+
+TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const MlpConfig& config) {
+  const std::int64_t width = b.shape(x).back();
+  switch (config.form) {
+    case MlpForm::Gated:
+      return b.linear(name + ".down", gated(b, name, x, config), width, config.bias);
+    case MlpForm::GatedPacked:
+      return b.linear(name + ".down", gated_packed(b, name, x, config), width, config.bias);
+    case MlpForm::Plain:
+      break;
+  }
+  TensorId y = b.linear(name + ".fc1", x, config.width, config.bias);
+  y = activation(b, name, y, config.activation);
+  return b.linear(name + ".fc2", y, width, config.bias);
+}
+
+}  // namespace tidemark

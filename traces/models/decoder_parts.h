@@ -1,0 +1,59 @@
+// The parts that decoders are put together from: norms, activations, feed-forward halves, and the
+// ways in which a block puts them around its shortcut.
+#pragma once
+
+#include "traces/trace_builder.h"
+
+namespace tidemark {
+
+enum class NormForm : std::uint8_t {
+  Rms,         ///< LLaMA and most others
+  RmsFp32,     ///< the weight multiplies before rounding: OLMo-2
+  RmsOnePlus,  ///< so does 1 + the weight: Gemma
+  Layer,
+};
+constexpr RmsGain gain_of(NormForm form) {
+  return form == NormForm::RmsOnePlus ? RmsGain::OnePlus
+         : form == NormForm::RmsFp32  ? RmsGain::Fp32
+                                      : RmsGain::Rounded;
+}
+
+enum class ActivationForm : std::uint8_t {
+  Silu,
+  Gelu,
+  GeluTanh,      ///< "gelu_pytorch_tanh": one kernel
+  GeluComposed,  ///< "gelu_new": eight elementwise kernels
+  Relu,
+};
+
+enum class MlpForm : std::uint8_t {
+  Gated,        ///< down(f(gate(x)) · up(x))
+  GatedPacked,  ///< the same, gate and up halves of one product (Phi-3)
+  Plain,        ///< fc2(f(fc1(x)))
+};
+
+/// x + branch(…), for the attention, then for the MLP; N are norms.
+enum class BlockForm : std::uint8_t {
+  PreNorm,          ///< x + F(N(x))
+  PostNorm,         ///< N(x + F(x))
+  BranchNorm,       ///< x + N(F(x))
+  SandwichNorm,     ///< x + N(F(N(x)))
+  Parallel,         ///< x + F(N₁(x)) + G(N₂(x)), at once
+  ParallelOneNorm,  ///< x + F(N(x)) + G(N(x))
+};
+constexpr bool is_parallel(BlockForm form) { return form >= BlockForm::Parallel; }
+
+TensorId norm(TraceBuilder& builder, const std::string& name, TensorId x, NormForm form,
+              double epsilon);
+
+struct MlpConfig {
+  MlpForm form = MlpForm::Gated;
+  ActivationForm activation = ActivationForm::Silu;
+  std::int64_t width = 0;  ///< inside
+  bool bias = false;
+};
+
+/// x [..., width] → [..., width]
+TensorId mlp(TraceBuilder& builder, const std::string& name, TensorId x, const MlpConfig& config);
+
+}  // namespace tidemark

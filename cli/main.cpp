@@ -26,6 +26,8 @@ void deliver(const Result& result, const Options& options) {
 ExitCode run(int argc, char** argv) {
   const CommandLine line = parse_command_line(argc, argv);
   if (!line.command) return write_standard_output(line.text), ExitCode::Ok;
+  if (line.options.output && line.options.output->empty())
+    throw UsageError("--output: the name is empty (leave the option out for standard output)");
   if (line.options.output) require_writable(*line.options.output);
   const Result result = line.command->run(line.options);
   deliver(result, line.options);

@@ -142,6 +142,9 @@ std::string help_on(const std::vector<std::string>& names) {
   const auto command = std::ranges::find(commands(), names.front(), &Command::name);
   if (command == commands().end())
     throw UsageError(unknown_name("command", printable(names.front()), names_of(commands())));
+  if (names.size() > 1)
+    throw UsageError(fmt::format("{} is one operand too many (usage: tidemark help COMMAND)",
+                                 tidemark::quoted(names[1])));
   return help_text(*command);
 }
 

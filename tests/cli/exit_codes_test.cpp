@@ -96,6 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "--strategy: one at a time here, and 'vanilla,mesa' names 2"},
         Mistake{"compare vit-b-16 --strategy vanilla --strategies mesa", 2, "more than once"},
         Mistake{"help compar", 2, "did you mean 'compare'?"},
+        Mistake{"help compare explain", 2, "'explain' is one operand too many"},
         Mistake{"explain vit-b-16 --strategy chekpoint", 2, "did you mean 'checkpoint'?"},
         Mistake{"explain vit-b-16 blocks.3.mlp.gelo", 2, "did you mean 'blocks.3.mlp.gelu'?"},
         Mistake{"explain vit-b-16 mlp", 2, "it is part of: blocks.0.mlp.fc1"},
@@ -191,6 +192,14 @@ TEST(ExitCode, OfADeviceWithoutRoomIsTwo) {
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_NE(outcome.errors.find("leaves no memory for tensors"), std::string::npos)
       << outcome.errors;
+}
+
+// As of a shell's variable that is not set: nobody gets an error about a file without a name.
+TEST(ExitCode, OfAnEmptyNameForTheOutputIsTwo) {
+  const Outcome outcome = tidemark_with({"models", "-o", ""});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.errors,
+            "tidemark: --output: the name is empty (leave the option out for standard output)\n");
 }
 
 TEST(ExitCode, OfNamesWithControlCharactersShowsNone) {

@@ -10,7 +10,9 @@ class Walker {
  public:
   Walker(std::string_view text, std::size_t depth,
          std::map<std::string, JsonPlace, std::less<>>& places)
-      : text_(text), depth_(depth), places_(places) {}
+      : text_(text), depth_(depth), places_(places) {
+    if (text.starts_with("\xEF\xBB\xBF")) at_ = 3;  // a byte-order mark, as the reader takes it
+  }
 
   void walk(const std::string& pointer, std::size_t level) {
     skip_blanks();

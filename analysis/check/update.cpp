@@ -95,8 +95,9 @@ Update update_check_file(const std::string& path, std::string_view tidemark_vers
       text.size() > static_cast<std::size_t>(kind.limit.count))
     throw InputError(fmt::format("{}: its numbers make it larger than {}, the limit ({})", path,
                                  to_text(kind.limit), kind.remedy));
-  if (text != before.text) write_file(path, text);
+  // What could not be read again is not written.
   CheckFile after = read_check_file(std::move(text), path);
+  if (after.text != before.text) write_file(path, after.text);
   return {std::move(before), std::move(after), std::move(outcomes)};
 }
 

@@ -355,6 +355,13 @@ TEST(Update, CountsWhatChangedWhatIsNewAndWhatIsGone) {
       "tidemark.json: 4 experiments written: 0 changed, 2 new, 1 gone (git diff shows them)\n");
 }
 
+TEST(Update, KeepsAByteOrderMark) {
+  const Repository repository("\xEF\xBB\xBF" + check_text(two));
+  EXPECT_EQ(repository.run("check --update").exit_code, 0);
+  EXPECT_EQ(repository.run("check").exit_code, 0);
+  EXPECT_TRUE(repository.text().starts_with("\xEF\xBB\xBF{")) << repository.text();
+}
+
 TEST(Update, SaysWhereTheOldNumbersFollowOtherRules) {
   const Repository repository;
   EXPECT_EQ(repository.run("check --update").exit_code, 0);

@@ -38,6 +38,13 @@ TEST(JsonPlaces, KnowEmptyContainers) {
   EXPECT_EQ(at(R"({"a": {}, "b": [], "c": 1})", "/c"), "1");
 }
 
+// Editors on Windows write one.
+TEST(JsonPlaces, BeginBehindAByteOrderMark) {
+  const std::string text = "\xEF\xBB\xBF{\"a\": [1]}\n";
+  EXPECT_EQ(at(text, ""), R"({"a": [1]})");
+  EXPECT_EQ(at(text, "/a"), "[1]");
+}
+
 TEST(JsonPlaces, CountLinesFromOne) {
   const JsonPlaces places("{\n  \"a\": 1,\r\n\n  \"b\":\n    [2,\n 3]}");
   EXPECT_EQ(places.line_of(""), 1u);

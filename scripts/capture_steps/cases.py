@@ -1,0 +1,97 @@
+# The steps that capture.py measures: small networks of odd sizes, so that no two tensors are equal in
+# size by chance and no dimension is a multiple of what some kernel likes.
+
+CONFIGS = {
+    "vit": dict(model_type="vit", hidden_size=144, num_hidden_layers=3, num_attention_heads=3,
+                intermediate_size=500, image_size=96, patch_size=16, num_labels=13),
+    "deit": dict(model_type="deit", hidden_size=160, num_hidden_layers=3, num_attention_heads=4,
+                 intermediate_size=640, image_size=80, patch_size=16, num_labels=10),
+    "swin": dict(model_type="swin", embed_dim=48, depths=[2, 2, 3], num_heads=[3, 6, 12],
+                 window_size=7, image_size=112, patch_size=4, num_labels=11),
+    "bert": dict(model_type="bert", vocab_size=1531, hidden_size=192, num_hidden_layers=3,
+                 num_attention_heads=4, intermediate_size=700, max_position_embeddings=128),
+    "roberta": dict(model_type="roberta", vocab_size=1531, hidden_size=180, num_hidden_layers=3,
+                    num_attention_heads=4, intermediate_size=700, max_position_embeddings=130),
+    "gpt2": dict(model_type="gpt2", vocab_size=2111, n_embd=192, n_layer=3, n_head=4,
+                 n_positions=256),
+    "gpt2-odd-heads": dict(model_type="gpt2", vocab_size=1111, n_embd=198, n_layer=3, n_head=6,
+                           n_positions=256),
+    "gpt2-gelu": dict(model_type="gpt2", vocab_size=777, n_embd=128, n_layer=4, n_head=2,
+                      n_positions=256, activation_function="gelu", resid_pdrop=0.0,
+                      embd_pdrop=0.0, attn_pdrop=0.0),
+    "llama": dict(model_type="llama", vocab_size=2000, hidden_size=256, num_hidden_layers=3,
+                  num_attention_heads=4, intermediate_size=688),
+    "llama-gqa": dict(model_type="llama", vocab_size=1999, hidden_size=240, num_hidden_layers=3,
+                      num_attention_heads=6, num_key_value_heads=2, intermediate_size=650),
+    "mistral": dict(model_type="mistral", vocab_size=1777, hidden_size=192, num_hidden_layers=3,
+                    num_attention_heads=6, num_key_value_heads=3, intermediate_size=500),
+    "mistral-window": dict(model_type="mistral", vocab_size=1777, hidden_size=192,
+                           num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=3,
+                           intermediate_size=500, sliding_window=64),
+    "qwen2": dict(model_type="qwen2", vocab_size=2345, hidden_size=224, num_hidden_layers=3,
+                  num_attention_heads=7, num_key_value_heads=1, intermediate_size=600,
+                  tie_word_embeddings=True),
+    "qwen3": dict(model_type="qwen3", vocab_size=1800, hidden_size=160, num_hidden_layers=3,
+                  num_attention_heads=5, num_key_value_heads=5, head_dim=48,
+                  intermediate_size=420),
+}
+SIZES = {"vit": dict(batch=17), "deit": dict(batch=23), "swin": dict(batch=6),
+         "bert": dict(batch=7, tokens=77), "roberta": dict(batch=7, tokens=101),
+         "gpt2": dict(batch=5, tokens=133), "llama": dict(batch=5, tokens=149),
+         "mistral": dict(batch=3, tokens=203), "qwen2": dict(batch=4, tokens=161),
+         "qwen3": dict(batch=4, tokens=139)}
+ODD = ("gpt2-odd-heads", "gpt2-gelu", "mistral-window")
+
+
+def family(name):
+    return CONFIGS[name]["model_type"]
+
+
+def step(name, precision, attention, **more):
+    extra = "".join(f"-{key}" for key in more if key not in ("lora", "peft", "checkpoint"))
+    if "lora" in more:
+        extra += "-lora-" + "-".join(more["lora"]["target_modules"])
+        extra += "-dropped" if more["lora"].get("lora_dropout") else ""
+        extra += "-16" if "peft" in more else ""
+    extra += "-checkpoint" if more.get("checkpoint") else ""
+    return dict(name=f"{name}-{precision}-{attention}{extra}", config=CONFIGS[name],
+                precision=precision, attention=attention, **{**SIZES[family(name)], **more})
+
+
+def lora(*modules, rank=6, dropout=0.0):
+    return dict(r=rank, lora_alpha=12, lora_dropout=dropout, target_modules=list(modules))
+
+
+CASES = []
+for NAME in CONFIGS:
+    for ATTENTION in ("math", "sdpa"):
+        for PRECISION in ("fp32", "amp-bf16", "bf16"):
+            if family(NAME) == "swin" and ATTENTION == "sdpa":
+                continue  # Swin has no such attention in Hugging Face's code
+            if NAME in ODD and ATTENTION == "math" and PRECISION != "bf16":
+                continue
+            CASES.append(step(NAME, PRECISION, ATTENTION))
+
+for PRECISION in ("fp32", "amp-bf16", "bf16"):
+    CASES.append(step("llama", PRECISION, "sdpa", lora=lora("q_proj", "v_proj")))
+CASES += [
+    step("llama", "bf16", "sdpa", lora=lora("q_proj", "v_proj"),
+         peft=dict(autocast_adapter_dtype=False)),
+    step("llama-gqa", "bf16", "sdpa", lora=lora("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj",
+                                                "up_proj", "down_proj", dropout=0.1)),
+    step("llama-gqa", "bf16", "sdpa", checkpoint=True, lora=lora("q_proj", "v_proj", dropout=0.05)),
+    step("qwen2", "amp-bf16", "sdpa", lora=lora("q_proj", "v_proj", dropout=0.1)),
+    step("gpt2", "bf16", "sdpa", lora={**lora("c_attn"), "fan_in_fan_out": True}),
+    step("gpt2", "fp32", "math", lora={**lora("c_attn", dropout=0.1), "fan_in_fan_out": True}),
+    step("bert", "amp-bf16", "sdpa", lora=lora("query", "value")),
+    step("gpt2", "bf16", "sdpa", checkpoint=True),
+    step("llama", "amp-bf16", "sdpa", checkpoint=True),
+    step("swin", "fp32", "math", checkpoint=True),
+    step("swin", "amp-bf16", "math", checkpoint=True),
+    step("vit", "amp-bf16", "sdpa", checkpoint=True),
+    step("llama", "bf16", "sdpa", padded=True),
+    step("bert", "bf16", "sdpa", padded=True),
+    step("gpt2", "amp-bf16", "sdpa", padded=True),
+    step("llama", "bf16", "sdpa", sm=90),
+    step("gpt2", "amp-fp16", "sdpa", sm=75),
+]

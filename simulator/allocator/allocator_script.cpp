@@ -99,8 +99,16 @@ class Script {
     const std::string_view field = rest_.substr(0, rest_.find_first_of(" \t"));
     const bool has_unit = !field.empty() && field.find_first_not_of("-0123456789") != field.npos;
     if (!has_unit) return take_number("BYTES", smallest, largest);
+    const std::int64_t bytes = bytes_with_unit(take_field("BYTES"));
+    if (bytes < smallest || bytes > largest)
+      fail(fmt::format("BYTES is '{}'; need a size from {} to {} bytes", field.substr(0, 64),
+                       smallest, largest));
+    return bytes;
+  }
+
+  std::int64_t bytes_with_unit(std::string_view field) const {
     try {
-      return parse_bytes(take_field("BYTES"), "BYTES").count;
+      return parse_bytes(field, "BYTES").count;
     } catch (const InputError& error) {
       fail(error.what());
     }

@@ -34,5 +34,15 @@ TEST(AllocatorScript, TakesBytesWithAUnit) {
               HasSubstr(":1: BYTES: '5XB' is not a size"));
 }
 
+// A device of nothing can allocate nothing; a unit behind the number changes nothing in that.
+TEST(AllocatorScript, LimitsSizesWithAUnitAsThoseWithout) {
+  for (const char* nothing : {"0", "0KiB", "0.GB"}) {
+    const Outcome outcome =
+        tidemark("allocator -", {.input = std::string("cap ") + nothing + "\na 1 512 0\n"});
+    EXPECT_EQ(outcome.exit_code, 1) << nothing;
+    EXPECT_THAT(outcome.errors, HasSubstr(std::string(":1: BYTES is '") + nothing + "'; need a "));
+  }
+}
+
 }  // namespace
 }  // namespace tidemark::cli

@@ -8,8 +8,9 @@ set(reader_check
     analysis/check/json_places.cpp)
 set(reader_compressed base/compression.cpp)
 set(reader_config
-    traces/models/config_head.cpp traces/models/config_language.cpp
-    traces/models/config_notes.cpp traces/models/config_reader.cpp
+    traces/models/config_decoder.cpp traces/models/config_gemma.cpp traces/models/config_head.cpp
+    traces/models/config_language.cpp traces/models/config_llama.cpp traces/models/config_neox.cpp
+    traces/models/config_notes.cpp traces/models/config_phi3.cpp traces/models/config_reader.cpp
     traces/models/config_rotary.cpp traces/models/config_vision.cpp)
 set(reader_device
     simulator/cost/device_file.cpp base/json_builder.cpp base/json_parser.cpp

@@ -2,6 +2,7 @@
 // the second on two norms per branch and blocks that see a window only.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "traces/models/config_decoder.h"

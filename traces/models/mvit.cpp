@@ -4,6 +4,7 @@
 // tokens become a quarter, the skip path is max-pooled, and the width doubles.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "traces/models/image_model.h"

@@ -14,7 +14,7 @@ struct ModuleName {
 
 // LLaMA and most decoders; then GPT-2; then BERT, RoBERTa and ViT, where "dense" ends three
 // modules: attention.output.dense, intermediate.dense and output.dense, and GPT-NeoX and Phi, where
-// it is the attention's; then Phi-3, GPT-NeoX and OPT.
+// it is the attention's; then Phi-3, GPT-NeoX and OPT; then DistilBERT.
 constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
                                      ModuleName{"k_proj", {"k"}},
                                      ModuleName{"v_proj", {"v"}},
@@ -35,6 +35,12 @@ constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
                                      ModuleName{"dense_h_to_4h", {"fc1"}},
                                      ModuleName{"dense_4h_to_h", {"fc2"}},
                                      ModuleName{"out_proj", {"o"}},
+                                     ModuleName{"q_lin", {"q"}},
+                                     ModuleName{"k_lin", {"k"}},
+                                     ModuleName{"v_lin", {"v"}},
+                                     ModuleName{"out_lin", {"dense"}},
+                                     ModuleName{"lin1", {"fc1"}},
+                                     ModuleName{"lin2", {"fc2"}},
                                      ModuleName{"all-linear", {"all"}}};
 
 }  // namespace

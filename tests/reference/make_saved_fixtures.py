@@ -95,14 +95,31 @@ MODELS = {
     "starcoder2": ("Starcoder2Config", dict(LANGUAGE, intermediate_size=160,
                                             num_key_value_heads=2)),
 }
+MODELS |= {
+    "distilbert": ("DistilBertConfig", dict(vocab_size=112, n_layers=2, dim=64, n_heads=4,
+                                            hidden_dim=160, max_position_embeddings=32,
+                                            dropout=0.0, attention_dropout=0.0)),
+    "distilbert-classes": ("DistilBertConfig", dict(
+        vocab_size=112, n_layers=2, dim=64, n_heads=4, hidden_dim=160, num_labels=5,
+        max_position_embeddings=32, dropout=0.0, attention_dropout=0.0, seq_classif_dropout=0.0,
+        architectures=["DistilBertForSequenceClassification"])),
+    "xlm-roberta": ("XLMRobertaConfig", dict(LANGUAGE, intermediate_size=160,
+                                             max_position_embeddings=34, **NO_DROPOUT)),
+    "dinov2": ("Dinov2Config", dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
+                                    image_size=56, patch_size=14, num_labels=10)),
+    "dinov2-swiglu": ("Dinov2Config", dict(hidden_size=64, num_hidden_layers=2,
+                                           num_attention_heads=4, image_size=56, patch_size=14,
+                                           num_labels=10, use_swiglu_ffn=True)),
+}
 # Families that came with --only "" too late for the fixtures before them.
-WITH_4_57 = ("gemma", "phi", "gpt_neox", "opt", "stablelm", "olmo2", "starcoder2")
+WITH_4_57 = ("distilbert", "xlm-roberta", "dinov2", "gemma", "phi", "gpt_neox", "opt", "stablelm", "olmo2", "starcoder2")
 HEADS = {"ViTConfig": "ViTForImageClassification", "DeiTConfig": "DeiTForImageClassification",
          "SwinConfig": "SwinForImageClassification", "BertConfig": "BertForMaskedLM",
          "RobertaConfig": "RobertaForMaskedLM", "GPT2Config": "GPT2LMHeadModel",
          "LlamaConfig": "LlamaForCausalLM", "MistralConfig": "MistralForCausalLM",
          "Qwen2Config": "Qwen2ForCausalLM", "Qwen3Config": "Qwen3ForCausalLM",
-         "GemmaConfig": "GemmaForCausalLM", "Gemma2Config": "Gemma2ForCausalLM",
+         "DistilBertConfig": "DistilBertForMaskedLM", "XLMRobertaConfig": "XLMRobertaForMaskedLM",
+         "Dinov2Config": "Dinov2ForImageClassification", "GemmaConfig": "GemmaForCausalLM", "Gemma2Config": "Gemma2ForCausalLM",
          "Gemma3TextConfig": "Gemma3ForCausalLM", "PhiConfig": "PhiForCausalLM",
          "Phi3Config": "Phi3ForCausalLM", "GPTNeoXConfig": "GPTNeoXForCausalLM",
          "OPTConfig": "OPTForCausalLM", "StableLmConfig": "StableLmForCausalLM",
@@ -126,10 +143,14 @@ def inputs_of(config, dtype):
                     labels=torch.zeros(BATCH, dtype=torch.long))
     ids = torch.full((BATCH, TOKENS), 5)
     inputs = dict(input_ids=ids, labels=ids.clone())
+    if "num_labels" in config:
+        inputs["labels"] = torch.zeros(BATCH, dtype=torch.long)
     if config["model_type"] in ("bert", "roberta"):
         inputs.update(token_type_ids=torch.zeros_like(ids), attention_mask=torch.ones_like(ids))
     if config["model_type"].startswith(WITH_4_57):  # as a tokenizer hands it over
         inputs.update(attention_mask=torch.ones_like(ids))
+    if config["model_type"] == "xlm-roberta":
+        inputs.update(token_type_ids=torch.zeros_like(ids))
     return inputs
 
 
@@ -217,7 +238,7 @@ def build(name, attention):
         return Mvit(arguments), dict(arguments, model_type="mvit", num_channels=3)
     config = getattr(transformers, class_name)(**arguments)
     config.use_cache = False
-    model_class = getattr(transformers, HEADS[class_name])
+    model_class = getattr(transformers, arguments.get("architectures", [HEADS[class_name]])[0])
     model = model_class._from_config(config, attn_implementation=attention)
     return model, dict(arguments, model_type=config.model_type)
 

@@ -143,6 +143,29 @@ TEST(ConfigReader, DecodersReadWhatChangesTheirShape) {
       BlockForm::ParallelOneNorm);
 }
 
+TEST(ConfigReader, EncodersHaveTheDefaultsOfTheirClasses) {
+  const auto xlm = read<BertConfig>(R"({"model_type": "xlm-roberta"})");
+  EXPECT_EQ(xlm.vocabulary, 30522);
+  EXPECT_EQ(xlm.first_position, 2);
+  EXPECT_EQ(read<BertConfig>(R"({"model_type": "camembert"})"), xlm);
+  const auto distilbert = read<BertConfig>(
+      R"({"model_type": "distilbert", "dim": 512, "n_heads": 8, "hidden_dim": 1024, "n_layers": 4})");
+  EXPECT_EQ(distilbert.width, 512);
+  EXPECT_EQ(distilbert.depth, 4);
+  EXPECT_EQ(distilbert.heads, 8);
+  EXPECT_EQ(distilbert.mlp, 1024);
+  EXPECT_EQ(distilbert.token_types, 0);
+  EXPECT_EQ(distilbert.classifier_dropout, 0.2);
+  const auto dinov2 = read<VitConfig>(R"({"model_type": "dinov2", "hidden_size": 384})");
+  EXPECT_EQ(dinov2.patch, 14);
+  EXPECT_EQ(dinov2.mlp, 1536);
+  EXPECT_TRUE(dinov2.layer_scale && dinov2.pools_patches && !dinov2.gated_mlp);
+  const auto gated = read<VitConfig>(
+      R"({"model_type": "dinov2", "hidden_size": 1536, "num_attention_heads": 24,
+          "use_swiglu_ffn": true})");
+  EXPECT_EQ(gated.mlp, 4096);  // as in dinov2-giant
+}
+
 TEST(ConfigReader, LongRopeIsPlannedAsPlainRotation) {
   const Model model = read_model_config(
       R"({"model_type": "phi3", "rope_scaling": {"type": "longrope", "long_factor": [1.5]}})", "c");
@@ -198,9 +221,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Refusal{"NoModelType", R"({"hidden_size": 768})", "model_type"},
         Refusal{"UnknownModelType", R"({"model_type": "mamba"})",
-                "/model_type: unknown model_type 'mamba' (known: vit, deit, swin, mvit, bert, "
-                "roberta, gpt2, llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, phi, "
-                "phi3, gpt_neox, opt, stablelm, olmo2, starcoder2)"},
+                "/model_type: unknown model_type 'mamba' (known: vit, deit, dinov2, swin, mvit, "
+                "bert, roberta, xlm-roberta, camembert, distilbert, gpt2, llama, mistral, qwen2, "
+                "qwen3, gemma, gemma2, gemma3_text, phi, phi3, gpt_neox, opt, stablelm, olmo2, "
+                "starcoder2)"},
         Refusal{"MisspeltModelType", R"({"model_type": "lama"})", "did you mean 'llama'?"},
         Refusal{"HeadsThatDoNotDivide",
                 R"({"model_type": "vit", "hidden_size": 770, "num_attention_heads": 12})",

@@ -1,5 +1,5 @@
-// BERT and RoBERTa with their heads, as in modeling_bert.py and modeling_roberta.py of Hugging Face
-// transformers, eager. Post-norm: each half ends in
+// BERT, RoBERTa and DistilBERT with their heads, as in modeling_bert.py, modeling_roberta.py and
+// modeling_distilbert.py of Hugging Face transformers, eager. Post-norm: each half ends in
 // LayerNorm(branch + shortcut), so the norm reads what the residual add wrote.
 #include "traces/models/language_model.h"
 #include "traces/models/model_config.h"
@@ -37,14 +37,17 @@ TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const BertC
 TensorId embed(TraceBuilder& b, TensorId table, std::int64_t tokens, const BertConfig& config) {
   const std::int64_t batch = b.step().batch, rows = config.first_position > 0 ? batch : 1;
   const TensorId ids = b.input("input_ids", {batch, tokens}, DType::Int64, fill::Words{});
-  const TensorId types = b.input("token_type_ids", {batch, tokens}, DType::Int64);
+  const bool has_types = config.token_types > 0;
+  const TensorId types =
+      has_types ? b.input("token_type_ids", {batch, tokens}, DType::Int64) : no_tensor;
   const TensorId places =
       b.input("position_ids", {rows, tokens}, DType::Int64, fill::Positions{config.first_position});
-  const TensorId type_table = b.parameter("type_embed.weight", {config.token_types, config.width});
+  const TensorId type_table =
+      has_types ? b.parameter("type_embed.weight", {config.token_types, config.width}) : no_tensor;
   const TensorId position_table =
       b.parameter("position_embed.weight", {config.positions, config.width});
   TensorId x = b.embedding("embed", ids, table);
-  x = b.add("type_add", x, b.embedding("type_embed", types, type_table));
+  if (has_types) x = b.add("type_add", x, b.embedding("type_embed", types, type_table));
   x = b.add("pos_add", x, b.embedding("position_embed", places, position_table));
   x = b.layer_norm("embed_norm", x, config.epsilon);
   return b.dropout("drop", x, b.dropout_probability(config.dropout));
@@ -81,12 +84,15 @@ TensorId next_sentence_loss(TraceBuilder& b, const std::string& name, TensorId p
 }
 
 // BERT classifies what its pooler makes; RoBERTa's head has the pooler's layers, and a dropout
-// before them, too.
+// before them, too; DistilBERT's has a layer of its own, with a ReLU.
 TensorId sequence_loss(TraceBuilder& b, TensorId x, double dropout, const BertConfig& config) {
   TensorId y = no_tensor;
   if (config.is_roberta()) {
     y = b.dropout("classifier.drop1", first_token(b, x), dropout);
     y = b.tanh("classifier.tanh", head_linear(b, "classifier.dense", y, config.width));
+  } else if (!config.has_pooler) {
+    y = head_linear(b, "pre_classifier", first_token(b, x), config.width);
+    y = b.relu("pre_classifier.relu", y);
   } else {
     y = pooled(b, x, config);
   }
@@ -111,11 +117,15 @@ TensorId loss_of(TraceBuilder& b, TensorId x, TensorId table, const BertConfig& 
     case Head::SequenceClassification:
       return sequence_loss(b, x, dropout, config);
     case Head::TokenClassification:
-      return token_loss(b, x, {.labels = config.labels, .dropout = dropout});
+      return token_loss(
+          b, x,
+          {.labels = config.labels,
+           .dropout = config.has_pooler ? dropout : b.dropout_probability(config.dropout)});
     case Head::QuestionAnswering:
       return question_answering_loss(b, x);
     case Head::None:
-      return mean_loss(b, std::array{x, pooled(b, x, config)});
+      return config.has_pooler ? mean_loss(b, std::array{x, pooled(b, x, config)})
+                               : mean_loss(b, std::array{x});
     case Head::CausalLanguage:
     case Head::ImageClassification:
     case Head::DistilledClassification:
@@ -135,7 +145,7 @@ Trace build_bert(const std::string& model, const BertConfig& config, const StepO
   const AttentionConfig attention{
       .heads = config.heads,
       .packed = false,
-      .scales_query = false,
+      .scales_query = config.scales_query,
       .dropout = b.dropout_probability(config.attention_dropout),
       .mask = score_mask(b, "attention_mask", {options.batch, 1, 1, tokens}, b.base_dtype(),
                          fill::PaddingMask{}),

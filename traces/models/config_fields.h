@@ -87,10 +87,13 @@ void note_what_was_not_read(Fields& root, Model& model);
 
 ModelConfig read_vit(Fields& root);
 ModelConfig read_deit(Fields& root);
+ModelConfig read_dinov2(Fields& root);
 ModelConfig read_swin(Fields& root);
 ModelConfig read_mvit(Fields& root);
 ModelConfig read_bert(Fields& root);
 ModelConfig read_roberta(Fields& root);
+ModelConfig read_roberta_kin(Fields& root);
+ModelConfig read_distilbert(Fields& root);
 ModelConfig read_gpt2(Fields& root);
 ModelConfig read_llama(Fields& root);
 ModelConfig read_mistral(Fields& root);

@@ -1,4 +1,5 @@
-// bert, roberta and gpt2: the fields and defaults of Hugging Face's configuration_*.py.
+// bert, roberta and its kin, distilbert and gpt2: the fields and defaults of Hugging Face's
+// configuration_*.py.
 #include <fmt/format.h>
 
 #include "traces/models/config_fields.h"
@@ -44,13 +45,44 @@ BertConfig bert(Fields& root, const BertConfig& usual) {
 
 ModelConfig read_bert(Fields& root) { return bert(root, {}); }
 
-ModelConfig read_roberta(Fields& root) {
-  BertConfig config = bert(root, {.vocabulary = 50265});
+namespace {
+
+BertConfig roberta(Fields& root, const BertConfig& usual) {
+  BertConfig config = bert(root, usual);
   config.first_position = root.integer_or("pad_token_id", 1, 0, most_positions) + 1;
   if (config.first_position >= config.positions)
     fail_at(root, "max_position_embeddings",
             fmt::format("{} positions, of which the first {} are never used, leave none; use more",
                         config.positions, config.first_position));
+  return config;
+}
+
+}  // namespace
+
+ModelConfig read_roberta(Fields& root) { return roberta(root, {.vocabulary = 50265}); }
+
+// XLM-R and CamemBERT, whose classes' default vocabulary is BERT's.
+ModelConfig read_roberta_kin(Fields& root) { return roberta(root, {}); }
+
+ModelConfig read_distilbert(Fields& root) {
+  const BertConfig usual{.depth = 6};
+  BertConfig config{
+      .width = count(root, "dim", usual.width, widest),
+      .depth = count(root, "n_layers", usual.depth, most_blocks),
+      .heads = count(root, "n_heads", usual.heads, most_heads),
+      .mlp = count(root, "hidden_dim", usual.mlp, widest),
+      .vocabulary = count(root, "vocab_size", usual.vocabulary, most_words),
+      .positions = count(root, "max_position_embeddings", usual.positions, most_positions),
+      .token_types = 0,
+      .dropout = probability(root, "dropout", 0.1),
+      .attention_dropout = probability(root, "attention_dropout", 0.1),
+      .gelu_tanh = is_composed_gelu(root, "activation", {"gelu", "gelu_new", "gelu_pytorch_tanh"}),
+      .scales_query = true,
+      .has_pooler = false,
+      .tied_head = root.boolean_or("tie_word_embeddings", true),
+      .labels = classes(root),
+      .classifier_dropout = probability(root, "seq_classif_dropout", 0.2)};
+  require_divides(root, "n_heads", config.heads, "dim", config.width);
   return config;
 }
 

@@ -1,5 +1,5 @@
-// vit, deit and swin: the fields and defaults of Hugging Face's configuration_*.py; their modelling
-// code has separate q, k and v and scales the scores. mvit: a file of our own.
+// vit, deit, dinov2 and swin: the fields and defaults of Hugging Face's configuration_*.py; their
+// modelling code has separate q, k and v and scales the scores. mvit: a file of our own.
 #include <fmt/format.h>
 
 #include "traces/models/config_fields.h"
@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::int64_t most_stages = 8;
 
-VitConfig vision_transformer(Fields& root) {
+VitConfig vision_transformer(Fields& root, std::int64_t patch = 16) {
   const VitConfig usual;
   VitConfig config{.image = count(root, "image_size", usual.image, largest_image),
-                   .patch = count(root, "patch_size", usual.patch, largest_image),
+                   .patch = count(root, "patch_size", patch, largest_image),
                    .channels = count(root, "num_channels", usual.channels, 4096),
                    .width = count(root, "hidden_size", usual.width, widest),
                    .depth = count(root, "num_hidden_layers", usual.depth, most_blocks),
@@ -31,6 +31,10 @@ VitConfig vision_transformer(Fields& root) {
   require_divides(root, "patch_size", config.patch, "image_size", config.image);
   return config;
 }
+
+// The width of SwiGLU's halves: two thirds of the other MLP's, in steps of 8 (arXiv 2304.07193's
+// code, Dinov2SwiGLUFFN).
+std::int64_t gated_width(std::int64_t plain) { return (2 * plain / 3 + 7) / 8 * 8; }
 
 std::vector<std::int64_t> per_stage(Fields& root, std::string_view key,
                                     std::vector<std::int64_t> fallback, std::int64_t most) {
@@ -65,6 +69,19 @@ void require_equal(Fields& root, std::string_view key, std::int64_t implied) {
 }  // namespace
 
 ModelConfig read_vit(Fields& root) { return vision_transformer(root); }
+
+ModelConfig read_dinov2(Fields& root) {
+  VitConfig config = vision_transformer(root, 14);
+  config.epsilon = epsilon(root, "layer_norm_eps", 1e-6);
+  const double ratio = root.number_or("mlp_ratio", 4, 0, 1024);
+  config.mlp = static_cast<std::int64_t>(static_cast<double>(config.width) * ratio);
+  require_hidden_units(root, config.width, ratio);
+  config.gated_mlp = root.boolean_or("use_swiglu_ffn", false);
+  if (config.gated_mlp) config.mlp = gated_width(config.mlp);
+  config.layer_scale = config.pools_patches = config.softmax_in_fp32 = true;
+  config.drop_path = probability(root, "drop_path_rate", 0);
+  return config;
+}
 
 // With the distillation token; the projections' biases can be left out, the others cannot.
 ModelConfig read_deit(Fields& root) {

@@ -37,7 +37,8 @@ constexpr std::array decoder_heads = {Head::CausalLanguage, Head::SequenceClassi
 constexpr std::array image_heads = {Head::ImageClassification, Head::None,
                                     Head::DistilledClassification};
 
-// RoBERTa is trained on masked words alone and has no class for pairs of sentences.
+// RoBERTa and DistilBERT are trained on masked words alone and have no class for pairs of
+// sentences.
 struct HeadsOf {
   using List = std::span<const Head>;
 
@@ -47,7 +48,7 @@ struct HeadsOf {
   List operator()(const SwinConfig&) const { return List(image_heads).first(2); }
   List operator()(const MvitConfig&) const { return List(image_heads).first(1); }
   List operator()(const BertConfig& config) const {
-    return List(encoder_heads).first(config.is_roberta() ? 5 : 7);
+    return List(encoder_heads).first(config.is_roberta() || !config.has_pooler ? 5 : 7);
   }
   List operator()(const Gpt2Config&) const { return decoder_heads; }
   List operator()(const DecoderConfig&) const { return decoder_heads; }

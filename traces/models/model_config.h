@@ -16,7 +16,8 @@
 
 namespace tidemark {
 
-/// Vision transformer, pre-norm (arXiv 2010.11929); DeiT (arXiv 2012.12877) is the same network.
+/// Vision transformer, pre-norm (arXiv 2010.11929); DeiT (arXiv 2012.12877) is the same network,
+/// DINOv2 (arXiv 2304.07193) scales each branch and classifies the mean of the patches, too.
 struct VitConfig {
   std::int64_t image = 224, patch = 16, channels = 3;
   std::int64_t width = 768, depth = 12, heads = 12, mlp = 3072;
@@ -30,7 +31,11 @@ struct VitConfig {
   bool packed_qkv = true;
   Unpacking unpacking = Unpacking::Split;
   bool scales_query = true;
-  bool ema = false;  ///< the published recipe keeps a moving average of the weights
+  bool softmax_in_fp32 = false;  ///< and rounded to the dtype of q
+  bool layer_scale = false;      ///< a weight per channel on what each branch adds
+  bool gated_mlp = false;        ///< SwiGLU, gate and up in one product
+  bool pools_patches = false;    ///< the head reads the mean of the patches beside the class token
+  bool ema = false;              ///< the published recipe keeps a moving average of the weights
 
   bool operator==(const VitConfig&) const = default;
 };
@@ -82,14 +87,18 @@ struct MvitConfig {
   bool operator==(const MvitConfig&) const = default;
 };
 
-/// BERT (arXiv 1810.04805) and RoBERTa (arXiv 1907.11692).
+/// BERT (arXiv 1810.04805), RoBERTa (1907.11692) and its kin XLM-R (1911.02116) and CamemBERT
+/// (1911.03894), and DistilBERT (1910.01108).
 struct BertConfig {
   std::int64_t width = 768, depth = 12, heads = 12, mlp = 3072;
-  std::int64_t vocabulary = 30522, positions = 512, token_types = 2;
+  std::int64_t vocabulary = 30522, positions = 512;
+  std::int64_t token_types = 2;     ///< 0: no table of them (DistilBERT)
   std::int64_t first_position = 0;  ///< RoBERTa counts from its padding index + 1
   double epsilon = 1e-12;
   double dropout = 0.1, attention_dropout = 0.1;
   bool gelu_tanh = false;
+  bool scales_query = false;  ///< scale on q; otherwise on the scores
+  bool has_pooler = true;     ///< otherwise a head that classifies brings its own layer
   bool tied_head = true;
   Head head = Head::MaskedLanguage;
   std::int64_t labels = 2;                        ///< classes of the heads that classify

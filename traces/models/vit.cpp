@@ -1,6 +1,8 @@
-// Vision transformers and DeiT: patch embedding, prefix tokens, pre-norm blocks, head and loss.
+// Vision transformers, DeiT and DINOv2: patch embedding, prefix tokens, pre-norm blocks, head and
+// loss.
 #include <fmt/format.h>
 
+#include "traces/models/decoder_parts.h"
 #include "traces/models/image_model.h"
 #include "traces/models/model_config.h"
 #include "traces/models/task_head.h"
@@ -8,13 +10,19 @@
 namespace tidemark {
 namespace {
 
-TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const VitConfig& config,
-             double dropout) {
+TensorId half_of_mlp(TraceBuilder& b, const std::string& name, TensorId x, const VitConfig& config,
+                     double dropout) {
+  if (config.gated_mlp)
+    return mlp(b, name, x, {.form = MlpForm::GatedPacked, .width = config.mlp, .bias = true});
   TensorId y = b.linear(name + ".fc1", x, config.mlp);
   y = b.gelu(name + ".gelu", y);
   y = b.dropout(name + ".drop1", y, config.drops_hidden ? dropout : 0);
   y = b.linear(name + ".fc2", y, config.width);
   return b.dropout(name + ".drop2", y, dropout);
+}
+
+TensorId scaled(TraceBuilder& b, const std::string& name, TensorId x, const VitConfig& config) {
+  return config.layer_scale ? b.mul(name, x, b.parameter(name + ".weight", {config.width})) : x;
 }
 
 TensorId block(TraceBuilder& b, int i, TensorId x, const VitConfig& config, double dropout) {
@@ -31,17 +39,31 @@ TensorId block(TraceBuilder& b, int i, TensorId x, const VitConfig& config, doub
                       .unpacking = config.unpacking,
                       .scales_query = config.scales_query,
                       .qkv_bias = config.qkv_bias,
+                      .softmax_in_fp32 = config.softmax_in_fp32,
+                      .probabilities_as_query = config.softmax_in_fp32,
                       .dropout = b.dropout_probability(config.attention_dropout)});
   y = b.dropout(name + ".drop", y, dropout);
+  y = scaled(b, name + ".scale1", y, config);
   y = b.drop_path(name + ".drop_path1", y, drop_path);
   x = b.residual(name + ".add1", x, y);
   b.part(Part::G);
   y = b.layer_norm(name + ".norm2", x, config.epsilon);
-  y = mlp(b, name + ".mlp", y, config, dropout);
+  y = half_of_mlp(b, name + ".mlp", y, config, dropout);
+  y = scaled(b, name + ".scale2", y, config);
   y = b.drop_path(name + ".drop_path2", y, drop_path);
   x = b.residual(name + ".add2", x, y);
   b.end_block();
   return x;
+}
+
+// The class token, and the mean of the others behind it.
+TensorId class_and_patches(TraceBuilder& b, TensorId x) {
+  const std::int64_t batch = b.shape(x)[0], patches = b.shape(x)[1] - 1, width = b.shape(x)[2];
+  const TensorId first = b.select("class_output", x, {batch, width});
+  const TensorId others =
+      b.select("patch_outputs", x, {batch, patches, width}, LayoutTransform::Slice, 1);
+  const TensorId mean = b.mean_pool("pool", others, {batch, width});
+  return b.concat("head.input", std::array{first, mean}, {batch, 2 * width});
 }
 
 TensorId class_output(TraceBuilder& b, TensorId x, const VitConfig& config) {
@@ -66,8 +88,13 @@ TensorId distilled_loss(TraceBuilder& b, TensorId x, TensorId targets, const Vit
 
 TensorId loss_of(TraceBuilder& b, TensorId x, TensorId targets, const VitConfig& config) {
   if (config.head == Head::DistilledClassification) return distilled_loss(b, x, targets, config);
+  if (config.pools_patches && config.head != Head::None)
+    return classification_loss(
+        b, b.linear("head", class_and_patches(b, x), config.classes, true, ParameterRole::Head),
+        targets);
   const TensorId y = class_output(b, x, config);
   if (config.head == Head::None) {
+    if (config.pools_patches) return mean_loss(b, std::array{x, y});
     const TensorId pooled = b.tanh("pooler.tanh", b.linear("pooler.dense", y, config.width));
     return mean_loss(b, std::array{x, pooled});
   }

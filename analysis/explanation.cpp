@@ -53,9 +53,9 @@ void describe_decision(const Plan& plan, const Needs& needs, const Buffer& buffe
   const bool holds_value = buffer.role == Role::Value || buffer.role == Role::Codes;
   if (buffer.persistent || buffer.tensor == no_tensor || !holds_value) return;
   const std::size_t t = index(buffer.tensor);
-  const bool is_saved = needs.uses[t] > 0 || plan.actions[t] != Action::Keep;
-  alive.decision = is_saved ? to_string(plan.actions[t]) : "not saved";
-  if (is_saved) alive.reason = plan.reasons[plan.reason_of[t]];
+  const bool is_saved = needs.uses[t] > 0 || plan.decisions[t].action != Action::Keep;
+  alive.decision = is_saved ? to_string(plan.decisions[t].action) : "not saved";
+  if (is_saved) alive.reason = plan.reasons[plan.decisions[t].reason];
 }
 
 void list_alive(Explanation& explanation, const Peak& top, const Needs& needs) {
@@ -81,13 +81,13 @@ void group_decisions(Explanation& explanation, const Needs& needs) {
     const Tensor& tensor = trace.tensors[t];
     if (tensor.storage != static_cast<TensorId>(t) || tensor.category == Category::Parameter)
       continue;
-    if (needs.uses[t] == 0 && plan.actions[t] == Action::Keep) continue;
-    const std::string& reason = plan.reasons[plan.reason_of[t]];
+    if (needs.uses[t] == 0 && plan.decisions[t].action == Action::Keep) continue;
+    const std::string& reason = plan.reasons[plan.decisions[t].reason];
     auto group = std::ranges::find_if(explanation.decisions, [&](const DecisionGroup& known) {
-      return known.action == plan.actions[t] && known.reason == reason;
+      return known.action == plan.decisions[t].action && known.reason == reason;
     });
     if (group == explanation.decisions.end())
-      group = explanation.decisions.insert(group, {plan.actions[t], reason, 0, {}});
+      group = explanation.decisions.insert(group, {plan.decisions[t].action, reason, 0, {}});
     ++group->tensors;
     group->bytes += size(tensor);
   }
@@ -109,10 +109,10 @@ Explanation explain(const Scenario& scenario) {
   if (!report.applies) return explanation;
   report = explanation.comparison.rows.back();  // with what was saved against vanilla
   const Peak top = peak(explanation.evaluation.schedule, explanation.evaluation.timeline);
-  const Needs needs = derive_needs(*explanation.evaluation.planned.trace);
+  const std::shared_ptr<const Derived> derived = derived_of(explanation.evaluation.planned);
   find_peak(explanation, top);
-  list_alive(explanation, top, needs);
-  group_decisions(explanation, needs);
+  list_alive(explanation, top, derived->needs);
+  group_decisions(explanation, derived->needs);
   return explanation;
 }
 

@@ -59,7 +59,8 @@ void find_readers(const Trace& trace, const Needs& needs, TensorId id, TensorFac
 TensorFacts tensor_facts(const Evaluation& evaluation, TensorId id) {
   const Trace& trace = *evaluation.planned.trace;
   const Plan& plan = evaluation.planned.plan;
-  const Needs needs = derive_needs(trace);
+  const std::shared_ptr<const Derived> derived = derived_of(evaluation.planned);
+  const Needs& needs = derived->needs;
   const Tensor& tensor = trace[id];
   const TensorId storage = tensor.storage;
   TensorFacts facts;
@@ -69,10 +70,10 @@ TensorFacts tensor_facts(const Evaluation& evaluation, TensorId id) {
   const OpId producer = needs.producer[index(storage)];
   if (producer != no_op) facts.producer = trace[producer].name;
   find_readers(trace, needs, id, facts);
-  facts.action = plan.actions[index(storage)];
+  facts.action = plan.decisions[index(storage)].action;
   facts.is_saved = tensor.category != Category::Parameter &&
                    (needs.uses[index(storage)] > 0 || facts.action != Action::Keep);
-  facts.reason = plan.reasons[plan.reason_of[index(storage)]];
+  facts.reason = plan.reasons[plan.decisions[index(storage)].reason];
   const bool recovers = facts.action == Action::Recompute || facts.action == Action::Reconstruct;
   if (recovers) facts.recovery = recovery_of(trace, plan, producer);
   facts.lives = lives_of(evaluation, storage);
@@ -86,14 +87,15 @@ OpFacts op_facts(const Evaluation& evaluation, const Device& device, OpId id) {
   facts.name = op.name;
   facts.kind = op.kind;
   if (op.block >= 0) facts.block = trace.blocks[static_cast<std::size_t>(op.block)].name;
-  const Needs needs = derive_needs(trace);
+  const std::shared_ptr<const Derived> derived = derived_of(evaluation.planned);
+  const Needs& needs = derived->needs;
   const Operands held = needs.saved[index(id)];
   if (const OpaqueRow* row = opaque_row(trace, op)) facts.row = *row;
   facts.is_time_guessed = is_time_guessed(trace, op, needs.gradients[index(id)]);
   for (int bit = 0; bit < 32; ++bit)
     if (const TensorId tensor = operand(trace, op, bit); tensor != no_tensor)
       facts.operands.push_back({bit, trace[tensor], (held >> bit & 1) != 0});
-  const CostModel costs(trace, device);
+  const CostModel costs(trace, needs, device);
   for (const TimedRun& timed : evaluation.timeline.runs) {
     const Run* run = std::get_if<Run>(&evaluation.schedule.steps[timed.step]);
     if (run && run->op == id)

@@ -92,14 +92,13 @@ void add_utilization(const Trace& asked, const Device& device, Report& report) {
 
 // A plan may quantize without any strategy that says so.
 std::string cautions_of(const StrategySpec& strategy, const Plan& plan) {
-  std::vector<std::string_view> cautions;
+  std::vector<std::string> cautions;
   const auto add = [&](std::string_view caution) {
     if (!caution.empty() && std::ranges::find(cautions, caution) == cautions.end())
-      cautions.push_back(caution);
+      cautions.emplace_back(caution);
   };
   for (const auto& component : strategy.components) add(component.row->caution);
-  if (std::ranges::find(plan.actions, Action::Quantize) != plan.actions.end())
-    add(caution_of_quantized);
+  if (const int bits = fewest_bits(plan); bits != 0) add(caution_of_quantized(bits));
   return fmt::format("{}", fmt::join(cautions, "; "));
 }
 
@@ -111,7 +110,8 @@ RecoveryTime recovery_of(const JointGraph& graph, const Evaluation& evaluation,
     return recovery_time(evaluation.schedule, evaluation.timeline);
   const Trace& trace = *evaluation.planned.trace;
   const Schedule schedule = place(graph, {.regions_on_compute = true});
-  return recovery_time(schedule, simulate(trace, schedule, device), evaluation.timeline);
+  const Needs& needs = derived_of(evaluation.planned)->needs;
+  return recovery_time(schedule, simulate(trace, needs, schedule, device), evaluation.timeline);
 }
 
 void add_time(const Trace& trace, const JointGraph& graph, const Evaluation& evaluation,
@@ -159,9 +159,11 @@ Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
   report.caution = cautions_of({}, result.planned.plan);
   if (!report.applies) return result;
   const Trace& planned = *result.planned.trace;
-  const JointGraph graph = differentiate(planned, result.planned.plan);
+  if (!result.planned.derived) result.planned.derived = derived_of(result.planned);
+  const Derived& derived = *result.planned.derived;
+  const JointGraph graph = differentiate(planned, result.planned.plan, derived);
   result.schedule = place(graph, placement_of(result.planned.plan));
-  result.timeline = simulate(planned, result.schedule, device);
+  result.timeline = simulate(planned, derived.needs, result.schedule, device);
   const Peak top = peak(result.schedule, result.timeline);
   report.live_peak = top.bytes;
   report.at_peak = top.by_category;
@@ -170,8 +172,8 @@ Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
   report.peak_maker = maker_of(planned, result.schedule, result.timeline, top, at_peak);
   report.planned = plan_arena(result.schedule).size;
   report.pinned = host_copies_peak(result.schedule);
-  report.saved = saved_bytes(planned, result.planned.plan);
-  report.units = block_units(planned, result.planned.plan);
+  report.saved = saved_bytes(planned, result.planned.plan, derived);
+  report.units = block_units(planned, result.planned.plan, derived.needs);
   add_allocator(planned, result.schedule, device, budget, report);
   add_time(planned, graph, result, device, report);
   add_throughput(asked, report);
@@ -188,7 +190,7 @@ Evaluation evaluate(std::shared_ptr<const Trace> trace, const StrategySpec& stra
 
 bool fits(const PlannedStep& planned, const Device& device, const MemoryBudget& budget) {
   if (!planned.refusal.empty()) return false;
-  const Schedule schedule = lower(*planned.trace, planned.plan);
+  const Schedule schedule = lower(planned);
   const Framework& framework = find_framework(planned.trace->step.framework);
   return !allocator::replay_allocator(schedule, framework, device, budget.allocator,
                                       budget.capacity)
@@ -198,7 +200,7 @@ bool fits(const PlannedStep& planned, const Device& device, const MemoryBudget& 
 bool may_fit(const PlannedStep& planned, const Device& device, const MemoryBudget& budget) {
   if (!planned.refusal.empty()) return false;
   const Framework& framework = find_framework(planned.trace->step.framework);
-  const Schedule schedule = lower(*planned.trace, planned.plan);
+  const Schedule schedule = lower(planned);
   return allocator::requested_peak(schedule, framework, device) <= budget.capacity;
 }
 

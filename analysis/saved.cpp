@@ -14,8 +14,8 @@ namespace {
 
 class Counting {
  public:
-  Counting(const Trace& trace, const Plan& plan)
-      : trace_(trace), plan_(plan), needs_(derive_needs(trace)) {
+  Counting(const Trace& trace, const Plan& plan, const Needs& needs)
+      : trace_(trace), plan_(plan), needs_(needs) {
     kept_by_other_.resize(trace.tensors.size());
     for (std::size_t i = 0; i < trace.ops.size(); ++i)
       if (!is_ms_norm(trace.ops[i].kind))
@@ -36,13 +36,19 @@ class Counting {
     return trace_[trace_.inputs(trace_[producer])[0]].category == Category::Parameter;
   }
 
-  // Bytes kept for `tensor`, `bytes` of it in full.
-  Bytes kept(TensorId storage, Bytes bytes, std::int64_t elements) const {
-    switch (plan_.actions[index(storage)]) {
+  // Of the part of a storage that has this shape: its codes, and the ranges of all.
+  Bytes coded(TensorId storage, const Shape& shape) const {
+    const Encoding& encoding = encoding_of(plan_, storage);
+    return size_of_codes(encoding, shape) + size_of_ranges(encoding, trace_[storage].shape);
+  }
+
+  // Bytes kept for a tensor of this shape, `bytes` of it in full.
+  Bytes kept(TensorId storage, Bytes bytes, const Shape& shape) const {
+    switch (plan_.decisions[index(storage)].action) {
       case Action::Keep:
         return bytes;
       case Action::Quantize:
-        return {elements};
+        return coded(storage, shape);
       case Action::Recompute:
       case Action::Reconstruct:
       case Action::Offload:
@@ -52,7 +58,7 @@ class Counting {
   }
 
   Bytes kept(TensorId storage) const {
-    return kept(storage, size(trace_[storage]), numel(trace_[storage].shape));
+    return kept(storage, size(trace_[storage]), trace_[storage].shape);
   }
 
   // Calls visit(kind, storage, bytes of the held tensor) for each (kind, tensor) once. Each
@@ -75,24 +81,27 @@ class Counting {
           return;
         }
         seen |= kind;
-        visit(op.kind, storage, kept(storage, size(trace_[tensor]), numel(trace_[tensor].shape)));
+        visit(op.kind, storage, kept(storage, size(trace_[tensor]), trace_[tensor].shape));
       });
     }
   }
 
-  const Needs& needs() const { return needs_; }
-
  private:
   const Trace& trace_;
   const Plan& plan_;
-  Needs needs_;
+  const Needs& needs_;
   std::vector<bool> kept_by_other_;
 };
 
 }  // namespace
 
 SavedBytes saved_bytes(const Trace& trace, const Plan& plan) {
-  const Counting counting(trace, plan);
+  return saved_bytes(trace, plan, derive(trace, plan));
+}
+
+SavedBytes saved_bytes(const Trace& trace, const Plan& plan, const Derived& derived) {
+  const auto& [needs, recovery] = derived;
+  const Counting counting(trace, plan, needs);
   SavedBytes saved;
   counting.per_op(0, trace.ops.size(),
                   [&](OpKind, TensorId, Bytes bytes) { saved.per_op += bytes; });
@@ -100,12 +109,11 @@ SavedBytes saved_bytes(const Trace& trace, const Plan& plan) {
     saved.unique = saved.per_op;  // every op holds a copy of its own
     return saved;
   }
-  const Recovery recovery = derive_recovery(trace, plan, counting.needs());
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const auto storage = static_cast<TensorId>(t);
     if (trace[storage].storage != storage || recovery.uses[t] == 0) continue;
-    const OpId producer = counting.needs().producer[t];
-    const bool made_again = counting.needs().uses[t] == 0 && producer != no_op &&
+    const OpId producer = needs.producer[t];
+    const bool made_again = needs.uses[t] == 0 && producer != no_op &&
                             recovery.reruns[index(producer)] && !recovery.reads_kept[t];
     if (!made_again && !counting.is_parameter(storage)) saved.unique += counting.kept(storage);
   }
@@ -113,12 +121,16 @@ SavedBytes saved_bytes(const Trace& trace, const Plan& plan) {
 }
 
 BlockUnits block_units(const Trace& trace, const Plan& plan) {
+  return block_units(trace, plan, derive_needs(trace));
+}
+
+BlockUnits block_units(const Trace& trace, const Plan& plan, const Needs& needs) {
   BlockUnits result;
   if (trace.blocks.empty()) return result;
   const Block& block = trace.blocks[trace.blocks.size() / 2];
   result.block = block.name;
   result.unit = {2 * numel(trace[block.input].shape)};
-  const Counting counting(trace, plan);
+  const Counting counting(trace, plan, needs);
   std::array<KindUnits, op_rows.size()> by_kind{};
   std::vector<bool> seen(trace.tensors.size());
   const double unit = static_cast<double>(result.unit.count);
@@ -146,11 +158,12 @@ BlockUnits block_units(const Trace& trace, const Plan& plan) {
 
 std::vector<SavedGroup> saved_groups(const Trace& trace) {
   const Plan plan = keep_everything(trace);
-  const Counting counting(trace, plan);
+  const Needs needs = derive_needs(trace);
+  const Counting counting(trace, plan, needs);
   std::vector<SavedGroup> groups;
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
     const Op& op = trace.ops[i];
-    for (Operands bits = counting.needs().saved[i]; bits != 0; bits &= bits - 1) {
+    for (Operands bits = needs.saved[i]; bits != 0; bits &= bits - 1) {
       const int bit = __builtin_ctz(bits);
       const Tensor& tensor = trace[operand(trace, op, bit)];
       if (counting.is_parameter(tensor.storage)) continue;

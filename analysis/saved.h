@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/plan.h"
+#include "simulator/derived.h"
 
 namespace tidemark {
 
@@ -19,6 +19,7 @@ struct SavedBytes {
 /// What the plan keeps between forward and backward, parameters and their casts excluded. An
 /// MS-norm's output counts with the linear that keeps it, and with the norm only if none does.
 SavedBytes saved_bytes(const Trace& trace, const Plan& plan);
+SavedBytes saved_bytes(const Trace& trace, const Plan& plan, const Derived& derived);
 
 /// Saved by the ops of one kind, in units of one [batch, tokens, width] tensor of 16 bits.
 struct KindUnits {
@@ -41,6 +42,7 @@ struct BlockUnits {
 
 /// Of the middle block.
 BlockUnits block_units(const Trace& trace, const Plan& plan);
+BlockUnits block_units(const Trace& trace, const Plan& plan, const Needs& needs);
 
 /// One group of equal saved tensors, as an autograd graph would list them.
 struct SavedGroup {

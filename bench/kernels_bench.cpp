@@ -289,7 +289,7 @@ struct Quantized {
   bool is_right() const {
     Workspace workspace;
     dequantize(from_codes, workspace);
-    return std::abs(back.floats()[7] - x.floats()[7]) < 1.01f * ranges[0].range / code_levels;
+    return std::abs(back.floats()[7] - x.floats()[7]) < 1.01f * ranges[0].range / code_levels(8);
   }
 };
 

@@ -5,7 +5,9 @@
 
 #include "analysis/comparison.h"
 #include "simulator/arena.h"
+#include "simulator/graph/differentiate.h"
 #include "simulator/lower.h"
+#include "simulator/place/place.h"
 #include "simulator/simulate.h"
 #include "traces/presets.h"
 
@@ -22,8 +24,9 @@ Numbers all_numbers(const Model& model, const StepOptions& step, const StrategyS
                     const Device& device) {
   const auto trace = std::make_shared<const Trace>(build_trace(model, step));
   const PlannedStep planned = plan_step(trace, strategy);
-  const Schedule schedule = lower(*planned.trace, planned.plan);
-  const Timeline timeline = simulate(*planned.trace, schedule, device);
+  const Derived& derived = *planned.derived;
+  const Schedule schedule = lower(planned);
+  const Timeline timeline = simulate(*planned.trace, derived.needs, schedule, device);
   const allocator::AllocatorResult pool = allocator::replay_allocator(
       schedule, find_framework(step.framework), device, {}, Bytes{std::int64_t{1} << 59});
   return {peak(schedule, timeline).bytes, plan_arena(schedule).size, pool.allocated_peak,
@@ -77,8 +80,9 @@ void lower_and_simulate(benchmark::State& state) {
   if (simulate(trace, once, device).runs.size() < trace.ops.size() / 2)
     state.SkipWithError("wrong answer");
   for (auto _ : state) {
-    const Schedule schedule = lower(trace, plan);
-    benchmark::DoNotOptimize(simulate(trace, schedule, device));
+    const Derived derived = derive(trace, plan);
+    const Schedule schedule = place(differentiate(trace, plan, derived), placement_of(plan));
+    benchmark::DoNotOptimize(simulate(trace, derived.needs, schedule, device));
   }
   state.counters["ops"] = static_cast<double>(trace.ops.size());
   state.SetComplexityN(static_cast<benchmark::IterationCount>(trace.ops.size()));

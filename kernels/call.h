@@ -45,13 +45,15 @@ struct Quantizer {
   std::int64_t groups = 1;
   std::int64_t group_axis = 0;   ///< the axis of the value that is divided into groups
   GroupRange* ranges = nullptr;  ///< by group; in the backend's memory, zeros at first
-  bool wraps = false;            ///< as the released code: a code above 255 wraps around
+  bool wraps = false;            ///< as the released code: a code above the largest wraps around
   bool knows_min_max = false;    ///< whoever wrote the value has noted them
+  int bits = 8;                  ///< of a code: 2, 4 or 8
+  bool continues = false;        ///< the ranges have been updated in this step before
 };
 
 /// The groups of a dense value of this shape, or of its codes, whose first element is `first`.
 inline Groups groups_of(const Quantizer& quantizer, const Shape& shape, const std::byte* first) {
-  Groups groups{quantizer.ranges, first, 1, quantizer.groups};
+  Groups groups{quantizer.ranges, first, 1, quantizer.groups, quantizer.bits};
   if (shape.rank() == 0) return groups;
   const auto axis = static_cast<std::size_t>(quantizer.group_axis);
   CHECK(axis < shape.rank() && shape[axis] % quantizer.groups == 0);

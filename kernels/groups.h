@@ -9,7 +9,10 @@
 
 namespace tidemark {
 
-inline constexpr float code_levels = 255;  ///< steps between Mesa's 256 codes
+/// Steps between the codes of so many bits.
+TIDEMARK_ANYWHERE constexpr float code_levels(int bits) {
+  return static_cast<float>((1 << bits) - 1);
+}
 
 /// Codes are decoded by the running range. Extremes are gathered between two of its updates, by
 /// anybody and in any order, as keys: all zeros = none seen yet.
@@ -31,10 +34,14 @@ TIDEMARK_ANYWHERE constexpr float number_of_key(std::uint32_t key) {
 /// An element of a storage, counted as they lie in memory, belongs to group
 /// element / stretch mod count. An array of floats with groups: whoever writes it notes the
 /// minimum and maximum. One of UInt8: its elements are codes, and whoever reads it decodes them.
+/// Codes of fewer than 8 bits are packed, the first of a byte in its lowest bits. Their array
+/// counts a byte per element all the same: an address less `first` is the element's number, while
+/// its code is in byte number · bits / 8 from `first` on.
 struct Groups {
   GroupRange* ranges = nullptr;      ///< `count` of them; nullptr = no groups
   const std::byte* first = nullptr;  ///< the storage's element 0
   std::int64_t stretch = 1, count = 1;
+  int bits = 8;  ///< of a code: 2, 4 or 8
 
   explicit operator bool() const { return ranges != nullptr; }
 };

@@ -1,10 +1,8 @@
-// Makes kernel calls of each run by its task, with the addresses and layouts of its operands.
+// Makes kernel calls of each node of the joint graph by its task, with the addresses and layouts of
+// the instances that it reads and writes.
 #include "profiler/binding.h"
 
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <map>
 
 #include "base/error.h"
 #include "base/quoted.h"
@@ -17,84 +15,91 @@ namespace {
 
 class Binder {
  public:
-  Binder(const Trace& trace, const Plan& plan, const Schedule& schedule, const Addresses& addresses)
-      : trace_(trace),
+  Binder(const PlannedStep& step, const Needs& needs, const JointGraph& graph,
+         const Schedule& schedule, const Addresses& addresses)
+      : trace_(*step.trace),
+        graph_(graph),
         schedule_(schedule),
         addresses_(addresses),
-        wraps_(plan.quirks.codes_per_use),
-        needs_(derive_needs(trace)),
-        layouts_(value_layouts(trace)),
-        places_(trace, schedule, layouts_),
-        codes_of_value_(schedule.buffers.size(), no_buffer),
-        is_noted_(schedule.buffers.size()) {
-    for (const Step& step : schedule.steps)
-      if (const Run* run = std::get_if<Run>(&step); run && run->task == Task::Quantize)
-        codes_of_value_[index(schedule.reads(*run)[0])] = written(*run, Role::Codes);
-  }
+        wraps_(step.plan.quirks.codes_per_use),
+        needs_(needs),
+        layouts_(value_layouts(trace_)),
+        places_(trace_, graph, layouts_),
+        buffer_of_(graph.instances.size(), no_buffer),
+        noted_(graph.instances.size()),
+        updated_(graph.instances.size()) {}
 
-  void bind(const Run& run, std::vector<Call>& calls) {
+  void bind(const Run& run, const Node& node, std::vector<Call>& calls) {
+    CHECK(node.task == run.task && node.op == run.op && node.reads == run.reads &&
+          node.writes == run.writes);
+    find_buffers(graph_.reads(node), schedule_.reads(run));
+    find_buffers(graph_.writes(node), schedule_.writes(run));
     switch (run.task) {
       case Task::Forward:
       case Task::Recompute:
-        return calls.push_back(forward(run));
+        return calls.push_back(forward(node));
       case Task::Seed:
-        return calls.push_back(seed(run));
+        return calls.push_back(seed(node));
       case Task::Backward:
-        return calls.push_back(backward(run));
+        return calls.push_back(backward(node));
       case Task::Accumulate:
-        return calls.push_back(accumulate(run));
+        return calls.push_back(accumulate(node));
       case Task::Reconstruct:
-        return calls.push_back(reconstruct(run));
+        return calls.push_back(reconstruct(node));
       case Task::Quantize:
-        return calls.push_back(quantize(run));
+        return calls.push_back(quantize(node));
       case Task::Dequantize:
-        return calls.push_back(dequantize(run));
+        return calls.push_back(dequantize(node));
       case Task::Optimizer:
-        return optimize(run, calls);
+        return optimize(node, calls);
     }
   }
 
  private:
-  [[noreturn]] void fail(const Run& run, std::string_view why) const {
+  using Instances = std::span<const InstanceId>;
+
+  [[noreturn]] void fail(const Node& node, std::string_view why) const {
     const std::string op =
-        run.op == no_op ? std::string() : fmt::format(" of {}", quoted(trace_[run.op].name));
-    throw InputError(fmt::format("cannot replay {}{}: {}", to_string(run.task), op, why));
+        node.op == no_op ? std::string() : fmt::format(" of {}", quoted(trace_[node.op].name));
+    throw InputError(fmt::format("cannot replay {}{}: {}", to_string(*node.task), op, why));
   }
 
-  std::byte* address(BufferId buffer) const {
-    return addresses_.arena + addresses_.offsets[index(buffer)];
+  void find_buffers(Instances instances, std::span<const BufferId> buffers) {
+    for (std::size_t k = 0; k < instances.size(); ++k) buffer_of_[index(instances[k])] = buffers[k];
+  }
+
+  std::byte* address(InstanceId id) const {
+    return addresses_.arena + addresses_.offsets[index(buffer_of_[index(id)])];
   }
 
   Array absent(TensorId tensor) const {
     return {nullptr, trace_[tensor].dtype, trace_[tensor].shape, layouts_[index(tensor)].strides};
   }
 
-  Array value(const Run& run, TensorId tensor, BufferId buffer) const {
-    if (buffer == no_buffer)
-      fail(run, fmt::format("{} is not among its operands", quoted(trace_[tensor].name)));
-    return array_at(address(buffer), trace_[tensor].dtype, layouts_[index(tensor)]);
+  Array value(const Node& node, TensorId tensor, InstanceId id) const {
+    if (id == no_instance)
+      fail(node, fmt::format("{} is not among its operands", quoted(trace_[tensor].name)));
+    return array_at(address(id), trace_[tensor].dtype, layouts_[index(tensor)]);
   }
 
-  Array gradient(const Run& run, TensorId tensor, BufferId buffer) {
-    const auto layout = places_.of(tensor, buffer);
+  Array gradient(const Node& node, TensorId tensor, InstanceId id) const {
+    const auto layout = places_.of(tensor, id);
     if (!layout)
-      fail(run, fmt::format("the gradient of {} has no strides in the memory that it shares",
-                            quoted(trace_[tensor].name)));
-    return array_at(address(buffer), trace_[tensor].dtype, *layout);
+      fail(node, fmt::format("the gradient of {} has no strides in the memory that it shares",
+                             quoted(trace_[tensor].name)));
+    return array_at(address(id), trace_[tensor].dtype, *layout);
   }
 
-  // The buffer of a role among the operands that holds the tensor's storage.
-  BufferId find(std::span<const BufferId> buffers, Role role, TensorId storage) const {
-    for (const BufferId buffer : buffers)
-      if (schedule_[buffer].role == role && schedule_[buffer].tensor == storage) return buffer;
-    return no_buffer;
+  // The instance of a role among the operands that holds the tensor's storage.
+  InstanceId find(Instances instances, Role role, TensorId storage) const {
+    for (const InstanceId id : instances)
+      if (graph_[id].role == role && graph_[id].tensor == storage) return id;
+    return no_instance;
   }
 
   // What a conversion makes; a copy of the values by group may lie beside it.
-  BufferId written(const Run& run, Role role) const {
-    const auto writes = schedule_.writes(run);
-    const auto has_role = [&](BufferId buffer) { return schedule_[buffer].role == role; };
-    return *std::ranges::find_if(writes, has_role);
+  InstanceId written(const Node& node, Role role) const {
+    return find(graph_.writes(node), role, graph_[graph_.reads(node)[0]].tensor);
   }
 
   Call call_of(Pass pass, const Op& op) const {
@@ -106,218 +111,221 @@ class Binder {
     return call;
   }
 
-  Call forward(const Run& run) {
-    const Op& op = trace_[run.op];
+  Call forward(const Node& node) {
+    const Op& op = trace_[node.op];
     Call call = call_of(Pass::Forward, op);
     for (const TensorId input : trace_.inputs(op))
       call.inputs.push_back(
-          value(run, input, find(schedule_.reads(run), Role::Value, trace_[input].storage)));
+          value(node, input, find(graph_.reads(node), Role::Value, trace_[input].storage)));
     for (const TensorId output : trace_.outputs(op)) {
-      const BufferId buffer = find(schedule_.writes(run), Role::Value, trace_[output].storage);
-      call.outputs.push_back(value(run, output, buffer));
-      if (row_of(op.kind).notes_min_max) watch(buffer, call.outputs.back());
+      const InstanceId made = find(graph_.writes(node), Role::Value, trace_[output].storage);
+      call.outputs.push_back(value(node, output, made));
+      const InstanceId ranges = find(graph_.writes(node), Role::Ranges, output);
+      if (ranges != no_instance) watch(call.outputs.back(), address(made), ranges);
     }
     return call;
   }
 
-  // What is quantized next has its minimum and maximum noted while it is written. Mesa's released
-  // code makes passes of its own.
-  void watch(BufferId buffer, Array& output) {
-    const BufferId codes = codes_of_value_[index(buffer)];
-    if (codes == no_buffer || wraps_) return;
-    output.groups = all_codes(codes).groups;
-    output.groups.first = address(buffer);
-    is_noted_[index(buffer)] = true;
+  // What is quantized next has its minimum and maximum noted while it is written.
+  void watch(Array& output, const std::byte* first, InstanceId ranges) {
+    output.groups = groups_of(quantizer_of(ranges), output.shape, first);
+    noted_[index(ranges)] = true;
   }
 
-  Call seed(const Run& run) {
+  Call seed(const Node& node) const {
     Call call;
     call.pass = Pass::Fill;
-    call.outputs.push_back(gradient(run, trace_.loss, schedule_.writes(run)[0]));
+    call.outputs.push_back(gradient(node, trace_.loss, graph_.writes(node)[0]));
     return call;
   }
 
-  Call backward(const Run& run) {
-    const Op& op = trace_[run.op];
+  Call backward(const Node& node) const {
+    const Op& op = trace_[node.op];
     const bool is_ms_norm = op.kind == OpKind::MsLayerNorm || op.kind == OpKind::MsRmsNorm;
     if (is_ms_norm && op.outputs < 2)
-      fail(run, "it needs 1/σ, which these framework rules do not keep (use --framework torch-2)");
+      fail(node, "it needs 1/σ, which these framework rules do not keep (use --framework torch-2)");
     Call call = call_of(Pass::Backward, op);
-    const Operands saved = needs_.saved[index(run.op)];
-    for (int i = 0; i < op.inputs; ++i) call.inputs.push_back(saved_value(run, op, i, saved));
+    const Operands saved = needs_.saved[index(node.op)];
+    for (int i = 0; i < op.inputs; ++i) call.inputs.push_back(saved_value(node, op, i, saved));
     for (int j = 0; j < op.outputs; ++j) {
-      call.outputs.push_back(saved_value(run, op, 16 + j, saved));
-      call.d_outputs.push_back(incoming(run, trace_.outputs(op)[static_cast<std::size_t>(j)]));
+      call.outputs.push_back(saved_value(node, op, 16 + j, saved));
+      call.d_outputs.push_back(incoming(node, trace_.outputs(op)[static_cast<std::size_t>(j)]));
     }
     for (std::size_t i = 0, written = 0; i < op.inputs; ++i)
-      call.d_inputs.push_back(outgoing(run, trace_.inputs(op)[i], written));
+      call.d_inputs.push_back(outgoing(node, i, written));
     return call;
   }
 
-  Array saved_value(const Run& run, const Op& op, int bit, Operands saved) {
+  Array saved_value(const Node& node, const Op& op, int bit, Operands saved) const {
     const TensorId tensor = operand(trace_, op, bit);
     if ((saved >> bit & 1) == 0) return absent(tensor);
     const TensorId storage = trace_[tensor].storage;
-    const BufferId codes = find(schedule_.reads(run), Role::Codes, storage);
-    if (codes != no_buffer) return coded_value(tensor, codes);
-    return value(run, tensor, find(schedule_.reads(run), Role::Value, storage));
+    const Instances reads = graph_.reads(node);
+    const InstanceId codes = find(reads, Role::Codes, storage);
+    if (codes != no_instance) return coded_value(tensor, codes, find(reads, Role::Ranges, storage));
+    return value(node, tensor, find(reads, Role::Value, storage));
   }
 
   // Codes lie as the values of their storage did.
-  Array coded_value(TensorId tensor, BufferId codes) {
+  Array coded_value(TensorId tensor, InstanceId codes, InstanceId ranges) const {
     Array array = array_at(address(codes), DType::UInt8, layouts_[index(tensor)]);
-    array.groups = all_codes(codes).groups;
+    array.groups = all_codes(codes, ranges).groups;
     return array;
   }
 
-  Array incoming(const Run& run, TensorId output) {
-    for (const BufferId buffer : schedule_.reads(run))
-      if (places_.of(output, buffer)) return gradient(run, output, buffer);
+  Array incoming(const Node& node, TensorId output) const {
+    for (const InstanceId read : graph_.reads(node))
+      if (places_.of(output, read)) return gradient(node, output, read);
     return absent(output);
   }
 
-  // Gradients are written in the order of the inputs; those that alias are not written.
-  Array outgoing(const Run& run, TensorId input, std::size_t& written) {
-    const auto writes = schedule_.writes(run);
-    if (written >= writes.size()) return absent(input);
-    const Buffer& next = schedule_[writes[written]];
-    if (next.role != Role::Gradient || next.tensor != input) return absent(input);
-    return gradient(run, input, writes[written++]);
+  // Those that are wanted and not handed on are written, in the order of the inputs.
+  Array outgoing(const Node& node, std::size_t input, std::size_t& written) const {
+    const Op& op = trace_[node.op];
+    const TensorId tensor = trace_.inputs(op)[input];
+    const std::size_t i = index(node.op);
+    const bool is_written = ((needs_.gradients[i] & ~needs_.handed_on[i]) >> input & 1) != 0;
+    if (!is_written) return absent(tensor);
+    return gradient(node, tensor, graph_.writes(node)[written++]);
   }
 
-  Call accumulate(const Run& run) {
-    const auto reads = schedule_.reads(run);
-    const BufferId result = schedule_.writes(run)[0];
-    const TensorId tensor = summed_tensor(run, reads, result);
+  Call accumulate(const Node& node) const {
+    const TensorId tensor = trace_.inputs(trace_[node.op])[node.input];
     Call call;
     call.pass = Pass::Accumulate;
-    for (const BufferId buffer : reads) call.inputs.push_back(gradient(run, tensor, buffer));
-    call.outputs.push_back(gradient(run, tensor, result));
+    for (const InstanceId read : graph_.reads(node))
+      call.inputs.push_back(gradient(node, tensor, read));
+    call.outputs.push_back(gradient(node, tensor, graph_.writes(node)[0]));
     return call;
   }
 
-  // A new sum is named after its tensor. In place, it is the input of the op whose gradient both
-  // the contribution and the memory can hold.
-  TensorId summed_tensor(const Run& run, std::span<const BufferId> reads, BufferId result) {
-    if (std::ranges::find(reads, result) == reads.end()) return schedule_[result].tensor;
-    for (const TensorId input : trace_.inputs(trace_[run.op])) {
-      const auto holds = [&](BufferId buffer) { return places_.of(input, buffer).has_value(); };
-      if (holds(result) && std::ranges::all_of(reads, holds)) return input;
-    }
-    fail(run, "what it sums is no gradient of the op's inputs");
-  }
-
-  Call reconstruct(const Run& run) const {
-    const Op& op = trace_[run.op];
+  Call reconstruct(const Node& node) const {
+    const Op& op = trace_[node.op];
     const TensorId sum = trace_.outputs(op)[0], shortcut = trace_.inputs(op)[0];
     const TensorId branch = trace_.inputs(op)[1];
     Call call;
     call.pass = Pass::Subtract;
     for (const TensorId read : {sum, branch})
       call.inputs.push_back(
-          value(run, read, find(schedule_.reads(run), Role::Value, trace_[read].storage)));
+          value(node, read, find(graph_.reads(node), Role::Value, trace_[read].storage)));
     call.outputs.push_back(
-        value(run, shortcut, find(schedule_.writes(run), Role::Value, trace_[shortcut].storage)));
+        value(node, shortcut, find(graph_.writes(node), Role::Value, trace_[shortcut].storage)));
     return call;
   }
 
   // As if row-major: the storage as it lies.
-  Array flat_value(BufferId buffer) const {
-    const Tensor& tensor = trace_[schedule_[buffer].tensor];
-    return array_at(address(buffer), tensor.dtype, dense(tensor.shape));
+  Array flat_value(InstanceId id) const {
+    const Tensor& tensor = trace_[graph_[id].tensor];
+    return array_at(address(id), tensor.dtype, dense(tensor.shape));
   }
 
-  Array all_codes(BufferId codes) {
-    return coded(address(codes), trace_[schedule_[codes].tensor].shape, quantizer_of(codes));
+  Array all_codes(InstanceId codes, InstanceId ranges) const {
+    return coded(address(codes), trace_[graph_[codes].tensor].shape, quantizer_of(ranges));
   }
 
-  Quantizer quantizer_of(BufferId codes) {
-    const Shape& shape = trace_[schedule_[codes].tensor].shape;
-    Quantizer quantizer = quantizer_for(shape);
-    const auto [entry, is_new] = first_range_.try_emplace(index(codes), next_range_);
-    if (is_new) next_range_ += quantizer.groups;
-    quantizer.ranges = addresses_.ranges + entry->second;
+  Quantizer quantizer_of(InstanceId ranges) const {
+    const Instance& instance = graph_[ranges];
+    Quantizer quantizer =
+        profiler::quantizer_of(graph_.encodings[instance.encoding], trace_[instance.tensor].shape);
+    quantizer.ranges = reinterpret_cast<GroupRange*>(address(ranges));
     quantizer.wraps = wraps_;
     return quantizer;
   }
 
-  Call quantize(const Run& run) {
-    const BufferId value = schedule_.reads(run)[0], codes = written(run, Role::Codes);
+  // Random numbers of a rounding: the same whatever else the plan does, others for each use and
+  // each micro-batch, and far from the keys of the trace's own random ops.
+  std::uint64_t rounding_key(InstanceId codes) const {
+    constexpr std::uint64_t beyond_ops = std::uint64_t{1} << 63;
+    const Instance& made = graph_[codes];
+    return beyond_ops | std::uint64_t{made.version} << 32 | index(made.tensor);
+  }
+
+  Call quantize(const Node& node) {
+    const InstanceId value = graph_.reads(node)[0], codes = written(node, Role::Codes);
+    const InstanceId ranges = written(node, Role::Ranges), before = graph_[ranges].over;
+    if (graph_.encodings[graph_[ranges].encoding].metadata != sizeof(GroupRange))
+      fail(node, fmt::format("kernels keep {} bytes per group of codes", sizeof(GroupRange)));
     Call call;
     call.pass = Pass::Quantize;
-    call.key = index(codes);
+    call.key = rounding_key(codes);
     call.inputs.push_back(flat_value(value));
-    call.outputs.push_back(all_codes(codes));
-    call.quantizer = quantizer_of(codes);
-    call.quantizer.knows_min_max = is_noted_[index(value)];
+    call.outputs.push_back(all_codes(codes, ranges));
+    call.quantizer = quantizer_of(ranges);
+    call.quantizer.knows_min_max = noted_[index(before)];
+    // Under what was noted lies what was quantized before.
+    const InstanceId last = noted_[index(before)] ? graph_[before].over : before;
+    call.quantizer.continues = updated_[index(last)];
+    updated_[index(ranges)] = true;
     return call;
   }
 
-  Call dequantize(const Run& run) {
-    const BufferId codes = schedule_.reads(run)[0], value = written(run, Role::Value);
+  Call dequantize(const Node& node) const {
+    const Instances reads = graph_.reads(node);
     Call call;
     call.pass = Pass::Dequantize;
-    call.inputs.push_back(all_codes(codes));
-    call.outputs.push_back(flat_value(value));
+    call.inputs.push_back(all_codes(reads[0], reads[1]));
+    call.outputs.push_back(flat_value(written(node, Role::Value)));
     return call;
   }
 
   // Per parameter: its gradient, itself, its state and the framework's temporaries.
-  void optimize(const Run& run, std::vector<Call>& calls) {
+  void optimize(const Node& node, std::vector<Call>& calls) const {
     if (trace_.step.optimizer == Optimizer::AdamW8bit)
-      fail(run, "kernels exist for sgd and adamw (use --optimizer adamw)");
-    for (const BufferId written : schedule_.writes(run)) {
-      if (schedule_[written].role != Role::Value) continue;
-      const TensorId parameter = schedule_[written].tensor;
-      const BufferId slope = find(schedule_.reads(run), Role::Gradient, parameter);
-      const BufferId state = find(schedule_.writes(run), Role::OptimizerState, parameter);
-      if (slope == no_buffer) fail(run, "a parameter has no gradient of its own");
+      fail(node, "kernels exist for sgd and adamw (use --optimizer adamw)");
+    const Instances reads = graph_.reads(node), writes = graph_.writes(node);
+    for (std::size_t w = 0, r = 0; w < writes.size(); ++w) {
+      if (graph_[writes[w]].role != Role::Value) continue;
+      const TensorId parameter = graph_[writes[w]].tensor;
+      const InstanceId slope = reads[r++];
+      if (graph_[slope].tensor != parameter) fail(node, "a parameter has no gradient of its own");
       const DType dtype = trace_[parameter].dtype;
+      const std::int64_t elements = numel(trace_[parameter].shape);
       Call call;
       call.pass = Pass::Update;
-      call.inputs.push_back(gradient(run, parameter, slope));
-      call.outputs.push_back(value(run, parameter, written));
-      if (state != no_buffer)
-        call.outputs.push_back(
-            array_at(address(state), dtype, dense({2, numel(trace_[parameter].shape)})));
-      for (const BufferId other : schedule_.writes(run))
-        if (schedule_[other].role == Role::Temporary && schedule_[other].tensor == parameter)
-          call.outputs.push_back(
-              array_at(address(other), dtype, dense({numel(trace_[parameter].shape)})));
+      call.inputs.push_back(gradient(node, parameter, slope));
+      call.outputs.push_back(value(node, parameter, writes[w]));
+      for (std::size_t k = w + 1; k < writes.size() && is_of_update(writes[k], parameter); ++k) {
+        const bool is_state = graph_[writes[k]].role == Role::OptimizerState;
+        call.outputs.push_back(array_at(address(writes[k]), dtype,
+                                        is_state ? dense({2, elements}) : dense({elements})));
+      }
       calls.push_back(std::move(call));
     }
   }
 
+  // A parameter's state and temporaries stand behind it.
+  bool is_of_update(InstanceId id, TensorId parameter) const {
+    return graph_[id].tensor == parameter && graph_[id].role != Role::Value;
+  }
+
   const Trace& trace_;
+  const JointGraph& graph_;
   const Schedule& schedule_;
   const Addresses& addresses_;
   const bool wraps_;
-  const Needs needs_;
+  const Needs& needs_;
   const std::vector<Layout> layouts_;
-  GradientPlaces places_;
-  std::vector<BufferId> codes_of_value_;  ///< by buffer of a value: what it is quantized to
-  std::vector<bool> is_noted_;  ///< by buffer of a value: its writer noted minimum and maximum
-  std::map<std::size_t, std::int64_t> first_range_;  ///< by buffer of codes
-  std::int64_t next_range_ = 0;
+  const GradientPlaces places_;
+  std::vector<BufferId> buffer_of_;    ///< by instance that has been an operand
+  std::vector<bool> noted_, updated_;  ///< by instance of ranges: how it was written
 };
 
 }  // namespace
 
-std::int64_t quantizer_groups(const Trace& trace, const Schedule& schedule) {
-  std::int64_t groups = 0;
-  for (const Buffer& buffer : schedule.buffers)
-    if (buffer.role == Role::Codes) groups += quantizer_for(trace[buffer.tensor].shape).groups;
-  return groups;
-}
-
-Binding::Binding(const Trace& trace, const Plan& plan, const Schedule& schedule,
+Binding::Binding(const PlannedStep& step, const JointGraph& graph, const Schedule& schedule,
                  const Addresses& addresses) {
-  Binder binder(trace, plan, schedule, addresses);
+  const std::shared_ptr<const Derived> derived = derived_of(step);
+  Binder binder(step, derived->needs, graph, schedule, addresses);
   first_.reserve(schedule.steps.size() + 1);
-  for (const Step& step : schedule.steps) {
+  std::size_t node = 0;
+  for (const Step& issued : schedule.steps) {
     first_.push_back(static_cast<std::uint32_t>(calls_.size()));
-    if (const Run* run = std::get_if<Run>(&step)) binder.bind(*run, calls_);
+    const bool is_copy =
+        std::holds_alternative<CopyOut>(issued) || std::holds_alternative<CopyIn>(issued);
+    if (const Run* run = std::get_if<Run>(&issued)) binder.bind(*run, graph.nodes[node], calls_);
+    if (is_copy || std::holds_alternative<Run>(issued)) ++node;
   }
+  CHECK(node == graph.nodes.size());
   first_.push_back(static_cast<std::uint32_t>(calls_.size()));
 }
 

@@ -1,12 +1,13 @@
-// A schedule bound to memory: what each of its runs does, as kernel calls on addresses.
+// A schedule bound to memory: what each of its runs does, as kernel calls on addresses. A run is a
+// node of the joint graph, and the graph says what each operand is.
 #pragma once
 
 #include <span>
 #include <vector>
 
 #include "kernels/call.h"
-#include "simulator/plan.h"
-#include "simulator/schedule.h"
+#include "simulator/graph/joint_graph.h"
+#include "simulator/strategies/strategy.h"
 
 namespace tidemark::profiler {
 
@@ -14,17 +15,13 @@ namespace tidemark::profiler {
 struct Addresses {
   std::byte* arena = nullptr;
   std::vector<std::int64_t> offsets;  ///< by buffer, as planned
-  GroupRange* ranges = nullptr;       ///< of quantized tensors; quantizer_groups() of them
 };
-
-/// How many groups the schedule's quantizers have.
-std::int64_t quantizer_groups(const Trace& trace, const Schedule& schedule);
 
 class Binding {
  public:
-  /// `plan` must be the one that `schedule` was lowered from. InputError names the op that no
-  /// kernel can run, and why.
-  Binding(const Trace& trace, const Plan& plan, const Schedule& schedule,
+  /// `graph` must be that of the step, and `schedule` where it was placed. InputError names the op
+  /// that no kernel can run, and why.
+  Binding(const PlannedStep& step, const JointGraph& graph, const Schedule& schedule,
           const Addresses& addresses);
 
   /// The calls of a step: one for most runs, one per parameter for the optimizer, none for what is

@@ -48,7 +48,9 @@ ReplayEvaluation replayed(const Trace& trace, const std::string& strategy, const
 
 void sample(const ReplayEvaluation& evaluation, const Device& device, Samples& samples) {
   const Schedule& schedule = evaluation.predicted.schedule;
-  const CostModel costs(*evaluation.predicted.planned.trace, device);
+  const PlannedStep& planned = evaluation.predicted.planned;
+  const std::shared_ptr<const Derived> derived = derived_of(planned);
+  const CostModel costs(*planned.trace, derived->needs, device);
   for (const TimedRun& timed : evaluation.measured->runs) {
     const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
     if (!run) continue;

@@ -1,12 +1,8 @@
-// Reads settings and layout transforms off the trace; groups quantizers by head or 64 channels.
+// Reads settings and layout transforms off the trace, and quantizers off the plan's encodings.
 #include "profiler/call_settings.h"
 
 namespace tidemark::profiler {
 namespace {
-
-// Mesa's groups: one per head where heads are an axis, else of 64 channels, DeiT's head width
-// (facts of arXiv 2111.11124's released policies).
-constexpr std::int64_t channels_per_group = 64;
 
 bool moves_elements(OpKind kind) {
   return is_view(kind) || kind == OpKind::Copy || kind == OpKind::Concat;
@@ -14,13 +10,8 @@ bool moves_elements(OpKind kind) {
 
 }  // namespace
 
-Quantizer quantizer_for(const Shape& shape) {
-  if (shape.rank() == 0) return {};
-  if (shape.rank() == 4) return {.groups = shape[1], .group_axis = 1};
-  const std::int64_t channels = shape.back();
-  const auto last = static_cast<std::int64_t>(shape.rank()) - 1;
-  return {.groups = channels % channels_per_group == 0 ? channels / channels_per_group : 1,
-          .group_axis = last};
+Quantizer quantizer_of(const Encoding& encoding, const Shape& shape) {
+  return {.groups = groups_of(encoding, shape), .group_axis = encoding.axis, .bits = encoding.bits};
 }
 
 Settings settings_of(const Trace& trace, const Op& op) {

@@ -1,4 +1,4 @@
-// Follows readers to the tensor that a buffer is named after, then its layout back through views.
+// A layout is that of the output's gradient, followed back through the op that handed it on.
 #include "profiler/gradient_places.h"
 
 namespace tidemark::profiler {
@@ -20,47 +20,34 @@ std::optional<Layout> of_addend(const Layout& sum, const Shape& shape) {
 
 }  // namespace
 
-GradientPlaces::GradientPlaces(const Trace& trace, const Schedule& schedule,
+GradientPlaces::GradientPlaces(const Trace& trace, const JointGraph& graph,
                                const std::vector<Layout>& layouts)
-    : trace_(trace), schedule_(schedule), layouts_(layouts), consumers_(trace) {}
-
-std::optional<Layout> GradientPlaces::of(TensorId tensor, BufferId buffer) {
-  const Buffer& memory = schedule_[buffer];
-  if (memory.role != Role::Gradient) return std::nullopt;
-  return find(tensor, memory.tensor, known_[static_cast<std::uint32_t>(memory.tensor)]);
-}
-
-// A buffer is named after the tensor whose gradient was written to it; what is upstream of that one
-// finds its own by following those who read it.
-std::optional<Layout> GradientPlaces::find(TensorId tensor, TensorId name, Known& known) {
-  if (tensor == name) return dense_as(layouts_[index(tensor)]);
-  const auto [entry, is_new] = known.try_emplace(static_cast<std::uint32_t>(tensor));
-  if (!is_new) return entry->second;
-  for (const OpId reader : consumers_(tensor)) {
-    const Op& op = trace_[reader];
-    const auto inputs = trace_.inputs(op);
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i] != tensor) continue;
-      if (const auto found = through(op, i, name, known)) {
-        known[static_cast<std::uint32_t>(tensor)] = found;
-        return found;
-      }
-    }
+    : trace_(trace), graph_(graph), layouts_(layouts), memory_of_(graph.instances.size()) {
+  for (std::size_t i = 0; i < memory_of_.size(); ++i) {
+    const InstanceId over = graph.instances[i].over;
+    memory_of_[i] = over == no_instance ? static_cast<InstanceId>(i) : memory_of_[index(over)];
   }
-  return std::nullopt;
+  for (const HandedOn& each : graph.handed_on) {
+    const TensorId input = trace.inputs(trace[each.op])[each.input];
+    handed_on_.emplace(key(input, each.gradient), through(each));
+  }
 }
 
-std::optional<Layout> GradientPlaces::through(const Op& op, std::size_t input, TensorId name,
-                                              Known& known) {
-  const Flow flow = gradient_rule(trace_, op, input).flow;
-  if (flow != Flow::Alias && flow != Flow::Reduced) return std::nullopt;
-  const TensorId output = trace_.outputs(op)[0];
-  const Tensor& read = trace_[trace_.inputs(op)[input]];
-  if (read.dtype != trace_[output].dtype) return std::nullopt;
-  const auto of_output = find(output, name, known);
+std::optional<Layout> GradientPlaces::of(TensorId tensor, InstanceId gradient) const {
+  const Instance& memory = graph_[memory_of_[index(gradient)]];
+  if (memory.role != Role::Gradient) return std::nullopt;
+  if (memory.tensor == tensor) return dense_as(layouts_[index(tensor)]);
+  const auto found = handed_on_.find(key(tensor, gradient));
+  return found == handed_on_.end() ? std::nullopt : found->second;
+}
+
+std::optional<Layout> GradientPlaces::through(const HandedOn& gradient) const {
+  const Op& op = trace_[gradient.op];
+  const std::optional<Layout> of_output = of(trace_.outputs(op)[0], gradient.gradient);
   if (!of_output) return std::nullopt;
-  if (flow == Flow::Reduced) return of_addend(*of_output, read.shape);
-  return back_through_view(rearrangement_of(trace_, op, input), *of_output);
+  if (gradient_rule(trace_, op, gradient.input).flow == Flow::Reduced)
+    return of_addend(*of_output, trace_[trace_.inputs(op)[gradient.input]].shape);
+  return back_through_view(rearrangement_of(trace_, op, gradient.input), *of_output);
 }
 
 }  // namespace tidemark::profiler

@@ -11,7 +11,8 @@
 #include "profiler/kernel_limits.h"
 #include "profiler/measured_timeline.h"
 #include "profiler/numbers.h"
-#include "simulator/lower.h"
+#include "simulator/graph/differentiate.h"
+#include "simulator/place/place.h"
 
 namespace tidemark::profiler {
 namespace {
@@ -21,20 +22,18 @@ constexpr std::uint32_t no_step = std::numeric_limits<std::uint32_t>::max();
 }  // namespace
 
 Replay::Replay(PlannedStep planned, Backend& backend)
+    : Replay(planned, backend, differentiate(*planned.trace, planned.plan, *derived_of(planned))) {}
+
+Replay::Replay(PlannedStep planned, Backend& backend, const JointGraph& graph)
     : planned_(std::move(planned)),
       backend_(backend),
-      schedule_(lower(*planned_.trace, planned_.plan)),
+      schedule_(place(graph, placement_of(planned_.plan))),
       plan_(plan_arena(schedule_)),
       layouts_(value_layouts(*planned_.trace)) {
   require_kernels(trace());  // before it takes the memory of a step
   memory_ = backend.allocate(plan_.size, MemoryKind::Device);
-  const auto ranges_size = static_cast<std::int64_t>(sizeof(GroupRange));
-  ranges_ =
-      backend.allocate({quantizer_groups(trace(), schedule_) * ranges_size}, MemoryKind::Device);
   place_host_copies();
-  binding_.emplace(
-      trace(), planned_.plan, schedule_,
-      Addresses{memory_->data(), plan_.offsets, reinterpret_cast<GroupRange*>(ranges_->data())});
+  binding_.emplace(planned_, graph, schedule_, Addresses{memory_->data(), plan_.offsets});
 }
 
 // One place on the host per offloaded storage, and one for the loss.
@@ -51,7 +50,7 @@ void Replay::place_host_copies() {
   host_ = backend_.allocate({host_size_}, MemoryKind::Host);
 }
 
-Bytes Replay::workspace() const { return backend_.workspace() + ranges_->size(); }
+Bytes Replay::workspace() const { return backend_.workspace(); }
 
 std::byte* Replay::address(BufferId buffer) const {
   return memory_->data() + plan_.offsets[index(buffer)];

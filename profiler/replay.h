@@ -28,7 +28,7 @@ class Replay {
   const Arena& arena() const { return plan_; }
   /// What the backend gave for it.
   Bytes arena_memory() const { return memory_->size(); }
-  /// Memory outside of the arena: ranges of quantizers, and what the kernels' scratch takes.
+  /// Memory outside of the arena: what the kernels' scratch takes.
   Bytes workspace() const;
   Bytes host_memory() const { return host_->size(); }
 
@@ -44,6 +44,7 @@ class Replay {
   ReplayedStep step(const StepState& state);
 
  private:
+  Replay(PlannedStep planned, Backend& backend, const JointGraph& graph);
   void place_host_copies();
   void issue(std::uint32_t step);
   void run(std::uint32_t step, const Run& run);
@@ -57,7 +58,7 @@ class Replay {
   Backend& backend_;
   Schedule schedule_;
   Arena plan_;
-  std::unique_ptr<Memory> memory_, ranges_, host_;
+  std::unique_ptr<Memory> memory_, host_;
   std::vector<std::int64_t> host_offset_;  ///< by storage: of its copy; the loss comes first
   std::int64_t host_size_ = 0;
   std::optional<Binding> binding_;

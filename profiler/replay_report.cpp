@@ -184,7 +184,9 @@ class Session {
   // What runs no kernels takes the times that are predicted.
   void charge(const Schedule& schedule, const Timeline& timeline) {
     if (computes()) return;
-    const CostModel costs(*evaluation_.predicted.planned.trace, scenario_.device);
+    const PlannedStep& planned = evaluation_.predicted.planned;
+    const std::shared_ptr<const Derived> derived = derived_of(planned);
+    const CostModel costs(*planned.trace, derived->needs, scenario_.device);
     std::vector<Charge> charges(schedule.steps.size());
     for (const TimedRun& timed : timeline.runs) {
       const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
@@ -211,6 +213,7 @@ class Session {
   void run_on_one_stream() {
     PlannedStep planned = evaluation_.predicted.planned;
     planned.plan = on_one_stream(std::move(planned.plan));
+    planned.derived.reset();
     Replay replay(planned, backend_);
     charge(replay.schedule(), simulate(replay.trace(), replay.schedule(), scenario_.device));
     if (computes()) loader_.load_parameters(replay);

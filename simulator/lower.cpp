@@ -10,4 +10,9 @@ Schedule lower(const Trace& trace, const Plan& plan) {
   return place(differentiate(trace, plan), placement_of(plan));
 }
 
+Schedule lower(const PlannedStep& step) {
+  const JointGraph graph = differentiate(*step.trace, step.plan, *derived_of(step));
+  return place(graph, placement_of(step.plan));
+}
+
 }  // namespace tidemark

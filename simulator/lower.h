@@ -1,8 +1,8 @@
 // lower(trace, plan): from what is decided to what would really happen, in one go.
 #pragma once
 
-#include "simulator/plan.h"
 #include "simulator/schedule.h"
+#include "simulator/strategies/strategy.h"
 
 namespace tidemark {
 
@@ -10,5 +10,6 @@ namespace tidemark {
 /// `check(trace)` and `check(trace, plan)` must be empty.
 /// Promise: validate(trace, lower(trace, plan)) is empty. Linear in the number of ops.
 Schedule lower(const Trace& trace, const Plan& plan);
+Schedule lower(const PlannedStep& step);
 
 }  // namespace tidemark

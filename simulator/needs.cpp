@@ -2,18 +2,19 @@
 #include "simulator/needs.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace tidemark {
 namespace {
 
 // Gradients flow from the loss to what requires one; an op on no such path has no backward.
 void keep_paths_to_loss(const Trace& trace, std::vector<std::uint32_t>& gradients) {
-  std::vector<bool> reached(trace.tensors.size());
+  std::vector<std::uint8_t> reached(trace.tensors.size());
   if (trace.loss != no_tensor) reached[index(trace.loss)] = true;
   for (std::size_t i = trace.ops.size(); i-- > 0;) {
     const Op& op = trace.ops[i];
     bool contributes = false;
-    for (const TensorId output : trace.outputs(op)) contributes |= reached[index(output)];
+    for (const TensorId output : trace.outputs(op)) contributes |= reached[index(output)] != 0;
     if (!contributes) gradients[i] = 0;
     const auto inputs = trace.inputs(op);
     for (std::uint32_t bits = gradients[i]; bits != 0; bits &= bits - 1)
@@ -23,9 +24,8 @@ void keep_paths_to_loss(const Trace& trace, std::vector<std::uint32_t>& gradient
 
 // What an op works in place on holds a later value: what wrote the earlier one would write over it,
 // and what read that would read another.
-std::vector<bool> ops_that_run_once(const Trace& trace) {
+std::vector<bool> ops_that_run_once(const Trace& trace, const std::vector<OpId>& overwritten) {
   std::vector<bool> once(trace.ops.size());
-  const std::vector<OpId> overwritten = overwriters(trace);
   const auto is_overwritten = [](OpId by) { return by != no_op; };
   if (trace.opaque_rows.empty() && std::ranges::none_of(overwritten, is_overwritten)) return once;
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
@@ -43,14 +43,22 @@ std::vector<bool> ops_that_run_once(const Trace& trace) {
 
 std::vector<std::uint32_t> derive_gradients(const Trace& trace) {
   std::vector<std::uint32_t> gradients(trace.ops.size());
-  const std::vector<bool> required = requires_gradient(trace);
-  for (std::size_t i = 0; i < trace.ops.size(); ++i)
-    gradients[i] = inputs_with_gradient(trace, trace.ops[i], required);
+  std::vector<std::uint8_t> required(trace.tensors.size());
+  for (std::size_t t = 0; t < required.size(); ++t) required[t] = trace.tensors[t].trainable;
+  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
+    const Op& op = trace.ops[i];
+    gradients[i] = inputs_with_gradient(trace, op, required);
+    if (gradients[i] == 0) continue;
+    for (const TensorId output : trace.outputs(op))
+      required[index(output)] = is_floating(trace[output].dtype);
+  }
   keep_paths_to_loss(trace, gradients);
   return gradients;
 }
 
-bool shares_gradient(const Trace& trace, const Op& op, std::size_t input) {
+namespace {
+
+bool hands_on(const Trace& trace, const Op& op, std::size_t input) {
   const Flow flow = gradient_rule(trace, op, input).flow;
   if (flow != Flow::Alias && flow != Flow::Reduced) return false;
   const Tensor& in = trace[trace.inputs(op)[input]];
@@ -59,30 +67,42 @@ bool shares_gradient(const Trace& trace, const Op& op, std::size_t input) {
   return flow == Flow::Alias || numel(in.shape) == numel(out.shape);
 }
 
-std::vector<OpId> overwriters(const Trace& trace) {
-  std::vector<OpId> found(trace.tensors.size(), no_op);
-  for (std::size_t i = 0; i < trace.ops.size(); ++i)
-    for (const TensorId output : trace.outputs(trace.ops[i]))
-      if (!is_view(trace.ops[i].kind) && trace[output].storage != output)
-        found[index(trace[output].storage)] = static_cast<OpId>(i);
-  return found;
+std::uint32_t handed_on(const Trace& trace, const Op& op, std::uint32_t gradients) {
+  std::uint32_t handed_on = 0;
+  for (std::uint32_t bits = gradients; bits != 0; bits &= bits - 1)
+    if (hands_on(trace, op, static_cast<std::size_t>(std::countr_zero(bits))))
+      handed_on |= bits & -bits;
+  return handed_on;
 }
+
+}  // namespace
 
 Needs derive_needs(const Trace& trace) {
   Needs needs;
+  const std::size_t ops = trace.ops.size(), tensors = trace.tensors.size();
   needs.gradients = derive_gradients(trace);
-  needs.runs_once = ops_that_run_once(trace);
-  needs.saved.resize(trace.ops.size());
-  needs.producer.assign(trace.tensors.size(), no_op);
-  needs.uses.resize(trace.tensors.size());
-  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
+  needs.handed_on.resize(ops);
+  needs.saved.resize(ops);
+  needs.uses.resize(tensors);
+  for (auto* by_storage : {&needs.producer, &needs.last_read, &needs.overwritten_by})
+    by_storage->assign(tensors, no_op);
+  for (std::size_t i = 0; i < ops; ++i) {
     const Op& op = trace.ops[i];
-    for (const TensorId output : trace.outputs(op))
-      if (trace[output].storage == output) needs.producer[index(output)] = static_cast<OpId>(i);
+    const auto id = static_cast<OpId>(i);
+    for (const TensorId input : trace.inputs(op)) needs.last_read[index(trace[input].storage)] = id;
+    for (const TensorId output : trace.outputs(op)) {
+      const TensorId storage = trace[output].storage;
+      if (storage == output)
+        needs.producer[index(output)] = id;
+      else if (!is_view(op.kind))
+        needs.overwritten_by[index(storage)] = id;
+    }
+    needs.handed_on[i] = handed_on(trace, op, needs.gradients[i]);
     needs.saved[i] = saved_operands(trace, op, needs.gradients[i]);
     for_each_operand(trace, op, needs.saved[i],
                      [&](TensorId storage, TensorId) { ++needs.uses[index(storage)]; });
   }
+  needs.runs_once = ops_that_run_once(trace, needs.overwritten_by);
   return needs;
 }
 

@@ -8,6 +8,9 @@ namespace tidemark {
 struct Needs {
   /// Per op: the inputs that get a gradient (bit i = input i); 0 = the op has no backward.
   std::vector<std::uint32_t> gradients;
+  /// Per op: of these, the inputs whose gradient is the memory of the output's, so that no kernel
+  /// writes it.
+  std::vector<std::uint32_t> handed_on;
   /// Per op: the operands that its backward holds.
   std::vector<Operands> saved;
   /// Per storage: the op that writes it, or no_op for parameters and inputs.
@@ -15,6 +18,11 @@ struct Needs {
   /// Per op: it does not run again, because its row says so, or because a later op works in place
   /// on what it reads or writes.
   std::vector<bool> runs_once;
+  /// Per storage: the last op that reads it, through whichever alias, or no_op.
+  std::vector<OpId> last_read;
+  /// Per storage: the last op that works in place on it, or no_op. What was there before is gone
+  /// then.
+  std::vector<OpId> overwritten_by;
   /// Per storage: how many backward ops need it.
   std::vector<std::uint32_t> uses;
 };
@@ -22,14 +30,14 @@ struct Needs {
 /// Per op: the inputs that get a gradient, on a path from a trainable tensor to the loss.
 std::vector<std::uint32_t> derive_gradients(const Trace& trace);
 
-/// Is the gradient of this input the memory of the output's gradient, so that nothing writes it?
-bool shares_gradient(const Trace& trace, const Op& op, std::size_t input);
-
-/// By storage: the last op that works in place on it, or no_op. What was there before is gone then.
-std::vector<OpId> overwriters(const Trace& trace);
-
 /// An op has a backward if the loss depends on a trainable tensor through it.
 Needs derive_needs(const Trace& trace);
+
+/// The last op of the forward that reads the storage, or makes it if none does.
+inline OpId last_forward_use(const Needs& needs, TensorId storage) {
+  const OpId read = needs.last_read[index(storage)];
+  return read == no_op ? needs.producer[index(storage)] : read;
+}
 
 /// Calls `visit(storage, tensor)` for each operand in the mask, lowest bit first.
 template <typename Visit>

@@ -5,39 +5,67 @@
 
 #include <algorithm>
 
-#include "simulator/graph/recovery.h"
+#include "simulator/derived.h"
 
 namespace tidemark {
 
 Plan keep_everything(const Trace& trace) {
   Plan plan;
-  plan.actions.assign(trace.tensors.size(), Action::Keep);
-  plan.reason_of.assign(trace.tensors.size(), 0);
+  plan.decisions.resize(trace.tensors.size());
   plan.reasons = {std::string(usual_reason)};
+  plan.encodings = {Encoding()};
   return plan;
 }
 
+namespace {
+
+/// Where the value stands in the list, at its end if it is new.
+template <typename Value, typename As>
+std::uint16_t place_in(std::vector<Value>& list, const As& value) {
+  auto found = std::ranges::find(list, value);
+  if (found == list.end()) found = list.emplace(found, value);
+  return static_cast<std::uint16_t>(found - list.begin());
+}
+
+}  // namespace
+
 void decide(Plan& plan, TensorId tensor, Action action, std::string_view reason) {
-  plan.actions[index(tensor)] = action;
-  auto found = std::ranges::find(plan.reasons, reason);
-  if (found == plan.reasons.end()) found = plan.reasons.emplace(found, reason);
-  plan.reason_of[index(tensor)] = static_cast<std::uint16_t>(found - plan.reasons.begin());
+  plan.decisions[index(tensor)] = {action, place_in(plan.reasons, reason), 0};
+}
+
+void quantize(Plan& plan, TensorId tensor, const Encoding& encoding, std::string_view reason) {
+  decide(plan, tensor, Action::Quantize, reason);
+  plan.decisions[index(tensor)].encoding = place_in(plan.encodings, encoding);
+}
+
+int fewest_bits(const Plan& plan) {
+  int bits = 0;
+  for (const Decision& decision : plan.decisions)
+    if (decision.action == Action::Quantize) {
+      const int own = plan.encodings[decision.encoding].bits;
+      bits = bits == 0 ? own : std::min(bits, own);
+    }
+  return bits;
 }
 
 namespace {
 
 void check_sizes(const Trace& trace, const Plan& plan, std::vector<std::string>& defects) {
-  if (plan.actions.size() != trace.tensors.size() || plan.reason_of.size() != trace.tensors.size())
+  if (plan.decisions.size() != trace.tensors.size())
     defects.push_back(fmt::format("the plan is for {} tensors, the trace has {}",
-                                  plan.actions.size(), trace.tensors.size()));
+                                  plan.decisions.size(), trace.tensors.size()));
   for (const auto* ops :
        {&plan.left_by, &plan.fetched_at, &plan.value_release_after, &plan.gradient_release_after})
     if (!ops->empty() && ops->size() != trace.tensors.size())
       defects.push_back("a list of ops by tensor has another size than the trace's tensors");
   for (const std::string& reason : plan.reasons)
     if (reason.empty()) defects.push_back("a reason is empty");
-  for (const std::uint16_t reason : plan.reason_of)
-    if (reason >= plan.reasons.size()) return defects.push_back("a reason is out of range");
+  for (const Decision& decision : plan.decisions) {
+    if (decision.reason >= plan.reasons.size())
+      return defects.push_back("a reason is out of range");
+    if (decision.encoding >= plan.encodings.size())
+      return defects.push_back("an encoding is out of range");
+  }
 }
 
 void check_regions(const Trace& trace, const Plan& plan, std::vector<std::string>& defects) {
@@ -63,9 +91,8 @@ void check_copies(const Trace& trace, const Plan& plan, std::vector<std::string>
 
 void check_actions(const Trace& trace, const Plan& plan, const Needs& needs,
                    std::vector<std::string>& defects) {
-  const std::vector<OpId> overwritten = overwriters(trace);
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
-    const Action action = plan.actions[t];
+    const Action action = plan.decisions[t].action;
     const Tensor& tensor = trace.tensors[t];
     if (action == Action::Keep) continue;
     if (needs.producer[t] == no_op)
@@ -73,34 +100,44 @@ void check_actions(const Trace& trace, const Plan& plan, const Needs& needs,
           fmt::format("'{}' is {}, but no op of the step writes it: only its own "
                       "memory can provide it",
                       tensor.name, to_string(action)));
-    if (overwritten[t] != no_op && (action == Action::Recompute || action == Action::Reconstruct))
+    const OpId overwriter = needs.overwritten_by[t];
+    if (overwriter != no_op && (action == Action::Recompute || action == Action::Reconstruct))
       defects.push_back(fmt::format(
           "'{}' is {}, but '{}' works in place on it: keep it, for nothing brings back what was "
           "written over",
-          tensor.name, to_string(action), trace[overwritten[t]].name));
+          tensor.name, to_string(action), trace[overwriter].name));
     const OpId producer = needs.producer[t];
     if (action == Action::Recompute && producer != no_op && runs_once(trace, trace[producer]))
       defects.push_back(fmt::format("'{}' is recompute, but '{}' may run only once: keep it",
                                     tensor.name, trace[producer].name));
-    if (action == Action::Quantize && !is_floating(tensor.dtype))
+    if (action != Action::Quantize) continue;
+    if (!is_floating(tensor.dtype))
       defects.push_back(fmt::format("'{}' is quantize, but its dtype is {}", tensor.name,
                                     to_string(tensor.dtype)));
+    if (const std::string why = misfit(encoding_of(plan, static_cast<TensorId>(t)), tensor.shape);
+        !why.empty())
+      defects.push_back(fmt::format("'{}' is quantize, but {}", tensor.name, why));
   }
 }
 
 }  // namespace
 
 std::vector<std::string> check(const Trace& trace, const Plan& plan) {
+  Derived derived{.needs = derive_needs(trace), .recovery = {}};
+  return check(trace, plan, derived);
+}
+
+std::vector<std::string> check(const Trace& trace, const Plan& plan, Derived& derived) {
   std::vector<std::string> defects;
   check_sizes(trace, plan, defects);
   if (!defects.empty()) return defects;
   check_regions(trace, plan, defects);
   check_copies(trace, plan, defects);
   if (!defects.empty()) return defects;
-  const Needs needs = derive_needs(trace);
-  check_actions(trace, plan, needs, defects);
+  check_actions(trace, plan, derived.needs, defects);
   if (!defects.empty()) return defects;
-  return derive_recovery(trace, plan, needs).defects;
+  derived.recovery = derive_recovery(trace, plan, derived.needs);
+  return derived.recovery.defects;
 }
 
 }  // namespace tidemark

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/encoding.h"
 #include "traces/trace.h"
 
 namespace tidemark {
@@ -12,7 +13,7 @@ namespace tidemark {
 enum class Action : std::uint8_t {
   Keep,         ///< stays in place until its last use
   Recompute,    ///< freed after forward; its producer runs again in its region's recovery
-  Quantize,     ///< replaced by one byte per element (Mesa, arXiv 2111.11124)
+  Quantize,     ///< replaced by codes of a few bits (Mesa, arXiv 2111.11124)
   Reconstruct,  ///< freed after forward; recovered by inverting the coupling that read it
   Offload,      ///< copied to the host, and back before it is needed
 };
@@ -48,12 +49,21 @@ struct ReferenceQuirks {
   bool operator==(const ReferenceQuirks&) const = default;
 };
 
+/// What happens to one tensor, why, and how it is coded if it is.
+struct Decision {
+  Action action = Action::Keep;
+  std::uint16_t reason = 0;    ///< index into the plan's reasons
+  std::uint16_t encoding = 0;  ///< index into the plan's encodings; of quantized ones
+
+  auto operator<=>(const Decision&) const = default;
+};
+
 struct Plan {
   std::string strategy;
-  std::vector<Action> actions;           ///< by tensor; a storage follows the tensor that owns it
-  std::vector<std::uint16_t> reason_of;  ///< by tensor: index into `reasons`
-  std::vector<std::string> reasons;      ///< none is empty
-  std::vector<Region> regions;           ///< in op order, disjoint
+  std::vector<Decision> decisions;   ///< by tensor; a storage follows the tensor that owns it
+  std::vector<std::string> reasons;  ///< none is empty
+  std::vector<Encoding> encodings;   ///< each once
+  std::vector<Region> regions;       ///< in op order, disjoint
   bool overlap = false;  ///< recovery of a region runs on a second stream beside earlier gradients
   ReferenceQuirks quirks = {};
   /// By tensor, or empty: when the copies of an offloaded tensor run beside the step, on lanes of
@@ -78,6 +88,16 @@ Plan keep_everything(const Trace& trace);
 
 /// Gives a tensor an action with its reason.
 void decide(Plan& plan, TensorId tensor, Action action, std::string_view reason);
+/// The tensor is kept in codes.
+void quantize(Plan& plan, TensorId tensor, const Encoding& encoding, std::string_view reason);
+
+/// How the plan codes the tensor if it does.
+inline const Encoding& encoding_of(const Plan& plan, TensorId tensor) {
+  return plan.encodings[plan.decisions[index(tensor)].encoding];
+}
+
+/// Of the codes of its coarsest encoding, or 0 if it quantizes nothing.
+int fewest_bits(const Plan& plan);
 
 /// What is wrong with the plan for this trace, one line each with the tensor's name: an action that
 /// cannot be carried out (a tensor that recovery needs but nothing provides, Reconstruct without

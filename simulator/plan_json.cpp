@@ -16,12 +16,27 @@ namespace {
 
 /// What the tensors of one entry of "decisions" have in common, in the order in which they are
 /// written.
-struct Decision {
+struct Entry {
   std::size_t reason;
   Action action;
+  std::string encoding;
 
-  auto operator<=>(const Decision&) const = default;
+  auto operator<=>(const Entry&) const = default;
 };
+
+/// What is not as Mesa's layers have it.
+std::string encoding_text(const Encoding& encoding, const Shape& shape) {
+  const Encoding usual = mesa_encoding(shape);
+  std::vector<std::string> members;
+  const auto add = [&](std::string_view key, unsigned value, unsigned otherwise) {
+    if (value != otherwise) members.push_back(fmt::format("\"{}\": {}", key, value));
+  };
+  add("bits", encoding.bits, usual.bits);
+  add("axis", encoding.axis, usual.axis);
+  add("group", encoding.group, usual.group);
+  add("metadata", encoding.metadata, usual.metadata);
+  return fmt::format("{}", fmt::join(members, ", "));
+}
 
 class PlanWriter {
  public:
@@ -57,21 +72,26 @@ class PlanWriter {
   }
 
   void write_decisions() {
-    std::map<Decision, std::vector<bool>> groups;
-    for (std::size_t t = 0; t < plan_.actions.size(); ++t) {
-      const Decision decision{plan_.reason_of[t], plan_.actions[t]};
+    std::map<Entry, std::vector<bool>> groups;
+    for (std::size_t t = 0; t < plan_.decisions.size(); ++t) {
+      const Decision& decision = plan_.decisions[t];
       if (decision.action == Action::Keep && plan_.reasons[decision.reason] == usual_reason)
         continue;
-      auto& is_in = groups[decision];
-      is_in.resize(plan_.actions.size());
+      Entry entry{decision.reason, decision.action, {}};
+      if (decision.action == Action::Quantize)
+        entry.encoding = encoding_text(plan_.encodings[decision.encoding], trace_.tensors[t].shape);
+      auto& is_in = groups[entry];
+      is_in.resize(plan_.decisions.size());
       is_in[t] = true;
     }
     const TensorRoles roles(trace_);
     out_ += ",\n  \"decisions\": [";
-    for (const auto& [decision, is_in] : groups) {
+    for (const auto& [entry, is_in] : groups) {
       out_ += &is_in == &groups.begin()->second ? "\n" : ",\n";
       out_ += fmt::format("    {{\n      \"action\": \"{}\",\n      \"reason\": {},\n",
-                          to_string(decision.action), json_text(plan_.reasons[decision.reason]));
+                          to_string(entry.action), json_text(plan_.reasons[entry.reason]));
+      if (!entry.encoding.empty())
+        out_ += fmt::format("      \"encoding\": {{{}}},\n", entry.encoding);
       write_names(roles.names_for(is_in));
       out_ += "\n    }";
     }

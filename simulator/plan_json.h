@@ -13,7 +13,9 @@ namespace tidemark {
 
 inline constexpr std::string_view plan_format = "tidemark-plan";
 /// Counts up when an older program could not read, or would misread, a newer file.
-inline constexpr int plan_version = 1;
+/// 2: an encoding beside the action; without, as in version 1, Mesa's 8 bits and groups.
+inline constexpr int plan_version = 2;
+inline constexpr int oldest_plan_version = 1;
 
 struct QuirkRow {
   std::string_view name;
@@ -52,6 +54,8 @@ StrategySpec load_plan(const std::string& path);
 /// The file's plan for a trace that its components have rewritten. InputError with the place of a
 /// tensor or op that the trace lacks, or with all that check() finds.
 Plan plan_for(const Trace& trace, const JsonDocument& file);
+/// The same, given the trace's needs; adds the plan's recovery.
+Plan plan_for(const Trace& trace, const JsonDocument& file, Derived& derived);
 
 /// Which model the plan was made for, if it is not this one; or "".
 std::string other_model_of(const StrategySpec& spec, std::string_view model);

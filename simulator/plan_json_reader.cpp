@@ -16,8 +16,8 @@
 namespace tidemark {
 namespace {
 
-/// No plan needs more, and the list is searched for each tensor.
-constexpr std::size_t most_reasons = 1000;
+/// No plan needs more reasons or encodings, and the lists are searched for each tensor.
+constexpr std::size_t most_listed = 1000;
 
 /// Turns names into tensors and ops of one trace.
 class PlanReader {
@@ -51,18 +51,48 @@ class PlanReader {
 
   // A later group decides again about what an earlier one named.
   void read_decision(const JsonView& group) {
-    group.allow_only({"action", "reason", "tensors"});
+    group.allow_only({"action", "encoding", "reason", "tensors"});
     const JsonView name = group.at("action");
     const auto* action = std::ranges::find(actions, name.text(), &Named<Action>::name);
     if (action == actions.end())
       name.fail(unknown_name("action", printable(name.text()), names_of(actions)));
     const std::string_view reason = group.text_or("reason", "named in the plan file");
     if (reason.empty()) group.at("reason").fail("is empty; leave it out, or say why");
+    const bool is_coded = action->value == Action::Quantize;
+    const auto encoding = group.find("encoding");
+    if (encoding && !is_coded) encoding->fail(fmt::format("is of no use to {}", action->name));
     for (const JsonView tensor : group.at("tensors").items())
       for (const TensorId id : tensors_named(tensor, tensor.text()))
-        decide(plan_, id, action->value, reason);
-    if (plan_.reasons.size() > most_reasons)
-      group.fail(fmt::format("is the reason number {}; give groups the same reason", most_reasons));
+        if (is_coded)
+          quantize(plan_, id, read_encoding(encoding, trace_[id].shape), reason);
+        else
+          decide(plan_, id, action->value, reason);
+    require_few(group, plan_.reasons.size(), "reason");
+    require_few(group, plan_.encodings.size(), "encoding");
+  }
+
+  static void require_few(const JsonView& group, std::size_t count, std::string_view what) {
+    if (count > most_listed)
+      group.fail(fmt::format("is the {0} number {1}; give groups the same {0}", what, most_listed));
+  }
+
+  // What is left out is as Mesa's layers have it; a group without an axis divides the axis that
+  // theirs do.
+  static Encoding read_encoding(const std::optional<JsonView>& view, const Shape& shape) {
+    if (!view) return mesa_encoding(shape);
+    view->allow_only({"bits", "axis", "group", "metadata"});
+    Encoding encoding = mesa_encoding(shape);
+    const auto number = [&](std::string_view key, auto& member) {
+      using Member = std::remove_reference_t<decltype(member)>;
+      member =
+          static_cast<Member>(view->integer_or(key, member, 0, std::numeric_limits<Member>::max()));
+    };
+    number("bits", encoding.bits);
+    number("axis", encoding.axis);
+    number("group", encoding.group);
+    number("metadata", encoding.metadata);
+    if (const std::string why = misfit(encoding, shape); !why.empty()) view->fail(why);
+    return encoding;
   }
 
   void read_region(const JsonView& view) {
@@ -132,9 +162,10 @@ void check_head(const JsonView& root) {
   const auto format = root.find("format");
   if (!format || format->text() != plan_format)
     root.fail(fmt::format("not a plan file; need \"format\": \"{}\"", plan_format));
-  if (const JsonView version = root.at("version"); version.integer() != plan_version)
-    version.fail(
-        fmt::format("found {}; this program reads version {}", version.integer(), plan_version));
+  const JsonView version = root.at("version");
+  if (version.integer() < oldest_plan_version || version.integer() > plan_version)
+    version.fail(fmt::format("found {}; this program reads versions {} to {}", version.integer(),
+                             oldest_plan_version, plan_version));
   std::vector<std::string_view> keys = {"format",   "version", "strategy", "model",     "step",
                                         "rewrites", "overlap", "quirks",   "decisions", "regions"};
   for (const OpByTensorRow& row : op_by_tensor_rows) keys.push_back(row.key);
@@ -183,8 +214,13 @@ StrategySpec load_plan(const std::string& path) {
 }
 
 Plan plan_for(const Trace& trace, const JsonDocument& file) {
+  Derived derived{.needs = derive_needs(trace), .recovery = {}};
+  return plan_for(trace, file, derived);
+}
+
+Plan plan_for(const Trace& trace, const JsonDocument& file, Derived& derived) {
   Plan plan = PlanReader(trace, file.root()).read();
-  if (const auto defects = check(trace, plan); !defects.empty())
+  if (const auto defects = check(trace, plan, derived); !defects.empty())
     throw InputError(describe_defects(file.file(), defects));
   return plan;
 }

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "simulator/encoding.h"
 #include "traces/tensor.h"
 
 namespace tidemark {
@@ -22,24 +23,34 @@ enum class StreamId : std::uint16_t { Compute = 0 };
 constexpr std::size_t index(StreamId id) { return static_cast<std::size_t>(id); }
 
 /// What the bytes of a buffer stand for.
-enum class Role : std::uint8_t { Value, Codes, Gradient, OptimizerState, Temporary };
+enum class Role : std::uint8_t {
+  Value,
+  Codes,
+  Gradient,
+  OptimizerState,
+  Temporary,
+  Ranges,  ///< what codes are decoded by: stays from step to step, because it runs with them
+};
 
 inline constexpr std::array roles = {
-    Named{Role::Value, std::string_view("value")}, Named{Role::Codes, std::string_view("codes")},
+    Named{Role::Value, std::string_view("value")},
+    Named{Role::Codes, std::string_view("codes")},
     Named{Role::Gradient, std::string_view("gradient")},
     Named{Role::OptimizerState, std::string_view("optimizer state")},
-    Named{Role::Temporary, std::string_view("temporary")}};
+    Named{Role::Temporary, std::string_view("temporary")},
+    Named{Role::Ranges, std::string_view("ranges")}};
 static_assert(is_in_order(roles));
 
 /// A piece of memory with one lifetime. A tensor that is recovered has two buffers, one after the
 /// other.
 struct Buffer {
   Bytes size;
-  TensorId tensor = no_tensor;  ///< the tensor whose value, codes or gradient it holds
+  TensorId tensor = no_tensor;  ///< the tensor whose value, codes, ranges or gradient it holds
   Role role = Role::Value;
   Category category = Category::Activation;
   StreamId stream = StreamId::Compute;  ///< the stream whose pool it comes from
   bool persistent = false;              ///< present before the first and after the last step
+  std::uint16_t encoding = 0;           ///< of codes and ranges: into Schedule::encodings
 
   bool operator==(const Buffer&) const = default;
 };
@@ -119,6 +130,7 @@ struct Schedule {
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
   std::vector<BufferId> operands;
+  std::vector<Encoding> encodings;
   std::size_t streams = 1;
   std::size_t events = 0;
 

@@ -24,10 +24,10 @@ struct Active {
 
 class Simulation {
  public:
-  Simulation(const Trace& trace, const Schedule& schedule, const Device& device)
+  Simulation(const Trace& trace, const Needs& needs, const Schedule& schedule, const Device& device)
       : schedule_(schedule),
         device_(device),
-        costs_(trace, device),
+        costs_(trace, needs, device),
         queues_(schedule.streams),
         active_(schedule.streams),
         recorded_(schedule.events, never) {
@@ -252,7 +252,12 @@ class Simulation {
 }  // namespace
 
 Timeline simulate(const Trace& trace, const Schedule& schedule, const Device& device) {
-  return Simulation(trace, schedule, device).run();
+  return simulate(trace, derive_needs(trace), schedule, device);
+}
+
+Timeline simulate(const Trace& trace, const Needs& needs, const Schedule& schedule,
+                  const Device& device) {
+  return Simulation(trace, needs, schedule, device).run();
 }
 
 }  // namespace tidemark

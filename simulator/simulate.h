@@ -10,5 +10,7 @@ namespace tidemark {
 /// order, and runs that are active together share block slots and memory bandwidth: all slow down
 /// by the factor that makes both fit.
 Timeline simulate(const Trace& trace, const Schedule& schedule, const Device& device);
+Timeline simulate(const Trace& trace, const Needs& needs, const Schedule& schedule,
+                  const Device& device);
 
 }  // namespace tidemark

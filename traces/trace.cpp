@@ -48,18 +48,18 @@ Operands saved_operands(const Trace& trace, const Op& op, std::uint32_t inputs_w
 }
 
 std::uint32_t inputs_with_gradient(const Trace& trace, const Op& op,
-                                   const std::vector<bool>& requires_gradient) {
+                                   std::span<const std::uint8_t> requires_gradient) {
   std::uint32_t bits = 0;
   const auto inputs = trace.inputs(op);
   for (std::size_t i = 0; i < inputs.size() && i < 16; ++i)
-    if (requires_gradient[index(inputs[i])] && gradient_rule(trace, op, i).flow != Flow::None)
+    if (requires_gradient[index(inputs[i])] != 0 && gradient_rule(trace, op, i).flow != Flow::None)
       bits |= std::uint32_t{1} << i;
   return bits;
 }
 
-std::vector<bool> requires_gradient(const Trace& trace) {
-  std::vector<bool> required(trace.tensors.size());
-  for (std::size_t i = 0; i < trace.tensors.size(); ++i) required[i] = trace.tensors[i].trainable;
+std::vector<std::uint8_t> requires_gradient(const Trace& trace) {
+  std::vector<std::uint8_t> required(trace.tensors.size());
+  for (std::size_t t = 0; t < required.size(); ++t) required[t] = trace.tensors[t].trainable;
   for (const Op& op : trace.ops) {
     if (inputs_with_gradient(trace, op, required) == 0) continue;
     for (const TensorId output : trace.outputs(op))

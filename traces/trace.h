@@ -197,12 +197,12 @@ bool runs_once(const Trace& trace, const Op& op);
 /// the union of the rows' needs plus what the framework keeps, restricted to operands that exist.
 Operands saved_operands(const Trace& trace, const Op& op, std::uint32_t inputs_with_gradient);
 
-/// Per tensor: does the loss depend on a trainable parameter through it?
-std::vector<bool> requires_gradient(const Trace& trace);
+/// Per tensor: not 0 if it depends on a trainable one.
+std::vector<std::uint8_t> requires_gradient(const Trace& trace);
 
 /// Bit i is set if input i of the op is differentiable and requires a gradient.
 std::uint32_t inputs_with_gradient(const Trace& trace, const Op& op,
-                                   const std::vector<bool>& requires_gradient);
+                                   std::span<const std::uint8_t> requires_gradient);
 
 /// Every defect of the trace, in order, each one line with a JSON pointer; empty if it is sound:
 /// ids in range, inputs produced earlier or external, storages of sufficient size, shapes that

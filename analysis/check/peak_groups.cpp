@@ -29,21 +29,22 @@ std::vector<OpId> ops_of_tensors(const Trace& trace) {
 }
 
 bool is_saved(const Plan& plan, const Needs& needs, TensorId tensor) {
-  return needs.uses[index(tensor)] > 0 || plan.actions[index(tensor)] != Action::Keep;
+  return needs.uses[index(tensor)] > 0 || plan.decisions[index(tensor)].action != Action::Keep;
 }
 
 std::string_view decision_about(const Plan& plan, const Needs& needs, const Buffer& buffer) {
   if (buffer.persistent) return "persistent";
   const bool holds_value = buffer.role == Role::Value || buffer.role == Role::Codes;
   if (!holds_value || buffer.tensor == no_tensor) return "";
-  return is_saved(plan, needs, buffer.tensor) ? to_string(plan.actions[index(buffer.tensor)])
-                                              : "not saved";
+  return is_saved(plan, needs, buffer.tensor)
+             ? to_string(plan.decisions[index(buffer.tensor)].action)
+             : "not saved";
 }
 
 std::string_view reason_of(const Plan& plan, std::string_view decision, TensorId tensor) {
   const bool is_decided = !decision.empty() && decision != "persistent" && decision != "not saved";
   if (!is_decided) return "";
-  return plan.reasons[plan.reason_of[index(tensor)]];
+  return plan.reasons[plan.decisions[index(tensor)].reason];
 }
 
 /// Finds the block that a tensor is in: blocks.11 of blocks.11.mlp.fc1.weight.
@@ -107,7 +108,8 @@ bool is_same_role(const PeakGroup& a, const PeakGroup& b) {
 std::vector<PeakGroup> peak_groups(const Evaluation& evaluation) {
   const auto& [planned, schedule, timeline, report] = evaluation;
   const Trace& trace = *planned.trace;
-  const Needs needs = derive_needs(trace);
+  const std::shared_ptr<const Derived> derived = derived_of(planned);
+  const Needs& needs = derived->needs;
   const std::vector<OpId> ops = ops_of_tensors(trace);
   const BlockIndex blocks(trace);
   std::map<std::tuple<std::string, std::string_view, std::string_view>, Collected> groups;

@@ -20,6 +20,8 @@ std::string_view role_prefix(Role role) {
       return "state of ";
     case Role::Temporary:
       return "scratch for ";
+    case Role::Ranges:
+      return "ranges of ";
   }
   return "";
 }

@@ -39,17 +39,19 @@ std::vector<Recording> recordings_of(const Comparison& comparison) {
 }
 
 std::vector<std::string> decision_texts(const PlannedStep& planned) {
-  const auto& [trace, plan, refusal] = planned;
-  const Needs needs = derive_needs(*trace);
+  const auto& [trace, plan, refusal, known] = planned;
+  const std::shared_ptr<const Derived> derived = derived_of(planned);
+  const Needs& needs = derived->needs;
   std::vector<std::string> texts(trace->tensors.size());
   for (std::size_t t = 0; t < texts.size(); ++t) {
     const bool owns = trace->tensors[t].storage == static_cast<TensorId>(t);
-    const bool is_saved = needs.uses[t] > 0 || plan.actions[t] != Action::Keep;
+    const bool is_saved = needs.uses[t] > 0 || plan.decisions[t].action != Action::Keep;
     if (!owns || !is_saved) continue;
-    const std::string& reason = plan.reasons[plan.reason_of[t]];  // of what is kept it says so
-    texts[t] = plan.actions[t] == Action::Keep
+    const std::string& reason =
+        plan.reasons[plan.decisions[t].reason];  // of what is kept it says so
+    texts[t] = plan.decisions[t].action == Action::Keep
                    ? reason
-                   : fmt::format("{}: {}", to_string(plan.actions[t]), reason);
+                   : fmt::format("{}: {}", to_string(plan.decisions[t].action), reason);
   }
   return texts;
 }

@@ -15,7 +15,9 @@ namespace tidemark {
 
 inline constexpr std::string_view timeline_format = "tidemark-timeline";
 /// Counts up when an older program could not read, or would misread, a newer file.
-inline constexpr int timeline_version = 1;
+/// 2: buffers of ranges, and the encodings of those and of codes.
+inline constexpr int timeline_version = 2;
+inline constexpr int oldest_timeline_version = 1;
 
 /// The alternatives of Step, in its order.
 inline constexpr std::array<std::string_view, std::variant_size_v<Step>> step_kinds = {

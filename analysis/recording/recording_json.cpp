@@ -30,6 +30,7 @@ class RecordingWriter {
  private:
   void write_head();
   void write_buffers();
+  void write_encodings();
   void write_steps();
   void write_timeline();
   void write_decisions();
@@ -118,6 +119,21 @@ void RecordingWriter::write_buffers() {
   column("persistent", schedule_.buffers, [](const Buffer& b) { return b.persistent; });
   if (!recording_.offsets.empty())
     column("offset", recording_.offsets, [](std::int64_t offset) { return offset; });
+  const auto is_coded = [](const Buffer& b) {
+    return b.role == Role::Codes || b.role == Role::Ranges;
+  };
+  const bool has_codes = std::ranges::any_of(schedule_.buffers, is_coded);
+  if (has_codes) column("encoding", schedule_.buffers, [](const Buffer& b) { return b.encoding; });
+  end_columns();
+  if (has_codes) write_encodings();
+}
+
+void RecordingWriter::write_encodings() {
+  begin_columns("encodings");
+  column("bits", schedule_.encodings, [](const Encoding& e) { return e.bits; });
+  column("axis", schedule_.encodings, [](const Encoding& e) { return e.axis; });
+  column("group", schedule_.encodings, [](const Encoding& e) { return e.group; });
+  column("metadata", schedule_.encodings, [](const Encoding& e) { return e.metadata; });
   end_columns();
 }
 

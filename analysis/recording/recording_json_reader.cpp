@@ -67,6 +67,7 @@ class RecordingReader {
   void read_meanings(JsonView names);
   void read_buffers(JsonView view);
   void read_offsets(JsonView view);
+  void read_encodings(JsonView buffers, JsonView view);
   void read_steps(JsonView view);
   Step read_step(std::size_t kind, std::int64_t of, StreamId stream, JsonView view);
   void read_operands();
@@ -108,14 +109,15 @@ void RecordingReader::read_head() {
   const auto format = root_.find("format");
   if (!format || format->text() != timeline_format)
     root_.fail(fmt::format("not a timeline file; need \"format\": \"{}\"", timeline_format));
-  if (const JsonView version = root_.at("version"); version.integer() != timeline_version)
-    version.fail(fmt::format("found {}; this program reads version {}", version.integer(),
-                             timeline_version));
+  if (const JsonView version = root_.at("version");
+      version.integer() < oldest_timeline_version || version.integer() > timeline_version)
+    version.fail(fmt::format("found {}; this program reads versions {} to {}", version.integer(),
+                             oldest_timeline_version, timeline_version));
   static const Keys keys = {
       "format",      "version", "source",  "strategy",          "device",     "capacity_bytes",
       "duration_ns", "host_ns", "idle_ns", "waits_for_host_ns", "overlap_ns", "planned_bytes",
       "streams",     "events",  "names",   "buffers",           "steps",      "run_steps",
-      "operands",    "runs",    "memory",  "decisions",         "trace"};
+      "operands",    "runs",    "memory",  "decisions",         "trace",      "encodings"};
   root_.allow_only(keys);
 }
 
@@ -149,8 +151,8 @@ void RecordingReader::read_meanings(JsonView names) {
 }
 
 void RecordingReader::read_buffers(JsonView view) {
-  static const Keys keys = {"bytes",  "tensor",     "role",  "category",
-                            "stream", "persistent", "offset"};
+  static const Keys keys = {"bytes",  "tensor",     "role",   "category",
+                            "stream", "persistent", "offset", "encoding"};
   view.allow_only(keys);
   Column bytes(view, "bytes"), tensor(view, "tensor"), role(view, "role"),
       category(view, "category"), stream(view, "stream"), persistent(view, "persistent");
@@ -174,6 +176,28 @@ void RecordingReader::read_buffers(JsonView view) {
   for (const Column* column : {&tensor, &role, &category, &stream, &persistent})
     column->require_end();
   if (view.find("offset")) read_offsets(view);
+  if (const auto encodings = root_.find("encodings")) read_encodings(view, *encodings);
+}
+
+void RecordingReader::read_encodings(JsonView buffers, JsonView view) {
+  static const Keys keys = {"bits", "axis", "group", "metadata"};
+  view.allow_only(keys);
+  Column bits(view, "bits"), axis(view, "axis"), group(view, "group"), metadata(view, "metadata");
+  const auto number = [](Column& column, auto& member) {
+    using Member = std::remove_reference_t<decltype(member)>;
+    member = static_cast<Member>(column.next(0, std::numeric_limits<Member>::max()));
+  };
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    Encoding& encoding = schedule().encodings.emplace_back();
+    number(bits, encoding.bits), number(axis, encoding.axis);
+    number(group, encoding.group), number(metadata, encoding.metadata);
+  }
+  for (const Column* column : {&axis, &group, &metadata}) column->require_end();
+  if (schedule().encodings.size() > 0xffff) view.fail("more than 65535");
+  Column encoding(buffers, "encoding");
+  for (Buffer& buffer : schedule().buffers)
+    buffer.encoding = static_cast<std::uint16_t>(encoding.next(0, last(bits.size())));
+  encoding.require_end();
 }
 
 void RecordingReader::read_offsets(JsonView view) {

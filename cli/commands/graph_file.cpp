@@ -106,7 +106,7 @@ Result write_graph(const Options& options) {
   const PlannedStep step = plan_step(trace_of(scenario), strategy);
   if (!step.refusal.empty())
     throw InputError(fmt::format("{} does not apply: {}", strategy.text, step.refusal));
-  const JointGraph graph = differentiate(*step.trace, step.plan);
+  const JointGraph graph = differentiate(*step.trace, step.plan, *derived_of(step));
   ShownGraph shown = part_of(options, *step.trace, graph);
   shown.strategy = strategy.text;
   write_file(*options.graph, write(shown));

@@ -152,13 +152,24 @@ void choose(StrategySpec::Component& component, const StrategyArguments::Chosen&
   if (!contradiction_in(*component.row, component.arguments).empty()) chosen = {newest};
 }
 
-bool choose_blocks(StrategySpec::Component& component, const StrategyOption& option) {
-  std::int64_t blocks = component.arguments.number(option.name()).value_or(option.usual);
+// Along the numbers that the option takes, or up to a few times the usual one.
+bool choose_number(StrategySpec::Component& component, const StrategyOption& option) {
+  const std::int64_t number = component.arguments.number(option.name()).value_or(option.usual);
   ImGui::SetNextItemWidth(-1);
   const std::string id = fmt::format("##{} {}", option.name(), component.row->name);
-  const std::string shown = fmt::format("{} %lld block{}", option.name(), blocks == 1 ? "" : "s");
-  if (!slide(id.c_str(), blocks, option.least, 24, shown.c_str())) return false;
-  choose(component, {std::string(option.name()), blocks});
+  const std::string_view unit = option.unit.substr(0, option.unit.size() - (number == 1 ? 1 : 0));
+  if (option.among.empty()) {
+    std::int64_t chosen = number;
+    const std::string shown = fmt::format("{} %lld {}", option.name(), unit);
+    const std::int64_t most = std::max<std::int64_t>(24, 4 * option.usual);
+    if (!slide(id.c_str(), chosen, option.least, most, shown.c_str())) return false;
+    choose(component, {std::string(option.name()), chosen});
+    return true;
+  }
+  auto place = std::ranges::find(option.among, number) - option.among.begin();
+  const std::string shown = fmt::format("{} {} {}", option.name(), number, unit);
+  if (!slide(id.c_str(), place, 0, std::ssize(option.among) - 1, shown.c_str())) return false;
+  choose(component, {std::string(option.name()), option.among[static_cast<std::size_t>(place)]});
   return true;
 }
 
@@ -180,7 +191,7 @@ bool choose_options(StrategySpec& spec) {
   for (auto& component : spec.components)
     for (const StrategyOption& option : component.row->options)
       changed |=
-          option.takes_number() ? choose_blocks(component, option) : choose_flag(component, option);
+          option.takes_number() ? choose_number(component, option) : choose_flag(component, option);
   if (changed) spec.text = strategy_text(spec.components);
   return changed;
 }

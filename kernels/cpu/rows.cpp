@@ -109,29 +109,41 @@ void assign(Float16& to, float x) { to = to_float16(x); }
 void assign(double& to, float x) { to = x; }
 void assign(std::uint8_t& to, float x) { to = static_cast<std::uint8_t>(x); }
 
-GroupRange& group_at(const Groups& groups, std::int64_t element) {
-  return groups.ranges[element / groups.stretch % groups.count];
-}
-
 TIDEMARK_CLONES void decode_loop(std::int64_t n, float* __restrict to,
-                                 const std::uint8_t* __restrict codes, float range, float minimum) {
-  const float step = range / code_levels;
+                                 const std::uint8_t* __restrict codes, float levels, float range,
+                                 float minimum) {
+  const float step = range / levels;
   for (std::int64_t i = 0; i < n; ++i)
     to[i] = static_cast<float>(static_cast<std::int32_t>(codes[i])) * step + minimum;
 }
 
-// A byte per element: where an element's code lies tells its number in the storage.
+std::uint8_t code_of(const Groups& groups, std::int64_t element) {
+  const std::int64_t bit = element * groups.bits;
+  const unsigned byte = std::to_integer<unsigned>(groups.first[bit / 8]);
+  return static_cast<std::uint8_t>(byte >> (bit % 8) & ((1u << groups.bits) - 1));
+}
+
+// Consecutive elements, whose codes lie in a byte each.
+void decode(const Groups& groups, std::int64_t element, std::int64_t n, const std::uint8_t* codes,
+            float* to) {
+  const float levels = code_levels(groups.bits);
+  for_parts(groups, element, n, [&](std::int64_t i, std::int64_t size, const GroupRange& group) {
+    decode_loop(size, to + i, codes + i, levels, group.range, group.minimum);
+  });
+}
+
+// Where an element's code would lie in a byte of its own tells its number in the storage.
 void decode(const Run& run, std::int64_t n, float* to) {
-  const std::int64_t element = run.data - run.groups->first;
-  const auto* const codes = reinterpret_cast<const std::uint8_t*>(run.data);
-  if (run.stride == 1)
-    return for_parts(*run.groups, element, n,
-                     [&](std::int64_t i, std::int64_t size, const GroupRange& group) {
-                       decode_loop(size, to + i, codes + i, group.range, group.minimum);
-                     });
-  for (std::int64_t i = 0; i < n; ++i) {
-    const GroupRange& group = group_at(*run.groups, element + i * run.stride);
-    decode_loop(1, to + i, codes + i * run.stride, group.range, group.minimum);
+  const Groups& groups = *run.groups;
+  const std::int64_t element = run.data - groups.first;
+  if (groups.bits == 8 && run.stride == 1)
+    return decode(groups, element, n, reinterpret_cast<const std::uint8_t*>(run.data), to);
+  const std::int64_t part = run.stride == 1 ? longest_run : 1;
+  std::uint8_t codes[longest_run];
+  for (std::int64_t i = 0; i < n; i += part) {
+    const std::int64_t at = element + i * run.stride, size = std::min(part, n - i);
+    for (std::int64_t k = 0; k < size; ++k) codes[k] = code_of(groups, at + k);
+    decode(groups, at, size, codes, to + i);
   }
 }
 

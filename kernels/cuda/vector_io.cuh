@@ -19,6 +19,8 @@ struct DeviceGroups {
   GroupRange* ranges = nullptr;
   std::int64_t first = 0;
   Divisor stretch, count;
+  const std::uint8_t* codes = nullptr;  ///< of the storage's first element
+  int bits = 8;
 
   DeviceGroups() = default;
   explicit DeviceGroups(const Array& array) {
@@ -26,6 +28,7 @@ struct DeviceGroups {
     ranges = array.groups.ranges;
     first = (array.data - array.groups.first) / size_of(array.dtype);
     stretch = Divisor(array.groups.stretch), count = Divisor(array.groups.count);
+    codes = reinterpret_cast<const std::uint8_t*>(array.groups.first), bits = array.groups.bits;
   }
 
   struct Group {
@@ -111,23 +114,42 @@ __device__ inline void load_of(const T* data, std::int64_t offset, std::int64_t 
   for (int i = 0; i < V; ++i) out[i] = i < valid ? to_fp32(data[offset + i * stride]) : 0.0f;
 }
 
-__device__ inline float decoded(std::uint8_t code, const GroupRange& group) {
-  return __fadd_rn(__fmul_rn(static_cast<float>(code), group.range / code_levels), group.minimum);
+__device__ inline float decoded(std::uint8_t code, const GroupRange& group, int bits) {
+  return __fadd_rn(__fmul_rn(static_cast<float>(code), group.range / code_levels(bits)),
+                   group.minimum);
+}
+
+/// Codes of less than a byte. Neighbours find theirs in the same cache line, if not byte.
+template <int V>
+__device__ inline void load_packed(const DeviceGroups& groups, std::int64_t offset,
+                                   std::int64_t stride, int valid, float (&out)[V]) {
+  const DeviceGroups::Group group = groups.at(offset);
+  const bool is_one_group = stride == 1 && group.left >= valid;
+  const unsigned mask = (1u << groups.bits) - 1;
+  for (int i = 0; i < V; ++i) {
+    out[i] = 0;
+    if (i >= valid) continue;
+    const std::int64_t at = offset + i * stride, bit = (groups.first + at) * groups.bits;
+    const auto code =
+        static_cast<std::uint8_t>(unsigned{groups.codes[bit / 8]} >> (bit % 8) & mask);
+    out[i] = decoded(code, is_one_group ? *group.range : *groups.at(at).range, groups.bits);
+  }
 }
 
 template <int V>
 __device__ inline void load_decoded(const std::uint8_t* codes, const DeviceGroups& groups,
                                     std::int64_t offset, std::int64_t stride, int valid,
                                     float (&out)[V]) {
+  if (groups.bits < 8) return load_packed<V>(groups, offset, stride, valid, out);
   const DeviceGroups::Group group = groups.at(offset);
   if (stride == 1 && valid == V && group.left >= V) {
     const auto pack = *reinterpret_cast<const Pack<std::uint8_t, V>*>(codes + offset);
-    for (int i = 0; i < V; ++i) out[i] = decoded(pack.values[i], *group.range);
+    for (int i = 0; i < V; ++i) out[i] = decoded(pack.values[i], *group.range, 8);
     return;
   }
   for (int i = 0; i < V; ++i) {
     const std::int64_t at = offset + i * stride;
-    out[i] = i < valid ? decoded(codes[at], *groups.at(at).range) : 0.0f;
+    out[i] = i < valid ? decoded(codes[at], *groups.at(at).range, 8) : 0.0f;
   }
 }
 

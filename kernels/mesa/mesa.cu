@@ -1,4 +1,5 @@
-// Quantizes in three kernels: min/max of each group, its running range, then the codes.
+// Quantizes in three kernels: min/max of each group, its running range, then the codes, which
+// a kernel of its own packs where they are shorter than a byte.
 #include "kernels/mesa/mesa.cuh"
 #include "kernels/mesa/mesa.h"
 
@@ -34,6 +35,19 @@ std::int64_t parts_of(const Launch& launch, std::int64_t vectors, std::int64_t g
   return std::clamp<std::int64_t>(wanted, 1, std::min<std::int64_t>(most, 65535));
 }
 
+template <typename T>
+void pack(const Call& call, Launch& launch) {
+  const Array &value = call.inputs[0], &codes = call.outputs[0];
+  const Quantizer& quantizer = call.quantizer;
+  const MesaPlan plan(value, codes, quantizer, 1);
+  const std::int64_t elements = numel(value.shape);
+  start(launch, "mesa pack", quantizer.bits == 4 ? mesa_pack_kernel<T, 4> : mesa_pack_kernel<T, 2>,
+        dim3(blocks_for(launch, (elements * quantizer.bits + 7) / 8)), dim3(usual_threads), 0,
+        reader<T>(value), tidemark::elements<std::uint8_t>(codes), elements, plan.walk, plan.groups,
+        static_cast<const GroupRange*>(quantizer.ranges), random_tensor(launch.state, call.key),
+        quantizer.wraps ? mesa_wrap_limit : code_levels(quantizer.bits));
+}
+
 }  // namespace
 
 void quantize(const Call& call, Launch& launch) {
@@ -54,14 +68,15 @@ void quantize(const Call& call, Launch& launch) {
             plan.vectors_per_group, per_part, quantizer.ranges);
     }
     start(launch, "mesa range", mesa_range_kernel, dim3(blocks_for(launch, quantizer.groups)),
-          dim3(usual_threads), 0, quantizer.groups, launch.state.number == 0, value.dtype,
-          quantizer.ranges);
+          dim3(usual_threads), 0, quantizer.groups,
+          launch.state.number == 0 && !quantizer.continues, value.dtype, quantizer.ranges);
+    if (quantizer.bits < 8) return pack<T>(call, launch);
     start(launch, "mesa quantize",
           plan.has_vectors ? mesa_quantize_kernel<T, V> : mesa_quantize_kernel<T, 1>,
           dim3(blocks_for(launch, plan.walk.vectors)), dim3(usual_threads), 0, reader<T>(value),
           elements<std::uint8_t>(codes), plan.walk, plan.groups,
           static_cast<const GroupRange*>(quantizer.ranges), random_tensor(launch.state, call.key),
-          quantizer.wraps ? mesa_wrap_limit : code_levels);
+          quantizer.wraps ? mesa_wrap_limit : code_levels(8));
   });
 }
 

@@ -1,4 +1,4 @@
-// Mesa's 8 bits: minimum and maximum per group, unless they are known, the running range, then one
+// Mesa's codes: minimum and maximum per group, unless they are known, the running range, then one
 // pass from values to codes. Nothing waits for the host. Where the CPU kernel rounds after each
 // operation this one does, too: equal ranges give equal codes.
 #pragma once
@@ -65,6 +65,7 @@ __global__ void mesa_range_kernel(std::int64_t groups, bool is_first, DType dtyp
   }
 }
 
+/// The nearest integer's last eight bits.
 __device__ inline std::uint8_t mesa_code(float x, float minimum, float scale, float uniform,
                                          float limit) {
   constexpr float round = 12582912.0f;  // 1.5·2^23: the sum's last bits are the nearest integer
@@ -82,13 +83,38 @@ __global__ void mesa_quantize_kernel(Reader<T> value, std::uint8_t* codes, Walk<
   for (std::int64_t i = thread_of_grid(); i < walk.vectors; i += threads_of_grid()) {
     const auto at = walk.template place<V>(i);
     const GroupRange group = ranges[groups.group_of(i)];
-    const float scale = code_levels / group.range;
+    const float scale = code_levels(8) / group.range;
     float x[V], uniform[V];
     std::uint8_t code[V];
     load<V>(value, at.offset[0], walk.inner_stride[0], V, x);
     uniform_numbers<V>(random, at.offset[1], uniform);
     for (int e = 0; e < V; ++e) code[e] = mesa_code(x[e], group.minimum, scale, uniform[e], limit);
     store_bytes<V>(codes, at.offset[1], 1, V, code);
+  }
+}
+
+/// Codes of 2 or 4 bits: each thread fills whole bytes, whose elements may belong to two groups.
+/// Walk: the value, one element at a time.
+template <typename T, int bits>
+__global__ void mesa_pack_kernel(Reader<T> value, std::uint8_t* codes, std::int64_t elements,
+                                 Walk<2> walk, MesaGroups groups, const GroupRange* ranges,
+                                 RandomTensor random, float limit) {
+  constexpr int per_byte = 8 / bits;
+  constexpr unsigned mask = (1u << bits) - 1;
+  const std::int64_t bytes = (elements + per_byte - 1) / per_byte;
+  for (std::int64_t i = thread_of_grid(); i < bytes; i += threads_of_grid()) {
+    float uniform[per_byte];
+    uniform_numbers<per_byte>(random, i * per_byte, uniform);
+    unsigned packed = 0;
+    for (int e = 0; e < per_byte && i * per_byte + e < elements; ++e) {
+      const std::int64_t element = i * per_byte + e;
+      const GroupRange group = ranges[groups.group_of(element)];
+      const float x = load_one(value, walk.template place<1>(element).offset[0]);
+      const float scale = code_levels(bits) / group.range;
+      const unsigned code = mesa_code(x, group.minimum, scale, uniform[e], limit) & mask;
+      packed |= code << (e * bits);
+    }
+    codes[i] = static_cast<std::uint8_t>(packed);
   }
 }
 

@@ -1,19 +1,21 @@
-// Mesa's 8-bit activations (arXiv 2111.11124 and its released code). A group is a stretch of
-// extent / groups indices along group_axis of the value, common to all other axes.
+// Mesa's activations in 8 bits (arXiv 2111.11124 and its released code), or in 4 or 2. A group is a
+// stretch of extent / groups indices along group_axis of the value, common to all other axes.
 //
 //   Quantize    inputs {value}, outputs {codes}. Per group r = max − min and m = min of the value;
-//               the running range becomes (r, m) at step 0, later 0.9·old + 0.1·(r, m). Then
-//               code = rn(max((x − m)·255/r + u − 1/2, 0)), u = uniform_at(seed, step, key, i):
-//               rounding that is right on average. Clipped to 255, or with `wraps` reduced modulo
-//               256 as the released kernel does (up to 2^22, which stands for anything larger).
+//               the running range becomes (r, m) at step 0, later 0.9·old + 0.1·(r, m), once per
+//               micro-batch. Then
+//               code = rn(max((x − m)·L/r + u − 1/2, 0)), u = uniform_at(seed, step, key, i):
+//               rounding that is right on average. L = 2^bits − 1, the largest code. Clipped to
+//               it, or with `wraps` reduced modulo 2^bits as the released kernel does (up to 2^22,
+//               which stands for anything larger).
 //               The range of the value itself counts, so codes need a pass of their own; minimum
 //               and maximum do not where the kernel that wrote the value has noted them.
-//   Dequantize  inputs {codes}, outputs {value}: x = code·r/255 + m by the same range. The
+//   Dequantize  inputs {codes}, outputs {value}: x = code·r/L + m by the same range. The
 //               backward of norms, activations, softmax and products decodes the same way what it
 //               saved, while it loads it.
 //
-// Codes are a dense array of bytes in the value's row-major order, i is the place in it; the value
-// may have any strides and data dtype. fp32 arithmetic.
+// Codes lie densely in the value's row-major order (kernels/groups.h), i is the place in it; the
+// value may have any strides and data dtype. fp32 arithmetic.
 // A constant group (r = 0) decodes to m. NaN or ±∞ in a group makes its range and all that is
 // decoded by them NaN, so that the fault shows; its codes are defined (0 where x is NaN).
 #pragma once

@@ -1,5 +1,6 @@
 // Mesa's quantizer on the CPU: one pass for minimum and maximum, unless they are known, and one for
-// the codes; see mesa.h. Whoever reads codes as an array's elements decodes them (cpu/rows.h).
+// the codes, which are packed where they are shorter than a byte; see mesa.h. Whoever reads codes
+// as an array's elements decodes them (cpu/rows.h).
 #include <bit>
 #include <cmath>
 
@@ -16,15 +17,26 @@ constexpr float decay = 0.9f;  // of the running range, in the release's policie
 
 TIDEMARK_CLONES void quantize_loop(std::int64_t n, std::uint8_t* __restrict codes,
                                    const float* __restrict x, const std::uint32_t* __restrict words,
-                                   float range, float minimum, float limit) {
+                                   float range, float minimum, float levels, float limit) {
   constexpr float round = 12582912.0f;  // 1.5·2^23: the sum's last bits are the nearest integer
-  const float scale = code_levels / range;
+  const float scale = levels / range;
   for (std::int64_t i = 0; i < n; ++i) {
     const float u = static_cast<float>(static_cast<std::int32_t>(words[i] + 1)) * 0x1p-24f;
     const float level = (x[i] - minimum) * scale + (u - 0.5f);
     const float positive = level > 0.0f ? level : 0.0f;
     const float limited = positive < limit ? positive : limit;
     codes[i] = static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(limited + round) & 0xffu);
+  }
+}
+
+// In order: the first code of a byte clears it.
+void pack(const std::uint8_t* codes, std::int64_t first, std::int64_t n, int bits,
+          std::uint8_t* packed) {
+  const unsigned mask = (1u << bits) - 1;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t bit = (first + i) * bits;
+    const unsigned before = bit % 8 == 0 ? 0 : packed[bit / 8];
+    packed[bit / 8] = static_cast<std::uint8_t>(before | (codes[i] & mask) << (bit % 8));
   }
 }
 
@@ -70,16 +82,21 @@ void quantize(const Call& call, Workspace& workspace) {
       note_min_max(groups, first, n, x);
     });
   for (std::int64_t g = 0; g < groups.count; ++g)
-    update_range(groups.ranges[g], value.dtype, workspace.state.number == 0);
+    update_range(groups.ranges[g], value.dtype,
+                 workspace.state.number == 0 && !call.quantizer.continues);
   const RandomTensor random{workspace.state.seed, workspace.state.number, call.key};
-  const float limit = call.quantizer.wraps ? 0x1p22f : code_levels;
+  const float levels = code_levels(groups.bits);
+  const float limit = call.quantizer.wraps ? 0x1p22f : levels;
   alignas(64) std::uint32_t buffer[word_buffer];
+  std::uint8_t unpacked[longest_run];
   in_order(value, [&](const float* x, std::int64_t first, std::int64_t n) {
     const std::uint32_t* const words = random_words(random, first, n, buffer);
-    std::uint8_t* const to = elements<std::uint8_t>(codes) + first;
+    const bool is_packed = groups.bits < 8;
+    std::uint8_t* const to = is_packed ? unpacked : elements<std::uint8_t>(codes) + first;
     for_parts(groups, first, n, [&](std::int64_t i, std::int64_t size, const GroupRange& group) {
-      quantize_loop(size, to + i, x + i, words + i, group.range, group.minimum, limit);
+      quantize_loop(size, to + i, x + i, words + i, group.range, group.minimum, levels, limit);
     });
+    if (is_packed) pack(unpacked, first, n, groups.bits, elements<std::uint8_t>(codes));
   });
 }
 

@@ -82,12 +82,12 @@ Product product_of(const Trace& trace, const Op& op) {
 
 }  // namespace
 
-CostModel::CostModel(const Trace& trace, const Device& device)
+CostModel::CostModel(const Trace& trace, const Needs& needs, const Device& device)
     : trace_(trace),
       device_(device),
       framework_(find_framework(trace.step.framework)),
       kernels_(device, precision_of(trace.step)),
-      traffic_(trace) {}
+      traffic_(trace, needs) {}
 
 Cost CostModel::forward(const Op& op) const {
   const double bytes = traffic_.forward(op);
@@ -220,6 +220,7 @@ std::string CostModel::curve_key(const Schedule& schedule, const Run& run) const
 Cost CostModel::conversion(const Schedule& schedule, const Run& run) const {
   double bytes = 0, by_group = 0;
   for (const BufferId buffer : schedule.writes(run)) {
+    if (schedule[buffer].role == Role::Ranges) continue;  // a few numbers, in the cache
     bytes += count_of(schedule[buffer].size);
     if (schedule[buffer].role == Role::Temporary) by_group = count_of(schedule[buffer].size);
   }

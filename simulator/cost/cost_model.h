@@ -12,9 +12,9 @@ namespace tidemark {
 /// Costs of runs of one trace on one device: which kernels a run consists of, and what they move.
 class CostModel {
  public:
-  /// Both must outlive it.
-  CostModel(const Trace& trace, const Device& device);
-  CostModel(const Trace& trace, Device&& device) = delete;
+  /// All of them must outlive it.
+  CostModel(const Trace& trace, const Needs& needs, const Device& device);
+  CostModel(const Trace& trace, const Needs& needs, Device&& device) = delete;
 
   Cost of(const Schedule& schedule, const Run& run) const;
   /// Under which the device's curves have this kind of run: "backward linear float32".

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "simulator/needs.h"
-
 namespace tidemark {
 namespace {
 
@@ -29,11 +27,11 @@ std::size_t leader(const Trace& trace, const Op& op, std::size_t input) {
 
 }  // namespace
 
-Traffic::Traffic(const Trace& trace)
-    : trace_(trace), gradients_(derive_gradients(trace)), has_gradient_(trace.tensors.size()) {
+Traffic::Traffic(const Trace& trace, const Needs& needs)
+    : trace_(trace), needs_(needs), has_gradient_(trace.tensors.size()) {
   if (trace.loss != no_tensor) has_gradient_[index(trace.loss)] = true;
   for (std::size_t i = 0; i < trace.ops.size(); ++i)
-    for (std::uint32_t bits = gradients_[i]; bits != 0; bits &= bits - 1)
+    for (std::uint32_t bits = needs.gradients[i]; bits != 0; bits &= bits - 1)
       has_gradient_[index(
           trace.inputs(trace.ops[i])[static_cast<std::size_t>(std::countr_zero(bits))])] = true;
 }
@@ -95,7 +93,7 @@ double Traffic::incoming_bytes(const Op& op, std::size_t input) const {
 GradientTraffic Traffic::opaque_backward(const Schedule& schedule, const Run& run) const {
   const Op& op = trace_[run.op];
   const OpaquePass& pass = opaque_row(trace_, op)->backward;
-  const std::uint32_t gradients = gradients_[index(run.op)];
+  const std::uint32_t gradients = needs_.gradients[index(run.op)];
   GradientTraffic all{static_cast<std::size_t>(std::countr_zero(gradients)), pass.kernels,
                       incoming_bytes(op, 0), elements(trace_.outputs(op)[0])};
   for_each_operand(trace_, op, opaque_row(trace_, op)->saved, [&](TensorId, TensorId tensor) {
@@ -113,19 +111,19 @@ GradientTraffic Traffic::opaque_backward(const Schedule& schedule, const Run& ru
 std::vector<GradientTraffic> Traffic::backward(const Schedule& schedule, const Run& run) const {
   const Op& op = trace_[run.op];
   if (op.kind == OpKind::Opaque) return {opaque_backward(schedule, run)};
-  const std::uint32_t gradients = gradients_[index(run.op)];
+  const std::uint32_t gradients = needs_.gradients[index(run.op)];
+  const std::uint32_t written_by_kernels = gradients & ~needs_.handed_on[index(run.op)];
   std::vector<GradientTraffic> all;
   Operands unread = 0;  // of what is saved, by the kernels at hand
   std::size_t last = op.inputs;
-  for (std::uint32_t bits = gradients; bits != 0; bits &= bits - 1) {
+  for (std::uint32_t bits = written_by_kernels; bits != 0; bits &= bits - 1) {
     const auto input = static_cast<std::size_t>(std::countr_zero(bits));
-    if (shares_gradient(trace_, op, input)) continue;
     if (const std::size_t first = leader(trace_, op, input); first != last) {
       const GradientRule rule = rule_of(trace_, op, first);
       all.push_back({input, rule.kernels,
                      incoming_bytes(op, input) + bytes_of_passes(op, rule.passes),
                      elements(trace_.outputs(op)[0])});
-      last = first, unread = saved_operands(trace_, op, gradients);
+      last = first, unread = needs_.saved[index(run.op)];
     }
     const GradientRule rule = rule_of(trace_, op, input);
     const Operands read = rule.needs & ~rule.unread & unread;

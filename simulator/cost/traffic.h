@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "simulator/needs.h"
 #include "simulator/schedule.h"
 #include "traces/trace.h"
 
@@ -21,8 +22,8 @@ struct GradientTraffic {
 
 class Traffic {
  public:
-  /// `trace` must outlive it.
-  explicit Traffic(const Trace& trace);
+  /// All of them must outlive it.
+  Traffic(const Trace& trace, const Needs& needs);
 
   /// What the row of an opaque op says, or where it says nothing, each operand once.
   double forward(const Op& op) const;
@@ -41,8 +42,8 @@ class Traffic {
   GradientTraffic opaque_backward(const Schedule& schedule, const Run& run) const;
 
   const Trace& trace_;
-  std::vector<std::uint32_t> gradients_;  ///< per op: inputs that get a gradient
-  std::vector<bool> has_gradient_;        ///< per tensor
+  const Needs& needs_;
+  std::vector<bool> has_gradient_;  ///< per tensor
 };
 
 }  // namespace tidemark

@@ -4,9 +4,7 @@
 
 #include <vector>
 
-#include "simulator/graph/joint_graph.h"
-#include "simulator/needs.h"
-#include "simulator/plan.h"
+#include "simulator/graph/present_values.h"
 
 namespace tidemark {
 
@@ -21,20 +19,20 @@ class CodesPerUse {
       first_.push_back(next);
       next += static_cast<std::uint32_t>(__builtin_popcount(saved));
     }
-    codes_.assign(next, no_instance);
+    coded_.resize(next);
   }
 
   /// The number of the op's first saved operand; the others follow.
   std::uint32_t first(std::size_t op) const { return first_.empty() ? 0 : first_[op]; }
-  InstanceId& operator[](std::uint32_t use) { return codes_[use]; }
-  InstanceId* find(std::uint32_t use) {
-    const bool has_codes = !codes_.empty() && codes_[use] != no_instance;
-    return has_codes ? &codes_[use] : nullptr;
+  Coded& operator[](std::uint32_t use) { return coded_[use]; }
+  Coded* find(std::uint32_t use) {
+    const bool has_codes = !coded_.empty() && coded_[use].codes != no_instance;
+    return has_codes ? &coded_[use] : nullptr;
   }
 
  private:
   std::vector<std::uint32_t> first_;  // by op
-  std::vector<InstanceId> codes_;     // by saved operand
+  std::vector<Coded> coded_;          // by saved operand
 };
 
 }  // namespace tidemark

@@ -13,20 +13,18 @@
 #include "simulator/graph/optimizer_nodes.h"
 #include "simulator/graph/present_gradients.h"
 #include "simulator/graph/present_values.h"
-#include "simulator/graph/recovery.h"
 #include "simulator/graph/transfers.h"
-#include "simulator/needs.h"
 
 namespace tidemark {
 namespace {
 
 class Differentiation {
  public:
-  Differentiation(const Trace& trace, const Plan& plan)
+  Differentiation(const Trace& trace, const Plan& plan, const Derived& derived)
       : trace_(trace),
         plan_(plan),
-        needs_(derive_needs(trace)),
-        recovery_(derive_recovery(trace, plan, needs_)),
+        needs_(derived.needs),
+        recovery_(derived.recovery),
         ends_(last_forward_uses(trace, needs_)),
         held_(last_held_uses(trace, needs_)),
         graph_(trace.tensors.size(), trace.ops.size(), trace.operands.size()),
@@ -37,6 +35,7 @@ class Differentiation {
         optimizer_(trace, needs_, graph_, values_, gradients_),
         use_codes_(needs_, plan) {
     CHECK(recovery_.defects.empty());
+    graph_.use(plan.encodings);
   }
 
   JointGraph run() && {
@@ -61,6 +60,32 @@ class Differentiation {
       if (needs_.producer[t] == no_op && trace_[id].storage == id) values_.place(id);
     }
     optimizer_.place_state();
+    place_ranges();
+  }
+
+  // A quantizer's ranges are there before the first step and after the last.
+  void place_ranges() {
+    for (std::size_t t = 0; t < trace_.tensors.size(); ++t)
+      if (const auto storage = static_cast<TensorId>(t); is_coded_after_forward(storage))
+        values_.place_ranges(storage);
+    if (!plan_.quirks.codes_per_use) return;
+    for (std::size_t i = 0; i < trace_.ops.size(); ++i) {
+      std::uint32_t use = use_codes_.first(i);
+      for_each_operand(trace_, trace_.ops[i], needs_.saved[i], [&](TensorId storage, TensorId) {
+        if (plan_.decisions[index(storage)].action == Action::Quantize)
+          use_codes_[use].ranges = values_.add_ranges(storage);
+        ++use;
+      });
+    }
+  }
+
+  // Does the storage's value become codes that are nobody's own when its forward ends?
+  bool is_coded_after_forward(TensorId storage) const {
+    const std::size_t s = index(storage);
+    if (plan_.decisions[s].action != Action::Quantize || trace_[storage].storage != storage)
+      return false;
+    const std::uint32_t own_codes = plan_.quirks.codes_per_use ? needs_.uses[s] : 0;
+    return recovery_.uses[s] > own_codes && !is_made_again(needs_, recovery_, storage);
   }
 
   // --- forward -----------------------------------------------------------------------------------
@@ -87,8 +112,18 @@ class Differentiation {
       if (std::ranges::none_of(outputs.first(k), is_same))
         operation_.write(values_.write(storage));  // a kept one is written the same again
     }
+    if (task == Task::Forward && row_of(op.kind).notes_min_max) note_extremes(op);
     if (const OpaqueRow* row = opaque_row(trace_, op)) add_workspace(op, row->forward.workspace);
     graph_.append(task, lane, static_cast<OpId>(i), operation_);
+  }
+
+  // Of what is quantized next. Mesa's released code makes a pass of its own for them, and what is
+  // written over needs one, too.
+  void note_extremes(const Op& op) {
+    if (plan_.quirks.codes_per_use) return;
+    for (const TensorId output : trace_.outputs(op))
+      if (needs_.overwritten_by[index(output)] == no_op && is_coded_after_forward(output))
+        values_.note_extremes(output, operation_);
   }
 
   // Memory that is there only while the node runs, named after what the op makes.
@@ -103,8 +138,8 @@ class Differentiation {
   void quantize_operands(std::size_t i) {
     std::uint32_t use = use_codes_.first(i);
     for_each_operand(trace_, trace_.ops[i], needs_.saved[i], [&](TensorId storage, TensorId) {
-      if (plan_.actions[index(storage)] == Action::Quantize) {
-        use_codes_[use] = values_.quantize(storage);
+      if (plan_.decisions[index(storage)].action == Action::Quantize) {
+        values_.quantize(storage, use_codes_[use]);
         values_.count_read(storage);
       }
       ++use;
@@ -114,6 +149,7 @@ class Differentiation {
   // --- gradients of one op -----------------------------------------------------------------------
 
   struct Contribution {
+    std::uint8_t input;
     TensorId tensor;
     InstanceId gradient;
   };
@@ -129,7 +165,7 @@ class Differentiation {
       append_backward(i, incoming, lane);
       release_after_backward(i);
       for (const Contribution& c : contributions_)
-        gradients_.contribute(c.tensor, c.gradient, {op, lane});
+        gradients_.contribute(c.tensor, c.gradient, {op, c.input, lane});
     }
     names_.end(op);
   }
@@ -148,12 +184,12 @@ class Differentiation {
     const Op& op = trace_.ops[i];
     std::uint32_t use = use_codes_.first(i);
     for_each_operand(trace_, op, needs_.saved[i] & ~decoded(i), [&](TensorId storage, TensorId) {
-      const InstanceId* codes = use_codes_.find(use++);
-      if (codes && !values_.is_present(storage)) values_.dequantize(*codes, storage, lane);
+      const Coded* coded = use_codes_.find(use++);
+      if (coded && !values_.is_present(storage)) values_.dequantize(*coded, storage, lane);
       values_.ensure_present(storage, lane);
     });
     for_each_operand(trace_, op, decoded(i), [&](TensorId storage, TensorId) {
-      if (values_.of_value_or_codes(storage) == no_instance) values_.ensure_present(storage, lane);
+      if (!values_.is_value_or_codes(storage)) values_.ensure_present(storage, lane);
     });
   }
 
@@ -162,13 +198,14 @@ class Differentiation {
     const Op& op = trace_.ops[i];
     contributions_.clear();
     for (std::uint32_t bits = needs_.gradients[i]; bits != 0; bits &= bits - 1) {
-      const auto k = static_cast<std::size_t>(__builtin_ctz(bits));
+      const auto k = static_cast<std::uint8_t>(__builtin_ctz(bits));
       const TensorId input = trace_.inputs(op)[k];
-      if (shares_gradient(trace_, op, k)) {
+      if ((needs_.handed_on[i] >> k & 1) != 0) {
         gradients_.share(incoming);
-        contributions_.push_back({input, incoming});
+        graph_.hand_on({incoming, static_cast<OpId>(i), k});
+        contributions_.push_back({k, input, incoming});
       } else {
-        contributions_.push_back({input, gradients_.add(input)});
+        contributions_.push_back({k, input, gradients_.add(input)});
       }
     }
   }
@@ -179,7 +216,7 @@ class Differentiation {
     for (const TensorId output : trace_.outputs(op))
       if (gradients_.of(output) != no_instance) operation_.read(gradients_.of(output));
     for_each_operand(trace_, op, needs_.saved[i], [&](TensorId storage, TensorId) {
-      operation_.read(values_.of_value_or_codes(storage));
+      values_.read_value_or_codes(storage, operation_);
     });
     for (const Contribution& c : contributions_)
       if (c.gradient != incoming) operation_.write(c.gradient);
@@ -209,9 +246,9 @@ class Differentiation {
     for (const TensorId output : trace_.outputs(op)) gradients_.drop(output, position_);
     std::uint32_t use = use_codes_.first(i);
     for_each_operand(trace_, op, needs_.saved[i], [&](TensorId storage, TensorId) {
-      if (InstanceId* codes = use_codes_.find(use++)) {
+      if (Coded* coded = use_codes_.find(use++)) {
         values_.drop(storage, position_);
-        graph_.release(std::exchange(*codes, no_instance));
+        graph_.release(std::exchange(coded->codes, no_instance));
       } else if (values_.count_read(storage)) {
         values_.forget(storage, position_);
       }
@@ -340,8 +377,8 @@ class Differentiation {
 
   const Trace& trace_;
   const Plan& plan_;
-  const Needs needs_;
-  const Recovery recovery_;
+  const Needs& needs_;
+  const Recovery& recovery_;
   const TensorsByOp ends_, held_;
 
   GraphBuilder graph_;
@@ -362,7 +399,11 @@ class Differentiation {
 }  // namespace
 
 JointGraph differentiate(const Trace& trace, const Plan& plan) {
-  return Differentiation(trace, plan).run();
+  return differentiate(trace, plan, derive(trace, plan));
+}
+
+JointGraph differentiate(const Trace& trace, const Plan& plan, const Derived& derived) {
+  return Differentiation(trace, plan, derived).run();
 }
 
 }  // namespace tidemark

@@ -15,6 +15,8 @@ GraphBuilder::GraphBuilder(std::size_t tensors, std::size_t ops, std::size_t ope
   graph_.instances.reserve(2 * tensors + ops);
   graph_.nodes.reserve(3 * ops);
   graph_.operands.reserve(4 * operands);
+  memory_of_.reserve(graph_.instances.capacity());
+  last_use_.reserve(graph_.instances.capacity());
 }
 
 InstanceId GraphBuilder::add(Instance instance) {
@@ -41,7 +43,7 @@ NodeId GraphBuilder::append(std::optional<Task> task, Lane lane, OpId op,
                             const Operation& operation) {
   const auto id = static_cast<NodeId>(graph_.nodes.size());
   const auto first = static_cast<std::uint32_t>(graph_.operands.size());
-  graph_.nodes.push_back({task, lane, op, first,
+  graph_.nodes.push_back({task, lane, 0, op, first,
                           static_cast<std::uint32_t>(operation.reads().size()),
                           static_cast<std::uint32_t>(operation.writes().size())});
   for (const auto* list : {&operation.reads(), &operation.writes()})

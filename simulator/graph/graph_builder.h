@@ -32,6 +32,8 @@ class GraphBuilder {
   const Instance& operator[](InstanceId id) const { return graph_[id]; }
   /// Nodes will be appended to this lane.
   void use(Lane lane) { graph_.lanes.push_back(lane); }
+  /// What instances name by number.
+  void use(std::vector<Encoding> encodings) { graph_.encodings = std::move(encodings); }
   JointGraph finish() && { return std::move(graph_); }
 
   /// A version with memory of its own.
@@ -40,6 +42,9 @@ class GraphBuilder {
   InstanceId add_over(InstanceId old);
 
   NodeId append(std::optional<Task> task, Lane lane, OpId op, const Operation& operation);
+  /// The node that was appended last adds to the gradient of this input of its op.
+  void adds_to(std::uint8_t input) { graph_.nodes.back().input = input; }
+  void hand_on(const HandedOn& gradient) { graph_.handed_on.push_back(gradient); }
 
   /// The instance's memory is free to go after what has been appended, not earlier.
   void release(InstanceId instance) { hold(instance, last_); }

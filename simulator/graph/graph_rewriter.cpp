@@ -24,6 +24,7 @@ GraphRewriter::GraphRewriter(const JointGraph& old)
       now_(old.instances.size(), no_instance),
       done_(old.nodes.size(), no_node),
       holds_(old.holds) {
+  graph_.use(old.encodings);
   for (const Lane lane : old.lanes)
     if (lane != Lane::Compute) graph_.use(lane);
   std::ranges::stable_sort(holds_, {}, &Hold::until);
@@ -43,6 +44,7 @@ NodeId GraphRewriter::copy_next() {
   }
   for (const InstanceId write : old_.writes(next())) operation.write(copy_written(write));
   const NodeId copied = append(next().task, next().lane, next().op, operation);
+  graph_.adds_to(next().input);
   next_ = static_cast<NodeId>(index(next_) + 1);
   return copied;
 }
@@ -86,6 +88,10 @@ Operation GraphRewriter::reads_of(const Node& node) const {
 JointGraph GraphRewriter::finish() && {
   CHECK(index(next_) == old_.nodes.size());
   if (index(next_) > 0) end_node();
+  for (HandedOn handed_on : old_.handed_on) {
+    handed_on.gradient = now(handed_on.gradient);
+    if (handed_on.gradient != no_instance) graph_.hand_on(handed_on);
+  }
   return std::move(graph_).finish();
 }
 

@@ -59,6 +59,7 @@ struct Instance {
   bool persistent = false;        ///< there before the step, and after it
   bool on_host = false;           ///< a copy in the host's memory
   std::uint16_t version = 0;      ///< counts what was made of this tensor in this role
+  std::uint16_t encoding = 0;     ///< of codes and ranges: into JointGraph::encodings
   InstanceId over = no_instance;  ///< the version that it is written over, if it gets no new memory
 
   bool operator==(const Instance&) const = default;
@@ -68,7 +69,8 @@ struct Instance {
 struct Node {
   std::optional<Task> task;
   Lane lane = Lane::Compute;
-  OpId op = no_op;  ///< of the trace; no_op for optimizer nodes
+  std::uint8_t input = 0;  ///< of Accumulate: the op's input whose gradient it adds to
+  OpId op = no_op;         ///< of the trace; no_op for optimizer nodes
   std::uint32_t first_operand = 0;
   std::uint32_t reads = 0, writes = 0;  ///< operands: read instances, then written ones
 
@@ -91,13 +93,24 @@ struct Hold {
   bool operator==(const Hold&) const = default;
 };
 
+/// The gradient of an op's input that no node writes: it lies in the memory that holds the gradient
+/// of the op's first output, where the op's row says.
+struct HandedOn {
+  InstanceId gradient;
+  OpId op;
+  std::uint8_t input;
+  bool operator==(const HandedOn&) const = default;
+};
+
 struct JointGraph {
   std::vector<Instance> instances;
   std::vector<Node> nodes;
   std::vector<InstanceId> operands;
   std::vector<Edge> edges;  ///< by `from`
   std::vector<Hold> holds;
+  std::vector<HandedOn> handed_on;            ///< in the order of the backward
   std::vector<Lane> lanes = {Lane::Compute};  ///< in use
+  std::vector<Encoding> encodings;            ///< the plan's
 
   const Instance& operator[](InstanceId id) const { return instances[index(id)]; }
   const Node& operator[](NodeId id) const { return nodes[index(id)]; }

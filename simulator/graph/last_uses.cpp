@@ -18,9 +18,8 @@ TensorsByOp::TensorsByOp(std::size_t ops, const std::vector<OpId>& op_of_tensor)
 
 TensorsByOp last_forward_uses(const Trace& trace, const Needs& needs) {
   std::vector<OpId> end = needs.producer;
-  for (std::size_t i = 0; i < trace.ops.size(); ++i)
-    for (const TensorId input : trace.inputs(trace.ops[i]))
-      if (OpId& last = end[index(trace[input].storage)]; last != no_op) last = static_cast<OpId>(i);
+  for (std::size_t t = 0; t < end.size(); ++t)
+    if (end[t] != no_op && needs.last_read[t] != no_op) end[t] = needs.last_read[t];
   for (std::size_t t = 0; t < trace.tensors.size(); ++t)
     if (const OpId held = trace.tensors[t].held_until; end[t] != no_op && held != no_op)
       end[t] = std::max(end[t], held);

@@ -82,6 +82,7 @@ void PresentGradients::contribute(TensorId tensor, InstanceId contribution, Back
   if (!is_first) operation_.read_again(slot);  // may be the same: then it holds both
   operation_.write(sum);
   graph_.append(Task::Accumulate, at.lane, at.op, operation_);
+  graph_.adds_to(at.input);
   if (!is_first && !in_place) {
     // The variable still names the first contribution, unless that belongs to the block behind.
     if (name_of(slot) != tensor) name(sum, tensor);

@@ -7,9 +7,10 @@
 
 namespace tidemark {
 
-/// Where nodes of the backward go: with the gradients of this op, on this lane.
+/// Where nodes of the backward go: with the gradient of this input of this op, on this lane.
 struct BackwardPlace {
   OpId op;
+  std::uint8_t input;
   Lane lane;
 };
 

@@ -14,8 +14,8 @@ PresentValues::PresentValues(const Trace& trace, const Plan& plan, const Needs& 
       graph_(graph),
       names_(names),
       value_(trace.tensors.size(), no_instance),
-      codes_(trace.tensors.size(), no_instance),
-      on_host_(trace.tensors.size(), no_instance) {}
+      on_host_(trace.tensors.size(), no_instance),
+      coded_(trace.tensors.size()) {}
 
 void PresentValues::expect(const std::vector<std::uint32_t>& reads) {
   reads_ = reads;
@@ -43,8 +43,8 @@ void PresentValues::ensure_present(TensorId storage, Lane lane) {
   if (is_present(storage)) return;
   const InstanceId copy = on_host_[index(storage)];
   if (copy == no_instance) {
-    CHECK(codes_[index(storage)] != no_instance);
-    return dequantize(codes_[index(storage)], storage, lane);
+    CHECK(coded_[index(storage)].codes != no_instance);
+    return dequantize(coded_[index(storage)], storage, lane);
   }
   value_[index(storage)] = add(storage);
   operation_.clear();
@@ -56,11 +56,11 @@ void PresentValues::ensure_present(TensorId storage, Lane lane) {
 void PresentValues::end_forward(TensorId storage, bool is_made_again) {
   const std::size_t s = index(storage);
   if (reads_[s] == 0 || is_made_again) return drop(storage, no_op);
-  switch (plan_.actions[s]) {
+  switch (plan_.decisions[s].action) {
     case Action::Keep:
       return;
     case Action::Quantize:
-      codes_[s] = quantize(storage);
+      quantize(storage, coded_[s]);
       break;
     case Action::Offload:
       copy_out(storage);
@@ -91,7 +91,7 @@ void PresentValues::copy_out(TensorId storage) {
 
 void PresentValues::forget(TensorId storage, OpId at) {
   drop(storage, at);
-  const InstanceId codes = std::exchange(codes_[index(storage)], no_instance);
+  const InstanceId codes = std::exchange(coded_[index(storage)].codes, no_instance);
   if (codes != no_instance) graph_.release(codes);
 }
 
@@ -103,20 +103,48 @@ void PresentValues::drop(TensorId storage, OpId at) {
   value = no_instance;
 }
 
-InstanceId PresentValues::quantize(TensorId storage) {
+void PresentValues::read_value_or_codes(TensorId storage, Operation& operation) const {
+  if (is_present(storage)) return operation.read(of(storage));
+  operation.read(coded_[index(storage)].codes);
+  operation.read(coded_[index(storage)].ranges);
+}
+
+void PresentValues::note_extremes(TensorId storage, Operation& operation) {
+  operation.write(next_ranges(coded_[index(storage)].ranges));
+}
+
+InstanceId PresentValues::add_ranges(TensorId storage) {
+  return graph_.add({.size = size_of_ranges(encoding_of(plan_, storage), trace_[storage].shape),
+                     .tensor = storage,
+                     .role = Role::Ranges,
+                     .persistent = true,
+                     .encoding = plan_.decisions[index(storage)].encoding});
+}
+
+// Ranges run: each quantization is over the one before, in this step or the last.
+InstanceId PresentValues::next_ranges(InstanceId& ranges) {
+  CHECK(ranges != no_instance);
+  return ranges = graph_.add_over(ranges);
+}
+
+void PresentValues::quantize(TensorId storage, Coded& coded) {
   operation_.clear();
   operation_.read(of(storage));
   add_copy_by_group(storage);
-  const InstanceId codes =
-      graph_.add({.size = {numel(trace_[storage].shape)}, .tensor = storage, .role = Role::Codes});
-  operation_.write(codes);
+  coded.codes =
+      graph_.add({.size = size_of_codes(encoding_of(plan_, storage), trace_[storage].shape),
+                  .tensor = storage,
+                  .role = Role::Codes,
+                  .encoding = plan_.decisions[index(storage)].encoding});
+  operation_.write(coded.codes);
+  operation_.write(next_ranges(coded.ranges));
   graph_.append(Task::Quantize, Lane::Compute, needs_.producer[index(storage)], operation_);
-  return codes;
 }
 
-void PresentValues::dequantize(InstanceId codes, TensorId storage, Lane lane) {
+void PresentValues::dequantize(const Coded& coded, TensorId storage, Lane lane) {
   operation_.clear();
-  operation_.read(codes);
+  operation_.read(coded.codes);
+  operation_.read(coded.ranges);
   add_copy_by_group(storage);
   value_[index(storage)] = add(storage);
   operation_.write(of(storage));

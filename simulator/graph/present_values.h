@@ -8,6 +8,12 @@
 
 namespace tidemark {
 
+/// A tensor's codes, while it has some, and the ranges by which they are decoded.
+struct Coded {
+  InstanceId codes = no_instance;
+  InstanceId ranges = no_instance;
+};
+
 class PresentValues {
  public:
   PresentValues(const Trace& trace, const Plan& plan, const Needs& needs, GraphBuilder& graph,
@@ -17,10 +23,11 @@ class PresentValues {
   void expect(const std::vector<std::uint32_t>& reads);
 
   InstanceId of(TensorId storage) const { return value_[index(storage)]; }
-  /// The value if it is present, else its codes; no_instance if there is neither.
-  InstanceId of_value_or_codes(TensorId storage) const {
-    return is_present(storage) ? of(storage) : codes_[index(storage)];
+  bool is_value_or_codes(TensorId storage) const {
+    return is_present(storage) || coded_[index(storage)].codes != no_instance;
   }
+  /// Adds to the operands: the value if it is present, else its codes and their ranges.
+  void read_value_or_codes(TensorId storage, Operation& operation) const;
   bool is_on_host(TensorId storage) const { return on_host_[index(storage)] != no_instance; }
   /// The node that copied it to the host, or no_node.
   NodeId copied_out_by(TensorId storage) const {
@@ -45,10 +52,16 @@ class PresentValues {
   /// Lets go of the value alone.
   void drop(TensorId storage, OpId at);
 
-  InstanceId quantize(TensorId storage);
-  void dequantize(InstanceId codes, TensorId storage, Lane lane);
+  /// The ranges of a quantizer, which stay: of the storage's own, or of another one.
+  void place_ranges(TensorId storage) { coded_[index(storage)].ranges = add_ranges(storage); }
+  InstanceId add_ranges(TensorId storage);
+  /// The node that writes the value notes its extremes, for it is quantized next.
+  void note_extremes(TensorId storage, Operation& operation);
+  void quantize(TensorId storage, Coded& coded);
+  void dequantize(const Coded& coded, TensorId storage, Lane lane);
 
  private:
+  InstanceId next_ranges(InstanceId& ranges);
   InstanceId add(TensorId storage);
   void copy_out(TensorId storage);
   void add_copy_by_group(TensorId storage);
@@ -59,7 +72,8 @@ class PresentValues {
   GraphBuilder& graph_;
   NamedInstances& names_;
   std::vector<std::uint32_t> reads_;
-  std::vector<InstanceId> value_, codes_, on_host_;
+  std::vector<InstanceId> value_, on_host_;
+  std::vector<Coded> coded_;
   std::vector<NodeId> copied_out_by_;
   Operation operation_;
 };

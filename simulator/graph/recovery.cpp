@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "simulator/derived.h"
+
 namespace tidemark {
 namespace {
 
@@ -20,7 +22,7 @@ class Marking {
     wanted_.resize(trace.tensors.size());
     is_inverted_.resize(trace.tensors.size());
     for (std::size_t i = 0; i < trace.tensors.size(); ++i)
-      present_[i] = needs.producer[i] == no_op || survives_forward(plan.actions[i]);
+      present_[i] = needs.producer[i] == no_op || survives_forward(plan.decisions[i].action);
   }
 
   Recovery run() && {
@@ -101,7 +103,7 @@ class Marking {
   bool undoes(std::size_t i) const {
     const Op& op = trace_.ops[i];
     return op.residual && row_of(op.kind).inverts_input0 && op.inputs == 2 && is_whole(i) &&
-           plan_.actions[index(shortcut(i))] == Action::Reconstruct &&
+           plan_.decisions[index(shortcut(i))].action == Action::Reconstruct &&
            (needs_.uses[index(shortcut(i))] > 0 || feeds_earlier_region(shortcut(i)));
   }
 
@@ -124,7 +126,7 @@ class Marking {
     if (is_inverted_[index(storage)]) {
       result_.defects.push_back(
           fmt::format("'{}' is {}, but what would recover it needs it first: keep it",
-                      trace_[storage].name, to_string(plan_.actions[index(storage)])));
+                      trace_[storage].name, to_string(plan_.decisions[index(storage)].action)));
     }
     if (present_[index(storage)] || wanted_[index(storage)]) return;
     wanted_[index(storage)] = true;
@@ -144,7 +146,8 @@ class Marking {
     result_.defects.push_back(fmt::format(
         "'{}' is {} but nothing provides it before the gradient of '{}': keep it, or let one "
         "region hold its producer and all its uses",
-        trace_[storage].name, to_string(plan_.actions[index(storage)]), trace_.ops[op].name));
+        trace_[storage].name, to_string(plan_.decisions[index(storage)].action),
+        trace_.ops[op].name));
     present_[index(storage)] = true;  // reported once
   }
 
@@ -166,6 +169,12 @@ bool is_made_again(const Needs& needs, const Recovery& recovery, TensorId storag
 
 Recovery derive_recovery(const Trace& trace, const Plan& plan, const Needs& needs) {
   return Marking(trace, plan, needs).run();
+}
+
+Derived derive(const Trace& trace, const Plan& plan) {
+  Derived derived{.needs = derive_needs(trace), .recovery = {}};
+  derived.recovery = derive_recovery(trace, plan, derived.needs);
+  return derived;
 }
 
 }  // namespace tidemark

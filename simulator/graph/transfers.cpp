@@ -6,7 +6,7 @@ namespace {
 
 TensorsByOp of_offloaded(const Trace& trace, const Plan& plan, std::vector<OpId> op_of_tensor) {
   for (std::size_t t = 0; t < op_of_tensor.size(); ++t)
-    if (plan.actions[t] != Action::Offload) op_of_tensor[t] = no_op;
+    if (plan.decisions[t].action != Action::Offload) op_of_tensor[t] = no_op;
   return {trace.ops.size(), op_of_tensor};
 }
 

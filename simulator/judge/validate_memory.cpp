@@ -16,19 +16,34 @@ Memory::Memory(const Trace& trace, const Schedule& schedule)
     cells_[b].used.resize(schedule.streams);
     if (!buffer.persistent) continue;
     cells_[b].state = State::Full;
-    // Gradients that outlive the step begin as zeros.
+    // Gradients that outlive the step begin as zeros, and so do ranges.
     if (buffer.role == Role::Value) cells_[b].number = Numbers::initial(buffer.tensor);
   }
   check_buffers();
 }
 
-// A value lies in its storage's buffer, a gradient in one of the tensor's size, codes in bytes.
+// Codes fill whole bytes, and each group has what decodes them.
+Bytes Memory::expected_size(const Buffer& buffer) const {
+  const Tensor& tensor = trace_[buffer.tensor];
+  const bool is_coded = buffer.role == Role::Codes || buffer.role == Role::Ranges;
+  if (!is_coded) return size(tensor);
+  if (buffer.encoding >= schedule_.encodings.size()) return {-1};
+  const Encoding& encoding = schedule_.encodings[buffer.encoding];
+  const std::int64_t elements = numel(tensor.shape);
+  if (buffer.role == Role::Codes)
+    return {elements / 8 * encoding.bits + (elements % 8 * encoding.bits + 7) / 8};
+  if (encoding.group == 0) return {encoding.metadata};
+  if (encoding.axis >= tensor.shape.rank()) return {-1};
+  return {tensor.shape[encoding.axis] / std::int64_t{encoding.group} * encoding.metadata};
+}
+
+// A value lies in its storage's buffer, a gradient in one of the tensor's size.
 void Memory::check_buffers() {
   for (std::size_t b = 0; b < cells_.size(); ++b) {
     const Buffer& buffer = schedule_.buffers[b];
     if (buffer.role == Role::OptimizerState || buffer.role == Role::Temporary) continue;
     const Tensor& tensor = trace_[buffer.tensor];
-    const Bytes wanted = buffer.role == Role::Codes ? Bytes{numel(tensor.shape)} : size(tensor);
+    const Bytes wanted = expected_size(buffer);
     if (buffer.size != wanted)
       complain("{} has {} bytes; need {}", name(static_cast<BufferId>(b)), buffer.size.count,
                wanted.count);

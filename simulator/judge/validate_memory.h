@@ -63,6 +63,7 @@ class Memory {
 
   std::string where() const;
   void check_buffers();
+  Bytes expected_size(const Buffer& buffer) const;
   bool is_usable(BufferId buffer, const char* verb);
 
   const Trace& trace_;

@@ -58,10 +58,10 @@ void Runs::run(const Run& run) {
       reconstruct(run);
       break;
     case Task::Quantize:
-      convert(Role::Value, Role::Codes);
+      quantize();
       break;
     case Task::Dequantize:
-      convert(Role::Codes, Role::Value);
+      dequantize();
       break;
     case Task::Optimizer:
       optimize();
@@ -93,6 +93,18 @@ void Runs::forward(const Run& run) {
     const bool is_written = std::ranges::any_of(
         outputs.first(k), [&](TensorId output) { return trace_[output].storage == storage; });
     if (!is_written) write(Role::Value, storage, numbers_.value(op, op.inputs + k));
+  }
+  note_extremes(op);
+}
+
+// An op may note the extremes of what it writes; until that is quantized, nothing is decoded by
+// these ranges.
+void Runs::note_extremes(const Op& op) {
+  const auto outputs = trace_.outputs(op);
+  for (Operand& write : writes_) {
+    if (write.is_expected || buffer(write).role != Role::Ranges) continue;
+    write.is_expected = std::ranges::find(outputs, buffer(write).tensor) != outputs.end();
+    if (write.is_expected) memory_.write(write.buffer, 0);
   }
 }
 
@@ -196,11 +208,30 @@ void Runs::reconstruct(const Run& run) {
   write(Role::Value, input.storage, numbers_.value(op, 0));
 }
 
-void Runs::convert(Role from, Role to) {
-  if (reads_.size() != 1 || buffer(reads_[0]).role != from)
-    return memory_.complain("reads no {}", roles[static_cast<std::size_t>(from)].name);
+// Codes carry the number of their value, and so do the ranges that decode them.
+void Runs::quantize() {
+  if (reads_.size() != 1 || buffer(reads_[0]).role != Role::Value)
+    return memory_.complain("reads no value");
   reads_[0].is_expected = true;
-  write(to, buffer(reads_[0]).tensor, reads_[0].number);
+  for (const Role role : {Role::Codes, Role::Ranges})
+    write(role, buffer(reads_[0]).tensor, reads_[0].number);
+}
+
+void Runs::dequantize() {
+  if (reads_.size() != 2 || buffer(reads_[0]).role != Role::Codes)
+    return memory_.complain("reads no codes and ranges");
+  reads_[0].is_expected = true;
+  read_ranges(reads_[0]);
+  write(Role::Value, buffer(reads_[0]).tensor, reads_[0].number);
+}
+
+void Runs::read_ranges(const Operand& codes) {
+  const auto is_it = [&](const Operand& read) {
+    return buffer(read).role == Role::Ranges && buffer(read).tensor == buffer(codes).tensor &&
+           read.number == codes.number;
+  };
+  if (find(reads_, is_it) == nullptr)
+    memory_.complain("does not read the ranges of {}", memory_.name(codes.buffer));
 }
 
 void Runs::optimize() {
@@ -221,11 +252,11 @@ void Runs::optimize() {
   }
 }
 
-bool Runs::reads(const Op& op, std::size_t k, Role role) {
+const Runs::Operand* Runs::reads(const Op& op, std::size_t k, Role role) {
   const auto is_it = [&](const Operand& read) {
     return buffer(read).role == role && read.number == numbers_.value(op, k);
   };
-  return find(reads_, is_it) != nullptr;
+  return find(reads_, is_it);
 }
 
 void Runs::read_value(const Op& op, std::size_t k) {
@@ -236,7 +267,8 @@ void Runs::read_value(const Op& op, std::size_t k) {
 
 void Runs::read_saved(const Op& op, std::size_t k, bool must) {
   const bool may_decode = (decoded_operands(op.kind) & bit_of(op, k)) != 0;
-  if (may_decode && reads(op, k, Role::Codes)) return;
+  if (may_decode)
+    if (const Operand* codes = reads(op, k, Role::Codes)) return read_ranges(*codes);
   if (reads(op, k, Role::Value) || !must) return;
   memory_.complain("does not read the value of {}",
                    memory_.name(trace_.operands[op.first_operand + k]));

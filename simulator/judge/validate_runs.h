@@ -37,12 +37,15 @@ class Runs {
   void backward(const Run& run);
   void accumulate(const Run& run);
   void reconstruct(const Run& run);
-  void convert(Role from, Role to);
+  void note_extremes(const Op& op);
+  void quantize();
+  void dequantize();
+  void read_ranges(const Operand& codes);
   void optimize();
 
   template <typename Fits>
   Operand* find(OperandList& operands, Fits fits);
-  bool reads(const Op& op, std::size_t k, Role role);
+  const Operand* reads(const Op& op, std::size_t k, Role role);
   void read_value(const Op& op, std::size_t k);
   void read_saved(const Op& op, std::size_t k,
                   bool must);  ///< as a value or, of some ops, as codes

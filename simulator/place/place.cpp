@@ -42,6 +42,7 @@ LaneStreams assign_streams(const JointGraph& graph, const Placement& placement) 
 Schedule empty_schedule(const JointGraph& graph, std::size_t streams) {
   Schedule schedule;
   schedule.streams = streams;
+  schedule.encodings = graph.encodings;
   schedule.buffers.reserve(graph.instances.size());
   schedule.steps.reserve(graph.nodes.size() + 3 * graph.instances.size());
   schedule.operands.reserve(graph.operands.size());
@@ -124,7 +125,7 @@ class Placing {
     const Instance& instance = graph_[id];
     const auto buffer = static_cast<BufferId>(schedule_.buffers.size());
     schedule_.buffers.push_back({instance.size, instance.tensor, instance.role, instance.category,
-                                 stream, instance.persistent});
+                                 stream, instance.persistent, instance.encoding});
     return buffer_of(id) = buffer;
   }
 

@@ -13,14 +13,14 @@ namespace {
 
 // Saved tensors that are written and read only inside of [begin, end), by ops that may run again.
 template <typename Select>
-bool recompute_inside(const Trace& trace, const Needs& needs, const std::vector<OpId>& last_read,
-                      Region region, Plan& plan, std::string_view reason, Select select) {
+bool recompute_inside(const Trace& trace, const Needs& needs, Region region, Plan& plan,
+                      std::string_view reason, Select select) {
   bool any = false;
   for (std::size_t i = index(region.begin); i < index(region.end); ++i) {
     if (needs.runs_once[i]) continue;
     for (const TensorId output : trace.outputs(trace.ops[i])) {
       if (trace[output].storage != output || needs.uses[index(output)] == 0) continue;
-      if (last_read[index(output)] >= region.end || !select(output)) continue;
+      if (last_forward_use(needs, output) >= region.end || !select(output)) continue;
       decide(plan, output, Action::Recompute, reason);
       any = true;
     }
@@ -45,17 +45,14 @@ void number_chains(Plan& plan) {
   }
 }
 
-Refusal checkpoint_segments(const Trace& trace, std::size_t every, Plan& plan) {
-  const Needs needs = derive_needs(trace);
-  const std::vector<OpId> last = last_reads(trace);
+Refusal checkpoint_segments(const Trace& trace, const Needs& needs, std::size_t every, Plan& plan) {
   bool any = false;
   for (std::size_t first = 0; first < trace.blocks.size(); first += every) {
     const std::size_t next = std::min(first + every, trace.blocks.size());
     const OpId begin = trace.blocks[first].begin, end = trace.blocks[next - 1].end;
     const Region region{begin, begin, end};
-    any |=
-        recompute_inside(trace, needs, last, region, plan,
-                         "recomputed from its segment's kept input", [](TensorId) { return true; });
+    any |= recompute_inside(trace, needs, region, plan, "recomputed from its segment's kept input",
+                            [](TensorId) { return true; });
     add_region(plan, region);
   }
   number_chains(plan);
@@ -76,15 +73,13 @@ std::optional<Region> attention_core(const Trace& trace, const Block& block) {
   return Region{scores, scores, static_cast<OpId>(index(mix) + 1)};
 }
 
-Refusal checkpoint_attention(const Trace& trace, Plan& plan) {
-  const Needs needs = derive_needs(trace);
-  const std::vector<OpId> last = last_reads(trace);
+Refusal checkpoint_attention(const Trace& trace, const Needs& needs, Plan& plan) {
   bool any = false;
   for (const Block& block : trace.blocks) {
     const std::optional<Region> core = attention_core(trace, block);
     if (!core) continue;
     const std::int64_t map_size = numel(trace[trace.outputs(trace[core->begin])[0]].shape);
-    any |= recompute_inside(trace, needs, last, *core, plan,
+    any |= recompute_inside(trace, needs, *core, plan,
                             "an attention map, recomputed from the kept queries and keys",
                             [&](TensorId t) { return numel(trace[t].shape) == map_size; });
     add_region(plan, *core);
@@ -99,17 +94,18 @@ Refusal checkpoint_attention(const Trace& trace, Plan& plan) {
 
 }  // namespace
 
-Refusal checkpoint_blocks(const Trace& trace, const StrategyArguments& arguments, Plan& plan) {
+Refusal checkpoint_blocks(const Trace& trace, const Needs& needs,
+                          const StrategyArguments& arguments, Plan& plan) {
   if (trace.blocks.empty()) return "the trace names no blocks to checkpoint";
-  if (arguments.has("selective")) return checkpoint_attention(trace, plan);
+  if (arguments.has("selective")) return checkpoint_attention(trace, needs, plan);
   std::size_t every = static_cast<std::size_t>(arguments.number("every").value_or(1));
   if (arguments.has("sqrt"))
     every =
         static_cast<std::size_t>(std::llround(std::sqrt(static_cast<double>(trace.blocks.size()))));
-  return checkpoint_segments(trace, every, plan);
+  return checkpoint_segments(trace, needs, every, plan);
 }
 
-Refusal overlap_recovery(const Trace&, const StrategyArguments&, Plan& plan) {
+Refusal overlap_recovery(const Trace&, const Needs&, const StrategyArguments&, Plan& plan) {
   if (plan.regions.empty()) return "nothing is recovered that could overlap (add checkpoint)";
   plan.overlap = true;
   return {};

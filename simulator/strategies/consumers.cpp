@@ -1,4 +1,4 @@
-// Builds the index in two counting passes over the ops, and finds each storage's last read.
+// Builds the index in two counting passes over the ops.
 #include "simulator/strategies/consumers.h"
 
 namespace tidemark {
@@ -12,14 +12,6 @@ Consumers::Consumers(const Trace& trace) : begin_(trace.tensors.size() + 1) {
   for (std::size_t i = 0; i < trace.ops.size(); ++i)
     for (const TensorId input : trace.inputs(trace.ops[i]))
       ops_[next[index(input)]++] = static_cast<OpId>(i);
-}
-
-std::vector<OpId> last_reads(const Trace& trace) {
-  std::vector<OpId> last(trace.tensors.size(), OpId{0});
-  for (std::size_t i = 0; i < trace.ops.size(); ++i)
-    for (const TensorId input : trace.inputs(trace.ops[i]))
-      last[index(trace[input].storage)] = static_cast<OpId>(i);
-  return last;
 }
 
 }  // namespace tidemark

@@ -29,7 +29,4 @@ constexpr bool passes_through(OpKind kind) {
          kind == OpKind::Select;
 }
 
-/// Per storage: the last op that reads it (op 0 if none does).
-std::vector<OpId> last_reads(const Trace& trace);
-
 }  // namespace tidemark

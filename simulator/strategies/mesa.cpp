@@ -1,11 +1,14 @@
-// Mesa (arXiv 2111.11124): the forward is exact, the copy saved for the backward has eight bits.
+// Mesa (arXiv 2111.11124): the forward is exact, the copy saved for the backward has eight bits, or
+// fewer.
+#include <fmt/format.h>
+
 #include "simulator/needs.h"
 #include "simulator/strategies/strategy.h"
 
 namespace tidemark {
 
-Refusal quantize_saved(const Trace& trace, const StrategyArguments& arguments, Plan& plan) {
-  const Needs needs = derive_needs(trace);
+Refusal quantize_saved(const Trace& trace, const Needs& needs, const StrategyArguments& arguments,
+                       Plan& plan) {
   std::vector<bool> covered(trace.tensors.size()), excluded(trace.tensors.size());
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
     const Op& op = trace.ops[i];
@@ -16,13 +19,17 @@ Refusal quantize_saved(const Trace& trace, const StrategyArguments& arguments, P
       (is_quantized ? covered : excluded)[index(storage)] = true;
     }
   }
+  const auto bits = static_cast<int>(arguments.number("bits").value_or(8));
+  const std::int64_t channels = arguments.number("group").value_or(mesa_channels);
+  const std::string reason =
+      bits == 8 ? "kept in one byte per element" : fmt::format("kept in {} bits per element", bits);
   bool any = false;
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const Tensor& tensor = trace.tensors[t];
     const bool normalized = covered[t] && !excluded[t];
     if (!normalized || needs.producer[t] == no_op || !is_floating(tensor.dtype)) continue;
-    if (plan.actions[t] != Action::Keep || size_of(tensor.dtype) < 2) continue;
-    decide(plan, static_cast<TensorId>(t), Action::Quantize, "kept in one byte per element");
+    if (plan.decisions[t].action != Action::Keep || size_of(tensor.dtype) < 2) continue;
+    quantize(plan, static_cast<TensorId>(t), mesa_encoding(tensor.shape, bits, channels), reason);
     any = true;
   }
   if (!any) return "no op of this trace keeps a float tensor that Mesa's layers quantize";

@@ -185,8 +185,8 @@ Rewritten rewrite_low_memory_bp(const Trace& trace, const StrategyArguments& arg
   return std::get<Refusal>(activations) + "; " + std::get<Refusal>(norms);
 }
 
-Refusal share_norm_outputs(const Trace& trace, const StrategyArguments&, Plan& plan) {
-  const Needs needs = derive_needs(trace);
+Refusal share_norm_outputs(const Trace& trace, const Needs& needs, const StrategyArguments&,
+                           Plan& plan) {
   const Consumers consumers(trace);
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
     const Op& op = trace.ops[i];

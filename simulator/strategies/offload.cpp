@@ -39,13 +39,12 @@ class Blocks {
 
 }  // namespace
 
-Refusal offload_saved(const Trace& trace, const StrategyArguments& arguments, Plan& plan) {
+Refusal offload_saved(const Trace& trace, const Needs& needs, const StrategyArguments& arguments,
+                      Plan& plan) {
   if (trace.blocks.size() < 2) return "the trace names no blocks between which copies could run";
   const auto every = static_cast<std::size_t>(arguments.number("every").value_or(1));
   const auto ahead = static_cast<std::size_t>(arguments.number("prefetch").value_or(1));
-  const Needs needs = derive_needs(trace);
   const Recovery recovery = derive_recovery(trace, plan, needs);
-  const std::vector<OpId> last = last_reads(trace);
   const Blocks blocks(trace);
   plan.left_by.assign(trace.tensors.size(), no_op);
   plan.fetched_at.assign(trace.tensors.size(), no_op);
@@ -53,12 +52,12 @@ Refusal offload_saved(const Trace& trace, const StrategyArguments& arguments, Pl
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
     if (needs.producer[t] == no_op || size(trace[id]) < least_size) continue;
-    const bool waits = plan.actions[t] == Action::Keep && recovery.uses[t] > 0 &&
+    const bool waits = plan.decisions[t].action == Action::Keep && recovery.uses[t] > 0 &&
                        !is_made_again(needs, recovery, id);
     if (!waits) continue;
     // Who uses it last needs it first in the backward; the last block needs it at once. What only
     // the backward reads, such as statistics, is used last by who makes it.
-    const std::optional<std::size_t> block = blocks.of(std::max(last[t], needs.producer[t]));
+    const std::optional<std::size_t> block = blocks.of(last_forward_use(needs, id));
     if (!block || *block + 1 == trace.blocks.size() || *block % every != 0) continue;
     decide(plan, id, Action::Offload, "waits in the host's memory");
     plan.left_by[t] = blocks.begin(*block + 1 + ahead);

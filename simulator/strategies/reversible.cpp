@@ -41,12 +41,12 @@ std::vector<Coupled> coupled_blocks(const Trace& trace) {
   return found;
 }
 
-void decide_block(const Trace& trace, const Needs& needs, const std::vector<OpId>& last,
-                  const Coupled& block, Plan& plan) {
+void decide_block(const Trace& trace, const Needs& needs, const Coupled& block, Plan& plan) {
   for (std::size_t i = index(block.begin); i < index(block.end); ++i)
     for (const TensorId output : trace.outputs(trace.ops[i])) {
       if (trace[output].storage != output || needs.uses[index(output)] == 0) continue;
-      if (output == block.y1 || output == block.y2 || last[index(output)] >= block.end) continue;
+      if (output == block.y1 || output == block.y2 || last_forward_use(needs, output) >= block.end)
+        continue;
       decide(plan, output, Action::Recompute, "recomputed inside its reversible block");
     }
   const TensorId entry = trace[trace.blocks[block.block].input].storage;
@@ -58,14 +58,12 @@ void decide_block(const Trace& trace, const Needs& needs, const std::vector<OpId
            "a state of a reversible stack, recovered from the next: X = Y − F or G");
 }
 
-Refusal reconstruct(const Trace& trace, Plan& plan) {
-  const Needs needs = derive_needs(trace);
-  const std::vector<OpId> last = last_reads(trace);
+Refusal reconstruct(const Trace& trace, const Needs& needs, Plan& plan) {
   const std::vector<Coupled> blocks = coupled_blocks(trace);
   if (blocks.empty()) return "no block has two residual branches that could be coupled";
   std::vector<Region> regions;
   for (const Coupled& block : blocks) {
-    decide_block(trace, needs, last, block, plan);
+    decide_block(trace, needs, block, plan);
     regions.push_back({block.begin, block.split, block.end, block.stack});
   }
   // Regions of other techniques inside of a block are recovered with it.
@@ -98,7 +96,7 @@ template <typename Hold>
 void hold_graph(const Trace& trace, const Plan& plan, const Coupled& block, Hold hold) {
   for (std::size_t i = index(block.begin); i < index(block.end); ++i)
     for (const TensorId output : trace.outputs(trace.ops[i]))
-      if (plan.actions[index(output)] == Action::Recompute)
+      if (plan.decisions[index(output)].action == Action::Recompute)
         hold(output, static_cast<OpId>(i) < block.split ? block.begin : block.split);
 }
 
@@ -138,16 +136,17 @@ void hold_as_released(const Trace& trace, Names names, Plan& plan) {
 
 }  // namespace
 
-Refusal reconstruct_blocks(const Trace& trace, const StrategyArguments& arguments, Plan& plan) {
-  if (Refusal refusal = reconstruct(trace, plan); !refusal.empty()) return refusal;
+Refusal reconstruct_blocks(const Trace& trace, const Needs& needs,
+                           const StrategyArguments& arguments, Plan& plan) {
+  if (Refusal refusal = reconstruct(trace, needs, plan); !refusal.empty()) return refusal;
   split_into_halves(plan);
   if (arguments.has("released")) hold_as_released(trace, Names::Graph, plan);
   return {};
 }
 
-Refusal reconstruct_in_parallel(const Trace& trace, const StrategyArguments& arguments,
-                                Plan& plan) {
-  if (Refusal refusal = reconstruct(trace, plan); !refusal.empty()) return refusal;
+Refusal reconstruct_in_parallel(const Trace& trace, const Needs& needs,
+                                const StrategyArguments& arguments, Plan& plan) {
+  if (Refusal refusal = reconstruct(trace, needs, plan); !refusal.empty()) return refusal;
   plan.overlap = true;
   if (arguments.has("hoist"))
     for (Region& region : plan.regions) region.chain = 0;

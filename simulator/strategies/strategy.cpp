@@ -22,15 +22,22 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return pieces;
 }
 
-std::int64_t parse_blocks(std::string_view text, const StrategyOption& option) {
+bool takes(const StrategyOption& option, std::int64_t number) {
+  if (!option.among.empty()) return std::ranges::find(option.among, number) != option.among.end();
+  return number >= option.least && number <= 1'000'000;
+}
+
+std::int64_t parse_number(std::string_view text, const StrategyOption& option) {
   const std::string_view digits = text.substr(option.name().size() + 1);
-  std::int64_t blocks = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), blocks);
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   const bool is_whole = error == std::errc() && end == digits.data() + digits.size();
-  if (!is_whole || blocks < option.least || blocks > 1'000'000)
-    throw UsageError(fmt::format("strategy option '{}': {}= takes a number of blocks, {} or more",
-                                 text.substr(0, 64), option.name(), option.least));
-  return blocks;
+  if (is_whole && takes(option, number)) return number;
+  const std::string known = option.among.empty()
+                                ? fmt::format("{} or more", option.least)
+                                : fmt::format("one of {}", fmt::join(option.among, ", "));
+  throw UsageError(fmt::format("strategy option '{}': {}= takes a number of {}, {}",
+                               text.substr(0, 64), option.name(), option.unit, known));
 }
 
 std::vector<std::string_view> texts_of(const std::vector<StrategyOption>& options) {
@@ -52,6 +59,8 @@ constexpr std::array option_contradictions = {
                         "selective recomputes the core of each attention, not segments of blocks"},
     OptionContradiction{"checkpoint", "selective", "sqrt",
                         "selective recomputes the core of each attention, not segments of blocks"},
+    OptionContradiction{"mesa", "released", "bits=B",
+                        "the published code stores a byte per element"},
 };
 
 const StrategyOption& find_option(const StrategyRow& row, std::string_view typed) {
@@ -74,7 +83,7 @@ StrategyArguments parse_arguments(const StrategyRow& row, std::string_view text)
       throw UsageError(
           fmt::format("strategy '{}': {} is named twice (keep one)", row.name, option.text));
     arguments.chosen.push_back({std::string(option.name()), {}});
-    if (option.takes_number()) arguments.chosen.back().number = parse_blocks(typed, option);
+    if (option.takes_number()) arguments.chosen.back().number = parse_number(typed, option);
   }
   if (const Refusal why = contradiction_in(row, arguments); !why.empty()) throw UsageError(why);
   return arguments;
@@ -198,10 +207,12 @@ const std::vector<StrategyRow>& strategies() {
       {"mesa",
        "saved tensors kept in 8 bits, forward exact",
        "arXiv 2111.11124",
-       {released},
+       {{"bits=B", "codes of 2, 4 or 8 bits", 2, 8, "bits", code_bits},
+        {"group=G", "ranges for G channels each, where a tensor has no heads", 1, mesa_channels,
+         "channels"},
+        released},
        nullptr,
-       quantize_saved,
-       caution_of_quantized},
+       quantize_saved},
       {"offload",
        "saved tensors wait in the host's memory, copied beside the step",
        "arXiv 1602.08124",
@@ -217,6 +228,10 @@ const std::vector<StrategyRow>& strategies() {
        overlap_recovery},
   };
   return rows;
+}
+
+std::string caution_of_quantized(int bits) {
+  return fmt::format("gradients are approximate, from {}-bit copies", bits);
 }
 
 const StrategyRow& reference_strategy() {
@@ -272,27 +287,35 @@ Refusal rewrite(std::shared_ptr<const Trace>& trace, const StrategySpec& spec) {
 }
 
 // As the plan file says, or each component after the other.
-Refusal decide(const Trace& trace, const StrategySpec& spec, Plan& plan) {
-  if (spec.plan) return plan = plan_for(trace, *spec.plan), Refusal();
+Refusal decide(const Trace& trace, const StrategySpec& spec, Plan& plan, Derived& derived) {
+  if (spec.plan) return plan = plan_for(trace, *spec.plan, derived), Refusal();
   for (const auto& [row, arguments] : spec.components) {
     if (!row->decide) continue;
-    if (const Refusal refusal = row->decide(trace, arguments, plan); !refusal.empty())
+    if (const Refusal refusal = row->decide(trace, derived.needs, arguments, plan);
+        !refusal.empty())
       return fmt::format("{}: {}", row->name, refusal);
   }
   // A trace from elsewhere may have dependencies that no strategy thought of.
-  if (plan.regions.empty()) return {};  // nothing is recovered
-  const std::vector<std::string> defects = check(trace, plan);
+  const std::vector<std::string> defects = check(trace, plan, derived);
   return defects.empty() ? Refusal() : fmt::format("{}: {}", spec.text, defects.front());
 }
 
 }  // namespace
+
+std::shared_ptr<const Derived> derived_of(const PlannedStep& step) {
+  if (step.derived) return step.derived;
+  return std::make_shared<const Derived>(derive(*step.trace, step.plan));
+}
 
 PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& spec) {
   PlannedStep step{trace, {}, contradiction_in(spec)};
   if (step.refusal.empty()) step.refusal = rewrite(step.trace, spec);
   if (step.refusal.empty()) {
     step.plan = keep_everything(*step.trace);
-    step.refusal = decide(*step.trace, spec, step.plan);
+    auto derived = std::make_shared<Derived>();
+    derived->needs = derive_needs(*step.trace);
+    step.refusal = decide(*step.trace, spec, step.plan, *derived);
+    if (step.refusal.empty()) step.derived = std::move(derived);
   }
   if (!step.refusal.empty()) {
     step.plan = keep_everything(*trace);

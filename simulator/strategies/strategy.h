@@ -4,13 +4,14 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "base/json_reader.h"
-#include "simulator/plan.h"
+#include "simulator/derived.h"
 
 namespace tidemark {
 
@@ -18,7 +19,9 @@ namespace tidemark {
 struct StrategyOption {
   std::string_view text;  ///< as it is listed: "released", or with a number "every=K"
   std::string_view meaning;
-  std::int64_t least = 1, usual = 1;  ///< of the number
+  std::int64_t least = 1, usual = 1;         ///< of the number
+  std::string_view unit = "blocks";          ///< which it counts
+  std::span<const std::int64_t> among = {};  ///< the only ones; empty: any from the least on
 
   bool takes_number() const { return text.find('=') != std::string_view::npos; }
   std::string_view name() const { return text.substr(0, text.find('=')); }
@@ -52,16 +55,16 @@ struct StrategyRow {
   /// Changes operators or wiring, or refuses. May be null.
   Rewritten (*rewrite)(const Trace& trace, const StrategyArguments& arguments) = nullptr;
   /// Decides about the (rewritten) trace's saved tensors, or refuses. May be null.
-  Refusal (*decide)(const Trace& trace, const StrategyArguments& arguments, Plan& plan) = nullptr;
+  Refusal (*decide)(const Trace& trace, const Needs& needs, const StrategyArguments& arguments,
+                    Plan& plan) = nullptr;
   /// What it changes beside memory and time, or "".
   std::string_view caution = {};
   bool is_another_network = false;  ///< gradients are not those of the trace's own network
   bool is_reference = false;        ///< does nothing: what the others are compared with
 };
 
-/// Of whatever keeps tensors in 8 bits.
-inline constexpr std::string_view caution_of_quantized =
-    "gradients are approximate, from 8-bit copies";
+/// Of whatever keeps tensors in so many bits.
+std::string caution_of_quantized(int bits);
 
 const std::vector<StrategyRow>& strategies();
 
@@ -97,7 +100,12 @@ struct PlannedStep {
   std::shared_ptr<const Trace> trace;
   Plan plan;
   Refusal refusal;  ///< not empty: the strategy does not apply, and the plan keeps everything
+  /// What follows from the two, if it has been derived: whoever changes one of them drops it.
+  std::shared_ptr<const Derived> derived = {};
 };
+
+/// The step's own, or derived now.
+std::shared_ptr<const Derived> derived_of(const PlannedStep& step);
 
 /// Rewrites, wiring before operators, then decides in the order of the strategy table, or as the
 /// plan file says. A combination that makes no sense is refused with the reason; a file that does
@@ -107,14 +115,21 @@ PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& sp
 // The rows' functions, one file per technique.
 Rewritten rewrite_activations(const Trace& trace, const StrategyArguments& arguments);
 Rewritten rewrite_norms(const Trace& trace, const StrategyArguments& arguments);
-Refusal share_norm_outputs(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
+Refusal share_norm_outputs(const Trace& trace, const Needs& needs,
+                           const StrategyArguments& arguments, Plan& plan);
 Rewritten rewrite_low_memory_bp(const Trace& trace, const StrategyArguments& arguments);
 Rewritten couple_blocks(const Trace& trace, const StrategyArguments& arguments);
-Refusal reconstruct_blocks(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
-Refusal reconstruct_in_parallel(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
-Refusal checkpoint_blocks(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
-Refusal quantize_saved(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
-Refusal offload_saved(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
-Refusal overlap_recovery(const Trace& trace, const StrategyArguments& arguments, Plan& plan);
+Refusal reconstruct_blocks(const Trace& trace, const Needs& needs,
+                           const StrategyArguments& arguments, Plan& plan);
+Refusal reconstruct_in_parallel(const Trace& trace, const Needs& needs,
+                                const StrategyArguments& arguments, Plan& plan);
+Refusal checkpoint_blocks(const Trace& trace, const Needs& needs,
+                          const StrategyArguments& arguments, Plan& plan);
+Refusal quantize_saved(const Trace& trace, const Needs& needs, const StrategyArguments& arguments,
+                       Plan& plan);
+Refusal offload_saved(const Trace& trace, const Needs& needs, const StrategyArguments& arguments,
+                      Plan& plan);
+Refusal overlap_recovery(const Trace& trace, const Needs& needs, const StrategyArguments& arguments,
+                         Plan& plan);
 
 }  // namespace tidemark

@@ -71,15 +71,21 @@ TEST(Saved, EachFurtherBlockAddsTheSameBytes) {
   EXPECT_EQ(many.unique - two.unique, Bytes{39 * (two.unique - one.unique).count});
 }
 
-TEST(Saved, QuantizedTensorsCountOneBytePerElement) {
+TEST(Saved, QuantizedTensorsCountTheirCodesAndRanges) {
   const Trace trace = small_trace();
-  const PlannedStep mesa = planned(trace, "mesa");
-  Bytes less;
-  for (std::size_t t = 0; t < mesa.plan.actions.size(); ++t)
-    if (mesa.plan.actions[t] == Action::Quantize)
-      less += Bytes{3 * numel(mesa.trace->tensors[t].shape)};  // of the four bytes of a float
-  EXPECT_GT(less, Bytes{0});
-  EXPECT_EQ(saved(trace, "mesa").unique, saved(trace, "vanilla").unique - less);
+  for (const std::int64_t bits : code_bits) {
+    const std::string strategy = "mesa:bits=" + std::to_string(bits);
+    const PlannedStep mesa = planned(trace, strategy);
+    Bytes less;
+    for (std::size_t t = 0; t < mesa.plan.decisions.size(); ++t) {
+      if (mesa.plan.decisions[t].action != Action::Quantize) continue;
+      const Shape& shape = mesa.trace->tensors[t].shape;
+      const std::int64_t groups = shape.rank() == 4 ? shape[1] : 1;  // its width is below 64
+      less += Bytes{4 * numel(shape) - numel(shape) * bits / 8 - 16 * groups};
+    }
+    EXPECT_GT(less, Bytes{0});
+    EXPECT_EQ(saved(trace, strategy).unique, saved(trace, "vanilla").unique - less);
+  }
 }
 
 TEST(Saved, ReleasedMesaHoldsACopyPerOp) {

@@ -60,17 +60,22 @@ TEST(DropPathTwins, OneNumberPerSample) {
 }
 
 /// A call whose quantizer's ranges are one more array of the case, the last one.
-TwinCase with_ranges(CallMaker& maker, std::int64_t groups, std::int64_t axis, bool wraps) {
+TwinCase with_ranges(CallMaker& maker, std::int64_t groups, std::int64_t axis, bool wraps,
+                     int bits = 8) {
   Values old;
   for (std::int64_t g = 0; g < groups; ++g)
     for (const double x : {4.0, -2.0, 0.0, 0.0}) old.push_back(x);
   TwinCase test = maker.finish(0);
   test.memory.emplace_back(Shape{groups, 4}, old);
   test.state = fourth_step();
-  test.bind = [bind = test.bind, groups, axis, wraps](std::vector<TestArray>& memory) {
+  test.bind = [bind = test.bind, groups, axis, wraps, bits](std::vector<TestArray>& memory) {
     Call call = bind(memory);
     call.key = 99;
-    call.quantizer = {groups, axis, elements<GroupRange>(memory.back().array()), wraps};
+    call.quantizer = {.groups = groups,
+                      .group_axis = axis,
+                      .ranges = elements<GroupRange>(memory.back().array()),
+                      .wraps = wraps,
+                      .bits = bits};
     return call;
   };
   return test;
@@ -87,13 +92,14 @@ TEST(MesaTwins, RangesAndCodesAreEqual) {
   for (const Case& c : cases)
     for (const DType dtype : data_dtypes)
       for (const Lie lie : {Lie::Dense, Lie::Swapped})
-        for (const std::int64_t step : {0, 3}) {
-          CallMaker maker;
-          maker.input(c.shape, dtype, lie).output(c.shape, DType::UInt8);
-          TwinCase test = with_ranges(maker, c.groups, c.axis, step != 0);
-          test.state.number = step;
-          expect_twins(test, cpu::quantize, cuda::quantize);
-        }
+        for (const std::int64_t step : {0, 3})
+          for (const int bits : {2, 4, 8}) {
+            CallMaker maker;
+            maker.input(c.shape, dtype, lie).output(c.shape, DType::UInt8);
+            TwinCase test = with_ranges(maker, c.groups, c.axis, step != 0, bits);
+            test.state.number = step;
+            expect_twins(test, cpu::quantize, cuda::quantize);
+          }
 }
 
 TEST(MesaTwins, ManyPartsGiveTheSameMinMax) {
@@ -105,11 +111,12 @@ TEST(MesaTwins, ManyPartsGiveTheSameMinMax) {
 TEST(MesaTwins, DequantizeIsEqual) {
   for (const DType dtype : data_dtypes)
     for (const Lie lie : {Lie::Dense, Lie::Reversed})
-      for (const std::int64_t groups : {4, 1, 32}) {  // vectors lie in one group, or across them
-        CallMaker maker;
-        maker.coded_input({2, 5, 64}, groups, 2).output({2, 5, 64}, dtype, lie);
-        expect_twins(maker.finish(0), cpu::dequantize, cuda::dequantize);
-      }
+      for (const std::int64_t groups : {4, 1, 32})  // vectors lie in one group, or across them
+        for (const int bits : {2, 4, 8}) {
+          CallMaker maker;
+          maker.coded_input({2, 5, 64}, groups, 2, bits).output({2, 5, 64}, dtype, lie);
+          expect_twins(maker.finish(0), cpu::dequantize, cuda::dequantize);
+        }
 }
 
 TEST(MesaTwins, ConstantsAndBrokenValues) {

@@ -85,8 +85,11 @@ CallMaker& CallMaker::absent_d_output(const Shape& shape, DType dtype) {
 CallMaker& CallMaker::d_input(const Shape& shape, DType dtype, Lie lie) {
   return add(Place::DInput, TestArray(shape, dtype, lie));
 }
-CallMaker& CallMaker::coded_input(const Shape& shape, std::int64_t groups, std::int64_t axis) {
-  return add_codes(Place::Input, shape, groups, axis);
+CallMaker& CallMaker::coded_input(const Shape& shape, std::int64_t groups, std::int64_t axis,
+                                  int bits) {
+  add_codes(Place::Input, shape, groups, axis);
+  entries_.back().quantizer.bits = bits;
+  return *this;
 }
 CallMaker& CallMaker::coded_saved(const Shape& shape, std::int64_t groups, std::int64_t axis) {
   return add_codes(Place::Output, shape, groups, axis);

@@ -57,7 +57,7 @@ class CallMaker {
   CallMaker& d_input(const Shape& shape, DType dtype = DType::Float32, Lie lie = Lie::Dense);
   CallMaker& absent_d_input();
   /// Codes of Mesa in place of the values of an input, or of an output that was saved.
-  CallMaker& coded_input(const Shape& shape, std::int64_t groups, std::int64_t axis);
+  CallMaker& coded_input(const Shape& shape, std::int64_t groups, std::int64_t axis, int bits = 8);
   CallMaker& coded_saved(const Shape& shape, std::int64_t groups, std::int64_t axis);
   /// The last operand's extremes are noted by groups.
   CallMaker& watched(std::int64_t groups, std::int64_t axis);

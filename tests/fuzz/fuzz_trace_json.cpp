@@ -18,7 +18,7 @@ void require(bool condition) {
 
 /// Reads every operand that the backward would.
 void walk(const Trace& trace) {
-  const std::vector<bool> required = requires_gradient(trace);
+  const auto required = requires_gradient(trace);
   Bytes saved;
   for (const Op& op : trace.ops) {
     const Operands operands = saved_operands(trace, op, inputs_with_gradient(trace, op, required));

@@ -10,11 +10,14 @@ namespace {
 struct Case {
   Shape shape;
   std::int64_t groups, axis;
+  int bits = 8;
 };
-const std::array cases = {Case{{1}, 1, 0},           Case{{31}, 1, 0},
-                          Case{{2, 5, 96}, 3, 2},    Case{{2, 4, 33, 7}, 4, 1},
-                          Case{{2, 4, 33, 7}, 2, 1}, Case{{3, 1023}, 31, 1},
-                          Case{{2, 3, 2000}, 1, 2}};
+const std::array cases = {
+    Case{{1}, 1, 0}, Case{{31}, 1, 0}, Case{{2, 5, 96}, 3, 2}, Case{{2, 4, 33, 7}, 4, 1},
+    Case{{2, 4, 33, 7}, 2, 1}, Case{{3, 1023}, 31, 1}, Case{{2, 3, 2000}, 1, 2},
+    // Bytes that belong to two groups, or to none beyond the last element.
+    Case{{2, 5, 96}, 3, 2, 4}, Case{{2, 4, 33, 7}, 4, 1, 4}, Case{{3, 1023}, 31, 1, 4},
+    Case{{1}, 1, 0, 2}, Case{{2, 4, 3, 7}, 4, 1, 2}, Case{{2, 3, 2001}, 1, 2, 2}};
 
 Call call_of(Pass pass, const Array& from, const Array& to, const Case& c, GroupRange* ranges,
              bool wraps = false) {
@@ -22,9 +25,21 @@ Call call_of(Pass pass, const Array& from, const Array& to, const Case& c, Group
   call.pass = pass;
   call.inputs = {from}, call.outputs = {to};
   call.key = 5;
-  call.quantizer = {c.groups, c.axis, ranges, wraps};
+  call.quantizer = {
+      .groups = c.groups, .group_axis = c.axis, .ranges = ranges, .wraps = wraps, .bits = c.bits};
   if (pass == Pass::Dequantize) call.inputs = {coded(from.data, c.shape, call.quantizer)};
   return call;
+}
+
+// Of consecutive elements, the first of a byte in its lowest bits.
+Values codes_in(TestArray& array, std::size_t count, int bits) {
+  const std::uint8_t* const bytes = elements<std::uint8_t>(array.array());
+  const auto per_byte = static_cast<std::size_t>(8 / bits);
+  Values codes;
+  for (std::size_t i = 0; i < count; ++i)
+    codes.push_back(bytes[i / per_byte] >> (i % per_byte * static_cast<std::size_t>(bits)) &
+                    ((1 << bits) - 1));
+  return codes;
 }
 
 std::size_t group_of(std::size_t i, const Case& c) {
@@ -85,7 +100,9 @@ TEST(Mesa, CodesAreThePublishedFormulaAndDecodeWithinOneLevel) {
         dequantize(call_of(Pass::Dequantize, codes.array(), back.array(), c, ranges.data()),
                    workspace);
         ASSERT_TRUE(codes.is_intact() && back.is_intact());
-        const Values values = x.values(), got = codes.values(), decoded = back.values();
+        const Values values = x.values(), decoded = back.values();
+        const Values got = codes_in(codes, values.size(), c.bits);
+        const double largest = (1 << c.bits) - 1;
         std::size_t differing = 0;
         for (std::size_t i = 0; i < values.size(); ++i) {
           const std::size_t g = group_of(i, c);
@@ -93,21 +110,20 @@ TEST(Mesa, CodesAreThePublishedFormulaAndDecodeWithinOneLevel) {
                        minimum = static_cast<double>(ranges[g].minimum);
           if (range == 0) continue;
           const double u = static_cast<double>(uniform_at(404, 0, 5, i));
-          const double level = (values[i] - minimum) * 255 / range + u - 0.5;
-          const double wanted = std::clamp(std::nearbyint(level), 0.0, 255.0);
+          const double level = (values[i] - minimum) * largest / range + u - 0.5;
+          const double wanted = std::clamp(std::nearbyint(level), 0.0, largest);
           ASSERT_LE(std::abs(got[i] - wanted), 1);
           differing += got[i] == wanted ? 0 : 1;  // fp32 may fall to the other side of a half
           ASSERT_NEAR(decoded[i], values[i],
-                      1.001 * range / 255 + 4 * epsilon_of(dtype) * std::abs(values[i]));
+                      1.001 * range / largest + 4 * epsilon_of(dtype) * std::abs(values[i]));
         }
         ASSERT_LE(differing, 1 + values.size() / 1000);
       }
 }
 
 // E[x̂] = x: over many keys the mean error goes to 0 with the root of their number.
-TEST(Mesa, RoundingIsRightOnAverage) {
+void expect_right_on_average(const Case& c) {
   Workspace workspace;
-  const Case c{{33}, 1, 0};
   TestArray x(c.shape, random_values(c.shape, 1)), codes(c.shape, DType::UInt8), back(c.shape);
   GroupRange ranges[1];
   Values mean(33);
@@ -119,10 +135,14 @@ TEST(Mesa, RoundingIsRightOnAverage) {
     dequantize(call_of(Pass::Dequantize, codes.array(), back.array(), c, ranges), workspace);
     for (std::size_t i = 0; i < 33; ++i) mean[i] += back.values()[i] / keys;
   }
-  const double level = static_cast<double>(ranges[0].range) / 255;
+  const double level = static_cast<double>(ranges[0].range) / ((1 << c.bits) - 1);
   // a level's standard deviation is at most 1/2; five of the mean's
   for (std::size_t i = 0; i < 33; ++i)
     EXPECT_NEAR(mean[i], x.values()[i], 5 * 0.5 * level / std::sqrt(keys));
+}
+
+TEST(Mesa, RoundingIsRightOnAverage) {
+  for (const int bits : {2, 4, 8}) expect_right_on_average({{33}, 1, 0, bits});
 }
 
 // Values outside of the running range: clipped as intended, or wrapped as released.
@@ -161,6 +181,35 @@ TEST(Mesa, ConstantsDecodeToThemselvesAndNotANumberShows) {
   dequantize(call_of(Pass::Dequantize, codes.array(), back.array(), c, ranges), workspace);
   for (std::size_t i = 0; i < 16; ++i)
     EXPECT_EQ(max_error({back.values()[i]}, {i < 8 ? 3 : NAN}), 0) << i;
+}
+
+// A second micro-batch of the first step moves the range; it does not begin anew.
+TEST(Mesa, RangesOfTheFirstStepRunOverItsMicroBatches) {
+  Workspace workspace;
+  const Case c{{4}, 1, 0};
+  GroupRange ranges[1];
+  TestArray first(c.shape, {0, 1, 0.5, 0.25}), second(c.shape, {0, 2, 1, -1}),
+      codes(c.shape, DType::UInt8);
+  quantize(call_of(Pass::Quantize, first.array(), codes.array(), c, ranges), workspace);
+  Call call = call_of(Pass::Quantize, second.array(), codes.array(), c, ranges);
+  call.quantizer.continues = true;
+  quantize(call, workspace);
+  EXPECT_NEAR(static_cast<double>(ranges[0].range), 1.2, 1e-6);  // 0.9·1 + 0.1·3
+  EXPECT_NEAR(static_cast<double>(ranges[0].minimum), -0.1, 1e-6);
+}
+
+// Four elements of two bits fill a byte, and nothing behind the last one is written.
+TEST(Mesa, ShortCodesArePacked) {
+  Workspace workspace;
+  const Case c{{6}, 1, 0, 2};
+  GroupRange ranges[1];
+  TestArray x(c.shape, {0, 1, 2, 3, 3, 0}), codes(c.shape, DType::UInt8);
+  std::uint8_t* const bytes = elements<std::uint8_t>(codes.array());
+  for (int i = 0; i < 6; ++i) bytes[i] = 0xaa;
+  quantize(call_of(Pass::Quantize, x.array(), codes.array(), c, ranges), workspace);
+  EXPECT_EQ(bytes[0], 0b11'10'01'00);
+  EXPECT_EQ(bytes[1], 0b00'11);
+  EXPECT_EQ(bytes[2], 0xaa);
 }
 
 TEST(Mesa, SameStepAndKeyGiveTheSameCodes) {

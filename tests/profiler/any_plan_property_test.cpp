@@ -13,7 +13,8 @@ constexpr std::uint64_t first_seed = 404;
 Plan random_exact_plan(const Trace& trace, Dice& dice) {
   Plan plan = random_plan(trace, dice);
   for (std::size_t t = 0; t < trace.tensors.size(); ++t)
-    if (plan.actions[t] == Action::Quantize || plan.actions[t] == Action::Reconstruct)
+    if (plan.decisions[t].action == Action::Quantize ||
+        plan.decisions[t].action == Action::Reconstruct)
       decide(plan, static_cast<TensorId>(t), Action::Keep, "drawn");
   plan.quirks.batched_weight_gradient = false;  // sums in another order
   return plan;
@@ -25,7 +26,7 @@ struct Drawn {
 
 void count(const Plan& plan, Drawn& drawn) {
   const auto has = [&](Action action) {
-    return std::ranges::find(plan.actions, action) != plan.actions.end();
+    return std::ranges::find(plan.decisions, action, &Decision::action) != plan.decisions.end();
   };
   ++drawn.accepted;
   drawn.offloading += has(Action::Offload);

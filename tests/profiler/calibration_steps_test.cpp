@@ -21,7 +21,8 @@ void add_keys(Keys& keys, const Trace& trace, std::string_view strategy) {
   if (!step.refusal.empty()) return;
   const Schedule schedule = lower(*step.trace, step.plan);
   const Device device = find_device("a100-80gb");
-  const CostModel costs(*step.trace, device);
+  const Needs needs = derive_needs(*step.trace);
+  const CostModel costs(*step.trace, needs, device);
   for (const Step& s : schedule.steps)
     if (const Run* run = std::get_if<Run>(&s))
       if (CostModel::work_of(costs.of(schedule, *run)) > 0)

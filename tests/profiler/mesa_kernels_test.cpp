@@ -36,7 +36,8 @@ Operation operation_of(OpKind kind) {
 /// All saved operands and gradients of an op, one of the saved ones as codes.
 class Decoded {
  public:
-  explicit Decoded(OpKind kind, int bit, DType dtype, Lie lie) : kind_(kind), bit_(bit) {
+  explicit Decoded(OpKind kind, int bit, DType dtype, Lie lie, int bits)
+      : kind_(kind), bit_(bit), bits_(bits) {
     const Operation op = operation_of(kind);
     unsigned seed = 1;
     // Positive, as 1/σ is; saved numbers need not belong together here.
@@ -58,7 +59,9 @@ class Decoded {
 
   /// The gradients, with the operand as codes or as what they decode to.
   std::vector<Values> gradients(bool as_codes) {
-    const Array codes = coded(codes_[0].array().data, shape, {groups, 2, ranges_.data(), false});
+    const Array codes =
+        coded(codes_[0].array().data, shape,
+              {.groups = groups, .group_axis = 2, .ranges = ranges_.data(), .bits = bits_});
     TestArray values(shape);
     Call decode;
     decode.pass = Pass::Dequantize, decode.inputs = {codes}, decode.outputs = {values.array()};
@@ -88,7 +91,7 @@ class Decoded {
  private:
   static constexpr int groups = 4;
   OpKind kind_;
-  int bit_;
+  int bit_, bits_;
   std::vector<TestArray> inputs_, outputs_, d_output_, codes_;
   std::vector<GroupRange> ranges_;
 };
@@ -98,8 +101,9 @@ TEST(DecodedOperands, GiveTheGradientsOfTheirValues) {
   for (const OpRow& row : op_rows)
     for (Operands bits = decoded_operands(row.value); bits != 0; bits &= bits - 1)
       for (const DType dtype : data_dtypes)
-        for (const Lie lie : {Lie::Dense, Lie::Reversed}) {
-          Decoded op(row.value, __builtin_ctz(bits), dtype, lie);
+        for (const int code_width : {2, 4, 8}) {
+          const Lie lie = code_width == 8 ? Lie::Reversed : Lie::Dense;
+          Decoded op(row.value, __builtin_ctz(bits), dtype, lie, code_width);
           const std::vector<Values> of_codes = op.gradients(true), of_values = op.gradients(false);
           ASSERT_EQ(of_codes.size(), of_values.size());
           for (std::size_t i = 0; i < of_codes.size(); ++i)
@@ -107,7 +111,41 @@ TEST(DecodedOperands, GiveTheGradientsOfTheirValues) {
                 << row.name << ", operand " << __builtin_ctz(bits) << ", gradient " << i;
           ++cases;
         }
-  EXPECT_GE(cases, 6u * 14);  // fourteen operands of ten ops today
+  EXPECT_GE(cases, 9u * 14);  // fourteen operands of ten ops today
+}
+
+// x̂ is less than a step r/L from x, and the slope of GELU's derivative is 2φ(0) = 0.798 at most.
+TEST(DecodedOperands, ErrByNoMoreThanTheirStepAllows) {
+  for (const int code_width : {2, 4, 8}) {
+    TestArray x(shape, random_values(shape, 1)), dy(shape, random_values(shape, 2)),
+        bytes(shape, DType::UInt8), exact(shape), found(shape);
+    std::vector<GroupRange> ranges(4);
+    const Quantizer quantizer{
+        .groups = 4, .group_axis = 2, .ranges = ranges.data(), .bits = code_width};
+    cpu::Workspace workspace;
+    Call quantize;
+    quantize.pass = Pass::Quantize, quantize.key = 5, quantize.quantizer = quantizer;
+    quantize.inputs = {x.array()}, quantize.outputs = {bytes.array()};
+    cpu::run(quantize, workspace);
+    const auto backward = [&](const Array& saved, const Array& dx) {
+      Call call;
+      call.pass = Pass::Backward, call.kind = OpKind::Gelu;
+      call.inputs = {saved}, call.outputs = {absent()};
+      call.d_outputs = {dy.array()}, call.d_inputs = {dx};
+      cpu::run(call, workspace);
+    };
+    backward(x.array(), exact.array());
+    backward(coded(bytes.array().data, shape, quantizer), found.array());
+    double largest = 0;
+    for (std::size_t i = 0; i < exact.values().size(); ++i) {
+      const double range = static_cast<double>(ranges[i / 24 % 4].range);
+      const double step = range / ((1 << code_width) - 1);
+      const double error = std::abs(found.values()[i] - exact.values()[i]);
+      ASSERT_LE(error, 0.798 * step * std::abs(dy.values()[i]) + 1e-6);
+      largest = std::max(largest, error / (step * std::abs(dy.values()[i])));
+    }
+    EXPECT_GT(largest, 0.1) << code_width;  // and it does err
+  }
 }
 
 TEST(DecodedOperands, AreSomeOfThoseThatAreQuantized) {

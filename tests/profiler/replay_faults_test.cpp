@@ -39,9 +39,9 @@ TEST(ReplayFaults, EachFailingAllocationIsTold) {
     if (error == "no error") break;  // there are not so many
     EXPECT_THAT(error, testing::HasSubstr("this allocation was made to fail")) << failing;
   }
-  // Four replays, the one on one stream among them, of arena, statistics and host memory; two keep
-  // their gradients.
-  EXPECT_EQ(failing, 4 * 3 + 2 + 1);
+  // Four replays, the one on one stream among them, of arena and host memory; two keep their
+  // gradients.
+  EXPECT_EQ(failing, 4 * 2 + 2 + 1);
 }
 
 TEST(ReplayFaults, AnArenaLargerThanTheMachineIsRefused) {

@@ -58,6 +58,17 @@ NamedValues by_place(const Trace& trace, const NamedValues& values) {
   return placed;
 }
 
+// Of all gradients together.
+double relative_error(const NamedValues& found, const NamedValues& wanted) {
+  double error = 0, norm = 0;
+  for (const auto& [name, values] : wanted)
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double difference = found.at(name)[i] - values[i];
+      error += difference * difference, norm += values[i] * values[i];
+    }
+  return std::sqrt(error / norm);
+}
+
 // No name means anything to a replay: not a tensor's, not an op's, not the model's.
 TEST_P(Network, IsTheSameUnderOtherNames) {
   const StepOptions step = step_of(Precision::Fp32, Attention::Math);
@@ -174,7 +185,8 @@ TEST_P(Network, TheSecondStreamChangesNoBit) {
 
 TEST_P(Network, TheForwardStaysExactWhereOnlyTheBackwardIsApproximate) {
   const Replayed vanilla = run("vanilla");
-  for (const std::string_view strategy : {"mesa", "mesa:released", "approx-bp"}) {
+  for (const std::string_view strategy : {"mesa", "mesa:released", "mesa:bits=4", "mesa:bits=2",
+                                          "mesa:bits=2,group=8", "approx-bp"}) {
     SCOPED_TRACE(strategy);
     const Replayed other = run(strategy);
     if (strategy == "approx-bp" && composes_gelu())
@@ -191,9 +203,20 @@ TEST_P(Network, TheForwardStaysExactWhereOnlyTheBackwardIsApproximate) {
     EXPECT_FALSE(difference.bit_identical);
     // Eight bits are near; two bits are a step where x is near 0, as in a network that has not
     // learned. Parameters whose gradients come before that of any activation stay exact.
-    if (strategy == "approx-bp") continue;
+    if (strategy != "mesa" && strategy != "mesa:released") continue;
     EXPECT_LT(difference.largest, 0.2) << difference.parameter;
   }
+}
+
+// A code's step is r/255, r/15 or r/3. What single gradients make of it: mesa_kernels_test.cpp.
+TEST_P(Network, ShorterCodesGiveNoisierGradients) {
+  const Replayed vanilla = run("vanilla");
+  const auto error = [&](std::string_view strategy) {
+    return relative_error(run(strategy).gradients, vanilla.gradients);
+  };
+  const double eight = error("mesa:bits=8");
+  EXPECT_GT(error("mesa:bits=4"), 4 * eight);
+  EXPECT_GT(error("mesa:bits=2"), 4 * eight);
 }
 
 TEST_P(Network, GradientsBehindTheLastActivationAreExactUnderApproxBp) {

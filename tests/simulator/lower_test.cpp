@@ -238,6 +238,47 @@ TEST(Lower, DecodesWhileLoadingWhereTheOpCan) {
   EXPECT_EQ(count_runs(released, Task::Dequantize), 2);
 }
 
+std::vector<Buffer> buffers_of(const Schedule& schedule, Role role) {
+  std::vector<Buffer> found;
+  std::ranges::copy_if(schedule.buffers, std::back_inserter(found),
+                       [&](const Buffer& buffer) { return buffer.role == role; });
+  return found;
+}
+
+// Two values of sixteen elements, all of a value in one group: codes of two bits fill four bytes,
+// and the range of a group, sixteen bytes, stays from step to step.
+TEST(Lower, MakesRoomForCodesAndTheirRanges) {
+  TraceBuilder b("codes", "toy", {.batch = 2});
+  const TensorId x = b.linear("fc1", b.input("x", {2, 8}, DType::Float32), 8);
+  const TensorId y = b.linear("fc2", b.gelu("gelu", x), 8);
+  const TensorId targets = b.input("targets", {2}, DType::Int64);
+  const Trace trace = b.finish(b.cross_entropy("loss", y, targets));
+  const auto is_of = [](std::int64_t size, bool persistent) {
+    return testing::AllOf(testing::Field(&Buffer::size, Bytes{size}),
+                          testing::Field(&Buffer::persistent, persistent));
+  };
+  const Schedule short_codes = lowered(trace, "mesa:bits=2");
+  EXPECT_THAT(buffers_of(short_codes, Role::Codes), ElementsAre(is_of(4, false), is_of(4, false)));
+  EXPECT_THAT(buffers_of(short_codes, Role::Ranges), ElementsAre(is_of(16, true), is_of(16, true)));
+  const Schedule grouped = lowered(trace, "mesa:group=4");  // two groups of four channels
+  EXPECT_THAT(buffers_of(grouped, Role::Codes), ElementsAre(is_of(16, false), is_of(16, false)));
+  EXPECT_THAT(buffers_of(grouped, Role::Ranges), ElementsAre(is_of(32, true), is_of(32, true)));
+}
+
+// A quantizer is one layer's: its range runs on from micro-batch to micro-batch.
+TEST(Lower, MicroBatchesShareRanges) {
+  StepOptions options{.batch = 2};
+  options.accumulate = {3};
+  TraceBuilder b("codes", "toy", options);
+  const TensorId x = b.linear("fc1", b.input("x", {2, 8}, DType::Float32), 8);
+  const TensorId targets = b.input("targets", {2}, DType::Int64);
+  const Trace trace = b.finish(b.cross_entropy("loss", b.gelu("gelu", x), targets));
+  const Schedule schedule = lowered(trace, "mesa");
+  EXPECT_EQ(buffers_of(schedule, Role::Codes).size(),
+            3 * buffers_of(schedule, Role::Ranges).size());
+  EXPECT_THAT(validate(trace, schedule), IsEmpty());
+}
+
 // While a function runs again, its variables name what they named; then the codes go, too.
 TEST(Lower, FreesCodesOfALocalVariable) {
   TraceBuilder b("local", "toy", {.batch = 2});

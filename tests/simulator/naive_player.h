@@ -182,12 +182,23 @@ class Player {
     }
   }
 
+  // Codes are of use only with the ranges that were made with them.
+  Number mark_of(Number codes) { return mix(codes, 17); }
+
+  void check_ranges(const Run& run, BufferId codes) {
+    for (const BufferId buffer : schedule_.reads(run))
+      if (schedule_[buffer].role == Role::Ranges && read(buffer) == mark_of(read(codes))) return;
+    fail("codes without their ranges");
+  }
+
   // All that is read counts, in any order, but a gradient is not a value. A backward may decode.
   Number sum(const Run& run) {
     Number total = 0;
     for (const BufferId buffer : schedule_.reads(run)) {
       const Role role = schedule_[buffer].role;
+      if (role == Role::Ranges) continue;
       const bool decodes = role == Role::Codes && run.task == Task::Backward;
+      if (decodes) check_ranges(run, buffer);
       const Number number = read(buffer) ^ (decodes ? code_mark : 0);
       total += mix(number, static_cast<Number>(decodes ? Role::Value : role) + 11);
     }
@@ -198,6 +209,7 @@ class Player {
   void write_all(const Run& run, Number number) {
     std::map<TensorId, Number> times;
     for (const BufferId buffer : schedule_.writes(run)) {
+      if (schedule_[buffer].role == Role::Ranges) continue;
       const TensorId tensor = schedule_[buffer].tensor;
       write(buffer, mix(mix(number, index(tensor)), ++times[tensor]));
     }
@@ -214,15 +226,20 @@ class Player {
   void forward(const Run& run) {
     const Op& op = trace_[run.op];
     const Number stirred = sum(run) + mix(index(run.op), 5);
+    for (const BufferId buffer : schedule_.writes(run))
+      if (schedule_[buffer].role == Role::Ranges) write(buffer, 0);  // extremes, and no range yet
     if (op.residual) {
       const auto inputs = trace_.inputs(op);
       for (const BufferId buffer : schedule_.writes(run))
-        write(buffer, read(find(run, inputs[0])) + read(find(run, inputs[1])));
+        if (schedule_[buffer].role != Role::Ranges)
+          write(buffer, read(find(run, inputs[0])) + read(find(run, inputs[1])));
     } else {
       write_all(run, stirred);
     }
     for (const BufferId buffer : schedule_.writes(run))
-      if (schedule_[buffer].tensor == trace_[trace_.loss].storage) loss_ = read(buffer);
+      if (schedule_[buffer].tensor == trace_[trace_.loss].storage &&
+          schedule_[buffer].role == Role::Value)
+        loss_ = read(buffer);
   }
 
   void reconstruct(const Run& run) {
@@ -241,8 +258,11 @@ class Player {
   void convert(const Run& run) {
     if (run.reads == 0 || run.writes == 0) return fail("an operand is missing");
     const BufferId from = schedule_.reads(run)[0];
-    for (const BufferId to : schedule_.writes(run))
-      write(to, read(from) ^ (schedule_[to].role == Role::Temporary ? 0 : code_mark));
+    if (run.task == Task::Dequantize) check_ranges(run, from);
+    for (const BufferId to : schedule_.writes(run)) {
+      const Number made = read(from) ^ (schedule_[to].role == Role::Temporary ? 0 : code_mark);
+      write(to, schedule_[to].role == Role::Ranges ? mark_of(made) : made);
+    }
   }
 
   void optimize(const Run& run) {

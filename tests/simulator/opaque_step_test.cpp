@@ -123,8 +123,9 @@ TEST(OpaqueStep, DoesNotRunAgainIfItMayRunOnlyOnce) {
   expect_sound(step);
   EXPECT_EQ(count_runs_of(step, Task::Recompute, "scan"), 0);
   EXPECT_EQ(count_runs_of(step, Task::Recompute, "fc"), 1);
-  EXPECT_EQ(step.plan.actions[index(tensor_named(step.trace, "scan.state"))], Action::Keep);
-  EXPECT_EQ(step.plan.actions[index(tensor_named(step.trace, "fc"))], Action::Recompute);
+  EXPECT_EQ(step.plan.decisions[index(tensor_named(step.trace, "scan.state"))].action,
+            Action::Keep);
+  EXPECT_EQ(step.plan.decisions[index(tensor_named(step.trace, "fc"))].action, Action::Recompute);
 }
 
 TEST(OpaqueStep, KeepsWhatRecoveryReadsOfAnOpThatRunsOnce) {
@@ -191,8 +192,9 @@ TEST(OpaqueStep, RefusesAPlanThatRunsItAgainAnyway) {
 TEST(OpaqueStep, HasOnlyListedOperandsQuantized) {
   const Planned step = planned("mesa");
   expect_sound(step);
-  EXPECT_EQ(step.plan.actions[index(tensor_named(step.trace, "fc"))], Action::Quantize);
-  EXPECT_EQ(step.plan.actions[index(tensor_named(step.trace, "scan.state"))], Action::Keep);
+  EXPECT_EQ(step.plan.decisions[index(tensor_named(step.trace, "fc"))].action, Action::Quantize);
+  EXPECT_EQ(step.plan.decisions[index(tensor_named(step.trace, "scan.state"))].action,
+            Action::Keep);
   EXPECT_GE(count_runs(step.schedule, Task::Dequantize), 1);
 }
 
@@ -282,7 +284,7 @@ Cost cost_of(const OpaqueRow& row, Task task) {
   const Device device = toy_device();
   for (const Run& run : runs_of(step.schedule))
     if (run.task == task && step.trace[run.op].name == "scan")
-      return CostModel(step.trace, device).of(step.schedule, run);
+      return CostModel(step.trace, derive_needs(step.trace), device).of(step.schedule, run);
   ADD_FAILURE() << "the scan does not run";
   return {};
 }

@@ -18,8 +18,13 @@ Plan in_one_form(const Plan& plan, const Trace& trace) {
   same.left_by = plan.left_by, same.fetched_at = plan.fetched_at;
   same.value_release_after = plan.value_release_after;
   same.gradient_release_after = plan.gradient_release_after;
-  for (std::size_t t = 0; t < plan.actions.size(); ++t)
-    decide(same, static_cast<TensorId>(t), plan.actions[t], plan.reasons[plan.reason_of[t]]);
+  for (std::size_t t = 0; t < plan.decisions.size(); ++t)
+    if (plan.decisions[t].action == Action::Quantize)
+      quantize(same, static_cast<TensorId>(t), encoding_of(plan, static_cast<TensorId>(t)),
+               plan.reasons[plan.decisions[t].reason]);
+    else
+      decide(same, static_cast<TensorId>(t), plan.decisions[t].action,
+             plan.reasons[plan.decisions[t].reason]);
   // Both say that the region is recovered as a whole.
   for (Region region : plan.regions) {
     if (region.split == region.end) region.split = region.begin;
@@ -75,9 +80,9 @@ TEST(PlanFile, OfAnyPlanIsReadAsItWasWritten) {
     const auto trace = std::make_shared<const Trace>(random_trace(dice));
     Plan plan = random_plan(*trace, dice);
     // What lies in another's memory follows that one, and no file names it.
-    for (std::size_t t = 0; t < plan.actions.size(); ++t)
+    for (std::size_t t = 0; t < plan.decisions.size(); ++t)
       if (trace->tensors[t].storage != static_cast<TensorId>(t)) {
-        plan.actions[t] = Action::Keep, plan.reason_of[t] = 0;
+        plan.decisions[t] = {};
         for (auto* ops : {&plan.left_by, &plan.fetched_at, &plan.value_release_after,
                           &plan.gradient_release_after})
           if (!ops->empty()) (*ops)[t] = no_op;

@@ -55,7 +55,7 @@ std::string error_of(const std::string& json) {
 
 Action action_of(const PlannedStep& step, std::string_view name) {
   for (std::size_t t = 0; t < step.trace->tensors.size(); ++t)
-    if (step.trace->tensors[t].name == name) return step.plan.actions[t];
+    if (step.trace->tensors[t].name == name) return step.plan.decisions[t].action;
   ADD_FAILURE() << "no tensor " << name;
   return Action::Keep;
 }
@@ -65,7 +65,7 @@ Action action_of(const PlannedStep& step, std::string_view name) {
 TEST(PlanFile, NamesTheTensorsOfAllBlocksByTheirRole) {
   EXPECT_EQ(written(small_vit(2), "mesa"), R"({
   "format": "tidemark-plan",
-  "version": 1,
+  "version": 2,
   "strategy": "mesa",
   "model": "small-vit",
   "step": "batch 2, fp32, math attention, full, adamw, torch-2, no ema",
@@ -82,6 +82,16 @@ TEST(PlanFile, NamesTheTensorsOfAllBlocksByTheirRole) {
   ]
 }
 )");
+}
+
+// Only what Mesa's layers have otherwise: heads, and 64 channels, where 64 divide them.
+TEST(PlanFile, SaysHowTensorsAreCoded) {
+  const std::string text = written(small_vit(2), "mesa:bits=4,group=2");
+  EXPECT_THAT(text, HasSubstr("      \"reason\": \"kept in 4 bits per element\",\n"
+                              "      \"encoding\": {\"bits\": 4, \"group\": 2},\n"));
+  EXPECT_THAT(text, HasSubstr("      \"encoding\": {\"bits\": 4},\n"
+                              "      \"tensors\": [\n"
+                              "        \"blocks.*.attn.q.dense\""));
 }
 
 TEST(PlanFile, OfVanillaDecidesNothing) {
@@ -149,6 +159,44 @@ TEST(PlanFile, ALaterDecisionOverridesAnEarlierOne) {
               ElementsAre(usual_reason, "named in the plan file", "the first to be needed"));
 }
 
+// A file of version 1 says nothing about it: 8 bits, by Mesa's groups. What an encoding leaves out
+// is Mesa's, too.
+TEST(PlanFile, SaysOfATensorHowItIsCoded) {
+  const PlannedStep step = planned(decisions(R"(
+      {"action": "quantize", "tensors": ["blocks.0.norm1", "blocks.0.attn.softmax"]},
+      {"action": "quantize", "encoding": {"bits": 4}, "tensors": ["blocks.1.attn.softmax"]},
+      {"action": "quantize", "encoding": {"bits": 2, "axis": 0, "group": 1},
+       "tensors": ["blocks.1.norm1"]})"));
+  const auto encoding = [&](std::string_view name) {
+    const auto& tensors = step.trace->tensors;
+    const auto found = std::ranges::find(tensors, name, &Tensor::name);
+    return encoding_of(step.plan, static_cast<TensorId>(found - tensors.begin()));
+  };
+  const auto is_mesa = [&](std::string_view name, int bits) {
+    const auto found = std::ranges::find(step.trace->tensors, name, &Tensor::name);
+    return encoding(name) == mesa_encoding(found->shape, bits);
+  };
+  EXPECT_TRUE(is_mesa("blocks.0.norm1", 8) && is_mesa("blocks.0.attn.softmax", 8));
+  EXPECT_TRUE(is_mesa("blocks.1.attn.softmax", 4));
+  EXPECT_EQ(encoding("blocks.1.norm1"), (Encoding{.group = 1, .bits = 2, .axis = 0}));
+}
+
+TEST(PlanFile, AnEncodingThatFitsNoTensorIsTold) {
+  const auto error = [](const std::string& encoding) {
+    return error_of(decisions(R"({"action": "quantize", "encoding": )" + encoding +
+                              R"(, "tensors": ["blocks.0.norm1"]})"));
+  };
+  EXPECT_EQ(error(R"({"bits": 5})"),
+            "my.plan.json: /decisions/0/encoding: codes have 2, 4, 8 bits, not 5");
+  EXPECT_THAT(error(R"({"axis": 7, "group": 1})"), HasSubstr("/encoding: it has no axis 7"));
+  EXPECT_THAT(error(R"({"group": 7})"), HasSubstr("groups of 7 do not divide its axis 2"));
+  EXPECT_THAT(error(R"({"metadata": 2})"), HasSubstr("2 bytes hold no range"));
+  EXPECT_THAT(error(R"({"groups": 1})"), HasSubstr("unknown key 'groups' (did you mean 'group'?"));
+  EXPECT_THAT(error(R"({"bits": 300})"), HasSubstr("/encoding/bits"));
+  EXPECT_THAT(error_of(decisions(R"({"action": "keep", "encoding": {}, "tensors": []})")),
+              HasSubstr("/decisions/0/encoding: is of no use to keep"));
+}
+
 TEST(PlanFile, IsRefusedWhereItsRewritingDoesNotApply) {
   const PlannedStep step = planned(file_with(R"("rewrites": "approx-bp", "decisions": [])"),
                                    small_model("relu-free", VitConfig{.image = 16,
@@ -165,8 +213,8 @@ TEST(PlanFile, IsRefusedWhereItsRewritingDoesNotApply) {
 
 TEST(PlanFile, OfAnotherKindOrVersionIsRefused) {
   EXPECT_EQ(error_of("{}"), "my.plan.json: not a plan file; need \"format\": \"tidemark-plan\"");
-  EXPECT_EQ(error_of(R"({"format": "tidemark-plan", "version": 2})"),
-            "my.plan.json: /version: found 2; this program reads version 1");
+  EXPECT_EQ(error_of(R"({"format": "tidemark-plan", "version": 3})"),
+            "my.plan.json: /version: found 3; this program reads versions 1 to 2");
   EXPECT_THAT(error_of(file_with(R"("decision": [])")),
               HasSubstr("unknown key 'decision' (did you mean 'decisions'?"));
 }

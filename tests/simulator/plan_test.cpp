@@ -13,6 +13,7 @@ namespace {
 
 using testing::Each;
 using testing::ElementsAre;
+using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -32,15 +33,15 @@ struct PlanOfAChain : testing::Test {
 
 TEST_F(PlanOfAChain, KeepingEverythingIsSound) {
   EXPECT_THAT(defects(), IsEmpty());
-  EXPECT_THAT(plan.actions, Each(Action::Keep));
+  EXPECT_THAT(plan.decisions, Each(Field(&Decision::action, Action::Keep)));
   EXPECT_THAT(plan.reasons, Each(Not(IsEmpty())));
 }
 
 TEST_F(PlanOfAChain, EqualReasonsAreListedOnce) {
   decide(1, Action::Offload);
   decide(2, Action::Offload);
-  EXPECT_EQ(plan.reason_of[1], plan.reason_of[2]);
-  EXPECT_EQ(plan.reasons[plan.reason_of[1]], "to test");
+  EXPECT_EQ(plan.decisions[1].reason, plan.decisions[2].reason);
+  EXPECT_EQ(plan.reasons[plan.decisions[1].reason], "to test");
   EXPECT_EQ(plan.reasons.size(), 2u);
 }
 
@@ -64,8 +65,8 @@ TEST_F(PlanOfAChain, CheckpointsKeepWhatIsWorkedOnInPlace) {
   const PlannedStep step =
       plan_step(std::make_shared<const Trace>(trace), parse_strategy("checkpoint:every=2"));
   EXPECT_EQ(step.refusal, "");
-  EXPECT_EQ(step.plan.actions[1], Action::Recompute);
-  EXPECT_EQ(step.plan.actions[3], Action::Keep);
+  EXPECT_EQ(step.plan.decisions[1].action, Action::Recompute);
+  EXPECT_EQ(step.plan.decisions[3].action, Action::Keep);
 }
 
 TEST_F(PlanOfAChain, RecomputingWithoutARegionIsRefused) {
@@ -115,7 +116,7 @@ TEST_F(PlanOfAChain, RegionsHoldOpsOfTheTrace) {
 }
 
 TEST_F(PlanOfAChain, ListsAreAsLongAsTheTrace) {
-  plan.actions.pop_back();
+  plan.decisions.pop_back();
   EXPECT_THAT(defects(), ElementsAre("the plan is for 4 tensors, the trace has 5"));
 }
 
@@ -136,7 +137,7 @@ TEST_F(PlanOfAChain, ReasonsAreThereAndNotEmpty) {
   plan.reasons.push_back("");
   EXPECT_THAT(defects(), ElementsAre("a reason is empty"));
   plan.reasons.pop_back();
-  plan.reason_of[2] = 7;
+  plan.decisions[2].reason = 7;
   EXPECT_THAT(defects(), ElementsAre("a reason is out of range"));
 }
 

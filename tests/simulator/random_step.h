@@ -209,6 +209,12 @@ inline Action draw_action(Dice& dice) {
   return dice.pick(actions_of_tensors);
 }
 
+// One of several that fit: all widths, with and without groups.
+inline Encoding some_encoding(const Shape& of, std::size_t number) {
+  const auto bits = static_cast<int>(code_bits[number % code_bits.size()]);
+  return mesa_encoding(of, bits, number % 2 == 0 ? 2 : mesa_channels);
+}
+
 inline std::vector<OpId> draw_ends(const Trace& trace, Dice& dice) {
   std::vector<OpId> ends(trace.tensors.size(), no_op);
   for (OpId& end : ends)
@@ -243,7 +249,11 @@ inline Plan random_plan(const Trace& trace, Dice& dice) {
     const bool makes_again = action == Action::Recompute || action == Action::Reconstruct;
     if (makes_again && is_made_once[t]) continue;
     if (action == Action::Quantize && !is_floating(trace.tensors[t].dtype)) continue;
-    decide(plan, static_cast<TensorId>(t), action, "drawn");
+    const auto id = static_cast<TensorId>(t);
+    if (action == Action::Quantize)
+      quantize(plan, id, detail::some_encoding(trace[id].shape, t), "drawn");
+    else
+      decide(plan, id, action, "drawn");
   }
   plan.overlap = dice.one_in(2);
   if (dice.one_in(3)) plan.left_by = detail::draw_ends(trace, dice);

@@ -58,7 +58,7 @@ bool is_buffer(const Case& of, const Tensor& tensor) {
 
 Storages predicted_storages(const Case& of) {
   const Trace trace = of.trace();
-  const std::vector<bool> required = requires_gradient(trace);
+  const auto required = requires_gradient(trace);
   std::vector<bool> kept(trace.tensors.size()), of_parameter(trace.tensors.size());
   for (const Op& op : trace.ops) {
     const Operands saved = saved_operands(trace, op, inputs_with_gradient(trace, op, required));

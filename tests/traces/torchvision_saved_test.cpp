@@ -60,7 +60,7 @@ std::string torch_name(const Trace& trace, const Op& op, int bit) {
 
 /// The storages that the backward holds, parameters apart, with who holds them.
 std::map<TensorId, Holders> saved_storages(const Trace& trace) {
-  const std::vector<bool> required = requires_gradient(trace);
+  const auto required = requires_gradient(trace);
   std::map<TensorId, Holders> storages;
   for (const Op& op : trace.ops) {
     const Operands saved = saved_operands(trace, op, inputs_with_gradient(trace, op, required));

@@ -122,7 +122,7 @@ TEST(Frozen, LinearsDoNotSaveTheirInput) {
     return b.linear("b", b.linear("a", x, 4), 3);
   };
   const Trace trace = built(with_tuning("frozen:b*"), two);
-  const std::vector<bool> required = requires_gradient(trace);
+  const auto required = requires_gradient(trace);
   EXPECT_TRUE(required[index(tensor_named(trace, "a"))]);
   EXPECT_FALSE(required[index(tensor_named(trace, "b.weight"))]);
   EXPECT_FALSE(required[index(tensor_named(trace, "targets"))]);

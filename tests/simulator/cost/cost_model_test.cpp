@@ -28,7 +28,7 @@ Cost cost_of(const Trace& trace, Task task, std::string_view op, const Device& d
   const Schedule schedule = lower(trace, step.plan);
   for (const auto& run : runs_of(schedule))
     if (run.task == task && (run.op == no_op || trace[run.op].name == op))
-      return CostModel(trace, device).of(schedule, run);
+      return CostModel(trace, derive_needs(trace), device).of(schedule, run);
   ADD_FAILURE() << "no " << to_string(task) << " of " << op;
   return {};
 }
@@ -142,7 +142,8 @@ TEST(CostModel, CodesCostTheirPasses) {
 TEST(CostModel, ARecomputationCostsWhatTheForwardDid) {
   const Trace trace = small_trace();
   const Device device = toy_device();
-  const CostModel costs(trace, device);
+  const Needs needs = derive_needs(trace);
+  const CostModel costs(trace, needs, device);
   const Schedule schedule = lower(trace, keep_everything(trace));
   for (auto run : runs_of(schedule)) {
     if (run.task != Task::Forward) continue;
@@ -155,7 +156,7 @@ TEST(CostModel, ARecomputationCostsWhatTheForwardDid) {
 TEST(CostModel, ACopyTakesTheHostsLinkAndNothingElse) {
   const Trace trace = chain(1);
   const Device device = toy_device();
-  const Cost cost = CostModel(trace, device).of_copy({1000});
+  const Cost cost = CostModel(trace, derive_needs(trace), device).of_copy({1000});
   EXPECT_EQ(ns(cost), 2000);
   EXPECT_EQ(cost.sm_share, 0);
   EXPECT_EQ(cost.memory_share, 0);

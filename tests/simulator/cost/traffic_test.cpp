@@ -151,7 +151,7 @@ std::vector<double> backward_of(const Trace& trace) {
   std::vector<double> found;
   for (const Run& run : runs_of(schedule))
     if (run.task == Task::Backward)
-      for (const GradientTraffic& one : Traffic(trace).backward(schedule, run))
+      for (const GradientTraffic& one : Traffic(trace, derive_needs(trace)).backward(schedule, run))
         found.push_back(one.bytes);
   return found;
 }
@@ -160,7 +160,8 @@ TEST(Traffic, OfAForwardIsWhatIsReadAndWritten) {
   for (const Case& one : cases()) {
     const Trace trace = trace_of(one);
     if (is_view(one.kind)) continue;  // nothing runs
-    EXPECT_EQ(Traffic(trace).forward(trace.ops[0]), bytes_of(trace, one.forward))
+    EXPECT_EQ(Traffic(trace, derive_needs(trace)).forward(trace.ops[0]),
+              bytes_of(trace, one.forward))
         << to_string(one.kind) << ' ' << one.note;
   }
 }

@@ -184,6 +184,26 @@ TEST(Validate, NoticesWrongCodes) {
   EXPECT_COMPLAINT(e, "(dequantize of fc): reads no codes");
 }
 
+TEST(Validate, NoticesRangesOfSomethingElse) {
+  CodesOfAProduct e;
+  const BufferId ranges = e.read(e.run(Task::Dequantize, "fc"), 1);
+  ASSERT_EQ(e.schedule[ranges].role, Role::Ranges);
+  e.read(e.run(Task::Dequantize, "fc"), 1) = BufferId{0};
+  EXPECT_COMPLAINT(e, "(dequantize of fc): does not read the ranges of codes of fc");
+}
+
+// Eight elements of 8 bits are eight bytes, and one group has 16.
+TEST(Validate, NoticesCodesAndRangesThatDoNotFit) {
+  CodesOfAProduct few;
+  const BufferId codes = few.read(few.run(Task::Dequantize, "fc"), 0);
+  few.schedule.buffers[index(codes)].size.count /= 2;
+  EXPECT_THAT(few.judged(), testing::Contains(testing::HasSubstr("has 4 bytes; need 8")));
+  CodesOfAProduct many;
+  const BufferId ranges = many.read(many.run(Task::Dequantize, "fc"), 1);
+  many.schedule.buffers[index(ranges)].size.count *= 2;
+  EXPECT_THAT(many.judged(), testing::Contains(testing::HasSubstr("has 32 bytes; need 16")));
+}
+
 TEST(Validate, NoticesCodesThatTheOpCannotDecode) {
   CodesOfAProduct e;
   const BufferId codes = e.read(e.run(Task::Dequantize, "fc"), 0);

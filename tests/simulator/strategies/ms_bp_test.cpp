@@ -73,7 +73,7 @@ TEST(MsBp, TheNormSharesWhatTheLinearKeeps) {
 TEST(MsBp, ACastIsMadeAgain) {
   const PlannedStep step = planned(around(norm_and_linear, with(Precision::AmpFp16)));
   const TensorId cast = tensor_named(*step.trace, "norm.cast");
-  EXPECT_EQ(step.plan.actions[index(cast)], Action::Recompute);
+  EXPECT_EQ(step.plan.decisions[index(cast)].action, Action::Recompute);
   EXPECT_EQ(step.plan.regions.size(), 1u);
 }
 

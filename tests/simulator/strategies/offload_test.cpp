@@ -24,8 +24,9 @@ using testing::IsEmpty;
 
 std::vector<std::string> offloaded(const PlannedStep& step) {
   std::vector<std::string> names;
-  for (std::size_t t = 0; t < step.plan.actions.size(); ++t)
-    if (step.plan.actions[t] == Action::Offload) names.push_back(step.trace->tensors[t].name);
+  for (std::size_t t = 0; t < step.plan.decisions.size(); ++t)
+    if (step.plan.decisions[t].action == Action::Offload)
+      names.push_back(step.trace->tensors[t].name);
   return names;
 }
 
@@ -141,7 +142,7 @@ TEST(Offload, TakesAllThatTheBlocksSave) {
         const Tensor& tensor = (*step.trace)[output];
         const bool is_saved = tensor.storage == output && needs.uses[index(output)] > 0;
         if (!is_saved || size(tensor) < Bytes{1024} || block.end == last) continue;
-        EXPECT_EQ(step.plan.actions[index(output)], Action::Offload) << tensor.name;
+        EXPECT_EQ(step.plan.decisions[index(output)].action, Action::Offload) << tensor.name;
       }
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 using testing::Each;
 using testing::ElementsAre;
+using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -70,6 +71,13 @@ TEST(Strategy, EveryTakesAWholeNumberFromOne) {
     EXPECT_THAT(error_of(text), HasSubstr("takes a number of blocks, 1 or more")) << text;
 }
 
+TEST(Strategy, BitsAreTwoFourOrEight) {
+  for (const char* text : {"mesa:bits=3", "mesa:bits=16", "mesa:bits=0", "mesa:bits="})
+    EXPECT_THAT(error_of(text), HasSubstr("takes a number of bits, one of 2, 4, 8")) << text;
+  EXPECT_THAT(error_of("mesa:group=0"), HasSubstr("takes a number of channels, 1 or more"));
+  EXPECT_THAT(error_of("mesa:released,bits=4"), HasSubstr("stores a byte per element"));
+}
+
 TEST(Strategy, ACombinationIsInTheOrderOfTheTable) {
   EXPECT_EQ(rows_of("overlap+checkpoint"), rows_of("checkpoint+overlap"));
   EXPECT_EQ(parse_strategy("overlap+checkpoint").text, "overlap+checkpoint");
@@ -97,22 +105,22 @@ TEST(Strategy, VanillaKeepsTheTraceAndEverything) {
   const auto trace = std::make_shared<const Trace>(small_trace());
   const PlannedStep step = plan_step(trace, parse_strategy("vanilla"));
   EXPECT_EQ(step.trace, trace);
-  EXPECT_THAT(step.plan.actions, Each(Action::Keep));
+  EXPECT_THAT(step.plan.decisions, Each(Field(&Decision::action, Action::Keep)));
   EXPECT_EQ(step.plan.strategy, "vanilla");
 }
 
 TEST(Strategy, EveryDecisionHasItsReason) {
   for (const StrategyRow& row : strategies()) {
     const PlannedStep step = planned(row.name);
-    for (std::size_t t = 0; t < step.plan.actions.size(); ++t)
-      EXPECT_FALSE(step.plan.reasons[step.plan.reason_of[t]].empty()) << row.name;
+    for (std::size_t t = 0; t < step.plan.decisions.size(); ++t)
+      EXPECT_FALSE(step.plan.reasons[step.plan.decisions[t].reason].empty()) << row.name;
   }
 }
 
 TEST(Strategy, CheckpointKeepsOnlyWhatEntersABlock) {
   const PlannedStep step = planned("checkpoint");
   const auto action = [&](const char* name) {
-    return step.plan.actions[index(tensor_named(*step.trace, name))];
+    return step.plan.decisions[index(tensor_named(*step.trace, name))].action;
   };
   EXPECT_EQ(action("b0.norm"), Action::Recompute);
   EXPECT_EQ(action("b0.drop.mask"), Action::Recompute);
@@ -130,13 +138,28 @@ TEST(Strategy, CheckpointEveryTwoHasHalfAsManyRegions) {
 TEST(Strategy, MesaQuantizesWhatItsLayersKeep) {
   const PlannedStep step = planned("mesa");
   const auto action = [&](const char* name) {
-    return step.plan.actions[index(tensor_named(*step.trace, name))];
+    return step.plan.decisions[index(tensor_named(*step.trace, name))].action;
   };
   EXPECT_EQ(action("b0.norm"), Action::Quantize);  // what the linear keeps
   EXPECT_EQ(action("b0.drop.mask"), Action::Keep);
   EXPECT_EQ(action("loss.log_softmax"), Action::Keep);  // the loss is none of Mesa's layers
   EXPECT_FALSE(step.plan.quirks.codes_per_use);
   EXPECT_TRUE(planned("mesa:released").plan.quirks.codes_per_use);
+}
+
+// Channels where they divide the width, else all of it.
+TEST(Strategy, MesaCodesAsItIsTold) {
+  const auto encoding = [&](std::string_view strategy) {
+    const PlannedStep step = planned(strategy);
+    return encoding_of(step.plan, tensor_named(*step.trace, "b0.norm"));
+  };
+  const Encoding usual = encoding("mesa");
+  EXPECT_EQ(usual.bits, 8);
+  EXPECT_EQ(encoding("mesa:released"), usual);
+  EXPECT_EQ(encoding("mesa:bits=4").bits, 4);
+  EXPECT_EQ(encoding("mesa:group=2").group, 2u);
+  EXPECT_EQ(encoding("mesa:group=1000").group, 0u);
+  EXPECT_EQ(planned("mesa:bits=2").plan.reasons.back(), "kept in 2 bits per element");
 }
 
 // --- refusals -----------------------------------------------------------------------------------
@@ -161,7 +184,7 @@ TEST(Strategy, ARefusedStrategyKeepsEverything) {
   const PlannedStep step = planned("checkpoint+approx-bp");
   EXPECT_FALSE(step.refusal.empty());
   EXPECT_EQ(*step.trace, small_trace());
-  EXPECT_THAT(step.plan.actions, Each(Action::Keep));
+  EXPECT_THAT(step.plan.decisions, Each(Field(&Decision::action, Action::Keep)));
   EXPECT_THAT(step.plan.regions, IsEmpty());
   EXPECT_EQ(step.plan.strategy, "checkpoint+approx-bp");
 }

@@ -53,13 +53,18 @@ class Replay {
 
   static std::uint32_t number(StreamId stream) { return static_cast<std::uint32_t>(stream); }
 
+  // Neighbouring operands are often the same, so few uses are noted twice before they are sorted.
   void mark_foreign_streams() {
+    std::vector<StreamId> last(schedule_.buffers.size());  // noted; the buffer's own says nothing
+    for (std::size_t b = 0; b < last.size(); ++b) last[b] = schedule_.buffers[b].stream;
     for (const Step& step : schedule_.steps) {
       const auto* run = std::get_if<Run>(&step);
       if (!run) continue;
-      for (const auto operands : {schedule_.reads(*run), schedule_.writes(*run)})
-        for (const BufferId b : operands)
-          if (schedule_[b].stream != run->stream) foreign_.emplace_back(b, run->stream);
+      const std::span operands =
+          std::span(schedule_.operands).subspan(run->first_operand, run->reads + run->writes);
+      for (const BufferId b : operands)
+        if (schedule_[b].stream != run->stream && last[index(b)] != run->stream)
+          foreign_.emplace_back(b, last[index(b)] = run->stream);
     }
     std::ranges::sort(foreign_);
     foreign_.erase(std::unique(foreign_.begin(), foreign_.end()), foreign_.end());

@@ -15,7 +15,7 @@ void StreamOrder::before_run(StreamId stream, const std::vector<BufferId>& reads
                              const std::vector<BufferId>& writes) {
   if (schedule_.streams == 1) return;
   for (const BufferId buffer : reads) {
-    const Use use = use_of(buffer);
+    const Use& use = use_of(buffer);
     follow(stream, use.writer, use.written);
   }
   for (const BufferId buffer : writes)

@@ -43,12 +43,14 @@ void count_parameters(const Trace& trace, Comparison& comparison) {
 
 void describe(const Trace& trace, Comparison& comparison) {
   count_parameters(trace, comparison);
-  const bool fused =
-      std::ranges::find(trace.ops, OpKind::FlashAttention, &Op::kind) != trace.ops.end();
+  const auto fused = std::ranges::find(trace.ops, OpKind::FlashAttention, &Op::kind);
   comparison.notes = kernel_notes(trace, comparison.scenario.device);
   if (std::string note = note_on_guessed_times(trace); !note.empty())
     comparison.notes.push_back(std::move(note));
-  comparison.attention = fused ? Attention::Flash : Attention::Math;
+  if (fused != trace.ops.end())
+    comparison.attention = attribute(trace, *fused, AttributeKey::MemoryEfficient) != 0
+                               ? Attention::MemoryEfficient
+                               : Attention::Flash;
   if (trace.blocks.empty()) return;
   const Shape& input = trace[trace.blocks.front().input].shape;
   comparison.tokens = numel(input) / std::max<std::int64_t>(1, input.back() * trace.step.batch);

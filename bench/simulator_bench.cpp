@@ -27,8 +27,9 @@ Numbers all_numbers(const Model& model, const StepOptions& step, const StrategyS
   const Derived& derived = *planned.derived;
   const Schedule schedule = lower(planned);
   const Timeline timeline = simulate(*planned.trace, derived.needs, schedule, device);
-  const allocator::AllocatorResult pool = allocator::replay_allocator(
-      schedule, find_framework(step.framework), device, {}, Bytes{std::int64_t{1} << 59});
+  const allocator::AllocatorResult pool =
+      allocator::replay_allocator(*planned.trace, schedule, find_framework(step.framework), device,
+                                  {}, Bytes{std::int64_t{1} << 59});
   return {peak(schedule, timeline).bytes, plan_arena(schedule).size, pool.allocated_peak,
           pool.reserved_peak, planned.trace->ops.size()};
 }

@@ -143,7 +143,9 @@ class Binder {
     const Op& op = trace_[node.op];
     const bool is_ms_norm = op.kind == OpKind::MsLayerNorm || op.kind == OpKind::MsRmsNorm;
     if (is_ms_norm && op.outputs < 2)
-      fail(node, "it needs 1/σ, which these framework rules do not keep (use --framework torch-2)");
+      fail(node,
+           "it needs 1/σ, which these framework rules do not keep (use --framework "
+           "transformers-4.57)");
     Call call = call_of(Pass::Backward, op);
     const Operands saved = needs_.saved[index(node.op)];
     for (int i = 0; i < op.inputs; ++i) call.inputs.push_back(saved_value(node, op, i, saved));

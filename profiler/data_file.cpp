@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -33,6 +35,13 @@ double byte_at(const std::string& bytes, std::int64_t i) {
   return static_cast<unsigned char>(bytes[place]);
 }
 
+std::int64_t shortest_row(const Trace& trace) {
+  std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
+  for (const Tensor& tensor : trace.tensors)
+    if (holds<fill::Words>(trace, tensor)) shortest = std::min(shortest, tensor.shape.back());
+  return shortest;
+}
+
 Data text(const std::string& path, std::shared_ptr<const std::string> bytes, const Trace& trace) {
   for (std::size_t i = 0; i < trace.tensors.size(); ++i) {
     if (!holds<fill::Words>(trace, trace.tensors[i])) continue;
@@ -45,8 +54,11 @@ Data text(const std::string& path, std::shared_ptr<const std::string> bytes, con
     const Tensor& tensor = of[input];
     std::vector<double> values;
     if (!holds<fill::Words>(of, tensor)) return values;
-    const std::int64_t count = numel(tensor.shape);
-    for (std::int64_t i = 0; i < count; ++i) values.push_back(byte_at(*bytes, step * count + i));
+    // A row of labels that goes on for one word more begins where the row of ids does.
+    const std::int64_t width = tensor.shape.back(), row = shortest_row(of);
+    const std::int64_t rows = numel(tensor.shape) / width;
+    for (std::int64_t r = step * rows; r < (step + 1) * rows; ++r)
+      for (std::int64_t i = 0; i < width; ++i) values.push_back(byte_at(*bytes, r * row + i));
     return values;
   };
 }

@@ -98,6 +98,9 @@ struct Meant {
   std::optional<Values> operator()(const fill::PaddingMask&) const {
     return filled(tensor, [](std::int64_t) { return 0.0; });
   }
+  std::optional<Values> operator()(const fill::Constant& fill) const {
+    return filled(tensor, [&](std::int64_t) { return fill.value; });
+  }
   std::optional<Values> operator()(const fill::SeamMask& fill) const {
     return seam_mask(tensor, fill.shift);
   }

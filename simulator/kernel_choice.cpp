@@ -51,9 +51,23 @@ void require_autocast(const Device& device, const StepOptions& step) {
       find_framework(step.framework).autocast_emulates_bf16)
     return;
   throw UsageError(fmt::format(
-      "{} refuses amp-bf16 on {}, which has no bf16 units (use amp-fp16, or --framework torch-2, "
-      "which emulates them)",
+      "{} refuses amp-bf16 on {}, which has no bf16 units (use amp-fp16, or --framework "
+      "transformers-4.57, which emulates them)",
       step.framework, described(device)));
+}
+
+// A kernel that is asked for by name and that PyTorch would not run.
+void require_kernel(const Device& device, const StepOptions& step) {
+  const Precision precision = precision_of(step);
+  const FusedAttention best = fused_attention(device, precision);
+  const bool asks_flash = step.attention == Attention::Flash;
+  const bool asks_efficient = step.attention == Attention::MemoryEfficient;
+  if (!capability_of(device) || (!asks_flash && !asks_efficient)) return;
+  if (best == FusedAttention::Flash || (asks_efficient && best != FusedAttention::None)) return;
+  throw UsageError(fmt::format(
+      "--attention {}: this kernel does not take {} on {} (use {})",
+      asks_flash ? "flash" : "mem-efficient", to_string(precision), described(device),
+      best == FusedAttention::None ? "amp-fp16, or --attention sdpa" : "--attention sdpa"));
 }
 
 const Op* fused_op(const Trace& trace) {
@@ -72,27 +86,34 @@ std::string unit_note(const Device& device, Precision precision) {
       described(device), name, name);
 }
 
+// PyTorch's own composition splits the scale on queries and keys; a model's code does not.
+bool is_composed(const Trace& trace) {
+  return std::ranges::any_of(trace.ops, [](const Op& op) {
+    return op.kind == OpKind::Scale && op.name.ends_with(".k.scale");
+  });
+}
+
 std::string attention_note(const Trace& trace, const Device& device) {
   if (!find_framework(trace.step.framework).picks_fused_attention) return "";
   const Precision precision = precision_of(trace.step);
-  const FusedAttention kernel = fused_attention(device, precision);
   const Op* op = fused_op(trace);
-  if (!op && kernel == FusedAttention::None)
-    return fmt::format("no fused attention kernel takes {} on {}: attention is composed (math)",
-                       to_string(precision), described(device));
-  if (op && kernel == FusedAttention::None)
+  if (is_composed(trace))
+    return fmt::format(
+        "PyTorch has no fused kernel for this attention in {} on {} (grouped heads, a mask or the "
+        "width of a head): its scores lie in memory, in fp32",
+        to_string(precision), described(device));
+  if (op && fused_attention(device, precision) == FusedAttention::None)
     return fmt::format(
         "this trace has fused attention, but PyTorch has no such kernel for {} on {}",
         to_string(precision), described(device));
-  const bool has_bias = op && op->inputs > 3;
-  if (!op || (kernel == FusedAttention::Flash && !has_bias)) return "";
-  const std::string why = has_bias ? "a bias is added to the scores"
+  if (!op || attribute(trace, *op, AttributeKey::MemoryEfficient) == 0) return "";
+  const std::string why = op->inputs > 3 ? "a mask or bias is added to the scores"
                           : is_16_bit(precision)
                               ? fmt::format("{} is too old for flash", described(device))
                               : fmt::format("flash takes 16 bits, not {}", to_string(precision));
   return fmt::format(
-      "PyTorch takes the memory-efficient attention kernel here ({}); its time and scratch are "
-      "counted as flash's, what it saves is the same",
+      "PyTorch takes the memory-efficient attention kernel here ({}); its time is counted as "
+      "flash's",
       why);
 }
 
@@ -125,15 +146,12 @@ MathUnit unit_used(const Device& device, Precision precision) {
 
 StepOptions as_run_on(const Device& device, StepOptions step) {
   require_autocast(device, step);
-  const Precision precision = precision_of(step);
-  if (!find_framework(step.framework).picks_fused_attention ||
-      fused_attention(device, precision) != FusedAttention::None)
-    return step;
-  if (step.attention == Attention::Flash)
-    throw UsageError(fmt::format(
-        "--attention flash: no fused kernel takes {} on {} (use amp-fp16, or --attention math)",
-        to_string(precision), described(device)));
-  step.attention = Attention::Math;
+  if (!find_framework(step.framework).picks_fused_attention) return step;
+  constexpr int meant = 80;  // where nothing is said
+  if (const std::optional<int> capability = capability_of(device);
+      !step.capability && capability.value_or(meant) != meant)
+    step.capability = *capability;
+  require_kernel(device, step);
   return step;
 }
 

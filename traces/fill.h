@@ -41,6 +41,12 @@ struct PaddingMask {
   bool operator==(const PaddingMask&) const = default;
 };
 
+/// The same number everywhere.
+struct Constant {
+  double value = 0;
+  bool operator==(const Constant&) const = default;
+};
+
 /// Added to scores [windows, 1, tokens, tokens]: a shifted window (Swin) does not see over the seam
 /// of the rolled image.
 struct SeamMask {
@@ -73,13 +79,15 @@ struct RotaryTable {
 
 }  // namespace fill
 
-using InputFill = std::variant<fill::Words, fill::Pixels, fill::ImageClasses, fill::Positions,
-                               fill::CausalMask, fill::PaddingMask, fill::SeamMask,
-                               fill::WindowDifferences, fill::AxisDifferences, fill::RotaryTable>;
+using InputFill =
+    std::variant<fill::Words, fill::Pixels, fill::ImageClasses, fill::Positions, fill::CausalMask,
+                 fill::PaddingMask, fill::SeamMask, fill::WindowDifferences, fill::AxisDifferences,
+                 fill::RotaryTable, fill::Constant>;
 
 /// By the fill's index().
 inline constexpr std::array<std::string_view, std::variant_size_v<InputFill>> fill_names = {
     "words",        "pixels",    "image_classes",      "positions",        "causal_mask",
-    "padding_mask", "seam_mask", "window_differences", "axis_differences", "rotary_table"};
+    "padding_mask", "seam_mask", "window_differences", "axis_differences", "rotary_table",
+    "constant"};
 
 }  // namespace tidemark

@@ -36,6 +36,10 @@ struct Needs {
   std::string_view operator()(const fill::PaddingMask&) const {
     return is_floating(tensor.dtype) ? "" : "numbers";
   }
+  std::string_view operator()(const fill::Constant& fill) const {
+    if (is_floating(tensor.dtype)) return "";
+    return is_whole() && fill.value == std::floor(fill.value) ? "" : "numbers, or int64 if whole";
+  }
   std::string_view operator()(const fill::SeamMask& fill) const {
     const bool fits = rank() == 4 && dim(2) == dim(3) && is_square(dim(0)) && is_square(dim(3)) &&
                       fill.shift * fill.shift < dim(3);

@@ -35,6 +35,10 @@ struct FillReader {
     object.allow_only({"kind", "window"});
     fill.window = object.integer_or("window", 0, 0, most_tokens);
   }
+  void operator()(fill::Constant& fill) const {
+    object.allow_only({"kind", "value"});
+    fill.value = object.at("value").number(-largest, largest);
+  }
   void operator()(fill::SeamMask& fill) const {
     object.allow_only({"kind", "shift"});
     fill.shift = object.at("shift").integer(1, most_tokens);

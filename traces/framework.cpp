@@ -5,11 +5,36 @@ namespace tidemark {
 
 const std::vector<Framework>& frameworks() {
   static const std::vector<Framework> rows = {
-      {.name = "torch-2",
-       .title = "PyTorch 2.x, eager",
+      {.name = "transformers-4.57",
+       .title = "PyTorch 2.6, eager; transformers 4.53 to 4.57, peft from 0.12",
        .source =
            "derivative formulas and autocast lists of PyTorch 2.6; zero_grad(set_to_none) and "
-           "foreach optimizers are the defaults since 2.0"},
+           "foreach optimizers are the defaults since 2.0; loss_utils.py, sdpa_attention.py and "
+           "modeling_*.py of transformers 4.57.1; tuners/lora of peft 0.21",
+       .shifts_logits = false,
+       .shifts_labels = true,
+       .repeats_key_heads = false,
+       .vision_softmax_fp32 = true,
+       .adapters_fp32 = true,
+       .blas_handle_per_thread = true,
+       .op_scratch = true},
+      {.name = "transformers-4.51",
+       .title = "PyTorch 2.6, eager; transformers 4.48 to 4.52, peft from 0.12",
+       .source = "as transformers-4.57, but sdpa_attention.py of 4.51.3 makes its heads contiguous "
+                 "and repeats grouped ones",
+       .shifts_logits = false,
+       .shifts_labels = true,
+       .contiguous_heads = true,
+       .vision_softmax_fp32 = true,
+       .adapters_fp32 = true,
+       .blas_handle_per_thread = true,
+       .op_scratch = true},
+      {.name = "transformers-4.47",
+       .title = "PyTorch 2.0 to 2.6, eager; transformers up to 4.47, peft up to 0.11",
+       .source = "PyTorch as transformers-4.57; modeling_*.py of transformers 4.47.1, which shift "
+                 "the logits",
+       .blas_handle_per_thread = true,
+       .op_scratch = true},
       {.name = "torch-1.13",
        .title = "PyTorch 1.11 to 1.13, eager",
        .source = "saved tensors of torchvision's ViT-B/16 under PyTorch 1.13.1; gradients are "
@@ -65,6 +90,7 @@ const std::vector<Framework>& frameworks() {
        .holds_locals = false,
        .copies_heads = false,
        .shifts_logits = false,
+       .repeats_key_heads = false,
        .optimizer_loop = OptimizerLoop::Fused,
        .blas_workspace_in_pool = false},
   };
@@ -72,6 +98,7 @@ const std::vector<Framework>& frameworks() {
 }
 
 const Framework& find_framework(std::string_view name) {
+  if (name == "torch-2") name = default_framework;  // what files of earlier versions say
   for (const Framework& row : frameworks())
     if (row.name == name) return row;
   throw UsageError(unknown_name("framework", name, names_of(frameworks())));

@@ -53,7 +53,14 @@ struct Framework {
   bool composed_gelu_tanh = true;  ///< "gelu_new" written as eight elementwise kernels
   bool holds_locals = true;        ///< variables of a module's function live until it returns
   bool copies_heads = true;        ///< math attention copies q, k, v to [batch·heads, tokens, d]
-  bool shifts_logits = true;       ///< language models copy logits[:, :-1] before the loss
+
+  // What the code of a library of models does, by its version.
+  bool shifts_logits = true;   ///< language models copy logits[:, :-1] before the loss
+  bool shifts_labels = false;  ///< they make all logits fp32, and shift a padded copy of the labels
+  bool contiguous_heads = false;     ///< q, k and v are made contiguous for the fused kernel
+  bool repeats_key_heads = true;     ///< grouped keys and values are repeated for it
+  bool vision_softmax_fp32 = false;  ///< probabilities of ViT's eager code are made in fp32
+  bool adapters_fp32 = false;        ///< LoRA's weights are fp32 whatever the base's dtype is
 
   // How gradients and updates are stored.
   bool accumulates_in_place = true;  ///< a second gradient of one tensor is added into the first
@@ -62,13 +69,18 @@ struct Framework {
   bool norm_gradient_by_columns = false;  ///< dγ, dβ: one thread block per 32 columns, however
                                           ///< many rows there are
   bool blas_workspace_in_pool = true;     ///< cuBLAS workspaces come from the caching allocator
+  bool blas_handle_per_thread = false;    ///< the backward's thread has a workspace of its own
+  bool op_scratch = false;                ///< memory that kernels take while they run is known
 
   bool operator==(const Framework&) const = default;
 };
 
 const std::vector<Framework>& frameworks();
 
-/// UsageError with the known names otherwise.
+/// The row of what people install today.
+inline constexpr std::string_view default_framework = "transformers-4.57";
+
+/// By name; "torch-2" is the default row. UsageError with the known names otherwise.
 const Framework& find_framework(std::string_view name);
 
 }  // namespace tidemark

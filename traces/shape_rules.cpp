@@ -62,7 +62,11 @@ bool flash_attention(Fit& f) {
          f.need(v.rank() == 4 && v.with_back(k[3]) == k, in2, "the same heads and keys as in1") &&
          f.need(!f.has(in3) || spreads_over(f[in3].dims(), Shape{q[0], q[1], q[2], k[2]}.dims()),
                 f.has(in3) ? in3 : in0, "a bias for [batch, heads, tokens, keys]") &&
-         f.same(out0, q.with_back(v[3])) && f.same_if_present(out1, {q[0], q[1], q[2]});
+         f.same(out0, q.with_back(v[3])) &&
+         f.need(!f.has(out1) ||
+                    (f[out1].rank() == 3 && f[out1].with_back(q[2]) == Shape{q[0], q[1], q[2]} &&
+                     f[out1].back() >= q[2]),
+                f.has(out1) ? out1 : out0, "[batch, heads, tokens or more]");
 }
 
 // x [..., c], γ [c], β [c] → y, and statistics with one element per row

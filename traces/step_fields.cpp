@@ -282,15 +282,29 @@ std::vector<StepField> arithmetic() {
            .shown = StepShown::Always,
            .noun = "attention",
            .switches = {{"--attention", "NAME",
-                         "math (scores in memory) or flash (fused; default where model and device "
-                         "allow it)"}}}),
+                         "sdpa (the kernel that PyTorch picks; default where the model's code "
+                         "asks it to), math (scores in memory), flash or mem-efficient"}}}),
+      field<&StepOptions::capability>(
+          {.key = "compute_capability",
+           .id_prefix = "sm",
+           .switches = {{"--compute-capability", "N",
+                         "the device whose kernels PyTorch picks among: 75, 80, 90 (default: that "
+                         "of --device)"}}}),
+      field<&StepOptions::padded>(
+          {.key = "padded",
+           .id_prefix = "padded=",
+           .switches = {{"--padded", "",
+                         "some tokens of a batch are padding: language models take an explicit "
+                         "mask, and other attention kernels",
+                         "true"}}}),
       field<&StepOptions::tuning>(
           {.key = "tuning",
            .shown = StepShown::Apart,
            .is_always_written = true,
            .switches = {{"--tuning", "WHAT",
                          "full, lora:r=4,targets=q,v, lora-fa:r=4,targets=all or "
-                         "frozen:embed*,blocks.0.* (default full)"}}}),
+                         "frozen:embed*,blocks.0.* (default full); of adapters also dropout=0.1 "
+                         "and dtype=base, for those that are not fp32"}}}),
       field<&StepOptions::optimizer>(
           {.key = "optimizer",
            .shown = StepShown::Always,
@@ -315,8 +329,8 @@ std::vector<StepField> surroundings() {
            .shown = StepShown::Always,
            .is_always_written = true,
            .switches = {{"--framework", "NAME",
-                         "whose rules decide what is cast and kept (default torch-2; see "
-                         "tidemark frameworks)"}}}),
+                         "whose rules decide what is cast and kept (default transformers-4.57; "
+                         "see tidemark frameworks)"}}}),
       field<&StepOptions::ema>(
           {.key = "ema",
            .id_prefix = "ema=",
@@ -331,11 +345,11 @@ std::vector<StepField> surroundings() {
 
 // Does not compile when StepOptions has a member more. Then give it a row, too.
 std::size_t count_members(const StepOptions& step) {
-  const auto& [batch, accumulate, sequence, image, head, precision, attention, tuning, optimizer,
-               dropout, drop_path, framework, ema, ddp] = step;
+  const auto& [batch, accumulate, sequence, image, head, precision, attention, capability, padded,
+               tuning, optimizer, dropout, drop_path, framework, ema, ddp] = step;
   return std::tuple_size_v<decltype(std::tie(batch, accumulate, sequence, image, head, precision,
-                                             attention, tuning, optimizer, dropout, drop_path,
-                                             framework, ema, ddp))>;
+                                             attention, capability, padded, tuning, optimizer,
+                                             dropout, drop_path, framework, ema, ddp))>;
 }
 
 }  // namespace

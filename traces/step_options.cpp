@@ -36,11 +36,36 @@ std::int64_t parse_rank(std::string_view text) {
   return rank;
 }
 
+double parse_dropout(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value < 1))
+    throw UsageError(fmt::format("tuning: dropout={} is not a probability (from 0 to below 1)",
+                                 text.substr(0, 64)));
+  return value;
+}
+
+bool parse_base_dtype(std::string_view text) {
+  if (text != "base" && text != "framework")
+    throw UsageError(
+        fmt::format("tuning: dtype={} is not known (base, or framework: what it makes adapters of)",
+                    text.substr(0, 64)));
+  return text == "base";
+}
+
 // "r=4,targets=q,v": values after `targets=` belong to it until the next key.
 void parse_lora(Tuning& tuning, std::string_view arguments) {
   for (std::string_view part : split(arguments, ',')) {
     if (part.starts_with("r=")) {
       tuning.rank = parse_rank(part.substr(2));
+      continue;
+    }
+    if (part.starts_with("dropout=")) {
+      tuning.dropout = parse_dropout(part.substr(8));
+      continue;
+    }
+    if (part.starts_with("dtype=")) {
+      tuning.base_dtype = parse_base_dtype(part.substr(6));
       continue;
     }
     if (part.starts_with("targets=")) part.remove_prefix(8);
@@ -82,7 +107,10 @@ std::string to_text(const Tuning& tuning) {
   if (tuning.kind == Tuning::Kind::Full) return std::string(name);
   const std::string list = fmt::format("{}", fmt::join(tuning.targets, ","));
   if (tuning.kind == Tuning::Kind::Frozen) return fmt::format("{}:{}", name, list);
-  return fmt::format("{}:r={},targets={}", name, tuning.rank, list);
+  const std::string dropout =
+      tuning.dropout > 0 ? fmt::format(",dropout={}", tuning.dropout) : std::string();
+  return fmt::format("{}:r={}{}{},targets={}", name, tuning.rank, dropout,
+                     tuning.base_dtype ? ",dtype=base" : "", list);
 }
 
 Precision precision_of(const StepOptions& options) {

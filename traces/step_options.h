@@ -12,10 +12,13 @@
 
 namespace tidemark {
 
-enum class Attention : std::uint8_t { Math, Flash };
+enum class Attention : std::uint8_t { Sdpa, Math, Flash, MemoryEfficient };
 
-inline constexpr std::array attentions = {Named{Attention::Math, std::string_view("math")},
-                                          Named{Attention::Flash, std::string_view("flash")}};
+inline constexpr std::array attentions = {
+    Named{Attention::Sdpa, std::string_view("sdpa")},
+    Named{Attention::Math, std::string_view("math")},
+    Named{Attention::Flash, std::string_view("flash")},
+    Named{Attention::MemoryEfficient, std::string_view("mem-efficient")}};
 static_assert(is_in_order(attentions));
 
 enum class Optimizer : std::uint8_t { Sgd, AdamW, AdamW8bit };
@@ -40,13 +43,16 @@ struct Tuning {
   enum class Kind : std::uint8_t { Full, Lora, LoraFa, Frozen };
   Kind kind = Kind::Full;
   std::int64_t rank = 8;
+  double dropout = 0;       ///< of what an adapter reads
+  bool base_dtype = false;  ///< adapters have the base's dtype, whatever the framework's rule is
   std::vector<std::string> targets =
       {};  ///< names of linears ("q", "v", "fc1", "all") or frozen globs
 
   bool operator==(const Tuning&) const = default;
 };
 
-/// "full", "lora:r=4,targets=q,v", "lora-fa:r=4,targets=all", "frozen:embed*,blocks.0.*".
+/// "full", "lora:r=4,targets=q,v", "lora:r=4,dropout=0.1,dtype=base,targets=all",
+/// "lora-fa:r=4,targets=all", "frozen:embed*,blocks.0.*".
 Tuning parse_tuning(std::string_view text);
 std::string to_text(const Tuning& tuning);
 
@@ -61,17 +67,18 @@ struct MicroBatches {
 struct StepOptions {
   std::int64_t batch = 1;  ///< samples of one micro-batch
   MicroBatches accumulate = {};
-  std::optional<std::int64_t> sequence = {};  ///< tokens per sample of a language model
-  std::optional<std::int64_t> image = {};     ///< pixels per side of a vision model
-  std::optional<Head> head = {};              ///< unset: the model's own
-  std::optional<Precision> precision = {};    ///< unset: the framework's default
-  std::optional<Attention> attention =
-      {};  ///< unset: flash, or math where a bias is added to scores
+  std::optional<std::int64_t> sequence = {};    ///< tokens per sample of a language model
+  std::optional<std::int64_t> image = {};       ///< pixels per side of a vision model
+  std::optional<Head> head = {};                ///< unset: the model's own
+  std::optional<Precision> precision = {};      ///< unset: the framework's default
+  std::optional<Attention> attention = {};      ///< unset: sdpa, where the model's code calls it
+  std::optional<std::int64_t> capability = {};  ///< 75, 80, …: whose kernels; unset: 80
+  bool padded = false;  ///< batches hold padding, so that language models take a mask
   Tuning tuning = {};
   Optimizer optimizer = Optimizer::AdamW;
   std::optional<double> dropout = {};    ///< overrides every dropout probability of the config
   std::optional<double> drop_path = {};  ///< overrides its stochastic depth, that of the last block
-  std::string framework = "torch-2";
+  std::string framework = std::string(default_framework);
   std::optional<bool> ema = {};  ///< keep a moving average of the weights; unset: recipe
   bool ddp = false;              ///< one gradient bucket copy, as data-parallel wrappers
 

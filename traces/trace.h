@@ -25,11 +25,12 @@ enum class AttributeKey : std::uint8_t {
   Padding,
   Groups,           ///< of a convolution
   Probability,      ///< of dropping
-  Factor,           ///< of Scale
+  Factor,           ///< of Scale; of fused attention's scores, where it is not 1/√d
   Epsilon,          ///< of a norm
   TanhApprox,       ///< 1 = tanh form of GELU
   LayoutTransform,  ///< of ops that only move elements: a LayoutTransform, written by name
   Offset,           ///< first index of a slice
+  MemoryEfficient,  ///< 1 = fused attention in the kernel that xFormers brought
 };
 
 inline constexpr std::array attribute_keys = {
@@ -46,7 +47,8 @@ inline constexpr std::array attribute_keys = {
     Named{AttributeKey::Epsilon, std::string_view("epsilon")},
     Named{AttributeKey::TanhApprox, std::string_view("tanh_approx")},
     Named{AttributeKey::LayoutTransform, std::string_view("layout_transform")},
-    Named{AttributeKey::Offset, std::string_view("offset")}};
+    Named{AttributeKey::Offset, std::string_view("offset")},
+    Named{AttributeKey::MemoryEfficient, std::string_view("memory_efficient")}};
 static_assert(is_in_order(attribute_keys));
 
 /// What becomes of the axes where elements only move. Without one: the row-major order stays, or
@@ -130,6 +132,9 @@ struct Block {
   OpId begin{}, end{};
   TensorId input = no_tensor;
   std::int32_t stack = -1;
+  /// Blocks of one segment are what the model's own checkpointing wraps, with all that lies behind
+  /// them up to the next block; −1 = each block by itself.
+  std::int32_t segment = -1;
 
   bool operator==(const Block&) const = default;
 };

@@ -128,19 +128,24 @@ TensorId TraceBuilder::input(std::string name, const Shape& shape, DType dtype,
 }
 
 TensorId TraceBuilder::parameter(std::string name, const Shape& shape, ParameterRole role) {
+  return parameter_of(std::move(name), shape, base_, role);
+}
+
+TensorId TraceBuilder::parameter_of(std::string name, const Shape& shape, DType dtype,
+                                    ParameterRole role) {
   const bool trainable = is_trainable(name, role);
   return add_external({.name = std::move(name),
                        .shape = shape,
-                       .dtype = base_,
+                       .dtype = dtype,
                        .category = Category::Parameter,
                        .trainable = trainable});
 }
 
-void TraceBuilder::begin_block(std::string name, TensorId input, int stack) {
+void TraceBuilder::begin_block(std::string name, TensorId input, int stack, int segment) {
   CHECK(block_ < 0);
   block_ = static_cast<std::int32_t>(trace_.blocks.size());
   const auto begin = static_cast<OpId>(trace_.ops.size());
-  trace_.blocks.push_back({std::move(name), begin, begin, input, stack});
+  trace_.blocks.push_back({std::move(name), begin, begin, input, stack, segment});
 }
 
 void TraceBuilder::end_block() {
@@ -225,6 +230,9 @@ TensorId TraceBuilder::linear(const std::string& name, TensorId x, std::int64_t 
 TensorId TraceBuilder::linear_with(const std::string& name, TensorId x, TensorId weight,
                                    TensorId bias) {
   const Shape result = shape(x).with_back(shape(weight)[0]);
+  const DType stated = trace_[weight].dtype;
+  if (!autocast_ && stated != base_)  // an adapter's, which reads its own dtype
+    return emit(OpKind::Linear, name, {x, weight}, {{"", result, stated}});
   const TensorId x16 = to_compute(x);
   const TensorId w16 = to_compute(weight);
   if (bias == no_tensor) return emit(OpKind::Linear, name, {x16, w16}, {{"", result, compute_}});
@@ -232,17 +240,25 @@ TensorId TraceBuilder::linear_with(const std::string& name, TensorId x, TensorId
   return emit(OpKind::Linear, name, {x16, w16, b16}, {{"", result, compute_}});
 }
 
-// y + B(A(x)); each projection casts x for itself, as separate modules do under autocast.
+// y + B(A(x)), as in tuners/lora/layer.py of peft: x in the adapter's dtype is a tensor of each
+// adapted linear, and the sum, in the wider dtype, is cast back. Under autocast each projection
+// casts for itself.
 TensorId TraceBuilder::add_lora(const std::string& name, TensorId x, TensorId y, std::int64_t out) {
   const Tuning& tuning = step().tuning;
   const auto a_role =
       tuning.kind == Tuning::Kind::Lora ? ParameterRole::Adapter : ParameterRole::FrozenAdapter;
-  const TensorId a = parameter(name + ".lora_a.weight", {tuning.rank, shape(x).back()}, a_role);
-  const TensorId b = parameter(name + ".lora_b.weight", {out, tuning.rank}, ParameterRole::Adapter);
-  const TensorId low = linear_with(name + ".lora_a", x, a);
+  const DType dtype = framework_.adapters_fp32 && !tuning.base_dtype ? DType::Float32 : base_;
+  const TensorId a =
+      parameter_of(name + ".lora_a.weight", {tuning.rank, shape(x).back()}, dtype, a_role);
+  const TensorId b =
+      parameter_of(name + ".lora_b.weight", {out, tuning.rank}, dtype, ParameterRole::Adapter);
+  TensorId read = framework_.autocast_casts ? cast(name + ".lora_cast", x, dtype) : x;
+  read = dropout(name + ".lora_drop", read, tuning.dropout);
+  const TensorId low = linear_with(name + ".lora_a", read, a);
   const TensorId high = linear_with(name + ".lora_b", low, b);
   const TensorId scaled = scale(name + ".lora_scale", high, 1.0);
-  return add(name + ".lora_add", y, scaled);
+  const TensorId sum = add(name + ".lora_add", y, scaled);
+  return cast(name + ".lora_result", sum, trace_[y].dtype);
 }
 
 TensorId TraceBuilder::matmul(const std::string& name, TensorId a, TensorId b) {
@@ -250,6 +266,11 @@ TensorId TraceBuilder::matmul(const std::string& name, TensorId a, TensorId b) {
   const TensorId a16 = to_compute(a);
   const TensorId b16 = to_compute(b);
   return emit(OpKind::MatMul, name, {a16, b16}, {{"", result, compute_}});
+}
+
+TensorId TraceBuilder::product(const std::string& name, TensorId a, TensorId b) {
+  const Shape result = shape(a).with_back(shape(b).back());
+  return emit(OpKind::MatMul, name, {a, b}, {{"", result, trace_[a].dtype}});
 }
 
 TensorId TraceBuilder::conv2d(const std::string& name, TensorId x, const Shape& output,
@@ -264,21 +285,29 @@ TensorId TraceBuilder::conv2d(const std::string& name, TensorId x, const Shape& 
   const std::array attributes = {Attribute{AttributeKey::Stride, static_cast<double>(stride)},
                                  Attribute{AttributeKey::Padding, static_cast<double>(padding)},
                                  Attribute{AttributeKey::Groups, static_cast<double>(groups)}};
-  return emit(OpKind::Conv2d, name, inputs, std::span(&result, 1), attributes);
+  const TensorId y = emit(OpKind::Conv2d, name, inputs, std::span(&result, 1), attributes);
+  // The node holds both operands, also the one whose partner needs no gradient.
+  if (framework_.keeps_statistics) last_op().also_keeps |= input_bit(0) | input_bit(1);
+  return y;
 }
 
 TensorId TraceBuilder::flash_attention(const std::string& name, TensorId q, TensorId k, TensorId v,
                                        bool causal, TensorId bias, std::int64_t window,
-                                       double factor) {
+                                       const FusedKernel& kernel) {
   const Shape result = shape(q).with_back(shape(v).back());
   std::vector<TensorId> inputs = {to_compute(q), to_compute(k), to_compute(v)};
   if (bias != no_tensor) inputs.push_back(to_compute(bias));
+  // kAlignLSE of mem_eff_attention/kernel_forward.h
+  constexpr std::int64_t unit = 32;
+  Shape sums = rows(q);
+  if (kernel.memory_efficient) sums = sums.with_back((sums.back() + unit - 1) / unit * unit);
   const std::array outputs = {OutputSpec{"", result, compute_},
-                              OutputSpec{"lse", rows(q), DType::Float32}};
+                              OutputSpec{"lse", sums, DType::Float32}};
   std::vector<Attribute> attributes;
   if (causal) attributes.push_back({AttributeKey::Causal, 1});
   if (window > 0) attributes.push_back({AttributeKey::Window, static_cast<double>(window)});
-  if (factor != 1) attributes.push_back({AttributeKey::Factor, factor});
+  if (kernel.factor != 1) attributes.push_back({AttributeKey::Factor, kernel.factor});
+  if (kernel.memory_efficient) attributes.push_back({AttributeKey::MemoryEfficient, 1});
   return emit(OpKind::FlashAttention, name, inputs,
               std::span(outputs).first(framework_.keeps_statistics ? 2 : 1), attributes);
 }
@@ -294,6 +323,10 @@ TensorId TraceBuilder::opaque(const std::string& name, std::span<const TensorId>
 Trace TraceBuilder::finish(TensorId loss) {
   CHECK(block_ < 0);
   trace_.loss = loss;
+  // Autocast's cache of weights names each copy until its context is left, behind the loss.
+  for (const TensorId copy : weight_casts_)
+    if (copy != no_tensor && framework_.holds_locals)
+      trace_.tensors[index(copy)].held_until = static_cast<OpId>(trace_.ops.size() - 1);
   constexpr std::int64_t limit = std::int64_t{1} << 58;
   std::int64_t total = 0;
   for (const Tensor& tensor : trace_.tensors) {

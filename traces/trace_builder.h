@@ -28,6 +28,12 @@ struct OutputSpec {
   TensorId over = no_tensor;  ///< of a result in place: the input whose memory it is written to
 };
 
+/// How a fused attention kernel is called.
+struct FusedKernel {
+  bool memory_efficient = false;
+  double factor = 1;  ///< of the scores, beside 1/√d
+};
+
 class TraceBuilder {
  public:
   TraceBuilder(std::string model, std::string family, const StepOptions& options);
@@ -52,10 +58,12 @@ class TraceBuilder {
   TensorId input(std::string name, const Shape& shape, DType dtype,
                  const std::optional<InputFill>& fill = {});
   TensorId parameter(std::string name, const Shape& shape, ParameterRole = ParameterRole::Base);
+  /// x as matrix products read it: autocast's cast of it, or x.
+  TensorId to_compute(TensorId x);
 
   // Ops between begin and end belong to the block, and to the part named last. A part's residual
   // add, made by residual(), closes it.
-  void begin_block(std::string name, TensorId input, int stack);
+  void begin_block(std::string name, TensorId input, int stack, int segment = -1);
   void part(Part part) { part_ = part; }
   void end_block();
 
@@ -73,13 +81,16 @@ class TraceBuilder {
                        TensorId bias = no_tensor);
   /// a [..., m, k] × b [..., k, n]
   TensorId matmul(const std::string& name, TensorId a, TensorId b);
+  /// The same in the dtype of a, without autocast.
+  TensorId product(const std::string& name, TensorId a, TensorId b);
   /// x [batch, channels, height, width]; output of the given spatial shape.
   TensorId conv2d(const std::string& name, TensorId x, const Shape& output, std::int64_t kernel,
                   std::int64_t stride, std::int64_t padding, std::int64_t groups, bool bias);
   /// q [batch, heads, tokens, d], k and v [batch, key heads, keys, d] → [batch, heads, tokens, d];
   /// scores are q·k · factor / √d
   TensorId flash_attention(const std::string& name, TensorId q, TensorId k, TensorId v, bool causal,
-                           TensorId bias = no_tensor, std::int64_t window = 0, double factor = 1);
+                           TensorId bias = no_tensor, std::int64_t window = 0,
+                           const FusedKernel& kernel = {});
 
   // Norms and activations.
   TensorId layer_norm(const std::string& name, TensorId x, double epsilon);
@@ -97,6 +108,8 @@ class TraceBuilder {
 
   // Elementwise; broadcasting as in NumPy.
   TensorId add(const std::string& name, TensorId a, TensorId b);
+  /// a += b
+  TensorId add_in_place(const std::string& name, TensorId a, TensorId b);
   /// shortcut + branch: what a reversible coupling inverts.
   TensorId residual(const std::string& name, TensorId shortcut, TensorId branch);
   TensorId mul(const std::string& name, TensorId a, TensorId b);
@@ -157,7 +170,7 @@ class TraceBuilder {
   }
   TensorId emit_view(OpKind kind, const std::string& name, TensorId x, const Shape& shape,
                      std::span<const Attribute> attributes);
-  TensorId to_compute(TensorId x);
+  TensorId parameter_of(std::string name, const Shape& shape, DType dtype, ParameterRole role);
   std::string cast_name(TensorId x);
   TensorId add_lora(const std::string& name, TensorId x, TensorId y, std::int64_t out);
   bool is_trainable(std::string_view name, ParameterRole role) const;

@@ -121,6 +121,10 @@ TensorId TraceBuilder::add(const std::string& name, TensorId a, TensorId b) {
   return emit(OpKind::Add, name, {a, b}, {{"", broadcast(shape(a), shape(b)), promoted(a, b)}});
 }
 
+TensorId TraceBuilder::add_in_place(const std::string& name, TensorId a, TensorId b) {
+  return emit(OpKind::Add, name, {a, b}, {{"", shape(a), trace_[a].dtype, a}});
+}
+
 TensorId TraceBuilder::residual(const std::string& name, TensorId shortcut, TensorId branch) {
   const TensorId y = add(name, shortcut, branch);
   last_op().residual = true;

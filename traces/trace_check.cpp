@@ -75,6 +75,9 @@ void check_blocks(const Trace& trace, const TraceFacts& facts, Defects& defects)
     if (block.stack < -1)
       defects.add(pointer_to("blocks", i, "/stack"), "found {}; need -1 or a number from 0",
                   block.stack);
+    if (block.segment < -1)
+      defects.add(pointer_to("blocks", i, "/segment"), "found {}; need -1 or a number from 0",
+                  block.segment);
     if (i > 0 && facts.blocks_are_in_order) check_stack(trace, facts, i, defects);
   }
 }

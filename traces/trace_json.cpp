@@ -79,6 +79,7 @@ struct FillWriter {
   void operator()(const Plain&) const {}
   void operator()(const fill::Positions& fill) const { line.number("first", fill.first); }
   void operator()(const fill::CausalMask& fill) const { line.number("window", fill.window); }
+  void operator()(const fill::Constant& fill) const { line.number("value", fill.value); }
   void operator()(const fill::SeamMask& fill) const { line.number("shift", fill.shift); }
   void operator()(const fill::RotaryTable& fill) const {
     const Rotary& rotary = fill.rotary;
@@ -178,6 +179,7 @@ void TraceWriter::write_block(const Block& block) {
   line.text("name", block.name);
   line.text("input", trace_[block.input].name);
   if (block.stack >= 0) line.number("stack", block.stack);
+  if (block.segment >= 0) line.number("segment", block.segment);
   line.close();
 }
 

@@ -183,14 +183,19 @@ void TraceReader::read_tensor(JsonView view) {
 }
 
 void TraceReader::read_block(JsonView view) {
-  static const Keys keys = {"name", "input", "stack"};
+  static const Keys keys = {"name", "input", "stack", "segment"};
   view.allow_only(keys);
   const JsonView name = view.at("name");
   blocks_.add(name.text());
   const TensorId input{find(tensors_, view.at("input"), "/blocks/{}/input", trace_.blocks.size())};
-  constexpr std::int32_t largest_stack = std::numeric_limits<std::int32_t>::max();
-  const auto stack = static_cast<std::int32_t>(view.integer_or("stack", -1, -1, largest_stack));
-  trace_.blocks.push_back({.name = std::string(name.text()), .input = input, .stack = stack});
+  const auto number = [&](std::string_view key) {
+    constexpr std::int32_t largest = std::numeric_limits<std::int32_t>::max();
+    return static_cast<std::int32_t>(view.integer_or(key, -1, -1, largest));
+  };
+  trace_.blocks.push_back({.name = std::string(name.text()),
+                           .input = input,
+                           .stack = number("stack"),
+                           .segment = number("segment")});
 }
 
 void TraceReader::read_op(JsonView view) {

@@ -32,11 +32,24 @@ constexpr std::array rules = {
          "local variables of modules live until their function returns"},
     Rule{"copies_heads", &Framework::copies_heads, "math attention copies q, k and v by head"},
     Rule{"shifts_logits", &Framework::shifts_logits, "language models copy shifted fp32 logits"},
+    Rule{"shifts_labels", &Framework::shifts_labels,
+         "language models make all logits fp32 and shift their labels"},
+    Rule{"contiguous_heads", &Framework::contiguous_heads,
+         "q, k and v are made contiguous for fused attention"},
+    Rule{"repeats_key_heads", &Framework::repeats_key_heads,
+         "grouped keys and values are repeated for fused attention"},
+    Rule{"vision_softmax_fp32", &Framework::vision_softmax_fp32,
+         "ViT's eager attention makes probabilities in fp32"},
+    Rule{"adapters_fp32", &Framework::adapters_fp32, "LoRA's weights are fp32 on any base"},
     Rule{"accumulates_in_place", &Framework::accumulates_in_place,
          "a second gradient is added in place"},
     Rule{"gradients_persist", &Framework::gradients_persist, "gradient buffers stay between steps"},
     Rule{"blas_workspace_in_pool", &Framework::blas_workspace_in_pool,
-         "cuBLAS workspaces come from the caching allocator"}};
+         "cuBLAS workspaces come from the caching allocator"},
+    Rule{"blas_handle_per_thread", &Framework::blas_handle_per_thread,
+         "the backward's thread has a cuBLAS workspace of its own"},
+    Rule{"op_scratch", &Framework::op_scratch,
+         "what kernels take while they run counts as allocated"}};
 
 constexpr std::array<std::string_view, 3> loop_names = {"parameter by parameter", "foreach",
                                                         "fused"};

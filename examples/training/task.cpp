@@ -29,9 +29,12 @@ void append(profiler::NamedValues& inputs, const Digit& digit) {
 
 void append(profiler::NamedValues& inputs, const Corpus& corpus, std::size_t begin) {
   for (std::size_t i = begin; i < begin + window; ++i)
-    inputs["input_ids"].push_back(static_cast<double>(corpus.tokens[i]));
-  // The loss itself compares each token's prediction with the label behind it.
-  inputs["labels"] = inputs["input_ids"];
+    for (const char* name : {"input_ids", "labels"})
+      inputs[name].push_back(static_cast<double>(corpus.tokens[i]));
+  // The loss itself compares each token's prediction with the label behind it; behind the last one
+  // there is none.
+  constexpr double ignored = -100;
+  inputs["labels"].push_back(ignored);
 }
 
 Model digits_model() {

@@ -114,7 +114,7 @@ bool choose_step(Scenario& scenario, ViewState& view) {
   changed |=
       choose_name("##precision", precisions, default_precision.c_str(), scenario.step.precision);
   label("attention");
-  changed |= choose_name("##attention", attentions, "flash where allowed (default)",
+  changed |= choose_name("##attention", attentions, "what PyTorch picks (default)",
                          scenario.step.attention);
   changed |= draw_other_inputs(scenario.step, view);
   return changed;

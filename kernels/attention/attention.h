@@ -2,7 +2,8 @@
 // with the running maximum and sum of Dao et al., "FlashAttention" (arXiv 2205.14135).
 //
 // q [b, h, t, d], k [b, hk, s, d], v [b, hk, s, e], bias that broadcasts to [b, h, t, s], or absent
-// → y [b, h, t, e], and optionally the log-sum-exp of each row of scores, fp32 [b, h, t]
+// → y [b, h, t, e], and optionally the log-sum-exp of each row of scores, fp32 [b, h, t]; of a
+//   longer last axis only the first t are used. The settings may have another scale than 1/√d.
 //
 // * Query head i reads key head i / (h / hk). causal: token i sees keys j ≤ i, also where t ≠ s.
 //   window w > 0: it sees keys j > i − w. A bias axis is 1, missing, or as long as the scores';

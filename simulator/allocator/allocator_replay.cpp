@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "simulator/cost/scratch.h"
+
 namespace tidemark::allocator {
 namespace {
 
@@ -16,8 +18,9 @@ Bytes blas_workspace(const Device& device) {
 
 class Replay {
  public:
-  Replay(const Schedule& schedule, const AllocatorSettings& settings, Bytes capacity)
-      : schedule_(schedule), allocator_(settings, capacity) {
+  Replay(const Trace& trace, const Schedule& schedule, const Device& device,
+         const AllocatorSettings& settings, Bytes capacity)
+      : trace_(trace), schedule_(schedule), device_(device), allocator_(settings, capacity) {
     handles_.assign(schedule.buffers.size(), no_block);
     if (schedule.streams > 1) mark_foreign_streams();
   }
@@ -32,12 +35,16 @@ class Replay {
     return true;
   }
 
+  void use_scratch() { has_scratch_ = true; }
+
   bool step() {
     for (const Step& step : schedule_.steps) {
       if (const auto* a = std::get_if<Allocate>(&step)) {
         if (!allocate(a->buffer)) return false;
       } else if (const auto* f = std::get_if<Free>(&step)) {
         free(f->buffer);
+      } else if (const auto* run = std::get_if<Run>(&step)) {
+        if (has_scratch_ && !pass_scratch(*run)) return false;
       } else if (std::holds_alternative<Synchronize>(step)) {
         complete_events();
       }
@@ -78,6 +85,19 @@ class Replay {
     return true;
   }
 
+  // Taken while the run is issued; the next one of its stream may have it again.
+  bool pass_scratch(const Run& run) {
+    const Scratch scratch = scratch_of(trace_, schedule_, run, device_);
+    scratch_.clear();
+    for (const Bytes request : scratch.requests()) {
+      const auto handle = allocator_.allocate(request, number(run.stream));
+      if (!handle) return false;
+      scratch_.push_back(*handle);
+    }
+    for (const BlockHandle handle : scratch_) allocator_.free(handle);
+    return true;
+  }
+
   void free(BufferId b) {
     const auto first = std::ranges::lower_bound(foreign_, b, {}, &ForeignUse::first);
     for (auto use = first; use != foreign_.end() && use->first == b; ++use)
@@ -90,8 +110,12 @@ class Replay {
       allocator_.complete_events(static_cast<std::uint32_t>(s));
   }
 
+  const Trace& trace_;
   const Schedule& schedule_;
+  const Device& device_;
   CachingAllocator allocator_;
+  bool has_scratch_ = false;
+  std::vector<BlockHandle> scratch_;
   std::vector<BlockHandle> handles_;
   std::vector<ForeignUse> foreign_;  // sorted
 };
@@ -108,15 +132,24 @@ std::vector<StreamId> computing_streams(const Schedule& schedule) {
   return streams;
 }
 
+// One per handle and stream. The main stream has work of both threads: of the program's, and of the
+// one that runs the backward.
+std::vector<StreamId> workspaces(const Schedule& schedule, const Framework& framework) {
+  std::vector<StreamId> streams = computing_streams(schedule);
+  if (framework.blas_handle_per_thread) streams.insert(streams.begin(), StreamId::Compute);
+  return streams;
+}
+
 }  // namespace
 
-AllocatorResult replay_allocator(const Schedule& schedule, const Framework& framework,
-                                 const Device& device, const AllocatorSettings& settings,
-                                 Bytes capacity) {
-  Replay replay(schedule, settings, capacity);
+AllocatorResult replay_allocator(const Trace& trace, const Schedule& schedule,
+                                 const Framework& framework, const Device& device,
+                                 const AllocatorSettings& settings, Bytes capacity) {
+  Replay replay(trace, schedule, device, settings, capacity);
+  if (framework.op_scratch) replay.use_scratch();
   bool fits = replay.place_persistent();
   if (framework.blas_workspace_in_pool)
-    for (const StreamId stream : computing_streams(schedule))
+    for (const StreamId stream : workspaces(schedule, framework))
       fits = fits && replay.place(blas_workspace(device), stream);
   for (int step = 0; fits && step < 2; ++step) fits = replay.step();
   return {replay.stats().allocated_peak, replay.stats().reserved_peak, replay.stats().retries,
@@ -131,7 +164,7 @@ Bytes requested_peak(const Schedule& schedule, const Framework& framework, const
     if (buffer.persistent) now += rounded(buffer.size);
   if (framework.blas_workspace_in_pool)
     now += Bytes{rounded(blas_workspace(device)).count *
-                 static_cast<std::int64_t>(computing_streams(schedule).size())};
+                 static_cast<std::int64_t>(workspaces(schedule, framework).size())};
   Bytes most = now;
   for (const Step& step : schedule.steps) {
     if (const auto* a = std::get_if<Allocate>(&step)) {

@@ -5,6 +5,7 @@
 #include "simulator/cost/device.h"
 #include "simulator/schedule.h"
 #include "traces/framework.h"
+#include "traces/trace.h"
 
 namespace tidemark::allocator {
 
@@ -21,9 +22,9 @@ struct AllocatorResult {
 /// the first left. Buffers used on a foreign stream are guarded by record_stream, and their events
 /// complete when the host synchronizes or the step ends. cuBLAS workspaces, one per stream, come
 /// first where the framework takes them from the pool. Streams have pools of their own.
-AllocatorResult replay_allocator(const Schedule& schedule, const Framework& framework,
-                                 const Device& device, const AllocatorSettings& settings,
-                                 Bytes capacity);
+AllocatorResult replay_allocator(const Trace& trace, const Schedule& schedule,
+                                 const Framework& framework, const Device& device,
+                                 const AllocatorSettings& settings, Bytes capacity);
 
 /// The most that a step requests at once, in issue order, each request rounded as the allocator
 /// does at least, workspaces included. No less is ever allocated, whatever the settings; and unlike

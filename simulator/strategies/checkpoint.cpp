@@ -45,12 +45,37 @@ void number_chains(Plan& plan) {
   }
 }
 
-Refusal checkpoint_segments(const Trace& trace, const Needs& needs, std::size_t every, Plan& plan) {
-  bool any = false;
+std::vector<Region> segments_of_blocks(const Trace& trace, std::size_t every) {
+  std::vector<Region> segments;
   for (std::size_t first = 0; first < trace.blocks.size(); first += every) {
     const std::size_t next = std::min(first + every, trace.blocks.size());
-    const OpId begin = trace.blocks[first].begin, end = trace.blocks[next - 1].end;
-    const Region region{begin, begin, end};
+    const OpId begin = trace.blocks[first].begin;
+    segments.push_back({begin, begin, trace.blocks[next - 1].end});
+  }
+  return segments;
+}
+
+// What the model's own checkpointing wraps: a block, or blocks and what follows them.
+std::vector<Region> segments_of_model(const Trace& trace) {
+  std::vector<Region> segments;
+  for (std::size_t b = 0; b < trace.blocks.size();) {
+    const Block& first = trace.blocks[b];
+    std::size_t next = b + 1;
+    while (first.segment >= 0 && next < trace.blocks.size() &&
+           trace.blocks[next].segment == first.segment)
+      ++next;
+    const bool has_tail = first.segment >= 0 && next < trace.blocks.size();
+    const OpId end = has_tail ? trace.blocks[next].begin : trace.blocks[next - 1].end;
+    segments.push_back({first.begin, first.begin, end});
+    b = next;
+  }
+  return segments;
+}
+
+Refusal checkpoint_segments(const Trace& trace, const Needs& needs,
+                            const std::vector<Region>& segments, Plan& plan) {
+  bool any = false;
+  for (const Region& region : segments) {
     any |= recompute_inside(trace, needs, region, plan, "recomputed from its segment's kept input",
                             [](TensorId) { return true; });
     add_region(plan, region);
@@ -98,11 +123,17 @@ Refusal checkpoint_blocks(const Trace& trace, const Needs& needs,
                           const StrategyArguments& arguments, Plan& plan) {
   if (trace.blocks.empty()) return "the trace names no blocks to checkpoint";
   if (arguments.has("selective")) return checkpoint_attention(trace, needs, plan);
-  std::size_t every = static_cast<std::size_t>(arguments.number("every").value_or(1));
-  if (arguments.has("sqrt"))
-    every =
-        static_cast<std::size_t>(std::llround(std::sqrt(static_cast<double>(trace.blocks.size()))));
-  return checkpoint_segments(trace, needs, every, plan);
+  if (arguments.has("sqrt")) {
+    const auto root = std::llround(std::sqrt(static_cast<double>(trace.blocks.size())));
+    return checkpoint_segments(trace, needs,
+                               segments_of_blocks(trace, static_cast<std::size_t>(root)), plan);
+  }
+  if (const auto every = arguments.number("every"))
+    return checkpoint_segments(trace, needs,
+                               segments_of_blocks(trace, static_cast<std::size_t>(*every)), plan);
+  if (arguments.has("blocks"))
+    return checkpoint_segments(trace, needs, segments_of_blocks(trace, 1), plan);
+  return checkpoint_segments(trace, needs, segments_of_model(trace), plan);
 }
 
 Refusal overlap_recovery(const Trace&, const Needs&, const StrategyArguments&, Plan& plan) {

@@ -55,6 +55,10 @@ struct OptionContradiction {
 constexpr std::array option_contradictions = {
     OptionContradiction{"checkpoint", "sqrt", "every=K",
                         "sqrt chooses the length of the segments itself"},
+    OptionContradiction{"checkpoint", "blocks", "every=K", "it is segments of one block"},
+    OptionContradiction{"checkpoint", "blocks", "sqrt", "it is segments of one block"},
+    OptionContradiction{"checkpoint", "selective", "blocks",
+                        "selective recomputes the core of each attention, not segments of blocks"},
     OptionContradiction{"checkpoint", "selective", "every=K",
                         "selective recomputes the core of each attention, not segments of blocks"},
     OptionContradiction{"checkpoint", "selective", "sqrt",
@@ -201,6 +205,7 @@ const std::vector<StrategyRow>& strategies() {
        "arXiv 1604.06174, 2205.05198",
        {{"every=K", "segments of K blocks instead of one"},
         {"sqrt", "segments as long as the square root of the number of blocks"},
+        {"blocks", "each block, also where the model's own checkpointing wraps whole stages"},
         {"selective", "only the attention maps are recomputed"}},
        nullptr,
        checkpoint_blocks},

@@ -112,7 +112,8 @@ void lora_peaks(Page& page, const JsonView& reference) {
   page.line("");
   page.line(
       "`tidemark compare vit-b-16 --batch 64 --precision amp-fp16 --attention flash --tuning "
-      "lora:r=4,targets=q,v`; `allocated`, framework torch-2. The device is not published.");
+      "lora:r=4,targets=q,v`; `allocated`, framework transformers-4.57. The device is not "
+      "published.");
   page.line("");
   page.line("| published as | strategy | published | predicted | error |");
   page.line("|---|---|---|---|---|");
@@ -218,6 +219,7 @@ std::string write_page(const std::string& references, const std::string& golden)
   introduction(page);
   block_shares(page, lowmemorybp.root());
   saved_bytes_of_torchvision(page, torchvision.root());
+  steps_section(page, references);
   deit_peaks(page, mesa.root());
   lora_peaks(page, lowmemorybp.root());
   swin_section(page, swin.root());

@@ -142,9 +142,9 @@ TEST(BatchSearch, RequestsGrowWithTheBatchAndNoLessIsEverAllocated) {
         const Schedule schedule = lower(*planned.trace, planned.plan);
         const Bytes requested = allocator::requested_peak(schedule, framework, scenario.device);
         EXPECT_GE(requested, before) << model << " " << strategy << " " << batch;
-        EXPECT_LE(requested,
-                  allocator::replay_allocator(schedule, framework, scenario.device, {}, 1024_GiB)
-                      .allocated_peak)
+        EXPECT_LE(requested, allocator::replay_allocator(*planned.trace, schedule, framework,
+                                                         scenario.device, {}, 1024_GiB)
+                                 .allocated_peak)
             << model << " " << strategy << " " << batch;
         before = requested;
       }

@@ -42,13 +42,13 @@ TEST(Experiments, AreTheProductOfTheirLists) {
 TEST(Experiments, SweepOverEveryKindOfField) {
   const Texts all = ids(R"({"id": "x", "models": ["gpt2", "bert-base"], "batch": [1, 2],
       "sequence": [64, 128], "precision": ["fp32", "bf16"], "attention": ["math", "flash"],
-      "optimizer": ["sgd", "adamw"], "dropout": [0, 0.5], "framework": ["torch-2", "paper"]},
+      "optimizer": ["sgd", "adamw"], "dropout": [0, 0.5], "framework": ["transformers-4.47", "paper"]},
       {"id": "y", "model": "gpt2",
       "ema": [true, false], "ddp": [true, false], "devices": ["t4", "l4"],
       "tuning": ["full", "lora:r=4,targets=q,v"], "alloc_conf": ["", "expandable_segments:True"],
       "budget": ["device", "2GiB"], "strategies": ["vanilla", "checkpoint"]})");
   EXPECT_EQ(all.size(), std::size_t{256 + 128});
-  EXPECT_EQ(all.front(), "x/gpt2/b1/s64/fp32/math/sgd/dropout=0/torch-2");
+  EXPECT_EQ(all.front(), "x/gpt2/b1/s64/fp32/math/sgd/dropout=0/transformers-4.47");
   EXPECT_EQ(all.back(),
             "y/lora:r=4,targets=q,v/ema=false/ddp=false/l4/expandable_segments:True/"
             "2GiB/checkpoint");
@@ -214,7 +214,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{R"({"model": "gpt2", "precision": "fp61"})",
                 "/precision: unknown precision 'fp61'"},
         Mistake{R"({"model": "gpt2", "dropout": 1})", "need a probability below 1"},
-        Mistake{R"({"model": "gpt2", "framework": "torch2"})", "did you mean 'torch-2'?"},
+        Mistake{R"({"model": "gpt2", "framework": "torch1.13"})", "did you mean 'torch-1.13'?"},
         Mistake{R"({"model": "gpt2", "strategies": ["vanila"]})",
                 "/strategies/0: unknown strategy"},
         Mistake{R"({"model": "gpt2", "strategy": "mesa", "strategies": ["mesa"]})",

@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"compare vit-b-16 --device rtx4090", 2, "did you mean 'rtx-4090'?"},
         Mistake{"compare vit-b-16 --device a100", 2, "did you mean 'a100-40gb'?"},
         Mistake{"compare bert-base --drop-path 0.1", 2, "bert-base has no paths to drop"},
-        Mistake{"compare vit-b-16 --framework torch2", 2, "did you mean 'torch-2'?"},
+        Mistake{"compare vit-b-16 --framework torch1.13", 2, "did you mean 'torch-1.13'?"},
         Mistake{"compare vit-b-16 --precision fp23", 2, "did you mean 'fp32'?"},
         Mistake{"compare vit-b-16 --attention flsh", 2, "did you mean 'flash'?"},
         Mistake{"compare vit-b-16 --optimizer adam", 2, "did you mean 'adamw'?"},

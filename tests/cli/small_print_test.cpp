@@ -42,7 +42,8 @@ TEST(SmallPrint, OfAPageSaysWhereRoomAndAllocatorCameFrom) {
   EXPECT_THAT(usual, HasSubstr("Room for tensors: 78.9 GiB, the device&#39;s 79.3 GiB less 400 MiB "
                                "for the CUDA context."));
   EXPECT_THAT(usual, HasSubstr("caching allocator with its default settings."));
-  EXPECT_THAT(usual, HasSubstr("cast, copied and kept: PyTorch 2.x, eager ("));
+  EXPECT_THAT(usual,
+              HasSubstr("cast, copied and kept: PyTorch 2.6, eager; transformers 4.53 to 4.57"));
   const std::string asked = answer_to(
       line + " --budget 2GiB --alloc-conf expandable_segments:True --framework torch-1.13");
   EXPECT_THAT(asked, HasSubstr("Room for tensors: 2.00 GiB, a budget."));

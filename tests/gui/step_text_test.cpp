@@ -15,7 +15,8 @@ const StepField& field_called(std::string_view key) {
 TEST(StepText, WhatHasNoSliderIsOffered) {
   std::vector<std::string_view> keys;
   for (const StepField* field : other_fields()) keys.push_back(field->key);
-  for (const char* key : {"tuning", "optimizer", "dropout", "drop_path", "framework", "ema", "ddp"})
+  for (const char* key :
+       {"tuning", "optimizer", "dropout", "drop_path", "framework", "ema", "ddp", "padded"})
     EXPECT_THAT(keys, testing::Contains(key));
   EXPECT_EQ(keys.size() + 5, step_fields().size());  // batch, sequence, image, precision, attention
 }

@@ -48,7 +48,7 @@ TEST(DataFile, TextGoesOnFromStepToStepAndBeginsAgain) {
   const Trace trace = language_model(256);
   const Data data = data_of_file(file_of("abcdef"), trace);
   EXPECT_THAT(data(trace, find(trace, "input_ids"), 0), ElementsAre('a', 'b', 'c', 'd'));
-  EXPECT_THAT(data(trace, find(trace, "labels"), 1), ElementsAre('e', 'f', 'a', 'b'));
+  EXPECT_THAT(data(trace, find(trace, "labels"), 1), ElementsAre('e', 'f', 'a', 'b', 'c'));
   EXPECT_TRUE(data(trace, find(trace, "position_ids"), 0).empty());
 }
 

@@ -99,8 +99,7 @@ TEST(ReplayFaults, StoppingKeepsWhatWasMeasured) {
 
 TEST(ReplayReport, AStrategyThatDoesNotApplyRunsNothing) {
   const auto backend = make_cpu_backend();
-  const ReplayEvaluation evaluation =
-      replay(scenario(small_llama(), "checkpoint:selective"), *backend);
+  const ReplayEvaluation evaluation = replay(scenario(small_neox(), "reversible"), *backend);
   EXPECT_FALSE(evaluation.report.applies);
   EXPECT_FALSE(evaluation.measured.has_value());
 }

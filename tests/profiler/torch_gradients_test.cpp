@@ -184,8 +184,11 @@ class TorchGradients : public testing::TestWithParam<Case> {
                       .title = "",
                       .source = "",
                       .config = GetParam().config};
-    return build_trace(
-        model, {.batch = 2, .precision = precision, .attention = attention, .dropout = 0.0});
+    return build_trace(model, {.batch = 2,
+                               .precision = precision,
+                               .attention = attention,
+                               .dropout = 0.0,
+                               .framework = "transformers-4.47"});
   }
 
   void fill(Replay& replay) const {

@@ -64,9 +64,10 @@ std::string refusal(const char* device, const StepOptions& step) {
 
 TEST(KernelChoice, ComposesAttentionThatNoKernelTakes) {
   const Comparison on_t4 = asked("t4", {.precision = Precision::Bf16});
-  EXPECT_EQ(on_t4.attention, Attention::Math);
-  EXPECT_THAT(on_t4.notes, testing::ElementsAre(HasSubstr("emulates the products at fp32's rate"),
-                                                HasSubstr("no fused attention kernel takes bf16")));
+  EXPECT_EQ(on_t4.attention, Attention::Sdpa);  // PyTorch's own composition
+  EXPECT_THAT(on_t4.notes,
+              testing::ElementsAre(HasSubstr("emulates the products at fp32's rate"),
+                                   HasSubstr("no fused kernel for this attention in bf16")));
   EXPECT_EQ(asked("a100-80gb", {.precision = Precision::Bf16}).attention, Attention::Flash);
 }
 
@@ -81,8 +82,18 @@ TEST(KernelChoice, SaysWhereAnOptionChangesNothing) {
 }
 
 TEST(KernelChoice, RefusesWhatPyTorchRefuses) {
-  EXPECT_THAT(refusal("t4", {.precision = Precision::Bf16, .attention = Attention::Flash}),
-              HasSubstr("no fused kernel takes bf16 on NVIDIA T4 (compute capability 7.5)"));
+  EXPECT_THAT(
+      refusal("t4", {.precision = Precision::Bf16, .attention = Attention::Flash}),
+      HasSubstr("flash: this kernel does not take bf16 on NVIDIA T4 (compute capability 7.5) "
+                "(use amp-fp16, or --attention sdpa)"));
+  EXPECT_THAT(refusal("a100-80gb", {.precision = Precision::Fp32, .attention = Attention::Flash}),
+              HasSubstr("flash: this kernel does not take fp32"));
+  EXPECT_THAT(
+      refusal("t4", {.precision = Precision::Bf16, .attention = Attention::MemoryEfficient}),
+      HasSubstr("mem-efficient: this kernel does not take bf16"));
+  EXPECT_EQ(
+      refusal("t4", {.precision = Precision::AmpFp16, .attention = Attention::MemoryEfficient}),
+      "");
   EXPECT_THAT(refusal("t4", {.precision = Precision::AmpBf16, .framework = "torch-1.13"}),
               HasSubstr("refuses amp-bf16"));
   EXPECT_EQ(refusal("t4", {.precision = Precision::AmpBf16}), "");

@@ -68,7 +68,7 @@ TEST(PlanFile, NamesTheTensorsOfAllBlocksByTheirRole) {
   "version": 2,
   "strategy": "mesa",
   "model": "small-vit",
-  "step": "batch 2, fp32, math attention, full, adamw, torch-2, no ema",
+  "step": "batch 2, fp32, math attention, full, adamw, transformers-4.57, no ema",
   "decisions": [
     {
       "action": "quantize",

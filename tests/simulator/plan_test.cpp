@@ -7,6 +7,7 @@
 #include "simulator/strategies/strategy.h"
 #include "tests/simulator/chain.h"
 #include "tests/traces/small_trace.h"
+#include "traces/models/model_config.h"
 
 namespace tidemark {
 namespace {
@@ -139,6 +140,24 @@ TEST_F(PlanOfAChain, ReasonsAreThereAndNotEmpty) {
   plan.reasons.pop_back();
   plan.decisions[2].reason = 7;
   EXPECT_THAT(defects(), ElementsAre("a reason is out of range"));
+}
+
+TEST(Checkpoint, WrapsWhatTheModelsOwnDoes) {
+  const SwinConfig config{.image = 32,
+                          .patch = 2,
+                          .width = 16,
+                          .depths = {2, 3},
+                          .heads = {2, 4},
+                          .window = 4,
+                          .checkpoints_stages = true};
+  const auto trace = std::make_shared<const Trace>(
+      build_trace({"small-swin", "swin", "", "", config}, {.batch = 2}));
+  const Plan stages = plan_step(trace, parse_strategy("checkpoint")).plan;
+  ASSERT_EQ(stages.regions.size(), 2u);
+  EXPECT_EQ(stages.regions[0].begin, trace->blocks[0].begin);
+  EXPECT_EQ(stages.regions[0].end, trace->blocks[2].begin);  // the merging of patches, too
+  EXPECT_EQ(stages.regions[1].end, trace->blocks[4].end);
+  EXPECT_EQ(plan_step(trace, parse_strategy("checkpoint:blocks")).plan.regions.size(), 5u);
 }
 
 TEST(Plan, AMaskOfBitsIsNotQuantized) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -122,7 +123,7 @@ TEST(Presets, MakeSoundTracesInEveryWayToRunThem) {
   for (const Model& model : known_models())
     for (const Framework& framework : frameworks())
       for (const Precision precision : {Precision::Fp32, Precision::AmpBf16, Precision::Bf16})
-        for (const Attention attention : {Attention::Math, Attention::Flash})
+        for (const Attention attention : {Attention::Math, Attention::Flash, Attention::Sdpa})
           for (const char* tuning : {"full", "lora:r=4,targets=q,v", "lora-fa:r=4,targets=all"}) {
             StepOptions step = small_step(model);
             step.framework = framework.name;
@@ -265,12 +266,36 @@ TEST(Llama, GroupedKeysAreNarrowAndRepeatedOnlyForMaterializedScores) {
   const Trace math = math_trace("llama-3-8b");
   EXPECT_EQ(output_shape(math, "blocks.0.attn.k"), (Shape{2, 32, 1024}));  // 8 heads of 128
   EXPECT_EQ(output_shape(math, "blocks.0.attn.k.repeat"), (Shape{2, 32, 32, 128}));
-  const Trace flash = trace_of("llama-3-8b", {.sequence = 32});
+  const Trace flash = trace_of("llama-3-8b", {.sequence = 32, .precision = Precision::Bf16});
   EXPECT_EQ(find_op(flash, "blocks.0.attn.k.repeat"), nullptr);
+  const Trace masked =
+      trace_of("llama-3-8b", {.sequence = 32, .precision = Precision::Bf16, .padded = true});
+  EXPECT_NE(find_op(masked, "blocks.0.attn.k.repeat"), nullptr);
+}
+
+TEST(Llama, GroupedHeadsInFp32AreComposedByPyTorch) {
+  const Trace trace = trace_of("llama-3-8b", {.batch = 2, .sequence = 32});
+  EXPECT_EQ(find_op(trace, "blocks.0.attn.flash"), nullptr);
+  EXPECT_NE(find_op(trace, "blocks.0.attn.k.scale"), nullptr);
+  EXPECT_EQ(output_shape(trace, "blocks.0.attn.softmax"), (Shape{2, 32, 32, 32}));
+}
+
+TEST(Gpt2, OddHeadsArePaddedForFlashAndCutBehindIt) {
+  const Model model{
+      "odd", "gpt2", "", "",
+      Gpt2Config{
+          .width = 90, .depth = 1, .heads = 2, .mlp = 360, .vocabulary = 97, .positions = 64}};
+  const StepOptions step{.batch = 2, .sequence = 24, .precision = Precision::Bf16};
+  const Trace trace = build_trace(model, step);
+  EXPECT_EQ(output_shape(trace, "blocks.0.attn.flash"), (Shape{2, 2, 24, 48}));
+  EXPECT_EQ(output_shape(trace, "blocks.0.attn.merge"), (Shape{2, 24, 90}));
+  EXPECT_DOUBLE_EQ(attribute(trace, op_named(trace, "blocks.0.attn.flash"), AttributeKey::Factor),
+                   std::sqrt(48.0 / 45));
+  EXPECT_THAT(check(trace), testing::IsEmpty());
 }
 
 TEST(Llama, SlidingWindowIsAnAttributeOfFusedAttention) {
-  const Trace trace = trace_of("mistral-7b", {.sequence = 32});
+  const Trace trace = trace_of("mistral-7b", {.sequence = 32, .precision = Precision::Bf16});
   const Op& flash = op_named(trace, "blocks.0.attn.flash");
   EXPECT_EQ(attribute(trace, flash, AttributeKey::Window), 4096);
   EXPECT_EQ(attribute(trace, flash, AttributeKey::Causal), 1);
@@ -322,11 +347,22 @@ TEST(LanguageModels, TiedHeadsReadTheEmbeddingAndAreCountedOnce) {
 }
 
 TEST(LanguageModels, LossReadsAllButTheLastTokenWhereTheFrameworkShifts) {
-  const Trace shifted = trace_of("gpt2", {.batch = 2, .sequence = 32});
+  const Trace shifted =
+      trace_of("gpt2", {.batch = 2, .sequence = 32, .framework = "transformers-4.47"});
   EXPECT_EQ(output_shape(shifted, "logits.shift"), (Shape{2, 31, 50257}));
   const Trace whole = trace_of("gpt2", {.batch = 2, .sequence = 32, .framework = "paper"});
   EXPECT_EQ(find_op(whole, "logits.shift"), nullptr);
   EXPECT_EQ(output_shape(whole, "logits.rows"), (Shape{64, 50257}));
+}
+
+TEST(LanguageModels, LossShiftsLabelsOfFp32LogitsSinceTransformers448) {
+  const Trace trace = trace_of("gpt2", {.batch = 2, .sequence = 32, .precision = Precision::Bf16});
+  EXPECT_EQ(output_shape(trace, "logits.rows"), (Shape{64, 50257}));
+  EXPECT_EQ(trace[trace.inputs(op_named(trace, "labels.shift"))[0]].shape, (Shape{2, 33}));
+  EXPECT_EQ(output_shape(trace, "labels.shift"), (Shape{2, 32}));
+  const Op& cast = op_named(trace, "logits.float");
+  EXPECT_EQ(trace[trace.outputs(cast)[0]].dtype, DType::Float32);
+  EXPECT_NE(trace[trace.inputs(cast)[0]].held_until, no_op);  // a variable of the model's forward()
 }
 
 TEST(LanguageModels, RefuseMoreTokensThanLearnedPositions) {

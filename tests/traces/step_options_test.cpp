@@ -19,18 +19,33 @@ std::string error_of(std::string_view text) {
   return "no error";
 }
 
+TEST(Tuning, HasPeftsDropoutAndDtype) {
+  const Tuning tuning = parse_tuning("lora:r=6,dropout=0.1,dtype=base,targets=q,v");
+  EXPECT_EQ(tuning.dropout, 0.1);
+  EXPECT_TRUE(tuning.base_dtype);
+  EXPECT_EQ(to_text(tuning), "lora:r=6,dropout=0.1,dtype=base,targets=q,v");
+  EXPECT_EQ(parse_tuning(to_text(tuning)), tuning);
+  EXPECT_FALSE(parse_tuning("lora:dtype=framework,targets=q").base_dtype);
+  EXPECT_THROW(parse_tuning("lora:dropout=1,targets=q"), UsageError);
+  EXPECT_THROW(parse_tuning("lora:dtype=fp8,targets=q"), UsageError);
+}
+
 TEST(Tunings, AreReadFromText) {
   EXPECT_EQ(parse_tuning("full"), Tuning{});
-  EXPECT_EQ(parse_tuning("lora:r=4,targets=q,v"), (Tuning{Kind::Lora, 4, {"q", "v"}}));
-  EXPECT_EQ(parse_tuning("lora:targets=fc1,fc2,r=16"), (Tuning{Kind::Lora, 16, {"fc1", "fc2"}}));
-  EXPECT_EQ(parse_tuning("lora-fa:r=4,targets=all"), (Tuning{Kind::LoraFa, 4, {"all"}}));
+  EXPECT_EQ(parse_tuning("lora:r=4,targets=q,v"),
+            (Tuning{.kind = Kind::Lora, .rank = 4, .targets = {"q", "v"}}));
+  EXPECT_EQ(parse_tuning("lora:targets=fc1,fc2,r=16"),
+            (Tuning{.kind = Kind::Lora, .rank = 16, .targets = {"fc1", "fc2"}}));
+  EXPECT_EQ(parse_tuning("lora-fa:r=4,targets=all"),
+            (Tuning{.kind = Kind::LoraFa, .rank = 4, .targets = {"all"}}));
   EXPECT_EQ(parse_tuning("frozen:embed*,blocks.0.*"),
-            (Tuning{Kind::Frozen, 8, {"embed*", "blocks.0.*"}}));
+            (Tuning{.kind = Kind::Frozen, .rank = 8, .targets = {"embed*", "blocks.0.*"}}));
 }
 
 TEST(Tunings, LoraDefaultsToRank8OnQueryAndValue) {
-  EXPECT_EQ(parse_tuning("lora"), (Tuning{Kind::Lora, 8, {"q", "v"}}));
-  EXPECT_EQ(parse_tuning("lora-fa:r=2"), (Tuning{Kind::LoraFa, 2, {"q", "v"}}));
+  EXPECT_EQ(parse_tuning("lora"), (Tuning{.kind = Kind::Lora, .rank = 8, .targets = {"q", "v"}}));
+  EXPECT_EQ(parse_tuning("lora-fa:r=2"),
+            (Tuning{.kind = Kind::LoraFa, .rank = 2, .targets = {"q", "v"}}));
 }
 
 TEST(Tunings, ReadBackTheirText) {
@@ -60,6 +75,11 @@ TEST(PrecisionOf, IsTheFrameworksUnlessGiven) {
   EXPECT_EQ(precision_of({.framework = "torch-1.7-amp"}), Precision::AmpFp16);
   EXPECT_EQ(precision_of({.precision = Precision::Bf16, .framework = "paper"}), Precision::Bf16);
   EXPECT_THROW(precision_of({.framework = "caffe"}), UsageError);
+}
+
+TEST(Frameworks, OlderFilesMeanTheDefault) {
+  EXPECT_EQ(&find_framework("torch-2"), &find_framework(default_framework));
+  EXPECT_EQ(StepOptions{}.framework, default_framework);
 }
 
 TEST(Frameworks, HaveASourceEach) {

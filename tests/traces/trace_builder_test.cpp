@@ -101,6 +101,29 @@ TEST(Lora, PutsAdaptersBesideItsTargets) {
   EXPECT_THAT(check(trace), IsEmpty());
 }
 
+TEST(Lora, AdaptersAreFp32OnASixteenBitBaseUnlessTheyAreNot) {
+  const auto one = [](TraceBuilder& b, TensorId x) {
+    return b.linear("m.q", b.linear("fc", x, 4), 6);
+  };
+  StepOptions step = with_tuning("lora:r=2,dropout=0.5,targets=q");
+  step.precision = Precision::Bf16;
+  const Trace trace = built(step, one);
+  const auto dtype = [](const Trace& of, std::string_view name) {
+    return of[tensor_named(of, name)].dtype;
+  };
+  EXPECT_EQ(dtype(trace, "m.q.lora_a.weight"), DType::Float32);
+  EXPECT_EQ(dtype(trace, "m.q.lora_cast"), DType::Float32);
+  EXPECT_EQ(dtype(trace, "m.q.lora_drop"), DType::Float32);
+  EXPECT_EQ(dtype(trace, "m.q.lora_add"), DType::Float32);
+  EXPECT_EQ(dtype(trace, "m.q.lora_result"), DType::BFloat16);
+  EXPECT_THAT(check(trace), IsEmpty());
+
+  step.tuning = parse_tuning("lora:r=2,dtype=base,targets=q");
+  const Trace as_base = built(step, one);
+  EXPECT_EQ(dtype(as_base, "m.q.lora_a.weight"), DType::BFloat16);
+  EXPECT_THAT(op_names(as_base), testing::Not(testing::Contains("m.q.lora_cast")));
+}
+
 TEST(Lora, FaFreezesTheFirstProjection) {
   const Trace trace = built(with_tuning("lora-fa:r=2,targets=all"),
                             [](TraceBuilder& b, TensorId x) { return b.linear("fc", x, 3); });

@@ -125,6 +125,7 @@ TEST(TraceJson, KeepsEveryFill) {
   add(fill::Positions{.first = 2}, {1, 3}, DType::Int64);
   add(fill::CausalMask{.window = 4096}, {1, 1, 3, 3}, DType::Float32);
   add(fill::PaddingMask{}, {2, 1, 1, 3}, DType::BFloat16);
+  add(fill::Constant{-100}, {2, 1}, DType::Int64);
   add(fill::SeamMask{.shift = 3}, {4, 1, 49, 49}, DType::Float32);
   add(fill::WindowDifferences{}, {49 * 49}, DType::Int64);
   add(fill::AxisDifferences{}, {4, 2}, DType::Int64);
@@ -282,8 +283,8 @@ TEST(TraceJson, RefusesWhatItDoesNotKnow) {
             "out15");
   EXPECT_THAT(error_after("\"full\"", "\"lora:r=0\""),
               StartsWith("t.json: /step/tuning: tuning: r=0 is not a rank"));
-  EXPECT_THAT(error_after("torch-2", "torch-9"),
-              StartsWith("t.json: /step/framework: unknown framework 'torch-9' (did you mean "));
+  EXPECT_THAT(error_after("transformers-4.57", "torch-1.9"),
+              StartsWith("t.json: /step/framework: unknown framework 'torch-1.9' (did you mean "));
 }
 
 TEST(TraceJson, RefusesWhatIsMissingOrMistyped) {

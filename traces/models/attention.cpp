@@ -140,14 +140,138 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
              : b.view(name + ".merge", mixed, merged, LayoutTransform::MergeHeads);
 }
 
-// A fused kernel takes one tensor to add to the scores, and masks the future by itself.
-TensorId fused_bias(TraceBuilder& b, const std::string& name, const AttentionConfig& config) {
-  if (config.mask == no_tensor || config.causal) return config.bias;
-  if (config.bias == no_tensor) return config.mask;
-  return b.add(name + ".mask.bias", config.mask, config.bias);
+// [..., d] → [..., d up to a multiple of `unit`], zeros behind.
+TensorId padded(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t unit) {
+  const Shape s = b.shape(x);
+  const std::int64_t width = (s.back() + unit - 1) / unit * unit;
+  if (width == s.back()) return x;
+  const Shape ones = {1, 1, 1, width - s.back()};
+  const TensorId zeros = b.input(name + ".zeros", ones, b[x].dtype, fill::Constant{0});
+  return b.concat(name, std::array{x, zeros}, s.with_back(width));
+}
+
+// PyTorch's own composition, in fp32 whatever the dtype of q: _scaled_dot_product_attention_math.
+TensorId composed_attention(TraceBuilder& b, const std::string& name, const Heads& heads,
+                            const AttentionConfig& config) {
+  const Shape s = b.shape(heads.q);
+  const std::int64_t d = s[3], keys = b.shape(heads.k)[2];
+  const double usual = 1 / std::sqrt(static_cast<double>(d));
+  const double root = std::sqrt(config.score_factor != 0 ? config.score_factor : usual);
+  const auto wide = [&](TensorId x, const char* which) {
+    return b.cast(name + which + std::string(".upcast"), b.to_compute(x), DType::Float32);
+  };
+  const auto repeated = [&](TensorId x, const char* which) {
+    const Shape of = b.shape(x);
+    return of[1] == config.heads ? x
+                                 : b.repeat_heads(name + which + std::string(".repeat"), x,
+                                                  {of[0], config.heads, of[2], of[3]});
+  };
+  const auto dense = [&](TensorId x, const char* which, bool is_dense) {
+    return is_dense ? x : b.copy(name + which + std::string(".dense"), x, b.shape(x));
+  };
+  const bool grouped = b.shape(heads.k)[1] != config.heads;
+  const DType result = b[b.to_compute(heads.q)].dtype;
+  TensorId q = b.scale(name + ".q.scale", wide(heads.q, ".q"), root);
+  q = dense(q, ".q", false);
+  TensorId k = repeated(wide(heads.k, ".k"), ".k");
+  k = dense(b.scale(name + ".k.scale", k, root), ".k", grouped);
+  const TensorId k_transposed = b.view(name + ".k.transposed", k, {s[0], config.heads, d, keys},
+                                       LayoutTransform::ChannelsFirst);
+  TensorId scores = b.product(name + ".scores", q, k_transposed);
+  if (config.bias != no_tensor) scores = b.add_in_place(name + ".bias", scores, config.bias);
+  if (config.mask != no_tensor) scores = b.add_in_place(name + ".mask", scores, config.mask);
+  TensorId weights = b.softmax(name + ".softmax", scores, true);
+  weights = b.dropout(name + ".dropout", weights, config.dropout);
+  const TensorId v = dense(repeated(wide(heads.v, ".v"), ".v"), ".v", grouped);
+  TensorId mixed = b.product(name + ".mix", weights, v);
+  mixed = b.cast(name + ".mix.cast", mixed, result);
+  return b.copy(name + ".merge", mixed, {s[0], s[2], config.heads * b.shape(v)[3]},
+                LayoutTransform::MergeHeads);
+}
+
+// A fused kernel takes one tensor to add to the scores, and masks the future by itself. Its rows
+// start at whole multiples of 16 bytes.
+TensorId fused_bias(TraceBuilder& b, const std::string& name, const AttentionConfig& config,
+                    AttentionKernel kernel) {
+  const bool by_itself = config.causal && kernel == AttentionKernel::Flash;
+  TensorId mask = by_itself ? no_tensor : config.mask;
+  if (mask == no_tensor) return config.bias;
+  if (config.converts_mask) mask = for_all_samples(b, name + ".mask.numbers", mask);
+  if (config.bias != no_tensor) mask = b.add(name + ".mask.bias", mask, config.bias);
+  if (kernel != AttentionKernel::MemoryEfficient) return mask;
+  const TensorId whole = padded(b, name + ".mask.padded", mask, 8);
+  return whole == mask ? mask : b.select(name + ".mask.rows", whole, b.shape(mask));
+}
+
+// The flash kernel takes heads of a multiple of 8; what it returns is cut, and then copied for the
+// projection.
+TensorId fused_attention(TraceBuilder& b, const std::string& name, Heads heads,
+                         const AttentionConfig& config, AttentionKernel kernel) {
+  const Shape s = b.shape(heads.q);
+  const Framework& framework = b.framework();
+  const bool is_sdpa = framework.picks_fused_attention && config.calls_sdpa;
+  const bool is_flash = kernel == AttentionKernel::Flash;
+  const bool is_contiguous = is_sdpa && framework.contiguous_heads && config.by_shared_code;
+  const TensorId bias = fused_bias(b, name, config, kernel);
+  const auto ready = [&](TensorId x, const char* which) {
+    const Shape of = b.shape(x);
+    const bool repeats = framework.repeats_key_heads || bias != no_tensor;
+    if (is_sdpa && repeats && of[1] != config.heads)
+      x = b.repeat_heads(name + which + std::string(".repeat"), x,
+                         {of[0], config.heads, of[2], of[3]});
+    else if (is_contiguous)
+      x = b.copy(name + which + std::string(".dense"), x, of);
+    x = b.to_compute(x);
+    return is_sdpa && is_flash ? padded(b, name + which + std::string(".padded"), x, 8) : x;
+  };
+  const TensorId q = ready(heads.q, ".q"), k = ready(heads.k, ".k"), v = ready(heads.v, ".v");
+  const bool is_padded = b.shape(q).back() != s.back();
+  const double usual = 1 / std::sqrt(static_cast<double>(s.back()));
+  const double wanted = config.score_factor != 0 ? config.score_factor : usual;
+  const double of_kernel = 1 / std::sqrt(static_cast<double>(b.shape(q).back()));
+  const bool is_causal = config.causal && (is_flash || bias == no_tensor);
+  TensorId mixed =
+      b.flash_attention(name + ".flash", q, k, v, is_causal, bias, is_causal ? config.window : 0,
+                        {.memory_efficient = is_sdpa && !is_flash,
+                         .factor = wanted == of_kernel ? 1 : wanted / of_kernel});
+  if (is_padded) mixed = b.select(name + ".cut", mixed, s.with_back(b.shape(heads.v).back()));
+  const Shape of = b.shape(mixed), merged = {of[0], of[2], of[1] * of[3]};
+  // Flash writes in the order of q, the other kernel by token.
+  const bool copies = is_padded || (is_contiguous && is_flash);
+  return copies ? b.copy(name + ".merge", mixed, merged, LayoutTransform::MergeHeads)
+                : b.view(name + ".merge", mixed, merged, LayoutTransform::MergeHeads);
 }
 
 }  // namespace
+
+TensorId for_all_samples(TraceBuilder& b, const std::string& name, TensorId mask) {
+  const Shape s = b.shape(mask);
+  return b.concat(name, std::array{mask}, {b.step().batch, s[1], s[2], s[3]});
+}
+
+AttentionKernel attention_kernel(const TraceBuilder& b, const AttentionConfig& config,
+                                 std::int64_t head_width, bool masked) {
+  switch (b.step().attention.value_or(Attention::Sdpa)) {
+    case Attention::Math:
+      return AttentionKernel::Eager;
+    case Attention::Flash:
+      return AttentionKernel::Flash;
+    case Attention::MemoryEfficient:
+      return AttentionKernel::MemoryEfficient;
+    case Attention::Sdpa:
+      break;
+  }
+  if (!config.calls_sdpa || config.score_cap > 0) return AttentionKernel::Eager;
+  if (!b.framework().picks_fused_attention)
+    return config.bias != no_tensor ? AttentionKernel::Eager : AttentionKernel::Flash;
+  const bool repeats = b.framework().repeats_key_heads || masked;
+  const bool grouped = config.key_heads > 0 && config.key_heads != config.heads;
+  return sdpa_kernel({.dtype = b.compute_dtype(),
+                      .head_width = head_width,
+                      .grouped = grouped && !repeats,
+                      .masked = masked},
+                     b.step().capability.value_or(80));
+}
 
 Heads project_heads(TraceBuilder& b, const std::string& name, TensorId x,
                     const AttentionConfig& config) {
@@ -173,15 +297,19 @@ Heads project_heads(TraceBuilder& b, const std::string& name, TensorId x,
 
 TensorId attention_core(TraceBuilder& b, const std::string& name, TensorId q, TensorId k,
                         TensorId v, const AttentionConfig& config) {
-  const bool has_bias = config.bias != no_tensor;
-  if (b.step().attention.value_or(has_bias ? Attention::Math : Attention::Flash) == Attention::Math)
-    return math_attention(b, name, {q, k, v}, config);
-  const double root = std::sqrt(static_cast<double>(b.shape(q).back()));
-  const double factor = config.score_factor != 0 ? config.score_factor * root : 1;
-  const TensorId mixed = b.flash_attention(name + ".flash", q, k, v, config.causal,
-                                           fused_bias(b, name, config), config.window, factor);
-  const Shape s = b.shape(mixed);
-  return b.view(name + ".merge", mixed, {s[0], s[2], s[1] * s[3]}, LayoutTransform::MergeHeads);
+  const bool masked = config.mask != no_tensor || config.bias != no_tensor;
+  const AttentionKernel kernel =
+      config.kernel ? *config.kernel : attention_kernel(b, config, b.shape(q)[3], masked);
+  switch (kernel) {
+    case AttentionKernel::Eager:
+      return math_attention(b, name, {q, k, v}, config);
+    case AttentionKernel::Composed:
+      return composed_attention(b, name, {q, k, v}, config);
+    case AttentionKernel::Flash:
+    case AttentionKernel::MemoryEfficient:
+      break;
+  }
+  return fused_attention(b, name, {q, k, v}, config, kernel);
 }
 
 TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,

@@ -2,6 +2,7 @@
 // head-wise copies, where the scale is applied, materialized or fused scores.
 #pragma once
 
+#include "traces/models/sdpa.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark {
@@ -33,10 +34,14 @@ struct AttentionConfig {
   bool causal = false;
   bool qkv_bias = true;
   bool out_bias = true;
-  bool softmax_in_fp32 = false;         ///< scores upcast, as in LLaMA's eager code
-  bool probabilities_as_query = false;  ///< probabilities are cast to the dtype of q
-  double dropout = 0;                   ///< of the probabilities
-  TensorId bias = no_tensor;            ///< [1, heads, tokens, tokens], learned
+  bool softmax_in_fp32 = false;                ///< scores upcast, as in LLaMA's eager code
+  bool probabilities_as_query = false;         ///< probabilities are cast to the dtype of q
+  double dropout = 0;                          ///< of the probabilities
+  bool calls_sdpa = true;                      ///< the code can call PyTorch's fused attention
+  std::optional<AttentionKernel> kernel = {};  ///< what runs, if it is settled already
+  bool by_shared_code = false;  ///< through transformers' sdpa_attention.py, not by the model's own
+  bool converts_mask = false;   ///< a mask of booleans, which each call turns into numbers
+  TensorId bias = no_tensor;    ///< [1, heads, tokens, tokens], learned
   TensorId mask = no_tensor;    ///< constant, broadcast over the scores; or [windows, 1, tokens,
                                 ///< tokens] where the batch is that of an image times its windows
   TensorId cosine = no_tensor;  ///< rotary tables; no_tensor = none
@@ -55,6 +60,13 @@ struct AttentionConfig {
 struct Heads {
   TensorId q, k, v;
 };
+
+/// A mask [1, 1, tokens, keys], once per sample of the batch.
+TensorId for_all_samples(TraceBuilder& builder, const std::string& name, TensorId mask);
+
+/// What runs where the mask is `masked` tensor or none: the model's eager code, or a kernel.
+AttentionKernel attention_kernel(const TraceBuilder& builder, const AttentionConfig& config,
+                                 std::int64_t head_width, bool masked);
 
 /// x [batch, tokens, width] → q [batch, heads, tokens, d], k and v [batch, key heads, tokens, d].
 Heads project_heads(TraceBuilder& builder, const std::string& name, TensorId x,

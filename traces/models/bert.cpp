@@ -142,14 +142,14 @@ Trace build_bert(const std::string& model, const BertConfig& config, const StepO
   const std::int64_t tokens =
       sequence_length(options, config.positions - config.first_position, true);
   const TensorId table = b.parameter("embed.weight", {config.vocabulary, config.width});
-  const AttentionConfig attention{
-      .heads = config.heads,
-      .packed = false,
-      .scales_query = config.scales_query,
-      .dropout = b.dropout_probability(config.attention_dropout),
-      .mask = score_mask(b, "attention_mask", {options.batch, 1, 1, tokens}, b.base_dtype(),
-                         fill::PaddingMask{}),
-      .out_name = "dense"};
+  AttentionConfig attention{.heads = config.heads,
+                            .head_width = config.width / config.heads,
+                            .packed = false,
+                            .scales_query = config.scales_query,
+                            .dropout = b.dropout_probability(config.attention_dropout),
+                            .out_name = "dense"};
+  settle_attention(b, attention, "attention_mask", {options.batch, 1, 1, tokens}, b.base_dtype(),
+                   fill::PaddingMask{});
 
   TensorId x = embed(b, table, tokens, config);
   for (std::int64_t i = 0; i < config.depth; ++i)

@@ -111,7 +111,8 @@ ModelConfig read_swin(Fields& root) {
                     .mlp_drop_path = false,
                     .packed_qkv = false,
                     .scales_query = false,
-                    .fused_shift = false};
+                    .fused_shift = false,
+                    .checkpoints_stages = true};
   activation(root, "hidden_act", {"gelu"});
   if (config.heads.size() != config.depths.size())
     fail_at(root, "num_heads",

@@ -111,8 +111,9 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
                             .score_factor = config.score_factor,
                             .score_cap = config.score_cap,
                             .out_name = "o"};
-  attention.mask = score_mask(b, "attention_mask" + suffix, {1, 1, tokens, tokens}, stream,
-                              fill::CausalMask{view.window});
+  attention.by_shared_code = attention.converts_mask = true;
+  settle_attention(b, attention, "attention_mask" + suffix, {1, 1, tokens, tokens}, stream,
+                   fill::CausalMask{view.window});
   if (config.learned_positions) return attention;
   const Shape table = {tokens, config.rotary_width ? config.rotary_width : config.head_width};
   const DType kept = config.rotates_in_fp32 ? DType::Float32 : stream;

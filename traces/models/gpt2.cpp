@@ -16,6 +16,8 @@ TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const Gpt2Con
 
 TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const Gpt2Config& config,
                const AttentionConfig& attention) {
+  // Who may see whom: a buffer of each layer's own, which fused attention has no use for.
+  b.input(name + ".attn.bias", {1, 1, config.positions, config.positions}, DType::Bool);
   b.begin_block(name, x, 0);
   b.part(Part::F);
   TensorId y = b.layer_norm(name + ".norm1", x, config.epsilon);
@@ -46,13 +48,16 @@ Trace build_gpt2(const std::string& model, const Gpt2Config& config, const StepO
   const std::int64_t tokens = sequence_length(options, config.positions, true);
   const TensorId table = b.parameter("embed.weight", {config.vocabulary, config.width});
   // torch.where() with the mask keeps the dtype of the scores.
-  const AttentionConfig attention{.heads = config.heads,
-                                  .scales_query = false,
-                                  .causal = true,
-                                  .probabilities_as_query = true,
-                                  .dropout = b.dropout_probability(config.attention_dropout),
-                                  .mask = score_mask(b, "attention_mask", {1, 1, tokens, tokens},
-                                                     b.compute_dtype(), fill::CausalMask{})};
+  AttentionConfig attention{.heads = config.heads,
+                            .head_width = config.width / config.heads,
+                            .scales_query = false,
+                            .causal = true,
+                            .probabilities_as_query = true,
+                            .dropout = b.dropout_probability(config.attention_dropout),
+                            .by_shared_code = true,
+                            .converts_mask = true};
+  settle_attention(b, attention, "attention_mask", {1, 1, tokens, tokens}, b.compute_dtype(),
+                   fill::CausalMask{});
 
   TensorId x = embed(b, table, tokens, config);
   for (std::int64_t i = 0; i < config.depth; ++i)

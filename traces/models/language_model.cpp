@@ -21,10 +21,29 @@ std::int64_t sequence_length(const StepOptions& options, std::int64_t positions,
   return tokens;
 }
 
-TensorId score_mask(TraceBuilder& b, const std::string& name, const Shape& shape, DType dtype,
-                    const InputFill& fill) {
-  if (b.step().attention.value_or(Attention::Flash) == Attention::Flash) return no_tensor;
-  return b.input(name, shape, dtype, fill);
+void settle_attention(TraceBuilder& b, AttentionConfig& attention, const std::string& name,
+                      const Shape& mask, DType dtype, const InputFill& fill) {
+  const std::int64_t tokens = mask.back();
+  const bool hides = attention.window > 0 && tokens >= attention.window;
+  const bool is_masked = b.framework().picks_fused_attention && (b.step().padded || hides);
+  attention.kernel = attention_kernel(b, attention, attention.head_width, is_masked);
+  const Shape of_all = {1, 1, tokens, tokens};
+  switch (*attention.kernel) {
+    case AttentionKernel::Eager:
+      attention.mask = b.input(name, mask, dtype, fill);
+      return;
+    case AttentionKernel::Composed:
+      if (is_masked || attention.causal)
+        attention.mask = b.input(name, of_all, DType::Float32, fill);
+      return;
+    case AttentionKernel::Flash:
+    case AttentionKernel::MemoryEfficient:
+      break;
+  }
+  if (!is_masked) return;
+  attention.mask = b.input(name, of_all, b.compute_dtype(), fill);
+  if (!attention.converts_mask)
+    attention.mask = for_all_samples(b, name + ".numbers", attention.mask);
 }
 
 TensorId vocabulary_head(TraceBuilder& b, const std::string& name, TensorId x, TensorId tied_table,
@@ -35,23 +54,36 @@ TensorId vocabulary_head(TraceBuilder& b, const std::string& name, TensorId x, T
   return b.linear_with(name, x, table, bias);
 }
 
-// The loss of Hugging Face's causal models up to 4.47: the logits become fp32, GPT-2's apart; all
-// but the last token's are copied to one piece, with the labels of all but the first.
+// Up to transformers 4.47 the logits become fp32, GPT-2's apart, and all but the last token's are
+// copied to one piece, with the labels of all but the first. Later (loss_utils.py) all models'
+// logits become fp32 and the labels are shifted. The variables of the model and of the loss stay.
 TensorId next_token_loss(TraceBuilder& b, TensorId logits, bool in_fp32) {
   const std::int64_t batch = b.shape(logits)[0], tokens = b.shape(logits)[1];
   const std::int64_t vocabulary = b.shape(logits)[2];
-  const bool shifts = b.framework().shifts_logits && tokens > 1;
+  const Framework& framework = b.framework();
+  const bool shifts = framework.shifts_logits && tokens > 1;
   const std::int64_t scored = shifts ? tokens - 1 : tokens;
-  TensorId labels = b.input("labels", {batch, tokens}, DType::Int64, fill::Words{});
-  TensorId scores = in_fp32 ? b.cast("logits.float", logits, DType::Float32) : logits;
+  b.begin_function();
+  b.local(logits);
+  // The code pads labels by one that is ignored before it shifts them. Here the next word is there.
+  const std::int64_t given = framework.shifts_labels ? tokens + 1 : tokens;
+  TensorId labels = b.input("labels", {batch, given}, DType::Int64, fill::Words{});
+  TensorId scores = logits;
+  if (in_fp32 || framework.shifts_labels)
+    scores = b.local(b.cast("logits.float", logits, DType::Float32));
   if (shifts) {
-    scores = b.copy("logits.shift", scores, {batch, scored, vocabulary});
+    scores = b.local(b.copy("logits.shift", scores, {batch, scored, vocabulary}));
     labels = b.copy("labels.shift", labels, {batch, scored}, LayoutTransform::Slice,
                     {{AttributeKey::Offset, 1}});
+  } else if (framework.shifts_labels) {
+    labels = b.local(b.copy("labels.shift", labels, {batch, tokens}, LayoutTransform::Slice,
+                            {{AttributeKey::Offset, 1}}));
   }
   scores = b.view("logits.rows", scores, {batch * scored, vocabulary});
   labels = b.view("labels.rows", labels, {batch * scored});
-  return b.cross_entropy("loss", scores, labels);
+  const TensorId loss = b.cross_entropy("loss", scores, labels);
+  b.end_function();
+  return loss;
 }
 
 }  // namespace tidemark

@@ -1,7 +1,7 @@
 // What every language model has around its blocks: the number of tokens, the mask, head and loss.
 #pragma once
 
-#include "traces/trace_builder.h"
+#include "traces/models/attention.h"
 
 namespace tidemark {
 
@@ -10,10 +10,11 @@ namespace tidemark {
 std::int64_t sequence_length(const StepOptions& options, std::int64_t positions,
                              bool learned_positions);
 
-/// The mask that is added to materialized scores; nothing where a fused kernel masks the future by
-/// itself and Hugging Face gives it no padding mask because no token is padding.
-TensorId score_mask(TraceBuilder& builder, const std::string& name, const Shape& shape, DType dtype,
-                    const InputFill& fill);
+/// Settles which kernel runs, and gives it the mask that it is handed. Scores in memory always have
+/// one. A fused kernel masks the future by itself and is given a mask only where tokens are
+/// padding, or where a window hides some of the past.
+void settle_attention(TraceBuilder& builder, AttentionConfig& attention, const std::string& name,
+                      const Shape& mask, DType dtype, const InputFill& fill);
 
 /// The product of x with a table [vocabulary, width]: the embedding's own where the head is tied.
 /// Adapters never sit here: "all linears" of PEFT leaves out the head.

@@ -59,6 +59,7 @@ struct SwinConfig {
   bool packed_qkv = true;
   bool scales_query = true;
   bool fused_shift = true;  ///< one kernel shifts and cuts windows; otherwise roll, then copy
+  bool checkpoints_stages = false;  ///< its own checkpointing wraps stages (Hugging Face)
 
   bool operator==(const SwinConfig&) const = default;
 };

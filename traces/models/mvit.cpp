@@ -180,10 +180,11 @@ TensorId pooling_attention(TraceBuilder& b, const std::string& name, TensorId x,
   b.local(heads.q), b.local(heads.k), b.local(heads.v);
   const PooledHeads pooled{heads, pooled_side(block.side, config.pool_kernel, block.query_stride),
                            pooled_side(block.side, config.pool_kernel, block.key_stride)};
-  const Attention usual = config.relative_positions ? Attention::Math : Attention::Flash;
-  TensorId y = b.step().attention.value_or(usual) == Attention::Math
-                   ? math_mix(b, name, pooled, block, config)
-                   : flash_mix(b, name, pooled, config);
+  const Attention asked = b.step().attention.value_or(Attention::Sdpa);
+  const bool is_fused =
+      asked == Attention::Sdpa ? !config.relative_positions : asked != Attention::Math;
+  TensorId y =
+      is_fused ? flash_mix(b, name, pooled, config) : math_mix(b, name, pooled, block, config);
   if (config.residual_pooling) y = b.add(name + ".add_q", y, heads.q);
   const Shape merged = {b.shape(y)[0], b.shape(y)[2], block.attention_width};
   y = block.heads > 1 && b.framework().copies_heads
@@ -296,7 +297,7 @@ Trace build_mvit(const std::string& model, const MvitConfig& config, const StepO
     throw UsageError(fmt::format("image size {} leaves no tokens in the last of {} stages", image,
                                  config.depths.size()));
   const TensorId images =
-      b.input("images", {batch, config.channels, image, image}, DType::Float32, fill::Pixels{});
+      b.input("images", {batch, config.channels, image, image}, b.base_dtype(), fill::Pixels{});
   const TensorId targets = image_targets(b, config.head);
   const auto blocks = plan_blocks(config, side, b.drop_path_probability(config.drop_path));
 

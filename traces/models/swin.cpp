@@ -55,7 +55,8 @@ TensorId window_attention(TraceBuilder& b, const std::string& name, TensorId x, 
                             .unpacking = Unpacking::Select,
                             .scales_query = config.scales_query,
                             .qkv_bias = config.qkv_bias,
-                            .dropout = b.dropout_probability(config.attention_dropout)};
+                            .dropout = b.dropout_probability(config.attention_dropout),
+                            .calls_sdpa = false};
   attention.bias = relative_bias(b, name, stage);
   if (shift > 0)
     attention.mask = b.input(name + ".window_mask", {per_side * per_side, 1, tokens, tokens},
@@ -154,7 +155,7 @@ Trace build_swin(const std::string& model, const SwinConfig& config, const StepO
   const double drop_path = b.drop_path_probability(config.drop_path);
 
   const TensorId images =
-      b.input("images", {batch, config.channels, image, image}, DType::Float32, fill::Pixels{});
+      b.input("images", {batch, config.channels, image, image}, b.base_dtype(), fill::Pixels{});
   const TensorId targets = image_targets(b, config.head);
   TensorId x = embed_patches(b, images, stage_of(config, image, 0).side, config);
   for (std::int64_t s = 0, i = 0; s < std::ssize(config.depths); ++s) {
@@ -163,7 +164,8 @@ Trace build_swin(const std::string& model, const SwinConfig& config, const StepO
       const std::string name = fmt::format("stages.{}.blocks.{}", s, k);
       const std::int64_t shift = k % 2 == 1 && stage.window < stage.side ? config.window / 2 : 0;
       const double rate = blocks < 2 ? 0 : drop_path * as_double(i) / as_double(blocks - 1);
-      b.begin_block(name, x, static_cast<int>(s));
+      const auto stage_number = static_cast<int>(s);
+      b.begin_block(name, x, stage_number, config.checkpoints_stages ? stage_number : -1);
       x = block(b, name, x, stage, config, shift, rate);
       b.end_block();
     }

@@ -33,15 +33,18 @@ TensorId block(TraceBuilder& b, int i, TensorId x, const VitConfig& config, doub
   b.begin_block(name, x, 0);
   b.part(Part::F);
   TensorId y = b.layer_norm(name + ".norm1", x, config.epsilon);
+  const bool in_fp32 =
+      config.softmax_in_fp32 || (b.framework().vision_softmax_fp32 && !config.packed_qkv);
   y = self_attention(b, name + ".attn", y,
                      {.heads = config.heads,
                       .packed = config.packed_qkv,
                       .unpacking = config.unpacking,
                       .scales_query = config.scales_query,
                       .qkv_bias = config.qkv_bias,
-                      .softmax_in_fp32 = config.softmax_in_fp32,
-                      .probabilities_as_query = config.softmax_in_fp32,
-                      .dropout = b.dropout_probability(config.attention_dropout)});
+                      .softmax_in_fp32 = in_fp32,
+                      .probabilities_as_query = in_fp32,
+                      .dropout = b.dropout_probability(config.attention_dropout),
+                      .by_shared_code = !config.packed_qkv});
   y = b.dropout(name + ".drop", y, dropout);
   y = scaled(b, name + ".scale1", y, config);
   y = b.drop_path(name + ".drop_path1", y, drop_path);
@@ -118,7 +121,7 @@ Trace build_vit(const std::string& model, const VitConfig& config, const StepOpt
   const double dropout = b.dropout_probability(config.dropout);
 
   const TensorId images =
-      b.input("images", {batch, config.channels, image, image}, DType::Float32, fill::Pixels{});
+      b.input("images", {batch, config.channels, image, image}, b.base_dtype(), fill::Pixels{});
   const TensorId targets = image_targets(b, config.head);
   TensorId x = b.conv2d("patch_embed", images, {batch, config.width, side, side}, config.patch,
                         config.patch, 0, 1, true);

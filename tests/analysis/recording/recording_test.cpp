@@ -90,8 +90,8 @@ TEST(RecordingFile, SaysWhatItsNumbersMean) {
 TEST(RecordingFile, SaysWhatIsWrong) {
   EXPECT_EQ(read_error("{}"),
             "x.timeline.json: not a timeline file; need \"format\": \"tidemark-timeline\"");
-  EXPECT_EQ(read_error(damaged("\"version\": 1", "\"version\": 2")),
-            "x.timeline.json: /version: found 2; this program reads version 1");
+  EXPECT_EQ(read_error(damaged("\"version\": 2", "\"version\": 3")),
+            "x.timeline.json: /version: found 3; this program reads versions 1 to 2");
   EXPECT_THAT(read_error(damaged("\"source\": \"predicted\"", "\"source\": \"measure\"")),
               HasSubstr("did you mean 'measured'?"));
   EXPECT_THAT(read_error(damaged("\"begin_ns\": [0", "\"begin_ns\": [-1")),

@@ -1,0 +1,233 @@
+// Formulas from aten/src/ATen/native of PyTorch 2.6, each checked against what the allocator was
+// asked for (scripts/capture_steps).
+#include "simulator/cost/scratch.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "simulator/kernel_choice.h"
+#include "traces/framework.h"
+
+namespace tidemark {
+namespace {
+
+std::int64_t up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
+std::int64_t parts(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit; }
+
+std::int64_t rows_of(const Shape& shape) {
+  return shape.rank() == 0 ? 1 : numel(shape) / std::max<std::int64_t>(1, shape.back());
+}
+
+/// One run with what it reads and writes.
+struct Place {
+  const Trace& trace;
+  const Schedule& schedule;
+  const Run& run;
+  const Device& device;
+  const Op& op;
+
+  const Tensor& input(std::size_t i) const { return trace[trace.inputs(op)[i]]; }
+  const Tensor& output(std::size_t i) const { return trace[trace.outputs(op)[i]]; }
+  bool makes_gradient(std::size_t i) const {
+    if (i >= op.inputs) return false;
+    return std::ranges::any_of(schedule.writes(run), [&](BufferId b) {
+      return schedule[b].role == Role::Gradient && schedule[b].tensor == trace.inputs(op)[i];
+    });
+  }
+};
+
+// cuda/CUDABlas.cpp: what gemm_and_bias() hands to cuBLASLt, which adds the bias while it stores.
+void linear_forward(const Place& at, Scratch& scratch) {
+  constexpr std::int64_t workspace = 1024 * 1024;
+  if (at.op.inputs > 2 && rows_of(at.input(0).shape) > 1) scratch.add(workspace);
+}
+
+void add_column_sum(const Place& at, std::int64_t rows, std::int64_t columns, Scratch& scratch) {
+  scratch.add(column_sum_staging(rows, columns, at.device));
+}
+
+void linear_backward(const Place& at, Scratch& scratch) {
+  if (!at.makes_gradient(2)) return;
+  const Shape& y = at.output(0).shape;
+  add_column_sum(at, rows_of(y), y.back(), scratch);
+}
+
+// transformers/cuda/flash_attn/flash_api.cpp, mha_bwd(): dq in fp32, the row sums of dy · y, and dk
+// and dv of every head where the heads are grouped.
+void flash_backward(const Place& at, Scratch& scratch) {
+  const Shape &q = at.input(0).shape, &k = at.input(1).shape;
+  const std::int64_t heads = q[0] * q[1] * up(q[2], 128);
+  scratch.add(4 * heads);
+  scratch.add(4 * heads * up(q[3], 32));
+  if (k[1] == q[1]) return;
+  const std::int64_t expanded = q[0] * q[1] * k[2] * k[3] * size_of(at.input(1).dtype);
+  scratch.add(expanded), scratch.add(expanded);
+}
+
+// transformers/cuda/mem_eff_attention/kernel_backward.h, workspace_size(): dq by tiles, each with a
+// lock; beyond 128 channels of 16 bits dk and dv, too. In fp32 dy · y is made before, out of place.
+void memory_efficient_backward(const Place& at, Scratch& scratch) {
+  const Shape &q = at.input(0).shape, &k = at.input(1).shape;
+  const std::int64_t heads = q[0] * q[1], d = q[3];
+  const bool is_half = size_of(at.input(0).dtype) == 2;
+  constexpr std::int64_t lock = 16;
+  std::int64_t tile_rows = 128, tile_columns = 64;
+  if (d <= 64)
+    tile_rows = 64;
+  else if (d <= 128 && is_half)
+    tile_columns = 128;
+  std::int64_t per_head =
+      parts(q[2], tile_rows) * parts(d, tile_columns) * (4 * tile_rows * tile_columns + lock);
+  if (is_half && d > 128) per_head += 2 * 4 * up(k[2], 64) * up(d, 128);
+  const std::int64_t products = is_half ? 0 : numel(q) * size_of(DType::Float32);
+  scratch.add(4 * heads * q[2]);
+  scratch.add(std::max(heads * per_head, products));
+}
+
+void attention_backward(const Place& at, Scratch& scratch) {
+  if (attribute(at.trace, at.op, AttributeKey::MemoryEfficient) != 0)
+    return memory_efficient_backward(at, scratch);
+  if (size_of(at.input(0).dtype) == 2) flash_backward(at, scratch);
+}
+
+// cuda/Embedding.cu and EmbeddingBackwardKernel.cu: few indices are added up one by one; more are
+// sorted, and cut into segments of ten and less, each with an fp32 sum.
+void embedding_backward(const Place& at, Scratch& scratch) {
+  constexpr std::int64_t few = 3072, rows_per_segment = 10, index_bytes = 8;
+  if (!at.makes_gradient(1)) return;
+  const std::int64_t indices = numel(at.input(0).shape);
+  const Shape& table = at.input(1).shape;
+  if (indices <= few) return;
+  const std::int64_t words = std::min(indices, table[0]);
+  const std::int64_t segments = indices / rows_per_segment + words;
+  for (int list = 0; list < 3; ++list) scratch.add(index_bytes * indices);
+  scratch.add(index_bytes * words), scratch.add(index_bytes * words);
+  scratch.add(index_bytes * segments);
+  scratch.add(4 * segments * table[1]);
+}
+
+// The gradient of something that was spread over leading axes: a sum of each column.
+void broadcast_backward(const Place& at, Scratch& scratch) {
+  const std::int64_t all = numel(at.output(0).shape);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::int64_t own = numel(at.input(i).shape);
+    if (own == all || own == 0 || !at.makes_gradient(i)) continue;
+    const Shape &whole = at.output(0).shape, &part = at.input(i).shape;
+    std::int64_t columns = 1;  // of the axes behind the last one that is spread
+    for (std::size_t axis = 0; axis < std::min(whole.rank(), part.rank()); ++axis) {
+      if (part.back(axis) != whole.back(axis)) break;
+      columns *= part.back(axis);
+    }
+    if (columns == own) add_column_sum(at, all / own, own, scratch);
+  }
+}
+
+// The weight's gradient: dy times the normalized x, which is a tensor, then a sum of each column.
+void rms_norm_backward(const Place& at, Scratch& scratch) {
+  if (!at.makes_gradient(1) || at.op.outputs < 3) return;
+  const Tensor& y = at.output(0);
+  scratch.add(size(y).count);
+  add_column_sum(at, rows_of(y.shape), y.shape.back(), scratch);
+}
+
+void of_backward(const Place& at, Scratch& scratch) {
+  switch (at.op.kind) {
+    case OpKind::Linear:
+      return linear_backward(at, scratch);
+    case OpKind::FlashAttention:
+      return attention_backward(at, scratch);
+    case OpKind::Embedding:
+      return embedding_backward(at, scratch);
+    case OpKind::Add:
+      return broadcast_backward(at, scratch);
+    case OpKind::RmsNorm:
+      return rms_norm_backward(at, scratch);
+    case OpKind::Softmax:  // cuda/SoftMax.cu: dy · y is a tensor
+      return scratch.add(size(at.output(0)).count);
+    case OpKind::MatMul:
+    case OpKind::Conv2d:
+    case OpKind::LayerNorm:
+    case OpKind::MsLayerNorm:
+    case OpKind::MsRmsNorm:
+    case OpKind::Gelu:
+    case OpKind::GeluComposed:
+    case OpKind::Silu:
+    case OpKind::Tanh:
+    case OpKind::Sigmoid:
+    case OpKind::Relu:
+    case OpKind::ReGelu2:
+    case OpKind::ReSilu2:
+    case OpKind::LogSoftmax:
+    case OpKind::Mul:
+    case OpKind::Scale:
+    case OpKind::Average:
+    case OpKind::Dropout:
+    case OpKind::DropPath:
+    case OpKind::Cast:
+    case OpKind::Rope:
+    case OpKind::View:
+    case OpKind::Select:
+    case OpKind::Split:
+    case OpKind::Copy:
+    case OpKind::Concat:
+    case OpKind::RepeatHeads:
+    case OpKind::MeanPool:
+    case OpKind::MaxPool:
+    case OpKind::NllLoss:
+    case OpKind::Opaque:
+      return;
+  }
+}
+
+int threads_per_multiprocessor(const Device& device) {
+  const int capability = capability_of(device).value_or(80);
+  if (capability == 75) return 1024;
+  return capability == 86 || capability == 89 || capability >= 120 ? 1536 : 2048;
+}
+
+}  // namespace
+
+// cuda/Reduce.cuh, setReduceConfig(), for a sum in fp32 over the slow axis. Rows are split over the
+// warps of a block, and over blocks where each thread would still have 256 or more to add; then
+// every thread of every block writes what it has.
+std::int64_t column_sum_staging(std::int64_t rows, std::int64_t columns, const Device& device) {
+  constexpr std::int64_t warp = 32, most_threads = 512, least_rows = 16, most_rows = 256;
+  std::int64_t vector = 4;
+  while (columns % vector != 0) vector /= 2;
+  const std::int64_t threads = most_threads / vector;
+  const auto power_below = [&](std::int64_t n) {
+    if (n >= threads) return threads;
+    return static_cast<std::int64_t>(
+        std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
+  };
+  const std::int64_t along_columns = power_below(columns / vector), along_rows = power_below(rows);
+  std::int64_t width = std::min(along_columns, warp);
+  const std::int64_t height = std::min(along_rows, threads / width);
+  width = std::min(along_columns, threads / height);
+  std::int64_t rows_of_thread = rows;
+  if (rows_of_thread < std::min(height * 16, most_rows)) return 0;  // no split over warps
+  rows_of_thread = parts(rows, height);
+  const std::int64_t grid = parts(columns / vector, width);
+  const std::int64_t most_blocks =
+      device.sm_count * (threads_per_multiprocessor(device) / (width * height));
+  if (rows_of_thread < most_rows || grid > most_blocks) return 0;
+  const std::int64_t blocks =
+      std::max(std::min(parts(most_blocks, grid), parts(rows_of_thread, least_rows)),
+               parts(rows_of_thread, most_rows));
+  return blocks < 2 ? 0 : 4 * columns * blocks * width * vector;
+}
+
+Scratch scratch_of(const Trace& trace, const Schedule& schedule, const Run& run,
+                   const Device& device) {
+  Scratch scratch;
+  if (run.op == no_op || !capability_of(device)) return scratch;
+  const Place at{trace, schedule, run, device, trace[run.op]};
+  if (run.task == Task::Backward)
+    of_backward(at, scratch);
+  else if ((run.task == Task::Forward || run.task == Task::Recompute) &&
+           at.op.kind == OpKind::Linear)
+    linear_forward(at, scratch);
+  return scratch;
+}
+
+}  // namespace tidemark

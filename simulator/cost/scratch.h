@@ -1,0 +1,35 @@
+// Memory that PyTorch's kernels take beside what they read and write, while they run. It counts in
+// what the allocator reports, and in nothing else: replays have kernels of our own.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "simulator/cost/device.h"
+#include "simulator/schedule.h"
+#include "traces/trace.h"
+
+namespace tidemark {
+
+/// The requests of one run, all of them there at once when it needs most.
+class Scratch {
+ public:
+  void add(std::int64_t bytes) {
+    if (bytes > 0) requests_[count_++] = Bytes{bytes};
+  }
+  std::span<const Bytes> requests() const { return {requests_.data(), count_}; }
+
+ private:
+  std::array<Bytes, 8> requests_{};
+  std::size_t count_ = 0;
+};
+
+/// By the sources of PyTorch 2.6; nothing where the framework's rules know of none.
+Scratch scratch_of(const Trace& trace, const Schedule& schedule, const Run& run,
+                   const Device& device);
+
+/// What a sum of each column of [rows, columns] stages between thread blocks, in bytes.
+std::int64_t column_sum_staging(std::int64_t rows, std::int64_t columns, const Device& device);
+
+}  // namespace tidemark

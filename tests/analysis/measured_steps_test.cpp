@@ -1,0 +1,74 @@
+// Steps that ran in PyTorch 2.6's own allocator, beside their predictions. The bounds are what the
+// rules reach; docs/accuracy.md lists every step, and says why the worst are off.
+#include "tests/support/measured_steps.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tidemark {
+namespace {
+
+struct Spread {
+  double median = 0, worst = 0;
+};
+
+Spread spread_of(const std::vector<MeasuredStep>& steps, std::int64_t StepBytes::*number) {
+  std::vector<double> off;
+  for (const MeasuredStep& step : steps) {
+    // What a checkpoint keeps is not held by nodes.
+    if (number == &StepBytes::saved && step.strategy != "vanilla") continue;
+    off.push_back(std::abs(percent_off(step.predicted.*number, step.measured.*number)));
+  }
+  std::ranges::sort(off);
+  return {off[off.size() / 2], off.back()};
+}
+
+/// How far off the predictions of a fixture may be.
+struct Bounds {
+  const char* fixture;
+  double live_worst, allocated_median, allocated_worst;
+};
+
+class MeasuredSteps : public testing::TestWithParam<Bounds> {
+ protected:
+  const std::vector<MeasuredStep> steps_ =
+      measured_steps(std::string(TIDEMARK_TESTS_DIR "/reference/") + GetParam().fixture);
+};
+
+TEST_P(MeasuredSteps, HaveTheParametersThatWeCount) {
+  for (const MeasuredStep& step : steps_) {
+    EXPECT_EQ(step.predicted.parameters, step.measured.parameters) << step.name;
+    EXPECT_EQ(step.predicted.trainable, step.measured.trainable) << step.name;
+  }
+}
+
+TEST_P(MeasuredSteps, SaveWhatIsPredicted) {
+  const Spread saved = spread_of(steps_, &StepBytes::saved);
+  EXPECT_LE(saved.median, 0.01);
+  EXPECT_LE(saved.worst, 1);
+}
+
+TEST_P(MeasuredSteps, HaveThePredictedPeaks) {
+  const Spread live = spread_of(steps_, &StepBytes::live);
+  EXPECT_LE(live.median, 0.1);
+  EXPECT_LE(live.worst, GetParam().live_worst);
+  const Spread allocated = spread_of(steps_, &StepBytes::allocated);
+  EXPECT_LE(allocated.median, GetParam().allocated_median);
+  EXPECT_LE(allocated.worst, GetParam().allocated_worst);
+}
+
+// Mistral's own code in 4.47 makes rotary tables per layer and frees its 16-bit logits before the
+// loss, which its row does not say.
+INSTANTIATE_TEST_SUITE_P(Fixtures, MeasuredSteps,
+                         testing::Values(Bounds{"steps_transformers-4.57.json", 3, 0.5, 3},
+                                         Bounds{"steps_transformers-4.51.json", 1, 0.5, 3},
+                                         Bounds{"steps_transformers-4.47.json", 5.5, 0.8, 3.5}),
+                         [](const auto& test) {
+                           return "Transformers" + std::string(test.param.fixture).substr(19, 1) +
+                                  std::string(test.param.fixture).substr(21, 2);
+                         });
+
+}  // namespace
+}  // namespace tidemark

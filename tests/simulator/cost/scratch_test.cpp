@@ -1,0 +1,100 @@
+// Scratch inside ops against what PyTorch 2.6 asked its allocator for, on a device of 108
+// multiprocessors and compute capability 8.0.
+#include "simulator/cost/scratch.h"
+
+#include <gtest/gtest.h>
+
+#include "simulator/lower.h"
+#include "traces/trace_builder.h"
+
+namespace tidemark {
+namespace {
+
+TEST(ColumnSum, StagesWhatTheAllocatorWasAskedFor) {
+  const Device device = find_device("a100-80gb");
+  EXPECT_EQ(column_sum_staging(665, 576, device), 0);
+  EXPECT_EQ(column_sum_staging(745, 688, device), 0);
+  EXPECT_EQ(column_sum_staging(2072, 500, device), 8448000);
+  EXPECT_EQ(column_sum_staging(4728, 3072, device), 113246208);
+  EXPECT_EQ(column_sum_staging(8190, 4096, device), 113246208);
+  EXPECT_EQ(column_sum_staging(8192, 768, device), 50331648);
+  EXPECT_EQ(column_sum_staging(8192, 770, device), 12615680);  // 770 is even, no more
+}
+
+/// What the only op of `kind` takes in its backward, in all.
+std::int64_t backward_scratch(const Trace& trace, OpKind kind) {
+  const Device device = find_device("a100-80gb");
+  const Schedule schedule = lower(trace, keep_everything(trace));
+  std::int64_t sum = 0;
+  for (const Step& step : schedule.steps) {
+    const auto* run = std::get_if<Run>(&step);
+    if (!run || run->task != Task::Backward || trace[run->op].kind != kind) continue;
+    const Scratch scratch = scratch_of(trace, schedule, *run, device);
+    for (const Bytes request : scratch.requests()) sum += request.count;
+  }
+  return sum;
+}
+
+struct Heads {
+  std::int64_t batch, heads, tokens, width;
+};
+
+std::int64_t attention_scratch(Precision precision, Heads of, std::int64_t key_heads,
+                               bool memory_efficient) {
+  TraceBuilder b("attention", "", {.precision = precision});
+  const auto projected = [&](const char* name, std::int64_t heads) {
+    const Shape shape = {of.batch, heads, of.tokens, of.width};
+    return b.to_compute(b.parameter(name, shape));
+  };
+  const TensorId q = projected("q", of.heads), k = projected("k", key_heads),
+                 v = projected("v", key_heads);
+  const TensorId y = b.flash_attention("attention", q, k, v, true, no_tensor, 0,
+                                       {.memory_efficient = memory_efficient});
+  return backward_scratch(b.finish(b.mean("loss", y)), OpKind::FlashAttention);
+}
+
+TEST(FlashBackward, AddsUpQueriesInFp32AndExpandsGroupedHeads) {
+  EXPECT_EQ(attention_scratch(Precision::Bf16, {2, 3, 133, 80}, 3, false), 6144 + 589824);
+  EXPECT_EQ(attention_scratch(Precision::Bf16, {1, 2, 300, 160}, 2, false), 3072 + 491520);
+  EXPECT_EQ(attention_scratch(Precision::Bf16, {2, 6, 133, 64}, 2, false),
+            12288 + 786432 + 2 * 204288);
+}
+
+TEST(MemoryEfficientBackward, HasATileAndALockForEveryQuarter) {
+  EXPECT_EQ(attention_scratch(Precision::Bf16, {2, 3, 300, 64}, 3, true), 7200 + 492000);
+  EXPECT_EQ(attention_scratch(Precision::Bf16, {2, 3, 133, 96}, 3, true), 3192 + 786624);
+  EXPECT_EQ(attention_scratch(Precision::Bf16, {1, 2, 300, 160}, 2, true), 2400 + 1900832);
+  EXPECT_EQ(attention_scratch(Precision::Bf16, {1, 2, 300, 256}, 2, true), 2400 + 2097536);
+  EXPECT_EQ(attention_scratch(Precision::Fp32, {2, 3, 300, 128}, 3, true), 7200 + 1180224);
+  EXPECT_EQ(attention_scratch(Precision::Fp32, {1, 2, 300, 160}, 2, true), 2400 + 590112);
+}
+
+TEST(EmbeddingBackward, SortsManyIndicesAndSumsSegments) {
+  const auto scratch = [](std::int64_t indices, std::int64_t words, std::int64_t width) {
+    TraceBuilder b("embedding", "", {.precision = Precision::Bf16});
+    const TensorId ids = b.input("ids", {1, indices}, DType::Int64, fill::Words{});
+    const TensorId y = b.embedding("embed", ids, b.parameter("table", {words, width}));
+    return backward_scratch(b.finish(b.mean("loss", y)), OpKind::Embedding);
+  };
+  EXPECT_EQ(scratch(3072, 2111, 192), 0);
+  EXPECT_EQ(scratch(4000, 2111, 192), 3 * 32000 + 2 * 16888 + 20088 + 1928448);
+  EXPECT_EQ(scratch(8192, 50257, 768), 5 * 65536 + 72088 + 27681792);
+}
+
+TEST(Scratch, IsNothingOnAProcessor) {
+  Device processor = find_device("a100-80gb");
+  processor.compute_capability.clear();
+  TraceBuilder b("linear", "", {});
+  const TensorId x = b.input("x", {4728, 768}, DType::Float32);
+  const Trace trace = b.finish(b.mean("loss", b.linear("fc", x, 3072)));
+  const Schedule schedule = lower(trace, keep_everything(trace));
+  for (const Step& step : schedule.steps) {
+    const auto* run = std::get_if<tidemark::Run>(&step);
+    if (run == nullptr || run->op == no_op) continue;
+    EXPECT_TRUE(scratch_of(trace, schedule, *run, processor).requests().empty());
+  }
+  EXPECT_GT(column_sum_staging(4728, 3072, find_device("a100-80gb")), 0);
+}
+
+}  // namespace
+}  // namespace tidemark

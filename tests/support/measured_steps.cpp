@@ -1,0 +1,129 @@
+// From a case of the fixture to the options that mean the same, and to the bytes of its schedule.
+#include "tests/support/measured_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "analysis/comparison.h"
+#include "simulator/kernel_choice.h"
+#include "traces/models/config_reader.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::int64_t most = std::int64_t{1} << 50;
+
+std::string device_of(const JsonView& step) {
+  const std::int64_t capability = step.integer_or("sm", 80);
+  return capability == 75 ? "t4" : capability == 90 ? "h100" : "a100-80gb";
+}
+
+// peft's names of modules and numbers, as --tuning has them.
+Tuning tuning_of(const JsonView& step) {
+  const auto lora = step.find("lora");
+  if (!lora) return {};
+  std::string text = fmt::format("lora:r={}", lora->at("r").integer());
+  if (const double dropout = lora->number_or("lora_dropout", 0, 0, 1); dropout > 0)
+    text += fmt::format(",dropout={}", dropout);
+  if (const auto peft = step.find("peft");
+      peft && !peft->boolean_or("autocast_adapter_dtype", true))
+    text += ",dtype=base";
+  text += ",targets=";
+  std::string separator;
+  for (const JsonView module : lora->at("target_modules").items()) {
+    text += separator + std::string(module.text());
+    separator = ",";
+  }
+  return parse_tuning(text);
+}
+
+StepOptions options_of(const JsonView& step) {
+  StepOptions options{.batch = step.at("batch").integer(),
+                      .precision = parse_name(precisions, "precision", step.at("precision").text()),
+                      .tuning = tuning_of(step)};
+  if (const auto tokens = step.find("tokens")) options.sequence = tokens->integer();
+  if (step.at("attention").text() == "math") options.attention = Attention::Math;
+  options.padded = step.boolean_or("padded", false);
+  return options;
+}
+
+StepBytes measured_bytes(const JsonView& step) {
+  const JsonView live = step.at("live"), allocated = step.at("allocated");
+  const auto highest = [](const JsonView& phases, std::initializer_list<std::string_view> names) {
+    std::int64_t bytes = 0;
+    for (const std::string_view name : names)
+      bytes = std::max(bytes, phases.at(name).integer(0, most));
+    return bytes;
+  };
+  return {.saved = step.at("saved").integer(0, most),
+          .live = highest(live, {"forward", "backward"}),
+          .allocated = highest(allocated, {"forward", "backward", "optimizer"}),
+          .reserved = step.at("reserved").integer(0, most),
+          .parameters = step.at("parameters").integer(0, most),
+          .trainable = step.at("trainable").integer(0, most)};
+}
+
+// In issue order, up to the optimizer.
+std::int64_t live_peak(const Schedule& schedule) {
+  std::int64_t now = 0, peak = 0;
+  for (const Buffer& buffer : schedule.buffers)
+    if (buffer.persistent) now += buffer.size.count;
+  for (const Step& step : schedule.steps) {
+    if (const auto* a = std::get_if<Allocate>(&step)) now += schedule[a->buffer].size.count;
+    if (const auto* f = std::get_if<Free>(&step)) now -= schedule[f->buffer].size.count;
+    if (const auto* run = std::get_if<Run>(&step)) {
+      if (run->task == Task::Optimizer) break;
+      peak = std::max(peak, now);
+    }
+  }
+  return peak;
+}
+
+StepBytes predicted_bytes(const MeasuredStep& step, const ModelConfig& config) {
+  const Device device = find_device(step.device);
+  const auto trace = std::make_shared<const Trace>(
+      build_trace({step.name, "", "", "", config}, as_run_on(device, step.options)));
+  const Evaluation evaluation = evaluate(trace, parse_strategy(step.strategy), device,
+                                         MemoryBudget{Bytes{std::int64_t{1} << 59}});
+  StepBytes bytes{.saved = evaluation.report.saved.unique.count,
+                  .live = live_peak(evaluation.schedule),
+                  .allocated = evaluation.report.allocated_peak.count,
+                  .reserved = evaluation.report.reserved_peak.count};
+  for (const Tensor& tensor : trace->tensors) {
+    if (tensor.category != Category::Parameter || trace->tensors[index(tensor.storage)] != tensor)
+      continue;
+    bytes.parameters += numel(tensor.shape);
+    if (tensor.trainable) bytes.trainable += numel(tensor.shape);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+double percent_off(std::int64_t predicted, std::int64_t measured) {
+  return (static_cast<double>(predicted) / static_cast<double>(measured) - 1) * 100;
+}
+
+std::vector<MeasuredStep> measured_steps(const std::string& fixture) {
+  const JsonDocument document = read_json(fixture, FileKind::TrainingData);
+  const std::string versions(document.root().at("versions").at("transformers").text());
+  const std::string framework = "transformers-" + versions.substr(0, versions.rfind('.'));
+  std::vector<MeasuredStep> steps;
+  for (const JsonView view : document.root().at("steps").items()) {
+    MeasuredStep step{.name = std::string(view.at("name").text()),
+                      .options = options_of(view),
+                      .device = device_of(view),
+                      .strategy = view.boolean_or("checkpoint", false) ? "checkpoint" : "vanilla",
+                      .measured = measured_bytes(view),
+                      .predicted = {}};
+    step.options.framework = framework;
+    step.predicted =
+        predicted_bytes(step, read_model_config(view.at("config").text(), step.name).config);
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+}  // namespace tidemark

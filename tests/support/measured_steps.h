@@ -1,0 +1,37 @@
+// Training steps that ran in PyTorch's own allocator (scripts/capture_steps/capture.py), beside
+// what Tidemark says of the same steps.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json_reader.h"
+#include "traces/step_options.h"
+#include "traces/trace.h"
+
+namespace tidemark {
+
+/// Bytes of one step, measured or predicted.
+struct StepBytes {
+  std::int64_t saved = 0;      ///< for the backward: each storage once
+  std::int64_t live = 0;       ///< most at once in forward and backward, no scratch inside ops
+  std::int64_t allocated = 0;  ///< most at once in the whole step, as the allocator counts
+  std::int64_t reserved = 0;
+  std::int64_t parameters = 0, trainable = 0;  ///< elements
+};
+
+struct MeasuredStep {
+  std::string name;
+  StepOptions options;
+  std::string device;
+  std::string strategy;
+  StepBytes measured, predicted;
+};
+
+/// How far a prediction is off, in per cent of what was measured.
+double percent_off(std::int64_t predicted, std::int64_t measured);
+
+/// All steps of a fixture, each with its prediction.
+std::vector<MeasuredStep> measured_steps(const std::string& fixture);
+
+}  // namespace tidemark

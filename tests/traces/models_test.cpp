@@ -144,6 +144,14 @@ TEST(Presets, HaveTheirOwnNames) {
   }
 }
 
+// transformers hands the cap of Gemma 2's scores to its own code only.
+TEST(Gemma2, CapsScoresWhereItsOwnCodeMakesThem) {
+  StepOptions step = small_step(find_model("gemma-2-9b"));
+  step.precision = Precision::Bf16;
+  EXPECT_NE(find_op(trace_of("gemma-2-9b", step), "blocks.0.attn.flash"), nullptr);
+  EXPECT_NE(find_op(math_trace("gemma-2-9b"), "blocks.0.attn.cap.tanh"), nullptr);
+}
+
 TEST(FindModel, SuggestsTheNearestName) {
   try {
     find_model("swin_t");

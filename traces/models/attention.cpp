@@ -261,7 +261,7 @@ AttentionKernel attention_kernel(const TraceBuilder& b, const AttentionConfig& c
     case Attention::Sdpa:
       break;
   }
-  if (!config.calls_sdpa || config.score_cap > 0) return AttentionKernel::Eager;
+  if (!config.calls_sdpa) return AttentionKernel::Eager;
   if (!b.framework().picks_fused_attention)
     return config.bias != no_tensor ? AttentionKernel::Eager : AttentionKernel::Flash;
   const bool repeats = b.framework().repeats_key_heads || masked;

@@ -152,6 +152,15 @@ TEST(Gemma2, CapsScoresWhereItsOwnCodeMakesThem) {
   EXPECT_NE(find_op(math_trace("gemma-2-9b"), "blocks.0.attn.cap.tanh"), nullptr);
 }
 
+// A q whose turned part is joined with the rest is one piece, and flash writes in its order.
+TEST(Pythia, CopiesWhatFlashWroteForTheProjection) {
+  StepOptions step = small_step(find_model("pythia-1.4b"));
+  step.precision = Precision::Bf16;
+  EXPECT_EQ(op_named(trace_of("pythia-1.4b", step), "blocks.0.attn.merge").kind, OpKind::Copy);
+  step.precision = Precision::Fp32;
+  EXPECT_EQ(op_named(trace_of("pythia-1.4b", step), "blocks.0.attn.merge").kind, OpKind::View);
+}
+
 TEST(FindModel, SuggestsTheNearestName) {
   try {
     find_model("swin_t");

@@ -236,8 +236,9 @@ TensorId fused_attention(TraceBuilder& b, const std::string& name, Heads heads,
                          .factor = wanted == of_kernel ? 1 : wanted / of_kernel});
   if (is_padded) mixed = b.select(name + ".cut", mixed, s.with_back(b.shape(heads.v).back()));
   const Shape of = b.shape(mixed), merged = {of[0], of[2], of[1] * of[3]};
-  // Flash writes in the order of q, the other kernel by token.
-  const bool copies = is_padded || (is_contiguous && is_flash);
+  // Flash writes in the order of q, the other kernel by token. A q that was joined is one piece.
+  const bool is_dense = is_contiguous || (is_sdpa && joins_rotated(config, s));
+  const bool copies = is_padded || (is_dense && is_flash);
   return copies ? b.copy(name + ".merge", mixed, merged, LayoutTransform::MergeHeads)
                 : b.view(name + ".merge", mixed, merged, LayoutTransform::MergeHeads);
 }

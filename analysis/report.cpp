@@ -129,23 +129,22 @@ void add_time(const Trace& trace, const JointGraph& graph, const Evaluation& eva
 void add_allocator(const Trace& trace, const Schedule& schedule, const Device& device,
                    const MemoryBudget& budget, Report& report) {
   const Framework& framework = find_framework(trace.step.framework);
-  allocator::AllocatorResult result = allocator::replay_allocator(
-      trace, schedule, framework, device, budget.allocator, budget.capacity);
+  const allocator::AllocatorCalls calls = allocator::calls_of(trace, schedule, framework, device);
+  allocator::AllocatorResult result =
+      allocator::replay_allocator(calls, budget.allocator, budget.capacity);
   report.capacity = budget.capacity;
   report.fits = !result.out_of_memory;
   report.allocator_retries = result.retries;
   if (result.out_of_memory)
-    result = allocator::replay_allocator(trace, schedule, framework, device, budget.allocator,
-                                         unlimited);
+    result = allocator::replay_allocator(calls, budget.allocator, unlimited);
   report.allocated_peak = result.allocated_peak;
   report.reserved_peak = result.reserved_peak;
   if (report.fits) return;
   report.short_by = std::max(Bytes{0}, result.allocated_peak - budget.capacity);
   if (report.short_by > Bytes{0} || budget.allocator.expandable_segments) return;
+  const allocator::AllocatorSettings expandable = allocator::expandable(budget.allocator);
   report.fits_expandable =
-      !allocator::replay_allocator(trace, schedule, framework, device,
-                                   allocator::expandable(budget.allocator), budget.capacity)
-           .out_of_memory;
+      !allocator::replay_allocator(calls, expandable, budget.capacity).out_of_memory;
 }
 
 }  // namespace

@@ -6,11 +6,11 @@
 namespace tidemark {
 
 /// How far each stream has been followed: entry t counts the runs and copies of stream t.
-using Clock = StreamCounts;
+using Clock = std::span<const std::uint32_t>;
 
 /// Has everything up to `earlier` happened at `later`?
-inline bool follows(const Clock& later, const Clock& earlier) { return later.covers(earlier); }
+inline bool follows(Clock later, Clock earlier) { return covers(later, earlier); }
 
-inline void learn(Clock& clock, const Clock& other) { clock.raise_to(other); }
+inline void learn(std::span<std::uint32_t> clock, Clock other) { raise_to(clock, other); }
 
 }  // namespace tidemark

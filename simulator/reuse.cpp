@@ -1,4 +1,4 @@
-// What a stream knows of the others grows only when it waits. So a walk that notes each stream's
+// What a stream knows of the others grows only when it waits. So a walk that notes each taker's
 // clock after each of its waits can tell which wait is the first to follow a buffer's last uses.
 #include "simulator/reuse.h"
 
@@ -7,93 +7,102 @@
 namespace tidemark {
 namespace {
 
+std::vector<StreamId> takers_of(const Schedule& schedule) {
+  std::vector<std::uint8_t> takes(schedule.streams);
+  for (const Buffer& buffer : schedule.buffers) takes[index(buffer.stream)] = true;
+  std::vector<StreamId> takers;
+  for (std::size_t s = 0; s < takes.size(); ++s)
+    if (takes[s]) takers.push_back(static_cast<StreamId>(s));
+  return takers;
+}
+
 class Walk {
  public:
-  explicit Walk(const Schedule& schedule)
+  Walk(const Schedule& schedule, const std::vector<StreamId>& takers)
       : schedule_(schedule),
-        used_(schedule.buffers.size()),
-        waited_(schedule.buffers.size()),
-        recorded_(schedule.events),
-        known_(schedule.streams),
-        known_after_wait_(schedule.streams) {
-    for (std::size_t s = 0; s < schedule.streams; ++s) note_wait(s);
+        takers_(takers),
+        used_(schedule.streams, schedule.buffers.size()),
+        waited_(takers.size(), schedule.buffers.size()),
+        recorded_(schedule.streams, schedule.events),
+        known_(schedule.streams, schedule.streams),
+        known_after_wait_(takers.size(), StreamCounts(schedule.streams)),
+        waits_(takers.size()) {
+    for (std::size_t t = 0; t < takers.size(); ++t) note_known(t);
   }
 
-  std::vector<WaitCounts> run() && {
+  StreamCounts run() && {
     for (const Step& step : schedule_.steps)
-      std::visit(Overload{[&](const Allocate& s) {
-                            used_[index(s.buffer)] = known(schedule_[s.buffer].stream);
-                          },
-                          [&](const Free& s) { waited_[index(s.buffer)] = waits_so_far(); },
-                          [&](const Run& s) { use(s); }, [&](const CopyOut& s) { use(s); },
-                          [&](const CopyIn& s) { use(s); },
-                          [&](const Record& s) { recorded_[index(s.event)] = known(s.stream); },
-                          [&](const Wait& s) { wait(index(s.stream), s.event); },
-                          [&](const Synchronize& s) {
-                            for (std::size_t t = 0; t < schedule_.streams; ++t) wait(t, s.event);
-                          }},
-                 step);
-    for (std::size_t b = 0; b < used_.size(); ++b)
-      for (std::size_t s = 0; s < schedule_.streams; ++s)
-        waited_[b][s] = first_that_follows(s, waited_[b][s], used_[b]);
+      std::visit(
+          Overload{[&](const Allocate& s) {
+                     copy_to(used_[index(s.buffer)], known(schedule_[s.buffer].stream));
+                   },
+                   [&](const Free& s) { copy_to(waited_[index(s.buffer)], waits_); },
+                   [&](const Run& s) {
+                     const std::uint32_t now = next_of(s.stream);
+                     for (const BufferId b : schedule_.operands_of(s)) use(b, s.stream, now);
+                   },
+                   [&](const CopyOut& s) { use(s.buffer, s.stream, next_of(s.stream)); },
+                   [&](const CopyIn& s) { use(s.buffer, s.stream, next_of(s.stream)); },
+                   [&](const Record& s) { copy_to(recorded_[index(s.event)], known(s.stream)); },
+                   [&](const Wait& s) { wait(s.stream, s.event); },
+                   [&](const Synchronize& s) {
+                     for (std::size_t t = 0; t < schedule_.streams; ++t)
+                       wait(static_cast<StreamId>(t), s.event);
+                   }},
+          step);
+    for (std::size_t b = 0; b < schedule_.buffers.size(); ++b)
+      for (std::size_t t = 0; t < takers_.size(); ++t)
+        waited_[b][t] = first_that_follows(t, waited_[b][t], used_[b]);
     return std::move(waited_);
   }
 
  private:
-  Clock& known(StreamId stream) { return known_[index(stream)]; }
-
-  void use(const Run& run) {
-    const std::uint32_t now = ++known(run.stream)[index(run.stream)];
-    for (const BufferId b : schedule_.reads(run)) used_[index(b)][index(run.stream)] = now;
-    for (const BufferId b : schedule_.writes(run)) used_[index(b)][index(run.stream)] = now;
+  std::span<std::uint32_t> known(StreamId stream) { return known_[index(stream)]; }
+  std::uint32_t next_of(StreamId stream) { return ++known(stream)[index(stream)]; }
+  void use(BufferId buffer, StreamId stream, std::uint32_t now) {
+    used_[index(buffer)][index(stream)] = now;
   }
 
-  template <typename Copy>
-  void use(const Copy& copy) {
-    used_[index(copy.buffer)][index(copy.stream)] = ++known(copy.stream)[index(copy.stream)];
-  }
-
-  void wait(std::size_t stream, EventId event) {
-    learn(known_[stream], recorded_[index(event)]);
-    note_wait(stream);
+  void wait(StreamId stream, EventId event) {
+    learn(known(stream), recorded_[index(event)]);
+    for (std::size_t t = 0; t < takers_.size(); ++t)
+      if (takers_[t] == stream) ++waits_[t], note_known(t);
   }
 
   // Of itself a stream knows all that was issued before.
-  void note_wait(std::size_t stream) {
-    Clock& after = known_after_wait_[stream].emplace_back(known_[stream]);
-    after[stream] = never;
+  void note_known(std::size_t taker) {
+    const std::size_t stream = index(takers_[taker]);
+    known_after_wait_[taker].append(known_[stream])[stream] = never;
   }
 
-  WaitCounts waits_so_far() const {
-    WaitCounts waits{};
-    for (std::size_t s = 0; s < schedule_.streams; ++s)
-      waits[s] = static_cast<std::uint32_t>(known_after_wait_[s].size() - 1);
-    return waits;
-  }
-
-  std::uint32_t first_that_follows(std::size_t stream, std::uint32_t waited,
-                                   const Clock& used) const {
-    const std::vector<Clock>& known = known_after_wait_[stream];
+  std::uint32_t first_that_follows(std::size_t taker, std::uint32_t waited, Clock used) const {
+    const StreamCounts& known = known_after_wait_[taker];
     if (follows(known[waited], used)) return 0;
-    const auto is_too_early = [&](const Clock& clock) { return !follows(clock, used); };
-    const auto first = std::partition_point(known.begin() + waited, known.end(), is_too_early);
-    if (first == known.end()) return never;
-    return static_cast<std::uint32_t>(first - known.begin());
+    std::size_t too_early = waited, first = known.rows();  // or all are too early
+    while (first - too_early > 1) {
+      const std::size_t middle = too_early + (first - too_early) / 2;
+      (follows(known[middle], used) ? first : too_early) = middle;
+    }
+    return first == known.rows() ? never : static_cast<std::uint32_t>(first);
   }
 
   const Schedule& schedule_;
-  std::vector<Clock> used_;         // by buffer
-  std::vector<WaitCounts> waited_;  // by buffer: each stream's waits before its Free
-  std::vector<Clock> recorded_;     // by event
-  std::vector<Clock> known_;        // by stream
-  std::vector<std::vector<Clock>> known_after_wait_;  // by stream; first: before any
+  const std::vector<StreamId>& takers_;
+  StreamCounts used_;      // by buffer
+  StreamCounts waited_;    // by buffer and taker: its waits before the buffer's Free
+  StreamCounts recorded_;  // by event
+  StreamCounts known_;     // by stream
+  std::vector<StreamCounts> known_after_wait_;  // by taker and wait; first: before any
+  std::vector<std::uint32_t> waits_;            // by taker: so far
 };
 
 }  // namespace
 
-std::vector<WaitCounts> derive_reuse(const Schedule& schedule) {
-  if (schedule.streams == 1) return {};
-  return Walk(schedule).run();
+Reuse derive_reuse(const Schedule& schedule) {
+  if (schedule.streams == 1) return {{StreamId::Compute}, StreamCounts(0)};
+  Reuse reuse{takers_of(schedule), StreamCounts(0)};
+  reuse.ready_after = Walk(schedule, reuse.takers).run();
+  return reuse;
 }
 
 }  // namespace tidemark

@@ -8,13 +8,17 @@
 
 namespace tidemark {
 
-/// By stream: after how many of its waits it follows something; 0 is at once. A synchronization of
-/// the host counts as a wait of every stream.
-using WaitCounts = StreamCounts;
 inline constexpr std::uint32_t never = 0xffffffff;
 
-/// By buffer that is freed: after how many of its waits each stream follows all who used the
-/// buffer, or its memory before. Empty with one stream, which always does.
-std::vector<WaitCounts> derive_reuse(const Schedule& schedule);
+struct Reuse {
+  /// The streams that take memory: each has buffers of its own. The others only run or copy.
+  std::vector<StreamId> takers;
+  /// By buffer that is freed and by taker: after how many of its waits the taker follows all who
+  /// used the buffer, or its memory before; 0 is at once. A synchronization of the host counts as a
+  /// wait of every stream. No rows with one stream, which always follows.
+  StreamCounts ready_after{0};
+};
+
+Reuse derive_reuse(const Schedule& schedule);
 
 }  // namespace tidemark

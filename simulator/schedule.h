@@ -141,6 +141,10 @@ struct Schedule {
   std::span<const BufferId> writes(const Run& run) const {
     return {operands.data() + run.first_operand + run.reads, run.writes};
   }
+  /// Both.
+  std::span<const BufferId> operands_of(const Run& run) const {
+    return {operands.data() + run.first_operand, run.reads + run.writes};
+  }
 };
 
 }  // namespace tidemark

@@ -1,48 +1,55 @@
-// A count per stream, for any number of streams: vector clocks, and how often each stream waited.
+// Counts per stream, for any number of streams: vector clocks, and how often each stream waited.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace tidemark {
 
-/// Zero for streams that nothing was counted of. The first four take no memory of their own: most
-/// steps have one stream, and there is a clock per buffer.
+/// Rows of one count per stream in one flat array: there is a row per buffer, and an array of small
+/// arrays would cost each of them a pointer and a length.
 class StreamCounts {
  public:
-  std::uint32_t operator[](std::size_t stream) const {
-    if (stream < few) return first_[stream];
-    return stream - few < more_.size() ? more_[stream - few] : 0;
-  }
-  std::uint32_t& operator[](std::size_t stream) {
-    if (stream < few) return first_[stream];
-    if (stream - few >= more_.size()) more_.resize(stream - few + 1);
-    return more_[stream - few];
-  }
+  explicit StreamCounts(std::size_t streams, std::size_t rows = 0)
+      : streams_(streams), rows_(rows), counts_(streams * rows) {}
 
-  /// Is no count lower than the other's?
-  bool covers(const StreamCounts& other) const {
-    for (std::size_t s = 0; s < few; ++s)
-      if (first_[s] < other.first_[s]) return false;
-    for (std::size_t i = 0; i < other.more_.size(); ++i)
-      if ((*this)[few + i] < other.more_[i]) return false;
-    return true;
+  std::size_t rows() const { return rows_; }
+  std::span<std::uint32_t> operator[](std::size_t row) {
+    return {counts_.data() + row * streams_, streams_};
   }
-  /// Raises each count to the other's.
-  void raise_to(const StreamCounts& other) {
-    for (std::size_t s = 0; s < few; ++s) first_[s] = std::max(first_[s], other.first_[s]);
-    if (more_.size() < other.more_.size()) more_.resize(other.more_.size());
-    for (std::size_t i = 0; i < other.more_.size(); ++i)
-      more_[i] = std::max(more_[i], other.more_[i]);
+  std::span<const std::uint32_t> operator[](std::size_t row) const {
+    return {counts_.data() + row * streams_, streams_};
   }
-  bool operator==(const StreamCounts& other) const { return covers(other) && other.covers(*this); }
+  void reserve(std::size_t rows) { counts_.reserve(rows * streams_); }
+  /// New rows are zero.
+  void resize(std::size_t rows) { rows_ = rows, counts_.resize(rows * streams_); }
+  /// `counts` must not be a row of this table. Returns the new row.
+  std::span<std::uint32_t> append(std::span<const std::uint32_t> counts) {
+    counts_.insert(counts_.end(), counts.begin(), counts.end());
+    return (*this)[rows_++];
+  }
 
  private:
-  static constexpr std::size_t few = 4;
-  std::array<std::uint32_t, few> first_{};
-  std::vector<std::uint32_t> more_;
+  std::size_t streams_, rows_;
+  std::vector<std::uint32_t> counts_;
 };
+
+/// Is no count lower than the other's?
+inline bool covers(std::span<const std::uint32_t> counts, std::span<const std::uint32_t> others) {
+  for (std::size_t s = 0; s < others.size(); ++s)
+    if (counts[s] < others[s]) return false;
+  return true;
+}
+
+/// Raises each count to the other's.
+inline void raise_to(std::span<std::uint32_t> counts, std::span<const std::uint32_t> others) {
+  for (std::size_t s = 0; s < others.size(); ++s) counts[s] = std::max(counts[s], others[s]);
+}
+
+inline void copy_to(std::span<std::uint32_t> counts, std::span<const std::uint32_t> others) {
+  std::ranges::copy(others, counts.begin());
+}
 
 }  // namespace tidemark

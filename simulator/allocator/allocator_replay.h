@@ -1,11 +1,8 @@
 // What PyTorch's caching allocator would report for a schedule.
 #pragma once
 
+#include "simulator/allocator/allocator_calls.h"
 #include "simulator/allocator/caching_allocator.h"
-#include "simulator/cost/device.h"
-#include "simulator/schedule.h"
-#include "traces/framework.h"
-#include "traces/trace.h"
 
 namespace tidemark::allocator {
 
@@ -18,10 +15,11 @@ struct AllocatorResult {
   bool operator==(const AllocatorResult&) const = default;
 };
 
-/// Replays the allocations and frees of two steps in issue order: the second meets the cache that
-/// the first left. Buffers used on a foreign stream are guarded by record_stream, and their events
-/// complete when the host synchronizes or the step ends. cuBLAS workspaces, one per stream, come
-/// first where the framework takes them from the pool. Streams have pools of their own.
+/// Plays what comes before the step, then two steps: the second meets the cache that the first
+/// left. Streams have pools of their own.
+AllocatorResult replay_allocator(const AllocatorCalls& calls, const AllocatorSettings& settings,
+                                 Bytes capacity);
+/// The same for a schedule that is replayed once.
 AllocatorResult replay_allocator(const Trace& trace, const Schedule& schedule,
                                  const Framework& framework, const Device& device,
                                  const AllocatorSettings& settings, Bytes capacity);

@@ -30,7 +30,8 @@ std::uint32_t count_not_below(const std::vector<FreeBlock>& bucket, std::int64_t
   const auto is_not_below = [&](const FreeBlock& block) {
     return (block.size > size) | ((block.size == size) & (block.address >= address));
   };
-  if (bucket.empty()) return 0;
+  if (bucket.empty() || is_not_below(bucket.back()))
+    return static_cast<std::uint32_t>(bucket.size());
   const FreeBlock* first = bucket.data();
   for (std::size_t count = bucket.size(); count > 1;) {
     const std::size_t half = count / 2;

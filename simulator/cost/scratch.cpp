@@ -217,17 +217,19 @@ std::int64_t column_sum_staging(std::int64_t rows, std::int64_t columns, const D
   return blocks < 2 ? 0 : 4 * columns * blocks * width * vector;
 }
 
+// The device is looked at last: few runs take any.
 Scratch scratch_of(const Trace& trace, const Schedule& schedule, const Run& run,
                    const Device& device) {
   Scratch scratch;
-  if (run.op == no_op || !capability_of(device)) return scratch;
+  if (run.op == no_op) return scratch;
   const Place at{trace, schedule, run, device, trace[run.op]};
   if (run.task == Task::Backward)
     of_backward(at, scratch);
   else if ((run.task == Task::Forward || run.task == Task::Recompute) &&
            at.op.kind == OpKind::Linear)
     linear_forward(at, scratch);
-  return scratch;
+  if (scratch.requests().empty() || capability_of(device)) return scratch;
+  return {};
 }
 
 }  // namespace tidemark

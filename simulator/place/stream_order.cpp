@@ -5,29 +5,30 @@
 
 namespace tidemark {
 
-StreamOrder::Use& StreamOrder::use_of(BufferId buffer) {
-  if (uses_.size() <= index(buffer))
-    uses_.resize(std::max(schedule_.buffers.size(), uses_.size() * 2));
-  return uses_[index(buffer)];
+void StreamOrder::make_room_for_uses() {
+  if (written_.size() >= schedule_.buffers.size()) return;
+  const std::size_t room = std::max(schedule_.buffers.size(), written_.size() * 2);
+  written_.resize(room);
+  used_.resize(room);
 }
 
 void StreamOrder::before_run(StreamId stream, const std::vector<BufferId>& reads,
                              const std::vector<BufferId>& writes) {
   if (schedule_.streams == 1) return;
+  make_room_for_uses();
   for (const BufferId buffer : reads) {
-    const Use& use = use_of(buffer);
-    follow(stream, use.writer, use.written);
+    const Write& last = written_[index(buffer)];
+    follow(stream, last.writer, last.runs);
   }
   for (const BufferId buffer : writes)
     for (std::size_t other = 0; other < schedule_.streams; ++other)
-      follow(stream, static_cast<StreamId>(other), use_of(buffer).used[other]);
+      follow(stream, static_cast<StreamId>(other), used_[index(buffer)][other]);
   const std::uint32_t now = ++runs_[index(stream)];
   known_[index(stream)][index(stream)] = now;
-  for (const BufferId buffer : reads) use_of(buffer).used[index(stream)] = now;
+  for (const BufferId buffer : reads) used_[index(buffer)][index(stream)] = now;
   for (const BufferId buffer : writes) {
-    Use& use = use_of(buffer);
-    use.used[index(stream)] = use.written = now;
-    use.writer = stream;
+    used_[index(buffer)][index(stream)] = now;
+    written_[index(buffer)] = {stream, now};
   }
 }
 
@@ -40,16 +41,16 @@ StreamOrder::Point StreamOrder::mark(StreamId stream) {
   return here;
 }
 
-const StreamOrder::Mark& StreamOrder::record(StreamId stream) {
+StreamOrder::Mark StreamOrder::record(StreamId stream) {
   const auto event = static_cast<EventId>(schedule_.events++);
   schedule_.steps.emplace_back(Record{event, stream});
-  return marks_[index(stream)].emplace_back(
-      Mark{runs_[index(stream)], event, known_[index(stream)]});
+  known_at_.append(known_[index(stream)]);
+  return marks_[index(stream)].emplace_back(Mark{runs_[index(stream)], event});
 }
 
 void StreamOrder::follow(StreamId stream, StreamId other, std::uint32_t runs) {
   if (stream == other || known_[index(stream)][index(other)] >= runs) return;
-  auto& marks = marks_[index(other)];
+  const auto& marks = marks_[index(other)];
   auto found = std::ranges::lower_bound(marks, runs, {}, &Mark::runs);
   if (found == marks.end()) {
     mark(other);
@@ -58,13 +59,14 @@ void StreamOrder::follow(StreamId stream, StreamId other, std::uint32_t runs) {
   wait_for(*found, stream);
 }
 
-void StreamOrder::wait_for(const Mark& mark, StreamId stream) {
+void StreamOrder::wait_for(Mark mark, StreamId stream) {
+  const Clock known = known_at_[index(mark.event)];
   if (synchronizes_host_) {
     schedule_.steps.emplace_back(Synchronize{mark.event});
-    for (Clock& known : known_) learn(known, mark.clock);
+    for (std::size_t s = 0; s < schedule_.streams; ++s) learn(known_[s], known);
   } else {
     schedule_.steps.emplace_back(Wait{mark.event, stream});
-    learn(known_[index(stream)], mark.clock);
+    learn(known_[index(stream)], known);
   }
   retry_pending(stream);
 }
@@ -76,7 +78,8 @@ void StreamOrder::join(StreamId stream) {
 }
 
 bool StreamOrder::is_ordered(BufferId buffer, StreamId stream) {
-  return follows(known_[index(stream)], use_of(buffer).used);
+  make_room_for_uses();
+  return follows(known_[index(stream)], used_[index(buffer)]);
 }
 
 void StreamOrder::free(BufferId buffer, StreamId stream) {

@@ -16,8 +16,11 @@ class StreamOrder {
   StreamOrder(Schedule& schedule, bool synchronizes_host)
       : schedule_(schedule),
         synchronizes_host_(synchronizes_host),
-        known_(schedule.streams),
-        marks_(schedule.streams) {}
+        known_(schedule.streams, schedule.streams),
+        runs_(schedule.streams),
+        marks_(schedule.streams),
+        known_at_(schedule.streams),
+        used_(schedule.streams) {}
 
   /// Before a run is emitted: waits for the writers of what it reads, and for all users of what it
   /// writes. Then counts the run.
@@ -48,28 +51,28 @@ class StreamOrder {
  private:
   struct Mark {
     std::uint32_t runs;
-    EventId event;
-    Clock clock;
+    EventId event;  ///< when the stream knew known_at_[event]
   };
-  struct Use {
+  struct Write {
     StreamId writer{};
-    std::uint32_t written = 0;
-    Clock used{};
+    std::uint32_t runs = 0;
   };
 
-  Use& use_of(BufferId buffer);
+  void make_room_for_uses();
   void follow(StreamId stream, StreamId other, std::uint32_t runs);
   bool is_ordered(BufferId buffer, StreamId stream);
-  const Mark& record(StreamId stream);
-  void wait_for(const Mark& mark, StreamId stream);
+  Mark record(StreamId stream);
+  void wait_for(Mark mark, StreamId stream);
   void retry_pending(StreamId stream);
 
   Schedule& schedule_;
   bool synchronizes_host_;
-  std::vector<Clock> known_;  ///< by stream
-  Clock runs_{};
+  StreamCounts known_;                    ///< by stream
+  std::vector<std::uint32_t> runs_;       ///< by stream
   std::vector<std::vector<Mark>> marks_;  ///< by stream
-  std::vector<Use> uses_;
+  StreamCounts known_at_;                 ///< by event
+  StreamCounts used_;                     ///< by buffer: each stream's runs when it last used it
+  std::vector<Write> written_;            ///< by buffer: the last
   struct Pending {
     BufferId buffer;
     std::optional<StreamId> only_on;

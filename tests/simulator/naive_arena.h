@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "simulator/arena.h"
-#include "simulator/clock.h"
 
 namespace tidemark {
 
@@ -13,9 +12,9 @@ class NaiveArena {
  public:
   explicit NaiveArena(const Schedule& schedule)
       : schedule_(schedule),
-        used_(schedule.buffers.size()),
-        recorded_(schedule.events),
-        known_(schedule.streams) {
+        used_(schedule.buffers.size(), Clock(schedule.streams)),
+        recorded_(schedule.events, Clock(schedule.streams)),
+        known_(schedule.streams, Clock(schedule.streams)) {
     arena_.offsets.assign(schedule.buffers.size(), 0);
     for (std::size_t b = 0; b < schedule.buffers.size(); ++b)
       if (schedule.buffers[b].persistent) place(static_cast<BufferId>(b));
@@ -37,6 +36,17 @@ class NaiveArena {
   }
 
  private:
+  using Clock = std::vector<std::uint32_t>;  // by stream: so many of its runs and copies
+
+  static void learn(Clock& clock, const Clock& other) {
+    for (std::size_t s = 0; s < clock.size(); ++s) clock[s] = std::max(clock[s], other[s]);
+  }
+  static bool follows(const Clock& later, const Clock& earlier) {
+    for (std::size_t s = 0; s < later.size(); ++s)
+      if (later[s] < earlier[s]) return false;
+    return true;
+  }
+
   struct Gap {
     std::int64_t begin, end;
     Clock after;  // its last users

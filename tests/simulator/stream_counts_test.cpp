@@ -1,46 +1,52 @@
-// Counts of more streams than lie in the type itself behave as those of few.
+// Rows of counts lie beside each other and do not touch each other's.
 #include "simulator/stream_counts.h"
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace tidemark {
 namespace {
 
+using Row = std::vector<std::uint32_t>;
+
+Row row_of(const StreamCounts& counts, std::size_t row) {
+  return {counts[row].begin(), counts[row].end()};
+}
+
 TEST(StreamCounts, AreZeroUntilCounted) {
-  const StreamCounts none;
-  EXPECT_EQ(none[0], 0u);
-  EXPECT_EQ(none[1000], 0u);
+  StreamCounts counts(3, 2);
+  EXPECT_EQ(counts.rows(), 2u);
+  EXPECT_EQ(row_of(counts, 1), Row({0, 0, 0}));
+  counts[1][2] = 7;
+  counts.resize(4);
+  EXPECT_EQ(row_of(counts, 0), Row({0, 0, 0}));
+  EXPECT_EQ(row_of(counts, 1), Row({0, 0, 7}));
+  EXPECT_EQ(row_of(counts, 3), Row({0, 0, 0}));
+}
+
+TEST(StreamCounts, GrowByARow) {
+  StreamCounts counts(2);
+  EXPECT_EQ(counts.rows(), 0u);
+  counts.append(Row({1, 2}));
+  counts.append(Row({3, 4}))[0] = 9;
+  EXPECT_EQ(row_of(counts, 0), Row({1, 2}));
+  EXPECT_EQ(row_of(counts, 1), Row({9, 4}));
 }
 
 TEST(StreamCounts, CoverWhatIsNowhereHigher) {
-  StreamCounts a, b;
-  a[2] = 3, b[2] = 3;
-  EXPECT_TRUE(a.covers(b) && b.covers(a));
-  b[9] = 1;
-  EXPECT_FALSE(a.covers(b));
-  EXPECT_TRUE(b.covers(a));
-  a[9] = 2;
-  EXPECT_TRUE(a.covers(b));
-  EXPECT_FALSE(b.covers(a));
+  const Row low = {0, 3, 1}, high = {0, 3, 2}, other = {1, 0, 0};
+  EXPECT_TRUE(covers(low, low));
+  EXPECT_TRUE(covers(high, low));
+  EXPECT_FALSE(covers(low, high));
+  EXPECT_FALSE(covers(high, other));
+  EXPECT_FALSE(covers(other, high));
 }
 
 TEST(StreamCounts, AreRaisedStreamByStream) {
-  StreamCounts a, b;
-  a[1] = 5, a[6] = 1, b[1] = 2, b[6] = 4, b[8] = 7;
-  a.raise_to(b);
-  EXPECT_EQ(a[1], 5u);
-  EXPECT_EQ(a[6], 4u);
-  EXPECT_EQ(a[8], 7u);
-  b.raise_to(a);
-  EXPECT_EQ(a, b);
-}
-
-TEST(StreamCounts, AreEqualWithoutTheirLastZeros) {
-  StreamCounts a, b;
-  a[7] = 0;
-  EXPECT_EQ(a, b);
-  a[7] = 1;
-  EXPECT_NE(a, b);
+  Row counts = {0, 5, 1};
+  raise_to(counts, Row({2, 3, 1}));
+  EXPECT_EQ(counts, Row({2, 5, 1}));
 }
 
 }  // namespace

@@ -1,0 +1,150 @@
+// Walks the schedule once: buffers keep their numbers as slots, and scratch takes those behind.
+#include "simulator/allocator/allocator_calls.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "simulator/cost/scratch.h"
+
+namespace tidemark::allocator {
+namespace {
+
+using namespace literals;
+using Kind = AllocatorCall::Kind;
+
+class Listing {
+ public:
+  Listing(const Trace& trace, const Schedule& schedule, const Device& device)
+      : trace_(trace), schedule_(schedule), device_(device), slots_(schedule.buffers.size()) {
+    calls_.streams = schedule.streams;
+    calls_.step.reserve(schedule.steps.size());
+    if (schedule.streams > 1) find_foreign_uses();
+  }
+
+  void add_persistent() {
+    for (std::size_t b = 0; b < schedule_.buffers.size(); ++b)
+      if (schedule_.buffers[b].persistent)
+        calls_.before.push_back(allocation(static_cast<BufferId>(b)));
+  }
+
+  void add_workspace(Bytes size, StreamId stream) {
+    calls_.before.push_back({size, static_cast<std::uint32_t>(slots_++), stream, Kind::Allocate});
+  }
+
+  void add_step(bool has_scratch) {
+    for (const Step& step : schedule_.steps) {
+      if (const auto* a = std::get_if<Allocate>(&step)) {
+        calls_.step.push_back(allocation(a->buffer));
+      } else if (const auto* f = std::get_if<Free>(&step)) {
+        add_free(f->buffer);
+      } else if (const auto* run = std::get_if<Run>(&step)) {
+        if (has_scratch) add_scratch(scratch_of(trace_, schedule_, *run, device_), run->stream);
+      } else if (std::holds_alternative<Synchronize>(step)) {
+        calls_.step.push_back({.kind = Kind::CompleteEvents});
+      }
+    }
+    calls_.step.push_back({.kind = Kind::CompleteEvents});
+  }
+
+  AllocatorCalls finish() && {
+    calls_.slots = slots_ + most_scratch_;
+    return std::move(calls_);
+  }
+
+ private:
+  // A stream other than the buffer's own that uses it, and the next such stream.
+  struct ForeignUse {
+    StreamId stream;
+    std::uint32_t next;
+  };
+  static constexpr std::uint32_t none = UINT32_MAX;
+
+  void find_foreign_uses() {
+    first_foreign_.assign(schedule_.buffers.size(), none);
+    for (const Step& step : schedule_.steps)
+      if (const auto* run = std::get_if<Run>(&step))
+        for (const BufferId b : schedule_.operands_of(*run)) note_use(b, run->stream);
+  }
+
+  // By rising stream. What stays is never freed, so nobody asks who uses it.
+  void note_use(BufferId b, StreamId stream) {
+    const Buffer& buffer = schedule_[b];
+    if (buffer.stream == stream || buffer.persistent) return;
+    std::uint32_t* place = &first_foreign_[index(b)];
+    while (*place != none && foreign_[*place].stream < stream) place = &foreign_[*place].next;
+    if (*place != none && foreign_[*place].stream == stream) return;
+    const std::uint32_t next = std::exchange(*place, static_cast<std::uint32_t>(foreign_.size()));
+    foreign_.push_back({stream, next});
+  }
+
+  AllocatorCall allocation(BufferId b) const {
+    const Buffer& buffer = schedule_[b];
+    return {buffer.size, static_cast<std::uint32_t>(b), buffer.stream, Kind::Allocate};
+  }
+
+  void add_free(BufferId b) {
+    const auto slot = static_cast<std::uint32_t>(b);
+    if (!first_foreign_.empty())
+      for (std::uint32_t use = first_foreign_[index(b)]; use != none; use = foreign_[use].next)
+        calls_.step.push_back({{}, slot, foreign_[use].stream, Kind::RecordStream});
+    calls_.step.push_back({{}, slot, schedule_[b].stream, Kind::Free});
+  }
+
+  void add_scratch(const Scratch& scratch, StreamId stream) {
+    const std::span<const Bytes> requests = scratch.requests();
+    const auto slot = [&](std::size_t i) { return static_cast<std::uint32_t>(slots_ + i); };
+    most_scratch_ = std::max(most_scratch_, requests.size());
+    for (std::size_t i = 0; i < requests.size(); ++i)
+      calls_.step.push_back({requests[i], slot(i), stream, Kind::Allocate});
+    for (std::size_t i = 0; i < requests.size(); ++i)
+      calls_.step.push_back({{}, slot(i), stream, Kind::Free});
+  }
+
+  const Trace& trace_;
+  const Schedule& schedule_;
+  const Device& device_;
+  AllocatorCalls calls_;
+  std::size_t slots_, most_scratch_ = 0;
+  std::vector<std::uint32_t> first_foreign_;  // by buffer; empty with one stream
+  std::vector<ForeignUse> foreign_;
+};
+
+// Streams that only copy ask no library for its workspace.
+std::vector<StreamId> computing_streams(const Schedule& schedule) {
+  std::vector<std::uint8_t> computes(schedule.streams);
+  computes[index(StreamId::Compute)] = true;
+  if (schedule.streams > 1)
+    for (const Step& step : schedule.steps)
+      if (const auto* run = std::get_if<Run>(&step)) computes[index(run->stream)] = true;
+  std::vector<StreamId> streams;
+  for (std::size_t s = 0; s < computes.size(); ++s)
+    if (computes[s]) streams.push_back(static_cast<StreamId>(s));
+  return streams;
+}
+
+}  // namespace
+
+// CUBLAS_WORKSPACE_CONFIG's default, as PyTorch allocates it: 4096·1024·2 + 16·1024·8 bytes, and
+// 32 MiB on compute capability 9.0.
+Bytes blas_workspace(const Device& device) {
+  return device.compute_capability == "9.0" ? 32_MiB : Bytes{8'519'680};
+}
+
+std::vector<StreamId> workspaces(const Schedule& schedule, const Framework& framework) {
+  std::vector<StreamId> streams = computing_streams(schedule);
+  if (framework.blas_handle_per_thread) streams.insert(streams.begin(), StreamId::Compute);
+  return streams;
+}
+
+AllocatorCalls calls_of(const Trace& trace, const Schedule& schedule, const Framework& framework,
+                        const Device& device) {
+  Listing listing(trace, schedule, device);
+  listing.add_persistent();
+  if (framework.blas_workspace_in_pool)
+    for (const StreamId stream : workspaces(schedule, framework))
+      listing.add_workspace(blas_workspace(device), stream);
+  listing.add_step(framework.op_scratch);
+  return std::move(listing).finish();
+}
+
+}  // namespace tidemark::allocator

@@ -1,0 +1,51 @@
+// What a schedule asks of a caching allocator: a flat list that is made once and replayed under as
+// many settings and capacities as are of interest.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/cost/device.h"
+#include "simulator/schedule.h"
+#include "traces/framework.h"
+#include "traces/trace.h"
+
+namespace tidemark::allocator {
+
+struct AllocatorCall {
+  enum class Kind : std::uint8_t {
+    Allocate,
+    Free,
+    RecordStream,    ///< `stream` uses it, too, which is another one than its own
+    CompleteEvents,  ///< of all streams: the host has waited for them
+  };
+  Bytes size = {};         ///< of Allocate
+  std::uint32_t slot = 0;  ///< which allocation it is about; given again once that is freed
+  StreamId stream{};
+  Kind kind = Kind::Allocate;
+
+  bool operator==(const AllocatorCall&) const = default;
+};
+
+struct AllocatorCalls {
+  std::vector<AllocatorCall> before;  ///< what stays: persistent buffers, then BLAS workspaces
+  std::vector<AllocatorCall> step;
+  std::size_t slots = 0;
+  std::size_t streams = 1;
+};
+
+/// In issue order. A run's scratch is taken while it is issued: the next one of its stream may have
+/// it again. Buffers used on a foreign stream are guarded by record_stream, and their events
+/// complete when the host synchronizes or the step ends. cuBLAS workspaces, one per stream, come
+/// first where the framework takes them from the pool.
+AllocatorCalls calls_of(const Trace& trace, const Schedule& schedule, const Framework& framework,
+                        const Device& device);
+
+/// As PyTorch allocates it for each stream that computes.
+Bytes blas_workspace(const Device& device);
+
+/// The streams that get one. The main one has work of both threads: of the program's, and of the
+/// one that runs the backward.
+std::vector<StreamId> workspaces(const Schedule& schedule, const Framework& framework);
+
+}  // namespace tidemark::allocator

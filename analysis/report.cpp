@@ -103,19 +103,19 @@ std::string cautions_of(const StrategySpec& strategy, const Plan& plan) {
 }
 
 // The step on one stream has the same nodes, so it takes the same time, and but for hoisted
-// recovery in the same order (place_test.cpp).
-RecoveryTime recovery_of(const JointGraph& graph, const Evaluation& evaluation,
-                         const Device& device) {
-  if (!evaluation.planned.plan.overlap)
-    return recovery_time(evaluation.schedule, evaluation.timeline);
-  const Trace& trace = *evaluation.planned.trace;
-  const Schedule schedule = place(graph, {.regions_on_compute = true});
-  const Needs& needs = derived_of(evaluation.planned)->needs;
-  return recovery_time(schedule, simulate(trace, needs, schedule, device), evaluation.timeline);
+// recovery in the same order (place_test.cpp). Copies have streams of their own all the same.
+RecoveryTime recovery_of(const JointGraph& graph, const CostModel& costs,
+                         const Evaluation& evaluation) {
+  const Schedule& schedule = evaluation.schedule;
+  if (!evaluation.planned.plan.overlap) return recovery_time(schedule, evaluation.timeline);
+  if (!graph.uses(Lane::CopyOut) && !graph.uses(Lane::CopyIn))
+    return recovery_time(schedule, simulate_alone(costs, schedule), evaluation.timeline);
+  const Schedule alone = place(graph, {.regions_on_compute = true});
+  return recovery_time(alone, simulate(costs, alone), evaluation.timeline);
 }
 
-void add_time(const Trace& trace, const JointGraph& graph, const Evaluation& evaluation,
-              const Device& device, Report& report) {
+void add_time(const Trace& trace, const JointGraph& graph, const CostModel& costs,
+              const Evaluation& evaluation, Report& report) {
   const Timeline& timeline = evaluation.timeline;
   report.step = timeline.duration;
   const std::int64_t samples = trace.step.batch * trace.step.accumulate.count;
@@ -123,7 +123,7 @@ void add_time(const Trace& trace, const JointGraph& graph, const Evaluation& eva
                               static_cast<double>(std::max<std::int64_t>(1, report.step.count()));
   report.overlap = timeline.overlap;
   report.launch_bound = timeline.waits_for_host > timeline.duration / 10;
-  report.recovery = recovery_of(graph, evaluation, device);
+  report.recovery = recovery_of(graph, costs, evaluation);
 }
 
 void add_allocator(const Trace& trace, const Schedule& schedule, const Device& device,
@@ -163,7 +163,9 @@ Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
   const Derived& derived = *result.planned.derived;
   const JointGraph graph = differentiate(planned, result.planned.plan, derived);
   result.schedule = place(graph, placement_of(result.planned.plan));
-  result.timeline = simulate(planned, derived.needs, result.schedule, device);
+  CostModel costs(planned, derived.needs, device);
+  if (result.planned.plan.overlap) costs.tabulate();  // simulated twice
+  result.timeline = simulate(costs, result.schedule);
   const Peak top = peak(result.schedule, result.timeline);
   report.live_peak = top.bytes;
   report.at_peak = top.by_category;
@@ -175,7 +177,7 @@ Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
   report.saved = saved_bytes(planned, result.planned.plan, derived);
   report.units = block_units(planned, result.planned.plan, derived.needs);
   add_allocator(planned, result.schedule, device, budget, report);
-  add_time(planned, graph, result, device, report);
+  add_time(planned, graph, costs, result, report);
   add_throughput(asked, report);
   add_utilization(asked, device, report);
   return result;

@@ -24,18 +24,19 @@ struct Active {
 
 class Simulation {
  public:
-  Simulation(const Trace& trace, const Needs& needs, const Schedule& schedule, const Device& device)
+  Simulation(const CostModel& costs, const Schedule& schedule, std::size_t streams)
       : schedule_(schedule),
-        device_(device),
-        costs_(trace, needs, device),
-        queues_(schedule.streams),
-        active_(schedule.streams),
+        costs_(costs),
+        host_launch_(static_cast<double>(costs.device().host_launch.count())),
+        is_alone_(streams == 1),
+        queues_(streams),
+        active_(streams),
         recorded_(schedule.events, never) {
-    timeline_.runs.reserve(schedule.steps.size());
     timeline_.memory.reserve(2 * schedule.buffers.size());
     for (const Buffer& buffer : schedule.buffers)
       if (buffer.persistent)
         timeline_.baseline[static_cast<std::size_t>(buffer.category)] += buffer.size;
+    make_room();
   }
 
   Timeline run() && {
@@ -58,6 +59,20 @@ class Simulation {
     std::size_t next = 0;
   };
 
+  // Steps are many, and growing an array copies it.
+  void make_room() {
+    std::size_t runs = 0;
+    std::vector<std::size_t> steps(queues_.size());
+    for (const Step& step : schedule_.steps) {
+      if (takes_time(step)) ++runs;
+      if (!is_alone_) ++steps[index(stream_of(step))];
+    }
+    timeline_.runs.reserve(runs);
+    if (is_alone_) return;
+    queued_costs_.reserve(runs);
+    for (std::size_t s = 0; s < queues_.size(); ++s) queues_[s].items.reserve(steps[s]);
+  }
+
   StreamId stream_of(const Step& step) const {
     return std::visit(Overload{[&](const Allocate& s) { return schedule_[s.buffer].stream; },
                                [](const Synchronize&) { return StreamId::Compute; },
@@ -69,21 +84,22 @@ class Simulation {
   void issue(std::uint32_t i) {
     const Step& step = schedule_.steps[i];
     if (const auto* sync = std::get_if<Synchronize>(&step)) {
+      if (is_alone_) return;
       const Moment& time = recorded_[index(sync->event)];
       for (bool more = true; time == never; more = advance()) CHECK(more);
       host_ = std::max(host_, time);
       return;
     }
     if (takes_time(step)) return issue_run(i);
-    if (schedule_.streams == 1) return happen(i);
+    if (is_alone_) return happen(i);
     queues_[index(stream_of(step))].items.push_back({i, 0, host_});
   }
 
   void issue_run(std::uint32_t i) {
     const Step& step = schedule_.steps[i];
     const Cost cost = cost_of(step);
-    host_ = host_ + static_cast<double>(device_.host_launch.count()) * cost.kernels;
-    if (schedule_.streams == 1) return run_alone(i, cost);
+    host_ = host_ + host_launch_ * cost.kernels;
+    if (is_alone_) return run_alone(i, cost);
     const auto place = static_cast<std::uint32_t>(queued_costs_.size());
     queues_[index(stream_of(step))].items.push_back({i, place, host_});
     queued_costs_.push_back(cost);
@@ -239,8 +255,9 @@ class Simulation {
   }
 
   const Schedule& schedule_;
-  const Device& device_;
-  CostModel costs_;
+  const CostModel& costs_;
+  const double host_launch_;
+  const bool is_alone_;  ///< one stream: what is issued next happens next
   std::vector<Queue> queues_;
   std::vector<Cost> queued_costs_;
   std::vector<Active> active_;
@@ -257,7 +274,15 @@ Timeline simulate(const Trace& trace, const Schedule& schedule, const Device& de
 
 Timeline simulate(const Trace& trace, const Needs& needs, const Schedule& schedule,
                   const Device& device) {
-  return Simulation(trace, needs, schedule, device).run();
+  return simulate(CostModel(trace, needs, device), schedule);
+}
+
+Timeline simulate(const CostModel& costs, const Schedule& schedule) {
+  return Simulation(costs, schedule, schedule.streams).run();
+}
+
+Timeline simulate_alone(const CostModel& costs, const Schedule& schedule) {
+  return Simulation(costs, schedule, 1).run();
 }
 
 }  // namespace tidemark

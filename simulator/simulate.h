@@ -12,5 +12,10 @@ namespace tidemark {
 Timeline simulate(const Trace& trace, const Schedule& schedule, const Device& device);
 Timeline simulate(const Trace& trace, const Needs& needs, const Schedule& schedule,
                   const Device& device);
+/// The same for who simulates several schedules of a trace on a device.
+Timeline simulate(const CostModel& costs, const Schedule& schedule);
+
+/// All on one stream: the runs and copies in issue order, none beside another.
+Timeline simulate_alone(const CostModel& costs, const Schedule& schedule);
 
 }  // namespace tidemark

@@ -21,14 +21,23 @@ void BlockTable::remove(BlockHandle block) {
 }
 
 BlockHandle BlockTable::cut(BlockHandle block, std::int64_t size) {
-  MemoryBlock rest = (*this)[block];
-  rest.address += size;
-  rest.size -= size;
+  const BlockHandle result = add({});
+  MemoryBlock& kept = (*this)[block];
+  MemoryBlock& rest = (*this)[result];
+  rest.address = kept.address + size;
+  rest.size = kept.size - size;
+  rest.requested = kept.requested;
+  rest.born = kept.born;
+  rest.segment = kept.segment;
   rest.previous = block;
-  const BlockHandle result = add(rest);
+  rest.next = kept.next;
+  rest.first_use = kept.first_use;
+  rest.events = kept.events;
+  rest.pool = kept.pool;
+  rest.state = kept.state;
   if (rest.next != no_block) (*this)[rest.next].previous = result;
-  (*this)[block].size = size;
-  (*this)[block].next = result;
+  kept.size = size;
+  kept.next = result;
   return result;
 }
 

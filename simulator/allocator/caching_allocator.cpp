@@ -26,16 +26,18 @@ CachingAllocator::CachingAllocator(const AllocatorSettings& settings, Bytes capa
   allowed_ = static_cast<std::int64_t>(*fraction * static_cast<double>(capacity_));
 }
 
-std::optional<BlockHandle> CachingAllocator::allocate(Bytes size, std::uint32_t stream) {
+// `refused` rather than an optional, which would leave in two parts and be read as one: allocate()
+// is inline, and there it is never put together.
+BlockHandle CachingAllocator::request(Bytes size, std::uint32_t stream) {
   CHECK(size.count >= 0 && stream < stream_limit);
   if (size.count == 0) return no_block;
-  if (size.count >= largest_size) return ++stats_.ooms, std::nullopt;
+  if (size.count >= largest_size) return ++stats_.ooms, refused;
 
   if (events_complete_) process_events();
   if (stream >= streams_.size()) add_stream(stream);
   const std::int64_t wanted = rounded_size(settings_, size).count;
   const BlockHandle taken = take(2 * stream + (wanted > largest_small_block.count ? 1 : 0), wanted);
-  if (taken == no_block) return ++stats_.ooms, std::nullopt;
+  if (taken == no_block) return ++stats_.ooms, refused;
   if (should_split(blocks_[taken], wanted)) cache(blocks_.cut(taken, wanted));
 
   MemoryBlock& block = blocks_[taken];

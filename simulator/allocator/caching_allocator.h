@@ -55,7 +55,10 @@ class CachingAllocator {
 
   /// Nothing means out of memory. The same call may succeed right afterwards: blocks that only the
   /// last resort, a wait for all streams, has freed are not looked at again.
-  std::optional<BlockHandle> allocate(Bytes size, std::uint32_t stream);
+  std::optional<BlockHandle> allocate(Bytes size, std::uint32_t stream) {
+    const BlockHandle block = request(size, stream);
+    return block == refused ? std::nullopt : std::optional(block);
+  }
   void free(BlockHandle block);
   /// Another stream than the block's own uses it. After free() it is not handed out again before
   /// the work then queued on that stream is complete.
@@ -88,6 +91,8 @@ class CachingAllocator {
   static bool is_small(std::uint32_t pool) { return pool % 2 == 0; }
 
   // caching_allocator.cpp: blocks leave the cache and return to it.
+  static constexpr BlockHandle refused{UINT32_MAX - 1};
+  BlockHandle request(Bytes size, std::uint32_t stream);
   const MemoryBlock& allocated(BlockHandle block) const;
   BlockHandle take(std::uint32_t pool, std::int64_t size);
   BlockHandle take_best_fit(std::uint32_t pool, std::int64_t size);

@@ -181,6 +181,33 @@ Cost CostModel::backward(const Schedule& schedule, const Run& run) const {
 }
 
 Cost CostModel::of(const Schedule& schedule, const Run& run) const {
+  if (const Cost* known = tabulated(schedule, run)) return *known;
+  return compute(schedule, run);
+}
+
+void CostModel::tabulate() {
+  const Schedule none;
+  const auto cost_of = [&](Task task, std::size_t op) {
+    return compute(none, {task, StreamId::Compute, static_cast<OpId>(op), 0, 0, 0});
+  };
+  std::vector<Cost> forward(trace_.ops.size()), backward(trace_.ops.size());
+  for (std::size_t i = 0; i < trace_.ops.size(); ++i) {
+    forward[i] = cost_of(Task::Forward, i);
+    if (traffic_.has_backward(static_cast<OpId>(i))) backward[i] = cost_of(Task::Backward, i);
+  }
+  forward_ = std::move(forward), backward_ = std::move(backward);
+}
+
+const Cost* CostModel::tabulated(const Schedule& schedule, const Run& run) const {
+  if (forward_.empty() || run.op == no_op) return nullptr;
+  if (run.task == Task::Forward || run.task == Task::Recompute) return &forward_[index(run.op)];
+  const auto is_code = [&](BufferId buffer) { return schedule[buffer].role == Role::Codes; };
+  if (run.task != Task::Backward || std::ranges::any_of(schedule.reads(run), is_code))
+    return nullptr;
+  return &backward_[index(run.op)];
+}
+
+Cost CostModel::compute(const Schedule& schedule, const Run& run) const {
   Cost cost = roofline(schedule, run);
   cost.sm_share *= device_.product_share.value_or(1);
   cost.memory_share *= device_.stream_share.value_or(1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "simulator/cost/kernel_cost.h"
 #include "simulator/cost/traffic.h"
@@ -17,14 +18,20 @@ class CostModel {
   CostModel(const Trace& trace, const Needs& needs, Device&& device) = delete;
 
   Cost of(const Schedule& schedule, const Run& run) const;
+  /// Computes what depends on nothing but the op, once: for who simulates many schedules of a
+  /// trace. Takes 100 bytes per op.
+  void tabulate();
   /// Under which the device's curves have this kind of run: "backward linear float32".
   std::string curve_key(const Schedule& schedule, const Run& run) const;
   /// What a curve counts: FLOP of matrix products, else bytes moved.
   static double work_of(const Cost& cost) { return cost.flops > 0 ? cost.flops : cost.bytes; }
   /// A copy between host and device.
   Cost of_copy(Bytes bytes) const { return kernels_.copy(bytes); }
+  const Device& device() const { return device_; }
 
  private:
+  const Cost* tabulated(const Schedule& schedule, const Run& run) const;
+  Cost compute(const Schedule& schedule, const Run& run) const;
   Cost roofline(const Schedule& schedule, const Run& run) const;
   Cost forward(const Op& op) const;
   Cost backward(const Schedule& schedule, const Run& run) const;
@@ -40,6 +47,7 @@ class CostModel {
   const Framework& framework_;
   KernelCosts kernels_;
   Traffic traffic_;
+  std::vector<Cost> forward_, backward_;  ///< by op, once tabulated; of a backward without codes
 };
 
 }  // namespace tidemark

@@ -89,9 +89,14 @@ Cost then(const Cost& a, const Cost& b) {
 }
 
 KernelCosts::KernelCosts(const Device& device, Precision precision)
-    : device_(device),
-      precision_(precision),
-      bytes_per_ns_(stream_bytes_per_second(device) / 1e9) {}
+    : device_(device), precision_(precision), bytes_per_ns_(stream_bytes_per_second(device) / 1e9) {
+  for (std::size_t unit = 0; unit < flops_per_ns_.size(); ++unit)
+    flops_per_ns_[unit] = gemm_flops_per_second(device, static_cast<MathUnit>(unit)) / 1e9;
+}
+
+double KernelCosts::flops_per_ns(DType dtype) const {
+  return flops_per_ns_[static_cast<std::size_t>(unit_for(dtype, precision_))];
+}
 
 Cost KernelCosts::elementwise(double bytes, double elements, int kernels) const {
   if (kernels == 0) return {};
@@ -111,8 +116,7 @@ Cost KernelCosts::with_flops(double flops, DType dtype, double bytes, double ele
                              int kernels) const {
   Cost cost = elementwise(bytes, elements, kernels);
   if (kernels == 0 || flops <= 0) return cost;
-  const double compute =
-      flops / (gemm_flops_per_second(device_, unit_for(dtype, precision_)) / 1e9);
+  const double compute = flops / flops_per_ns(dtype);
   const double memory = bytes / bytes_per_ns_;
   cost.flops = flops;
   if (compute <= memory) return cost;
@@ -123,19 +127,19 @@ Cost KernelCosts::with_flops(double flops, DType dtype, double bytes, double ele
   return cost;
 }
 
+// The best tile is the one whose waves could do the fewest multiplications.
 Cost KernelCosts::product(double batch, double m, double n, double k, DType dtype,
                           double bytes) const {
-  const double flops_per_ns = gemm_flops_per_second(device_, unit_for(dtype, precision_)) / 1e9;
   const double sms = device_.sm_count;
-  double compute = 0, share = 0;
+  double fewest = 0, used = 0;
   for (const Tile& tile : tiles) {
     const double blocks = batch * ceiling(m / tile.m) * ceiling(n / tile.n);
-    const double waves = ceiling(blocks / sms);
-    const double time = waves * sms * tile.m * tile.n * k * 2 / flops_per_ns;
-    if (share > 0 && time >= compute) continue;
-    compute = time;
-    share = wave_share(blocks, sms);
+    const double multiplications = ceiling(blocks / sms) * sms * tile.m * tile.n * k;
+    if (used > 0 && multiplications >= fewest) continue;
+    fewest = multiplications, used = blocks;
   }
+  const double share = wave_share(used, sms);
+  const double compute = fewest * 2 / flops_per_ns(dtype);
   const double memory = bytes / bytes_per_ns_;
   const double busy = std::max(compute, memory);
   const double total = busy + static_cast<double>(device_.kernel_gap.count());

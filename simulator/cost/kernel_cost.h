@@ -1,6 +1,8 @@
 // How long one kernel takes alone on a device, from its shape.
 #pragma once
 
+#include <array>
+
 #include "simulator/cost/device.h"
 #include "traces/trace.h"
 
@@ -50,9 +52,12 @@ class KernelCosts {
   double bytes_per_ns() const { return bytes_per_ns_; }
 
  private:
+  double flops_per_ns(DType dtype) const;
+
   const Device& device_;
   Precision precision_;
   double bytes_per_ns_;
+  std::array<double, math_unit_names.size()> flops_per_ns_{};  ///< by unit
 };
 
 }  // namespace tidemark

@@ -108,21 +108,23 @@ GradientTraffic Traffic::opaque_backward(const Schedule& schedule, const Run& ru
   return all;
 }
 
-std::vector<GradientTraffic> Traffic::backward(const Schedule& schedule, const Run& run) const {
+GradientTraffics Traffic::backward(const Schedule& schedule, const Run& run) const {
   const Op& op = trace_[run.op];
-  if (op.kind == OpKind::Opaque) return {opaque_backward(schedule, run)};
+  GradientTraffics all;
+  if (op.kind == OpKind::Opaque) {
+    all.add(opaque_backward(schedule, run));
+    return all;
+  }
   const std::uint32_t gradients = needs_.gradients[index(run.op)];
   const std::uint32_t written_by_kernels = gradients & ~needs_.handed_on[index(run.op)];
-  std::vector<GradientTraffic> all;
   Operands unread = 0;  // of what is saved, by the kernels at hand
   std::size_t last = op.inputs;
   for (std::uint32_t bits = written_by_kernels; bits != 0; bits &= bits - 1) {
     const auto input = static_cast<std::size_t>(std::countr_zero(bits));
     if (const std::size_t first = leader(trace_, op, input); first != last) {
       const GradientRule rule = rule_of(trace_, op, first);
-      all.push_back({input, rule.kernels,
-                     incoming_bytes(op, input) + bytes_of_passes(op, rule.passes),
-                     elements(trace_.outputs(op)[0])});
+      all.add({input, rule.kernels, incoming_bytes(op, input) + bytes_of_passes(op, rule.passes),
+               elements(trace_.outputs(op)[0])});
       last = first, unread = needs_.saved[index(run.op)];
     }
     const GradientRule rule = rule_of(trace_, op, input);

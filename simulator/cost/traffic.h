@@ -2,6 +2,7 @@
 // bytes. Counts are doubles, because sums of them may exceed 64 bits.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "simulator/needs.h"
@@ -12,12 +13,25 @@ namespace tidemark {
 
 /// The kernels that write the gradient of one input, or of several at once.
 struct GradientTraffic {
-  std::size_t input = 0;  ///< the first of them
-  int kernels = 1;
-  double bytes = 0;
-  double elements = 0;  ///< of the largest tensor that is read or written
+  std::size_t input;  ///< the first of them
+  int kernels;
+  double bytes;
+  double elements;  ///< of the largest tensor that is read or written
 
   bool operator==(const GradientTraffic&) const = default;
+};
+
+/// Of one run, in a place of its own: there are as many as runs.
+class GradientTraffics {
+ public:
+  void add(const GradientTraffic& kernels) { kernels_[count_++] = kernels; }
+  GradientTraffic& back() { return kernels_[count_ - 1]; }
+  const GradientTraffic* begin() const { return kernels_.data(); }
+  const GradientTraffic* end() const { return kernels_.data() + count_; }
+
+ private:
+  std::array<GradientTraffic, 32> kernels_;  // as many as a mask of inputs has bits
+  std::size_t count_ = 0;
 };
 
 class Traffic {
@@ -28,8 +42,9 @@ class Traffic {
   /// What the row of an opaque op says, or where it says nothing, each operand once.
   double forward(const Op& op) const;
   int forward_kernels(const Op& op) const;
+  bool has_backward(OpId op) const { return needs_.gradients[index(op)] != 0; }
   /// By input. What the run reads as codes counts as codes.
-  std::vector<GradientTraffic> backward(const Schedule& schedule, const Run& run) const;
+  GradientTraffics backward(const Schedule& schedule, const Run& run) const;
 
  private:
   double bytes(TensorId tensor) const { return static_cast<double>(size(trace_[tensor]).count); }

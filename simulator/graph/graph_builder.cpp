@@ -15,28 +15,13 @@ GraphBuilder::GraphBuilder(std::size_t tensors, std::size_t ops, std::size_t ope
   graph_.instances.reserve(2 * tensors + ops);
   graph_.nodes.reserve(3 * ops);
   graph_.operands.reserve(4 * operands);
-  memory_of_.reserve(graph_.instances.capacity());
-  last_use_.reserve(graph_.instances.capacity());
-}
-
-InstanceId GraphBuilder::add(Instance instance) {
-  const auto id = static_cast<InstanceId>(graph_.instances.size());
-  if (instance.tensor != no_tensor)
-    instance.version = versions_[static_cast<std::size_t>(instance.role)][index(instance.tensor)]++;
-  graph_.instances.push_back(instance);
-  memory_of_.push_back(instance.over == no_instance ? id : memory_of(instance.over));
-  last_use_.push_back(no_node);
-  return id;
+  memory_.reserve(graph_.instances.capacity());
 }
 
 InstanceId GraphBuilder::add_over(InstanceId old) {
   Instance instance = graph_[old];
   instance.over = old;
   return add(instance);
-}
-
-InstanceId GraphBuilder::memory_of(InstanceId instance) const {
-  return memory_of_[index(instance)];
 }
 
 NodeId GraphBuilder::append(std::optional<Task> task, Lane lane, OpId op,
@@ -46,11 +31,10 @@ NodeId GraphBuilder::append(std::optional<Task> task, Lane lane, OpId op,
   graph_.nodes.push_back({task, lane, 0, op, first,
                           static_cast<std::uint32_t>(operation.reads().size()),
                           static_cast<std::uint32_t>(operation.writes().size())});
-  for (const auto* list : {&operation.reads(), &operation.writes()})
-    for (const InstanceId instance : *list) {
-      graph_.operands.push_back(instance);
-      last_use_[index(memory_of(instance))] = id;
-    }
+  for (const auto* list : {&operation.reads(), &operation.writes()}) {
+    graph_.operands.insert(graph_.operands.end(), list->begin(), list->end());
+    for (const InstanceId instance : *list) memory_[index(memory_of(instance))].last_use = id;
+  }
   return last_ = last_of_lane_[index(lane)] = id;
 }
 
@@ -61,7 +45,7 @@ void GraphBuilder::order(NodeId before, Lane lane) {
 
 void GraphBuilder::hold(InstanceId instance, NodeId until) {
   const InstanceId memory = memory_of(instance);
-  NodeId& last = last_use_[index(memory)];
+  NodeId& last = memory_[index(memory)].last_use;
   if (until == no_node || graph_[memory].persistent || last == until) return;
   graph_.holds.push_back({memory, until});
   last = until;

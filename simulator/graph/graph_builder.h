@@ -37,7 +37,15 @@ class GraphBuilder {
   JointGraph finish() && { return std::move(graph_); }
 
   /// A version with memory of its own.
-  InstanceId add(Instance instance);
+  InstanceId add(Instance instance) {
+    if (instance.tensor != no_tensor)
+      instance.version =
+          versions_[static_cast<std::size_t>(instance.role)][index(instance.tensor)]++;
+    const auto id = static_cast<InstanceId>(graph_.instances.size());
+    graph_.instances.push_back(instance);
+    memory_.push_back({instance.over == no_instance ? id : memory_of(instance.over), no_node});
+    return id;
+  }
   /// A version that is written over `old`.
   InstanceId add_over(InstanceId old);
 
@@ -55,14 +63,18 @@ class GraphBuilder {
   void order(NodeId before, Lane lane);
 
  private:
+  struct Memory {
+    InstanceId first;  ///< the version that got it
+    NodeId last_use;   ///< of that and of what is written over it; kept with the first
+  };
+
   void hold(InstanceId instance, NodeId until);
-  InstanceId memory_of(InstanceId instance) const;
+  InstanceId memory_of(InstanceId instance) const { return memory_[index(instance)].first; }
 
   JointGraph graph_;
   NodeId last_ = no_node;
   std::array<NodeId, lanes.size()> last_of_lane_;
-  std::vector<NodeId> last_use_;       ///< by instance that has memory: of it and what is over it
-  std::vector<InstanceId> memory_of_;  ///< by instance
+  std::vector<Memory> memory_;                                     ///< by instance
   std::array<std::vector<std::uint16_t>, roles.size()> versions_;  ///< by role and tensor
 };
 

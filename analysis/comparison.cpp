@@ -1,9 +1,11 @@
-// Evaluates one strategy after the other on one trace, then adds ratios and the conclusion.
+// Evaluates the strategies on one trace, on all cores, then adds ratios and the conclusion.
 #include "analysis/comparison.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "analysis/remedies.h"
+#include "base/parallel.h"
 #include "simulator/cost/guessed_times.h"
 #include "simulator/kernel_choice.h"
 #include "traces/trace_builder.h"
@@ -80,6 +82,28 @@ void add_batches(const Scenario& scenario, const StrategySpec& strategy, MemoryB
   row.expandable_batches = batch_limits(scenario, strategy, budget, progress);
 }
 
+// The search for the largest batch takes all cores for one strategy after the other; without it
+// each core takes a strategy.
+void add_rows(const std::shared_ptr<const Trace>& trace,
+              const std::function<void(std::size_t done)>& progress, const BatchProgress& batches,
+              Comparison& comparison) {
+  const Scenario& scenario = comparison.scenario;
+  comparison.rows.resize(scenario.strategies.size());
+  std::mutex telling;
+  std::size_t done = 0;
+  const auto add_row = [&](std::size_t i) {
+    const StrategySpec& strategy = scenario.strategies[i];
+    Report& row = comparison.rows[i];
+    row = evaluate(trace, strategy, scenario.device, comparison.budget).report;
+    if (scenario.finds_largest_batch && row.applies)
+      add_batches(scenario, strategy, comparison.budget, batches, row);
+    const std::lock_guard lock(telling);
+    if (progress) progress(++done);
+  };
+  if (!scenario.finds_largest_batch) return parallel_for(scenario.strategies.size(), add_row);
+  for (std::size_t i = 0; i < scenario.strategies.size(); ++i) add_row(i);
+}
+
 }  // namespace
 
 std::vector<StrategySpec> default_strategies() {
@@ -107,13 +131,7 @@ Comparison compare(const Scenario& scenario, const std::function<void(std::size_
   Comparison comparison{scenario, memory_budget_of(scenario), 0, 0, {}, {}, 0, {}, {}};
   const auto trace = trace_of(scenario);
   describe(*trace, comparison);
-  for (const StrategySpec& strategy : scenario.strategies) {
-    Report row = evaluate(trace, strategy, scenario.device, comparison.budget).report;
-    if (scenario.finds_largest_batch && row.applies)
-      add_batches(scenario, strategy, comparison.budget, batches, row);
-    comparison.rows.push_back(std::move(row));
-    if (progress) progress(comparison.rows.size());
-  }
+  add_rows(trace, progress, batches, comparison);
   add_ratios(comparison.rows);
   conclude(comparison);
   return comparison;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/freed_memory.h"
 #include "cli/commands/command_line.h"
 #include "cli/text/terminal.h"
 
@@ -66,6 +67,7 @@ ExitCode run_guarded(int argc, char** argv) {
 }  // namespace tidemark::cli
 
 int main(int argc, char** argv) {
+  tidemark::keep_freed_memory();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that left is an error of writing, told in one line
   return static_cast<int>(tidemark::cli::run_guarded(argc, argv));
 }

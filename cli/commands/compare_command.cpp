@@ -33,59 +33,29 @@ bool shows_units(const Comparison& comparison, const Options& options) {
 }
 
 std::string print(const Comparison& comparison, Format format, const Options& options) {
-  switch (format) {
-    case Format::Json:
-      return comparison_json(comparison);
-    case Format::Csv:
-      return comparison_csv(comparison);
-    case Format::Markdown:
-      return comparison_markdown(comparison);
-    case Format::Html:
-      return html_report({&comparison, 1});
-    case Format::Svg:
-      return picture(comparison);
-    case Format::Table:
-      return comparison_table(comparison, style_of(options), shows_units(comparison, options));
-    case Format::Chrome:
-    case Format::Timeline:
-    case Format::Collapsed:
-    case Format::Github:
-    case Format::Junit:
-    case Format::Sarif:
-    case Format::SmallerIsBetter:
-    case Format::Bmf:
-      break;  // none that it may be asked for
-  }
-  CHECK(false);
-  return {};
+  return written_as(format, {{Format::Json, [&] { return comparison_json(comparison); }},
+                             {Format::Csv, [&] { return comparison_csv(comparison); }},
+                             {Format::Markdown, [&] { return comparison_markdown(comparison); }},
+                             {Format::Html,
+                              [&] {
+                                return html_report({&comparison, 1});
+                              }},
+                             {Format::Svg, [&] { return picture(comparison); }},
+                             {Format::Table, [&] {
+                                return comparison_table(comparison, style_of(options),
+                                                        shows_units(comparison, options));
+                              }}});
 }
 
 std::string print_sweep(std::span<const Comparison> points, Format format, const Options& options) {
-  switch (format) {
-    case Format::Json:
-      return sweep_json(points);
-    case Format::Csv:
-      return sweep_csv(points);
-    case Format::Markdown:
-      return sweep_markdown(points);
-    case Format::Html:
-      return html_report(points);
-    case Format::Svg:
-      return exports::stacked(sweep_svgs(points, exports::page_width));
-    case Format::Table:
-      return sweep_table(points, style_of(options));
-    case Format::Chrome:
-    case Format::Timeline:
-    case Format::Collapsed:
-    case Format::Github:
-    case Format::Junit:
-    case Format::Sarif:
-    case Format::SmallerIsBetter:
-    case Format::Bmf:
-      break;  // none that it may be asked for
-  }
-  CHECK(false);
-  return {};
+  const auto pictures = [&] { return exports::stacked(sweep_svgs(points, exports::page_width)); };
+  return written_as(format,
+                    {{Format::Json, [&] { return sweep_json(points); }},
+                     {Format::Csv, [&] { return sweep_csv(points); }},
+                     {Format::Markdown, [&] { return sweep_markdown(points); }},
+                     {Format::Html, [&] { return html_report(points); }},
+                     {Format::Svg, pictures},
+                     {Format::Table, [&] { return sweep_table(points, style_of(options)); }}});
 }
 
 // Worth explaining: the fastest technique that fits, or else the one that needs least.

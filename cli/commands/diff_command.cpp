@@ -19,29 +19,12 @@ Result run_diff(const Options& options) {
                                                     : std::pair(diff::read_profile(options.subject),
                                                                 diff::read_profile(options.item));
   const diff::Diff found = diff::diff(before, after);
-  switch (format) {
-    case Format::Json:
-      return {diff_json(found), "", ExitCode::Ok};
-    case Format::Csv:
-      return {diff_csv(found), "", ExitCode::Ok};
-    case Format::Markdown:
-      return {diff_markdown(found, top), "", ExitCode::Ok};
-    case Format::Table:
-      return {diff_table(found, style_of(options), top), "", ExitCode::Ok};
-    case Format::Html:
-    case Format::Svg:
-    case Format::Chrome:
-    case Format::Timeline:
-    case Format::Collapsed:
-    case Format::Github:
-    case Format::Junit:
-    case Format::Sarif:
-    case Format::SmallerIsBetter:
-    case Format::Bmf:
-      break;  // none that it may be asked for
-  }
-  CHECK(false);
-  return {};
+  return {written_as(format,
+                     {{Format::Json, [&] { return diff_json(found); }},
+                      {Format::Csv, [&] { return diff_csv(found); }},
+                      {Format::Markdown, [&] { return diff_markdown(found, top); }},
+                      {Format::Table, [&] { return diff_table(found, style_of(options), top); }}}),
+          "", ExitCode::Ok};
 }
 
 }  // namespace tidemark::cli

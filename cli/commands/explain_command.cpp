@@ -54,29 +54,17 @@ std::string export_step(const Explanation& explanation, Format format) {
   require_applicable(explanation);
   const Recording recording =
       recording_of(explanation.evaluation, explanation.comparison.scenario.device);
-  switch (format) {
-    case Format::Svg:
-      return exports::stacked({exports::memory_svg(recording), exports::icicle_svg(recording)});
-    case Format::Chrome:
-      return exports::chrome_trace({&recording, 1});
-    case Format::Timeline:
-      return write_recording_text(recording);
-    case Format::Collapsed:
-      return exports::collapsed_stacks(recording);
-    case Format::Table:
-    case Format::Json:
-    case Format::Csv:
-    case Format::Markdown:
-    case Format::Html:
-    case Format::Github:
-    case Format::Junit:
-    case Format::Sarif:
-    case Format::SmallerIsBetter:
-    case Format::Bmf:
-      break;  // no picture of a step, and none that it may be asked for
-  }
-  CHECK(false);
-  return {};
+  const auto pictures = [&] {
+    return exports::stacked({exports::memory_svg(recording), exports::icicle_svg(recording)});
+  };
+  return written_as(format,
+                    {{Format::Svg, pictures},
+                     {Format::Chrome,
+                      [&] {
+                        return exports::chrome_trace({&recording, 1});
+                      }},
+                     {Format::Timeline, [&] { return write_recording_text(recording); }},
+                     {Format::Collapsed, [&] { return exports::collapsed_stacks(recording); }}});
 }
 
 std::string print_peak(const Explanation& explanation, const Options& options, Format format) {

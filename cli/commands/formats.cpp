@@ -190,6 +190,12 @@ std::vector<std::string> format_names(VerbBit command) {
   return names;
 }
 
+std::string written_as(Format format, std::initializer_list<Writer> writers) {
+  const auto found = std::ranges::find(writers, format, &Writer::format);
+  CHECK(found != writers.end());
+  return found->write();
+}
+
 void require_ending(const Options& options, std::string_view ending, std::string_view what) {
   if (!options.output) return;
   const std::string name = name_in(*options.output);

@@ -1,6 +1,8 @@
 // What can be written: the formats, how files of each are called, and which command writes which.
 #pragma once
 
+#include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +50,15 @@ Format format_of(const Options& options, VerbBit command, std::string_view when 
 
 /// All that it writes, whatever its options.
 std::vector<std::string> format_names(VerbBit command);
+
+/// One way to write an answer.
+struct Writer {
+  Format format;
+  std::function<std::string()> write;
+};
+
+/// Writes it in this format, for which there must be a writer: format_of() gives no other.
+std::string written_as(Format format, std::initializer_list<Writer> writers);
 
 /// Of what is written in one format only: refuses a name that no command would read it from again.
 /// A name without an ending (/dev/stdout) is taken as it is.

@@ -29,32 +29,14 @@ Recording measured_recording(const profiler::ReplayEvaluation& evaluation,
 
 std::string print(const profiler::ReplayEvaluation& evaluation,
                   const profiler::ReplayScenario& scenario, Format format, const Options& options) {
-  if (format == Format::Json) return replay_json(scenario, evaluation.report);
+  const profiler::ReplayReport& report = evaluation.report;
+  const auto table = [&] { return replay_table(scenario, report, style_of(options)); };
   // Without numbers, Markdown is a sentence as well.
-  if (!evaluation.report.applies && format == Format::Markdown)
-    return replay_table(scenario, evaluation.report, style_of(options));
-  switch (format) {
-    case Format::Csv:
-      return replay_csv(evaluation.report);
-    case Format::Markdown:
-      return replay_markdown(evaluation.report);
-    case Format::Table:
-      return replay_table(scenario, evaluation.report, style_of(options));
-    case Format::Json:
-    case Format::Html:
-    case Format::Svg:
-    case Format::Chrome:
-    case Format::Timeline:
-    case Format::Collapsed:
-    case Format::Github:
-    case Format::Junit:
-    case Format::Sarif:
-    case Format::SmallerIsBetter:
-    case Format::Bmf:
-      break;  // none that it may be asked for
-  }
-  CHECK(false);
-  return {};
+  if (!report.applies && format == Format::Markdown) return table();
+  return written_as(format, {{Format::Json, [&] { return replay_json(scenario, report); }},
+                             {Format::Csv, [&] { return replay_csv(report); }},
+                             {Format::Markdown, [&] { return replay_markdown(report); }},
+                             {Format::Table, table}});
 }
 
 profiler::ReplayScenario replay_scenario(const Options& options, Backend& backend,

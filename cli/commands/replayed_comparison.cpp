@@ -236,31 +236,11 @@ Result run_replayed_comparison(const Options& options) {
   if (interrupt.came())
     result.notes += fmt::format("stopped: {} of {} strategies were begun\n", replays.size(),
                                 scenario.strategies.size());
-  switch (format) {
-    case Format::Json:
-      result.text = replays_json(scenarios, replays);
-      break;
-    case Format::Csv:
-      result.text = csv(replays);
-      break;
-    case Format::Markdown:
-      result.text = markdown(replays);
-      break;
-    case Format::Table:
-      result.text = table(scenario, replays, style_of(options));
-      break;
-    case Format::Html:
-    case Format::Svg:
-    case Format::Chrome:
-    case Format::Timeline:
-    case Format::Collapsed:
-    case Format::Github:
-    case Format::Junit:
-    case Format::Sarif:
-    case Format::SmallerIsBetter:
-    case Format::Bmf:
-      CHECK(false);  // none that it may be asked for
-  }
+  result.text = written_as(
+      format, {{Format::Json, [&] { return replays_json(scenarios, replays); }},
+               {Format::Csv, [&] { return csv(replays); }},
+               {Format::Markdown, [&] { return markdown(replays); }},
+               {Format::Table, [&] { return table(scenario, replays, style_of(options)); }}});
   return result;
 }
 

@@ -66,29 +66,10 @@ std::string as_json(const Listing& listing) {
 }  // namespace
 
 std::string print(const Listing& listing, Format format, const Style& style) {
-  switch (format) {
-    case Format::Json:
-      return as_json(listing);
-    case Format::Csv:
-      return as_csv(listing);
-    case Format::Markdown:
-      return as_markdown(listing);
-    case Format::Table:
-      return as_table(listing, style);
-    case Format::Html:
-    case Format::Svg:
-    case Format::Chrome:
-    case Format::Timeline:
-    case Format::Collapsed:
-    case Format::Github:
-    case Format::Junit:
-    case Format::Sarif:
-    case Format::SmallerIsBetter:
-    case Format::Bmf:
-      break;  // none that it may be asked for
-  }
-  CHECK(false);
-  return {};
+  return written_as(format, {{Format::Json, [&] { return as_json(listing); }},
+                             {Format::Csv, [&] { return as_csv(listing); }},
+                             {Format::Markdown, [&] { return as_markdown(listing); }},
+                             {Format::Table, [&] { return as_table(listing, style); }}});
 }
 
 }  // namespace tidemark::cli

@@ -81,14 +81,15 @@ void read_values(const JsonView& values, Expected& expected) {
 }
 
 Expected read_expected(const JsonView& entry) {
-  entry.allow_only({"id", "settings", "trace", "model", "does_not_apply", "values", "peak_at",
-                    "peak", "others", "time", "other_time"});
+  entry.allow_only({"id", "settings", "trace", "plan", "model", "does_not_apply", "values",
+                    "peak_at", "peak", "others", "time", "other_time"});
   Expected expected;
   expected.id = entry.at("id").text();
   expected.pointer = entry.pointer();
   for (const JsonView setting : entry.at("settings").members())
     expected.settings.emplace_back(setting.key(), setting.text());
   expected.trace = entry.text_or("trace", "");
+  expected.plan = entry.text_or("plan", "");
   if (const auto model = entry.find("model")) expected.model = read_model(*model);
   expected.refusal = entry.text_or("does_not_apply", "");
   if (const auto values = entry.find("values")) read_values(*values, expected);
@@ -150,6 +151,8 @@ std::string expected_text(const Expected& expected) {
                                  json(expected.id), indent, settings_text(expected.settings));
   if (!expected.trace.empty())
     text += fmt::format(",\n{} \"trace\": {}", indent, json(expected.trace));
+  if (!expected.plan.empty())
+    text += fmt::format(",\n{} \"plan\": {}", indent, json(expected.plan));
   if (const auto& model = expected.model) text += model_text(*model);
   if (!expected.refusal.empty())
     return text + fmt::format(",\n{} \"does_not_apply\": {}}}", indent, json(expected.refusal));
@@ -181,6 +184,7 @@ Expected expected_of(const std::string& id, const ExperimentOutcome& outcome, st
   expected.id = id;
   expected.settings = outcome.settings;
   expected.trace = outcome.trace;
+  expected.plan = outcome.plan;
   if (!outcome.trace.empty()) expected.model = outcome.model;
   expected.refusal = outcome.refusal;
   expected.values = outcome.values;

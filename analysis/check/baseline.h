@@ -14,6 +14,7 @@ struct Expected {
   std::string pointer;  ///< "/expected/experiments/17"
   Settings settings;
   std::string trace;
+  std::string plan;
   std::optional<ModelSize> model;
   std::string refusal;
   Values values;

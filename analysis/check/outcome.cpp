@@ -10,6 +10,7 @@
 #include "analysis/check/block_names.h"
 #include "analysis/check/fingerprint.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/parallel.h"
 #include "base/quoted.h"
 #include "simulator/kernel_choice.h"
@@ -175,8 +176,12 @@ ExperimentOutcome simulated(const std::string& file, const Experiment& experimen
   outcome.model = shared.size;
   outcome.blocks = names_of(shared.trace->blocks);
   outcome.available = budget.capacity;
-  const StrategySpec strategy =
-      experiment.plan.empty() ? experiment.strategy : load_plan(resolved(file, experiment.plan));
+  StrategySpec strategy = experiment.strategy;
+  if (!experiment.plan.empty()) {
+    const std::string path = resolved(file, experiment.plan);
+    strategy = load_plan(path);
+    outcome.plan = fingerprint(read_file(path, FileKind::Plan));
+  }
   const Evaluation result = evaluate(shared.trace, strategy, device, budget);
   const Report& report = result.report;
   outcome.refusal = report.reason;

@@ -27,6 +27,7 @@ struct ModelSize {
 struct ExperimentOutcome {
   Settings settings;
   std::string trace;  ///< its fingerprint; "" for a measured result
+  std::string plan;   ///< that of the plan file; "" for a strategy
   ModelSize model;
   std::vector<std::string> blocks;  ///< names, in the order of the trace
   std::string defect;               ///< why it could not be run; then there is nothing else

@@ -12,6 +12,7 @@
 #include "analysis/check/settings_change.h"
 #include "analysis/check/time_changes.h"
 #include "base/error.h"
+#include "base/quoted.h"
 
 namespace tidemark::regression {
 namespace {
@@ -79,6 +80,7 @@ class Comparer {
     if (!expected.refusal.empty() || !outcome_.refusal.empty()) return;
     compare_metrics(expected);
     compare_models(expected);
+    compare_plans(expected);
     compare_peaks(expected);
   }
 
@@ -175,6 +177,15 @@ class Comparer {
       find(FindingKind::ModelChanged, text,
            file_.places.line_of(expected.pointer + "/trace", line_));
     }
+  }
+
+  // Said and no more: what a plan changes shows in the numbers, and its reasons change none. A
+  // baseline may be older than the plan's fingerprint.
+  void compare_plans(const Expected& expected) {
+    if (expected.plan.empty() || expected.plan == outcome_.plan) return;
+    verdict_.notes.push_back(
+        fmt::format("the plan changed: {} (the fingerprint of its file is {}, expected {})",
+                    printable(experiment_.plan), outcome_.plan, expected.plan));
   }
 
   void compare_peaks(const Expected& expected) {

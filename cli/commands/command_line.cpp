@@ -31,8 +31,9 @@ void add_options(CLI::App& app, const Command& command, Options& options) {
     if (row.value.empty()) {
       app.add_flag_callback(names, [&options, &row] { set(options, row, {}); });
     } else {
-      app.add_option_function<std::string>(
+      CLI::Option* const option = app.add_option_function<std::string>(
           names, [&options, &row](const std::string& value) { set(options, row, value); });
+      if (row.may_repeat) option->join(',');
     }
   }
 }

@@ -53,7 +53,8 @@ void add_scenario(std::vector<OptionRow>& rows) {
   rows.push_back({"scenario", "--plan", "FILE", &Options::plan,
                   for_compare | for_explain | for_view | for_replay,
                   "a plan file (docs/plan_format.md) in place of a strategy; of compare and view "
-                  "also several, commas between, beside the strategies"});
+                  "also several, with commas between or the option again, beside the strategies",
+                  nullptr, nullptr, true});
   rows.push_back({"scenario", "--plan-out", "FILE", &Options::plan_out, for_explain,
                   "also write the strategy's decisions as a plan file, FILE.plan.json, to edit and "
                   "to use with --plan"});

@@ -54,6 +54,7 @@ struct OptionRow {
   std::string (*details)(std::uint32_t verbs) = nullptr;
   /// The names that its value may be, where they are known.
   std::vector<std::string> (*choices)() = nullptr;
+  bool may_repeat = false;  ///< its value is a list, which it continues when it comes again
 };
 
 /// The names of a table's rows.

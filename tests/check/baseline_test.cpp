@@ -18,6 +18,7 @@ TEST(Baseline, IsReadAsItWasWritten) {
   ExperimentOutcome odd = small_outcome();
   odd.settings.emplace_back("k\"ey", "va\\lue\n");
   odd.peak_at = "backward of \"x\"";
+  odd.plan = "af63dc4c8601ec8c";
   const CheckFile read = expecting(file, {small_outcome(), odd});
   ASSERT_TRUE(read.baseline);
   EXPECT_EQ(read.baseline->tidemark, "1.0.0");
@@ -27,6 +28,8 @@ TEST(Baseline, IsReadAsItWasWritten) {
   EXPECT_EQ(second.id, "vit-ti-16/b2");
   EXPECT_EQ(second.settings, odd.settings);
   EXPECT_EQ(second.trace, odd.trace);
+  EXPECT_EQ(second.plan, odd.plan);
+  EXPECT_EQ(read.baseline->experiments[0].plan, "");
   EXPECT_EQ(second.values, odd.values);
   EXPECT_EQ(second.peak_at, odd.peak_at);
   ASSERT_EQ(second.peak.size(), 2u);

@@ -59,6 +59,9 @@ TEST(Check, RunsPlansBesideTheFile) {
   const Outcome changed = repository.run("check");
   EXPECT_EQ(changed.exit_code, 3);
   EXPECT_NE(changed.output.find("FAILED vit-ti-16/plan:a"), std::string::npos) << changed.output;
+  EXPECT_NE(changed.output.find("the plan changed: a.plan.json (the fingerprint of its file is "),
+            std::string::npos)
+      << changed.output;
   repository.run("explain gpt2 --strategy mesa --plan-out a.plan.json");
   const Outcome wrong = repository.run("check");
   EXPECT_EQ(wrong.exit_code, 1);

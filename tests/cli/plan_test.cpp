@@ -9,6 +9,7 @@
 namespace tidemark::cli {
 namespace {
 
+using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -80,6 +81,18 @@ TEST_F(PlanOption, FilesOfOneNameAreToldApart) {
       tidemark("compare vit-ti-16 --strategies vanilla --format csv --plan " + now + "," + old);
   EXPECT_THAT(outcome.output, HasSubstr("\nplan:" + now + ","));
   EXPECT_THAT(outcome.output, HasSubstr("\nplan:" + old + ","));
+}
+
+TEST_F(PlanOption, MayComeAgain) {
+  const std::string a = plan_of("mesa", "a.plan.json"), b = plan_of("vanilla", "b.plan.json");
+  const std::string start = "compare vit-ti-16 --strategies vanilla --format csv --plan " + a;
+  const Outcome again = tidemark(start + " --plan " + b), list = tidemark(start + "," + b);
+  EXPECT_EQ(again.exit_code, 0) << again.errors;
+  EXPECT_THAT(again.output, AllOf(HasSubstr("\nplan:a,"), HasSubstr("\nplan:b,")));
+  EXPECT_EQ(again.output, list.output);
+  const Outcome one = tidemark("explain vit-ti-16 --plan " + a + " --plan " + b);
+  EXPECT_EQ(one.exit_code, 2);
+  EXPECT_THAT(one.errors, HasSubstr("one at a time here"));
 }
 
 TEST_F(PlanOption, IsReplayed) {

@@ -194,7 +194,7 @@ class Packing {
   bool are_equal_gaps(allocator::BlockHandle a, allocator::BlockHandle b) const {
     return table_.is(a, allocator::BlockState::Free) && table_.is(b, allocator::BlockState::Free) &&
            (!has_order_ || std::ranges::equal(ready_after_[static_cast<std::size_t>(a)],
-                                               ready_after_[static_cast<std::size_t>(b)]));
+                                              ready_after_[static_cast<std::size_t>(b)]));
   }
 
   // The first of them stays: holes that begin with it stay known by it.

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <system_error>
 
 #include "base/files.h"
 #include "base/quoted.h"
+#include "traces/config_presets.h"
 #include "traces/models/config_reader.h"
 
 namespace tidemark {
@@ -151,154 +151,6 @@ void add_decoders(std::vector<Model>& models) {
   models.push_back(decoder("llama-13b", "LLaMA 13B",
                            {.width = 5120, .depth = 40, .heads = 40, .mlp = 13824, .key_heads = 40},
                            llama_source));
-  models.push_back(decoder("llama-3-8b", "Llama 3 8B",
-                           {.mlp = 14336,
-                            .key_heads = 8,
-                            .vocabulary = 128256,
-                            .positions = 8192,
-                            .epsilon = 1e-5,
-                            .rotary = {.theta = 500000}},
-                           "arXiv 2407.21783; config.json of meta-llama/Meta-Llama-3-8B"));
-  models.push_back(decoder(
-      "mistral-7b", "Mistral 7B v0.1",
-      {.mlp = 14336, .key_heads = 8, .positions = 32768, .sliding_window = 4096, .epsilon = 1e-5},
-      "arXiv 2310.06825; config.json of mistralai/Mistral-7B-v0.1"));
-  models.push_back(decoder("qwen2-7b", "Qwen2 7B",
-                           {.width = 3584,
-                            .depth = 28,
-                            .heads = 28,
-                            .mlp = 18944,
-                            .key_heads = 4,
-                            .vocabulary = 152064,
-                            .positions = 131072,
-                            .qkv_bias = true,
-                            .rotary = {.theta = 1e6}},
-                           "arXiv 2407.10671; config.json of Qwen/Qwen2-7B"));
-  models.push_back(decoder("qwen3-8b", "Qwen3 8B",
-                           {.depth = 36,
-                            .mlp = 12288,
-                            .key_heads = 8,
-                            .vocabulary = 151936,
-                            .positions = 40960,
-                            .head_norm = HeadNorm::PerHead,
-                            .rotary = {.theta = 1e6}},
-                           "arXiv 2505.09388; config.json of Qwen/Qwen3-8B"));
-}
-
-// What each config.json says beside the defaults that its reader takes from the class.
-void add_gemma_and_phi(std::vector<Model>& models) {
-  const DecoderConfig gemma{.family = "gemma",
-                            .width = 2048,
-                            .depth = 18,
-                            .heads = 8,
-                            .mlp = 16384,
-                            .key_heads = 1,
-                            .head_width = 256,
-                            .vocabulary = 256000,
-                            .positions = 8192,
-                            .norm = NormForm::RmsOnePlus,
-                            .activation = ActivationForm::GeluTanh,
-                            .embedding_factor = std::sqrt(2048.0),
-                            .tied_head = true};
-  models.push_back(
-      decoder("gemma-2b", "Gemma 2B", gemma, "arXiv 2403.08295; config.json of google/gemma-2b"));
-  DecoderConfig gemma2 = gemma;
-  gemma2.family = "gemma2";
-  gemma2.width = 3584, gemma2.depth = 42, gemma2.heads = 16, gemma2.key_heads = 8;
-  gemma2.mlp = 14336, gemma2.sliding_window = 4096, gemma2.global_every = 2;
-  gemma2.block = BlockForm::SandwichNorm;
-  gemma2.embedding_factor = std::sqrt(3584.0);
-  gemma2.score_cap = 50, gemma2.logit_cap = 30;
-  models.push_back(decoder("gemma-2-9b", "Gemma 2 9B", gemma2,
-                           "arXiv 2408.00118; config.json of google/gemma-2-9b"));
-  DecoderConfig gemma3 = gemma;
-  gemma3.family = "gemma3";
-  gemma3.width = 1152, gemma3.depth = 26, gemma3.heads = 4, gemma3.key_heads = 1;
-  gemma3.mlp = 6912, gemma3.vocabulary = 262144, gemma3.positions = 32768;
-  gemma3.sliding_window = 512, gemma3.global_every = 6;
-  gemma3.block = BlockForm::SandwichNorm;
-  gemma3.head_norm = HeadNorm::PerHead;
-  gemma3.embedding_factor = std::sqrt(1152.0);
-  gemma3.rotary = {.theta = 1e6};
-  gemma3.local_rotary = Rotary{.theta = 10000};
-  models.push_back(decoder("gemma-3-1b", "Gemma 3 1B", gemma3,
-                           "arXiv 2503.19786; config.json of google/gemma-3-1b-pt"));
-  const DecoderConfig phi3{.family = "phi3",
-                           .width = 3072,
-                           .mlp = 8192,
-                           .head_width = 96,
-                           .vocabulary = 32064,
-                           .positions = 4096,
-                           .sliding_window = 2047,
-                           .epsilon = 1e-5,
-                           .mlp_form = MlpForm::GatedPacked,
-                           .packed_qkv = true,
-                           .unpacking = Unpacking::Slices};
-  models.push_back(decoder("phi-3-mini", "Phi-3 mini, 4k", phi3,
-                           "arXiv 2404.14219; config.json of microsoft/Phi-3-mini-4k-instruct"));
-  DecoderConfig phi4 = phi3;
-  phi4.width = 5120, phi4.depth = 40, phi4.heads = 40, phi4.key_heads = 10;
-  phi4.head_width = 128, phi4.mlp = 17920, phi4.vocabulary = 100352, phi4.positions = 16384;
-  phi4.sliding_window = 0;
-  phi4.rotary = {.theta = 250000};
-  models.push_back(
-      decoder("phi-4", "Phi-4", phi4, "arXiv 2412.08905; config.json of microsoft/phi-4"));
-}
-
-void add_other_decoders(std::vector<Model>& models) {
-  const DecoderConfig neox{.family = "gpt-neox",
-                           .width = 2048,
-                           .depth = 24,
-                           .heads = 16,
-                           .mlp = 8192,
-                           .key_heads = 16,
-                           .vocabulary = 50304,
-                           .epsilon = 1e-5,
-                           .qkv_bias = true,
-                           .out_bias = true,
-                           .mlp_bias = true,
-                           .norm = NormForm::Layer,
-                           .block = BlockForm::Parallel,
-                           .mlp_form = MlpForm::Plain,
-                           .activation = ActivationForm::Gelu,
-                           .packed_qkv = true,
-                           .unpacking = Unpacking::ByHead,
-                           .rotary_width = 32};
-  models.push_back(decoder("pythia-1.4b", "Pythia 1.4B", neox,
-                           "arXiv 2304.01373; config.json of EleutherAI/pythia-1.4b"));
-  const DecoderConfig opt{.family = "opt",
-                          .width = 2048,
-                          .depth = 24,
-                          .heads = 32,
-                          .mlp = 8192,
-                          .key_heads = 32,
-                          .head_width = 64,
-                          .vocabulary = 50272,
-                          .epsilon = 1e-5,
-                          .residual_dropout = 0.1,
-                          .qkv_bias = true,
-                          .out_bias = true,
-                          .mlp_bias = true,
-                          .norm = NormForm::Layer,
-                          .mlp_form = MlpForm::Plain,
-                          .activation = ActivationForm::Relu,
-                          .learned_positions = true,
-                          .first_position = 2,
-                          .query_factor = 1 / std::sqrt(64.0),
-                          .score_factor = 1,
-                          .tied_head = true};
-  models.push_back(
-      decoder("opt-1.3b", "OPT 1.3B", opt, "arXiv 2205.01068; config.json of facebook/opt-1.3b"));
-  models.push_back(decoder("olmo-2-7b", "OLMo 2 7B",
-                           {.family = "olmo2",
-                            .vocabulary = 100352,
-                            .positions = 4096,
-                            .norm = NormForm::RmsFp32,
-                            .block = BlockForm::BranchNorm,
-                            .head_norm = HeadNorm::WholeWidth,
-                            .rotates_in_fp32 = true,
-                            .rotary = {.theta = 500000}},
-                           "arXiv 2501.00656; config.json of allenai/OLMo-2-1124-7B"));
 }
 
 std::vector<Model> presets() {
@@ -307,8 +159,7 @@ std::vector<Model> presets() {
   add_mvit(models);
   add_encoders(models);
   add_decoders(models);
-  add_gemma_and_phi(models);
-  add_other_decoders(models);
+  for (Model& model : config_presets()) models.push_back(std::move(model));
   return models;
 }
 

@@ -4,13 +4,14 @@
 // one. Ours rounds as often but in another order (sums in tiles, fused attention), so it errs about
 // as much: measured, at most 2.1 times as much in fp32 and 0.95 times in bfloat16. A wrong formula
 // errs by about 1.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "profiler/initial_values.h"
 #include "profiler/numbers.h"
 #include "profiler/replay.h"
 #include "tests/profiler/torch_fixture.h"
-#include "traces/models/model_config.h"
+#include "traces/models/config_reader.h"
 
 namespace tidemark::profiler {
 namespace {
@@ -25,6 +26,14 @@ struct Case {
   /// less.
   double bf16_slack = 2;
 };
+
+// A decoder of the fixtures' sizes; `own` are the other members of its config.json.
+ModelConfig small_config(std::string_view own) {
+  constexpr std::string_view sizes =
+      R"("hidden_size": 16, "num_hidden_layers": 2, "vocab_size": 31,
+         "max_position_embeddings": 12)";
+  return read_model_config(fmt::format("{{{}, {}}}", own, sizes), "small").config;
+}
 
 // The sizes that the fixtures were made with.
 std::vector<Case> cases() {
@@ -69,98 +78,23 @@ std::vector<Case> cases() {
                      .vocabulary = 31,
                      .positions = 12},
        31},
-      {"gemma",
-       DecoderConfig{.width = 16,
-                     .depth = 2,
-                     .heads = 4,
-                     .mlp = 24,
-                     .key_heads = 2,
-                     .head_width = 6,
-                     .vocabulary = 31,
-                     .positions = 12,
-                     .sliding_window = 5,
-                     .global_every = 2,
-                     .norm = NormForm::RmsOnePlus,
-                     .block = BlockForm::SandwichNorm,
-                     .activation = ActivationForm::GeluTanh,
-                     .head_norm = HeadNorm::PerHead,
-                     .embedding_factor = 4,
-                     .logit_cap = 2,
-                     .local_rotary = Rotary{.theta = 100}},
+      {"gemma", small_config(R"("model_type": "gemma3_text", "num_attention_heads": 4,
+           "num_key_value_heads": 2, "head_dim": 6, "query_pre_attn_scalar": 6,
+           "intermediate_size": 24, "sliding_window": 5, "sliding_window_pattern": 2,
+           "rope_theta": 10000, "rope_local_base_freq": 100, "final_logit_softcapping": 2,
+           "tie_word_embeddings": false)"),
        31},
-      {"gpt_neox",
-       DecoderConfig{.width = 16,
-                     .depth = 2,
-                     .heads = 2,
-                     .mlp = 32,
-                     .key_heads = 2,
-                     .head_width = 8,
-                     .vocabulary = 31,
-                     .positions = 12,
-                     .epsilon = 1e-5,
-                     .qkv_bias = true,
-                     .out_bias = true,
-                     .mlp_bias = true,
-                     .norm = NormForm::Layer,
-                     .block = BlockForm::Parallel,
-                     .mlp_form = MlpForm::Plain,
-                     .activation = ActivationForm::Gelu,
-                     .packed_qkv = true,
-                     .unpacking = Unpacking::ByHead,
-                     .rotary_width = 4},
+      {"gpt_neox", small_config(R"("model_type": "gpt_neox", "num_attention_heads": 2,
+           "intermediate_size": 32, "rotary_pct": 0.5)"),
        31},
-      {"phi3",
-       DecoderConfig{.width = 16,
-                     .depth = 2,
-                     .heads = 4,
-                     .mlp = 24,
-                     .key_heads = 2,
-                     .head_width = 4,
-                     .vocabulary = 31,
-                     .positions = 12,
-                     .epsilon = 1e-5,
-                     .mlp_form = MlpForm::GatedPacked,
-                     .packed_qkv = true,
-                     .unpacking = Unpacking::Slices},
+      {"phi3", small_config(R"("model_type": "phi3", "num_attention_heads": 4,
+           "num_key_value_heads": 2, "intermediate_size": 24)"),
        31},
-      {"opt",
-       DecoderConfig{.width = 16,
-                     .depth = 2,
-                     .heads = 2,
-                     .mlp = 32,
-                     .key_heads = 2,
-                     .head_width = 8,
-                     .vocabulary = 31,
-                     .positions = 12,
-                     .epsilon = 1e-5,
-                     .qkv_bias = true,
-                     .out_bias = true,
-                     .mlp_bias = true,
-                     .norm = NormForm::Layer,
-                     .block = BlockForm::PostNorm,
-                     .mlp_form = MlpForm::Plain,
-                     .activation = ActivationForm::Relu,
-                     .learned_positions = true,
-                     .first_position = 2,
-                     .embedding_width = 8,
-                     .query_factor = 1 / std::sqrt(8.0),
-                     .score_factor = 1,
-                     .tied_head = true},
+      {"opt", small_config(R"("model_type": "opt", "num_attention_heads": 2, "ffn_dim": 32,
+           "do_layer_norm_before": false, "word_embed_proj_dim": 8)"),
        31, 3},
-      {"olmo2",
-       DecoderConfig{.width = 16,
-                     .depth = 2,
-                     .heads = 2,
-                     .mlp = 24,
-                     .key_heads = 2,
-                     .head_width = 8,
-                     .vocabulary = 31,
-                     .positions = 12,
-                     .epsilon = 1e-5,
-                     .norm = NormForm::RmsFp32,
-                     .block = BlockForm::BranchNorm,
-                     .head_norm = HeadNorm::WholeWidth,
-                     .rotates_in_fp32 = true},
+      {"olmo2", small_config(R"("model_type": "olmo2", "num_attention_heads": 2,
+           "intermediate_size": 24)"),
        31}};
 }
 

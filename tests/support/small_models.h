@@ -1,9 +1,12 @@
 // One small network per family, with every feature of the large ones, that trains in milliseconds.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <string>
 #include <vector>
 
-#include "traces/models/model_config.h"
+#include "traces/models/config_reader.h"
 
 namespace tidemark {
 
@@ -82,51 +85,30 @@ inline Model small_llama(std::int64_t depth = 3) {
                                                   .positions = 16});
 }
 
+// `own` are the members of its config.json beside the sizes that all of these have.
+inline Model small_decoder(std::string name, std::string_view own, std::int64_t depth) {
+  const std::string config =
+      fmt::format(R"({{{}, "num_hidden_layers": {}, "hidden_size": 32, "num_attention_heads": 4,
+                      "vocab_size": 61, "max_position_embeddings": 16}})",
+                  own, depth);
+  return small_model(std::move(name), read_model_config(config, "small").config);
+}
+
 // Gemma 2 and 3 in one: two norms a branch, norms of q and k, caps, windows in every other block.
 inline Model small_gemma(std::int64_t depth = 3) {
-  return small_model("small-gemma", DecoderConfig{.family = "gemma",
-                                                  .width = 32,
-                                                  .depth = depth,
-                                                  .heads = 4,
-                                                  .mlp = 48,
-                                                  .key_heads = 2,
-                                                  .head_width = 8,
-                                                  .vocabulary = 61,
-                                                  .positions = 16,
-                                                  .sliding_window = 6,
-                                                  .global_every = 2,
-                                                  .norm = NormForm::RmsOnePlus,
-                                                  .block = BlockForm::SandwichNorm,
-                                                  .activation = ActivationForm::GeluTanh,
-                                                  .head_norm = HeadNorm::PerHead,
-                                                  .embedding_factor = 4,
-                                                  .score_factor = 0.25,
-                                                  .score_cap = 8,
-                                                  .logit_cap = 4,
-                                                  .local_rotary = Rotary{.theta = 100},
-                                                  .tied_head = true});
+  return small_decoder("small-gemma",
+                       R"("model_type": "gemma3_text", "num_key_value_heads": 2, "head_dim": 8,
+                           "query_pre_attn_scalar": 16, "intermediate_size": 48,
+                           "sliding_window": 6, "sliding_window_pattern": 2,
+                           "attn_logit_softcapping": 8, "final_logit_softcapping": 4,
+                           "rope_theta": 10000, "rope_local_base_freq": 100)",
+                       depth);
 }
 
 inline Model small_neox(std::int64_t depth = 3) {
-  return small_model("small-neox", DecoderConfig{.family = "gpt-neox",
-                                                 .width = 32,
-                                                 .depth = depth,
-                                                 .heads = 4,
-                                                 .mlp = 64,
-                                                 .key_heads = 4,
-                                                 .head_width = 8,
-                                                 .vocabulary = 61,
-                                                 .positions = 16,
-                                                 .qkv_bias = true,
-                                                 .out_bias = true,
-                                                 .mlp_bias = true,
-                                                 .norm = NormForm::Layer,
-                                                 .block = BlockForm::Parallel,
-                                                 .mlp_form = MlpForm::Plain,
-                                                 .activation = ActivationForm::Gelu,
-                                                 .packed_qkv = true,
-                                                 .unpacking = Unpacking::ByHead,
-                                                 .rotary_width = 4});
+  return small_decoder("small-neox",
+                       R"("model_type": "gpt_neox", "intermediate_size": 64, "rotary_pct": 0.5)",
+                       depth);
 }
 
 /// "vit" of "small-vit", for the names of tests.

@@ -53,6 +53,23 @@ constexpr std::array rows = {
     Preset{"olmo-2-7b", "OLMo 2 7B", "arXiv 2501.00656; config.json of allenai/OLMo-2-1124-7B",
            R"({"model_type": "olmo2", "vocab_size": 100352, "max_position_embeddings": 4096,
                "rms_norm_eps": 1e-6, "rope_theta": 500000})"},
+    Preset{"t5-base", "T5 base", "arXiv 1910.10683; config.json of google-t5/t5-base",
+           R"({"model_type": "t5", "d_model": 768, "d_ff": 3072, "num_layers": 12,
+               "num_heads": 12})"},
+    Preset{"flan-t5-large", "FLAN-T5 large",
+           "arXiv 2210.11416; config.json of google/flan-t5-large",
+           R"({"model_type": "t5", "d_model": 1024, "d_ff": 2816, "num_layers": 24,
+               "num_heads": 16, "feed_forward_proj": "gated-gelu",
+               "tie_word_embeddings": false})"},
+    Preset{"mixtral-8x7b", "Mixtral 8x7B",
+           "arXiv 2401.04088; config.json of mistralai/Mixtral-8x7B-v0.1",
+           R"({"model_type": "mixtral", "max_position_embeddings": 32768})"},
+    Preset{"qwen3-30b-a3b", "Qwen3 30B-A3B", "arXiv 2505.09388; config.json of Qwen/Qwen3-30B-A3B",
+           R"({"model_type": "qwen3_moe", "num_hidden_layers": 48, "head_dim": 128,
+               "max_position_embeddings": 40960, "norm_topk_prob": true, "rope_theta": 1e6})"},
+    Preset{"olmoe-1b-7b", "OLMoE 1B-7B",
+           "arXiv 2409.02060; config.json of allenai/OLMoE-1B-7B-0924",
+           R"({"model_type": "olmoe", "intermediate_size": 1024})"},
 };
 
 }  // namespace

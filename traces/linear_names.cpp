@@ -10,11 +10,12 @@ namespace {
 struct ModuleName {
   std::string_view name;
   std::array<std::string_view, 4> linears;
+  std::string_view family = "";  ///< of which this is so; "": of all others
 };
 
 // LLaMA and most decoders; then GPT-2; then BERT, RoBERTa and ViT, where "dense" ends three
-// modules: attention.output.dense, intermediate.dense and output.dense, and GPT-NeoX and Phi, where
-// it is the attention's; then Phi-3, GPT-NeoX and OPT; then DistilBERT.
+// modules: attention.output.dense, intermediate.dense and output.dense, unlike in GPT-NeoX and Phi,
+// where it is the attention's; then Phi-3, GPT-NeoX and OPT; then DistilBERT; then Mixtral.
 constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
                                      ModuleName{"k_proj", {"k"}},
                                      ModuleName{"v_proj", {"v"}},
@@ -28,6 +29,8 @@ constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
                                      ModuleName{"query", {"q"}},
                                      ModuleName{"key", {"k"}},
                                      ModuleName{"value", {"v"}},
+                                     ModuleName{"dense", {"o"}, "gpt-neox"},
+                                     ModuleName{"dense", {"o"}, "phi"},
                                      ModuleName{"dense", {"dense", "proj", "fc1", "fc2"}},
                                      ModuleName{"qkv_proj", {"qkv"}},
                                      ModuleName{"query_key_value", {"qkv"}},
@@ -41,12 +44,17 @@ constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
                                      ModuleName{"out_lin", {"dense"}},
                                      ModuleName{"lin1", {"fc1"}},
                                      ModuleName{"lin2", {"fc2"}},
+                                     ModuleName{"w1", {"gate"}},
+                                     ModuleName{"w2", {"down"}},
+                                     ModuleName{"w3", {"up"}},
                                      ModuleName{"all-linear", {"all"}}};
 
 }  // namespace
 
-std::vector<std::string_view> linears_named(std::string_view target) {
-  const auto* found = std::ranges::find(module_names, target, &ModuleName::name);
+std::vector<std::string_view> linears_named(std::string_view target, std::string_view family) {
+  const auto* found = std::ranges::find_if(module_names, [&](const ModuleName& row) {
+    return row.name == target && (row.family.empty() || row.family == family);
+  });
   if (found == module_names.end()) return {target};
   const auto* end = std::ranges::find(found->linears, std::string_view());
   return {found->linears.begin(), end};

@@ -8,7 +8,8 @@
 namespace tidemark {
 
 /// The linears of our traces that a target of adapters names: "q" for "q_proj", "proj" and "fc2"
-/// for GPT-2's "c_proj", nothing else for a name of our own. "all" is every linear.
-std::vector<std::string_view> linears_named(std::string_view target);
+/// for GPT-2's "c_proj", nothing else for a name of our own. "all" is every linear. What "dense" is
+/// depends on the family.
+std::vector<std::string_view> linears_named(std::string_view target, std::string_view family);
 
 }  // namespace tidemark

@@ -22,6 +22,7 @@ class RowChecker {
   bool has_row();
   void check_operands(std::string_view field, Operands operands);
   void check_floating(std::string_view field, Operands operands);
+  void check_handed_on(const OpaqueRow& row);
   void check_quantized(const OpaqueRow& row);
   void check_pass(const char* name, const OpaquePass& pass);
 
@@ -69,6 +70,22 @@ void RowChecker::check_floating(std::string_view field, Operands operands) {
   }
 }
 
+// What is handed on must fit: it is the gradient of the first output.
+void RowChecker::check_handed_on(const OpaqueRow& row) {
+  const Op& op = trace_.ops[op_];
+  if (!has_operands(trace_, op)) return;
+  const TensorId out = operand(trace_, op, 16);
+  for (int bit = 0; bit < 16; ++bit) {
+    const TensorId in = (row.handed_on >> bit & 1) == 0 ? no_tensor : operand(trace_, op, bit);
+    if (!exists(trace_, in) || !exists(trace_, out)) continue;
+    if ((row.gradients >> bit & 1) == 0)
+      fail("/row/handed_on", "found {}; need one of the inputs in gradients", operand_label(bit));
+    else if (trace_[in].shape != trace_[out].shape || trace_[in].dtype != trace_[out].dtype)
+      fail("/row/handed_on", "found {}; need an input of the first output's shape and dtype",
+           operand_label(bit));
+  }
+}
+
 void RowChecker::check_quantized(const OpaqueRow& row) {
   for (int bit = 0; bit < 32; ++bit)
     if ((row.quantized & ~row.saved) >> bit & 1)
@@ -101,6 +118,8 @@ void RowChecker::check(std::size_t i) {
   check_operands("/row/gradients", row.gradients);
   check_operands("/row/saved", row.saved);
   check_floating("/row/gradients", row.gradients);
+  check_operands("/row/handed_on", row.handed_on);
+  check_handed_on(row);
   check_quantized(row);
   if (row.math && !is_floating(*row.math))
     fail("/row/math", "found {}; need a floating-point dtype", to_string(*row.math));

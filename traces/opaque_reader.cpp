@@ -66,11 +66,12 @@ int read_operand_label(JsonView label) {
 }
 
 OpaqueRow read_opaque_row(JsonView object) {
-  object.allow_only(
-      {"operation", "gradients", "saved", "quantized", "runs_once", "math", "forward", "backward"});
+  object.allow_only({"operation", "gradients", "handed_on", "saved", "quantized", "runs_once",
+                     "math", "forward", "backward"});
   OpaqueRow row;
   row.operation = object.at("operation").text();
   row.gradients = read_inputs(object, "gradients");
+  row.handed_on = read_inputs(object, "handed_on");
   row.saved = read_operands(object, "saved");
   row.quantized = read_operands(object, "quantized");
   row.runs_once = object.boolean_or("runs_once", false);

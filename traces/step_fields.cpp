@@ -250,6 +250,13 @@ std::vector<StepField> sizes() {
            .switches = {{"-s,--sequence", "N",
                          "tokens per sample of a language model (default: the model's positions, "
                          "at most 2048)"}}}),
+      field<&StepOptions::target_sequence>(
+          {.key = "target_sequence",
+           .id_prefix = "t",
+           .shown = StepShown::Apart,
+           .switches = {{"--target-sequence", "N",
+                         "tokens per sample that an encoder-decoder writes (default: as many as it "
+                         "reads)"}}}),
       field<&StepOptions::image>(
           {.key = "image",
            .id_prefix = "i",
@@ -345,11 +352,12 @@ std::vector<StepField> surroundings() {
 
 // Does not compile when StepOptions has a member more. Then give it a row, too.
 std::size_t count_members(const StepOptions& step) {
-  const auto& [batch, accumulate, sequence, image, head, precision, attention, capability, padded,
-               tuning, optimizer, dropout, drop_path, framework, ema, ddp] = step;
-  return std::tuple_size_v<decltype(std::tie(batch, accumulate, sequence, image, head, precision,
-                                             attention, capability, padded, tuning, optimizer,
-                                             dropout, drop_path, framework, ema, ddp))>;
+  const auto& [batch, accumulate, sequence, target_sequence, image, head, precision, attention,
+               capability, padded, tuning, optimizer, dropout, drop_path, framework, ema, ddp] =
+      step;
+  return std::tuple_size_v<decltype(std::tie(batch, accumulate, sequence, target_sequence, image,
+                                             head, precision, attention, capability, padded, tuning,
+                                             optimizer, dropout, drop_path, framework, ema, ddp))>;
 }
 
 }  // namespace

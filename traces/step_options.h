@@ -67,7 +67,9 @@ struct MicroBatches {
 struct StepOptions {
   std::int64_t batch = 1;  ///< samples of one micro-batch
   MicroBatches accumulate = {};
-  std::optional<std::int64_t> sequence = {};    ///< tokens per sample of a language model
+  std::optional<std::int64_t> sequence = {};  ///< tokens per sample of a language model
+  /// Tokens per sample that an encoder-decoder writes; unset: as many as it reads.
+  std::optional<std::int64_t> target_sequence = {};
   std::optional<std::int64_t> image = {};       ///< pixels per side of a vision model
   std::optional<Head> head = {};                ///< unset: the model's own
   std::optional<Precision> precision = {};      ///< unset: the framework's default

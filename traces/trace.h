@@ -189,6 +189,7 @@ inline GradientRule gradient_rule(const Trace& trace, const Op& op, std::size_t 
   const OpaqueRow* row = opaque_row(trace, op);
   if (!row) return row_of(op.kind).gradients[input < 3 ? input : 2];
   if ((row->gradients >> input & 1) == 0) return {};
+  if (row->handed_on >> input & 1) return {.flow = Flow::Alias, .needs = row->saved};
   return {.flow = Flow::Fresh, .needs = row->saved};
 }
 

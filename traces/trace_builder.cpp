@@ -76,7 +76,7 @@ bool TraceBuilder::is_lora_target(std::string_view leaf) const {
   const Tuning& tuning = step().tuning;
   if (tuning.kind != Tuning::Kind::Lora && tuning.kind != Tuning::Kind::LoraFa) return false;
   return std::ranges::any_of(tuning.targets, [&](const std::string& target) {
-    const std::vector<std::string_view> named = linears_named(target);
+    const std::vector<std::string_view> named = linears_named(target, trace_.family);
     return named.front() == "all" || std::ranges::find(named, leaf) != named.end();
   });
 }
@@ -346,7 +346,7 @@ void require_known_targets(const Trace& trace) {
   const Tuning& tuning = trace.step.tuning;
   const bool freezes = tuning.kind == Tuning::Kind::Frozen;
   for (const std::string& target : tuning.targets) {
-    const std::vector<std::string_view> named = linears_named(target);
+    const std::vector<std::string_view> named = linears_named(target, trace.family);
     const auto matches = [&](const Tensor& tensor) {
       if (tensor.category != Category::Parameter) return false;
       if (freezes) return matches_glob(tensor.name, target);

@@ -16,9 +16,10 @@ enum class ParameterRole : std::uint8_t { Base, Adapter, FrozenAdapter, Head };
 
 /// Where the code of an RMSNorm multiplies by its weight.
 enum class RmsGain : std::uint8_t {
-  Rounded,  ///< after rounding to the stream's dtype: LLaMA's and most others'
-  Fp32,     ///< before it, so that the kept normalized x is fp32: OLMo-2
-  OnePlus,  ///< as Fp32, by 1 + an fp32 copy of the weight: Gemma
+  Rounded,     ///< after rounding to the stream's dtype: LLaMA's and most others'
+  Fp32,        ///< before it, so that the kept normalized x is fp32: OLMo-2
+  KeepsInput,  ///< as Rounded, but x in its own dtype is kept beside its fp32 copy: T5
+  OnePlus,     ///< as Fp32, by 1 + an fp32 copy of the weight: Gemma
 };
 
 struct OutputSpec {
@@ -40,6 +41,8 @@ class TraceBuilder {
 
   const Framework& framework() const { return framework_; }
   const StepOptions& step() const { return trace_.step; }
+  /// What has been built so far.
+  const Trace& trace() const { return trace_; }
   /// dtype of parameters and of the residual stream.
   DType base_dtype() const { return base_; }
   /// dtype that matrix products run in.

@@ -51,8 +51,10 @@ TensorId TraceBuilder::rms_norm(const std::string& name, TensorId x, double epsi
     gamma = copy(name + ".gain", cast(name + ".weight.float", gamma, DType::Float32), row);
   const DType stream = trace_[x].dtype;
   const TensorId read = stream != DType::Float32 ? cast(name + ".upcast", x, DType::Float32) : x;
+  if (gain == RmsGain::KeepsInput && read != x) last_op().also_keeps |= input_bit(0);
   const DType written = framework_.norm_writes_fp32 ? stream : compute_;
-  const bool rounds_last = gain != RmsGain::Rounded && written != DType::Float32;
+  const bool rounds_last =
+      (gain == RmsGain::Fp32 || gain == RmsGain::OnePlus) && written != DType::Float32;
   const std::array inputs = {read, gamma};
   const std::array outputs = {
       OutputSpec{"", shape(x), rounds_last ? DType::Float32 : written},

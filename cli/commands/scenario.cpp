@@ -117,6 +117,11 @@ void refuse_other_input(const Options& options, const Model& model) {
         "{} does not apply to {}, which {} (use {})", sees_images ? "--sequence" : "--image",
         tidemark::quoted(model.name), sees_images ? "sees images" : "reads text",
         sees_images ? "--image" : "--sequence"));
+  if (options.step.contains("--target-sequence") && model.family != "t5")
+    throw UsageError(
+        fmt::format("--target-sequence does not apply to {}, which is no "
+                    "encoder-decoder (use --sequence)",
+                    tidemark::quoted(model.name)));
 }
 
 void set_step(const Options& options, Scenario& scenario) {

@@ -28,8 +28,10 @@ std::int64_t usual_size(const Model& model) {
       [](const auto& config) {
         if constexpr (requires { config.image; }) {
           return config.image;
-        } else {
+        } else if constexpr (requires { config.positions; }) {
           return std::min<std::int64_t>(config.positions, 2048);
+        } else {
+          return std::int64_t{512};  // of relative positions: what T5 was trained with
         }
       },
       model.config);

@@ -84,7 +84,16 @@ def start_again_with_stand_in(arguments):
 HEADS = {"vit": "ViTForImageClassification", "deit": "DeiTForImageClassification",
          "swin": "SwinForImageClassification", "bert": "BertForMaskedLM",
          "roberta": "RobertaForMaskedLM", "gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM",
-         "mistral": "MistralForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM"}
+         "mistral": "MistralForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM",
+         "gemma": "GemmaForCausalLM", "gemma2": "Gemma2ForCausalLM",
+         "gemma3_text": "Gemma3ForCausalLM", "phi": "PhiForCausalLM", "phi3": "Phi3ForCausalLM",
+         "gpt_neox": "GPTNeoXForCausalLM", "opt": "OPTForCausalLM",
+         "stablelm": "StableLmForCausalLM", "olmo2": "Olmo2ForCausalLM",
+         "starcoder2": "Starcoder2ForCausalLM", "distilbert": "DistilBertForMaskedLM",
+         "mixtral": "MixtralForCausalLM", "qwen2_moe": "Qwen2MoeForCausalLM",
+         "qwen3_moe": "Qwen3MoeForCausalLM", "olmoe": "OlmoeForCausalLM",
+         "t5": "T5ForConditionalGeneration",
+         "xlm-roberta": "XLMRobertaForMaskedLM", "dinov2": "Dinov2ForImageClassification"}
 
 
 def build_model(case):
@@ -122,6 +131,8 @@ def build_inputs(case, model):
                     labels=torch.zeros(batch, dtype=torch.long, device="cuda"))
     ids = torch.zeros(batch, case["tokens"], dtype=torch.long, device="cuda")
     inputs = dict(input_ids=ids, labels=torch.zeros_like(ids))
+    if "target_tokens" in case:
+        inputs["labels"] = torch.zeros(batch, case["target_tokens"], dtype=torch.long, device="cuda")
     if "class" in case and "SequenceClassification" in case["class"]:
         inputs["labels"] = torch.zeros(batch, dtype=torch.long, device="cuda")
     # As a tokenizer hands it over. Without it, transformers 4.53 to 4.57 take every batch for packed.
@@ -147,7 +158,8 @@ def make_values():
     """A dispatch mode that gives small tensors values: masks and ids, whatever depends on no weight.
 
     Kernels do nothing, but a model may ask `if mask.all()`. So every small tensor that is made from
-    such tensors alone has a twin on the CPU, and questions are answered by the twin.
+    such tensors alone has a twin on the CPU, and questions are answered by the twin. Which experts
+    a token goes to depends on weights: they take turns, so that all have as many tokens.
     """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -183,6 +195,12 @@ def make_values():
             if function is torch.ops.aten._local_scalar_dense.default and value is not None:
                 return value
             result = function(*args, **kwargs)
+            if function is torch.ops.aten.topk.default and value is None and args[0].dim() == 2:
+                rows, experts, slots = *args[0].shape, args[1]
+                turns = torch.arange(rows * slots, device="cpu") % experts
+                value = (None, turns.view(rows, slots))
+            if function is torch.ops.aten.nonzero.default and value is not None:
+                result = value.to(result.device)  # how many there are is known to the twin only
             for made, twin in zip(tree_leaves(result), tree_leaves(value)):
                 if isinstance(made, torch.Tensor) and isinstance(twin, torch.Tensor) and \
                         made.device.type == "cuda" and made.shape == twin.shape and \

@@ -130,6 +130,14 @@ void rms_norm_backward(const Place& at, Scratch& scratch) {
   add_column_sum(at, rows_of(y.shape), y.shape.back(), scratch);
 }
 
+// The same of a weight per channel: dy times x first, in their wider dtype.
+void scaled_channels_backward(const Place& at, Scratch& scratch) {
+  for (std::size_t i = 0; i < 2; ++i)
+    if (at.makes_gradient(i) && numel(at.input(i).shape) < numel(at.output(0).shape))
+      scratch.add(size(at.output(0)).count);
+  broadcast_backward(at, scratch);
+}
+
 void of_backward(const Place& at, Scratch& scratch) {
   switch (at.op.kind) {
     case OpKind::Linear:
@@ -140,6 +148,8 @@ void of_backward(const Place& at, Scratch& scratch) {
       return embedding_backward(at, scratch);
     case OpKind::Add:
       return broadcast_backward(at, scratch);
+    case OpKind::Mul:
+      return scaled_channels_backward(at, scratch);
     case OpKind::RmsNorm:
       return rms_norm_backward(at, scratch);
     case OpKind::Softmax:  // cuda/SoftMax.cu: dy · y is a tensor
@@ -158,7 +168,6 @@ void of_backward(const Place& at, Scratch& scratch) {
     case OpKind::ReGelu2:
     case OpKind::ReSilu2:
     case OpKind::LogSoftmax:
-    case OpKind::Mul:
     case OpKind::Scale:
     case OpKind::Average:
     case OpKind::Dropout:

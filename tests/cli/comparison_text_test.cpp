@@ -186,6 +186,8 @@ TEST(CountText, ChangesUnitsAtPowersOfAThousand) {
   EXPECT_EQ(count_text(999), "999");
   EXPECT_EQ(count_text(1000), "1.0 k");
   EXPECT_EQ(count_text(100'000), "100 k");
+  EXPECT_EQ(count_text(999'499), "999 k");
+  EXPECT_EQ(count_text(999'885'952), "1.0 B");
   EXPECT_EQ(count_text(1'000'000'000), "1.0 B");
 }
 

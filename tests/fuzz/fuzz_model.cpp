@@ -21,6 +21,10 @@ struct Shallow {
   void operator()(MvitConfig& config) const { shrink(config.depths); }
   void operator()(BertConfig& config) const { shrink(config.depth); }
   void operator()(Gpt2Config& config) const { shrink(config.depth); }
+  void operator()(T5Config& config) const {
+    shrink(config.depth);
+    shrink(config.decoder_depth);
+  }
   void operator()(DecoderConfig& config) const { shrink(config.depth); }
 
   static void shrink(std::int64_t& depth) { depth = std::min<std::int64_t>(depth, 2); }

@@ -44,6 +44,7 @@ StepOptions options_of(const JsonView& step) {
                       .precision = parse_name(precisions, "precision", step.at("precision").text()),
                       .tuning = tuning_of(step)};
   if (const auto tokens = step.find("tokens")) options.sequence = tokens->integer();
+  if (const auto tokens = step.find("target_tokens")) options.target_sequence = tokens->integer();
   if (step.at("attention").text() == "math") options.attention = Attention::Math;
   options.padded = step.boolean_or("padded", false);
   return options;

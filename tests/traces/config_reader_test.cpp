@@ -112,6 +112,36 @@ TEST(ConfigReader, DecodersHaveTheDefaultsOfTheirClasses) {
   EXPECT_EQ(read<DecoderConfig>(R"({"model_type": "starcoder2"})").key_heads, 2);
 }
 
+TEST(ConfigReader, MixturesHaveTheDefaultsOfTheirClasses) {
+  const auto mixtral = read<DecoderConfig>(R"({"model_type": "mixtral"})");
+  EXPECT_EQ(mixtral.experts,
+            (ExpertsConfig{.count = 8, .per_token = 2, .width = 14336, .renormalizes = true}));
+  EXPECT_EQ(mixtral.rotary.theta, 1e6);
+  EXPECT_EQ(mixtral.sliding_window, 0);
+  const auto qwen2 = read<DecoderConfig>(R"({"model_type": "qwen2_moe"})");
+  EXPECT_EQ(qwen2.experts,
+            (ExpertsConfig{.count = 60, .per_token = 4, .width = 1408, .shared_width = 5632}));
+  EXPECT_TRUE(qwen2.qkv_bias);
+  const auto qwen3 = read<DecoderConfig>(
+      R"({"model_type": "qwen3_moe", "norm_topk_prob": true, "decoder_sparse_step": 2,
+          "mlp_only_layers": [3, 5]})");
+  EXPECT_EQ(qwen3.head_width, 64);  // of its 4.57 class; files say 128
+  EXPECT_EQ(qwen3.experts.every, 2);
+  EXPECT_TRUE(qwen3.experts.renormalizes);
+  EXPECT_EQ(qwen3.dense_blocks, (std::vector<std::int64_t>{3, 5}));
+  const auto olmoe = read<DecoderConfig>(R"({"model_type": "olmoe"})");
+  EXPECT_EQ(olmoe.experts, (ExpertsConfig{.count = 64, .per_token = 8, .width = 2048}));
+}
+
+TEST(ConfigReader, T5HasTheDefaultsOfItsClass) {
+  EXPECT_EQ(read<T5Config>(R"({"model_type": "t5"})"), T5Config{});
+  const auto flan =
+      read<T5Config>(R"({"model_type": "t5", "num_layers": 4, "feed_forward_proj": "gated-gelu"})");
+  EXPECT_EQ(flan.decoder_depth, 4);
+  EXPECT_EQ(flan.mlp_form, MlpForm::Gated);
+  EXPECT_EQ(flan.activation, ActivationForm::GeluComposed);
+}
+
 TEST(ConfigReader, DecodersReadWhatChangesTheirShape) {
   const auto gemma = read<DecoderConfig>(
       R"({"model_type": "gemma2", "num_hidden_layers": 3, "query_pre_attn_scalar": 64,
@@ -224,7 +254,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "/model_type: unknown model_type 'mamba' (known: vit, deit, dinov2, swin, mvit, "
                 "bert, roberta, xlm-roberta, camembert, distilbert, gpt2, llama, mistral, qwen2, "
                 "qwen3, gemma, gemma2, gemma3_text, phi, phi3, gpt_neox, opt, stablelm, olmo2, "
-                "starcoder2)"},
+                "starcoder2, mixtral, qwen2_moe, qwen3_moe, olmoe, t5)"},
         Refusal{"MisspeltModelType", R"({"model_type": "lama"})", "did you mean 'llama'?"},
         Refusal{"HeadsThatDoNotDivide",
                 R"({"model_type": "vit", "hidden_size": 770, "num_attention_heads": 12})",
@@ -270,6 +300,12 @@ INSTANTIATE_TEST_SUITE_P(
                 "remove it"},
         Refusal{"Experts", R"({"model_type": "qwen3", "num_experts": 128})",
                 "/num_experts: 'num_experts' is not modelled: a mixture of experts"},
+        Refusal{"MoreExpertsThanThereAre", R"({"model_type": "mixtral", "num_experts_per_tok": 9})",
+                "/num_experts_per_tok: 9 of 8 experts; use 8 or less"},
+        Refusal{"BalancingLoss", R"({"model_type": "olmoe", "output_router_logits": true})",
+                "/output_router_logits: 'output_router_logits' is not modelled"},
+        Refusal{"NoiseOfTheRouter", R"({"model_type": "mixtral", "router_jitter_noise": 0.1})",
+                "/router_jitter_noise: noise on what goes into the router; use 0"},
         Refusal{"ADecoder", R"({"model_type": "bert", "is_decoder": true})", "/is_decoder"},
         Refusal{"CrossAttention", R"({"model_type": "gpt2", "add_cross_attention": true})",
                 "/add_cross_attention"},

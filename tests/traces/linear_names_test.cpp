@@ -46,6 +46,13 @@ TEST(LinearNames, OfPeftFindTheLinearsOfBert) {
   EXPECT_THAT(adapted("bert-base", "dense"), ElementsAre("attn.dense", "mlp.fc1", "mlp.fc2"));
 }
 
+// "dense" is the attention's there; the MLP's have names that only begin so.
+TEST(LinearNames, OfPeftFindTheLinearsOfGptNeox) {
+  EXPECT_THAT(adapted("pythia-1.4b", "dense"), ElementsAre("attn.o"));
+  EXPECT_THAT(adapted("pythia-1.4b", "query_key_value,dense_h_to_4h"),
+              ElementsAre("attn.qkv", "mlp.fc1"));
+}
+
 TEST(LinearNames, OfAnotherModelAreRefusedWithThoseOfThisOne) {
   try {
     adapted("llama-7b", "c_attn");

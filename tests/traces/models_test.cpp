@@ -1,5 +1,6 @@
 // What the model builders claim: published parameter counts, and the structure that memory depends
 // on. Every preset is also checked as a whole, in every way to run it.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "tests/support/brief_model.h"
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
 
@@ -111,7 +113,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Published{"gemma-2b", 2506172416}, Published{"gemma-2-9b", 9241705984},
                     Published{"gemma-3-1b", 999885952}, Published{"phi-3-mini", 3821079552},
                     Published{"phi-4", 14659507200}, Published{"pythia-1.4b", 1414647808},
-                    Published{"opt-1.3b", 1315758080}, Published{"olmo-2-7b", 7298617344}),
+                    Published{"opt-1.3b", 1315758080}, Published{"olmo-2-7b", 7298617344},
+                    Published{"t5-base", 222903552}, Published{"flan-t5-large", 783150080},
+                    Published{"mixtral-8x7b", 46702792704}, Published{"qwen3-30b-a3b", 30532122624},
+                    Published{"olmoe-1b-7b", 6919161856}),
     [](const auto& test) {
       std::string name = test.param.model;
       std::ranges::replace_if(
@@ -120,7 +125,8 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST(Presets, MakeSoundTracesInEveryWayToRunThem) {
-  for (const Model& model : known_models())
+  for (const Model& known : known_models()) {
+    const Model model = brief(known);
     for (const Framework& framework : frameworks())
       for (const Precision precision : {Precision::Fp32, Precision::AmpBf16, Precision::Bf16})
         for (const Attention attention : {Attention::Math, Attention::Flash, Attention::Sdpa})
@@ -133,6 +139,7 @@ TEST(Presets, MakeSoundTracesInEveryWayToRunThem) {
             SCOPED_TRACE(model.name + " " + step.framework + " " + tuning);
             ASSERT_THAT(check(build_trace(model, step)), testing::IsEmpty());
           }
+  }
 }
 
 TEST(Presets, HaveTheirOwnNames) {
@@ -159,6 +166,72 @@ TEST(Pythia, CopiesWhatFlashWroteForTheProjection) {
   EXPECT_EQ(op_named(trace_of("pythia-1.4b", step), "blocks.0.attn.merge").kind, OpKind::Copy);
   step.precision = Precision::Fp32;
   EXPECT_EQ(op_named(trace_of("pythia-1.4b", step), "blocks.0.attn.merge").kind, OpKind::View);
+}
+
+// Phi-3's code joins a head that turns whole with an empty rest.
+TEST(Phi3, CopiesWhatFlashWroteForTheProjection) {
+  StepOptions step = small_step(find_model("phi-3-mini"));
+  step.precision = Precision::Bf16;
+  const Trace trace = trace_of("phi-3-mini", step);
+  EXPECT_EQ(op_named(trace, "blocks.0.attn.q_rope.join").kind, OpKind::Concat);
+  EXPECT_EQ(op_named(trace, "blocks.0.attn.merge").kind, OpKind::Copy);
+  EXPECT_EQ(find_op(math_trace("phi-3-mini"), "blocks.0.attn.q.dense"), nullptr);
+}
+
+// 2 · 32 tokens go to two of eight experts each: sixteen rows for each.
+TEST(Mixtral, GivesEachExpertItsShareOfTheTokens) {
+  const Trace trace = math_trace("mixtral-8x7b");
+  for (const char* expert : {"0", "7"})
+    EXPECT_EQ(output_shape(trace, fmt::format("blocks.0.mlp.experts.{}.rows", expert)),
+              (Shape{16, 4096}));
+  EXPECT_EQ(output_shape(trace, "blocks.0.mlp.router.top"), (Shape{64, 2}));
+  EXPECT_EQ(output_shape(trace, "blocks.0.mlp.router.chosen"), (Shape{64, 2, 8}));
+}
+
+TEST(Mixtral, LeavesOutExpertsThatNoTokenGoesTo) {
+  const Trace trace = trace_of("mixtral-8x7b", {.sequence = 3});
+  EXPECT_NE(find_op(trace, "blocks.0.mlp.experts.5.rows"), nullptr);
+  EXPECT_EQ(find_op(trace, "blocks.0.mlp.experts.6.rows"), nullptr);
+}
+
+TEST(QwenMoe, HasAPlainMlpWhereTheConfigSaysSo) {
+  Model model = find_model("qwen3-30b-a3b");
+  auto& config = std::get<DecoderConfig>(model.config);
+  config.depth = 4, config.experts.every = 2, config.dense_blocks = {3};
+  const Trace trace = build_trace(model, small_step(model));
+  for (const char* block : {"0", "2", "3"})
+    EXPECT_NE(find_op(trace, fmt::format("blocks.{}.mlp.gate", block)), nullptr) << block;
+  EXPECT_NE(find_op(trace, "blocks.1.mlp.router"), nullptr);
+}
+
+TEST(T5, WritesAsManyTokensAsItIsTold) {
+  const Trace trace = trace_of("t5-base", {.batch = 2, .sequence = 32, .target_sequence = 8});
+  EXPECT_EQ(output_shape(trace, "encoder.blocks.0.attn.scores"), (Shape{2, 12, 32, 32}));
+  EXPECT_EQ(output_shape(trace, "decoder.blocks.0.attn.scores"), (Shape{2, 12, 8, 8}));
+  EXPECT_EQ(output_shape(trace, "decoder.blocks.0.cross.scores"), (Shape{2, 12, 8, 32}));
+  EXPECT_EQ(output_shape(trace, "lm_head"), (Shape{2, 8, 32128}));
+}
+
+TEST(Dinov2, StretchesItsTableToTheImage) {
+  const Model model{"dinov2", "vit", "", "",
+                    VitConfig{.image = 56,
+                              .patch = 14,
+                              .width = 32,
+                              .depth = 1,
+                              .heads = 2,
+                              .mlp = 64,
+                              .packed_qkv = false,
+                              .mask_token = true,
+                              .stretches_positions = true}};
+  const auto table = [](const Trace& trace) {
+    return std::ranges::find(trace.tensors, "pos_embed", &Tensor::name)->shape;
+  };
+  const Trace same = build_trace(model, {.batch = 2}), other = build_trace(model, {.image = 84});
+  EXPECT_EQ(table(same), (Shape{1, 17, 32}));
+  EXPECT_EQ(find_op(same, "pos_embed.stretch"), nullptr);
+  EXPECT_EQ(table(other), (Shape{1, 17, 32}));
+  EXPECT_EQ(output_shape(other, "pos_embed.join"), (Shape{1, 37, 32}));
+  EXPECT_THAT(check(other), testing::IsEmpty());
 }
 
 TEST(FindModel, SuggestsTheNearestName) {

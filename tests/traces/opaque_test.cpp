@@ -64,6 +64,27 @@ TEST(OpaqueOp, KeepsOnTopWhatItsNodeHolds) {
   EXPECT_EQ(saved_operands(trace, trace.ops[1], 1), output_bit(0));
 }
 
+// A sum in place: what is added to gets the sum's gradient as it is.
+OpaqueRow summing_row() { return {.operation = "f_", .gradients = 0b11, .handed_on = 0b01}; }
+
+TEST(OpaqueOp, HandsAGradientOn) {
+  const Trace trace = sampled_trace(summing_row());
+  EXPECT_EQ(gradient_rule(trace, trace.ops[1], 0).flow, Flow::Alias);
+  EXPECT_EQ(gradient_rule(trace, trace.ops[1], 1).flow, Flow::Fresh);
+  EXPECT_EQ(read_trace(write_trace(trace), "t.json"), trace);
+}
+
+TEST(OpaqueCheck, WhatIsHandedOnFits) {
+  OpaqueRow row = summing_row();
+  row.handed_on = 0b10;  // the grid [4], not [2, 4]
+  EXPECT_THAT(check(sampled_trace(row)),
+              ElementsAre("/ops/1/row/handed_on: found in1; need an input of the first output's "
+                          "shape and dtype"));
+  row.gradients = 0b10, row.handed_on = 0b01;
+  EXPECT_THAT(check(sampled_trace(row)),
+              ElementsAre("/ops/1/row/handed_on: found in0; need one of the inputs in gradients"));
+}
+
 TEST(OpaqueOp, IsCalledWhatTheFrameworkCallsIt) {
   const Trace trace = sampled_trace();
   EXPECT_EQ(operation_name(trace, trace.ops[1]), "aten::grid_sampler_2d");

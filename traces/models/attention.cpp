@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "traces/models/head_order.h"
+
 namespace tidemark {
 namespace {
 
@@ -77,7 +79,10 @@ TensorId rotate(TraceBuilder& b, const std::string& name, TensorId x,
                 const AttentionConfig& config) {
   const Shape s = b.shape(x);
   const std::int64_t width = config.rotary_width;
-  if (width == 0 || width == s.back()) return turn(b, name, x, config);
+  if (width == 0 || width == s.back()) {
+    const TensorId turned = turn(b, name, x, config);
+    return config.joins_nothing ? b.concat(name + ".join", std::array{turned}, s) : turned;
+  }
   TensorId turned = b.select(name + ".part", x, s.with_back(width));
   turned = turn(b, name, turned, config);
   const TensorId rest =
@@ -85,17 +90,12 @@ TensorId rotate(TraceBuilder& b, const std::string& name, TensorId x,
   return b.concat(name + ".join", std::array{turned, rest}, s);
 }
 
-bool joins_rotated(const AttentionConfig& config, const Shape& heads) {
-  return config.cosine != no_tensor && config.rotary_width != 0 &&
-         config.rotary_width != heads.back();
-}
-
 // A batched product wants [batch·heads, tokens, d] in one piece; grouped heads are repeated first,
 // which makes that copy too.
-TensorId dense_heads(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t heads,
-                     bool is_dense = false) {
+TensorId dense_heads(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t heads) {
   const Shape s = b.shape(x);
   if (s[1] != heads) return b.repeat_heads(name + ".repeat", x, {s[0], heads, s[2], s[3]});
+  const bool is_dense = head_order(b, x) == HeadOrder::ByHead;
   return b.framework().copies_heads && !is_dense ? b.copy(name + ".dense", x, s) : x;
 }
 
@@ -118,16 +118,19 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
       config.score_factor != 0 ? config.score_factor : 1 / std::sqrt(static_cast<double>(d));
   TensorId q = heads.q;
   if (config.scales_query) q = b.local(b.scale(name + ".scale", q, factor));
-  const bool is_dense = joins_rotated(config, s);
-  q = dense_heads(b, name + ".q", q, config.heads, is_dense);
-  const TensorId k = dense_heads(b, name + ".k", heads.k, config.heads, is_dense);
+  q = dense_heads(b, name + ".q", q, config.heads);
+  const TensorId k = dense_heads(b, name + ".k", heads.k, config.heads);
   const TensorId k_transposed = b.view(name + ".k.transposed", k, {s[0], config.heads, d, keys},
                                        LayoutTransform::ChannelsFirst);
   TensorId scores = b.matmul(name + ".scores", q, k_transposed);
-  if (!config.scales_query) scores = b.scale(name + ".scale", scores, factor);
+  if (!config.scales_query && config.scales_scores)
+    scores = b.scale(name + ".scale", scores, factor);
   if (config.score_cap > 0) scores = b.capped(name + ".cap", scores, config.score_cap);
-  if (config.bias != no_tensor) scores = b.add(name + ".bias", scores, config.bias);
+  if (config.bias != no_tensor)
+    scores = config.adds_in_place ? b.add_in_place(name + ".bias", scores, config.bias)
+                                  : b.add(name + ".bias", scores, config.bias);
   if (config.mask != no_tensor) scores = masked(b, name, scores, config.mask);
+  if (config.adds_in_place) scores = b.cast(name + ".scores.float", scores, DType::Float32);
   TensorId weights = b.softmax(name + ".softmax", scores, config.softmax_in_fp32);
   if (config.probabilities_as_query)
     weights = b.cast(name + ".softmax.cast", weights, b[heads.q].dtype);
@@ -166,15 +169,16 @@ TensorId composed_attention(TraceBuilder& b, const std::string& name, const Head
                                  : b.repeat_heads(name + which + std::string(".repeat"), x,
                                                   {of[0], config.heads, of[2], of[3]});
   };
-  const auto dense = [&](TensorId x, const char* which, bool is_dense) {
-    return is_dense ? x : b.copy(name + which + std::string(".dense"), x, b.shape(x));
+  const auto dense = [&](TensorId x, const char* which) {
+    return head_order(b, x) == HeadOrder::ByHead
+               ? x
+               : b.copy(name + which + std::string(".dense"), x, b.shape(x));
   };
-  const bool grouped = b.shape(heads.k)[1] != config.heads;
   const DType result = b[b.to_compute(heads.q)].dtype;
   TensorId q = b.scale(name + ".q.scale", wide(heads.q, ".q"), root);
-  q = dense(q, ".q", false);
+  q = dense(q, ".q");
   TensorId k = repeated(wide(heads.k, ".k"), ".k");
-  k = dense(b.scale(name + ".k.scale", k, root), ".k", grouped);
+  k = dense(b.scale(name + ".k.scale", k, root), ".k");
   const TensorId k_transposed = b.view(name + ".k.transposed", k, {s[0], config.heads, d, keys},
                                        LayoutTransform::ChannelsFirst);
   TensorId scores = b.product(name + ".scores", q, k_transposed);
@@ -182,7 +186,7 @@ TensorId composed_attention(TraceBuilder& b, const std::string& name, const Head
   if (config.mask != no_tensor) scores = b.add_in_place(name + ".mask", scores, config.mask);
   TensorId weights = b.softmax(name + ".softmax", scores, true);
   weights = b.dropout(name + ".dropout", weights, config.dropout);
-  const TensorId v = dense(repeated(wide(heads.v, ".v"), ".v"), ".v", grouped);
+  const TensorId v = dense(repeated(wide(heads.v, ".v"), ".v"), ".v");
   TensorId mixed = b.product(name + ".mix", weights, v);
   mixed = b.cast(name + ".mix.cast", mixed, result);
   return b.copy(name + ".merge", mixed, {s[0], s[2], config.heads * b.shape(v)[3]},
@@ -211,15 +215,16 @@ TensorId fused_attention(TraceBuilder& b, const std::string& name, Heads heads,
   const Framework& framework = b.framework();
   const bool is_sdpa = framework.picks_fused_attention && config.calls_sdpa;
   const bool is_flash = kernel == AttentionKernel::Flash;
-  const bool is_contiguous = is_sdpa && framework.contiguous_heads && config.by_shared_code;
+  const bool makes_contiguous = is_sdpa && framework.contiguous_heads && config.by_shared_code;
   const TensorId bias = fused_bias(b, name, config, kernel);
   const auto ready = [&](TensorId x, const char* which) {
     const Shape of = b.shape(x);
-    const bool repeats = framework.repeats_key_heads || bias != no_tensor;
+    const bool repeats =
+        framework.repeats_key_heads || config.repeats_key_heads || bias != no_tensor;
     if (is_sdpa && repeats && of[1] != config.heads)
       x = b.repeat_heads(name + which + std::string(".repeat"), x,
                          {of[0], config.heads, of[2], of[3]});
-    else if (is_contiguous)
+    else if (makes_contiguous && head_order(b, x) == HeadOrder::ByToken)
       x = b.copy(name + which + std::string(".dense"), x, of);
     x = b.to_compute(x);
     return is_sdpa && is_flash ? padded(b, name + which + std::string(".padded"), x, 8) : x;
@@ -236,9 +241,8 @@ TensorId fused_attention(TraceBuilder& b, const std::string& name, Heads heads,
                          .factor = wanted == of_kernel ? 1 : wanted / of_kernel});
   if (is_padded) mixed = b.select(name + ".cut", mixed, s.with_back(b.shape(heads.v).back()));
   const Shape of = b.shape(mixed), merged = {of[0], of[2], of[1] * of[3]};
-  // Flash writes in the order of q, the other kernel by token. A q that was joined is one piece.
-  const bool is_dense = is_contiguous || (is_sdpa && joins_rotated(config, s));
-  const bool copies = is_padded || (is_dense && is_flash);
+  // Flash writes in the order of q, the other kernel by token.
+  const bool copies = is_flash && head_order(b, q) == HeadOrder::ByHead;
   return copies ? b.copy(name + ".merge", mixed, merged, LayoutTransform::MergeHeads)
                 : b.view(name + ".merge", mixed, merged, LayoutTransform::MergeHeads);
 }
@@ -265,7 +269,7 @@ AttentionKernel attention_kernel(const TraceBuilder& b, const AttentionConfig& c
   if (!config.calls_sdpa) return AttentionKernel::Eager;
   if (!b.framework().picks_fused_attention)
     return config.bias != no_tensor ? AttentionKernel::Eager : AttentionKernel::Flash;
-  const bool repeats = b.framework().repeats_key_heads || masked;
+  const bool repeats = b.framework().repeats_key_heads || config.repeats_key_heads || masked;
   const bool grouped = config.key_heads > 0 && config.key_heads != config.heads;
   return sdpa_kernel({.dtype = b.compute_dtype(),
                       .head_width = head_width,
@@ -291,9 +295,11 @@ Heads project_heads(TraceBuilder& b, const std::string& name, TensorId x,
     return unpack(b, name, qkv, config);
   }
   const bool is_normed = config.head_norm == HeadNorm::WholeWidth;
-  return {project(b, name + ".q", x, {config.heads, d, is_normed, config.query_factor}, config),
-          project(b, name + ".k", x, {key_heads, d, is_normed}, config),
-          project(b, name + ".v", x, {key_heads, d}, config)};
+  const TensorId read = config.memory != no_tensor ? config.memory : x;
+  const TensorId q =
+      project(b, name + ".q", x, {config.heads, d, is_normed, config.query_factor}, config);
+  const TensorId k = project(b, name + ".k", read, {key_heads, d, is_normed}, config);
+  return {q, k, project(b, name + ".v", read, {key_heads, d}, config)};
 }
 
 TensorId attention_core(TraceBuilder& b, const std::string& name, TensorId q, TensorId k,

@@ -40,13 +40,19 @@ struct AttentionConfig {
   bool calls_sdpa = true;                      ///< the code can call PyTorch's fused attention
   std::optional<AttentionKernel> kernel = {};  ///< what runs, if it is settled already
   bool by_shared_code = false;  ///< through transformers' sdpa_attention.py, not by the model's own
+  bool repeats_key_heads =
+      false;                    ///< the code repeats them whatever the framework's shared code does
   bool converts_mask = false;   ///< a mask of booleans, which each call turns into numbers
+  TensorId memory = no_tensor;  ///< keys and values are made of it: cross-attention
+  bool scales_scores = true;    ///< unless scales_query; T5's are left as they are
+  bool adds_in_place = false;   ///< the bias to the scores, of which softmax reads an fp32 copy: T5
   TensorId bias = no_tensor;    ///< [1, heads, tokens, tokens], learned
   TensorId mask = no_tensor;    ///< constant, broadcast over the scores; or [windows, 1, tokens,
                                 ///< tokens] where the batch is that of an image times its windows
   TensorId cosine = no_tensor;  ///< rotary tables; no_tensor = none
   TensorId sine = no_tensor;
   std::int64_t rotary_width = 0;  ///< leading elements of a head that turn; 0 = all
+  bool joins_nothing = false;     ///< a head that turns whole is joined with an empty rest (Phi-3)
   bool rounds_rotated = false;    ///< to the dtype before (OLMo-2)
   HeadNorm head_norm = HeadNorm::None;
   RmsGain head_gain = RmsGain::Rounded;

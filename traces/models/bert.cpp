@@ -20,7 +20,7 @@ TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const BertC
   b.begin_block(name, x, 0);
   b.part(Part::F);
   TensorId y = self_attention(b, name + ".attn", x, attention);
-  y = b.dropout(name + ".drop1", y, dropout);
+  if (config.drops_attention_output) y = b.dropout(name + ".drop1", y, dropout);
   x = b.residual(name + ".add1", x, y);
   x = b.layer_norm(name + ".norm1", x, config.epsilon);
   b.part(Part::G);

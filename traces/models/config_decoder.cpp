@@ -53,6 +53,11 @@ std::int64_t optional_window(Fields& root) {
   return root.integer_or("sliding_window", 0, 0, most_positions);
 }
 
+std::int64_t switched_window(Fields& root) {
+  const std::int64_t window = count(root, "sliding_window", 4096, most_positions);
+  return root.boolean_or("use_sliding_window", false) ? window : 0;
+}
+
 std::int64_t rotary_part(Fields& root, std::string_view key, double share,
                          std::int64_t head_width) {
   const double stated = root.number_or(key, share, 0, 1);

@@ -24,6 +24,9 @@ DecoderConfig decoder(Fields& root, const Kin& kin);
 /// Unset, null and 0 are no window.
 std::int64_t optional_window(Fields& root);
 
+/// Qwen's window, which is off unless it is switched on.
+std::int64_t switched_window(Fields& root);
+
 /// Leading elements of a head that turn: `share` of them, an even number.
 std::int64_t rotary_part(Fields& root, std::string_view key, double share, std::int64_t head_width);
 

@@ -12,6 +12,7 @@ namespace tidemark::config {
 
 inline constexpr std::int64_t most_blocks = 4096;
 inline constexpr std::int64_t most_heads = 4096;
+inline constexpr std::int64_t most_experts = 1024;
 inline constexpr std::int64_t widest = std::int64_t{1} << 20;
 inline constexpr std::int64_t most_words = std::int64_t{1} << 24;
 inline constexpr std::int64_t most_positions = std::int64_t{1} << 24;
@@ -109,5 +110,10 @@ ModelConfig read_opt(Fields& root);
 ModelConfig read_stablelm(Fields& root);
 ModelConfig read_olmo2(Fields& root);
 ModelConfig read_starcoder2(Fields& root);
+ModelConfig read_mixtral(Fields& root);
+ModelConfig read_qwen2_moe(Fields& root);
+ModelConfig read_qwen3_moe(Fields& root);
+ModelConfig read_olmoe(Fields& root);
+ModelConfig read_t5(Fields& root);
 
 }  // namespace tidemark::config

@@ -14,10 +14,16 @@ bool knows(const ModelConfig& config, Head head) {
   return std::ranges::find(known, head) != known.end();
 }
 
-// GPT-2's class is older than the names of the others.
+// The name of the language model's class, where it is not that of the table: GPT-2's is older than
+// the others, and what an encoder-decoder generates has a condition.
+std::string_view own_ending(const ModelConfig& config) {
+  if (std::holds_alternative<Gpt2Config>(config)) return "LMHeadModel";
+  return std::holds_alternative<T5Config>(config) ? "ForConditionalGeneration" : "";
+}
+
 std::optional<Head> head_named(std::string_view ending, const ModelConfig& config) {
-  if (std::holds_alternative<Gpt2Config>(config)) {
-    if (ending == "LMHeadModel") return Head::CausalLanguage;
+  if (const std::string_view own = own_ending(config); !own.empty()) {
+    if (ending == own) return Head::CausalLanguage;
     if (ending == "ForCausalLM") return {};
   }
   const auto* row = std::ranges::find(head_rows, ending, &HeadRow::class_ending);
@@ -26,8 +32,8 @@ std::optional<Head> head_named(std::string_view ending, const ModelConfig& confi
 }
 
 std::string class_of(Head head, std::string_view prefix, const ModelConfig& config) {
-  if (head == Head::CausalLanguage && std::holds_alternative<Gpt2Config>(config))
-    return std::string(prefix) + "LMHeadModel";
+  if (const std::string_view own = own_ending(config); head == Head::CausalLanguage && !own.empty())
+    return std::string(prefix).append(own);
   return std::string(prefix).append(head_rows[static_cast<std::size_t>(head)].class_ending);
 }
 

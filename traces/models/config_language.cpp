@@ -78,6 +78,7 @@ ModelConfig read_distilbert(Fields& root) {
       .attention_dropout = probability(root, "attention_dropout", 0.1),
       .gelu_tanh = is_composed_gelu(root, "activation", {"gelu", "gelu_new", "gelu_pytorch_tanh"}),
       .scales_query = true,
+      .drops_attention_output = false,
       .has_pooler = false,
       .tied_head = root.boolean_or("tie_word_embeddings", true),
       .labels = classes(root),

@@ -2,16 +2,6 @@
 #include "traces/models/config_decoder.h"
 
 namespace tidemark::config {
-namespace {
-
-// Qwen's window is off unless it is switched on.
-std::int64_t switched_window(Fields& root) {
-  const std::int64_t window = count(root, "sliding_window", 4096, most_positions);
-  return root.boolean_or("use_sliding_window", false) ? window : 0;
-}
-
-}  // namespace
-
 ModelConfig read_llama(Fields& root) {
   DecoderConfig config = decoder(root, {.has_bias_fields = true});
   config.mlp_bias = root.boolean_or("mlp_bias", false);

@@ -67,7 +67,8 @@ ModelConfig read_stablelm(Fields& root) {
                             .positions = 4096,
                             .epsilon = 1e-5,
                             .drops_attention_output = false,
-                            .norm = NormForm::Layer};
+                            .norm = NormForm::Layer,
+                            .own_attention = true};
   DecoderConfig config =
       decoder(root, {.usual = usual, .rotary_share = 0.25, .epsilon_key = "layer_norm_eps"});
   config.qkv_bias = root.boolean_or("use_qkv_bias", false);

@@ -13,7 +13,8 @@ ModelConfig read_phi3(Fields& root) {
                             .epsilon = 1e-5,
                             .mlp_form = MlpForm::GatedPacked,
                             .packed_qkv = true,
-                            .unpacking = Unpacking::Slices};
+                            .unpacking = Unpacking::Slices,
+                            .joins_nothing = true};
   DecoderConfig config = decoder(root, {.usual = usual, .rotary_share = 1});
   config.residual_dropout = probability(root, "resid_pdrop", 0);
   config.sliding_window = optional_window(root);

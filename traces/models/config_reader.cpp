@@ -114,6 +114,11 @@ constexpr std::array readers = {
     Reader{"stablelm", "StableLm", read_stablelm},
     Reader{"olmo2", "Olmo2", read_olmo2},
     Reader{"starcoder2", "Starcoder2", read_starcoder2},
+    Reader{"mixtral", "Mixtral", read_mixtral},
+    Reader{"qwen2_moe", "Qwen2Moe", read_qwen2_moe},
+    Reader{"qwen3_moe", "Qwen3Moe", read_qwen3_moe},
+    Reader{"olmoe", "Olmoe", read_olmoe},
+    Reader{"t5", "T5", read_t5},
 };
 
 const Reader& reader_of(const JsonView& type) {
@@ -126,8 +131,9 @@ const Reader& reader_of(const JsonView& type) {
 
 void refuse_what_no_reader_models(Fields& root) {
   refuse(root, "quantization_config", "weights in few bits; remove it to plan for whole ones");
-  refuse(root, "num_local_experts", "a mixture of experts; give a dense model");
-  refuse(root, "num_experts", "a mixture of experts; give a dense model");
+  for (const std::string_view key : {"num_local_experts", "num_experts"})
+    if (std::ranges::find(root.asked(), key) == root.asked().end())
+      refuse(root, key, "a mixture of experts in this family; give a dense model");
 }
 
 }  // namespace
@@ -138,12 +144,12 @@ Model read_model_config(std::string_view json, std::string_view file) {
   config::Fields fields(document.root());
   const auto type = fields.find("model_type");
   const config::Reader& reader = config::reader_of(type ? *type : document.root().at("model_type"));
-  config::refuse_what_no_reader_models(fields);
   Model model{.name = std::string(file),
               .family = "",
               .title = std::string(file),
               .source = std::string(file),
               .config = reader.read(fields)};
+  config::refuse_what_no_reader_models(fields);
   model.family = family_of(model.config);
   config::read_head(fields, reader.class_prefix, model);
   config::read_precision(fields, model);

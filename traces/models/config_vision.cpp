@@ -79,6 +79,8 @@ ModelConfig read_dinov2(Fields& root) {
   config.gated_mlp = root.boolean_or("use_swiglu_ffn", false);
   if (config.gated_mlp) config.mlp = gated_width(config.mlp);
   config.layer_scale = config.pools_patches = config.softmax_in_fp32 = true;
+  config.mask_token = root.boolean_or("use_mask_token", true);
+  config.stretches_positions = true;
   config.drop_path = probability(root, "drop_path_rate", 0);
   return config;
 }

@@ -2,6 +2,8 @@
 //   embed ─ { norm ─ q,k,v ─ rope ─ attention ─ o ─ add ─ norm ─ gate,up ─ silu·up ─ down ─ add } ─
 //   norm ─ head ─ loss
 // is LLaMA; the others have other parts at these places, or the two branches at once.
+#include <algorithm>
+
 #include "traces/models/language_model.h"
 #include "traces/models/model_config.h"
 #include "traces/models/task_head.h"
@@ -15,6 +17,7 @@ struct DecoderBlock {
   const DecoderConfig& config;
   const AttentionConfig& attention;
   std::string name;
+  bool has_experts = false;
 
   TensorId normed(std::string_view which, TensorId x) const {
     return norm(b, name + "." + std::string(which), x, config.norm, config.epsilon);
@@ -31,7 +34,9 @@ struct DecoderBlock {
                            .activation = config.activation,
                            .width = config.mlp,
                            .bias = config.mlp_bias};
-    const TensorId y = mlp(b, name + ".mlp", x, inside);
+    const TensorId y =
+        has_experts ? mixture_of_experts(b, name + ".mlp", x, config.experts, config.activation)
+                    : mlp(b, name + ".mlp", x, inside);
     return b.dropout(name + ".mlp.drop", y, b.dropout_probability(config.residual_dropout));
   }
 
@@ -103,6 +108,7 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
                             .probabilities_as_query = true,
                             .dropout = b.dropout_probability(config.attention_dropout),
                             .rotary_width = config.rotary_width,
+                            .joins_nothing = config.joins_nothing,
                             .rounds_rotated = config.rotates_in_fp32,
                             .head_norm = config.head_norm,
                             .head_gain = gain_of(config.norm),
@@ -111,7 +117,8 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
                             .score_factor = config.score_factor,
                             .score_cap = config.score_cap,
                             .out_name = "o"};
-  attention.by_shared_code = attention.converts_mask = true;
+  attention.by_shared_code = attention.converts_mask = !config.own_attention;
+  attention.repeats_key_heads = config.own_attention;
   settle_attention(b, attention, "attention_mask" + suffix, {1, 1, tokens, tokens}, stream,
                    fill::CausalMask{view.window});
   if (config.learned_positions) return attention;
@@ -167,6 +174,11 @@ Attentions attentions_of(TraceBuilder& b, const DecoderConfig& config, std::int6
   return {far, attention_of(b, config, tokens, local)};
 }
 
+bool has_experts(const DecoderConfig& config, std::int64_t block) {
+  return config.experts.count > 0 && (block + 1) % config.experts.every == 0 &&
+         std::ranges::find(config.dense_blocks, block) == config.dense_blocks.end();
+}
+
 }  // namespace
 
 Trace build_decoder(const std::string& model, const DecoderConfig& config,
@@ -182,7 +194,8 @@ Trace build_decoder(const std::string& model, const DecoderConfig& config,
   for (std::int64_t i = 0; i < config.depth; ++i) {
     const bool is_near = mixes_windows(config) && (i + 1) % config.global_every != 0;
     const AttentionConfig& attention = is_near ? by_layer.near : by_layer.far;
-    x = DecoderBlock{b, config, attention, "blocks." + std::to_string(i)}(x);
+    x = DecoderBlock{b, config, attention, "blocks." + std::to_string(i),
+                     has_experts(config, i)}(x);
   }
   if (config.block != BlockForm::PostNorm) x = norm(b, "norm", x, config.norm, config.epsilon);
   if (config.embedding_width) x = b.linear("project_out", x, config.embedding_width, false);

@@ -46,17 +46,20 @@ TensorId norm(TraceBuilder& b, const std::string& name, TensorId x, NormForm for
 
 TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const MlpConfig& config) {
   const std::int64_t width = b.shape(x).back();
+  const auto last = [&](std::string_view which, TensorId y) {
+    y = b.dropout(name + ".inner_drop", y, config.dropout);
+    return b.linear(name + std::string(which), y, width, config.bias);
+  };
   switch (config.form) {
     case MlpForm::Gated:
-      return b.linear(name + ".down", gated(b, name, x, config), width, config.bias);
+      return last(".down", gated(b, name, x, config));
     case MlpForm::GatedPacked:
-      return b.linear(name + ".down", gated_packed(b, name, x, config), width, config.bias);
+      return last(".down", gated_packed(b, name, x, config));
     case MlpForm::Plain:
       break;
   }
   TensorId y = b.linear(name + ".fc1", x, config.width, config.bias);
-  y = activation(b, name, y, config.activation);
-  return b.linear(name + ".fc2", y, width, config.bias);
+  return last(".fc2", activation(b, name, y, config.activation));
 }
 
 }  // namespace tidemark

@@ -51,9 +51,26 @@ struct MlpConfig {
   ActivationForm activation = ActivationForm::Silu;
   std::int64_t width = 0;  ///< inside
   bool bias = false;
+  double dropout = 0;  ///< of what the last product reads
 };
 
 /// x [..., width] → [..., width]
 TensorId mlp(TraceBuilder& builder, const std::string& name, TensorId x, const MlpConfig& config);
+
+/// A mixture of experts in the place of the MLP. Each token goes to the few that a router picks.
+struct ExpertsConfig {
+  std::int64_t count = 0;  ///< 0: no mixture
+  std::int64_t per_token = 0;
+  std::int64_t width = 0;         ///< inside of one
+  std::int64_t shared_width = 0;  ///< inside of one that all tokens go to, behind a gate; 0 = none
+  std::int64_t every = 1;         ///< n: in every n-th block
+  bool renormalizes = false;      ///< the weights of those picked sum to 1
+
+  bool operator==(const ExpertsConfig&) const = default;
+};
+
+/// x [batch, tokens, width] → the same, each expert with an equal share of the tokens.
+TensorId mixture_of_experts(TraceBuilder& builder, const std::string& name, TensorId x,
+                            const ExpertsConfig& config, ActivationForm activation);
 
 }  // namespace tidemark

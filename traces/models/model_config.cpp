@@ -19,6 +19,7 @@ struct Build {
   Trace operator()(const MvitConfig& config) const { return build_mvit(name, config, options); }
   Trace operator()(const BertConfig& config) const { return build_bert(name, config, options); }
   Trace operator()(const Gpt2Config& config) const { return build_gpt2(name, config, options); }
+  Trace operator()(const T5Config& config) const { return build_t5(name, config, options); }
   Trace operator()(const DecoderConfig& config) const {
     return build_decoder(name, config, options);
   }
@@ -51,6 +52,7 @@ struct HeadsOf {
     return List(encoder_heads).first(config.is_roberta() || !config.has_pooler ? 5 : 7);
   }
   List operator()(const Gpt2Config&) const { return decoder_heads; }
+  List operator()(const T5Config&) const { return List(decoder_heads).first(1); }
   List operator()(const DecoderConfig&) const { return decoder_heads; }
 };
 
@@ -66,7 +68,7 @@ std::string no_such_head(const Model& model, Head asked, std::span<const Head> k
 std::string_view family_of(const ModelConfig& config) {
   if (const auto* decoder = std::get_if<DecoderConfig>(&config)) return decoder->family;
   constexpr std::array<std::string_view, std::variant_size_v<ModelConfig> - 1> names = {
-      "vit", "swin", "mvit", "bert", "gpt2"};
+      "vit", "swin", "mvit", "bert", "gpt2", "t5"};
   return names[config.index()];
 }
 

@@ -35,7 +35,9 @@ struct VitConfig {
   bool layer_scale = false;      ///< a weight per channel on what each branch adds
   bool gated_mlp = false;        ///< SwiGLU, gate and up in one product
   bool pools_patches = false;    ///< the head reads the mean of the patches beside the class token
-  bool ema = false;              ///< the published recipe keeps a moving average of the weights
+  bool mask_token = false;       ///< a parameter that a step of its own training uses, not this one
+  bool stretches_positions = false;  ///< the table is the config's image's, whatever image comes
+  bool ema = false;                  ///< the published recipe keeps a moving average of the weights
 
   bool operator==(const VitConfig&) const = default;
 };
@@ -99,7 +101,8 @@ struct BertConfig {
   double dropout = 0.1, attention_dropout = 0.1;
   bool gelu_tanh = false;
   bool scales_query = false;  ///< scale on q; otherwise on the scores
-  bool has_pooler = true;     ///< otherwise a head that classifies brings its own layer
+  bool drops_attention_output = true;
+  bool has_pooler = true;  ///< otherwise a head that classifies brings its own layer
   bool tied_head = true;
   Head head = Head::MaskedLanguage;
   std::int64_t labels = 2;                        ///< classes of the heads that classify
@@ -127,8 +130,8 @@ struct Gpt2Config {
 /// Decoders, put together from the parts of decoder_parts.h and attention.h. The defaults are
 /// LLaMA's (arXiv 2302.13971); Mistral (2310.06825), Qwen2 (2407.10671), Qwen3 (2505.09388), Gemma
 /// (2403.08295, 2408.00118, 2503.19786), Phi (2309.05463, 2404.14219), GPT-NeoX (2204.06745), OPT
-/// (2205.01068), StableLM (2402.17834), OLMo-2 (2501.00656) and StarCoder2 (2402.19173) differ in
-/// fields only.
+/// (2205.01068), StableLM (2402.17834), OLMo-2 (2501.00656), StarCoder2 (2402.19173), and with
+/// experts Mixtral (2401.04088), Qwen-MoE and OLMoE (2409.02060) differ in fields only.
 struct DecoderConfig {
   std::string_view family = "llama";
   std::int64_t width = 4096, depth = 32, heads = 32, mlp = 11008;
@@ -146,13 +149,17 @@ struct DecoderConfig {
   BlockForm block = BlockForm::PreNorm;
   MlpForm mlp_form = MlpForm::Gated;
   ActivationForm activation = ActivationForm::Silu;
-  HeadNorm head_norm = HeadNorm::None;  ///< RMSNorm of q and k
+  ExpertsConfig experts = {};
+  std::vector<std::int64_t> dense_blocks = {};  ///< that have the plain MLP in spite of experts
+  HeadNorm head_norm = HeadNorm::None;          ///< RMSNorm of q and k
+  bool own_attention = false;                   ///< calls PyTorch's attention by itself (StableLM)
   bool packed_qkv = false;
   Unpacking unpacking = Unpacking::Split;
   bool learned_positions = false;    ///< instead of rotation
   std::int64_t first_position = 0;   ///< of learned ones
   std::int64_t embedding_width = 0;  ///< of the table, if products go from and to it (OPT-350M)
   std::int64_t rotary_width = 0;     ///< leading elements of a head that turn; 0 = all
+  bool joins_nothing = false;        ///< as in AttentionConfig
   bool rotates_in_fp32 = false;      ///< the tables are fp32, q and k rounded after
   double embedding_factor = 1;       ///< of what the table holds
   double query_factor = 0, score_factor = 0, score_cap = 0;  ///< as in AttentionConfig
@@ -167,10 +174,25 @@ struct DecoderConfig {
   bool operator==(const DecoderConfig&) const = default;
 };
 
-using ModelConfig =
-    std::variant<VitConfig, SwinConfig, MvitConfig, BertConfig, Gpt2Config, DecoderConfig>;
+/// T5 (arXiv 1910.10683) and its later version with gated MLPs, as FLAN-T5 (2210.11416) is: an
+/// encoder, and a decoder that also attends to what the encoder made.
+struct T5Config {
+  std::int64_t width = 512, depth = 6, decoder_depth = 6, heads = 8, head_width = 64, mlp = 2048;
+  std::int64_t vocabulary = 32128;
+  std::int64_t buckets = 32;  ///< of differences between positions, each with a number per head
+  double epsilon = 1e-6, dropout = 0.1;
+  MlpForm mlp_form = MlpForm::Plain;
+  ActivationForm activation = ActivationForm::Relu;
+  bool tied_head = true;  ///< and what goes into it is scaled by 1/√width
+  Head head = Head::CausalLanguage;
 
-/// "vit", "swin", "mvit", "bert", "gpt2", or what a decoder calls itself.
+  bool operator==(const T5Config&) const = default;
+};
+
+using ModelConfig = std::variant<VitConfig, SwinConfig, MvitConfig, BertConfig, Gpt2Config,
+                                 T5Config, DecoderConfig>;
+
+/// "vit", "swin", "mvit", "bert", "gpt2", "t5", or what a decoder calls itself.
 std::string_view family_of(const ModelConfig& config);
 
 /// The heads that a model of this kind can have; its usual one first.
@@ -195,6 +217,7 @@ Trace build_swin(const std::string& model, const SwinConfig& config, const StepO
 Trace build_mvit(const std::string& model, const MvitConfig& config, const StepOptions& options);
 Trace build_bert(const std::string& model, const BertConfig& config, const StepOptions& options);
 Trace build_gpt2(const std::string& model, const Gpt2Config& config, const StepOptions& options);
+Trace build_t5(const std::string& model, const T5Config& config, const StepOptions& options);
 Trace build_decoder(const std::string& model, const DecoderConfig& config,
                     const StepOptions& options);
 

@@ -25,6 +25,10 @@ TensorId scaled(TraceBuilder& b, const std::string& name, TensorId x, const VitC
   return config.layer_scale ? b.mul(name, x, b.parameter(name + ".weight", {config.width})) : x;
 }
 
+// Hugging Face's layers have names for what they norm first and for what the attention gives, so
+// both stay until the layer returns.
+bool names_halves(const VitConfig& config) { return !config.packed_qkv; }
+
 TensorId block(TraceBuilder& b, int i, TensorId x, const VitConfig& config, double dropout) {
   const std::string name = fmt::format("blocks.{}", i);
   const double drop_path = config.depth < 2 ? 0
@@ -32,7 +36,9 @@ TensorId block(TraceBuilder& b, int i, TensorId x, const VitConfig& config, doub
                                                   static_cast<double>(config.depth - 1);
   b.begin_block(name, x, 0);
   b.part(Part::F);
+  b.begin_function();
   TensorId y = b.layer_norm(name + ".norm1", x, config.epsilon);
+  if (names_halves(config)) b.local(y);
   const bool in_fp32 =
       config.softmax_in_fp32 || (b.framework().vision_softmax_fp32 && !config.packed_qkv);
   y = self_attention(b, name + ".attn", y,
@@ -47,6 +53,7 @@ TensorId block(TraceBuilder& b, int i, TensorId x, const VitConfig& config, doub
                       .by_shared_code = !config.packed_qkv});
   y = b.dropout(name + ".drop", y, dropout);
   y = scaled(b, name + ".scale1", y, config);
+  if (names_halves(config)) b.local(y);
   y = b.drop_path(name + ".drop_path1", y, drop_path);
   x = b.residual(name + ".add1", x, y);
   b.part(Part::G);
@@ -55,16 +62,23 @@ TensorId block(TraceBuilder& b, int i, TensorId x, const VitConfig& config, doub
   y = scaled(b, name + ".scale2", y, config);
   y = b.drop_path(name + ".drop_path2", y, drop_path);
   x = b.residual(name + ".add2", x, y);
+  b.end_function();
   b.end_block();
   return x;
+}
+
+// x[:, …] takes all samples first, and that has a gradient of its own.
+TensorId all_samples(TraceBuilder& b, const std::string& name, TensorId x) {
+  return b.select(name + ".samples", x, b.shape(x));
 }
 
 // The class token, and the mean of the others behind it.
 TensorId class_and_patches(TraceBuilder& b, TensorId x) {
   const std::int64_t batch = b.shape(x)[0], patches = b.shape(x)[1] - 1, width = b.shape(x)[2];
-  const TensorId first = b.select("class_output", x, {batch, width});
-  const TensorId others =
-      b.select("patch_outputs", x, {batch, patches, width}, LayoutTransform::Slice, 1);
+  const TensorId first =
+      b.select("class_output", all_samples(b, "class_output", x), {batch, width});
+  const TensorId others = b.select("patch_outputs", all_samples(b, "patch_outputs", x),
+                                   {batch, patches, width}, LayoutTransform::Slice, 1);
   const TensorId mean = b.mean_pool("pool", others, {batch, width});
   return b.concat("head.input", std::array{first, mean}, {batch, 2 * width});
 }
@@ -105,6 +119,24 @@ TensorId loss_of(TraceBuilder& b, TensorId x, TensorId targets, const VitConfig&
                              targets);
 }
 
+// The table of positions; that of another image is stretched, in fp32 (transformers'
+// interpolate_pos_encoding()). The class token keeps its own.
+TensorId positions(TraceBuilder& b, std::int64_t side, const VitConfig& config) {
+  const std::int64_t prefix = config.prefix_tokens, width = config.width;
+  const std::int64_t of_table = config.stretches_positions ? config.image / config.patch : side;
+  const TensorId table = b.parameter("pos_embed", {1, of_table * of_table + prefix, width});
+  if (of_table == side) return table;
+  const TensorId first = b.select("pos_embed.prefix", table, {1, prefix, width});
+  TensorId grid = b.select("pos_embed.grid", table, {1, of_table * of_table, width},
+                           LayoutTransform::Slice, prefix);
+  grid = b.cast("pos_embed.float", grid, DType::Float32);
+  const OutputSpec stretched{"", {1, side * side, width}, DType::Float32};
+  grid = b.opaque("pos_embed.stretch", std::array{grid}, std::span(&stretched, 1),
+                  {.operation = "aten::upsample_bicubic2d", .gradients = 1});
+  grid = b.cast("pos_embed.round", grid, b[table].dtype);
+  return b.concat("pos_embed.join", std::array{first, grid}, {1, side * side + prefix, width});
+}
+
 }  // namespace
 
 Trace build_vit(const std::string& model, const VitConfig& config, const StepOptions& options) {
@@ -131,7 +163,8 @@ Trace build_vit(const std::string& model, const VitConfig& config, const StepOpt
     const TensorId prefix = b.parameter("class_token", {1, config.prefix_tokens, config.width});
     x = b.concat("tokens", std::array{prefix, x}, {batch, tokens, config.width});
   }
-  x = b.add("pos_add", x, b.parameter("pos_embed", {1, tokens, config.width}));
+  if (config.mask_token) b.parameter("mask_token", {1, config.width});
+  x = b.add("pos_add", x, positions(b, side, config));
   x = b.dropout("pos_drop", x, dropout);
   for (int i = 0; i < config.depth; ++i) x = block(b, i, x, config, dropout);
 

@@ -1,0 +1,140 @@
+// A mixture of experts op by op, as transformers' modeling_mixtral.py, modeling_qwen2_moe.py,
+// modeling_qwen3_moe.py and modeling_olmoe.py of 4.57 run it: the router picks experts for each
+// token; then one expert after the other looks up its tokens, and what it makes of them is added to
+// the sum. Which tokens an expert gets is known at run time only: here all get as many. What picks,
+// finds, looks up and adds are opaque ops.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "traces/models/decoder_parts.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::int64_t index_bytes = size_of(DType::Int64);
+
+struct Mixture {
+  TraceBuilder& b;
+  const std::string& name;
+  const ExpertsConfig& config;
+  ActivationForm activation;
+
+  Bytes bytes(TensorId x) const { return size(b[x]); }
+
+  // Each op's own row; `gradients` and `saved` as in OpaqueRow.
+  TensorId opaque(const std::string& suffix, std::span<const TensorId> inputs,
+                  std::span<const OutputSpec> outputs, OpaqueRow row) const {
+    return b.opaque(name + suffix, inputs, outputs, std::move(row));
+  }
+
+  struct Routes {
+    TensorId weights;  ///< [tokens, per_token]
+    TensorId chosen;   ///< [tokens, per_token, experts], 1 where a token goes to the expert
+  };
+
+  Routes route(TensorId rows) const {
+    const std::int64_t tokens = b.shape(rows)[0];
+    const Shape picked = {tokens, config.per_token};
+    const TensorId logits = b.local(b.linear(name + ".router", rows, config.count, false));
+    const TensorId shares = b.softmax(name + ".router.softmax", logits, true);
+    const std::array best = {OutputSpec{"", picked, DType::Float32},
+                             OutputSpec{"experts", picked, DType::Int64}};
+    TensorId weights = opaque(".router.top", std::array{shares}, best,
+                              {.operation = "aten::topk", .gradients = 1, .saved = output_bit(1)});
+    const TensorId experts{static_cast<std::uint32_t>(index(weights) + 1)};
+    b.local(experts);
+    if (config.renormalizes) weights = renormalized(weights);
+    weights = b.local(b.cast(name + ".router.round", weights, b[rows].dtype));
+    const OutputSpec chosen{"", {tokens, config.per_token, config.count}, DType::Int64};
+    return {weights, b.local(opaque(".router.chosen", std::array{experts}, std::span(&chosen, 1),
+                                    {.operation = "aten::one_hot"}))};
+  }
+
+  TensorId renormalized(TensorId weights) const {
+    const OutputSpec sum{"", {b.shape(weights)[0], 1}, DType::Float32};
+    const TensorId all = opaque(".router.sum", std::array{weights}, std::span(&sum, 1),
+                                {.operation = "aten::sum", .gradients = 1});
+    const OutputSpec shares{"", b.shape(weights), DType::Float32};
+    return opaque(".router.shares", std::array{weights, all}, std::span(&shares, 1),
+                  {.operation = "aten::div", .gradients = 3, .saved = input_bit(0) | input_bit(1)});
+  }
+
+  // Rows of x, or single weights: back comes a tensor of zeros of the size of all of x, and in it
+  // the sums of what was looked up.
+  TensorId looked_up(const std::string& suffix, TensorId x, TensorId places,
+                     const Shape& shape) const {
+    const OutputSpec found{"", shape, b[x].dtype};
+    const Bytes part{numel(shape) * size_of(b[x].dtype)};
+    const OpaquePass forward{.workspace = {}, .moved = part + part};
+    const OpaquePass backward{.workspace = {}, .moved = bytes(x) + part + part};
+    return opaque(suffix, std::array{x, places}, std::span(&found, 1),
+                  {.operation = "aten::index",
+                   .gradients = 1,
+                   .saved = input_bit(1),
+                   .forward = forward,
+                   .backward = backward});
+  }
+
+  TensorId with_expert(std::int64_t i, std::int64_t count, TensorId rows, const Routes& routes,
+                       TensorId sum) const {
+    const std::string expert = fmt::format(".experts.{}", i);
+    const Shape all = b.shape(routes.chosen);
+    const std::int64_t width = b.shape(rows)[1];
+    const OutputSpec found{"", {count, 2}, DType::Int64};
+    const Bytes of_one{all[0] * all[1] * index_bytes};
+    const TensorId places = opaque(
+        expert + ".places", std::array{routes.chosen}, std::span(&found, 1),
+        {.operation = "aten::nonzero", .forward = {.workspace = of_one, .moved = of_one + of_one}});
+    TensorId y = looked_up(expert + ".rows", rows, places, {count, width});
+    y = mlp(b, name + expert, y,
+            {.form = MlpForm::Gated, .activation = activation, .width = config.width});
+    const TensorId weights = looked_up(expert + ".weights", routes.weights, places, {count, 1});
+    y = b.mul(name + expert + ".weighted", y, weights);
+    const OutputSpec total{"", b.shape(sum), b[sum].dtype, sum};
+    const Bytes moved = bytes(y) + bytes(y) + bytes(y);
+    return opaque(expert + ".add", std::array{sum, places, y}, std::span(&total, 1),
+                  {.operation = "aten::index_add_",
+                   .gradients = 0b101,
+                   .handed_on = 0b001,
+                   .saved = input_bit(1) | input_bit(2),
+                   .forward = {.workspace = {}, .moved = moved},
+                   .backward = {.workspace = {}, .moved = bytes(y) + bytes(y)}});
+  }
+
+  // Behind a gate of its own (Qwen2-MoE).
+  TensorId with_shared(TensorId rows, TensorId sum) const {
+    const TensorId y =
+        mlp(b, name + ".shared", rows,
+            {.form = MlpForm::Gated, .activation = activation, .width = config.shared_width});
+    const TensorId gate =
+        b.sigmoid(name + ".shared.open", b.linear(name + ".shared_gate", rows, 1, false));
+    return b.add(name + ".sum", sum, b.mul(name + ".shared.weighted", y, gate));
+  }
+
+  TensorId operator()(TensorId x) const {
+    const Shape s = b.shape(x);
+    const TensorId rows = b.view(name + ".rows", x, {s[0] * s[1], s[2]});
+    const Routes routes = route(rows);
+    const OutputSpec zeros{"", b.shape(rows), b[rows].dtype};
+    TensorId sum =
+        opaque(".zeros", std::array{rows}, std::span(&zeros, 1), {.operation = "aten::zeros_like"});
+    const std::int64_t visits = b.shape(rows)[0] * config.per_token;
+    for (std::int64_t i = 0; i < std::min(config.count, visits); ++i)
+      sum = with_expert(i, (visits - i + config.count - 1) / config.count, rows, routes, sum);
+    if (config.shared_width > 0) sum = with_shared(rows, sum);
+    return b.view(name + ".tokens", sum, s);
+  }
+};
+
+}  // namespace
+
+TensorId mixture_of_experts(TraceBuilder& b, const std::string& name, TensorId x,
+                            const ExpertsConfig& config, ActivationForm activation) {
+  b.begin_function();
+  const TensorId y = Mixture{b, name, config, activation}(x);
+  b.end_function();
+  return y;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,136 @@
+// T5 as in modeling_t5.py of Hugging Face transformers, eager, which has no other attention:
+//   encoder: embed ─ { norm ─ attention ─ add ─ norm ─ mlp ─ add } ─ norm
+//   decoder: the same with { norm ─ attention to the encoder's output ─ add } in between
+// A bias for each head and each difference of positions is made once per stack, and added to the
+// scores of all its blocks.
+#include "traces/models/attention.h"
+#include "traces/models/decoder_parts.h"
+#include "traces/models/language_model.h"
+#include "traces/models/model_config.h"
+
+namespace tidemark {
+namespace {
+
+struct Stack {
+  TraceBuilder& b;
+  const T5Config& config;
+  std::string name;
+  double dropout;
+
+  TensorId normed(const std::string& which, TensorId x) const {
+    return b.rms_norm(which, x, config.epsilon, RmsGain::KeepsInput);
+  }
+
+  TensorId dropped(const std::string& which, TensorId x) const {
+    return b.dropout(which + ".drop", x, dropout);
+  }
+
+  // [batch, heads, tokens, tokens]: the mask of padding is part of it, for each sample.
+  TensorId self_bias(std::int64_t tokens, bool is_causal) const {
+    const std::string table_name = name + ".relative_bias";
+    const TensorId buckets =
+        b.input(name + ".buckets", {tokens * tokens}, DType::Int64, fill::Constant{0});
+    const TensorId table = b.parameter(table_name + ".weight", {config.buckets, config.heads});
+    const TensorId biases =
+        b.view(table_name + ".heads", b.embedding(table_name, buckets, table),
+               {1, config.heads, tokens, tokens}, LayoutTransform::ChannelsFirst);
+    const std::int64_t batch = b.step().batch;
+    const Shape shape = is_causal ? Shape{batch, 1, tokens, tokens} : Shape{batch, 1, 1, tokens};
+    const InputFill kind =
+        is_causal ? InputFill(fill::CausalMask{}) : InputFill(fill::PaddingMask{});
+    const TensorId mask = b.input(name + ".mask", shape, b.base_dtype(), kind);
+    return b.local(b.add(name + ".bias", biases, mask));
+  }
+
+  // Zeros, and the mask of the encoder's padding.
+  TensorId cross_bias(std::int64_t tokens, TensorId memory) const {
+    const Shape shape = {b.step().batch, config.heads, tokens, b.shape(memory)[1]};
+    const OutputSpec zeros{"", shape, b.base_dtype()};
+    return b.local(b.opaque(name + ".cross_bias", std::array{memory}, std::span(&zeros, 1),
+                            {.operation = "aten::zeros"}));
+  }
+
+  TensorId attend(const std::string& which, TensorId x, TensorId bias, TensorId memory) const {
+    const AttentionConfig attention{.heads = config.heads,
+                                    .head_width = config.head_width,
+                                    .packed = false,
+                                    .scales_query = false,
+                                    .qkv_bias = false,
+                                    .out_bias = false,
+                                    .softmax_in_fp32 = true,
+                                    .probabilities_as_query = true,
+                                    .dropout = dropout,
+                                    .calls_sdpa = false,
+                                    .memory = memory,
+                                    .scales_scores = false,
+                                    .adds_in_place = true,
+                                    .bias = bias,
+                                    .score_factor = 1,
+                                    .out_name = "o"};
+    const TensorId y = self_attention(b, which, normed(which + "_norm", x), attention);
+    return b.residual(which + ".add", x, dropped(which, y));
+  }
+
+  TensorId feed(const std::string& which, TensorId x) const {
+    const MlpConfig inside{.form = config.mlp_form,
+                           .activation = config.activation,
+                           .width = config.mlp,
+                           .dropout = dropout};
+    const TensorId y = mlp(b, which, normed(which + "_norm", x), inside);
+    return b.residual(which + ".add", x, dropped(which, y));
+  }
+
+  // A decoder's block has three branches, so no coupling inverts it.
+  TensorId block(std::int64_t i, TensorId x, TensorId bias, TensorId cross, TensorId memory) const {
+    const std::string of_block = name + ".blocks." + std::to_string(i);
+    const bool is_decoder = memory != no_tensor;
+    b.begin_block(of_block, x, is_decoder ? -1 : 0);
+    if (!is_decoder) b.part(Part::F);
+    x = attend(of_block + ".attn", x, bias, no_tensor);
+    if (is_decoder) x = attend(of_block + ".cross", x, cross, memory);
+    if (!is_decoder) b.part(Part::G);
+    x = feed(of_block + ".mlp", x);
+    b.end_block();
+    return x;
+  }
+
+  TensorId operator()(TensorId ids, TensorId table, std::int64_t depth, TensorId memory) const {
+    b.begin_function();
+    const std::int64_t tokens = b.shape(ids)[1];
+    TensorId x = dropped(name + ".embed", b.embedding(name + ".embed", ids, table));
+    const TensorId bias = self_bias(tokens, memory != no_tensor);
+    const TensorId cross = memory != no_tensor ? cross_bias(tokens, memory) : no_tensor;
+    for (std::int64_t i = 0; i < depth; ++i) x = block(i, x, bias, cross, memory);
+    x = dropped(name + ".norm", normed(name + ".norm", x));
+    b.end_function();
+    return x;
+  }
+};
+
+}  // namespace
+
+Trace build_t5(const std::string& model, const T5Config& config, const StepOptions& options) {
+  constexpr std::int64_t usual_tokens = 512;  // that it was trained with
+  TraceBuilder b(model, "t5", options);
+  const std::int64_t tokens = sequence_length(options, usual_tokens, false);
+  StepOptions of_target = options;
+  of_target.sequence = options.target_sequence.value_or(tokens);
+  const std::int64_t written = sequence_length(of_target, usual_tokens, false);
+  const double dropout = b.dropout_probability(config.dropout);
+  const TensorId ids = b.input("input_ids", {options.batch, tokens}, DType::Int64, fill::Words{});
+  const TensorId targets =
+      b.input("decoder_input_ids", {options.batch, written}, DType::Int64, fill::Words{});
+  const TensorId labels = b.input("labels", {options.batch, written}, DType::Int64, fill::Words{});
+  const TensorId table = b.parameter("embed.weight", {config.vocabulary, config.width});
+  const TensorId memory = Stack{b, config, "encoder", dropout}(ids, table, config.depth, no_tensor);
+  TensorId x = Stack{b, config, "decoder", dropout}(targets, table, config.decoder_depth, memory);
+  if (config.tied_head)
+    x = b.scale("head.scale", x, 1 / std::sqrt(static_cast<double>(config.width)));
+  const TensorId logits =
+      vocabulary_head(b, "lm_head", x, config.tied_head ? table : no_tensor, config.vocabulary);
+  const std::int64_t rows = options.batch * written;
+  return b.finish(b.cross_entropy("loss", b.view("logits.rows", logits, {rows, config.vocabulary}),
+                                  b.view("labels.rows", labels, {rows})));
+}
+
+}  // namespace tidemark

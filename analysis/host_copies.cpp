@@ -30,6 +30,8 @@ std::vector<bool> find_last_copies_in(const Schedule& schedule) {
 }  // namespace
 
 Bytes host_copies_peak(const Schedule& schedule) {
+  const auto is_copy = [](const Step& step) { return std::holds_alternative<CopyOut>(step); };
+  if (std::ranges::none_of(schedule.steps, is_copy)) return {};
   const std::vector<bool> is_last = find_last_copies_in(schedule);
   Bytes now, most;
   for (std::size_t i = 0; i < schedule.steps.size(); ++i) {

@@ -83,11 +83,11 @@ void add_throughput(const Trace& trace, Report& report) {
   }
 }
 
-void add_utilization(const Trace& asked, const Device& device, Report& report) {
+void add_utilization(const Trace& asked, double flops, const Device& device, Report& report) {
   const auto unit = static_cast<std::size_t>(unit_used(device, precision_of(asked.step)));
   const double possible = device.flops_per_second[unit] * static_cast<double>(report.step.count());
   const auto micro_batches = static_cast<double>(asked.step.accumulate.count);
-  if (possible > 0) report.mfu = micro_batches * model_flops(asked) * 1e9 / possible;
+  if (possible > 0) report.mfu = micro_batches * flops * 1e9 / possible;
 }
 
 // A plan may quantize without any strategy that says so.
@@ -179,7 +179,10 @@ Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
   add_allocator(planned, result.schedule, device, budget, report);
   add_time(planned, graph, costs, result, report);
   add_throughput(asked, report);
-  add_utilization(asked, device, report);
+  const bool is_rewritten = &asked != &planned;
+  add_utilization(asked,
+                  is_rewritten ? model_flops(asked) : model_flops(asked, derived.needs.gradients),
+                  device, report);
   return result;
 }
 

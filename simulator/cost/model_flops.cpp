@@ -44,8 +44,9 @@ double flops_of(const Trace& trace, const Op& op, std::uint32_t gradients) {
 
 }  // namespace
 
-double model_flops(const Trace& trace) {
-  const std::vector<std::uint32_t> gradients = derive_gradients(trace);
+double model_flops(const Trace& trace) { return model_flops(trace, derive_gradients(trace)); }
+
+double model_flops(const Trace& trace, std::span<const std::uint32_t> gradients) {
   double flops = 0;
   for (std::size_t i = 0; i < trace.ops.size(); ++i)
     if (is_product(row_of(trace.ops[i].kind).work) || trace.ops[i].kind == OpKind::Opaque)

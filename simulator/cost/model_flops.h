@@ -1,6 +1,8 @@
 // The arithmetic that a network needs, however it is run: what model FLOPs utilization counts.
 #pragma once
 
+#include <span>
+
 #include "traces/trace.h"
 
 namespace tidemark {
@@ -9,5 +11,7 @@ namespace tidemark {
 /// backward, nothing twice: no recomputation, neither a strategy's nor that inside fused attention.
 /// Causal attention counts in full, as in arXiv 2204.02311, appendix B.
 double model_flops(const Trace& trace);
+/// The same, given which inputs of each op get a gradient.
+double model_flops(const Trace& trace, std::span<const std::uint32_t> gradients);
 
 }  // namespace tidemark

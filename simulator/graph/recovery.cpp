@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "simulator/derived.h"
 
 namespace tidemark {
@@ -167,7 +169,23 @@ bool is_made_again(const Needs& needs, const Recovery& recovery, TensorId storag
   return needs.uses[s] == 0 && recovery.reruns[index(needs.producer[s])] && !recovery.reads_kept[s];
 }
 
+namespace {
+
+// Most plans let nothing go that an op would have to make again.
+bool recovers_nothing(const Plan& plan) {
+  const auto is_made_again = [](const Decision& decision) {
+    return decision.action == Action::Recompute || decision.action == Action::Reconstruct;
+  };
+  return plan.regions.empty() && std::ranges::none_of(plan.decisions, is_made_again);
+}
+
+}  // namespace
+
 Recovery derive_recovery(const Trace& trace, const Plan& plan, const Needs& needs) {
+  if (recovers_nothing(plan)) {
+    const std::vector<bool> no_op_does(trace.ops.size());
+    return {no_op_does, no_op_does, std::vector<bool>(trace.tensors.size()), needs.uses, {}};
+  }
   return Marking(trace, plan, needs).run();
 }
 

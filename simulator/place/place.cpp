@@ -57,12 +57,13 @@ class Placing {
         schedule_(empty_schedule(graph, streams_.count)),
         order_(schedule_, placement.synchronizes_host),
         memory_of_(graph.instances.size()),
-        buffer_of_(graph.instances.size(), no_buffer),
-        first_free_(graph.nodes.size() + 1),
-        is_awaited_(graph.nodes.size()),
-        done_(graph.nodes.size()) {
+        first_free_(graph.nodes.size() + 1) {
     share_memory();
     collect_frees();
+    buffer_of_.resize(graph.instances.size(), no_buffer);
+    if (graph.edges.empty()) return;
+    is_awaited_.resize(graph.nodes.size());
+    done_.resize(graph.nodes.size());
     for (const Edge& edge : graph.edges) is_awaited_[index(edge.before)] = true;
   }
 
@@ -99,17 +100,16 @@ class Placing {
       NodeId& node = last[index(memory_of(hold.instance))];
       node = node == no_node ? hold.until : std::max(node, hold.until);
     }
-    const auto is_freed = [&](std::size_t i) {
+    for (std::size_t i = 0; i < last.size(); ++i) {
       const Instance& instance = graph_.instances[i];
-      return last[i] != no_node && !instance.persistent && !instance.on_host;
-    };
-    for (std::size_t i = 0; i < last.size(); ++i)
-      if (is_freed(i)) ++first_free_[index(last[i]) + 1];
+      if (instance.persistent || instance.on_host) last[i] = no_node;
+      if (last[i] != no_node) ++first_free_[index(last[i]) + 1];
+    }
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) first_free_[n + 1] += first_free_[n];
     freed_.resize(first_free_.back());
     std::vector<std::uint32_t> next(first_free_.begin(), first_free_.end() - 1);
     for (std::size_t i = 0; i < last.size(); ++i)
-      if (is_freed(i)) freed_[next[index(last[i])]++] = static_cast<InstanceId>(i);
+      if (last[i] != no_node) freed_[next[index(last[i])]++] = static_cast<InstanceId>(i);
   }
 
   InstanceId memory_of(InstanceId instance) const { return memory_of_[index(instance)]; }
@@ -140,7 +140,7 @@ class Placing {
     note_host_copies(node, stream);
     for (std::uint32_t k = first_free_[n]; k < first_free_[n + 1]; ++k)
       free(buffer_of(freed_[k]), node.lane);
-    if (is_awaited_[n]) done_[n] = order_.mark(stream);
+    if (!is_awaited_.empty() && is_awaited_[n]) done_[n] = order_.mark(stream);
   }
 
   void follow_edges(std::size_t position) {
@@ -214,7 +214,7 @@ class Placing {
   std::vector<BufferId> buffer_of_;        // by first version
   std::vector<std::uint32_t> first_free_;  // by node
   std::vector<InstanceId> freed_;
-  std::vector<bool> is_awaited_;          // by node
+  std::vector<bool> is_awaited_;          // by node; empty without edges, like the next
   std::vector<StreamOrder::Point> done_;  // by node, where awaited
   std::size_t next_edge_ = 0;
   std::unordered_map<InstanceId, StreamOrder::Point> on_host_;  // when each copy was made

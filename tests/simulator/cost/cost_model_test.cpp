@@ -9,6 +9,7 @@
 #include "tests/simulator/cost/toy_device.h"
 #include "tests/simulator/hand_made.h"
 #include "tests/traces/small_trace.h"
+#include "traces/presets.h"
 
 namespace tidemark {
 namespace {
@@ -150,6 +151,32 @@ TEST(CostModel, ARecomputationCostsWhatTheForwardDid) {
     const Cost first = costs.of(schedule, run);
     run.task = Task::Recompute;
     EXPECT_EQ(costs.of(schedule, run).time, first.time);
+  }
+}
+
+bool are_equal(const Cost& a, const Cost& b) {
+  return a.time == b.time && a.kernels == b.kernels && a.flops == b.flops && a.bytes == b.bytes &&
+         a.sm_share == b.sm_share && a.memory_share == b.memory_share;
+}
+
+// Mesa's backward reads codes, which no table by op knows of; a curve is the device's own.
+TEST(CostModel, ATableKnowsWhatWouldBeComputed) {
+  Device device = toy_device();
+  device.curves["backward linear float32"] = {{1, 5}, {1e9, 5e9}};
+  for (const char* strategy : {"vanilla", "checkpoint", "mesa"}) {
+    const PlannedStep step =
+        plan_step(std::make_shared<const Trace>(build_trace(find_model("vit-ti-16"), {.batch = 1})),
+                  parse_strategy(strategy));
+    ASSERT_EQ(step.refusal, "");
+    const Schedule schedule = lower(step);
+    CostModel costs(*step.trace, step.derived->needs, device);
+    std::vector<Cost> computed;
+    for (const auto& run : runs_of(schedule)) computed.push_back(costs.of(schedule, run));
+    costs.tabulate();
+    std::size_t i = 0;
+    for (const auto& run : runs_of(schedule))
+      EXPECT_TRUE(are_equal(costs.of(schedule, run), computed[i++]))
+          << strategy << ": " << to_string(run.task);
   }
 }
 

@@ -65,6 +65,21 @@ TEST(Place, RegionsOnTheComputeStreamAreTheStepWithoutOverlap) {
     }
 }
 
+// The runs of a step on two streams, one after the other, are those of the step on one.
+TEST(Place, AStepTimedAloneIsTheStepOnOneStream) {
+  const Device device = find_device("a100-80gb");
+  for (const char* strategy : {"checkpoint+overlap", "pareprop", "pareprop:released"})
+    for (const auto& [step, planned, placed] : on_one_stream_by_both(strategy)) {
+      SCOPED_TRACE(step.trace->model + " " + strategy);
+      const CostModel costs(*step.trace, step.derived->needs, device);
+      const Schedule overlapped = lower(step);
+      const Timeline alone = simulate_alone(costs, overlapped), one = simulate(costs, planned);
+      EXPECT_EQ(alone.duration, one.duration);
+      EXPECT_EQ(alone.overlap, Nanoseconds{});
+      EXPECT_EQ(recovery_time(overlapped, alone), recovery_time(planned, one));
+    }
+}
+
 // Hoisted recovery comes before the gradients between two stages, which it hides behind: the same
 // runs in another order.
 TEST(Place, HoistedRegionsOnTheComputeStreamTakeTheSameTime) {

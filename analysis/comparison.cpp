@@ -20,21 +20,6 @@ std::shared_ptr<const Trace> trace_with_batch(const Scenario& scenario, std::int
   return std::make_shared<const Trace>(build_trace(scenario.model, step));
 }
 
-void add_ratios(std::vector<Report>& rows) {
-  const auto vanilla = std::ranges::find(rows, reference_strategy().name, &Report::strategy);
-  if (vanilla == rows.end()) return;
-  const auto ratio = [](auto a, auto b) {
-    return b == 0 ? 1 : static_cast<double>(a) / static_cast<double>(b);
-  };
-  const Report base = *vanilla;
-  for (Report& row : rows) {
-    if (!row.applies) continue;
-    row.memory_ratio = ratio(row.allocated_peak.count, base.allocated_peak.count);
-    row.time_ratio = ratio(row.step.count(), base.step.count());
-    row.saved_ratio = ratio(row.units.per_op, base.units.per_op);
-  }
-}
-
 void count_parameters(const Trace& trace, Comparison& comparison) {
   for (const Tensor& tensor : trace.tensors) {
     if (tensor.category != Category::Parameter || &trace[tensor.storage] != &tensor) continue;
@@ -124,6 +109,21 @@ std::shared_ptr<const Trace> trace_of(const Scenario& scenario) {
 MemoryBudget memory_budget_of(const Scenario& scenario) {
   const Bytes context = scenario.device.context.value_or(Bytes{});
   return {scenario.budget.value_or(scenario.device.capacity - context), scenario.allocator};
+}
+
+void add_ratios(std::vector<Report>& rows) {
+  const auto vanilla = std::ranges::find(rows, reference_strategy().name, &Report::strategy);
+  if (vanilla == rows.end()) return;
+  const auto ratio = [](auto a, auto b) {
+    return b == 0 ? 1 : static_cast<double>(a) / static_cast<double>(b);
+  };
+  const Report base = *vanilla;
+  for (Report& row : rows) {
+    if (!row.applies) continue;
+    row.memory_ratio = ratio(row.allocated_peak.count, base.allocated_peak.count);
+    row.time_ratio = ratio(row.step.count(), base.step.count());
+    row.saved_ratio = ratio(row.units.per_op, base.units.per_op);
+  }
 }
 
 Comparison compare(const Scenario& scenario, const std::function<void(std::size_t done)>& progress,

@@ -46,6 +46,9 @@ BatchLimits batch_limits(const Scenario& scenario, const StrategySpec& strategy,
 
 MemoryBudget memory_budget_of(const Scenario& scenario);
 
+/// Fills in what rows are against vanilla, if it is among them.
+void add_ratios(std::vector<Report>& rows);
+
 /// The step as it runs on the scenario's device.
 std::shared_ptr<const Trace> trace_of(const Scenario& scenario);
 

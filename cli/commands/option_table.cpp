@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analysis/planning/planning.h"
 #include "cli/commands/formats.h"
 #include "cli/text/terminal.h"
 #include "profiler/backends.h"
@@ -14,8 +15,8 @@
 namespace tidemark::cli {
 namespace {
 
-constexpr std::uint32_t for_steps = for_compare | for_explain | for_trace;
-constexpr std::uint32_t for_reports = for_compare | for_explain;
+constexpr std::uint32_t for_steps = for_compare | for_explain | for_trace | for_plan;
+constexpr std::uint32_t for_reports = for_compare | for_explain | for_plan;
 constexpr std::uint32_t for_runs = for_replay | for_calibrate;
 constexpr std::uint32_t for_all =
     for_steps | for_allocator | for_lists | for_check | for_diff | for_runs;
@@ -55,9 +56,18 @@ void add_scenario(std::vector<OptionRow>& rows) {
                   "a plan file (docs/plan_format.md) in place of a strategy; of compare and view "
                   "also several, with commas between or the option again, beside the strategies",
                   nullptr, nullptr, true});
-  rows.push_back({"scenario", "--plan-out", "FILE", &Options::plan_out, for_explain,
-                  "also write the strategy's decisions as a plan file, FILE.plan.json, to edit and "
+  rows.push_back({"scenario", "--plan-out", "FILE", &Options::plan_out, for_explain | for_plan,
+                  "also write what is decided as a plan file, FILE.plan.json, to edit and "
                   "to use with --plan"});
+  rows.push_back(
+      {"scenario", "--measure", "NAME", &Options::measure, for_plan,
+       "what the budget limits: allocated, reserved, planned or live (default allocated)", nullptr,
+       [] { return name_texts(measures); }});
+  rows.push_back({"scenario", "--max-slowdown", "PERCENT", &Options::max_slowdown, for_plan,
+                  "instead of a budget: the least memory for at most so much more time than "
+                  "vanilla, as 10%"});
+  rows.push_back({"scenario", "--front", "", &Options::front, for_plan,
+                  "also show what other budgets would cost"});
   rows.push_back({"scenario", "--max-batch", "", &Options::max_batch, for_compare,
                   "find the largest batch up to which every batch fits with each strategy, and the "
                   "largest that fits at all where fragmentation makes them differ"});

@@ -29,6 +29,7 @@ enum VerbBit : std::uint32_t {
   for_replay = 2048,
   for_calibrate = 4096,
   for_completion = 8192,
+  for_plan = 16384,
 };
 
 /// Those that show what is known.

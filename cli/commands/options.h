@@ -23,6 +23,8 @@ struct Options {
 
   // What is asked.
   Text strategies, plan, plan_out, top;
+  Text measure, max_slowdown;
+  bool front = false;
   bool max_batch = false, require_fit = false, units = false, saved = false;
   Text graph, block;
   Text info;

@@ -108,7 +108,10 @@ void add_fit(Columns& columns, bool has_batches) {
   columns.add({"max batch"}, [](const Report& row) { return TextCell{batches_text(row)}; });
 }
 
-std::string draw_rows(const Comparison& comparison, const Style& style) {
+}  // namespace
+
+std::string comparison_rows(const Comparison& comparison, const Style& style,
+                            std::string_view complete) {
   const Units units = units_of(comparison);
   Columns columns;
   add_memory(columns, units, is_any_offloaded(comparison));
@@ -122,7 +125,7 @@ std::string draw_rows(const Comparison& comparison, const Style& style) {
   }
   const double mark = static_cast<double>(comparison.budget.capacity.count) / units.longest_bar;
   if (mark < 1) columns.table.set_mark(mark, "marks what the device has room for");
-  std::string text = columns.table.draw(style, "--format csv has all");
+  std::string text = columns.table.draw(style, fmt::format("--format {} has all", complete));
   if (std::ranges::any_of(comparison.rows, &Report::launch_bound))
     text += "* launch-bound: for more than a tenth of the step, the device waits for the host\n";
   for (const std::string& note : notes_on(comparison)) {
@@ -132,6 +135,8 @@ std::string draw_rows(const Comparison& comparison, const Style& style) {
   }
   return text;
 }
+
+namespace {
 
 // One line per caution, with the strategies that it is about.
 std::string draw_cautions(const Comparison& comparison, const Style& style) {
@@ -180,7 +185,7 @@ std::string comparison_table(const Comparison& comparison, const Style& style, b
   for (const std::string& line : describe_scenario(comparison)) text += line + "\n";
   text += style.paint("All numbers are predicted.", Ink::Dim) + "\n";
   if (std::ranges::any_of(comparison.rows, &Report::applies))
-    text += "\n" + draw_rows(comparison, style);
+    text += "\n" + comparison_rows(comparison, style, "csv");
   text += draw_cautions(comparison, style) + draw_refusals(comparison, style);
   if (shows_units) text += block_units_table(comparison, style);
   text += fmt::format("\n{}\n", to_text(comparison.conclusion));

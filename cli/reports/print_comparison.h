@@ -11,6 +11,10 @@ namespace tidemark::cli {
 /// For people. `shows_units`: also what a middle block saves by kind of op.
 std::string comparison_table(const Comparison& comparison, const Style& style, bool shows_units);
 
+/// Its table alone, with the notes on it. `complete` is a format that has all columns.
+std::string comparison_rows(const Comparison& comparison, const Style& style,
+                            std::string_view complete);
+
 /// For programs: docs/tidemark.1 lists the keys.
 std::string comparison_json(const Comparison& comparison);
 

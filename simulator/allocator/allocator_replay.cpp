@@ -89,4 +89,10 @@ Bytes requested_peak(const Schedule& schedule, const Framework& framework, const
   return most;
 }
 
+Bytes workspaces_of_one_stream(const Framework& framework, const Device& device) {
+  if (!framework.blas_workspace_in_pool) return {};
+  const std::int64_t handles = framework.blas_handle_per_thread ? 2 : 1;
+  return {handles * round_up(blas_workspace(device).count, 512)};
+}
+
 }  // namespace tidemark::allocator

@@ -29,4 +29,7 @@ AllocatorResult replay_allocator(const Trace& trace, const Schedule& schedule,
 /// what is allocated or reserved it does not fall when buffers grow.
 Bytes requested_peak(const Schedule& schedule, const Framework& framework, const Device& device);
 
+/// What libraries take from the pool for good where a step runs on one stream.
+Bytes workspaces_of_one_stream(const Framework& framework, const Device& device);
+
 }  // namespace tidemark::allocator

@@ -1,0 +1,95 @@
+// The repair loop: sums propose a point of the front, the arena or the allocator's replay disposes.
+#include "analysis/planning/plan_search.h"
+
+#include <algorithm>
+
+#include "simulator/allocator/allocator_replay.h"
+#include "simulator/arena.h"
+#include "simulator/lower.h"
+#include "simulator/simulate.h"
+#include "simulator/timeline.h"
+#include "traces/framework.h"
+
+namespace tidemark {
+namespace {
+
+constexpr Bytes unlimited{std::int64_t{1} << 59};
+/// Fragmentation is not monotone: so many neighbours of a point that fits are tried, too.
+constexpr std::size_t neighbours = 8;
+
+}  // namespace
+
+Counted counted_for(Measure measure, const Trace& trace, const Device& device) {
+  if (measure == Measure::Planned || measure == Measure::Live) return {};
+  const Framework& framework = find_framework(trace.step.framework);
+  return {.scratch = framework.op_scratch,
+          .besides = allocator::workspaces_of_one_stream(framework, device)};
+}
+
+PlanSearch::PlanSearch(std::shared_ptr<const Trace> trace, const Device& device,
+                       const MemoryBudget& memory, Measure measure)
+    : trace_(std::move(trace)),
+      device_(device),
+      memory_(memory),
+      measure_(measure),
+      planner_(trace_, device, counted_for(measure, *trace_, device)) {}
+
+PlannedStep PlanSearch::step_at(std::size_t point) const {
+  PlannedStep step{trace_, planner_.plan_at(point), {}, {}};
+  step.derived = std::make_shared<const Derived>(
+      Derived{planner_.needs(), derive_recovery(*trace_, step.plan, planner_.needs())});
+  return step;
+}
+
+Bytes PlanSearch::bytes_of(std::size_t point) const {
+  const Schedule schedule = lower(step_at(point));
+  if (measure_ == Measure::Planned) return plan_arena(schedule).size;
+  if (measure_ == Measure::Live)
+    return peak(schedule, simulate(*trace_, planner_.needs(), schedule, device_)).bytes;
+  const allocator::AllocatorResult result =
+      allocator::replay_allocator(*trace_, schedule, find_framework(trace_->step.framework),
+                                  device_, memory_.allocator, unlimited);
+  return measure_ == Measure::Reserved ? result.reserved_peak : result.allocated_peak;
+}
+
+bool PlanSearch::accepts(std::size_t point, Bytes budget, bool must_fit) const {
+  if (bytes_of(point) > budget) return false;
+  return !must_fit || fits(step_at(point), device_, memory_);
+}
+
+std::optional<std::size_t> PlanSearch::within(Bytes budget, bool must_fit) const {
+  std::size_t rejected = planner_.size();
+  std::size_t found = planner_.within(budget.count).value_or(0);
+  while (!accepts(found, budget, must_fit)) {
+    if (found == 0) return std::nullopt;
+    rejected = found;
+    const std::int64_t bytes = planner_[found].bytes;
+    const std::int64_t above = bytes_of(found).count - budget.count;
+    found = planner_.within(bytes - std::max(above, bytes / 128)).value_or(0);
+  }
+  for (std::size_t step = 1; found + step < rejected; step *= 2)
+    (accepts(found + step, budget, must_fit) ? found : rejected) = found + step;
+  while (rejected - found > 1) {
+    const std::size_t middle = (found + rejected) / 2;
+    (accepts(middle, budget, must_fit) ? found : rejected) = middle;
+  }
+  for (std::size_t i = std::min(found + neighbours, planner_.size() - 1); i > found; --i)
+    if (accepts(i, budget, must_fit)) return i;
+  return found;
+}
+
+std::optional<std::size_t> PlanSearch::not_longer(Nanoseconds step) const {
+  std::size_t low = 0, high = planner_.size();
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    const Schedule schedule = lower(step_at(middle));
+    if (simulate(*trace_, planner_.needs(), schedule, device_).duration <= step)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  if (low == planner_.size()) return std::nullopt;
+  return low;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,40 @@
+// Looks a budget up in a planner's front, and corrects for what sums do not know.
+#pragma once
+
+#include "analysis/planning/planning.h"
+#include "simulator/planner/planner.h"
+
+namespace tidemark {
+
+/// What a planner has to count for budgets in this measure.
+Counted counted_for(Measure measure, const Trace& trace, const Device& device);
+
+class PlanSearch {
+ public:
+  PlanSearch(std::shared_ptr<const Trace> trace, const Device& device, const MemoryBudget& memory,
+             Measure measure);
+
+  const Planner& planner() const { return planner_; }
+
+  /// The fastest point whose true bytes stay within the budget. Above host-live bytes come blocks
+  /// that are not split, alignment and fragmentation: where they exceed the budget, a smaller one
+  /// is looked up; where they leave room, further points are tried.
+  std::optional<std::size_t> within(Bytes budget, bool must_fit) const;
+  /// The first point whose true step is not longer.
+  std::optional<std::size_t> not_longer(Nanoseconds step) const;
+
+  PlannedStep step_at(std::size_t point) const;
+  /// True bytes of the point in the measure.
+  Bytes bytes_of(std::size_t point) const;
+
+ private:
+  bool accepts(std::size_t point, Bytes budget, bool must_fit) const;
+
+  std::shared_ptr<const Trace> trace_;
+  Device device_;
+  MemoryBudget memory_;
+  Measure measure_;
+  Planner planner_;
+};
+
+}  // namespace tidemark

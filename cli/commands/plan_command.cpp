@@ -1,0 +1,94 @@
+// `tidemark plan`: the fastest plan within a budget, or the smallest within a time.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "analysis/export/pictures.h"
+#include "analysis/planning/planning.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/quoted.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/formats.h"
+#include "cli/commands/scenario.h"
+#include "cli/reports/print_planning.h"
+#include "simulator/plan_json.h"
+
+namespace tidemark::cli {
+namespace {
+
+constexpr std::size_t front_points = 24;
+
+// "10%" is 0.1. Without the sign it would be a guess.
+double parse_slowdown(std::string_view text) {
+  double percent = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (error != std::errc() || (unit != "%" && unit != " %") || !std::isfinite(percent) ||
+      percent < 0 || percent > 1e6)
+    throw UsageError(fmt::format("--max-slowdown: {} is no share of a step (write 10%)",
+                                 tidemark::quoted(text)));
+  return percent / 100;
+}
+
+Measure parse_measure(std::string_view text) {
+  for (const Named<Measure>& measure : measures)
+    if (measure.name == text) return measure.value;
+  throw UsageError(unknown_name("measure", text, names_of(measures)));
+}
+
+PlanRequest request_of(const Options& options, const Scenario& scenario) {
+  if (options.budget && options.max_slowdown)
+    throw UsageError(
+        "--budget asks for the least time, --max-slowdown for the least memory (give one of them)");
+  PlanRequest request{.budget = scenario.budget};
+  if (options.measure) request.measure = parse_measure(*options.measure);
+  if (options.max_slowdown) request.max_slowdown = parse_slowdown(*options.max_slowdown);
+  if (options.front) request.front_points = front_points;
+  return request;
+}
+
+std::string picture(const Planning& planning) {
+  std::vector<Report> rows = planning.comparison.rows;
+  for (const FrontPoint& point : planning.front) rows.push_back(point.report);
+  const Scenario& scenario = planning.comparison.scenario;
+  return exports::tradeoff_svg(
+      {rows, planning.budget,
+       fmt::format("{} on {}: plans", scenario.model.name, scenario.device.title)});
+}
+
+std::string print(const Planning& planning, Format format, const Options& options) {
+  return written_as(format,
+                    {{Format::Json, [&] { return planning_json(planning); }},
+                     {Format::Svg, [&] { return picture(planning); }},
+                     {Format::Table, [&] { return planning_table(planning, style_of(options)); }}});
+}
+
+std::string save_plan(const Planning& planning, const Options& options) {
+  const std::string& path = *options.plan_out;
+  if (!planning.feasible)
+    return fmt::format("{}: not written, because no plan keeps the budget\n", printable(path, 200));
+  write_file(path, write_plan(planning.planned, {}));
+  return fmt::format("{}: written; tidemark compare {}{}{} --plan {} shows it beside the others\n",
+                     printable(path, 200), shell_quoted(options.subject), as_typed(options, "step"),
+                     as_typed(options, "device"), shell_quoted(path));
+}
+
+}  // namespace
+
+Result run_plan(const Options& options) {
+  const Format format = format_of(options, for_plan);
+  const Scenario scenario = scenario_of(options);
+  PlanRequest request = request_of(options, scenario);
+  if (format == Format::Svg) request.front_points = front_points;
+  if (options.plan_out) require_writable(*options.plan_out);
+  const Progress progress(options, "points of the front", request.front_points);
+  const Planning planning = plan_within(scenario, request, std::cref(progress));
+  Result result{print(planning, format, options), notes_on(scenario), ExitCode::Ok};
+  if (options.plan_out) result.notes += save_plan(planning, options);
+  if (options.require_fit && !planning.feasible) result.exit_code = ExitCode::DoesNotFit;
+  return result;
+}
+
+}  // namespace tidemark::cli

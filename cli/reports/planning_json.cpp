@@ -1,0 +1,74 @@
+// A plan as JSON: what was asked, what was found, its certificate, the front and the decisions.
+#include "cli/reports/comparison_fields.h"
+#include "cli/reports/json_text.h"
+#include "cli/reports/print_planning.h"
+
+namespace tidemark::cli {
+namespace {
+
+Json group_json(const PlanGroup& group) {
+  Json decisions = Json::array();
+  for (const PlanGroup::Decided& decided : group.decided)
+    decisions.push_back({{"action", to_string(decided.action)},
+                         {"tensors", decided.tensors},
+                         {"bytes", decided.bytes.count}});
+  return {{"first", group.first},
+          {"last", group.last},
+          {"blocks", group.is_block ? group.stages : 0},
+          {"decisions", std::move(decisions)},
+          {"bytes", group.saved.count},
+          {"ns", group.extra.count()}};
+}
+
+Json point_json(const FrontPoint& point) {
+  return {{"budget_bytes", point.budget.count},
+          {"allocated_peak_bytes", point.report.allocated_peak.count},
+          {"reserved_peak_bytes", point.report.reserved_peak.count},
+          {"step_ns", point.report.step.count()}};
+}
+
+Json advice_json(const Remedy& remedy) {
+  return {{"option", remedy.option},
+          {"allocated_peak_bytes", remedy.allocated.count},
+          {"fits", remedy.fits}};
+}
+
+template <typename List, typename Print>
+Json list_json(const List& list, Print print) {
+  Json json = Json::array();
+  for (const auto& each : list) json.push_back(print(each));
+  return json;
+}
+
+}  // namespace
+
+std::string planning_json(const Planning& planning) {
+  const Report& vanilla = planning.comparison.rows.front();
+  const Report& row = planning.comparison.rows.back();
+  Json json = inputs_json("tidemark-plan-1", planning.comparison);
+  json["budget_bytes"] = planning.request.max_slowdown ? Json() : Json(planning.budget.count);
+  json["max_slowdown"] = to_json(planning.request.max_slowdown);
+  json["measure"] = to_string(planning.request.measure);
+  json["feasible"] = planning.feasible;
+  json["class"] = "exact";
+  json["fits"] = row.fits;
+  json["allocated_peak_bytes"] = row.allocated_peak.count;
+  json["reserved_peak_bytes"] = row.reserved_peak.count;
+  json["planned_bytes"] = row.planned.count;
+  json["live_peak_bytes"] = row.live_peak.count;
+  json["step_ns"] = row.step.count();
+  json["vanilla_step_ns"] = vanilla.step.count();
+  json["lower_bound_ns"] = planning.feasible ? Json(planning.lower_bound.count()) : Json();
+  json["gap"] = planning.feasible ? Json(planning.gap) : Json();
+  json["binding"] = planning.binding;
+  json["rest_bytes"] = planning.rest.count;
+  json["solve_ns"] = planning.solve.count();
+  json["front_size"] = planning.front_size;
+  json["front"] = list_json(planning.front, point_json);
+  json["groups"] = list_json(planning.groups, group_json);
+  json["advice"] = list_json(planning.advice, advice_json);
+  json["rows"] = list_json(planning.comparison.rows, row_json);
+  return to_text(json);
+}
+
+}  // namespace tidemark::cli

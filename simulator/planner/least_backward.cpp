@@ -1,0 +1,70 @@
+// The working set of each gradient: what must be there beside what other stages keep.
+#include <algorithm>
+
+#include "simulator/cost/scratch.h"
+#include "simulator/planner/survey.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::uint32_t none = 0xffffffff;
+
+std::int64_t rounded(Bytes size) { return (size.count + 511) / 512 * 512; }
+
+struct Indexes {
+  std::vector<std::uint32_t> stage_of_op, decided_in;  ///< by op; by tensor: or none
+};
+
+Indexes index_of(const Trace& trace, const Stages& stages) {
+  Indexes found;
+  found.stage_of_op.resize(trace.ops.size());
+  found.decided_in.assign(trace.tensors.size(), none);
+  for (std::uint32_t s = 0; s < stages.all.size(); ++s) {
+    for (std::size_t i = index(stages.all[s].begin); i < index(stages.all[s].end); ++i)
+      found.stage_of_op[i] = s;
+    for (const TensorId storage : stages.all[s].decided) found.decided_in[index(storage)] = s;
+  }
+  return found;
+}
+
+std::uint32_t decided_in(const Indexes& indexes, const Buffer& buffer) {
+  const bool is_value = buffer.role == Role::Value && buffer.tensor != no_tensor;
+  return is_value ? indexes.decided_in[index(buffer.tensor)] : none;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> least_backward(const Trace& trace, const Stages& stages,
+                                         const Schedule& schedule, const Survey& kept,
+                                         const Device& device, const Counted& counted) {
+  const Indexes indexes = index_of(trace, stages);
+  std::vector<std::int64_t> least(stages.all.size()), entry = {kept.before};
+  for (const StageCost& stage : kept.stages) entry.push_back(entry.back() + stage.first.kept);
+  std::vector<std::int64_t> decided(stages.all.size());  // present bytes, by stage
+  std::int64_t now = rounded(counted.besides);
+  const auto change = [&](const Buffer& buffer, std::int64_t sign) {
+    now += sign * rounded(buffer.size);
+    if (const std::uint32_t s = decided_in(indexes, buffer); s != none)
+      decided[s] += sign * rounded(buffer.size);
+  };
+  for (const Buffer& buffer : schedule.buffers)
+    if (buffer.persistent) change(buffer, 1);
+  for (const Step& step : schedule.steps) {
+    if (const auto* allocate = std::get_if<Allocate>(&step)) change(schedule[allocate->buffer], 1);
+    if (const auto* free = std::get_if<Free>(&step)) change(schedule[free->buffer], -1);
+    const auto* run = std::get_if<Run>(&step);
+    if (!run || run->op == no_op) continue;
+    if (run->task == Task::Forward) continue;
+    const std::uint32_t s = indexes.stage_of_op[index(run->op)];
+    std::int64_t unread = decided[s];
+    for (const BufferId read : schedule.reads(*run))
+      if (decided_in(indexes, schedule[read]) == s) unread -= rounded(schedule[read].size);
+    const Scratch scratch = counted.scratch ? scratch_of(trace, schedule, *run, device) : Scratch{};
+    std::int64_t taken = 0;
+    for (const Bytes request : scratch.requests()) taken += rounded(request);
+    least[s] = std::max(least[s], now + taken - entry[s] - std::max<std::int64_t>(unread, 0));
+  }
+  return least;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,44 @@
+// The cheapest way to divide a directed graph between a source and a sink.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tidemark {
+
+/// Dinic's algorithm (1970): augments along the edges of shortest paths, all of one length at once.
+class MinCut {
+ public:
+  using Node = std::uint32_t;
+  static constexpr std::int64_t infinite = std::int64_t{1} << 60;
+
+  MinCut() : edges_of_(2) {}
+
+  static constexpr Node source = 0, sink = 1;
+  Node add_node();
+  /// Cut if `from` ends on the source's side and `to` on the sink's. The sum of all finite
+  /// capacities must stay below `infinite`.
+  void add_edge(Node from, Node to, std::int64_t capacity);
+
+  /// The capacity of the cut. Then is_sink_side() says where a node ended; of cuts of equal
+  /// capacity it is the one with the fewest nodes on the source's side.
+  std::int64_t solve();
+  bool is_sink_side(Node node) const { return !is_reached_[node]; }
+
+ private:
+  struct Edge {
+    Node to;
+    std::int64_t left;
+  };
+
+  bool measure_depths();
+  std::int64_t push(Node node, std::int64_t flow);
+  void mark_source_side();
+
+  std::vector<Edge> edges_;  ///< each beside its reverse, number ^ 1
+  std::vector<std::vector<std::uint32_t>> edges_of_;
+  std::vector<std::uint32_t> depth_, next_;
+  std::vector<bool> is_reached_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,39 @@
+// Local plans worth measuring: the cheapest one for each price of a byte.
+#pragma once
+
+#include <vector>
+
+#include "simulator/planner/local_plan.h"
+
+namespace tidemark {
+
+/// A local plan with what it costs at least, whatever stands around it.
+struct Proposal {
+  LocalPlan plan;
+  std::int64_t kept = 0;  ///< bytes of decided storages, and of what is kept to begin reruns from
+  std::int64_t time = 0;  ///< ns beyond keeping everything
+};
+
+/// What happens to a stage's held storages.
+enum class Held : std::uint8_t { Kept, Dropped, Free };
+
+/// What proposals for a stage are made from.
+struct ProposalInput {
+  const Trace& trace;
+  const Needs& needs;
+  const Stage& stage;
+  const std::vector<std::int64_t>& forward_ns;  ///< by op: to run its forward again
+  Held held = Held::Free;
+};
+
+/// The lower hull over all local plans in (kept, time), exactly, from the one that keeps everything
+/// to the one that keeps least. Each corner is a minimum cut: an op that runs again costs its time,
+/// one that does not costs the price of what it has made and gradients need; what reruns read and
+/// nobody keeps must be kept, at its price, or made again.
+std::vector<Proposal> hull_of(const ProposalInput& input);
+
+/// The hull's neighbours: the cheapest plans that differ from a corner in what is decided about one
+/// storage, without those that another proposal beats in both terms.
+std::vector<Proposal> neighbours_of(const ProposalInput& input, const std::vector<Proposal>& hull);
+
+}  // namespace tidemark

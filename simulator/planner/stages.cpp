@@ -1,0 +1,138 @@
+// A stage's kind is known by its signature: all numbers that its local plans could depend on, with
+// ops and tensors counted from its begin.
+#include "simulator/planner/stages.h"
+
+#include <bit>
+#include <map>
+#include <unordered_map>
+
+namespace tidemark {
+namespace {
+
+using Signature = std::vector<std::int64_t>;
+
+bool is_inside(const Stage& stage, OpId op) {
+  return op != no_op && op >= stage.begin && op < stage.end;
+}
+
+class Signing {
+ public:
+  Signing(const Trace& trace, const Needs& needs, const Stage& stage)
+      : trace_(trace), needs_(needs), stage_(stage) {}
+
+  Signature run() && {
+    for (std::size_t i = index(stage_.begin); i < index(stage_.end); ++i) sign_op(i);
+    return std::move(signature_);
+  }
+
+ private:
+  template <typename... Numbers>
+  void add(Numbers... numbers) {
+    (signature_.push_back(static_cast<std::int64_t>(numbers)), ...);
+  }
+
+  void sign_op(std::size_t i) {
+    const Op& op = trace_.ops[i];
+    add(op.kind, op.inputs, op.outputs, op.also_keeps, needs_.gradients[i], needs_.handed_on[i],
+        needs_.saved[i], needs_.runs_once[i]);
+    for (const Attribute& attribute : trace_.attributes_of(op))
+      add(attribute.key, attribute.key == AttributeKey::Probability
+                             ? attribute.value != 0  // of dropping: it rises from block to block
+                             : std::bit_cast<std::int64_t>(attribute.value));
+    if (const OpaqueRow* row = opaque_row(trace_, op)) sign_row(*row);
+    for (const TensorId input : trace_.inputs(op)) sign_tensor(input);
+    for (const TensorId output : trace_.outputs(op)) sign_tensor(output);
+  }
+
+  void sign_row(const OpaqueRow& row) {
+    add(row.gradients, row.saved, row.quantized, row.runs_once);
+    for (const OpaquePass* pass : {&row.forward, &row.backward})
+      add(pass->workspace.count, pass->flops.value_or(-1), pass->moved ? pass->moved->count : -1,
+          pass->kernels);
+  }
+
+  void sign_tensor(TensorId id) {
+    const auto [known, is_new] = numbers_.try_emplace(id, numbers_.size());
+    add(known->second);
+    if (!is_new) return;
+    const Tensor& tensor = trace_[id];
+    add(tensor.dtype, tensor.category, tensor.trainable, tensor.shape.rank(),
+        offset(tensor.held_until));
+    for (const std::int64_t dim : tensor.shape.dims()) add(dim);
+    if (tensor.storage != id) return sign_tensor(tensor.storage);
+    const std::size_t s = index(id);
+    add(offset(needs_.producer[s]), offset(needs_.last_read[s]), offset(needs_.overwritten_by[s]));
+    if (is_inside(stage_, needs_.producer[s])) add(needs_.uses[s]);
+  }
+
+  std::int64_t offset(OpId op) const {
+    if (op == no_op) return -1;
+    if (!is_inside(stage_, op)) return -2;
+    return static_cast<std::int64_t>(index(op) - index(stage_.begin));
+  }
+
+  const Trace& trace_;
+  const Needs& needs_;
+  const Stage& stage_;
+  Signature signature_;
+  std::unordered_map<TensorId, std::size_t> numbers_;  ///< in the order of their first mention
+};
+
+void find_decided(const Trace& trace, const Needs& needs, Stage& stage) {
+  for (std::size_t i = index(stage.begin); i < index(stage.end); ++i) {
+    if (needs.runs_once[i]) continue;
+    for (const TensorId output : trace.outputs(trace.ops[i])) {
+      const std::size_t s = index(output);
+      if (trace[output].storage != output || needs.uses[s] == 0) continue;
+      if (needs.producer[s] == static_cast<OpId>(i) &&
+          is_inside(stage, last_forward_use(needs, output))) {
+        const OpId held = trace[output].held_until;
+        stage.decided.push_back(output);
+        stage.held.push_back(held != no_op && !is_inside(stage, held));
+      }
+    }
+  }
+}
+
+// Views run nothing: a stretch of them belongs to the stage behind it.
+bool runs_something(const Trace& trace, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i)
+    if (!is_view(trace.ops[i].kind)) return true;
+  return false;
+}
+
+std::vector<Stage> cut(const Trace& trace) {
+  std::vector<Stage> stages;
+  std::size_t at = 0;
+  const auto close = [&](std::size_t begin, std::size_t end, std::int32_t block) {
+    if (begin == end) return;
+    stages.push_back({static_cast<OpId>(begin), static_cast<OpId>(end), block, 0, {}, {}});
+    at = end;
+  };
+  for (std::size_t b = 0; b < trace.blocks.size(); ++b) {
+    const std::size_t begin = index(trace.blocks[b].begin), end = index(trace.blocks[b].end);
+    if (runs_something(trace, at, begin)) close(at, begin, -1);
+    close(at, end, static_cast<std::int32_t>(b));
+  }
+  close(at, trace.ops.size(), -1);
+  return stages;
+}
+
+}  // namespace
+
+Stages stages_of(const Trace& trace, const Needs& needs) {
+  Stages stages{cut(trace), {}};
+  std::map<Signature, std::uint32_t> known;
+  for (std::uint32_t s = 0; s < stages.all.size(); ++s) {
+    Stage& stage = stages.all[s];
+    find_decided(trace, needs, stage);
+    const auto [kind, is_new] =
+        known.try_emplace(Signing(trace, needs, stage).run(), stages.kinds.size());
+    if (is_new) stages.kinds.emplace_back();
+    stage.kind = kind->second;
+    stages.kinds[stage.kind].push_back(s);
+  }
+  return stages;
+}
+
+}  // namespace tidemark

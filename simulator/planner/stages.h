@@ -1,0 +1,34 @@
+// The step as a chain of stages: each block is one, and so is what stands before, between and
+// behind blocks. A planner decides about each stage by itself.
+#pragma once
+
+#include <vector>
+
+#include "simulator/needs.h"
+#include "traces/trace.h"
+
+namespace tidemark {
+
+/// Ops [begin, end).
+struct Stage {
+  OpId begin{}, end{};
+  std::int32_t block = -1;  ///< into Trace::blocks
+  std::uint32_t kind = 0;   ///< stages of one kind take each other's local plans
+  /// What can be decided about: storages that gradients need, and that are made and last read
+  /// here by ops that may run again. In the order of their makers: those of two stages of one kind
+  /// correspond.
+  std::vector<TensorId> decided;
+  /// By decided: a variable outside of the stage holds it to the end of the forward, so that
+  /// letting it go frees its memory only then: the casts of weights that autocast caches.
+  std::vector<bool> held;
+};
+
+struct Stages {
+  std::vector<Stage> all;                         ///< in op order, without gaps
+  std::vector<std::vector<std::uint32_t>> kinds;  ///< by kind: its stages
+};
+
+/// Stages whose ops, wiring and needs are equal are of one kind.
+Stages stages_of(const Trace& trace, const Needs& needs);
+
+}  // namespace tidemark

@@ -1,0 +1,190 @@
+// Walks the steps in issue order with the count of present bytes. A stage begins where a run of it
+// follows one of another: what was there then, before anything was allocated for that run, is its
+// entry.
+//   entry of stage 1    entry of 2     …    entry of 2's backward   entry of 1's backward
+//         └ kept by 1 ────┘                       └ gradients: above 2's end of forward
+#include "simulator/planner/survey.h"
+
+#include <algorithm>
+
+#include "simulator/cost/scratch.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::int64_t unset = -1;
+constexpr std::uint32_t none = 0xffffffff;
+
+std::int64_t rounded(Bytes size) { return (size.count + 511) / 512 * 512; }
+
+class Walk {
+ public:
+  Walk(const Trace& trace, const Stages& stages, const Schedule& schedule, const CostModel& costs,
+       const Device& device, const Counted& counted)
+      : trace_(trace), schedule_(schedule), costs_(costs), device_(device), counted_(counted) {
+    stage_of_.resize(trace.ops.size());
+    for (std::uint32_t s = 0; s < stages.all.size(); ++s)
+      for (std::size_t i = index(stages.all[s].begin); i < index(stages.all[s].end); ++i)
+        stage_of_[i] = s;
+    find_held();
+    result_.stages.resize(stages.all.size());
+    now_ = rounded(counted.besides);
+    for (const Buffer& buffer : schedule.buffers)
+      if (buffer.persistent) now_ += rounded(buffer.size);
+  }
+
+  Survey run() && {
+    begin_pass();
+    for (const Step& step : schedule_.steps) {
+      if (const auto* allocate = std::get_if<Allocate>(&step)) {
+        if (settled_ == unset) settled_ = now_;
+        now_ += rounded(schedule_[allocate->buffer].size);
+      } else if (const auto* free = std::get_if<Free>(&step)) {
+        now_ -= rounded(schedule_[free->buffer].size);
+        note_late(schedule_[free->buffer]);
+      } else if (const auto* run = std::get_if<Run>(&step)) {
+        pass(*run);
+        settled_ = unset;
+      }
+    }
+    end_pass();
+    return std::move(result_);
+  }
+
+ private:
+  struct Passing {
+    std::int64_t entry = unset, forward = unset;
+    std::int64_t gradients_entry = unset, backward = unset;
+    std::int64_t late = 0;
+  };
+
+  // By tensor: the stage that makes what is held beyond it.
+  void find_held() {
+    held_of_.assign(trace_.tensors.size(), none);
+    for (std::size_t i = 0; i < trace_.ops.size(); ++i)
+      for (const TensorId output : trace_.outputs(trace_.ops[i])) {
+        const OpId held = trace_[output].held_until;
+        if (held != no_op && stage_of_[index(held)] != stage_of_[i])
+          held_of_[index(output)] = stage_of_[i];
+      }
+  }
+
+  void note_late(const Buffer& buffer) {
+    if (in_backward_ || buffer.tensor == no_tensor || buffer.role != Role::Value) return;
+    const std::uint32_t home = held_of_[index(buffer.tensor)];
+    if (home != none) passing_[home].late += rounded(buffer.size);
+  }
+
+  static bool is_forward(const Run& run) {
+    return run.task == Task::Forward || run.task == Task::Quantize;
+  }
+
+  void pass(const Run& run) {
+    const std::int64_t before = settled_ == unset ? now_ : settled_;
+    const std::int64_t ns = costs_.of(schedule_, run).time.count();
+    const std::int64_t during = now_ + (counted_.scratch ? scratch(run) : 0);
+    if (run.op == no_op) {
+      result_.rest = std::max(result_.rest, during);
+      result_.rest_time += ns;
+      return;
+    }
+    if (is_forward(run) && in_backward_) {
+      end_pass();
+      begin_pass();
+    }
+    if (!is_forward(run) && !in_backward_) {
+      in_backward_ = true;
+      end_of_forward_ = before;
+    }
+    const std::uint32_t s = stage_of_[index(run.op)];
+    Passing& stage = passing_[s];
+    result_.stages[s].time += ns;
+    if (in_backward_) {
+      if (stage.gradients_entry == unset) stage.gradients_entry = before;
+      stage.backward = std::max(stage.backward, during);
+    } else {
+      if (stage.entry == unset) stage.entry = before;
+      stage.forward = std::max(stage.forward, during);
+    }
+  }
+
+  std::int64_t scratch(const Run& run) const {
+    std::int64_t bytes = 0;
+    const Scratch requests = scratch_of(trace_, schedule_, run, device_);
+    for (const Bytes request : requests.requests()) bytes += rounded(request);
+    return bytes;
+  }
+
+  void begin_pass() {
+    passing_.assign(result_.stages.size(), {});
+    in_backward_ = false;
+    end_of_forward_ = unset;
+  }
+
+  // A stage that runs nothing begins and ends where the next one begins. What goes late counts as
+  // gone at once.
+  void end_pass() {
+    if (!in_backward_) end_of_forward_ = now_;
+    std::int64_t end = end_of_forward_;
+    std::int64_t late = 0;
+    std::vector<std::int64_t> late_before;
+    for (const Passing& stage : passing_) {
+      late_before.push_back(late);
+      late += stage.late;
+    }
+    for (std::size_t s = passing_.size(); s-- > 0;) {
+      Passing& stage = passing_[s];
+      const std::int64_t entry = stage.entry == unset ? end : stage.entry - late_before[s];
+      if (stage.entry == unset) stage.forward = entry + late_before[s];
+      if (stage.gradients_entry == unset) stage.gradients_entry = stage.backward = end;
+      note(s, {.kept = end - entry,
+               .late = stage.late,
+               .forward = stage.forward - late_before[s] - entry,
+               .backward = stage.backward - entry - (stage.gradients_entry - end),
+               .gradients = stage.gradients_entry - end});
+      end = entry;
+    }
+    if (passes_ == 0)
+      result_.before = end;
+    else
+      result_.before_later = std::max(result_.before_later, end - result_.before);
+    result_.has_later = passes_++ > 0;
+  }
+
+  void note(std::size_t s, const StagePass& pass) {
+    if (passes_ == 0) {
+      result_.stages[s].first = pass;
+      return;
+    }
+    StagePass& later = result_.stages[s].later;
+    later.kept = std::max(later.kept, pass.kept);
+    later.late = std::max(later.late, pass.late);
+    later.forward = std::max(later.forward, pass.forward);
+    later.backward = std::max(later.backward, pass.backward);
+    later.gradients = std::max(later.gradients, pass.gradients);
+  }
+
+  const Trace& trace_;
+  const Schedule& schedule_;
+  const CostModel& costs_;
+  const Device& device_;
+  const Counted& counted_;
+  std::vector<std::uint32_t> stage_of_;  ///< by op
+  std::vector<std::uint32_t> held_of_;   ///< by tensor: its maker's stage, if it is held beyond
+  Survey result_;
+  std::vector<Passing> passing_;  ///< by stage
+  std::int64_t now_ = 0;
+  std::int64_t settled_ = unset;  ///< before the first allocation since the last run
+  std::int64_t end_of_forward_ = unset;
+  bool in_backward_ = false;
+  int passes_ = 0;
+};
+
+}  // namespace
+
+Survey survey(const Trace& trace, const Stages& stages, const Schedule& schedule,
+              const CostModel& costs, const Device& device, const Counted& counted) {
+  return Walk(trace, stages, schedule, costs, device, counted).run();
+}
+
+}  // namespace tidemark

@@ -1,0 +1,57 @@
+// What each stage of a chain costs in a schedule: the terms whose sums are the step's memory and
+// time.
+#pragma once
+
+#include <vector>
+
+#include "simulator/cost/cost_model.h"
+#include "simulator/planner/stages.h"
+#include "simulator/schedule.h"
+
+namespace tidemark {
+
+/// Which bytes a planner counts: those of tensors, in issue order, each rounded to 512; with or
+/// without what the framework's kernels and libraries take beside.
+struct Counted {
+  bool scratch = false;
+  Bytes besides;  ///< there all the time
+};
+
+/// Of one stage in one of the step's passes over the trace; a step that accumulates has several.
+struct StagePass {
+  std::int64_t kept = 0;     ///< by which its forward raises what is there when all forwards end
+  std::int64_t late = 0;     ///< what its forward leaves beside, and a later stage's forward frees:
+                             ///< casts that autocast holds to its end
+  std::int64_t forward = 0;  ///< its forward's maximum, above what is there before
+  std::int64_t backward = 0;   ///< its backward's maximum, above what is there before
+  std::int64_t gradients = 0;  ///< there before its backward, beside what forwards have left:
+                               ///< gradients of parameters and of its output
+};
+
+struct StageCost {
+  StagePass first, later;  ///< of the later passes: of each the maximum
+  std::int64_t time = 0;   ///< ns: all runs of all passes
+};
+
+struct Survey {
+  std::vector<StageCost> stages;
+  std::int64_t before = 0;        ///< bytes before the first stage's forward in the first pass …
+  std::int64_t before_later = 0;  ///< … and by how many more in later ones
+  std::int64_t rest = 0;          ///< the most outside of stages: optimizer
+  std::int64_t rest_time = 0;     ///< ns
+  bool has_later = false;
+};
+
+/// A schedule on one stream.
+Survey survey(const Trace& trace, const Stages& stages, const Schedule& schedule,
+              const CostModel& costs, const Device& device, const Counted& counted);
+
+/// By stage: what its backward finds there at least, above what is there before its forward,
+/// whatever is decided about it: of the schedule that keeps everything, without those of its
+/// decided storages that the run at hand does not read. Of all passes, above
+/// the first one's entry.
+std::vector<std::int64_t> least_backward(const Trace& trace, const Stages& stages,
+                                         const Schedule& schedule, const Survey& kept,
+                                         const Device& device, const Counted& counted);
+
+}  // namespace tidemark

@@ -1,0 +1,168 @@
+// Sums against lowered schedules: what the planner adds up is what a plan's schedule needs.
+#include "simulator/planner/planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/allocator/allocator_replay.h"
+#include "simulator/judge/validate.h"
+#include "simulator/lower.h"
+#include "simulator/simulate.h"
+#include "tests/simulator/dice.h"
+#include "tests/support/all_strategies.h"
+#include "traces/presets.h"
+#include "traces/trace_builder.h"
+
+namespace tidemark {
+namespace {
+
+using testing::IsEmpty;
+
+struct Case {
+  std::string model;
+  Precision precision;
+  std::string tuning = "full";
+  std::int64_t accumulate = 1, batch = 4;
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.model << " " << to_string(c.precision) << " " << c.tuning << " × "
+             << c.accumulate;
+}
+
+std::shared_ptr<const Trace> trace_of(const Case& c) {
+  StepOptions step{.batch = c.batch, .precision = c.precision, .tuning = parse_tuning(c.tuning)};
+  step.accumulate.count = c.accumulate;
+  return std::make_shared<const Trace>(build_trace(find_model(c.model), step));
+}
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"gpt2", Precision::Fp32},      {"gpt2", Precision::Bf16, "full", 3},
+      {"bert-base", Precision::Fp32}, {"vit-b-16", Precision::AmpFp16, "full", 1, 32},
+      {"swin-t", Precision::Fp32},    {"mvitv2-t", Precision::Bf16},
+      {"llama-7b", Precision::Bf16},  {"llama-7b", Precision::Bf16, "lora:r=8,targets=q,v"}};
+  return all;
+}
+
+const Device& device() {
+  static const Device found = find_device("a100-80gb");
+  return found;
+}
+
+// The most that is there in issue order, by a walk that knows nothing of stages.
+std::int64_t host_live_peak(const Schedule& schedule) {
+  const auto rounded = [](Bytes size) { return (size.count + 511) / 512 * 512; };
+  std::int64_t now = 0;
+  for (const Buffer& buffer : schedule.buffers)
+    if (buffer.persistent) now += rounded(buffer.size);
+  std::int64_t most = now;
+  for (const Step& step : schedule.steps) {
+    if (const auto* allocate = std::get_if<Allocate>(&step))
+      most = std::max(most, now += rounded(schedule[allocate->buffer].size));
+    if (const auto* free = std::get_if<Free>(&step)) now -= rounded(schedule[free->buffer].size);
+  }
+  return most;
+}
+
+std::vector<std::size_t> some_points(const Planner& planner) {
+  std::vector<std::size_t> points;
+  for (std::size_t i = 0; i <= 24; ++i) points.push_back(i * (planner.size() - 1) / 24);
+  return points;
+}
+
+TEST(Planner, AddsUpToTheByte) {
+  for (const Case& c : cases()) {
+    const auto trace = trace_of(c);
+    const Planner planner(trace, device(), {});
+    ASSERT_GT(planner.size(), 20u) << c;
+    for (const std::size_t point : some_points(planner)) {
+      const Plan plan = planner.plan_at(point);
+      ASSERT_THAT(check(*trace, plan), IsEmpty()) << c;
+      const Schedule schedule = lower(*trace, plan);
+      ASSERT_THAT(validate(*trace, schedule), IsEmpty()) << c;
+      ASSERT_EQ(host_live_peak(schedule), planner[point].bytes) << c << " point " << point;
+      const auto simulated =
+          static_cast<double>(simulate(*trace, schedule, device()).duration.count());
+      ASSERT_LE(planner[point].time, simulated + 1000) << c;
+    }
+  }
+}
+
+TEST(Planner, FrontRisesInBytesAndFallsInTime) {
+  const Planner planner(trace_of(cases().front()), device(), {});
+  for (std::size_t i = 1; i < planner.size(); ++i) {
+    ASSERT_GE(planner[i].bytes, planner[i - 1].bytes);
+    ASSERT_LT(planner[i].time, planner[i - 1].time);
+  }
+  EXPECT_FALSE(planner.within(planner[0].bytes - 1));
+  EXPECT_EQ(planner.within(planner[0].bytes), 0u);
+  EXPECT_EQ(planner.within(std::int64_t{1} << 60), planner.size() - 1);
+}
+
+// A cheap attack on the proof: plans that others made, and mixtures that nobody would choose.
+TEST(Planner, BoundIsBelowEveryStrategyOfItsClass) {
+  for (const Case& c : cases()) {
+    const auto trace = trace_of(c);
+    const Planner planner(trace, device(), {});
+    for (const char* text :
+         {"vanilla", "checkpoint", "checkpoint:blocks", "checkpoint:selective"}) {
+      const PlannedStep step = plan_step(trace, parse_strategy(text));
+      if (!step.refusal.empty()) continue;
+      const Schedule schedule = lower(step);
+      const std::int64_t bound = planner.lower_bound(host_live_peak(schedule));
+      ASSERT_LE(bound, simulate(*trace, schedule, device()).duration.count()) << c << " " << text;
+      ASSERT_GT(bound, 0) << c;
+    }
+  }
+}
+
+TEST(Planner, BoundIsBelowMixturesOfLocalPlans) {
+  const auto trace = trace_of(cases().front());
+  const Planner planner(trace, device(), {});
+  const Stages& stages = planner.stages();
+  Dice dice(7);
+  for (int i = 0; i < 300; ++i) {
+    std::vector<const LocalPlan*> locals;
+    for (const Stage& stage : stages.all)
+      locals.push_back(&dice.pick(planner.menu(stage.kind)).plan);
+    const Schedule schedule = lower(*trace, assembled(*trace, stages, locals));
+    ASSERT_LE(planner.lower_bound(host_live_peak(schedule)),
+              simulate(*trace, schedule, device()).duration.count());
+  }
+}
+
+// Where weights' gradients do not outgrow what is kept, the bound is tight.
+TEST(Planner, BoundIsCloseToTheFront) {
+  for (const std::size_t which : {0, 1}) {
+    const Planner planner(trace_of(cases()[which]), device(), {});
+    for (const std::size_t point : some_points(planner)) {
+      const auto bound = static_cast<double>(planner.lower_bound(planner[point].bytes));
+      ASSERT_LE(static_cast<double>(planner[point].time) / bound - 1, 0.0025) << cases()[which];
+    }
+  }
+}
+
+TEST(Planner, BlocksOfOneModelAreOfOneKind) {
+  const Planner planner(trace_of({"gpt2", Precision::Fp32}), device(), {});
+  std::size_t largest = 0;
+  for (const auto& members : planner.stages().kinds) largest = std::max(largest, members.size());
+  EXPECT_EQ(largest, 12u);
+  EXPECT_EQ(planner.stages().all.size(), 14u);  // what stands before and behind them
+}
+
+TEST(Planner, StagesHoldEachOpOnce) {
+  for (const Case& c : cases()) {
+    const auto trace = trace_of(c);
+    const Stages stages = stages_of(*trace, derive_needs(*trace));
+    std::size_t at = 0;
+    for (const Stage& stage : stages.all) {
+      ASSERT_EQ(index(stage.begin), at) << c;
+      at = index(stage.end);
+    }
+    ASSERT_EQ(at, trace->ops.size()) << c;
+  }
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,119 @@
+// The hull of local plans against every choice of ops that run again.
+#include "simulator/planner/proposals.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/cost/device.h"
+#include "tests/simulator/random_step.h"
+
+namespace tidemark {
+namespace {
+
+std::int64_t rounded(Bytes size) { return (size.count + 511) / 512 * 512; }
+
+/// What a local plan keeps and costs, told from the ops that run again alone.
+struct Told {
+  std::int64_t kept = 0, time = 0;
+};
+
+class Enumeration {
+ public:
+  explicit Enumeration(const ProposalInput& in) : in_(in), begin_(index(in.stage.begin)) {
+    for (std::size_t i = begin_; i < index(in.stage.end); ++i)
+      if (!in.needs.runs_once[i] && !is_view(in.trace.ops[i].kind)) may_.push_back(i);
+  }
+
+  std::size_t size() const { return may_.size(); }
+
+  Told tell(std::uint32_t chosen) const {
+    std::vector<bool> again(in_.trace.ops.size());
+    Told told;
+    for (std::size_t k = 0; k < may_.size(); ++k)
+      if (chosen >> k & 1) again[may_[k]] = true, told.time += in_.forward_ns[may_[k]];
+    for (const TensorId storage : in_.stage.decided)
+      if (!again[index(in_.needs.producer[index(storage)])])
+        told.kept += rounded(tidemark::size(in_.trace[storage]));
+    // What reruns read and no gradient needs: kept for them, unless it is made again.
+    std::vector<bool> counted(in_.trace.tensors.size());
+    for (std::size_t i = begin_; i < index(in_.stage.end); ++i) {
+      if (!again[i]) continue;
+      for (const TensorId input : in_.trace.inputs(in_.trace.ops[i])) {
+        const TensorId s = in_.trace[input].storage;
+        const OpId producer = in_.needs.producer[index(s)], last = in_.needs.last_read[index(s)];
+        if (producer == no_op || in_.needs.uses[index(s)] > 0 || counted[index(s)]) continue;
+        if (last < in_.stage.begin || last >= in_.stage.end || again[index(producer)]) continue;
+        counted[index(s)] = true;
+        told.kept += rounded(tidemark::size(in_.trace[s]));
+      }
+    }
+    return told;
+  }
+
+ private:
+  const ProposalInput& in_;
+  std::size_t begin_;
+  std::vector<std::size_t> may_;
+};
+
+// At any price no choice is cheaper than the best corner.
+void expect_lowest(const ProposalInput& input, const std::vector<Proposal>& hull) {
+  const Enumeration all(input);
+  for (const double price : {0.0, 0.001, 0.01, 0.05, 0.2, 1.0, 7.0}) {
+    const auto cost = [&](std::int64_t kept, std::int64_t time) {
+      return static_cast<double>(time) + price * static_cast<double>(kept);
+    };
+    double least = std::numeric_limits<double>::infinity(), corner = least;
+    for (std::uint32_t chosen = 0; chosen < 1u << all.size(); ++chosen) {
+      const Told told = all.tell(chosen);
+      least = std::min(least, cost(told.kept, told.time));
+    }
+    for (const Proposal& proposal : hull)
+      corner = std::min(corner, cost(proposal.kept, proposal.time));
+    ASSERT_NEAR(corner, least, 1e-6 * least + 0.1) << "price " << price;
+  }
+}
+
+TEST(Proposals, HullIsTheLowestOfAllLocalPlans) {
+  std::size_t enumerated = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    Dice dice(seed);
+    const Trace trace = random_trace(dice, Concats::Some, Opaques::Some);
+    const Needs needs = derive_needs(trace);
+    const Stages stages = stages_of(trace, needs);
+    std::vector<std::int64_t> forward_ns;
+    for (std::size_t i = 0; i < trace.ops.size(); ++i)
+      forward_ns.push_back(10 + static_cast<std::int64_t>(dice.below(90)));
+    for (const Stage& stage : stages.all) {
+      const ProposalInput input{trace, needs, stage, forward_ns};
+      if (stage.decided.empty() || Enumeration(input).size() > 12) continue;
+      SCOPED_TRACE(testing::Message() << "seed " << seed);
+      expect_lowest(input, hull_of(input));
+      if (testing::Test::HasFatalFailure()) return;
+      ++enumerated;
+    }
+  }
+  EXPECT_GT(enumerated, 200u);
+}
+
+TEST(Proposals, CornersFallFromKeepingAllToKeepingLeast) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Dice dice(seed);
+    const Trace trace = random_trace(dice, Concats::Some);
+    const Needs needs = derive_needs(trace);
+    const Stages stages = stages_of(trace, needs);
+    const std::vector<std::int64_t> forward_ns(trace.ops.size(), 100);
+    for (const Stage& stage : stages.all) {
+      const std::vector<Proposal> hull = hull_of({trace, needs, stage, forward_ns});
+      ASSERT_EQ(hull.front().time, 0);
+      ASSERT_EQ(hull.front().plan, keep_all(stage));
+      for (std::size_t i = 0; i + 1 < hull.size(); ++i) {
+        ASSERT_GT(hull[i].kept, hull[i + 1].kept) << "seed " << seed;
+        ASSERT_LT(hull[i].time, hull[i + 1].time) << "seed " << seed;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tidemark

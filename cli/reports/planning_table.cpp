@@ -9,18 +9,32 @@
 #include "cli/text/text_table.h"
 #include "cli/text/units_text.h"
 #include "cli/text/wrapping.h"
+#include "simulator/tensor_roles.h"
 
 namespace tidemark::cli {
 namespace {
 
-// Without what goes with a tensor that is named: "norm1" stands for its mean and variance, too.
+// Without what goes with a tensor that is named ("norm1" stands for its mean and variance, too),
+// and with one name for all experts.
 std::string tensors_text(const std::vector<std::string>& names) {
+  const auto goes_with_another = [&](const std::string& name) {
+    return std::ranges::any_of(names, [&](const std::string& other) {
+      return name.starts_with(other) && name.size() > other.size() && name[other.size()] == '.';
+    });
+  };
+  std::vector<std::pair<std::string, std::size_t>> roles;
+  for (const std::string& name : names) {
+    if (goes_with_another(name)) continue;
+    std::string role = role_of(name);
+    const auto known = std::ranges::find(roles, role, &std::pair<std::string, std::size_t>::first);
+    if (known == roles.end())
+      roles.emplace_back(std::move(role), 1);
+    else
+      ++known->second;
+  }
   std::vector<std::string> shown;
-  for (const std::string& name : names)
-    if (std::ranges::none_of(names, [&](const std::string& other) {
-          return name.starts_with(other) && name.size() > other.size() && name[other.size()] == '.';
-        }))
-      shown.push_back(name);
+  for (const auto& [role, count] : roles)
+    shown.push_back(count == 1 ? role : fmt::format("{} ({})", role, count));
   return fmt::format("{}", fmt::join(shown, ", "));
 }
 

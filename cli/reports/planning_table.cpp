@@ -22,19 +22,23 @@ std::string tensors_text(const std::vector<std::string>& names) {
       return name.starts_with(other) && name.size() > other.size() && name[other.size()] == '.';
     });
   };
-  std::vector<std::pair<std::string, std::size_t>> roles;
+  struct Role {
+    std::string name, only;
+    std::size_t count = 1;
+  };
+  std::vector<Role> roles;
   for (const std::string& name : names) {
     if (goes_with_another(name)) continue;
     std::string role = role_of(name);
-    const auto known = std::ranges::find(roles, role, &std::pair<std::string, std::size_t>::first);
+    const auto known = std::ranges::find(roles, role, &Role::name);
     if (known == roles.end())
-      roles.emplace_back(std::move(role), 1);
+      roles.push_back({std::move(role), name});
     else
-      ++known->second;
+      ++known->count;
   }
   std::vector<std::string> shown;
-  for (const auto& [role, count] : roles)
-    shown.push_back(count == 1 ? role : fmt::format("{} ({})", role, count));
+  for (const auto& [role, only, count] : roles)
+    shown.push_back(count == 1 ? only : fmt::format("{} ({})", role, count));
   return fmt::format("{}", fmt::join(shown, ", "));
 }
 

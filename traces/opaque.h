@@ -18,7 +18,8 @@ inline constexpr OpaqueId no_opaque{0xffffffff};
 /// What its forward, or its backward, takes. What is not known is not zero: without either figure
 /// a pass counts as one walk over its operands.
 struct OpaquePass {
-  Bytes workspace;  ///< memory that is there only while it runs
+  Bytes workspace = {};  ///< tensors that are there only while it runs
+  Bytes scratch = {};    ///< what its kernels take beside: in what the allocator reports, only
   std::optional<std::int64_t> flops = {};
   std::optional<Bytes> moved = {};  ///< read and written in device memory
   int kernels = 1;                  ///< that it launches; 0: nothing runs on the device
@@ -29,7 +30,7 @@ struct OpaquePass {
 
 struct OpaqueRow {
   std::string operation;           ///< what the framework calls it: "aten::grid_sampler_2d"
-  std::uint32_t gradients = 0;     ///< bit i: input i gets one, in memory of its own
+  std::uint32_t gradients = 0;     ///< bit i: input i gets one
   std::uint32_t handed_on = 0;     ///< bit i: this gradient is that of output 0, in its memory
   Operands saved = 0;              ///< what its backward reads
   Operands quantized = 0;          ///< of these, what may be kept in eight bits
@@ -42,7 +43,15 @@ struct OpaqueRow {
 
 /// More are a mistake, and a sum of such counts stays a number.
 inline constexpr int most_opaque_kernels = 10'000;
-/// Of all opaque ops together.
+/// Of all opaque ops together, and of scratch as much.
 inline constexpr Bytes most_opaque_workspace{std::int64_t{1} << 58};
+
+/// How the optimizer's step ran, where it was recorded. Its state is among the trace's tensors.
+struct RecordedUpdate {
+  std::string optimizer;  ///< what the framework calls it: "RMSprop"
+  OpaquePass pass = {};   ///< of all parameters in one
+
+  bool operator==(const RecordedUpdate&) const = default;
+};
 
 }  // namespace tidemark

@@ -22,14 +22,15 @@ class RowChecker {
   bool has_row();
   void check_operands(std::string_view field, Operands operands);
   void check_floating(std::string_view field, Operands operands);
-  void check_handed_on(const OpaqueRow& row);
   void check_quantized(const OpaqueRow& row);
-  void check_pass(const char* name, const OpaquePass& pass);
+  void check_handed_on(const OpaqueRow& row);
+  void check_pass(const std::string& place, const OpaquePass& pass);
+  void add_up(const std::string& place, Bytes size, Bytes& sum);
 
   const Trace& trace_;
   Defects& defects_;
   std::size_t op_ = 0, next_row_ = 0;
-  Bytes workspace_;
+  Bytes workspace_, scratch_;
 };
 
 // The rows stand in the order of their ops, so a trace has one form and its file reads back equal.
@@ -70,22 +71,6 @@ void RowChecker::check_floating(std::string_view field, Operands operands) {
   }
 }
 
-// What is handed on must fit: it is the gradient of the first output.
-void RowChecker::check_handed_on(const OpaqueRow& row) {
-  const Op& op = trace_.ops[op_];
-  if (!has_operands(trace_, op)) return;
-  const TensorId out = operand(trace_, op, 16);
-  for (int bit = 0; bit < 16; ++bit) {
-    const TensorId in = (row.handed_on >> bit & 1) == 0 ? no_tensor : operand(trace_, op, bit);
-    if (!exists(trace_, in) || !exists(trace_, out)) continue;
-    if ((row.gradients >> bit & 1) == 0)
-      fail("/row/handed_on", "found {}; need one of the inputs in gradients", operand_label(bit));
-    else if (trace_[in].shape != trace_[out].shape || trace_[in].dtype != trace_[out].dtype)
-      fail("/row/handed_on", "found {}; need an input of the first output's shape and dtype",
-           operand_label(bit));
-  }
-}
-
 void RowChecker::check_quantized(const OpaqueRow& row) {
   for (int bit = 0; bit < 32; ++bit)
     if ((row.quantized & ~row.saved) >> bit & 1)
@@ -93,21 +78,44 @@ void RowChecker::check_quantized(const OpaqueRow& row) {
   check_floating("/row/quantized", row.quantized & row.saved);
 }
 
-void RowChecker::check_pass(const char* name, const OpaquePass& pass) {
-  const auto field = [&](const char* key) { return fmt::format("/row/{}/{}", name, key); };
-  const auto is_size = [](std::int64_t count) { return count >= 0 && count <= largest_size; };
-  if (!is_size(pass.workspace.count))
-    fail(field("workspace_bytes"), "found {}; need 0 to 2^60", pass.workspace.count);
-  if (!is_size(pass.flops.value_or(0)))
-    fail(field("flops"), "found {}; need 0 to 2^60", *pass.flops);
-  if (!is_size(pass.moved.value_or(Bytes{}).count))
-    fail(field("moved_bytes"), "found {}; need 0 to 2^60", pass.moved->count);
+// It is shared as it is, so it has to be a number of the same kind.
+void RowChecker::check_handed_on(const OpaqueRow& row) {
+  const Op& op = trace_.ops[op_];
+  for (int bit = 0; bit < 16; ++bit) {
+    if ((row.handed_on >> bit & 1) == 0) continue;
+    if ((row.gradients >> bit & 1) == 0) {
+      fail("/row/handed_on", "found {}; need one of the inputs in gradients", operand_label(bit));
+      continue;
+    }
+    if (!has_operands(trace_, op) || op.outputs == 0) continue;
+    const TensorId from = operand(trace_, op, 16), to = operand(trace_, op, bit);
+    if (exists(trace_, from) && exists(trace_, to) && trace_[from].dtype != trace_[to].dtype)
+      fail("/row/handed_on", "{}, {}, is {}; need {} as out0", operand_label(bit),
+           quoted(trace_[to].name), to_string(trace_[to].dtype), to_string(trace_[from].dtype));
+  }
+}
+
+void RowChecker::check_pass(const std::string& place, const OpaquePass& pass) {
+  const auto need_size = [&](const char* key, std::int64_t count) {
+    const bool is_size = count >= 0 && count <= largest_size;
+    if (!is_size) defects_.add(place + key, "found {}; need 0 to 2^60", count);
+    return is_size;
+  };
+  const bool is_countable = need_size("/workspace_bytes", pass.workspace.count);
+  const bool is_scratch_countable = need_size("/scratch_bytes", pass.scratch.count);
+  need_size("/flops", pass.flops.value_or(0));
+  need_size("/moved_bytes", pass.moved.value_or(Bytes{}).count);
   if (pass.kernels < 0 || pass.kernels > most_opaque_kernels)
-    fail(field("kernels"), "found {}; need 0 to {}", pass.kernels, most_opaque_kernels);
-  if (!is_size(pass.workspace.count) || workspace_ > most_opaque_workspace) return;
-  workspace_ += pass.workspace;
-  if (workspace_ > most_opaque_workspace)
-    fail(field("workspace_bytes"), "all up to this one are more than 2^58 bytes; need less");
+    defects_.add(place + "/kernels", "found {}; need 0 to {}", pass.kernels, most_opaque_kernels);
+  if (is_countable) add_up(place + "/workspace_bytes", pass.workspace, workspace_);
+  if (is_scratch_countable) add_up(place + "/scratch_bytes", pass.scratch, scratch_);
+}
+
+void RowChecker::add_up(const std::string& place, Bytes size, Bytes& sum) {
+  if (sum > most_opaque_workspace) return;
+  sum += size;
+  if (sum > most_opaque_workspace)
+    defects_.add(place, "all up to this one are more than 2^58 bytes; need less");
 }
 
 void RowChecker::check(std::size_t i) {
@@ -119,15 +127,20 @@ void RowChecker::check(std::size_t i) {
   check_operands("/row/saved", row.saved);
   check_floating("/row/gradients", row.gradients);
   check_operands("/row/handed_on", row.handed_on);
-  check_handed_on(row);
   check_quantized(row);
   if (row.math && !is_floating(*row.math))
     fail("/row/math", "found {}; need a floating-point dtype", to_string(*row.math));
-  check_pass("forward", row.forward);
-  check_pass("backward", row.backward);
+  check_handed_on(row);
+  check_pass(pointer_to("ops", i, "/row/forward"), row.forward);
+  check_pass(pointer_to("ops", i, "/row/backward"), row.backward);
 }
 
 void RowChecker::check_end() {
+  if (trace_.update) {
+    if (trace_.update->optimizer.empty())
+      defects_.add("/update/optimizer", "found ''; need what the framework calls it");
+    check_pass("/update", trace_.update->pass);
+  }
   if (next_row_ < trace_.opaque_rows.size())
     defects_.add("/ops", "{} rows belong to no opaque op; need none",
                  trace_.opaque_rows.size() - next_row_);

@@ -33,14 +33,19 @@ std::uint32_t read_inputs(JsonView object, std::string_view key) {
   return inputs;
 }
 
-OpaquePass read_pass(JsonView object) {
-  object.allow_only({"workspace_bytes", "flops", "moved_bytes", "kernels"});
+OpaquePass read_figures(JsonView object) {
   OpaquePass pass;
   pass.workspace.count = object.integer_or("workspace_bytes", 0);
+  pass.scratch.count = object.integer_or("scratch_bytes", 0);
   if (object.find("flops")) pass.flops = object.at("flops").integer();
   if (object.find("moved_bytes")) pass.moved = Bytes{object.at("moved_bytes").integer()};
   pass.kernels = static_cast<int>(object.integer_or("kernels", 1, 0, most_opaque_kernels));
   return pass;
+}
+
+OpaquePass read_pass(JsonView object) {
+  object.allow_only({"workspace_bytes", "scratch_bytes", "flops", "moved_bytes", "kernels"});
+  return read_figures(object);
 }
 
 DType read_math(JsonView name) {
@@ -79,6 +84,12 @@ OpaqueRow read_opaque_row(JsonView object) {
   if (const auto forward = object.find("forward")) row.forward = read_pass(*forward);
   if (const auto backward = object.find("backward")) row.backward = read_pass(*backward);
   return row;
+}
+
+RecordedUpdate read_update(JsonView object) {
+  object.allow_only(
+      {"optimizer", "workspace_bytes", "scratch_bytes", "flops", "moved_bytes", "kernels"});
+  return {.optimizer = std::string(object.at("optimizer").text()), .pass = read_figures(object)};
 }
 
 }  // namespace tidemark

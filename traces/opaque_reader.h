@@ -12,4 +12,7 @@ int read_operand_label(JsonView label);
 /// Throws InputError with the place of what is wrong.
 OpaqueRow read_opaque_row(JsonView object);
 
+/// An object with the keys of a pass and `optimizer`.
+RecordedUpdate read_update(JsonView object);
+
 }  // namespace tidemark

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -149,7 +150,8 @@ struct Trace {
   std::vector<Attribute> attributes;
   std::vector<Block> blocks;
   std::vector<InputFill> fills;
-  std::vector<OpaqueRow> opaque_rows;  ///< in the order of their ops
+  std::vector<OpaqueRow> opaque_rows;         ///< in the order of their ops
+  std::optional<RecordedUpdate> update = {};  ///< instead of what the step's optimizer would do
   TensorId loss = no_tensor;
 
   const Tensor& operator[](TensorId id) const { return tensors[index(id)]; }

@@ -108,14 +108,20 @@ std::vector<std::string> labels_of(Operands operands) {
   return labels;
 }
 
+void write_figures(LineWriter& line, const OpaquePass& pass) {
+  const OpaquePass defaults;
+  if (pass.workspace != defaults.workspace) line.number("workspace_bytes", pass.workspace.count);
+  if (pass.scratch != defaults.scratch) line.number("scratch_bytes", pass.scratch.count);
+  if (pass.flops) line.number("flops", *pass.flops);
+  if (pass.moved) line.number("moved_bytes", pass.moved->count);
+  if (pass.kernels != defaults.kernels) line.number("kernels", pass.kernels);
+}
+
 void write_pass(LineWriter& row, std::string_view key, const OpaquePass& pass) {
   const OpaquePass defaults;
   if (pass == defaults) return;
   LineWriter line = row.object(key);
-  if (pass.workspace != defaults.workspace) line.number("workspace_bytes", pass.workspace.count);
-  if (pass.flops) line.number("flops", *pass.flops);
-  if (pass.moved) line.number("moved_bytes", pass.moved->count);
-  if (pass.kernels != defaults.kernels) line.number("kernels", pass.kernels);
+  write_figures(line, pass);
   line.close();
 }
 
@@ -126,6 +132,7 @@ class TraceWriter {
 
  private:
   void write_step();
+  void write_update(const RecordedUpdate& update);
   void write_block(const Block& block);
   void write_tensor(const Tensor& tensor);
   void write_op(const Op& op);
@@ -149,6 +156,7 @@ std::string TraceWriter::write() {
   write_step();
   out_ += ",\n  \"loss\": ";
   append_json_text(out_, trace_[trace_.loss].name);
+  if (trace_.update) write_update(*trace_.update);
   write_list("blocks", trace_.blocks, [this](const Block& block) { write_block(block); });
   write_list("tensors", trace_.tensors, [this](const Tensor& tensor) { write_tensor(tensor); });
   write_list("ops", trace_.ops, [this](const Op& op) { write_op(op); });
@@ -171,6 +179,14 @@ void TraceWriter::write_step() {
     if (field.is_always_written || is_stated(field, trace_.step))
       std::visit([&](const auto& value) { line.value(field.key, value); },
                  *field.value(trace_.step));
+  line.close();
+}
+
+void TraceWriter::write_update(const RecordedUpdate& update) {
+  out_ += ",\n  \"update\": ";
+  LineWriter line(out_);
+  line.text("optimizer", update.optimizer);
+  write_figures(line, update.pass);
   line.close();
 }
 

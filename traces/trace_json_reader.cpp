@@ -115,6 +115,7 @@ Trace TraceReader::read() {
   trace_.model = root_.text_or("model", "");
   trace_.family = root_.text_or("family", "");
   if (const auto step = root_.find("step")) read_step(*step);
+  if (const auto update = root_.find("update")) trace_.update = read_update(*update);
   const JsonChildren tensors = root_.at("tensors").items(), ops = root_.at("ops").items();
   trace_.tensors.reserve(tensors.size());
   tensors_.reserve(tensors.size());
@@ -138,8 +139,8 @@ void TraceReader::read_header() {
   if (version_ < 1 || version_ > trace_version)
     version.fail(
         fmt::format("found {}; this program reads versions 1 to {}", version_, trace_version));
-  static const Keys keys = {"format", "version", "model",   "family", "step",
-                            "loss",   "blocks",  "tensors", "ops"};
+  static const Keys keys = {"format", "version", "model",  "family",  "step",
+                            "loss",   "update",  "blocks", "tensors", "ops"};
   root_.allow_only(keys);
 }
 

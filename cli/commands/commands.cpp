@@ -161,6 +161,21 @@ void add_files(std::vector<Command>& rows) {
        run_trace,
        model_names});
   rows.push_back(
+      {"capture",
+       "SCRIPT.py:FUNCTION",
+       "the trace of any PyTorch model, without a GPU",
+       "Runs a training step of your own code on a stand-in for the CUDA runtime, in a child "
+       "process, and writes its trace: kernels do nothing, weights take no memory, and PyTorch "
+       "itself chooses kernels for the device. FUNCTION takes nothing and returns (model, batch), "
+       "(model, batch, loss) or (model, batch, loss, optimizer); docs/capture.md says more. Needs "
+       "Linux, a C compiler, and a Python with PyTorch built for CUDA (as pip install torch is).",
+       {{"tidemark capture train.py:make_step -o step.trace.json",
+         "a file for every command that takes a MODEL"},
+        {"tidemark capture train.py:make_step --precision amp-bf16 -d h100 -o step.trace.json.zst",
+         "with the kernels of an H100"}},
+       for_capture,
+       run_capture});
+  rows.push_back(
       {"allocator",
        "SCRIPT",
        "run an allocation script through the model of PyTorch's caching allocator",

@@ -52,6 +52,7 @@ Result run_replay(const Options& options);
 Result run_replayed_comparison(const Options& options);  ///< compare --replay
 Result run_calibrate(const Options& options);
 Result run_trace(const Options& options);
+Result run_capture(const Options& options);
 Result run_allocator(const Options& options);
 Result run_devices(const Options& options);
 Result run_models(const Options& options);

@@ -24,8 +24,8 @@ constexpr std::array codes = {
 constexpr std::array groups = {
     OptionGroup{"step", "Options of the step"}, OptionGroup{"device", "Options of the device"},
     OptionGroup{"scenario", "What is asked"},   OptionGroup{"check", "What is checked"},
-    OptionGroup{"run", "What is run"},          OptionGroup{"window", "The window"},
-    OptionGroup{"output", "How it is shown"}};
+    OptionGroup{"run", "What is run"},          OptionGroup{"capture", "What is captured"},
+    OptionGroup{"window", "The window"},        OptionGroup{"output", "How it is shown"}};
 
 std::string wrapped(std::string_view text, std::size_t indent) {
   std::string lines;

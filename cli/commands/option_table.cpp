@@ -23,14 +23,18 @@ constexpr std::uint32_t for_all =
 
 void add_step(std::vector<OptionRow>& rows) {
   for (const StepField& field : step_fields())
-    for (const StepSwitch& option : field.switches)
+    for (const StepSwitch& option : field.switches) {
+      const bool is_captured = field.key == "precision" || field.key == "optimizer";
       rows.push_back({"step", option.names, option.value, StepMember{option.text, &field},
-                      for_steps | for_view | for_replay, option.help});
+                      for_steps | for_view | for_replay | (is_captured ? for_capture : 0u),
+                      option.help});
+    }
 }
 
 void add_device(std::vector<OptionRow>& rows) {
   rows.push_back(
-      {"device", "-d,--device", "NAME", &Options::device, for_reports | for_view | for_replay,
+      {"device", "-d,--device", "NAME", &Options::device,
+       for_reports | for_view | for_replay | for_capture,
        "the device, or a device file (default a100-80gb, for a replay the backend itself; see "
        "tidemark devices)",
        nullptr, [] { return name_texts(known_devices()); }});
@@ -124,6 +128,14 @@ void add_run(std::vector<OptionRow>& rows) {
       "do not compare the gradients with those of a step that keeps everything");
 }
 
+void add_capture(std::vector<OptionRow>& rows) {
+  rows.push_back({"capture", "--python", "FILE", &Options::python, for_capture,
+                  "the Python that has PyTorch (default: that of the virtual environment, or "
+                  "python3)"});
+  rows.push_back({"capture", "--beside-gpu", "", &Options::beside_gpu, for_capture,
+                  "although this machine has a GPU, which is not used"});
+}
+
 void add_window(std::vector<OptionRow>& rows) {
   rows.push_back({"window", "--screenshot", "FILE", &Options::screenshot, for_view,
                   "write a picture (.png or .svg) instead of opening a window; needs no display"});
@@ -142,14 +154,14 @@ void add_output(std::vector<OptionRow>& rows) {
                   for_reports | for_lists | for_check | for_diff | for_replay, "how it is written",
                   describe_formats});
   rows.push_back(
-      {"output", "-o,--output", "FILE", &Options::output, for_all | for_completion,
+      {"output", "-o,--output", "FILE", &Options::output, for_all | for_completion | for_capture,
        "write to a file, which is replaced only when all is written. Its name says the format, "
        "unless --format does"});
   rows.push_back({"output", "--color", "WHEN", &Options::color,
                   for_reports | for_lists | for_check | for_diff | for_replay,
                   "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)",
                   nullptr, when_names});
-  rows.push_back({"output", "-q,--quiet", "", &Options::quiet, for_all,
+  rows.push_back({"output", "-q,--quiet", "", &Options::quiet, for_all | for_capture,
                   "no progress and no notes on standard error"});
 }
 
@@ -168,6 +180,7 @@ const std::vector<OptionRow>& option_table() {
     add_scenario(made);
     add_check(made);
     add_run(made);
+    add_capture(made);
     add_window(made);
     add_output(made);
     return made;

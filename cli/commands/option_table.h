@@ -30,6 +30,7 @@ enum VerbBit : std::uint32_t {
   for_calibrate = 4096,
   for_completion = 8192,
   for_plan = 16384,
+  for_capture = 32768,
 };
 
 /// Those that show what is known.

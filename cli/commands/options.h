@@ -37,6 +37,10 @@ struct Options {
   Text backend, replay, steps, seed, data;
   bool no_check = false;
 
+  // What is captured.
+  Text python;
+  bool beside_gpu = false;
+
   // The window.
   Text screenshot, size, scale, script;
   bool in_window = false;

@@ -9,12 +9,20 @@
 namespace tidemark::cli {
 namespace {
 
+// How a step was recorded, if it was: it says less of itself than one that was asked for.
+const RecordedUpdate* recorded(const Comparison& comparison) {
+  const auto& trace = comparison.scenario.trace;
+  return trace && trace->update ? &*trace->update : nullptr;
+}
+
 std::string describe_model(const Comparison& comparison) {
   const Scenario& scenario = comparison.scenario;
   std::string trained = "all trained";
   if (scenario.step.tuning.kind != Tuning::Kind::Full)
     trained = fmt::format("{} trained ({})", count_text(comparison.trainable),
                           printable(to_text(scenario.step.tuning), 200));
+  else if (recorded(comparison) && comparison.trainable < comparison.parameters)
+    trained = fmt::format("{} trained", count_text(comparison.trainable));
   std::string text = fmt::format("{}: {} parameters, {}", printable(scenario.model.title, 200),
                                  count_text(comparison.parameters), trained);
   const ModelConfig& config = scenario.model.config;
@@ -28,6 +36,9 @@ std::string describe_step(const Comparison& comparison) {
   std::string text = fmt::format("batch {}", step.batch);
   if (step.accumulate.count > 1) text += fmt::format(" × {} micro-batches", step.accumulate.count);
   if (comparison.tokens > 0) text += fmt::format(" × {} tokens", comparison.tokens);
+  if (const RecordedUpdate* update = recorded(comparison))
+    return text + fmt::format(" · {} · captured · {}", to_string(precision_of(step)),
+                              printable(update->optimizer, 200));
   for (const StepShown shown : {StepShown::Always, StepShown::IfStated})
     for (const StepField& field : step_fields())
       if (field.shown == shown && (shown == StepShown::Always || is_stated(field, step)))

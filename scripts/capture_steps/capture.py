@@ -10,7 +10,8 @@ With another version of transformers (4.51.3 and 4.47.1, with tokenizers 0.21) t
 steps_transformers-4.51.json and steps_transformers-4.47.json:
     --only '^(gpt2|gpt2-odd-heads|llama|llama-gqa|mistral|bert|vit)-(fp32|bf16|amp-bf16)-(math|sdpa)$'
 
-A C compiler builds the stand-in for the CUDA runtime (stand_in.c), which is then preloaded. Each case
+A C compiler builds the stand-in for the CUDA runtime (python/tidemark/recording/stand_in.c), which
+is then preloaded. Each case
 runs three steps of eager training in a child process. The second gives the allocator's numbers. The
 third runs under a dispatch mode that sees every storage come and go; it gives what is saved and what
 is live. cuDNN is off, because it cannot be stood in for: convolutions run as copies and products.
@@ -40,43 +41,16 @@ import warnings
 import weakref
 
 HERE = pathlib.Path(__file__).parent
-
-
-def run(*command):
-    return subprocess.run([str(part) for part in command], check=True, capture_output=True,
-                          text=True).stdout
-
-
-def build_stand_in(folder):
-    """The two libraries, and in the first an answer for everything else that PyTorch imports."""
-    import importlib.util
-
-    site = pathlib.Path(importlib.util.find_spec("torch").origin).parent.parent
-    undefined = set()
-    for library in ("libtorch_cuda.so", "libc10_cuda.so", "libtorch_python.so"):
-        listing = run("nm", "-D", "--undefined-only", site / "torch/lib" / library)
-        undefined |= {line.split()[-1].split("@")[0] for line in listing.splitlines()}
-    wanted = {name for name in undefined if name.startswith(("cuda", "cublas")) and
-              not name.startswith(("cudaProfiler", "__"))}
-    source = (HERE / "stand_in.c").read_text()
-    rest = sorted(name for name in wanted if f" {name}(" not in source)
-    (folder / "rest.c").write_text("".join(f"int {name}(void) {{ return 0; }}\n" for name in rest))
-    flags = ["-shared", "-fPIC", "-O1", "-w", f"-I{site}/nvidia/cuda_runtime/include"]
-    run("cc", *flags, HERE / "stand_in.c", folder / "rest.c", "-o", folder / "libstand_in.so")
-    run("cc", *flags, HERE / "driver.c", "-o", folder / "libcuda.so.1")
+sys.path.insert(0, str(HERE.parent.parent / "python"))  # the stand-in is that of the package
 
 
 def start_again_with_stand_in(arguments):
-    if pathlib.Path("/dev/nvidiactl").exists():
+    from tidemark.recording import stand_in
+
+    if stand_in.has_gpu():
         sys.exit("this machine has a GPU: the stand-in is for machines without one")
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        build_stand_in(folder)
-        environment = dict(os.environ, LD_PRELOAD=str(folder / "libstand_in.so"),
-                           LD_LIBRARY_PATH=name, STAND_IN="ready", HF_HUB_OFFLINE="1",
-                           PYTORCH_CUDA_ALLOC_CONF="")
-        code = subprocess.run([sys.executable, __file__, *arguments], env=environment).returncode
-    sys.exit(code)
+    environment = dict(stand_in.environment(80), HF_HUB_OFFLINE="1")
+    sys.exit(subprocess.run([sys.executable, __file__, *arguments], env=environment).returncode)
 
 
 # --- the models and what they are fed --------------------------------------------------------------
@@ -154,63 +128,6 @@ def storage_sizes(tensors):
     return sizes
 
 
-def make_values():
-    """A dispatch mode that gives small tensors values: masks and ids, whatever depends on no weight.
-
-    Kernels do nothing, but a model may ask `if mask.all()`. So every small tensor that is made from
-    such tensors alone has a twin on the CPU, and questions are answered by the twin. Which experts
-    a token goes to depends on weights: they take turns, so that all have as many tokens.
-    """
-    import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
-    from torch.utils._pytree import tree_leaves, tree_map
-
-    most = 1 << 20
-
-    class Values(TorchDispatchMode):
-        def __init__(self):
-            super().__init__()
-            self.twins = torch.utils.weak.WeakIdKeyDictionary()
-
-        def twin(self, value):
-            if isinstance(value, torch.Tensor):
-                return self.twins.get(value, value)
-            return torch.device("cpu") if isinstance(value, torch.device) else value
-
-        def on_twins(self, function, args, kwargs):
-            tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
-            known = all(x in self.twins or x.device.type == "cpu" for x in tensors)
-            small = all(x.numel() <= most for x in tensors)
-            random = torch.Tag.nondeterministic_seeded in function.tags
-            if not known or not small or random or function._schema.name.startswith("aten::empty"):
-                return None
-            try:
-                return function(*tree_map(self.twin, args), **tree_map(self.twin, kwargs))
-            except (RuntimeError, NotImplementedError):  # an operator of CUDA alone
-                return None
-
-        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-            kwargs = kwargs or {}
-            value = self.on_twins(function, args, kwargs)
-            if function is torch.ops.aten._local_scalar_dense.default and value is not None:
-                return value
-            result = function(*args, **kwargs)
-            if function is torch.ops.aten.topk.default and value is None and args[0].dim() == 2:
-                rows, experts, slots = *args[0].shape, args[1]
-                turns = torch.arange(rows * slots, device="cpu") % experts
-                value = (None, turns.view(rows, slots))
-            if function is torch.ops.aten.nonzero.default and value is not None:
-                result = value.to(result.device)  # how many there are is known to the twin only
-            for made, twin in zip(tree_leaves(result), tree_leaves(value)):
-                if isinstance(made, torch.Tensor) and isinstance(twin, torch.Tensor) and \
-                        made.device.type == "cuda" and made.shape == twin.shape and \
-                        twin.numel() <= most:
-                    self.twins[made] = twin
-            return result
-
-    return Values()
-
-
 def make_watcher(known, parameters):
     """A dispatch mode that keeps count of the storages that are there."""
     import torch
@@ -261,10 +178,11 @@ def make_watcher(known, parameters):
 
 def measure(case):
     import torch
+    from tidemark.recording.values import Values
 
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
-    with make_values():
+    with Values():
         return measure_with_values(case)
 
 
@@ -365,7 +283,7 @@ def main():
     parser.add_argument("--only", default="", help="cases whose name matches this expression")
     parser.add_argument("--show", action="store_true", help="numbers for people, saved storages too")
     arguments = parser.parse_args()
-    if os.environ.get("STAND_IN") != "ready":
+    if os.environ.get("TIDEMARK_STAND_IN") != "ready":
         start_again_with_stand_in(sys.argv[1:])
     import torch  # imported once, before the processes of the cases
     import transformers  # noqa: F401

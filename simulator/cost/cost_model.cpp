@@ -289,6 +289,10 @@ Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
     case Task::Dequantize:
       return conversion(schedule, run);
     case Task::Optimizer: {
+      if (trace_.update && trace_.update->pass.is_known())
+        return kernels_.elementwise(
+            static_cast<double>(trace_.update->pass.moved.value_or(Bytes{}).count),
+            total(schedule.reads(run)) / 4, trace_.update->pass.kernels);
       const UpdateCost update = update_cost(trace_.step.optimizer, framework_.optimizer_loop);
       const double parameters = total(schedule.reads(run));  // one gradient per parameter
       return kernels_.elementwise(parameters * update.bytes_per_parameter_byte, parameters / 4,

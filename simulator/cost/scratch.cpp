@@ -183,9 +183,22 @@ void of_backward(const Place& at, Scratch& scratch) {
     case OpKind::MeanPool:
     case OpKind::MaxPool:
     case OpKind::NllLoss:
-    case OpKind::Opaque:
       return;
+    case OpKind::Opaque:
+      return scratch.add(opaque_row(at.trace, at.op)->backward.scratch.count);
   }
+}
+
+void of_forward(const Place& at, Scratch& scratch) {
+  if (at.op.kind == OpKind::Linear) linear_forward(at, scratch);
+  if (const OpaqueRow* row = opaque_row(at.trace, at.op)) scratch.add(row->forward.scratch.count);
+}
+
+void add_scratch(const Place& at, Scratch& scratch) {
+  if (at.run.task == Task::Backward)
+    of_backward(at, scratch);
+  else if (at.run.task == Task::Forward || at.run.task == Task::Recompute)
+    of_forward(at, scratch);
 }
 
 int threads_per_multiprocessor(const Device& device) {
@@ -230,13 +243,8 @@ std::int64_t column_sum_staging(std::int64_t rows, std::int64_t columns, const D
 Scratch scratch_of(const Trace& trace, const Schedule& schedule, const Run& run,
                    const Device& device) {
   Scratch scratch;
-  if (run.op == no_op) return scratch;
-  const Place at{trace, schedule, run, device, trace[run.op]};
-  if (run.task == Task::Backward)
-    of_backward(at, scratch);
-  else if ((run.task == Task::Forward || run.task == Task::Recompute) &&
-           at.op.kind == OpKind::Linear)
-    linear_forward(at, scratch);
+  if (run.task == Task::Optimizer && trace.update) scratch.add(trace.update->pass.scratch.count);
+  if (run.op != no_op) add_scratch({trace, schedule, run, device, trace[run.op]}, scratch);
   if (scratch.requests().empty() || capability_of(device)) return scratch;
   return {};
 }

@@ -221,9 +221,9 @@ class Differentiation {
     for (const Contribution& c : contributions_)
       if (c.gradient != incoming) operation_.write(c.gradient);
     add_batched_weight_gradient(i);
+    if (operation_.writes().empty()) return;  // all are handed on
     if (const OpaqueRow* row = opaque_row(trace_, op)) add_workspace(op, row->backward.workspace);
-    if (!operation_.writes().empty())
-      graph_.append(Task::Backward, lane, static_cast<OpId>(i), operation_);
+    graph_.append(Task::Backward, lane, static_cast<OpId>(i), operation_);
   }
 
   // Mesa's published linear multiplies gᵀ·x per sample and sums afterwards.

@@ -43,7 +43,7 @@ void OptimizerNodes::place_state(TensorId parameter, bool learns) {
   if (!learns) return;
   const OptimizerRow& row = optimizers[static_cast<std::size_t>(trace_.step.optimizer)];
   const std::int64_t per_element = row.state_bytes ? row.state_bytes : size_of(tensor.dtype);
-  if (row.states > 0)
+  if (row.states > 0 && !trace_.update)
     state_[index(parameter)] = add({row.states * per_element * numel(tensor.shape)},
                                    Role::OptimizerState, Category::OptimizerState);
   if (framework_.gradients_persist) gradients_.place(parameter);
@@ -55,9 +55,12 @@ void OptimizerNodes::append() {
   for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
     if (!is_updated(t)) continue;
     add_update(static_cast<TensorId>(t));
-    if (framework_.optimizer_loop != OptimizerLoop::Foreach) update();
+    if (!trace_.update && framework_.optimizer_loop != OptimizerLoop::Foreach) update();
   }
-  if (!operation_.writes().empty()) update();
+  if (!operation_.writes().empty()) {
+    add_recorded_workspace();
+    update();
+  }
   for (std::size_t t = 0; t < trace_.tensors.size(); ++t)  // zero_grad(set_to_none)
     if (const InstanceId gradient = gradients_.of(static_cast<TensorId>(t));
         gradient != no_instance)
@@ -82,6 +85,13 @@ void OptimizerNodes::add_update(TensorId parameter) {
                                  .category = Category::Temporary}));
 }
 
+void OptimizerNodes::add_recorded_workspace() {
+  if (trace_.update && trace_.update->pass.workspace > Bytes{})
+    operation_.write(graph_.add({.size = trace_.update->pass.workspace,
+                                 .role = Role::Temporary,
+                                 .category = Category::Temporary}));
+}
+
 void OptimizerNodes::update() {
   graph_.append(Task::Optimizer, Lane::Compute, no_op, operation_);
   operation_.clear();
@@ -90,7 +100,7 @@ void OptimizerNodes::update() {
 // AdamW's eager kernels write sqrt(v) and, one parameter at a time, the denominator too; SGD's and
 // the 8-bit optimizer's update in place.
 int OptimizerNodes::temporaries_per_parameter() const {
-  if (trace_.step.optimizer != Optimizer::AdamW) return 0;
+  if (trace_.update || trace_.step.optimizer != Optimizer::AdamW) return 0;
   switch (framework_.optimizer_loop) {
     case OptimizerLoop::PerParameter:
       return 2;

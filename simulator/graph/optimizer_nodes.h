@@ -21,6 +21,7 @@ class OptimizerNodes {
   void place_state(TensorId parameter, bool learns);
   bool is_updated(std::size_t t) const;
   void add_update(TensorId parameter);
+  void add_recorded_workspace();
   void update();
   int temporaries_per_parameter() const;
 

@@ -235,7 +235,9 @@ void Runs::read_ranges(const Operand& codes) {
 }
 
 void Runs::optimize() {
-  const bool has_state = optimizers[static_cast<std::size_t>(trace_.step.optimizer)].states > 0;
+  const bool has_state =
+      !trace_.update && optimizers[static_cast<std::size_t>(trace_.step.optimizer)].states > 0;
+  if (trace_.update) check_workspace(trace_.update->pass.workspace);
   for (std::size_t i = 0; i < writes_.size(); ++i) {
     if (buffer(writes_[i]).role != Role::Value) continue;
     const TensorId tensor = buffer(writes_[i]).tensor;

@@ -12,10 +12,13 @@ TraceEdit::TraceEdit(const Trace& from)
   to_.family = from.family;
   to_.step = from.step;
   to_.blocks = from.blocks;
+  to_.update = from.update;
   to_.tensors.reserve(from.tensors.size() + 64);
   to_.ops.reserve(from.ops.size() + 64);
   to_.operands.reserve(from.operands.size() + 64);
   for (Block& block : to_.blocks) block.begin = block.end = no_op;
+  for (std::size_t t = 0; t < from.tensors.size(); ++t)  // no op names them
+    if (from.tensors[t].category == Category::OptimizerState) map(static_cast<TensorId>(t));
 }
 
 TensorId TraceEdit::add_tensor(Tensor tensor) {

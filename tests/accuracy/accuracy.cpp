@@ -220,6 +220,7 @@ std::string write_page(const std::string& references, const std::string& golden)
   block_shares(page, lowmemorybp.root());
   saved_bytes_of_torchvision(page, torchvision.root());
   steps_section(page, references);
+  captured_section(page, references);
   deit_peaks(page, mesa.root());
   lora_peaks(page, lowmemorybp.root());
   swin_section(page, swin.root());

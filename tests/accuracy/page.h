@@ -39,6 +39,7 @@ Report predict(const std::string& model, const StepOptions& step, const char* de
 
 /// Steps that ran in PyTorch's own allocator, from the fixtures in the folder.
 void steps_section(Page& page, const std::string& folder);
+void captured_section(Page& page, const std::string& folder);
 
 /// Swin on the A100: memory, slopes and times, with what explains the differences.
 void swin_section(Page& page, const JsonView& reference);

@@ -75,9 +75,9 @@ TEST(OptionTable, NamesEachOptionOnceAndExplainsIt) {
   }
 }
 
-// What takes minutes, or a display, has tests of its own.
+// What takes minutes, a display or a Python with PyTorch has tests of its own.
 bool is_quick(const Command& command) {
-  return command.name != "calibrate" && command.name != "view";
+  return command.name != "calibrate" && command.name != "view" && command.name != "capture";
 }
 
 // In one folder and one after the other: what one example writes, the next one reads.

@@ -7,6 +7,7 @@
 #include "simulator/cost/cost_model.h"
 #include "simulator/cost/guessed_times.h"
 #include "simulator/cost/model_flops.h"
+#include "simulator/cost/scratch.h"
 #include "simulator/graph/differentiate.h"
 #include "simulator/judge/validate.h"
 #include "simulator/lower.h"
@@ -106,6 +107,50 @@ TEST(OpaqueStep, HasItsWorkspaceOnlyWhileItRuns) {
     if (const Buffer& buffer = step.schedule.buffers[b]; buffer.category == Category::Workspace)
       found.push_back({buffer.size.count, runs_during(step.schedule, static_cast<BufferId>(b))});
   EXPECT_THAT(found, ElementsAre(std::pair(1000, 1), std::pair(3000, 1)));
+}
+
+std::int64_t count_gradients_of(const Planned& step, std::string_view tensor) {
+  return std::ranges::count_if(step.schedule.buffers, [&](const Buffer& buffer) {
+    return buffer.role == Role::Gradient && buffer.tensor == tensor_named(step.trace, tensor);
+  });
+}
+
+// As an add's would: what comes in is what goes on.
+TEST(OpaqueStep, HandsAGradientOnInTheMemoryThatItCameIn) {
+  OpaqueRow row = scan_row();
+  EXPECT_EQ(count_gradients_of(planned("vanilla", row), "fc"), 1);
+  row.handed_on = 1;
+  const Planned step = planned("vanilla", row);
+  expect_sound(step);
+  EXPECT_EQ(count_gradients_of(step, "fc"), 0);
+}
+
+// PyTorch's allocator sees it; live memory does not.
+TEST(OpaqueStep, TakesItsScratchFromTheAllocatorOnly) {
+  OpaqueRow row = scan_row();
+  const std::size_t buffers = planned("vanilla", row).schedule.buffers.size();
+  row.forward.scratch = {5000}, row.backward.scratch = {7000};
+  const Planned step = planned("vanilla", row);
+  EXPECT_EQ(step.schedule.buffers.size(), buffers);
+  std::vector<std::int64_t> taken;
+  for (const tidemark::Run& run : runs_of(step.schedule))
+    for (const Bytes bytes :
+         scratch_of(step.trace, step.schedule, run, find_device("a100-80gb")).requests())
+      if (run.op != no_op && step.trace[run.op].name == "scan") taken.push_back(bytes.count);
+  EXPECT_THAT(taken, ElementsAre(5000, 7000));
+}
+
+TEST(OpaqueStep, UpdatesAsItWasRecorded) {
+  Trace trace = scanned();
+  trace.step.optimizer = Optimizer::AdamW;  // whose state is not asked for
+  trace.update = RecordedUpdate{.optimizer = "Rprop", .pass = {.workspace = {777}, .kernels = 3}};
+  const Plan plan = keep_everything(trace);
+  const Schedule schedule = lower(trace, plan);
+  EXPECT_THAT(validate(trace, schedule), IsEmpty());
+  EXPECT_EQ(std::ranges::count(schedule.buffers, Role::OptimizerState, &Buffer::role), 0);
+  EXPECT_EQ(std::ranges::count(schedule.buffers, Bytes{777}, &Buffer::size), 1);
+  trace.update->pass.workspace = {778};  // the judge asks for it
+  EXPECT_THAT(validate(trace, schedule), Contains(HasSubstr("has no workspace of 778 bytes")));
 }
 
 TEST(OpaqueStep, RunsAgainWithItsWorkspaceUnderCheckpointing) {
@@ -282,7 +327,7 @@ TEST(OpaqueStep, IsJudgedByWhatItSaves) {
 Cost cost_of(const OpaqueRow& row, Task task) {
   const Planned step = planned("vanilla", row);
   const Device device = toy_device();
-  for (const Run& run : runs_of(step.schedule))
+  for (const tidemark::Run& run : runs_of(step.schedule))
     if (run.task == task && step.trace[run.op].name == "scan")
       return CostModel(step.trace, derive_needs(step.trace), device).of(step.schedule, run);
   ADD_FAILURE() << "the scan does not run";

@@ -9,6 +9,7 @@
 #include "analysis/comparison.h"
 #include "simulator/kernel_choice.h"
 #include "traces/models/config_reader.h"
+#include "traces/trace_json.h"
 
 namespace tidemark {
 namespace {
@@ -82,10 +83,8 @@ std::int64_t live_peak(const Schedule& schedule) {
   return peak;
 }
 
-StepBytes predicted_bytes(const MeasuredStep& step, const ModelConfig& config) {
+StepBytes predicted_bytes(const MeasuredStep& step, const std::shared_ptr<const Trace>& trace) {
   const Device device = find_device(step.device);
-  const auto trace = std::make_shared<const Trace>(
-      build_trace({step.name, "", "", "", config}, as_run_on(device, step.options)));
   const Evaluation evaluation = evaluate(trace, parse_strategy(step.strategy), device,
                                          MemoryBudget{Bytes{std::int64_t{1} << 59}});
   StepBytes bytes{.saved = evaluation.report.saved.unique.count,
@@ -120,8 +119,29 @@ std::vector<MeasuredStep> measured_steps(const std::string& fixture) {
                       .measured = measured_bytes(view),
                       .predicted = {}};
     step.options.framework = framework;
-    step.predicted =
-        predicted_bytes(step, read_model_config(view.at("config").text(), step.name).config);
+    const ModelConfig config = read_model_config(view.at("config").text(), step.name).config;
+    step.predicted = predicted_bytes(step, std::make_shared<const Trace>(build_trace(
+                                               {step.name, "", "", "", config},
+                                               as_run_on(find_device(step.device), step.options))));
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+std::vector<MeasuredStep> captured_steps(const std::string& folder) {
+  const JsonDocument document = read_json(folder + "/measured.json", FileKind::TrainingData);
+  std::vector<MeasuredStep> steps;
+  for (const JsonView view : document.root().at("steps").items()) {
+    MeasuredStep step{.name = std::string(view.at("name").text()),
+                      .options = {},
+                      .device = device_of(view),
+                      .strategy = "vanilla",
+                      .measured = measured_bytes(view),
+                      .predicted = {}};
+    const auto trace =
+        std::make_shared<const Trace>(load_trace(folder + "/" + step.name + ".trace.json.zst"));
+    step.options = trace->step;
+    step.predicted = predicted_bytes(step, trace);
     steps.push_back(std::move(step));
   }
   return steps;

@@ -1,5 +1,5 @@
-// Training steps that ran in PyTorch's own allocator (scripts/capture_steps/capture.py), beside
-// what Tidemark says of the same steps.
+// Training steps that ran in PyTorch's own allocator (scripts/capture_steps, capture_models),
+// beside what Tidemark says of the same steps.
 #pragma once
 
 #include <string>
@@ -33,5 +33,9 @@ double percent_off(std::int64_t predicted, std::int64_t measured);
 
 /// All steps of a fixture, each with its prediction.
 std::vector<MeasuredStep> measured_steps(const std::string& fixture);
+
+/// Steps of models that Tidemark does not know, captured (scripts/capture_models): the folder has
+/// their traces and what PyTorch's allocator said of them.
+std::vector<MeasuredStep> captured_steps(const std::string& folder);
 
 }  // namespace tidemark

@@ -11,6 +11,7 @@
 namespace tidemark {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -18,11 +19,16 @@ using testing::IsEmpty;
 OpaqueRow sampler_row() {
   return {.operation = "aten::grid_sampler_2d",
           .gradients = 0b11,
+          .handed_on = 0b10,
           .saved = input_bit(0) | input_bit(1) | output_bit(1),
           .quantized = input_bit(0),
           .runs_once = true,
           .math = DType::Float32,
-          .forward = {.workspace = {1024}, .flops = 600, .moved = Bytes{4800}, .kernels = 2},
+          .forward = {.workspace = {1024},
+                      .scratch = {64},
+                      .flops = 600,
+                      .moved = Bytes{4800},
+                      .kernels = 2},
           .backward = {.workspace = {2048}, .flops = {}, .moved = Bytes{9600}, .kernels = 0}};
 }
 
@@ -51,6 +57,7 @@ TEST(OpaqueOp, SaysWhichInputsGetAGradientAndWhatItsBackwardReads) {
   const Trace trace = sampled_trace();
   const Op& op = trace.ops[1];
   EXPECT_EQ(gradient_rule(trace, op, 0).flow, Flow::Fresh);
+  EXPECT_EQ(gradient_rule(trace, op, 1).flow, Flow::Alias);
   EXPECT_EQ(gradient_rule(trace, op, 2).flow, Flow::None);
   EXPECT_EQ(saved_operands(trace, op, 0b01), input_bit(0) | input_bit(1) | output_bit(1));
   EXPECT_EQ(saved_operands(trace, op, 0), 0u);
@@ -74,17 +81,6 @@ TEST(OpaqueOp, HandsAGradientOn) {
   EXPECT_EQ(read_trace(write_trace(trace), "t.json"), trace);
 }
 
-TEST(OpaqueCheck, WhatIsHandedOnFits) {
-  OpaqueRow row = summing_row();
-  row.handed_on = 0b10;  // the grid [4], not [2, 4]
-  EXPECT_THAT(check(sampled_trace(row)),
-              ElementsAre("/ops/1/row/handed_on: found in1; need an input of the first output's "
-                          "shape and dtype"));
-  row.gradients = 0b10, row.handed_on = 0b01;
-  EXPECT_THAT(check(sampled_trace(row)),
-              ElementsAre("/ops/1/row/handed_on: found in0; need one of the inputs in gradients"));
-}
-
 TEST(OpaqueOp, IsCalledWhatTheFrameworkCallsIt) {
   const Trace trace = sampled_trace();
   EXPECT_EQ(operation_name(trace, trace.ops[1]), "aten::grid_sampler_2d");
@@ -101,14 +97,16 @@ TEST(OpaqueOp, ReadsBackFromItsFile) {
 }
 
 TEST(OpaqueOp, StandsInOneLineWithoutDefaults) {
-  EXPECT_THAT(write_trace(sampled_trace()),
-              HasSubstr(R"("row": {"operation": "aten::grid_sampler_2d", )"
-                        R"("gradients": ["in0", "in1"], "saved": ["in0", "in1", "out1"], )"
-                        R"("quantized": ["in0"], "runs_once": true, "math": "float32", )"
-                        R"("forward": {"workspace_bytes": 1024, "flops": 600, )"
-                        R"("moved_bytes": 4800, "kernels": 2}, )"
-                        R"("backward": {"workspace_bytes": 2048, "moved_bytes": 9600, )"
-                        R"("kernels": 0}}})"));
+  EXPECT_THAT(
+      write_trace(sampled_trace()),
+      HasSubstr(
+          R"("row": {"operation": "aten::grid_sampler_2d", )"
+          R"("gradients": ["in0", "in1"], "handed_on": ["in1"], "saved": ["in0", "in1", "out1"], )"
+          R"("quantized": ["in0"], "runs_once": true, "math": "float32", )"
+          R"("forward": {"workspace_bytes": 1024, "scratch_bytes": 64, "flops": 600, )"
+          R"("moved_bytes": 4800, "kernels": 2}, )"
+          R"("backward": {"workspace_bytes": 2048, "moved_bytes": 9600, )"
+          R"("kernels": 0}}})"));
   EXPECT_THAT(write_trace(sampled_trace({.operation = "f"})),
               HasSubstr(R"("row": {"operation": "f"}})"));
 }
@@ -128,7 +126,7 @@ std::string error_after(std::string_view from, std::string_view to) {
 TEST(OpaqueOp, InAFileSaysWhereItsRowIsWrong) {
   EXPECT_EQ(error_after("\"flops\": 600", "\"flop\": 600"),
             "t.json: /ops/1/row/forward: unknown key 'flop' (did you mean 'flops'? known: "
-            "workspace_bytes, flops, moved_bytes, kernels)");
+            "workspace_bytes, scratch_bytes, flops, moved_bytes, kernels)");
   EXPECT_EQ(error_after("\"math\": \"float32\"", "\"math\": \"float23\""),
             "t.json: /ops/1/row/math: unknown dtype 'float23' (did you mean 'float32'? known: "
             "float32, float16, bfloat16, float64, int64, uint8, bool)");
@@ -163,7 +161,8 @@ TEST(OpaqueCheck, EveryOpaqueOpHasTheNextRow) {
 
 TEST(OpaqueCheck, NamesOperandsThatTheOpHas) {
   EXPECT_THAT(
-      defects_after([](Trace& t) { t.opaque_rows[0].gradients = 0b100; }),
+      defects_after(
+          [](Trace& t) { t.opaque_rows[0].gradients = 0b100, t.opaque_rows[0].handed_on = 0; }),
       ElementsAre("/ops/1/row/gradients: found in2; need an operand that the op has (inputs: 2)"));
   EXPECT_THAT(
       defects_after([](Trace& t) { t.opaque_rows[0].saved |= output_bit(2); }),
@@ -180,15 +179,42 @@ TEST(OpaqueCheck, QuantizesSavedNumbers) {
 
 TEST(OpaqueCheck, FiguresCanBeCounted) {
   EXPECT_THAT(defects_after([](Trace& t) {
-                t.opaque_rows[0].forward = {.workspace = {-1}, .flops = -2, .kernels = 10'001};
+                t.opaque_rows[0].forward = {
+                    .workspace = {-1}, .scratch = {-3}, .flops = -2, .kernels = 10'001};
               }),
               ElementsAre("/ops/1/row/forward/workspace_bytes: found -1; need 0 to 2^60",
+                          "/ops/1/row/forward/scratch_bytes: found -3; need 0 to 2^60",
                           "/ops/1/row/forward/flops: found -2; need 0 to 2^60",
                           "/ops/1/row/forward/kernels: found 10001; need 0 to 10000"));
   EXPECT_THAT(
       defects_after([](Trace& t) { t.opaque_rows[0].backward.workspace = most_opaque_workspace; }),
       ElementsAre("/ops/1/row/backward/workspace_bytes: all up to this one are more than "
                   "2^58 bytes; need less"));
+}
+
+TEST(OpaqueCheck, HandsOnOnlyGradientsThatThereAre) {
+  EXPECT_THAT(defects_after([](Trace& t) { t.opaque_rows[0].gradients = 0b01; }),
+              ElementsAre("/ops/1/row/handed_on: found in1; need one of the inputs in gradients"));
+  EXPECT_THAT(defects_after([](Trace& t) { t.tensors[5].dtype = DType::Float16; }),
+              Contains("/ops/1/row/handed_on: in1, 'grid', is float32; need float16 as out0"));
+}
+
+TEST(RecordedUpdate, ReadsBackFromItsFile) {
+  Trace trace = sampled_trace();
+  trace.update = RecordedUpdate{.optimizer = "RMSprop",
+                                .pass = {.workspace = {96}, .scratch = {8}, .kernels = 5}};
+  const std::string text = write_trace(trace);
+  EXPECT_THAT(text, HasSubstr(R"("update": {"optimizer": "RMSprop", "workspace_bytes": 96, )"
+                              R"("scratch_bytes": 8, "kernels": 5})"));
+  EXPECT_EQ(read_trace(text, "t.json"), trace);
+}
+
+TEST(RecordedUpdate, IsChecked) {
+  EXPECT_THAT(defects_after([](Trace& t) { t.update = RecordedUpdate{.optimizer = ""}; }),
+              ElementsAre("/update/optimizer: found ''; need what the framework calls it"));
+  EXPECT_THAT(
+      defects_after([](Trace& t) { t.update = RecordedUpdate{.optimizer = "a", .pass = {{-5}}}; }),
+      ElementsAre("/update/workspace_bytes: found -5; need 0 to 2^60"));
 }
 
 TEST(OpaqueCheck, HasAName) {

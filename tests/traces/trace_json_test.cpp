@@ -140,7 +140,7 @@ TEST(TraceJson, TakesTheBaseOfARotationFromFilesOfVersion2) {
   const auto replace = [&](std::string_view from, std::string_view to) {
     text.replace(text.find(from), from.size(), to);
   };
-  replace("\"version\": 3", "\"version\": 2");
+  replace("\"version\": 4", "\"version\": 2");
   replace("{\"probability\": 0.1}", "{\"theta\": 10000, \"probability\": 0.1}");
   EXPECT_EQ(read_trace(text, "t.json"), small_trace());
 }
@@ -155,7 +155,7 @@ TEST(TraceJson, TakesLayoutTransformsByTheirNamesOfVersion2) {
   };
   replace("\"layout_transform\": \"patch_merging\"", "\"movement\": \"corner\"");
   EXPECT_THROW(read_trace(text, "t.json"), InputError);  // in a file of today
-  replace("\"version\": 3", "\"version\": 2");
+  replace("\"version\": 4", "\"version\": 2");
   replace("\"layout_transform\"", "\"movement\"");
   EXPECT_EQ(read_trace(text, "t.json").attributes, trace.attributes);
 }
@@ -175,7 +175,7 @@ TEST(TraceJson, WritesWhatIsNotUtf8AsReplacementCharacters) {
 
 TEST(TraceJson, WritesOneTensorOrOpPerLine) {
   const std::string text = write_trace(small_trace());
-  EXPECT_THAT(text, StartsWith("{\n  \"format\": \"tidemark-trace\",\n  \"version\": 3,\n"));
+  EXPECT_THAT(text, StartsWith("{\n  \"format\": \"tidemark-trace\",\n  \"version\": 4,\n"));
   EXPECT_THAT(text,
               HasSubstr("\n    {\"name\": \"flat\", \"shape\": [2, 12], \"dtype\": \"float32\", "
                         "\"category\": \"activation\", \"storage\": \"b1.add2\"},\n"));
@@ -258,8 +258,8 @@ TEST(TraceJson, RefusesOtherFilesAndVersions) {
   EXPECT_EQ(error_after("tidemark-trace", "plan"),
             "t.json: not a trace file; need \"format\": \"tidemark-trace\"");
   // A newer file may have keys that nobody here knows; its version says so first.
-  EXPECT_EQ(error_after("\"version\": 3", "\"shards\": 4, \"version\": 4"),
-            "t.json: /version: found 4; this program reads versions 1 to 3");
+  EXPECT_EQ(error_after("\"version\": 4", "\"shards\": 4, \"version\": 5"),
+            "t.json: /version: found 5; this program reads versions 1 to 4");
 }
 
 TEST(TraceJson, RefusesWhatItDoesNotKnow) {

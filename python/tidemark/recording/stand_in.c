@@ -1,8 +1,8 @@
 /* A CUDA runtime, cuBLAS and driver for a machine without a GPU: one device of a chosen compute
  * capability, whose memory is address space of the host and whose kernels do nothing. Preloaded, it
  * lets PyTorch run a training step on real CUDA tensors in its real caching allocator; only the
- * numbers in the tensors mean nothing. What is not written here answers 0 ("success"): run.py makes
- * those answers from the list of what libtorch_cuda imports.
+ * numbers in the tensors mean nothing. What is not written here answers 0 ("success"): stand_in.py
+ * makes those answers from the list of what PyTorch's libraries import.
  *
  * Built for one CUDA major version, against the headers of the nvidia-cuda-runtime wheel. */
 #include <driver_types.h>
@@ -12,12 +12,17 @@
 
 #define API __attribute__((visibility("default")))
 
+/* Kernels that would have run: launches and calls of cuBLAS. */
+API long stand_in_launches;
+
 static int capability(void) {
   const char* text = getenv("STAND_IN_SM");
   return text ? atoi(text) : 80;
 }
 /* Streaming multiprocessors: of the A100, H100 and the smaller ones that people rent. */
 static int multiprocessors(void) {
+  const char* text = getenv("STAND_IN_MULTIPROCESSORS");
+  if (text) return atoi(text);
   switch (capability()) {
     case 75: return 40;
     case 86: return 84;

@@ -1,0 +1,58 @@
+// `tidemark capture`: a step of the user's own PyTorch code, run by their Python, as a trace.
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "base/quoted.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/formats.h"
+#include "cli/commands/python_process.h"
+#include "simulator/kernel_choice.h"
+#include "traces/trace_json.h"
+
+namespace tidemark::cli {
+namespace {
+
+// Which device PyTorch is told of.
+std::vector<std::string> device_arguments(const Options& options) {
+  const Device device = find_device(options.device.value_or("a100-80gb"));
+  const auto capability = capability_of(device);
+  if (!capability)
+    throw UsageError(fmt::format("{} is no GPU: a capture needs one whose kernels PyTorch chooses",
+                                 printable(device.name)));
+  return {"--sm", fmt::format("{}", *capability), "--multiprocessors",
+          fmt::format("{}", static_cast<std::int64_t>(device.sm_count))};
+}
+
+std::vector<std::string> arguments_of(const Options& options, const std::string& output) {
+  std::vector<std::string> arguments = {"-m", "tidemark.capture", options.subject, "-o", output};
+  for (std::string& argument : device_arguments(options)) arguments.push_back(std::move(argument));
+  for (const auto& [name, value] : options.step) {
+    arguments.emplace_back(name);
+    arguments.push_back(value);
+  }
+  if (options.beside_gpu) arguments.emplace_back("--beside-gpu");
+  return arguments;
+}
+
+}  // namespace
+
+Result run_capture(const Options& options) {
+  if (options.subject.empty())
+    throw UsageError("capture: need SCRIPT.py:FUNCTION, as in tidemark capture train.py:make_step");
+  require_ending(options, ".trace.json", "a trace file");
+  const TemporaryFolder folder;
+  unpack_package(folder.path());
+  const std::string output = (folder.path() / "step.trace.json").string();
+  const std::string python = find_python(options.python ? &*options.python : nullptr);
+  if (run_python(python, folder.path(), arguments_of(options, output)) != 0)
+    throw InputError("nothing was captured; the line above says why");
+  Result result;
+  const Trace trace = load_trace(output);
+  result.text = write_trace(trace);
+  if (options.output)
+    result.notes = fmt::format("{}: {} ops, {} tensors\n", printable(*options.output, 200),
+                               trace.ops.size(), trace.tensors.size());
+  return result;
+}
+
+}  // namespace tidemark::cli

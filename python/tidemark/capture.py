@@ -1,0 +1,42 @@
+"""`python -m tidemark.capture SCRIPT.py:FUNCTION -o step.trace.json`."""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import sys
+
+from .recording import parent
+from .recording.errors import CaptureError
+
+DESCRIPTION = """Writes the trace of a training step of any PyTorch model, without a GPU.
+FUNCTION takes nothing and returns (model, batch), (model, batch, loss) or (model, batch, loss,
+optimizer)."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tidemark.capture", description=DESCRIPTION)
+    parser.add_argument("target", metavar="SCRIPT.py:FUNCTION")
+    parser.add_argument("-o", "--output", default="step.trace.json", help="the trace file")
+    parser.add_argument("--device", help="whose kernels PyTorch chooses: a name that `tidemark "
+                        "devices` lists (default: a100-80gb)")
+    parser.add_argument("--sm", type=int, help="its compute capability instead: 75, 80, 90, …")
+    parser.add_argument("--multiprocessors", type=int, help="how many it has; some kernels' "
+                        "scratch depends on it")
+    parser.add_argument("--precision", help="fp32, tf32, bf16, amp-bf16 or amp-fp16 (default: what "
+                        "FUNCTION says, or fp32)")
+    parser.add_argument("--optimizer", help="adamw, adam or sgd (default: what FUNCTION says, or "
+                        "adamw)")
+    parser.add_argument("--beside-gpu", action="store_true", help="although this machine has a GPU, "
+                        "which is not used")
+    parser.add_argument("--measured", help=argparse.SUPPRESS)
+    arguments = parser.parse_args(argv)
+    try:
+        return parent.capture_script(arguments.target, pathlib.Path(arguments.output), arguments)
+    except CaptureError as error:
+        print(f"tidemark capture: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""The process on the stand-in: loads a user's script, runs its step, writes the trace."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import pathlib
+import sys
+import warnings
+from typing import Any
+
+from .errors import CaptureError
+
+
+def load_function(target: str) -> Any:
+    path, _, name = target.rpartition(":")
+    if not path or not name:
+        raise CaptureError(f"{target}: need SCRIPT.py:FUNCTION")
+    script = pathlib.Path(path).resolve()
+    if not script.is_file():
+        raise CaptureError(f"{path}: no such file")
+    sys.path.insert(0, str(script.parent))
+    sys.argv = [str(script)]
+    spec = importlib.util.spec_from_file_location(script.stem, script)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[script.stem] = module
+    spec.loader.exec_module(module)
+    function = getattr(module, name, None)
+    if not callable(function):
+        known = [key for key, value in vars(module).items()
+                 if callable(value) and getattr(value, "__module__", "") == script.stem]
+        raise CaptureError(f"{path}: no function named {name!r} (it has: "
+                           f"{', '.join(known) or 'none'})")
+    return function
+
+
+def what_to_run(arguments: argparse.Namespace) -> Any:
+    if not arguments.packed:
+        return load_function(arguments.target)()
+    from . import transport
+
+    return transport.unpacked(pathlib.Path(arguments.target).read_bytes())
+
+
+def place_of(error: BaseException, script: str) -> str:
+    """File and line of the user's code where it went wrong."""
+    folder = str(pathlib.Path(script).resolve().parent)
+    at, found = error.__traceback__, ""
+    while at is not None:
+        name = at.tb_frame.f_code.co_filename
+        if name.startswith(folder):
+            found = f"{name}:{at.tb_lineno}: "
+        at = at.tb_next
+    return found
+
+
+def run(arguments: argparse.Namespace) -> None:
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    from . import document, step, values
+
+    warnings.filterwarnings("ignore")
+    torch.backends.cudnn.enabled = False
+    torch.set_num_threads(1)
+    step.install_groups()
+    with values.Values():
+        with torch.device("cuda"):
+            made = step.as_step(what_to_run(arguments))
+        if arguments.precision:
+            made.precision = arguments.precision
+        if arguments.optimizer:
+            made.optimizer = arguments.optimizer
+        step.place(made)
+        recording = step.record(made)
+    classes = {name: type(module).__name__ for name, module in made.model.named_modules()}
+    tensors = [x for x in tree_leaves(made.batch) if isinstance(x, torch.Tensor) and x.dim() > 0]
+    trace = document.write(recording, arguments, classes, type(made.model).__name__,
+                           tensors[0].shape[0] if tensors else 1)
+    if arguments.measured:
+        report_measured(recording, arguments.measured)
+    for text in trace.unexplained:
+        print(f"tidemark capture: kept beyond the forward by the model itself: {text}",
+              file=sys.stderr)
+
+
+def report_measured(recording: Any, path: str) -> None:
+    """What PyTorch's allocator said of the step, for whoever compares."""
+    import dataclasses
+    import json
+
+    saved = sum(recording.saved.values())
+    with open(path, "w", encoding="utf-8") as file:
+        allocated = dataclasses.asdict(recording.measured)
+        json.dump(dict(saved=saved, live=recording.recorder.live_peaks,
+                       reserved=allocated.pop("reserved"), allocated=allocated,
+                       parameters=recording.parameters, trainable=recording.trainable,
+                       versions=recording.versions), file)
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("target")
+    parser.add_argument("--packed", action="store_true")
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--precision")
+    parser.add_argument("--optimizer")
+    parser.add_argument("--sm", type=int, default=80)
+    parser.add_argument("--measured")
+    arguments = parser.parse_args(argv)
+    try:
+        run(arguments)
+    except CaptureError as error:
+        print(f"tidemark capture: {error}", file=sys.stderr)
+        return 1
+    except Exception as error:  # of the user's code, or of what PyTorch does with it
+        import os
+        import traceback
+
+        if os.environ.get("TIDEMARK_TRACEBACK"):
+            traceback.print_exc()
+        text = str(error).strip().splitlines()
+        print(f"tidemark capture: {place_of(error, arguments.target.rpartition(':')[0])}"
+              f"{type(error).__name__}: {text[0] if text else 'no message'} "
+              "(TIDEMARK_TRACEBACK=1 shows where)", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,7 @@
+"""What goes wrong in a sentence that says what to do."""
+
+from __future__ import annotations
+
+
+class CaptureError(Exception):
+    """A step that cannot be captured: what is wrong, and what would be right."""

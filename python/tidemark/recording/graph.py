@@ -1,0 +1,91 @@
+"""The graph of a forward pass: who gets a gradient from whom, and which gradients are no new memory.
+
+A gradient that a node hands on is a view of the one that came in, or that one itself. Only a run
+with a hook on each node can tell; the hooks hold gradients a little longer than usual, so this run
+is not the one whose memory counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .recorder import NO_NODE, Group, Operation, Storage
+
+# An edge's other end: a node and its output, or the storage of a leaf.
+End = tuple[str, int, int]
+
+
+class Graph:
+    def __init__(self, first_node: int) -> None:
+        self.first_node = first_node
+        self.ends: dict[int, list[End | None]] = {}  # by node, per input that may get a gradient
+        self.handed_on: dict[int, set[int]] = {}  # by node: positions in `ends`
+
+    def number(self, node: Any) -> int:
+        return node._sequence_nr() - self.first_node
+
+    def end_of(self, function: Any, output: int) -> End | None:
+        if function is None:
+            return None
+        if function.name().endswith("AccumulateGrad"):
+            return "leaf", function.variable.untyped_storage()._cdata, 0
+        return "node", self.number(function), output
+
+    def watch(self, loss: torch.Tensor) -> None:
+        """Notes every node that the loss depends on, and hangs a hook on it."""
+        seen: set[Any] = set()
+        stack = [loss.grad_fn]
+        while stack:
+            node = stack.pop()
+            if node is None or node in seen or node.name().endswith("AccumulateGrad"):
+                continue
+            seen.add(node)
+            self.ends[self.number(node)] = [self.end_of(*edge) for edge in node.next_functions]
+            node.register_hook(self.hook(self.number(node)))
+            stack += [following for following, _ in node.next_functions]
+
+    def hook(self, number: int) -> Any:
+        def note(made: Any, came: Any) -> None:
+            incoming = {x.untyped_storage()._cdata for x in came if isinstance(x, torch.Tensor)}
+            self.handed_on[number] = {
+                at for at, x in enumerate(made)
+                if isinstance(x, torch.Tensor) and x.untyped_storage()._cdata in incoming}
+        return note
+
+    def settle(self, operations: list[Operation], storages: list[Storage],
+               groups: list[Group]) -> None:
+        """Gives each node the operation that belongs to it.
+
+        Mostly that is the next one. But `silu_` clones what it overwrites first: two nodes are
+        made, then the clone runs, then it. And what is done in place on a view becomes part of a
+        node that is made when it is done. What no gradient flows through has no node.
+        """
+        claimed = {x.node for x in operations}
+        for group in groups:
+            claimed |= set(range(group.first_node, group.last_node))
+        unclaimed = sorted(node for node in self.ends if node not in claimed)
+        kept: set[int] = set()
+        for operation in operations:
+            if operation.group is not None:
+                continue
+            if operation.node not in self.ends:
+                kept |= {x for x in operation.kept_reads | operation.kept_writes
+                         if storages[x].gone_before is None}
+                operation.kept_reads, operation.kept_writes = set(), set()
+                may_claim = operation.node == NO_NODE or bool(operation.mutates)
+                limit = operation.number + bool(operation.mutates)
+                operation.node = NO_NODE
+                if may_claim and any(operation.wants) and unclaimed and unclaimed[0] < limit:
+                    operation.node = unclaimed.pop(0)
+            if operation.node == NO_NODE:
+                operation.wants = [False] * len(operation.wants)
+            else:
+                operation.kept_reads |= kept
+                kept = set()
+
+    def hands_on(self, node: int, end: End) -> bool:
+        """Is the gradient for this end the memory of the one that the node got?"""
+        ends = self.ends.get(node, [])
+        return any(ends[at] == end for at in self.handed_on.get(node, ()) if at < len(ends))

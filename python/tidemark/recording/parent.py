@@ -1,0 +1,103 @@
+"""Starts the process on the stand-in, and says what became of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+from . import stand_in
+from .errors import CaptureError
+
+DEFAULT_DEVICE = "a100-80gb"
+PACKAGE = pathlib.Path(__file__).parent.parent
+
+
+def device_folders() -> list[pathlib.Path]:
+    """In an installed package, and in a checkout of the repository."""
+    return [PACKAGE / "devices", PACKAGE.parent.parent / "simulator" / "devices"]
+
+
+def device_figures(name: str) -> tuple[int, int | None]:
+    """Compute capability, as 80, and multiprocessors."""
+    for folder in device_folders():
+        path = folder / f"{name}.json"
+        if path.is_file():
+            data = json.loads(path.read_text())
+            capability = data["compute_capability"]["value"].replace(".", "")
+            count = data["figures"].get("sm_count", {}).get("value")
+            return int(capability), int(count) if count else None
+    known = sorted(path.stem for folder in device_folders() for path in folder.glob("*.json"))
+    raise CaptureError(f"no device named {name!r} (known: {', '.join(known) or 'none here'}; or "
+                       "give its compute capability: sm=80)")
+
+
+def target_of(device: str | None, sm: int | None,
+              multiprocessors: int | None = None) -> tuple[int, int | None]:
+    if device is not None and sm is not None:
+        raise CaptureError("device and sm both say whose kernels run: give one of them")
+    if sm is not None:
+        if not 50 <= sm <= 200:
+            raise CaptureError(f"sm {sm}: need a compute capability without its point: 75, 80, 90")
+        return sm, multiprocessors
+    if device is None and not any(folder.is_dir() for folder in device_folders()):
+        return 80, multiprocessors or 108
+    return device_figures(device or DEFAULT_DEVICE)
+
+
+def check_machine(beside_gpu: bool) -> None:
+    if os.environ.get("TIDEMARK_STAND_IN"):
+        raise CaptureError("a capture within a capture: put the call under "
+                           "`if __name__ == \"__main__\":`")
+    if not sys.platform.startswith("linux"):
+        raise CaptureError("the stand-in for the CUDA runtime is for Linux; capture there (a "
+                           "container does), the trace file is good everywhere")
+    if stand_in.has_gpu() and not beside_gpu:
+        raise CaptureError("this machine has a GPU, and the stand-in would take its place in the "
+                           "child process: --beside-gpu (beside_gpu=True) says that this is meant")
+
+
+def run_child(arguments: list[str], capability: int, multiprocessors: int | None) -> int:
+    environment = stand_in.environment(capability, multiprocessors)
+    paths = [str(PACKAGE.parent), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    command = [sys.executable, "-m", "tidemark.recording.child", *arguments, "--sm",
+               str(capability)]
+    code = subprocess.run(command, env=environment, check=False).returncode
+    if code < 0:
+        raise CaptureError(f"the process of the capture died ({signal.Signals(-code).name}): "
+                           "something asked the stand-in for more than it can answer; PyTorch 2.6 "
+                           "for CUDA 12 is what it is tested with")
+    return code
+
+
+def capture_script(target: str, output: pathlib.Path, options: argparse.Namespace) -> int:
+    check_machine(options.beside_gpu)
+    capability, count = target_of(options.device, options.sm, options.multiprocessors)
+    arguments = [target, "--output", str(output)]
+    for key in ("precision", "optimizer", "measured"):
+        if getattr(options, key):
+            arguments += [f"--{key}", getattr(options, key)]
+    return run_child(arguments, capability, count)
+
+
+def capture_objects(model: Any, batch: Any, loss: Any, optimizer: Any, precision: str,
+                    device: str | None, sm: int | None, output: pathlib.Path,
+                    beside_gpu: bool) -> pathlib.Path:
+    from . import transport
+
+    check_machine(beside_gpu)
+    capability, count = target_of(device, sm)
+    step = dict(model=model, batch=batch, loss=loss, optimizer=optimizer, precision=precision)
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "step.pickle"
+        path.write_bytes(transport.packed(step))
+        if run_child([str(path), "--packed", "--output", str(output)], capability, count) != 0:
+            raise CaptureError("nothing was captured; the line above says why")
+    return output

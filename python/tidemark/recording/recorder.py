@@ -1,0 +1,392 @@
+"""A dispatch mode that writes down a training step: every operation, every storage, who keeps what.
+
+It sees operations below autograd and autocast, in the forward and in the backward. A storage has a
+number from when it is first seen to the end of the recording. Of the forward it keeps each
+operation; of the backward, what each node of the forward's graph took.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import weakref
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+ATEN = torch.ops.aten
+NO_NODE = -1
+
+
+@dataclasses.dataclass
+class Storage:
+    """What the allocator was asked for, and between which operations of the forward it was there."""
+
+    bytes: int
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    name: str = ""  # of what is there before the step
+    category: str = "activation"
+    trainable: bool = False
+    made_by: int | None = None
+    gone_before: int | None = None  # the operation; None: it outlives the forward
+
+
+@dataclasses.dataclass(frozen=True)
+class Reference:
+    """A tensor as an operation sees it: some elements of a storage."""
+
+    storage: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    dtype: torch.dtype
+    source: tuple[int, int] | None = None  # the node and its output that made it, if it has one
+
+
+@dataclasses.dataclass
+class Operation:
+    """One call of an operator, or a group of them that belong to one function."""
+
+    name: str
+    module: str
+    node: int = NO_NODE
+    number: int = 0  # nodes that there were when it began
+    reads: list[Reference] = dataclasses.field(default_factory=list)
+    writes: list[Reference] = dataclasses.field(default_factory=list)
+    wants: list[bool] = dataclasses.field(default_factory=list)  # of reads: gets a gradient
+    kept_reads: set[int] = dataclasses.field(default_factory=set)  # storages
+    kept_writes: set[int] = dataclasses.field(default_factory=set)
+    mutates: set[int] = dataclasses.field(default_factory=set)
+    allocates: bool = True  # False: its results are views
+    peak: int = 0  # bytes requested from the allocator, at most while it ran
+    after: int = 0  # and when it was done
+    live: int = 0  # bytes of storages when it was done
+    flops: int | None = None
+    launches: int = 0
+    group: int | None = None
+
+
+@dataclasses.dataclass
+class NodeRun:
+    """What a node of the forward's graph took when its gradients were made."""
+
+    before: int  # bytes requested from the allocator
+    peak: int
+    live_before: int  # bytes of storages
+    live_peak: int
+    launches: int = 0
+    flops: int = 0
+    knows_flops: bool = False
+    moved: int = 0
+
+
+@dataclasses.dataclass
+class Group:
+    """Operations that one autograd function, or one checkpointed segment, runs as a whole."""
+
+    name: str
+    module: str
+    first_node: int
+    first_operation: int
+    is_checkpoint: bool
+    before: int  # bytes requested from the allocator
+    live_before: int  # bytes of storages
+    last_node: int = NO_NODE
+    results: list[Reference] = dataclasses.field(default_factory=list)
+    arguments: list[Reference] = dataclasses.field(default_factory=list)
+
+
+class Allocator:
+    """Bytes that were asked for, as PyTorch's allocator counts them."""
+
+    def __init__(self, device: int = 0) -> None:
+        self.device = device
+
+    def reset(self) -> None:
+        torch._C._cuda_resetPeakMemoryStats(self.device)
+
+    def requested(self) -> tuple[int, int]:
+        """Now, and at most since the last reset."""
+        counts = torch._C._cuda_memoryStats(self.device)["requested_bytes"]["all"]
+        return counts["current"], counts["peak"]
+
+
+class Launches:
+    """How many kernels the stand-in was asked to start."""
+
+    def __init__(self) -> None:
+        self.count = ctypes.c_long.in_dll(ctypes.CDLL(None), "stand_in_launches")
+
+    def __call__(self) -> int:
+        return self.count.value
+
+
+def flops_of(function: Any, args: Any, kwargs: Any, result: Any) -> int | None:
+    from torch.utils.flop_counter import flop_registry
+
+    formula = flop_registry.get(function._overloadpacket)
+    if formula is None:
+        return None
+    try:
+        return int(formula(*args, **kwargs, out_val=result))
+    except (TypeError, ValueError, IndexError, AssertionError):
+        return None
+
+
+def physical_bytes(reference: Reference) -> int:
+    count = 1
+    for size, stride in zip(reference.shape, reference.strides):
+        count *= size if stride != 0 else 1
+    return count * reference.dtype.itemsize
+
+
+def is_whole_number(tensor: torch.Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex())
+
+
+def plain(tensor: torch.Tensor) -> torch.Tensor:
+    """What is inside of the wrappers that vmap and its like put around tensors."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return tensor
+
+
+def mutated_arguments(function: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
+    found = []
+    for index, argument in enumerate(function._schema.arguments):
+        if argument.alias_info is None or not argument.alias_info.is_write:
+            continue
+        value = kwargs.get(argument.name, args[index] if index < len(args) else None)
+        found += [plain(x) for x in tree_leaves(value) if isinstance(x, torch.Tensor)]
+    return found
+
+
+class Recorder(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.storages: list[Storage] = []
+        self.numbers: dict[int, int] = {}  # of storages that are there
+        self.operations: list[Operation] = []
+        self.groups: list[Group] = []
+        self.nodes: dict[int, NodeRun] = {}
+        self.modules: list[str] = []
+        self.calls: list[tuple[str, int, int, Reference | None]] = []  # module, begin, end, input
+        self.phase = "forward"
+        self.first_node = self.last_number = torch.autograd._get_sequence_nr()
+        self.pending: list[tuple[int, int]] = []  # node, storage: kept by an operation to come
+        self.unplaced: list[tuple[int, int]] = []
+        self.open_group: Group | None = None
+        self.allocator, self.launches = Allocator(), Launches()
+        self.running_node = NO_NODE
+        self.live = 0  # bytes of the storages that are there
+        self.live_peaks = {"begin": 0}
+        self.kept: set[int] = set()  # storages that nodes hold
+        self.highest = self.moved_by_update = 0  # of the optimizer's step
+
+    # --- storages -------------------------------------------------------------------------------
+
+    def number(self, tensor: torch.Tensor) -> int:
+        storage = tensor.untyped_storage()
+        known = self.numbers.get(storage._cdata)
+        if known is not None:
+            return known
+        number = len(self.storages)
+        self.storages.append(Storage(storage.nbytes(), tensor.dtype, tuple(tensor.shape)))
+        self.numbers[storage._cdata] = number
+        self.live += storage.nbytes()
+        self.live_peaks[self.phase] = max(self.live_peaks.get(self.phase, 0), self.live)
+        weakref.finalize(storage, self.gone, storage._cdata, number)
+        return number
+
+    def gone(self, key: int, number: int) -> None:
+        if self.numbers.get(key) == number:
+            del self.numbers[key]
+        self.live -= self.storages[number].bytes
+        if self.phase == "forward":
+            self.storages[number].gone_before = len(self.operations)
+
+    def there_before(self, tensor: torch.Tensor, name: str, category: str, trainable: bool) -> None:
+        if tensor.device.type != "cuda" or tensor.untyped_storage().nbytes() == 0:
+            return
+        is_new = tensor.untyped_storage()._cdata not in self.numbers
+        storage = self.storages[self.number(tensor)]
+        if is_new:
+            storage.name, storage.category, storage.trainable = name, category, trainable
+
+    def source_of(self, tensor: torch.Tensor) -> tuple[int, int] | None:
+        if not tensor.requires_grad or tensor.grad_fn is None:
+            return None
+        return tensor.grad_fn._sequence_nr() - self.first_node, tensor.output_nr
+
+    def reference(self, tensor: torch.Tensor, with_source: bool = True) -> Reference:
+        source = self.source_of(tensor) if with_source else None
+        return Reference(self.number(tensor), tuple(tensor.shape), tensor.stride(),
+                         tensor.storage_offset(), tensor.dtype, source)
+
+    # --- operations -----------------------------------------------------------------------------
+
+    def on_device(self, values: Any) -> list[torch.Tensor]:
+        tensors = [plain(x) for x in tree_leaves(values) if isinstance(x, torch.Tensor)]
+        return [x for x in tensors if x.device.type == "cuda" and x.layout == torch.strided and
+                x.untyped_storage().nbytes() > 0]
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
+                           kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if self.phase == "idle" or function._schema.name.startswith("prim::"):
+            return function(*args, **kwargs)
+        if self.phase == "forward":
+            return self.record_forward(function, args, kwargs)
+        if self.phase == "optimizer":
+            return self.record_update(function, args, kwargs)
+        return self.record_backward(function, args, kwargs)
+
+    def record_forward(self, function: Any, args: Any, kwargs: Any) -> Any:
+        number = torch.autograd._get_sequence_nr()
+        operation = Operation(function._schema.name, self.modules[-1] if self.modules else "")
+        operation.number = number - self.first_node
+        if number > self.last_number:
+            operation.node = operation.number - 1
+        self.last_number = number
+        inputs = self.on_device((args, kwargs))
+        operation.reads = [self.reference(x) for x in inputs]
+        wanted = torch.is_grad_enabled()
+        operation.wants = [wanted and x.requires_grad and not is_whole_number(x) for x in inputs]
+        operation.mutates = {self.number(x) for x in mutated_arguments(function, args, kwargs)
+                             if x.device.type == "cuda" and x.untyped_storage().nbytes() > 0}
+        operation.kept_reads = {storage for _, storage in self.pending}
+        self.pending = []
+        result = self.measure(operation, function, args, kwargs)
+        self.note_results(operation, result)
+        operation.live = self.live
+        del inputs
+        return result
+
+    def measure(self, operation: Operation, function: Any, args: Any, kwargs: Any) -> Any:
+        started = self.launches()
+        self.allocator.reset()
+        result = function(*args, **kwargs)
+        operation.after, operation.peak = self.allocator.requested()
+        operation.launches = self.launches() - started
+        operation.flops = flops_of(function, args, kwargs, result)
+        return result
+
+    def note_results(self, operation: Operation, result: Any) -> None:
+        outputs = self.on_device(result)
+        known = len(self.storages)
+        operation.writes = [self.reference(x, with_source=False) for x in outputs]
+        for written in operation.writes:
+            if written.storage >= known:
+                self.storages[written.storage].made_by = len(self.operations)
+        operation.allocates = len(self.storages) > known or bool(operation.mutates)
+        if self.open_group is not None:
+            operation.group = len(self.groups)
+        if outputs or operation.mutates or operation.kept_reads:
+            self.operations.append(operation)
+
+    def record_backward(self, function: Any, args: Any, kwargs: Any) -> Any:
+        node = torch._C._current_autograd_node()
+        self.enter_node(node)
+        inputs = self.on_device((args, kwargs))
+        moved = sum(physical_bytes(self.reference(x, with_source=False)) for x in inputs)
+        del inputs
+        before = self.allocator.requested()[0]
+        started = self.launches()
+        self.allocator.reset()
+        result = function(*args, **kwargs)
+        made = [self.reference(x, with_source=False) for x in self.on_device(result)]
+        run = self.nodes.get(self.running_node)
+        if node is None or run is None:
+            return result
+        _, peak = self.allocator.requested()
+        launches = self.launches() - started
+        run.peak = max(run.peak, peak, before)
+        run.live_peak = max(run.live_peak, self.live)
+        run.launches += launches
+        if launches:
+            run.moved += moved + sum(physical_bytes(x) for x in made)
+        flops = flops_of(function, args, kwargs, result)
+        run.flops += flops or 0
+        run.knows_flops = run.knows_flops or flops is not None
+        return result
+
+    def record_update(self, function: Any, args: Any, kwargs: Any) -> Any:
+        self.allocator.reset()
+        result = function(*args, **kwargs)
+        operands = self.on_device((args, kwargs, result))
+        self.moved_by_update += sum(physical_bytes(self.reference(x, with_source=False))
+                                    for x in operands)
+        self.highest = max(self.highest, self.allocator.requested()[1])
+        return result
+
+    def enter_node(self, node: Any) -> None:
+        """Nodes that the backward itself makes, to recompute something, belong to the one before."""
+        if node is None or node.name().endswith("AccumulateGrad"):
+            return
+        number = node._sequence_nr() - self.first_node
+        if not 0 <= number < self.last_number - self.first_node:
+            return
+        self.running_node = number
+        if number not in self.nodes:
+            now, _ = self.allocator.requested()
+            self.nodes[number] = NodeRun(now, now, self.live, self.live)
+
+    # --- what is kept ---------------------------------------------------------------------------
+
+    def pack(self, tensor: torch.Tensor) -> torch.Tensor:
+        if self.phase != "forward" or tensor.device.type != "cuda" or \
+                tensor.untyped_storage().nbytes() == 0:
+            return tensor
+        node = torch.autograd._get_sequence_nr() - 1 - self.first_node
+        storage = self.number(tensor)
+        self.kept.add(storage)
+        last = self.operations[-1] if self.operations else None
+        if last is not None and last.node == node:
+            last.kept_writes.add(storage)
+        else:
+            self.pending.append((node, storage))
+        return tensor
+
+    # --- modules and groups ---------------------------------------------------------------------
+
+    def enter_module(self, name: str, inputs: list[torch.Tensor]) -> None:
+        if self.phase != "forward":
+            return
+        self.modules.append(name)
+        given = [self.reference(x) for x in self.on_device(inputs)][:1]
+        self.calls.append((name, len(self.operations), -1, given[0] if given else None))
+
+    def leave_module(self, name: str) -> None:
+        if self.phase != "forward" or not self.modules:
+            return
+        self.modules.pop()
+        for at in range(len(self.calls) - 1, -1, -1):
+            if self.calls[at][0] == name and self.calls[at][2] < 0:
+                self.calls[at] = (*self.calls[at][:2], len(self.operations), self.calls[at][3])
+                return
+
+    def begin_group(self, name: str, is_checkpoint: bool, arguments: Any) -> bool:
+        """False inside of another group, which has all."""
+        if self.phase != "forward" or self.open_group is not None:
+            return False
+        self.open_group = Group(name, self.modules[-1] if self.modules else "",
+                                torch.autograd._get_sequence_nr() - self.first_node,
+                                len(self.operations), is_checkpoint,
+                                self.allocator.requested()[0], self.live)
+        self.open_group.arguments = [self.reference(x) for x in self.on_device(arguments)]
+        return True
+
+    def end_group(self, results: Any) -> None:
+        group = self.open_group
+        assert group is not None
+        self.open_group = None
+        self.last_number = torch.autograd._get_sequence_nr()
+        group.last_node = self.last_number - self.first_node
+        group.results = [self.reference(x) for x in self.on_device(results)]
+        self.groups.append(group)
+        if self.operations and self.operations[-1].group == len(self.groups) - 1:
+            self.operations[-1].kept_reads |= {storage for _, storage in self.pending}
+        self.pending = []

@@ -1,0 +1,347 @@
+"""Runs a training step on the stand-in: to warm up, to measure, to learn its graph, to record it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import gc
+import importlib.metadata
+from typing import Any, Callable, Iterator
+
+import torch
+from torch.utils._pytree import tree_leaves, tree_map
+
+from .errors import CaptureError
+from .graph import Graph
+from .recorder import Recorder, Reference
+
+PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16")
+AMP = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
+
+
+@dataclasses.dataclass
+class Step:
+    """What a training step is made of. `batch` is what the model is called with."""
+
+    model: torch.nn.Module
+    batch: Any
+    loss: Callable[..., torch.Tensor] | None = None  # of the model's output, or of that and batch
+    optimizer: Any = "adamw"  # a name, an Optimizer, or a function of the parameters
+    precision: str = "fp32"
+
+
+def as_step(made: Any) -> Step:
+    if isinstance(made, Step):
+        return made
+    if isinstance(made, dict) and "model" in made:
+        return Step(**made)
+    if isinstance(made, tuple) and 2 <= len(made) <= 4:
+        return Step(*made)
+    raise CaptureError(f"make_step returned {type(made).__name__}; need (model, batch), (model, "
+                       "batch, loss) or (model, batch, loss, optimizer)")
+
+
+OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
+    "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=1e-4),
+    "adam": lambda parameters: torch.optim.Adam(parameters, lr=1e-4),
+    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=1e-4),
+}
+
+
+def make_optimizer(step: Step) -> Any:
+    trained = [p for p in step.model.parameters() if p.requires_grad]
+    if not trained:
+        raise CaptureError("no parameter of the model requires a gradient: nothing is trained")
+    if isinstance(step.optimizer, torch.optim.Optimizer):
+        return step.optimizer
+    if callable(step.optimizer):
+        return step.optimizer(trained)
+    if step.optimizer in OPTIMIZERS:
+        return OPTIMIZERS[step.optimizer](trained)
+    raise CaptureError(f"no optimizer named {step.optimizer!r} (known: {', '.join(OPTIMIZERS)}; "
+                       "or give a function of the parameters)")
+
+
+def place(step: Step) -> None:
+    """Model and batch on the device, in the precision that was asked for."""
+    if step.precision not in PRECISIONS:
+        raise CaptureError(f"no precision named {step.precision!r} (known: "
+                           f"{', '.join(PRECISIONS)})")
+    step.model.to("cuda")
+    step.model.train()
+    dtype = torch.bfloat16 if step.precision == "bf16" else None
+    if dtype:
+        step.model.to(dtype)
+    torch.backends.cuda.matmul.allow_tf32 = step.precision == "tf32"
+
+    def placed(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        value = value.to("cuda")
+        return value.to(dtype) if dtype and value.is_floating_point() else value
+
+    step.batch = tree_map(placed, step.batch)
+
+
+def call(model: torch.nn.Module, batch: Any) -> Any:
+    if isinstance(batch, dict) or hasattr(batch, "keys"):
+        return model(**batch)
+    if isinstance(batch, (tuple, list)):
+        return model(*batch)
+    return model(batch)
+
+
+def loss_of(step: Step, output: Any) -> torch.Tensor:
+    if step.loss is not None:
+        wanted = getattr(getattr(step.loss, "__code__", None), "co_argcount", 1)
+        loss = step.loss(output, step.batch) if wanted >= 2 else step.loss(output)
+    elif isinstance(output, torch.Tensor):
+        loss = output
+    else:
+        loss = output["loss"] if isinstance(output, dict) and "loss" in output else \
+            getattr(output, "loss", None)
+    if not isinstance(loss, torch.Tensor) or loss.numel() != 1 or not loss.is_floating_point():
+        found = tuple(loss.shape) if isinstance(loss, torch.Tensor) else type(loss).__name__
+        raise CaptureError(f"the loss is {found}; need a tensor with one number: give a loss= "
+                           "function of the model's output")
+    if not loss.requires_grad:
+        raise CaptureError("the loss does not depend on any parameter that requires a gradient")
+    return loss.reshape(()) if loss.dim() else loss
+
+
+def forward(step: Step) -> torch.Tensor:
+    amp = AMP.get(step.precision)
+    context = torch.autocast("cuda", amp) if amp else contextlib.nullcontext()
+    with context:
+        return loss_of(step, call(step.model, step.batch))
+
+
+@dataclasses.dataclass
+class Measured:
+    """Of a whole step: what the allocator says, in bytes."""
+
+    before: int = 0
+    forward: int = 0
+    backward: int = 0
+    optimizer: int = 0
+    reserved: int = 0
+
+
+def run_plain(step: Step, optimizer: Any) -> Measured:
+    """An ordinary step, and its highest points."""
+    measured = Measured(before=torch.cuda.memory_allocated())
+    torch.cuda.reset_peak_memory_stats()
+
+    def phase() -> int:
+        most = torch.cuda.max_memory_allocated()
+        measured.reserved = max(measured.reserved, torch.cuda.max_memory_reserved())
+        torch.cuda.reset_peak_memory_stats()
+        return most
+
+    loss = forward(step)
+    measured.forward = phase()
+    loss.backward()
+    measured.backward = phase()
+    optimizer.step()
+    measured.optimizer = phase()
+    optimizer.zero_grad(set_to_none=True)
+    return measured
+
+
+def run_for_graph(step: Step, optimizer: Any) -> Graph:
+    """With a recorder, too: asking a tensor for its node may make one, so both count the same."""
+    recorder = Recorder()
+    graph = Graph(recorder.first_node)
+    with recorder, watched_modules(recorder, step.model):
+        with torch.autograd.graph.saved_tensors_hooks(recorder.pack, lambda tensor: tensor):
+            loss = forward(step)
+        recorder.phase = "idle"
+        graph.watch(loss)
+        loss.backward()
+    optimizer.zero_grad(set_to_none=True)
+    return graph
+
+
+@dataclasses.dataclass
+class Update:
+    """The optimizer's step, as it ran."""
+
+    name: str
+    workspace: int
+    scratch: int
+    moved: int
+    launches: int
+
+
+@dataclasses.dataclass
+class Recording:
+    """A recorded step: what its trace is made of."""
+
+    recorder: Recorder
+    graph: Graph
+    measured: Measured
+    update: Update
+    loss: Any
+    precision: str
+    leaves: dict[int, int]  # number of a leaf's storage by its address
+    saved: dict[int, int]  # bytes of storages that the graph holds at the end of the forward
+    versions: dict[str, str]
+    parameters: int  # elements
+    trainable: int
+
+
+@contextlib.contextmanager
+def watched_modules(recorder: Recorder, model: torch.nn.Module) -> Iterator[None]:
+    names = {module: name for name, module in model.named_modules()}
+    register = torch.nn.modules.module
+
+    def enter(module: Any, inputs: Any) -> None:
+        recorder.enter_module(names.get(module, type(module).__name__), tree_leaves(inputs))
+
+    def leave(module: Any, inputs: Any, output: Any) -> None:
+        recorder.leave_module(names.get(module, type(module).__name__))
+
+    hooks = [register.register_module_forward_pre_hook(enter),
+             register.register_module_forward_hook(leave, always_call=True)]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def note_what_is_there(recorder: Recorder, step: Step, optimizer: Any) -> dict[int, int]:
+    leaves = {}
+    for name, parameter in step.model.named_parameters():
+        recorder.there_before(parameter, name, "parameter", parameter.requires_grad)
+        if parameter.device.type == "cuda" and parameter.untyped_storage().nbytes() > 0:
+            leaves[parameter.untyped_storage()._cdata] = recorder.number(parameter)
+    for name, buffer in step.model.named_buffers():
+        recorder.there_before(buffer, name, "parameter", False)
+    names = {id(p): name for name, p in step.model.named_parameters()}
+    for parameter, state in optimizer.state.items():
+        for key, value in state.items():
+            if isinstance(value, torch.Tensor):
+                name = f"{names.get(id(parameter), 'parameter')}.{key}"
+                recorder.there_before(value, name, "optimizer_state", False)
+    named = step.batch.items() if isinstance(step.batch, dict) else \
+        ((f"input{at}" if at else "input", x) for at, x in enumerate(tree_leaves(step.batch)))
+    for name, value in named:
+        for leaf in tree_leaves(value):
+            if isinstance(leaf, torch.Tensor):
+                recorder.there_before(leaf, name, "input", False)
+    return leaves
+
+
+def update_of(optimizer: Any, recorder: Recorder) -> Update:
+    """Runs the optimizer's step and says what it takes beside its states."""
+    allocator = recorder.allocator
+    recorder.phase = "optimizer"
+    recorder.live_peaks["optimizer"] = live = recorder.live
+    before, _ = allocator.requested()
+    recorder.highest = before
+    started = recorder.launches()
+    with recorder:
+        optimizer.step()
+    recorder.phase = "idle"
+    workspace = recorder.live_peaks["optimizer"] - live
+    return Update(type(optimizer).__name__, workspace,
+                  max(0, recorder.highest - before - workspace), recorder.moved_by_update,
+                  recorder.launches() - started)
+
+
+def record(step: Step) -> Recording:
+    """A whole step, the fourth: state and workspaces are there, and lengths of lists settled."""
+    gc.collect()
+    gc.disable()
+    optimizer = make_optimizer(step)
+    run_plain(step, optimizer)
+    measured = run_plain(step, optimizer)
+    graph = run_for_graph(step, optimizer)
+    recorder = Recorder()
+    groups_of(recorder)
+    leaves = note_what_is_there(recorder, step, optimizer)
+    recorder.live_peaks = {"begin": recorder.live, "forward": recorder.live}
+    with recorder, watched_modules(recorder, step.model):
+        with torch.autograd.graph.saved_tensors_hooks(recorder.pack, lambda tensor: tensor):
+            loss = forward(step)
+        last = recorder.reference(loss)
+        saved = {number: recorder.storages[number].bytes
+                 for number in recorder.numbers.values() if is_saved(recorder, number, last)}
+        recorder.phase = "backward"
+        recorder.live_peaks["backward"] = recorder.live
+        loss.backward()
+        recorder.phase = "idle"
+    groups_of(None)
+    update = update_of(optimizer, recorder)
+    optimizer.zero_grad(set_to_none=True)
+    packages = ("torch", "transformers", "torchvision", "timm", "peft")
+    versions = {}
+    for package in packages:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[package] = importlib.metadata.version(package)
+    parameters = list(step.model.parameters())
+    return Recording(recorder, graph, measured, update, last, step.precision, leaves, saved,
+                     versions, sum(p.numel() for p in parameters),
+                     sum(p.numel() for p in parameters if p.requires_grad))
+
+
+def is_saved(recorder: Recorder, number: int, loss: Reference) -> bool:
+    """Of what is there when the forward is over: by a node, by a function of the user's own, or by
+    a checkpoint. Parameters and buffers do not count."""
+    storage = recorder.storages[number]
+    if number in recorder.kept:
+        return storage.category in ("activation", "input")
+    return storage.made_by is not None and number != loss.storage
+
+
+# --- what runs as a whole -------------------------------------------------------------------------
+
+_recorder: Recorder | None = None
+
+
+def groups_of(recorder: Recorder | None) -> None:
+    """Functions and checkpoints are written down as groups in this recorder."""
+    global _recorder
+    _recorder = recorder
+
+
+def held_by(function: Any) -> list[Any]:
+    """What a function has beside its arguments: those of a partial, and variables around it."""
+    held: list[Any] = []
+    while isinstance(function, functools.partial):
+        held += [function.args, function.keywords]
+        function = function.func
+    for cell in getattr(function, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # an empty one
+            held.append(cell.cell_contents)
+    return held
+
+
+def install_groups() -> None:
+    """Before a user's modules import what is replaced here."""
+    import torch.utils.checkpoint as checkpointing
+
+    plain_apply = torch.autograd.Function.apply.__func__
+    plain_checkpoint = checkpointing.checkpoint
+
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder = _recorder
+        if recorder is None or not recorder.begin_group(cls.__name__, False, args):
+            return plain_apply(cls, *args, **kwargs)
+        result = plain_apply(cls, *args, **kwargs)
+        recorder.end_group(result)
+        return result
+
+    def checkpoint(function: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder = _recorder
+        given = (args, kwargs, held_by(function))
+        if recorder is None or not recorder.begin_group("checkpoint", True, given):
+            return plain_checkpoint(function, *args, **kwargs)
+        result = plain_checkpoint(function, *args, **kwargs)
+        recorder.end_group(result)
+        return result
+
+    torch.autograd.Function.apply = classmethod(apply)
+    checkpointing.checkpoint = checkpoint

@@ -1,0 +1,67 @@
+// `tidemark capture`: what is found and said without a Python that could capture anything. With
+// one, tests/python captures.
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+
+namespace tidemark::cli {
+namespace {
+
+TEST(Capture, NeedsAFunction) {
+  const Outcome outcome = tidemark("capture");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(
+      outcome.errors.find("need SCRIPT.py:FUNCTION, as in tidemark capture train.py:make_step"),
+      std::string::npos)
+      << outcome.errors;
+}
+
+TEST(Capture, SaysWhichPythonThereIsNot) {
+  const Outcome outcome = tidemark("capture train.py:make_step --python /no/such/python");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.errors.find("cannot run '/no/such/python': No such file or directory"),
+            std::string::npos)
+      << outcome.errors;
+  EXPECT_NE(outcome.errors.find("--python FILE"), std::string::npos) << outcome.errors;
+}
+
+TEST(Capture, WritesTraceFilesOnly) {
+  const Outcome outcome = tidemark("capture train.py:make_step -o step.txt");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.errors.find(".trace.json"), std::string::npos) << outcome.errors;
+}
+
+// A program that stands in for Python: it finds the package, and what it writes is read back.
+TEST(Capture, HandsThePackageOnAndReadsTheTrace) {
+  const Folder folder;
+  write_text(folder / "python",
+             "#!/bin/sh\n"
+             "test -f \"${PYTHONPATH%%:*}/tidemark/capture.py\" || exit 7\n"
+             "test -f \"${PYTHONPATH%%:*}/tidemark/recording/stand_in.c\" || exit 8\n"
+             "echo \"$@\" >&2\n"
+             "while [ \"$1\" != -o ]; do shift; done\n"
+             "cp " TIDEMARK_TESTS_DIR "/fuzz/corpus/trace_json/recorded.json \"$2\"\n");
+  std::filesystem::permissions(folder / "python", std::filesystem::perms::owner_all);
+  const Outcome outcome = tidemark_with({"capture", "train.py:make_step", "-d", "h100",
+                                         "--precision", "bf16", "--python", folder / "python"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_NE(outcome.errors.find("-m tidemark.capture train.py:make_step -o "), std::string::npos);
+  EXPECT_NE(outcome.errors.find("--sm 90 --multiprocessors 132 --precision bf16"),
+            std::string::npos)
+      << outcome.errors;
+  EXPECT_NE(outcome.output.find("\"optimizer\": \"RMSprop\""), std::string::npos);
+}
+
+TEST(Capture, FailsWhereItsPythonFails) {
+  const Folder folder;
+  write_text(folder / "python", "#!/bin/sh\necho 'tidemark capture: no PyTorch' >&2\nexit 1\n");
+  std::filesystem::permissions(folder / "python", std::filesystem::perms::owner_all);
+  const Outcome outcome =
+      tidemark_with({"capture", "train.py:make_step", "--python", folder / "python"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.errors.find("nothing was captured; the line above says why"), std::string::npos)
+      << outcome.errors;
+}
+
+}  // namespace
+}  // namespace tidemark::cli

@@ -1,0 +1,143 @@
+"""Captures small models with PyTorch, where there is one, without a GPU. Loudly skipped elsewhere."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+SCRIPT = '''
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Sequential(nn.Linear(64, 64), nn.GELU()) for _ in range(3))
+        self.out = nn.Linear(64, 64, bias=False)
+        self.out.weight = self.layers[0][0].weight
+        self.register_buffer("mask", torch.ones(8, dtype=torch.bool))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + layer(x)
+        if not self.mask.all():
+            raise ValueError("the buffer has lost its value")
+        q, k = self.out(x).chunk(2, dim=-1)
+        return (q + k).relu_()
+
+def make_step():
+    return Net(), torch.zeros(8, 16, 64), lambda y: y.float().mean()
+
+def broken():
+    raise KeyError("nothing here")
+
+def no_loss():
+    return Net(), torch.zeros(8, 16, 64)
+
+if __name__ == "__main__":
+    import tidemark
+    model, batch, _ = make_step()
+    size = 2.0
+    print(tidemark.capture(model, batch, loss=lambda y: y.pow(size).mean(), sm=90,
+                           optimizer=torch.optim.RMSprop(model.parameters()), output="api.trace.json"))
+'''
+
+
+def python_with_torch():
+    """Exit code 77 means skipped, for ctest."""
+    python = os.environ.get("TIDEMARK_TEST_PYTHON", sys.executable)
+    check = "import torch, sys; sys.exit(0 if torch.version.cuda else 1)"
+    done = subprocess.run([python, "-c", check], capture_output=True, text=True)
+    if done.returncode != 0:
+        print("SKIPPED: no PyTorch with CUDA in this Python; TIDEMARK_TEST_PYTHON names another")
+        sys.exit(77)
+    if any(pathlib.Path("/dev").glob("nvidia[0-9]*")):
+        print("SKIPPED: this machine has a GPU, and captures are for machines without one")
+        sys.exit(77)
+    return python
+
+
+class Capture(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = pathlib.Path(cls.folder.name)
+        (cls.path / "net.py").write_text(SCRIPT)
+        cls.environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def run_python(self, *arguments):
+        return subprocess.run([PYTHON, *arguments], cwd=self.path, env=self.environment,
+                              capture_output=True, text=True)
+
+    def capture(self, function, *more):
+        return self.run_python("-m", "tidemark.capture", f"net.py:{function}", "-o",
+                               "step.trace.json", *more)
+
+    def trace(self, name="step.trace.json"):
+        return json.loads((self.path / name).read_text())
+
+    def test_a_script(self):
+        done = self.capture("make_step", "--measured", "measured.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        trace = self.trace()
+        tensors = {tensor["name"]: tensor for tensor in trace["tensors"]}
+        self.assertEqual([block["name"] for block in trace["blocks"]],
+                         ["layers.0", "layers.1", "layers.2"])
+        self.assertNotIn("out.weight", tensors)  # tied
+        self.assertTrue(tensors["layers.1.0.weight"]["trainable"])
+        self.assertEqual(tensors["layers.1.0.weight.exp_avg"]["category"], "optimizer_state")
+        kinds = [op["kind"] for op in trace["ops"]]
+        self.assertEqual(kinds.count("split"), 1)
+        in_place = [op for op in trace["ops"] if op.get("row", {}).get("operation") == "aten::relu_"]
+        self.assertIn("storage", tensors[in_place[0]["outputs"][0]])
+
+    def test_what_is_saved_is_what_nodes_hold(self):
+        self.assertEqual(self.capture("make_step", "--measured", "measured.json").returncode, 0)
+        trace, measured = self.trace(), json.loads((self.path / "measured.json").read_text())
+        tensors = {tensor["name"]: tensor for tensor in trace["tensors"]}
+        sizes = dict(float32=4, bool=1)
+        kept = {}
+        for op in trace["ops"]:
+            for label in op.get("row", {}).get("saved", []):
+                side = op["inputs"] if label.startswith("in") else op["outputs"]
+                tensor = tensors[side[int(label[3 if label.startswith("out") else 2:])]]
+                owner = tensors[tensor.get("storage", tensor["name"])]
+                if owner["category"] in ("activation", "input"):
+                    size = sizes[owner["dtype"]]
+                    for axis in owner["shape"]:
+                        size *= axis
+                    kept[owner["name"]] = size
+        self.assertEqual(sum(kept.values()), measured["saved"])
+
+    def test_autocast_casts_for_the_device(self):
+        self.assertEqual(self.capture("make_step", "--precision", "amp-bf16").returncode, 0)
+        self.assertIn("bfloat16", {tensor["dtype"] for tensor in self.trace()["tensors"]})
+
+    def test_objects(self):
+        done = self.run_python("net.py")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        trace = self.trace("api.trace.json")
+        self.assertEqual(trace["update"]["optimizer"], "RMSprop")
+        self.assertEqual(trace["step"]["compute_capability"], 90)
+
+    def test_errors_say_where(self):
+        done = self.capture("broken")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"net\.py:\d+: KeyError: 'nothing here'")
+        self.assertIn("no function named 'nothing'", self.capture("nothing").stderr)
+        self.assertIn("the loss is (8, 16, 32)", self.capture("no_loss").stderr)
+        self.assertIn("no device named 'a1000'",
+                      self.capture("make_step", "--device", "a1000").stderr)
+
+
+if __name__ == "__main__":
+    PYTHON = python_with_torch()
+    unittest.main(argv=sys.argv)

@@ -27,12 +27,12 @@ Counted counted_for(Measure measure, const Trace& trace, const Device& device) {
 }
 
 PlanSearch::PlanSearch(std::shared_ptr<const Trace> trace, const Device& device,
-                       const MemoryBudget& memory, Measure measure)
+                       const MemoryBudget& memory, Measure measure, PlanForm form)
     : trace_(std::move(trace)),
       device_(device),
       memory_(memory),
       measure_(measure),
-      planner_(trace_, device, counted_for(measure, *trace_, device)) {}
+      planner_(trace_, device, counted_for(measure, *trace_, device), form) {}
 
 PlannedStep PlanSearch::step_at(std::size_t point) const {
   PlannedStep step{trace_, planner_.plan_at(point), {}, {}};

@@ -12,7 +12,7 @@ Counted counted_for(Measure measure, const Trace& trace, const Device& device);
 class PlanSearch {
  public:
   PlanSearch(std::shared_ptr<const Trace> trace, const Device& device, const MemoryBudget& memory,
-             Measure measure);
+             Measure measure, PlanForm form = PlanForm::Tensors);
 
   const Planner& planner() const { return planner_; }
 

@@ -97,7 +97,8 @@ Planning plan_within(const Scenario& scenario, const PlanRequest& request,
   planning.budget = request.budget.value_or(comparison.budget.capacity);
 
   const auto begin = std::chrono::steady_clock::now();
-  const PlanSearch search(trace_of(asked), asked.device, comparison.budget, request.measure);
+  const PlanSearch search(trace_of(asked), asked.device, comparison.budget, request.measure,
+                          request.form);
   const std::optional<std::size_t> point = point_for(search, planning);
   planning.solve = std::chrono::steady_clock::now() - begin;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analysis/comparison.h"
+#include "simulator/planner/planner.h"
 #include "simulator/strategies/strategy.h"
 
 namespace tidemark {
@@ -23,6 +24,10 @@ constexpr std::string_view to_string(Measure measure) {
   return measures[static_cast<std::size_t>(measure)].name;
 }
 
+inline constexpr std::array plan_forms = {Named{PlanForm::Tensors, std::string_view("tensors")},
+                                          Named{PlanForm::Blocks, std::string_view("blocks")}};
+static_assert(is_in_order(plan_forms));
+
 /// Of a report, in the measure.
 Bytes measured(const Report& report, Measure measure);
 
@@ -30,7 +35,8 @@ struct PlanRequest {
   std::optional<Bytes> budget = {};  ///< without: the device, and the step must fit on it
   Measure measure = Measure::Allocated;
   std::optional<double> max_slowdown = {};  ///< 0.1 = least memory for at most 10 % more time
-  std::size_t front_points = 0;             ///< of the front, to be evaluated and shown
+  PlanForm form = PlanForm::Tensors;
+  std::size_t front_points = 0;  ///< of the front, to be evaluated and shown
 };
 
 /// Neighbouring blocks about which the same is decided.

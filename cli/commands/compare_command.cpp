@@ -5,6 +5,7 @@
 
 #include "analysis/export/pictures.h"
 #include "analysis/export/svg.h"
+#include "analysis/planning/planning.h"
 #include "analysis/sweep.h"
 #include "base/error.h"
 #include "cli/commands/commands.h"
@@ -13,6 +14,7 @@
 #include "cli/reports/html_report.h"
 #include "cli/reports/print_comparison.h"
 #include "cli/reports/print_sweep.h"
+#include "simulator/plan_json.h"
 #include "traces/framework.h"
 
 namespace tidemark::cli {
@@ -75,8 +77,25 @@ const StrategySpec* most_interesting(const Comparison& comparison) {
 std::string suggestion(const Comparison& comparison, const Options& options) {
   const StrategySpec* strategy = most_interesting(comparison);
   if (!strategy) return "";
+  if (strategy->plan && strategy->plan->file().empty())
+    return fmt::format("Next: tidemark plan {}{}{} --budget {}\n", shell_quoted(options.subject),
+                       as_typed(options, "step"), as_typed(options, "device"),
+                       shell_quoted(*options.plan_budget));
   return fmt::format("Next: tidemark explain {}{}{} {}\n", shell_quoted(options.subject),
                      as_typed(options, "step"), as_typed(options, "device"), as_typed(*strategy));
+}
+
+// The plan for --plan-budget stands among the strategies like one from a file.
+std::string add_plan(const Options& options, Scenario& scenario) {
+  const Bytes budget = parse_size(*options.plan_budget, "--plan-budget");
+  const Planning planning = plan_within(scenario, {.budget = budget});
+  if (!planning.feasible)
+    return fmt::format("note: --plan-budget: no plan keeps to {}; tidemark plan says why\n",
+                       to_text(budget));
+  StrategySpec plan = read_plan(write_plan(planning.planned, {}), "");
+  plan.text = planning.planned.plan.strategy;
+  scenario.strategies.push_back(std::move(plan));
+  return "";
 }
 
 Result run_sweep(const std::vector<Options>& all, Format format, const Options& options) {
@@ -98,14 +117,17 @@ Result run_compare(const Options& options) {
   if (options.replay) return run_replayed_comparison(options);
   const Format format = format_of(options, for_compare);
   const std::vector<Options> points = points_of(options);
+  if (points.size() > 1 && options.plan_budget)
+    throw UsageError("--plan-budget plans for one step (give one batch, length and device)");
   if (points.size() > 1) return run_sweep(points, format, options);
-  const Scenario scenario = scenario_of(points.front());
+  Scenario scenario = scenario_of(points.front());
+  const std::string note = options.plan_budget ? add_plan(options, scenario) : "";
   const Progress progress(options, "strategies", scenario.strategies.size());
   const auto tried = [&](std::int64_t batches, std::int64_t at_most) {
     progress.within(fmt::format("{} of at most {} batches tried", batches, at_most));
   };
   const Comparison comparison = compare(scenario, std::cref(progress), tried);
-  Result result{print(comparison, format, options), notes_on(scenario), ExitCode::Ok};
+  Result result{print(comparison, format, options), notes_on(scenario) + note, ExitCode::Ok};
   if (format == Format::Table) result.text += suggestion(comparison, points.front());
   if (options.require_fit && std::ranges::none_of(comparison.rows, &Report::fits))
     result.exit_code = ExitCode::DoesNotFit;

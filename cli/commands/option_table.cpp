@@ -63,6 +63,8 @@ void add_scenario(std::vector<OptionRow>& rows) {
   rows.push_back({"scenario", "--plan-out", "FILE", &Options::plan_out, for_explain | for_plan,
                   "also write what is decided as a plan file, FILE.plan.json, to edit and "
                   "to use with --plan"});
+  rows.push_back({"scenario", "--plan-budget", "SIZE", &Options::plan_budget, for_compare,
+                  "also compare the plan that tidemark plan finds for this budget"});
   rows.push_back(
       {"scenario", "--measure", "NAME", &Options::measure, for_plan,
        "what the budget limits: allocated, reserved, planned or live (default allocated)", nullptr,
@@ -70,6 +72,10 @@ void add_scenario(std::vector<OptionRow>& rows) {
   rows.push_back({"scenario", "--max-slowdown", "PERCENT", &Options::max_slowdown, for_plan,
                   "instead of a budget: the least memory for at most so much more time than "
                   "vanilla, as 10%"});
+  rows.push_back({"scenario", "--form", "NAME", &Options::form, for_plan,
+                  "what a plan is made of: tensors (default), or blocks, which are kept or wrapped "
+                  "in torch.utils.checkpoint as a whole",
+                  nullptr, [] { return name_texts(plan_forms); }});
   rows.push_back({"scenario", "--front", "", &Options::front, for_plan,
                   "also show what other budgets would cost"});
   rows.push_back({"scenario", "--max-batch", "", &Options::max_batch, for_compare,

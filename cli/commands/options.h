@@ -22,8 +22,8 @@ struct Options {
   Text device, budget, alloc_conf;
 
   // What is asked.
-  Text strategies, plan, plan_out, top;
-  Text measure, max_slowdown;
+  Text strategies, plan, plan_out, plan_budget, top;
+  Text measure, max_slowdown, form;
   bool front = false;
   bool max_batch = false, require_fit = false, units = false, saved = false;
   Text graph, block;

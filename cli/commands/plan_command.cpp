@@ -32,18 +32,13 @@ double parse_slowdown(std::string_view text) {
   return percent / 100;
 }
 
-Measure parse_measure(std::string_view text) {
-  for (const Named<Measure>& measure : measures)
-    if (measure.name == text) return measure.value;
-  throw UsageError(unknown_name("measure", text, names_of(measures)));
-}
-
 PlanRequest request_of(const Options& options, const Scenario& scenario) {
   if (options.budget && options.max_slowdown)
     throw UsageError(
         "--budget asks for the least time, --max-slowdown for the least memory (give one of them)");
   PlanRequest request{.budget = scenario.budget};
-  if (options.measure) request.measure = parse_measure(*options.measure);
+  if (options.measure) request.measure = parse_name(measures, "measure", *options.measure);
+  if (options.form) request.form = parse_name(plan_forms, "form", *options.form);
   if (options.max_slowdown) request.max_slowdown = parse_slowdown(*options.max_slowdown);
   if (options.front) request.front_points = front_points;
   return request;

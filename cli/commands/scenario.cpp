@@ -66,8 +66,7 @@ bool continues(std::string_view previous, std::string_view piece) {
 
 void set_device(const Options& options, Scenario& scenario) {
   scenario.device = find_device(options.device.value_or(std::string(usual_device)));
-  if (options.budget)
-    scenario.budget = from_command_line([&] { return parse_bytes(*options.budget, "--budget"); });
+  if (options.budget) scenario.budget = parse_size(*options.budget, "--budget");
   if (options.alloc_conf)
     scenario.allocator =
         from_command_line([&] { return allocator::parse_allocator_settings(*options.alloc_conf); });
@@ -152,6 +151,10 @@ std::int64_t parse_count(std::string_view text, std::string_view what, std::int6
     throw UsageError(fmt::format("{}: {} is not a whole number from {} to {}", what,
                                  tidemark::quoted(text), min, max));
   return value;
+}
+
+Bytes parse_size(std::string_view text, std::string_view option) {
+  return from_command_line([&] { return parse_bytes(text, option); });
 }
 
 StepOptions step_of(const Options& options) {

@@ -12,6 +12,9 @@ namespace tidemark::cli {
 std::int64_t parse_count(std::string_view text, std::string_view what, std::int64_t min,
                          std::int64_t max);
 
+/// "20GiB", "24 GB", or a UsageError that names the option.
+Bytes parse_size(std::string_view text, std::string_view option);
+
 StepOptions step_of(const Options& options);
 /// What one would type for that step. The batch is always said.
 std::map<std::string_view, std::string> typed_step(const StepOptions& step);

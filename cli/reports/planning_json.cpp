@@ -49,6 +49,7 @@ std::string planning_json(const Planning& planning) {
   json["budget_bytes"] = planning.request.max_slowdown ? Json() : Json(planning.budget.count);
   json["max_slowdown"] = to_json(planning.request.max_slowdown);
   json["measure"] = to_string(planning.request.measure);
+  json["form"] = plan_forms[static_cast<std::size_t>(planning.request.form)].name;
   json["feasible"] = planning.feasible;
   json["class"] = "exact";
   json["fits"] = row.fits;

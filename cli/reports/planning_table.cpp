@@ -49,6 +49,7 @@ std::string draw_groups(const Planning& planning, const Style& style) {
     largest = std::max(largest, group.saved);
     longest = std::max(longest, group.extra);
   }
+  const bool is_whole = planning.request.form == PlanForm::Blocks;
   const SizeUnit size(largest);
   const TimeUnit time(longest);
   TextTable table;
@@ -66,12 +67,21 @@ std::string draw_groups(const Planning& planning, const Style& style) {
                      {std::exchange(saves, {})},
                      {std::exchange(costs, {})},
                      {std::string(to_string(decided.action))},
-                     {tensors_text(decided.tensors)}});
+                     {is_whole ? "all that each saves" : tensors_text(decided.tensors)}});
   }
   return table.draw(style);
 }
 
 std::string gap_text(double gap) { return fmt::format("{:.2f} %", std::max(0.0, 100 * gap)); }
+
+// What to type into the model's code.
+std::string wrapped_blocks(const Planning& planning) {
+  std::vector<std::string> names;
+  for (const PlanGroup& group : planning.groups)
+    if (!group.decided.empty()) names.push_back(group_name(group));
+  if (names.empty()) return " No block has to be wrapped.";
+  return fmt::format(" Wrap in torch.utils.checkpoint: {}.", fmt::join(names, ", "));
+}
 
 std::string certificate(const Planning& planning) {
   const Report& row = planning.comparison.rows.back();
@@ -81,6 +91,7 @@ std::string certificate(const Planning& planning) {
       "Proof: no plan that keeps or recomputes what blocks save, each block by itself, takes less "
       "than {} in {}; this one is at most {} above that.",
       to_text(planning.lower_bound), to_text(bytes), gap_text(planning.gap));
+  if (planning.request.form == PlanForm::Blocks) text += wrapped_blocks(planning);
   return text + fmt::format(" Memory is tightest in the {}.", planning.binding);
 }
 

@@ -84,7 +84,8 @@ bool holds_any(const Stages& stages) {
 
 }  // namespace
 
-Planner::Planner(std::shared_ptr<const Trace> trace, const Device& device, const Counted& counted)
+Planner::Planner(std::shared_ptr<const Trace> trace, const Device& device, const Counted& counted,
+                 PlanForm form)
     : trace_(std::move(trace)),
       device_(device),
       counted_(counted),
@@ -95,7 +96,8 @@ Planner::Planner(std::shared_ptr<const Trace> trace, const Device& device, const
       free_(stages_.kinds.size()) {
   modes_.push_back({Held::Kept, std::vector<std::vector<Entry>>(stages_.kinds.size())});
   if (holds_any(stages_)) modes_.push_back({Held::Dropped, modes_.front().menus});
-  propose();
+  costs_.tabulate();
+  propose(form);
   for (Mode& mode : modes_) {
     measure(mode);
     for (std::vector<Entry>& menu : mode.menus) thin(menu);
@@ -104,14 +106,15 @@ Planner::Planner(std::shared_ptr<const Trace> trace, const Device& device, const
   merge_fronts();
 }
 
-void Planner::propose() {
+void Planner::propose(PlanForm form) {
   const Schedule kept = schedule_of(*trace_, needs_, keep_everything(*trace_));
   reference_ = survey(*trace_, stages_, kept, costs_, device_, counted_);
   least_backward_ = least_backward(*trace_, stages_, kept, reference_, device_, counted_);
   const std::vector<std::int64_t> forward_ns = forward_times(*trace_, kept, costs_);
   std::vector<PlannedStep> named;
-  for (const char* text : {"checkpoint:blocks", "checkpoint:selective"})
-    named.push_back(plan_step(trace_, parse_strategy(text)));
+  named.push_back(plan_step(trace_, parse_strategy("checkpoint:blocks")));
+  if (form == PlanForm::Tensors)
+    named.push_back(plan_step(trace_, parse_strategy("checkpoint:selective")));
   for (std::size_t kind = 0; kind < stages_.kinds.size(); ++kind) {
     const Stage& stage = stages_.all[stages_.kinds[kind].front()];
     ProposalInput input{*trace_, needs_, stage, forward_ns};
@@ -125,8 +128,7 @@ void Planner::propose() {
           menu.add(std::move(*local));
       if (stage.decided.empty() || !is_cut) continue;
       const std::vector<Proposal> hull = hull_of(input);
-      menu.add(hull);
-      menu.add(neighbours_of(input, hull));
+      if (form == PlanForm::Tensors) menu.add(hull), menu.add(neighbours_of(input, hull));
       if (mode.held == Held::Kept) keeping_[kind] = hull;
     }
     input.held = Held::Free;

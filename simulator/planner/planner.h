@@ -13,11 +13,18 @@
 
 namespace tidemark {
 
+/// What plans may be made of.
+enum class PlanForm : std::uint8_t {
+  Tensors,  ///< each tensor that a stage saves by itself
+  Blocks,   ///< whole blocks, as torch.utils.checkpoint wraps them
+};
+
 /// All about one trace on one device that answers to budgets are looked up in. Bytes are those that
 /// `counted` says, of tensors in issue order.
 class Planner {
  public:
-  Planner(std::shared_ptr<const Trace> trace, const Device& device, const Counted& counted);
+  Planner(std::shared_ptr<const Trace> trace, const Device& device, const Counted& counted,
+          PlanForm form = PlanForm::Tensors);
   Planner(const Planner&) = delete;
   Planner& operator=(const Planner&) = delete;
 
@@ -72,7 +79,7 @@ class Planner {
     std::uint32_t mode, point;
   };
 
-  void propose();
+  void propose(PlanForm form);
   void measure(Mode& mode);
   void solve(Mode& mode);
   void merge_fronts();

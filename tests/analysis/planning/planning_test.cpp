@@ -93,6 +93,29 @@ TEST(Planning, LeastMemoryWithinATime) {
   EXPECT_LT(*rows.back().memory_ratio, 0.7);
 }
 
+// Whole blocks cost more than the right tensors of each, and the proof says so.
+TEST(Planning, WholeBlocksAreARestriction) {
+  const Scenario scenario = scenario_of("gpt2", Precision::Fp32);
+  const Report vanilla = report_of(scenario, "vanilla");
+  const Bytes budget{vanilla.allocated_peak.count * 6 / 10};
+  const Planning tensors = plan_within(scenario, {.budget = budget});
+  const Planning blocks = plan_within(scenario, {.budget = budget, .form = PlanForm::Blocks});
+  ASSERT_TRUE(tensors.feasible && blocks.feasible);
+  EXPECT_LE(blocks.comparison.rows.back().allocated_peak, budget);
+  EXPECT_GT(blocks.comparison.rows.back().step, tensors.comparison.rows.back().step);
+  EXPECT_EQ(blocks.lower_bound, tensors.lower_bound);
+  const Report all = report_of(scenario, "checkpoint:blocks");
+  EXPECT_LT(blocks.comparison.rows.back().step, all.step);
+  const auto& plan = blocks.planned.plan;
+  EXPECT_LT(plan.regions.size(), 12u);
+  for (const Region& region : plan.regions) {
+    const auto& found = blocks.planned.trace->blocks;
+    EXPECT_TRUE(std::ranges::any_of(found, [&](const Block& block) {
+      return block.begin == region.begin && block.end == region.end;
+    }));
+  }
+}
+
 TEST(Planning, FrontFallsInTimeAsMemoryRises) {
   const Planning planning =
       plan_within(scenario_of("bert-base", Precision::Fp32), {.front_points = 20});

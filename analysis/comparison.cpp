@@ -54,9 +54,6 @@ void conclude(Comparison& comparison) {
   const auto row = static_cast<std::size_t>(found - comparison.rows.begin());
   conclusion.remedies =
       find_remedies(scenario, comparison.budget, scenario.strategies[row], smallest);
-  conclusion.has_foreach_temporaries =
-      find_framework(scenario.step.framework).optimizer_loop == OptimizerLoop::Foreach &&
-      smallest.at_peak[static_cast<std::size_t>(Category::Temporary)] > Bytes{0};
 }
 
 void add_batches(const Scenario& scenario, const StrategySpec& strategy, MemoryBudget budget,

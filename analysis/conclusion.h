@@ -47,7 +47,6 @@ struct Conclusion {
   /// What makes the smallest's peak, where no strategy gets below it or nothing fits.
   PeakMaker maker = PeakMaker::Other;
   BytesByCategory at_peak{};
-  bool has_foreach_temporaries = false;
   std::vector<Remedy> remedies;
 
   bool operator==(const Conclusion&) const = default;

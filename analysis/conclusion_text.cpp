@@ -114,10 +114,6 @@ std::string remedies_text(const Conclusion& c) {
     text += fmt::format("{}{} would need {}{}", text.empty() ? " " : ", ", remedy.option,
                         to_text(remedy.allocated), remedy.fits ? " and fit" : "");
   if (!text.empty()) text += ".";
-  if (c.has_foreach_temporaries)
-    text +=
-        " Outside of Tidemark: an optimizer without these temporaries (foreach=False or "
-        "fused=True).";
   return text;
 }
 

@@ -1,9 +1,11 @@
-// Tries an 8-bit optimizer and LoRA where the optimizer's step makes the peak.
+// Tries a fused update, one in the backward, an 8-bit optimizer and LoRA where the optimizer's step
+// makes the peak.
 #include "analysis/remedies.h"
 
 #include <array>
 
 #include "base/error.h"
+#include "traces/optimizer_of.h"
 
 namespace tidemark {
 namespace {
@@ -14,10 +16,25 @@ struct Option {
   void (*set)(StepOptions& step);
 };
 
+bool can_be_fused(const StepOptions& step) {
+  const OptimizerRow& row = row_of(step.optimizer);
+  return row.fused && update_form_of(step, row) != OptimizerForm::Fused;
+}
+
 constexpr std::array for_optimizer_steps = {
+    Option{"--optimizer-form fused", can_be_fused,
+           [](StepOptions& step) { step.optimizer_form = OptimizerForm::Fused; }},
+    Option{"--update-in-backward",
+           [](const StepOptions& step) {
+             return !step.update_in_backward && step.accumulate.count == 1;
+           },
+           [](StepOptions& step) { step.update_in_backward = true; }},
     Option{"--optimizer adamw-8bit",
            [](const StepOptions& step) { return step.optimizer == Optimizer::AdamW; },
-           [](StepOptions& step) { step.optimizer = Optimizer::AdamW8bit; }},
+           [](StepOptions& step) {
+             step.optimizer = Optimizer::AdamW8bit;
+             step.optimizer_form.reset();
+           }},
     Option{"--tuning lora:r=8,targets=all",
            [](const StepOptions& step) { return step.tuning.kind == Tuning::Kind::Full; },
            [](StepOptions& step) { step.tuning = parse_tuning("lora:r=8,targets=all"); }}};

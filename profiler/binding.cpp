@@ -272,7 +272,7 @@ class Binder {
 
   // Per parameter: its gradient, itself, its state and the framework's temporaries.
   void optimize(const Node& node, std::vector<Call>& calls) const {
-    if (trace_.step.optimizer == Optimizer::AdamW8bit)
+    if (!row_of(trace_.step.optimizer).has_kernels || trace_.step.master_weights)
       fail(node, "kernels exist for sgd and adamw (use --optimizer adamw)");
     const Instances reads = graph_.reads(node), writes = graph_.writes(node);
     for (std::size_t w = 0, r = 0; w < writes.size(); ++w) {

@@ -92,12 +92,15 @@ void Replay::keep_gradients() {
   gradients_ = backend_.allocate({total}, MemoryKind::Host);
 }
 
-void Replay::copy_out_gradients() {
+// Those that this update reads: another one may free or write over them.
+void Replay::copy_out_gradients(const Run& update) {
+  const std::span reads = schedule_.reads(update);
   std::byte* to = gradients_->data();
   for (const BufferId buffer : gradient_buffer_) {
     if (buffer == no_buffer) continue;
     const Bytes size = schedule_[buffer].size;
-    backend_.copy(no_step, index(StreamId::Compute), to, address(buffer), size);
+    if (std::ranges::find(reads, buffer) != reads.end())
+      backend_.copy(no_step, index(update.stream), to, address(buffer), size);
     to += size.count;
   }
 }
@@ -125,7 +128,6 @@ void Replay::clear_gradients() {
 ReplayedStep Replay::step(const StepState& state) {
   using Clock = std::chrono::steady_clock;
   clear_gradients();
-  gradients_copied_ = false;
   const Clock::time_point begin = Clock::now();
   backend_.begin_step(schedule_.streams, schedule_.events, state);
   for (std::uint32_t i = 0; i < schedule_.steps.size(); ++i) issue(i);
@@ -159,10 +161,7 @@ void Replay::issue(std::uint32_t i) {
 }
 
 void Replay::run(std::uint32_t i, const Run& run) {
-  if (run.task == Task::Optimizer && gradients_ && !gradients_copied_) {
-    copy_out_gradients();
-    gradients_copied_ = true;
-  }
+  if (run.task == Task::Optimizer && gradients_) copy_out_gradients(run);
   for (const Call& call : binding_->calls(i)) backend_.run(i, index(run.stream), call);
   if (run.task != Task::Forward) return;
   const TensorId loss = trace().loss;

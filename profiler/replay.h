@@ -48,7 +48,7 @@ class Replay {
   void place_host_copies();
   void issue(std::uint32_t step);
   void run(std::uint32_t step, const Run& run);
-  void copy_out_gradients();
+  void copy_out_gradients(const Run& update);
   void clear_gradients();
   std::byte* address(BufferId buffer) const;
   std::byte* host_address(TensorId storage) const;
@@ -65,7 +65,6 @@ class Replay {
   std::vector<Layout> layouts_;
   std::vector<BufferId> gradient_buffer_;  ///< by parameter: what the optimizer reads
   std::unique_ptr<Memory> gradients_;      ///< on the host, one behind the other
-  bool gradients_copied_ = false;          ///< in the step that runs
 };
 
 }  // namespace tidemark::profiler

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/names.h"
+#include "traces/optimizer.h"
 
 namespace tidemark {
 
@@ -25,10 +26,6 @@ constexpr std::string_view to_string(Precision precision) {
 constexpr bool is_amp(Precision precision) {
   return precision == Precision::AmpFp16 || precision == Precision::AmpBf16;
 }
-
-/// How the optimizer step runs: one parameter after the other; "foreach" kernels over all
-/// parameters with one temporary of the size of all of them; or one fused kernel.
-enum class OptimizerLoop : std::uint8_t { PerParameter, Foreach, Fused };
 
 struct Framework {
   std::string_view name;
@@ -65,7 +62,7 @@ struct Framework {
   // How gradients and updates are stored.
   bool accumulates_in_place = true;  ///< a second gradient of one tensor is added into the first
   bool gradients_persist = false;    ///< zero_grad() keeps the gradient buffers between steps
-  OptimizerLoop optimizer_loop = OptimizerLoop::Foreach;
+  OptimizerForm optimizer_form = OptimizerForm::Foreach;
   bool norm_gradient_by_columns = false;  ///< dγ, dβ: one thread block per 32 columns, however
                                           ///< many rows there are
   bool blas_workspace_in_pool = true;     ///< cuBLAS workspaces come from the caching allocator

@@ -20,6 +20,7 @@ constexpr const auto& table_of(Head) { return head_rows; }
 constexpr const auto& table_of(Precision) { return precisions; }
 constexpr const auto& table_of(Attention) { return attentions; }
 constexpr const auto& table_of(Optimizer) { return optimizers; }
+constexpr const auto& table_of(OptimizerForm) { return optimizer_forms; }
 
 template <typename T>
 concept IsNamed = requires(T value) {
@@ -226,6 +227,52 @@ StepField field(StepField row) {
   return row;
 }
 
+// "one of sgd, adamw, … (default adamw)".
+std::string_view optimizer_help() {
+  static const std::string text = [] {
+    std::string all;
+    for (const OptimizerRow& row : optimizers)
+      all += fmt::format("{}{}", all.empty() ? "one of " : ", ", row.name);
+    return all + " (default adamw; docs/models.md says what each keeps and takes)";
+  }();
+  return text;
+}
+
+// An optimizer that never ran in this form is not planned in it.
+StepField with_form(StepField row) {
+  row.defect = [](const StepOptions& step) -> std::string {
+    const OptimizerRow& optimizer = row_of(step.optimizer);
+    if (!step.optimizer_form || optimizer.in(*step.optimizer_form)) return {};
+    return fmt::format("{} has no {} form (it has: {})", optimizer.name,
+                       to_string(*step.optimizer_form), forms_of(optimizer));
+  };
+  return row;
+}
+
+// Transformer Engine's FusedAdam(master_weights=True) is where this is from.
+StepField in_fused_form(StepField row) {
+  row.defect = [](const StepOptions& step) -> std::string {
+    const bool is_fused =
+        step.optimizer_form.value_or(OptimizerForm::Fused) == OptimizerForm::Fused;
+    if (!step.master_weights || (is_fused && row_of(step.optimizer).fused)) return {};
+    return fmt::format("{} in this form keeps no master weights (fused optimizers do: adamw)",
+                       row_of(step.optimizer).name);
+  };
+  return row;
+}
+
+// What was updated is of no use to the micro-batch after it.
+StepField in_one_batch(StepField row) {
+  row.defect = [](const StepOptions& step) -> std::string {
+    if (!step.update_in_backward || step.accumulate.count == 1) return {};
+    return fmt::format(
+        "an update in the backward frees gradients that {} micro-batches would add to (leave one "
+        "of the two out)",
+        step.accumulate.count);
+  };
+  return row;
+}
+
 std::vector<StepField> sizes() {
   return {
       field<&StepOptions::batch>(
@@ -312,11 +359,41 @@ std::vector<StepField> arithmetic() {
                          "full, lora:r=4,targets=q,v, lora-fa:r=4,targets=all or "
                          "frozen:embed*,blocks.0.* (default full); of adapters also dropout=0.1 "
                          "and dtype=base, for those that are not fp32"}}}),
-      field<&StepOptions::optimizer>(
-          {.key = "optimizer",
-           .shown = StepShown::Always,
-           .is_always_written = true,
-           .switches = {{"--optimizer", "NAME", "sgd, adamw or adamw-8bit (default adamw)"}}}),
+      field<&StepOptions::optimizer>({.key = "optimizer",
+                                      .shown = StepShown::Always,
+                                      .is_always_written = true,
+                                      .switches = {{"--optimizer", "NAME", optimizer_help()}}}),
+      with_form(field<&StepOptions::optimizer_form>(
+          {.key = "optimizer_form",
+           .noun = "update",
+           .switches = {{"--optimizer-form", "NAME",
+                         "foreach (all parameters at once, with temporaries for all of them), "
+                         "for-loop or fused (default: the optimizer's or the framework's)"}}})),
+      in_one_batch(field<&StepOptions::update_in_backward>(
+          {.key = "update_in_backward",
+           .id_prefix = "update_in_backward=",
+           .switches = {{"--update-in-backward", "",
+                         "update each weight as soon as its gradient is complete, and free that",
+                         "true"}}})),
+      field<&StepOptions::l2_decay>(
+          {.key = "l2_decay",
+           .id_prefix = "l2_decay=",
+           .switches = {{"--l2-decay", "",
+                         "weight decay of sgd, adagrad and rmsprop, which add it to the gradient: "
+                         "a temporary unless fused",
+                         "true"}}}),
+      in_fused_form(field<&StepOptions::master_weights>(
+          {.key = "master_weights",
+           .id_prefix = "master_weights=",
+           .switches = {{"--master-weights", "",
+                         "the fused optimizer keeps an fp32 copy of 16-bit weights, and fp32 "
+                         "moments",
+                         "true"}}})),
+      field<&StepOptions::keep_gradients>(
+          {.key = "keep_gradients",
+           .id_prefix = "keep_gradients=",
+           .switches = {{"--keep-gradients", "",
+                         "zero_grad(set_to_none=False): gradients stay between steps", "true"}}}),
       field<&StepOptions::dropout>(
           {.key = "dropout",
            .id_prefix = "dropout=",
@@ -353,11 +430,12 @@ std::vector<StepField> surroundings() {
 // Does not compile when StepOptions has a member more. Then give it a row, too.
 std::size_t count_members(const StepOptions& step) {
   const auto& [batch, accumulate, sequence, target_sequence, image, head, precision, attention,
-               capability, padded, tuning, optimizer, dropout, drop_path, framework, ema, ddp] =
-      step;
-  return std::tuple_size_v<decltype(std::tie(batch, accumulate, sequence, target_sequence, image,
-                                             head, precision, attention, capability, padded, tuning,
-                                             optimizer, dropout, drop_path, framework, ema, ddp))>;
+               capability, padded, tuning, optimizer, form, in_backward, l2_decay, master_weights,
+               keep_gradients, dropout, drop_path, framework, ema, ddp] = step;
+  return std::tuple_size_v<decltype(std::tie(
+      batch, accumulate, sequence, target_sequence, image, head, precision, attention, capability,
+      padded, tuning, optimizer, form, in_backward, l2_decay, master_weights, keep_gradients,
+      dropout, drop_path, framework, ema, ddp))>;
 }
 
 }  // namespace

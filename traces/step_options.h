@@ -9,6 +9,7 @@
 
 #include "traces/framework.h"
 #include "traces/head.h"
+#include "traces/optimizer.h"
 
 namespace tidemark {
 
@@ -20,22 +21,6 @@ inline constexpr std::array attentions = {
     Named{Attention::Flash, std::string_view("flash")},
     Named{Attention::MemoryEfficient, std::string_view("mem-efficient")}};
 static_assert(is_in_order(attentions));
-
-enum class Optimizer : std::uint8_t { Sgd, AdamW, AdamW8bit };
-
-struct OptimizerRow {
-  Optimizer value;
-  std::string_view name;
-  int states;                ///< state tensors per parameter
-  std::int64_t state_bytes;  ///< bytes per element of each; 0 = the parameter's own dtype
-};
-
-/// SGD without momentum has no state; AdamW has two moments; the 8-bit AdamW of bitsandbytes keeps
-/// both in one byte each (plus 4 B per block of 256, arXiv 2110.02861).
-inline constexpr std::array optimizers = {OptimizerRow{Optimizer::Sgd, "sgd", 0, 0},
-                                          OptimizerRow{Optimizer::AdamW, "adamw", 2, 0},
-                                          OptimizerRow{Optimizer::AdamW8bit, "adamw-8bit", 2, 1}};
-static_assert(is_in_order(optimizers));
 
 /// Which parameters are trained. LoRA adds A [r, in] and B [out, r] beside each target linear
 /// (arXiv 2106.09685); LoRA-FA freezes A too (arXiv 2308.03303).
@@ -78,6 +63,11 @@ struct StepOptions {
   bool padded = false;  ///< batches hold padding, so that language models take a mask
   Tuning tuning = {};
   Optimizer optimizer = Optimizer::AdamW;
+  std::optional<OptimizerForm> optimizer_form = {};  ///< unset: the optimizer's or the framework's
+  bool update_in_backward = false;       ///< each weight as soon as its gradient is complete
+  bool l2_decay = false;                 ///< weight decay is a term of the gradient
+  bool master_weights = false;           ///< 16-bit weights have fp32 copies, and moments in fp32
+  bool keep_gradients = false;           ///< zero_grad(set_to_none=False)
   std::optional<double> dropout = {};    ///< overrides every dropout probability of the config
   std::optional<double> drop_path = {};  ///< overrides its stochastic depth, that of the last block
   std::string framework = std::string(default_framework);

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "traces/linear_names.h"
+#include "traces/step_fields.h"
 
 namespace tidemark {
 namespace {
@@ -371,6 +372,9 @@ void require_known_targets(const Trace& trace) {
 }  // namespace
 
 void require_used_options(const Trace& trace) {
+  for (const StepField& field : step_fields())
+    if (const std::string defect = field.defect(trace.step); !defect.empty())
+      throw UsageError(fmt::format("{}: {}", long_name(field.switches.front().names), defect));
   require_known_targets(trace);
   if (trace.step.drop_path.value_or(0) > 0 &&
       std::ranges::find(trace.ops, OpKind::DropPath, &Op::kind) == trace.ops.end())

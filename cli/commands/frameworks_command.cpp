@@ -51,9 +51,6 @@ constexpr std::array rules = {
     Rule{"op_scratch", &Framework::op_scratch,
          "what kernels take while they run counts as allocated"}};
 
-constexpr std::array<std::string_view, 3> loop_names = {"parameter by parameter", "foreach",
-                                                        "fused"};
-
 Listing list_frameworks() {
   Listing listing{{{"name", "name"},
                    {"title", "title", Align::Wrapped},
@@ -78,8 +75,8 @@ Listing describe_framework(const Framework& row) {
   add("source", FieldValue(), row.source);
   add("default_precision", std::string(to_string(row.default_precision)), "if none is asked for");
   for (const Rule& rule : rules) add(rule.key, row.*rule.member, rule.meaning);
-  add("optimizer_loop", std::string(loop_names[static_cast<std::size_t>(row.optimizer_loop)]),
-      "how the optimizer steps through the parameters");
+  add("optimizer_form", std::string(to_string(row.optimizer_form)),
+      "how optimizers run that have several forms");
   return listing;
 }
 

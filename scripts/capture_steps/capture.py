@@ -22,6 +22,10 @@ Per case:
   live        most bytes of storages at once, per phase: outputs of operators, no scratch inside them
   allocated   most bytes allocated in the second step, per phase, as the allocator counts them
   reserved    most bytes that the allocator held
+  state       bytes of the optimizer's tensors
+
+The steps of optimizers (steps_optimizers.json):
+    --cases scripts/capture_steps/optimizer_cases.py
 """
 
 import argparse
@@ -42,6 +46,7 @@ import weakref
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent.parent / "python"))  # the stand-in is that of the package
+OPTIMIZERS = {}  # what optimizers.py has, which needs the libraries
 
 
 def start_again_with_stand_in(arguments):
@@ -192,9 +197,7 @@ def measure_with_values(case):
     import torch
 
     model = build_model(case)
-    trained = [p for p in model.parameters() if p.requires_grad]
-    optimizers = {"adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
-    optimizer = optimizers[case.get("optimizer", "adamw")](trained, lr=1e-4)
+    optimizer = OPTIMIZERS["make"](case, model)
     inputs = build_inputs(case, model)
     amp = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}.get(case["precision"])
     gc.collect()
@@ -248,8 +251,9 @@ def measure_with_values(case):
     groups = collections.Counter(kept.values())
     return dict(saved=sum(kept.values()), live=live,
                 allocated=dict(begin=begin, after_forward=after, **allocated), reserved=reserved,
+                state=sum(storage_sizes(states).values()),
                 parameters=sum(p.numel() for p in model.parameters()),
-                trainable=sum(p.numel() for p in trained)), groups
+                trainable=sum(p.numel() for p in model.parameters() if p.requires_grad)), groups
 
 
 def measure_in_child(case):
@@ -286,6 +290,8 @@ def main():
     if os.environ.get("TIDEMARK_STAND_IN") != "ready":
         start_again_with_stand_in(sys.argv[1:])
     import torch  # imported once, before the processes of the cases
+
+    OPTIMIZERS.update(runpy.run_path(str(HERE / "optimizers.py")))
     import transformers  # noqa: F401
 
     torch.set_num_threads(1)

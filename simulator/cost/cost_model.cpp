@@ -4,23 +4,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "traces/optimizer_of.h"
 
 namespace tidemark {
 namespace {
-
-// AdamW, eager, per element of fp32: mul_(p), m.mul_, m.add_, v.mul_, v.addcmul_, sqrt, div, add_,
-// addcdiv_ read and write 90 B in nine kernels; the fused kernel reads p, g, m, v and writes p, m,
-// v: 28 B. SGD reads p and g and writes p.
-struct UpdateCost {
-  double bytes_per_parameter_byte;
-  int kernels;
-};
-
-UpdateCost update_cost(Optimizer optimizer, OptimizerLoop loop) {
-  if (optimizer == Optimizer::Sgd) return {3, 1};
-  if (optimizer == Optimizer::AdamW8bit || loop == OptimizerLoop::Fused) return {7, 1};
-  return {22.5, 9};
-}
 
 // m × k times k × n, batch times, as the op kind sees its operands.
 struct Product {
@@ -265,6 +252,39 @@ Cost CostModel::conversion(const Schedule& schedule, const Run& run) const {
   return kernels_.elementwise(bytes, bytes / 8, kernels);
 }
 
+// A fused kernel reads each gradient, and reads and writes each weight and state; what runs as
+// several kernels walks as often as its row says.
+Cost CostModel::update(const Schedule& schedule, const Run& run) const {
+  double gradients = 0, changed = 0;
+  for (const BufferId buffer : schedule.reads(run)) gradients += count_of(schedule[buffer].size);
+  const OptimizerRow* row = nullptr;
+  Cost products;
+  for (const BufferId b : schedule.writes(run)) {
+    const Buffer& buffer = schedule[b];
+    if (buffer.role == Role::Temporary) continue;
+    changed += count_of(buffer.size);
+    if (buffer.role != Role::Value) continue;
+    if (!row) row = &optimizer_of(trace_, buffer.tensor);
+    if (row->value == Optimizer::Muon) products = then(products, orthogonalization(buffer.tensor));
+  }
+  if (!row) return {};
+  const UpdateForm& form = *row->in(update_form_of(trace_.step, *row));
+  const double bytes = form.passes > 0 ? form.passes * gradients : gradients + 2 * changed;
+  return then(kernels_.elementwise(bytes, gradients / 4, form.kernels), products);
+}
+
+Cost CostModel::orthogonalization(TensorId matrix) const {
+  constexpr double element = 2;  // bf16
+  Cost cost;
+  for (const MatrixProduct& of : newton_schulz(trace_[matrix].shape)) {
+    const auto m = static_cast<double>(of.m), n = static_cast<double>(of.n),
+               k = static_cast<double>(of.k);
+    cost = then(cost,
+                kernels_.product(1, m, n, k, DType::BFloat16, element * (m * n + n * k + m * k)));
+  }
+  return cost;
+}
+
 Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
   const auto total = [&](std::span<const BufferId> buffers) {
     double bytes = 0;
@@ -288,16 +308,12 @@ Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
     case Task::Quantize:
     case Task::Dequantize:
       return conversion(schedule, run);
-    case Task::Optimizer: {
+    case Task::Optimizer:
       if (trace_.update && trace_.update->pass.is_known())
         return kernels_.elementwise(
             static_cast<double>(trace_.update->pass.moved.value_or(Bytes{}).count),
             total(schedule.reads(run)) / 4, trace_.update->pass.kernels);
-      const UpdateCost update = update_cost(trace_.step.optimizer, framework_.optimizer_loop);
-      const double parameters = total(schedule.reads(run));  // one gradient per parameter
-      return kernels_.elementwise(parameters * update.bytes_per_parameter_byte, parameters / 4,
-                                  update.kernels);
-    }
+      return update(schedule, run);
   }
   return {};
 }

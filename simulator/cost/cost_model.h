@@ -32,6 +32,8 @@ class CostModel {
  private:
   const Cost* tabulated(const Schedule& schedule, const Run& run) const;
   Cost compute(const Schedule& schedule, const Run& run) const;
+  Cost update(const Schedule& schedule, const Run& run) const;
+  Cost orthogonalization(TensorId matrix) const;
   Cost roofline(const Schedule& schedule, const Run& run) const;
   Cost forward(const Op& op) const;
   Cost backward(const Schedule& schedule, const Run& run) const;

@@ -7,6 +7,7 @@
 
 #include "simulator/kernel_choice.h"
 #include "traces/framework.h"
+#include "traces/optimizer_of.h"
 
 namespace tidemark {
 namespace {
@@ -239,11 +240,37 @@ std::int64_t column_sum_staging(std::int64_t rows, std::int64_t columns, const D
   return blocks < 2 ? 0 : 4 * columns * blocks * width * vector;
 }
 
+namespace {
+
+// Adafactor's mean over rows comes before the estimate of the variance, and so only what it stages
+// beyond that counts. Of several matrices at once the estimates are more.
+void of_update(const Trace& trace, const Schedule& schedule, const Run& run, const Device& device,
+               Scratch& scratch) {
+  const OptimizerRow& row = row_of(trace.step.optimizer);
+  const bool is_factored = row.state == StateKind::Factored || row.state == StateKind::FactoredFp32;
+  if (!is_factored || update_form_of(trace.step, row) != OptimizerForm::ForLoop) return;
+  std::int64_t most = 0;
+  for (const BufferId buffer : schedule.writes(run)) {
+    const Shape& shape = trace[schedule[buffer].tensor].shape;
+    if (schedule[buffer].role != Role::Value || shape.rank() < 2) continue;
+    const DType estimate =
+        row.state == StateKind::Factored ? trace[schedule[buffer].tensor].dtype : DType::Float32;
+    most = std::max(most, column_sum_staging(shape.back(1), shape.back(), device) -
+                              size_of(estimate) * numel(shape));
+  }
+  scratch.add(most);
+}
+
+}  // namespace
+
 // The device is looked at last: few runs take any.
 Scratch scratch_of(const Trace& trace, const Schedule& schedule, const Run& run,
                    const Device& device) {
   Scratch scratch;
-  if (run.task == Task::Optimizer && trace.update) scratch.add(trace.update->pass.scratch.count);
+  if (run.task == Task::Optimizer && trace.update)
+    scratch.add(trace.update->pass.scratch.count);
+  else if (run.task == Task::Optimizer)
+    of_update(trace, schedule, run, device, scratch);
   if (run.op != no_op) add_scratch({trace, schedule, run, device, trace[run.op]}, scratch);
   if (scratch.requests().empty() || capability_of(device)) return scratch;
   return {};

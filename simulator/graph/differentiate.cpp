@@ -166,6 +166,7 @@ class Differentiation {
       release_after_backward(i);
       for (const Contribution& c : contributions_)
         gradients_.contribute(c.tensor, c.gradient, {op, c.input, lane});
+      optimizer_.after_backward(op, lane);
     }
     names_.end(op);
   }

@@ -1,5 +1,10 @@
-// Places the state of weights that learn, and updates them one by one or all in one node.
+// Places the state of weights that learn, and updates them: one by one, all in one node, or each as
+// soon as its gradient is complete.
 #include "simulator/graph/optimizer_nodes.h"
+
+#include <utility>
+
+#include "traces/optimizer_of.h"
 
 namespace tidemark {
 
@@ -11,20 +16,21 @@ OptimizerNodes::OptimizerNodes(const Trace& trace, const Needs& needs, GraphBuil
       graph_(graph),
       values_(values),
       gradients_(gradients),
-      state_(trace.tensors.size(), no_instance) {}
+      state_(trace.tensors.size(), no_instance),
+      complete_after_(trace.tensors.size(), no_op),
+      is_updated_(trace.tensors.size()) {}
 
 void OptimizerNodes::place_state() {
   // A weight that the loss does not depend on never gets a gradient, and so no state.
-  std::vector<bool> learns(trace_.tensors.size());
-  for (std::size_t i = 0; i < trace_.ops.size(); ++i)
+  for (std::size_t i = trace_.ops.size(); i-- > 0;)
     for (std::uint32_t bits = needs_.gradients[i]; bits != 0; bits &= bits - 1) {
       const auto input = static_cast<std::size_t>(__builtin_ctz(bits));
-      learns[index(trace_.inputs(trace_.ops[i])[input])] = true;
+      complete_after_[index(trace_.inputs(trace_.ops[i])[input])] = static_cast<OpId>(i);
     }
   for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
     if (trace_[id].category == Category::Parameter && trace_[id].storage == id)
-      place_state(id, learns[t] && trace_[id].trainable);
+      place_state(id, complete_after_[t] != no_op && trace_[id].trainable);
   }
 }
 
@@ -41,48 +47,72 @@ void OptimizerNodes::place_state(TensorId parameter, bool learns) {
   if (trace_.step.ema.value_or(false))
     add(size(tensor), Role::OptimizerState, Category::OptimizerState);
   if (!learns) return;
-  const OptimizerRow& row = optimizers[static_cast<std::size_t>(trace_.step.optimizer)];
-  const std::int64_t per_element = row.state_bytes ? row.state_bytes : size_of(tensor.dtype);
-  if (row.states > 0 && !trace_.update)
-    state_[index(parameter)] = add({row.states * per_element * numel(tensor.shape)},
-                                   Role::OptimizerState, Category::OptimizerState);
-  if (framework_.gradients_persist) gradients_.place(parameter);
+  const OptimizerRow& row = row_of(parameter);
+  const Bytes state = state_bytes(row, tensor, trace_.step.master_weights);
+  if (state > Bytes{} && !row.is_paged && !trace_.update)
+    state_[index(parameter)] = add(state, Role::OptimizerState, Category::OptimizerState);
+  if (framework_.gradients_persist || trace_.step.keep_gradients) gradients_.place(parameter);
   if (trace_.step.ddp) add(size(tensor), Role::Temporary, Category::Gradient);
+}
+
+const OptimizerRow& OptimizerNodes::row_of(TensorId parameter) const {
+  return optimizer_of(trace_, parameter);
+}
+
+OptimizerForm OptimizerNodes::form_of(const OptimizerRow& row) const {
+  return update_form_of(trace_.step, row);
+}
+
+void OptimizerNodes::after_backward(OpId op, Lane lane) {
+  if (!trace_.step.update_in_backward) return;
+  for (const TensorId input : trace_.inputs(trace_[op])) {
+    if (complete_after_[index(input)] != op || !waits_for_update(input)) continue;
+    add_update(input);
+    update(lane);
+    named_.clear();  // the hook has returned, and its variables are gone
+  }
 }
 
 void OptimizerNodes::append() {
   operation_.clear();
-  for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
-    if (!is_updated(t)) continue;
-    add_update(static_cast<TensorId>(t));
-    if (!trace_.update && framework_.optimizer_loop != OptimizerLoop::Foreach) update();
-  }
-  if (!operation_.writes().empty()) {
-    add_recorded_workspace();
-    update();
-  }
+  append(tidemark::row_of(trace_.step.optimizer));
+  append(tidemark::row_of(Optimizer::AdamW));              // what the step's own leaves to it
   for (std::size_t t = 0; t < trace_.tensors.size(); ++t)  // zero_grad(set_to_none)
     if (const InstanceId gradient = gradients_.of(static_cast<TensorId>(t));
-        gradient != no_instance)
+        gradient != no_instance && !trace_.step.update_in_backward)
       graph_.release(gradient);
 }
 
-bool OptimizerNodes::is_updated(std::size_t t) const {
-  const Tensor& tensor = trace_.tensors[t];
-  return tensor.category == Category::Parameter && tensor.trainable &&
-         gradients_.of(static_cast<TensorId>(t)) != no_instance;
+void OptimizerNodes::append(const OptimizerRow& row) {
+  for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
+    const auto id = static_cast<TensorId>(t);
+    if (!waits_for_update(id) || &row_of(id) != &row) continue;
+    add_update(id);
+    if (!trace_.update && form_of(row) != OptimizerForm::Foreach) update(Lane::Compute);
+  }
+  if (operation_.writes().empty()) return;
+  add_recorded_workspace();
+  update(Lane::Compute);
+}
+
+bool OptimizerNodes::waits_for_update(TensorId t) const {
+  const Tensor& tensor = trace_[t];
+  return tensor.category == Category::Parameter && tensor.trainable && !is_updated_[index(t)] &&
+         gradients_.of(t) != no_instance;
 }
 
 void OptimizerNodes::add_update(TensorId parameter) {
+  is_updated_[index(parameter)] = true;
   operation_.read_again(gradients_.of(parameter));
   operation_.write(values_.write(parameter));
   InstanceId& state = state_[index(parameter)];
   if (state != no_instance) operation_.write(state = graph_.add_over(state));
-  for (int i = 0; i < temporaries_per_parameter(); ++i)
-    operation_.write(graph_.add({.size = size(trace_[parameter]),
-                                 .tensor = parameter,
-                                 .role = Role::Temporary,
-                                 .category = Category::Temporary}));
+  if (trace_.update) return;  // what it takes was recorded as a whole
+  const OptimizerRow& row = row_of(parameter);
+  const UpdateMemory memory =
+      update_memory(row, *row.in(form_of(row)), trace_[parameter], trace_.step.l2_decay);
+  add_temporaries(parameter, memory.released, nullptr);
+  add_temporaries(parameter, memory.held, &now_named_);
 }
 
 void OptimizerNodes::add_recorded_workspace() {
@@ -92,24 +122,23 @@ void OptimizerNodes::add_recorded_workspace() {
                                  .category = Category::Temporary}));
 }
 
-void OptimizerNodes::update() {
-  graph_.append(Task::Optimizer, Lane::Compute, no_op, operation_);
-  operation_.clear();
+void OptimizerNodes::add_temporaries(TensorId parameter, const std::vector<Bytes>& sizes,
+                                     std::vector<InstanceId>* named) {
+  for (const Bytes size : sizes) {
+    const InstanceId temporary = graph_.add({.size = size,
+                                             .tensor = parameter,
+                                             .role = Role::Temporary,
+                                             .category = Category::Temporary});
+    operation_.write(temporary);
+    if (named) named->push_back(temporary);
+  }
 }
 
-// AdamW's eager kernels write sqrt(v) and, one parameter at a time, the denominator too; SGD's and
-// the 8-bit optimizer's update in place.
-int OptimizerNodes::temporaries_per_parameter() const {
-  if (trace_.update || trace_.step.optimizer != Optimizer::AdamW) return 0;
-  switch (framework_.optimizer_loop) {
-    case OptimizerLoop::PerParameter:
-      return 2;
-    case OptimizerLoop::Foreach:
-      return 1;
-    case OptimizerLoop::Fused:
-      break;
-  }
-  return 0;
+void OptimizerNodes::update(Lane lane) {
+  graph_.append(Task::Optimizer, lane, no_op, operation_);
+  operation_.clear();
+  for (const InstanceId temporary : named_) graph_.release(temporary);
+  named_ = std::exchange(now_named_, {});
 }
 
 }  // namespace tidemark

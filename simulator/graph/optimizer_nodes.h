@@ -14,16 +14,24 @@ class OptimizerNodes {
 
   /// States, moving averages, buckets, and gradients that persist.
   void place_state();
-  /// Updates every parameter that got a gradient, and releases the gradients that do not persist.
+  /// Updates what has all of its gradient when this op's backward is done, if the step updates in
+  /// the backward.
+  void after_backward(OpId op, Lane lane);
+  /// Updates every parameter that got a gradient and has not been updated, and releases the
+  /// gradients that do not persist.
   void append();
 
  private:
   void place_state(TensorId parameter, bool learns);
-  bool is_updated(std::size_t t) const;
+  void append(const OptimizerRow& row);
+  const OptimizerRow& row_of(TensorId parameter) const;
+  OptimizerForm form_of(const OptimizerRow& row) const;
+  bool waits_for_update(TensorId parameter) const;
   void add_update(TensorId parameter);
   void add_recorded_workspace();
-  void update();
-  int temporaries_per_parameter() const;
+  void add_temporaries(TensorId parameter, const std::vector<Bytes>& sizes,
+                       std::vector<InstanceId>* named);
+  void update(Lane lane);
 
   const Trace& trace_;
   const Needs& needs_;
@@ -31,8 +39,12 @@ class OptimizerNodes {
   GraphBuilder& graph_;
   PresentValues& values_;
   PresentGradients& gradients_;
-  std::vector<InstanceId> state_;  ///< by tensor
-  Operation operation_;            ///< the update being put together
+  std::vector<InstanceId> state_;      ///< by tensor
+  std::vector<OpId> complete_after_;   ///< by tensor: the op whose backward adds the last gradient
+  std::vector<bool> is_updated_;       ///< by tensor
+  Operation operation_;                ///< the update being put together
+  std::vector<InstanceId> now_named_;  ///< temporaries of it that a variable keeps
+  std::vector<InstanceId> named_;      ///< those of the update before
 };
 
 }  // namespace tidemark

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "traces/optimizer_of.h"
+
 namespace tidemark::judge {
 namespace {
 
@@ -234,9 +236,14 @@ void Runs::read_ranges(const Operand& codes) {
     memory_.complain("does not read the ranges of {}", memory_.name(codes.buffer));
 }
 
+// Paged states lie where no schedule sees them.
+bool Runs::has_state(TensorId parameter) const {
+  const OptimizerRow& row = optimizer_of(trace_, parameter);
+  const bool has_copy = trace_.step.master_weights && size_of(trace_[parameter].dtype) == 2;
+  return !trace_.update && !row.is_paged && (row.states > 0 || has_copy);
+}
+
 void Runs::optimize() {
-  const bool has_state =
-      !trace_.update && optimizers[static_cast<std::size_t>(trace_.step.optimizer)].states > 0;
   if (trace_.update) check_workspace(trace_.update->pass.workspace);
   for (std::size_t i = 0; i < writes_.size(); ++i) {
     if (buffer(writes_[i]).role != Role::Value) continue;
@@ -250,7 +257,7 @@ void Runs::optimize() {
     is_updated_[index(tensor)] = true;
     read_gradient(tensor, trace_.step.accumulate.count);
     write(Role::Value, tensor, 0);  // of no use to any op of this step
-    if (has_state) write(Role::OptimizerState, tensor, 0);
+    if (has_state(tensor)) write(Role::OptimizerState, tensor, 0);
   }
 }
 

@@ -41,6 +41,7 @@ class Runs {
   void quantize();
   void dequantize();
   void read_ranges(const Operand& codes);
+  bool has_state(TensorId parameter) const;
   void optimize();
 
   template <typename Fits>

@@ -94,12 +94,12 @@ TEST(Conclusion, NamesOptionsThatWereTriedForAnOptimizerStep) {
   scenario.strategies = {parse_strategy("vanilla"), parse_strategy("checkpoint")};
   const Conclusion conclusion = compare(scenario).conclusion;
   EXPECT_EQ(conclusion.maker, PeakMaker::OptimizerStep);
-  ASSERT_EQ(conclusion.remedies.size(), 2u);
+  ASSERT_EQ(conclusion.remedies.size(), 4u);
   for (const Remedy& remedy : conclusion.remedies)
     EXPECT_LT(remedy.allocated, conclusion.smallest->allocated) << remedy.option;
   EXPECT_THAT(to_text(conclusion), HasSubstr("no strategy needs less than another"));
   EXPECT_THAT(to_text(conclusion), HasSubstr("--optimizer adamw-8bit would need"));
-  EXPECT_THAT(to_text(conclusion), HasSubstr("Outside of Tidemark: an optimizer without"));
+  EXPECT_THAT(to_text(conclusion), HasSubstr("--optimizer-form fused would need"));
 }
 
 TEST(Conclusion, KnowsWhenTheLossIsThePeak) {

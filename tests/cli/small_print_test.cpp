@@ -76,9 +76,9 @@ TEST(SmallPrint, OfAModelHasThePrecisionOfItsWeights) {
 }
 
 TEST(SmallPrint, OfAFrameworkNamesItsOptimizersLoop) {
-  EXPECT_THAT(answer_to("frameworks torch-2 --format csv"), HasSubstr("\noptimizer_loop,foreach,"));
+  EXPECT_THAT(answer_to("frameworks torch-2 --format csv"), HasSubstr("\noptimizer_form,foreach,"));
   EXPECT_THAT(answer_to("frameworks torch-1.10 --format csv"),
-              HasSubstr("\noptimizer_loop,parameter by parameter,"));
+              HasSubstr("\noptimizer_form,for-loop,"));
 }
 
 }  // namespace

@@ -48,6 +48,12 @@ StepOptions options_of(const JsonView& step) {
   if (const auto tokens = step.find("target_tokens")) options.target_sequence = tokens->integer();
   if (step.at("attention").text() == "math") options.attention = Attention::Math;
   options.padded = step.boolean_or("padded", false);
+  if (const auto name = step.find("optimizer"))
+    options.optimizer = parse_name(optimizers, "optimizer", name->text());
+  if (const auto form = step.find("optimizer_form"))
+    options.optimizer_form = parse_name(optimizer_forms, "optimizer form", form->text());
+  options.l2_decay = step.boolean_or("l2_decay", false);
+  options.update_in_backward = step.boolean_or("update_in_backward", false);
   return options;
 }
 
@@ -64,23 +70,32 @@ StepBytes measured_bytes(const JsonView& step) {
           .allocated = highest(allocated, {"forward", "backward", "optimizer"}),
           .reserved = step.at("reserved").integer(0, most),
           .parameters = step.at("parameters").integer(0, most),
-          .trainable = step.at("trainable").integer(0, most)};
+          .trainable = step.at("trainable").integer(0, most),
+          .state = step.integer_or("state", 0, 0, most),
+          .update = std::max<std::int64_t>(
+              0, live.at("optimizer").integer(0, most) - live.at("begin").integer(0, most))};
 }
 
-// In issue order, up to the optimizer.
-std::int64_t live_peak(const Schedule& schedule) {
-  std::int64_t now = 0, peak = 0;
+// In issue order: most at once up to the end of the backward, and above what stays in the
+// optimizer's step.
+void add_live_peaks(const Schedule& schedule, StepBytes& bytes) {
+  std::int64_t persistent = 0, peak = 0;
   for (const Buffer& buffer : schedule.buffers)
-    if (buffer.persistent) now += buffer.size.count;
+    if (buffer.persistent) persistent += buffer.size.count;
+  std::int64_t now = persistent;
   for (const Step& step : schedule.steps) {
     if (const auto* a = std::get_if<Allocate>(&step)) now += schedule[a->buffer].size.count;
     if (const auto* f = std::get_if<Free>(&step)) now -= schedule[f->buffer].size.count;
-    if (const auto* run = std::get_if<Run>(&step)) {
-      if (run->task == Task::Optimizer) break;
-      peak = std::max(peak, now);
+    const auto* run = std::get_if<Run>(&step);
+    if (!run) continue;
+    peak = std::max(peak, now);
+    if (run->task == Task::Optimizer) {
+      bytes.update = std::max(bytes.update, now - persistent);
+    } else {
+      bytes.live = peak;
+      bytes.update = 0;
     }
   }
-  return peak;
 }
 
 StepBytes predicted_bytes(const MeasuredStep& step, const std::shared_ptr<const Trace>& trace) {
@@ -88,9 +103,11 @@ StepBytes predicted_bytes(const MeasuredStep& step, const std::shared_ptr<const 
   const Evaluation evaluation = evaluate(trace, parse_strategy(step.strategy), device,
                                          MemoryBudget{Bytes{std::int64_t{1} << 59}});
   StepBytes bytes{.saved = evaluation.report.saved.unique.count,
-                  .live = live_peak(evaluation.schedule),
                   .allocated = evaluation.report.allocated_peak.count,
                   .reserved = evaluation.report.reserved_peak.count};
+  add_live_peaks(evaluation.schedule, bytes);
+  for (const Buffer& buffer : evaluation.schedule.buffers)
+    if (buffer.category == Category::OptimizerState) bytes.state += buffer.size.count;
   for (const Tensor& tensor : trace->tensors) {
     if (tensor.category != Category::Parameter || trace->tensors[index(tensor.storage)] != tensor)
       continue;

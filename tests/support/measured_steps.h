@@ -18,6 +18,8 @@ struct StepBytes {
   std::int64_t allocated = 0;  ///< most at once in the whole step, as the allocator counts
   std::int64_t reserved = 0;
   std::int64_t parameters = 0, trainable = 0;  ///< elements
+  std::int64_t state = 0;                      ///< of the optimizer, where it was measured
+  std::int64_t update = 0;  ///< most at once in the optimizer's step, above what always stays
 };
 
 struct MeasuredStep {

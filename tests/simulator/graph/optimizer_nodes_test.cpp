@@ -1,0 +1,130 @@
+// When weights are updated, and how long the temporaries of an update stay.
+#include "simulator/graph/optimizer_nodes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "simulator/judge/validate.h"
+#include "simulator/lower.h"
+#include "tests/simulator/planned.h"
+#include "tests/simulator/step_facts.h"
+#include "tests/support/small_models.h"
+#include "traces/trace_builder.h"
+
+namespace tidemark {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+/// Two linears without biases: weights of 4 × 8 and of 8 × 4.
+Trace two_linears(StepOptions options) {
+  options.batch = 2;
+  TraceBuilder b("two", "toy", options);
+  TensorId x = b.input("x", {2, 8}, DType::Float32);
+  b.begin_block("block", x, -1);
+  x = b.linear("fc1", x, 4, false);
+  b.end_block();
+  x = b.linear("fc2", x, 8, false);
+  return b.finish(b.cross_entropy("loss", x, b.input("targets", {2}, DType::Int64)));
+}
+
+Schedule schedule_of(const Trace& trace, std::string_view strategy = "vanilla") {
+  const PlannedStep step = planned(trace, strategy);
+  Schedule schedule = lower(*step.trace, step.plan);
+  EXPECT_THAT(validate(*step.trace, schedule), IsEmpty());
+  return schedule;
+}
+
+/// Bytes of temporaries of the optimizer alive at each of its runs.
+std::vector<std::int64_t> temporaries_at_updates(const Schedule& schedule) {
+  std::vector<std::int64_t> found;
+  std::int64_t now = 0;
+  const auto size = [&](BufferId b) {
+    return schedule[b].role == Role::Temporary ? schedule[b].size.count : 0;
+  };
+  for (const Step& step : schedule.steps) {
+    if (const auto* a = std::get_if<Allocate>(&step)) now += size(a->buffer);
+    if (const auto* f = std::get_if<Free>(&step)) now -= size(f->buffer);
+    if (const auto* run = std::get_if<Run>(&step); run && run->task == Task::Optimizer)
+      found.push_back(now);
+  }
+  return found;
+}
+
+constexpr std::int64_t weight = 4 * 8 * 4;
+
+TEST(OptimizerNodes, HoldTheQuotientOfTheParameterBefore) {
+  const auto updates = [](Optimizer optimizer, OptimizerForm form) {
+    return temporaries_at_updates(
+        schedule_of(two_linears({.optimizer = optimizer, .optimizer_form = form})));
+  };
+  EXPECT_THAT(updates(Optimizer::AdamW, OptimizerForm::ForLoop),
+              ElementsAre(2 * weight, 3 * weight));
+  EXPECT_THAT(updates(Optimizer::RmsProp, OptimizerForm::ForLoop), ElementsAre(weight, 2 * weight));
+  EXPECT_THAT(updates(Optimizer::AdamW, OptimizerForm::Foreach), ElementsAre(2 * weight));
+  EXPECT_THAT(updates(Optimizer::AdamW, OptimizerForm::Fused), ElementsAre(0, 0));
+}
+
+TEST(OptimizerNodes, UpdateInTheBackwardAsSoonAsTheGradientIsComplete) {
+  const Schedule schedule = schedule_of(two_linears({.update_in_backward = true}));
+  std::vector<Task> tasks;
+  for (const auto& run : runs_of(schedule))
+    if (run.task == Task::Backward || run.task == Task::Optimizer) tasks.push_back(run.task);
+  EXPECT_THAT(tasks, ElementsAre(Task::Backward, Task::Backward, Task::Backward, Task::Optimizer,
+                                 Task::Backward, Task::Optimizer));
+  // One gradient at a time: the first is gone before the second is made.
+  const auto alive = [&](bool in_backward) {
+    return live_peak(
+        schedule_of(two_linears({.optimizer = Optimizer::Sgd, .update_in_backward = in_backward})));
+  };
+  EXPECT_LT(alive(true), alive(false));
+}
+
+// A weight that is used twice is updated after its first use, where its gradient ends.
+TEST(OptimizerNodes, UpdateASharedWeightWhenItsLastContributionIsThere) {
+  TraceBuilder b("tied", "toy", {.batch = 2, .update_in_backward = true});
+  const TensorId words = b.input("words", {2, 3}, DType::Int64);
+  const TensorId table = b.parameter("table", {5, 4});
+  TensorId x = b.linear_with("head", b.embedding("embed", words, table), table);
+  x = b.view("rows", x, {6, 5});
+  const Trace trace = b.finish(b.cross_entropy("loss", x, b.view("labels", words, {6})));
+  const auto runs = runs_of(schedule_of(trace));
+  EXPECT_EQ(std::ranges::count(runs, Task::Optimizer, &tidemark::Run::task), 1);
+  EXPECT_EQ(runs.back().task, Task::Optimizer);
+}
+
+TEST(OptimizerNodes, UpdateInTheBackwardUnderEveryKindOfRecovery) {
+  for (const char* strategy : {"checkpoint", "overlap+checkpoint", "offload", "mesa", "reversible"})
+    schedule_of(build_trace(small_vit(), {.batch = 2, .update_in_backward = true}), strategy);
+}
+
+TEST(OptimizerNodes, KeepGradientsWhereTheyAreNotSetToNone) {
+  const auto gradients = [](bool keep) {
+    const Schedule schedule = schedule_of(two_linears({.keep_gradients = keep}));
+    return std::ranges::count_if(schedule.buffers, [](const Buffer& buffer) {
+      return buffer.role == Role::Gradient && buffer.persistent;
+    });
+  };
+  EXPECT_EQ(gradients(false), 0);
+  EXPECT_EQ(gradients(true), 2);
+}
+
+TEST(OptimizerNodes, LeaveToAdamWWhatMuonIsNotFor) {
+  const Schedule schedule = schedule_of(two_linears({.optimizer = Optimizer::Muon}));
+  EXPECT_EQ(count_runs(schedule, Task::Optimizer), 2);
+  std::vector<std::int64_t> states;
+  for (const Buffer& buffer : schedule.buffers)
+    if (buffer.role == Role::OptimizerState) states.push_back(buffer.size.count);
+  EXPECT_THAT(states, ElementsAre(weight, 2 * weight));
+}
+
+TEST(OptimizerNodes, PlaceNoPagedState) {
+  const Schedule schedule = schedule_of(two_linears({.optimizer = Optimizer::PagedAdamW8bit}));
+  EXPECT_EQ(std::ranges::count(schedule.buffers, Role::OptimizerState, &Buffer::role), 0);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,34 @@
+// Muon's users give it the hidden matrices; norms, biases, embeddings and heads stay with AdamW.
+#include "traces/optimizer_of.h"
+
+#include <algorithm>
+
+namespace tidemark {
+
+const OptimizerRow& optimizer_of(const Trace& trace, TensorId parameter) {
+  const OptimizerRow& row = row_of(trace.step.optimizer);
+  if (row.value != Optimizer::Muon) return row;
+  // Autocast's linears read a copy of the weight.
+  const auto is_weight = [&](TensorId read) {
+    if (read == parameter) return true;
+    const auto makes_copy = [&](const Op& op) {
+      return op.kind == OpKind::Cast && trace.inputs(op)[0] == parameter &&
+             trace.outputs(op)[0] == read;
+    };
+    return std::ranges::any_of(trace.ops, makes_copy);
+  };
+  const auto is_hidden = [&](const Op& op) {
+    return op.kind == OpKind::Linear && op.block >= 0 &&
+           trace[trace.inputs(op)[1]].shape == trace[parameter].shape &&
+           is_weight(trace.inputs(op)[1]);
+  };
+  const bool is_matrix = trace[parameter].shape.rank() == 2;
+  return is_matrix && std::ranges::any_of(trace.ops, is_hidden) ? row : row_of(Optimizer::AdamW);
+}
+
+OptimizerForm update_form_of(const StepOptions& step, const OptimizerRow& row) {
+  return form_of(row, step.master_weights ? OptimizerForm::Fused : step.optimizer_form,
+                 find_framework(step.framework).optimizer_form);
+}
+
+}  // namespace tidemark

@@ -21,6 +21,7 @@ constexpr const auto& table_of(Precision) { return precisions; }
 constexpr const auto& table_of(Attention) { return attentions; }
 constexpr const auto& table_of(Optimizer) { return optimizers; }
 constexpr const auto& table_of(OptimizerForm) { return optimizer_forms; }
+constexpr const auto& table_of(BaseWeights) { return base_weights; }
 
 template <typename T>
 concept IsNamed = requires(T value) {
@@ -43,6 +44,7 @@ StepValue shown(double share) { return share + 0.0; }  // never "-0"
 StepValue shown(bool is_on) { return is_on; }
 StepValue shown(const std::string& framework) { return framework; }
 StepValue shown(const Tuning& tuning) { return to_text(tuning); }
+StepValue shown(const TokenLoss& loss) { return to_text(loss); }
 template <IsNamed Enum>
 StepValue shown(Enum value) {
   return std::string(table_of(value)[static_cast<std::size_t>(value)].name);
@@ -95,6 +97,10 @@ void read(std::string& framework, std::string_view text, const StepField&) {
 }
 
 void read(Tuning& tuning, std::string_view text, const StepField&) { tuning = parse_tuning(text); }
+
+void read(TokenLoss& loss, std::string_view text, const StepField&) {
+  loss = parse_token_loss(text);
+}
 
 template <IsNamed Enum>
 void read(Enum& value, std::string_view text, const StepField& field) {
@@ -171,6 +177,16 @@ std::string defect_of(const Tuning& tuning) {
   const std::string text = to_text(tuning);
   try {
     if (parse_tuning(text) == tuning) return {};
+  } catch (const InputError& error) {
+    return printable(error.what(), 400);
+  }
+  return fmt::format("found more than its text {} says", quoted(text));
+}
+
+std::string defect_of(const TokenLoss& loss) {
+  const std::string text = to_text(loss);
+  try {
+    if (parse_token_loss(text) == loss) return {};
   } catch (const InputError& error) {
     return printable(error.what(), 400);
   }
@@ -351,6 +367,13 @@ std::vector<StepField> arithmetic() {
                          "some tokens of a batch are padding: language models take an explicit "
                          "mask, and other attention kernels",
                          "true"}}}),
+      field<&StepOptions::loss>(
+          {.key = "loss",
+           .noun = "loss",
+           .switches = {{"--loss", "NAME",
+                         "the logits of a language model never as a whole: chunked:8 (checkpointed "
+                         "chunks of rows) or fused-linear (Liger's, which makes the gradients "
+                         "while it makes the loss)"}}}),
       field<&StepOptions::tuning>(
           {.key = "tuning",
            .shown = StepShown::Apart,
@@ -359,6 +382,12 @@ std::vector<StepField> arithmetic() {
                          "full, lora:r=4,targets=q,v, lora-fa:r=4,targets=all or "
                          "frozen:embed*,blocks.0.* (default full); of adapters also dropout=0.1 "
                          "and dtype=base, for those that are not fp32"}}}),
+      field<&StepOptions::base>(
+          {.key = "base",
+           .noun = "base",
+           .switches = {{"--base", "NAME",
+                         "what the frozen linears under adapters are stored as: nf4, nf4-double "
+                         "(QLoRA) or int8 (default: the precision's dtype)"}}}),
       field<&StepOptions::optimizer>({.key = "optimizer",
                                       .shown = StepShown::Always,
                                       .is_always_written = true,
@@ -430,12 +459,12 @@ std::vector<StepField> surroundings() {
 // Does not compile when StepOptions has a member more. Then give it a row, too.
 std::size_t count_members(const StepOptions& step) {
   const auto& [batch, accumulate, sequence, target_sequence, image, head, precision, attention,
-               capability, padded, tuning, optimizer, form, in_backward, l2_decay, master_weights,
-               keep_gradients, dropout, drop_path, framework, ema, ddp] = step;
+               capability, padded, loss, tuning, base, optimizer, form, in_backward, l2_decay,
+               master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp] = step;
   return std::tuple_size_v<decltype(std::tie(
       batch, accumulate, sequence, target_sequence, image, head, precision, attention, capability,
-      padded, tuning, optimizer, form, in_backward, l2_decay, master_weights, keep_gradients,
-      dropout, drop_path, framework, ema, ddp))>;
+      padded, loss, tuning, base, optimizer, form, in_backward, l2_decay, master_weights,
+      keep_gradients, dropout, drop_path, framework, ema, ddp))>;
 }
 
 }  // namespace

@@ -28,6 +28,11 @@ constexpr std::array tuning_names = {
     TuningName{Tuning::Kind::LoraFa, "lora-fa"}, TuningName{Tuning::Kind::Frozen, "frozen"}};
 static_assert(is_in_order(tuning_names));
 
+constexpr std::array token_loss_names = {
+    Named{TokenLoss::Kind::Chunked, std::string_view("chunked")},
+    Named{TokenLoss::Kind::FusedLinear, std::string_view("fused-linear")}};
+static_assert(is_in_order(token_loss_names));
+
 std::int64_t parse_rank(std::string_view text) {
   std::int64_t rank = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
@@ -68,6 +73,7 @@ void parse_lora(Tuning& tuning, std::string_view arguments) {
       tuning.base_dtype = parse_base_dtype(part.substr(6));
       continue;
     }
+    if (part == "rslora") continue;  // another factor of the same product: as many bytes
     if (part.starts_with("targets=")) part.remove_prefix(8);
     if (part.empty() || part.find('=') != std::string_view::npos)
       throw UsageError(
@@ -78,6 +84,28 @@ void parse_lora(Tuning& tuning, std::string_view arguments) {
 }
 
 }  // namespace
+
+TokenLoss parse_token_loss(std::string_view text) {
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  TokenLoss loss{parse_name(token_loss_names, "loss", text.substr(0, colon))};
+  const std::string_view count = text.substr(std::min(colon + 1, text.size()));
+  if (loss.kind == TokenLoss::Kind::FusedLinear) {
+    if (colon != text.size())
+      throw UsageError("loss: 'fused-linear' takes no arguments: its chunks follow from the sizes");
+    return loss;
+  }
+  const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), loss.chunks);
+  if (error != std::errc() || end != count.data() + count.size() || loss.chunks < 1 ||
+      loss.chunks > TokenLoss::most_chunks)
+    throw UsageError(fmt::format("loss: '{}' is not a number of chunks (chunked:8; 1 to {})",
+                                 count.substr(0, 64), TokenLoss::most_chunks));
+  return loss;
+}
+
+std::string to_text(const TokenLoss& loss) {
+  const std::string name(token_loss_names[static_cast<std::size_t>(loss.kind)].name);
+  return loss.kind == TokenLoss::Kind::Chunked ? fmt::format("{}:{}", name, loss.chunks) : name;
+}
 
 Tuning parse_tuning(std::string_view text) {
   const std::size_t colon = std::min(text.find(':'), text.size());

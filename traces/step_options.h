@@ -41,6 +41,37 @@ struct Tuning {
 Tuning parse_tuning(std::string_view text);
 std::string to_text(const Tuning& tuning);
 
+/// How a language model's logits are scored, where they never lie in memory as a whole.
+struct TokenLoss {
+  enum class Kind : std::uint8_t {
+    Chunked,      ///< so many chunks of rows, each checkpointed
+    FusedLinear,  ///< Liger's: gradients are made chunk by chunk while the loss is
+  };
+  static constexpr std::int64_t most_chunks = 16;
+  Kind kind = Kind::FusedLinear;
+  std::int64_t chunks = 0;  ///< of Chunked
+
+  bool operator==(const TokenLoss&) const = default;
+};
+
+/// "chunked:8", "fused-linear".
+TokenLoss parse_token_loss(std::string_view text);
+std::string to_text(const TokenLoss& loss);
+
+/// What frozen linears of the base are stored as, as bitsandbytes does it (QLoRA, arXiv
+/// 2305.14314).
+enum class BaseWeights : std::uint8_t {
+  Nf4,        ///< two elements per byte, an fp32 factor per block of 64
+  Nf4Double,  ///< the factors in eight bits, too, with an fp32 factor per 256 of them
+  Int8,       ///< a byte per element, an fp32 factor per row (arXiv 2208.07339)
+};
+
+inline constexpr std::array base_weights = {
+    Named{BaseWeights::Nf4, std::string_view("nf4")},
+    Named{BaseWeights::Nf4Double, std::string_view("nf4-double")},
+    Named{BaseWeights::Int8, std::string_view("int8")}};
+static_assert(is_in_order(base_weights));
+
 /// Gradient accumulation: so many micro-batches add to the gradients before the optimizer updates.
 struct MicroBatches {
   static constexpr std::int64_t most = 1024;
@@ -61,7 +92,9 @@ struct StepOptions {
   std::optional<Attention> attention = {};      ///< unset: sdpa, where the model's code calls it
   std::optional<std::int64_t> capability = {};  ///< 75, 80, …: whose kernels; unset: 80
   bool padded = false;  ///< batches hold padding, so that language models take a mask
+  std::optional<TokenLoss> loss = {};  ///< unset: all logits at once
   Tuning tuning = {};
+  std::optional<BaseWeights> base = {};  ///< unset: the precision's dtype
   Optimizer optimizer = Optimizer::AdamW;
   std::optional<OptimizerForm> optimizer_form = {};  ///< unset: the optimizer's or the framework's
   bool update_in_backward = false;       ///< each weight as soon as its gradient is complete

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "traces/linear_names.h"
+#include "traces/models/chunked_loss.h"
 #include "traces/step_fields.h"
 
 namespace tidemark {
@@ -222,9 +223,13 @@ TensorId TraceBuilder::to_compute(TensorId x) {
 TensorId TraceBuilder::linear(const std::string& name, TensorId x, std::int64_t out, bool bias,
                               ParameterRole role) {
   const std::int64_t in = shape(x).back();
-  const TensorId weight = parameter(name + ".weight", {out, in}, role);
-  const TensorId b = bias ? parameter(name + ".bias", {out}, role) : no_tensor;
-  const TensorId y = linear_with(name, x, weight, b);
+  TensorId y = no_tensor;
+  if (step().base && role == ParameterRole::Base) {
+    y = quantized_linear(name, x, out, bias);
+  } else {
+    const TensorId weight = parameter(name + ".weight", {out, in}, role);
+    y = linear_with(name, x, weight, bias ? parameter(name + ".bias", {out}, role) : no_tensor);
+  }
   return is_lora_target(leaf_of(name)) ? add_lora(name, x, y, out) : y;
 }
 
@@ -258,6 +263,12 @@ TensorId TraceBuilder::add_lora(const std::string& name, TensorId x, TensorId y,
   const TensorId low = linear_with(name + ".lora_a", read, a);
   const TensorId high = linear_with(name + ".lora_b", low, b);
   const TensorId scaled = scale(name + ".lora_scale", high, 1.0);
+  if (step().base) {  // tuners/lora/bnb.py: a copy of y, and the sum in its dtype
+    if (*step().base != BaseWeights::Int8) y = copy(name + ".lora_clone", y, shape(y));
+    const TensorId rounded =
+        autocast_ ? scaled : cast(name + ".lora_cast_back", scaled, trace_[y].dtype);
+    return add(name + ".lora_add", y, rounded);
+  }
   const TensorId sum = add(name + ".lora_add", y, scaled);
   return cast(name + ".lora_result", sum, trace_[y].dtype);
 }
@@ -376,6 +387,15 @@ void require_used_options(const Trace& trace) {
     if (const std::string defect = field.defect(trace.step); !defect.empty())
       throw UsageError(fmt::format("{}: {}", long_name(field.switches.front().names), defect));
   require_known_targets(trace);
+  const Tuning::Kind tuning = trace.step.tuning.kind;
+  if (trace.step.base && tuning != Tuning::Kind::Lora && tuning != Tuning::Kind::LoraFa)
+    throw UsageError(
+        fmt::format("--base: weights in {} cannot be trained; need adapters (--tuning lora:r=8,…)",
+                    base_weights[static_cast<std::size_t>(*trace.step.base)].name));
+  if (trace.step.loss && std::ranges::none_of(trace.opaque_rows, is_chunked_loss))
+    throw UsageError(fmt::format(
+        "--loss: {} has no logits of the next words (or caps them), which is what {} is for",
+        trace.model, to_text(*trace.step.loss)));
   if (trace.step.drop_path.value_or(0) > 0 &&
       std::ranges::find(trace.ops, OpKind::DropPath, &Op::kind) == trace.ops.end())
     throw UsageError(fmt::format("{} has no paths to drop (leave out the drop path)", trace.model));

@@ -175,6 +175,7 @@ class TraceBuilder {
                      std::span<const Attribute> attributes);
   TensorId parameter_of(std::string name, const Shape& shape, DType dtype, ParameterRole role);
   std::string cast_name(TensorId x);
+  TensorId quantized_linear(const std::string& name, TensorId x, std::int64_t out, bool bias);
   TensorId add_lora(const std::string& name, TensorId x, TensorId y, std::int64_t out);
   bool is_trainable(std::string_view name, ParameterRole role) const;
   TensorId add_external(Tensor tensor);

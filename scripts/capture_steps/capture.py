@@ -87,6 +87,8 @@ def build_model(case):
         model = getattr(transformers, name)._from_config(config, attn_implementation=attention)
     if case["precision"] == "bf16":
         model = model.to(torch.bfloat16)
+    if "base" in case:
+        quantize(model, case["base"])
     if "lora" in case:
         import peft
 
@@ -97,6 +99,45 @@ def build_model(case):
         if "lora" in case:
             model.enable_input_require_grads()
     return model.train()
+
+
+def quantize(model, base):
+    """What transformers' loading does with a BitsAndBytesConfig: all linears but the head."""
+    import bitsandbytes
+    import torch
+
+    linears = [(parent, name, child) for parent in model.modules()
+               for name, child in parent.named_children()
+               if isinstance(child, torch.nn.Linear) and name != "lm_head"]
+    for parent, name, old in linears:
+        sizes = dict(input_features=old.in_features, output_features=old.out_features,
+                     bias=old.bias is not None)
+        if base == "int8":
+            new = bitsandbytes.nn.Linear8bitLt(**sizes, has_fp16_weights=False, threshold=0.0)
+        else:
+            new = bitsandbytes.nn.Linear4bit(**sizes, compute_dtype=torch.bfloat16, quant_type="nf4",
+                                             compress_statistics=base == "nf4-double")
+        new = new.to(torch.bfloat16).cuda().requires_grad_(False)
+        setattr(parent, name, new)
+
+
+def chunked_loss(model, inputs, chunks):
+    """Cross-entropy by chunks of rows, each checkpointed, with the labels of transformers 4.57."""
+    import torch
+    from torch.nn.functional import cross_entropy, linear, pad
+    from torch.utils.checkpoint import checkpoint
+
+    body = getattr(model, model.base_model_prefix)
+    hidden = body(inputs["input_ids"], attention_mask=inputs["attention_mask"])[0]
+    hidden = hidden.view(-1, hidden.size(-1))
+    labels = pad(inputs["labels"], (0, 1), value=-100)[..., 1:].contiguous().view(-1)
+
+    def of_chunk(rows, table, wanted):
+        return cross_entropy(linear(rows, table).float(), wanted)
+
+    losses = [checkpoint(of_chunk, rows, model.lm_head.weight, wanted, use_reentrant=False)
+              for rows, wanted in zip(hidden.chunk(chunks), labels.chunk(chunks))]
+    return torch.stack(losses).mean()
 
 
 def build_inputs(case, model):
@@ -206,6 +247,8 @@ def measure_with_values(case):
     def forward():
         autocast = torch.autocast("cuda", amp) if amp else contextlib.nullcontext()
         with autocast:
+            if "loss" in case:
+                return chunked_loss(model, inputs, int(case["loss"].split(":")[1]))
             return model(**inputs).loss
 
     allocated = {}

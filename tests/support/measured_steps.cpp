@@ -52,6 +52,9 @@ StepOptions options_of(const JsonView& step) {
     options.optimizer = parse_name(optimizers, "optimizer", name->text());
   if (const auto form = step.find("optimizer_form"))
     options.optimizer_form = parse_name(optimizer_forms, "optimizer form", form->text());
+  if (const auto loss = step.find("loss")) options.loss = parse_token_loss(loss->text());
+  if (const auto base = step.find("base"))
+    options.base = parse_name(base_weights, "base", base->text());
   options.l2_decay = step.boolean_or("l2_decay", false);
   options.update_in_backward = step.boolean_or("update_in_backward", false);
   return options;

@@ -20,6 +20,7 @@ inline std::string sample(const StepField& field) {
     if (is_stated(field, step)) return std::string(name);
   }
   if (option.value == "N") return "7";
+  if (field.key == "loss") return "chunked:4";
   return option.value == "P" ? "0.25" : "lora:r=4,targets=q,v";
 }
 

@@ -30,6 +30,11 @@ TEST(Tuning, HasPeftsDropoutAndDtype) {
   EXPECT_THROW(parse_tuning("lora:dtype=fp8,targets=q"), UsageError);
 }
 
+// use_rslora of peft divides by √r instead of r.
+TEST(Tuning, TakesRankStabilizedLoraForLora) {
+  EXPECT_EQ(parse_tuning("lora:r=6,rslora,targets=q,v"), parse_tuning("lora:r=6,targets=q,v"));
+}
+
 TEST(Tunings, AreReadFromText) {
   EXPECT_EQ(parse_tuning("full"), Tuning{});
   EXPECT_EQ(parse_tuning("lora:r=4,targets=q,v"),

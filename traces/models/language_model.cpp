@@ -48,10 +48,13 @@ void settle_attention(TraceBuilder& b, AttentionConfig& attention, const std::st
 
 TensorId vocabulary_head(TraceBuilder& b, const std::string& name, TensorId x, TensorId tied_table,
                          std::int64_t vocabulary, TensorId bias) {
-  const TensorId table = tied_table != no_tensor
-                             ? tied_table
-                             : b.parameter(name + ".weight", {vocabulary, b.shape(x).back()});
-  return b.linear_with(name, x, table, bias);
+  return b.linear_with(name, x, vocabulary_table(b, name, x, tied_table, vocabulary), bias);
+}
+
+TensorId vocabulary_table(TraceBuilder& b, const std::string& name, TensorId x, TensorId tied_table,
+                          std::int64_t vocabulary) {
+  return tied_table != no_tensor ? tied_table
+                                 : b.parameter(name + ".weight", {vocabulary, b.shape(x).back()});
 }
 
 // Up to transformers 4.47 the logits become fp32, GPT-2's apart, and all but the last token's are

@@ -20,6 +20,9 @@ void settle_attention(TraceBuilder& builder, AttentionConfig& attention, const s
 /// Adapters never sit here: "all linears" of PEFT leaves out the head.
 TensorId vocabulary_head(TraceBuilder& builder, const std::string& name, TensorId x,
                          TensorId tied_table, std::int64_t vocabulary, TensorId bias = no_tensor);
+/// That table.
+TensorId vocabulary_table(TraceBuilder& builder, const std::string& name, TensorId x,
+                          TensorId tied_table, std::int64_t vocabulary);
 
 /// Cross-entropy of each token's logits [batch, tokens, vocabulary] with the label of the next.
 /// Most models make the logits fp32 before.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "traces/models/chunked_loss.h"
 #include "traces/models/language_model.h"
 
 namespace tidemark {
@@ -76,6 +77,9 @@ namespace {
 
 TensorId words_loss(TraceBuilder& b, TensorId x, const DecoderHead& head) {
   const TensorId bias = head.bias ? b.parameter("lm_head.bias", {head.vocabulary}) : no_tensor;
+  if (b.step().loss && head.logit_cap == 0)
+    return chunked_token_loss(
+        b, x, vocabulary_table(b, "lm_head", x, head.tied_table, head.vocabulary), bias);
   TensorId logits = vocabulary_head(b, "lm_head", x, head.tied_table, head.vocabulary, bias);
   if (head.logit_cap > 0) logits = b.capped("logits", logits, head.logit_cap);
   return next_token_loss(b, logits, head.token.loss_in_fp32);

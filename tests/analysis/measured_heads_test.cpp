@@ -1,0 +1,38 @@
+// Losses by chunks and bases in four and eight bits beside what ran in PyTorch's own allocator with
+// bitsandbytes 0.50.2 (steps_heads_and_bases.json, made by scripts/capture_steps/capture.py).
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/measured_steps.h"
+
+namespace tidemark {
+namespace {
+
+const std::vector<MeasuredStep>& steps() {
+  static const std::vector<MeasuredStep> all =
+      measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_heads_and_bases.json");
+  return all;
+}
+
+double off(const MeasuredStep& step, std::int64_t StepBytes::*number) {
+  return std::abs(percent_off(step.predicted.*number, step.measured.*number));
+}
+
+TEST(MeasuredHeads, HaveThePredictedPeaks) {
+  EXPECT_GE(steps().size(), 13u);
+  for (const MeasuredStep& step : steps()) {
+    EXPECT_LE(off(step, &StepBytes::live), 1.2)
+        << step.name << " live " << step.predicted.live << " against " << step.measured.live;
+    EXPECT_LE(off(step, &StepBytes::allocated), 3)
+        << step.name << " allocated " << step.predicted.allocated << " against "
+        << step.measured.allocated;
+    // What a node names beside its saved tensors, as int8's, no hook sees.
+    if (step.options.base == BaseWeights::Int8) continue;
+    EXPECT_LE(off(step, &StepBytes::saved), 1)
+        << step.name << " saved " << step.predicted.saved << " against " << step.measured.saved;
+  }
+}
+
+}  // namespace
+}  // namespace tidemark

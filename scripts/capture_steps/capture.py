@@ -71,7 +71,7 @@ HEADS = {"vit": "ViTForImageClassification", "deit": "DeiTForImageClassification
          "starcoder2": "Starcoder2ForCausalLM", "distilbert": "DistilBertForMaskedLM",
          "mixtral": "MixtralForCausalLM", "qwen2_moe": "Qwen2MoeForCausalLM",
          "qwen3_moe": "Qwen3MoeForCausalLM", "olmoe": "OlmoeForCausalLM",
-         "t5": "T5ForConditionalGeneration",
+         "t5": "T5ForConditionalGeneration", "electra": "ElectraForMaskedLM",
          "xlm-roberta": "XLMRobertaForMaskedLM", "dinov2": "Dinov2ForImageClassification"}
 
 

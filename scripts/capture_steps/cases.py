@@ -90,6 +90,9 @@ CONFIGS = {
                     decoder_start_token_id=0),
     "distilbert": dict(model_type="distilbert", vocab_size=1531, dim=192, n_layers=3, n_heads=4,
                        hidden_dim=700, max_position_embeddings=128),
+    "electra": dict(model_type="electra", vocab_size=1531, embedding_size=96, hidden_size=180,
+                    num_hidden_layers=3, num_attention_heads=4, intermediate_size=700,
+                    max_position_embeddings=128),
     "xlm-roberta": dict(model_type="xlm-roberta", vocab_size=1531, hidden_size=180,
                         num_hidden_layers=3, num_attention_heads=4, intermediate_size=700,
                         max_position_embeddings=130),
@@ -109,6 +112,7 @@ SIZES = {"vit": dict(batch=17), "deit": dict(batch=23), "swin": dict(batch=6),
          "gpt_neox": dict(batch=4, tokens=163), "opt": dict(batch=5, tokens=131),
          "stablelm": dict(batch=4, tokens=149), "olmo2": dict(batch=4, tokens=155),
          "starcoder2": dict(batch=4, tokens=141), "distilbert": dict(batch=7, tokens=77),
+         "electra": dict(batch=7, tokens=79),
          "mixtral": dict(batch=4, tokens=151), "qwen2_moe": dict(batch=4, tokens=139),
          "qwen3_moe": dict(batch=4, tokens=145), "olmoe": dict(batch=4, tokens=133),
          "t5": dict(batch=4, tokens=127, target_tokens=61),
@@ -141,7 +145,7 @@ CASES = []
 for NAME in CONFIGS:
     for ATTENTION in ("math", "sdpa"):
         for PRECISION in ("fp32", "amp-bf16", "bf16"):
-            if family(NAME) in ("swin", "t5") and ATTENTION == "sdpa":
+            if family(NAME) in ("swin", "t5", "electra") and ATTENTION == "sdpa":
                 continue  # no such attention in Hugging Face's code of these
             if NAME in ODD and ATTENTION == "math" and PRECISION != "bf16":
                 continue
@@ -169,4 +173,24 @@ CASES += [
     step("gpt2", "amp-bf16", "sdpa", padded=True),
     step("llama", "bf16", "sdpa", sm=90),
     step("gpt2", "amp-fp16", "sdpa", sm=75),
+]
+
+# The same of the families that came later.
+CASES += [
+    step("mixtral", "bf16", "sdpa", lora=lora("q_proj", "v_proj")),
+    step("mixtral", "bf16", "sdpa", lora=lora("w1", "w2", "w3")),
+    step("mixtral", "bf16", "sdpa", checkpoint=True),
+    step("mixtral", "bf16", "sdpa", padded=True),
+    step("qwen3_moe", "amp-bf16", "sdpa", checkpoint=True),
+    step("qwen3_moe", "bf16", "sdpa", lora=lora("q_proj", "gate_proj", dropout=0.1)),
+    step("t5", "fp32", "math", lora=lora("q", "v")),
+    step("t5", "bf16", "math", checkpoint=True),
+    step("gpt_neox", "bf16", "sdpa", lora=lora("query_key_value", "dense")),
+    step("phi3", "bf16", "sdpa", lora=lora("qkv_proj", "gate_up_proj")),
+    step("gemma", "bf16", "sdpa", checkpoint=True),
+    step("opt", "amp-bf16", "sdpa", lora=lora("q_proj", "v_proj")),
+    step("distilbert", "amp-bf16", "sdpa", lora=lora("q_lin", "v_lin")),
+    step("dinov2", "fp32", "sdpa", checkpoint=True),
+    step("stablelm", "bf16", "sdpa", padded=True),
+    step("phi", "bf16", "sdpa", padded=True),
 ]

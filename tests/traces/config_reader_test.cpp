@@ -196,6 +196,17 @@ TEST(ConfigReader, EncodersHaveTheDefaultsOfTheirClasses) {
   EXPECT_EQ(gated.mlp, 4096);  // as in dinov2-giant
 }
 
+TEST(ConfigReader, ElectraHasTheDefaultsOfItsClass) {
+  const auto electra = read<BertConfig>(R"({"model_type": "electra"})");
+  EXPECT_EQ(electra.width, 256);
+  EXPECT_EQ(electra.embedding_width, 128);
+  EXPECT_TRUE(electra.electra);
+  const auto base = read<BertConfig>(
+      R"({"model_type": "electra", "hidden_size": 768, "num_attention_heads": 12,
+          "embedding_size": 768})");
+  EXPECT_EQ(base.embedding_width, 0);
+}
+
 TEST(ConfigReader, LongRopeIsPlannedAsPlainRotation) {
   const Model model = read_model_config(
       R"({"model_type": "phi3", "rope_scaling": {"type": "longrope", "long_factor": [1.5]}})", "c");
@@ -252,7 +263,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"NoModelType", R"({"hidden_size": 768})", "model_type"},
         Refusal{"UnknownModelType", R"({"model_type": "mamba"})",
                 "/model_type: unknown model_type 'mamba' (known: vit, deit, dinov2, swin, mvit, "
-                "bert, roberta, xlm-roberta, camembert, distilbert, gpt2, llama, mistral, qwen2, "
+                "bert, roberta, xlm-roberta, camembert, distilbert, electra, gpt2, llama, mistral, "
+                "qwen2, "
                 "qwen3, gemma, gemma2, gemma3_text, phi, phi3, gpt_neox, opt, stablelm, olmo2, "
                 "starcoder2, mixtral, qwen2_moe, qwen3_moe, olmoe, t5)"},
         Refusal{"MisspeltModelType", R"({"model_type": "lama"})", "did you mean 'llama'?"},

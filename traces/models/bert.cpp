@@ -1,6 +1,7 @@
-// BERT, RoBERTa and DistilBERT with their heads, as in modeling_bert.py, modeling_roberta.py and
-// modeling_distilbert.py of Hugging Face transformers, eager. Post-norm: each half ends in
-// LayerNorm(branch + shortcut), so the norm reads what the residual add wrote.
+// BERT, RoBERTa, DistilBERT and ELECTRA with their heads, as in modeling_bert.py,
+// modeling_roberta.py, modeling_distilbert.py and modeling_electra.py of Hugging Face transformers,
+// eager. Post-norm: each half ends in LayerNorm(branch + shortcut), so the norm reads what the
+// residual add wrote.
 #include "traces/models/language_model.h"
 #include "traces/models/model_config.h"
 #include "traces/models/task_head.h"
@@ -42,15 +43,16 @@ TensorId embed(TraceBuilder& b, TensorId table, std::int64_t tokens, const BertC
       has_types ? b.input("token_type_ids", {batch, tokens}, DType::Int64) : no_tensor;
   const TensorId places =
       b.input("position_ids", {rows, tokens}, DType::Int64, fill::Positions{config.first_position});
+  const std::int64_t width = b.shape(table).back();
   const TensorId type_table =
-      has_types ? b.parameter("type_embed.weight", {config.token_types, config.width}) : no_tensor;
-  const TensorId position_table =
-      b.parameter("position_embed.weight", {config.positions, config.width});
+      has_types ? b.parameter("type_embed.weight", {config.token_types, width}) : no_tensor;
+  const TensorId position_table = b.parameter("position_embed.weight", {config.positions, width});
   TensorId x = b.embedding("embed", ids, table);
   if (has_types) x = b.add("type_add", x, b.embedding("type_embed", types, type_table));
   x = b.add("pos_add", x, b.embedding("position_embed", places, position_table));
   x = b.layer_norm("embed_norm", x, config.epsilon);
-  return b.dropout("drop", x, b.dropout_probability(config.dropout));
+  x = b.dropout("drop", x, b.dropout_probability(config.dropout));
+  return width == config.width ? x : b.linear("embed_project", x, config.width);
 }
 
 // Every token is scored; the loss ignores those whose label is −100.
@@ -59,8 +61,8 @@ TensorId masked_language_loss(TraceBuilder& b, const std::string& name, TensorId
   const std::int64_t rows = b.shape(x)[0] * b.shape(x)[1];
   const TensorId labels =
       b.input("labels", {b.shape(x)[0], b.shape(x)[1]}, DType::Int64, fill::Words{});
-  TensorId y = b.linear("transform.dense", x, config.width);
-  y = b.gelu("transform.gelu", y, config.gelu_tanh && !config.is_roberta());
+  TensorId y = b.linear("transform.dense", x, b.shape(table).back());
+  y = b.gelu("transform.gelu", y, config.gelu_tanh && !config.is_roberta() && !config.electra);
   y = b.layer_norm("transform.norm", y, config.epsilon);
   const TensorId bias = b.parameter("lm_head.bias", {config.vocabulary});
   const TensorId tied = config.tied_head ? table : no_tensor;
@@ -84,12 +86,13 @@ TensorId next_sentence_loss(TraceBuilder& b, const std::string& name, TensorId p
 }
 
 // BERT classifies what its pooler makes; RoBERTa's head has the pooler's layers, and a dropout
-// before them, too; DistilBERT's has a layer of its own, with a ReLU.
+// before them, too; ELECTRA's the same with GELU; DistilBERT's has a layer of its own, with a ReLU.
 TensorId sequence_loss(TraceBuilder& b, TensorId x, double dropout, const BertConfig& config) {
   TensorId y = no_tensor;
-  if (config.is_roberta()) {
+  if (config.is_roberta() || config.electra) {
     y = b.dropout("classifier.drop1", first_token(b, x), dropout);
-    y = b.tanh("classifier.tanh", head_linear(b, "classifier.dense", y, config.width));
+    y = head_linear(b, "classifier.dense", y, config.width);
+    y = config.electra ? b.gelu("classifier.gelu", y) : b.tanh("classifier.tanh", y);
   } else if (!config.has_pooler) {
     y = head_linear(b, "pre_classifier", first_token(b, x), config.width);
     y = b.relu("pre_classifier.relu", y);
@@ -120,7 +123,8 @@ TensorId loss_of(TraceBuilder& b, TensorId x, TensorId table, const BertConfig& 
       return token_loss(
           b, x,
           {.labels = config.labels,
-           .dropout = config.has_pooler ? dropout : b.dropout_probability(config.dropout)});
+           .dropout = config.has_pooler || config.electra ? dropout
+                                                          : b.dropout_probability(config.dropout)});
     case Head::QuestionAnswering:
       return question_answering_loss(b, x);
     case Head::None:
@@ -141,12 +145,14 @@ Trace build_bert(const std::string& model, const BertConfig& config, const StepO
   TraceBuilder b(model, "bert", options);
   const std::int64_t tokens =
       sequence_length(options, config.positions - config.first_position, true);
-  const TensorId table = b.parameter("embed.weight", {config.vocabulary, config.width});
+  const std::int64_t of_table = config.embedding_width ? config.embedding_width : config.width;
+  const TensorId table = b.parameter("embed.weight", {config.vocabulary, of_table});
   AttentionConfig attention{.heads = config.heads,
                             .head_width = config.width / config.heads,
                             .packed = false,
                             .scales_query = config.scales_query,
                             .dropout = b.dropout_probability(config.attention_dropout),
+                            .calls_sdpa = !config.electra,
                             .out_name = "dense"};
   settle_attention(b, attention, "attention_mask", {options.batch, 1, 1, tokens}, b.base_dtype(),
                    fill::PaddingMask{});

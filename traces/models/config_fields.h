@@ -95,6 +95,7 @@ ModelConfig read_bert(Fields& root);
 ModelConfig read_roberta(Fields& root);
 ModelConfig read_roberta_kin(Fields& root);
 ModelConfig read_distilbert(Fields& root);
+ModelConfig read_electra(Fields& root);
 ModelConfig read_gpt2(Fields& root);
 ModelConfig read_llama(Fields& root);
 ModelConfig read_mistral(Fields& root);

@@ -1,5 +1,5 @@
-// bert, roberta and its kin, distilbert and gpt2: the fields and defaults of Hugging Face's
-// configuration_*.py.
+// bert, roberta and its kin, distilbert, electra and gpt2: the fields and defaults of Hugging
+// Face's configuration_*.py.
 #include <fmt/format.h>
 
 #include "traces/models/config_fields.h"
@@ -63,6 +63,15 @@ ModelConfig read_roberta(Fields& root) { return roberta(root, {.vocabulary = 502
 
 // XLM-R and CamemBERT, whose classes' default vocabulary is BERT's.
 ModelConfig read_roberta_kin(Fields& root) { return roberta(root, {}); }
+
+ModelConfig read_electra(Fields& root) {
+  BertConfig config = bert(root, {.width = 256, .heads = 4, .mlp = 1024});
+  const std::int64_t words = count(root, "embedding_size", 128, widest);
+  if (words != config.width) config.embedding_width = words;
+  config.electra = true;
+  config.has_pooler = false;
+  return config;
+}
 
 ModelConfig read_distilbert(Fields& root) {
   const BertConfig usual{.depth = 6};

@@ -99,6 +99,7 @@ constexpr std::array readers = {
     Reader{"xlm-roberta", "XLMRoberta", read_roberta_kin},
     Reader{"camembert", "Camembert", read_roberta_kin},
     Reader{"distilbert", "DistilBert", read_distilbert},
+    Reader{"electra", "Electra", read_electra},
     Reader{"gpt2", "GPT2", read_gpt2},
     Reader{"llama", "Llama", read_llama},
     Reader{"mistral", "Mistral", read_mistral},

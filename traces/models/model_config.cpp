@@ -38,8 +38,8 @@ constexpr std::array decoder_heads = {Head::CausalLanguage, Head::SequenceClassi
 constexpr std::array image_heads = {Head::ImageClassification, Head::None,
                                     Head::DistilledClassification};
 
-// RoBERTa and DistilBERT are trained on masked words alone and have no class for pairs of
-// sentences.
+// RoBERTa, DistilBERT and ELECTRA's generator are trained on masked words alone and have no class
+// for pairs of sentences.
 struct HeadsOf {
   using List = std::span<const Head>;
 

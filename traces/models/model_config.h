@@ -91,7 +91,7 @@ struct MvitConfig {
 };
 
 /// BERT (arXiv 1810.04805), RoBERTa (1907.11692) and its kin XLM-R (1911.02116) and CamemBERT
-/// (1911.03894), and DistilBERT (1910.01108).
+/// (1911.03894), DistilBERT (1910.01108) and ELECTRA (2003.10555).
 struct BertConfig {
   std::int64_t width = 768, depth = 12, heads = 12, mlp = 3072;
   std::int64_t vocabulary = 30522, positions = 512;
@@ -102,7 +102,9 @@ struct BertConfig {
   bool gelu_tanh = false;
   bool scales_query = false;  ///< scale on q; otherwise on the scores
   bool drops_attention_output = true;
-  bool has_pooler = true;  ///< otherwise a head that classifies brings its own layer
+  bool electra = false;              ///< its own heads, and no call of fused attention
+  std::int64_t embedding_width = 0;  ///< of the tables, if a product goes from them (ELECTRA)
+  bool has_pooler = true;            ///< otherwise a head that classifies brings its own layer
   bool tied_head = true;
   Head head = Head::MaskedLanguage;
   std::int64_t labels = 2;                        ///< classes of the heads that classify

@@ -85,7 +85,8 @@ std::int64_t Planner::lower_bound(std::int64_t bytes) const {
   backward.push_back(forward.back());
   const double above =
       std::max(best_bound(stages_, keeping, forward), best_bound(stages_, free, backward));
-  return kept_time + static_cast<std::int64_t>(above);
+  // And no plan launches fewer kernels than the one that runs nothing again.
+  return std::max(kept_time + static_cast<std::int64_t>(above), reference_.launches);
 }
 
 }  // namespace tidemark

@@ -81,7 +81,9 @@ class Walk {
 
   void pass(const Run& run) {
     const std::int64_t before = settled_ == unset ? now_ : settled_;
-    const std::int64_t ns = costs_.of(schedule_, run).time.count();
+    const Cost cost = costs_.of(schedule_, run);
+    const std::int64_t ns = cost.time.count();
+    result_.launches += cost.kernels * device_.host_launch.count();
     const std::int64_t during = now_ + (counted_.scratch ? scratch(run) : 0);
     if (run.op == no_op) {
       result_.rest = std::max(result_.rest, during);

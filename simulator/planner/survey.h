@@ -39,6 +39,7 @@ struct Survey {
   std::int64_t before_later = 0;  ///< … and by how many more in later ones
   std::int64_t rest = 0;          ///< the most outside of stages: optimizer
   std::int64_t rest_time = 0;     ///< ns
+  std::int64_t launches = 0;      ///< ns that the host needs to launch all kernels
   bool has_later = false;
 };
 

@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include <set>
+#include <sstream>
 
 #include "cli/commands/manual_page.h"
 #include "cli/text/terminal.h"

@@ -68,8 +68,8 @@ struct Planning {
   PlannedStep planned;
   std::vector<PlanGroup> groups;
 
-  /// No plan that keeps or recomputes what blocks keep, each block by itself, is faster in this
-  /// budget (facts of the step on one stream, without waiting for the host).
+  /// No plan that keeps or recomputes what stages save, each stage by itself on one stream, is
+  /// faster in this budget.
   Nanoseconds lower_bound{};
   double gap = 0;              ///< the plan's time above the bound, as a share of the bound
   std::string binding;         ///< where memory is tightest

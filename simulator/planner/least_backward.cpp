@@ -9,8 +9,6 @@ namespace {
 
 constexpr std::uint32_t none = 0xffffffff;
 
-std::int64_t rounded(Bytes size) { return (size.count + 511) / 512 * 512; }
-
 struct Indexes {
   std::vector<std::uint32_t> stage_of_op, decided_in;  ///< by op; by tensor: or none
 };

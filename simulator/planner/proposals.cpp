@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "simulator/planner/min_cut.h"
+#include "simulator/planner/survey.h"
 
 namespace tidemark {
 namespace {
@@ -24,8 +25,6 @@ struct Exception {
   std::size_t decided = std::numeric_limits<std::size_t>::max();
   Forced forced = Forced::No;
 };
-
-std::int64_t rounded(Bytes size) { return (size.count + 511) / 512 * 512; }
 
 std::int64_t priced(double price, std::int64_t bytes) {
   return static_cast<std::int64_t>(

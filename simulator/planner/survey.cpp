@@ -15,8 +15,6 @@ namespace {
 constexpr std::int64_t unset = -1;
 constexpr std::uint32_t none = 0xffffffff;
 
-std::int64_t rounded(Bytes size) { return (size.count + 511) / 512 * 512; }
-
 class Walk {
  public:
   Walk(const Trace& trace, const Stages& stages, const Schedule& schedule, const CostModel& costs,
@@ -85,7 +83,9 @@ class Walk {
     const std::int64_t ns = cost.time.count();
     result_.launches += cost.kernels * device_.host_launch.count();
     const std::int64_t during = now_ + (counted_.scratch ? scratch(run) : 0);
-    if (run.op == no_op) {
+    // An update in the backward meets what stages keep, and so belongs to the stage at hand.
+    const bool is_of_stage = run.op != no_op || (in_backward_ && trace_.step.update_in_backward);
+    if (!is_of_stage) {
       result_.rest = std::max(result_.rest, during);
       result_.rest_time += ns;
       return;
@@ -98,7 +98,8 @@ class Walk {
       in_backward_ = true;
       end_of_forward_ = before;
     }
-    const std::uint32_t s = stage_of_[index(run.op)];
+    if (run.op != no_op) stage_at_hand_ = stage_of_[index(run.op)];
+    const std::uint32_t s = stage_at_hand_;
     Passing& stage = passing_[s];
     result_.stages[s].time += ns;
     if (in_backward_) {
@@ -178,6 +179,7 @@ class Walk {
   std::int64_t now_ = 0;
   std::int64_t settled_ = unset;  ///< before the first allocation since the last run
   std::int64_t end_of_forward_ = unset;
+  std::uint32_t stage_at_hand_ = 0;
   bool in_backward_ = false;
   int passes_ = 0;
 };

@@ -17,6 +17,9 @@ struct Counted {
   Bytes besides;  ///< there all the time
 };
 
+/// As PyTorch's allocator rounds a request at least.
+inline std::int64_t rounded(Bytes size) { return round_up(size.count, 512); }
+
 /// Of one stage in one of the step's passes over the trace; a step that accumulates has several.
 struct StagePass {
   std::int64_t kept = 0;     ///< by which its forward raises what is there when all forwards end

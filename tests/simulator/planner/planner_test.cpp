@@ -23,6 +23,7 @@ struct Case {
   Precision precision;
   std::string tuning = "full";
   std::int64_t accumulate = 1, batch = 4;
+  bool update_in_backward = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
@@ -33,15 +34,20 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
 std::shared_ptr<const Trace> trace_of(const Case& c) {
   StepOptions step{.batch = c.batch, .precision = c.precision, .tuning = parse_tuning(c.tuning)};
   step.accumulate.count = c.accumulate;
+  step.update_in_backward = c.update_in_backward;
   return std::make_shared<const Trace>(build_trace(find_model(c.model), step));
 }
 
 const std::vector<Case>& cases() {
-  static const std::vector<Case> all = {
-      {"gpt2", Precision::Fp32},      {"gpt2", Precision::Bf16, "full", 3},
-      {"bert-base", Precision::Fp32}, {"vit-b-16", Precision::AmpFp16, "full", 1, 32},
-      {"swin-t", Precision::Fp32},    {"mvitv2-t", Precision::Bf16},
-      {"llama-7b", Precision::Bf16},  {"llama-7b", Precision::Bf16, "lora:r=8,targets=q,v"}};
+  static const std::vector<Case> all = {{"gpt2", Precision::Fp32},
+                                        {"gpt2", Precision::Bf16, "full", 3},
+                                        {"bert-base", Precision::Fp32},
+                                        {"vit-b-16", Precision::AmpFp16, "full", 1, 32},
+                                        {"swin-t", Precision::Fp32},
+                                        {"mvitv2-t", Precision::Bf16},
+                                        {"llama-7b", Precision::Bf16},
+                                        {"llama-7b", Precision::Bf16, "lora:r=8,targets=q,v"},
+                                        {"gpt2", Precision::Bf16, "full", 1, 16, true}};
   return all;
 }
 
@@ -100,6 +106,14 @@ TEST(Planner, FrontRisesInBytesAndFallsInTime) {
   EXPECT_EQ(planner.within(std::int64_t{1} << 60), planner.size() - 1);
 }
 
+// Updates in the backward meet what stages keep: they are no memory of their own.
+TEST(Planner, RestHoldsNothingThatStagesKeep) {
+  const Planner after(trace_of({"gpt2", Precision::Bf16}), device(), {});
+  const Planner within(trace_of({"gpt2", Precision::Bf16, "full", 1, 4, true}), device(), {});
+  EXPECT_LT(within.rest(), after.rest());
+  EXPECT_GT(within.size(), 100u);
+}
+
 // A cheap attack on the proof: plans that others made, and mixtures that nobody would choose.
 TEST(Planner, BoundIsBelowEveryStrategyOfItsClass) {
   for (const Case& c : cases()) {
@@ -132,13 +146,13 @@ TEST(Planner, BoundIsBelowMixturesOfLocalPlans) {
   }
 }
 
-// Where weights' gradients do not outgrow what is kept, the bound is tight.
+// Measured: at most 0.17 %, where the goal is 0.1. More would be a bound that has got worse.
 TEST(Planner, BoundIsCloseToTheFront) {
   for (const std::size_t which : {0, 1}) {
     const Planner planner(trace_of(cases()[which]), device(), {});
     for (const std::size_t point : some_points(planner)) {
       const auto bound = static_cast<double>(planner.lower_bound(planner[point].bytes));
-      ASSERT_LE(static_cast<double>(planner[point].time) / bound - 1, 0.0025) << cases()[which];
+      ASSERT_LE(static_cast<double>(planner[point].time) / bound - 1, 0.0017) << cases()[which];
     }
   }
 }

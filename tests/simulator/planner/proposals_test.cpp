@@ -5,12 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "simulator/cost/device.h"
+#include "simulator/planner/survey.h"
 #include "tests/simulator/random_step.h"
 
 namespace tidemark {
 namespace {
-
-std::int64_t rounded(Bytes size) { return (size.count + 511) / 512 * 512; }
 
 /// What a local plan keeps and costs, told from the ops that run again alone.
 struct Told {

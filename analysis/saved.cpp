@@ -156,9 +156,8 @@ BlockUnits block_units(const Trace& trace, const Plan& plan, const Needs& needs)
   return result;
 }
 
-std::vector<SavedGroup> saved_groups(const Trace& trace) {
+std::vector<SavedGroup> saved_groups(const Trace& trace, const Needs& needs) {
   const Plan plan = keep_everything(trace);
-  const Needs needs = derive_needs(trace);
   const Counting counting(trace, plan, needs);
   std::vector<SavedGroup> groups;
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {

@@ -56,7 +56,7 @@ struct SavedGroup {
   bool operator==(const SavedGroup&) const = default;
 };
 
-/// All of the step under vanilla, in order of first appearance.
-std::vector<SavedGroup> saved_groups(const Trace& trace);
+/// All that the trace's gradients need, kept as it is, in order of first appearance.
+std::vector<SavedGroup> saved_groups(const Trace& trace, const Needs& needs);
 
 }  // namespace tidemark

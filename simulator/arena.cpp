@@ -3,9 +3,10 @@
 //   hole of taker 0             [           hole             ]
 //   hole of taker 1             [      hole      ]
 // A gap knows after how many of its waits each taker, a stream with buffers of its own, may take
-// it; gaps that touch and agree in this are one. A hole is as much as one taker may take now. Holes
-// are indexed by size, so a step takes the same short time however many gaps there are. A search
-// through all gaps finds the same places: arena_property_test.cpp.
+// it; gaps that touch and agree in this are one. A hole is as much as one taker may take now, and
+// its first and its last gap know each other. Holes are indexed by size, so a step takes the same
+// short time however many gaps there are. A search through all gaps finds the same places:
+// arena_property_test.cpp.
 #include "simulator/arena.h"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ class Packing {
         has_order_(schedule.streams > 1),
         takers_(reuse_.takers.size()),
         taker_of_(schedule.streams, takers_),
-        ready_after_(takers_),
+        gaps_(2 * takers_),
         holes_(takers_),
         right_(takers_),
         waits_(takers_),
@@ -58,6 +59,19 @@ class Packing {
   }
 
  private:
+  struct Hole {
+    allocator::BlockHandle first, last;  // of its gaps
+  };
+  struct Awaiting {
+    allocator::BlockHandle gap;
+    std::uint32_t next;
+  };
+  static constexpr std::uint32_t none = UINT32_MAX;
+  struct Rest {
+    std::int64_t size;
+    allocator::BlockHandle last;  // gap of the hole
+  };
+
   void place(BufferId id) {
     const std::int64_t bytes = padded(schedule_[id].size);
     if (bytes == 0) return;
@@ -70,13 +84,13 @@ class Packing {
   allocator::BlockHandle take(std::size_t taker, std::int64_t bytes) {
     const allocator::FreeBlocks::Position fit = holes_[taker].best_fit(bytes);
     if (fit != allocator::FreeBlocks::none) {
-      const allocator::FreeBlock hole = holes_[taker][fit];
+      const Hole hole = hole_that_begins_with(taker, holes_[taker][fit].block);
       holes_[taker].erase_at(fit);
       return occupy(taker, hole, bytes);
     }
     if (is_ready(taker, last_)) {
-      const allocator::FreeBlock hole = hole_around(taker, last_);
-      holes_[taker].erase(hole);
+      const Hole hole = hole_that_ends_with(taker, last_);
+      holes_[taker].erase(entry_of(hole));
       return occupy(taker, hole, bytes);
     }
     const allocator::BlockHandle block = table_.add({.address = top_,
@@ -91,44 +105,46 @@ class Packing {
 
   // The hole's first gaps become one used block; what they lack is added at the top. Of the holes
   // that had a part in them, the rest to the left and to the right remains.
-  allocator::BlockHandle occupy(std::size_t taker, const allocator::FreeBlock& hole,
-                                std::int64_t bytes) {
-    const allocator::BlockHandle first = hole.block;
+  allocator::BlockHandle occupy(std::size_t taker, const Hole& hole, std::int64_t bytes) {
+    const allocator::BlockHandle first = hole.first;
     allocator::BlockHandle last = first;
     std::int64_t size = table_[first].size;
     for (; size < bytes && last != last_; size += table_[last].size) last = table_[last].next;
-    for (std::size_t t = 0; t < takers_; ++t)
-      right_[t] = (t == taker ? hole.size : withdraw(t, first, last)) - bytes;
+    for (std::size_t t = 0; t < takers_; ++t) {
+      right_[t] = t == taker ? Rest{size_of(hole), hole.last} : withdraw(t, first, last);
+      right_[t].size -= bytes;
+    }
     if (size > bytes) {
       cut_gap(last, table_[last].size - (size - bytes));
     } else {
       table_[last].size += bytes - size;
       top_ += bytes - size;
     }
-    while (table_[first].size < bytes) unite_with_next(first);
+    while (table_[first].size < bytes) swallow_next(first);
     table_[first].state = allocator::BlockState::Allocated;
     const allocator::BlockHandle next = table_[first].next;
     for (std::size_t t = 0; t < takers_; ++t)
-      if (right_[t] > 0) holes_[t].insert({right_[t], table_[next].address, next});
+      if (const Rest& rest = right_[t]; rest.size > 0)
+        add_hole(t, {next, rest.last == last ? next : rest.last}, rest.size);
     return first;
   }
 
   // Takes the taker's holes with a part in [first, last] out of the index, but for what is left of
   // `first`. Returns where the last of them ends, counted from `first`.
-  std::int64_t withdraw(std::size_t taker, allocator::BlockHandle first,
-                        allocator::BlockHandle last) {
+  Rest withdraw(std::size_t taker, allocator::BlockHandle first, allocator::BlockHandle last) {
     const std::int64_t begin = table_[first].address;
     std::int64_t end = begin;
+    allocator::BlockHandle end_gap = allocator::no_block;
     for (allocator::BlockHandle block = first;; block = table_[block].next) {
-      const std::int64_t address = table_[block].address;
-      if (address >= end && is_ready(taker, block)) {
-        const allocator::FreeBlock hole = hole_around(taker, block);
-        holes_[taker].erase(hole);
-        end = hole.address + hole.size;
-        if (hole.address < begin)
-          holes_[taker].insert({begin - hole.address, hole.address, hole.block});
+      if (table_[block].address >= end && is_ready(taker, block)) {
+        const Hole hole =
+            block == first ? hole_around(taker, block) : hole_that_begins_with(taker, block);
+        const std::int64_t address = table_[hole.first].address, size = size_of(hole);
+        holes_[taker].erase(size, address);
+        end = address + size, end_gap = hole.last;
+        if (address < begin) add_hole(taker, {hole.first, table_[first].previous}, begin - address);
       }
-      if (block == last) return end - begin;
+      if (block == last) return {end - begin, end_gap};
     }
   }
 
@@ -137,9 +153,9 @@ class Packing {
     if (block == allocator::no_block) return;
     table_[block].state = allocator::BlockState::Free;
     if (has_order_) {
-      const std::span<std::uint32_t> ready_after = ready_after_of(block);
-      copy_to(ready_after, reuse_.ready_after[index(id)]);
-      await(block, ready_after);
+      make_room_for(block);
+      copy_to(ready_after(block), reuse_.ready_after[index(id)]);
+      await(block);
     }
     for (std::size_t t = 0; t < takers_; ++t)
       if (is_ready(t, block)) offer(t, block);
@@ -150,8 +166,10 @@ class Packing {
   void wait(std::size_t taker) {
     const std::uint32_t count = ++waits_[taker];
     if (count >= awaited_[taker].size()) return;
-    for (const allocator::BlockHandle block : std::exchange(awaited_[taker][count], {})) {
-      std::uint32_t& awaited = ready_after_of(block)[taker];
+    for (std::uint32_t place = awaited_[taker][count]; place != none;
+         place = awaiting_[place].next) {
+      const allocator::BlockHandle block = awaiting_[place].gap;
+      std::uint32_t& awaited = ready_after(block)[taker];
       if (!table_.is(block, allocator::BlockState::Free) || awaited != count)
         continue;  // taken meanwhile
       awaited = 0;
@@ -160,18 +178,25 @@ class Packing {
     }
   }
 
-  std::span<std::uint32_t> ready_after_of(allocator::BlockHandle gap) {
+  void make_room_for(allocator::BlockHandle gap) {
     const auto g = static_cast<std::size_t>(gap);
-    if (g >= ready_after_.rows()) ready_after_.resize(g + 1);
-    return ready_after_[g];
+    if (g >= gaps_.rows()) gaps_.resize(g + 1);
   }
 
-  void await(allocator::BlockHandle gap, std::span<const std::uint32_t> ready_after) {
+  std::span<std::uint32_t> ready_after(allocator::BlockHandle gap) {
+    return gaps_[static_cast<std::size_t>(gap)].first(takers_);
+  }
+  std::span<const std::uint32_t> ready_after(allocator::BlockHandle gap) const {
+    return gaps_[static_cast<std::size_t>(gap)].first(takers_);
+  }
+
+  void await(allocator::BlockHandle gap) {
     for (std::size_t t = 0; t < takers_; ++t) {
-      const std::uint32_t waits = ready_after[t];
+      const std::uint32_t waits = ready_after(gap)[t];
       if (waits == 0 || waits == never) continue;
-      if (waits >= awaited_[t].size()) awaited_[t].resize(waits + 1);
-      awaited_[t][waits].push_back(gap);
+      if (waits >= awaited_[t].size()) awaited_[t].resize(waits + 1, none);
+      const auto place = static_cast<std::uint32_t>(awaiting_.size());
+      awaiting_.push_back({gap, std::exchange(awaited_[t][waits], place)});
     }
   }
 
@@ -179,31 +204,39 @@ class Packing {
     const allocator::BlockHandle rest = table_.cut(gap, size);
     if (last_ == gap) last_ = rest;
     if (!has_order_) return;
-    const std::span<std::uint32_t> ready_after = ready_after_of(rest);
-    copy_to(ready_after, ready_after_[static_cast<std::size_t>(gap)]);
-    await(rest, ready_after);
+    make_room_for(rest);
+    copy_to(ready_after(rest), ready_after(gap));
+    await(rest);
   }
 
   // --- blocks ------------------------------------------------------------------------------------
 
   bool is_ready(std::size_t taker, allocator::BlockHandle block) const {
     return table_.is(block, allocator::BlockState::Free) &&
-           (!has_order_ || ready_after_[static_cast<std::size_t>(block)][taker] == 0);
+           (!has_order_ || ready_after(block)[taker] == 0);
   }
 
   bool are_equal_gaps(allocator::BlockHandle a, allocator::BlockHandle b) const {
     return table_.is(a, allocator::BlockState::Free) && table_.is(b, allocator::BlockState::Free) &&
-           (!has_order_ || std::ranges::equal(ready_after_[static_cast<std::size_t>(a)],
-                                              ready_after_[static_cast<std::size_t>(b)]));
+           (!has_order_ || std::ranges::equal(ready_after(a), ready_after(b)));
   }
 
-  // The first of them stays: holes that begin with it stay known by it.
   void unite_if_equal(allocator::BlockHandle block) {
     if (are_equal_gaps(block, table_[block].next)) unite_with_next(block);
     if (are_equal_gaps(table_[block].previous, block)) unite_with_next(table_[block].previous);
   }
 
+  // The first of them stays, so that holes that begin with it still do; those that end with the
+  // second end with the first.
   void unite_with_next(allocator::BlockHandle block) {
+    const allocator::BlockHandle gone = table_[block].next;
+    for (std::size_t t = 0; has_order_ && t < takers_; ++t)
+      if (is_ready(t, gone) && !is_ready(t, table_[gone].next))
+        link(t, {hole_that_ends_with(t, gone).first, block});
+    swallow_next(block);
+  }
+
+  void swallow_next(allocator::BlockHandle block) {
     if (table_[block].next == last_) last_ = block;
     table_.unite(block, table_[block].next);
   }
@@ -212,38 +245,52 @@ class Packing {
 
   // The gap, which just became a hole of the taker, joins those to its left and right.
   void offer(std::size_t taker, allocator::BlockHandle gap) {
-    allocator::FreeBlock hole{table_[gap].size, table_[gap].address, gap};
+    Hole hole{gap, gap};
     if (const allocator::BlockHandle next = table_[gap].next; is_ready(taker, next)) {
-      const allocator::FreeBlock right = hole_that_begins_with(taker, next);
-      holes_[taker].erase(right);
-      hole.size += right.size;
+      hole.last = hole_that_begins_with(taker, next).last;
+      holes_[taker].erase(entry_of({next, hole.last}));
     }
     if (const allocator::BlockHandle previous = table_[gap].previous; is_ready(taker, previous)) {
-      const allocator::FreeBlock left = hole_that_ends_with(taker, previous);
-      holes_[taker].erase(left);
-      hole = {left.size + hole.size, left.address, left.block};
+      hole.first = hole_that_ends_with(taker, previous).first;
+      holes_[taker].erase(entry_of({hole.first, previous}));
     }
-    holes_[taker].insert(hole);
+    add_hole(taker, hole, size_of(hole));
   }
 
-  allocator::FreeBlock hole_around(std::size_t taker, allocator::BlockHandle gap) const {
-    allocator::FreeBlock hole = hole_that_ends_with(taker, gap);
-    hole.size += hole_that_begins_with(taker, gap).size - table_[gap].size;
-    return hole;
+  void add_hole(std::size_t taker, const Hole& hole, std::int64_t size) {
+    holes_[taker].insert(size, table_[hole.first].address, hole.first);
+    if (has_order_) link(taker, hole);
   }
 
-  allocator::FreeBlock hole_that_ends_with(std::size_t taker, allocator::BlockHandle gap) const {
-    allocator::BlockHandle first = gap;
-    while (is_ready(taker, table_[first].previous)) first = table_[first].previous;
-    const std::int64_t begin = table_[first].address;
-    return {table_[gap].address + table_[gap].size - begin, begin, first};
+  std::int64_t size_of(const Hole& hole) const {
+    return table_[hole.last].address + table_[hole.last].size - table_[hole.first].address;
   }
 
-  allocator::FreeBlock hole_that_begins_with(std::size_t taker, allocator::BlockHandle gap) const {
-    allocator::BlockHandle last = gap;
-    while (is_ready(taker, table_[last].next)) last = table_[last].next;
-    const std::int64_t begin = table_[gap].address;
-    return {table_[last].address + table_[last].size - begin, begin, gap};
+  allocator::FreeBlock entry_of(const Hole& hole) const {
+    return {size_of(hole), table_[hole.first].address, hole.first};
+  }
+
+  // With one stream a hole is a gap.
+  std::uint32_t& other_end(std::size_t taker, allocator::BlockHandle gap) {
+    return gaps_[static_cast<std::size_t>(gap)][takers_ + taker];
+  }
+
+  void link(std::size_t taker, const Hole& hole) {
+    other_end(taker, hole.first) = static_cast<std::uint32_t>(hole.last);
+    other_end(taker, hole.last) = static_cast<std::uint32_t>(hole.first);
+  }
+
+  Hole hole_that_begins_with(std::size_t taker, allocator::BlockHandle gap) {
+    return {gap, has_order_ ? allocator::BlockHandle{other_end(taker, gap)} : gap};
+  }
+
+  Hole hole_that_ends_with(std::size_t taker, allocator::BlockHandle gap) {
+    return {has_order_ ? allocator::BlockHandle{other_end(taker, gap)} : gap, gap};
+  }
+
+  Hole hole_around(std::size_t taker, allocator::BlockHandle gap) {
+    while (is_ready(taker, table_[gap].next)) gap = table_[gap].next;
+    return hole_that_ends_with(taker, gap);
   }
 
   const Schedule& schedule_;
@@ -254,14 +301,15 @@ class Packing {
   Arena arena_;
   std::vector<allocator::BlockHandle> blocks_;  // by buffer
   allocator::BlockTable table_;
-  StreamCounts ready_after_;                           // by block, of gaps
+  StreamCounts gaps_;  // by block, of gaps: by taker when it is ready; then the hole's other end
   allocator::BlockHandle last_ = allocator::no_block;  // the one that ends at the top
   std::int64_t top_ = 0;
   std::vector<allocator::FreeBlocks> holes_;  // by taker
-  std::vector<std::int64_t> right_;           // by taker: what occupy() leaves of its hole
+  std::vector<Rest> right_;                   // by taker: what occupy() leaves of its hole
   std::vector<std::uint32_t> waits_;          // by taker, so far
-  // By taker and wait: the gaps that it makes hole, and some that are none any more.
-  std::vector<std::vector<std::vector<allocator::BlockHandle>>> awaited_;
+  // Lists of the gaps that a taker's wait makes holes, and of some that are none any more.
+  std::vector<std::vector<std::uint32_t>> awaited_;  // by taker and wait: the first place
+  std::vector<Awaiting> awaiting_;
 };
 
 }  // namespace

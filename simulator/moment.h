@@ -15,7 +15,13 @@ struct Moment {
   std::int64_t whole = 0;  ///< ns
   double part = 0;         ///< of one more, in [0, 1)
 
-  auto operator<=>(const Moment&) const = default;
+  bool operator==(const Moment&) const = default;
+  /// Fractions are numbers, so any two moments have an order.
+  std::weak_ordering operator<=>(const Moment& other) const {
+    if (whole != other.whole) return whole <=> other.whole;
+    if (part < other.part) return std::weak_ordering::less;
+    return part > other.part ? std::weak_ordering::greater : std::weak_ordering::equivalent;
+  }
 };
 
 inline constexpr Moment never{std::numeric_limits<std::int64_t>::max(), 0};

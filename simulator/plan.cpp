@@ -38,6 +38,11 @@ void quantize(Plan& plan, TensorId tensor, const Encoding& encoding, std::string
   plan.decisions[index(tensor)].encoding = place_in(plan.encodings, encoding);
 }
 
+void keep_for_recovery(Plan& plan, TensorId tensor) {
+  plan.kept_for_recovery.resize(plan.decisions.size());
+  plan.kept_for_recovery[index(tensor)] = true;
+}
+
 int fewest_bits(const Plan& plan) {
   int bits = 0;
   for (const Decision& decision : plan.decisions)
@@ -57,14 +62,17 @@ void check_sizes(const Trace& trace, const Plan& plan, std::vector<std::string>&
   for (const auto* ops :
        {&plan.left_by, &plan.fetched_at, &plan.value_release_after, &plan.gradient_release_after})
     if (!ops->empty() && ops->size() != trace.tensors.size())
-      defects.push_back("a list of ops by tensor has another size than the trace's tensors");
+      defects.emplace_back("a list of ops by tensor has another size than the trace's tensors");
+  if (!plan.kept_for_recovery.empty() && plan.kept_for_recovery.size() != trace.tensors.size())
+    defects.emplace_back(
+        "the list of what is kept for recovery has another size than the tensors'");
   for (const std::string& reason : plan.reasons)
-    if (reason.empty()) defects.push_back("a reason is empty");
+    if (reason.empty()) defects.emplace_back("a reason is empty");
   for (const Decision& decision : plan.decisions) {
     if (decision.reason >= plan.reasons.size())
-      return defects.push_back("a reason is out of range");
+      return void(defects.emplace_back("a reason is out of range"));
     if (decision.encoding >= plan.encodings.size())
-      return defects.push_back("an encoding is out of range");
+      return void(defects.emplace_back("an encoding is out of range"));
   }
 }
 

@@ -77,6 +77,10 @@ struct Plan {
   std::vector<OpId> value_release_after = {};
   std::vector<OpId> gradient_release_after = {};
 
+  /// By tensor, or empty: a value that no gradient needs stays after the forward all the same,
+  /// because recovery reads it. Otherwise a region makes such values again with the rest.
+  std::vector<bool> kept_for_recovery = {};
+
   bool operator==(const Plan&) const = default;
 };
 
@@ -90,6 +94,12 @@ Plan keep_everything(const Trace& trace);
 void decide(Plan& plan, TensorId tensor, Action action, std::string_view reason);
 /// The tensor is kept in codes.
 void quantize(Plan& plan, TensorId tensor, const Encoding& encoding, std::string_view reason);
+
+/// The value stays for recovery, whether or not a gradient needs it.
+void keep_for_recovery(Plan& plan, TensorId tensor);
+inline bool is_kept_for_recovery(const Plan& plan, TensorId tensor) {
+  return !plan.kept_for_recovery.empty() && plan.kept_for_recovery[index(tensor)];
+}
 
 /// How the plan codes the tensor if it does.
 inline const Encoding& encoding_of(const Plan& plan, TensorId tensor) {

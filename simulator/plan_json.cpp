@@ -45,6 +45,11 @@ class PlanWriter {
   std::string write(const std::string& rewrites) {
     write_head(rewrites);
     write_decisions();
+    if (!plan_.kept_for_recovery.empty()) {
+      out_ += fmt::format(",\n  \"{}\": [", kept_for_recovery_key);
+      write_names(TensorRoles(trace_).names_for(plan_.kept_for_recovery), "    ");
+      out_ += "\n  ]";
+    }
     if (!plan_.regions.empty()) write_regions();
     for (const OpByTensorRow& row : op_by_tensor_rows)
       if (!(plan_.*row.member).empty()) write_ops(row);
@@ -58,7 +63,8 @@ class PlanWriter {
   }
 
   void write_head(const std::string& rewrites) {
-    out_ = fmt::format("{{\n  \"format\": \"{}\",\n  \"version\": {}", plan_format, plan_version);
+    out_ = fmt::format("{{\n  \"format\": \"{}\",\n  \"version\": {}", plan_format,
+                       plan_.kept_for_recovery.empty() ? plan_version - 1 : plan_version);
     text("strategy", plan_.strategy);
     text("model", trace_.model);
     text("step", in_words(trace_.step));
@@ -92,27 +98,31 @@ class PlanWriter {
                           to_string(entry.action), json_text(plan_.reasons[entry.reason]));
       if (!entry.encoding.empty())
         out_ += fmt::format("      \"encoding\": {{{}}},\n", entry.encoding);
-      write_names(roles.names_for(is_in));
-      out_ += "\n    }";
+      out_ += "      \"tensors\": [";
+      write_names(roles.names_for(is_in), "        ");
+      out_ += "\n      ]\n    }";
     }
     out_ += groups.empty() ? "]" : "\n  ]";
   }
 
   // As many as fit into a line.
-  void write_names(const std::vector<std::string>& names) {
+  void write_names(const std::vector<std::string>& names, std::string_view indent) {
     constexpr std::size_t longest_line = 98;
-    out_ += "      \"tensors\": [";
     std::size_t column = longest_line;
     for (const std::string& each : names) {
       const std::string name = json_text(each);
       const bool is_first = &each == &names.front();
       if (!is_first) out_ += ',';
       const bool begins_line = column + name.size() > longest_line;
-      if (begins_line) column = 8;
-      out_.append(begins_line ? "\n        " : " ").append(name);
+      if (begins_line) {
+        out_.append("\n").append(indent);
+        column = indent.size();
+      } else {
+        out_ += ' ';
+      }
+      out_ += name;
       column += name.size() + 2;
     }
-    out_ += "\n      ]";
   }
 
   void write_regions() {

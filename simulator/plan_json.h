@@ -14,7 +14,8 @@ namespace tidemark {
 inline constexpr std::string_view plan_format = "tidemark-plan";
 /// Counts up when an older program could not read, or would misread, a newer file.
 /// 2: an encoding beside the action; without, as in version 1, Mesa's 8 bits and groups.
-inline constexpr int plan_version = 2;
+/// 3: kept_for_recovery; files without it are written as version 2.
+inline constexpr int plan_version = 3;
 inline constexpr int oldest_plan_version = 1;
 
 struct QuirkRow {
@@ -37,6 +38,8 @@ inline constexpr std::array op_by_tensor_rows = {
     OpByTensorRow{"left_by", &Plan::left_by}, OpByTensorRow{"fetched_at", &Plan::fetched_at},
     OpByTensorRow{"value_release_after", &Plan::value_release_after},
     OpByTensorRow{"gradient_release_after", &Plan::gradient_release_after}};
+
+inline constexpr std::string_view kept_for_recovery_key = "kept_for_recovery";
 
 /// The text of a file: the step's plan, and of `components` those that rewrote its trace.
 std::string write_plan(const PlannedStep& step,

@@ -32,6 +32,9 @@ class PlanReader {
     plan_.overlap = root_.boolean_or("overlap", false);
     if (const auto list = root_.find("quirks")) read_quirks(*list);
     for (const JsonView group : root_.at("decisions").items()) read_decision(group);
+    if (const auto list = root_.find(kept_for_recovery_key))
+      for (const JsonView tensor : list->items())
+        for (const TensorId id : tensors_named(tensor, tensor.text())) keep_for_recovery(plan_, id);
     if (const auto list = root_.find("regions"))
       for (const JsonView region : list->items()) read_region(region);
     for (const OpByTensorRow& row : op_by_tensor_rows)
@@ -166,10 +169,20 @@ void check_head(const JsonView& root) {
   if (version.integer() < oldest_plan_version || version.integer() > plan_version)
     version.fail(fmt::format("found {}; this program reads versions {} to {}", version.integer(),
                              oldest_plan_version, plan_version));
-  std::vector<std::string_view> keys = {"format",   "version", "strategy", "model",     "step",
-                                        "rewrites", "overlap", "quirks",   "decisions", "regions"};
+  std::vector<std::string_view> keys = {"format",
+                                        "version",
+                                        "strategy",
+                                        "model",
+                                        "step",
+                                        "rewrites",
+                                        "overlap",
+                                        "quirks",
+                                        "decisions",
+                                        "regions",
+                                        kept_for_recovery_key};
   for (const OpByTensorRow& row : op_by_tensor_rows) keys.push_back(row.key);
   root.allow_only(keys);
+  for (const std::string_view key : {"model", "step", "strategy"}) root.text_or(key, "");
 }
 
 std::vector<StrategySpec::Component> components_of(const JsonView& rewrites) {

@@ -62,12 +62,16 @@ class Simulation {
   // Steps are many, and growing an array copies it.
   void make_room() {
     std::size_t runs = 0;
+    std::size_t ops_again = 0;  // those up to the last that runs again
     std::vector<std::size_t> steps(queues_.size());
     for (const Step& step : schedule_.steps) {
+      const Run* run = std::get_if<Run>(&step);
+      if (run && run->task == Task::Recompute) ops_again = std::max(ops_again, index(run->op) + 1);
       if (takes_time(step)) ++runs;
       if (!is_alone_) ++steps[index(stream_of(step))];
     }
     timeline_.runs.reserve(runs);
+    forward_.resize(ops_again);
     if (is_alone_) return;
     queued_costs_.reserve(runs);
     for (std::size_t s = 0; s < queues_.size(); ++s) queues_[s].items.reserve(steps[s]);
@@ -105,9 +109,19 @@ class Simulation {
     queued_costs_.push_back(cost);
   }
 
-  Cost cost_of(const Step& step) const {
+  // What runs again takes as long as it did the first time.
+  Cost cost_of(const Run& run) {
+    const bool may_run_again = index(run.op) < forward_.size();
+    if (may_run_again && run.task == Task::Recompute && forward_[index(run.op)].kernels > 0)
+      return forward_[index(run.op)];
+    const Cost cost = costs_.of(schedule_, run);
+    if (may_run_again && run.task == Task::Forward) forward_[index(run.op)] = cost;
+    return cost;
+  }
+
+  Cost cost_of(const Step& step) {
     return std::visit(
-        Overload{[&](const Run& run) { return costs_.of(schedule_, run); },
+        Overload{[&](const Run& run) { return cost_of(run); },
                  [&](const CopyOut& copy) { return costs_.of_copy(schedule_[copy.buffer].size); },
                  [&](const CopyIn& copy) { return costs_.of_copy(schedule_[copy.buffer].size); },
                  [](const auto&) { return Cost{}; }},
@@ -130,11 +144,11 @@ class Simulation {
 
   // Steps without duration, at the time at which their stream reaches them.
   void happen(std::uint32_t i) {
-    std::visit(
-        Overload{[&](const Allocate& s) { appear(s.buffer, true); },
-                 [&](const Free& s) { appear(s.buffer, false); },
-                 [&](const Record& s) { recorded_[index(s.event)] = now_; }, [](const auto&) {}},
-        schedule_.steps[i]);
+    std::visit(Overload{[&](const Allocate& s) { appear(s.buffer, true); },
+                        [&](const Free& s) { appear(s.buffer, false); },
+                        [&](const Record& s) { recorded_[index(s.event)] = now_, records_ = true; },
+                        [](const auto&) {}},
+               schedule_.steps[i]);
   }
 
   void appear(BufferId buffer, bool appears) {
@@ -148,52 +162,40 @@ class Simulation {
                        .memory_share = cost.memory_share,
                        .since = now_,
                        .left = static_cast<double>(cost.time.count())};
+    ++busy_;
     timeline_.runs.push_back({i, static_cast<StreamId>(stream), rounded(now_), rounded(now_)});
   }
 
   void finish(std::size_t stream) {
     timeline_.runs[active_[stream].run].end = rounded(now_);
     active_[stream].busy = false;
+    --busy_;
   }
 
   // Starts whatever can start now, then moves to the next end of a run or issue time. False when
   // nothing is left to do with what has been issued.
   bool advance() {
     start_ready();
-    set_rates();
-    const Moment next = std::min(next_end(), next_issue());
+    const double rate = common_rate();
+    Moment next = never;
+    for (std::size_t s = 0; s < queues_.size(); ++s)
+      next = std::min(next, active_[s].busy ? end_at(rate, active_[s]) : next_issue(queues_[s]));
     if (next == never) return false;
     move_to(next);
     return true;
   }
 
-  Moment next_issue() const {
-    Moment next = never;
-    for (std::size_t s = 0; s < queues_.size(); ++s) {
-      const Queue& queue = queues_[s];
-      if (active_[s].busy || queue.next == queue.items.size()) continue;
-      if (queue.items[queue.next].issued > now_)
-        next = std::min(next, queue.items[queue.next].issued);
-    }
-    return next;
-  }
-
-  Moment next_end() const {
-    Moment next = never;
-    for (const Active& active : active_)
-      if (active.busy) next = std::min(next, active.end);
-    return next;
+  Moment next_issue(const Queue& queue) const {
+    if (queue.next == queue.items.size() || queue.items[queue.next].issued <= now_) return never;
+    return queue.items[queue.next].issued;
   }
 
   // A run that keeps its rate keeps its end.
-  void set_rates() {
-    const double rate = common_rate();
-    for (Active& active : active_) {
-      if (!active.busy || active.rate == rate) continue;
-      active.left = std::max(0.0, active.left - (now_ - active.since) * active.rate);
-      active.since = now_, active.rate = rate;
-      active.end = now_ + active.left / rate;
-    }
+  Moment end_at(double rate, Active& active) const {
+    if (active.rate == rate) return active.end;
+    active.left = std::max(0.0, active.left - (now_ - active.since) * active.rate);
+    active.since = now_, active.rate = rate;
+    return active.end = now_ + active.left / rate;
   }
 
   void reach(Moment next) {
@@ -208,24 +210,23 @@ class Simulation {
   }
 
   void move_to(Moment next) {
-    const auto busy = std::ranges::count(active_, true, &Active::busy);
-    if (busy > 1) timeline_.overlap += rounded_ns(next - now_);
-    if (busy == 0) wait_for_host(next);
+    if (busy_ > 1) timeline_.overlap += rounded_ns(next - now_);
+    if (busy_ == 0) wait_for_host(next);
     reach(next);
     for (std::size_t s = 0; s < active_.size(); ++s)
       if (active_[s].busy && active_[s].end <= now_) finish(s);
   }
 
+  // Only an event that has been recorded makes another stream's turn.
   void start_ready() {
-    for (bool progress = true; progress;) {
-      progress = false;
-      for (std::size_t s = 0; s < queues_.size(); ++s) progress |= start_ready(s);
-    }
+    do {
+      records_ = false;
+      for (std::size_t s = 0; s < queues_.size(); ++s) start_ready(s);
+    } while (records_);
   }
 
-  bool start_ready(std::size_t s) {
+  void start_ready(std::size_t s) {
     Queue& queue = queues_[s];
-    bool progress = false;
     while (!active_[s].busy && queue.next < queue.items.size()) {
       const Item& item = queue.items[queue.next];
       if (item.issued > now_) break;
@@ -233,24 +234,19 @@ class Simulation {
       if (const auto* wait = std::get_if<Wait>(&step))
         if (recorded_[index(wait->event)] > now_) break;
       ++queue.next;
-      progress = true;
       if (takes_time(step)) {
         start(item.step, queued_costs_[item.cost], s);
       } else {
         happen(item.step);
       }
     }
-    return progress;
   }
 
   double common_rate() const {
+    if (busy_ < 2) return 1;
     double slots = 0, bandwidth = 0;
-    int busy = 0;
-    for (const Active& active : active_) {
-      if (!active.busy) continue;
-      ++busy, slots += active.sm_share, bandwidth += active.memory_share;
-    }
-    if (busy < 2) return 1;
+    for (const Active& active : active_)
+      if (active.busy) slots += active.sm_share, bandwidth += active.memory_share;
     return 1 / std::max({1.0, slots, bandwidth});
   }
 
@@ -260,8 +256,11 @@ class Simulation {
   const bool is_alone_;  ///< one stream: what is issued next happens next
   std::vector<Queue> queues_;
   std::vector<Cost> queued_costs_;
+  std::vector<Cost> forward_;  ///< by op, of those that may run again, as far as they have run
   std::vector<Active> active_;
+  std::size_t busy_ = 0;  ///< so many of them are
   std::vector<Moment> recorded_;
+  bool records_ = false;  ///< an event, since the streams were last asked
   Moment now_, host_;
   Timeline timeline_;
 };

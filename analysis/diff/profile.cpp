@@ -88,8 +88,9 @@ class RecordingProfile {
       }
       add_block(blocks, block_of_[index(buffer.tensor)], bytes);
       const OpId producer = producer_[index(buffer.tensor)];
-      ops.add(producer == no_op ? std::string("(parameters and inputs)")
-                                : std::string(operation_name(trace_, trace_[producer])),
+      ops.add(producer != no_op ? std::string(operation_name(trace_, trace_[producer]))
+              : buffer.category == Category::Unknown ? std::string("(unknown)")
+                                                     : std::string("(parameters and inputs)"),
               bytes);
       const std::string name = role_of(trace_[buffer.tensor].name);
       roles_at_peak.add(buffer.role == Role::Value ? name : fmt::format("{} ({})", name, role),
@@ -146,7 +147,8 @@ class RecordingProfile {
 }  // namespace
 
 Profile profile_of(const Recording& recording) {
-  const StepFacts facts = {.batch = std::to_string(recording.trace->step.batch),
+  const std::int64_t batch = recording.trace->step.batch;  // 0: what was recorded does not say
+  const StepFacts facts = {.batch = batch == 0 ? std::string() : std::to_string(batch),
                            .device = recording.device,
                            .strategy = recording.strategy};
   return {.title = title(recording),

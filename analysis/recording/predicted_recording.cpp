@@ -21,7 +21,8 @@ Recording recording_of(const Evaluation& evaluation, const Device& device) {
           .schedule = evaluation.schedule,
           .timeline = evaluation.timeline,
           .offsets = plan_arena(evaluation.schedule).offsets,
-          .decisions = decision_texts(evaluation.planned)};
+          .decisions = decision_texts(evaluation.planned),
+          .derived = evaluation.planned.derived};
 }
 
 std::vector<Recording> recordings_of(const Comparison& comparison) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/derived.h"
 #include "simulator/timeline.h"
 #include "traces/trace.h"
 
@@ -31,6 +32,8 @@ struct Recording {
   std::vector<std::int64_t> offsets = {};
   /// By tensor: what the plan decided and why; or empty.
   std::vector<std::string> decisions = {};
+  /// Of a step that was predicted here; no file has it.
+  std::shared_ptr<const Derived> derived = {};
 };
 
 /// "vit-b-16 · pareprop · predicted for a100-80gb"

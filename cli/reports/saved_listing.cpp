@@ -12,7 +12,9 @@
 namespace tidemark::cli {
 
 std::string print_saved_groups(const Trace& trace, Format format, const Style& style) {
-  const std::vector<SavedGroup> groups = saved_groups(trace);
+  const Plan vanilla = keep_everything(trace);
+  const Derived derived = derive(trace, vanilla);
+  const std::vector<SavedGroup> groups = saved_groups(trace, derived.needs);
   Listing listing{{{"count", "count", Align::Right},
                    {"kind", "kind"},
                    {"operand", "operand"},
@@ -31,7 +33,7 @@ std::string print_saved_groups(const Trace& trace, Format format, const Style& s
                             {group.count * group.storage.count}});
   std::string text = print(listing, format, style);
   if (format != Format::Table) return text;
-  const SavedBytes saved = saved_bytes(trace, keep_everything(trace));
+  const SavedBytes saved = saved_bytes(trace, vanilla, derived);
   return text + fmt::format(
                     "\nTogether {} B when a tensor counts once per kind of op, {} B when each "
                     "storage counts once.\nParameters are not counted.\n",

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "simulator/allocator/caching_allocator.h"
+
 namespace tidemark::allocator {
 namespace {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "simulator/allocator/allocator_calls.h"
-#include "simulator/allocator/caching_allocator.h"
+#include "simulator/allocator/allocator_settings.h"
 
 namespace tidemark::allocator {
 

@@ -92,13 +92,13 @@ BlockHandle CachingAllocator::take_best_fit(std::uint32_t pool, std::int64_t siz
   if (fit == FreeBlocks::none) return no_block;
   if (settings_.expandable_segments) fit = least_expandable(free, fit);
 
-  const FreeBlock found = free[fit];
-  if (size < max_split_ && found.size >= max_split_) return no_block;
-  if (size >= max_split_ && found.size >= size + settings_.max_non_split_rounding.count)
-    return no_block;
+  const std::int64_t found = free[fit].size;
+  const BlockHandle block = free[fit].block;
+  if (size < max_split_ && found >= max_split_) return no_block;
+  if (size >= max_split_ && found >= size + settings_.max_non_split_rounding.count) return no_block;
   free.erase_at(fit);
-  count_free(blocks_[found.block], -1);
-  return found.block;
+  count_free(blocks_[block], -1);
+  return block;
 }
 
 // A block before unmapped pages counts as large as it could become, so that it is spared while the
@@ -135,7 +135,7 @@ void CachingAllocator::cache(BlockHandle block) {
   MemoryBlock& cached = blocks_[block];
   cached.state = BlockState::Free;
   cached.born = clocks_[cached.pool % 2];
-  pools_[cached.pool].free.insert({cached.size, cached.address, block});
+  pools_[cached.pool].free.insert(cached.size, cached.address, block);
   count_free(cached, 1);
 }
 
@@ -150,7 +150,7 @@ void CachingAllocator::cache_united(BlockHandle block) {
 
 void CachingAllocator::uncache(BlockHandle block) {
   const MemoryBlock& cached = blocks_[block];
-  pools_[cached.pool].free.erase({cached.size, cached.address, block});
+  pools_[cached.pool].free.erase(cached.size, cached.address);
   count_free(cached, -1);
 }
 

@@ -31,15 +31,19 @@ Key key_of(std::int64_t size, std::int64_t address) {
   return Key{static_cast<std::uint64_t>(size)} << 64 | static_cast<std::uint64_t>(address);
 }
 
+// One by one: what was just written in parts is read as a whole only after it has left for the
+// cache.
+void copy(const FreeBlock& from, FreeBlock& to) {
+  to.size = from.size, to.address = from.address, to.block = from.block;
+}
+
 // How many stand before the place of (size, address), that is, are not below it. Searched from the
 // end in growing steps, because that is where most come and go.
-std::uint32_t count_not_below(const std::vector<FreeBlock>& bucket, std::int64_t size,
-                              std::int64_t address) {
-  const Key key = key_of(size, address);
+std::size_t count_not_below(const FreeBlock* blocks, std::size_t count, Key key) {
   const auto is_below = [&](std::size_t place) {
-    return key_of(bucket[place].size, bucket[place].address) < key;
+    return key_of(blocks[place].size, blocks[place].address) < key;
   };
-  std::size_t end = bucket.size(), step = 1;  // those from `end` on are below
+  std::size_t end = count, step = 1;  // those from `end` on are below
   while (step <= end && is_below(end - step)) end -= step, step *= 2;
   std::size_t begin = end < step ? 0 : end - step + 1;  // those before `begin` are not
   while (begin < end) {
@@ -50,7 +54,7 @@ std::uint32_t count_not_below(const std::vector<FreeBlock>& bucket, std::int64_t
       begin = middle + 1;
     }
   }
-  return static_cast<std::uint32_t>(begin);
+  return begin;
 }
 
 }  // namespace
@@ -58,8 +62,15 @@ std::uint32_t count_not_below(const std::vector<FreeBlock>& bucket, std::int64_t
 FreeBlocks::Position FreeBlocks::best_fit(std::int64_t size) const {
   const std::uint32_t bucket = bucket_of(size);
   if (bucket >= buckets_.size()) return none;
-  const std::uint32_t count = count_not_below(buckets_[bucket], size, 0);
-  if (count > 0) return {bucket, count - 1};
+  const Bucket& blocks = buckets_[bucket];
+  if (!blocks.empty()) {
+    const auto last = static_cast<std::uint32_t>(blocks.size() - 1);
+    if (blocks[last].size >= size) return {bucket, last};
+    if (blocks[0].size >= size) {
+      const std::size_t count = count_not_below(blocks.data(), blocks.size(), key_of(size, 0));
+      return {bucket, static_cast<std::uint32_t>(count - 1)};
+    }
+  }
   return smallest_from(bucket + 1);
 }
 
@@ -74,31 +85,51 @@ FreeBlocks::Position FreeBlocks::largest() const {
   return none;
 }
 
-void FreeBlocks::insert(const FreeBlock& block) {
-  const std::uint32_t bucket = bucket_of(block.size);
+void FreeBlocks::insert(std::int64_t size, std::int64_t address, BlockHandle block) {
+  const std::uint32_t bucket = bucket_of(size);
   if (bucket >= buckets_.size()) {
     buckets_.resize(bucket + 1);
     filled_.resize(bucket / word_bits + 1);
   }
-  Bucket& blocks = buckets_[bucket];
-  const std::uint32_t before = count_not_below(blocks, block.size, block.address);
-  blocks.emplace_back();
-  FreeBlock* const place = blocks.data() + before;
-  std::move_backward(place, blocks.data() + blocks.size() - 1, blocks.data() + blocks.size());
-  // One by one: what was just written in parts is read as a whole only after it has left for the
-  // cache.
-  place->size = block.size, place->address = block.address, place->block = block.block;
   filled_[bucket / word_bits] |= std::uint64_t{1} << (bucket % word_bits);
+  Bucket& blocks = buckets_[bucket];
+  blocks.emplace_back();
+  FreeBlock* const begin = blocks.data();
+  FreeBlock* place = begin + blocks.size() - 1;
+  // Most come at the end or close to it: a few make room one by one.
+  const Key key = key_of(size, address);
+  const auto belongs_here = [&] {
+    return place == begin || key_of(place[-1].size, place[-1].address) >= key;
+  };
+  for (int shifted = 0; !belongs_here(); ++shifted) {
+    if (shifted == 4) {
+      FreeBlock* const end = place;
+      place = begin + count_not_below(begin, static_cast<std::size_t>(end - begin), key);
+      std::move_backward(place, end, end + 1);
+      break;
+    }
+    copy(place[-1], place[0]);
+    --place;
+  }
+  place->size = size, place->address = address, place->block = block;
 }
 
-void FreeBlocks::erase(const FreeBlock& block) {
-  const std::uint32_t bucket = bucket_of(block.size);
-  erase_at({bucket, count_not_below(buckets_[bucket], block.size, block.address) - 1});
+void FreeBlocks::erase(std::int64_t size, std::int64_t address) {
+  const std::uint32_t bucket = bucket_of(size);
+  const Bucket& blocks = buckets_[bucket];
+  std::size_t count = blocks.size();
+  if (blocks[count - 1].address != address || blocks[count - 1].size != size)
+    count = count_not_below(blocks.data(), count, key_of(size, address));
+  erase_at({bucket, static_cast<std::uint32_t>(count - 1)});
 }
 
 void FreeBlocks::erase_at(Position position) {
   Bucket& blocks = buckets_[position.bucket];
-  blocks.erase(blocks.begin() + position.slot);
+  if (position.slot + 1 < blocks.size()) {
+    blocks.erase(blocks.begin() + position.slot);
+    return;
+  }
+  blocks.pop_back();
   if (blocks.empty())
     filled_[position.bucket / word_bits] &= ~(std::uint64_t{1} << (position.bucket % word_bits));
 }

@@ -42,8 +42,11 @@ class FreeBlocks {
   Position next_larger(Position position) const;
   Position largest() const;
 
-  void insert(const FreeBlock& block);
-  void erase(const FreeBlock& block);  // which must be there
+  /// In parts, which stay in registers: a fifth of a replay's time.
+  void insert(std::int64_t size, std::int64_t address, BlockHandle block);
+  void insert(const FreeBlock& free) { insert(free.size, free.address, free.block); }
+  void erase(std::int64_t size, std::int64_t address);  // which must be there
+  void erase(const FreeBlock& free) { erase(free.size, free.address); }
   void erase_at(Position position);
 
   /// Adds all of them to `blocks`.

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/quoted.h"
-#include "simulator/needs.h"
 
 namespace tidemark {
 
@@ -16,10 +15,9 @@ bool is_time_guessed(const Trace& trace, const Op& op, std::uint32_t gradients) 
   return !row->forward.is_known() || (gradients != 0 && !row->backward.is_known());
 }
 
-std::string note_on_guessed_times(const Trace& trace) {
+std::string note_on_guessed_times(const Trace& trace, const std::vector<std::uint32_t>& gradients) {
   if (trace.opaque_rows.empty()) return {};
   constexpr std::size_t most_named = 3;
-  const std::vector<std::uint32_t> gradients = derive_gradients(trace);
   std::vector<std::string_view> operations;
   std::size_t guessed = 0;
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {

@@ -21,6 +21,7 @@ constexpr double blocks_per_sm = 16;
 // CUTLASS names of the usual kernels: 256x128, 128x128, 128x64, 64x64, 32x32).
 struct Tile {
   double m, n;
+  double per_m = 1 / m, per_n = 1 / n;  // exact: they are powers of two
 };
 constexpr std::array tiles = {Tile{256, 128}, Tile{128, 256}, Tile{128, 128}, Tile{128, 64},
                               Tile{64, 128},  Tile{64, 64},   Tile{32, 32}};
@@ -133,7 +134,7 @@ Cost KernelCosts::product(double batch, double m, double n, double k, DType dtyp
   const double sms = device_.sm_count;
   double fewest = 0, used = 0;
   for (const Tile& tile : tiles) {
-    const double blocks = batch * ceiling(m / tile.m) * ceiling(n / tile.n);
+    const double blocks = batch * ceiling(m * tile.per_m) * ceiling(n * tile.per_n);
     const double multiplications = ceiling(blocks / sms) * sms * tile.m * tile.n * k;
     if (used > 0 && multiplications >= fewest) continue;
     fewest = multiplications, used = blocks;

@@ -9,9 +9,9 @@ void Operation::read(InstanceId instance) {
   if (std::ranges::find(reads_, instance) == reads_.end()) reads_.push_back(instance);
 }
 
-GraphBuilder::GraphBuilder(std::size_t tensors, std::size_t ops, std::size_t operands) {
+GraphBuilder::GraphBuilder(std::size_t tensors, std::size_t ops, std::size_t operands)
+    : tensors_(tensors) {
   last_of_lane_.fill(no_node);
-  for (auto& versions : versions_) versions.resize(tensors);
   graph_.instances.reserve(2 * tensors + ops);
   graph_.nodes.reserve(3 * ops);
   graph_.operands.reserve(4 * operands);

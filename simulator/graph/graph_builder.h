@@ -38,9 +38,7 @@ class GraphBuilder {
 
   /// A version with memory of its own.
   InstanceId add(Instance instance) {
-    if (instance.tensor != no_tensor)
-      instance.version =
-          versions_[static_cast<std::size_t>(instance.role)][index(instance.tensor)]++;
+    if (instance.tensor != no_tensor) instance.version = next_version(instance);
     const auto id = static_cast<InstanceId>(graph_.instances.size());
     graph_.instances.push_back(instance);
     memory_.push_back({instance.over == no_instance ? id : memory_of(instance.over), no_node});
@@ -68,14 +66,20 @@ class GraphBuilder {
     NodeId last_use;   ///< of that and of what is written over it; kept with the first
   };
 
+  std::uint16_t next_version(const Instance& instance) {
+    std::vector<std::uint16_t>& versions = versions_[static_cast<std::size_t>(instance.role)];
+    if (versions.empty()) versions.resize(tensors_);
+    return versions[index(instance.tensor)]++;
+  }
   void hold(InstanceId instance, NodeId until);
   InstanceId memory_of(InstanceId instance) const { return memory_[index(instance)].first; }
 
   JointGraph graph_;
   NodeId last_ = no_node;
   std::array<NodeId, lanes.size()> last_of_lane_;
-  std::vector<Memory> memory_;                                     ///< by instance
-  std::array<std::vector<std::uint16_t>, roles.size()> versions_;  ///< by role and tensor
+  std::vector<Memory> memory_;  ///< by instance
+  std::size_t tensors_;
+  std::array<std::vector<std::uint16_t>, roles.size()> versions_;  ///< by role in use, and tensor
 };
 
 }  // namespace tidemark

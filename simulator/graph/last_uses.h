@@ -11,10 +11,13 @@ namespace tidemark {
 /// Tensors grouped by an op, in one flat array that is filled once.
 class TensorsByOp {
  public:
+  /// All groups are empty.
+  TensorsByOp() = default;
   /// `op_of_tensor` may be no_op: such a tensor is in no group.
   TensorsByOp(std::size_t ops, const std::vector<OpId>& op_of_tensor);
 
   std::span<const TensorId> operator()(std::size_t op) const {
+    if (begin_.empty()) return {};
     return std::span(tensors_).subspan(begin_[op], begin_[op + 1] - begin_[op]);
   }
 

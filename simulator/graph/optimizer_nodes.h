@@ -4,6 +4,7 @@
 
 #include "simulator/graph/present_gradients.h"
 #include "simulator/graph/present_values.h"
+#include "simulator/needs.h"
 
 namespace tidemark {
 

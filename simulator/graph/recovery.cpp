@@ -53,6 +53,7 @@ class Marking {
     wanted_list_.clear();
     for (std::size_t i = begin; i < end; ++i) {
       forget_unsaved(i);
+      want_decided(i);
       for_each_operand(trace_, trace_.ops[i], needs_.saved[i],
                        [&](TensorId storage, TensorId) { want(storage); });
       if (undoes(i)) want(shortcut(i));
@@ -70,13 +71,23 @@ class Marking {
   }
 
   // What no gradient needs is not kept just because it is read again: it is made again with the
-  // rest. But the sum that a coupling is undone from is where recovery starts, and what an op
-  // makes that may not run again stays.
+  // rest, unless the plan keeps it for that. But the sum that a coupling is undone from is where
+  // recovery starts, and what an op makes that may not run again stays.
   void forget_unsaved(std::size_t i) {
     if (undoes(i) || needs_.runs_once[i]) return;
     for (const TensorId output : trace_.outputs(trace_.ops[i]))
-      if (trace_[output].storage == output && needs_.uses[index(output)] == 0)
+      if (trace_[output].storage == output && needs_.uses[index(output)] == 0 &&
+          !is_kept_for_recovery(plan_, output))
         present_[index(output)] = false;
+  }
+
+  // What the plan says is made again is, even if nobody needs it.
+  void want_decided(std::size_t i) {
+    if (needs_.runs_once[i] || is_view(trace_.ops[i].kind)) return;
+    for (const TensorId output : trace_.outputs(trace_.ops[i]))
+      if (trace_[output].storage == output && needs_.uses[index(output)] == 0 &&
+          plan_.decisions[index(output)].action == Action::Recompute)
+        want(output);
   }
 
   void mark_op(std::size_t i) {

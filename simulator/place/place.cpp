@@ -141,6 +141,8 @@ class Placing {
     for (std::uint32_t k = first_free_[n]; k < first_free_[n + 1]; ++k)
       free(buffer_of(freed_[k]), node.lane);
     if (!is_awaited_.empty() && is_awaited_[n]) done_[n] = order_.mark(stream);
+    // Its reader comes long after, and must not wait for what is fetched in between.
+    if (node.lane == Lane::CopyIn) order_.mark(stream);
   }
 
   void follow_edges(std::size_t position) {

@@ -7,8 +7,7 @@
 
 namespace tidemark {
 
-Refusal quantize_saved(const Trace& trace, const Needs& needs, const StrategyArguments& arguments,
-                       Plan& plan) {
+std::vector<bool> quantizable_storages(const Trace& trace, const Needs& needs) {
   std::vector<bool> covered(trace.tensors.size()), excluded(trace.tensors.size());
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
     const Op& op = trace.ops[i];
@@ -19,17 +18,26 @@ Refusal quantize_saved(const Trace& trace, const Needs& needs, const StrategyArg
       (is_quantized ? covered : excluded)[index(storage)] = true;
     }
   }
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    const DType dtype = trace.tensors[t].dtype;
+    covered[t] = covered[t] && !excluded[t] && needs.producer[t] != no_op && is_floating(dtype) &&
+                 size_of(dtype) >= 2;
+  }
+  return covered;
+}
+
+Refusal quantize_saved(const Trace& trace, const Needs& needs, const StrategyArguments& arguments,
+                       Plan& plan) {
+  const std::vector<bool> quantizable = quantizable_storages(trace, needs);
   const auto bits = static_cast<int>(arguments.number("bits").value_or(8));
   const std::int64_t channels = arguments.number("group").value_or(mesa_channels);
   const std::string reason =
       bits == 8 ? "kept in one byte per element" : fmt::format("kept in {} bits per element", bits);
   bool any = false;
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
-    const Tensor& tensor = trace.tensors[t];
-    const bool normalized = covered[t] && !excluded[t];
-    if (!normalized || needs.producer[t] == no_op || !is_floating(tensor.dtype)) continue;
-    if (plan.decisions[t].action != Action::Keep || size_of(tensor.dtype) < 2) continue;
-    quantize(plan, static_cast<TensorId>(t), mesa_encoding(tensor.shape, bits, channels), reason);
+    if (!quantizable[t] || plan.decisions[t].action != Action::Keep) continue;
+    quantize(plan, static_cast<TensorId>(t), mesa_encoding(trace.tensors[t].shape, bits, channels),
+             reason);
     any = true;
   }
   if (!any) return "no op of this trace keeps a float tensor that Mesa's layers quantize";

@@ -148,7 +148,8 @@ TEST(BlockUnits, OfATraceWithoutBlocksAreNone) {
 // --- groups -------------------------------------------------------------------------------------
 
 TEST(SavedGroups, CountEqualTensorsTogether) {
-  const auto groups = saved_groups(small_trace());
+  const Trace trace = small_trace();
+  const auto groups = saved_groups(trace, derive_needs(trace));
   // Two blocks with a dropout each: one mask each, [2, 3, 4] of one byte.
   EXPECT_THAT(groups, Contains(SavedGroup{"dropout", 17, {2, 3, 4}, DType::Bool, {24}, 2}));
   EXPECT_THAT(groups, Not(Contains(Field(&SavedGroup::op, "add"))));

@@ -272,7 +272,7 @@ TEST(OpaqueStep, KeepsItsRowWhereOtherOpsAreRewritten) {
 
 TEST(OpaqueStep, IsListedByItsOperation) {
   const Planned step = planned("vanilla");
-  EXPECT_THAT(saved_groups(step.trace),
+  EXPECT_THAT(saved_groups(step.trace, derive_needs(step.trace)),
               Contains(testing::Field(&SavedGroup::op, "selective_scan::fwd")));
   const Timeline timeline = simulate(step.trace, step.schedule, toy_device());
   std::vector<std::string> names;
@@ -369,16 +369,20 @@ TEST(OpaqueStep, AddsItsFlopsToTheModels) {
             model_flops(scanned(scan_row(), "frozen:fc*")) + 100);
 }
 
+std::string note_on(const Trace& trace) {
+  return note_on_guessed_times(trace, derive_gradients(trace));
+}
+
 TEST(OpaqueStep, SaysWhenItsTimeIsAGuess) {
   OpaqueRow row = scan_row();
-  EXPECT_EQ(note_on_guessed_times(scanned(row)),
+  EXPECT_EQ(note_on(scanned(row)),
             "the time of 1 opaque op is a guess, one walk over its operands: selective_scan::fwd "
             "(its row says neither flops nor moved_bytes of a pass)");
   row.forward.moved = Bytes{10};
-  EXPECT_THAT(note_on_guessed_times(scanned(row)), HasSubstr("1 opaque op"));
-  EXPECT_EQ(note_on_guessed_times(scanned(row, "frozen:fc*")), "");  // it has no backward
+  EXPECT_THAT(note_on(scanned(row)), HasSubstr("1 opaque op"));
+  EXPECT_EQ(note_on(scanned(row, "frozen:fc*")), "");  // it has no backward
   row.backward.flops = 20;
-  EXPECT_EQ(note_on_guessed_times(scanned(row)), "");
+  EXPECT_EQ(note_on(scanned(row)), "");
 }
 
 }  // namespace

@@ -209,14 +209,45 @@ TEST(PlanFile, IsRefusedWhereItsRewritingDoesNotApply) {
   EXPECT_THAT(step.refusal, StartsWith("approx-bp: "));
 }
 
+TEST(PlanFile, NamesWhatStaysForRecovery) {
+  const auto trace = std::make_shared<const Trace>(build_trace(small_vit(2), {.batch = 2}));
+  const StrategySpec file = read_plan(
+      R"({"format": "tidemark-plan", "version": 3, "decisions": [],
+          "kept_for_recovery": ["blocks.*.add1"]})",
+      "my.plan.json");
+  const Plan plan = plan_for(*trace, *file.plan);
+  const std::string text = write_plan({trace, plan, {}}, {});
+  EXPECT_THAT(text, HasSubstr("  \"version\": 3,\n"));
+  EXPECT_THAT(text, HasSubstr("  \"kept_for_recovery\": [\n    \"blocks.*.add1\"\n  ]"));
+  std::size_t kept = 0;
+  for (std::size_t t = 0; t < trace->tensors.size(); ++t)
+    kept += is_kept_for_recovery(plan, static_cast<TensorId>(t));
+  EXPECT_EQ(kept, 2u);
+}
+
 // --- mistakes -----------------------------------------------------------------------------------
 
 TEST(PlanFile, OfAnotherKindOrVersionIsRefused) {
   EXPECT_EQ(error_of("{}"), "my.plan.json: not a plan file; need \"format\": \"tidemark-plan\"");
-  EXPECT_EQ(error_of(R"({"format": "tidemark-plan", "version": 3})"),
-            "my.plan.json: /version: found 3; this program reads versions 1 to 2");
+  EXPECT_EQ(error_of(R"({"format": "tidemark-plan", "version": 4})"),
+            "my.plan.json: /version: found 4; this program reads versions 1 to 3");
   EXPECT_THAT(error_of(file_with(R"("decision": [])")),
               HasSubstr("unknown key 'decision' (did you mean 'decisions'?"));
+}
+
+// Not only where they are shown: who reads the file is told at once.
+TEST(PlanFile, WhatItWasMadeForIsText) {
+  for (const char* key : {"model", "step", "strategy"}) {
+    const std::string json = fmt::format(
+        R"({{"format": "tidemark-plan", "version": 2, "{}": [1], "decisions": []}})", key);
+    try {
+      read_plan(json, "my.plan.json");
+      FAIL() << key;
+    } catch (const InputError& error) {
+      EXPECT_EQ(std::string(error.what()),
+                fmt::format("my.plan.json: /{}: found a list; need text in quotes", key));
+    }
+  }
 }
 
 TEST(PlanFile, AnUnknownTensorIsToldWithTheNearestAndWhatThePlanWasMadeFor) {

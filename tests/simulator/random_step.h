@@ -265,6 +265,10 @@ inline Plan random_plan(const Trace& trace, Dice& dice) {
   plan.quirks.two_new_streams = dice.one_in(4);
   if (dice.one_in(4)) plan.value_release_after = detail::draw_ends(trace, dice);
   if (dice.one_in(4)) plan.gradient_release_after = detail::draw_ends(trace, dice);
+  if (dice.one_in(3))
+    for (std::size_t t = 0; t < trace.tensors.size(); ++t)
+      if (const auto id = static_cast<TensorId>(t); trace[id].storage == id && dice.one_in(3))
+        keep_for_recovery(plan, id);
   return plan;
 }
 

@@ -43,6 +43,26 @@ TEST(Recovery, RunsAgainWhatMakesTheWanted) {
   EXPECT_THAT(recovery.defects, IsEmpty());
 }
 
+// No gradient needs what the first add makes. It is made again with the second's, or stays for it.
+TEST(Recovery, ReadsWhatIsKeptForIt) {
+  TraceBuilder b("adds", "toy", {.precision = Precision::Fp32});
+  const TensorId x = b.input("x", {2, 4}, DType::Float32);
+  const TensorId first = b.add("add1", b.linear("fc1", x, 4), b.linear("fc2", x, 4));
+  const TensorId second = b.add("add2", first, b.linear("fc3", x, 4));
+  const TensorId out = b.linear("fc4", second, 4);
+  const Trace trace = b.finish(b.cross_entropy("loss", out, b.input("targets", {2}, DType::Int64)));
+  Plan plan = keep_everything(trace);
+  plan.regions = {{op(2), op(2), op(6), 0}};  // add1 to fc4; fc3 lies between the adds
+  decide(plan, second, Action::Recompute, "to test");
+  EXPECT_THAT(recover(trace, plan).reruns,
+              ElementsAre(false, false, true, true, true, false, false, false));
+  keep_for_recovery(plan, first);
+  const Recovery recovery = recover(trace, plan);
+  EXPECT_THAT(recovery.reruns, ElementsAre(false, false, false, true, true, false, false, false));
+  EXPECT_TRUE(recovery.reads_kept[index(first)]);
+  EXPECT_THAT(recovery.defects, IsEmpty());
+}
+
 /// Ops 0 to 4: fc1 → drop → fc2 → tanh; add = tanh + drop.
 Trace diamond() {
   TraceBuilder b("diamond", "toy", {.precision = Precision::Fp32});

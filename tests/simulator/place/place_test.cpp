@@ -65,6 +65,23 @@ TEST(Place, RegionsOnTheComputeStreamAreTheStepWithoutOverlap) {
     }
 }
 
+// Who reads what was fetched waits for that copy, and not for those that were begun since.
+TEST(Place, AFetchIsWaitedForByItself) {
+  const Model model = small_models().front();
+  const auto trace = std::make_shared<const Trace>(build_trace(model, {.batch = 2}));
+  const Schedule schedule = lower(plan_step(trace, parse_strategy("offload")));
+  std::size_t fetches = 0;
+  for (std::size_t i = 0; i + 1 < schedule.steps.size(); ++i) {
+    const auto* copy = std::get_if<CopyIn>(&schedule.steps[i]);
+    if (!copy) continue;
+    ++fetches;
+    const auto* record = std::get_if<Record>(&schedule.steps[i + 1]);
+    ASSERT_TRUE(record) << i;
+    EXPECT_EQ(record->stream, copy->stream) << i;
+  }
+  EXPECT_GT(fetches, 0u);
+}
+
 // The runs of a step on two streams, one after the other, are those of the step on one.
 TEST(Place, AStepTimedAloneIsTheStepOnOneStream) {
   const Device device = find_device("a100-80gb");

@@ -1,0 +1,126 @@
+// Example: x1 is Recompute, x2 is Keep.
+//   forward    x0 ─f1─► x1 ─f2─► x2     nothing reads this x1 after f2
+//   backward   b2 needs x1: f1 runs again and makes version 1 of it, then b2
+// Each storage has a count of reads to come; whoever brings the count to zero releases it.
+#include "simulator/graph/micro_batch.h"
+
+#include <algorithm>
+
+namespace tidemark {
+namespace {
+
+Lane lane_of(std::size_t turn) { return turn % 2 == 0 ? Lane::EvenRegions : Lane::OddRegions; }
+
+}  // namespace
+
+MicroBatch::MicroBatch(const Trace& trace, const Plan& plan, const Derived& derived,
+                       GraphBuilder& graph, NamedInstances& names, SavedValues& values,
+                       PresentGradients& gradients, OptimizerNodes& optimizer)
+    : trace_(trace),
+      plan_(plan),
+      derived_(derived),
+      graph_(graph),
+      names_(names),
+      values_(values),
+      gradients_(gradients),
+      optimizer_(optimizer),
+      forward_(trace, graph, values),
+      backward_(trace, plan, derived.needs, graph, values, gradients),
+      ends_(last_forward_uses(trace, derived.needs)) {
+  if (!plan.regions.empty()) recovery_.emplace(trace, derived, graph, values, forward_);
+}
+
+void MicroBatch::append() {
+  values_.present.expect(derived_.recovery.uses);
+  if (values_.offloaded) values_.offloaded->forget_all();
+  for (std::size_t i = 0; i < trace_.ops.size(); ++i) forward(static_cast<OpId>(i));
+  backward();
+  join();
+}
+
+void MicroBatch::forward(OpId op) {
+  if (values_.offloaded) values_.offloaded->before_forward(op);
+  if (!is_view(trace_[op].kind)) forward_.append(Task::Forward, op, Lane::Compute);
+  if (values_.coded) values_.coded->quantize_operands(index(op));
+  for (const TensorId storage : ends_(index(op))) values_.end_forward(storage);
+}
+
+void MicroBatch::backward() {
+  position_ = static_cast<OpId>(trace_.ops.size());
+  if (values_.offloaded) values_.offloaded->before_backward();
+  const Needs& needs = derived_.needs;
+  const auto is_zero = [](std::uint32_t gradients) { return gradients == 0; };
+  if (!std::ranges::all_of(needs.gradients, is_zero))
+    gradients_.seed(needs.producer[index(trace_[trace_.loss].storage)]);
+  Lane lane = Lane::Compute;  // of ops outside of regions
+  std::size_t region = plan_.regions.size();
+  for (std::size_t op = trace_.ops.size(); op > 0;) {
+    if (region > 0 && index(plan_.regions[region - 1].end) == op) {
+      lane = backward_region(--region);
+      op = index(plan_.regions[region].begin);
+    } else {
+      gradients_of(static_cast<OpId>(--op), lane);
+    }
+  }
+}
+
+void MicroBatch::gradients_of(OpId op, Lane lane) {
+  position_ = op;
+  if (values_.offloaded) values_.offloaded->before_gradients(op);
+  if (derived_.needs.gradients[index(op)] != 0) {
+    backward_.append(op, lane);
+    optimizer_.after_backward(op, lane);
+  }
+  names_.end(op);
+}
+
+void MicroBatch::gradients_of(const Region& region, Lane lane) {
+  for (std::size_t op = index(region.end); op-- > index(region.begin);)
+    gradients_of(static_cast<OpId>(op), lane);
+}
+
+// On one lane: recover, then gradients. With two, each region's recovery was appended on this
+// region's lane while its successor's gradients ran on the other. Returns the lane of the ops
+// before the region: that of its gradients, until the chain ends.
+Lane MicroBatch::backward_region(std::size_t region) {
+  const Region& current = plan_.regions[region];
+  if (!plan_.overlap) {
+    recovery_->recover(current, Lane::Compute, position_);
+    gradients_of(current, Lane::Compute);
+    return Lane::Compute;
+  }
+  if (!is_chained(region)) start_chain(current);
+  const Lane lane = lane_of(turn_);
+  graph_.order(gradients_done_, lane);
+  gradients_of(current, lane);
+  gradients_done_ = graph_.last_node(lane);
+  if (region == 0 || !is_chained(region - 1)) return Lane::Compute;
+  const Lane beside = lane_of(++turn_);
+  graph_.order(recovered_, beside);
+  recovery_->recover(plan_.regions[region - 1], beside, position_);
+  recovered_ = graph_.last_node(beside);
+  return lane;
+}
+
+// Both lanes start after all that was appended before.
+void MicroBatch::start_chain(const Region& region) {
+  turn_ = 0;
+  gradients_done_ = graph_.last_node(Lane::Compute);
+  for (const Lane lane : {Lane::EvenRegions, Lane::OddRegions}) graph_.order(gradients_done_, lane);
+  recovery_->recover(region, lane_of(0), position_);
+  recovered_ = graph_.last_node(lane_of(0));
+}
+
+// Was this region's recovery appended beside the gradients of the one after it?
+bool MicroBatch::is_chained(std::size_t region) const {
+  return region + 1 < plan_.regions.size() &&
+         plan_.regions[region].chain == plan_.regions[region + 1].chain;
+}
+
+// What comes next follows all lanes.
+void MicroBatch::join() {
+  for (const Lane lane : graph_.graph().lanes)
+    if (lane != Lane::Compute) graph_.order(graph_.last_node(lane), Lane::Compute);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,66 @@
+// A coupling is undone from its end: its second half first. Whoever reads last forgets.
+#include "simulator/graph/region_recovery.h"
+
+namespace tidemark {
+
+RegionRecovery::RegionRecovery(const Trace& trace, const Derived& derived, GraphBuilder& graph,
+                               SavedValues& values, ForwardNodes& nodes)
+    : trace_(trace),
+      recovery_(derived.recovery),
+      held_(last_held_uses(trace, derived.needs)),
+      graph_(graph),
+      values_(values),
+      nodes_(nodes) {}
+
+void RegionRecovery::recover(const Region& region, Lane lane, OpId at) {
+  position_ = at;
+  recover_ops(index(region.split), index(region.end), lane);
+  recover_ops(index(region.begin), index(region.split), lane);
+}
+
+void RegionRecovery::recover_ops(std::size_t begin, std::size_t end, Lane lane) {
+  for (std::size_t i = begin; i < end; ++i) {
+    if (recovery_.reruns[i]) rerun(i, end, lane);
+    if (recovery_.inverts[i]) invert(i, end, lane);
+    for (const TensorId storage : held_(i))  // the function returns: its variables go
+      if (values_.present.reads_to_come(storage) == 0) values_.forget(storage, position_);
+  }
+}
+
+void RegionRecovery::rerun(std::size_t i, std::size_t end, Lane lane) {
+  const Op& op = trace_.ops[i];
+  nodes_.append(Task::Recompute, static_cast<OpId>(i), lane);
+  for (const TensorId input : trace_.inputs(op)) read(trace_[input].storage, i, end);
+  for (const TensorId output : trace_.outputs(op))
+    if (values_.present.reads_to_come(output) == 0 && trace_[output].storage == output)
+      values_.present.drop(output, position_);
+}
+
+// While ops run again, their local variables hold values as before.
+void RegionRecovery::read(TensorId storage, std::size_t at, std::size_t end) {
+  if (!values_.present.count_read(storage)) return;
+  const OpId held = trace_[storage].held_until;
+  const bool is_named = held != no_op && index(held) > at && index(held) < end;
+  if (!is_named) values_.forget(storage, position_);
+}
+
+void RegionRecovery::invert(std::size_t i, std::size_t end, Lane lane) {
+  const Op& op = trace_.ops[i];
+  const TensorId shortcut = trace_[trace_.inputs(op)[0]].storage;
+  const TensorId branch = trace_[trace_.inputs(op)[1]].storage;
+  const TensorId sum = trace_[trace_.outputs(op)[0]].storage;
+  values_.ensure_present(sum, lane);
+  values_.ensure_present(branch, lane);
+  PresentValues& present = values_.present;
+  if (!present.is_present(shortcut) && present.reads_to_come(shortcut) > 0) {
+    operation_.clear();
+    operation_.read(present.of(sum));
+    operation_.read(present.of(branch));
+    operation_.write(present.write(shortcut));
+    graph_.append(Task::Reconstruct, lane, static_cast<OpId>(i), operation_);
+  }
+  read(sum, i, end);
+  read(branch, i, end);
+}
+
+}  // namespace tidemark

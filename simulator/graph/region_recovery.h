@@ -1,0 +1,36 @@
+// Recovery of regions, a part of differentiation: what the forward let go is computed again, or
+// reconstructed from the end of a coupling, before the region's gradients. A plan without regions
+// has no such part.
+#pragma once
+
+#include "simulator/graph/forward_nodes.h"
+#include "simulator/graph/last_uses.h"
+
+namespace tidemark {
+
+class RegionRecovery {
+ public:
+  /// All of them must outlive it.
+  RegionRecovery(const Trace& trace, const Derived& derived, GraphBuilder& graph,
+                 SavedValues& values, ForwardNodes& nodes);
+
+  /// Appends it to the lane. `at`: the op whose gradients come next or are under way.
+  void recover(const Region& region, Lane lane, OpId at);
+
+ private:
+  void recover_ops(std::size_t begin, std::size_t end, Lane lane);
+  void rerun(std::size_t op, std::size_t end, Lane lane);
+  void read(TensorId storage, std::size_t at, std::size_t end);
+  void invert(std::size_t op, std::size_t end, Lane lane);
+
+  const Trace& trace_;
+  const Recovery& recovery_;
+  const TensorsByOp held_;
+  GraphBuilder& graph_;
+  SavedValues& values_;
+  ForwardNodes& nodes_;
+  OpId position_ = no_op;
+  Operation operation_;  ///< the node at hand
+};
+
+}  // namespace tidemark

@@ -90,8 +90,8 @@ Opened::Opened(Recording made)
   for (const Buffer& buffer : schedule().buffers)
     has_category_[static_cast<std::size_t>(buffer.category)] = true;
   if (device_) {
-    needs_ = derive_needs(trace());
-    costs_.emplace(trace(), needs_, *device_);
+    if (!recording.derived) needs_ = derive_needs(trace());
+    costs_.emplace(trace(), recording.derived ? recording.derived->needs : needs_, *device_);
     Scenario of_device;
     of_device.device = *device_;
     device_capacity_ = memory_budget_of(of_device).capacity;

@@ -120,7 +120,7 @@ class Opened {
   std::vector<Phase> phases_;
   double end_ = 1;
   std::optional<Device> device_;
-  Needs needs_;  // of the costs
+  Needs needs_;  // of the costs, where the recording does not bring them
   std::optional<CostModel> costs_;
   Bytes device_capacity_;
 };

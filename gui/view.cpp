@@ -67,7 +67,7 @@ Image draw_picture(ViewModel& model, ViewState& view, const ViewRequest& request
 }  // namespace
 
 std::string show(const ViewRequest& request) {
-  ViewModel model;
+  ViewModel model = request.read ? ViewModel(request.read) : ViewModel();
   ViewState view;
   const std::optional<Script> script = script_of(request);
   PixelSize size{request.width, request.height};

@@ -11,10 +11,11 @@
 namespace tidemark::gui {
 
 struct ViewRequest {
-  std::vector<std::string> files = {};  ///< timeline files
-  std::optional<WhatIf> what_if = {};   ///< shown before them
-  int width = 1280, height = 800;       ///< pixels
-  bool has_size = false;                ///< asked for: else the settings' own
+  std::vector<std::string> files = {};  ///< timeline files, or whatever else `read` takes
+  std::function<Recording(const std::string& path)> read = {};
+  std::optional<WhatIf> what_if = {};  ///< shown before them
+  int width = 1280, height = 800;      ///< pixels
+  bool has_size = false;               ///< asked for: else the settings' own
   std::optional<float> scale = {};
   std::string screenshot = {};  ///< a picture of the view instead of a window
   std::string script = {};      ///< a file of input to play first

@@ -2,10 +2,22 @@
 #include "base/error.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/formats.h"
+#include "cli/commands/recorded.h"
 #include "cli/commands/scenario.h"
 #include "cli/reports/print_diff.h"
 
 namespace tidemark::cli {
+namespace {
+
+diff::Profile read_side(const std::string& path) {
+  if (!importers::is_memory_snapshot(path) && !importers::is_kineto(path))
+    return diff::read_profile(path);
+  Recording recording = read_recorded(path);
+  recording.planned = {};  // what its segments reached to is no arena that was planned
+  return diff::profile_of(recording);
+}
+
+}  // namespace
 
 Result run_diff(const Options& options) {
   constexpr std::int64_t usual_top = 12, most = 1'000'000;
@@ -15,9 +27,9 @@ Result run_diff(const Options& options) {
   const Format format = format_of(options, for_diff);
   const auto top = static_cast<std::size_t>(
       options.top ? parse_count(*options.top, "--top", 0, most) : usual_top);
-  const auto [before, after] = options.item.empty() ? diff::read_both_sides(options.subject)
-                                                    : std::pair(diff::read_profile(options.subject),
-                                                                diff::read_profile(options.item));
+  const auto [before, after] = options.item.empty()
+                                   ? diff::read_both_sides(options.subject)
+                                   : std::pair(read_side(options.subject), read_side(options.item));
   const diff::Diff found = diff::diff(before, after);
   return {written_as(format,
                      {{Format::Json, [&] { return diff_json(found); }},

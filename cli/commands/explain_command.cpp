@@ -13,6 +13,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/formats.h"
 #include "cli/commands/graph_file.h"
+#include "cli/commands/recorded.h"
 #include "cli/commands/scenario.h"
 #include "cli/reports/html_report.h"
 #include "cli/reports/print_explanation.h"
@@ -92,6 +93,7 @@ std::string save_plan(const Explanation& explanation, const Options& options) {
 }  // namespace
 
 Result run_explain(const Options& options) {
+  if (importers::is_memory_snapshot(options.subject)) return explain_snapshot(options);
   if (options.graph) return write_graph(options);
   if (options.block)
     throw UsageError("--block says which block --graph shows (give --graph FILE.dot as well)");

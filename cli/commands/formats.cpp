@@ -47,6 +47,7 @@ const std::vector<FormatSet>& sets() {
       {for_explain, "", {Table, Json, Html, Svg, Chrome, Timeline, Collapsed}},
       {for_plan, "", {Table, Json, Svg}},
       {for_explain, of_an_item, {Table, Json}},
+      {for_explain, of_a_snapshot, {Table, Json, Svg, Chrome, Collapsed}},
       {for_explain, with_saved, {Table, Json, Csv, Markdown}},
       {for_replay, "", {Table, Json, Csv, Markdown, Timeline, Chrome}},
       {for_check, "", {Table, Json, Markdown, Github, Junit, Sarif, SmallerIsBetter, Bmf}},

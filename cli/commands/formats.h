@@ -39,6 +39,7 @@ struct FormatSet {
 };
 
 inline constexpr std::string_view of_an_item = "of a TENSOR or OP";
+inline constexpr std::string_view of_a_snapshot = "of a memory snapshot";
 inline constexpr std::string_view with_saved = "with --saved";
 inline constexpr std::string_view with_replay = "with --replay";
 

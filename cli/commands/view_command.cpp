@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/recorded.h"
 #include "cli/commands/scenario.h"
 
 #ifdef TIDEMARK_HAVE_GUI
@@ -27,10 +28,6 @@ Result run_view(const Options&) {
 #else
 
 namespace {
-
-bool is_timeline(const std::string& path) {
-  return path.ends_with(".timeline.json") || path.ends_with(".timeline.json.zst");
-}
 
 gui::WhatIf what_if_of(const Options& options) {
   gui::WhatIf what_if{scenario_of(options), named_strategies(options),
@@ -94,25 +91,18 @@ void set_picture(const Options& options, gui::ViewRequest& request) {
                                  options.in_window ? "" : " or .svg"));
 }
 
-// What changes a prediction means nothing for a file.
-void refuse_inputs(const Options& options) {
-  for (const OptionRow& row : option_table())
-    if ((row.group == "step" || row.group == "device" || row.group == "scenario") &&
-        is_given(options, row))
-      throw UsageError(fmt::format(
-          "{} cannot change {}: a timeline file is a step that was predicted or measured before",
-          long_name(row), options.subject));
-}
-
 gui::ViewRequest request_of(const Options& options) {
   gui::ViewRequest request;
   set_picture(options, request);
+  request.read = read_recorded;
   request.files = options.files;
   for (const std::string& file : request.files)
-    if (!is_timeline(file))
-      throw UsageError(fmt::format(
-          "{}: after the first operand only timeline files may follow (.timeline.json)", file));
-  if (is_timeline(options.subject)) {
+    if (!is_recorded(file))
+      throw UsageError(
+          fmt::format("{}: after the first operand only timeline files (.timeline.json) and memory "
+                      "snapshots may follow",
+                      file));
+  if (is_recorded(options.subject)) {
     refuse_inputs(options);
     request.files.insert(request.files.begin(), options.subject);
   } else if (!options.subject.empty()) {

@@ -42,24 +42,19 @@ std::string time_axis(const Explanation& explanation, std::size_t columns) {
   return axis;
 }
 
-}  // namespace
+std::size_t columns_of(const Style& style) {
+  return std::min<std::size_t>(72, style.width - label_width - 2);
+}
 
-std::string memory_picture(const Explanation& explanation, const Style& style) {
-  const Evaluation& evaluation = explanation.evaluation;
-  const std::size_t columns = std::min<std::size_t>(72, style.width - label_width - 2);
-  const std::vector<Bytes> curve = live_curve(evaluation.schedule, evaluation.timeline, columns);
-  const double scale =
-      static_cast<double>(std::max<std::int64_t>(1, evaluation.report.live_peak.count));
-  const std::size_t peak_column =
-      column_of(explanation.peak_time, evaluation.timeline.duration, columns);
+std::string picture_of(const std::vector<Bytes>& curve, Bytes top, std::size_t peak_column,
+                       const std::string& axis, const Style& style) {
+  const double scale = static_cast<double>(std::max<std::int64_t>(1, top.count));
   std::string text;
   for (std::size_t row = rows; row-- > 0;) {
-    const std::string label = row + 1 == rows ? to_text(evaluation.report.live_peak)
-                              : row == 0      ? "0"
-                                              : "";
+    const std::string label = row + 1 == rows ? to_text(top) : row == 0 ? "0" : "";
     text += fmt::format("{:>{}} │", label, label_width);
     std::array<std::string, 3> parts;  // before the peak, the peak, after it
-    for (std::size_t c = 0; c < columns; ++c) {
+    for (std::size_t c = 0; c < curve.size(); ++c) {
       const double eighths = static_cast<double>(curve[c].count) / scale * 8 * rows;
       const auto above =
           static_cast<std::int64_t>(eighths + 0.5) - static_cast<std::int64_t>(8 * row);
@@ -70,8 +65,30 @@ std::string memory_picture(const Explanation& explanation, const Style& style) {
     text.erase(text.find_last_not_of(' ') + 1);
     text += '\n';
   }
-  text += fmt::format("{:>{}} {}\n", "", label_width, time_axis(explanation, columns));
+  text += fmt::format("{:>{}} {}\n", "", label_width, axis);
   return text + fmt::format("{:>{}}▲ peak\n", "", label_width + 2 + peak_column);
+}
+
+}  // namespace
+
+std::string memory_picture(const Explanation& explanation, const Style& style) {
+  const Evaluation& evaluation = explanation.evaluation;
+  const std::size_t columns = columns_of(style);
+  return picture_of(live_curve(evaluation.schedule, evaluation.timeline, columns),
+                    evaluation.report.live_peak,
+                    column_of(explanation.peak_time, evaluation.timeline.duration, columns),
+                    time_axis(explanation, columns), style);
+}
+
+std::string memory_picture(const Schedule& schedule, const Timeline& timeline, const Style& style) {
+  const std::size_t columns = columns_of(style);
+  const Peak top = peak(schedule, timeline);
+  const Nanoseconds time =
+      top.event < timeline.memory.size() ? timeline.memory[top.event].time : Nanoseconds{};
+  std::string axis = "└";
+  for (std::size_t i = 1; i < columns; ++i) axis += "─";
+  return picture_of(live_curve(schedule, timeline, columns), top.bytes,
+                    column_of(time, timeline.duration, columns), axis, style);
 }
 
 }  // namespace tidemark::cli

@@ -15,4 +15,7 @@ namespace tidemark::cli {
 
 std::string memory_picture(const Explanation& explanation, const Style& style);
 
+/// The same of any timeline, without phases.
+std::string memory_picture(const Schedule& schedule, const Timeline& timeline, const Style& style);
+
 }  // namespace tidemark::cli

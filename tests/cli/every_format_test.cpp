@@ -115,6 +115,8 @@ INSTANTIATE_TEST_SUITE_P(
         Example{"explain", for_explain, "", "explain config.json --strategy checkpoint"},
         Example{"explain_item", for_explain, of_an_item,
                 "explain config.json --strategy checkpoint lm_head"},
+        Example{"explain_snapshot", for_explain, of_a_snapshot,
+                "explain " TIDEMARK_TESTS_DIR "/reference/snapshots/ring.pickle"},
         Example{"explain_saved", for_explain, with_saved, "explain config.json --saved"},
         Example{"replay", for_replay, "",
                 "replay config.json --strategy checkpoint --backend null"},

@@ -50,8 +50,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "--max-batch cannot change the batch of 'examples/toy/mlp.trace.json'"},
         Mistake{"view gpt2 --size 640", 2, "--size: 640 is not a size (need WIDTHxHEIGHT)"},
         Mistake{"view gpt2 --in-window", 2, "--in-window needs a --script to play"},
-        Mistake{"view gpt2 other.json", 2,
-                "other.json: after the first operand only timeline files may follow"},
+        Mistake{
+            "view gpt2 other.json", 2,
+            "other.json: after the first operand only timeline files (.timeline.json) and memory "
+            "snapshots may follow"},
         Mistake{"compare vit-b-16 -o report.pdf", 2,
                 "'report.pdf': .pdf is not written here (write .html and print it"},
         Mistake{"compare vit-b-16 -o report.PNG", 2, ".png is not written here (write .svg"},

@@ -12,6 +12,7 @@ set(table
   "analysis/export|tidemark::exports"
   "simulator/allocator|tidemark::allocator"
   "simulator/judge|tidemark(::judge)?"  # validate() is everybody's
+  "importers|tidemark::importers"
   "analysis|tidemark"
   "simulator|tidemark"
   "base|tidemark"

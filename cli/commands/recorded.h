@@ -1,0 +1,33 @@
+// Files that hold what ran already: timelines, and what PyTorch has recorded.
+#pragma once
+
+#include <string>
+
+#include "analysis/recording/recording.h"
+#include "cli/commands/commands.h"
+#include "importers/kineto.h"
+#include "importers/memory_snapshot.h"
+#include "importers/snapshot_timeline.h"
+
+namespace tidemark::cli {
+
+/// A timeline file, by its name; a memory snapshot or a profile of PyTorch, by its first bytes.
+bool is_recorded(const std::string& path);
+
+/// Reads any of them.
+Recording read_recorded(const std::string& path);
+
+/// A snapshot as what every view takes.
+Recording recording_of(const importers::MemorySnapshot& snapshot,
+                       const importers::SnapshotTimeline& made);
+
+/// UsageError of a profile, where a step to plan or to explain is needed.
+void refuse_profile(const std::string& path);
+
+/// UsageError if an option is given that would change a prediction.
+void refuse_inputs(const Options& options);
+
+/// `tidemark explain snapshot.pickle`.
+Result explain_snapshot(const Options& options);
+
+}  // namespace tidemark::cli

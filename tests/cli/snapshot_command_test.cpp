@@ -1,0 +1,92 @@
+// Memory snapshots as operands: what each command says to them, and to those that it cannot take.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/cli/program.h"
+
+namespace tidemark::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string sample(const std::string& name) {
+  return std::string(TIDEMARK_TESTS_DIR "/reference/snapshots/") + name + ".pickle";
+}
+
+std::string problem(const std::string& line, int exit_code) {
+  const Outcome outcome = tidemark(line);
+  EXPECT_EQ(outcome.exit_code, exit_code) << line << "\n" << outcome.errors;
+  EXPECT_EQ(outcome.output, "");
+  return outcome.errors;
+}
+
+TEST(SnapshotCommands, JsonHasExactNumbersAndAllFrames) {
+  const Outcome outcome = tidemark("explain --format json " + sample("two_streams"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const auto json = nlohmann::json::parse(outcome.output);
+  EXPECT_EQ(json["format"], "tidemark-snapshot-1");
+  EXPECT_EQ(json["active_peak_bytes"], 20985344);  // two_streams.expected.json
+  EXPECT_EQ(json["reserved_peak_bytes"], 37748736);
+  std::int64_t alive = 0;
+  for (const auto& group : json["alive"]) alive += group["bytes"].get<std::int64_t>();
+  EXPECT_EQ(alive, 20985344);
+  EXPECT_EQ(json["alive"][0]["frames"].back()["function"], "<module>");
+}
+
+TEST(SnapshotCommands, AFlameGraphsWeightsAreThePeak) {
+  const Outcome outcome = tidemark("explain --format collapsed " + sample("two_streams"));
+  std::istringstream lines(outcome.output);
+  std::int64_t sum = 0;
+  for (std::string line; std::getline(lines, line);)
+    sum += std::stoll(line.substr(line.rfind(' ')));
+  EXPECT_EQ(sum, 20985344);
+  EXPECT_THAT(outcome.output, StartsWith("<module> (record.py:"));
+}
+
+TEST(SnapshotCommands, DiffComparesStacks) {
+  const Outcome outcome = tidemark("diff " + sample("two_streams") + " " + sample("ring"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("two_streams.pickle · recorded · measured on cuda:0"));
+  EXPECT_THAT(outcome.output, HasSubstr("[NEW]  (no stack was recorded)"));
+}
+
+TEST(SnapshotCommands, ANameSaysNothingAboutTheContent) {
+  const Folder folder;
+  write_text(folder / "run.bin", file_text(sample("ring")));
+  EXPECT_EQ(tidemark("explain " + (folder / "run.bin")).exit_code, 0);
+}
+
+TEST(SnapshotCommands, WhatCannotBeAskedOfThemIsSaid) {
+  const std::string ring = sample("ring");
+  EXPECT_THAT(problem("explain " + ring + " -b 4", 2), HasSubstr("--batch cannot change"));
+  EXPECT_THAT(problem("explain " + ring + " loss", 2), HasSubstr("no tensors, ops and plans"));
+  EXPECT_THAT(problem("explain " + ring + " --format timeline", 2),
+              HasSubstr("not available here"));
+  EXPECT_THAT(problem("compare " + ring, 1),
+              HasSubstr("is a memory snapshot, of blocks and stacks"));
+}
+
+TEST(ProfileCommands, AreForDiffAndView) {
+  const std::string profile = TIDEMARK_TESTS_DIR "/reference/profiles/mlp_cpu.json";
+  const Outcome same = tidemark("diff " + profile + " " + profile);
+  EXPECT_EQ(same.exit_code, 0) << same.errors;
+  EXPECT_THAT(same.output, HasSubstr("mlp_cpu.json · profiled · measured on cpu"));
+  EXPECT_THAT(problem("explain " + profile, 2), HasSubstr("is a profile of PyTorch"));
+  EXPECT_THAT(problem("compare " + profile, 2), HasSubstr("tidemark view and diff take profiles"));
+}
+
+// What posix.system('id') looks like, as an attacker would write it.
+TEST(SnapshotCommands, AFileThatCouldRunCodeIsRefused) {
+  const Folder folder;
+  write_text(folder / "evil.pickle",
+             std::string("\x80\x04\x8c\x05posix\x94\x8c\x06system\x94\x93."));
+  EXPECT_THAT(problem("explain " + (folder / "evil.pickle"), 1),
+              HasSubstr("byte 19: opcode STACK_GLOBAL: this file could run code"));
+}
+
+}  // namespace
+}  // namespace tidemark::cli

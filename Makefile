@@ -2,10 +2,10 @@
 # CUDA_ARCHITECTURES=90 the devices that `make test` compiles CUDA code for.
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
-FOLDERS = $(wildcard base traces simulator analysis kernels profiler gui cli tests bench)
+FOLDERS = $(wildcard base traces simulator importers analysis kernels profiler gui cli tests bench)
 SOURCES = $(shell find $(FOLDERS) -name "*.h" -o -name "*.cpp" -o -name "*.cu" -o -name "*.cuh")
 
-.PHONY: help build demo package test asan fuzz bench format tidy docs packages
+.PHONY: help build demo package python test asan fuzz bench format tidy docs packages
 
 help:  ## list these commands (the default)
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1 \t\2/p' Makefile | expand -t 18
@@ -20,6 +20,11 @@ demo: build  ## build, then show the main job on two real models
 package: build  ## pack the program for other machines: build/packages/*.deb and *.tar.gz
 	cmake --build --preset release --target tidemark_alone -j $(JOBS)
 	cpack --config build/CPackConfig.cmake
+
+python: packages  ## build the Python package and test its wheel in a fresh virtual environment
+	cmake --preset release
+	cmake --build --preset release --target tidemark_alone -j $(JOBS)
+	tests/python/wheel.sh build/alone/tidemark build/wheels
 
 test: packages  ## build everything and run all tests
 	cmake --preset release $(if $(CUDA_ARCHITECTURES),-DCMAKE_CUDA_ARCHITECTURES="$(CUDA_ARCHITECTURES)")

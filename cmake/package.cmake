@@ -17,6 +17,7 @@ target_link_libraries(tidemark_alone PRIVATE tidemark_cli_lib tidemark_warnings)
 # Stripped, and without what nobody calls, whose needs would be the program's.
 target_link_options(tidemark_alone PRIVATE -static-libstdc++ -static-libgcc -s -Wl,--gc-sections)
 install(TARGETS tidemark_alone COMPONENT alone EXCLUDE_FROM_ALL)
+install(TARGETS tidemark_alone DESTINATION bin COMPONENT python EXCLUDE_FROM_ALL)
 install(FILES docs/tidemark.1 DESTINATION share/man/man1 COMPONENT alone EXCLUDE_FROM_ALL)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/tidemark
         COMPONENT alone EXCLUDE_FROM_ALL)

@@ -1,10 +1,12 @@
-"""Tidemark from Python: a training step of any PyTorch model as a trace, without a GPU.
+"""Tidemark from Python: what training steps need of GPU memory, and what each way of needing less costs.
 
     import tidemark
-    tidemark.capture(model, batch, loss=loss, output="step.trace.json")
+    tidemark.compare("gpt2", batch=8, strategies=["vanilla", "checkpoint"], device="rtx-4090").rows
+    step = tidemark.capture(model, batch, loss=loss)    # any PyTorch model, without a GPU
+    print(tidemark.plan(step, budget="22GiB"))
 
-The trace is what the program `tidemark` takes wherever it takes a model: `compare`, `explain`,
-`check`, `view`. See docs/capture.md.
+Answers are mappings with the keys of the program's `--format json`: sizes in bytes, times in
+nanoseconds. See docs/python.md.
 """
 
 from __future__ import annotations
@@ -12,9 +14,14 @@ from __future__ import annotations
 import pathlib
 from typing import Any, Callable
 
+from .answers import Answer, Comparison, Explanation, PlanAnswer
+from .errors import TidemarkError, UsageError
+from .program import program
+from .questions import check, compare, diff, explain, plan
 from .recording.errors import CaptureError
 
-__all__ = ["CaptureError", "capture"]
+__all__ = ["Answer", "CaptureError", "Comparison", "Explanation", "PlanAnswer", "TidemarkError",
+           "UsageError", "capture", "check", "compare", "diff", "explain", "plan", "program"]
 
 
 def capture(model: Any, batch: Any, *, loss: Callable[..., Any] | None = None,

@@ -4,4 +4,5 @@ if ! command -v python3 > /dev/null; then
   echo "SKIPPED: no python3"
   exit 77
 fi
-exec python3 "$(dirname "$0")/$1"
+test=$1; shift
+exec python3 "$(dirname "$0")/$test" "$@"

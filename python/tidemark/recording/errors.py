@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..errors import TidemarkError
 
-class CaptureError(Exception):
+
+class CaptureError(TidemarkError):
     """A step that cannot be captured: what is wrong, and what would be right."""

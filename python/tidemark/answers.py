@@ -1,0 +1,115 @@
+"""Answers: mappings with the keys of `--format json`, which also know how to show themselves."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping
+from typing import Any, Callable
+
+# Of --format json: sizes are bytes, and times nanoseconds, both whole numbers.
+Row = Mapping[str, Any]
+_Show = Callable[[str], str]
+
+
+class Answer(Mapping[str, Any]):
+    """One answer of the program. `answer["device"]["name"]`; keys are those of --format json."""
+
+    def __init__(self, content: dict[str, Any], show: _Show) -> None:
+        self._content = content
+        self._show = show
+
+    def __getitem__(self, key: str) -> Any:
+        return self._content[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._content)
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._content.get('format', 'answer')}>"
+
+    def __str__(self) -> str:
+        """The table that the program prints."""
+        return self._show("table")
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._content
+
+    @property
+    def svg(self) -> str:
+        """The picture that the program draws. Raises UsageError where it draws none."""
+        return self._show("svg")
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+class Comparison(Answer):
+    """What each strategy needs and costs: `rows`, in the order asked for."""
+
+    @property
+    def rows(self) -> list[Row]:
+        """A mapping per strategy: allocated_peak_bytes, step_ns, fits, … For lists of batches or
+        devices, those of all points, with the point's own keys before them."""
+        if "rows" in self._content:
+            return self._content["rows"]
+        return [{**_inputs_of(point), **row} for point in self._content["points"]
+                for row in point["rows"]]
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._content[key]
+
+    def row(self, strategy: str) -> Row:
+        """The row of one strategy. Raises KeyError with the names that there are."""
+        for row in self.rows:
+            if row["strategy"] == strategy:
+                return row
+        raise KeyError(f"{strategy} (there are: {', '.join(r['strategy'] for r in self.rows)})")
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas.DataFrame; pandas must be installed."""
+        import pandas
+
+        return pandas.DataFrame(self.rows)
+
+    def _repr_html_(self) -> str:
+        columns = ["strategy", "allocated_peak_bytes", "reserved_peak_bytes", "step_ns", "fits"]
+        head = "".join(f"<th>{column}</th>" for column in columns)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(_cell(row.get(column)))}</td>"
+                                        for column in columns) + "</tr>" for row in self.rows)
+        return f"<table><tr>{head}</tr>{body}</table>{self.svg}"
+
+
+class Explanation(Answer):
+    """Why the peak is where it is. `largest(5)` are those alive there."""
+
+    @property
+    def peak_bytes(self) -> int:
+        """Live bytes at the peak; of a memory snapshot, bytes in use."""
+        if "peak" in self._content:
+            return int(self._content["peak"]["bytes"])
+        return int(self._content["active_peak_bytes"])
+
+    def largest(self, count: int = 5) -> list[Row]:
+        """The largest buffers alive at the peak, largest first."""
+        return self._content["alive"][:count]
+
+    def _repr_html_(self) -> str:
+        return self.svg
+
+
+class PlanAnswer(Answer):
+    """The fastest plan that keeps to a budget, and how far from the best it can be."""
+
+
+def _inputs_of(point: Mapping[str, Any]) -> dict[str, Any]:
+    options = {key: point["options"][key] for key in ("batch", "sequence", "image")}
+    return {"device": point["device"]["name"], **options}
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else "" if value is None else str(value)

@@ -1,0 +1,70 @@
+"""The questions: each the command of the same name, with its options as keywords."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from .answers import Answer, Comparison, Explanation, PlanAnswer
+from .arguments import Step, option_arguments, strategy_arguments, subject_of
+from .program import ask, run
+
+
+def compare(step: Step, *, strategies: str | Sequence[str] | None = None,
+            device: str | Sequence[str] | None = None, **options: Any) -> Comparison:
+    """What each strategy needs and costs on a device.
+
+    `step` is a preset ("gpt2"), the path of a config.json or a trace, a config as a mapping or as
+    an object of transformers, or what capture() returned. `options` are those of `tidemark
+    compare`, with underscores: batch=8, sequence=2048, precision="bf16", budget="20GiB",
+    max_batch=True. Lists of batches or devices ask for each combination.
+
+    compare("gpt2", batch=8, strategies=["vanilla", "checkpoint"], device="rtx-4090").rows
+    """
+    with subject_of(step) as subject:
+        arguments = ["compare", subject, *strategy_arguments(strategies),
+                     *option_arguments({"device": device, **options})]
+        return _answer(Comparison, step, subject, arguments)
+
+
+def explain(step: Step, item: str | None = None, *, strategy: str | None = None,
+            device: str | None = None, **options: Any) -> Explanation:
+    """Why the peak of a strategy is where it is, and who is alive there; of a tensor or op, what
+    became of it. `step` may be a memory snapshot of PyTorch."""
+    with subject_of(step) as subject:
+        arguments = ["explain", subject, *([item] if item else []),
+                     *option_arguments({"strategy": strategy, "device": device, **options})]
+        return _answer(Explanation, step, subject, arguments)
+
+
+def plan(step: Step, *, budget: str | None = None, device: str | None = None,
+         **options: Any) -> PlanAnswer:
+    """The fastest plan whose peak keeps to `budget` ("22GiB"; without: to what the device has).
+    plan_out="best.plan.json" writes it for compare(plan=…)."""
+    with subject_of(step) as subject:
+        arguments = ["plan", subject,
+                     *option_arguments({"budget": budget, "device": device, **options})]
+        return _answer(PlanAnswer, step, subject, arguments)
+
+
+def check(baseline: Any = None, **options: Any) -> Answer:
+    """Compares what tidemark.json lists with the numbers in it; update=True records them."""
+    arguments = ["check", *([] if baseline is None else [str(baseline)]), *option_arguments(options)]
+    return Answer(ask(arguments), lambda form: run([*arguments, "--format", form]))
+
+
+def diff(before: Any, after: Any) -> Answer:
+    """What differs between two timelines, reports, baselines or memory snapshots, by path."""
+    arguments = ["diff", str(before), str(after)]
+    return Answer(ask(arguments), lambda form: run([*arguments, "--format", form]))
+
+
+def _answer(kind: type, step: Step, subject: str, arguments: list[str]) -> Any:
+    content = ask(arguments)
+
+    def show(form: str) -> str:
+        # A config that was given as a mapping had a file only for as long as it was asked about.
+        with subject_of(step) as again:
+            return run([again if word == subject else word for word in arguments]
+                       + ["--format", form])
+
+    return kind(content, show)

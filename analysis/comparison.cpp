@@ -32,8 +32,6 @@ void describe(const Trace& trace, Comparison& comparison) {
   count_parameters(trace, comparison);
   const auto fused = std::ranges::find(trace.ops, OpKind::FlashAttention, &Op::kind);
   comparison.notes = kernel_notes(trace, comparison.scenario.device);
-  if (std::string note = note_on_guessed_times(trace); !note.empty())
-    comparison.notes.push_back(std::move(note));
   if (fused != trace.ops.end())
     comparison.attention = attribute(trace, *fused, AttributeKey::MemoryEfficient) != 0
                                ? Attention::MemoryEfficient
@@ -64,26 +62,41 @@ void add_batches(const Scenario& scenario, const StrategySpec& strategy, MemoryB
   row.expandable_batches = batch_limits(scenario, strategy, budget, progress);
 }
 
+// What the rows have derived of the trace as it was asked for is not derived again.
+void note_guesses(const Trace& trace, const Derived* derived, Comparison& comparison) {
+  if (trace.opaque_rows.empty()) return;
+  std::string note =
+      note_on_guessed_times(trace, derived ? derived->needs.gradients : derive_gradients(trace));
+  if (!note.empty()) comparison.notes.push_back(std::move(note));
+}
+
 // The search for the largest batch takes all cores for one strategy after the other; without it
-// each core takes a strategy.
-void add_rows(const std::shared_ptr<const Trace>& trace,
-              const std::function<void(std::size_t done)>& progress, const BatchProgress& batches,
-              Comparison& comparison) {
+// each core takes a strategy. Returns what was derived of the trace, if a strategy left it as it
+// is.
+std::shared_ptr<const Derived> add_rows(const std::shared_ptr<const Trace>& trace,
+                                        const std::function<void(std::size_t done)>& progress,
+                                        const BatchProgress& batches, Comparison& comparison) {
   const Scenario& scenario = comparison.scenario;
   comparison.rows.resize(scenario.strategies.size());
+  std::shared_ptr<const Derived> derived;
   std::mutex telling;
   std::size_t done = 0;
   const auto add_row = [&](std::size_t i) {
     const StrategySpec& strategy = scenario.strategies[i];
     Report& row = comparison.rows[i];
-    row = evaluate(trace, strategy, scenario.device, comparison.budget).report;
+    Evaluation made = evaluate(trace, strategy, scenario.device, comparison.budget);
+    row = std::move(made.report);
     if (scenario.finds_largest_batch && row.applies)
       add_batches(scenario, strategy, comparison.budget, batches, row);
     const std::lock_guard lock(telling);
+    if (made.planned.trace == trace && made.planned.derived) derived = made.planned.derived;
     if (progress) progress(++done);
   };
-  if (!scenario.finds_largest_batch) return parallel_for(scenario.strategies.size(), add_row);
-  for (std::size_t i = 0; i < scenario.strategies.size(); ++i) add_row(i);
+  if (!scenario.finds_largest_batch)
+    parallel_for(scenario.strategies.size(), add_row);
+  else
+    for (std::size_t i = 0; i < scenario.strategies.size(); ++i) add_row(i);
+  return derived;
 }
 
 }  // namespace
@@ -128,7 +141,8 @@ Comparison compare(const Scenario& scenario, const std::function<void(std::size_
   Comparison comparison{scenario, memory_budget_of(scenario), 0, 0, {}, {}, 0, {}, {}};
   const auto trace = trace_of(scenario);
   describe(*trace, comparison);
-  add_rows(trace, progress, batches, comparison);
+  const auto derived = add_rows(trace, progress, batches, comparison);
+  note_guesses(*trace, derived.get(), comparison);
   add_ratios(comparison.rows);
   conclude(comparison);
   return comparison;

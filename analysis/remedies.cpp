@@ -2,42 +2,11 @@
 // makes the peak.
 #include "analysis/remedies.h"
 
-#include <array>
-
+#include "analysis/levers.h"
 #include "base/error.h"
-#include "traces/optimizer_of.h"
 
 namespace tidemark {
 namespace {
-
-struct Option {
-  std::string_view text;
-  bool (*is_new)(const StepOptions& step);
-  void (*set)(StepOptions& step);
-};
-
-bool can_be_fused(const StepOptions& step) {
-  const OptimizerRow& row = row_of(step.optimizer);
-  return row.fused && update_form_of(step, row) != OptimizerForm::Fused;
-}
-
-constexpr std::array for_optimizer_steps = {
-    Option{"--optimizer-form fused", can_be_fused,
-           [](StepOptions& step) { step.optimizer_form = OptimizerForm::Fused; }},
-    Option{"--update-in-backward",
-           [](const StepOptions& step) {
-             return !step.update_in_backward && step.accumulate.count == 1;
-           },
-           [](StepOptions& step) { step.update_in_backward = true; }},
-    Option{"--optimizer adamw-8bit",
-           [](const StepOptions& step) { return step.optimizer == Optimizer::AdamW; },
-           [](StepOptions& step) {
-             step.optimizer = Optimizer::AdamW8bit;
-             step.optimizer_form.reset();
-           }},
-    Option{"--tuning lora:r=8,targets=all",
-           [](const StepOptions& step) { return step.tuning.kind == Tuning::Kind::Full; },
-           [](StepOptions& step) { step.tuning = parse_tuning("lora:r=8,targets=all"); }}};
 
 // Nothing where it does not apply, or where a plan file does not fit the changed step.
 std::optional<Report> report_of(const Scenario& scenario, const MemoryBudget& budget,
@@ -55,14 +24,12 @@ std::optional<Report> report_of(const Scenario& scenario, const MemoryBudget& bu
 std::vector<Remedy> find_remedies(const Scenario& scenario, const MemoryBudget& budget,
                                   const StrategySpec& strategy, const Report& row) {
   std::vector<Remedy> found;
-  if (scenario.trace || row.peak_maker != PeakMaker::OptimizerStep) return found;
-  for (const Option& option : for_optimizer_steps) {
-    if (!option.is_new(scenario.step)) continue;
-    Scenario changed = scenario;
-    option.set(changed.step);
-    const std::optional<Report> report = report_of(changed, budget, strategy);
+  if (row.peak_maker != PeakMaker::OptimizerStep) return found;
+  for (const Lever& lever : levers_of(scenario)) {
+    if (!lever.is_usual) continue;
+    const std::optional<Report> report = report_of(lever.changed, budget, strategy);
     if (report && report->allocated_peak < row.allocated_peak)
-      found.push_back({std::string(option.text), report->allocated_peak, report->fits});
+      found.push_back({lever.option, report->allocated_peak, report->fits});
   }
   return found;
 }

@@ -5,85 +5,140 @@
 
 #include <algorithm>
 
+#include "simulator/planner/policy_form.h"
+
 namespace tidemark {
 namespace {
 
 class Grouping {
  public:
   Grouping(const Planner& planner, std::size_t point)
-      : planner_(planner), entries_(planner.entries_at(point)) {}
+      : planner_(planner), parts_(planner.parts_at(point)) {}
 
   std::vector<PlanGroup> run() const {
     std::vector<PlanGroup> groups;
-    for (std::size_t s = 0; s < entries_.size(); ++s) {
-      if (stage(s).block < 0 && keeps_all(s)) continue;
-      if (s == 0 || groups.empty() || !continues(s)) groups.push_back(begun(s));
-      add(s, groups.back());
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      if (stage(p).block < 0 && keeps_all(p)) continue;
+      if (p == 0 || groups.empty() || !continues(p)) groups.push_back(begun(p));
+      add(p, groups.back());
     }
     return groups;
   }
 
  private:
-  const Stage& stage(std::size_t s) const { return planner_.stages().all[s]; }
-  const Planner::Entry& entry(std::size_t s) const { return *entries_[s]; }
-  const LocalPlan& local(std::size_t s) const { return entry(s).plan; }
-  bool keeps_all(std::size_t s) const {
-    return std::ranges::all_of(local(s).forms,
-                               [](const Form& form) { return form.action == Action::Keep; });
+  const Stage& stage(std::size_t p) const { return *parts_[p].stage; }
+  const LocalPlan& local(std::size_t p) const { return parts_[p].entry->plan; }
+  bool keeps_all(std::size_t p) const {
+    return !local(p).offloads_inputs && std::ranges::all_of(local(p).forms, [](const Form& form) {
+      return form.action == Action::Keep;
+    });
   }
 
-  bool continues(std::size_t s) const {
-    return stage(s).block >= 0 && stage(s - 1).block >= 0 && decided(s) == decided(s - 1);
+  bool continues(std::size_t p) const {
+    return stage(p).block >= 0 && stage(p - 1).block >= 0 &&
+           parts_[p].count == parts_[p - 1].count && decided(p) == decided(p - 1) &&
+           calls(p) == calls(p - 1);
   }
 
-  // By action the names of tensors within the stage.
-  std::vector<std::pair<Action, std::vector<std::string>>> decided(std::size_t s) const {
-    std::vector<std::pair<Action, std::vector<std::string>>> found;
-    for (const Named<Action>& action : actions) {
-      std::vector<std::string> names;
-      for (std::size_t d = 0; d < stage(s).decided.size(); ++d)
-        if (action.value != Action::Keep && local(s).forms[d].action == action.value)
-          names.push_back(name_within(s, stage(s).decided[d]));
-      if (!names.empty()) found.emplace_back(action.value, std::move(names));
-    }
+  struct Names {
+    Action action;
+    int bits;
+    std::vector<std::string> names;
+
+    bool operator==(const Names&) const = default;
+  };
+
+  // By what is decided, the names of tensors within the block, each once.
+  std::vector<Names> decided(std::size_t p) const {
+    std::vector<Names> found;
+    for (const Named<Action>& action : actions)
+      for (const int bits : {0, 8, 4, 2}) {
+        Names each{action.value, bits, {}};
+        if (action.value == Action::Offload && bits == 0 && local(p).offloads_inputs)
+          each.names.emplace_back("the block's input");
+        for (std::size_t d = 0; d < stage(p).decided.size(); ++d) {
+          if (action.value == Action::Keep || !is_so(p, d, each.action, bits)) continue;
+          std::string name = name_within(p, stage(p).decided[d]);
+          if (std::ranges::find(each.names, name) == each.names.end())
+            each.names.push_back(std::move(name));
+        }
+        if (!each.names.empty()) found.push_back(std::move(each));
+      }
     return found;
   }
 
-  std::string name_within(std::size_t s, TensorId tensor) const {
-    const std::string& name = planner_.trace()[tensor].name;
-    if (stage(s).block < 0) return name;
-    const std::string& block = name_of_block(s);
-    return name.starts_with(block + ".") ? name.substr(block.size() + 1) : name;
+  bool is_so(std::size_t p, std::size_t d, Action action, int bits) const {
+    const Form& form = local(p).forms[d];
+    return form.action == action && (action == Action::Quantize ? form.encoding.bits : 0) == bits;
+  }
+
+  // Ops whose outputs stay where all else of the block runs again.
+  std::vector<std::string> calls(std::size_t p) const {
+    std::vector<std::string> names;
+    if (stage(p).block < 0) return names;
+    for (const OpId op : saved_ops(planner_.trace(), stage(p), local(p)))
+      names.push_back(name_within(p, planner_.trace()[op].name));
+    return names;
+  }
+
+  std::string name_within(std::size_t p, TensorId tensor) const {
+    return name_within(p, planner_.trace()[tensor].name);
+  }
+
+  std::string name_within(std::size_t p, const std::string& name) const {
+    if (stage(p).block < 0) return name;
+    const std::uint32_t first = parts_[p].first;
+    for (std::size_t s = first; s < first + parts_[p].count; ++s)
+      if (is_of(name, s)) return name.substr(name_of_block(s).size() + 1);
+    // A cast of what the block before made, called after it.
+    if (first > 0 && planner_.stages().all[first - 1].block >= 0 && is_of(name, first - 1))
+      return fmt::format("../{}", name.substr(name_of_block(first - 1).size() + 1));
+    return name;
+  }
+
+  bool is_of(const std::string& name, std::size_t s) const {
+    return name.starts_with(name_of_block(s) + ".");
   }
 
   const std::string& name_of_block(std::size_t s) const {
-    return planner_.trace().blocks[static_cast<std::size_t>(stage(s).block)].name;
+    const Stage& single = planner_.stages().all[s];
+    return planner_.trace().blocks[static_cast<std::size_t>(single.block)].name;
   }
 
-  PlanGroup begun(std::size_t s) const {
+  PlanGroup begun(std::size_t p) const {
     PlanGroup group;
-    group.is_block = stage(s).block >= 0;
-    group.first = group.is_block ? name_of_block(s) : planner_.trace()[stage(s).begin].name;
-    for (auto& [action, names] : decided(s))
-      group.decided.push_back({action, std::move(names), {}});
+    group.is_block = stage(p).block >= 0;
+    group.first =
+        group.is_block ? name_of_block(parts_[p].first) : planner_.trace()[stage(p).begin].name;
+    group.joined = parts_[p].count;
+    for (auto& [action, bits, names] : decided(p))
+      group.decided.push_back({action, bits, std::move(names), {}});
+    group.calls = calls(p);
     return group;
   }
 
-  void add(std::size_t s, PlanGroup& group) const {
-    group.last =
-        group.is_block ? name_of_block(s) : planner_.trace().ops[index(stage(s).end) - 1].name;
-    ++group.stages;
+  void add(std::size_t p, PlanGroup& group) const {
+    const Planner::Part& part = parts_[p];
+    group.last = group.is_block ? name_of_block(part.first + part.count - 1)
+                                : planner_.trace().ops[index(stage(p).end) - 1].name;
+    group.stages += part.count;
     for (PlanGroup::Decided& decided : group.decided)
-      for (std::size_t d = 0; d < stage(s).decided.size(); ++d)
-        if (local(s).forms[d].action == decided.action)
-          decided.bytes += size(planner_.trace()[stage(s).decided[d]]);
-    const StageCost& kept = planner_.kept_cost(s);
-    group.saved += Bytes{kept.first.kept - entry(s).cost.first.kept};
-    group.extra += Nanoseconds(entry(s).cost.time - kept.time);
+      for (std::size_t d = 0; d < stage(p).decided.size(); ++d)
+        if (is_so(p, d, decided.action, decided.bits))
+          decided.bytes += size(planner_.trace()[stage(p).decided[d]]);
+    for (PlanGroup::Decided& decided : group.decided)
+      if (decided.action == Action::Offload && local(p).offloads_inputs)
+        for (const TensorId input : stage(p).inputs) decided.bytes += size(planner_.trace()[input]);
+    group.saved -= Bytes{part.entry->cost.first.kept};
+    group.extra += Nanoseconds(part.entry->cost.time);
+    for (std::size_t s = part.first; s < part.first + part.count; ++s) {
+      group.saved += Bytes{planner_.kept_cost(s).first.kept};
+      group.extra -= Nanoseconds(planner_.kept_cost(s).time);
+    }
   }
 
   const Planner& planner_;
-  std::vector<const Planner::Entry*> entries_;
+  std::vector<Planner::Part> parts_;
 };
 
 }  // namespace

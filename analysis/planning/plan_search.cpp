@@ -16,6 +16,7 @@ namespace {
 constexpr Bytes unlimited{std::int64_t{1} << 59};
 /// Fragmentation is not monotone: so many neighbours of a point that fits are tried, too.
 constexpr std::size_t neighbours = 8;
+constexpr std::size_t samples = 24;
 
 }  // namespace
 
@@ -27,17 +28,26 @@ Counted counted_for(Measure measure, const Trace& trace, const Device& device) {
 }
 
 PlanSearch::PlanSearch(std::shared_ptr<const Trace> trace, const Device& device,
-                       const MemoryBudget& memory, Measure measure, PlanForm form)
+                       const MemoryBudget& memory, Measure measure, PlanForm form,
+                       const std::vector<int>& bits)
     : trace_(std::move(trace)),
       device_(device),
       memory_(memory),
       measure_(measure),
-      planner_(trace_, device, counted_for(measure, *trace_, device), form) {}
+      planner_(std::make_shared<const Planner>(
+          trace_, device, counted_for(measure, *trace_, device), form, bits)) {}
+
+PlanSearch PlanSearch::with_offload(double share_beyond, std::optional<Bytes> host_budget) const {
+  PlanSearch search = *this;
+  search.planner_ = std::make_shared<const Planner>(*planner_, share_beyond);
+  search.host_budget_ = host_budget;
+  return search;
+}
 
 PlannedStep PlanSearch::step_at(std::size_t point) const {
-  PlannedStep step{trace_, planner_.plan_at(point), {}, {}};
+  PlannedStep step{trace_, planner_->plan_at(point), {}, {}};
   step.derived = std::make_shared<const Derived>(
-      Derived{planner_.needs(), derive_recovery(*trace_, step.plan, planner_.needs())});
+      Derived{planner_->needs(), derive_recovery(*trace_, step.plan, planner_->needs())});
   return step;
 }
 
@@ -45,27 +55,59 @@ Bytes PlanSearch::bytes_of(std::size_t point) const {
   const Schedule schedule = lower(step_at(point));
   if (measure_ == Measure::Planned) return plan_arena(schedule).size;
   if (measure_ == Measure::Live)
-    return peak(schedule, simulate(*trace_, planner_.needs(), schedule, device_)).bytes;
+    return peak(schedule, simulate(*trace_, planner_->needs(), schedule, device_)).bytes;
   const allocator::AllocatorResult result =
       allocator::replay_allocator(*trace_, schedule, find_framework(trace_->step.framework),
                                   device_, memory_.allocator, unlimited);
   return measure_ == Measure::Reserved ? result.reserved_peak : result.allocated_peak;
 }
 
+Nanoseconds PlanSearch::time_of(std::size_t point) const {
+  return simulate(*trace_, planner_->needs(), lower(step_at(point)), device_).duration;
+}
+
+bool PlanSearch::keeps_host_budget(std::size_t point) const {
+  std::int64_t offloaded = 0;
+  for (const Planner::Part& part : planner_->parts_at(point)) offloaded += part.entry->offloaded;
+  return !host_budget_ || offloaded <= host_budget_->count;
+}
+
 bool PlanSearch::accepts(std::size_t point, Bytes budget, bool must_fit) const {
+  if (!keeps_host_budget(point)) return false;
   if (bytes_of(point) > budget) return false;
   return !must_fit || fits(step_at(point), device_, memory_);
 }
 
+// Where the optimizer's step holds the peak, sums are equal and only fragmentation differs: some of
+// those points, the fastest first.
+std::optional<std::size_t> PlanSearch::any_within(Bytes budget, bool must_fit) const {
+  const std::optional<std::size_t> last = planner_->within(budget.count);
+  if (!last) return std::nullopt;
+  for (std::size_t i = 0; i <= samples; ++i)
+    if (const std::size_t point = *last - *last * i / samples; accepts(point, budget, must_fit))
+      return point;
+  return std::nullopt;
+}
+
 std::optional<std::size_t> PlanSearch::within(Bytes budget, bool must_fit) const {
-  std::size_t rejected = planner_.size();
-  std::size_t found = planner_.within(budget.count).value_or(0);
+  std::optional<std::size_t> best = of_front_within(budget, must_fit);
+  for (std::size_t i = 0; i < planner_->named(); ++i) {
+    const std::size_t point = planner_->size() + i;
+    if ((!best || time_of(point) < time_of(*best)) && accepts(point, budget, must_fit))
+      best = point;
+  }
+  return best;
+}
+
+std::optional<std::size_t> PlanSearch::of_front_within(Bytes budget, bool must_fit) const {
+  std::size_t rejected = planner_->size();
+  std::size_t found = planner_->within(budget.count).value_or(0);
   while (!accepts(found, budget, must_fit)) {
-    if (found == 0) return std::nullopt;
+    if (found == 0) return any_within(budget, must_fit);
     rejected = found;
-    const std::int64_t bytes = planner_[found].bytes;
+    const std::int64_t bytes = (*planner_)[found].bytes;
     const std::int64_t above = bytes_of(found).count - budget.count;
-    found = planner_.within(bytes - std::max(above, bytes / 128)).value_or(0);
+    found = planner_->within(bytes - std::max(above, bytes / 128)).value_or(0);
   }
   for (std::size_t step = 1; found + step < rejected; step *= 2)
     (accepts(found + step, budget, must_fit) ? found : rejected) = found + step;
@@ -73,22 +115,22 @@ std::optional<std::size_t> PlanSearch::within(Bytes budget, bool must_fit) const
     const std::size_t middle = (found + rejected) / 2;
     (accepts(middle, budget, must_fit) ? found : rejected) = middle;
   }
-  for (std::size_t i = std::min(found + neighbours, planner_.size() - 1); i > found; --i)
+  for (std::size_t i = std::min(found + neighbours, planner_->size() - 1); i > found; --i)
     if (accepts(i, budget, must_fit)) return i;
   return found;
 }
 
 std::optional<std::size_t> PlanSearch::not_longer(Nanoseconds step) const {
-  std::size_t low = 0, high = planner_.size();
+  std::size_t low = 0, high = planner_->size();
   while (low < high) {
     const std::size_t middle = (low + high) / 2;
-    const Schedule schedule = lower(step_at(middle));
-    if (simulate(*trace_, planner_.needs(), schedule, device_).duration <= step)
+    if (time_of(middle) <= step)
       high = middle;
     else
       low = middle + 1;
   }
-  if (low == planner_.size()) return std::nullopt;
+  while (low < planner_->size() && !keeps_host_budget(low)) ++low;
+  if (low == planner_->size()) return std::nullopt;
   return low;
 }
 

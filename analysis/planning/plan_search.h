@@ -12,9 +12,12 @@ Counted counted_for(Measure measure, const Trace& trace, const Device& device);
 class PlanSearch {
  public:
   PlanSearch(std::shared_ptr<const Trace> trace, const Device& device, const MemoryBudget& memory,
-             Measure measure, PlanForm form = PlanForm::Tensors);
+             Measure measure, PlanForm form = PlanForm::Tensors, const std::vector<int>& bits = {});
+  /// The same where what stays may wait in the host's memory, in all at most so many bytes. What
+  /// the planner is to count of the link's time: see there.
+  PlanSearch with_offload(double share_beyond, std::optional<Bytes> host_budget) const;
 
-  const Planner& planner() const { return planner_; }
+  const Planner& planner() const { return *planner_; }
 
   /// The fastest point whose true bytes stay within the budget. Above host-live bytes come blocks
   /// that are not split, alignment and fragmentation: where they exceed the budget, a smaller one
@@ -24,17 +27,23 @@ class PlanSearch {
   std::optional<std::size_t> not_longer(Nanoseconds step) const;
 
   PlannedStep step_at(std::size_t point) const;
+  /// Of the step, simulated.
+  Nanoseconds time_of(std::size_t point) const;
   /// True bytes of the point in the measure.
   Bytes bytes_of(std::size_t point) const;
 
  private:
+  std::optional<std::size_t> of_front_within(Bytes budget, bool must_fit) const;
+  std::optional<std::size_t> any_within(Bytes budget, bool must_fit) const;
   bool accepts(std::size_t point, Bytes budget, bool must_fit) const;
+  bool keeps_host_budget(std::size_t point) const;
 
   std::shared_ptr<const Trace> trace_;
   Device device_;
   MemoryBudget memory_;
   Measure measure_;
-  Planner planner_;
+  std::shared_ptr<const Planner> planner_;
+  std::optional<Bytes> host_budget_ = {};
 };
 
 }  // namespace tidemark

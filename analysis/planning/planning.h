@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analysis/comparison.h"
+#include "analysis/planning/wrapped_blocks.h"
 #include "simulator/planner/planner.h"
 #include "simulator/strategies/strategy.h"
 
@@ -25,8 +26,23 @@ constexpr std::string_view to_string(Measure measure) {
 }
 
 inline constexpr std::array plan_forms = {Named{PlanForm::Tensors, std::string_view("tensors")},
-                                          Named{PlanForm::Blocks, std::string_view("blocks")}};
+                                          Named{PlanForm::Blocks, std::string_view("blocks")},
+                                          Named{PlanForm::Policy, std::string_view("policy")}};
 static_assert(is_in_order(plan_forms));
+
+/// What a plan may do beside keeping and computing again.
+enum class Allowed : std::uint8_t {
+  Exact,     ///< nothing: gradients are those of vanilla, bit by bit
+  Offload,   ///< let tensors wait in the host's memory, which changes no bit either
+  Lossy,     ///< keep 8-bit codes, as Mesa does (arXiv 2111.11124), of no more tensors than Mesa
+  Anything,  ///< offload, and codes of 8, 4 and 2 bits
+};
+
+inline constexpr std::array allowances = {Named{Allowed::Exact, std::string_view("exact")},
+                                          Named{Allowed::Offload, std::string_view("offload")},
+                                          Named{Allowed::Lossy, std::string_view("lossy")},
+                                          Named{Allowed::Anything, std::string_view("anything")}};
+static_assert(is_in_order(allowances));
 
 /// Of a report, in the measure.
 Bytes measured(const Report& report, Measure measure);
@@ -36,22 +52,52 @@ struct PlanRequest {
   Measure measure = Measure::Allocated;
   std::optional<double> max_slowdown = {};  ///< 0.1 = least memory for at most 10 % more time
   PlanForm form = PlanForm::Tensors;
-  std::size_t front_points = 0;  ///< of the front, to be evaluated and shown
+  std::vector<Allowed> allowed = {Allowed::Exact};
+  std::optional<Bytes> host_budget = {};  ///< so much of the host's memory may be offloaded to
+  std::size_t front_points = 0;           ///< of the front, to be evaluated and shown
+  bool lists_forms = false;               ///< also what other ways to write a plan down would cost
 };
+
+bool may_offload(const PlanRequest& request);
+/// Of the codes that tensors may be kept in; none if they may not.
+std::vector<int> code_bits_of(const PlanRequest& request);
 
 /// Neighbouring blocks about which the same is decided.
 struct PlanGroup {
   struct Decided {
     Action action{};
+    int bits = 0;                      ///< of codes
     std::vector<std::string> tensors;  ///< within the block: "mlp.gelu"
     Bytes bytes;                       ///< of these, of all blocks of the group
   };
   std::string first, last;  ///< names of blocks, or of ops where it stands outside of blocks
   bool is_block = true;
   std::size_t stages = 0;
-  std::vector<Decided> decided;  ///< what is not kept; empty if all is
-  Bytes saved;                   ///< less than if all were kept, when all forwards are done
-  Nanoseconds extra{};           ///< more than if all were kept
+  std::size_t joined = 1;          ///< so many at a time are recovered as one
+  std::vector<Decided> decided;    ///< what is not kept; empty if all is
+  std::vector<std::string> calls;  ///< of a selective form: ops in each block whose outputs stay
+  Bytes saved;                     ///< less than if all were kept, when all forwards are done
+  Nanoseconds extra{};             ///< more than if all were kept
+};
+
+/// A way to write a plan down. Where it counts something, the number is the best that keeps to what
+/// was asked for.
+struct EmittedForm {
+  std::string name;    ///< "blocks", "every n-th"
+  std::string paste;   ///< what to write, run or set; empty if nothing keeps to it: then …
+  Bytes allocated;     ///< … this is 0 …
+  Nanoseconds step{};  ///< … and this
+};
+
+/// The plan within the same budget after an option of the step was changed; the smallest plan if
+/// there is none.
+struct Advice {
+  std::string option;  ///< "--optimizer-form fused"
+  Bytes allocated;
+  Nanoseconds step{};
+  Bytes measured;            ///< in the measure
+  bool is_feasible = false;  ///< keeps the budget
+  bool fits = false;         ///< on the device
 };
 
 struct FrontPoint {
@@ -67,18 +113,29 @@ struct Planning {
       comparison;  ///< vanilla, then the plan; if nothing is feasible, the one that needs least
   PlannedStep planned;
   std::vector<PlanGroup> groups;
+  std::vector<WrappedBlock> blocks;  ///< where the form is another one than tensors
+  /// Then, too: what the fastest plan of tensors takes within the same budget.
+  std::optional<Nanoseconds> step_of_tensors = {};
 
   /// No plan that keeps or recomputes what stages save, each stage by itself on one stream, is
-  /// faster in this budget.
+  /// faster in this budget; if the plan joins blocks, none that joins so many either.
   Nanoseconds lower_bound{};
   double gap = 0;              ///< the plan's time above the bound, as a share of the bound
+  bool joins_blocks = false;   ///< recovers several as one
   std::string binding;         ///< where memory is tightest
   Bytes rest;                  ///< what no decision about blocks changes: the optimizer step
   std::size_t front_size = 0;  ///< points of the whole front
   std::vector<FrontPoint> front;
-  std::vector<Remedy> advice;  ///< what lowers a peak that no plan lowers
+  std::vector<EmittedForm> forms;
+  bool loss_binds = false;     ///< memory is tightest in the stage that makes the loss
+  std::vector<Advice> advice;  ///< what other options of the step would do
   Nanoseconds solve{};         ///< that planning took here
 };
+
+class PlanSearch;
+
+/// The point that the request asks for, in any form.
+std::optional<std::size_t> point_for(const PlanSearch& search, const Planning& planning);
 
 /// `progress` is told how many points of the front are evaluated.
 Planning plan_within(const Scenario& scenario, const PlanRequest& request,

@@ -51,7 +51,8 @@ void add_reports(std::vector<Command>& rows) {
        "MODEL [TENSOR|OP]",
        "where the peak is, who is alive there, what each decision buys",
        "With the name of a tensor or an op: what it is, who needs it, what was decided about it "
-       "and when it lives.",
+       "and when it lives. MODEL may be a memory snapshot of PyTorch (docs/recordings.md): where "
+       "its peak is, the pool with its gaps, and the stacks that allocated what is in use.",
        {{"tidemark explain vit-b-16 -b 64 --strategy checkpoint", "the peak, with a picture"},
         {"tidemark explain vit-b-16 -b 64 --strategy checkpoint blocks.3.mlp.gelu",
          "one op and its output"},
@@ -115,7 +116,8 @@ void add_view(std::vector<Command>& rows) {
        "the interactive timeline: streams, memory, and what-if while you look",
        "With a MODEL (as compare takes it) the step is predicted, and every input can be changed "
        "in "
-       "the window. FILEs are timelines (.timeline.json or .timeline.json.zst). Two strategies or "
+       "the window. FILEs are timelines (.timeline.json or .timeline.json.zst) and memory "
+       "snapshots and profiles of PyTorch. Two strategies or "
        "two files are compared. ? in the window lists keys and mouse.",
        {{"tidemark view vit-b-16 -b 64 --strategy pareprop --screenshot tide.png",
          "a picture, without a display"},
@@ -132,7 +134,9 @@ void add_diff(std::vector<Command>& rows) {
        "BEFORE [AFTER]",
        "what differs between two timelines, reports or baselines",
        "BEFORE and AFTER are any two of: timelines (explain or replay --format timeline), reports "
-       "(compare, explain or replay --format json) and baselines (check --update). A replay's "
+       "(compare, explain or replay --format json), baselines (check --update) and memory "
+       "snapshots "
+       "and profiles of PyTorch. A replay's "
        "report alone is compared with itself: predicted and measured. Where a file has many steps, "
        "the one of the other's strategy, device and batch is taken. Rows are matched by name, "
        "blocks of models that name them differently by place, and sorted by the size of the "

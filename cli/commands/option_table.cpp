@@ -72,10 +72,25 @@ void add_scenario(std::vector<OptionRow>& rows) {
   rows.push_back({"scenario", "--max-slowdown", "PERCENT", &Options::max_slowdown, for_plan,
                   "instead of a budget: the least memory for at most so much more time than "
                   "vanilla, as 10%"});
-  rows.push_back({"scenario", "--form", "NAME", &Options::form, for_plan,
-                  "what a plan is made of: tensors (default), or blocks, which are kept or wrapped "
-                  "in torch.utils.checkpoint as a whole",
-                  nullptr, [] { return name_texts(plan_forms); }});
+  rows.push_back(
+      {"scenario", "--form", "NAME", &Options::form, for_plan,
+       "what a plan decides about: tensors, whole blocks as torch.utils.checkpoint wraps "
+       "them, or policy: blocks of which it keeps what chosen calls give (default "
+       "tensors)",
+       nullptr, [] { return name_texts(plan_forms); }});
+  rows.push_back({"scenario", "--forms", "", &Options::forms, for_plan,
+                  "also show what the budget costs in each form that PyTorch, transformers, "
+                  "torchtune, axolotl and Megatron let people write, and what to write"});
+  rows.push_back({"scenario", "--python-out", "FILE", &Options::python_out, for_plan,
+                  "also write a Python file whose apply(model) wraps the blocks of a PyTorch model "
+                  "as planned, with --form blocks or policy"});
+  rows.push_back({"scenario", "--allow", "LIST", &Options::allow, for_plan,
+                  "what a plan may do beside keeping and computing again (exact, the default): "
+                  "offload to the host's memory, lossy (8-bit codes, as Mesa), both with a comma, "
+                  "or anything (codes of 4 and 2 bits, too)",
+                  nullptr, [] { return name_texts(allowances); }});
+  rows.push_back({"scenario", "--host-budget", "SIZE", &Options::host_budget, for_plan,
+                  "where plans may offload: how much of the host's memory a plan may take"});
   rows.push_back({"scenario", "--front", "", &Options::front, for_plan,
                   "also show what other budgets would cost"});
   rows.push_back({"scenario", "--max-batch", "", &Options::max_batch, for_compare,

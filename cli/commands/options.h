@@ -22,9 +22,9 @@ struct Options {
   Text device, budget, alloc_conf;
 
   // What is asked.
-  Text strategies, plan, plan_out, plan_budget, top;
-  Text measure, max_slowdown, form;
-  bool front = false;
+  Text strategies, plan, plan_out, plan_budget, top, python_out;
+  Text measure, max_slowdown, form, allow, host_budget;
+  bool front = false, forms = false;
   bool max_batch = false, require_fit = false, units = false, saved = false;
   Text graph, block;
   Text info;

@@ -32,6 +32,17 @@ double parse_slowdown(std::string_view text) {
   return percent / 100;
 }
 
+// "exact,offload": exact is always allowed.
+std::vector<Allowed> parse_allowed(std::string_view list) {
+  std::vector<Allowed> found;
+  while (true) {
+    const std::size_t end = list.find(',');
+    found.push_back(parse_name(allowances, "allowance", list.substr(0, end)));
+    if (end == std::string_view::npos) return found;
+    list.remove_prefix(end + 1);
+  }
+}
+
 PlanRequest request_of(const Options& options, const Scenario& scenario) {
   if (options.budget && options.max_slowdown)
     throw UsageError(
@@ -40,6 +51,16 @@ PlanRequest request_of(const Options& options, const Scenario& scenario) {
   if (options.measure) request.measure = parse_name(measures, "measure", *options.measure);
   if (options.form) request.form = parse_name(plan_forms, "form", *options.form);
   if (options.max_slowdown) request.max_slowdown = parse_slowdown(*options.max_slowdown);
+  if (options.allow) request.allowed = parse_allowed(*options.allow);
+  if (options.host_budget) {
+    if (!may_offload(request))
+      throw UsageError("--host-budget: nothing goes to the host without --allow exact,offload");
+    request.host_budget = parse_size(*options.host_budget, "--host-budget");
+  }
+  if (may_offload(request) && scenario.device.host_link_bytes_per_second <= 0)
+    throw UsageError(fmt::format("--allow offload: nothing is known of {}'s link to the host",
+                                 scenario.device.title));
+  request.lists_forms = options.forms;
   if (options.front) request.front_points = front_points;
   return request;
 }
@@ -70,6 +91,14 @@ std::string save_plan(const Planning& planning, const Options& options) {
                      as_typed(options, "device"), shell_quoted(path));
 }
 
+std::string save_script(const Planning& planning, const Options& options) {
+  const std::string& path = *options.python_out;
+  if (!planning.feasible)
+    return fmt::format("{}: not written, because no plan keeps the budget\n", printable(path, 200));
+  write_file(path, checkpoint_script(planning));
+  return fmt::format("{}: written; its apply(model) wraps the blocks\n", printable(path, 200));
+}
+
 }  // namespace
 
 Result run_plan(const Options& options) {
@@ -77,11 +106,17 @@ Result run_plan(const Options& options) {
   const Scenario scenario = scenario_of(options);
   PlanRequest request = request_of(options, scenario);
   if (format == Format::Svg) request.front_points = front_points;
-  if (options.plan_out) require_writable(*options.plan_out);
+  if (options.python_out && request.form == PlanForm::Tensors)
+    throw UsageError(
+        "--python-out: PyTorch wraps blocks or keeps calls, not single tensors (add --form policy "
+        "or --form blocks)");
+  for (const auto& path : {options.plan_out, options.python_out})
+    if (path) require_writable(*path);
   const Progress progress(options, "points of the front", request.front_points);
   const Planning planning = plan_within(scenario, request, std::cref(progress));
   Result result{print(planning, format, options), notes_on(scenario), ExitCode::Ok};
   if (options.plan_out) result.notes += save_plan(planning, options);
+  if (options.python_out) result.notes += save_script(planning, options);
   if (options.require_fit && !planning.feasible) result.exit_code = ExitCode::DoesNotFit;
   return result;
 }

@@ -10,6 +10,8 @@
 #include "analysis/sweep.h"
 #include "base/quoted.h"
 #include "cli/commands/option_table.h"
+#include "cli/commands/recorded.h"
+#include "importers/memory_snapshot.h"
 #include "simulator/cost/usual_device.h"
 #include "simulator/plan_json.h"
 #include "traces/presets.h"
@@ -125,6 +127,12 @@ void refuse_other_input(const Options& options, const Model& model) {
 
 void set_step(const Options& options, Scenario& scenario) {
   const std::string& subject = require_subject(options);
+  refuse_profile(subject);
+  if (importers::is_memory_snapshot(subject))
+    throw InputError(
+        fmt::format("{}: is a memory snapshot, of blocks and stacks; a step to plan is needed here "
+                    "(tidemark explain, view and diff take snapshots)",
+                    printable(subject, 200)));
   if (!is_trace_file(subject)) {
     const StepOptions step = step_of(options);
     scenario.model = with_head(find_model(subject), step);

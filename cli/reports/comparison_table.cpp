@@ -136,10 +136,7 @@ std::string comparison_rows(const Comparison& comparison, const Style& style,
   return text;
 }
 
-namespace {
-
-// One line per caution, with the strategies that it is about.
-std::string draw_cautions(const Comparison& comparison, const Style& style) {
+std::string cautions_text(const Comparison& comparison, const Style& style) {
   std::string text;
   std::vector<std::string_view> told;
   for (const Report& row : comparison.rows) {
@@ -156,6 +153,8 @@ std::string draw_cautions(const Comparison& comparison, const Style& style) {
   }
   return text.empty() ? text : "\nNot only memory and time:\n" + text;
 }
+
+namespace {
 
 std::string draw_refusals(const Comparison& comparison, const Style& style) {
   std::size_t longest = 0;
@@ -186,7 +185,7 @@ std::string comparison_table(const Comparison& comparison, const Style& style, b
   text += style.paint("All numbers are predicted.", Ink::Dim) + "\n";
   if (std::ranges::any_of(comparison.rows, &Report::applies))
     text += "\n" + comparison_rows(comparison, style, "csv");
-  text += draw_cautions(comparison, style) + draw_refusals(comparison, style);
+  text += cautions_text(comparison, style) + draw_refusals(comparison, style);
   if (shows_units) text += block_units_table(comparison, style);
   text += fmt::format("\n{}\n", to_text(comparison.conclusion));
   return style.unicode ? text : to_ascii(text);

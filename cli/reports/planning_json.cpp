@@ -1,4 +1,6 @@
 // A plan as JSON: what was asked, what was found, its certificate, the front and the decisions.
+#include <algorithm>
+
 #include "cli/reports/comparison_fields.h"
 #include "cli/reports/json_text.h"
 #include "cli/reports/print_planning.h"
@@ -10,14 +12,29 @@ Json group_json(const PlanGroup& group) {
   Json decisions = Json::array();
   for (const PlanGroup::Decided& decided : group.decided)
     decisions.push_back({{"action", to_string(decided.action)},
+                         {"bits", decided.bits == 0 ? Json() : Json(decided.bits)},
                          {"tensors", decided.tensors},
                          {"bytes", decided.bytes.count}});
   return {{"first", group.first},
           {"last", group.last},
           {"blocks", group.is_block ? group.stages : 0},
+          {"joined", group.joined},
           {"decisions", std::move(decisions)},
+          {"calls", group.calls},
           {"bytes", group.saved.count},
           {"ns", group.extra.count()}};
+}
+
+// "exact,offload": exact is always among them, unless anything goes.
+std::string class_of(const PlanRequest& request) {
+  std::string text;
+  for (const Named<Allowed>& each : allowances) {
+    const bool is_named = std::ranges::find(request.allowed, each.value) != request.allowed.end();
+    if (each.value == Allowed::Anything && is_named) return std::string(each.name);
+    if (is_named || each.value == Allowed::Exact)
+      text.append(text.empty() ? "" : ",").append(each.name);
+  }
+  return text;
 }
 
 Json point_json(const FrontPoint& point) {
@@ -27,10 +44,20 @@ Json point_json(const FrontPoint& point) {
           {"step_ns", point.report.step.count()}};
 }
 
-Json advice_json(const Remedy& remedy) {
-  return {{"option", remedy.option},
-          {"allocated_peak_bytes", remedy.allocated.count},
-          {"fits", remedy.fits}};
+Json form_json(const EmittedForm& form) {
+  const bool is_found = !form.paste.empty();
+  return {{"form", form.name},
+          {"paste", is_found ? Json(form.paste) : Json()},
+          {"allocated_peak_bytes", is_found ? Json(form.allocated.count) : Json()},
+          {"step_ns", is_found ? Json(form.step.count()) : Json()}};
+}
+
+Json advice_json(const Advice& advice) {
+  return {{"option", advice.option},
+          {"allocated_peak_bytes", advice.allocated.count},
+          {"step_ns", advice.step.count()},
+          {"feasible", advice.is_feasible},
+          {"fits", advice.fits}};
 }
 
 template <typename List, typename Print>
@@ -51,12 +78,15 @@ std::string planning_json(const Planning& planning) {
   json["measure"] = to_string(planning.request.measure);
   json["form"] = plan_forms[static_cast<std::size_t>(planning.request.form)].name;
   json["feasible"] = planning.feasible;
-  json["class"] = "exact";
+  json["class"] = class_of(planning.request);
+  json["host_budget_bytes"] =
+      planning.request.host_budget ? Json(planning.request.host_budget->count) : Json();
   json["fits"] = row.fits;
   json["allocated_peak_bytes"] = row.allocated_peak.count;
   json["reserved_peak_bytes"] = row.reserved_peak.count;
   json["planned_bytes"] = row.planned.count;
   json["live_peak_bytes"] = row.live_peak.count;
+  json["pinned_bytes"] = row.pinned.count;
   json["step_ns"] = row.step.count();
   json["vanilla_step_ns"] = vanilla.step.count();
   json["lower_bound_ns"] = planning.feasible ? Json(planning.lower_bound.count()) : Json();
@@ -66,7 +96,10 @@ std::string planning_json(const Planning& planning) {
   json["solve_ns"] = planning.solve.count();
   json["front_size"] = planning.front_size;
   json["front"] = list_json(planning.front, point_json);
+  json["forms"] = list_json(planning.forms, form_json);
   json["groups"] = list_json(planning.groups, group_json);
+  json["tensors_step_ns"] =
+      planning.step_of_tensors ? Json(planning.step_of_tensors->count()) : Json();
   json["advice"] = list_json(planning.advice, advice_json);
   json["rows"] = list_json(planning.comparison.rows, row_json);
   return to_text(json);

@@ -15,6 +15,9 @@ std::string comparison_table(const Comparison& comparison, const Style& style, b
 std::string comparison_rows(const Comparison& comparison, const Style& style,
                             std::string_view complete);
 
+/// What strategies change beside memory and time, one line per caution; or "".
+std::string cautions_text(const Comparison& comparison, const Style& style);
+
 /// For programs: docs/tidemark.1 lists the keys.
 std::string comparison_json(const Comparison& comparison);
 

@@ -14,6 +14,9 @@ std::string planning_table(const Planning& planning, const Style& style);
 /// "tidemark-plan-1": docs/planning.md lists the keys.
 std::string planning_json(const Planning& planning);
 
+/// A Python file that wraps a PyTorch model's blocks as a plan of blocks or calls says.
+std::string checkpoint_script(const Planning& planning);
+
 /// "blocks.3", "blocks.0 to blocks.17 (18)", "norm to loss".
 std::string group_name(const PlanGroup& group);
 

@@ -74,6 +74,7 @@ bool choose_model(Scenario& scenario) {
     scenario.model = model;
     // What another model was asked with may be no size that this one can have.
     scenario.step.image.reset(), scenario.step.sequence.reset(), scenario.step.head.reset();
+    scenario.step.target_sequence.reset();
     changed = true;
   }
   ImGui::EndCombo();

@@ -7,20 +7,24 @@
 
 namespace tidemark {
 
-Front::Front(const std::vector<std::vector<Choice>>& choices) : steps_(choices.size()) {
-  const std::vector<Step> end = {{0, 0, 0, 0}};
+Front::Front(const std::vector<std::vector<Choice>>& choices)
+    : steps_(choices.size() + 1), spans_(choices.size()) {
+  steps_.back() = {{0, 0, 0, 0}};
   for (std::size_t j = choices.size(); j-- > 0;) {
-    const std::span<const Step> behind = j + 1 < choices.size() ? steps_[j + 1] : end;
     CHECK(!choices[j].empty());
-    for (std::uint32_t p = 0; p < choices[j].size(); ++p)
-      steps_[j] = merged(steps_[j], shifted(behind, choices[j][p], p));
+    for (std::uint32_t p = 0; p < choices[j].size(); ++p) {
+      const Choice& choice = choices[j][p];
+      CHECK(choice.span > 0 && j + choice.span <= choices.size());
+      spans_[j].push_back(choice.span);
+      steps_[j] = merged(steps_[j], shifted(steps_[j + choice.span], choice, p));
+    }
   }
 }
 
 // Steps that ask for less than the choice itself needs fall together; the fastest of them stays.
-std::vector<Front::Step> Front::shifted(std::span<const Step> behind, const Choice& choice,
-                                        std::uint32_t number) {
-  std::vector<Step> steps;
+Front::Staircase Front::shifted(std::span<const Step> behind, const Choice& choice,
+                                std::uint32_t number) {
+  Staircase steps;
   steps.reserve(behind.size());
   for (std::uint32_t i = 0; i < behind.size(); ++i) {
     const Step step{std::max(choice.need, choice.kept + behind[i].room),
@@ -32,8 +36,8 @@ std::vector<Front::Step> Front::shifted(std::span<const Step> behind, const Choi
 }
 
 // Of two that are equal, a's.
-std::vector<Front::Step> Front::merged(std::span<const Step> a, std::span<const Step> b) {
-  std::vector<Step> steps;
+Front::Staircase Front::merged(std::span<const Step> a, std::span<const Step> b) {
+  Staircase steps;
   steps.reserve(a.size() + b.size());
   const auto is_before = [](const Step& x, const Step& y) {
     return x.room != y.room ? x.room < y.room : x.time <= y.time;
@@ -52,13 +56,15 @@ std::optional<std::size_t> Front::within(std::int64_t room) const {
   return static_cast<std::size_t>(after - steps_.front().begin()) - 1;
 }
 
-std::vector<std::uint32_t> Front::choices_at(std::size_t point) const {
-  std::vector<std::uint32_t> choices;
-  for (const std::vector<Step>& steps : steps_) {
-    choices.push_back(steps[point].choice);
-    point = steps[point].next;
+std::vector<Front::Picked> Front::choices_at(std::size_t point) const {
+  std::vector<Picked> picked;
+  for (std::uint32_t stage = 0; stage < spans_.size();) {
+    const Step& step = steps_[stage][point];
+    picked.push_back({stage, step.choice});
+    stage += spans_[stage][step.choice];
+    point = step.next;
   }
-  return choices;
+  return picked;
 }
 
 }  // namespace tidemark

@@ -34,7 +34,8 @@ std::uint32_t decided_in(const Indexes& indexes, const Buffer& buffer) {
 
 std::vector<std::int64_t> least_backward(const Trace& trace, const Stages& stages,
                                          const Schedule& schedule, const Survey& kept,
-                                         const Device& device, const Counted& counted) {
+                                         const Device& device, const Counted& counted,
+                                         const std::vector<std::int64_t>& least_bytes) {
   const Indexes indexes = index_of(trace, stages);
   std::vector<std::int64_t> least(stages.all.size()), entry = {kept.before};
   for (const StageCost& stage : kept.stages) entry.push_back(entry.back() + stage.first.kept);
@@ -56,7 +57,8 @@ std::vector<std::int64_t> least_backward(const Trace& trace, const Stages& stage
     const std::uint32_t s = indexes.stage_of_op[index(run->op)];
     std::int64_t unread = decided[s];
     for (const BufferId read : schedule.reads(*run))
-      if (decided_in(indexes, schedule[read]) == s) unread -= rounded(schedule[read].size);
+      if (decided_in(indexes, schedule[read]) == s)
+        unread -= least_bytes[index(schedule[read].tensor)];
     const Scratch scratch = counted.scratch ? scratch_of(trace, schedule, *run, device) : Scratch{};
     std::int64_t taken = 0;
     for (const Bytes request : scratch.requests()) taken += rounded(request);

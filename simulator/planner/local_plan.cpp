@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "simulator/planner/survey.h"
+
 namespace tidemark {
 namespace {
 
@@ -19,22 +21,6 @@ constexpr std::string_view reason_of(Action action) {
       break;
   }
   return usual_reason;
-}
-
-void apply(const Stage& stage, const LocalPlan& local, Plan& plan) {
-  for (std::size_t i = 0; i < stage.decided.size(); ++i) {
-    const Form& form = local.forms[i];
-    if (form.action == Action::Quantize)
-      quantize(plan, stage.decided[i], form.encoding, reason_of(form.action));
-    else if (form.action != Action::Keep)
-      decide(plan, stage.decided[i], form.action, reason_of(form.action));
-  }
-  // A chain of its own each: without overlap that changes nothing.
-  for (const LocalRegion& region : local.regions) {
-    const auto begin = static_cast<OpId>(index(stage.begin) + region.begin);
-    plan.regions.push_back({begin, begin, static_cast<OpId>(index(stage.begin) + region.end),
-                            static_cast<std::int32_t>(plan.regions.size())});
-  }
 }
 
 // By tensor: is it one of the stage's decided?
@@ -75,13 +61,72 @@ std::optional<LocalPlan> local_plan_of(const Trace& trace, const Plan& plan, con
     local.regions.push_back(
         {index(region.begin) - index(stage.begin), index(region.end) - index(stage.begin)});
   }
+  for (std::size_t i = index(stage.begin); i < index(stage.end); ++i) {
+    const auto outputs = trace.outputs(trace.ops[i]);
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      if (is_kept_for_recovery(plan, outputs[k]))
+        local.kept_for_recovery.push_back({i - index(stage.begin), k});
+  }
   return local;
+}
+
+std::int64_t decided_bytes(const Trace& trace, const Stage& stage) {
+  std::int64_t bytes = 0;
+  for (const TensorId storage : stage.decided) bytes += rounded(size(trace[storage]));
+  return bytes;
+}
+
+std::int64_t offloaded_bytes(const Trace& trace, const Stage& stage, const LocalPlan& local) {
+  std::int64_t bytes = 0;
+  for (std::size_t d = 0; d < stage.decided.size(); ++d)
+    if (local.forms[d].action == Action::Offload) bytes += rounded(size(trace[stage.decided[d]]));
+  if (local.offloads_inputs)
+    for (const TensorId input : stage.inputs) bytes += rounded(size(trace[input]));
+  return bytes;
+}
+
+namespace {
+
+// Copied beside the step: out while the next stage computes, back while it computes gradients.
+void offload(const Stage& stage, TensorId storage, Plan& plan) {
+  decide(plan, storage, Action::Offload, reason_of(Action::Offload));
+  plan.left_by.resize(plan.decisions.size(), no_op);
+  plan.fetched_at.resize(plan.decisions.size(), no_op);
+  plan.left_by[index(storage)] = stage.left_by;
+  plan.fetched_at[index(storage)] = stage.fetched_at;
+}
+
+}  // namespace
+
+void apply(const Trace& trace, const Stage& stage, const LocalPlan& local, Plan& plan) {
+  for (std::size_t i = 0; i < stage.decided.size(); ++i) {
+    const Form& form = local.forms[i];
+    if (form.action == Action::Quantize)
+      quantize(plan, stage.decided[i], form.encoding, reason_of(form.action));
+    else if (form.action == Action::Offload)
+      offload(stage, stage.decided[i], plan);
+    else if (form.action != Action::Keep)
+      decide(plan, stage.decided[i], form.action, reason_of(form.action));
+  }
+  if (local.offloads_inputs)
+    for (const TensorId input : stage.inputs) offload(stage, input, plan);
+  for (const LocalValue& value : local.kept_for_recovery)
+    keep_for_recovery(plan, trace.outputs(trace.ops[index(stage.begin) + value.op])[value.output]);
+  for (const LocalValue& value : local.made_again)
+    decide(plan, trace.outputs(trace.ops[index(stage.begin) + value.op])[value.output],
+           Action::Recompute, "planned: made again with all else of its block");
+  // A chain of its own each: without overlap that changes nothing.
+  for (const LocalRegion& region : local.regions) {
+    const auto begin = static_cast<OpId>(index(stage.begin) + region.begin);
+    plan.regions.push_back({begin, begin, static_cast<OpId>(index(stage.begin) + region.end),
+                            static_cast<std::int32_t>(plan.regions.size())});
+  }
 }
 
 Plan assembled(const Trace& trace, const Stages& stages,
                const std::vector<const LocalPlan*>& locals) {
   Plan plan = keep_everything(trace);
-  for (std::size_t s = 0; s < stages.all.size(); ++s) apply(stages.all[s], *locals[s], plan);
+  for (std::size_t s = 0; s < stages.all.size(); ++s) apply(trace, stages.all[s], *locals[s], plan);
   return plan;
 }
 

@@ -19,13 +19,26 @@ struct Form {
 /// Ops [begin, end), counted from the stage's first.
 struct LocalRegion {
   std::size_t begin = 0, end = 0;
+  bool runs_all = false;  ///< but for what stays, up to the last thing that gradients need
 
   bool operator==(const LocalRegion&) const = default;
+};
+
+/// An output of an op, counted from the stage's first.
+struct LocalValue {
+  std::size_t op = 0, output = 0;
+
+  auto operator<=>(const LocalValue&) const = default;
 };
 
 struct LocalPlan {
   std::vector<Form> forms;           ///< by Stage::decided
   std::vector<LocalRegion> regions;  ///< in op order, disjoint
+  /// In op order: what no gradient needs, and stays because reruns read it.
+  std::vector<LocalValue> kept_for_recovery = {};
+  /// What nobody needs, and is made again all the same.
+  std::vector<LocalValue> made_again = {};
+  bool offloads_inputs = false;  ///< Stage::inputs wait in the host's memory, too
 
   bool operator==(const LocalPlan&) const = default;
 };
@@ -36,6 +49,15 @@ LocalPlan keep_all(const Stage& stage);
 /// region reaches beyond it, something else than its decided storages is let go, or copies run
 /// beside the step.
 std::optional<LocalPlan> local_plan_of(const Trace& trace, const Plan& plan, const Stage& stage);
+
+/// Of what is offloaded; storages rounded as the allocator does.
+std::int64_t offloaded_bytes(const Trace& trace, const Stage& stage, const LocalPlan& local);
+
+/// Of all that can be decided about, kept as it is, rounded likewise.
+std::int64_t decided_bytes(const Trace& trace, const Stage& stage);
+
+/// Adds what the local plan says about the stage.
+void apply(const Trace& trace, const Stage& stage, const LocalPlan& local, Plan& plan);
 
 /// Every local plan in its stage, one for each.
 Plan assembled(const Trace& trace, const Stages& stages,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include "simulator/cost/device.h"
@@ -10,6 +11,7 @@
 #include "simulator/planner/local_plan.h"
 #include "simulator/planner/proposals.h"
 #include "simulator/planner/survey.h"
+#include "simulator/strategies/strategy.h"
 
 namespace tidemark {
 
@@ -17,15 +19,24 @@ namespace tidemark {
 enum class PlanForm : std::uint8_t {
   Tensors,  ///< each tensor that a stage saves by itself
   Blocks,   ///< whole blocks, as torch.utils.checkpoint wraps them
+  Policy,   ///< … and with outputs of chosen calls kept, as its selective form does
 };
+
+/// So many neighbouring blocks may be recovered as one. Longer ones hold more recovered blocks at
+/// once than they save of blocks' inputs: the best length is near the root of the number of blocks.
+inline constexpr std::array<std::size_t, 5> joined_lengths = {2, 3, 4, 6, 8};
 
 /// All about one trace on one device that answers to budgets are looked up in. Bytes are those that
 /// `counted` says, of tensors in issue order.
 class Planner {
  public:
+  /// `bits`: storages may be kept in codes of so many bits, as Mesa codes them.
   Planner(std::shared_ptr<const Trace> trace, const Device& device, const Counted& counted,
-          PlanForm form = PlanForm::Tensors);
-  Planner(const Planner&) = delete;
+          PlanForm form = PlanForm::Tensors, const std::vector<int>& bits = {});
+  /// The same, but what stays may wait in the host's memory. What the link to it carries while a
+  /// stage computes costs no time; what is beyond, at most its time on the link: so much of it is
+  /// counted, as a share, because neighbours may leave the link to others.
+  Planner(const Planner& exact, double share_beyond);
   Planner& operator=(const Planner&) = delete;
 
   /// Of the whole step, in sums: bytes never fall from point to point, and ns do.
@@ -34,7 +45,7 @@ class Planner {
   };
   std::size_t size() const { return points_.size(); }
   Point operator[](std::size_t point) const {
-    return {std::max(points_[point].bytes, reference_.rest), points_[point].time};
+    return {std::max(points_[point].bytes, rest()), points_[point].time};
   }
   /// The fastest plan in so many bytes; nothing if there is none.
   std::optional<std::size_t> within(std::int64_t bytes) const;
@@ -44,9 +55,20 @@ class Planner {
   struct Entry {
     LocalPlan plan;
     StageCost cost;
+    std::int64_t offloaded = 0;  ///< bytes
+    std::int64_t stall = 0;      ///< ns that the link needs for them beyond the stage's forward
   };
-  /// Of the point's plan, by stage.
-  std::vector<const Entry*> entries_at(std::size_t point) const;
+  /// What a plan says about one stage, or about neighbouring blocks as one.
+  struct Part {
+    const Stage* stage;
+    std::uint32_t first, count;  ///< of single stages
+    const Entry* entry;
+  };
+  /// Plans of strategies that are made of local plans, whatever the front has: points from size()
+  /// on. Sums may beat them where the allocator does not.
+  std::size_t named() const { return named_.size(); }
+  /// Of the point's plan, in the order of stages.
+  std::vector<Part> parts_at(std::size_t point) const;
   /// Where the plan of a point needs most; no stage: outside of all, in the optimizer's step.
   struct Tightest {
     std::optional<std::size_t> stage;
@@ -54,50 +76,91 @@ class Planner {
   };
   Tightest tightest(std::size_t point) const;
 
-  /// No plan that keeps or recomputes tensors inside of stages takes less time in so many bytes.
-  std::int64_t lower_bound(std::int64_t bytes) const;
+  /// No plan that keeps or recomputes tensors inside of stages takes less time in so many bytes;
+  /// nor, if a link to the host brings so many bytes per ns each way, one that offloads some.
+  std::int64_t lower_bound(std::int64_t bytes, double link = 0) const;
+  /// Nor one that does so inside of blocks joined as `joined_lengths` say.
+  std::int64_t lower_bound_of_joined(std::int64_t bytes, double link = 0) const;
   /// What no decision about stages changes: the most that is there outside of them.
-  std::int64_t rest() const { return reference_.rest; }
+  std::int64_t rest() const { return reference_.rest + steady_; }
 
   const Trace& trace() const { return *trace_; }
   const Needs& needs() const { return needs_; }
   const Stages& stages() const { return stages_; }
   /// Local plans that stages of a kind choose from where nothing held is dropped.
-  const std::vector<Entry>& menu(std::uint32_t kind) const { return modes_.front().menus[kind]; }
+  const std::vector<Entry>& menu(std::uint32_t kind) const {
+    return modes_.front().menus.front()[kind];
+  }
   /// Of a stage that keeps everything.
   const StageCost& kept_cost(std::size_t stage) const { return reference_.stages[stage]; }
 
  private:
+  using Menu = std::vector<Entry>;
   /// What is held to the end of the forward is kept by all stages, or by none: then bytes add up.
+  /// Free, where stages have few choices: some keep it, and sums are at most too large, because
+  /// what is kept counts as held, too.
   struct Mode {
     Held held;
-    std::vector<std::vector<Entry>> menus;  ///< by kind
+    std::vector<std::vector<Menu>> menus = {};  ///< by chain: of single stages, then by joined_;
+                                                ///< by kind
+    std::vector<std::vector<Part>> parts = {};  ///< by stage: of the front's choices
     std::optional<Front> front = {};
+  };
+  struct NamedPlan {
+    std::vector<Entry> entries;
+    std::vector<Part> parts;
   };
   struct Step {
     std::int64_t bytes, time;  ///< bytes of the stages: they rise even where `rest` needs more
     std::uint32_t mode, point;
   };
 
+  const Stages& chain(std::size_t number) const {
+    return number == 0 ? stages_ : joined_[number - 1].chain;
+  }
+  const std::vector<std::vector<Coded>>* coded_forms() const {
+    return coded_.empty() ? nullptr : &coded_;
+  }
+  std::vector<std::int64_t> least_bytes() const;
+  void measure_codes(const std::vector<int>& bits);
   void propose(PlanForm form);
-  void measure(Mode& mode);
+  void add_named(const Stages& stages, std::size_t length, const PlannedStep& step);
+  void propose_single(PlanForm form, const std::vector<PlannedStep>& named, std::uint32_t kind);
+  void propose_joined(Mode& mode, const JoinedStages& joined, const PlannedStep& segmented,
+                      std::vector<Menu>& menus) const;
+  void count_ranges();
+  void solve_all();
+  std::vector<double> prices_within(const Stage& stage) const;
+  bool is_joint(const Stage& stage, const LocalPlan& local) const;
+  void measure(const Stages& stages, std::vector<Menu>& menus) const;
   void solve(Mode& mode);
   void merge_fronts();
-  Survey survey_of(const std::vector<const LocalPlan*>& locals) const;
+  Survey survey_of(const Stages& stages, const std::vector<const LocalPlan*>& locals) const;
   std::int64_t need_of(std::size_t stage, const StageCost& cost, std::int64_t late) const;
+  std::vector<double> forward_room(std::int64_t bytes, double link) const;
+  std::vector<double> backward_room(std::int64_t bytes) const;
+  double kept_time() const;
+  void offer_offload(Mode& mode) const;
+  std::int64_t forward_time(std::size_t kind) const;
 
   std::shared_ptr<const Trace> trace_;
   Device device_;
   Counted counted_;
   Needs needs_;
   Stages stages_;
-  CostModel costs_;
+  std::vector<JoinedStages> joined_;
+  std::unique_ptr<CostModel> costs_;  ///< none where nothing is measured anew
+  double share_beyond_ = 0;
+  std::vector<std::vector<Coded>> coded_;     ///< by tensor; empty where nothing may be coded
+  std::int64_t steady_ = 0;                   ///< bytes of the ranges of codes, at most
+  std::vector<std::int64_t> forward_ns_;      ///< by op: of its forward, in all passes
   Survey reference_;                          ///< of the plan that keeps everything
   std::vector<std::int64_t> least_backward_;  ///< by stage
   std::vector<Mode> modes_;
   /// By kind: the hulls over local plans that keep what is held, and over all.
   std::vector<std::vector<Proposal>> keeping_, free_;
   std::vector<Step> points_;
+  std::vector<NamedPlan> named_;
 };
 
 }  // namespace tidemark

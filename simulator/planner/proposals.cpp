@@ -1,6 +1,7 @@
 // Source side: runs once. Sink side: runs again. Edges that a division cuts are what it pays:
 //   source → op, its time                 the op runs again
-//   op → sink, price · bytes              its output is kept for gradients
+//   op → sink, price · bytes              its output is kept for gradients, or coded, which costs
+//                                         time beside; source → op where that is below 0
 //   maker → value, price · bytes          kept, because a rerun reads what its maker does not make
 //   value → reader, infinite              of a value that no gradient needs
 #include "simulator/planner/proposals.h"
@@ -16,8 +17,9 @@
 namespace tidemark {
 namespace {
 
-// Capacities count 1/1024 ns, so that prices far below one per byte are not lost.
-constexpr double scale = 1024;
+// Capacities count 1/1024 ns, so that prices far below one per byte are not lost; or more, so that
+// all of a stage at a high price stay below what is forced.
+constexpr double finest_scale = 1024;
 constexpr std::int64_t dear = std::int64_t{1} << 48;  // beyond any stage's time
 
 enum class Forced : std::uint8_t { No, Kept, Absent };
@@ -26,11 +28,6 @@ struct Exception {
   Forced forced = Forced::No;
 };
 
-std::int64_t priced(double price, std::int64_t bytes) {
-  return static_cast<std::int64_t>(
-      std::min(price * static_cast<double>(bytes) * scale, static_cast<double>(dear)));
-}
-
 class Cutting {
  public:
   explicit Cutting(const ProposalInput& in)
@@ -38,30 +35,50 @@ class Cutting {
     decided_of_.assign(in.trace.tensors.size(), none);
     for (std::uint32_t d = 0; d < in.stage.decided.size(); ++d)
       decided_of_[index(in.stage.decided[d])] = d;
+    find_most();
   }
 
   Proposal solve(double price, const Exception& exception = {}) {
+    price_ = price;
+    scale_ =
+        std::min(finest_scale, static_cast<double>(dear / 4) / (most_time_ + price * most_bytes_));
     MinCut cut;
     nodes_.clear();
     values_.clear();
     for (std::size_t i = 0; i < count_; ++i) nodes_.push_back(cut.add_node());
-    for (std::size_t i = 0; i < count_; ++i) add_op(cut, i, price, exception);
+    for (std::size_t i = 0; i < count_; ++i) add_op(cut, i, exception);
     cut.solve();
     reruns_.assign(count_, false);
     for (std::size_t i = 0; i < count_; ++i) reruns_[i] = cut.is_sink_side(nodes_[i]);
     return proposal();
   }
 
-  /// Above it, whatever can be made again is.
-  double highest_price() const {
-    double time = 1;
-    for (std::size_t i = 0; i < count_; ++i)
-      time += static_cast<double>(in_.forward_ns[begin_ + i]);
-    return time / 512;
-  }
+  /// Above it, whatever can be made again is, or has the smallest codes: storages differ by 512
+  /// bytes at least.
+  double highest_price() const { return most_time_ / 512; }
 
  private:
   static constexpr std::uint32_t none = 0xffffffff;
+
+  std::int64_t capacity(std::int64_t time, std::int64_t bytes) const {
+    return static_cast<std::int64_t>(
+        scale_ * (static_cast<double>(time) + price_ * static_cast<double>(bytes)));
+  }
+
+  // Of the whole stage, whatever is decided.
+  void find_most() {
+    for (std::size_t i = 0; i < count_; ++i) {
+      most_time_ += static_cast<double>(in_.forward_ns[begin_ + i]);
+      for (const TensorId output : in_.trace.outputs(op_at(i)))
+        most_bytes_ += static_cast<double>(rounded(size(in_.trace[output])));
+      for (const TensorId input : in_.trace.inputs(op_at(i)))
+        most_bytes_ += static_cast<double>(rounded(size(in_.trace[input])));
+    }
+    if (!in_.coded) return;
+    for (const TensorId storage : in_.stage.decided)
+      for (const Coded& coded : (*in_.coded)[index(storage)])
+        most_time_ += static_cast<double>(std::abs(coded.time));
+  }
 
   const Op& op_at(std::size_t i) const { return in_.trace.ops[begin_ + i]; }
   bool may_run_again(std::size_t i) const {
@@ -73,31 +90,49 @@ class Cutting {
     return in_.held == Held::Kept ? Forced::Kept : Forced::Absent;
   }
 
-  void add_op(MinCut& cut, std::size_t i, double price, const Exception& exception) {
-    const std::int64_t time = in_.forward_ns[begin_ + i] * static_cast<std::int64_t>(scale);
+  struct Weight {
+    std::int64_t capacity;
+    const Coded* coded;  ///< null: kept as it is
+  };
+
+  // Of a decided storage that does not run again: in its cheapest form.
+  Weight weight_of(TensorId storage) const {
+    Weight least{capacity(0, rounded(size(in_.trace[storage]))), nullptr};
+    if (!in_.coded || in_.stage.held[decided_of_[index(storage)]]) return least;
+    for (const Coded& coded : (*in_.coded)[index(storage)]) {
+      const std::int64_t weight = capacity(coded.time, coded.bytes);
+      if (weight < least.capacity) least = {weight, &coded};
+    }
+    return least;
+  }
+
+  void add_op(MinCut& cut, std::size_t i, const Exception& exception) {
+    const std::int64_t time = capacity(in_.forward_ns[begin_ + i], 0);
     // One more than its time: of two plans of equal price, the one that runs less.
     cut.add_edge(MinCut::source, nodes_[i], may_run_again(i) ? time + 1 : MinCut::infinite / 4);
     for (const TensorId output : in_.trace.outputs(op_at(i))) {
       const std::uint32_t d = decided_of_[index(output)];
       if (d == none) continue;
       const Forced forced = exception.decided == d ? exception.forced : forced_of(d);
-      const std::int64_t weight = priced(price, rounded(size(in_.trace[output])));
+      const std::int64_t weight = weight_of(output).capacity;
       if (forced == Forced::Kept)
         cut.add_edge(MinCut::source, nodes_[i], dear);
-      else
+      else if (forced == Forced::Absent || weight >= 0)
         cut.add_edge(nodes_[i], MinCut::sink, forced == Forced::Absent ? dear : weight);
+      else
+        cut.add_edge(MinCut::source, nodes_[i], -weight);
     }
     if (!may_run_again(i)) return;
     for (const TensorId input : in_.trace.inputs(op_at(i)))
-      add_read(cut, i, in_.trace[input].storage, price);
+      add_read(cut, i, in_.trace[input].storage);
   }
 
-  void add_read(MinCut& cut, std::size_t reader, TensorId storage, double price) {
+  void add_read(MinCut& cut, std::size_t reader, TensorId storage) {
     if (!is_charged(storage)) return;
     const auto [found, is_new] = values_.try_emplace(storage, MinCut::source);
     if (is_new) {
       found->second = cut.add_node();
-      const std::int64_t weight = priced(price, rounded(size(in_.trace[storage])));
+      const std::int64_t weight = capacity(0, rounded(size(in_.trace[storage])));
       cut.add_edge(is_inside(storage) ? nodes_[offset(storage)] : MinCut::source, found->second,
                    weight);
     }
@@ -125,16 +160,30 @@ class Cutting {
       if (reruns_[i]) made.time += in_.forward_ns[begin_ + i];
     for (std::size_t d = 0; d < in_.stage.decided.size(); ++d) {
       const TensorId storage = in_.stage.decided[d];
-      if (reruns_[offset(storage)])
+      if (reruns_[offset(storage)]) {
         made.plan.forms[d].action = Action::Recompute;
-      else
+      } else if (const Coded* coded = weight_of(storage).coded; coded) {
+        made.plan.forms[d] = {Action::Quantize, coded->encoding};
+        made.kept += coded->bytes;
+        made.time += coded->time;
+      } else {
         made.kept += rounded(size(in_.trace[storage]));
+      }
     }
-    for (const auto& [storage, node] : values_)
-      if (is_read_again(storage) && !(is_inside(storage) && reruns_[offset(storage)]))
-        made.kept += rounded(size(in_.trace[storage]));
+    for (const auto& [storage, node] : values_) {
+      if (!is_read_again(storage) || (is_inside(storage) && reruns_[offset(storage)])) continue;
+      made.kept += rounded(size(in_.trace[storage]));
+      if (is_inside(storage)) made.plan.kept_for_recovery.push_back(value_of(storage));
+    }
+    std::ranges::sort(made.plan.kept_for_recovery);
     made.plan.regions = regions();
     return made;
+  }
+
+  LocalValue value_of(TensorId storage) const {
+    const auto outputs = in_.trace.outputs(op_at(offset(storage)));
+    const auto output = std::ranges::find(outputs, storage);
+    return {offset(storage), static_cast<std::size_t>(output - outputs.begin())};
   }
 
   bool is_read_again(TensorId storage) const {
@@ -180,6 +229,9 @@ class Cutting {
 
   const ProposalInput& in_;
   std::size_t begin_, count_;
+  double price_ = 0;  ///< of a byte, at the cut at hand
+  double scale_ = finest_scale;
+  double most_time_ = 1, most_bytes_ = 0;
   std::vector<std::uint32_t> decided_of_;  ///< by tensor
   std::vector<MinCut::Node> nodes_;        ///< by op of the stage
   std::unordered_map<TensorId, MinCut::Node> values_;
@@ -230,14 +282,26 @@ std::vector<Proposal> hull_of(const ProposalInput& input) {
   return hull;
 }
 
+Proposal cheapest_at(const ProposalInput& input, double price) {
+  return Cutting(input).solve(price);
+}
+
+std::vector<double> prices_of(const std::vector<Proposal>& hull) {
+  std::vector<double> prices;
+  for (std::size_t i = 0; i + 1 < hull.size(); ++i)
+    prices.push_back(price_between(hull[i], hull[i + 1]));
+  return prices;
+}
+
 std::vector<Proposal> neighbours_of(const ProposalInput& input, const std::vector<Proposal>& hull) {
   Cutting cutting(input);
   std::vector<Proposal> found;
-  for (std::size_t corner = 0; corner + 1 < hull.size(); ++corner) {
-    const double price = price_between(hull[corner], hull[corner + 1]);
+  const std::vector<double> prices = prices_of(hull);
+  for (std::size_t corner = 0; corner < prices.size(); ++corner) {
+    const double price = prices[corner];
     for (std::size_t d = 0; d < input.stage.decided.size(); ++d) {
       if (input.stage.held[d] && input.held != Held::Free) continue;
-      const bool is_kept = hull[corner].plan.forms[d].action == Action::Keep;
+      const bool is_kept = hull[corner].plan.forms[d].action != Action::Recompute;
       found.push_back(cutting.solve(price, {d, is_kept ? Forced::Absent : Forced::Kept}));
     }
   }

@@ -14,6 +14,14 @@ struct Proposal {
   std::int64_t time = 0;  ///< ns beyond keeping everything
 };
 
+/// A form in codes: its bytes, and what it costs beyond keeping the value, whatever else a plan
+/// does, at least.
+struct Coded {
+  Encoding encoding;
+  std::int64_t bytes = 0;
+  std::int64_t time = 0;  ///< ns; below 0 where gradients read codes faster than values
+};
+
 /// What happens to a stage's held storages.
 enum class Held : std::uint8_t { Kept, Dropped, Free };
 
@@ -24,13 +32,20 @@ struct ProposalInput {
   const Stage& stage;
   const std::vector<std::int64_t>& forward_ns;  ///< by op: to run its forward again
   Held held = Held::Free;
+  const std::vector<std::vector<Coded>>* coded = nullptr;  ///< by tensor: the forms it may have
 };
 
 /// The lower hull over all local plans in (kept, time), exactly, from the one that keeps everything
 /// to the one that keeps least. Each corner is a minimum cut: an op that runs again costs its time,
-/// one that does not costs the price of what it has made and gradients need; what reruns read and
-/// nobody keeps must be kept, at its price, or made again.
+/// one that does not costs the price of what it has made and gradients need, in the cheapest form;
+/// what reruns read and nobody keeps must be kept, at its price, or made again.
 std::vector<Proposal> hull_of(const ProposalInput& input);
+
+/// The cheapest local plan where a byte costs so many ns.
+Proposal cheapest_at(const ProposalInput& input, double price);
+
+/// Prices at which the cheapest local plan changes, rising: between neighbouring corners.
+std::vector<double> prices_of(const std::vector<Proposal>& hull);
 
 /// The hull's neighbours: the cheapest plans that differ from a corner in what is decided about one
 /// storage, without those that another proposal beats in both terms.

@@ -2,6 +2,7 @@
 // ops and tensors counted from its begin.
 #include "simulator/planner/stages.h"
 
+#include <algorithm>
 #include <bit>
 #include <map>
 #include <unordered_map>
@@ -94,6 +95,27 @@ void find_decided(const Trace& trace, const Needs& needs, Stage& stage) {
   }
 }
 
+void find_inputs(const Trace& trace, const Needs& needs, Stage& stage) {
+  for (std::size_t i = index(stage.begin); i < index(stage.end); ++i)
+    for (const TensorId input : trace.inputs(trace.ops[i])) {
+      const TensorId storage = trace[input].storage;
+      const OpId producer = needs.producer[index(storage)];
+      if (producer == no_op || producer >= stage.begin || needs.uses[index(storage)] == 0) continue;
+      const bool is_last = is_inside(stage, needs.last_read[index(storage)]);
+      if (is_last && std::ranges::find(stage.inputs, storage) == stage.inputs.end())
+        stage.inputs.push_back(storage);
+    }
+}
+
+void find_transfers(const Trace& trace, Stages& stages) {
+  for (std::size_t s = 0; s + 1 < stages.all.size(); ++s) {
+    if (stages.all[s].block < 0) continue;
+    const OpId after_next = stages.all[s + 1].end;
+    stages.all[s].left_by = std::min(after_next, static_cast<OpId>(trace.ops.size() - 1));
+    stages.all[s].fetched_at = static_cast<OpId>(index(after_next) - 1);
+  }
+}
+
 // Views run nothing: a stretch of them belongs to the stage behind it.
 bool runs_something(const Trace& trace, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i)
@@ -106,7 +128,8 @@ std::vector<Stage> cut(const Trace& trace) {
   std::size_t at = 0;
   const auto close = [&](std::size_t begin, std::size_t end, std::int32_t block) {
     if (begin == end) return;
-    stages.push_back({static_cast<OpId>(begin), static_cast<OpId>(end), block, 0, {}, {}});
+    stages.push_back(
+        {.begin = static_cast<OpId>(begin), .end = static_cast<OpId>(end), .block = block});
     at = end;
   };
   for (std::size_t b = 0; b < trace.blocks.size(); ++b) {
@@ -118,11 +141,10 @@ std::vector<Stage> cut(const Trace& trace) {
   return stages;
 }
 
-}  // namespace
+using Kinds = std::map<Signature, std::uint32_t>;
 
-Stages stages_of(const Trace& trace, const Needs& needs) {
-  Stages stages{cut(trace), {}};
-  std::map<Signature, std::uint32_t> known;
+// Numbers stages by what they are.
+void find_kinds(const Trace& trace, const Needs& needs, Kinds& known, Stages& stages) {
   for (std::uint32_t s = 0; s < stages.all.size(); ++s) {
     Stage& stage = stages.all[s];
     find_decided(trace, needs, stage);
@@ -132,7 +154,52 @@ Stages stages_of(const Trace& trace, const Needs& needs) {
     stage.kind = kind->second;
     stages.kinds[stage.kind].push_back(s);
   }
+}
+
+// Blocks alone are joined: what stands between them ends a run.
+bool are_blocks(const Stages& single, std::size_t first, std::size_t count) {
+  if (first + count > single.all.size()) return false;
+  for (std::size_t s = first; s < first + count; ++s)
+    if (single.all[s].block < 0) return false;
+  return true;
+}
+
+Stage joined(const Stages& single, std::size_t first, std::size_t count) {
+  const Stage& stage = single.all[first];
+  return {.begin = stage.begin, .end = single.all[first + count - 1].end, .block = stage.block};
+}
+
+}  // namespace
+
+Stages stages_of(const Trace& trace, const Needs& needs) {
+  Stages stages{cut(trace), {}};
+  Kinds known;
+  find_kinds(trace, needs, known, stages);
+  for (Stage& stage : stages.all) find_inputs(trace, needs, stage);
+  find_transfers(trace, stages);
   return stages;
+}
+
+JoinedStages join(const Trace& trace, const Needs& needs, const Stages& single,
+                  std::size_t length) {
+  JoinedStages made{length, {}, std::vector<Stage>(single.all.size())};
+  for (std::size_t s = 0; s < single.all.size();) {
+    const std::size_t count = are_blocks(single, s, length) ? length : 1;
+    made.chain.all.push_back(joined(single, s, count));
+    s += count;
+  }
+  Kinds known;
+  find_kinds(trace, needs, known, made.chain);
+  for (std::size_t s = 0; s < single.all.size(); ++s) {
+    if (!are_blocks(single, s, length)) continue;
+    Stage stage = joined(single, s, length);
+    find_decided(trace, needs, stage);
+    const auto kind = known.find(Signing(trace, needs, stage).run());
+    if (kind == known.end()) continue;
+    stage.kind = kind->second;
+    made.beginning[s] = std::move(stage);
+  }
+  return made;
 }
 
 }  // namespace tidemark

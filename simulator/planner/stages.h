@@ -17,10 +17,16 @@ struct Stage {
   /// What can be decided about: storages that gradients need, and that are made and last read
   /// here by ops that may run again. In the order of their makers: those of two stages of one kind
   /// correspond.
-  std::vector<TensorId> decided;
+  std::vector<TensorId> decided = {};
   /// By decided: a variable outside of the stage holds it to the end of the forward, so that
   /// letting it go frees its memory only then: the casts of weights that autocast caches.
-  std::vector<bool> held;
+  std::vector<bool> held = {};
+  /// Storages that gradients need, made by an earlier block and last read by this one: blocks'
+  /// inputs.
+  std::vector<TensorId> inputs = {};
+  /// Copies of what is offloaded run beside the next stage: before the forward of the first op all
+  /// has left, before the gradients of the second all comes back. no_op: there is no next stage.
+  OpId left_by = no_op, fetched_at = no_op;
 };
 
 struct Stages {
@@ -30,5 +36,17 @@ struct Stages {
 
 /// Stages whose ops, wiring and needs are equal are of one kind.
 Stages stages_of(const Trace& trace, const Needs& needs);
+
+/// Neighbouring blocks taken as one stage: what crosses from one to the next can be decided about,
+/// too.
+struct JoinedStages {
+  std::size_t length = 0;        ///< so many of them
+  Stages chain;                  ///< the step with its blocks joined, from each run's first on
+  std::vector<Stage> beginning;  ///< by single stage: what begins with it, of a kind of the chain;
+                                 ///< without ops where there is none
+};
+
+/// `single` are the trace's stages_of().
+JoinedStages join(const Trace& trace, const Needs& needs, const Stages& single, std::size_t length);
 
 }  // namespace tidemark

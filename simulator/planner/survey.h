@@ -52,10 +52,11 @@ Survey survey(const Trace& trace, const Stages& stages, const Schedule& schedule
 
 /// By stage: what its backward finds there at least, above what is there before its forward,
 /// whatever is decided about it: of the schedule that keeps everything, without those of its
-/// decided storages that the run at hand does not read. Of all passes, above
-/// the first one's entry.
+/// decided storages that the run at hand does not read, and with `least_bytes`, by tensor, of those
+/// that it does. Of all passes, above the first one's entry.
 std::vector<std::int64_t> least_backward(const Trace& trace, const Stages& stages,
                                          const Schedule& schedule, const Survey& kept,
-                                         const Device& device, const Counted& counted);
+                                         const Device& device, const Counted& counted,
+                                         const std::vector<std::int64_t>& least_bytes);
 
 }  // namespace tidemark

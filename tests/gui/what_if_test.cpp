@@ -58,6 +58,26 @@ TEST(WhatIf, WhatDoesNotApplyIsSaidAndThePictureStays) {
   EXPECT_EQ(robot.model.problem(), "");
 }
 
+// What one model was asked with may be no head, size or length that another can have.
+TEST(WhatIf, AnotherModelIsAskedWithItsOwnHeadAndLengths) {
+  WhatIf headed = vit({"vanilla"}, 1), written = headed;
+  headed.scenario.model = find_model("gpt2");
+  headed.scenario.step.sequence = 64, headed.scenario.step.head = Head::SequenceClassification;
+  written.scenario.model = find_model("t5-base");
+  written.scenario.step.sequence = 64, written.scenario.step.target_sequence = 32;
+  for (const WhatIf& asked : {headed, written}) {
+    Robot robot;
+    robot.ask(asked);
+    robot.click(142, 66);   // the list of models
+    robot.click(142, 150);  // one of its first
+    const Scenario& now = robot.model.what_if()->scenario;
+    EXPECT_EQ(now.model.name, "vit-l-16");
+    EXPECT_EQ(now.step, vit({"vanilla"}, 1).scenario.step);
+    EXPECT_EQ(robot.model.problem(), "");
+    EXPECT_EQ(robot.shown().trace().model, now.model.name);
+  }
+}
+
 // Of a plan the panel offers no options, and a model that it does not fit leaves the picture.
 TEST(WhatIf, APlanIsChosenAsAStrategyIs) {
   const WhatIf mesa = vit({"mesa"});

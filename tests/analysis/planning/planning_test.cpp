@@ -57,7 +57,8 @@ TEST(Planning, IsNeverSlowerThanANamedStrategyAtItsOwnBytes) {
   for (const char* model : models)
     for (const Precision precision : {Precision::Fp32, Precision::AmpFp16, Precision::Bf16}) {
       const Scenario scenario = scenario_of(model, precision);
-      for (const char* strategy : {"vanilla", "checkpoint:blocks", "checkpoint:selective"}) {
+      for (const char* strategy : {"vanilla", "checkpoint:blocks", "checkpoint:selective",
+                                   "checkpoint:every=2", "checkpoint:every=4"}) {
         const Report named = report_of(scenario, strategy);
         if (!named.applies) continue;
         const Planning planning = plan_within(scenario, {.budget = named.allocated_peak});
@@ -66,6 +67,22 @@ TEST(Planning, IsNeverSlowerThanANamedStrategyAtItsOwnBytes) {
             << model << " " << to_string(precision) << " " << strategy;
       }
     }
+}
+
+// Where fragmentation decides, no point of the front may fit into a strategy's own bytes.
+TEST(Planning, StrategiesAreAmongThePlans) {
+  for (const auto& [model, precision, strategy] :
+       {std::tuple{"deit-b", Precision::Bf16, "checkpoint:blocks"},
+        std::tuple{"swin-b", Precision::AmpBf16, "checkpoint:blocks"},
+        std::tuple{"bert-large", Precision::AmpBf16, "checkpoint:every=3"}}) {
+    const Scenario scenario = scenario_of(model, precision);
+    const Report named = report_of(scenario, strategy);
+    const Planning planning = plan_within(scenario, {.budget = named.allocated_peak});
+    ASSERT_TRUE(planning.feasible) << model;
+    EXPECT_LE(planning.comparison.rows.back().allocated_peak, named.allocated_peak) << model;
+    EXPECT_LE(planning.comparison.rows.back().step, named.step) << model;
+    EXPECT_LE(planning.lower_bound, planning.comparison.rows.back().step) << model;
+  }
 }
 
 TEST(Planning, KeepsEverythingWhereEverythingFits) {
@@ -104,7 +121,7 @@ TEST(Planning, WholeBlocksAreARestriction) {
   ASSERT_TRUE(tensors.feasible && blocks.feasible);
   EXPECT_LE(blocks.comparison.rows.back().allocated_peak, budget);
   EXPECT_GT(blocks.comparison.rows.back().step, tensors.comparison.rows.back().step);
-  EXPECT_EQ(blocks.lower_bound, tensors.lower_bound);
+  EXPECT_LE(blocks.lower_bound, blocks.comparison.rows.back().step);
   const Report all = report_of(scenario, "checkpoint:blocks");
   EXPECT_LT(blocks.comparison.rows.back().step, all.step);
   const auto& plan = blocks.planned.plan;
@@ -115,6 +132,69 @@ TEST(Planning, WholeBlocksAreARestriction) {
       return block.begin == region.begin && block.end == region.end;
     }));
   }
+}
+
+// Under autocast, too, where wrapping a block lets go of casts that stay to the end of the forward.
+TEST(Planning, SomeBlocksAreWrappedUnderAutocast) {
+  const Scenario scenario = scenario_of("gpt2", Precision::AmpBf16);
+  const Bytes most = report_of(scenario, "vanilla").allocated_peak;
+  const Bytes least = report_of(scenario, "checkpoint:blocks").allocated_peak;
+  std::size_t wrapped = 12;
+  for (const std::int64_t share : {10, 40, 70, 90}) {
+    const Bytes budget{least.count + (most.count - least.count) * share / 100};
+    const Planning planning = plan_within(scenario, {.budget = budget, .form = PlanForm::Blocks});
+    ASSERT_TRUE(planning.feasible) << share;
+    EXPECT_LE(planning.comparison.rows.back().allocated_peak, budget) << share;
+    EXPECT_LT(planning.planned.plan.regions.size(), wrapped) << share;
+    wrapped = planning.planned.plan.regions.size();
+  }
+  EXPECT_GT(wrapped, 0u);
+}
+
+TEST(Planning, CodesWhereThatIsAllowed) {
+  const Scenario scenario = scenario_of("gpt2", Precision::Fp32);
+  const Report mesa = report_of(scenario, "mesa");
+  const auto plan = [&](std::vector<Allowed> allowed) {
+    return plan_within(scenario, {.budget = mesa.allocated_peak, .allowed = std::move(allowed)});
+  };
+  const Planning exact = plan({Allowed::Exact}), lossy = plan({Allowed::Lossy}),
+                 anything = plan({Allowed::Anything});
+  const auto step = [](const Planning& planning) { return planning.comparison.rows.back().step; };
+  ASSERT_TRUE(exact.feasible && lossy.feasible && anything.feasible);
+  EXPECT_LE(lossy.comparison.rows.back().allocated_peak, mesa.allocated_peak);
+  // Mesa codes blocks' inputs, too, which plans keep or make again: 0.28 % measured.
+  EXPECT_LE(static_cast<double>(step(lossy).count()),
+            1.003 * static_cast<double>(mesa.step.count()));
+  EXPECT_LT(step(lossy), step(exact));
+  EXPECT_LT(step(anything), step(lossy));
+  EXPECT_EQ(fewest_bits(exact.planned.plan), 0);
+  EXPECT_EQ(fewest_bits(lossy.planned.plan), 8);
+  EXPECT_EQ(exact.comparison.rows.back().caution, "");
+  EXPECT_NE(lossy.comparison.rows.back().caution, "");
+}
+
+// Copies beside the step take the place of recomputation, as far as the link carries them.
+TEST(Planning, OffloadsWhereThatIsFaster) {
+  Scenario scenario = scenario_of("gpt2", Precision::Fp32, 16);
+  scenario.device = find_device("rtx-4090");
+  const Bytes budget{std::int64_t{12} << 30};
+  const Planning exact = plan_within(scenario, {.budget = budget});
+  const Planning both = plan_within(scenario, {.budget = budget, .allowed = {Allowed::Offload}});
+  const Report &kept = exact.comparison.rows.back(), &offloaded = both.comparison.rows.back();
+  ASSERT_TRUE(exact.feasible && both.feasible);
+  EXPECT_LE(offloaded.allocated_peak, budget);
+  EXPECT_LT(offloaded.step, kept.step);
+  EXPECT_GT(offloaded.pinned, Bytes{});
+  EXPECT_EQ(kept.pinned, Bytes{});
+  EXPECT_LT(both.lower_bound, exact.lower_bound);
+  EXPECT_GE(both.gap, 0);
+  // Not all of it where the host has less.
+  const Bytes less{offloaded.pinned.count / 2};
+  const Planning half =
+      plan_within(scenario, {.budget = budget, .allowed = {Allowed::Offload}, .host_budget = less});
+  ASSERT_TRUE(half.feasible);
+  EXPECT_LE(half.comparison.rows.back().pinned, less);
+  EXPECT_LE(half.comparison.rows.back().step, kept.step);
 }
 
 TEST(Planning, FrontFallsInTimeAsMemoryRises) {

@@ -17,11 +17,11 @@ struct Walked {
 };
 
 // The room that a combination needs, by playing it.
-Walked walk(const Menus& menus, const std::vector<std::uint32_t>& numbers) {
+Walked walk(const Menus& menus, const std::vector<Front::Picked>& picked) {
   Walked walked;
   std::int64_t kept = 0;
-  for (std::size_t j = 0; j < menus.size(); ++j) {
-    const Choice& choice = menus[j][numbers[j]];
+  for (const Front::Picked& pick : picked) {
+    const Choice& choice = menus[pick.stage][pick.choice];
     walked.room = std::max(walked.room, kept + choice.need);
     walked.time += choice.time;
     kept += choice.kept;
@@ -30,31 +30,41 @@ Walked walk(const Menus& menus, const std::vector<std::uint32_t>& numbers) {
   return walked;
 }
 
-// By room the least time of all combinations.
-std::map<std::int64_t, std::int64_t> all_of(const Menus& menus) {
-  std::map<std::int64_t, std::int64_t> best;
-  std::vector<std::uint32_t> numbers(menus.size());
-  for (bool more = true; more;) {
-    const Walked walked = walk(menus, numbers);
+using Best = std::map<std::int64_t, std::int64_t>;
+
+void try_all(const Menus& menus, std::size_t stage, std::vector<Front::Picked>& picked,
+             Best& best) {
+  if (stage == menus.size()) {
+    const Walked walked = walk(menus, picked);
     const auto [entry, is_new] = best.try_emplace(walked.room, walked.time);
     if (!is_new) entry->second = std::min(entry->second, walked.time);
-    more = false;
-    for (std::size_t j = 0; j < menus.size() && !more; ++j) {
-      numbers[j] = (numbers[j] + 1) % static_cast<std::uint32_t>(menus[j].size());
-      more = numbers[j] != 0;
-    }
+    return;
   }
+  for (std::uint32_t number = 0; number < menus[stage].size(); ++number) {
+    picked.push_back({static_cast<std::uint32_t>(stage), number});
+    try_all(menus, stage + menus[stage][number].span, picked, best);
+    picked.pop_back();
+  }
+}
+
+// By room the least time of all combinations.
+Best all_of(const Menus& menus) {
+  Best best;
+  std::vector<Front::Picked> picked;
+  try_all(menus, 0, picked, best);
   return best;
 }
 
 Menus random_menus(Dice& dice) {
   Menus menus(1 + dice.below(5));
-  for (std::vector<Choice>& menu : menus) {
-    menu.resize(1 + dice.below(6));
-    for (Choice& choice : menu) {
+  for (std::size_t j = 0; j < menus.size(); ++j) {
+    menus[j].resize(1 + dice.below(6));
+    for (Choice& choice : menus[j]) {
       choice.kept = static_cast<std::int64_t>(dice.below(30)) - 3;
       choice.need = choice.kept + static_cast<std::int64_t>(dice.below(40));
       choice.time = static_cast<std::int64_t>(dice.below(50)) - 5;
+      if (&choice != &menus[j].front() && dice.below(3) == 0)
+        choice.span = static_cast<std::uint32_t>(1 + dice.below(menus.size() - j));
     }
   }
   return menus;

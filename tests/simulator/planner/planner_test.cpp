@@ -131,6 +131,138 @@ TEST(Planner, BoundIsBelowEveryStrategyOfItsClass) {
   }
 }
 
+TEST(Planner, BoundOfJoinedBlocksIsBelowEverySegmentedCheckpoint) {
+  for (const Case& c : cases()) {
+    const auto trace = trace_of(c);
+    const Planner planner(trace, device(), {});
+    for (const char* text : {"vanilla", "checkpoint:blocks", "checkpoint:every=2",
+                             "checkpoint:every=3", "checkpoint:every=6", "checkpoint:every=8"}) {
+      const PlannedStep step = plan_step(trace, parse_strategy(text));
+      if (!step.refusal.empty()) continue;
+      const Schedule schedule = lower(step);
+      const std::int64_t bytes = host_live_peak(schedule);
+      const std::int64_t bound = planner.lower_bound_of_joined(bytes);
+      ASSERT_LE(bound, simulate(*trace, schedule, device()).duration.count()) << c << " " << text;
+      ASSERT_LE(bound, planner.lower_bound(bytes)) << c << " " << text;
+      ASSERT_GT(bound, 0) << c;
+    }
+  }
+}
+
+// What has left for the host's memory is as if kept, as far as the link can have brought it.
+TEST(Planner, BoundOfOffloadIsBelowEveryStrategyThatOffloads) {
+  const double link = device().host_link_bytes_per_second * 1e-9;
+  for (const Case& c : cases()) {
+    const auto trace = trace_of(c);
+    const Planner planner(trace, device(), {});
+    for (const char* text : {"vanilla", "offload", "offload:every=2", "offload:prefetch=3",
+                             "checkpoint:blocks+offload", "checkpoint:every=2+offload"}) {
+      const PlannedStep step = plan_step(trace, parse_strategy(text));
+      if (!step.refusal.empty()) continue;
+      const Schedule schedule = lower(step);
+      const std::int64_t bytes = host_live_peak(schedule);
+      const auto simulated = simulate(*trace, schedule, device()).duration.count();
+      ASSERT_LE(planner.lower_bound_of_joined(bytes, link), simulated) << c << " " << text;
+      const bool joins = std::string_view(text).starts_with("checkpoint:every");
+      ASSERT_LE(joins ? 0 : planner.lower_bound(bytes, link), simulated) << c << " " << text;
+      ASSERT_LE(planner.lower_bound(bytes, link), planner.lower_bound(bytes)) << c << " " << text;
+    }
+  }
+}
+
+TEST(Planner, OffloadedPlansCanBeCarriedOut) {
+  for (const Case& c : cases()) {
+    const auto trace = trace_of(c);
+    const Planner exact(trace, device(), {});
+    const Planner planner(exact, 1);
+    std::size_t offloading = 0;
+    for (const std::size_t point : some_points(planner)) {
+      const Plan plan = planner.plan_at(point);
+      ASSERT_THAT(check(*trace, plan), IsEmpty()) << c;
+      const Schedule schedule = lower(*trace, plan);
+      ASSERT_THAT(validate(*trace, schedule), IsEmpty()) << c;
+      // What is under way is counted for every stage, whether or not the one before it offloads.
+      ASSERT_LE(host_live_peak(schedule), planner[point].bytes) << c << " point " << point;
+      std::int64_t offloaded = 0, named = 0;
+      for (const Planner::Part& part : planner.parts_at(point)) offloaded += part.entry->offloaded;
+      for (std::size_t t = 0; t < plan.decisions.size(); ++t)
+        if (plan.decisions[t].action == Action::Offload) named += rounded(size(trace->tensors[t]));
+      ASSERT_EQ(offloaded, named) << c << " point " << point;
+      offloading += offloaded > 0;
+    }
+    ASSERT_GT(offloading, 0u) << c;
+  }
+}
+
+// Below what single blocks can do: their inputs alone are too much.
+TEST(Planner, JoinsBlocksWhereMemoryIsLeast) {
+  const auto trace = trace_of(cases().front());
+  const Planner planner(trace, device(), {});
+  const auto joined_at = [&](std::size_t point) {
+    std::size_t most = 0;
+    for (const Planner::Part& part : planner.parts_at(point))
+      most = std::max<std::size_t>(most, part.count);
+    return most;
+  };
+  EXPECT_GT(joined_at(0), 1u);
+  EXPECT_EQ(joined_at(planner.size() - 1), 1u);
+  for (const char* text :
+       {"checkpoint:every=2", "checkpoint:every=3", "checkpoint:every=5", "checkpoint:every=12"}) {
+    const Schedule schedule = lower(plan_step(trace, parse_strategy(text)));
+    const auto point = planner.within(host_live_peak(schedule));
+    ASSERT_TRUE(point) << text;
+    EXPECT_LE(planner[*point].time, simulate(*trace, schedule, device()).duration.count()) << text;
+  }
+  // At its own bytes, wherever blocks stand in a step, each is decided about once.
+  for (const std::size_t point : some_points(planner)) {
+    std::uint32_t next = 0;
+    for (const Planner::Part& part : planner.parts_at(point)) {
+      ASSERT_EQ(part.first, next);
+      next += part.count;
+    }
+    ASSERT_EQ(next, planner.stages().all.size());
+  }
+}
+
+// Codes add up as all else does, but for the ranges, of which as many are counted as could be.
+TEST(Planner, CodesAddUp) {
+  for (const Case& c : cases()) {
+    const auto trace = trace_of(c);
+    const Planner planner(trace, device(), {}, PlanForm::Tensors, {8, 4, 2});
+    std::size_t coding = 0;
+    for (const std::size_t point : some_points(planner)) {
+      const Plan plan = planner.plan_at(point);
+      ASSERT_THAT(check(*trace, plan), IsEmpty()) << c;
+      const Schedule schedule = lower(*trace, plan);
+      ASSERT_THAT(validate(*trace, schedule), IsEmpty()) << c;
+      const std::int64_t peak = host_live_peak(schedule);
+      ASSERT_LE(peak, planner[point].bytes) << c << " point " << point;
+      ASSERT_GE(peak, planner[point].bytes * 999 / 1000) << c << " point " << point;
+      const auto simulated = simulate(*trace, schedule, device()).duration.count();
+      ASSERT_LE(planner.lower_bound_of_joined(peak), simulated) << c << " point " << point;
+      coding += fewest_bits(plan) > 0;
+    }
+    ASSERT_GT(coding, 0u) << c;
+  }
+}
+
+TEST(Planner, BoundOfCodesIsBelowMixturesOfLocalPlans) {
+  for (const std::size_t which : {0, 2, 6}) {
+    const auto trace = trace_of(cases()[which]);
+    const Planner planner(trace, device(), {}, PlanForm::Tensors, {8, 4, 2});
+    Dice dice(11);
+    for (int i = 0; i < 100; ++i) {
+      std::vector<const LocalPlan*> locals;
+      for (const Stage& stage : planner.stages().all)
+        locals.push_back(&dice.pick(planner.menu(stage.kind)).plan);
+      const Schedule schedule = lower(*trace, assembled(*trace, planner.stages(), locals));
+      ASSERT_LE(planner.lower_bound(host_live_peak(schedule)),
+                simulate(*trace, schedule, device()).duration.count())
+          << cases()[which];
+    }
+  }
+}
+
 TEST(Planner, BoundIsBelowMixturesOfLocalPlans) {
   const auto trace = trace_of(cases().front());
   const Planner planner(trace, device(), {});

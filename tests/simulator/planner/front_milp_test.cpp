@@ -1,0 +1,131 @@
+// The front judged by programs that know nothing of it: the same choices as a mixed-integer linear
+// program, given to glpsol, cbc or highs, whichever is installed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "simulator/planner/front.h"
+#include "tests/simulator/dice.h"
+
+namespace tidemark {
+namespace {
+
+using Menus = std::vector<std::vector<Choice>>;
+
+std::string signed_term(std::int64_t factor, const std::string& name) {
+  return fmt::format(" {} {} {}\n", factor < 0 ? '-' : '+', std::abs(factor), name);
+}
+
+// x_j_p = 1: stage j, and as many behind it as the choice spans, do choice p. Each stage is decided
+// about once; where a choice begins, its need fits beside what those before it keep.
+std::string program_of(const Menus& menus, std::int64_t room) {
+  const auto name = [](std::size_t stage, std::size_t choice) {
+    return fmt::format("x_{}_{}", stage, choice);
+  };
+  std::string text = "Minimize\n time:\n", binaries;
+  for (std::size_t j = 0; j < menus.size(); ++j)
+    for (std::size_t p = 0; p < menus[j].size(); ++p) {
+      text += signed_term(menus[j][p].time, name(j, p));
+      binaries += " " + name(j, p) + "\n";
+    }
+  text += "Subject To\n";
+  for (std::size_t stage = 0; stage < menus.size(); ++stage) {
+    text += fmt::format(" once_{}:\n", stage);
+    for (std::size_t j = 0; j <= stage; ++j)
+      for (std::size_t p = 0; p < menus[j].size(); ++p)
+        if (j + menus[j][p].span > stage) text += signed_term(1, name(j, p));
+    text += " = 1\n";
+    text += fmt::format(" room_{}:\n", stage);
+    for (std::size_t j = 0; j < stage; ++j)
+      for (std::size_t p = 0; p < menus[j].size(); ++p)
+        text += signed_term(menus[j][p].kept, name(j, p));
+    for (std::size_t p = 0; p < menus[stage].size(); ++p)
+      text += signed_term(menus[stage][p].need, name(stage, p));
+    text += fmt::format(" <= {}\n", room);
+  }
+  return text + "Binary\n" + binaries + "End\n";
+}
+
+struct Solver {
+  const char* program;
+  const char* command;  ///< {0} the problem, {1} where the answer goes
+  const char* answer;   ///< what stands before the number
+};
+constexpr Solver solvers[] = {
+    {"glpsol", "glpsol --lp {0} -o {1} > /dev/null", "Objective:  time = "},
+    {"cbc", "cbc {0} solve solution {1} > /dev/null", "objective value "},
+    {"highs", "highs --solution_file {1} {0} > /dev/null", "Objective "}};
+
+const Solver* installed_solver() {
+  for (const Solver& solver : solvers)
+    if (std::system(fmt::format("command -v {} > /dev/null", solver.program).c_str()) == 0)
+      return &solver;
+  return nullptr;
+}
+
+std::string read_text(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+// The least time, or nothing if the solver finds none.
+std::optional<double> solve(const Solver& solver, const std::string& program) {
+  const std::string problem = testing::TempDir() + "front_milp.lp";
+  const std::string answer = testing::TempDir() + "front_milp.txt";
+  std::ofstream(problem) << program;
+  std::ofstream(answer) << "";
+  const std::string command = fmt::format(fmt::runtime(solver.command), problem, answer);
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  const std::string text = read_text(answer);
+  const bool is_empty = text.find("EMPTY") != std::string::npos ||
+                        text.find("UNDEFINED") != std::string::npos ||
+                        text.find("nfeasible") != std::string::npos;
+  const std::size_t at = text.find(solver.answer);
+  if (is_empty || at == std::string::npos) return std::nullopt;
+  return std::strtod(text.c_str() + at + std::string_view(solver.answer).size(), nullptr);
+}
+
+// Sizes in MiB and times in µs, as blocks have them: keeping much takes no time, keeping little
+// takes some, and what is made again is needed beside.
+Menus random_menus(Dice& dice) {
+  Menus menus(4 + dice.below(5));
+  for (std::size_t j = 0; j < menus.size(); ++j) {
+    menus[j].resize(2 + dice.below(8));
+    for (Choice& choice : menus[j]) {
+      const auto all = static_cast<std::int64_t>(200 + dice.below(400));
+      choice.kept = static_cast<std::int64_t>(dice.below(static_cast<std::size_t>(all)));
+      choice.need = all + static_cast<std::int64_t>(dice.below(100));
+      choice.time = 5 * (all - choice.kept) + static_cast<std::int64_t>(dice.below(500));
+      if (&choice != &menus[j].front() && dice.below(4) == 0)
+        choice.span = static_cast<std::uint32_t>(1 + dice.below(menus.size() - j));
+    }
+  }
+  return menus;
+}
+
+TEST(Front, IsWhatAnIntegerProgramFinds) {
+  const Solver* solver = installed_solver();
+  if (!solver) GTEST_SKIP() << "none of glpsol, cbc and highs is installed";
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    Dice dice(seed);
+    const Menus menus = random_menus(dice);
+    const Front front(menus);
+    EXPECT_FALSE(solve(*solver, program_of(menus, front[0].room - 1))) << seed;
+    for (const std::size_t share : {0, 1, 2, 4}) {
+      const std::size_t point = share * (front.size() - 1) / 4;
+      for (const std::int64_t more : {0, 3}) {
+        const std::int64_t room = front[point].room + more;
+        const std::optional<double> time = solve(*solver, program_of(menus, room));
+        ASSERT_TRUE(time) << solver->program << " seed " << seed;
+        EXPECT_EQ(std::llround(*time), front[*front.within(room)].time) << seed << " " << room;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tidemark

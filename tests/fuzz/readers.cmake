@@ -9,12 +9,17 @@ set(reader_check
 set(reader_compressed base/compression.cpp)
 set(reader_config
     traces/models/config_decoder.cpp traces/models/config_gemma.cpp traces/models/config_head.cpp
-    traces/models/config_language.cpp traces/models/config_llama.cpp traces/models/config_neox.cpp
-    traces/models/config_notes.cpp traces/models/config_phi3.cpp traces/models/config_reader.cpp
-    traces/models/config_rotary.cpp traces/models/config_vision.cpp)
+    traces/models/config_language.cpp traces/models/config_llama.cpp traces/models/config_moe.cpp
+    traces/models/config_neox.cpp traces/models/config_notes.cpp traces/models/config_phi3.cpp
+    traces/models/config_reader.cpp traces/models/config_rotary.cpp traces/models/config_t5.cpp
+    traces/models/config_vision.cpp)
 set(reader_device
     simulator/cost/device_file.cpp base/json_builder.cpp base/json_parser.cpp
     base/json_reader.cpp)
+set(reader_kineto importers/kineto.cpp importers/kineto_events.cpp)
+set(reader_memory_snapshot
+    importers/memory_snapshot.cpp importers/pickle.cpp importers/pool_replay.cpp
+    importers/snapshot_timeline.cpp importers/stack_text.cpp)
 set(reader_plan simulator/plan_json_reader.cpp simulator/tensor_roles.cpp)
 set(reader_timeline
     analysis/recording/recording.cpp analysis/recording/recording_json_reader.cpp)

@@ -9,19 +9,16 @@
 #include "base/files.h"
 #include "tests/gui/robot.h"
 #include "tests/gui/synthetic.h"
+#include "tests/support/own_folder.h"
 
 namespace tidemark::gui {
 namespace {
 
 class Exports : public testing::Test {
  protected:
-  void SetUp() override {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
 
-  const std::string folder_ = testing::TempDir() + "tidemark_exports";
+  const std::string folder_ = own_folder();
 };
 
 TEST_F(Exports, NamesSayModelStrategyAndBatch) {

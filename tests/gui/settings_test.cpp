@@ -7,15 +7,12 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "tests/support/own_folder.h"
 
 namespace tidemark::gui {
 namespace {
 
-std::string fresh_path() {
-  const std::string folder = testing::TempDir() + "settings";
-  std::filesystem::remove_all(folder);
-  return folder + "/tidemark/view.json";
-}
+std::string fresh_path() { return own_folder() + "/tidemark/view.json"; }
 
 TEST(Settings, AreReadBack) {
   const std::string path = fresh_path();

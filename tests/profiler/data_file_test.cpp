@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "tests/support/own_folder.h"
 #include "tests/support/small_models.h"
 
 namespace tidemark::profiler {
@@ -14,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string file_of(const std::string& bytes) {
-  const std::string path = testing::TempDir() + "data.bin";
+  const std::string path = own_folder() + "/data.bin";
   write_file(path, bytes);
   return path;
 }

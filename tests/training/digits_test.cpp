@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "tests/support/own_folder.h"
 
 namespace tidemark::training {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 const std::string shipped = TIDEMARK_SOURCE_DIR "/examples/training/data/digits.txt";
 
 std::string scratch(std::string_view text) {
-  std::string path = testing::TempDir() + "digits_test.txt";
+  std::string path = own_folder() + "/digits.txt";
   write_file(path, text);
   return path;
 }

@@ -163,8 +163,7 @@ Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
   const Derived& derived = *result.planned.derived;
   const JointGraph graph = differentiate(planned, result.planned.plan, derived);
   result.schedule = place(graph, placement_of(result.planned.plan));
-  CostModel costs(planned, derived.needs, device);
-  if (result.planned.plan.overlap) costs.tabulate();  // simulated twice
+  const CostModel costs(planned, derived.needs, device);
   result.timeline = simulate(costs, result.schedule);
   const Peak top = peak(result.schedule, result.timeline);
   report.live_peak = top.bytes;

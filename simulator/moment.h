@@ -2,7 +2,6 @@
 // days whole ones, as it grows; here the whole ones are counted and only the fraction is rounded.
 #pragma once
 
-#include <cmath>
 #include <compare>
 #include <cstdint>
 #include <limits>
@@ -28,11 +27,10 @@ inline constexpr Moment never{std::numeric_limits<std::int64_t>::max(), 0};
 
 /// `ns` must not be negative. Whole nanoseconds are added exactly.
 inline Moment operator+(Moment moment, double ns) {
-  const double whole = std::floor(ns);
-  const double part = moment.part + (ns - whole);
+  const auto whole = static_cast<std::int64_t>(ns);
+  const double part = moment.part + (ns - static_cast<double>(whole));
   const bool carries = part >= 1;
-  return {moment.whole + static_cast<std::int64_t>(whole) + (carries ? 1 : 0),
-          carries ? part - 1 : part};
+  return {moment.whole + whole + (carries ? 1 : 0), carries ? part - 1 : part};
 }
 
 /// In ns, exact where both are close or whole.

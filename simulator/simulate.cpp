@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/large_pages.h"
 #include "simulator/moment.h"
 
 namespace tidemark {
@@ -32,7 +33,7 @@ class Simulation {
         queues_(streams),
         active_(streams),
         recorded_(schedule.events, never) {
-    timeline_.memory.reserve(2 * schedule.buffers.size());
+    reserve_in_large_pages(timeline_.memory, 2 * schedule.buffers.size());
     for (const Buffer& buffer : schedule.buffers)
       if (buffer.persistent)
         timeline_.baseline[static_cast<std::size_t>(buffer.category)] += buffer.size;
@@ -62,16 +63,12 @@ class Simulation {
   // Steps are many, and growing an array copies it.
   void make_room() {
     std::size_t runs = 0;
-    std::size_t ops_again = 0;  // those up to the last that runs again
     std::vector<std::size_t> steps(queues_.size());
     for (const Step& step : schedule_.steps) {
-      const Run* run = std::get_if<Run>(&step);
-      if (run && run->task == Task::Recompute) ops_again = std::max(ops_again, index(run->op) + 1);
       if (takes_time(step)) ++runs;
       if (!is_alone_) ++steps[index(stream_of(step))];
     }
-    timeline_.runs.reserve(runs);
-    forward_.resize(ops_again);
+    reserve_in_large_pages(timeline_.runs, runs);
     if (is_alone_) return;
     queued_costs_.reserve(runs);
     for (std::size_t s = 0; s < queues_.size(); ++s) queues_[s].items.reserve(steps[s]);
@@ -109,19 +106,9 @@ class Simulation {
     queued_costs_.push_back(cost);
   }
 
-  // What runs again takes as long as it did the first time.
-  Cost cost_of(const Run& run) {
-    const bool may_run_again = index(run.op) < forward_.size();
-    if (may_run_again && run.task == Task::Recompute && forward_[index(run.op)].kernels > 0)
-      return forward_[index(run.op)];
-    const Cost cost = costs_.of(schedule_, run);
-    if (may_run_again && run.task == Task::Forward) forward_[index(run.op)] = cost;
-    return cost;
-  }
-
   Cost cost_of(const Step& step) {
     return std::visit(
-        Overload{[&](const Run& run) { return cost_of(run); },
+        Overload{[&](const Run& run) { return costs_.of(schedule_, run); },
                  [&](const CopyOut& copy) { return costs_.of_copy(schedule_[copy.buffer].size); },
                  [&](const CopyIn& copy) { return costs_.of_copy(schedule_[copy.buffer].size); },
                  [](const auto&) { return Cost{}; }},
@@ -256,7 +243,6 @@ class Simulation {
   const bool is_alone_;  ///< one stream: what is issued next happens next
   std::vector<Queue> queues_;
   std::vector<Cost> queued_costs_;
-  std::vector<Cost> forward_;  ///< by op, of those that may run again, as far as they have run
   std::vector<Active> active_;
   std::size_t busy_ = 0;  ///< so many of them are
   std::vector<Moment> recorded_;

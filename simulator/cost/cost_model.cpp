@@ -74,7 +74,10 @@ CostModel::CostModel(const Trace& trace, const Needs& needs, const Device& devic
       device_(device),
       framework_(find_framework(trace.step.framework)),
       kernels_(device, precision_of(trace.step)),
-      traffic_(trace, needs) {}
+      traffic_(trace, needs),
+      alike_(find_alike_ops(trace, needs, traffic_)) {
+  tabulate();
+}
 
 Cost CostModel::forward(const Op& op) const {
   const double bytes = traffic_.forward(op);
@@ -174,24 +177,24 @@ Cost CostModel::of(const Schedule& schedule, const Run& run) const {
 
 void CostModel::tabulate() {
   const Schedule none;
-  const auto cost_of = [&](Task task, std::size_t op) {
-    return compute(none, {task, StreamId::Compute, static_cast<OpId>(op), 0, 0, 0});
+  const auto cost_of = [&](Task task, OpId op) {
+    return compute(none, {task, StreamId::Compute, op, 0, 0, 0});
   };
-  std::vector<Cost> forward(trace_.ops.size()), backward(trace_.ops.size());
-  for (std::size_t i = 0; i < trace_.ops.size(); ++i) {
-    forward[i] = cost_of(Task::Forward, i);
-    if (traffic_.has_backward(static_cast<OpId>(i))) backward[i] = cost_of(Task::Backward, i);
+  forward_.reserve(alike_.first.size()), backward_.reserve(alike_.first.size());
+  for (const OpId op : alike_.first) {
+    forward_.push_back(cost_of(Task::Forward, op));
+    backward_.push_back(traffic_.has_backward(op) ? cost_of(Task::Backward, op) : Cost());
   }
-  forward_ = std::move(forward), backward_ = std::move(backward);
 }
 
 const Cost* CostModel::tabulated(const Schedule& schedule, const Run& run) const {
-  if (forward_.empty() || run.op == no_op) return nullptr;
-  if (run.task == Task::Forward || run.task == Task::Recompute) return &forward_[index(run.op)];
+  if (run.op == no_op) return nullptr;
+  const std::uint32_t group = alike_.group[index(run.op)];
+  if (run.task == Task::Forward || run.task == Task::Recompute) return &forward_[group];
   const auto is_code = [&](BufferId buffer) { return schedule[buffer].role == Role::Codes; };
   if (run.task != Task::Backward || std::ranges::any_of(schedule.reads(run), is_code))
     return nullptr;
-  return &backward_[index(run.op)];
+  return &backward_[group];
 }
 
 Cost CostModel::compute(const Schedule& schedule, const Run& run) const {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/cost/alike_ops.h"
 #include "simulator/cost/kernel_cost.h"
 #include "simulator/cost/traffic.h"
 #include "simulator/schedule.h"
@@ -11,6 +12,7 @@
 namespace tidemark {
 
 /// Costs of runs of one trace on one device: which kernels a run consists of, and what they move.
+/// What depends on nothing but the op is computed at once, and once for all ops that are alike.
 class CostModel {
  public:
   /// All of them must outlive it.
@@ -18,9 +20,6 @@ class CostModel {
   CostModel(const Trace& trace, const Needs& needs, Device&& device) = delete;
 
   Cost of(const Schedule& schedule, const Run& run) const;
-  /// Computes what depends on nothing but the op, once: for who simulates many schedules of a
-  /// trace. Takes 100 bytes per op.
-  void tabulate();
   /// Under which the device's curves have this kind of run: "backward linear float32".
   std::string curve_key(const Schedule& schedule, const Run& run) const;
   /// What a curve counts: FLOP of matrix products, else bytes moved.
@@ -30,6 +29,7 @@ class CostModel {
   const Device& device() const { return device_; }
 
  private:
+  void tabulate();
   const Cost* tabulated(const Schedule& schedule, const Run& run) const;
   Cost compute(const Schedule& schedule, const Run& run) const;
   Cost update(const Schedule& schedule, const Run& run) const;
@@ -49,7 +49,8 @@ class CostModel {
   const Framework& framework_;
   KernelCosts kernels_;
   Traffic traffic_;
-  std::vector<Cost> forward_, backward_;  ///< by op, once tabulated; of a backward without codes
+  AlikeOps alike_;
+  std::vector<Cost> forward_, backward_;  ///< by group of ops; of a backward that reads no codes
 };
 
 }  // namespace tidemark

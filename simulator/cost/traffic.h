@@ -43,6 +43,7 @@ class Traffic {
   double forward(const Op& op) const;
   int forward_kernels(const Op& op) const;
   bool has_backward(OpId op) const { return needs_.gradients[index(op)] != 0; }
+  bool has_gradient(TensorId tensor) const { return has_gradient_[index(tensor)]; }
   /// By input. What the run reads as codes counts as codes.
   GradientTraffics backward(const Schedule& schedule, const Run& run) const;
 

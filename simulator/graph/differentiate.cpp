@@ -1,14 +1,14 @@
 // What is there before the step; forward and backward of each micro-batch; the update. The
 // techniques are parts that a plan without them does not have:
 //   coded_values.h      quantization          offloaded_values.h   offload, with prefetch distance
-//   region_recovery.h   recovery of regions   accumulate() below   gradient accumulation
+//   region_recovery.h   recovery of regions   accumulation.h       gradient accumulation
 //   optimizer_nodes.h   the update, at the end or inside the backward
 // Tested by differentiate_test.cpp, lower_test.cpp and any_plan_property_test.cpp.
 #include "simulator/graph/differentiate.h"
 
 #include <utility>
 
-#include "simulator/graph/micro_batch.h"
+#include "simulator/graph/accumulation.h"
 
 namespace tidemark {
 namespace {
@@ -18,11 +18,6 @@ void place_external(const Trace& trace, const Needs& needs, PresentValues& value
     const auto id = static_cast<TensorId>(t);
     if (needs.producer[t] == no_op && trace[id].storage == id) values.place(id);
   }
-}
-
-// The gradients of the micro-batch before are still there, and are added to.
-void accumulate(const MicroBatches& batches, MicroBatch& batch) {
-  for (std::int64_t i = 0; i < batches.count; ++i) batch.append();
 }
 
 }  // namespace
@@ -46,7 +41,7 @@ JointGraph differentiate(const Trace& trace, const Plan& plan, const Derived& de
   place_external(trace, derived.needs, values.present);
   optimizer.place_state();
   if (values.coded) values.coded->place_ranges();
-  accumulate(trace.step.accumulate, batch);
+  accumulate(trace.step.accumulate, derived, values, batch);
   optimizer.append();
   return std::move(graph).finish();
 }

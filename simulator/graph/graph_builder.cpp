@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/large_pages.h"
+
 namespace tidemark {
 
 void Operation::read(InstanceId instance) {
@@ -12,10 +14,10 @@ void Operation::read(InstanceId instance) {
 GraphBuilder::GraphBuilder(std::size_t tensors, std::size_t ops, std::size_t operands)
     : tensors_(tensors) {
   last_of_lane_.fill(no_node);
-  graph_.instances.reserve(2 * tensors + ops);
-  graph_.nodes.reserve(3 * ops);
-  graph_.operands.reserve(4 * operands);
-  memory_.reserve(graph_.instances.capacity());
+  reserve_in_large_pages(graph_.instances, 2 * tensors + operands);
+  reserve_in_large_pages(graph_.nodes, 3 * ops);
+  reserve_in_large_pages(graph_.operands, 4 * operands);
+  reserve_in_large_pages(memory_, graph_.instances.capacity());
 }
 
 InstanceId GraphBuilder::add_over(InstanceId old) {

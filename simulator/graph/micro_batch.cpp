@@ -31,8 +31,6 @@ MicroBatch::MicroBatch(const Trace& trace, const Plan& plan, const Derived& deri
 }
 
 void MicroBatch::append() {
-  values_.present.expect(derived_.recovery.uses);
-  if (values_.offloaded) values_.offloaded->forget_all();
   for (std::size_t i = 0; i < trace_.ops.size(); ++i) forward(static_cast<OpId>(i));
   backward();
   join();

@@ -17,7 +17,8 @@ class MicroBatch {
              NamedInstances& names, SavedValues& values, PresentGradients& gradients,
              OptimizerNodes& optimizer);
 
-  /// Appends them. May be called again for the next one.
+  /// Appends them, given that `values` expects this micro-batch's reads (accumulation.h). May be
+  /// called again for the next one.
   void append();
 
  private:

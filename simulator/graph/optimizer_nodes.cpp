@@ -28,6 +28,7 @@ void OptimizerNodes::place_state() {
       complete_after_[index(trace_.inputs(trace_.ops[i])[input])] = static_cast<OpId>(i);
     }
   for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
+    if (needs_.producer[t] != no_op) continue;  // what ops make is no parameter
     const auto id = static_cast<TensorId>(t);
     if (trace_[id].category == Category::Parameter && trace_[id].storage == id)
       place_state(id, complete_after_[t] != no_op && trace_[id].trainable);
@@ -95,10 +96,10 @@ void OptimizerNodes::append(const OptimizerRow& row) {
   update(Lane::Compute);
 }
 
+// Few tensors have a gradient left by then, so the small tables are asked first.
 bool OptimizerNodes::waits_for_update(TensorId t) const {
-  const Tensor& tensor = trace_[t];
-  return tensor.category == Category::Parameter && tensor.trainable && !is_updated_[index(t)] &&
-         gradients_.of(t) != no_instance;
+  if (gradients_.of(t) == no_instance || is_updated_[index(t)]) return false;
+  return trace_[t].category == Category::Parameter && trace_[t].trainable;
 }
 
 void OptimizerNodes::add_update(TensorId parameter) {

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
+#include "base/large_pages.h"
 #include "simulator/place/stream_order.h"
 
 namespace tidemark {
@@ -43,9 +45,9 @@ Schedule empty_schedule(const JointGraph& graph, std::size_t streams) {
   Schedule schedule;
   schedule.streams = streams;
   schedule.encodings = graph.encodings;
-  schedule.buffers.reserve(graph.instances.size());
-  schedule.steps.reserve(graph.nodes.size() + 3 * graph.instances.size());
-  schedule.operands.reserve(graph.operands.size());
+  reserve_in_large_pages(schedule.buffers, graph.instances.size());
+  reserve_in_large_pages(schedule.steps, graph.nodes.size() + 3 * graph.instances.size());
+  reserve_in_large_pages(schedule.operands, graph.operands.size());
   return schedule;
 }
 
@@ -56,11 +58,9 @@ class Placing {
         streams_(assign_streams(graph, placement)),
         schedule_(empty_schedule(graph, streams_.count)),
         order_(schedule_, placement.synchronizes_host),
-        memory_of_(graph.instances.size()),
-        first_free_(graph.nodes.size() + 1) {
-    share_memory();
+        first_freed_(filled_in_large_pages(graph.nodes.size(), no_instance)) {
     collect_frees();
-    buffer_of_.resize(graph.instances.size(), no_buffer);
+    buffer_of_ = filled_in_large_pages(graph.instances.size(), no_buffer);
     if (graph.edges.empty()) return;
     is_awaited_.resize(graph.nodes.size());
     done_.resize(graph.nodes.size());
@@ -81,39 +81,41 @@ class Placing {
   // Copies make no memory of their own streams: it is the compute stream's before and after.
   StreamId home_of(Lane lane) const { return is_copy(lane) ? StreamId::Compute : stream_of(lane); }
 
-  void share_memory() {
-    for (std::size_t i = 0; i < graph_.instances.size(); ++i) {
-      const InstanceId over = graph_.instances[i].over;
-      memory_of_[i] = over == no_instance ? static_cast<InstanceId>(i) : memory_of_[index(over)];
+  // Memory by the node after which it is free: the last that reads or writes a version in it, or
+  // holds one. From the last version to the first, so that a version that is written over others
+  // hands its last use on to them, and each list rises.
+  void collect_frees() {
+    std::vector<NodeId> last = last_uses();
+    next_freed_ = filled_in_large_pages(graph_.instances.size(), no_instance);
+    for (std::size_t i = last.size(); i-- > 0;) {
+      const Instance& instance = graph_.instances[i];
+      if (last[i] == no_node) continue;
+      if (instance.over != no_instance) {
+        raise(last[index(instance.over)], last[i]);
+      } else if (!instance.persistent && !instance.on_host) {
+        InstanceId& first = first_freed_[index(last[i])];
+        next_freed_[i] = std::exchange(first, static_cast<InstanceId>(i));
+      }
     }
   }
 
-  // Memory by the node after which it is free: the last that reads or writes it, or holds it.
-  void collect_frees() {
-    std::vector<NodeId> last(graph_.instances.size(), no_node);
+  // By instance; of memory that several share, each for itself.
+  std::vector<NodeId> last_uses() const {
+    std::vector<NodeId> last = filled_in_large_pages(graph_.instances.size(), no_node);
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
       const Node& node = graph_.nodes[n];
       for (std::uint32_t k = 0; k < node.reads + node.writes; ++k)
-        last[index(memory_of(graph_.operands[node.first_operand + k]))] = static_cast<NodeId>(n);
+        last[index(graph_.operands[node.first_operand + k])] = static_cast<NodeId>(n);
     }
-    for (const Hold& hold : graph_.holds) {
-      NodeId& node = last[index(memory_of(hold.instance))];
-      node = node == no_node ? hold.until : std::max(node, hold.until);
-    }
-    for (std::size_t i = 0; i < last.size(); ++i) {
-      const Instance& instance = graph_.instances[i];
-      if (instance.persistent || instance.on_host) last[i] = no_node;
-      if (last[i] != no_node) ++first_free_[index(last[i]) + 1];
-    }
-    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) first_free_[n + 1] += first_free_[n];
-    freed_.resize(first_free_.back());
-    std::vector<std::uint32_t> next(first_free_.begin(), first_free_.end() - 1);
-    for (std::size_t i = 0; i < last.size(); ++i)
-      if (last[i] != no_node) freed_[next[index(last[i])]++] = static_cast<InstanceId>(i);
+    for (const Hold& hold : graph_.holds) raise(last[index(hold.instance)], hold.until);
+    return last;
   }
 
-  InstanceId memory_of(InstanceId instance) const { return memory_of_[index(instance)]; }
-  BufferId& buffer_of(InstanceId instance) { return buffer_of_[index(memory_of(instance))]; }
+  static void raise(NodeId& last, NodeId node) {
+    last = last == no_node ? node : std::max(last, node);
+  }
+
+  BufferId& buffer_of(InstanceId instance) { return buffer_of_[index(instance)]; }
 
   void place_persistent() {
     for (std::size_t i = 0; i < graph_.instances.size(); ++i)
@@ -138,8 +140,8 @@ class Placing {
     order_.before_run(stream, reads_, writes_);
     emit(node, stream);
     note_host_copies(node, stream);
-    for (std::uint32_t k = first_free_[n]; k < first_free_[n + 1]; ++k)
-      free(buffer_of(freed_[k]), node.lane);
+    for (InstanceId i = first_freed_[n]; i != no_instance; i = next_freed_[index(i)])
+      free(buffer_of(i), node.lane);
     if (!is_awaited_.empty() && is_awaited_[n]) done_[n] = order_.mark(stream);
     // Its reader comes long after, and must not wait for what is fetched in between.
     if (node.lane == Lane::CopyIn) order_.mark(stream);
@@ -178,9 +180,15 @@ class Placing {
       if (!graph_[read].on_host) reads_.push_back(buffer_of(read));
     for (const InstanceId write : graph_.writes(node)) {
       if (graph_[write].on_host) continue;
-      if (buffer_of(write) == no_buffer) allocate(write, node.lane);
+      if (buffer_of(write) == no_buffer) give_memory(write, node.lane);
       writes_.push_back(buffer_of(write));
     }
+  }
+
+  void give_memory(InstanceId instance, Lane lane) {
+    const InstanceId over = graph_[instance].over;
+    if (over == no_instance) return allocate(instance, lane);
+    buffer_of(instance) = buffer_of(over);
   }
 
   // A stream that gets another one's memory waits until that one has it.
@@ -212,10 +220,9 @@ class Placing {
   const LaneStreams streams_;
   Schedule schedule_;
   StreamOrder order_;
-  std::vector<InstanceId> memory_of_;      // by instance: the first version in its memory
-  std::vector<BufferId> buffer_of_;        // by first version
-  std::vector<std::uint32_t> first_free_;  // by node
-  std::vector<InstanceId> freed_;
+  std::vector<BufferId> buffer_of_;       // by instance, once it is written
+  std::vector<InstanceId> first_freed_;   // by node: the first of the list of what it frees
+  std::vector<InstanceId> next_freed_;    // by instance
   std::vector<bool> is_awaited_;          // by node; empty without edges, like the next
   std::vector<StreamOrder::Point> done_;  // by node, where awaited
   std::size_t next_edge_ = 0;

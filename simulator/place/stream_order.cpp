@@ -5,8 +5,7 @@
 
 namespace tidemark {
 
-void StreamOrder::make_room_for_uses() {
-  if (written_.size() >= schedule_.buffers.size()) return;
+void StreamOrder::grow_uses() {
   const std::size_t room = std::max(schedule_.buffers.capacity(), written_.size() * 2);
   written_.resize(room);
   used_.resize(room);

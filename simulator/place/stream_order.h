@@ -58,7 +58,11 @@ class StreamOrder {
     std::uint32_t runs = 0;
   };
 
-  void make_room_for_uses();
+  // Asked at each run and each free, and hardly ever answered with yes.
+  void make_room_for_uses() {
+    if (written_.size() < schedule_.buffers.size()) grow_uses();
+  }
+  void grow_uses();
   void follow(StreamId stream, StreamId other, std::uint32_t runs);
   bool is_ordered(BufferId buffer, StreamId stream);
   Mark record(StreamId stream);

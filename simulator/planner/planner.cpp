@@ -115,7 +115,6 @@ Planner::Planner(std::shared_ptr<const Trace> trace, const Device& device, const
   const bool is_mixed = has_modes && form != PlanForm::Tensors;
   modes_.push_back({is_mixed ? Held::Free : Held::Kept});
   if (has_modes && !is_mixed) modes_.push_back({Held::Dropped});
-  costs_->tabulate();
   if (!bits.empty()) measure_codes(bits);
   propose(form);
   for (Mode& mode : modes_) {

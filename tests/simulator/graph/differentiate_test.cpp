@@ -106,6 +106,30 @@ TEST(Differentiate, LetsRegionsOfAnOverlappedChainAlternateBetweenTwoLanes) {
   EXPECT_THAT(recovered, ElementsAre(Lane::EvenRegions, Lane::OddRegions, Lane::EvenRegions));
 }
 
+// The second micro-batch makes values anew, and adds to the gradient that the first has left.
+TEST(Differentiate, RepeatsForwardAndBackwardForEachMicroBatchAndUpdatesOnce) {
+  StepOptions options{.batch = 1, .precision = Precision::Fp32};
+  options.accumulate = {2};
+  TraceBuilder b("batches", "toy", options);
+  const TensorId y = b.linear("fc", b.input("x", {1, 4}, DType::Float32), 4, false);
+  const TensorId targets = b.input("targets", {1}, DType::Int64);
+  const Trace trace = b.finish(b.cross_entropy("loss", y, targets));
+  const JointGraph graph = graph_of(trace, keep_everything(trace));
+  std::vector<std::string> of_fc;
+  for (const std::string& node : nodes_of(trace, graph))
+    if (node.find(" fc:") != std::string::npos || node.starts_with("optimizer"))
+      of_fc.push_back(node);
+  EXPECT_THAT(of_fc,
+              ElementsAre("forward fc: x#0, fc.weight#0 → fc#0",
+                          "backward fc: gradient of fc#0, x#0 → gradient of fc.weight#0",
+                          "forward fc: x#0, fc.weight#0 → fc#1",
+                          "backward fc: gradient of fc#1, x#0 → gradient of fc.weight#1",
+                          "accumulate fc: gradient of fc.weight#1, gradient of fc.weight#0 → "
+                          "gradient of fc.weight#2",
+                          "optimizer : gradient of fc.weight#2 → fc.weight#1, optimizer state of "
+                          "fc.weight#1, temporary of fc.weight#0"));
+}
+
 // --- the judge of graphs ------------------------------------------------------------------------
 
 struct DamagedGraph : testing::Test {

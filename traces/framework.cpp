@@ -5,6 +5,19 @@ namespace tidemark {
 
 const std::vector<Framework>& frameworks() {
   static const std::vector<Framework> rows = {
+      {.name = "transformers-5",
+       .title = "PyTorch 2.15, eager; transformers 5.23, peft 0.21",
+       .source = "as transformers-4.57; real steps under PyTorch 2.15.0 and transformers 5.23.0 "
+                 "(tests/reference/steps_transformers-5.json)",
+       .shifts_logits = false,
+       .shifts_labels = true,
+       .repeats_key_heads = false,
+       .efficient_groups = true,
+       .vision_softmax_fp32 = true,
+       .adapters_fp32 = true,
+       .blas_workspace_per_call = true,
+       .blackwell_workspace = true,
+       .op_scratch = true},
       {.name = "transformers-4.57",
        .title = "PyTorch 2.6, eager; transformers 4.53 to 4.57, peft from 0.12",
        .source =

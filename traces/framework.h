@@ -56,6 +56,7 @@ struct Framework {
   bool shifts_labels = false;  ///< they make all logits fp32, and shift a padded copy of the labels
   bool contiguous_heads = false;     ///< q, k and v are made contiguous for the fused kernel
   bool repeats_key_heads = true;     ///< grouped keys and values are repeated for it
+  bool efficient_groups = false;     ///< memory-efficient attention takes grouped keys as they are
   bool vision_softmax_fp32 = false;  ///< probabilities of ViT's eager code are made in fp32
   bool adapters_fp32 = false;        ///< LoRA's weights are fp32 whatever the base's dtype is
 
@@ -67,7 +68,9 @@ struct Framework {
                                           ///< many rows there are
   bool blas_workspace_in_pool = true;     ///< cuBLAS workspaces come from the caching allocator
   bool blas_handle_per_thread = false;    ///< the backward's thread has a workspace of its own
-  bool op_scratch = false;                ///< memory that kernels take while they run is known
+  bool blas_workspace_per_call = false;   ///< … and go back to it with each call
+  bool blackwell_workspace = false;  ///< they have 32 MiB on Blackwell, too, not on Hopper alone
+  bool op_scratch = false;           ///< memory that kernels take while they run is known
 
   bool operator==(const Framework&) const = default;
 };

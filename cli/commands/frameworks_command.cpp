@@ -38,6 +38,8 @@ constexpr std::array rules = {
          "q, k and v are made contiguous for fused attention"},
     Rule{"repeats_key_heads", &Framework::repeats_key_heads,
          "grouped keys and values are repeated for fused attention"},
+    Rule{"efficient_groups", &Framework::efficient_groups,
+         "memory-efficient attention takes grouped keys and values as they are"},
     Rule{"vision_softmax_fp32", &Framework::vision_softmax_fp32,
          "ViT's eager attention makes probabilities in fp32"},
     Rule{"adapters_fp32", &Framework::adapters_fp32, "LoRA's weights are fp32 on any base"},
@@ -48,6 +50,10 @@ constexpr std::array rules = {
          "cuBLAS workspaces come from the caching allocator"},
     Rule{"blas_handle_per_thread", &Framework::blas_handle_per_thread,
          "the backward's thread has a cuBLAS workspace of its own"},
+    Rule{"blas_workspace_per_call", &Framework::blas_workspace_per_call,
+         "a cuBLAS workspace is taken for each matrix product and given back"},
+    Rule{"blackwell_workspace", &Framework::blackwell_workspace,
+         "cuBLAS workspaces have 32 MiB on Blackwell as on Hopper"},
     Rule{"op_scratch", &Framework::op_scratch,
          "what kernels take while they run counts as allocated"}};
 

@@ -6,6 +6,8 @@
     venv/bin/python scripts/capture_models/capture_all.py build/tidemark tests/reference/captures
     venv/bin/python scripts/capture_models/capture_all.py build/tidemark /tmp/some --only '^gpt2'
 
+and with torch 2.15.0, torchvision 0.29.2, transformers 5.23.0 to tests/reference/captures_torch-2.15.
+
 Per model a trace and, in measured.json, of the second of the steps that a capture runs, which is an
 ordinary one in the real caching allocator (docs/capture.md):
   saved       bytes of storages that the graph holds when the forward is over, without parameters

@@ -6,8 +6,8 @@
     venv/bin/python scripts/capture_steps/capture.py > tests/reference/steps_transformers-4.57.json
     venv/bin/python scripts/capture_steps/capture.py --only '^gpt2-bf16' --show
 
-With another version of transformers (4.51.3 and 4.47.1, with tokenizers 0.21) the steps of
-steps_transformers-4.51.json and steps_transformers-4.47.json:
+With another version of transformers (4.51.3 and 4.47.1, with tokenizers 0.21, and 5.23.0 with torch
+2.15.0) the steps of steps_transformers-4.51.json, -4.47.json and -5.json:
     --only '^(gpt2|gpt2-odd-heads|llama|llama-gqa|mistral|bert|vit)-(fp32|bf16|amp-bf16)-(math|sdpa)$'
 
 A C compiler builds the stand-in for the CUDA runtime (python/tidemark/recording/stand_in.c), which

@@ -124,13 +124,8 @@ std::vector<StreamId> computing_streams(const Schedule& schedule) {
 
 }  // namespace
 
-// CUBLAS_WORKSPACE_CONFIG's default, as PyTorch allocates it: 4096·1024·2 + 16·1024·8 bytes, and
-// 32 MiB on compute capability 9.0.
-Bytes blas_workspace(const Device& device) {
-  return device.compute_capability == "9.0" ? 32_MiB : Bytes{8'519'680};
-}
-
 std::vector<StreamId> workspaces(const Schedule& schedule, const Framework& framework) {
+  if (!framework.blas_workspace_in_pool || framework.blas_workspace_per_call) return {};
   std::vector<StreamId> streams = computing_streams(schedule);
   if (framework.blas_handle_per_thread) streams.insert(streams.begin(), StreamId::Compute);
   return streams;
@@ -140,9 +135,8 @@ AllocatorCalls calls_of(const Trace& trace, const Schedule& schedule, const Fram
                         const Device& device) {
   Listing listing(trace, schedule, device);
   listing.add_persistent();
-  if (framework.blas_workspace_in_pool)
-    for (const StreamId stream : workspaces(schedule, framework))
-      listing.add_workspace(blas_workspace(device), stream);
+  for (const StreamId stream : workspaces(schedule, framework))
+    listing.add_workspace(blas_workspace(framework, device), stream);
   listing.add_step(framework.op_scratch);
   return std::move(listing).finish();
 }

@@ -37,12 +37,9 @@ struct AllocatorCalls {
 /// In issue order. A run's scratch is taken while it is issued: the next one of its stream may have
 /// it again. Buffers used on a foreign stream are guarded by record_stream, and their events
 /// complete when the host synchronizes or the step ends. cuBLAS workspaces, one per stream, come
-/// first where the framework takes them from the pool.
+/// first where the framework keeps them in the pool.
 AllocatorCalls calls_of(const Trace& trace, const Schedule& schedule, const Framework& framework,
                         const Device& device);
-
-/// As PyTorch allocates it for each stream that computes.
-Bytes blas_workspace(const Device& device);
 
 /// The streams that get one. The main one has work of both threads: of the program's, and of the
 /// one that runs the backward.

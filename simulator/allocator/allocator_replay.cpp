@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "simulator/allocator/caching_allocator.h"
+#include "simulator/cost/scratch.h"
 
 namespace tidemark::allocator {
 namespace {
@@ -76,9 +77,8 @@ Bytes requested_peak(const Schedule& schedule, const Framework& framework, const
   Bytes now;
   for (const Buffer& buffer : schedule.buffers)
     if (buffer.persistent) now += rounded(buffer.size);
-  if (framework.blas_workspace_in_pool)
-    now += Bytes{rounded(blas_workspace(device)).count *
-                 static_cast<std::int64_t>(workspaces(schedule, framework).size())};
+  now += Bytes{rounded(blas_workspace(framework, device)).count *
+               static_cast<std::int64_t>(workspaces(schedule, framework).size())};
   Bytes most = now;
   for (const Step& step : schedule.steps) {
     if (const auto* a = std::get_if<Allocate>(&step)) {
@@ -92,9 +92,9 @@ Bytes requested_peak(const Schedule& schedule, const Framework& framework, const
 }
 
 Bytes workspaces_of_one_stream(const Framework& framework, const Device& device) {
-  if (!framework.blas_workspace_in_pool) return {};
+  if (!framework.blas_workspace_in_pool || framework.blas_workspace_per_call) return {};
   const std::int64_t handles = framework.blas_handle_per_thread ? 2 : 1;
-  return {handles * round_up(blas_workspace(device).count, 512)};
+  return {handles * round_up(blas_workspace(framework, device).count, 512)};
 }
 
 }  // namespace tidemark::allocator

@@ -6,7 +6,6 @@
 #include <bit>
 
 #include "simulator/kernel_choice.h"
-#include "traces/framework.h"
 #include "traces/optimizer_of.h"
 
 namespace tidemark {
@@ -37,20 +36,29 @@ struct Place {
   }
 };
 
+// cuBLAS beside the product itself: nothing where its workspace stays from call to call.
+std::int64_t product(const Place& at) {
+  const Framework& framework = find_framework(at.trace.step.framework);
+  return framework.blas_workspace_per_call ? blas_workspace(framework, at.device).count : 0;
+}
+
 // cuda/CUDABlas.cpp: what gemm_and_bias() hands to cuBLASLt, which adds the bias while it stores.
 void linear_forward(const Place& at, Scratch& scratch) {
   constexpr std::int64_t workspace = 1024 * 1024;
-  if (at.op.inputs > 2 && rows_of(at.input(0).shape) > 1) scratch.add(workspace);
+  const bool adds_bias = at.op.inputs > 2 && rows_of(at.input(0).shape) > 1;
+  scratch.add(adds_bias ? workspace : product(at));
 }
 
 void add_column_sum(const Place& at, std::int64_t rows, std::int64_t columns, Scratch& scratch) {
   scratch.add(column_sum_staging(rows, columns, at.device));
 }
 
+// Products and the sum of the bias's gradient come one after the other.
 void linear_backward(const Place& at, Scratch& scratch) {
-  if (!at.makes_gradient(2)) return;
   const Shape& y = at.output(0).shape;
-  add_column_sum(at, rows_of(y), y.back(), scratch);
+  const std::int64_t sum =
+      at.makes_gradient(2) ? column_sum_staging(rows_of(y), y.back(), at.device) : 0;
+  scratch.add(std::max(sum, product(at)));
 }
 
 // transformers/cuda/flash_attn/flash_api.cpp, mha_bwd(): dq in fp32, the row sums of dy · y, and dk
@@ -156,6 +164,7 @@ void of_backward(const Place& at, Scratch& scratch) {
     case OpKind::Softmax:  // cuda/SoftMax.cu: dy · y is a tensor
       return scratch.add(size(at.output(0)).count);
     case OpKind::MatMul:
+      return scratch.add(product(at));
     case OpKind::Conv2d:
     case OpKind::LayerNorm:
     case OpKind::MsLayerNorm:
@@ -192,6 +201,7 @@ void of_backward(const Place& at, Scratch& scratch) {
 
 void of_forward(const Place& at, Scratch& scratch) {
   if (at.op.kind == OpKind::Linear) linear_forward(at, scratch);
+  if (at.op.kind == OpKind::MatMul) scratch.add(product(at));
   if (const OpaqueRow* row = opaque_row(at.trace, at.op)) scratch.add(row->forward.scratch.count);
 }
 
@@ -262,6 +272,14 @@ void of_update(const Trace& trace, const Schedule& schedule, const Run& run, con
 }
 
 }  // namespace
+
+// CUBLAS_WORKSPACE_CONFIG's default, as PyTorch allocates it: 4096·1024·2 + 16·1024·8 bytes, and
+// 32 MiB on compute capability 9.0, in later versions from there on.
+Bytes blas_workspace(const Framework& framework, const Device& device) {
+  const int capability = capability_of(device).value_or(80);
+  const bool is_large = framework.blackwell_workspace ? capability >= 90 : capability == 90;
+  return Bytes{is_large ? 32 * 1024 * 1024 : 8'519'680};
+}
 
 // The device is looked at last: few runs take any.
 Scratch scratch_of(const Trace& trace, const Schedule& schedule, const Run& run,

@@ -8,6 +8,7 @@
 
 #include "simulator/cost/device.h"
 #include "simulator/schedule.h"
+#include "traces/framework.h"
 #include "traces/trace.h"
 
 namespace tidemark {
@@ -24,6 +25,9 @@ class Scratch {
   std::array<Bytes, 8> requests_{};
   std::size_t count_ = 0;
 };
+
+/// What PyTorch hands to cuBLAS for each handle and stream that computes, or for each call.
+Bytes blas_workspace(const Framework& framework, const Device& device);
 
 /// By the sources of PyTorch 2.6; nothing where the framework's rules know of none.
 Scratch scratch_of(const Trace& trace, const Schedule& schedule, const Run& run,

@@ -60,8 +60,9 @@ void steps_section(Page& page, const std::string& folder) {
   page.line("## Training steps in PyTorch's own allocator");
   page.line("");
   page.line(
-      "`scripts/capture_steps/capture.py` runs eager steps on real CUDA tensors, in PyTorch 2.6's "
-      "own caching allocator, over a stand-in for the CUDA runtime: no GPU, and nothing computed. "
+      "`scripts/capture_steps/capture.py` runs eager steps on real CUDA tensors, in PyTorch's "
+      "own caching allocator (2.15 where transformers is 5, else 2.6), over a stand-in for the "
+      "CUDA runtime: no GPU, and nothing computed. "
       "*Saved*: bytes that backward nodes hold, parameters apart. *Live*: most bytes of storages "
       "in forward and backward. *Allocated*, *reserved*: what the allocator says of the second "
       "step. Small networks of odd sizes, so that constants weigh more than they do in practice. "
@@ -72,7 +73,8 @@ void steps_section(Page& page, const std::string& folder) {
   page.line("| versions | steps | saved | live | allocated | reserved |");
   page.line("|---|---|---|---|---|---|");
   std::vector<std::pair<std::string, std::vector<MeasuredStep>>> all;
-  for (const std::string version : {"transformers-4.57", "transformers-4.51", "transformers-4.47"})
+  for (const std::string version :
+       {"transformers-4.57", "transformers-5", "transformers-4.51", "transformers-4.47"})
     all.emplace_back(version, measured_steps(fmt::format("{}/steps_{}.json", folder, version)));
   for (const auto& [version, steps] : all)
     page.line("| {} | {} | {} | {} | {} | {} |", version, steps.size(), spread(steps, numbers[0]),
@@ -92,34 +94,25 @@ std::string bytes_off(std::int64_t predicted, std::int64_t measured) {
   return predicted == measured ? "0 B" : fmt::format("{:+} B", predicted - measured);
 }
 
-void captured_section(Page& page, const std::string& folder) {
-  const std::vector<MeasuredStep> steps = captured_steps(folder + "/captures");
-  page.line("## Captured models");
-  page.line("");
-  page.line(
-      "`scripts/capture_models` captures {} training steps of small models of many kinds "
-      "([capture.md](capture.md)), most of which Tidemark knows nothing else of. The numbers "
-      "beside are "
-      "those of PyTorch 2.6's own allocator in the second of the steps that a capture runs, an "
-      "ordinary "
-      "one; the trace comes from the fourth. *Saved*: what the graph holds when the forward is "
-      "over. "
-      "*Live*: most bytes of storages in forward and backward; the loss and the gradient that the "
-      "backward "
-      "begins with, 4 bytes each, are held longer by PyTorch. *Allocated*, *reserved*: of the "
-      "whole step.",
-      steps.size());
-  page.line("");
-  page.line(
-      "What is missed, and why. *Allocated*: a block that the allocator does not split counts "
-      "whole, "
-      "up to 1 MiB more than was asked for, and which request meets which block depends on the "
-      "order "
-      "within an op's backward, which is one run here; weights of such small networks are a few "
-      "MiB. "
-      "Convolutions ran without cuDNN, which cannot be stood in for: what it would take is not "
-      "known.");
-  page.line("");
+constexpr auto about_captures =
+    "`scripts/capture_models` captures {} training steps of small models of many kinds "
+    "([capture.md](capture.md)), most of which Tidemark knows nothing else of, once in PyTorch 2.6 "
+    "with transformers 4.57 and once in PyTorch 2.15 with transformers 5.23. The numbers beside "
+    "are those of that PyTorch's own allocator in the second of the steps that a capture runs, an "
+    "ordinary one; the trace comes from the fourth. *Saved*: what the graph holds when the forward "
+    "is over. *Live*: most bytes of storages in forward and backward; the loss and the gradient "
+    "that the backward begins with, 4 bytes each, are held longer by PyTorch. *Allocated*, "
+    "*reserved*: of the whole step.";
+
+constexpr auto what_captures_miss =
+    "What is missed, and why. *Allocated*: a block that the allocator does not split counts whole, "
+    "up to 1 MiB more than was asked for, and which request meets which block depends on the order "
+    "within an op's backward, which is one run here; weights of such small networks are a few MiB. "
+    "PyTorch 2.15 gives workspaces of cuBLAS back with each call, and fewer blocks stay whole. "
+    "Convolutions ran without cuDNN, which cannot be stood in for: what it would take is not "
+    "known.";
+
+void list_captures(Page& page, const std::vector<MeasuredStep>& steps) {
   page.line(
       "Off by, in per cent: median · ninth of ten · worst. Saved {}, live {}, allocated {}, "
       "reserved {}.",
@@ -137,6 +130,23 @@ void captured_section(Page& page, const std::string& folder) {
               static_cast<double>(step.predicted.allocated) / 1048576, off(step, numbers[2]),
               off(step, numbers[3]));
   page.line("");
+}
+
+void captured_section(Page& page, const std::string& folder) {
+  const std::vector<MeasuredStep> before = captured_steps(folder + "/captures");
+  const std::vector<MeasuredStep> newest = captured_steps(folder + "/captures_torch-2.15");
+  page.line("## Captured models");
+  page.line("");
+  page.line(about_captures, before.size());
+  page.line("");
+  page.line("{}", what_captures_miss);
+  page.line("");
+  page.line("### In PyTorch 2.15");
+  page.line("");
+  list_captures(page, newest);
+  page.line("### In PyTorch 2.6");
+  page.line("");
+  list_captures(page, before);
 }
 
 }  // namespace tidemark

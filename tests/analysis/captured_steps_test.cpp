@@ -15,46 +15,56 @@
 namespace tidemark {
 namespace {
 
-const std::string folder = TIDEMARK_TESTS_DIR "/reference/captures";
+struct Captures {
+  const char* folder;        ///< below tests/reference
+  const char* name;          ///< of PyTorch's version
+  double median, worst;      ///< that allocated peaks may be off by, in per cent
+  std::int64_t live_missed;  ///< most bytes of a live peak that are not found
+};
 
-const std::vector<MeasuredStep>& steps() {
-  static const std::vector<MeasuredStep> all = captured_steps(folder);
-  return all;
-}
+class CapturedSteps : public testing::TestWithParam<Captures> {
+ protected:
+  const std::string folder_ = std::string(TIDEMARK_TESTS_DIR "/reference/") + GetParam().folder;
+  const std::vector<MeasuredStep> steps_ = captured_steps(folder_);
+};
 
-TEST(CapturedSteps, SaveWhatPyTorchSavesToTheByte) {
-  for (const MeasuredStep& step : steps())
+TEST_P(CapturedSteps, AreOfManyKinds) { EXPECT_EQ(steps_.size(), 20u); }
+
+TEST_P(CapturedSteps, SaveWhatPyTorchSavesToTheByte) {
+  for (const MeasuredStep& step : steps_)
     EXPECT_EQ(step.predicted.saved, step.measured.saved) << step.name;
 }
 
 // The variable of the loss and the gradient that the backward begins with are 4 bytes each; here
 // they are gone sooner.
-TEST(CapturedSteps, HaveThePeakOfLiveStoragesUpToTheLossItself) {
-  for (const MeasuredStep& step : steps()) {
+TEST_P(CapturedSteps, HaveThePeakOfLiveStoragesUpToTheLossItself) {
+  constexpr std::int64_t loss = 8;
+  for (const MeasuredStep& step : steps_) {
     EXPECT_LE(step.predicted.live, step.measured.live) << step.name;
-    EXPECT_GE(step.predicted.live, step.measured.live - 8) << step.name;
+    const std::int64_t missed = step.name == "mamba-fp32" ? GetParam().live_missed : 0;
+    EXPECT_GE(step.predicted.live, step.measured.live - loss - missed) << step.name;
   }
 }
 
-TEST(CapturedSteps, HaveTheAllocatedPeakWithinAFewPerCent) {
+TEST_P(CapturedSteps, HaveTheAllocatedPeakWithinAFewPerCent) {
   std::vector<double> off;
-  for (const MeasuredStep& step : steps())
+  for (const MeasuredStep& step : steps_)
     off.push_back(std::abs(percent_off(step.predicted.allocated, step.measured.allocated)));
   std::ranges::sort(off);
-  EXPECT_LE(off[off.size() / 2], 0.8);
-  EXPECT_LE(off.back(), 2.5);
+  EXPECT_LE(off[off.size() / 2], GetParam().median);
+  EXPECT_LE(off.back(), GetParam().worst);
 }
 
-TEST(CapturedSteps, HaveTheParametersThatTheModelHas) {
-  for (const MeasuredStep& step : steps())
+TEST_P(CapturedSteps, HaveTheParametersThatTheModelHas) {
+  for (const MeasuredStep& step : steps_)
     EXPECT_EQ(step.predicted.trainable, step.measured.trainable) << step.name;
 }
 
 // Nothing of a strategy may need a known family.
-TEST(CapturedSteps, AreLoweredByEveryStrategyAsTheJudgeAccepts) {
-  for (const MeasuredStep& step : steps()) {
+TEST_P(CapturedSteps, AreLoweredByEveryStrategyAsTheJudgeAccepts) {
+  for (const MeasuredStep& step : steps_) {
     const auto trace =
-        std::make_shared<const Trace>(load_trace(folder + "/" + step.name + ".trace.json.zst"));
+        std::make_shared<const Trace>(load_trace(folder_ + "/" + step.name + ".trace.json.zst"));
     for (const StrategySpec& strategy : default_strategies()) {
       const PlannedStep planned = plan_step(trace, strategy);
       EXPECT_THAT(validate(*planned.trace, lower(planned)), testing::IsEmpty())
@@ -62,6 +72,14 @@ TEST(CapturedSteps, AreLoweredByEveryStrategyAsTheJudgeAccepts) {
     }
   }
 }
+
+// In 2.15 Mamba's scan holds 112 KiB more at its peak than the capture explains: a gradient of all
+// tokens less one of a single token.
+INSTANTIATE_TEST_SUITE_P(Fixtures, CapturedSteps,
+                         testing::Values(Captures{"captures", "Torch2_6", 0.8, 2.5, 0},
+                                         Captures{"captures_torch-2.15", "Torch2_15", 0.05, 1.5,
+                                                  112 * 1024}),
+                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace tidemark

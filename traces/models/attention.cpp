@@ -273,7 +273,7 @@ AttentionKernel attention_kernel(const TraceBuilder& b, const AttentionConfig& c
   const bool grouped = config.key_heads > 0 && config.key_heads != config.heads;
   return sdpa_kernel({.dtype = b.compute_dtype(),
                       .head_width = head_width,
-                      .grouped = grouped && !repeats,
+                      .grouped = grouped && !repeats && !b.framework().efficient_groups,
                       .masked = masked},
                      b.step().capability.value_or(80));
 }

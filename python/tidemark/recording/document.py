@@ -48,6 +48,8 @@ def step_of(recording: Recording, arguments: argparse.Namespace, batch: int) -> 
                 optimizer=OPTIMIZERS.get(recording.update.name, "sgd"))
     if arguments.sm != 80:
         step["compute_capability"] = arguments.sm
+    if recording.framework:
+        step["framework"] = recording.framework
     return step
 
 

@@ -72,8 +72,8 @@ def run_child(arguments: list[str], capability: int, multiprocessors: int | None
     code = subprocess.run(command, env=environment, check=False).returncode
     if code < 0:
         raise CaptureError(f"the process of the capture died ({signal.Signals(-code).name}): "
-                           "something asked the stand-in for more than it can answer; PyTorch 2.6 "
-                           "for CUDA 12 is what it is tested with")
+                           "something asked the stand-in for more than it can answer; it is tested "
+                           "with PyTorch 2.6 (CUDA 12) and 2.15 (CUDA 13)")
     return code
 
 

@@ -77,8 +77,8 @@ API cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp* p, int device)
 }
 API cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
 API cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
-API cudaError_t cudaDriverGetVersion(int* version) { return *version = 12040, cudaSuccess; }
-API cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 12040, cudaSuccess; }
+API cudaError_t cudaDriverGetVersion(int* v) { return *v = STAND_IN_VERSION, cudaSuccess; }
+API cudaError_t cudaRuntimeGetVersion(int* v) { return *v = STAND_IN_VERSION, cudaSuccess; }
 API cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return *least = 0, *greatest = -5, cudaSuccess;
 }

@@ -76,6 +76,15 @@ def header_folder(site: pathlib.Path) -> pathlib.Path:
     return found[0].parent
 
 
+def runtime_version(headers: pathlib.Path) -> str:
+    """As the runtime itself says it: 13020 for CUDA 13.2."""
+    found = re.search(r"#define +CUDART_VERSION +(\d+)",
+                      (headers / "cuda_runtime_api.h").read_text(encoding="utf-8"))
+    if found is None:
+        raise CaptureError(f"{headers}/cuda_runtime_api.h does not say its version")
+    return found.group(1)
+
+
 def build(folder: pathlib.Path) -> None:
     """libstand_in.so, which is preloaded, and libcuda.so.1, which PyTorch looks for by name."""
     torch = torch_folder()
@@ -87,7 +96,8 @@ def build(folder: pathlib.Path) -> None:
     source = HERE / "stand_in.c"
     rest = folder / "answers.c"
     rest.write_text(answers(imported_names(libraries), source.read_text()))
-    flags = ["-shared", "-fPIC", "-O1", "-w", f"-I{headers}"]
+    flags = ["-shared", "-fPIC", "-O1", "-w", f"-I{headers}",
+             f"-DSTAND_IN_VERSION={runtime_version(headers)}"]
     compiler = tool("cc", "gcc")
     run(compiler, *flags, source, rest, "-o", folder / "libstand_in.so")
     run(compiler, *flags, HERE / "driver.c", "-o", folder / "libcuda.so.1")

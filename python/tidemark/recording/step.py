@@ -187,6 +187,7 @@ class Recording:
     leaves: dict[int, int]  # number of a leaf's storage by its address
     saved: dict[int, int]  # bytes of storages that the graph holds at the end of the forward
     versions: dict[str, str]
+    framework: str | None  # a row of `tidemark frameworks`; None: the usual one
     parameters: int  # elements
     trainable: int
 
@@ -251,6 +252,17 @@ def update_of(optimizer: Any, recorder: Recorder) -> Update:
                   recorder.launches() - started)
 
 
+def framework() -> str | None:
+    """The row of `tidemark frameworks` whose rules of workspaces PyTorch follows. Since some version
+    before 2.15 cuBLAS's is taken for each call, and lies among the scratch of operations."""
+    square = torch.empty(8, 8, device="cuda")
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    torch.mm(square, square)
+    taken = torch.cuda.max_memory_allocated() - before
+    return "transformers-5" if taken > 1 << 20 else None
+
+
 def record(step: Step) -> Recording:
     """A whole step, the fourth: state and workspaces are there, and lengths of lists settled."""
     gc.collect()
@@ -283,7 +295,7 @@ def record(step: Step) -> Recording:
             versions[package] = importlib.metadata.version(package)
     parameters = list(step.model.parameters())
     return Recording(recorder, graph, measured, update, last, step.precision, leaves, saved,
-                     versions, sum(p.numel() for p in parameters),
+                     versions, framework(), sum(p.numel() for p in parameters),
                      sum(p.numel() for p in parameters if p.requires_grad))
 
 
@@ -323,14 +335,15 @@ def install_groups() -> None:
     """Before a user's modules import what is replaced here."""
     import torch.utils.checkpoint as checkpointing
 
-    plain_apply = torch.autograd.Function.apply.__func__
+    # A classmethod in PyTorch 2.6, one written in C in 2.15: both bind to a class in this way.
+    plain_apply = torch.autograd.Function.__dict__["apply"].__get__
     plain_checkpoint = checkpointing.checkpoint
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         recorder = _recorder
         if recorder is None or not recorder.begin_group(cls.__name__, False, args):
-            return plain_apply(cls, *args, **kwargs)
-        result = plain_apply(cls, *args, **kwargs)
+            return plain_apply(None, cls)(*args, **kwargs)
+        result = plain_apply(None, cls)(*args, **kwargs)
         recorder.end_group(result)
         return result
 

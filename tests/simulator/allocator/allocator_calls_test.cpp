@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "simulator/cost/scratch.h"
 #include "simulator/lower.h"
 #include "tests/simulator/hand_made.h"
 #include "traces/trace_builder.h"
@@ -77,9 +78,11 @@ TEST(AllocatorCalls, WorkspacesComeForEachStreamThatComputes) {
   const Device device = find_device("h100");
   const AllocatorCalls calls = calls_of({}, step.schedule(), framework, device);
   EXPECT_EQ(text_of(calls.before), "a1@0 a2@1");
-  EXPECT_EQ(calls.before[0].size, blas_workspace(device));
+  EXPECT_EQ(calls.before[0].size, blas_workspace(framework, device));
   framework.blas_handle_per_thread = true;
   EXPECT_EQ(text_of(calls_of({}, step.schedule(), framework, device).before), "a1@0 a2@0 a3@1");
+  framework.blas_workspace_per_call = true;
+  EXPECT_EQ(text_of(calls_of({}, step.schedule(), framework, device).before), "");
 }
 
 // A linear with a bias hands cuBLASLt a workspace; it lies behind the buffers and goes at once.

@@ -21,18 +21,22 @@ TEST(ColumnSum, StagesWhatTheAllocatorWasAskedFor) {
   EXPECT_EQ(column_sum_staging(8192, 770, device), 12615680);  // 770 is even, no more
 }
 
-/// What the only op of `kind` takes in its backward, in all.
-std::int64_t backward_scratch(const Trace& trace, OpKind kind) {
-  const Device device = find_device("a100-80gb");
+/// What the only op of `kind` takes in this pass, in all.
+std::int64_t scratch_in(Task task, const Trace& trace, OpKind kind,
+                        const Device& device = find_device("a100-80gb")) {
   const Schedule schedule = lower(trace, keep_everything(trace));
   std::int64_t sum = 0;
   for (const Step& step : schedule.steps) {
     const auto* run = std::get_if<Run>(&step);
-    if (!run || run->task != Task::Backward || trace[run->op].kind != kind) continue;
+    if (!run || run->task != task || trace[run->op].kind != kind) continue;
     const Scratch scratch = scratch_of(trace, schedule, *run, device);
     for (const Bytes request : scratch.requests()) sum += request.count;
   }
   return sum;
+}
+
+std::int64_t backward_scratch(const Trace& trace, OpKind kind) {
+  return scratch_in(Task::Backward, trace, kind);
 }
 
 struct Heads {
@@ -79,6 +83,39 @@ TEST(EmbeddingBackward, SortsManyIndicesAndSumsSegments) {
   EXPECT_EQ(scratch(3072, 2111, 192), 0);
   EXPECT_EQ(scratch(4000, 2111, 192), 3 * 32000 + 2 * 16888 + 20088 + 1928448);
   EXPECT_EQ(scratch(8192, 50257, 768), 5 * 65536 + 72088 + 27681792);
+}
+
+// Asked of PyTorch 2.6 and 2.15 by the stand-in for the CUDA runtime, per compute capability.
+TEST(BlasWorkspace, IsLargeOnHopperAndInLaterVersionsOnBlackwell) {
+  const Framework &kept = find_framework("transformers-4.57"),
+                  &per_call = find_framework("transformers-5");
+  Device device = find_device("a100-80gb");
+  const auto both = [&](const char* capability) {
+    device.compute_capability = capability;
+    return std::pair(blas_workspace(kept, device).count, blas_workspace(per_call, device).count);
+  };
+  EXPECT_EQ(both("7.5"), std::pair(8'519'680L, 8'519'680L));
+  EXPECT_EQ(both("8.0"), std::pair(8'519'680L, 8'519'680L));
+  EXPECT_EQ(both("9.0"), std::pair(33'554'432L, 33'554'432L));
+  EXPECT_EQ(both("10.0"), std::pair(8'519'680L, 33'554'432L));
+  EXPECT_EQ(both("12.0"), std::pair(8'519'680L, 33'554'432L));
+}
+
+TEST(BlasWorkspace, IsScratchOfEachProductWhereItDoesNotStay) {
+  const auto scratch = [](const char* framework, Task task, bool bias, std::int64_t rows) {
+    TraceBuilder b("linear", "", {.framework = framework});
+    const TensorId x = b.to_compute(b.parameter("x", {rows, 768}));
+    return scratch_in(task, b.finish(b.mean("loss", b.linear("fc", x, 3072, bias))),
+                      OpKind::Linear);
+  };
+  constexpr std::int64_t of_lt = 1024 * 1024, of_blas = 8'519'680, of_sum = 113'246'208;
+  EXPECT_EQ(scratch("transformers-4.57", Task::Forward, false, 64), 0);
+  EXPECT_EQ(scratch("transformers-5", Task::Forward, false, 64), of_blas);
+  EXPECT_EQ(scratch("transformers-5", Task::Forward, true, 64), of_lt);
+  EXPECT_EQ(scratch("transformers-4.57", Task::Backward, true, 64), 0);
+  EXPECT_EQ(scratch("transformers-5", Task::Backward, true, 64), of_blas);
+  // The products and the bias's sum come one after the other.
+  EXPECT_EQ(scratch("transformers-5", Task::Backward, true, 4728), of_sum);
 }
 
 TEST(Scratch, IsNothingOnAProcessor) {

@@ -1,6 +1,8 @@
 // Evaluates the strategies on one trace, on all cores, then adds ratios and the conclusion.
 #include "analysis/comparison.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <mutex>
 
@@ -8,6 +10,8 @@
 #include "base/parallel.h"
 #include "simulator/cost/guessed_times.h"
 #include "simulator/kernel_choice.h"
+#include "simulator/parallel/cluster.h"
+#include "simulator/parallel/collectives.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark {
@@ -60,6 +64,14 @@ void add_batches(const Scenario& scenario, const StrategySpec& strategy, MemoryB
   if (row.batches->every == row.batches->largest || budget.allocator.expandable_segments) return;
   budget.allocator = allocator::expandable(budget.allocator);
   row.expandable_batches = batch_limits(scenario, strategy, budget, progress);
+}
+
+void note_communicators(Comparison& comparison) {
+  const Bytes taken = communicator_bytes_of(comparison.scenario);
+  if (taken == Bytes{}) return;
+  comparison.notes.push_back(
+      fmt::format("{}: NCCL's own buffers take {} of each rank, outside of PyTorch's memory",
+                  interconnect_of(comparison.scenario.device)->cluster, to_text(taken)));
 }
 
 // What the rows have derived of the trace as it was asked for is not derived again.
@@ -116,9 +128,17 @@ std::shared_ptr<const Trace> trace_of(const Scenario& scenario) {
   return trace;
 }
 
+Bytes communicator_bytes_of(const Scenario& scenario) {
+  const Mesh& mesh = scenario.step.mesh;
+  const Interconnect* const joined = interconnect_of(scenario.device);
+  if (mesh.is_one() || !joined) return {};
+  return communicator_bytes(*joined, group_of(mesh, Axis::Data, *joined));
+}
+
 MemoryBudget memory_budget_of(const Scenario& scenario) {
   const Bytes context = scenario.device.context.value_or(Bytes{});
-  return {scenario.budget.value_or(scenario.device.capacity - context), scenario.allocator};
+  const Bytes outside = context + communicator_bytes_of(scenario);
+  return {scenario.budget.value_or(scenario.device.capacity - outside), scenario.allocator};
 }
 
 void add_ratios(std::vector<Report>& rows) {
@@ -145,6 +165,7 @@ Comparison compare(const Scenario& scenario, const std::function<void(std::size_
   note_guesses(*trace, derived.get(), comparison);
   add_ratios(comparison.rows);
   conclude(comparison);
+  note_communicators(comparison);
   return comparison;
 }
 

@@ -44,6 +44,9 @@ std::vector<StrategySpec> default_strategies();
 BatchLimits batch_limits(const Scenario& scenario, const StrategySpec& strategy,
                          const MemoryBudget& budget, const BatchProgress& progress = {});
 
+/// NCCL's own memory on a rank of the scenario's mesh, outside of PyTorch's.
+Bytes communicator_bytes_of(const Scenario& scenario);
+
 MemoryBudget memory_budget_of(const Scenario& scenario);
 
 /// Fills in what rows are against vanilla, if it is among them.

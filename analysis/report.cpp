@@ -102,13 +102,19 @@ std::string cautions_of(const StrategySpec& strategy, const Plan& plan) {
   return fmt::format("{}", fmt::join(cautions, "; "));
 }
 
+bool has_lanes_beside_regions(const JointGraph& graph) {
+  return std::ranges::any_of(graph.lanes, [](Lane lane) {
+    return lane != Lane::Compute && lane != Lane::EvenRegions && lane != Lane::OddRegions;
+  });
+}
+
 // The step on one stream has the same nodes, so it takes the same time, and but for hoisted
 // recovery in the same order (place_test.cpp). Copies have streams of their own all the same.
 RecoveryTime recovery_of(const JointGraph& graph, const CostModel& costs,
                          const Evaluation& evaluation) {
   const Schedule& schedule = evaluation.schedule;
   if (!evaluation.planned.plan.overlap) return recovery_time(schedule, evaluation.timeline);
-  if (!graph.uses(Lane::CopyOut) && !graph.uses(Lane::CopyIn))
+  if (!has_lanes_beside_regions(graph))
     return recovery_time(schedule, simulate_alone(costs, schedule), evaluation.timeline);
   const Schedule alone = place(graph, {.regions_on_compute = true});
   return recovery_time(alone, simulate(costs, alone), evaluation.timeline);
@@ -118,9 +124,11 @@ void add_time(const Trace& trace, const JointGraph& graph, const CostModel& cost
               const Evaluation& evaluation, Report& report) {
   const Timeline& timeline = evaluation.timeline;
   report.step = timeline.duration;
-  const std::int64_t samples = trace.step.batch * trace.step.accumulate.count;
+  const std::int64_t samples =
+      trace.step.batch * trace.step.accumulate.count * trace.step.mesh[Axis::Data];
   report.samples_per_second = static_cast<double>(samples) * 1e9 /
                               static_cast<double>(std::max<std::int64_t>(1, report.step.count()));
+  report.communication = communication_of(evaluation.schedule, timeline);
   report.overlap = timeline.overlap;
   report.launch_bound = timeline.waits_for_host > timeline.duration / 10;
   report.recovery = recovery_of(graph, costs, evaluation);

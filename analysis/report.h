@@ -5,6 +5,7 @@
 #include <string>
 
 #include "analysis/batch_search.h"
+#include "analysis/communication.h"
 #include "analysis/recovery_time.h"
 #include "analysis/saved.h"
 #include "simulator/allocator/allocator_replay.h"
@@ -42,13 +43,14 @@ struct Report {
   BlockUnits units;
 
   Nanoseconds step{};
-  double samples_per_second = 0;
-  double throughput = 0;  ///< the same in what a sample consists of, per second …
+  double samples_per_second = 0;  ///< of all ranks together
+  double throughput = 0;          ///< the same in what a sample consists of, per second …
   std::string_view throughput_unit = "samples";  ///< … "tokens", "images", or just "samples"
   double mfu = 0;  ///< model FLOPs utilization: model_flops() over step and the unit's nominal rate
   RecoveryTime recovery;
-  Nanoseconds overlap{};      ///< with two streams busy
-  bool launch_bound = false;  ///< the device waits for the host for more than 10 % of the step
+  Communication communication;  ///< with other ranks of the mesh
+  Nanoseconds overlap{};        ///< with two streams busy
+  bool launch_bound = false;    ///< the device waits for the host for more than 10 % of the step
 
   Bytes capacity;  ///< device (or budget) less the CUDA context
   bool fits = false;

@@ -52,6 +52,11 @@ class Binder {
         return calls.push_back(dequantize(node));
       case Task::Optimizer:
         return optimize(node, calls);
+      case Task::Pack:
+      case Task::AllReduce:
+      case Task::AllGather:
+      case Task::ReduceScatter:
+        fail(node, "steps of one rank are replayed, and this one is of several");
     }
   }
 

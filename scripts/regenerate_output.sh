@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 check=false
 if [ "${1:-}" = --check ]; then check=true; shift; fi
 program=$(realpath "${1:-build/tidemark}")
-documents=(README.md docs/how_it_works.md docs/plan_format.md docs/planning.md)
+documents=(README.md docs/how_it_works.md docs/parallel.md docs/plan_format.md docs/planning.md)
 
 # Everything of the document but the output of its commands, and that anew.
 with_output() {

@@ -29,7 +29,9 @@ enum class Role : std::uint8_t {
   Gradient,
   OptimizerState,
   Temporary,
-  Ranges,  ///< what codes are decoded by: stays from step to step, because it runs with them
+  Ranges,         ///< what codes are decoded by: stays from step to step, because it runs with them
+  Shard,          ///< the part of a value that this rank keeps
+  GradientShard,  ///< the part of a gradient, averaged over ranks, that this rank updates with
 };
 
 inline constexpr std::array roles = {
@@ -38,7 +40,9 @@ inline constexpr std::array roles = {
     Named{Role::Gradient, std::string_view("gradient")},
     Named{Role::OptimizerState, std::string_view("optimizer state")},
     Named{Role::Temporary, std::string_view("temporary")},
-    Named{Role::Ranges, std::string_view("ranges")}};
+    Named{Role::Ranges, std::string_view("ranges")},
+    Named{Role::Shard, std::string_view("shard")},
+    Named{Role::GradientShard, std::string_view("gradient shard")}};
 static_assert(is_in_order(roles));
 
 /// A piece of memory with one lifetime. A tensor that is recovered has two buffers, one after the
@@ -65,20 +69,34 @@ enum class Task : std::uint8_t {
   Quantize,
   Dequantize,
   Optimizer,
+  Pack,  ///< copies between tensors and a buffer of a collective
+  AllReduce,
+  AllGather,
+  ReduceScatter,
 };
 
-inline constexpr std::array tasks = {Named{Task::Forward, std::string_view("forward")},
-                                     Named{Task::Seed, std::string_view("seed")},
-                                     Named{Task::Backward, std::string_view("backward")},
-                                     Named{Task::Accumulate, std::string_view("accumulate")},
-                                     Named{Task::Recompute, std::string_view("recompute")},
-                                     Named{Task::Reconstruct, std::string_view("reconstruct")},
-                                     Named{Task::Quantize, std::string_view("quantize")},
-                                     Named{Task::Dequantize, std::string_view("dequantize")},
-                                     Named{Task::Optimizer, std::string_view("optimizer")}};
+inline constexpr std::array tasks = {
+    Named{Task::Forward, std::string_view("forward")},
+    Named{Task::Seed, std::string_view("seed")},
+    Named{Task::Backward, std::string_view("backward")},
+    Named{Task::Accumulate, std::string_view("accumulate")},
+    Named{Task::Recompute, std::string_view("recompute")},
+    Named{Task::Reconstruct, std::string_view("reconstruct")},
+    Named{Task::Quantize, std::string_view("quantize")},
+    Named{Task::Dequantize, std::string_view("dequantize")},
+    Named{Task::Optimizer, std::string_view("optimizer")},
+    Named{Task::Pack, std::string_view("pack")},
+    Named{Task::AllReduce, std::string_view("all-reduce")},
+    Named{Task::AllGather, std::string_view("all-gather")},
+    Named{Task::ReduceScatter, std::string_view("reduce-scatter")}};
 static_assert(is_in_order(tasks));
 constexpr std::string_view to_string(Task task) {
   return tasks[static_cast<std::size_t>(task)].name;
+}
+
+/// Do ranks exchange something in it?
+constexpr bool is_collective(Task task) {
+  return task == Task::AllReduce || task == Task::AllGather || task == Task::ReduceScatter;
 }
 
 struct Allocate {

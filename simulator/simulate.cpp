@@ -1,6 +1,7 @@
 // Time advances from one change to the next: a run starts or ends on some stream. Between changes
 // every active run progresses at the same rate, the largest at which the sum of slot shares and
-// the sum of bandwidth shares both stay at or below one. A run whose end is the next change ends
+// the sum of bandwidth shares both stay at or below one; collectives more slowly if their links
+// cannot carry them all. A run whose end is the next change ends
 // there because it was chosen, not because nothing seems left of it: doubles cannot tell.
 #include "simulator/simulate.h"
 
@@ -15,7 +16,7 @@ namespace {
 struct Active {
   bool busy = false;
   std::uint32_t run = 0;  // index into the timeline's runs
-  double sm_share = 0, memory_share = 0;
+  double sm_share = 0, memory_share = 0, link_share = 0;
   // Since the rate last changed, so that a run that nothing disturbs takes exactly its own time.
   Moment since = {};
   double rate = 0;
@@ -147,6 +148,7 @@ class Simulation {
                        .run = static_cast<std::uint32_t>(timeline_.runs.size()),
                        .sm_share = cost.sm_share,
                        .memory_share = cost.memory_share,
+                       .link_share = cost.link_share,
                        .since = now_,
                        .left = static_cast<double>(cost.time.count())};
     ++busy_;
@@ -163,10 +165,13 @@ class Simulation {
   // nothing is left to do with what has been issued.
   bool advance() {
     start_ready();
-    const double rate = common_rate();
+    const double rate = common_rate(), link_rate = rate / links_wanted();
     Moment next = never;
-    for (std::size_t s = 0; s < queues_.size(); ++s)
-      next = std::min(next, active_[s].busy ? end_at(rate, active_[s]) : next_issue(queues_[s]));
+    for (std::size_t s = 0; s < queues_.size(); ++s) {
+      Active& active = active_[s];
+      const double own = active.link_share > 0 ? link_rate : rate;
+      next = std::min(next, active.busy ? end_at(own, active) : next_issue(queues_[s]));
+    }
     if (next == never) return false;
     move_to(next);
     return true;
@@ -235,6 +240,14 @@ class Simulation {
     for (const Active& active : active_)
       if (active.busy) slots += active.sm_share, bandwidth += active.memory_share;
     return 1 / std::max({1.0, slots, bandwidth});
+  }
+
+  // Collectives that share a link slow each other down, and nothing else.
+  double links_wanted() const {
+    double wanted = 0;
+    for (const Active& active : active_)
+      if (active.busy) wanted += active.link_share;
+    return std::max(1.0, wanted);
   }
 
   const Schedule& schedule_;

@@ -45,6 +45,8 @@ StepValue shown(bool is_on) { return is_on; }
 StepValue shown(const std::string& framework) { return framework; }
 StepValue shown(const Tuning& tuning) { return to_text(tuning); }
 StepValue shown(const TokenLoss& loss) { return to_text(loss); }
+StepValue shown(const Mesh& mesh) { return to_text(mesh); }
+StepValue shown(const Sharding& sharding) { return to_text(sharding); }
 template <IsNamed Enum>
 StepValue shown(Enum value) {
   return std::string(table_of(value)[static_cast<std::size_t>(value)].name);
@@ -100,6 +102,12 @@ void read(Tuning& tuning, std::string_view text, const StepField&) { tuning = pa
 
 void read(TokenLoss& loss, std::string_view text, const StepField&) {
   loss = parse_token_loss(text);
+}
+
+void read(Mesh& mesh, std::string_view text, const StepField&) { mesh = parse_mesh(text); }
+
+void read(Sharding& sharding, std::string_view text, const StepField&) {
+  sharding = parse_sharding(text);
 }
 
 template <IsNamed Enum>
@@ -187,6 +195,16 @@ std::string defect_of(const TokenLoss& loss) {
   const std::string text = to_text(loss);
   try {
     if (parse_token_loss(text) == loss) return {};
+  } catch (const InputError& error) {
+    return printable(error.what(), 400);
+  }
+  return fmt::format("found more than its text {} says", quoted(text));
+}
+
+std::string defect_of(const Sharding& sharding) {
+  const std::string text = to_text(sharding);
+  try {
+    if (parse_sharding(text) == sharding) return {};
   } catch (const InputError& error) {
     return printable(error.what(), 400);
   }
@@ -285,6 +303,19 @@ StepField in_one_batch(StepField row) {
         "an update in the backward frees gradients that {} micro-batches would add to (leave one "
         "of the two out)",
         step.accumulate.count);
+  };
+  return row;
+}
+
+StepField with_mesh(StepField row) {
+  row.defect = mesh_defect;
+  return row;
+}
+
+StepField among_ranks(StepField row) {
+  row.defect = [](const StepOptions& step) {
+    const std::string defect = defect_of(step.shard);
+    return defect.empty() ? sharing_defect(step) : defect;
   };
   return row;
 }
@@ -452,19 +483,34 @@ std::vector<StepField> surroundings() {
       field<&StepOptions::ddp>(
           {.key = "ddp",
            .id_prefix = "ddp=",
-           .switches = {
-               {"--ddp", "", "add the gradient buckets of a data-parallel wrapper", "true"}}})};
+           .switches = {{"--ddp", "", "add the gradient buckets of a data-parallel wrapper",
+                         "true"}}}),
+      with_mesh(field<&StepOptions::mesh>(
+          {.key = "mesh",
+           .id_prefix = "mesh=",
+           .noun = "mesh",
+           .switches = {{"--mesh", "AXES",
+                         "how the GPUs of a job are laid out: sizes of pp (pipeline stages), dp "
+                         "(replicas), cp (context), tp (tensor) and ep (experts), as in dp=8; the "
+                         "step is that of one rank (default 1)"}}})),
+      among_ranks(field<&StepOptions::shard>(
+          {.key = "shard",
+           .switches = {{"--shard", "NAME",
+                         "how the dp ranks share parameters, gradients and optimizer states: ddp "
+                         "or fsdp2, with options as in ddp:bucket-view or "
+                         "fsdp2:no-reshard (default ddp; docs/parallel.md)"}}}))};
 }
 
 // Does not compile when StepOptions has a member more. Then give it a row, too.
 std::size_t count_members(const StepOptions& step) {
   const auto& [batch, accumulate, sequence, target_sequence, image, head, precision, attention,
                capability, padded, loss, tuning, base, optimizer, form, in_backward, l2_decay,
-               master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp] = step;
+               master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp, mesh,
+               shard] = step;
   return std::tuple_size_v<decltype(std::tie(
       batch, accumulate, sequence, target_sequence, image, head, precision, attention, capability,
       padded, loss, tuning, base, optimizer, form, in_backward, l2_decay, master_weights,
-      keep_gradients, dropout, drop_path, framework, ema, ddp))>;
+      keep_gradients, dropout, drop_path, framework, ema, ddp, mesh, shard))>;
 }
 
 }  // namespace

@@ -145,4 +145,37 @@ Precision precision_of(const StepOptions& options) {
   return options.precision.value_or(find_framework(options.framework).default_precision);
 }
 
+std::optional<Sharding> sharing_of(const StepOptions& options) {
+  if (options.mesh[Axis::Data] == 1) return {};
+  return options.shard.value_or(Sharding());
+}
+
+std::string mesh_defect(const StepOptions& options) {
+  const Mesh& mesh = options.mesh;
+  if (const std::string defect = defect_of(mesh); !defect.empty()) return defect;
+  if (mesh.gpus() == mesh[Axis::Data] && mesh.experts == 1) return {};
+  return fmt::format("of {} only dp is simulated yet (nearest: dp={})", to_text(mesh), mesh.gpus());
+}
+
+std::string sharing_defect(const StepOptions& options) {
+  const std::optional<Sharding> sharing = sharing_of(options);
+  if (!sharing) return {};
+  if (options.ddp) return "the ranks of a mesh have buckets of their own (leave --ddp out)";
+  if (options.update_in_backward)
+    return "gradients are averaged over ranks before an update (leave --update-in-backward out)";
+  const bool gradients_stay =
+      options.keep_gradients || find_framework(options.framework).gradients_persist;
+  if (sharing->bucket_view && gradients_stay)
+    return "views of gradients that stay between steps are not simulated (leave bucket-view out)";
+  if (sharing->kind == Sharding::Kind::Ddp) return {};
+  const OptimizerRow& optimizer = row_of(options.optimizer);
+  const bool is_by_element =
+      optimizer.state == StateKind::LikeParameter || optimizer.state == StateKind::Fp32;
+  if (!is_by_element || options.optimizer == Optimizer::Muon)
+    return fmt::format("{} needs whole matrices or blocks, and {} cuts them (take --shard ddp)",
+                       optimizer.name, to_text(*sharing));
+  if (options.base) return fmt::format("{} does not cut quantized weights", to_text(*sharing));
+  return {};
+}
+
 }  // namespace tidemark

@@ -9,7 +9,9 @@
 
 #include "traces/framework.h"
 #include "traces/head.h"
+#include "traces/mesh.h"
 #include "traces/optimizer.h"
+#include "traces/sharding.h"
 
 namespace tidemark {
 
@@ -104,13 +106,22 @@ struct StepOptions {
   std::optional<double> dropout = {};    ///< overrides every dropout probability of the config
   std::optional<double> drop_path = {};  ///< overrides its stochastic depth, that of the last block
   std::string framework = std::string(default_framework);
-  std::optional<bool> ema = {};  ///< keep a moving average of the weights; unset: recipe
-  bool ddp = false;              ///< one gradient bucket copy, as data-parallel wrappers
+  std::optional<bool> ema = {};        ///< keep a moving average of the weights; unset: recipe
+  bool ddp = false;                    ///< one gradient bucket copy, as data-parallel wrappers
+  Mesh mesh = {};                      ///< of the job; the step is that of one rank
+  std::optional<Sharding> shard = {};  ///< how its data-parallel ranks share; unset: ddp
 
   bool operator==(const StepOptions&) const = default;
 };
 
 /// The precision that the options ask for, or the framework's default.
 Precision precision_of(const StepOptions& options);
+
+/// How the step's data-parallel ranks share what belongs to parameters; nothing if there is one.
+std::optional<Sharding> sharing_of(const StepOptions& options);
+/// Why no step of such a mesh is simulated, or "".
+std::string mesh_defect(const StepOptions& options);
+/// Why ranks do not share as asked in such a step, or "".
+std::string sharing_defect(const StepOptions& options);
 
 }  // namespace tidemark

@@ -48,8 +48,8 @@ constexpr std::string_view to_string(DType dtype) {
 }
 constexpr bool is_floating(DType dtype) { return dtype <= DType::Float64; }
 
-/// What memory is for. PyTorch's words (torch.profiler's memory categories) plus workspace and
-/// unknown: every byte has a label.
+/// What memory is for. PyTorch's words (torch.profiler's memory categories) plus workspace,
+/// communication and unknown: every byte has a label.
 enum class Category : std::uint8_t {
   Parameter,
   Gradient,
@@ -58,6 +58,7 @@ enum class Category : std::uint8_t {
   Temporary,
   Input,
   Workspace,
+  Communication,
   Unknown,
 };
 
@@ -69,6 +70,7 @@ inline constexpr std::array categories = {
     Named{Category::Temporary, std::string_view("temporary")},
     Named{Category::Input, std::string_view("input")},
     Named{Category::Workspace, std::string_view("workspace")},
+    Named{Category::Communication, std::string_view("communication")},
     Named{Category::Unknown, std::string_view("unknown")}};
 static_assert(is_in_order(categories));
 inline constexpr std::size_t category_count = categories.size();

@@ -22,6 +22,10 @@ std::string_view role_prefix(Role role) {
       return "scratch for ";
     case Role::Ranges:
       return "ranges of ";
+    case Role::Shard:
+      return "shard of ";
+    case Role::GradientShard:
+      return "shard of d ";
   }
   return "";
 }

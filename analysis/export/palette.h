@@ -33,6 +33,7 @@ inline constexpr std::array category_colors = {
     Colored<Category>{Category::Temporary, {0xDB, 0x2A, 0x0D}},
     Colored<Category>{Category::Input, {0x00, 0xAC, 0xFD}},
     Colored<Category>{Category::Workspace, {0x78, 0x6B, 0x5E}},
+    Colored<Category>{Category::Communication, {0x4C, 0x1A, 0x34}},
     Colored<Category>{Category::Unknown, {0xAB, 0xB0, 0xBB}}};
 static_assert(is_in_order(category_colors) && category_colors.size() == category_count);
 
@@ -44,7 +45,11 @@ inline constexpr std::array task_colors = {Colored<Task>{Task::Forward, {0xA2, 0
                                            Colored<Task>{Task::Reconstruct, {0x22, 0x6D, 0x65}},
                                            Colored<Task>{Task::Quantize, {0xBE, 0xA3, 0xFB}},
                                            Colored<Task>{Task::Dequantize, {0x5D, 0x47, 0xAF}},
-                                           Colored<Task>{Task::Optimizer, {0x9C, 0xB6, 0x92}}};
+                                           Colored<Task>{Task::Optimizer, {0x9C, 0xB6, 0x92}},
+                                           Colored<Task>{Task::Pack, {0x0A, 0x17, 0x7C}},
+                                           Colored<Task>{Task::AllReduce, {0xD6, 0xC6, 0xC2}},
+                                           Colored<Task>{Task::AllGather, {0x45, 0xA4, 0x65}},
+                                           Colored<Task>{Task::ReduceScatter, {0xEA, 0x2D, 0xC3}}};
 static_assert(is_in_order(task_colors) && task_colors.size() == tasks.size());
 
 /// Of copies to and from the host; in legends it follows the tasks.

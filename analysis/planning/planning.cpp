@@ -180,6 +180,10 @@ std::optional<std::size_t> point_for(const PlanSearch& search, const Planning& p
 
 Planning plan_within(const Scenario& scenario, const PlanRequest& request,
                      const std::function<void(std::size_t done)>& progress) {
+  if (!scenario.step.mesh.is_one())
+    throw UsageError(fmt::format(
+        "plans are made for the step of one GPU, and this is one of {} (compare takes strategies)",
+        scenario.step.mesh.gpus()));
   Planning planning;
   planning.request = request;
   Scenario asked = scenario;

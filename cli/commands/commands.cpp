@@ -3,6 +3,7 @@
 
 #include "cli/commands/completion.h"
 #include "simulator/cost/device.h"
+#include "simulator/parallel/cluster.h"
 #include "simulator/strategies/strategy.h"
 #include "traces/presets.h"
 
@@ -20,6 +21,7 @@ constexpr std::string_view compare_text =
 
 std::vector<std::string> model_names() { return name_texts(known_models()); }
 std::vector<std::string> device_names() { return name_texts(known_devices()); }
+std::vector<std::string> cluster_names() { return name_texts(known_clusters()); }
 std::vector<std::string> strategy_names() { return name_texts(strategies()); }
 std::vector<std::string> framework_names() { return name_texts(frameworks()); }
 std::vector<std::string> shell_names() { return name_texts(shells()); }
@@ -205,6 +207,17 @@ void add_lists(std::vector<Command>& rows) {
                   for_devices,
                   run_devices,
                   device_names});
+  rows.push_back(
+      {"clusters",
+       "[NAME]",
+       "what joins the GPUs of a job, and where each figure comes from",
+       "NAME is a cluster or the path of a cluster file.",
+       {{"tidemark clusters", "all"},
+        {"tidemark clusters dgx-h100", "every figure with its source"},
+        {"tidemark clusters dgx-h100 --format json > my.json", "to begin a cluster file"}},
+       for_clusters,
+       run_clusters,
+       cluster_names});
   rows.push_back({"models",
                   "[NAME]",
                   "the models that need no config file",

@@ -55,6 +55,7 @@ Result run_trace(const Options& options);
 Result run_capture(const Options& options);
 Result run_allocator(const Options& options);
 Result run_devices(const Options& options);
+Result run_clusters(const Options& options);
 Result run_models(const Options& options);
 Result run_strategies(const Options& options);
 Result run_frameworks(const Options& options);

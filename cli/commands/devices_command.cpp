@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "cli/commands/commands.h"
-#include "cli/reports/listing.h"
+#include "cli/reports/figure_listing.h"
 
 namespace tidemark::cli {
 namespace {
@@ -20,13 +20,6 @@ constexpr std::array wanted = {Wanted{"capacity", "memory", 9},
                                Wanted{"fp16_flops_per_second", "fp16", 6},
                                Wanted{"bf16_flops_per_second", "bf16", 3},
                                Wanted{"sm_count", "SMs", 2}};
-
-// Bytes, counts and nanoseconds are whole numbers.
-FieldValue number_of(const Figure& figure) {
-  const auto whole = static_cast<std::int64_t>(figure.number);
-  if (static_cast<double>(whole) == figure.number) return whole;
-  return figure.number;
-}
 
 ListCell cell_of(const std::vector<Figure>& all, std::string_view key) {
   const auto figure = std::ranges::find(all, key, &Figure::key);
@@ -49,26 +42,13 @@ Listing list_devices() {
 }
 
 Listing list_figures(const Device& device) {
-  Listing listing{{{"figure", "figure"},
-                   {"value", "value", Align::Right},
-                   {"unit", "unit"},
-                   {"kind", "known by"},
-                   {"source", "source", Align::Wrapped}},
-                  {}};
+  Listing listing = figure_listing(figures(device));
   if (const auto source = device.sources.find("compute_capability"); source != device.sources.end())
-    listing.rows.push_back(
-        {{std::string("compute_capability")},
-         {device.compute_capability},
-         {std::string(), ""},
-         {std::string(figure_kind_names[static_cast<std::size_t>(source->second.kind)])},
-         {source->second.text}});
-  for (const Figure& figure : figures(device))
-    listing.rows.push_back(
-        {{figure.key},
-         {number_of(figure), figure.text},
-         {figure.unit, ""},
-         {std::string(figure_kind_names[static_cast<std::size_t>(figure.source.kind)])},
-         {figure.source.text}});
+    listing.rows.insert(listing.rows.begin(), {{std::string("compute_capability")},
+                                               {device.compute_capability},
+                                               {std::string(), ""},
+                                               kind_cell(source->second),
+                                               {source->second.text}});
   return listing;
 }
 

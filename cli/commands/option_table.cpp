@@ -9,6 +9,7 @@
 #include "cli/commands/formats.h"
 #include "cli/text/terminal.h"
 #include "profiler/backends.h"
+#include "simulator/parallel/cluster.h"
 #include "simulator/schedule.h"
 #include "simulator/strategies/strategy.h"
 
@@ -29,6 +30,9 @@ void add_step(std::vector<OptionRow>& rows) {
                       for_steps | for_view | for_replay | (is_captured ? for_capture : 0u),
                       option.help});
     }
+  rows.push_back({"step", "--gpus", "N", &Options::gpus, for_reports | for_view,
+                  "how many GPUs the job has: without --mesh all are replicas (dp), with it its "
+                  "product has to be N"});
 }
 
 void add_device(std::vector<OptionRow>& rows) {
@@ -38,6 +42,10 @@ void add_device(std::vector<OptionRow>& rows) {
        "the device, or a device file (default a100-80gb, for a replay the backend itself; see "
        "tidemark devices)",
        nullptr, [] { return name_texts(known_devices()); }});
+  rows.push_back({"device", "--cluster", "NAME", &Options::cluster, for_reports | for_view,
+                  "what joins the GPUs of a --mesh, or a cluster file; the device is then the "
+                  "cluster's (default: the first of the device, see tidemark clusters)",
+                  nullptr, [] { return name_texts(known_clusters()); }});
   rows.push_back({"device", "--budget", "SIZE", &Options::budget, for_reports | for_view,
                   "memory for tensors: 20GiB, 20G, or 24GB in decimal units (default: the "
                   "device's, less a CUDA context)"});

@@ -31,11 +31,12 @@ enum VerbBit : std::uint32_t {
   for_completion = 8192,
   for_plan = 16384,
   for_capture = 32768,
+  for_clusters = 65536,
 };
 
 /// Those that show what is known.
 inline constexpr std::uint32_t for_lists =
-    for_devices | for_models | for_strategies | for_frameworks;
+    for_devices | for_clusters | for_models | for_strategies | for_frameworks;
 
 using TextMember = Options::Text Options::*;
 using FlagMember = bool Options::*;

@@ -19,7 +19,7 @@ struct Options {
   std::map<std::string_view, std::string> step;
 
   // The device.
-  Text device, budget, alloc_conf;
+  Text device, cluster, gpus, budget, alloc_conf;
 
   // What is asked.
   Text strategies, plan, plan_out, plan_budget, top, python_out;

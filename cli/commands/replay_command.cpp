@@ -43,6 +43,7 @@ profiler::ReplayScenario replay_scenario(const Options& options, Backend& backen
                                          std::string& notes) {
   profiler::ReplayScenario scenario;
   scenario.trace = std::make_shared<const Trace>(trace_of(options, notes));
+  require_one_rank(scenario.trace->step);
   scenario.strategy = one_strategy(options);
   notes += notes_on(scenario.strategy, scenario.trace->model);
   constexpr std::int64_t most = 1'000'000;

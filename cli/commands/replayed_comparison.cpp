@@ -219,6 +219,7 @@ Result run_replayed_comparison(const Options& options) {
   Result result;
   const std::unique_ptr<Backend> backend = profiler::find_backend(*options.replay, result.notes);
   Scenario scenario = scenario_of(options);
+  require_one_rank(scenario.step);
   result.notes += notes_on(scenario);
   if (!options.device) scenario.device = profiler::device_of(*backend);
   const auto trace = trace_of(scenario);

@@ -13,6 +13,7 @@
 #include "cli/commands/recorded.h"
 #include "importers/memory_snapshot.h"
 #include "simulator/cost/usual_device.h"
+#include "simulator/parallel/cluster.h"
 #include "simulator/plan_json.h"
 #include "traces/presets.h"
 #include "traces/step_fields.h"
@@ -67,7 +68,11 @@ bool continues(std::string_view previous, std::string_view piece) {
 }
 
 void set_device(const Options& options, Scenario& scenario) {
-  scenario.device = find_device(options.device.value_or(std::string(usual_device)));
+  if (options.cluster && options.device)
+    throw UsageError("--cluster has a device of its own (leave --device out)");
+  scenario.device = options.cluster
+                        ? device_of(find_cluster(*options.cluster))
+                        : find_device(options.device.value_or(std::string(usual_device)));
   if (options.budget) scenario.budget = parse_size(*options.budget, "--budget");
   if (options.alloc_conf)
     scenario.allocator =
@@ -179,6 +184,9 @@ StepOptions step_of(const Options& options) {
       field.read_text(field, step, found->second);
     }
   }
+  if (options.gpus)
+    step.mesh = fitted(step.mesh, parse_count(*options.gpus, "--gpus", 1, Mesh::most_gpus),
+                       options.step.contains("--mesh"));
   return step;
 }
 
@@ -266,6 +274,13 @@ StrategySpec one_strategy(const Options& options) {
         options.plan ? "--plan" : "--strategy",
         tidemark::quoted(options.plan ? *options.plan : *options.strategies), named.size()));
   return std::move(named.front());
+}
+
+void require_one_rank(const StepOptions& step) {
+  if (!step.mesh.is_one())
+    throw UsageError(fmt::format(
+        "a replay runs the step of one GPU, and this is one of {} (leave --mesh and --gpus out)",
+        step.mesh.gpus()));
 }
 
 Scenario scenario_of(const Options& options) {

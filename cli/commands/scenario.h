@@ -41,6 +41,9 @@ std::string as_typed(const StrategySpec& strategy);
 /// Of a command that takes one: vanilla unless one is named.
 StrategySpec one_strategy(const Options& options);
 
+/// UsageError if the step is that of a rank among others: kernels run one alone.
+void require_one_rank(const StepOptions& step);
+
 Scenario scenario_of(const Options& options);
 
 /// The options once for each combination of the values that --batch, --sequence, --image and

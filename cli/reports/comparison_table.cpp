@@ -52,6 +52,11 @@ TextCell change_cell(const std::optional<double>& ratio) {
   return {text, ink};
 }
 
+bool is_any_communicating(const Comparison& comparison) {
+  return std::ranges::any_of(
+      comparison.rows, [](const Report& row) { return row.communication.alone > Nanoseconds{}; });
+}
+
 bool is_any_offloaded(const Comparison& comparison) {
   return std::ranges::any_of(comparison.rows,
                              [](const Report& row) { return row.pinned > Bytes{0}; });
@@ -100,6 +105,15 @@ void add_time(Columns& columns, const TimeUnit& unit, const std::string& through
   columns.add({"hidden", Align::Right, 2, name}, time(&RecoveryTime::hidden));
 }
 
+void add_communication(Columns& columns, const TimeUnit& unit) {
+  const auto time = [unit](Nanoseconds Communication::*member) {
+    return [unit, member](const Report& row) { return TextCell{unit(row.communication.*member)}; };
+  };
+  columns.add({"exchange", Align::Right, 4, std::string(unit.name())}, time(&Communication::alone));
+  columns.add({"exposed", Align::Right, 6, std::string(unit.name())},
+              time(&Communication::exposed));
+}
+
 void add_fit(Columns& columns, bool has_batches) {
   columns.add({"fits", Align::Left}, [](const Report& row) {
     return TextCell{fits_text(row), row.fits ? Ink::Good : Ink::Bad};
@@ -116,6 +130,7 @@ std::string comparison_rows(const Comparison& comparison, const Style& style,
   Columns columns;
   add_memory(columns, units, is_any_offloaded(comparison));
   add_time(columns, units.time, throughput_title(comparison));
+  if (is_any_communicating(comparison)) add_communication(columns, units.time);
   add_fit(columns, comparison.scenario.finds_largest_batch);
   for (const Report& row : comparison.rows) {
     if (!row.applies) continue;

@@ -70,6 +70,7 @@ class Listing {
   void note_use(BufferId b, StreamId stream) {
     const Buffer& buffer = schedule_[b];
     if (buffer.stream == stream || buffer.persistent) return;
+    if (buffer.category == Category::Communication) return;  // who reuses it waits for an event
     std::uint32_t* place = &first_foreign_[index(b)];
     while (*place != none && foreign_[*place].stream < stream) place = &foreign_[*place].next;
     if (*place != none && foreign_[*place].stream == stream) return;
@@ -109,13 +110,18 @@ class Listing {
   std::vector<ForeignUse> foreign_;
 };
 
-// Streams that only copy ask no library for its workspace.
+bool asks_for_blas(Task task) {
+  return task != Task::Pack && task != Task::Accumulate && !is_collective(task);
+}
+
+// Streams that only copy or communicate ask no library for its workspace.
 std::vector<StreamId> computing_streams(const Schedule& schedule) {
   std::vector<std::uint8_t> computes(schedule.streams);
   computes[index(StreamId::Compute)] = true;
   if (schedule.streams > 1)
     for (const Step& step : schedule.steps)
-      if (const auto* run = std::get_if<Run>(&step)) computes[index(run->stream)] = true;
+      if (const auto* run = std::get_if<Run>(&step))
+        computes[index(run->stream)] = computes[index(run->stream)] || asks_for_blas(run->task);
   std::vector<StreamId> streams;
   for (std::size_t s = 0; s < computes.size(); ++s)
     if (computes[s]) streams.push_back(static_cast<StreamId>(s));

@@ -1,9 +1,13 @@
 // The cost of each run by task and kind of op: roofline first, then the device's measured curves.
 #include "simulator/cost/cost_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/error.h"
+#include "simulator/parallel/cluster.h"
+#include "simulator/parallel/collectives.h"
 #include "traces/optimizer_of.h"
 
 namespace tidemark {
@@ -199,6 +203,7 @@ const Cost* CostModel::tabulated(const Schedule& schedule, const Run& run) const
 
 Cost CostModel::compute(const Schedule& schedule, const Run& run) const {
   Cost cost = roofline(schedule, run);
+  if (is_collective(run.task)) return cost;
   cost.sm_share *= device_.product_share.value_or(1);
   cost.memory_share *= device_.stream_share.value_or(1);
   if (device_.curves.empty() || work_of(cost) <= 0) return cost;
@@ -259,14 +264,19 @@ Cost CostModel::conversion(const Schedule& schedule, const Run& run) const {
 // several kernels walks as often as its row says.
 Cost CostModel::update(const Schedule& schedule, const Run& run) const {
   double gradients = 0, changed = 0;
-  for (const BufferId buffer : schedule.reads(run)) gradients += count_of(schedule[buffer].size);
+  BufferId bucket = no_buffer;  // gradients may be views of one, which is read once
+  for (const BufferId buffer : schedule.reads(run)) {
+    const bool is_read = schedule[buffer].category == Category::Communication && bucket == buffer;
+    if (!is_read) gradients += count_of(schedule[buffer].size);
+    bucket = buffer;
+  }
   const OptimizerRow* row = nullptr;
   Cost products;
   for (const BufferId b : schedule.writes(run)) {
     const Buffer& buffer = schedule[b];
     if (buffer.role == Role::Temporary) continue;
     changed += count_of(buffer.size);
-    if (buffer.role != Role::Value) continue;
+    if (buffer.role != Role::Value && buffer.role != Role::Shard) continue;
     if (!row) row = &optimizer_of(trace_, buffer.tensor);
     if (row->value == Optimizer::Muon) products = then(products, orthogonalization(buffer.tensor));
   }
@@ -285,6 +295,36 @@ Cost CostModel::orthogonalization(TensorId matrix) const {
     cost = then(cost,
                 kernels_.product(1, m, n, k, DType::BFloat16, element * (m * n + n * k + m * k)));
   }
+  return cost;
+}
+
+// What belongs to tensors is read on one side and written on the other.
+Cost CostModel::packing(const Schedule& schedule, const Run& run) const {
+  double bytes = 0;
+  for (const BufferId buffer : schedule.operands_of(run))
+    if (schedule[buffer].role != Role::Temporary) bytes += 2 * count_of(schedule[buffer].size);
+  return kernels_.elementwise(bytes, bytes / 8, 1);
+}
+
+// It takes thread blocks, moves memory and fills a link, each for as long as it runs.
+Cost CostModel::collective(const Schedule& schedule, const Run& run) const {
+  const Interconnect* const joined = interconnect_of(device_);
+  if (!joined)
+    throw InputError(fmt::format(
+        "{}: no cluster of it is known (name one with --cluster; see tidemark clusters)",
+        device_.title));
+  const auto total = [&](std::span<const BufferId> buffers) {
+    double bytes = 0;
+    for (const BufferId buffer : buffers) bytes += count_of(schedule[buffer].size);
+    return bytes;
+  };
+  const double bytes = std::max(total(schedule.reads(run)), total(schedule.writes(run)));
+  const RankGroup group = group_of(trace_.step.mesh, Axis::Data, *joined);
+  const Collective made = collective_of(*joined, group, run.task, bytes);
+  Cost cost{.time = rounded_ns(made.ns), .kernels = 1, .bytes = made.moved};
+  cost.sm_share = std::min(1.0, made.blocks / std::max(1, device_.sm_count));
+  cost.memory_share = std::min(1.0, made.moved / made.ns / kernels_.bytes_per_ns());
+  cost.link_share = made.link_share;
   return cost;
 }
 
@@ -317,6 +357,12 @@ Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
             static_cast<double>(trace_.update->pass.moved.value_or(Bytes{}).count),
             total(schedule.reads(run)) / 4, trace_.update->pass.kernels);
       return update(schedule, run);
+    case Task::Pack:
+      return packing(schedule, run);
+    case Task::AllReduce:
+    case Task::AllGather:
+    case Task::ReduceScatter:
+      return collective(schedule, run);
   }
   return {};
 }

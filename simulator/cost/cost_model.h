@@ -43,6 +43,8 @@ class CostModel {
   Cost opaque(const Op& op, const OpaquePass& pass, double bytes, double elements) const;
   Cost norm_gradient(const Op& op, const GradientTraffic& moved) const;
   Cost conversion(const Schedule& schedule, const Run& run) const;
+  Cost packing(const Schedule& schedule, const Run& run) const;
+  Cost collective(const Schedule& schedule, const Run& run) const;
 
   const Trace& trace_;
   const Device& device_;

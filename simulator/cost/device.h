@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "simulator/parallel/interconnect.h"
 
 namespace tidemark {
 
@@ -77,6 +78,9 @@ struct Device {
   std::map<std::string, Curve, std::less<>> curves;
 
   std::map<std::string, FigureSource, std::less<>> sources;  // by the figure's key in the file
+
+  // Of the cluster that was named with it; not in its file (interconnect_of() knows usual ones).
+  std::optional<Interconnect> interconnect = {};
 
   bool operator==(const Device&) const = default;
 };

@@ -2,14 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "base/error.h"
 #include "base/json_reader.h"
-#include "simulator/cost/device.h"
+#include "simulator/cost/figure_text.h"
 
 namespace tidemark {
 namespace {
@@ -112,81 +109,16 @@ Curve read_curve(const JsonView& list) {
   return curve;
 }
 
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 std::string curves_text(const Device& device) {
   std::string lines;
   for (const auto& [key, curve] : device.curves) {
-    lines += fmt::format("{}    {}: [", lines.empty() ? "" : ",\n", quoted(key));
+    lines += fmt::format("{}    {}: [", lines.empty() ? "" : ",\n", json_quoted(key));
     for (const CurvePoint& point : curve)
       lines +=
           fmt::format("{}[{}, {}]", &point == curve.data() ? "" : ", ", point.work, point.time);
     lines += "]";
   }
   return lines.empty() ? "" : ",\n  \"curves\": {\n" + lines + "\n  }";
-}
-
-/// Text that may be printed on a terminal as it is.
-std::string plain_text(const JsonView& view) {
-  const std::string_view text = view.text();
-  const bool is_plain =
-      std::ranges::none_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7F; });
-  if (text.empty() || text.size() > 1000 || !is_plain)
-    view.fail("found text that is empty, too long or not printable; need up to 1000 characters");
-  return std::string(text);
-}
-
-std::string device_name(const JsonView& view) {
-  std::string name = plain_text(view);
-  const bool is_name = std::ranges::all_of(name, [](unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
-  if (!is_name || name.size() > 64)
-    view.fail("found a name with other characters; need up to 64 of a-z, 0-9 and '-'");
-  return name;
-}
-
-FigureSource read_source(const JsonView& figure) {
-  const JsonView kind = figure.at("kind");
-  const auto found = std::ranges::find(figure_kind_names, kind.text());
-  if (found == figure_kind_names.end())
-    kind.fail(
-        unknown_name("kind", kind.text(), {figure_kind_names.begin(), figure_kind_names.end()}));
-  return {static_cast<FigureKind>(found - figure_kind_names.begin()),
-          plain_text(figure.at("source"))};
-}
-
-/// "2.04e12" rather than 2040000000000, because people read these files; exact in either form.
-std::string number_text(double number) {
-  const std::string plain = fmt::format("{}", number);
-  for (const int exponent : {12, 9, 6}) {
-    const double unit = std::pow(10.0, exponent);
-    if (number < unit) continue;
-    const std::string text = fmt::format("{}e{}", number / unit, exponent);
-    double again = 0;
-    std::from_chars(text.data(), text.data() + text.size(), again);
-    return again == number && text.size() < plain.size() ? text : plain;
-  }
-  return plain;
-}
-
-std::string with_prefix(double number, std::string_view unit) {
-  constexpr std::string_view prefixes = " kMGTPE";
-  std::size_t prefix = 0;
-  for (; number >= 999.5 && prefix + 1 < prefixes.size(); ++prefix) number /= 1000;
-  const int decimals = number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2;
-  const std::string_view letter = prefixes.substr(prefix, prefix == 0 ? 0 : 1);
-  return fmt::format("{:.{}f} {}{}", number, decimals, letter, unit);
-}
-
-std::string display_text(double number, std::string_view unit) {
-  if (unit == "B") return to_text(Bytes{std::llround(number)});
-  if (unit == "ns") return to_text(Nanoseconds(std::llround(number)));
-  if (unit.empty()) return fmt::format("{}", number);
-  if (number == 0) return "none";
-  return with_prefix(number, unit);
 }
 
 // Text, or like a figure with its source.
@@ -197,14 +129,9 @@ void read_capability(const JsonView& view, Device& device) {
   device.sources[std::string(capability_key)] = read_source(view);
 }
 
-std::string sourced(const std::string& value, const FigureSource& source) {
-  return fmt::format(R"({{"value": {}, "kind": "{}", "source": {}}})", value,
-                     figure_kind_names[static_cast<std::size_t>(source.kind)], quoted(source.text));
-}
-
 std::string capability_text(const Device& device) {
   const auto source = device.sources.find(capability_key);
-  const std::string value = quoted(device.compute_capability);
+  const std::string value = json_quoted(device.compute_capability);
   return source == device.sources.end() ? value : sourced(value, source->second);
 }
 
@@ -234,7 +161,7 @@ Device read_device(std::string_view json, std::string_view file) {
     format.fail(fmt::format("found another format; need '{}'", format_name));
 
   Device device;
-  device.name = device_name(root.at("name"));
+  device.name = plain_name(root.at("name"));
   device.title = plain_text(root.at("title"));
   read_capability(root.at("compute_capability"), device);
 
@@ -266,8 +193,8 @@ std::string write_device(const Device& device) {
   return fmt::format(
       "{{\n  \"format\": \"{}\",\n  \"name\": {},\n  \"title\": {},\n"
       "  \"compute_capability\": {},\n  \"figures\": {{\n{}\n  }}{}\n}}\n",
-      format_name, quoted(device.name), quoted(device.title), capability_text(device), lines,
-      curves_text(device));
+      format_name, json_quoted(device.name), json_quoted(device.title), capability_text(device),
+      lines, curves_text(device));
 }
 
 }  // namespace tidemark

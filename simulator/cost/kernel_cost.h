@@ -16,6 +16,7 @@ struct Cost {
   double bytes = 0;         ///< moved from and to device memory
   double sm_share = 0;      ///< fraction of the block slots that it holds, averaged over its time
   double memory_share = 0;  ///< fraction of the memory bandwidth that it uses
+  double link_share = 0;    ///< fraction of the links to other ranks that it uses
 };
 
 /// Of a step, and of one kernel: 2.3 years. Sums and multiples of some such times can be counted,

@@ -3,12 +3,14 @@
 //   coded_values.h      quantization          offloaded_values.h   offload, with prefetch distance
 //   region_recovery.h   recovery of regions   accumulation.h       gradient accumulation
 //   optimizer_nodes.h   the update, at the end or inside the backward
+// What ranks of a job exchange is a pass behind them: simulator/parallel/share.h.
 // Tested by differentiate_test.cpp, lower_test.cpp and any_plan_property_test.cpp.
 #include "simulator/graph/differentiate.h"
 
 #include <utility>
 
 #include "simulator/graph/accumulation.h"
+#include "simulator/parallel/share.h"
 
 namespace tidemark {
 namespace {
@@ -43,7 +45,7 @@ JointGraph differentiate(const Trace& trace, const Plan& plan, const Derived& de
   if (values.coded) values.coded->place_ranges();
   accumulate(trace.step.accumulate, derived, values, batch);
   optimizer.append();
-  return std::move(graph).finish();
+  return share_among_ranks(trace, std::move(graph).finish());
 }
 
 }  // namespace tidemark

@@ -3,6 +3,7 @@
 #include "simulator/graph/graph_rewriter.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
@@ -36,7 +37,7 @@ GraphRewriter::GraphRewriter(const JointGraph& old)
 
 NodeId GraphRewriter::copy_next() {
   CHECK(index(next_) < old_.nodes.size());
-  if (index(next_) > 0) end_node();
+  end_node();
   Operation operation;
   for (const InstanceId read : old_.reads(next())) {
     CHECK(now(read) != no_instance);
@@ -46,13 +47,15 @@ NodeId GraphRewriter::copy_next() {
   const NodeId copied = append(next().task, next().lane, next().op, operation);
   graph_.adds_to(next().input);
   next_ = static_cast<NodeId>(index(next_) + 1);
+  is_ended_ = false;
   return copied;
 }
 
 void GraphRewriter::skip_next() {
   CHECK(index(next_) < old_.nodes.size());
-  if (index(next_) > 0) end_node();
+  end_node();
   next_ = static_cast<NodeId>(index(next_) + 1);
+  is_ended_ = false;
 }
 
 InstanceId GraphRewriter::copy_written(InstanceId old) {
@@ -65,6 +68,7 @@ InstanceId GraphRewriter::copy_written(InstanceId old) {
 
 // Before the next node: what waits for the one before it knows now how far that goes.
 void GraphRewriter::end_node() {
+  if (std::exchange(is_ended_, true)) return;
   const auto ended = static_cast<NodeId>(index(next_) - 1);
   done_[index(ended)] = graph_.last_node(old_[ended].lane);
   for (; next_hold_ < holds_.size() && holds_[next_hold_].until <= ended; ++next_hold_)
@@ -87,7 +91,7 @@ Operation GraphRewriter::reads_of(const Node& node) const {
 
 JointGraph GraphRewriter::finish() && {
   CHECK(index(next_) == old_.nodes.size());
-  if (index(next_) > 0) end_node();
+  end_node();
   for (HandedOn handed_on : old_.handed_on) {
     handed_on.gradient = now(handed_on.gradient);
     if (handed_on.gradient != no_instance) graph_.hand_on(handed_on);

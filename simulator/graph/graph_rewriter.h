@@ -27,13 +27,26 @@ class GraphRewriter {
   NodeId copy_next();
   /// The next node is left out. The pass says what stands for its results before they are read.
   void skip_next();
+  /// What the pass appends from now on belongs to no node: nothing that waits for the last one
+  /// waits for it.
+  void end_node();
   /// A node of the pass's own.
   NodeId append(std::optional<Task> task, Lane lane, OpId op, const Operation& operation) {
     return graph_.append(task, lane, op, operation);
   }
 
+  /// Nodes of the pass's own go to this lane, too.
+  void use(Lane lane) { graph_.use(lane); }
+  /// What comes next on the lane happens after `before`, a node of the new graph, or no_node.
+  void order(NodeId before, Lane lane) { graph_.order(before, lane); }
+
   /// An instance of the pass's own, with memory of its own.
   InstanceId add(const Instance& instance) { return graph_.add(instance); }
+  /// One that is written over an instance of the new graph.
+  InstanceId add_over(InstanceId made) { return graph_.add_over(made); }
+  /// The memory of an instance of the new graph stays until what has been appended is done.
+  void release(InstanceId made) { graph_.release(made); }
+  const Instance& operator[](InstanceId made) const { return graph_[made]; }
   /// In the new graph: the copy of an old instance, or what stands for it. no_instance: not yet
   /// written.
   InstanceId now(InstanceId old) const { return now_[index(old)]; }
@@ -50,11 +63,11 @@ class GraphRewriter {
  private:
   const Node& next() const { return old_.nodes[index(next_)]; }
   InstanceId copy_written(InstanceId old);
-  void end_node();
 
   const JointGraph& old_;
   GraphBuilder graph_;
   NodeId next_{0};
+  bool is_ended_ = true;         ///< the node before it
   std::vector<InstanceId> now_;  ///< by old instance
   std::vector<NodeId> done_;     ///< by old node: the last of its lane that belongs to it
   std::vector<Hold> holds_;      ///< of the old graph, by `until`

@@ -39,13 +39,17 @@ enum class Lane : std::uint8_t {
   OddRegions,
   CopyOut,  ///< to the host's memory, beside whatever computes
   CopyIn,
+  Gather,  ///< what collects parameters from other ranks
+  Reduce,  ///< what averages gradients over ranks
 };
 
 inline constexpr std::array lanes = {Named{Lane::Compute, std::string_view("compute")},
                                      Named{Lane::EvenRegions, std::string_view("even regions")},
                                      Named{Lane::OddRegions, std::string_view("odd regions")},
                                      Named{Lane::CopyOut, std::string_view("copy out")},
-                                     Named{Lane::CopyIn, std::string_view("copy in")}};
+                                     Named{Lane::CopyIn, std::string_view("copy in")},
+                                     Named{Lane::Gather, std::string_view("gather")},
+                                     Named{Lane::Reduce, std::string_view("reduce")}};
 static_assert(is_in_order(lanes));
 constexpr std::size_t index(Lane lane) { return static_cast<std::size_t>(lane); }
 constexpr bool is_copy(Lane lane) { return lane == Lane::CopyOut || lane == Lane::CopyIn; }

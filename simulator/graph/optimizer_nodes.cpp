@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "simulator/parallel/shards.h"
 #include "traces/optimizer_of.h"
 
 namespace tidemark {
@@ -36,7 +37,7 @@ void OptimizerNodes::place_state() {
 }
 
 void OptimizerNodes::place_state(TensorId parameter, bool learns) {
-  const Tensor& tensor = trace_[parameter];
+  const Tensor tensor = local_parameter(trace_, parameter);
   const auto add = [&](Bytes size, Role role, Category category) {
     return graph_.add({.size = size,
                        .tensor = parameter,
@@ -110,8 +111,8 @@ void OptimizerNodes::add_update(TensorId parameter) {
   if (state != no_instance) operation_.write(state = graph_.add_over(state));
   if (trace_.update) return;  // what it takes was recorded as a whole
   const OptimizerRow& row = row_of(parameter);
-  const UpdateMemory memory =
-      update_memory(row, *row.in(form_of(row)), trace_[parameter], trace_.step.l2_decay);
+  const UpdateMemory memory = update_memory(
+      row, *row.in(form_of(row)), local_parameter(trace_, parameter), trace_.step.l2_decay);
   add_temporaries(parameter, memory.released, nullptr);
   add_temporaries(parameter, memory.held, &now_named_);
 }

@@ -17,14 +17,26 @@ Memory::Memory(const Trace& trace, const Schedule& schedule)
     if (!buffer.persistent) continue;
     cells_[b].state = State::Full;
     // Gradients that outlive the step begin as zeros, and so do ranges.
-    if (buffer.role == Role::Value) cells_[b].number = Numbers::initial(buffer.tensor);
+    if (buffer.role == Role::Value || buffer.role == Role::Shard)
+      cells_[b].number = Numbers::initial(buffer.tensor);
   }
   check_buffers();
+}
+
+// Rows are dealt out in equal parts, the last filled up; master weights are fp32.
+std::int64_t Memory::shard_bytes(const Tensor& tensor) const {
+  const std::int64_t ranks = trace_.step.mesh[Axis::Data];
+  const std::int64_t rows = tensor.shape.rank() == 0 ? 1 : tensor.shape[0];
+  const std::int64_t element =
+      trace_.step.master_weights ? size_of(DType::Float32) : size_of(tensor.dtype);
+  return (rows + ranks - 1) / ranks * (numel(tensor.shape) / rows) * element;
 }
 
 // Codes fill whole bytes, and each group has what decodes them.
 Bytes Memory::expected_size(const Buffer& buffer) const {
   const Tensor& tensor = trace_[buffer.tensor];
+  if (buffer.role == Role::Shard || buffer.role == Role::GradientShard)
+    return Bytes{shard_bytes(tensor)};
   const bool is_coded = buffer.role == Role::Codes || buffer.role == Role::Ranges;
   if (!is_coded) return size(tensor);
   if (buffer.encoding >= schedule_.encodings.size()) return {-1};

@@ -64,6 +64,7 @@ class Memory {
   std::string where() const;
   void check_buffers();
   Bytes expected_size(const Buffer& buffer) const;
+  std::int64_t shard_bytes(const Tensor& tensor) const;
   bool is_usable(BufferId buffer, const char* verb);
 
   const Trace& trace_;

@@ -68,6 +68,12 @@ void Runs::run(const Run& run) {
     case Task::Optimizer:
       optimize();
       break;
+    case Task::Pack:
+    case Task::AllReduce:
+    case Task::AllGather:
+    case Task::ReduceScatter:
+      exchange(run.task);
+      break;
   }
   check_unexpected();
 }
@@ -142,6 +148,7 @@ void Runs::backward(const Run& run) {
 // follows from its name, or, where it lies in memory named after a later alias, from what fits: two
 // inputs may have the same.
 void Runs::accumulate(const Run& run) {
+  if (writes_.size() == 1 && buffer(writes_[0]).role == Role::GradientShard) return add_shards();
   if (writes_.size() != 1 || buffer(writes_[0]).role != Role::Gradient || reads_.empty())
     return memory_.complain("adds up nothing");
   for (Operand& read : reads_) read.is_expected = true;
@@ -239,14 +246,18 @@ void Runs::read_ranges(const Operand& codes) {
 // Paged states lie where no schedule sees them.
 bool Runs::has_state(TensorId parameter) const {
   const OptimizerRow& row = optimizer_of(trace_, parameter);
-  const bool has_copy = trace_.step.master_weights && size_of(trace_[parameter].dtype) == 2;
+  const auto sharing = sharing_of(trace_.step);
+  const bool is_cut = sharing && sharing->kind != Sharding::Kind::Ddp;  // its shards are fp32
+  const bool has_copy =
+      trace_.step.master_weights && size_of(trace_[parameter].dtype) == 2 && !is_cut;
   return !trace_.update && !row.is_paged && (row.states > 0 || has_copy);
 }
 
 void Runs::optimize() {
   if (trace_.update) check_workspace(trace_.update->pass.workspace);
   for (std::size_t i = 0; i < writes_.size(); ++i) {
-    if (buffer(writes_[i]).role != Role::Value) continue;
+    const Role role = buffer(writes_[i]).role;
+    if (role != Role::Value && role != Role::Shard) continue;
     const TensorId tensor = buffer(writes_[i]).tensor;
     const std::string name = memory_.name(tensor);
     if (!trace_[tensor].trainable || !numbers_.has_gradient(tensor)) {
@@ -255,8 +266,8 @@ void Runs::optimize() {
     }
     if (is_updated_[index(tensor)]) memory_.complain("updates {} again", name);
     is_updated_[index(tensor)] = true;
-    read_gradient(tensor, trace_.step.accumulate.count);
-    write(Role::Value, tensor, 0);  // of no use to any op of this step
+    read_shared_gradient(tensor);
+    write(role, tensor, 0);  // of no use to any op of this step
     if (has_state(tensor)) write(Role::OptimizerState, tensor, 0);
   }
 }

@@ -1,6 +1,7 @@
 // The judge's idea of work: what each run must find, and what it leaves.
 #pragma once
 
+#include <map>
 #include <set>
 #include <vector>
 
@@ -43,6 +44,18 @@ class Runs {
   void read_ranges(const Operand& codes);
   bool has_state(TensorId parameter) const;
   void optimize();
+  void exchange(Task task);
+  void add_shards();
+  void read_shared_gradient(TensorId tensor);
+
+  /// What lies in a buffer of collectives.
+  struct Content {
+    TensorId tensor;
+    Role role;
+    std::uint64_t number;
+  };
+  std::vector<Content> contents_of(const Operand& read) const;
+  void put(const Operand& write, const std::vector<Content>& contents);
 
   template <typename Fits>
   Operand* find(OperandList& operands, Fits fits);
@@ -76,6 +89,7 @@ class Runs {
   bool is_seeded_ = false;
   std::set<std::pair<TensorId, std::uint64_t>> sums_;       // that accumulating has made
   std::set<std::pair<TensorId, std::size_t>> parts_added_;  // out of larger gradients
+  std::map<BufferId, std::vector<Content>> contents_;       // of temporaries of collectives
 };
 
 }  // namespace tidemark::judge

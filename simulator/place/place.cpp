@@ -28,6 +28,8 @@ bool is_on_compute(Lane lane, const Placement& placement) {
       return placement.regions_on_compute;
     case Lane::CopyOut:
     case Lane::CopyIn:
+    case Lane::Gather:
+    case Lane::Reduce:
       return false;
   }
   return false;

@@ -122,7 +122,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "replay config.json --strategy checkpoint --backend null"},
         Example{"check", for_check, "", "check", 3},
         Example{"diff", for_diff, "", "diff vanilla.timeline.json checkpoint.timeline.json"},
-        Example{"devices", for_devices, "", "devices"}, Example{"models", for_models, "", "models"},
+        Example{"devices", for_devices, "", "devices"},
+        Example{"clusters", for_clusters, "", "clusters"},
+        Example{"models", for_models, "", "models"},
         Example{"strategies", for_strategies, "", "strategies"},
         Example{"frameworks", for_frameworks, "", "frameworks"}),
     [](const auto& example) { return example.param.name; });

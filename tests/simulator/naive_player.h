@@ -179,6 +179,11 @@ class Player {
         return convert(run);
       case Task::Optimizer:
         return optimize(run);
+      case Task::Pack:
+      case Task::AllReduce:
+      case Task::AllGather:
+      case Task::ReduceScatter:
+        return fail("plays steps of one rank");
     }
   }
 

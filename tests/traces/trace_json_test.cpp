@@ -88,7 +88,9 @@ TEST(TraceJson, KeepsEveryField) {
                 .drop_path = 0.25,
                 .framework = "paper",
                 .ema = false,
-                .ddp = true};
+                .ddp = true,
+                .mesh = parse_mesh("dp=8"),
+                .shard = parse_sharding("ddp:bucket-mb=3")};
   trace.tensors[3].name = "\t";
   trace.tensors[4].held_until = OpId{1};
   trace.tensors[7].trainable = false;

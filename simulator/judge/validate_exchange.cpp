@@ -1,0 +1,85 @@
+// The judge's idea of what ranks exchange. All of them compute the same here, so an average over d
+// ranks is a sum of d equal numbers: a gradient that was never reduced, or twice, has another one.
+#include <algorithm>
+
+#include "simulator/judge/validate_runs.h"
+
+namespace tidemark::judge {
+
+std::vector<Runs::Content> Runs::contents_of(const Operand& read) const {
+  const Buffer& from = buffer(read);
+  if (from.role != Role::Temporary) return {{from.tensor, from.role, read.number}};
+  const auto found = contents_.find(read.buffer);
+  return found == contents_.end() ? std::vector<Content>() : found->second;
+}
+
+// A temporary takes all there is, a tensor what is its own.
+void Runs::put(const Operand& write, const std::vector<Content>& contents) {
+  const Buffer& to = buffer(write);
+  if (to.role == Role::Temporary) {
+    contents_[write.buffer] = contents;
+    return memory_.write(write.buffer, 1);
+  }
+  const auto found = std::ranges::find_if(contents, [&](const Content& content) {
+    return content.tensor == to.tensor && content.role == to.role;
+  });
+  if (found == contents.end())
+    return memory_.complain("has nothing for {}", memory_.name(write.buffer));
+  memory_.write(write.buffer, found->number);
+}
+
+void Runs::exchange(Task task) {
+  const auto ranks = static_cast<std::uint64_t>(trace_.step.mesh[Axis::Data]);
+  std::vector<Content> contents;
+  for (Operand& read : reads_) {
+    read.is_expected = true;
+    for (Content content : contents_of(read)) {
+      const bool is_reduced = task == Task::AllReduce || task == Task::ReduceScatter;
+      if (is_reduced && content.role != Role::Gradient)
+        memory_.complain("reduces the {} of {}", roles[static_cast<std::size_t>(content.role)].name,
+                         memory_.name(content.tensor));
+      if (is_reduced) content.number *= ranks;
+      if (task == Task::ReduceScatter) content.role = Role::GradientShard;
+      if (task == Task::AllGather && content.role == Role::Shard) content.role = Role::Value;
+      contents.push_back(content);
+    }
+  }
+  for (Operand& write : writes_) {
+    write.is_expected = true;
+    put(write, contents);
+  }
+}
+
+// Of micro-batches that are reduced one by one.
+void Runs::add_shards() {
+  writes_[0].is_expected = true;
+  std::uint64_t sum = 0;
+  for (Operand& read : reads_) {
+    read.is_expected = buffer(read).role == Role::GradientShard &&
+                       buffer(read).tensor == buffer(writes_[0]).tensor;
+    sum += read.number;
+  }
+  memory_.write(writes_[0].buffer, sum);
+}
+
+// Averaged over ranks where there are several, wherever it lies then.
+void Runs::read_shared_gradient(TensorId tensor) {
+  const std::int64_t micro_batches = trace_.step.accumulate.count;
+  const std::int64_t ranks = trace_.step.mesh[Axis::Data];
+  if (ranks == 1) return read_gradient(tensor, micro_batches);
+  const std::uint64_t wanted =
+      static_cast<std::uint64_t>(micro_batches * ranks) * numbers_.gradient(tensor);
+  const auto is_it = [&](const Content& content) {
+    const bool is_gradient = content.role == Role::Gradient || content.role == Role::GradientShard;
+    return is_gradient && content.tensor == tensor && content.number == wanted;
+  };
+  bool is_read = false;
+  for (Operand& read : reads_) {
+    if (!std::ranges::any_of(contents_of(read), is_it)) continue;
+    is_read = read.is_expected = true;
+  }
+  if (!is_read)
+    memory_.complain("does not read the gradient of {} of all ranks", memory_.name(tensor));
+}
+
+}  // namespace tidemark::judge

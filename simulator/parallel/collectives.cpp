@@ -1,0 +1,154 @@
+// NCCL takes the least of latency + bytes / bandwidth over its algorithms and protocols
+// (src/graph/tuning.cc of NVIDIA/nccl 5067397c; times there are in microseconds):
+//   ring   S bytes go around in 2(n−1) steps, or n−1 of an all-gather or reduce-scatter
+//   tree   up and down, an all-reduce only
+// A measured curve of a whole node takes the place of both where there is one.
+#include "simulator/parallel/collectives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace tidemark {
+namespace {
+
+enum Joint { Nvlink, Pcie, Network };
+
+/// Microseconds, and fractions of the bandwidth.
+struct Protocol {
+  double base_tree, base_ring;
+  std::array<double, 3> hop_tree, hop_ring;  ///< by joint
+  double ring_share, tree_share_one_node, tree_share_more;
+  bool is_limited;  ///< by Interconnect::latency_protocol_limit
+};
+
+constexpr std::array protocols = {
+    Protocol{6.8, 6.6, {0.6, 1.0, 5.0}, {0.6, 1.0, 2.7}, 0.5, 1 / 3.8, 1 / 3.8, true},     // LL
+    Protocol{14, 14, {1.25, 1.9, 8.5}, {1.9, 2.5, 4.0}, 0.92, 7.0 / 9, 15.0 / 16, false},  // LL128
+    Protocol{8.4, 8.4, {4.0, 4.0, 14}, {3.4, 5.7, 14}, 1, 0.92, 0.92, false}};             // Simple
+
+/// Rings of the Simple protocol over several nodes, from compute capability 8.0 on.
+constexpr double slow_network_ring = 1.4;
+
+struct Steps {
+  double all, between_nodes;
+};
+
+Steps ring_steps(const RankGroup& group, bool is_all_reduce) {
+  const double times = is_all_reduce ? 2 : 1;
+  return {times * static_cast<double>(group.ranks - 1),
+          times * static_cast<double>(group.nodes() - 1)};
+}
+
+// Bytes per second of a ring: each node's cards carry what its ranks send to the next node.
+double ring_bandwidth(const Interconnect& joined, const RankGroup& group) {
+  if (group.nodes() == 1) return joined.link_bytes_per_second;
+  if (joined.network_cards <= 0)
+    throw InputError(
+        fmt::format("{}: no network joins its nodes of {:.0f} GPUs (a group of {} ranks spans {})",
+                    joined.cluster, joined.gpus_per_node, group.ranks, group.nodes()));
+  const double cards =
+      joined.network_cards *
+      std::min(1.0, static_cast<double>(group.per_node) / std::max(1.0, joined.gpus_per_node));
+  return std::min(joined.link_bytes_per_second,
+                  std::max(1.0, cards) * joined.network_bytes_per_second);
+}
+
+double with_limit(const Interconnect& joined, const Protocol& protocol, double bandwidth) {
+  const bool is_limited = protocol.is_limited && joined.latency_protocol_limit > 0;
+  return is_limited ? std::min(bandwidth, joined.latency_protocol_limit) : bandwidth;
+}
+
+double ring_ns(const Interconnect& joined, const RankGroup& group, const Protocol& protocol,
+               bool is_all_reduce, double sent) {
+  const Joint joint = joined.link_is_pcie > 0 ? Pcie : Nvlink;
+  const Steps steps = ring_steps(group, is_all_reduce);
+  double micros = protocol.base_ring +
+                  (steps.all - steps.between_nodes) * protocol.hop_ring[joint] +
+                  steps.between_nodes * protocol.hop_ring[Network];
+  const bool is_simple = &protocol == &protocols.back();
+  if (is_simple && is_all_reduce && group.nodes() > 1) micros *= slow_network_ring;
+  const double bandwidth =
+      with_limit(joined, protocol, protocol.ring_share * ring_bandwidth(joined, group));
+  return 1e3 * micros + 1e9 * sent / bandwidth;
+}
+
+double tree_ns(const Interconnect& joined, const RankGroup& group, const Protocol& protocol,
+               double sent) {
+  const Joint joint = joined.link_is_pcie > 0 ? Pcie : Nvlink;
+  const auto nodes = static_cast<double>(group.nodes());
+  const double micros = protocol.base_tree + 2 * ((static_cast<double>(group.ranks) / nodes - 1) *
+                                                      protocol.hop_tree[joint] +
+                                                  std::log2(nodes) * protocol.hop_tree[Network]);
+  const double share = nodes == 1 ? protocol.tree_share_one_node : protocol.tree_share_more;
+  const double bandwidth = with_limit(joined, protocol, share * ring_bandwidth(joined, group));
+  return 1e3 * micros + 1e9 * sent / bandwidth;
+}
+
+// Between the points along straight lines of the logarithms, beyond them as at the nearest.
+double bus_bandwidth(const std::vector<BusPoint>& curve, double bytes) {
+  const auto next = std::ranges::lower_bound(curve, bytes, {}, &BusPoint::bytes);
+  if (next == curve.begin())
+    return curve.front().bus_bytes_per_second * bytes / curve.front().bytes;
+  if (next == curve.end()) return curve.back().bus_bytes_per_second;
+  const BusPoint &low = *(next - 1), &high = *next;
+  const double share = std::log(bytes / low.bytes) / std::log(high.bytes / low.bytes);
+  return low.bus_bytes_per_second *
+         std::pow(high.bus_bytes_per_second / low.bus_bytes_per_second, share);
+}
+
+bool is_whole_node(const Interconnect& joined, const RankGroup& group) {
+  return group.nodes() == 1 && static_cast<double>(group.ranks) == joined.gpus_per_node;
+}
+
+double least_ns(const Interconnect& joined, const RankGroup& group, bool is_all_reduce,
+                double sent) {
+  double least = ring_ns(joined, group, protocols[0], is_all_reduce, sent);
+  for (const Protocol& protocol : protocols) {
+    least = std::min(least, ring_ns(joined, group, protocol, is_all_reduce, sent));
+    if (is_all_reduce) least = std::min(least, tree_ns(joined, group, protocol, sent));
+  }
+  return least;
+}
+
+}  // namespace
+
+RankGroup group_of(const Mesh& mesh, Axis axis, const Interconnect& interconnect) {
+  const auto on_node = static_cast<std::int64_t>(interconnect.gpus_per_node);
+  const std::int64_t side_by_side = std::max<std::int64_t>(1, on_node / mesh.stride(axis));
+  return {mesh[axis], std::min(mesh[axis], side_by_side)};
+}
+
+Collective collective_of(const Interconnect& joined, const RankGroup& group, Task task,
+                         double bytes) {
+  CHECK(is_collective(task) && group.ranks > 1);
+  const bool is_all_reduce = task == Task::AllReduce;
+  const double passes = is_all_reduce ? 2 : 1;
+  const auto ranks = static_cast<double>(group.ranks);
+  const double sent = bytes * passes * (ranks - 1) / ranks;
+  const bool is_measured =
+      is_all_reduce && is_whole_node(joined, group) && !joined.all_reduce.empty();
+  Collective made;
+  made.ns = std::max(1.0, is_measured ? 1e9 * sent / bus_bandwidth(joined.all_reduce, bytes)
+                                      : least_ns(joined, group, is_all_reduce, sent));
+  made.blocks = joined.channels;
+  made.moved = (passes + 1) * bytes;  // what comes is written, and what goes on read
+  made.link_share = std::min(1.0, 1e9 * sent / ring_bandwidth(joined, group) / made.ns);
+  return made;
+}
+
+// src/transport/{p2p,nvls}.cc: a ring has per channel one connection that receives (all protocols'
+// buffers, 10 MiB with rounding) and one that sends (2 MiB); multicast has 8 steps of 128 KiB,
+// there and back, per channel and rank of the node.
+Bytes communicator_bytes(const Interconnect& joined, const RankGroup& group) {
+  using namespace literals;
+  if (group.ranks == 1) return {};
+  const auto channels = static_cast<std::int64_t>(joined.channels);
+  const auto multicast = static_cast<std::int64_t>(joined.multicast_channels);
+  return {channels * (12_MiB).count + 2 * 8 * multicast * group.per_node * (128_KiB).count};
+}
+
+}  // namespace tidemark

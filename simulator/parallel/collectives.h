@@ -1,0 +1,37 @@
+// How long ranks take to exchange bytes: NCCL's own model of its rings and trees, and measured
+// curves where a cluster has them.
+#pragma once
+
+#include "simulator/parallel/interconnect.h"
+#include "simulator/schedule.h"
+#include "traces/mesh.h"
+
+namespace tidemark {
+
+/// Ranks that exchange something; so many of them on one node.
+struct RankGroup {
+  std::int64_t ranks = 1, per_node = 1;
+
+  std::int64_t nodes() const { return (ranks + per_node - 1) / per_node; }
+};
+
+/// The ranks along one axis. Neighbours of an inner axis lie side by side on a node.
+RankGroup group_of(const Mesh& mesh, Axis axis, const Interconnect& interconnect);
+
+struct Collective {
+  double ns = 0;          ///< alone on its link
+  double blocks = 0;      ///< thread blocks that it holds
+  double moved = 0;       ///< bytes from and to the rank's own memory
+  double link_share = 0;  ///< of the link's bandwidth, averaged over its time
+};
+
+/// `bytes` is the whole buffer: of an all-gather what comes out, of a reduce-scatter what goes in.
+/// InputError if the group spans nodes that no network joins.
+Collective collective_of(const Interconnect& interconnect, const RankGroup& group, Task task,
+                         double bytes);
+
+/// NCCL's own memory for the group's communicator, outside of PyTorch's: buffers of a ring per
+/// channel, and of the switch's multicast.
+Bytes communicator_bytes(const Interconnect& interconnect, const RankGroup& group);
+
+}  // namespace tidemark

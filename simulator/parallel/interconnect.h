@@ -1,0 +1,32 @@
+// What joins the GPUs of a cluster, in numbers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tidemark {
+
+/// Of an all-reduce among all GPUs of one node: bytes, and the bus bandwidth in bytes per second.
+struct BusPoint {
+  double bytes = 0, bus_bytes_per_second = 0;
+
+  bool operator==(const BusPoint&) const = default;
+};
+
+struct Interconnect {
+  std::string cluster;  ///< "dgx-h100"
+
+  double gpus_per_node = 1;             ///< that reach each other without a network
+  double link_bytes_per_second = 0;     ///< bus bandwidth of rings on a node, large messages
+  double latency_protocol_limit = 0;    ///< of NCCL's LL protocol; 0: none is known
+  double link_is_pcie = 0;              ///< 1: latencies of PCIe, else those of NVLink
+  double network_cards = 0;             ///< per node; 0: one node is all
+  double network_bytes_per_second = 0;  ///< of one card
+  double channels = 0;                  ///< thread blocks that a collective takes
+  double multicast_channels = 0;        ///< … where the switch itself adds up; 0: it cannot
+  std::vector<BusPoint> all_reduce;     ///< measured, rising; may be empty
+
+  bool operator==(const Interconnect&) const = default;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,59 @@
+// Cluster files: the embedded ones, the way back to text, and mistakes.
+#include "simulator/parallel/cluster.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace tidemark {
+namespace {
+
+TEST(Clusters, EmbeddedOnesSurviveTheWayToTextAndBack) {
+  ASSERT_FALSE(known_clusters().empty());
+  for (const Cluster& cluster : known_clusters())
+    EXPECT_EQ(read_cluster(write_cluster(cluster), "again"), cluster) << cluster.name;
+}
+
+TEST(Clusters, EachFigureHasASource) {
+  for (const Cluster& cluster : known_clusters())
+    for (const Figure& figure : figures(cluster))
+      EXPECT_GT(figure.source.text.size(), 5u) << cluster.name << " " << figure.key;
+}
+
+TEST(Clusters, AreFoundInAnyCaseOfLetters) {
+  EXPECT_EQ(find_cluster("DGX-H100").name, "dgx-h100");
+  EXPECT_THROW(find_cluster("dgx-h10"), UsageError);
+}
+
+TEST(Clusters, JoinTheirDevices) {
+  const Device device = device_of(find_cluster("dgx-h100"));
+  EXPECT_EQ(device.name, "h100");
+  EXPECT_EQ(device.interconnect->cluster, "dgx-h100");
+  EXPECT_EQ(interconnect_of(find_device("h100"))->cluster, "dgx-h100");
+  EXPECT_EQ(interconnect_of(find_device("t4")), nullptr);
+}
+
+std::string error_of(const std::string& from, const std::string& to) {
+  std::string text = write_cluster(find_cluster("dgx-a100"));
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+  try {
+    read_cluster(text, "my.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Clusters, MistakesAreToldWithTheirPlace) {
+  EXPECT_EQ(error_of("\"a100-80gb\"", "\"a100\""),
+            "my.json: /device: found no device that is known; tidemark devices lists them");
+  EXPECT_EQ(error_of("tidemark-cluster-1", "tidemark-cluster-2"),
+            "my.json: /format: found another format; need 'tidemark-cluster-1'");
+  EXPECT_NE(error_of("\"channels\"", "\"channel\""), "");
+  EXPECT_NE(error_of("[2048,", "[1000,"), "");
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,106 @@
+// Times of collectives: limits that follow from arithmetic, and the measured curves.
+#include "simulator/parallel/collectives.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "simulator/parallel/cluster.h"
+
+namespace tidemark {
+namespace {
+
+using namespace literals;
+
+// 8 GPUs per node, 100 GB/s on it; a network card of 10 GB/s for each.
+Interconnect toy_interconnect() {
+  Interconnect joined;
+  joined.cluster = "toy";
+  joined.gpus_per_node = 8;
+  joined.link_bytes_per_second = 100e9;
+  joined.network_cards = 8;
+  joined.network_bytes_per_second = 10e9;
+  joined.channels = 2;
+  return joined;
+}
+
+constexpr double large = 1e12;
+
+double seconds(const Interconnect& joined, RankGroup group, Task task, double bytes) {
+  return collective_of(joined, group, task, bytes).ns / 1e9;
+}
+
+TEST(Collectives, LargeOnesTakeWhatTheirVolumeTakes) {
+  const Interconnect joined = toy_interconnect();
+  const RankGroup node{8, 8};
+  EXPECT_NEAR(seconds(joined, node, Task::AllReduce, large), 2 * 7.0 / 8 * large / 100e9, 1e-3);
+  EXPECT_NEAR(seconds(joined, node, Task::AllGather, large), 7.0 / 8 * large / 100e9, 1e-3);
+  EXPECT_EQ(seconds(joined, node, Task::ReduceScatter, large),
+            seconds(joined, node, Task::AllGather, large));
+}
+
+// 2 nodes: 8 cards of 10 GB/s carry less than the 100 GB/s of the node. With one rank per node the
+// group has one card's worth.
+TEST(Collectives, TheNetworkCarriesWhatCrossesIt) {
+  const Interconnect joined = toy_interconnect();
+  EXPECT_NEAR(seconds(joined, {16, 8}, Task::AllGather, large), 15.0 / 16 * large / 80e9, 1e-3);
+  EXPECT_NEAR(seconds(joined, {2, 1}, Task::AllGather, large), 1.0 / 2 * large / 10e9, 1e-3);
+}
+
+TEST(Collectives, WithoutANetworkNodesAreNotJoined) {
+  Interconnect joined = toy_interconnect();
+  joined.network_cards = 0;
+  EXPECT_THROW(seconds(joined, {16, 8}, Task::AllGather, large), InputError);
+}
+
+// LL over NVLink: 6.6 + 14 · 0.6 µs of a ring; a tree takes 6.8 + 2 · 7 · 0.6.
+TEST(Collectives, SmallOnesTakeTheirLatency) {
+  EXPECT_NEAR(collective_of(toy_interconnect(), {8, 8}, Task::AllReduce, 1).ns, 15'000, 1);
+  EXPECT_NEAR(collective_of(toy_interconnect(), {8, 8}, Task::AllGather, 1).ns, 6'600 + 7 * 600, 1);
+}
+
+TEST(Collectives, MoreBytesNeverTakeLess) {
+  for (const Cluster& cluster : known_clusters()) {
+    const auto gpus = static_cast<std::int64_t>(cluster.interconnect.gpus_per_node);
+    for (const Task task : {Task::AllReduce, Task::AllGather, Task::ReduceScatter}) {
+      double before = 0;
+      for (double bytes = 1; bytes < 1e11; bytes *= 1.7) {
+        const double ns = collective_of(cluster.interconnect, {gpus, gpus}, task, bytes).ns;
+        EXPECT_GE(ns, 0.97 * before) << cluster.name << " " << bytes;  // measured curves waver
+        before = ns;
+      }
+    }
+  }
+}
+
+TEST(Collectives, MeasuredPointsAreMet) {
+  for (const char* name : {"dgx-a100", "dgx-h100", "dgx-h200"}) {
+    const Interconnect joined = find_cluster(name).interconnect;
+    ASSERT_FALSE(joined.all_reduce.empty()) << name;
+    for (const BusPoint& point : joined.all_reduce) {
+      const double ns = collective_of(joined, {8, 8}, Task::AllReduce, point.bytes).ns;
+      const double bus = point.bytes * 2 * 7 / 8 / ns * 1e9;
+      EXPECT_NEAR(bus / point.bus_bytes_per_second, 1, 1e-6) << name << " " << point.bytes;
+    }
+  }
+}
+
+TEST(RankGroups, NeighboursOfInnerAxesLieSideBySide) {
+  const Interconnect joined = toy_interconnect();
+  const Mesh mesh = parse_mesh("pp=2,dp=4,tp=4");
+  const RankGroup tensor = group_of(mesh, Axis::Tensor, joined);
+  EXPECT_EQ(tensor.ranks, 4);
+  EXPECT_EQ(tensor.nodes(), 1);
+  const RankGroup data = group_of(mesh, Axis::Data, joined);  // 4 apart: two on each node
+  EXPECT_EQ(data.per_node, 2);
+  EXPECT_EQ(data.nodes(), 2);
+}
+
+// 24 channels of 12 MiB, and 2 · 8 · 128 KiB for each of 16 channels and 8 ranks: 256 MiB.
+TEST(Communicators, TakeTheirBuffers) {
+  const Interconnect joined = find_cluster("dgx-h100").interconnect;
+  EXPECT_EQ(communicator_bytes(joined, {8, 8}), 288_MiB + 256_MiB);
+  EXPECT_EQ(communicator_bytes(joined, {1, 1}), Bytes{});
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,83 @@
+// Meshes: read, written, checked, and fitted to a number of GPUs.
+#include "traces/mesh.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "traces/sharding.h"
+
+namespace tidemark {
+namespace {
+
+template <typename Function>
+std::string error_of(Function function) {
+  try {
+    function();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Mesh, IsReadInAnyOrderAndWrittenInItsOwn) {
+  const Mesh mesh = parse_mesh("tp=2,dp=4,ep=4");
+  EXPECT_EQ(mesh[Axis::Tensor], 2);
+  EXPECT_EQ(mesh[Axis::Data], 4);
+  EXPECT_EQ(mesh.experts, 4);
+  EXPECT_EQ(to_text(mesh), "dp=4,tp=2,ep=4");
+  EXPECT_EQ(parse_mesh(to_text(mesh)), mesh);
+  EXPECT_EQ(to_text(Mesh()), "1");
+  EXPECT_EQ(parse_mesh("1"), Mesh());
+}
+
+TEST(Mesh, GpusAreTheProductAndStridesThatOfInnerAxes) {
+  const Mesh mesh = parse_mesh("pp=2,dp=3,cp=4,tp=5,ep=6");
+  EXPECT_EQ(mesh.gpus(), 2 * 3 * 4 * 5);  // experts lie among dp · cp
+  EXPECT_EQ(mesh.stride(Axis::Tensor), 1);
+  EXPECT_EQ(mesh.stride(Axis::Data), 4 * 5);
+  EXPECT_EQ(mesh.stride(Axis::Pipeline), 3 * 4 * 5);
+}
+
+TEST(Mesh, MistakesAreToldWithWhatIsLegal) {
+  const auto error = [](std::string_view text) { return error_of([=] { parse_mesh(text); }); };
+  EXPECT_EQ(error("dq=2"),
+            "mesh: unknown axis 'dq' (did you mean 'dp'? known: pp, dp, cp, tp, ep)");
+  EXPECT_EQ(error("dp"), "mesh: 'dp' is no axis with its size (as in dp=4,tp=2)");
+  EXPECT_EQ(error("dp=0"), "mesh: dp: '0' is not a whole number from 1 to 1048576");
+  EXPECT_EQ(error("dp=2,dp=2"), "mesh: dp is named twice (give it once)");
+  EXPECT_EQ(error("dp=1048576,tp=2"), "mesh: more than 1048576 GPUs");
+  EXPECT_EQ(error("dp=8,ep=3"),
+            "mesh: ep=3 does not divide the 8 ranks of dp · cp (nearest: ep=2)");
+  EXPECT_NE(error(""), "");
+}
+
+TEST(Mesh, IsFittedToTheGpus) {
+  EXPECT_EQ(to_text(fitted({}, 8, false)), "dp=8");
+  EXPECT_EQ(fitted(parse_mesh("dp=4,tp=2"), 8, true), parse_mesh("dp=4,tp=2"));
+  EXPECT_EQ(error_of([] { fitted(parse_mesh("dp=3,tp=2"), 8, true); }),
+            "--mesh dp=3,tp=2 is of 6 GPUs, and --gpus says 8 (nearest: --mesh dp=4,tp=2)");
+}
+
+// 12 GPUs and tp=5: of the divisors of 12, 4 and 6 are as near, and the smaller is taken.
+TEST(Mesh, TheNearestMeshKeepsInnerAxesFirst) {
+  EXPECT_EQ(error_of([] { fitted(parse_mesh("dp=2,tp=5"), 12, true); }),
+            "--mesh dp=2,tp=5 is of 10 GPUs, and --gpus says 12 (nearest: --mesh dp=3,tp=4)");
+}
+
+TEST(Sharding, IsReadAndWrittenWithItsOptions) {
+  for (const char* text :
+       {"ddp", "fsdp2", "ddp:bucket-view", "ddp:bucket-view,bucket-mb=50", "fsdp2:no-reshard"})
+    EXPECT_EQ(to_text(parse_sharding(text)), text);
+  EXPECT_FALSE(parse_sharding("fsdp2:no-reshard").reshards);
+}
+
+TEST(Sharding, MistakesAreTold) {
+  const auto error = [](std::string_view text) { return error_of([=] { parse_sharding(text); }); };
+  EXPECT_EQ(error("fsdp"), "unknown sharding 'fsdp' (did you mean 'fsdp2'? known: ddp, fsdp2)");
+  EXPECT_EQ(error("fsdp2:bucket-view"), "shard: no option 'bucket-view' (fsdp2 has no-reshard)");
+  EXPECT_EQ(error("ddp:bucket-mb=0"),
+            "shard: bucket-mb: '0' is not a whole number from 1 to 1048576");
+}
+
+}  // namespace
+}  // namespace tidemark

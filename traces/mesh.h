@@ -1,0 +1,50 @@
+// How the GPUs of a job are laid out: so many pipeline stages, of so many replicas, and so on.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/names.h"
+
+namespace tidemark {
+
+/// Outermost first: ranks that differ in the last axis only are neighbours on a node.
+enum class Axis : std::uint8_t { Pipeline, Data, Context, Tensor };
+
+inline constexpr std::array axes = {
+    Named{Axis::Pipeline, std::string_view("pp")}, Named{Axis::Data, std::string_view("dp")},
+    Named{Axis::Context, std::string_view("cp")}, Named{Axis::Tensor, std::string_view("tp")}};
+static_assert(is_in_order(axes));
+
+/// The product of the axes is the number of GPUs. Expert parallelism has no GPUs of its own: groups
+/// of `experts` neighbouring ranks among dp · cp share the experts of a layer, as in Megatron.
+struct Mesh {
+  static constexpr std::int64_t most_gpus = 1'048'576;
+
+  std::array<std::int64_t, axes.size()> sizes = {1, 1, 1, 1};
+  std::int64_t experts = 1;
+
+  std::int64_t operator[](Axis axis) const { return sizes[static_cast<std::size_t>(axis)]; }
+  std::int64_t& operator[](Axis axis) { return sizes[static_cast<std::size_t>(axis)]; }
+  std::int64_t gpus() const;
+  /// How far apart in rank are neighbours along the axis?
+  std::int64_t stride(Axis axis) const;
+  bool is_one() const { return gpus() == 1; }
+  bool operator==(const Mesh&) const = default;
+};
+
+/// "dp=4,tp=2" in any order; axes that are not named are 1. Throws UsageError.
+Mesh parse_mesh(std::string_view text);
+/// parse_mesh() reads it back; "1" for a mesh of ones.
+std::string to_text(const Mesh& mesh);
+
+/// Why no job can be laid out so, or "".
+std::string defect_of(const Mesh& mesh);
+
+/// The mesh for so many GPUs: data parallelism takes what the other axes leave. `is_given`: the
+/// mesh says all, and its product must be `gpus`. A UsageError names the nearest legal mesh.
+Mesh fitted(Mesh mesh, std::int64_t gpus, bool is_given);
+
+}  // namespace tidemark

@@ -52,6 +52,24 @@ std::string tradeoff_svg(const Tradeoff& tradeoff, const TradeoffExtent& extent,
                          double width = page_width);
 std::string tradeoff_svg(const Tradeoff& tradeoff, double width = page_width);
 
+/// Fronts of plans: what budgets cost, a line of points for each class of plans.
+struct FrontsPicture {
+  struct Point {
+    Bytes budget;
+    Nanoseconds step{};
+    std::string tip;
+  };
+  struct Front {
+    std::string name;
+    std::vector<Point> points;  ///< in rising budgets
+  };
+  std::string title, memory;  ///< memory: what the bytes are, "allocated"
+  std::vector<Front> fronts;
+  Nanoseconds vanilla{};  ///< times are told as more than this
+  Bytes limit;            ///< 0 = none
+};
+std::string fronts_svg(const FrontsPicture& picture, double width = page_width);
+
 /// The largest batch that fits, for rows that know it.
 std::string batches_svg(std::span<const Report> rows, std::string_view title,
                         double width = page_width);

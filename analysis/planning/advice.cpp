@@ -4,28 +4,35 @@
 #include <algorithm>
 
 #include "analysis/levers.h"
-#include "analysis/planning/plan_search.h"
+#include "analysis/planning/plan_searches.h"
 #include "base/error.h"
 
 namespace tidemark {
 namespace {
 
+// Less is below what the simulation of times and the allocator's rounding are good for.
+constexpr double least_effect = 1e-3;
+
 // Nothing where the step cannot be built so.
-std::optional<Advice> planned_with(const Lever& lever, const Planning& planning) {
+std::optional<Advice> planned_with(const Lever& lever, const Planning& planning,
+                                   const PlanWatch& watch) {
   try {
-    const auto trace = trace_of(lever.changed);
     const MemoryBudget memory{planning.comparison.budget.capacity, lever.changed.allocator};
-    const Device& device = lever.changed.device;
-    const PlanSearch search(trace, device, memory, planning.request.measure, planning.request.form);
-    const std::optional<std::size_t> point = point_for(search, planning);
-    const Report report =
-        evaluate(*trace, search.step_at(point.value_or(0)), device, memory).report;
+    const PlanSearches searches(trace_of(lever.changed), lever.changed.device, memory,
+                                planning.request, watch);
+    const std::optional<FoundPlan> found = plan_for(searches, planning);
+    const Report report = searches.report_of(found.value_or(searches.smallest()));
     return Advice{lever.option,      report.allocated_peak,
                   report.step,       measured(report, planning.request.measure),
-                  point.has_value(), report.fits};
+                  found.has_value(), report.fits};
   } catch (const InputError&) {
     return std::nullopt;
   }
+}
+
+template <typename Number>
+bool is_less(Number changed, Number before) {
+  return static_cast<double>(changed) < (1 - least_effect) * static_cast<double>(before);
 }
 
 bool binds_at_loss(const Planning& planning) {
@@ -35,19 +42,22 @@ bool binds_at_loss(const Planning& planning) {
 
 }  // namespace
 
-std::vector<Advice> advice_for(const Planning& planning) {
+std::vector<Advice> advice_for(const Planning& planning, const PlanWatch& watch) {
   std::vector<Advice> found;
   if (planning.request.max_slowdown) return found;
   const Report& row = planning.comparison.rows.back();
   if (planning.feasible && !binds_at_loss(planning)) return found;
   for (const Lever& lever : levers_of(planning.comparison.scenario)) {
     if (planning.feasible && lever.relief != Relief::Loss) continue;
-    const std::optional<Advice> advice = planned_with(lever, planning);
+    if (is_stopped(watch)) break;
+    tell(watch, "with " + lever.option);
+    const std::optional<Advice> advice = planned_with(lever, planning, watch);
     if (!advice) continue;
     const bool helps =
         planning.feasible
-            ? advice->is_feasible && advice->step < row.step
-            : advice->is_feasible || advice->measured < measured(row, planning.request.measure);
+            ? advice->is_feasible && is_less(advice->step.count(), row.step.count())
+            : advice->is_feasible ||
+                  is_less(advice->measured.count, measured(row, planning.request.measure).count);
     if (helps) found.push_back(*advice);
   }
   std::ranges::stable_sort(found, [](const Advice& a, const Advice& b) {

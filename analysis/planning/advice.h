@@ -7,6 +7,8 @@ namespace tidemark {
 
 /// Where nothing keeps the budget: the levers that lower the smallest plan, those that keep it
 /// first. Where the loss is what binds a plan that costs time: its levers that make it faster.
-std::vector<Advice> advice_for(const Planning& planning);
+/// Planned for as the request is, in its class and form. What a lever changes by less than a
+/// thousandth is not worth its name.
+std::vector<Advice> advice_for(const Planning& planning, const PlanWatch& watch = {});
 
 }  // namespace tidemark

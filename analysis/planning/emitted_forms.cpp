@@ -6,7 +6,9 @@
 
 #include <algorithm>
 
-#include "analysis/planning/plan_search.h"
+#include "analysis/planning/named_policies.h"
+#include "analysis/planning/plan_searches.h"
+#include "analysis/planning/recomputed_blocks.h"
 
 namespace tidemark {
 namespace {
@@ -34,8 +36,9 @@ BlockSet first_of(std::size_t blocks, std::size_t n) {
 
 class Forms {
  public:
-  explicit Forms(const Planning& planning)
+  Forms(const Planning& planning, const PlanWatch& watch)
       : planning_(planning),
+        watch_(watch),
         comparison_(planning.comparison),
         trace_(planning.planned.trace),
         all_(plan_step(trace_, parse_strategy("checkpoint:blocks"))) {}
@@ -46,9 +49,15 @@ class Forms {
     add_planned(PlanForm::Policy, "policy", "--form policy --python-out FILE.py");
     add_planned(PlanForm::Blocks, "blocks", "--form blocks --python-out FILE.py");
     if (all_.refusal.empty()) add_counted();
+    add_policies();
     add_named("all blocks", "checkpoint",
               "gradient_checkpointing=True (transformers), gradient_checkpointing: true (axolotl), "
-              "enable_activation_checkpointing: True (torchtune)");
+              "enable_activation_checkpointing: True (torchtune), jax.checkpoint(block) (JAX)");
+    if (may_offload(planning_.request))
+      add_named("all blocks, inputs on the host", "checkpoint+offload",
+                "gradient_checkpointing_kwargs={\"offload\": True} (transformers), "
+                "gradient_checkpointing: offload (axolotl), enable_activation_offloading: True "
+                "(torchtune)");
     return std::move(forms_);
   }
 
@@ -60,6 +69,8 @@ class Forms {
              vanilla * (1 + *planning_.request.max_slowdown);
     }
     if (!planning_.request.budget && !report.fits) return false;
+    if (planning_.request.host_budget && report.pinned > *planning_.request.host_budget)
+      return false;
     return measured(report, planning_.request.measure) <= planning_.budget;
   }
 
@@ -74,15 +85,23 @@ class Forms {
   void add_none(std::string name) { forms_.push_back({std::move(name), {}, {}, {}}); }
 
   void add_planned(PlanForm form, std::string name, std::string paste) {
-    if (form == planning_.request.form) {
+    // PyTorch's checkpoints recompute and do nothing else.
+    const bool is_asked = form == planning_.request.form &&
+                          (form == PlanForm::Tensors || !may_offload(planning_.request));
+    if (is_asked) {
       if (!planning_.feasible) return add_none(std::move(name));
       return add(std::move(name), std::move(paste), comparison_.rows.back());
     }
-    const PlanSearch search(trace_, comparison_.scenario.device, comparison_.budget,
-                            planning_.request.measure, form);
-    const std::optional<std::size_t> point = point_for(search, planning_);
-    if (!point) return add_none(std::move(name));
-    add(std::move(name), std::move(paste), report_of(search.step_at(*point)));
+    if (is_stopped(watch_)) return;
+    tell(watch_, "as " + name);
+    PlanRequest request = planning_.request;
+    request.form = form;
+    if (form != PlanForm::Tensors) request.allowed = {Allowed::Exact};
+    const PlanSearches searches(trace_, comparison_.scenario.device, comparison_.budget, request,
+                                watch_);
+    const std::optional<FoundPlan> found = plan_for(searches, planning_);
+    if (!found) return add_none(std::move(name));
+    add(std::move(name), std::move(paste), searches.report_of(*found));
   }
 
   void add_named(std::string name, std::string_view strategy, std::string paste) {
@@ -160,6 +179,31 @@ class Forms {
     add_chunks(blocks);
   }
 
+  // Of what was asked for: the faster one, or the smaller one within a time.
+  bool is_better(const Report& report, const std::optional<Report>& best) const {
+    if (!best) return true;
+    return planning_.request.max_slowdown ? report.allocated_peak < best->allocated_peak
+                                          : report.step < best->step;
+  }
+
+  // The best of each form's policies.
+  void add_policies() {
+    const std::vector<NamedPolicy> policies = named_policies(*trace_);
+    for (std::size_t p = 0; p < policies.size();) {
+      const std::string& form = policies[p].form;
+      std::optional<Report> best;
+      std::string paste;
+      for (; p < policies.size() && policies[p].form == form; ++p) {
+        const auto step = recomputed_in_blocks(trace_, policies[p].recomputed);
+        if (!step) continue;
+        const Report report = report_of(*step);
+        if (keeps_budget(report) && is_better(report, best))
+          best = report, paste = policies[p].paste;
+      }
+      best ? add(form, paste, *best) : add_none(form);
+    }
+  }
+
   // Megatron's uniform chunks: each is recovered as one.
   void add_chunks(std::size_t blocks) {
     std::optional<Report> best;
@@ -168,10 +212,7 @@ class Forms {
       if (blocks % n != 0) continue;
       const Report report =
           report_of(plan_step(trace_, parse_strategy(fmt::format("checkpoint:every={}", n))));
-      const bool is_better =
-          !best || (planning_.request.max_slowdown ? report.allocated_peak < best->allocated_peak
-                                                   : report.step < best->step);
-      if (keeps_budget(report) && is_better) best = report, number = n;
+      if (keeps_budget(report) && is_better(report, best)) best = report, number = n;
     }
     if (!best) return add_none("chunks of n");
     add("chunks of n",
@@ -182,6 +223,7 @@ class Forms {
   }
 
   const Planning& planning_;
+  const PlanWatch& watch_;
   const Comparison& comparison_;
   std::shared_ptr<const Trace> trace_;
   PlannedStep all_;  ///< every block wrapped
@@ -190,6 +232,8 @@ class Forms {
 
 }  // namespace
 
-std::vector<EmittedForm> emitted_forms(const Planning& planning) { return Forms(planning).run(); }
+std::vector<EmittedForm> emitted_forms(const Planning& planning, const PlanWatch& watch) {
+  return Forms(planning, watch).run();
+}
 
 }  // namespace tidemark

@@ -16,7 +16,7 @@ namespace {
 constexpr Bytes unlimited{std::int64_t{1} << 59};
 /// Fragmentation is not monotone: so many neighbours of a point that fits are tried, too.
 constexpr std::size_t neighbours = 8;
-constexpr std::size_t samples = 24;
+constexpr std::size_t samples = 64;
 
 }  // namespace
 
@@ -28,14 +28,14 @@ Counted counted_for(Measure measure, const Trace& trace, const Device& device) {
 }
 
 PlanSearch::PlanSearch(std::shared_ptr<const Trace> trace, const Device& device,
-                       const MemoryBudget& memory, Measure measure, PlanForm form,
-                       const std::vector<int>& bits)
+                       const MemoryBudget& memory, Measure measure, PlannerSettings settings)
     : trace_(std::move(trace)),
       device_(device),
       memory_(memory),
       measure_(measure),
+      is_stopped_(settings.is_stopped),
       planner_(std::make_shared<const Planner>(
-          trace_, device, counted_for(measure, *trace_, device), form, bits)) {}
+          trace_, device, counted_for(measure, *trace_, device), std::move(settings))) {}
 
 PlanSearch PlanSearch::with_offload(double share_beyond, std::optional<Bytes> host_budget) const {
   PlanSearch search = *this;
@@ -79,19 +79,28 @@ bool PlanSearch::accepts(std::size_t point, Bytes budget, bool must_fit) const {
 }
 
 // Where the optimizer's step holds the peak, sums are equal and only fragmentation differs: some of
-// those points, the fastest first.
+// those points, the fastest first, and then some between the one that fits and the one before it.
 std::optional<std::size_t> PlanSearch::any_within(Bytes budget, bool must_fit) const {
   const std::optional<std::size_t> last = planner_->within(budget.count);
   if (!last) return std::nullopt;
-  for (std::size_t i = 0; i <= samples; ++i)
-    if (const std::size_t point = *last - *last * i / samples; accepts(point, budget, must_fit))
-      return point;
+  for (std::size_t i = 0, before = *last; i <= samples; ++i) {
+    const std::size_t point = *last - *last * i / samples;
+    if (!accepts(point, budget, must_fit)) {
+      before = point;
+      continue;
+    }
+    for (std::size_t k = 1; k < neighbours && !is_stopped(); ++k)
+      if (const std::size_t between = before - (before - point) * k / neighbours;
+          between < before && accepts(between, budget, must_fit))
+        return between;
+    return point;
+  }
   return std::nullopt;
 }
 
 std::optional<std::size_t> PlanSearch::within(Bytes budget, bool must_fit) const {
   std::optional<std::size_t> best = of_front_within(budget, must_fit);
-  for (std::size_t i = 0; i < planner_->named(); ++i) {
+  for (std::size_t i = 0; i < planner_->named() && !(best && is_stopped()); ++i) {
     const std::size_t point = planner_->size() + i;
     if ((!best || time_of(point) < time_of(*best)) && accepts(point, budget, must_fit))
       best = point;
@@ -109,15 +118,17 @@ std::optional<std::size_t> PlanSearch::of_front_within(Bytes budget, bool must_f
     const std::int64_t above = bytes_of(found).count - budget.count;
     found = planner_->within(bytes - std::max(above, bytes / 128)).value_or(0);
   }
-  for (std::size_t step = 1; found + step < rejected; step *= 2)
+  for (std::size_t step = 1; found + step < rejected && !is_stopped(); step *= 2)
     (accepts(found + step, budget, must_fit) ? found : rejected) = found + step;
-  while (rejected - found > 1) {
+  while (rejected - found > 1 && !is_stopped()) {
     const std::size_t middle = (found + rejected) / 2;
     (accepts(middle, budget, must_fit) ? found : rejected) = middle;
   }
-  for (std::size_t i = std::min(found + neighbours, planner_->size() - 1); i > found; --i)
+  for (std::size_t i = std::min(found + neighbours, planner_->size() - 1);
+       i > found && !is_stopped(); --i)
     if (accepts(i, budget, must_fit)) return i;
-  return found;
+  if ((*planner_)[found].bytes > planner_->rest() || is_stopped()) return found;
+  return std::max(found, any_within(budget, must_fit).value_or(0));
 }
 
 std::optional<std::size_t> PlanSearch::not_longer(Nanoseconds step) const {

@@ -12,7 +12,7 @@ Counted counted_for(Measure measure, const Trace& trace, const Device& device);
 class PlanSearch {
  public:
   PlanSearch(std::shared_ptr<const Trace> trace, const Device& device, const MemoryBudget& memory,
-             Measure measure, PlanForm form = PlanForm::Tensors, const std::vector<int>& bits = {});
+             Measure measure, PlannerSettings settings = {});
   /// The same where what stays may wait in the host's memory, in all at most so many bytes. What
   /// the planner is to count of the link's time: see there.
   PlanSearch with_offload(double share_beyond, std::optional<Bytes> host_budget) const;
@@ -21,7 +21,7 @@ class PlanSearch {
 
   /// The fastest point whose true bytes stay within the budget. Above host-live bytes come blocks
   /// that are not split, alignment and fragmentation: where they exceed the budget, a smaller one
-  /// is looked up; where they leave room, further points are tried.
+  /// is looked up; where they leave room, further points are tried, unless it is stopped.
   std::optional<std::size_t> within(Bytes budget, bool must_fit) const;
   /// The first point whose true step is not longer.
   std::optional<std::size_t> not_longer(Nanoseconds step) const;
@@ -35,6 +35,8 @@ class PlanSearch {
  private:
   std::optional<std::size_t> of_front_within(Bytes budget, bool must_fit) const;
   std::optional<std::size_t> any_within(Bytes budget, bool must_fit) const;
+  /// Nobody waits for anything better.
+  bool is_stopped() const { return is_stopped_ && is_stopped_(); }
   bool accepts(std::size_t point, Bytes budget, bool must_fit) const;
   bool keeps_host_budget(std::size_t point) const;
 
@@ -42,6 +44,7 @@ class PlanSearch {
   Device device_;
   MemoryBudget memory_;
   Measure measure_;
+  std::function<bool()> is_stopped_;
   std::shared_ptr<const Planner> planner_;
   std::optional<Bytes> host_budget_ = {};
 };

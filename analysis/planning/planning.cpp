@@ -7,9 +7,9 @@
 
 #include "analysis/planning/advice.h"
 #include "analysis/planning/emitted_forms.h"
+#include "analysis/planning/plan_fronts.h"
 #include "analysis/planning/plan_groups.h"
-#include "analysis/planning/plan_search.h"
-#include "simulator/cost/cost_model.h"
+#include "analysis/planning/plan_searches.h"
 
 namespace tidemark {
 namespace {
@@ -21,70 +21,8 @@ std::string title_of(const Planning& planning) {
   return fmt::format("plan:{}", to_text(planning.budget));
 }
 
-/// Of the time on the link that does not fit beside a stage's forward, so much is counted. A plan's
-/// true time is simulated, so each is only a proposal.
-constexpr std::array shares_beyond = {1.0, 0.5, 0.25, 0.0};
-
-using Searches = std::vector<PlanSearch>;
-
-struct Found {
-  const PlanSearch* search;
-  std::size_t point;
-};
-
 double link_of(const PlanRequest& request, const Device& device) {
   return may_offload(request) ? device.host_link_bytes_per_second * 1e-9 : 0;
-}
-
-Searches searches_for(const Scenario& scenario, const PlanRequest& request,
-                      const MemoryBudget& memory) {
-  Searches searches;
-  searches.emplace_back(trace_of(scenario), scenario.device, memory, request.measure, request.form,
-                        code_bits_of(request));
-  if (may_offload(request))
-    for (const double share : shares_beyond)
-      searches.push_back(searches.front().with_offload(share, request.host_budget));
-  return searches;
-}
-
-Report evaluated(const Found& found, const Planning& planning) {
-  const Comparison& comparison = planning.comparison;
-  PlannedStep step = found.search->step_at(found.point);
-  const Trace& trace = *step.trace;
-  return evaluate(trace, std::move(step), comparison.scenario.device, comparison.budget).report;
-}
-
-/// The best of what each search finds; of equals the first, which offloads nothing.
-template <typename Find, typename Worth>
-std::optional<Found> best_of(const Searches& searches, Find find, Worth worth) {
-  std::optional<Found> best;
-  for (const PlanSearch& search : searches) {
-    const std::optional<std::size_t> point = find(search);
-    if (!point) continue;
-    if (!best || worth(search, *point) < worth(*best->search, best->point))
-      best = Found{&search, *point};
-  }
-  return best;
-}
-
-Found smallest_of(const Searches& searches) {
-  return *best_of(
-      searches, [](const PlanSearch&) { return std::optional<std::size_t>(0); },
-      [](const PlanSearch& search, std::size_t point) { return search.bytes_of(point); });
-}
-
-std::optional<Found> plan_for(const Searches& searches, const Planning& planning) {
-  const PlanRequest& request = planning.request;
-  if (!request.max_slowdown)
-    return best_of(
-        searches,
-        [&](const PlanSearch& search) { return search.within(planning.budget, !request.budget); },
-        [](const PlanSearch& search, std::size_t point) { return search.time_of(point); });
-  const double vanilla = static_cast<double>(planning.comparison.rows.front().step.count());
-  const Nanoseconds longest(static_cast<std::int64_t>(vanilla * (1 + *request.max_slowdown)));
-  return best_of(
-      searches, [&](const PlanSearch& search) { return search.not_longer(longest); },
-      [](const PlanSearch& search, std::size_t point) { return search.bytes_of(point); });
 }
 
 void certify(const Planner& planner, Planning& planning, const Report& row, Bytes budget) {
@@ -98,61 +36,83 @@ void certify(const Planner& planner, Planning& planning, const Report& row, Byte
 }
 
 // What the restriction to a form costs.
-void compare_forms(const Planner& planner, std::size_t point, Planning& planning) {
-  planning.blocks = wrapped_blocks(planner, point);
-  if (planning.request.max_slowdown) return;
-  const PlanSearch of_tensors(planning.planned.trace, planning.comparison.scenario.device,
-                              planning.comparison.budget, planning.request.measure);
-  if (const std::optional<std::size_t> best = point_for(of_tensors, planning))
-    planning.step_of_tensors = evaluated({&of_tensors, *best}, planning).step;
+void compare_forms(const FoundPlan& plan, const PlanWatch& watch, Planning& planning) {
+  planning.blocks = wrapped_blocks(plan.search->planner(), plan.point);
+  if (planning.request.max_slowdown || is_stopped(watch)) return;
+  PlanRequest of_tensors = planning.request;
+  of_tensors.form = PlanForm::Tensors;
+  const Comparison& comparison = planning.comparison;
+  const PlanSearches searches(planning.planned.trace, comparison.scenario.device, comparison.budget,
+                              of_tensors, watch);
+  if (const std::optional<FoundPlan> best = plan_for(searches, planning))
+    planning.step_of_tensors = searches.report_of(*best).step;
 }
 
-// Points at equal distances in memory, each with the least time so far: what fragmentation adds
-// must not make a larger budget look worse.
-void add_front(const Searches& searches, Planning& planning,
-               const std::function<void(std::size_t done)>& progress) {
-  const std::size_t count = planning.request.front_points;
-  const Planner& exact = searches.front().planner();
-  std::int64_t least = exact[0].bytes;
-  for (const PlanSearch& search : searches)
-    least = std::min(least, std::max(search.planner().rest(), search.planner()[0].bytes));
-  const std::int64_t most = exact[exact.size() - 1].bytes;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto share =
-        static_cast<double>(i) / static_cast<double>(std::max<std::size_t>(count - 1, 1));
-    const auto bytes = least + static_cast<std::int64_t>(share * static_cast<double>(most - least));
-    const std::optional<Found> found = best_of(
-        searches, [&](const PlanSearch& search) { return search.planner().within(bytes); },
-        [](const PlanSearch& search, std::size_t point) { return search.time_of(point); });
-    if (progress) progress(i + 1);
-    if (!found) continue;
-    Report report = evaluated(*found, planning);
-    report.strategy = fmt::format("front:{}", planning.front.size() + 1);
-    const Bytes budget = measured(report, planning.request.measure);
-    const bool is_worse =
-        !planning.front.empty() && report.step >= planning.front.back().report.step;
-    if (!is_worse) planning.front.push_back({budget, std::move(report)});
+bool allows(const std::vector<Allowed>& allowed, Allowed what) {
+  return std::ranges::find(allowed, what) != allowed.end();
+}
+
+Comparison vanilla_of(Scenario scenario) {
+  scenario.budget = {};  // `fits` is about the device, the request's budget about its measure
+  scenario.strategies = {parse_strategy(reference_strategy().name)};
+  return compare(scenario);
+}
+
+void describe(const PlanSearches& searches, const FoundPlan& plan, Planning& planning) {
+  const Planner& planner = plan.search->planner();
+  std::vector<Report>& rows = planning.comparison.rows;
+  planning.front_size = planner.size();
+  planning.rest = Bytes{planner.rest()};
+  planning.planned = plan.search->step_at(plan.point);
+  planning.planned.plan.strategy = title_of(planning);
+  rows.push_back(searches.report_of(plan));
+  rows.back().strategy = title_of(planning);
+  add_ratios(rows);
+  planning.groups = groups_of(planner, plan.point);
+  planning.joins_blocks =
+      std::ranges::any_of(planning.groups, [](const PlanGroup& group) { return group.joined > 1; });
+  certify(planner, planning, rows.back(),
+          planning.request.max_slowdown ? measured(rows.back(), planning.request.measure)
+                                        : planning.budget);
+  planning.binding = binding_of(planner, plan.point);
+  const Planner::Tightest tightest = planner.tightest(plan.point);
+  planning.loss_binds = tightest.stage && *tightest.stage + 1 == planner.stages().all.size();
+}
+
+}  // namespace
+
+void tell(const PlanWatch& watch, std::string_view what) {
+  if (watch.tell) watch.tell(what);
+}
+
+bool is_stopped(const PlanWatch& watch) { return watch.is_stopped && watch.is_stopped(); }
+
+std::string class_name(const std::vector<Allowed>& allowed) {
+  std::string text;
+  for (const Named<Allowed>& each : allowances) {
+    const bool is_named = allows(allowed, each.value);
+    if (each.value == Allowed::Anything && is_named) return std::string(each.name);
+    if (is_named || each.value == Allowed::Exact)
+      text.append(text.empty() ? "" : ",").append(each.name);
   }
+  return text;
 }
-
-}  // namespace
-
-namespace {
-
-bool allows(const PlanRequest& request, Allowed what) {
-  return std::ranges::find(request.allowed, what) != request.allowed.end();
-}
-
-}  // namespace
 
 bool may_offload(const PlanRequest& request) {
-  return allows(request, Allowed::Offload) || allows(request, Allowed::Anything);
+  return allows(request.allowed, Allowed::Offload) || allows(request.allowed, Allowed::Anything);
 }
 
 std::vector<int> code_bits_of(const PlanRequest& request) {
-  if (allows(request, Allowed::Anything)) return {8, 4, 2};
-  if (allows(request, Allowed::Lossy)) return {8};
+  if (allows(request.allowed, Allowed::Anything)) return {8, 4, 2};
+  if (allows(request.allowed, Allowed::Lossy)) return {8};
   return {};
+}
+
+std::optional<Nanoseconds> price_per_gib(const PlanGroup& group) {
+  if (group.decided.empty() || group.saved <= Bytes{}) return std::nullopt;
+  constexpr double gib = std::int64_t{1} << 30;
+  return Nanoseconds(static_cast<std::int64_t>(static_cast<double>(group.extra.count()) * gib /
+                                               static_cast<double>(group.saved.count)));
 }
 
 Bytes measured(const Report& report, Measure measure) {
@@ -170,57 +130,37 @@ Bytes measured(const Report& report, Measure measure) {
   return {};
 }
 
-std::optional<std::size_t> point_for(const PlanSearch& search, const Planning& planning) {
-  const PlanRequest& request = planning.request;
-  if (!request.max_slowdown) return search.within(planning.budget, !request.budget);
-  const double vanilla = static_cast<double>(planning.comparison.rows.front().step.count());
-  return search.not_longer(
-      Nanoseconds(static_cast<std::int64_t>(vanilla * (1 + *request.max_slowdown))));
-}
-
-Planning plan_within(const Scenario& scenario, const PlanRequest& request,
-                     const std::function<void(std::size_t done)>& progress) {
+Planning plan_within(const Scenario& scenario, const PlanRequest& request, const PlanWatch& asked) {
   if (!scenario.step.mesh.is_one())
     throw UsageError(fmt::format(
         "plans are made for the step of one GPU, and this is one of {} (compare takes strategies)",
         scenario.step.mesh.gpus()));
   Planning planning;
   planning.request = request;
-  Scenario asked = scenario;
-  asked.budget = {};  // `fits` is about the device, the request's budget about its measure
-  asked.strategies = {parse_strategy(reference_strategy().name)};
-  planning.comparison = compare(asked);
+  bool was_stopped = false;
+  const PlanWatch watch = {asked.tell, [&] {
+                             was_stopped = was_stopped || is_stopped(asked);
+                             return was_stopped;
+                           }};
+  planning.comparison = vanilla_of(scenario);
   Comparison& comparison = planning.comparison;
   planning.budget = request.budget.value_or(comparison.budget.capacity);
 
+  tell(watch, "plans of single blocks");
   const auto begin = std::chrono::steady_clock::now();
-  const Searches searches = searches_for(asked, request, comparison.budget);
-  const std::optional<Found> found = plan_for(searches, planning);
+  const PlanSearches searches(trace_of(comparison.scenario), scenario.device, comparison.budget,
+                              request, watch);
+  const std::optional<FoundPlan> found = plan_for(searches, planning);
   planning.solve = std::chrono::steady_clock::now() - begin;
 
   planning.feasible = found.has_value();
-  const Found plan = found ? *found : smallest_of(searches);
-  const Planner& planner = plan.search->planner();
-  planning.front_size = planner.size();
-  planning.rest = Bytes{planner.rest()};
-  planning.planned = plan.search->step_at(plan.point);
-  planning.planned.plan.strategy = title_of(planning);
-  comparison.rows.push_back(evaluated(plan, planning));
-  comparison.rows.back().strategy = title_of(planning);
-  add_ratios(comparison.rows);
-  const Report& row = comparison.rows.back();
-  planning.groups = groups_of(planner, plan.point);
-  planning.joins_blocks =
-      std::ranges::any_of(planning.groups, [](const PlanGroup& group) { return group.joined > 1; });
-  certify(planner, planning, row,
-          request.max_slowdown ? measured(row, planning.request.measure) : planning.budget);
-  planning.binding = binding_of(planner, plan.point);
-  if (request.form != PlanForm::Tensors) compare_forms(planner, plan.point, planning);
-  const Planner::Tightest tightest = planner.tightest(plan.point);
-  planning.loss_binds = tightest.stage && *tightest.stage + 1 == planner.stages().all.size();
-  planning.advice = advice_for(planning);
-  add_front(searches, planning, progress);
-  if (request.lists_forms) planning.forms = emitted_forms(planning);
+  const FoundPlan plan = found.value_or(searches.smallest());
+  describe(searches, plan, planning);
+  if (request.form != PlanForm::Tensors) compare_forms(plan, watch, planning);
+  planning.advice = advice_for(planning, watch);
+  if (request.front_points > 0) planning.fronts = fronts_of(searches, planning, watch);
+  if (request.lists_forms) planning.forms = emitted_forms(planning, watch);
+  planning.is_stopped = was_stopped;
   return planning;
 }
 

@@ -43,6 +43,9 @@ inline constexpr std::array allowances = {Named{Allowed::Exact, std::string_view
                                           Named{Allowed::Lossy, std::string_view("lossy")},
                                           Named{Allowed::Anything, std::string_view("anything")}};
 static_assert(is_in_order(allowances));
+constexpr std::string_view to_string(Allowed allowed) {
+  return allowances[static_cast<std::size_t>(allowed)].name;
+}
 
 /// Of a report, in the measure.
 Bytes measured(const Report& report, Measure measure);
@@ -57,6 +60,19 @@ struct PlanRequest {
   std::size_t front_points = 0;           ///< of the front, to be evaluated and shown
   bool lists_forms = false;               ///< also what other ways to write a plan down would cost
 };
+
+/// Of planning that takes long.
+struct PlanWatch {
+  std::function<void(std::string_view what)> tell = {};  ///< what is done now
+  /// Asked now and then: what has been found is enough.
+  std::function<bool()> is_stopped = {};
+};
+
+void tell(const PlanWatch& watch, std::string_view what);
+bool is_stopped(const PlanWatch& watch);
+
+/// "exact", "exact,offload": exact is always among them, unless anything goes.
+std::string class_name(const std::vector<Allowed>& allowed);
 
 bool may_offload(const PlanRequest& request);
 /// Of the codes that tensors may be kept in; none if they may not.
@@ -80,6 +96,9 @@ struct PlanGroup {
   Nanoseconds extra{};             ///< more than if all were kept
 };
 
+/// What a GiB that the group saves costs; nothing where it saves nothing.
+std::optional<Nanoseconds> price_per_gib(const PlanGroup& group);
+
 /// A way to write a plan down. Where it counts something, the number is the best that keeps to what
 /// was asked for.
 struct EmittedForm {
@@ -101,8 +120,18 @@ struct Advice {
 };
 
 struct FrontPoint {
-  Bytes budget;  ///< in the request's measure
+  Bytes budget;  ///< in the request's measure; rises from point to point
   Report report;
+  std::vector<PlanGroup> groups;
+  std::string binding;  ///< where memory is tightest
+  PlannedStep planned;
+};
+
+/// Some points of the front of a class of plans.
+struct PlanFront {
+  std::vector<Allowed> allowed;
+  std::size_t size = 0;  ///< of the whole front; of what does not offload, where some does
+  std::vector<FrontPoint> points = {};
 };
 
 struct Planning {
@@ -125,20 +154,18 @@ struct Planning {
   std::string binding;         ///< where memory is tightest
   Bytes rest;                  ///< what no decision about blocks changes: the optimizer step
   std::size_t front_size = 0;  ///< points of the whole front
-  std::vector<FrontPoint> front;
+  /// Of the classes within what is allowed, the request's own last; none if not asked for.
+  std::vector<PlanFront> fronts;
   std::vector<EmittedForm> forms;
   bool loss_binds = false;     ///< memory is tightest in the stage that makes the loss
   std::vector<Advice> advice;  ///< what other options of the step would do
   Nanoseconds solve{};         ///< that planning took here
+  bool is_stopped = false;     ///< before all was looked at; what is here is right all the same
 };
 
-class PlanSearch;
-
-/// The point that the request asks for, in any form.
-std::optional<std::size_t> point_for(const PlanSearch& search, const Planning& planning);
-
-/// `progress` is told how many points of the front are evaluated.
+/// Stopped, it gives the best plan that it knows by then: it makes no further one, but looks on for
+/// one that keeps the budget.
 Planning plan_within(const Scenario& scenario, const PlanRequest& request,
-                     const std::function<void(std::size_t done)>& progress = {});
+                     const PlanWatch& watch = {});
 
 }  // namespace tidemark

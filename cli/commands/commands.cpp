@@ -78,16 +78,17 @@ void add_plan(std::vector<Command>& rows) {
        "the fastest plan that keeps to a memory budget, and how far from the best it can be",
        "Decides for each tensor that blocks save whether it is kept or computed again, so that the "
        "step's peak stays within --budget (without: so that the step fits on the device) and takes "
-       "the least time; gradients stay as they are, bit by bit. docs/planning.md says how, and "
-       "what "
-       "the proof says.",
+       "the least time; gradients stay as they are, bit by bit. Ctrl-C shows the "
+       "best plan so far. docs/planning.md says how, and what the proof says.",
        {{"tidemark plan llama-7b -b 4 --precision bf16 --tuning lora:r=8,targets=q,v --budget "
          "22GiB",
          "what to recompute, and what that costs"},
         {"tidemark plan gpt2 -b 16 --max-slowdown 5%", "the least memory for 5 % more time"},
         {"tidemark plan vit-b-16 -b 64 --budget 4GiB --plan-out vit.plan.json",
          "a file for --plan of other commands"},
-        {"tidemark plan bert-large -b 32 --front -o front.svg", "what every budget costs"}},
+        {"tidemark plan bert-large -b 32 --front -o front.svg", "what every budget costs"},
+        {"tidemark plan bert-large -b 32 --allow anything -o plan.html",
+         "the same for three classes of plans, with a slider along each front"}},
        for_plan,
        run_plan,
        model_names});

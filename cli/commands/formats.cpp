@@ -45,7 +45,7 @@ const std::vector<FormatSet>& sets() {
       {for_compare, "", {Table, Json, Csv, Markdown, Html, Svg}},
       {for_compare, with_replay, {Table, Json, Csv, Markdown}},
       {for_explain, "", {Table, Json, Html, Svg, Chrome, Timeline, Collapsed}},
-      {for_plan, "", {Table, Json, Svg}},
+      {for_plan, "", {Table, Json, Html, Svg}},
       {for_explain, of_an_item, {Table, Json}},
       {for_explain, of_a_snapshot, {Table, Json, Svg, Chrome, Collapsed}},
       {for_explain, with_saved, {Table, Json, Csv, Markdown}},

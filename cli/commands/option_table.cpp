@@ -88,7 +88,7 @@ void add_scenario(std::vector<OptionRow>& rows) {
        nullptr, [] { return name_texts(plan_forms); }});
   rows.push_back({"scenario", "--forms", "", &Options::forms, for_plan,
                   "also show what the budget costs in each form that PyTorch, transformers, "
-                  "torchtune, axolotl and Megatron let people write, and what to write"});
+                  "torchtune, axolotl, Megatron and JAX let people write, and what to write"});
   rows.push_back({"scenario", "--python-out", "FILE", &Options::python_out, for_plan,
                   "also write a Python file whose apply(model) wraps the blocks of a PyTorch model "
                   "as planned, with --form blocks or policy"});
@@ -100,7 +100,8 @@ void add_scenario(std::vector<OptionRow>& rows) {
   rows.push_back({"scenario", "--host-budget", "SIZE", &Options::host_budget, for_plan,
                   "where plans may offload: how much of the host's memory a plan may take"});
   rows.push_back({"scenario", "--front", "", &Options::front, for_plan,
-                  "also show what other budgets would cost"});
+                  "also show what other budgets would cost, of each class of plans that --allow "
+                  "names beside exact ones"});
   rows.push_back({"scenario", "--max-batch", "", &Options::max_batch, for_compare,
                   "find the largest batch up to which every batch fits with each strategy, and the "
                   "largest that fits at all where fragmentation makes them differ"});

@@ -11,6 +11,7 @@
 #include "base/quoted.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/formats.h"
+#include "cli/commands/interrupt.h"
 #include "cli/commands/scenario.h"
 #include "cli/reports/print_planning.h"
 #include "simulator/plan_json.h"
@@ -65,19 +66,11 @@ PlanRequest request_of(const Options& options, const Scenario& scenario) {
   return request;
 }
 
-std::string picture(const Planning& planning) {
-  std::vector<Report> rows = planning.comparison.rows;
-  for (const FrontPoint& point : planning.front) rows.push_back(point.report);
-  const Scenario& scenario = planning.comparison.scenario;
-  return exports::tradeoff_svg(
-      {rows, planning.budget,
-       fmt::format("{} on {}: plans", scenario.model.name, scenario.device.title)});
-}
-
 std::string print(const Planning& planning, Format format, const Options& options) {
   return written_as(format,
                     {{Format::Json, [&] { return planning_json(planning); }},
-                     {Format::Svg, [&] { return picture(planning); }},
+                     {Format::Html, [&] { return planning_html(planning); }},
+                     {Format::Svg, [&] { return exports::fronts_svg(fronts_picture(planning)); }},
                      {Format::Table, [&] { return planning_table(planning, style_of(options)); }}});
 }
 
@@ -99,22 +92,31 @@ std::string save_script(const Planning& planning, const Options& options) {
   return fmt::format("{}: written; its apply(model) wraps the blocks\n", printable(path, 200));
 }
 
+Planning watched_plan(const Scenario& scenario, const PlanRequest& request,
+                      const Options& options) {
+  const Interrupt interrupt;
+  const Progress progress(options, "", 0);
+  return plan_within(scenario, request,
+                     {.tell = [&](std::string_view what) { progress.within(what); },
+                      .is_stopped = [&] { return interrupt.came(); }});
+}
+
 }  // namespace
 
 Result run_plan(const Options& options) {
   const Format format = format_of(options, for_plan);
   const Scenario scenario = scenario_of(options);
   PlanRequest request = request_of(options, scenario);
-  if (format == Format::Svg) request.front_points = front_points;
+  if (format == Format::Svg || format == Format::Html) request.front_points = front_points;
   if (options.python_out && request.form == PlanForm::Tensors)
     throw UsageError(
         "--python-out: PyTorch wraps blocks or keeps calls, not single tensors (add --form policy "
         "or --form blocks)");
   for (const auto& path : {options.plan_out, options.python_out})
     if (path) require_writable(*path);
-  const Progress progress(options, "points of the front", request.front_points);
-  const Planning planning = plan_within(scenario, request, std::cref(progress));
+  const Planning planning = watched_plan(scenario, request, options);
   Result result{print(planning, format, options), notes_on(scenario), ExitCode::Ok};
+  if (planning.is_stopped) result.notes += "stopped: the best plan that was found by then\n";
   if (options.plan_out) result.notes += save_plan(planning, options);
   if (options.python_out) result.notes += save_script(planning, options);
   if (options.require_fit && !planning.feasible) result.exit_code = ExitCode::DoesNotFit;

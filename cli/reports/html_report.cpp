@@ -10,7 +10,7 @@
 #include "analysis/export/svg.h"
 #include "analysis/recording/predicted_recording.h"
 #include "analysis/sweep.h"
-#include "base/embedded_file.h"
+#include "cli/reports/html_page.h"
 #include "cli/reports/html_parts.h"
 #include "cli/reports/print_comparison.h"
 #include "cli/reports/print_sweep.h"
@@ -18,76 +18,19 @@
 
 namespace tidemark::cli {
 
-std::span<const EmbeddedFile> embedded_report();  // report.css, report.js
-
 namespace {
-
-std::string_view embedded(std::string_view name) {
-  const auto files = embedded_report();
-  return std::ranges::find(files, name, &EmbeddedFile::name)->text;
-}
-
-// The same picture for a page and, with as large letters, for a phone; the style sheet shows one.
-// `draw` takes the width.
-template <typename Draw>
-std::string figure(Draw draw) {
-  return fmt::format(
-      "<figure class=\"page\">\n{}</figure>\n<figure class=\"phone\">\n{}</figure>\n",
-      draw(exports::page_width), draw(exports::phone_width));
-}
-
-struct Article {
-  std::string name, body;
-};
-
-// One article at a time on a screen with scripts; all of them, one after the other, without.
-std::string choice(std::string_view what, const std::vector<Article>& articles,
-                   std::string_view first) {
-  std::string text =
-      fmt::format("<p class=\"choice screen\" hidden><label>{}: <select data-first=\"{}\">\n", what,
-                  exports::xml_escaped(first));
-  for (const Article& article : articles)
-    text += fmt::format("<option>{}</option>\n", exports::xml_escaped(article.name));
-  text += "<option value=\"\">all</option>\n</select></label></p>\n";
-  for (const Article& article : articles)
-    text += fmt::format("<article data-name=\"{0}\">\n<h3>{0}</h3>\n{1}</article>\n",
-                        exports::xml_escaped(article.name), article.body);
-  return text;
-}
 
 std::string head(std::span<const Comparison> comparisons) {
   const Comparison& comparison = comparisons.front();
   const bool is_sweep = comparisons.size() > 1;
-  std::string text;
-  const std::string title =
-      fmt::format("Tidemark: {}{}", comparison.scenario.model.title, is_sweep ? ", a sweep" : "");
-  text += fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n<style>\n{}"
-      "</style>\n</head>\n<body>\n<header>\n<h1>{}</h1>\n",
-      exports::xml_escaped(title), embedded("report.css"), exports::xml_escaped(title));
-  const auto lines = is_sweep ? describe_sweep(comparisons) : describe_scenario(comparison);
-  for (const std::string& line : lines)
-    text += fmt::format("<p>{}</p>\n", exports::xml_escaped(line));
-  return text + "<p class=\"soft\">All numbers are predicted.</p>\n</header>\n";
+  return page_head(
+      fmt::format("Tidemark: {}{}", comparison.scenario.model.title, is_sweep ? ", a sweep" : ""),
+      is_sweep ? describe_sweep(comparisons) : describe_scenario(comparison));
 }
 
 std::string tail(std::span<const Comparison> comparisons) {
-  const std::string json =
-      comparisons.size() == 1 ? comparison_json(comparisons.front()) : sweep_json(comparisons);
-  return fmt::format(
-      "<footer><p>Tidemark {}. The numbers of this page, exact and for programs, stand in its "
-      "source as JSON.</p></footer>\n<div id=\"tip\" hidden></div>\n"
-      "<script type=\"application/json\" id=\"data\">\n{}</script>\n<script>\n{}</script>\n"
-      "</body>\n</html>\n",
-      TIDEMARK_VERSION, script_escaped(json), embedded("report.js"));
-}
-
-std::string section(std::string_view title, const std::string& body, std::string_view kind = "") {
-  return fmt::format("<section{}>\n<h2>{}</h2>\n{}</section>\n",
-                     kind.empty() ? "" : fmt::format(" class=\"{}\"", kind),
-                     exports::xml_escaped(title), body);
+  return page_tail(comparisons.size() == 1 ? comparison_json(comparisons.front())
+                                           : sweep_json(comparisons));
 }
 
 bool knows_batches(const Comparison& comparison) {
@@ -100,13 +43,13 @@ std::string pictures(const Comparison& comparison) {
   const exports::Tradeoff tradeoff{
       comparison.rows, comparison.budget.capacity,
       fmt::format("{} on {}", model, comparison.scenario.device.title)};
-  std::string text =
-      section("What memory costs in time",
-              figure([&](double width) { return exports::tradeoff_svg(tradeoff, width); }));
+  std::string text = page_section("What memory costs in time", page_figure([&](double width) {
+                                    return exports::tradeoff_svg(tradeoff, width);
+                                  }));
   if (knows_batches(comparison))
-    text += section("Largest batch", figure([&](double width) {
-                      return exports::batches_svg(comparison.rows, model, width);
-                    }));
+    text += page_section("Largest batch", page_figure([&](double width) {
+                           return exports::batches_svg(comparison.rows, model, width);
+                         }));
   return text;
 }
 
@@ -117,15 +60,15 @@ std::string steps(const Comparison& comparison, std::string_view first) {
   const exports::StepExtent extent = exports::extent_of(recordings);
   std::vector<Article> articles;
   for (const Recording& recording : recordings)
-    articles.push_back({recording.strategy, figure([&](double width) {
+    articles.push_back({recording.strategy, page_figure([&](double width) {
                                               return exports::memory_svg(recording, extent, width);
-                                            }) + figure([&](double width) {
+                                            }) + page_figure([&](double width) {
                                               return exports::icicle_svg(recording, width);
                                             })});
-  return section("The step",
-                 choice("Strategy", articles, first) +
-                     "<p class=\"paper\">On paper: the strategy that was chosen on the screen; "
-                     "\"all\" prints all.</p>\n");
+  return page_section(
+      "The step", page_choice("Strategy", articles, first) +
+                      "<p class=\"paper\">On paper: the strategy that was chosen on the screen; "
+                      "\"all\" prints all.</p>\n");
 }
 
 std::string sweep_pictures(std::span<const Comparison> points) {
@@ -133,8 +76,9 @@ std::string sweep_pictures(std::span<const Comparison> points) {
              phone = sweep_svgs(points, exports::phone_width);
   std::string text;
   for (std::size_t i = 0; i < page.size(); ++i)
-    text += figure([&](double width) { return width == exports::page_width ? page[i] : phone[i]; });
-  return section("Over the sweep", text);
+    text += page_figure(
+        [&](double width) { return width == exports::page_width ? page[i] : phone[i]; });
+  return page_section("Over the sweep", text);
 }
 
 std::string point_body(const Comparison& point, const exports::TradeoffExtent& extent,
@@ -143,15 +87,15 @@ std::string point_body(const Comparison& point, const exports::TradeoffExtent& e
   return fmt::format("<p class=\"conclusion\">{}</p>\n",
                      exports::xml_escaped(to_text(point.conclusion))) +
          report_table(point) +
-         figure([&](double width) { return exports::tradeoff_svg(tradeoff, extent, width); });
+         page_figure([&](double width) { return exports::tradeoff_svg(tradeoff, extent, width); });
 }
 
 std::string body(const Comparison& comparison, std::string_view first) {
   return fmt::format("<p class=\"conclusion\">{}</p>\n",
                      exports::xml_escaped(to_text(comparison.conclusion))) +
-         section("What each strategy needs and costs", report_table(comparison)) +
+         page_section("What each strategy needs and costs", report_table(comparison)) +
          pictures(comparison) + steps(comparison, first) +
-         section("What the numbers assume", assumptions(comparison));
+         page_section("What the numbers assume", assumptions(comparison));
 }
 
 std::string sweep_body(std::span<const Comparison> points) {
@@ -164,9 +108,9 @@ std::string sweep_body(std::span<const Comparison> points) {
   std::string summaries;
   for (const std::string& line : fit_summaries(points))
     summaries += fmt::format("<li>{}</li>\n", exports::xml_escaped(line));
-  return sweep_pictures(points) + section("What fits", "<ul>\n" + summaries + "</ul>\n") +
-         section("Each point", choice("Point", articles, ""), "points") +
-         section("What the numbers assume", assumptions(points.front()));
+  return sweep_pictures(points) + page_section("What fits", "<ul>\n" + summaries + "</ul>\n") +
+         page_section("Each point", page_choice("Point", articles, ""), "points") +
+         page_section("What the numbers assume", assumptions(points.front()));
 }
 
 }  // namespace

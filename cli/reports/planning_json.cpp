@@ -8,6 +8,13 @@
 namespace tidemark::cli {
 namespace {
 
+template <typename List, typename Print>
+Json list_json(const List& list, Print print) {
+  Json json = Json::array();
+  for (const auto& each : list) json.push_back(print(each));
+  return json;
+}
+
 Json group_json(const PlanGroup& group) {
   Json decisions = Json::array();
   for (const PlanGroup::Decided& decided : group.decided)
@@ -15,6 +22,7 @@ Json group_json(const PlanGroup& group) {
                          {"bits", decided.bits == 0 ? Json() : Json(decided.bits)},
                          {"tensors", decided.tensors},
                          {"bytes", decided.bytes.count}});
+  const std::optional<Nanoseconds> price = price_per_gib(group);
   return {{"first", group.first},
           {"last", group.last},
           {"blocks", group.is_block ? group.stages : 0},
@@ -22,19 +30,8 @@ Json group_json(const PlanGroup& group) {
           {"decisions", std::move(decisions)},
           {"calls", group.calls},
           {"bytes", group.saved.count},
-          {"ns", group.extra.count()}};
-}
-
-// "exact,offload": exact is always among them, unless anything goes.
-std::string class_of(const PlanRequest& request) {
-  std::string text;
-  for (const Named<Allowed>& each : allowances) {
-    const bool is_named = std::ranges::find(request.allowed, each.value) != request.allowed.end();
-    if (each.value == Allowed::Anything && is_named) return std::string(each.name);
-    if (is_named || each.value == Allowed::Exact)
-      text.append(text.empty() ? "" : ",").append(each.name);
-  }
-  return text;
+          {"ns", group.extra.count()},
+          {"ns_per_gib", price ? Json(price->count()) : Json()}};
 }
 
 Json point_json(const FrontPoint& point) {
@@ -42,6 +39,10 @@ Json point_json(const FrontPoint& point) {
           {"allocated_peak_bytes", point.report.allocated_peak.count},
           {"reserved_peak_bytes", point.report.reserved_peak.count},
           {"step_ns", point.report.step.count()}};
+}
+
+Json front_json(const PlanFront& front) {
+  return {{"class", class_name(front.allowed)}, {"front", list_json(front.points, point_json)}};
 }
 
 Json form_json(const EmittedForm& form) {
@@ -60,13 +61,6 @@ Json advice_json(const Advice& advice) {
           {"fits", advice.fits}};
 }
 
-template <typename List, typename Print>
-Json list_json(const List& list, Print print) {
-  Json json = Json::array();
-  for (const auto& each : list) json.push_back(print(each));
-  return json;
-}
-
 }  // namespace
 
 std::string planning_json(const Planning& planning) {
@@ -78,7 +72,7 @@ std::string planning_json(const Planning& planning) {
   json["measure"] = to_string(planning.request.measure);
   json["form"] = plan_forms[static_cast<std::size_t>(planning.request.form)].name;
   json["feasible"] = planning.feasible;
-  json["class"] = class_of(planning.request);
+  json["class"] = class_name(planning.request.allowed);
   json["host_budget_bytes"] =
       planning.request.host_budget ? Json(planning.request.host_budget->count) : Json();
   json["fits"] = row.fits;
@@ -95,7 +89,10 @@ std::string planning_json(const Planning& planning) {
   json["rest_bytes"] = planning.rest.count;
   json["solve_ns"] = planning.solve.count();
   json["front_size"] = planning.front_size;
-  json["front"] = list_json(planning.front, point_json);
+  json["stopped"] = planning.is_stopped;
+  json["front"] = planning.fronts.empty() ? Json::array()
+                                          : list_json(planning.fronts.back().points, point_json);
+  json["fronts"] = list_json(planning.fronts, front_json);
   json["forms"] = list_json(planning.forms, form_json);
   json["groups"] = list_json(planning.groups, group_json);
   json["tensors_step_ns"] =

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "analysis/export/pictures.h"
 #include "analysis/planning/planning.h"
 #include "cli/text/terminal.h"
 
@@ -11,11 +12,26 @@ namespace tidemark::cli {
 /// What was found, what it decides by blocks, and how far from the best it can be.
 std::string planning_table(const Planning& planning, const Style& style);
 
+/// The same as a page: the fronts as a picture, and a slider along each of them.
+std::string planning_html(const Planning& planning);
+
+/// The fronts, in the request's measure.
+exports::FrontsPicture fronts_picture(const Planning& planning);
+
 /// "tidemark-plan-1": docs/planning.md lists the keys.
 std::string planning_json(const Planning& planning);
 
 /// A Python file that wraps a PyTorch model's blocks as a plan of blocks or calls says.
 std::string checkpoint_script(const Planning& planning);
+
+/// The proof, or why there is no plan, and what would help.
+std::string planning_words(const Planning& planning);
+
+/// "quantize, 4 bits".
+std::string action_text(const PlanGroup::Decided& decided);
+/// The tensors that it is about, or the calls of whole blocks.
+std::string decided_text(const Planning& planning, const PlanGroup& group,
+                         const PlanGroup::Decided& decided);
 
 /// "blocks.3", "blocks.0 to blocks.17 (18)", "norm to loss".
 std::string group_name(const PlanGroup& group);

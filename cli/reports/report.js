@@ -24,6 +24,30 @@
 
   for (const choice of document.querySelectorAll('.choice')) prepare(choice);
 
+  // A slider shows one article of its section; the picture marks the point that it is about.
+  function prepareSlide(slide) {
+    const articles = Array.from(slide.closest('section').querySelectorAll('article'));
+    const input = slide.querySelector('input');
+
+    function show() {
+      articles.forEach((article, i) => { article.hidden = i !== Number(input.value); });
+      const shown = articles[Number(input.value)];
+      slide.querySelector('output').textContent = shown.dataset.name;
+      const marks = articles.map(article => article.dataset.mark);
+      for (const circle of document.querySelectorAll('svg circle')) {
+        const title = circle.querySelector('title');
+        if (!title || !marks.some(mark => title.textContent.startsWith(mark))) continue;
+        circle.classList.toggle('here', title.textContent.startsWith(shown.dataset.mark));
+      }
+    }
+
+    slide.hidden = false;
+    show();
+    input.addEventListener('input', show);
+  }
+
+  for (const slide of document.querySelectorAll('.slide')) prepareSlide(slide);
+
   // Cells carry the exact number in data-value.
   function sortBy(table, column, ascending) {
     const body = table.tBodies[0];

@@ -39,9 +39,10 @@ std::set<double> prices_of(const std::vector<Hull>& hulls) {
   return prices;
 }
 
-// `kept`: what the stage keeps if it keeps everything, of which `decided` can be decided about.
+// `kept`: what the stage keeps if it keeps everything, of which `decided` can be decided about. Of
+// stages that were not cut nothing is known: as if all of that could be dropped at no cost.
 Hull hull_from(const std::vector<Proposal>& proposals, std::int64_t kept, std::int64_t decided) {
-  if (proposals.empty()) return {{static_cast<double>(kept), 0}};
+  if (proposals.empty()) return {{static_cast<double>(kept - decided), 0}};
   Hull hull;
   for (const Proposal& corner : proposals)
     hull.push_back(

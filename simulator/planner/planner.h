@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
 
 #include "simulator/cost/device.h"
@@ -22,6 +23,13 @@ enum class PlanForm : std::uint8_t {
   Policy,   ///< … and with outputs of chosen calls kept, as its selective form does
 };
 
+struct PlannerSettings {
+  PlanForm form = PlanForm::Tensors;
+  std::vector<int> bits = {};  ///< storages may be kept in codes of so many, as Mesa codes them
+  /// Asked now and then: nobody waits for more, what is known by now is enough.
+  std::function<bool()> is_stopped = {};
+};
+
 /// So many neighbouring blocks may be recovered as one. Longer ones hold more recovered blocks at
 /// once than they save of blocks' inputs: the best length is near the root of the number of blocks.
 inline constexpr std::array<std::size_t, 5> joined_lengths = {2, 3, 4, 6, 8};
@@ -30,9 +38,8 @@ inline constexpr std::array<std::size_t, 5> joined_lengths = {2, 3, 4, 6, 8};
 /// `counted` says, of tensors in issue order.
 class Planner {
  public:
-  /// `bits`: storages may be kept in codes of so many bits, as Mesa codes them.
   Planner(std::shared_ptr<const Trace> trace, const Device& device, const Counted& counted,
-          PlanForm form = PlanForm::Tensors, const std::vector<int>& bits = {});
+          PlannerSettings settings = {});
   /// The same, but what stays may wait in the host's memory. What the link to it carries while a
   /// stage computes costs no time; what is beyond, at most its time on the link: so much of it is
   /// counted, as a share, because neighbours may leave the link to others.
@@ -122,10 +129,11 @@ class Planner {
     return coded_.empty() ? nullptr : &coded_;
   }
   std::vector<std::int64_t> least_bytes() const;
-  void measure_codes(const std::vector<int>& bits);
-  void propose(PlanForm form);
+  bool is_stopped() const { return settings_.is_stopped && settings_.is_stopped(); }
+  void measure_codes();
+  void propose();
   void add_named(const Stages& stages, std::size_t length, const PlannedStep& step);
-  void propose_single(PlanForm form, const std::vector<PlannedStep>& named, std::uint32_t kind);
+  void propose_single(const std::vector<PlannedStep>& named, std::uint32_t kind);
   void propose_joined(Mode& mode, const JoinedStages& joined, const PlannedStep& segmented,
                       std::vector<Menu>& menus) const;
   void count_ranges();
@@ -133,6 +141,7 @@ class Planner {
   std::vector<double> prices_within(const Stage& stage) const;
   bool is_joint(const Stage& stage, const LocalPlan& local) const;
   void measure(const Stages& stages, std::vector<Menu>& menus) const;
+  void measure_menus();
   void solve(Mode& mode);
   void merge_fronts();
   Survey survey_of(const Stages& stages, const std::vector<const LocalPlan*>& locals) const;
@@ -146,6 +155,7 @@ class Planner {
   std::shared_ptr<const Trace> trace_;
   Device device_;
   Counted counted_;
+  PlannerSettings settings_;
   Needs needs_;
   Stages stages_;
   std::vector<JoinedStages> joined_;

@@ -17,6 +17,8 @@
 namespace tidemark {
 namespace {
 
+constexpr std::size_t most_ops_of_a_stage = 4000;  // more where a trace has no blocks
+
 // Capacities count 1/1024 ns, so that prices far below one per byte are not lost; or more, so that
 // all of a stage at a high price stay below what is forced.
 constexpr double finest_scale = 1024;
@@ -271,6 +273,20 @@ std::vector<Proposal> undominated(std::vector<Proposal> proposals) {
 }
 
 }  // namespace
+
+bool can_be_cut(const Stage& stage) {
+  return index(stage.end) - index(stage.begin) <= most_ops_of_a_stage;
+}
+
+bool can_drop_held(const Stages& stages) {
+  bool holds_any = false;
+  for (const Stage& stage : stages.all) {
+    if (std::ranges::find(stage.held, true) == stage.held.end()) continue;
+    if (!can_be_cut(stage)) return false;
+    holds_any = true;
+  }
+  return holds_any;
+}
 
 std::vector<Proposal> hull_of(const ProposalInput& input) {
   Cutting cutting(input);

@@ -35,6 +35,11 @@ struct ProposalInput {
   const std::vector<std::vector<Coded>>* coded = nullptr;  ///< by tensor: the forms it may have
 };
 
+/// Not if it has so many ops that its cuts take longer than they are worth.
+bool can_be_cut(const Stage& stage);
+/// Stages hold something to the end of the forward, and all that do can be cut.
+bool can_drop_held(const Stages& stages);
+
 /// The lower hull over all local plans in (kept, time), exactly, from the one that keeps everything
 /// to the one that keeps least. Each corner is a minimum cut: an op that runs again costs its time,
 /// one that does not costs the price of what it has made and gradients need, in the cheapest form;

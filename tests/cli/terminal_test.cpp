@@ -128,6 +128,8 @@ TEST(Progress, IsShownOnTerminalsAndLeavesNoTrace) {
   quiet.emplace_back("-q");
   EXPECT_EQ(on_terminal(quiet, 120).find(" of 13 strategies"), std::string::npos);
   EXPECT_EQ(tidemark_with(scenario).errors, "");
+  EXPECT_NE(on_terminal({"plan", "vit-ti-16", "--front"}, 120).find("of 24 points of the front"),
+            std::string::npos);
 }
 
 }  // namespace

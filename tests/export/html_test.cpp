@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/reports/html_parts.h"
-#include "tests/export/tools.h"
+#include "tests/export/browser.h"
 
 namespace tidemark::cli {
 namespace {
@@ -25,31 +25,6 @@ const std::string& page() {
   }();
   return text;
 }
-
-std::string between(const std::string& text, const std::string& begin, const std::string& end) {
-  const std::size_t from = text.find(begin) + begin.size();
-  return text.substr(from, text.find(end, from) - from);
-}
-
-/// The document after its scripts have run; `more` is one more script.
-std::string dom(const std::string& html, const std::string& width, const std::string& more = "",
-                const std::string& fragment = "") {
-  const Folder folder;
-  std::string text = html;
-  text.insert(text.rfind("</body>"), "<script>" + more + "</script>");
-  write_text(folder / "x.html", text);
-  Surroundings around;
-  around.environment = {"LC_ALL=C.UTF-8", "PATH=/usr/bin:/bin", "HOME=" + folder.path().string()};
-  const Outcome outcome =
-      run_command({"timeout", "60", "chromium", "--headless", "--no-sandbox", "--disable-gpu",
-                   "--window-size=" + width, "--virtual-time-budget=2000", "--dump-dom",
-                   "file://" + (folder / "x.html") + fragment},
-                  around);
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-  return outcome.output;
-}
-
-bool has_browser() { return exports::is_installed("chromium"); }
 
 TEST(HtmlReport, NeedsNoNetwork) {
   for (const char* reference : {"src=", "<link", "@import", "url(", "fetch(", "XMLHttpRequest"})

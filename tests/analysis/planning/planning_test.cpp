@@ -5,28 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "analysis/planning/plan_search.h"
-#include "traces/presets.h"
+#include "tests/analysis/planning/scenarios.h"
 
 namespace tidemark {
 namespace {
 
 using testing::IsEmpty;
 using testing::Not;
-
-Scenario scenario_of(std::string_view model, Precision precision, std::int64_t batch = 8) {
-  Scenario scenario;
-  scenario.model = find_model(std::string(model));
-  scenario.step.batch = batch;
-  scenario.step.precision = precision;
-  scenario.device = find_device("a100-80gb");
-  return scenario;
-}
-
-Report report_of(const Scenario& scenario, std::string_view strategy) {
-  return evaluate(trace_of(scenario), parse_strategy(strategy), scenario.device,
-                  memory_budget_of(scenario))
-      .report;
-}
 
 constexpr std::array models = {"gpt2", "bert-base", "vit-b-16", "swin-t", "mvitv2-t"};
 
@@ -36,7 +21,7 @@ TEST(Planning, NoBudgetIsExceeded) {
   for (const char* model : models)
     for (const Precision precision : {Precision::Fp32, Precision::AmpFp16, Precision::Bf16})
       for (const Measure measure : {Measure::Allocated, Measure::Reserved, Measure::Planned}) {
-        const Scenario scenario = scenario_of(model, precision);
+        const Scenario scenario = planned_scenario(model, precision);
         const PlanSearch search(trace_of(scenario), scenario.device, memory_budget_of(scenario),
                                 measure);
         const std::int64_t most = search.bytes_of(search.planner().size() - 1).count;
@@ -56,7 +41,7 @@ TEST(Planning, NoBudgetIsExceeded) {
 TEST(Planning, IsNeverSlowerThanANamedStrategyAtItsOwnBytes) {
   for (const char* model : models)
     for (const Precision precision : {Precision::Fp32, Precision::AmpFp16, Precision::Bf16}) {
-      const Scenario scenario = scenario_of(model, precision);
+      const Scenario scenario = planned_scenario(model, precision);
       for (const char* strategy : {"vanilla", "checkpoint:blocks", "checkpoint:selective",
                                    "checkpoint:every=2", "checkpoint:every=4"}) {
         const Report named = report_of(scenario, strategy);
@@ -75,7 +60,7 @@ TEST(Planning, StrategiesAreAmongThePlans) {
        {std::tuple{"deit-b", Precision::Bf16, "checkpoint:blocks"},
         std::tuple{"swin-b", Precision::AmpBf16, "checkpoint:blocks"},
         std::tuple{"bert-large", Precision::AmpBf16, "checkpoint:every=3"}}) {
-    const Scenario scenario = scenario_of(model, precision);
+    const Scenario scenario = planned_scenario(model, precision);
     const Report named = report_of(scenario, strategy);
     const Planning planning = plan_within(scenario, {.budget = named.allocated_peak});
     ASSERT_TRUE(planning.feasible) << model;
@@ -86,14 +71,14 @@ TEST(Planning, StrategiesAreAmongThePlans) {
 }
 
 TEST(Planning, KeepsEverythingWhereEverythingFits) {
-  const Planning planning = plan_within(scenario_of("gpt2", Precision::Fp32), {});
+  const Planning planning = plan_within(planned_scenario("gpt2", Precision::Fp32), {});
   EXPECT_TRUE(planning.feasible);
   EXPECT_EQ(planning.comparison.rows.back().step, planning.comparison.rows.front().step);
   EXPECT_EQ(planning.planned.plan.decisions, keep_everything(*planning.planned.trace).decisions);
 }
 
 TEST(Planning, SaysWhatHoldsThePeakWhereNoPlanKeepsToTheBudget) {
-  const Planning planning = plan_within(scenario_of("llama-7b", Precision::Bf16, 1),
+  const Planning planning = plan_within(planned_scenario("llama-7b", Precision::Bf16, 1),
                                         {.budget = Bytes{std::int64_t{24} << 30}});
   EXPECT_FALSE(planning.feasible);
   EXPECT_EQ(planning.binding, "optimizer step");
@@ -103,7 +88,7 @@ TEST(Planning, SaysWhatHoldsThePeakWhereNoPlanKeepsToTheBudget) {
 
 TEST(Planning, LeastMemoryWithinATime) {
   const Planning planning =
-      plan_within(scenario_of("gpt2", Precision::Fp32), {.max_slowdown = 0.05});
+      plan_within(planned_scenario("gpt2", Precision::Fp32), {.max_slowdown = 0.05});
   const auto& rows = planning.comparison.rows;
   ASSERT_TRUE(planning.feasible);
   EXPECT_LE(*rows.back().time_ratio, 1.05);
@@ -113,7 +98,7 @@ TEST(Planning, LeastMemoryWithinATime) {
 
 // Whole blocks cost more than the right tensors of each, and the proof says so.
 TEST(Planning, WholeBlocksAreARestriction) {
-  const Scenario scenario = scenario_of("gpt2", Precision::Fp32);
+  const Scenario scenario = planned_scenario("gpt2", Precision::Fp32);
   const Report vanilla = report_of(scenario, "vanilla");
   const Bytes budget{vanilla.allocated_peak.count * 6 / 10};
   const Planning tensors = plan_within(scenario, {.budget = budget});
@@ -136,7 +121,7 @@ TEST(Planning, WholeBlocksAreARestriction) {
 
 // Under autocast, too, where wrapping a block lets go of casts that stay to the end of the forward.
 TEST(Planning, SomeBlocksAreWrappedUnderAutocast) {
-  const Scenario scenario = scenario_of("gpt2", Precision::AmpBf16);
+  const Scenario scenario = planned_scenario("gpt2", Precision::AmpBf16);
   const Bytes most = report_of(scenario, "vanilla").allocated_peak;
   const Bytes least = report_of(scenario, "checkpoint:blocks").allocated_peak;
   std::size_t wrapped = 12;
@@ -152,7 +137,7 @@ TEST(Planning, SomeBlocksAreWrappedUnderAutocast) {
 }
 
 TEST(Planning, CodesWhereThatIsAllowed) {
-  const Scenario scenario = scenario_of("gpt2", Precision::Fp32);
+  const Scenario scenario = planned_scenario("gpt2", Precision::Fp32);
   const Report mesa = report_of(scenario, "mesa");
   const auto plan = [&](std::vector<Allowed> allowed) {
     return plan_within(scenario, {.budget = mesa.allocated_peak, .allowed = std::move(allowed)});
@@ -175,9 +160,8 @@ TEST(Planning, CodesWhereThatIsAllowed) {
 
 // Copies beside the step take the place of recomputation, as far as the link carries them.
 TEST(Planning, OffloadsWhereThatIsFaster) {
-  Scenario scenario = scenario_of("gpt2", Precision::Fp32, 16);
-  scenario.device = find_device("rtx-4090");
-  const Bytes budget{std::int64_t{12} << 30};
+  const Scenario scenario = offload_scenario();
+  const Bytes budget = gib(12);
   const Planning exact = plan_within(scenario, {.budget = budget});
   const Planning both = plan_within(scenario, {.budget = budget, .allowed = {Allowed::Offload}});
   const Report &kept = exact.comparison.rows.back(), &offloaded = both.comparison.rows.back();
@@ -199,17 +183,19 @@ TEST(Planning, OffloadsWhereThatIsFaster) {
 
 TEST(Planning, FrontFallsInTimeAsMemoryRises) {
   const Planning planning =
-      plan_within(scenario_of("bert-base", Precision::Fp32), {.front_points = 20});
-  ASSERT_GT(planning.front.size(), 10u);
-  EXPECT_LE(planning.front.size(), planning.front_size);
-  for (std::size_t i = 1; i < planning.front.size(); ++i) {
-    EXPECT_GT(planning.front[i].budget, planning.front[i - 1].budget);
-    EXPECT_LT(planning.front[i].report.step, planning.front[i - 1].report.step);
+      plan_within(planned_scenario("bert-base", Precision::Fp32), {.front_points = 20});
+  ASSERT_EQ(planning.fronts.size(), 1u);
+  const std::vector<FrontPoint>& front = planning.fronts.front().points;
+  ASSERT_GT(front.size(), 10u);
+  EXPECT_LE(front.size(), planning.front_size);
+  for (std::size_t i = 1; i < front.size(); ++i) {
+    EXPECT_GT(front[i].budget, front[i - 1].budget);
+    EXPECT_LT(front[i].report.step, front[i - 1].report.step);
   }
 }
 
 TEST(Planning, GroupsNameBlocksAndWhatTheySave) {
-  const Scenario scenario = scenario_of("gpt2", Precision::Fp32);
+  const Scenario scenario = planned_scenario("gpt2", Precision::Fp32);
   const Report vanilla = report_of(scenario, "vanilla");
   const Planning planning =
       plan_within(scenario, {.budget = Bytes{vanilla.allocated_peak.count * 6 / 10}});

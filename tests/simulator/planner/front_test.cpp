@@ -115,5 +115,75 @@ TEST(Front, NeverGetsWorseByAChoice) {
   }
 }
 
+// rotor's recurrence (rockmate, rk_rotor/solver.c; Beaumont et al., arXiv 1911.13214), written as
+// published: a block is done now, in one of its ways, or later from a copy of its input.
+struct RotorWay {
+  std::int64_t kept, forward_extra, backward_extra, forward, backward;
+};
+struct RotorBlock {
+  std::int64_t input, output, plain_forward;  ///< bytes, bytes, ns of a forward that saves nothing
+  std::vector<RotorWay> ways;
+};
+
+constexpr std::int64_t impossible = std::int64_t{1} << 40;
+
+std::int64_t rotor(const std::vector<RotorBlock>& chain, std::int64_t room, std::size_t first,
+                   std::size_t end, bool restarts) {
+  if (first == end) return 0;
+  std::int64_t best = impossible;
+  const RotorBlock& block = chain[first];
+  for (const RotorWay& way : block.ways)
+    if (room >= std::max(block.output + way.kept + way.forward_extra,
+                         block.input + way.kept + way.backward_extra))
+      best = std::min(best, way.forward + way.backward +
+                                rotor(chain, room - way.kept, first + 1, end, restarts));
+  std::int64_t run = 0;
+  for (std::size_t j = first + 1; restarts && j < end; ++j) {
+    run += chain[j - 1].plain_forward;
+    if (room < chain[j].input) continue;
+    best = std::min(best, run + rotor(chain, room - chain[j].input, j, end, true) +
+                              rotor(chain, room, first, j, true));
+  }
+  return best;
+}
+
+std::vector<RotorBlock> random_chain(Dice& dice) {
+  const auto some = [&](std::size_t most) { return static_cast<std::int64_t>(dice.below(most)); };
+  std::vector<RotorBlock> chain(2 + dice.below(3));
+  std::int64_t bytes = 1 + some(6);
+  for (RotorBlock& block : chain) {
+    block = {bytes, 1 + some(6), 1 + some(9), {}};
+    bytes = block.output;
+    for (std::size_t way = 0; way < 2; ++way)
+      block.ways.push_back({1 + some(12), some(4), some(4), 1 + some(9), 1 + some(9)});
+  }
+  return chain;
+}
+
+// Plans recover each tensor at most once, which is rotor without restarts; with them it can only be
+// faster where memory is short.
+TEST(Front, IsRotorsRecurrenceWithoutRestarts) {
+  Dice dice(404);
+  for (int round = 0; round < 60; ++round) {
+    const std::vector<RotorBlock> chain = random_chain(dice);
+    Menus menus;
+    for (const RotorBlock& block : chain) {
+      menus.emplace_back();
+      for (const RotorWay& way : block.ways)
+        menus.back().push_back({way.kept,
+                                std::max(block.output + way.kept + way.forward_extra,
+                                         block.input + way.kept + way.backward_extra),
+                                way.forward + way.backward});
+    }
+    const Front front(menus);
+    for (std::int64_t room = 0; room < 60; ++room) {
+      const auto point = front.within(room);
+      const std::int64_t once = rotor(chain, room, 0, chain.size(), false);
+      ASSERT_EQ(point ? front[*point].time : impossible, once) << round << " " << room;
+      ASSERT_LE(rotor(chain, room, 0, chain.size(), true), once) << round << " " << room;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tidemark

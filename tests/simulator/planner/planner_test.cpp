@@ -228,7 +228,7 @@ TEST(Planner, JoinsBlocksWhereMemoryIsLeast) {
 TEST(Planner, CodesAddUp) {
   for (const Case& c : cases()) {
     const auto trace = trace_of(c);
-    const Planner planner(trace, device(), {}, PlanForm::Tensors, {8, 4, 2});
+    const Planner planner(trace, device(), {}, {PlanForm::Tensors, {8, 4, 2}});
     std::size_t coding = 0;
     for (const std::size_t point : some_points(planner)) {
       const Plan plan = planner.plan_at(point);
@@ -249,7 +249,7 @@ TEST(Planner, CodesAddUp) {
 TEST(Planner, BoundOfCodesIsBelowMixturesOfLocalPlans) {
   for (const std::size_t which : {0, 2, 6}) {
     const auto trace = trace_of(cases()[which]);
-    const Planner planner(trace, device(), {}, PlanForm::Tensors, {8, 4, 2});
+    const Planner planner(trace, device(), {}, {PlanForm::Tensors, {8, 4, 2}});
     Dice dice(11);
     for (int i = 0; i < 100; ++i) {
       std::vector<const LocalPlan*> locals;

@@ -45,7 +45,7 @@ TEST(PolicyForm, RunsAllThatDoesNotStay) {
   for (const char* model : {"gpt2", "bert-base", "vit-b-16", "llama-7b"})
     for (const Precision precision : {Precision::Fp32, Precision::AmpBf16}) {
       const auto trace = trace_of(model, precision);
-      const Planner planner(trace, find_device("a100-80gb"), {}, PlanForm::Policy);
+      const Planner planner(trace, find_device("a100-80gb"), {}, {PlanForm::Policy});
       const Stages& stages = planner.stages();
       std::size_t with_calls = 0;
       for (std::uint32_t kind = 0; kind < stages.kinds.size(); ++kind) {
@@ -77,7 +77,7 @@ TEST(PolicyForm, LiesBetweenBlocksAndTensors) {
   const auto trace = trace_of("llama-7b", Precision::Bf16);
   const Device device = find_device("a100-80gb");
   const Planner tensors(trace, device, {}, PlanForm::Tensors);
-  const Planner policy(trace, device, {}, PlanForm::Policy);
+  const Planner policy(trace, device, {}, {PlanForm::Policy});
   const Planner blocks(trace, device, {}, PlanForm::Blocks);
   bool is_ever_faster = false;
   for (std::size_t point = 0; point < blocks.size(); ++point) {
@@ -92,7 +92,7 @@ TEST(PolicyForm, LiesBetweenBlocksAndTensors) {
 
 TEST(PolicyForm, LeavesBlocksAloneWhoseCallsNobodyKnows) {
   const auto trace = trace_of("mixtral-8x7b", Precision::Bf16);
-  const Planner planner(trace, find_device("a100-80gb"), {}, PlanForm::Policy);
+  const Planner planner(trace, find_device("a100-80gb"), {}, {PlanForm::Policy});
   ASSERT_TRUE(std::ranges::any_of(
       trace->ops, [](const Op& op) { return op.kind == OpKind::Opaque && op.block >= 0; }));
   for (std::uint32_t kind = 0; kind < planner.stages().kinds.size(); ++kind) {

@@ -1,0 +1,100 @@
+// Points at equal distances in memory, the same for all classes, each evaluated like any plan.
+#include "analysis/planning/plan_fronts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/planning/plan_groups.h"
+
+namespace tidemark {
+namespace {
+
+using Classes = std::vector<std::vector<Allowed>>;
+
+// "anything" is offload, too.
+Classes classes_of(const PlanRequest& request) {
+  Classes classes = {{Allowed::Exact}};
+  if (may_offload(request)) classes.push_back({Allowed::Exact, Allowed::Offload});
+  if (!code_bits_of(request).empty()) classes.push_back(request.allowed);
+  return classes;
+}
+
+// Each with the least time so far: what fragmentation adds must not make a larger budget look
+// worse.
+class Sampling {
+ public:
+  Sampling(const PlanSearches& searches, Measure measure, PlanFront& front)
+      : searches_(searches), measure_(measure), front_(front) {
+    front_.size = searches.exact().size();
+  }
+
+  void add(std::int64_t bytes) {
+    const std::optional<FoundPlan> found = searches_.within_sums(bytes);
+    if (!found) return;
+    Report report = searches_.report_of(*found);
+    if (!front_.points.empty() && report.step >= front_.points.back().report.step) return;
+    report.strategy = fmt::format("front:{}", front_.points.size() + 1);
+    const Bytes budget = measured(report, measure_);
+    const Planner& planner = found->search->planner();
+    front_.points.push_back({budget, std::move(report), groups_of(planner, found->point),
+                             binding_of(planner, found->point),
+                             found->search->step_at(found->point)});
+    front_.points.back().planned.derived.reset();  // large, and made again in milliseconds
+  }
+
+ private:
+  const PlanSearches& searches_;
+  Measure measure_;
+  PlanFront& front_;
+};
+
+}  // namespace
+
+std::vector<PlanFront> fronts_of(const PlanSearches& own, const Planning& planning,
+                                 const PlanWatch& watch) {
+  const std::size_t count = planning.request.front_points;
+  const Classes classes = classes_of(planning.request);
+  const std::int64_t least = own.least_bytes(), most = own.exact()[own.exact().size() - 1].bytes;
+  std::vector<PlanFront> fronts;
+  for (const std::vector<Allowed>& allowed : classes) {
+    PlanRequest request = planning.request;
+    request.allowed = allowed;
+    PlanFront& front = fronts.emplace_back(PlanFront{request.allowed});
+    std::optional<PlanSearches> made;
+    if (fronts.size() < classes.size())
+      made.emplace(planning.planned.trace, planning.comparison.scenario.device,
+                   planning.comparison.budget, request, watch);
+    Sampling sampling(made ? *made : own, request.measure, front);
+    for (std::size_t i = 0; i < count && !is_stopped(watch); ++i) {
+      const auto last = static_cast<double>(std::max<std::size_t>(count - 1, 1));
+      const double share = static_cast<double>(i) / last;
+      sampling.add(least + static_cast<std::int64_t>(share * static_cast<double>(most - least)));
+      tell(watch,
+           fmt::format("{}: {} of {} points of the front", class_name(allowed), i + 1, count));
+    }
+  }
+  return fronts;
+}
+
+std::vector<FrontRow> rows_of(const std::vector<PlanFront>& fronts, std::size_t most) {
+  std::vector<Bytes> budgets;
+  for (const PlanFront& front : fronts)
+    for (const FrontPoint& point : front.points) budgets.push_back(point.budget);
+  std::ranges::sort(budgets);
+  std::vector<FrontRow> rows;
+  for (const Bytes budget : budgets) {
+    FrontRow row{budget, {}};
+    for (const PlanFront& front : fronts) {
+      const auto after = std::ranges::upper_bound(front.points, budget, {}, &FrontPoint::budget);
+      row.points.push_back(after == front.points.begin() ? nullptr : &*(after - 1));
+    }
+    if (rows.empty() || rows.back().points != row.points) rows.push_back(std::move(row));
+  }
+  if (rows.size() <= most) return rows;
+  std::vector<FrontRow> some;
+  for (std::size_t i = 0; i < most; ++i) some.push_back(rows[i * (rows.size() - 1) / (most - 1)]);
+  return some;
+}
+
+}  // namespace tidemark

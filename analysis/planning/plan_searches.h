@@ -1,0 +1,46 @@
+// All planners that a request's class of plans needs, asked together.
+#pragma once
+
+#include "analysis/planning/plan_search.h"
+
+namespace tidemark {
+
+struct FoundPlan {
+  const PlanSearch* search;
+  std::size_t point;
+};
+
+/// The first offloads nothing. The others, where that is allowed, count the link's time in ways of
+/// their own; a plan's true time is simulated, so each is only a proposal.
+class PlanSearches {
+ public:
+  PlanSearches(const std::shared_ptr<const Trace>& trace, const Device& device,
+               const MemoryBudget& memory, const PlanRequest& request, const PlanWatch& watch = {});
+  PlanSearches(const PlanSearches&) = delete;
+  PlanSearches& operator=(const PlanSearches&) = delete;
+
+  const Planner& exact() const { return all_.front().planner(); }
+  /// Least bytes of any of them, in sums.
+  std::int64_t least_bytes() const;
+
+  /// The fastest within the budget, if any is.
+  std::optional<FoundPlan> within(Bytes budget, bool must_fit) const;
+  /// Of sums alone: the bytes may come out a little larger.
+  std::optional<FoundPlan> within_sums(std::int64_t bytes) const;
+  /// The smallest that takes no longer.
+  std::optional<FoundPlan> not_longer(Nanoseconds step) const;
+  FoundPlan smallest() const;
+
+  /// Simulated, as any strategy's plan.
+  Report report_of(const FoundPlan& found) const;
+
+ private:
+  const Device device_;
+  const MemoryBudget memory_;
+  std::vector<PlanSearch> all_;
+};
+
+/// What the request asks for: within its budget, or its time.
+std::optional<FoundPlan> plan_for(const PlanSearches& searches, const Planning& planning);
+
+}  // namespace tidemark

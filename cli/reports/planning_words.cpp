@@ -1,0 +1,140 @@
+// What is said about a plan in words, in tables and on pages: decisions, proof and advice.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/reports/print_planning.h"
+#include "simulator/tensor_roles.h"
+
+namespace tidemark::cli {
+namespace {
+
+// Without what goes with a tensor that is named ("norm1" stands for its mean and variance, too),
+// and with one name for all experts.
+std::string tensors_text(const std::vector<std::string>& names) {
+  const auto goes_with_another = [&](const std::string& name) {
+    return std::ranges::any_of(names, [&](const std::string& other) {
+      return name.starts_with(other) && name.size() > other.size() && name[other.size()] == '.';
+    });
+  };
+  struct Role {
+    std::string name, only;
+    std::size_t count = 1;
+  };
+  std::vector<Role> roles;
+  for (const std::string& name : names) {
+    if (goes_with_another(name)) continue;
+    std::string role = role_of(name);
+    const auto known = std::ranges::find(roles, role, &Role::name);
+    if (known == roles.end())
+      roles.push_back({std::move(role), name});
+    else
+      ++known->count;
+  }
+  std::vector<std::string> shown;
+  for (const auto& [role, only, count] : roles)
+    shown.push_back(count == 1 ? only : fmt::format("{} ({})", role, count));
+  return fmt::format("{}", fmt::join(shown, ", "));
+}
+
+std::string whole_text(const PlanGroup& group) {
+  if (group.calls.empty()) return "all that each saves";
+  return fmt::format("all but what comes of {}", fmt::join(group.calls, ", "));
+}
+
+std::string gap_text(double gap) { return fmt::format("{:.2f} %", std::max(0.0, 100 * gap)); }
+
+// What to type into the model's code.
+std::string wrapped_blocks(const Planning& planning) {
+  std::vector<std::string> names;
+  for (const PlanGroup& group : planning.groups)
+    if (!group.decided.empty()) names.push_back(group_name(group));
+  if (names.empty()) return " No block has to be wrapped.";
+  return fmt::format(" Wrap in torch.utils.checkpoint: {}.", fmt::join(names, ", "));
+}
+
+// What plans of the class do with what blocks save.
+std::string verbs_of(const PlanRequest& request) {
+  std::vector<std::string> verbs = {"keeps"};
+  if (!code_bits_of(request).empty()) verbs.emplace_back("codes");
+  if (may_offload(request)) verbs.emplace_back("offloads");
+  return fmt::format("{} or recomputes", fmt::join(verbs, ", "));
+}
+
+// "--optimizer-form fused (19.2 GiB, 181 ms)".
+std::string advice_text(const Planning& planning, bool is_feasible) {
+  std::vector<std::string> texts;
+  for (const Advice& advice : planning.advice)
+    if (advice.is_feasible == is_feasible)
+      texts.push_back(fmt::format("{} ({}, {})", advice.option, to_text(advice.measured),
+                                  to_text(advice.step)));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string certificate(const Planning& planning) {
+  const Report& row = planning.comparison.rows.back();
+  const Bytes bytes =
+      planning.request.max_slowdown ? measured(row, planning.request.measure) : planning.budget;
+  const std::string_view each =
+      planning.joins_blocks ? "blocks by themselves or up to {} together" : "each block by itself";
+  std::string text = fmt::format(
+      "Proof: no plan that {} what blocks save, {}, takes less than {} in {}; "
+      "this one is at most {} above that.",
+      verbs_of(planning.request), fmt::format(fmt::runtime(each), joined_lengths.back()),
+      to_text(planning.lower_bound), to_text(bytes), gap_text(planning.gap));
+  if (planning.request.form != PlanForm::Tensors) text += wrapped_blocks(planning);
+  if (planning.step_of_tensors)
+    text += fmt::format(" The fastest plan of tensors takes {} within the same budget.",
+                        to_text(*planning.step_of_tensors));
+  text += fmt::format(" Memory is tightest in the {}.", planning.binding);
+  if (!planning.advice.empty())
+    text += fmt::format(" Faster within the same budget: {}.", advice_text(planning, true));
+  return text;
+}
+
+std::string refusal(const Planning& planning) {
+  if (planning.request.max_slowdown)
+    return fmt::format("No plan is at most {:g} % slower than vanilla.",
+                       100 * *planning.request.max_slowdown);
+  const Report& row = planning.comparison.rows.back();
+  const bool is_rest = planning.binding == "optimizer step";
+  std::string text = fmt::format(
+      "No plan below {} {}: {}.", to_text(measured(row, planning.request.measure)),
+      to_string(planning.request.measure),
+      is_rest
+          ? fmt::format("the optimizer step holds {}, whatever blocks keep", to_text(planning.rest))
+          : fmt::format("memory is tightest in the {}", planning.binding));
+  if (const std::string within = advice_text(planning, true); !within.empty())
+    text +=
+        fmt::format(" With one of these a plan keeps to {}: {}.", to_text(planning.budget), within);
+  if (const std::string lower = advice_text(planning, false); !lower.empty())
+    text += fmt::format(" These lower it, but not enough by themselves: {}.", lower);
+  return text;
+}
+
+}  // namespace
+
+std::string action_text(const PlanGroup::Decided& decided) {
+  if (decided.bits == 0) return std::string(to_string(decided.action));
+  return fmt::format("{}, {} bits", to_string(decided.action), decided.bits);
+}
+
+std::string decided_text(const Planning& planning, const PlanGroup& group,
+                         const PlanGroup::Decided& decided) {
+  return planning.request.form != PlanForm::Tensors ? whole_text(group)
+                                                    : tensors_text(decided.tensors);
+}
+
+std::string group_name(const PlanGroup& group) {
+  if (group.first == group.last) return group.first;
+  if (!group.is_block) return fmt::format("{} to {}", group.first, group.last);
+  if (group.joined == 1) return fmt::format("{} to {} ({})", group.first, group.last, group.stages);
+  return fmt::format("{} to {} ({}, {} as one)", group.first, group.last, group.stages,
+                     group.joined);
+}
+
+std::string planning_words(const Planning& planning) {
+  return planning.feasible ? certificate(planning) : refusal(planning);
+}
+
+}  // namespace tidemark::cli

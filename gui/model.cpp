@@ -102,6 +102,35 @@ void ViewModel::close(std::size_t recording, ViewState& view) {
 }
 
 void ViewModel::ask(WhatIf what_if, ViewState& view) {
+  show_prediction(std::move(what_if), view);
+  if (!what_if_->planned) return;
+  // The plan of other inputs may say nothing about these. Until theirs is there, all is kept.
+  if (!problem_.empty()) {
+    WhatIf kept = *what_if_;
+    kept.strategies.front() = parse_strategy(reference_strategy().name);
+    show_prediction(std::move(kept), view);
+  }
+  if (problem_.empty()) planned_.ask({scenario_of(*what_if_), what_if_->planned->allowed});
+}
+
+void ViewModel::move_along_front(Bytes budget, ViewState& view) {
+  const auto front = planned_.newest();
+  if (!front || !what_if_ || !what_if_->planned) return;
+  WhatIf what_if = *what_if_;
+  what_if.planned->budget = budget;
+  what_if.strategies.front() = front->points[front->within(budget)].plan;
+  show_prediction(std::move(what_if), view);
+}
+
+void ViewModel::follow_front(ViewState& view) {
+  if (!what_if_ || !what_if_->planned || planned_.is_catching_up()) return;
+  const auto front = planned_.newest();
+  if (!front || front == followed_) return;
+  followed_ = front;
+  move_along_front(what_if_->planned->budget, view);
+}
+
+void ViewModel::show_prediction(WhatIf what_if, ViewState& view) {
   what_if_ = std::move(what_if);
   problem_.clear();
   try {
@@ -197,7 +226,7 @@ const NewestDiff& ViewModel::newest_diff(const ViewState& view) {
 }
 
 void ViewModel::wait() const {
-  if (what_if_) frontier_.wait();
+  if (what_if_) frontier_.wait(), planned_.wait();
   newest_diff_.wait();
   loading_.wait();
 }

@@ -42,6 +42,10 @@ class ViewModel {
 
   /// Predicts these inputs from now on. Its recordings come before those of files.
   void ask(WhatIf what_if, ViewState& view);
+  /// The plan within this budget, along the newest front; nothing where none is known.
+  void move_along_front(Bytes budget, ViewState& view);
+  /// Shows the plan of a front that has come since.
+  void follow_front(ViewState& view);
   /// Keeps the prediction that is shown as it is now, beside what further changes make of it.
   void keep(ViewState& view);
 
@@ -62,7 +66,7 @@ class ViewModel {
   /// Until all that is computed beside the drawing is there.
   void wait() const;
   bool is_catching_up() const {
-    return frontier_.is_catching_up() || newest_diff_.is_catching_up();
+    return frontier_.is_catching_up() || newest_diff_.is_catching_up() || planned_.is_catching_up();
   }
   const Loading& loading() const { return loading_; }
 
@@ -72,6 +76,7 @@ class ViewModel {
   /// Why the last change of inputs gave no answer, or "".
   const std::string& problem() const { return problem_; }
   Frontier& frontier() { return frontier_; }
+  Planned& planned() { return planned_; }
 
   LiveSetBuilder& live() { return live_; }
   Search& search() { return search_; }
@@ -81,6 +86,7 @@ class ViewModel {
 
  private:
   void add(OpenRecording recording);
+  void show_prediction(WhatIf what_if, ViewState& view);
   void replace_predictions(std::vector<Prediction> made, ViewState& view);
 
   std::vector<OpenRecording> recordings_;
@@ -90,6 +96,8 @@ class ViewModel {
   std::optional<WhatIf> what_if_;
   std::string problem_;
   Frontier frontier_;
+  Planned planned_;
+  std::shared_ptr<const PlannedFront> followed_;  ///< the front that what is shown is taken from
   LiveSetBuilder live_;
   NewestDiff newest_diff_;
   Search search_;

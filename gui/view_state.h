@@ -46,7 +46,8 @@ struct FrameFacts {
   std::size_t search_hits = 0;  ///< so far
   bool has_open_list = false;   ///< a combo box or a menu
 
-  float covered = 0;  ///< pixels of the curve that are hidden by its labels
+  float plan_slider = 0;  ///< where the slider along the front is, from the top; 0 = there is none
+  float covered = 0;      ///< pixels of the curve that are hidden by its labels
   /// Where the caution of what is shown ends, from the top; 0 = none is said.
   float caution = 0;
   /// Where the timeline is, in pixels: the time axis from left to right, the top of the first

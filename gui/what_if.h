@@ -2,12 +2,10 @@
 // line's.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
-#include <thread>
-
 #include "analysis/comparison.h"
+#include "gui/newest.h"
 #include "gui/opened.h"
+#include "gui/planned.h"
 
 namespace tidemark::gui {
 
@@ -17,6 +15,8 @@ struct WhatIf {
   std::vector<StrategySpec> strategies;  ///< the first is the one shown
   std::string allocator = {};            ///< settings as typed; the scenario's are not used
   std::vector<StrategySpec> plans = {};  ///< of the command line: offered beside the strategies
+  /// The first strategy is the plan of this budget, as soon as the front is known.
+  std::optional<PlanChoice> planned = {};
 };
 
 /// What the panel lets one choose from.
@@ -35,31 +35,9 @@ Scenario scenario_of(const WhatIf& what_if);
 std::vector<Prediction> predict(const WhatIf& what_if);
 
 /// Compares many strategies beside the drawing: a change is shown at once, the comparison follows.
-class Frontier {
+class Frontier : public Newest<Scenario, Comparison> {
  public:
   Frontier();
-  Frontier(const Frontier&) = delete;
-  Frontier& operator=(const Frontier&) = delete;
-  ~Frontier();
-
-  /// What was asked before is dropped.
-  void ask(Scenario scenario);
-  /// The newest finished comparison; empty before the first.
-  std::shared_ptr<const Comparison> newest() const;
-  /// Is the newest one not yet of the last scenario?
-  bool is_catching_up() const;
-  void wait() const;
-
- private:
-  void work(const std::stop_token& stop);
-  bool is_outdated(std::uint64_t scenario) const;
-
-  mutable std::mutex mutex_;
-  mutable std::condition_variable_any changed_;
-  Scenario scenario_;
-  std::uint64_t asked_ = 0, answered_ = 0;
-  std::shared_ptr<const Comparison> newest_;
-  std::jthread worker_;  ///< last: it uses the others
 };
 
 }  // namespace tidemark::gui

@@ -114,6 +114,15 @@ gui::ViewRequest request_of(const Options& options) {
   return request;
 }
 
+// The plan that is shown, for what follows it: its proof, its files.
+std::string plan_command_line(Options options, const gui::PlanChoice& choice) {
+  options.budget = fmt::format("{}B", choice.budget.count);
+  const std::string allowed =
+      choice.allowed == Allowed::Exact ? "" : fmt::format(" --allow {}", to_string(choice.allowed));
+  return fmt::format("tidemark plan {}{}{}{}", shell_quoted(options.subject),
+                     as_typed(options, "step"), as_typed(options, "device"), allowed);
+}
+
 }  // namespace
 
 std::string view_command_line(Options options, const gui::WhatIf& what_if) {
@@ -129,6 +138,7 @@ std::string view_command_line(Options options, const gui::WhatIf& what_if) {
   if (what_if.scenario.budget) options.budget = fmt::format("{}B", what_if.scenario.budget->count);
   options.alloc_conf.reset();
   if (!what_if.allocator.empty()) options.alloc_conf = what_if.allocator;
+  if (what_if.planned) return plan_command_line(options, *what_if.planned);
   set_strategies(what_if.strategies, options);
   return fmt::format("tidemark view {}{}{}{}", shell_quoted(options.subject),
                      as_typed(options, "step"), as_typed(options, "device"),

@@ -173,6 +173,7 @@ void draw_frame(ViewModel& model, ViewState& view) {
   view.facts = {.has_open_list = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup)};
   if (view.closes) model.close(*std::exchange(view.closes, std::nullopt), view);
   if (std::string problem = model.take_opened(view); !problem.empty()) view.notice = problem;
+  model.follow_front(view);
   // A notice stays until the hands do something else: nobody reads at a fixed speed.
   if (ImGui::IsMouseClicked(0)) view.notice.clear();
   use_keyboard(model, view);

@@ -19,6 +19,9 @@ void draw_details(ViewModel& model, ViewState& view);
 void draw_what_if(ViewModel& model, ViewState& view);
 /// A part of it. True if the step was changed.
 bool draw_other_inputs(StepOptions& step, ViewState& view);
+/// A part of it, while a plan is chosen: the slider moves what is shown at once. True if what plans
+/// may do was changed.
+bool draw_plan_choice(PlanChoice& choice, ViewModel& model, ViewState& view);
 /// Memory against time of many strategies; in what remains of the window.
 void draw_pareto(ViewModel& model, ViewState& view);
 void draw_search(ViewModel& model, ViewState& view);

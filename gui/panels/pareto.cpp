@@ -132,6 +132,7 @@ void draw_points(const Plot& plot, const Comparison& comparison, ViewModel& mode
   if (!ImGui::IsItemClicked()) return;
   WhatIf what_if = *model.what_if();
   what_if.strategies.front() = comparison.scenario.strategies[*hovered];
+  what_if.planned.reset();
   model.ask(std::move(what_if), view);
 }
 

@@ -199,16 +199,21 @@ bool choose_options(StrategySpec& spec) {
   return changed;
 }
 
-bool choose_strategy(const WhatIf& what_if, StrategySpec& chosen) {
+bool choose_strategy(WhatIf& what_if, ViewModel& model, ViewState& view) {
+  StrategySpec& chosen = what_if.strategies.front();
   bool changed = false;
   label("strategy");
   if (begin_choice("##strategy", chosen.text, ImGuiComboFlags_HeightLarge)) {
+    // First, because no strategy is faster in its bytes.
+    if (ImGui::Selectable("plan for a budget", what_if.planned.has_value()))
+      what_if.planned = PlanChoice{memory_budget_of(what_if.scenario).capacity}, changed = true;
     for (const StrategySpec& spec : offered(what_if))
-      if (ImGui::Selectable(spec.text.c_str(), spec.text == chosen.text))
-        chosen = spec, changed = true;
+      if (ImGui::Selectable(spec.text.c_str(), !what_if.planned && spec.text == chosen.text))
+        chosen = spec, what_if.planned.reset(), changed = true;
     ImGui::EndCombo();
   }
-  return choose_options(chosen) || changed;
+  if (!what_if.planned) return choose_options(chosen) || changed;
+  return draw_plan_choice(*what_if.planned, model, view) || changed;
 }
 
 bool choose_second(WhatIf& what_if) {
@@ -262,7 +267,7 @@ void draw_what_if(ViewModel& model, ViewState& view) {
   const std::size_t before = what_if.strategies.size();
   tell_what_is_shown(model, view);
   bool changed = choose_step(what_if.scenario, view);
-  changed |= choose_strategy(what_if, what_if.strategies.front());
+  changed |= choose_strategy(what_if, model, view);
   changed |= choose_second(what_if);
   changed |= choose_device(what_if.scenario);
   changed |= type_allocator(what_if.allocator);

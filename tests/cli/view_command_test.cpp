@@ -161,6 +161,17 @@ TEST(CopiedCommandLine, NamesPlansByTheirFiles) {
             "tidemark view vit-b-16 --batch 2 --strategies vanilla");
 }
 
+TEST(CopiedCommandLine, OfAPlanAsksForThePlan) {
+  const Options began = parsed("tidemark view gpt2 -b 4 --precision bf16 --strategy mesa").options;
+  gui::WhatIf changed{scenario_of(began), parse_strategies("vanilla")};
+  changed.planned = gui::PlanChoice{Bytes{std::int64_t{3} << 30}};
+  const std::string line = view_command_line(began, changed);
+  EXPECT_EQ(line, "tidemark plan gpt2 --batch 4 --precision bf16 --budget 3221225472B");
+  changed.planned->allowed = Allowed::Anything;
+  EXPECT_EQ(view_command_line(began, changed), line + " --allow anything");
+  EXPECT_EQ(parsed(line).options.budget, "3221225472B");
+}
+
 TEST(CopiedCommandLine, ForgetsWhatWasTakenBack) {
   const Options began =
       parsed("tidemark view gpt2 -b 4 --budget 8GiB --precision bf16 --strategy mesa").options;

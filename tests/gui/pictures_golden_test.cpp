@@ -98,6 +98,17 @@ TEST_F(Pictures, OfNothing) {
   compare(robot, "nothing");
 }
 
+// The panel of inputs with a budget's slider and the plan's reasons.
+TEST_F(Pictures, OfAPlan) {
+  Robot robot({1100, 900});
+  WhatIf what_if = vit({"vanilla"});
+  what_if.planned = PlanChoice{Bytes{std::int64_t{1640} << 20}};
+  robot.ask(what_if);
+  robot.click(30, robot.view.facts.plan_slider + 22);  // opens the reasons
+  robot.move(700, 880);
+  compare(robot, "plan");
+}
+
 TEST_F(Pictures, AtTwiceTheScale) {
   Robot robot({1200, 900}, 2);
   robot.open(step());

@@ -10,6 +10,7 @@
 #include "analysis/planning/plan_fronts.h"
 #include "analysis/planning/plan_groups.h"
 #include "analysis/planning/plan_searches.h"
+#include "base/error.h"
 
 namespace tidemark {
 namespace {

@@ -158,7 +158,11 @@ void add_ratios(std::vector<Report>& rows) {
 
 Comparison compare(const Scenario& scenario, const std::function<void(std::size_t done)>& progress,
                    const BatchProgress& batches) {
-  Comparison comparison{scenario, memory_budget_of(scenario), 0, 0, {}, {}, 0, {}, {}};
+  Comparison comparison{.scenario = scenario,
+                        .budget = memory_budget_of(scenario),
+                        .rows = {},
+                        .conclusion = {},
+                        .notes = {}};
   const auto trace = trace_of(scenario);
   describe(*trace, comparison);
   const auto derived = add_rows(trace, progress, batches, comparison);

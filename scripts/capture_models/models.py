@@ -238,6 +238,71 @@ def odd():
     return Odd(), torch.zeros(5, 33, 64), lambda output: F.cross_entropy(output, labels)
 
 
+def deepseek():
+    """Latent attention, and experts that are picked by group, after a dense layer."""
+    return huggingface("DeepseekV3ForCausalLM", "DeepseekV3Config", num_hidden_layers=2,
+                       hidden_size=128, intermediate_size=256, moe_intermediate_size=64,
+                       num_attention_heads=4, num_key_value_heads=4, n_routed_experts=8,
+                       num_experts_per_tok=2, n_group=2, topk_group=1, q_lora_rank=32,
+                       kv_lora_rank=32, qk_rope_head_dim=16, qk_nope_head_dim=16, v_head_dim=32,
+                       first_k_dense_replace=1, vocab_size=999), words(2, 33)
+
+
+def modernbert():
+    return huggingface("ModernBertForMaskedLM", "ModernBertConfig", num_hidden_layers=3,
+                       hidden_size=192, intermediate_size=256, num_attention_heads=6,
+                       vocab_size=999, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+                       cls_token_id=1, sep_token_id=2), words(2, 65)
+
+
+def deberta():
+    """Attention by content and by relative position."""
+    return huggingface("DebertaV2ForMaskedLM", "DebertaV2Config", num_hidden_layers=2,
+                       hidden_size=192, intermediate_size=256, num_attention_heads=6,
+                       vocab_size=999, relative_attention=True, pos_att_type=["p2c", "c2p"],
+                       position_buckets=32), words(2, 65)
+
+
+def bart():
+    return huggingface("BartForConditionalGeneration", "BartConfig", encoder_layers=2,
+                       decoder_layers=2, d_model=128, encoder_ffn_dim=256, decoder_ffn_dim=256,
+                       encoder_attention_heads=4, decoder_attention_heads=4,
+                       vocab_size=999), words(2, 33)
+
+
+def clip():
+    """Two towers, and a loss over all pairs."""
+    import transformers
+
+    tower = dict(hidden_size=128, intermediate_size=256, num_hidden_layers=2,
+                 num_attention_heads=4)
+    config = transformers.CLIPConfig(text_config=dict(tower, vocab_size=999),
+                                     vision_config=dict(tower, image_size=64, patch_size=16))
+    return transformers.CLIPModel(config), dict(
+        input_ids=torch.zeros(4, 16, dtype=torch.long), pixel_values=torch.zeros(4, 3, 64, 64),
+        return_loss=True)
+
+
+def pvt():
+    import timm
+
+    return timm.create_model("pvt_v2_b0", num_classes=10), *pictures(2, 64)
+
+
+class Recurrent(nn.Module):
+    def __init__(self, words=99, width=64):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(words, width), nn.Linear(width, words)
+        self.layers = nn.LSTM(width, width, 2, batch_first=True)
+
+    def forward(self, ids):
+        return self.head(self.layers(self.embed(ids))[0])
+
+
+def lstm():
+    return Recurrent(), torch.zeros(4, 20, dtype=torch.long), lambda output: output.pow(2).mean()
+
+
 # What is captured for the tests: name, function, precision, optimizer.
 CASES = [
     ("gpt2-fp32", "gpt2", "fp32", "adamw"),
@@ -260,4 +325,11 @@ CASES = [
     ("small-amp-bf16", "small", "amp-bf16", "adamw"),
     ("small-checkpointed-fp32", "small_checkpointed", "fp32", "adamw"),
     ("odd-fp32", "odd", "fp32", "adamw"),
+    ("deepseek-bf16", "deepseek", "bf16", "adamw"),
+    ("modernbert-amp-bf16", "modernbert", "amp-bf16", "adamw"),
+    ("deberta-fp32", "deberta", "fp32", "adamw"),
+    ("bart-bf16", "bart", "bf16", "adamw"),
+    ("clip-amp-bf16", "clip", "amp-bf16", "adamw"),
+    ("pvt-fp32", "pvt", "fp32", "adamw"),
+    ("lstm-fp32", "lstm", "fp32", "sgd"),
 ]

@@ -76,7 +76,8 @@ class Builder:
         self.storages = self.recorder.storages
         self.tensors: list[Tensor] = []
         self.ops: list[Op] = []
-        self.names: dict[str, int] = {}
+        self.taken: set[str] = set()
+        self.names: dict[str, int] = {}  # how often a name was asked for again
         self.whole: dict[int, Tensor] = {}  # by storage: its latest version
         self.parts: dict[tuple[int, Region], Tensor] = {}
         self.by_source: dict[tuple[int, int], Tensor] = {}
@@ -88,11 +89,14 @@ class Builder:
     # --- tensors --------------------------------------------------------------------------------
 
     def unique(self, name: str) -> str:
+        """The name, or with the first number behind it that nobody has."""
         name = name or "tensor"
-        count = self.names.get(name, -1) + 1
-        self.names[name] = count
-        return f"{name}.{count}" if count and f"{name}.{count}" not in self.names else \
-            self.unique(f"{name}.{count}") if count else name
+        found = name
+        while found in self.taken:
+            self.names[name] = self.names.get(name, 0) + 1
+            found = f"{name}.{self.names[name]}"
+        self.taken.add(found)
+        return found
 
     def add(self, tensor: Tensor) -> Tensor:
         self.tensors.append(tensor)

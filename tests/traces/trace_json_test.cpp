@@ -89,7 +89,6 @@ TEST(TraceJson, KeepsEveryField) {
                 .framework = "paper",
                 .ema = false,
                 .ddp = true,
-                .mesh = parse_mesh("dp=8"),
                 .shard = parse_sharding("ddp:bucket-mb=3")};
   trace.tensors[3].name = "\t";
   trace.tensors[4].held_until = OpId{1};

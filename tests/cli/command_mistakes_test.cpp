@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"plan gpt2 --budget 12GiB --strategy mesa", 2,
                 "plan: unknown option '--strategy' (tidemark plan --help lists all)\n"},
         Mistake{"plan gpt2 --budget 12GiB --format csv", 2,
-                "--format csv is not available here (known: table, json, svg)\n"},
+                "--format csv is not available here (known: table, json, html, svg)\n"},
         Mistake{"plan gpt2 --top 3", 2,
                 "plan: unknown option '--top' (tidemark plan --help lists all)\n"},
         Mistake{"plan", 2,

@@ -147,10 +147,11 @@ TEST(Fsdp2, FrozenParametersAreGatheredAndNotReduced) {
   options.tuning = parse_tuning("lora:r=2,targets=all");
   const Schedule schedule = schedule_of(options);
   EXPECT_THAT(validate(trace_of(options), schedule), IsEmpty());
-  for (const tidemark::Run& run : runs_of(schedule))
-    if (run.task == Task::ReduceScatter)
-      for (const BufferId write : schedule.writes(run))
-        EXPECT_TRUE(trace_of(options)[schedule[write].tensor].trainable);
+  for (const tidemark::Run& run : runs_of(schedule)) {
+    if (run.task != Task::ReduceScatter) continue;
+    for (const BufferId write : schedule.writes(run))
+      EXPECT_TRUE(trace_of(options)[schedule[write].tensor].trainable);
+  }
 }
 
 TEST(Fsdp2, MoreRanksNeverKeepMore) {

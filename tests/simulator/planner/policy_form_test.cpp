@@ -76,9 +76,9 @@ TEST(PolicyForm, RunsAllThatDoesNotStay) {
 TEST(PolicyForm, LiesBetweenBlocksAndTensors) {
   const auto trace = trace_of("llama-7b", Precision::Bf16);
   const Device device = find_device("a100-80gb");
-  const Planner tensors(trace, device, {}, PlanForm::Tensors);
+  const Planner tensors(trace, device, {}, {PlanForm::Tensors});
   const Planner policy(trace, device, {}, {PlanForm::Policy});
-  const Planner blocks(trace, device, {}, PlanForm::Blocks);
+  const Planner blocks(trace, device, {}, {PlanForm::Blocks});
   bool is_ever_faster = false;
   for (std::size_t point = 0; point < blocks.size(); ++point) {
     const auto [bytes, time] = blocks[point];

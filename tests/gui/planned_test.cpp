@@ -127,7 +127,7 @@ TEST(Planned, TheSliderIsDragged) {
   const float y = std::floor(robot.view.facts.plan_slider);
   ASSERT_GT(y, 0);
   const Bytes before = robot.model.report_of(0)->allocated_peak;
-  robot.drag(0, 240, 40, y);
+  robot.drag(0, 240, 8, y);  // to the left of its beginning
   EXPECT_LT(robot.model.report_of(0)->allocated_peak, before);
   EXPECT_EQ(robot.model.what_if()->planned->budget,
             robot.model.planned().newest()->points.front().point.budget);

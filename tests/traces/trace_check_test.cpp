@@ -119,7 +119,7 @@ TEST(TraceCheckStep, DropoutIsANumber) {
 TEST(TraceCheckStep, FrameworkIsKnown) {
   EXPECT_THAT(defects_after([](Trace& t) { t.step.framework = "torch-1.3"; }),
               ElementsAre(StartsWith("/step/framework: unknown framework 'torch-1.3' (did you mean "
-                                     "'torch-1.13'? known: transformers-4.57, ")));
+                                     "'torch-1.13'? known: transformers-5, ")));
 }
 
 TEST(TraceCheckStep, TuningHasAText) {

@@ -66,11 +66,12 @@ TEST(AllocatorCalls, TellWhoElseUsesWhatIsFreed) {
 }
 
 TEST(AllocatorCalls, WorkspacesComeForEachStreamThatComputes) {
-  HandMade step(3);  // the third only copies
+  HandMade step(3);  // the third only copies and adds up
   const BufferId x = step.allocate(512);
   step.run({}, {x});
-  step.run({x}, {x}, HandMade::s1);
+  step.run({x}, {x}, HandMade::s1, Task::Recompute);
   step.copy_out(x, StreamId{2});
+  step.run({x}, {x}, StreamId{2}, Task::Accumulate);
   step.free(x);
   Framework framework = bare();
   framework.blas_workspace_in_pool = true;

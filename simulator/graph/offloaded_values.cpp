@@ -22,8 +22,7 @@ bool offloads(const Plan& plan) {
 
 OffloadedValues::OffloadedValues(const Trace& trace, const Plan& plan, const Needs& needs,
                                  GraphBuilder& graph, PresentValues& values)
-    : trace_(trace),
-      plan_(plan),
+    : plan_(plan),
       needs_(needs),
       graph_(graph),
       values_(values),

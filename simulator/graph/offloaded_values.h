@@ -29,7 +29,6 @@ class OffloadedValues {
   void before_gradients(OpId op);
 
  private:
-  const Trace& trace_;
   const Plan& plan_;
   const Needs& needs_;
   GraphBuilder& graph_;

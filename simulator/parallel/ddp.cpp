@@ -16,8 +16,7 @@ namespace {
 class BucketReduction {
  public:
   BucketReduction(const Trace& trace, const JointGraph& graph, const Sharding& sharing)
-      : trace_(trace),
-        graph_(graph),
+      : graph_(graph),
         has_views_(sharing.bucket_view),
         rewriter_(graph),
         ready_(ready_gradients(trace, graph)),
@@ -115,7 +114,6 @@ class BucketReduction {
     OpId op;
   };
 
-  const Trace& trace_;
   const JointGraph& graph_;
   const bool has_views_;
   GraphRewriter rewriter_;

@@ -209,7 +209,7 @@ std::vector<double> Planner::prices_within(const Stage& stage) const {
     if (single.begin >= stage.begin && single.end <= stage.end)
       for (const double price : prices_of(free_[single.kind])) prices.push_back(price);
   std::ranges::sort(prices, std::greater<>());
-  prices.erase(std::ranges::unique(prices).begin(), prices.end());
+  prices.erase(std::unique(prices.begin(), prices.end()), prices.end());
   if (prices.size() > prices_of_joined) prices.resize(prices_of_joined);
   // Just above one, and far above all.
   for (double& price : prices) price *= 1.001;

@@ -1,8 +1,8 @@
 // Time advances from one change to the next: a run starts or ends on some stream. Between changes
 // every active run progresses at the same rate, the largest at which the sum of slot shares and
 // the sum of bandwidth shares both stay at or below one; collectives more slowly if their links
-// cannot carry them all. A run whose end is the next change ends
-// there because it was chosen, not because nothing seems left of it: doubles cannot tell.
+// cannot carry them all. A run whose end is the next change ends there because it was chosen, not
+// because nothing seems left of it: doubles cannot tell.
 #include "simulator/simulate.h"
 
 #include <algorithm>

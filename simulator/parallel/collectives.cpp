@@ -88,7 +88,8 @@ double tree_ns(const Interconnect& joined, const RankGroup& group, const Protoco
   return 1e3 * micros + 1e9 * sent / bandwidth;
 }
 
-// Between the points along straight lines of the logarithms, beyond them as at the nearest.
+// Between the points along straight lines of the logarithms. What is less than the first takes its
+// time; what is more than the last has its bandwidth.
 double bus_bandwidth(const std::vector<BusPoint>& curve, double bytes) {
   const auto next = std::ranges::lower_bound(curve, bytes, {}, &BusPoint::bytes);
   if (next == curve.begin())

@@ -1,8 +1,7 @@
 // A forward of two groups, and the backward of the second, by lane:
-//   gather    pack 1  all-gather 1      pack 2  all-gather 2        …  pack 1  all-gather 1
-//   compute                       unpack 1  forward 1     unpack 2  …  backward 2  pack d2   …
-//   reduce                                                                          reduce-scatter
-//   2
+//   gather   pack 1  gather 1     pack 2  gather 2         …  pack 1  gather 1
+//   compute                    unpack 1  forward 1  unpack 2  …  backward 2  pack d2   …
+//   reduce                                                                         reduce-scatter 2
 // Memory follows who refers to what in the Python code:
 // * forward: the output of an all-gather stays until that of the next group is there
 // * backward: it is freed as soon as it is unpacked, and one group ahead is gathered then

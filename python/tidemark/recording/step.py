@@ -253,8 +253,8 @@ def update_of(optimizer: Any, recorder: Recorder) -> Update:
 
 
 def framework() -> str | None:
-    """The row of `tidemark frameworks` whose rules of workspaces PyTorch follows. Since some version
-    before 2.15 cuBLAS's is taken for each call, and lies among the scratch of operations."""
+    """The row of `tidemark frameworks` whose rules of workspaces PyTorch follows. In 2.15, and
+    not yet in 2.14, cuBLAS's is taken for each call, and lies among the scratch of operations."""
     square = torch.empty(8, 8, device="cuda")
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()

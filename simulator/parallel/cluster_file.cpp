@@ -13,7 +13,8 @@ namespace {
 constexpr std::string_view cluster_format = "tidemark-cluster-1";
 constexpr std::string_view curve_key = "all_reduce_curve";
 
-/// In file order: the only list of them. What is not required is 0 where it is not said.
+/// In file order: the only list of them. What is not required is 0 where it is not said; what has
+/// no unit is counted, so it is whole.
 struct ClusterFigure {
   std::string_view key, unit;
   double min, max;
@@ -32,6 +33,12 @@ constexpr std::array cluster_figures = {
                   &Interconnect::network_bytes_per_second},
     ClusterFigure{"channels", "", 1, 64, &Interconnect::channels, true},
     ClusterFigure{"multicast_channels", "", 0, 64, &Interconnect::multicast_channels}};
+
+double read_figure(const JsonView& value, const ClusterFigure& spec) {
+  if (!spec.unit.empty()) return value.number(spec.min, spec.max);
+  return static_cast<double>(
+      value.integer(static_cast<std::int64_t>(spec.min), static_cast<std::int64_t>(spec.max)));
+}
 
 BusPoint read_point(const JsonView& pair) {
   std::array<double, 2> numbers{};
@@ -60,7 +67,7 @@ void read_figures(const JsonView& listed, Cluster& cluster) {
     if (!spec.is_required && !listed.find(spec.key)) continue;
     const JsonView figure = listed.at(spec.key);
     figure.allow_only({"value", "kind", "source"});
-    cluster.interconnect.*spec.member = figure.at("value").number(spec.min, spec.max);
+    cluster.interconnect.*spec.member = read_figure(figure.at("value"), spec);
     cluster.sources[std::string(spec.key)] = read_source(figure);
   }
   if (const auto curve = listed.find(curve_key)) {
@@ -69,6 +76,9 @@ void read_figures(const JsonView& listed, Cluster& cluster) {
     cluster.sources[std::string(curve_key)] = read_source(*curve);
   }
   listed.allow_only({keys.begin(), keys.end()});
+  const Interconnect& joined = cluster.interconnect;
+  if ((joined.network_cards > 0) != (joined.network_bytes_per_second > 0))
+    listed.fail("found half of a network; need network_cards and network_bytes_per_second");
 }
 
 std::string curve_text(const std::vector<BusPoint>& curve) {

@@ -6,6 +6,7 @@ set(reader_check
     analysis/check/baseline.cpp analysis/check/check_file.cpp
     analysis/check/experiment.cpp analysis/check/experiment_fields.cpp
     analysis/check/json_places.cpp)
+set(reader_cluster simulator/parallel/cluster_file.cpp)
 set(reader_compressed base/compression.cpp)
 set(reader_config
     traces/models/config_decoder.cpp traces/models/config_gemma.cpp traces/models/config_head.cpp

@@ -53,6 +53,22 @@ TEST(Clusters, MistakesAreToldWithTheirPlace) {
             "my.json: /format: found another format; need 'tidemark-cluster-1'");
   EXPECT_NE(error_of("\"channels\"", "\"channel\""), "");
   EXPECT_NE(error_of("[2048,", "[1000,"), "");
+  EXPECT_EQ(error_of("\"channels\": {\"value\": 24", "\"channels\": {\"value\": 2.5"),
+            "my.json: /figures/channels/value: found 2.5; need a whole number from 1 to 64");
+}
+
+// Cards without a bandwidth would take forever.
+TEST(Clusters, HalfOfANetworkIsRefused) {
+  Cluster cluster = find_cluster("dgx-b200");
+  cluster.sources.erase("network_bytes_per_second");
+  try {
+    read_cluster(write_cluster(cluster), "my.json");
+    FAIL() << "half of a network was taken";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "my.json: /figures: found half of a network; need network_cards and "
+                 "network_bytes_per_second");
+  }
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ OptimizerNodes::OptimizerNodes(const Trace& trace, const Needs& needs, GraphBuil
     : trace_(trace),
       needs_(needs),
       framework_(find_framework(trace.step.framework)),
+      parameters_are_cut_(parameters_are_cut(trace.step)),
       graph_(graph),
       values_(values),
       gradients_(gradients),
@@ -37,7 +38,7 @@ void OptimizerNodes::place_state() {
 }
 
 void OptimizerNodes::place_state(TensorId parameter, bool learns) {
-  const Tensor tensor = local_parameter(trace_, parameter);
+  const Tensor& tensor = local(parameter);
   const auto add = [&](Bytes size, Role role, Category category) {
     return graph_.add({.size = size,
                        .tensor = parameter,
@@ -55,6 +56,12 @@ void OptimizerNodes::place_state(TensorId parameter, bool learns) {
     state_[index(parameter)] = add(state, Role::OptimizerState, Category::OptimizerState);
   if (framework_.gradients_persist || trace_.step.keep_gradients) gradients_.place(parameter);
   if (trace_.step.ddp) add(size(tensor), Role::Temporary, Category::Gradient);
+}
+
+// A tensor with its name is worth no copy where nothing is cut. Valid until the next call.
+const Tensor& OptimizerNodes::local(TensorId parameter) {
+  if (!parameters_are_cut_) return trace_[parameter];
+  return part_ = local_parameter(trace_, parameter);
 }
 
 const OptimizerRow& OptimizerNodes::row_of(TensorId parameter) const {
@@ -111,8 +118,8 @@ void OptimizerNodes::add_update(TensorId parameter) {
   if (state != no_instance) operation_.write(state = graph_.add_over(state));
   if (trace_.update) return;  // what it takes was recorded as a whole
   const OptimizerRow& row = row_of(parameter);
-  const UpdateMemory memory = update_memory(
-      row, *row.in(form_of(row)), local_parameter(trace_, parameter), trace_.step.l2_decay);
+  const UpdateMemory memory =
+      update_memory(row, *row.in(form_of(row)), local(parameter), trace_.step.l2_decay);
   add_temporaries(parameter, memory.released, nullptr);
   add_temporaries(parameter, memory.held, &now_named_);
 }

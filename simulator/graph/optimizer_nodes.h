@@ -25,6 +25,7 @@ class OptimizerNodes {
  private:
   void place_state(TensorId parameter, bool learns);
   void append(const OptimizerRow& row);
+  const Tensor& local(TensorId parameter);
   const OptimizerRow& row_of(TensorId parameter) const;
   OptimizerForm form_of(const OptimizerRow& row) const;
   bool waits_for_update(TensorId parameter) const;
@@ -37,12 +38,14 @@ class OptimizerNodes {
   const Trace& trace_;
   const Needs& needs_;
   const Framework& framework_;
+  const bool parameters_are_cut_;
   GraphBuilder& graph_;
   PresentValues& values_;
   PresentGradients& gradients_;
   std::vector<InstanceId> state_;      ///< by tensor
   std::vector<OpId> complete_after_;   ///< by tensor: the op whose backward adds the last gradient
   std::vector<bool> is_updated_;       ///< by tensor
+  Tensor part_;                        ///< of the parameter last asked for, if they are cut
   Operation operation_;                ///< the update being put together
   std::vector<InstanceId> now_named_;  ///< temporaries of it that a variable keeps
   std::vector<InstanceId> named_;      ///< those of the update before

@@ -4,11 +4,6 @@
 namespace tidemark {
 namespace {
 
-bool is_cut(const StepOptions& step) {
-  const std::optional<Sharding> sharing = sharing_of(step);
-  return sharing && sharing->kind != Sharding::Kind::Ddp;
-}
-
 Shape shard_of(const Shape& shape, std::int64_t ranks) {
   if (shape.rank() == 0) return shape;
   std::vector<std::int64_t> dims(shape.dims().begin(), shape.dims().end());
@@ -18,9 +13,14 @@ Shape shard_of(const Shape& shape, std::int64_t ranks) {
 
 }  // namespace
 
+bool parameters_are_cut(const StepOptions& step) {
+  const std::optional<Sharding> sharing = sharing_of(step);
+  return sharing && sharing->kind != Sharding::Kind::Ddp;
+}
+
 Tensor local_parameter(const Trace& trace, TensorId parameter) {
   Tensor local = trace[parameter];
-  if (!is_cut(trace.step)) return local;
+  if (!parameters_are_cut(trace.step)) return local;
   local.shape = shard_of(local.shape, trace.step.mesh[Axis::Data]);
   if (trace.step.master_weights && is_floating(local.dtype)) local.dtype = DType::Float32;
   return local;

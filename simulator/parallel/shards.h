@@ -5,6 +5,9 @@
 
 namespace tidemark {
 
+/// Does each rank keep a part of every parameter only?
+bool parameters_are_cut(const StepOptions& step);
+
 /// The part of a parameter that the rank's optimizer updates, as a tensor: itself if nothing is
 /// cut. torch's fully_shard deals out rows, ⌈rows / ranks⌉ to each, so that the last ranks hold
 /// padding (distributed/fsdp/_fully_shard/_fsdp_param.py); this is the largest shard, rank 0's.

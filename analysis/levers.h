@@ -9,10 +9,13 @@ namespace tidemark {
 enum class Relief : std::uint8_t { OptimizerStep, Loss, Activations, Fragmentation };
 
 struct Lever {
-  std::string option;  ///< as it is typed: "--optimizer-form fused"
+  std::string option;        ///< as it is typed: "--optimizer-form fused"
+  std::string_view does;     ///< what it does, in one line
+  std::string_view caution;  ///< what it changes beside memory and time, or ""
   Relief relief{};
-  bool is_usual = false;  ///< one that a conclusion names
-  Scenario changed;       ///< the scenario with it
+  bool is_usual = false;              ///< one that a conclusion names
+  void (*set)(Scenario& scenario){};  ///< pulls it, beside whatever else was changed
+  Scenario changed;                   ///< the scenario with it
 };
 
 /// Those that apply to the scenario and are not set. None where the step is a file's. Whether one

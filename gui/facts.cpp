@@ -68,6 +68,18 @@ Nanoseconds clipped(double moment, const Opened& opened) {
 
 }  // namespace
 
+std::string change_text(Bytes before, Bytes after) {
+  const Bytes change{std::abs(after.count - before.count)};
+  return (after < before ? "−" : "+") + to_text(change);
+}
+
+std::string change_text(double ratio) {
+  const double percent = 100 * (ratio - 1);
+  // What rounds to nothing has no sign.
+  if (std::abs(percent) < 0.05) return "0.0 %";
+  return fmt::format("{}{:.1f} %", percent < 0 ? "−" : "+", std::abs(percent));
+}
+
 // Rates and FLOPs count in thousands, memory in 1024: the units say which.
 std::string decimal_text(double value, std::string_view unit) {
   constexpr std::array<std::string_view, 6> prefixes{"", "k", "M", "G", "T", "P"};

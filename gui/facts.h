@@ -36,6 +36,11 @@ struct RangeFacts {
 RangeFacts facts_of(const Opened& opened, Range range);
 std::vector<Fact> lines_of(const RangeFacts& facts);
 
+/// "−8.78 GiB", "+1.20 GiB"
+std::string change_text(Bytes before, Bytes after);
+/// A ratio as a change: "+4.4 %", "−5.1 %".
+std::string change_text(double ratio);
+
 /// "312.0 TFLOP", "1.52 GB": decimal, as rates are stated.
 std::string decimal_text(double value, std::string_view unit);
 

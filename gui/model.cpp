@@ -131,18 +131,15 @@ void ViewModel::follow_front(ViewState& view) {
 }
 
 void ViewModel::show_prediction(WhatIf what_if, ViewState& view) {
+  imagines_.clear();  // it was about the inputs before
   what_if_ = std::move(what_if);
   problem_.clear();
   try {
     Scenario scenario = scenario_of(*what_if_);
     scenario.strategies = offered(*what_if_);
-    for (const StrategySpec& strategy : what_if_->strategies)
-      if (std::ranges::find(scenario.strategies, strategy.text, &StrategySpec::text) ==
-          scenario.strategies.end())
-        scenario.strategies.push_back(strategy);
     // Before anything is replaced: inputs that make no step leave the picture as it is.
     std::vector<Prediction> made = predict(*what_if_);
-    frontier_.ask(std::move(scenario));
+    levers_.ask({std::move(scenario), what_if_->strategies.front()});
     for (const Prediction& prediction : made)
       if (!prediction.opened)
         problem_ = prediction.report.strategy + " does not apply: " + prediction.report.reason;
@@ -194,6 +191,44 @@ void ViewModel::keep(ViewState& view) {
   view.against = recordings_.size() - 1;
 }
 
+void ViewModel::imagine_levers(ViewState& view) {
+  std::vector<std::string> names = view.marked;
+  if (const std::string& hovered = view.hovered_lever;
+      !hovered.empty() && std::ranges::find(names, hovered) == names.end())
+    names.push_back(hovered);
+  const auto table = levers_.newest();
+  const auto pulled = table ? levers_named(*table, names) : std::vector<const TriedLever*>();
+  std::string name;
+  for (const TriedLever* lever : pulled) name += (name.empty() ? "" : ", ") + lever->name;
+  if (name == imagines_) return;
+  imagines_ = name;
+  try {
+    if (!name.empty()) imagined_.ask(gui::imagined(*what_if_, *table, pulled));
+  } catch (const InputError& error) {
+    imagines_.clear();
+    view.notice = error.what();
+  }
+}
+
+void ViewModel::pull(const std::string& lever, ViewState& view) {
+  const auto table = levers_.newest();
+  if (!table || !what_if_) return;
+  const bool is_marked = std::ranges::find(view.marked, lever) != view.marked.end();
+  const std::vector<std::string> names = is_marked ? view.marked : std::vector{lever};
+  try {
+    ask(with(*what_if_, levers_named(*table, names)), view);
+    view.marked.clear();
+  } catch (const InputError& error) {
+    view.notice = error.what();
+  }
+}
+
+std::shared_ptr<const Prediction> ViewModel::imagined() const {
+  if (imagines_.empty() || imagined_.is_catching_up()) return nullptr;
+  const auto made = imagined_.newest();
+  return made && made->opened ? made : nullptr;
+}
+
 const Opened* ViewModel::against(const ViewState& view) const {
   return view.against && *view.against < recordings_.size()
              ? recordings_[*view.against].opened.get()
@@ -226,7 +261,7 @@ const NewestDiff& ViewModel::newest_diff(const ViewState& view) {
 }
 
 void ViewModel::wait() const {
-  if (what_if_) frontier_.wait(), planned_.wait();
+  if (what_if_) levers_.wait(), planned_.wait(), imagined_.wait();
   newest_diff_.wait();
   loading_.wait();
 }

@@ -7,6 +7,7 @@
 
 #include "gui/indexes/live_set.h"
 #include "gui/indexes/search.h"
+#include "gui/levers.h"
 #include "gui/loading.h"
 #include "gui/navigation.h"
 #include "gui/newest_diff.h"
@@ -66,7 +67,8 @@ class ViewModel {
   /// Until all that is computed beside the drawing is there.
   void wait() const;
   bool is_catching_up() const {
-    return frontier_.is_catching_up() || newest_diff_.is_catching_up() || planned_.is_catching_up();
+    return levers_.is_catching_up() || newest_diff_.is_catching_up() || planned_.is_catching_up() ||
+           imagined_.is_catching_up();
   }
   const Loading& loading() const { return loading_; }
 
@@ -75,8 +77,17 @@ class ViewModel {
   const Report* report_of(std::size_t recording) const;
   /// Why the last change of inputs gave no answer, or "".
   const std::string& problem() const { return problem_; }
-  Frontier& frontier() { return frontier_; }
+  Levers& levers() { return levers_; }
   Planned& planned() { return planned_; }
+
+  /// Predicts what the lever under the mouse and those that are collected would do together.
+  void imagine_levers(ViewState& view);
+  /// Its name; "" where nothing is imagined.
+  const std::string& imagines() const { return imagines_; }
+  /// Null while nothing is imagined, and until it is known.
+  std::shared_ptr<const Prediction> imagined() const;
+  /// Changes the inputs by this lever, or by all that are collected if it is one of them.
+  void pull(const std::string& lever, ViewState& view);
 
   LiveSetBuilder& live() { return live_; }
   Search& search() { return search_; }
@@ -95,7 +106,9 @@ class ViewModel {
   Loading loading_{[](const std::string& path) { return read_recording(path); }};
   std::optional<WhatIf> what_if_;
   std::string problem_;
-  Frontier frontier_;
+  Levers levers_;
+  Imagined imagined_;
+  std::string imagines_;  ///< the name of what is imagined; "" = nothing
   Planned planned_;
   std::shared_ptr<const PlannedFront> followed_;  ///< the front that what is shown is taken from
   LiveSetBuilder live_;

@@ -15,10 +15,14 @@ struct Outdated {};
 template <typename Question, typename Answer>
 class Newest {
  public:
-  /// Makes an answer in a thread of its own, or nothing. While it does, it asks now and then
-  /// whether the question is still the one that is asked, and throws Outdated if it is not.
-  using Work = std::function<std::shared_ptr<const Answer>(
-      const Question& question, const std::function<bool()>& is_outdated)>;
+  /// While an answer is made. Whoever makes it asks now and then whether the question is still the
+  /// one that is asked, and throws Outdated if it is not.
+  struct Watch {
+    std::function<bool()> is_outdated;
+    std::function<void(std::shared_ptr<const Answer>)> show;  ///< a part of it already
+  };
+  /// Makes an answer in a thread of its own, or nothing.
+  using Work = std::function<std::shared_ptr<const Answer>(const Question&, const Watch&)>;
 
   explicit Newest(Work work)
       : work_(std::move(work)), worker_([this](const std::stop_token& stop) { run(stop); }) {}
@@ -59,6 +63,11 @@ class Newest {
     return number != asked_;
   }
 
+  void show(std::uint64_t number, std::shared_ptr<const Answer> part) {
+    const std::scoped_lock lock(mutex_);
+    if (number == asked_) newest_ = std::move(part);
+  }
+
   void run(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     while (changed_.wait(lock, stop, [this] { return answered_ != asked_; })) {
@@ -67,7 +76,8 @@ class Newest {
       lock.unlock();
       std::shared_ptr<const Answer> made;
       try {
-        made = work_(question, [&] { return is_outdated(number); });
+        made = work_(question, {[&] { return is_outdated(number); },
+                                [&](auto part) { show(number, std::move(part)); }});
       } catch (const Outdated&) {
       }
       lock.lock();

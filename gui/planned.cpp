@@ -5,31 +5,29 @@
 
 #include <algorithm>
 
+#include "analysis/planning/lever_table.h"
 #include "base/error.h"
 #include "simulator/plan_json.h"
 
 namespace tidemark::gui {
 namespace {
 
-// So many positions of a slider that is 250 pixels wide can be told apart.
-constexpr std::size_t points_of_slider = 32;
-
 PlannedPoint point_of(const FrontPoint& point, const Report& vanilla) {
-  PlannedPoint made{point, read_plan(write_plan(point.planned, {}), ""), 1};
-  made.plan.text = fmt::format("plan:{}", to_text(point.budget));
+  PlannedPoint made{point, strategy_of(point), 1};
   made.slowdown = static_cast<double>(point.report.step.count()) /
                   static_cast<double>(std::max<std::int64_t>(1, vanilla.step.count()));
   return made;
 }
 
 std::shared_ptr<const PlannedFront> planned(const PlanQuestion& question,
-                                            const std::function<bool()>& is_outdated) {
-  const PlanRequest request{.allowed = {question.allowed}, .front_points = points_of_slider};
+                                            const Planned::Watch& watch) {
+  const PlanRequest request{.allowed = {question.allowed}, .front_points = points_of_front};
   // Nothing is known of the device's link to the host: another device was chosen since.
   if (may_offload(request) && question.scenario.device.host_link_bytes_per_second <= 0)
     return nullptr;
   try {
-    const Planning planning = plan_within(question.scenario, request, {.is_stopped = is_outdated});
+    const Planning planning =
+        plan_within(question.scenario, request, {.is_stopped = watch.is_outdated});
     if (planning.is_stopped) throw Outdated();
     auto front = std::make_shared<PlannedFront>();
     for (const FrontPoint& point : planning.fronts.back().points)
@@ -41,6 +39,12 @@ std::shared_ptr<const PlannedFront> planned(const PlanQuestion& question,
 }
 
 }  // namespace
+
+StrategySpec strategy_of(const FrontPoint& point) {
+  StrategySpec strategy = read_plan(write_plan(point.planned, {}), "");
+  strategy.text = fmt::format("plan:{}", to_text(point.budget));
+  return strategy;
+}
 
 std::size_t PlannedFront::within(Bytes budget) const {
   const auto after = std::ranges::upper_bound(

@@ -14,6 +14,9 @@ struct PlanChoice {
   bool operator==(const PlanChoice&) const = default;
 };
 
+/// The point's plan, called after its budget.
+StrategySpec strategy_of(const FrontPoint& point);
+
 struct PlannedPoint {
   FrontPoint point;
   StrategySpec plan;    ///< called after its budget

@@ -19,9 +19,9 @@ namespace {
 constexpr const char* font_path = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
 constexpr float font_pixels = 14;
 
-// Latin, punctuation, arrows, blocks: what names and our own texts may hold.
-constexpr std::array<ImWchar, 9> glyphs = {0x20,   0xFF,   0x2010, 0x2027, 0x2190,
-                                           0x21FF, 0x2580, 0x25FF, 0};
+// Latin, punctuation, arrows, minus, blocks, a warning: what names and our own texts may hold.
+constexpr std::array<ImWchar, 13> glyphs = {0x20,   0xFF,   0x2010, 0x2027, 0x2190, 0x21FF, 0x2212,
+                                            0x2212, 0x2580, 0x25FF, 0x26A0, 0x26A0, 0};
 
 // False if only the small built-in font is there.
 bool load_font(float scale) {

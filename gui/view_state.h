@@ -4,7 +4,9 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "analysis/planning/planning.h"
 #include "gui/indexes/buffer_index.h"
 #include "gui/indexes/track_index.h"
 
@@ -17,14 +19,22 @@ static_assert(is_in_order(color_names));
 
 /// The lower half.
 /// Details and what-if are tabs only where there is no room for them at the sides.
-enum class Tab : std::uint8_t { LiveSet, Icicle, Addresses, Compare, Details, WhatIf };
-inline constexpr std::array tab_names = {Named{Tab::LiveSet, std::string_view("live")},
+enum class Tab : std::uint8_t { Levers, LiveSet, Icicle, Addresses, Compare, Details, WhatIf };
+inline constexpr std::array tab_names = {Named{Tab::Levers, std::string_view("levers")},
+                                         Named{Tab::LiveSet, std::string_view("live")},
                                          Named{Tab::Icicle, std::string_view("icicle")},
                                          Named{Tab::Addresses, std::string_view("addresses")},
                                          Named{Tab::Compare, std::string_view("compare")},
                                          Named{Tab::Details, std::string_view("details")},
                                          Named{Tab::WhatIf, std::string_view("what-if")}};
 static_assert(is_in_order(tab_names));
+
+/// Of the table of levers.
+enum class LeverOrder : std::uint8_t { Best, Memory, Time };
+inline constexpr std::array lever_orders = {Named{LeverOrder::Best, std::string_view("best")},
+                                            Named{LeverOrder::Memory, std::string_view("memory")},
+                                            Named{LeverOrder::Time, std::string_view("time")}};
+static_assert(is_in_order(lever_orders));
 
 /// What was clicked; every panel marks it. Of the recording that is shown.
 struct Selection {
@@ -46,8 +56,10 @@ struct FrameFacts {
   std::size_t search_hits = 0;  ///< so far
   bool has_open_list = false;   ///< a combo box or a menu
 
-  float plan_slider = 0;  ///< where the slider along the front is, from the top; 0 = there is none
-  float covered = 0;      ///< pixels of the curve that are hidden by its labels
+  std::size_t levers = 0;  ///< that are listed
+  float first_lever = 0;   ///< where the first of them is, from the top; 0 = none is
+  float plan_slider = 0;   ///< where the slider along the front is, from the top; 0 = there is none
+  float covered = 0;       ///< pixels of the curve that are hidden by its labels
   /// Where the caution of what is shown ends, from the top; 0 = none is said.
   float caution = 0;
   /// Where the timeline is, in pixels: the time axis from left to right, the top of the first
@@ -70,7 +82,11 @@ struct ViewState {
 
   Range addresses;  ///< visible in the address map, in bytes
   ColorBy color_by = ColorBy::Kind;
-  Tab tab = Tab::LiveSet;
+  Measure measure = Measure::Allocated;  ///< of levers and of the front
+  LeverOrder lever_order = LeverOrder::Best;
+  std::vector<std::string> marked = {};  ///< levers that are collected, by name
+  std::string hovered_lever = {};        ///< under the mouse; "" = none is
+  Tab tab = Tab::Levers;
   std::optional<Tab> wanted_tab = {};  ///< to be opened in the next frame
   float lower_share = 0.38F;           ///< of the height, for the lower half
   bool shows_what_if = true;

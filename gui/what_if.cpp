@@ -1,9 +1,10 @@
-// Predicts the strategies of the panel, and compares all others.
+// Predicts the strategies of the panel.
 #include "gui/what_if.h"
 
 #include "analysis/recording/predicted_recording.h"
 
 namespace tidemark::gui {
+
 std::vector<StrategySpec> offered(const WhatIf& what_if) {
   std::vector<StrategySpec> specs = default_strategies();
   specs.insert(specs.end(), what_if.plans.begin(), what_if.plans.end());
@@ -33,19 +34,5 @@ std::vector<Prediction> predict(const WhatIf& what_if) {
   }
   return predictions;
 }
-
-Frontier::Frontier()
-    : Newest([](const Scenario& scenario,
-                const std::function<bool()>& is_outdated) -> std::shared_ptr<const Comparison> {
-        try {
-          // Between two strategies it looks whether the question is still the one that is asked:
-          // while a slider is dragged most comparisons are given up after a few milliseconds.
-          return std::make_shared<const Comparison>(compare(scenario, [&](std::size_t) {
-            if (is_outdated()) throw Outdated();
-          }));
-        } catch (const InputError&) {  // what is wrong is said where the strategy is predicted
-          return nullptr;
-        }
-      }) {}
 
 }  // namespace tidemark::gui

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "analysis/comparison.h"
-#include "gui/newest.h"
 #include "gui/opened.h"
 #include "gui/planned.h"
 
@@ -33,11 +32,5 @@ Scenario scenario_of(const WhatIf& what_if);
 
 /// One per strategy. Throws InputError for inputs that make no step.
 std::vector<Prediction> predict(const WhatIf& what_if);
-
-/// Compares many strategies beside the drawing: a change is shown at once, the comparison follows.
-class Frontier : public Newest<Scenario, Comparison> {
- public:
-  Frontier();
-};
 
 }  // namespace tidemark::gui

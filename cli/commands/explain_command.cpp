@@ -16,6 +16,7 @@
 #include "cli/commands/recorded.h"
 #include "cli/commands/scenario.h"
 #include "cli/reports/html_report.h"
+#include "cli/reports/lever_listing.h"
 #include "cli/reports/print_explanation.h"
 #include "cli/reports/saved_listing.h"
 #include "simulator/plan_json.h"
@@ -33,6 +34,23 @@ Result print_saved(const Options& options) {
   Result result;
   const Trace trace = trace_of(options, result.notes);
   result.text = print_saved_groups(trace, format, style_of(options));
+  return result;
+}
+
+Result print_levers(const Options& options) {
+  if (!options.item.empty() || options.plan_out)
+    throw UsageError("--levers is about the whole step (leave out the name and --plan-out)");
+  const Format format = format_of(options, for_explain, with_levers);
+  const Measure measure =
+      options.measure ? parse_name(measures, "measure", *options.measure) : Measure::Allocated;
+  Scenario scenario = scenario_of(options);
+  scenario.strategies.clear();  // all others are tried
+  const LeverTable table = try_levers(scenario, one_strategy(options));
+  if (!table.now().applies)
+    throw InputError(table.now().strategy + " does not apply: " + table.now().reason);
+  Result result{print_levers(table, measure, format, style_of(options)), notes_on(scenario),
+                ExitCode::Ok};
+  if (options.require_fit && !table.now().fits) result.exit_code = ExitCode::DoesNotFit;
   return result;
 }
 
@@ -98,6 +116,9 @@ Result run_explain(const Options& options) {
   if (options.block)
     throw UsageError("--block says which block --graph shows (give --graph FILE.dot as well)");
   if (options.saved) return print_saved(options);
+  if (options.levers) return print_levers(options);
+  if (options.measure)
+    throw UsageError("--measure says what --levers lower (give --levers as well)");
   const Format format = format_of(options, for_explain, options.item.empty() ? "" : of_an_item);
   Scenario scenario = scenario_of(options);
   scenario.strategies = {one_strategy(options)};

@@ -74,9 +74,10 @@ void add_scenario(std::vector<OptionRow>& rows) {
   rows.push_back({"scenario", "--plan-budget", "SIZE", &Options::plan_budget, for_compare,
                   "also compare the plan that tidemark plan finds for this budget"});
   rows.push_back(
-      {"scenario", "--measure", "NAME", &Options::measure, for_plan,
-       "what the budget limits: allocated, reserved, planned or live (default allocated)", nullptr,
-       [] { return name_texts(measures); }});
+      {"scenario", "--measure", "NAME", &Options::measure, for_plan | for_explain,
+       "what the budget of a plan limits, and what --levers lower: allocated, reserved, planned or "
+       "live (default allocated)",
+       nullptr, [] { return name_texts(measures); }});
   rows.push_back({"scenario", "--max-slowdown", "PERCENT", &Options::max_slowdown, for_plan,
                   "instead of a budget: the least memory for at most so much more time than "
                   "vanilla, as 10%"});
@@ -113,6 +114,9 @@ void add_scenario(std::vector<OptionRow>& rows) {
                   "differences (default 12)"});
   rows.push_back({"scenario", "--saved", "", &Options::saved, for_explain,
                   "list the saved tensors in groups, as an autograd graph would"});
+  rows.push_back({"scenario", "--levers", "", &Options::levers, for_explain,
+                  "list what would lower this peak: strategies, plans and options of the step, "
+                  "each tried, best first"});
   rows.push_back({"scenario", "--graph", "FILE", &Options::graph, for_explain,
                   "write the joint graph of a middle block, or of the TENSOR, OP or block named, "
                   "instead: .dot for graphviz or .json (docs/graph_format.md)"});

@@ -25,7 +25,7 @@ struct Options {
   Text strategies, plan, plan_out, plan_budget, top, python_out;
   Text measure, max_slowdown, form, allow, host_budget;
   bool front = false, forms = false;
-  bool max_batch = false, require_fit = false, units = false, saved = false;
+  bool max_batch = false, require_fit = false, units = false, saved = false, levers = false;
   Text graph, block;
   Text info;
 

@@ -112,8 +112,8 @@ void refuse_inputs(const Options& options) {
 
 Result explain_snapshot(const Options& options) {
   refuse_inputs(options);
-  if (!options.item.empty() || options.saved || options.plan_out || options.graph ||
-      options.require_fit)
+  if (!options.item.empty() || options.saved || options.levers || options.plan_out ||
+      options.graph || options.require_fit)
     throw UsageError(
         "a memory snapshot has blocks and stacks, no tensors, ops and plans: explain takes "
         "--top, --format and --output with it");

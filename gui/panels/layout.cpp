@@ -43,6 +43,8 @@ Sides sides_of(const ViewModel& model, const ViewState& view, float em) {
 
 void draw_lower_tab(ViewModel& model, ViewState& view, Tab tab) {
   switch (tab) {
+    case Tab::Levers:
+      return draw_levers(model, view);
     case Tab::LiveSet:
       return draw_live_set(model, view);
     case Tab::Icicle:
@@ -54,20 +56,20 @@ void draw_lower_tab(ViewModel& model, ViewState& view, Tab tab) {
     case Tab::Details:
       return draw_details(model, view);
     case Tab::WhatIf:
-      draw_what_if(model, view);
-      return draw_pareto(model, view);
+      return draw_what_if(model, view);
   }
 }
 
 bool is_offered(Tab tab, const Sides& sides) {
+  if (tab == Tab::Levers) return sides.can_ask;
   if (tab == Tab::Details) return !sides.has_details;
   if (tab == Tab::WhatIf) return sides.can_ask && !sides.has_what_if;
   return true;
 }
 
 void draw_tabs(ViewModel& model, ViewState& view, const Sides& sides) {
-  constexpr std::array titles = {"Live set", "Icicle",  "Addresses",
-                                 "Compare",  "Details", "What if"};
+  constexpr std::array titles = {"Levers",  "Live set", "Icicle", "Addresses",
+                                 "Compare", "Details",  "What if"};
   static_assert(titles.size() == tab_names.size());
   if (view.wanted_tab && !is_offered(*view.wanted_tab, sides)) view.wanted_tab.reset();
   if (!ImGui::BeginTabBar("tabs", ImGuiTabBarFlags_FittingPolicyScroll)) return;
@@ -119,7 +121,10 @@ void draw_right_of_what_if(ViewModel& model, ViewState& view, const Sides& sides
   if (!sides.has_details) return;
   ImGui::SameLine();
   ImGui::BeginChild("details", {0, 0}, true);
-  draw_details(model, view);
+  // Beside the levers their front, until something is selected.
+  const bool has_front =
+      sides.can_ask && view.tab == Tab::Levers && !view.range && view.selection.is_empty();
+  has_front ? draw_front(model, view) : draw_details(model, view);
   ImGui::EndChild();
 }
 
@@ -156,7 +161,6 @@ void draw_contents(ViewModel& model, ViewState& view, float em) {
   if (sides.has_what_if) {
     ImGui::BeginChild("what-if", {what_if_width * em, 0}, true);
     draw_what_if(model, view);
-    draw_pareto(model, view);
     ImGui::EndChild();
     ImGui::SameLine();
   }
@@ -171,6 +175,7 @@ void draw_frame(ViewModel& model, ViewState& view) {
   const float em = ImGui::GetFontSize();
   // Tests read what this frame drew, not what an earlier one did.
   view.facts = {.has_open_list = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup)};
+  view.hovered_lever.clear();
   if (view.closes) model.close(*std::exchange(view.closes, std::nullopt), view);
   if (std::string problem = model.take_opened(view); !problem.empty()) view.notice = problem;
   model.follow_front(view);
@@ -197,6 +202,7 @@ void draw_frame(ViewModel& model, ViewState& view) {
   }
   ImGui::End();
   ImGui::PopStyleVar();
+  if (model.what_if()) model.imagine_levers(view);
   if (!model.is_empty() && view.shows_search) draw_search(model, view);
   if (view.shows_help) draw_help(view);
   if (view.export_path.empty()) draw_notice(model, view, em);

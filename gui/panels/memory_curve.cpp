@@ -184,6 +184,16 @@ void draw_outlines(ImDrawList& list, const TimelinePlaces& places,
     draw_outline(list, places, *overlaid[i], height, outline_color(i), i == 0 ? 1.8F : 1.2F);
 }
 
+// What a lever would make of it.
+void draw_imagined(ImDrawList& list, const TimelinePlaces& places, const ViewModel& model,
+                   const Heights& height, CurveLabels& labels) {
+  const auto made = model.imagined();
+  if (!made) return;
+  draw_outline(list, places, *made->opened, height, theme::accent, 1.8F);
+  const std::string text = fmt::format("{}: {}", model.imagines(), to_text(made->report.live_peak));
+  draw_peak(list, places, *made->opened, height, text, theme::accent, labels);
+}
+
 void draw_peaks(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
                 const std::vector<const Opened*>& overlaid, const Heights& height,
                 CurveLabels& labels) {
@@ -253,6 +263,7 @@ void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const Vie
   draw_life(list, places, opened, view);
   draw_levels(list, places, levels, height);
   draw_peaks(list, places, opened, overlaid, height, labels);
+  draw_imagined(list, places, model, height, labels);
   name_levels(list, places, levels, height, labels);
   view.facts.covered = labels.covered();
   list.PopClipRect();

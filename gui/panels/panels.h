@@ -22,8 +22,14 @@ bool draw_other_inputs(StepOptions& step, ViewState& view);
 /// A part of it, while a plan is chosen: the slider moves what is shown at once. True if what plans
 /// may do was changed.
 bool draw_plan_choice(PlanChoice& choice, ViewModel& model, ViewState& view);
-/// Memory against time of many strategies; in what remains of the window.
-void draw_pareto(ViewModel& model, ViewState& view);
+/// What would lower the peak, best first; above it the front where it has no place of its own.
+void draw_levers(ViewModel& model, ViewState& view);
+/// Memory against time of all levers; in what remains of the window.
+void draw_front(ViewModel& model, ViewState& view);
+/// A tooltip.
+void describe_lever(const TriedLever& lever);
+/// While the mouse is over it: shows its curve, pulls it, or collects it while Ctrl is held.
+void use_lever(const TriedLever& lever, ViewModel& model, ViewState& view);
 void draw_search(ViewModel& model, ViewState& view);
 void draw_help(ViewState& view);
 

@@ -92,7 +92,7 @@ TEST(WhatIf, APlanIsChosenAsAStrategyIs) {
   EXPECT_EQ(robot.model.report_of(1)->strategy, "plan:tuned");
   EXPECT_EQ(robot.model.report_of(1)->allocated_peak, predict(mesa)[0].report.allocated_peak);
   robot.model.wait();
-  EXPECT_EQ(robot.model.frontier().newest()->rows.back().strategy, "plan:tuned");
+  EXPECT_EQ(robot.model.levers().newest()->comparison.rows.back().strategy, "plan:tuned");
   const auto before = robot.model.shown(robot.view);
   what_if.scenario.model = find_model("swin-t");
   robot.model.ask(what_if, robot.view);
@@ -171,28 +171,6 @@ TEST(WhatIf, WhatIsBeingTypedIsNoError) {
   EXPECT_THAT(robot.model.problem(), testing::HasSubstr("expandable_seg"));
   EXPECT_EQ(robot.model.shown(robot.view), before);
   EXPECT_EQ(robot.model.what_if()->allocator, "expandable_seg");
-}
-
-TEST(Frontier, GivesTheComparisonOfTheLastScenario) {
-  Scenario scenario = vit({}).scenario;
-  scenario.strategies = {parse_strategy("vanilla"), parse_strategy("checkpoint")};
-  Frontier frontier;
-  for (const std::int64_t batch : {1, 2, 4, 8, 16}) {
-    scenario.step.batch = batch;
-    frontier.ask(scenario);
-  }
-  frontier.wait();
-  EXPECT_FALSE(frontier.is_catching_up());
-  ASSERT_TRUE(frontier.newest());
-  EXPECT_EQ(frontier.newest()->scenario.step.batch, 16);
-  EXPECT_EQ(frontier.newest()->conclusion, compare(scenario).conclusion);
-}
-
-TEST(Frontier, EndsWhileItIsBusy) {
-  Scenario scenario = vit({}, 256).scenario;
-  scenario.strategies = default_strategies();
-  Frontier frontier;
-  frontier.ask(scenario);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ constexpr const char* hands =
 
 void ask(ViewModel& model, ViewState& view) {
   model.ask(vit({"pareprop"}), view);
-  model.frontier().wait();
+  model.levers().wait();
 }
 
 Image drawn_without_window() {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "simulator/parallel/exchanges.h"
+
 namespace tidemark {
 namespace {
 
@@ -14,18 +16,19 @@ struct Change {
   int by;  ///< +1 begins, −1 ends
 };
 
-bool is_exchange(const Schedule& schedule, const TimedRun& timed) {
+bool is_exchange(const Trace& trace, const Schedule& schedule, const TimedRun& timed) {
   const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
-  return run && is_collective(run->task);
+  return run && exchange_of(trace, schedule, *run);
 }
 
 }  // namespace
 
-Communication communication_of(const Schedule& schedule, const Timeline& timeline) {
+Communication communication_of(const Trace& trace, const Schedule& schedule,
+                               const Timeline& timeline) {
   Communication result;
   std::vector<Change> changes;
   for (const TimedRun& timed : timeline.runs) {
-    const bool exchanges = is_exchange(schedule, timed);
+    const bool exchanges = is_exchange(trace, schedule, timed);
     if (exchanges) result.alone += timed.end - timed.begin;
     changes.push_back({timed.begin, exchanges, 1});
     changes.push_back({timed.end, exchanges, -1});

@@ -3,6 +3,7 @@
 
 #include "simulator/schedule.h"
 #include "simulator/timeline.h"
+#include "traces/trace.h"
 
 namespace tidemark {
 
@@ -14,6 +15,7 @@ struct Communication {
 };
 
 /// Linear in the number of runs, which are in the order of their beginnings.
-Communication communication_of(const Schedule& schedule, const Timeline& timeline);
+Communication communication_of(const Trace& trace, const Schedule& schedule,
+                               const Timeline& timeline);
 
 }  // namespace tidemark

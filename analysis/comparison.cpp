@@ -12,6 +12,7 @@
 #include "simulator/kernel_choice.h"
 #include "simulator/parallel/cluster.h"
 #include "simulator/parallel/collectives.h"
+#include "simulator/parallel/rank_trace.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark {
@@ -21,7 +22,7 @@ std::shared_ptr<const Trace> trace_with_batch(const Scenario& scenario, std::int
   if (scenario.trace) return scenario.trace;
   StepOptions step = as_run_on(scenario.device, scenario.step);
   step.batch = batch;
-  return std::make_shared<const Trace>(build_trace(scenario.model, step));
+  return std::make_shared<const Trace>(build_rank_trace(scenario.model, step));
 }
 
 void count_parameters(const Trace& trace, Comparison& comparison) {
@@ -32,8 +33,18 @@ void count_parameters(const Trace& trace, Comparison& comparison) {
   }
 }
 
+// Of the whole model, of which a rank may have a part.
+void count_parameters(const std::shared_ptr<const Trace>& trace, Comparison& comparison) {
+  const Scenario& scenario = comparison.scenario;
+  if (scenario.trace || scenario.step.mesh[Axis::Tensor] == 1)
+    return count_parameters(*trace, comparison);
+  StepOptions alone = scenario.step;
+  alone.mesh = {};
+  alone.sequence_parallel = false;
+  count_parameters(build_trace(scenario.model, alone), comparison);
+}
+
 void describe(const Trace& trace, Comparison& comparison) {
-  count_parameters(trace, comparison);
   const auto fused = std::ranges::find(trace.ops, OpKind::FlashAttention, &Op::kind);
   comparison.notes = kernel_notes(trace, comparison.scenario.device);
   if (fused != trace.ops.end())
@@ -42,7 +53,9 @@ void describe(const Trace& trace, Comparison& comparison) {
                                : Attention::Flash;
   if (trace.blocks.empty()) return;
   const Shape& input = trace[trace.blocks.front().input].shape;
-  comparison.tokens = numel(input) / std::max<std::int64_t>(1, input.back() * trace.step.batch);
+  const std::int64_t parts = trace.step.sequence_parallel ? trace.step.mesh[Axis::Tensor] : 1;
+  comparison.tokens =
+      parts * numel(input) / std::max<std::int64_t>(1, input.back() * trace.step.batch);
 }
 
 void conclude(Comparison& comparison) {
@@ -132,7 +145,11 @@ Bytes communicator_bytes_of(const Scenario& scenario) {
   const Mesh& mesh = scenario.step.mesh;
   const Interconnect* const joined = interconnect_of(scenario.device);
   if (mesh.is_one() || !joined) return {};
-  return communicator_bytes(*joined, group_of(mesh, Axis::Data, *joined));
+  Bytes sum;
+  for (const auto& axis : axes)
+    if (mesh[axis.value] > 1)
+      sum += communicator_bytes(*joined, group_of(mesh, axis.value, *joined));
+  return sum;
 }
 
 MemoryBudget memory_budget_of(const Scenario& scenario) {
@@ -164,6 +181,7 @@ Comparison compare(const Scenario& scenario, const std::function<void(std::size_
                         .conclusion = {},
                         .notes = {}};
   const auto trace = trace_of(scenario);
+  count_parameters(trace, comparison);
   describe(*trace, comparison);
   const auto derived = add_rows(trace, progress, batches, comparison);
   note_guesses(*trace, derived.get(), comparison);

@@ -128,7 +128,7 @@ void add_time(const Trace& trace, const JointGraph& graph, const CostModel& cost
       trace.step.batch * trace.step.accumulate.count * trace.step.mesh[Axis::Data];
   report.samples_per_second = static_cast<double>(samples) * 1e9 /
                               static_cast<double>(std::max<std::int64_t>(1, report.step.count()));
-  report.communication = communication_of(evaluation.schedule, timeline);
+  report.communication = communication_of(trace, evaluation.schedule, timeline);
   report.overlap = timeline.overlap;
   report.launch_bound = timeline.waits_for_host > timeline.duration / 10;
   report.recovery = recovery_of(graph, costs, evaluation);

@@ -42,6 +42,13 @@ class Limits {
         return mean_pool_defect();
       case OpKind::MaxPool:
         return max_pool_defect();
+      case OpKind::Replicate:
+      case OpKind::AllReduce:
+      case OpKind::AllGather:
+      case OpKind::ReduceScatter:
+      case OpKind::Scatter:
+      case OpKind::VocabularyLoss:
+        return "it exchanges something with other ranks, and a replay has none";
       case OpKind::Linear:
       case OpKind::MatMul:
       case OpKind::Conv2d:

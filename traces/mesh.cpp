@@ -53,19 +53,6 @@ void parse_axis(std::string_view text, std::vector<std::string_view>& named, Mes
   size = parse_size(text.substr(equals + 1), name);
 }
 
-// The divisor of `number` that is nearest to `wanted`, the smaller of two as near.
-std::int64_t nearest_divisor(std::int64_t number, std::int64_t wanted) {
-  std::int64_t nearest = 1;
-  for (std::int64_t d = 1; d * d <= number; ++d) {
-    if (number % d != 0) continue;
-    for (const std::int64_t divisor : {d, number / d}) {
-      const std::int64_t off = std::abs(divisor - wanted), least = std::abs(nearest - wanted);
-      if (off < least || (off == least && divisor < nearest)) nearest = divisor;
-    }
-  }
-  return nearest;
-}
-
 // Each axis takes what is nearest to what was asked for, innermost first; replicas are the rest.
 Mesh nearest_mesh(Mesh mesh, std::int64_t gpus) {
   std::int64_t left = gpus;
@@ -79,6 +66,18 @@ Mesh nearest_mesh(Mesh mesh, std::int64_t gpus) {
 }
 
 }  // namespace
+
+std::int64_t nearest_divisor(std::int64_t number, std::int64_t wanted) {
+  std::int64_t nearest = 1;
+  for (std::int64_t d = 1; d * d <= number; ++d) {
+    if (number % d != 0) continue;
+    for (const std::int64_t divisor : {d, number / d}) {
+      const std::int64_t off = std::abs(divisor - wanted), least = std::abs(nearest - wanted);
+      if (off < least || (off == least && divisor < nearest)) nearest = divisor;
+    }
+  }
+  return nearest;
+}
 
 std::int64_t Mesh::gpus() const {
   std::int64_t product = 1;

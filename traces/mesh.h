@@ -40,6 +40,9 @@ Mesh parse_mesh(std::string_view text);
 /// parse_mesh() reads it back; "1" for a mesh of ones.
 std::string to_text(const Mesh& mesh);
 
+/// The divisor of `number` that is nearest to `wanted`, the smaller of two as near.
+std::int64_t nearest_divisor(std::int64_t number, std::int64_t wanted);
+
 /// Why no job can be laid out so, or "".
 std::string defect_of(const Mesh& mesh);
 

@@ -51,8 +51,15 @@ enum class OpKind : std::uint8_t {
   Embedding,
   MeanPool,
   MaxPool,
+  // between the tensor-parallel ranks
+  Replicate,
+  AllReduce,
+  AllGather,
+  ReduceScatter,
+  Scatter,
   // loss
   NllLoss,
+  VocabularyLoss,
   // whatever else: its row is its own (opaque.h)
   Opaque,
 };
@@ -81,6 +88,7 @@ enum class Work : std::uint8_t {
   Elementwise,     ///< memory traffic
   GatherRows,      ///< reads only the rows of a table that indices name
   PickOnePerRow,   ///< reads one element of each row of input 0, which input 1 names
+  Exchange,        ///< what ranks send each other
   Opaque,          ///< what the op's own row says
 };
 constexpr bool is_product(Work work) { return work >= Work::Linear && work <= Work::Attention; }
@@ -303,12 +311,44 @@ inline constexpr std::array op_rows = [] {
             .places = x0},
       OpRow{.value = MeanPool, .name = "mean_pool", .gradients = all(fresh)},
       OpRow{.value = MaxPool, .name = "max_pool", .gradients = all(needs(y1)), .places = y1},
+      // Each rank has x; the parts that its own weights make of the gradient are summed.
+      OpRow{.value = Replicate,
+            .name = "replicate",
+            .gradients = only_first(fresh),
+            .work = Work::None,
+            .kernels = 0},
+      // Parts of a sum → the sum, on each rank. All of them use it alike, so its gradient is that
+      // of each part.
+      OpRow{.value = AllReduce,
+            .name = "all_reduce",
+            .gradients = only_first(alias),
+            .work = Work::Exchange},
+      // The rank's part along one dimension → all parts. Back: reduced and scattered.
+      OpRow{.value = AllGather,
+            .name = "all_gather",
+            .gradients = only_first(fresh),
+            .work = Work::Exchange},
+      // Parts of a sum → the rank's part of the sum along one dimension. Back: gathered.
+      OpRow{.value = ReduceScatter,
+            .name = "reduce_scatter",
+            .gradients = only_first(fresh),
+            .work = Work::Exchange},
+      // What each rank has → its own part along one dimension. Back: gathered.
+      OpRow{.value = Scatter, .name = "scatter", .gradients = only_first(fresh)},
       // log-probabilities, targets → loss, total weight
       OpRow{.value = NllLoss,
             .name = "nll_loss",
             .gradients = only_first({.flow = Flow::Fresh, .needs = x0 | x1 | y1, .unread = x0}),
             .work = Work::PickOnePerRow,
             .places = x1},
+      // logits of the rank's part of the vocabulary, targets → loss, softmax (in place), whether a
+      // target is another rank's, targets from the part's first on. Back: less one where the target
+      // is, · gradient (Megatron-LM's tensor_parallel/cross_entropy.py).
+      OpRow{.value = VocabularyLoss,
+            .name = "vocabulary_loss",
+            .gradients = only_first(composed(needs(y1 | y2 | y3), 2, 0)),
+            .kernels = 7,
+            .raw_bytes = y2},
       OpRow{.value = Opaque, .name = "opaque", .gradients = all(none), .work = Work::Opaque},
   };
 }();

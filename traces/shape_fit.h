@@ -12,7 +12,7 @@ namespace tidemark {
 
 namespace operand_bits {  // bit positions of `Operands`
 inline constexpr int in0 = 0, in1 = 1, in2 = 2, in3 = 3;
-inline constexpr int out0 = 16, out1 = 17, out2 = 18;
+inline constexpr int out0 = 16, out1 = 17, out2 = 18, out3 = 19;
 }  // namespace operand_bits
 
 /// The operands of one op and the first demand that they fail. Every demand returns whether it is
@@ -23,6 +23,7 @@ class Fit {
 
   const Shape& operator[](int bit) const { return tensor(bit).shape; }
   const Tensor& tensor(int bit) const { return trace_[operand(trace_, op_, bit)]; }
+  const StepOptions& step() const { return trace_.step; }
   bool has(int bit) const { return operand(trace_, op_, bit) != no_tensor; }
   std::span<const TensorId> inputs() const { return trace_.inputs(op_); }
   std::span<const TensorId> outputs() const { return trace_.outputs(op_); }

@@ -188,6 +188,34 @@ bool mean_pool(Fit& f) {
 
 bool max_pool(Fit& f) { return part_of(f) && (!f.has(out1) || f.same(out1, f[out0])); }
 
+std::int64_t ranks_of(const Fit& f) { return f.step().mesh[Axis::Tensor]; }
+
+// Are the shapes equal but for one dimension, in which `whole` has that of `part` times the ranks?
+bool is_part_of(const Fit& f, int part, int whole) {
+  const Shape &small = f[part], &large = f[whole];
+  if (small.rank() != large.rank()) return false;
+  int cut = 0;
+  for (std::size_t i = 0; i < small.rank(); ++i) {
+    if (small[i] == large[i]) continue;
+    if (small[i] * ranks_of(f) != large[i]) return false;
+    ++cut;
+  }
+  return cut == 1;
+}
+
+constexpr std::string_view one_part = "one dimension that differs by the tp ranks of the mesh";
+
+bool gathers(Fit& f) { return f.need(is_part_of(f, in0, out0), out0, one_part); }
+bool scatters(Fit& f) { return f.need(is_part_of(f, out0, in0), out0, one_part); }
+
+// logits [rows, part], targets [rows] → loss [], softmax [rows, part], two numbers per row
+bool vocabulary_loss(Fit& f) {
+  const Dims dims = f[in0].dims();
+  return f.has_rows(in0) && f.same(in1, Shape(dims.first(dims.size() - 1))) &&
+         f.need(!is_floating(f.tensor(in1).dtype), in1, "class numbers, of an integer dtype") &&
+         f.same(out0, {}) && f.same(out1, f[in0]) && f.same(out2, f[in1]) && f.same(out3, f[in1]);
+}
+
 // log-probabilities [rows, classes], targets [rows] → loss [], total weight []
 bool nll_loss(Fit& f) {
   const Dims dims = f[in0].dims();
@@ -245,7 +273,13 @@ constexpr std::array shape_rules = [] {
       ShapeRule{Embedding, two, one, embedding},
       ShapeRule{MeanPool, one, one, mean_pool},
       ShapeRule{MaxPool, one, up_to_two, max_pool},
+      ShapeRule{Replicate, one, one, elementwise},
+      ShapeRule{AllReduce, one, one, elementwise},
+      ShapeRule{AllGather, one, one, gathers},
+      ShapeRule{ReduceScatter, one, one, scatters},
+      ShapeRule{Scatter, one, one, scatters},
       ShapeRule{NllLoss, two, up_to_two, nll_loss},
+      ShapeRule{VocabularyLoss, two, {4, 4}, vocabulary_loss},
       ShapeRule{Opaque, {0, max_operands}, any, opaque},
   };
 }();

@@ -493,6 +493,13 @@ std::vector<StepField> surroundings() {
                          "how the GPUs of a job are laid out: sizes of pp (pipeline stages), dp "
                          "(replicas), cp (context), tp (tensor) and ep (experts), as in dp=8; the "
                          "step is that of one rank (default 1)"}}})),
+      field<&StepOptions::sequence_parallel>(
+          {.key = "sequence_parallel",
+           .id_prefix = "sp=",
+           .switches = {{"--sp", "",
+                         "between the parts of a block that tp ranks share, each has its part of "
+                         "the sequence (Megatron's sequence parallelism)",
+                         "true"}}}),
       among_ranks(field<&StepOptions::shard>(
           {.key = "shard",
            .switches = {{"--shard", "NAME",
@@ -506,11 +513,11 @@ std::size_t count_members(const StepOptions& step) {
   const auto& [batch, accumulate, sequence, target_sequence, image, head, precision, attention,
                capability, padded, loss, tuning, base, optimizer, form, in_backward, l2_decay,
                master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp, mesh,
-               shard] = step;
+               sequence_parallel, shard] = step;
   return std::tuple_size_v<decltype(std::tie(
       batch, accumulate, sequence, target_sequence, image, head, precision, attention, capability,
       padded, loss, tuning, base, optimizer, form, in_backward, l2_decay, master_weights,
-      keep_gradients, dropout, drop_path, framework, ema, ddp, mesh, shard))>;
+      keep_gradients, dropout, drop_path, framework, ema, ddp, mesh, sequence_parallel, shard))>;
 }
 
 }  // namespace

@@ -153,8 +153,12 @@ std::optional<Sharding> sharing_of(const StepOptions& options) {
 std::string mesh_defect(const StepOptions& options) {
   const Mesh& mesh = options.mesh;
   if (const std::string defect = defect_of(mesh); !defect.empty()) return defect;
-  if (mesh.gpus() == mesh[Axis::Data] && mesh.experts == 1) return {};
-  return fmt::format("of {} only dp is simulated yet (nearest: dp={})", to_text(mesh), mesh.gpus());
+  Mesh known = mesh;
+  known[Axis::Data] *= known[Axis::Pipeline] * known[Axis::Context];
+  known[Axis::Pipeline] = known[Axis::Context] = known.experts = 1;
+  if (known == mesh) return {};
+  return fmt::format("of {} only dp and tp are simulated yet (nearest: {})", to_text(mesh),
+                     to_text(known));
 }
 
 std::string sharing_defect(const StepOptions& options) {

@@ -109,6 +109,7 @@ struct StepOptions {
   std::optional<bool> ema = {};        ///< keep a moving average of the weights; unset: recipe
   bool ddp = false;                    ///< one gradient bucket copy, as data-parallel wrappers
   Mesh mesh = {};                      ///< of the job; the step is that of one rank
+  bool sequence_parallel = false;      ///< between the parts of a tensor-parallel block, too
   std::optional<Sharding> shard = {};  ///< how its data-parallel ranks share; unset: ddp
 
   bool operator==(const StepOptions&) const = default;

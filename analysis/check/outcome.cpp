@@ -14,6 +14,7 @@
 #include "base/parallel.h"
 #include "base/quoted.h"
 #include "simulator/kernel_choice.h"
+#include "simulator/parallel/rank_trace.h"
 #include "simulator/plan_json.h"
 #include "traces/presets.h"
 #include "traces/step_fields.h"
@@ -66,8 +67,8 @@ std::shared_ptr<const Trace> make_trace(const std::string& file, const Experimen
                                         const Device& device) {
   const std::string path = resolved(file, experiment.model);
   if (is_trace_path(path)) return std::make_shared<const Trace>(load_trace(path));
-  auto trace =
-      std::make_shared<Trace>(build_trace(find_model(path), as_run_on(device, experiment.step)));
+  auto trace = std::make_shared<Trace>(
+      build_rank_trace(find_model(path), as_run_on(device, experiment.step)));
   require_used_options(*trace);
   return trace;
 }

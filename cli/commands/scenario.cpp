@@ -14,6 +14,7 @@
 #include "importers/memory_snapshot.h"
 #include "simulator/cost/usual_device.h"
 #include "simulator/parallel/cluster.h"
+#include "simulator/parallel/rank_trace.h"
 #include "simulator/plan_json.h"
 #include "traces/presets.h"
 #include "traces/step_fields.h"
@@ -228,7 +229,7 @@ Trace trace_of(const Options& options, std::string& notes) {
   set_step(options, scenario);
   notes += notes_on(scenario.model);
   if (scenario.trace) return *scenario.trace;
-  Trace trace = build_trace(scenario.model, scenario.step);
+  Trace trace = build_rank_trace(scenario.model, scenario.step);
   require_used_options(trace);
   return trace;
 }

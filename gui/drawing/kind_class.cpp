@@ -45,9 +45,15 @@ KindClass class_of(OpKind kind) {
     case Embedding:
     case MeanPool:
     case MaxPool:
+    case Replicate:
+    case AllReduce:
+    case AllGather:
+    case ReduceScatter:
+    case Scatter:
       return KindClass::Data;
     case LogSoftmax:
     case NllLoss:
+    case VocabularyLoss:
       return KindClass::Loss;
     case Opaque:
       return KindClass::Opaque;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "simulator/parallel/cluster.h"
 #include "simulator/parallel/collectives.h"
+#include "simulator/parallel/exchanges.h"
 #include "traces/optimizer_of.h"
 
 namespace tidemark {
@@ -64,6 +65,7 @@ Product product_of(const Trace& trace, const Op& op) {
     case Work::Elementwise:
     case Work::GatherRows:
     case Work::PickOnePerRow:
+    case Work::Exchange:
     case Work::Opaque:
       break;
   }
@@ -95,9 +97,13 @@ Cost CostModel::forward(const Op& op) const {
       const Product p = product_of(trace_, op);
       return kernels_.product(p.batch, p.m, p.n, p.k, trace_[trace_.inputs(op)[0]].dtype, bytes);
     }
+    case Work::Exchange:
+      CHECK(false);  // roofline() asks exchange_of() first
+      return {};
     case Work::Elementwise:
     case Work::GatherRows:
     case Work::PickOnePerRow:
+      if (op.kind == OpKind::VocabularyLoss) return vocabulary_loss(op, bytes);
       return kernels_.elementwise(bytes, count(trace_[trace_.outputs(op)[0]]),
                                   traffic_.forward_kernels(op));
     case Work::Opaque:
@@ -161,6 +167,7 @@ Cost CostModel::gradient(const Op& op, const GradientTraffic& moved) const {
     case Work::Elementwise:
     case Work::GatherRows:
     case Work::PickOnePerRow:
+    case Work::Exchange:
       break;
   }
   if (op.kind == OpKind::LayerNorm) return norm_gradient(op, moved);
@@ -203,7 +210,7 @@ const Cost* CostModel::tabulated(const Schedule& schedule, const Run& run) const
 
 Cost CostModel::compute(const Schedule& schedule, const Run& run) const {
   Cost cost = roofline(schedule, run);
-  if (is_collective(run.task)) return cost;
+  if (exchange_of(trace_, schedule, run)) return cost;
   cost.sm_share *= device_.product_share.value_or(1);
   cost.memory_share *= device_.stream_share.value_or(1);
   if (device_.curves.empty() || work_of(cost) <= 0) return cost;
@@ -306,21 +313,28 @@ Cost CostModel::packing(const Schedule& schedule, const Run& run) const {
   return kernels_.elementwise(bytes, bytes / 8, 1);
 }
 
+// The largest logit; less it; exp; their sum; divided by it: three read and write the logits more
+// than the operands say, two only read. The largest, the target's and the sum of all are each added
+// up over ranks, a number per row.
+Cost CostModel::vocabulary_loss(const Op& op, double bytes) const {
+  const Tensor& logits = trace_[trace_.inputs(op)[0]];
+  const Bytes per_row{numel(logits.shape) / logits.shape.back() * size_of(logits.dtype)};
+  const Cost sum = collective({Task::AllReduce, Axis::Tensor, per_row});
+  constexpr double passes = 6;
+  return then(kernels_.elementwise(bytes + passes * count_of(size(logits)), count(logits),
+                                   traffic_.forward_kernels(op)),
+              then(sum, then(sum, sum)));
+}
+
 // It takes thread blocks, moves memory and fills a link, each for as long as it runs.
-Cost CostModel::collective(const Schedule& schedule, const Run& run) const {
+Cost CostModel::collective(const Exchange& exchange) const {
   const Interconnect* const joined = interconnect_of(device_);
   if (!joined)
     throw InputError(fmt::format(
         "{}: no cluster of it is known (name one with --cluster; see tidemark clusters)",
         device_.title));
-  const auto total = [&](std::span<const BufferId> buffers) {
-    double bytes = 0;
-    for (const BufferId buffer : buffers) bytes += count_of(schedule[buffer].size);
-    return bytes;
-  };
-  const double bytes = std::max(total(schedule.reads(run)), total(schedule.writes(run)));
-  const RankGroup group = group_of(trace_.step.mesh, Axis::Data, *joined);
-  const Collective made = collective_of(*joined, group, run.task, bytes);
+  const RankGroup group = group_of(trace_.step.mesh, exchange.axis, *joined);
+  const Collective made = collective_of(*joined, group, exchange.task, count_of(exchange.size));
   Cost cost{.time = rounded_ns(made.ns), .kernels = 1, .bytes = made.moved};
   cost.sm_share = std::min(1.0, made.blocks / std::max(1, device_.sm_count));
   cost.memory_share = std::min(1.0, made.moved / made.ns / kernels_.bytes_per_ns());
@@ -338,6 +352,7 @@ Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
     const double bytes = total(schedule.reads(run)) + total(schedule.writes(run));
     return kernels_.elementwise(bytes, bytes / 8, 1);
   };
+  if (const auto exchange = exchange_of(trace_, schedule, run)) return collective(*exchange);
   switch (run.task) {
     case Task::Forward:
     case Task::Recompute:
@@ -362,7 +377,7 @@ Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
     case Task::AllReduce:
     case Task::AllGather:
     case Task::ReduceScatter:
-      return collective(schedule, run);
+      break;
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include "simulator/cost/alike_ops.h"
 #include "simulator/cost/kernel_cost.h"
 #include "simulator/cost/traffic.h"
+#include "simulator/parallel/exchanges.h"
 #include "simulator/schedule.h"
 
 namespace tidemark {
@@ -44,7 +45,8 @@ class CostModel {
   Cost norm_gradient(const Op& op, const GradientTraffic& moved) const;
   Cost conversion(const Schedule& schedule, const Run& run) const;
   Cost packing(const Schedule& schedule, const Run& run) const;
-  Cost collective(const Schedule& schedule, const Run& run) const;
+  Cost vocabulary_loss(const Op& op, double bytes) const;
+  Cost collective(const Exchange& exchange) const;
 
   const Trace& trace_;
   const Device& device_;

@@ -192,7 +192,13 @@ void of_backward(const Place& at, Scratch& scratch) {
     case OpKind::RepeatHeads:
     case OpKind::MeanPool:
     case OpKind::MaxPool:
+    case OpKind::Replicate:
+    case OpKind::AllReduce:
+    case OpKind::AllGather:
+    case OpKind::ReduceScatter:
+    case OpKind::Scatter:
     case OpKind::NllLoss:
+    case OpKind::VocabularyLoss:
       return;
     case OpKind::Opaque:
       return scratch.add(opaque_row(at.trace, at.op)->backward.scratch.count);

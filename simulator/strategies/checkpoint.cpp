@@ -6,6 +6,7 @@
 
 #include "simulator/needs.h"
 #include "simulator/strategies/consumers.h"
+#include "simulator/strategies/regions.h"
 #include "simulator/strategies/strategy.h"
 
 namespace tidemark {
@@ -26,23 +27,6 @@ bool recompute_inside(const Trace& trace, const Needs& needs, Region region, Pla
     }
   }
   return any;
-}
-
-// Regions inside of the new one have nothing left to recover on their own.
-void add_region(Plan& plan, Region region) {
-  std::erase_if(plan.regions, [&](const Region& old) {
-    return old.begin >= region.begin && old.end <= region.end;
-  });
-  const auto after = std::ranges::lower_bound(plan.regions, region.begin, {}, &Region::begin);
-  plan.regions.insert(after, region);
-}
-
-void number_chains(Plan& plan) {
-  std::int32_t chain = 0;
-  for (std::size_t i = 0; i < plan.regions.size(); ++i) {
-    if (i > 0 && plan.regions[i].begin != plan.regions[i - 1].end) ++chain;
-    plan.regions[i].chain = chain;
-  }
 }
 
 std::vector<Region> segments_of_blocks(const Trace& trace, std::size_t every) {

@@ -300,6 +300,7 @@ Refusal decide(const Trace& trace, const StrategySpec& spec, Plan& plan, Derived
         !refusal.empty())
       return fmt::format("{}: {}", row->name, refusal);
   }
+  if (trace.step.sequence_parallel) gather_again(trace, derived.needs, plan);
   // A trace from elsewhere may have dependencies that no strategy thought of.
   const std::vector<std::string> defects = check(trace, plan, derived);
   return defects.empty() ? Refusal() : fmt::format("{}: {}", spec.text, defects.front());

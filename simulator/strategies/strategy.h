@@ -112,6 +112,10 @@ std::shared_ptr<const Derived> derived_of(const PlannedStep& step);
 /// not fit the trace is an InputError.
 PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& spec);
 
+/// What ranks gathered along the sequence, and what nobody decided about otherwise, is gathered
+/// once more before the gradients that need it.
+void gather_again(const Trace& trace, const Needs& needs, Plan& plan);
+
 /// By tensor: all who need it in the backward can read it from codes (Mesa's layers), so that it
 /// may be kept in them.
 std::vector<bool> quantizable_storages(const Trace& trace, const Needs& needs);

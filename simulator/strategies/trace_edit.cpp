@@ -101,6 +101,17 @@ TensorId TraceEdit::emit(OpKind kind, const std::string& name,
                          bool inside_block) {
   Op op{.name = name, .kind = kind};
   if (inside_block) op.block = to_.ops.back().block, op.part = to_.ops.back().part;
+  return emit(std::move(op), inputs, output);
+}
+
+TensorId TraceEdit::emit_beside(OpId beside, OpKind kind, const std::string& name,
+                                std::initializer_list<TensorId> inputs, const Tensor& output) {
+  return emit(
+      {.name = name, .kind = kind, .part = from_[beside].part, .block = from_[beside].block},
+      inputs, output);
+}
+
+TensorId TraceEdit::emit(Op op, std::initializer_list<TensorId> inputs, const Tensor& output) {
   const std::uint32_t first = next_operand();
   to_.operands.insert(to_.operands.end(), inputs);
   const TensorId id = to_.operands.emplace_back(add_tensor(output));

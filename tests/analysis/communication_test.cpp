@@ -50,8 +50,9 @@ TEST(Links, AreSharedByCollectives) {
 
 TEST(Communication, IsExposedWhereNothingComputes) {
   const Schedule alone = gathers(8'000'000'000, 1);
-  const Timeline timeline = simulate(trace_of(of_ranks(8, "ddp")), alone, toy_cluster());
-  const Communication all = communication_of(alone, timeline);
+  const Trace trace = trace_of(of_ranks(8, "ddp"));
+  const Timeline timeline = simulate(trace, alone, toy_cluster());
+  const Communication all = communication_of(trace, alone, timeline);
   EXPECT_EQ(all.alone, timeline.duration);
   EXPECT_EQ(all.exposed, timeline.duration);
 }
@@ -60,7 +61,7 @@ TEST(Communication, HidesBehindTheBackwardInPart) {
   const Trace trace = trace_of(of_ranks(8, "fsdp2"));
   const Schedule schedule = schedule_of(of_ranks(8, "fsdp2"));
   const Timeline timeline = simulate(trace, schedule, toy_cluster());
-  const Communication all = communication_of(schedule, timeline);
+  const Communication all = communication_of(trace, schedule, timeline);
   EXPECT_GT(all.exposed, Nanoseconds{});
   EXPECT_LT(all.exposed, all.alone);
   EXPECT_LT(all.exposed, timeline.duration);
@@ -69,7 +70,8 @@ TEST(Communication, HidesBehindTheBackwardInPart) {
 TEST(Communication, OfOneRankIsNone) {
   const Trace trace = trace_of(of_ranks(1, "fsdp2"));
   const Schedule schedule = schedule_of(of_ranks(1, "fsdp2"));
-  EXPECT_EQ(communication_of(schedule, simulate(trace, schedule, toy_device())), Communication());
+  const Timeline timeline = simulate(trace, schedule, toy_device());
+  EXPECT_EQ(communication_of(trace, schedule, timeline), Communication());
 }
 
 }  // namespace

@@ -94,6 +94,16 @@ const std::vector<Case>& cases() {
       {Embedding, {{{5}, whole}, {{100, 8}}}, {{{5, 8}}}, "x0 y0 y0", "x0 g0 d1 y0"},
       {MeanPool, {{x}}, {{{2, 8}}}, "x0 y0", "g0 d0"},
       {MaxPool, {{{2, 4, 6, 6}}}, {{{2, 4, 3, 3}}, {{2, 4, 3, 3}, whole}}, "x0 y0 y1", "g0 y1 d0"},
+      {Replicate, {{x}}, {{x}}, "", "g0 d0"},
+      {AllReduce, {{x}}, {{x}}, "x0 y0", ""},
+      {AllGather, {{x}}, {{{2, 6, 8}}}, "x0 y0", "g0 d0"},
+      {ReduceScatter, {{{2, 6, 8}}}, {{x}}, "x0 y0", "g0 d0"},
+      {Scatter, {{{2, 6, 8}}}, {{x}}, "x0 y0", "g0 d0"},
+      {VocabularyLoss,
+       {{{6, 10}}, {{6}, whole}},
+       {{{}}, {{6, 10}}, {{6}, DType::Bool}, {{6}, whole}},
+       "x0 x1 y0 y1 y2 y3",
+       "g0 y1 y2 y3 d0"},
       // one number of each of the six rows
       {NllLoss, {{{6, 10}}, {{6}, whole}}, {{{}}, {{}}}, "24 x1 y0 y1", "g0 x1 y1 d0"},
   };

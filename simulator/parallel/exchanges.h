@@ -1,0 +1,20 @@
+// What ranks exchange in a run: a collective of its own, or an op between tensor-parallel ranks.
+#pragma once
+
+#include <optional>
+
+#include "simulator/schedule.h"
+#include "traces/trace.h"
+
+namespace tidemark {
+
+struct Exchange {
+  Task task;   ///< a collective
+  Axis axis;   ///< of the mesh: among whom
+  Bytes size;  ///< the whole buffer
+};
+
+/// Nothing if the run exchanges nothing, or little beside what it computes.
+std::optional<Exchange> exchange_of(const Trace& trace, const Schedule& schedule, const Run& run);
+
+}  // namespace tidemark

@@ -1,0 +1,191 @@
+// Example, two ranks and a linear of four outputs, then one of four inputs:
+//   alone   x ─fc1─► [4] ─gelu─► [4] ─fc2─► y
+//   rank    x ─replicate─► x ─fc1─► [2] ─gelu─► [2] ─fc2─► a part of y ─all_reduce─► y
+// With --sp x and y are parts of the sequence: gathered before fc1, reduced and scattered behind.
+#include "simulator/parallel/rank_trace.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "simulator/parallel/tensor_cuts.h"
+#include "simulator/strategies/trace_edit.h"
+
+namespace tidemark {
+namespace {
+
+Shape divided(const Shape& shape, std::size_t dimension, std::int64_t size) {
+  std::vector<std::int64_t> dims(shape.dims().begin(), shape.dims().end());
+  dims[dimension] = size;
+  return Shape(dims);
+}
+
+// Reads cut inputs, but writes parts of sums: as large as the whole until they are added up.
+bool writes_part_of_sum(RankPart part) { return part == RankPart::Rows || part == RankPart::Table; }
+
+void cut_tensors(const TensorCuts& cuts, Trace& trace) {
+  const std::int64_t ranks = trace.step.mesh[Axis::Tensor];
+  std::vector<bool> stays(trace.tensors.size());
+  for (std::size_t i = 0; i < trace.ops.size(); ++i)
+    if (writes_part_of_sum(cuts.part[i])) stays[index(trace.outputs(trace.ops[i])[0])] = true;
+  if (cuts.scatter != no_op) {
+    const OpId first = trace.blocks.front().begin;
+    stays[index(cuts.scatter == first ? trace.blocks.front().input
+                                      : trace.inputs(trace[cuts.scatter])[0])] = true;
+  }
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    if (cuts.dimension[t] == TensorCuts::whole || stays[t]) continue;
+    Shape& shape = trace.tensors[t].shape;
+    const auto at = static_cast<std::size_t>(cuts.dimension[t]);
+    shape = divided(shape, at,
+                    cuts.is_vocabulary[t] ? words_per_rank(shape[at], ranks) : shape[at] / ranks);
+  }
+}
+
+// Columns from which heads or halves of a wider row are taken.
+void cut_offsets(const TensorCuts& cuts, Trace& trace) {
+  for (const Op& op : trace.ops) {
+    if (op.inputs == 0) continue;
+    const TensorId x = trace.inputs(op)[0];
+    const bool is_along_cut =
+        cuts.dimension[index(x)] + 1 == static_cast<int>(trace[x].shape.rank());
+    if (!is_along_cut) continue;
+    for (std::size_t a = 0; a < op.attributes; ++a) {
+      Attribute& attribute = trace.attributes[op.first_attribute + a];
+      if (attribute.key == AttributeKey::Offset)
+        attribute.value /= static_cast<double>(trace.step.mesh[Axis::Tensor]);
+    }
+  }
+}
+
+Trace with_cut_shapes(const TensorCuts& cuts, Trace trace) {
+  cut_offsets(cuts, trace);
+  cut_tensors(cuts, trace);
+  return trace;
+}
+
+class RankTrace {
+ public:
+  RankTrace(const Trace& shaped, const TensorCuts& cuts)
+      : from_(shaped), cuts_(cuts), ranks_(shaped.step.mesh[Axis::Tensor]), edit_(shaped) {}
+
+  Trace run() && {
+    for (std::size_t i = 0; i < from_.ops.size(); ++i) {
+      const auto id = static_cast<OpId>(i);
+      if (id == cuts_.scatter) scatter();
+      write(id);
+    }
+    return edit_.finish();
+  }
+
+ private:
+  void write(OpId id) {
+    switch (cuts_.part[index(id)]) {
+      case RankPart::Alike:
+        return edit_.copy(id);
+      case RankPart::Columns:
+        return edit_.copy_with_input0(id, entered(id));
+      case RankPart::Rows:
+        edit_.copy_as(id, OpKind::Linear, 2, 1);
+        return add_up(id);
+      case RankPart::Table:
+        edit_.copy(id);
+        return add_up(id);
+      case RankPart::Scores:  // the loss makes them in place
+        return edit_.redirect(from_.outputs(from_[id])[0], edit_.map(from_.inputs(from_[id])[0]));
+      case RankPart::Loss:
+        return loss(id);
+    }
+  }
+
+  // In front of the first op behind which ranks have their own part of the sequence.
+  void scatter() {
+    const bool is_at_block = cuts_.scatter == from_.blocks.front().begin;
+    const TensorId x =
+        is_at_block ? from_.blocks.front().input : from_.inputs(from_[cuts_.scatter])[0];
+    Tensor part = result_like(x, "scatter");
+    part.shape = divided(part.shape, 1, part.shape[1] / ranks_);
+    edit_.redirect(x, edit_.emit(OpKind::Scatter, part.name, {edit_.map(x)}, part));
+  }
+
+  // A new tensor for what stands for an old one.
+  Tensor result_like(TensorId old, std::string_view suffix) const {
+    Tensor tensor = from_[old];
+    tensor.name += fmt::format(".{}", suffix);
+    tensor.storage = no_tensor;
+    return tensor;
+  }
+
+  // What linears by columns read: once for all that read the same.
+  TensorId entered(OpId id) {
+    const TensorId x = from_.inputs(from_[id])[0];
+    if (const auto known = entered_.find(x); known != entered_.end()) return known->second;
+    const bool is_part = cuts_.dimension[index(x)] != TensorCuts::whole;
+    Tensor tensor = result_like(x, is_part ? "gather" : "replicate");
+    if (is_part) {
+      tensor.shape = divided(tensor.shape, 1, tensor.shape[1] * ranks_);
+    } else {
+      tensor.storage = edit_[edit_.map(x)].storage;
+    }
+    tensor.held_until = no_op;
+    const OpKind kind = is_part ? OpKind::AllGather : OpKind::Replicate;
+    return entered_[x] = edit_.emit_beside(id, kind, tensor.name, {edit_.map(x)}, tensor);
+  }
+
+  // The sum stands for what a rank alone would have written; a bias is added once, behind it.
+  void add_up(OpId id) {
+    const Op& op = from_[id];
+    const TensorId y = from_.outputs(op)[0];
+    const bool is_scattered = cuts_.dimension[index(y)] != TensorCuts::whole;
+    Tensor sum = result_like(y, is_scattered ? "reduce_scatter" : "all_reduce");
+    if (is_scattered) sum.shape = divided(sum.shape, 1, sum.shape[1] / ranks_);
+    const OpKind kind = is_scattered ? OpKind::ReduceScatter : OpKind::AllReduce;
+    TensorId now = edit_.emit_beside(id, kind, sum.name, {edit_.map(y)}, sum);
+    if (op.kind == OpKind::Linear && op.inputs > 2) {
+      sum.name = from_[y].name + ".bias_add";
+      const TensorId bias = edit_.map(from_.inputs(op)[2]);
+      now = edit_.emit_beside(id, OpKind::Add, sum.name, {now, bias}, sum);
+    }
+    edit_.redirect(y, now);
+  }
+
+  // Megatron-LM computes it in fp32 and writes the softmax over the logits.
+  void loss(OpId id) {
+    const Op& op = from_[id];
+    const TensorId scores = from_.inputs(op)[0];
+    TensorId logits = edit_.map(scores);
+    if (edit_[logits].dtype != DType::Float32) {
+      Tensor wide{.name = op.name + ".float", .shape = edit_[logits].shape};
+      logits = edit_.emit(OpKind::Cast, wide.name, {logits}, wide);
+    }
+    edit_.redirect(scores, logits);
+    const Shape rows = from_[from_.inputs(op)[1]].shape;
+    edit_.copy_as(id, OpKind::VocabularyLoss, 2, 1,
+                  {{.name = op.name + ".softmax",
+                    .shape = edit_[logits].shape,
+                    .storage = edit_[logits].storage},
+                   {.name = op.name + ".elsewhere", .shape = rows, .dtype = DType::Bool},
+                   {.name = op.name + ".targets", .shape = rows, .dtype = DType::Int64}});
+  }
+
+  const Trace& from_;
+  const TensorCuts& cuts_;
+  const std::int64_t ranks_;
+  TraceEdit edit_;
+  std::map<TensorId, TensorId> entered_;
+};
+
+}  // namespace
+
+Trace cut_for_ranks(Trace trace) {
+  if (trace.step.mesh[Axis::Tensor] == 1) return trace;
+  const TensorCuts cuts = find_cuts(trace);
+  const Trace shaped = with_cut_shapes(cuts, std::move(trace));
+  return RankTrace(shaped, cuts).run();
+}
+
+Trace build_rank_trace(const Model& model, const StepOptions& options) {
+  return cut_for_ranks(build_trace(model, options));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,15 @@
+// The step of one rank: a model's trace, cut as the mesh says.
+#pragma once
+
+#include "traces/models/model_config.h"
+
+namespace tidemark {
+
+/// The part of a rank-alone step that each of its tp ranks has, with collectives between the parts;
+/// the trace itself without tensor parallelism. InputError if the step cannot be cut so.
+Trace cut_for_ranks(Trace trace);
+
+/// build_trace(), cut.
+Trace build_rank_trace(const Model& model, const StepOptions& options);
+
+}  // namespace tidemark

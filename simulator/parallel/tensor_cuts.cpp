@@ -1,0 +1,354 @@
+// One walk in op order. Weights are cut when the linear that reads them is met, back through casts.
+#include "simulator/parallel/tensor_cuts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/quoted.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::int8_t whole = TensorCuts::whole;
+constexpr std::int8_t sequence_dimension = 1;  // of [batch, tokens, width]
+
+template <typename... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> why, Args&&... args) {
+  throw InputError("--mesh: tp: " + fmt::format(why, std::forward<Args>(args)...));
+}
+
+class CutSearch {
+ public:
+  explicit CutSearch(const Trace& trace)
+      : trace_(trace),
+        ranks_(trace.step.mesh[Axis::Tensor]),
+        producer_(trace.tensors.size(), no_op) {
+    cuts_.dimension.assign(trace.tensors.size(), whole);
+    cuts_.is_vocabulary.assign(trace.tensors.size(), false);
+    cuts_.part.assign(trace.ops.size(), RankPart::Alike);
+    for (std::size_t i = 0; i < trace.ops.size(); ++i)
+      for (const TensorId output : trace.outputs(trace.ops[i]))
+        producer_[index(output)] = static_cast<OpId>(i);
+  }
+
+  TensorCuts run() && {
+    if (trace_.blocks.empty()) refuse("the step names no blocks whose linears could be shared");
+    const Tuning::Kind tuning = trace_.step.tuning.kind;
+    if (tuning == Tuning::Kind::Lora || tuning == Tuning::Kind::LoraFa)
+      refuse("adapters are not shared among ranks yet (take --tuning full or frozen)");
+    find_table();
+    find_scores();
+    if (trace_.step.sequence_parallel) find_scatter();
+    for (std::size_t i = 0; i < trace_.ops.size(); ++i) {
+      if (static_cast<OpId>(i) == cuts_.scatter) scatter();
+      visit(static_cast<OpId>(i));
+    }
+    check_sizes();
+    return std::move(cuts_);
+  }
+
+ private:
+  std::int8_t& cut(TensorId tensor) { return cuts_.dimension[index(tensor)]; }
+  const Shape& shape(TensorId tensor) const { return trace_[tensor].shape; }
+  TensorId input(const Op& op, std::size_t i = 0) const { return trace_.inputs(op)[i]; }
+  TensorId output(const Op& op, std::size_t i = 0) const { return trace_.outputs(op)[i]; }
+  std::string name_of(TensorId tensor) const { return quoted(trace_[tensor].name); }
+
+  bool is_cut_at_back(TensorId tensor) {
+    return cut(tensor) != whole && cut(tensor) + 1 == static_cast<int>(shape(tensor).rank());
+  }
+  std::int8_t back(TensorId tensor) const {
+    return static_cast<std::int8_t>(shape(tensor).rank() - 1);
+  }
+
+  // The largest table is that of words; positions and types are few, and each rank has them all.
+  void find_table() {
+    for (const Op& op : trace_.ops)
+      if (op.kind == OpKind::Embedding &&
+          (table_ == no_op || shape(input(op, 1))[0] > shape(input(trace_[table_], 1))[0]))
+        table_ = static_cast<OpId>(&op - trace_.ops.data());
+  }
+
+  // The linear whose result becomes log-probabilities of words, through ops of one input.
+  void find_scores() {
+    if (table_ == no_op) return;
+    for (const Op& op : trace_.ops) {
+      if (op.kind != OpKind::LogSoftmax) continue;
+      OpId made_by = producer_[index(input(op))];
+      while (made_by != no_op && trace_[made_by].inputs == 1)
+        made_by = producer_[index(input(trace_[made_by]))];
+      const bool is_of_words =
+          made_by != no_op && trace_[made_by].kind == OpKind::Linear &&
+          shape(input(trace_[made_by], 1))[0] == shape(input(trace_[table_], 1))[0];
+      if (is_of_words) head_ = made_by;
+    }
+  }
+
+  // Before the embedding's dropout, so that each rank drops its own part, or at the first block;
+  // nowhere if the first block reads words, whose parts are reduced and scattered at once.
+  void find_scatter() {
+    const OpId first = trace_.blocks.front().begin;
+    for (std::size_t i = 0; i < index(first) && cuts_.scatter == no_op; ++i)
+      if (trace_.ops[i].kind == OpKind::Dropout) cuts_.scatter = static_cast<OpId>(i);
+    if (cuts_.scatter != no_op) return;
+    OpId made_by = producer_[index(trace_.blocks.front().input)];
+    while (made_by != no_op && trace_[made_by].inputs == 1)
+      made_by = producer_[index(input(trace_[made_by]))];
+    if (made_by != table_ || table_ == no_op) cuts_.scatter = first;
+  }
+
+  void scatter() {
+    const OpId first = trace_.blocks.front().begin;
+    scattered_ =
+        cuts_.scatter == first ? trace_.blocks.front().input : input(trace_[cuts_.scatter]);
+    if (shape(scattered_).rank() != 3)
+      refuse("{} is {}; --sp needs [batch, tokens, width]", name_of(scattered_),
+             to_text(shape(scattered_)));
+    cut(scattered_) = sequence_dimension;
+  }
+
+  bool is_sequence_cut_from(OpId op) const {
+    return trace_.step.sequence_parallel && (cuts_.scatter == no_op || op >= cuts_.scatter);
+  }
+
+  void visit(OpId id) {
+    const Op& op = trace_[id];
+    switch (op.kind) {
+      case OpKind::Linear:
+        return linear(id, op);
+      case OpKind::Embedding:
+        return embedding(id, op);
+      case OpKind::MatMul:
+        return matmul(op);
+      case OpKind::FlashAttention:
+        return attention(op);
+      case OpKind::View:
+      case OpKind::Select:
+      case OpKind::Split:
+      case OpKind::Copy:
+        return move(op);
+      case OpKind::LogSoftmax:
+        if (is_cut_at_back(input(op))) cuts_.part[index(id)] = RankPart::Scores;
+        return elementwise(op, true);
+      case OpKind::NllLoss:
+        if (is_cut_at_back(input(op))) cuts_.part[index(id)] = RankPart::Loss;
+        return;
+      case OpKind::LayerNorm:
+      case OpKind::RmsNorm:
+      case OpKind::Softmax:
+        return elementwise(op, false);
+      case OpKind::Gelu:
+      case OpKind::GeluComposed:
+      case OpKind::Silu:
+      case OpKind::Tanh:
+      case OpKind::Sigmoid:
+      case OpKind::Relu:
+      case OpKind::Add:
+      case OpKind::Mul:
+      case OpKind::Scale:
+      case OpKind::Average:
+      case OpKind::Dropout:
+      case OpKind::DropPath:
+      case OpKind::Cast:
+      case OpKind::Rope:
+      case OpKind::Concat:
+      case OpKind::RepeatHeads:
+        return elementwise(op, true);
+      case OpKind::Opaque:
+        refuse("{} is opaque: nobody knows which part of it a rank would have", quoted(op.name));
+      case OpKind::MsLayerNorm:
+      case OpKind::MsRmsNorm:
+      case OpKind::ReGelu2:
+      case OpKind::ReSilu2:
+      case OpKind::Conv2d:
+      case OpKind::MeanPool:
+      case OpKind::MaxPool:
+      case OpKind::Replicate:
+      case OpKind::AllReduce:
+      case OpKind::AllGather:
+      case OpKind::ReduceScatter:
+      case OpKind::Scatter:
+      case OpKind::VocabularyLoss:
+        return need_whole(op);
+    }
+  }
+
+  void need_whole(const Op& op) {
+    for (const TensorId read : trace_.inputs(op))
+      if (cut(read) != whole)
+        refuse("{} needs the whole of {}, of which each rank has a part{}", quoted(op.name),
+               name_of(read), trace_.step.sequence_parallel ? " (leave --sp out)" : "");
+  }
+
+  void linear(OpId id, const Op& op) {
+    const TensorId x = input(op), y = output(op);
+    if (is_cut_at_back(x)) {
+      cuts_.part[index(id)] = RankPart::Rows;
+      cut_weight(input(op, 1), 1, false);
+      return sum(id, y);
+    }
+    if (op.block < 0 && id != head_) return void(cut(y) = cut(x));
+    cuts_.part[index(id)] = RankPart::Columns;
+    const bool is_head = id == head_;
+    cut_weight(input(op, 1), 0, is_head);
+    if (op.inputs > 2) cut_weight(input(op, 2), 0, is_head);
+    cut(y) = back(y);
+    cuts_.is_vocabulary[index(y)] = is_head;
+  }
+
+  void embedding(OpId id, const Op& op) {
+    if (id != table_) return;
+    cuts_.part[index(id)] = RankPart::Table;
+    cut_weight(input(op, 1), 0, true);
+    sum(id, output(op));
+  }
+
+  // What ranks add up is whole for each, or scattered along the sequence.
+  void sum(OpId id, TensorId y) {
+    if (is_sequence_cut_from(id)) cut(y) = sequence_dimension;
+  }
+
+  // Weights have no other readers than what casts them.
+  void cut_weight(TensorId weight, std::int8_t dimension, bool is_vocabulary) {
+    for (;;) {
+      if (cut(weight) != whole && cut(weight) != dimension)
+        refuse("{} would be cut by rows and by columns", name_of(weight));
+      cut(weight) = dimension;
+      cuts_.is_vocabulary[index(weight)] = is_vocabulary;
+      const OpId made_by = producer_[index(weight)];
+      if (made_by == no_op) return;
+      if (trace_[made_by].kind != OpKind::Cast)
+        refuse("{} is made by {}, and ranks cut only stored weights", name_of(weight),
+               quoted(trace_[made_by].name));
+      weight = input(trace_[made_by]);
+    }
+  }
+
+  void matmul(const Op& op) {
+    const TensorId a = input(op), b = input(op, 1), y = output(op);
+    if (cut(a) != cut(b) || cut(a) + 2 >= static_cast<int>(shape(a).rank())) need_whole(op);
+    cut(y) = cut(a);
+  }
+
+  void attention(const Op& op) {
+    for (std::size_t i = 1; i < 3; ++i)
+      if (cut(input(op, i)) != cut(input(op))) need_whole(op);
+    if (cut(input(op)) != whole && cut(input(op)) != 1) need_whole(op);
+    if (op.inputs > 3 && cut(input(op)) != whole && cut(input(op, 3)) == whole &&
+        shape(input(op, 3))[1] != 1)
+      need_whole(op);
+    for (const TensorId written : trace_.outputs(op)) cut(written) = cut(input(op));
+  }
+
+  // Counted from the last dimension, where operands are aligned; those of one element spread.
+  void elementwise(const Op& op, bool may_cut_back) {
+    const TensorId y = output(op);
+    std::int64_t from_back = -1;
+    for (const TensorId x : trace_.inputs(op)) {
+      if (cut(x) == whole) continue;
+      const auto here = static_cast<std::int64_t>(shape(x).rank()) - 1 - cut(x);
+      if (from_back >= 0 && from_back != here) need_whole(op);
+      from_back = here;
+      if (cuts_.is_vocabulary[index(x)]) cuts_.is_vocabulary[index(y)] = true;
+    }
+    if (from_back < 0) return;
+    const auto at = static_cast<std::size_t>(from_back);
+    if (from_back == 0 && !may_cut_back) need_whole(op);
+    for (const TensorId x : trace_.inputs(op))
+      if (cut(x) == whole && shape(x).rank() > at && shape(x).back(at) != 1 &&
+          op.kind != OpKind::Rope && !is_weight(op, x))
+        refuse("{} reads the whole of {} beside what each rank has a part of", quoted(op.name),
+               name_of(x));
+    for (const TensorId written : trace_.outputs(op)) {
+      const Shape& made = shape(written);
+      if (made.rank() == shape(y).rank() && made.back(at) == shape(y).back(at))
+        cut(written) = static_cast<std::int8_t>(made.rank() - 1 - at);
+    }
+  }
+
+  // Of a norm, along the dimension that is never cut.
+  bool is_weight(const Op& op, TensorId x) const {
+    return (op.kind == OpKind::LayerNorm || op.kind == OpKind::RmsNorm) && x != input(op);
+  }
+
+  void move(const Op& op) {
+    const TensorId x = input(op);
+    if (cut(x) == whole) return;
+    for (const TensorId y : trace_.outputs(op)) {
+      const std::int8_t moved = moved_cut(op, x, y);
+      if (moved == whole) need_whole(op);
+      cut(y) = moved;
+      cuts_.is_vocabulary[index(y)] = cuts_.is_vocabulary[index(x)];
+    }
+  }
+
+  std::int8_t moved_cut(const Op& op, TensorId x, TensorId y) {
+    const Shape &from = shape(x), &to = shape(y);
+    const auto transform = static_cast<LayoutTransform>(
+        static_cast<int>(attribute(trace_, op, AttributeKey::LayoutTransform)));
+    if (transform == LayoutTransform::SplitHeads) return is_cut_at_back(x) ? std::int8_t{1} : whole;
+    if (transform == LayoutTransform::MergeHeads) return cut(x) == 1 ? back(y) : whole;
+    if (transform == LayoutTransform::Slice) return cut(x);
+    if (transform == LayoutTransform::ChannelsFirst && from.rank() == to.rank() &&
+        cut(x) + 2 < static_cast<int>(from.rank()))
+      return cut(x);
+    if (transform != LayoutTransform::Reshape) return whole;
+    if (numel(to) < numel(from)) return from.rank() == to.rank() ? cut(x) : whole;  // a slice
+    if (is_cut_at_back(x) && from.back() == to.back()) return back(y);
+    if (from == to) return cut(x);
+    const bool splits = to.rank() >= 2 && to.back() * to.back(1) == from.back();
+    if (is_cut_at_back(x) && splits) return static_cast<std::int8_t>(to.rank() - 2);
+    const bool joins = from.rank() >= 2 && from.back() * from.back(1) == to.back();
+    if (joins && cut(x) + 2 == static_cast<int>(from.rank())) return back(y);
+    return whole;
+  }
+
+  // All sizes at once, so that the nearest mesh is one that would do. Heads say it best.
+  void check_sizes() {
+    std::int64_t common = 0;
+    TensorId worst = no_tensor;
+    for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
+      const auto id = static_cast<TensorId>(t);
+      if (cut(id) == whole || cuts_.is_vocabulary[t]) continue;
+      const std::int64_t size = shape(id)[static_cast<std::size_t>(cut(id))];
+      common = std::gcd(common, size);
+      const bool is_worse =
+          worst == no_tensor || (shape(id).rank() == 4 && shape(worst).rank() != 4);
+      if (size % ranks_ != 0 && is_worse) worst = id;
+    }
+    if (worst == no_tensor) return;
+    Mesh nearest = trace_.step.mesh;
+    nearest[Axis::Tensor] = nearest_divisor(common, ranks_);
+    refuse("{} has {} {}, which {} ranks cannot share (nearest: --mesh {})", name_of(worst),
+           shape(worst)[static_cast<std::size_t>(cut(worst))], counted_in(worst), ranks_,
+           to_text(nearest));
+  }
+
+  std::string_view counted_in(TensorId tensor) {
+    if (shape(tensor).rank() == 4 && cut(tensor) == 1) return "heads";
+    if (shape(tensor).rank() == 3 && cut(tensor) == sequence_dimension) return "tokens";
+    return cut(tensor) == 0 ? "rows" : "columns";
+  }
+
+  const Trace& trace_;
+  const std::int64_t ranks_;
+  std::vector<OpId> producer_;  ///< by tensor
+  OpId table_ = no_op, head_ = no_op;
+  TensorId scattered_ = no_tensor;
+  TensorCuts cuts_;
+};
+
+}  // namespace
+
+TensorCuts find_cuts(const Trace& trace) { return CutSearch(trace).run(); }
+
+std::int64_t words_per_rank(std::int64_t words, std::int64_t ranks) {
+  constexpr std::int64_t multiple = 128;  // make_vocab_size_divisible_by
+  const std::int64_t all = multiple * ranks;
+  return (words + all - 1) / all * multiple;
+}
+
+}  // namespace tidemark

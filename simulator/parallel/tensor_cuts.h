@@ -1,0 +1,44 @@
+// Where tensor-parallel ranks cut a step: Megatron-LM's way (arXiv 1909.08053, 2205.05198), found
+// from how the ops go together and not from their names.
+//
+//   x whole ─► linear by columns ─► heads or MLP, cut ─► linear by rows ─► a part of a sum
+//
+// The word table and the logits are cut along the vocabulary. With --sp what lies between two such
+// pairs is cut along the sequence.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "traces/trace.h"
+
+namespace tidemark {
+
+/// What an op is among ranks.
+enum class RankPart : std::uint8_t {
+  Alike,    ///< each does what a rank alone would do, with what it has
+  Columns,  ///< a linear of which each rank has some outputs: it reads a whole input
+  Rows,     ///< a linear of which each rank has some inputs: it writes a part of a sum
+  Table,    ///< an embedding of which each rank has some words: it writes a part of a sum
+  Scores,   ///< log-probabilities of cut logits: a part of the loss
+  Loss,     ///< of cut logits
+};
+
+struct TensorCuts {
+  static constexpr std::int8_t whole = -1;
+
+  std::vector<std::int8_t> dimension;  ///< by tensor: which is dealt out, or whole
+  /// By tensor: the dimension counts words, which are filled up to a multiple of 128 per rank.
+  std::vector<bool> is_vocabulary;
+  std::vector<RankPart> part;  ///< by op
+  OpId scatter = no_op;        ///< from its first input on ranks have their part of a sequence
+};
+
+/// How the tp ranks of the step's mesh cut it. InputError if they cannot, with the nearest mesh
+/// that could where there is one.
+TensorCuts find_cuts(const Trace& trace);
+
+/// Of `size` words on each of so many ranks: Megatron-LM fills up to a multiple of 128 per rank.
+std::int64_t words_per_rank(std::int64_t words, std::int64_t ranks);
+
+}  // namespace tidemark

@@ -90,15 +90,15 @@ void add_utilization(const Trace& asked, double flops, const Device& device, Rep
   if (possible > 0) report.mfu = micro_batches * flops * 1e9 / possible;
 }
 
-// A plan may quantize without any strategy that says so.
-std::string cautions_of(const StrategySpec& strategy, const Plan& plan) {
+// Plans only move or recompute what they keep, unless they code it; rewriting is what else changes.
+std::string cautions_of(const PlannedStep& step) {
   std::vector<std::string> cautions;
   const auto add = [&](std::string_view caution) {
     if (!caution.empty() && std::ranges::find(cautions, caution) == cautions.end())
       cautions.emplace_back(caution);
   };
-  for (const auto& component : strategy.components) add(component.row->caution);
-  if (const int bits = fewest_bits(plan); bits != 0) add(caution_of_quantized(bits));
+  for (const auto& component : step.rewrites) add(component.row->caution);
+  if (const int bits = fewest_bits(step.plan); bits != 0) add(caution_of_quantized(bits));
   return fmt::format("{}", fmt::join(cautions, "; "));
 }
 
@@ -164,7 +164,7 @@ Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
   report.strategy = result.planned.plan.strategy;
   report.reason = result.planned.refusal;
   report.applies = report.reason.empty();
-  report.caution = cautions_of({}, result.planned.plan);
+  report.caution = cautions_of(result.planned);
   if (!report.applies) return result;
   const Trace& planned = *result.planned.trace;
   if (!result.planned.derived) result.planned.derived = derived_of(result.planned);
@@ -195,9 +195,7 @@ Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
 
 Evaluation evaluate(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
                     const Device& device, const MemoryBudget& budget) {
-  Evaluation result = evaluate(*trace, plan_step(trace, strategy), device, budget);
-  result.report.caution = cautions_of(strategy, result.planned.plan);
-  return result;
+  return evaluate(*trace, plan_step(trace, strategy), device, budget);
 }
 
 bool fits(const PlannedStep& planned, const Device& device, const MemoryBudget& budget) {

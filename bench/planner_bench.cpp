@@ -41,7 +41,8 @@ BENCHMARK_CAPTURE(whole_front, llama_13b_amp, llama_13b)->Unit(benchmark::kMilli
 void one_budget_more(benchmark::State& state, const Case& c) {
   const auto trace = trace_of(c);
   const Device device = find_device("a100-80gb");
-  const PlanSearch search(trace, device, {device.capacity, {}}, Measure::Allocated);
+  const PlanSearch search(plan_step(trace, parse_strategy("vanilla")), device,
+                          {device.capacity, {}}, Measure::Allocated);
   const std::int64_t least = search.planner()[0].bytes;
   const std::int64_t most = search.planner()[search.planner().size() - 1].bytes;
   std::int64_t share = 0;

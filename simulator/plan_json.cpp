@@ -160,12 +160,8 @@ class PlanWriter {
 
 }  // namespace
 
-std::string write_plan(const PlannedStep& step,
-                       const std::vector<StrategySpec::Component>& components) {
-  std::vector<StrategySpec::Component> rewriting;
-  for (const StrategySpec::Component& component : components)
-    if (component.row->rewrite) rewriting.push_back(component);
-  return PlanWriter(*step.trace, step.plan).write(strategy_text(rewriting));
+std::string write_plan(const PlannedStep& step) {
+  return PlanWriter(*step.trace, step.plan).write(strategy_text(step.rewrites));
 }
 
 }  // namespace tidemark

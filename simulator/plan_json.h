@@ -41,9 +41,8 @@ inline constexpr std::array op_by_tensor_rows = {
 
 inline constexpr std::string_view kept_for_recovery_key = "kept_for_recovery";
 
-/// The text of a file: the step's plan, and of `components` those that rewrote its trace.
-std::string write_plan(const PlannedStep& step,
-                       const std::vector<StrategySpec::Component>& components);
+/// The text of a file: the step's plan, and what rewrote its trace.
+std::string write_plan(const PlannedStep& step);
 
 /// "plan:tuned" of "runs/tuned.plan.json".
 std::string plan_title(std::string_view file);

@@ -40,7 +40,7 @@ class Forms {
       : planning_(planning),
         watch_(watch),
         comparison_(planning.comparison),
-        trace_(planning.planned.trace),
+        trace_(planning.trace),
         all_(plan_step(trace_, parse_strategy("checkpoint:blocks"))) {}
 
   std::vector<EmittedForm> run() {

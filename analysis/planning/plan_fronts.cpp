@@ -63,8 +63,8 @@ std::vector<PlanFront> fronts_of(const PlanSearches& own, const Planning& planni
     PlanFront& front = fronts.emplace_back(PlanFront{request.allowed});
     std::optional<PlanSearches> made;
     if (fronts.size() < classes.size())
-      made.emplace(planning.planned.trace, planning.comparison.scenario.device,
-                   planning.comparison.budget, request, watch);
+      made.emplace(planning.trace, planning.comparison.scenario.device, planning.comparison.budget,
+                   request, watch);
     Sampling sampling(made ? *made : own, request.measure, front);
     for (std::size_t i = 0; i < count && !is_stopped(watch); ++i) {
       const auto last = static_cast<double>(std::max<std::size_t>(count - 1, 1));

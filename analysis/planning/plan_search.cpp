@@ -27,25 +27,29 @@ Counted counted_for(Measure measure, const Trace& trace, const Device& device) {
           .besides = allocator::workspaces_of_one_stream(framework, device)};
 }
 
-PlanSearch::PlanSearch(std::shared_ptr<const Trace> trace, const Device& device,
-                       const MemoryBudget& memory, Measure measure, PlannerSettings settings)
-    : trace_(std::move(trace)),
+PlanSearch::PlanSearch(const PlannedStep& step, const Device& device, const MemoryBudget& memory,
+                       Measure measure, PlannerSettings settings)
+    : trace_(step.trace),
+      rewrites_(step.rewrites),
       device_(device),
       memory_(memory),
       measure_(measure),
-      is_stopped_(settings.is_stopped),
-      planner_(std::make_shared<const Planner>(
-          trace_, device, counted_for(measure, *trace_, device), std::move(settings))) {}
+      is_stopped_(settings.is_stopped) {
+  settings.known = step.plan;
+  planner_ = std::make_shared<const Planner>(trace_, device, counted_for(measure, *trace_, device),
+                                             std::move(settings));
+}
 
 PlanSearch PlanSearch::with_offload(double share_beyond, std::optional<Bytes> host_budget) const {
   PlanSearch search = *this;
   search.planner_ = std::make_shared<const Planner>(*planner_, share_beyond);
+  search.may_offload_ = true;
   search.host_budget_ = host_budget;
   return search;
 }
 
 PlannedStep PlanSearch::step_at(std::size_t point) const {
-  PlannedStep step{trace_, planner_->plan_at(point), {}, {}};
+  PlannedStep step{trace_, planner_->plan_at(point), {}, {}, rewrites_};
   step.derived = std::make_shared<const Derived>(
       Derived{planner_->needs(), derive_recovery(*trace_, step.plan, planner_->needs())});
   return step;
@@ -80,8 +84,8 @@ bool PlanSearch::accepts(std::size_t point, Bytes budget, bool must_fit) const {
 
 // Where the optimizer's step holds the peak, sums are equal and only fragmentation differs: some of
 // those points, the fastest first, and then some between the one that fits and the one before it.
-std::optional<std::size_t> PlanSearch::any_within(Bytes budget, bool must_fit) const {
-  const std::optional<std::size_t> last = planner_->within(budget.count);
+std::optional<std::size_t> PlanSearch::any_up_to(std::optional<std::size_t> last, Bytes budget,
+                                                 bool must_fit) const {
   if (!last) return std::nullopt;
   for (std::size_t i = 0, before = *last; i <= samples; ++i) {
     const std::size_t point = *last - *last * i / samples;
@@ -112,7 +116,7 @@ std::optional<std::size_t> PlanSearch::of_front_within(Bytes budget, bool must_f
   std::size_t rejected = planner_->size();
   std::size_t found = planner_->within(budget.count).value_or(0);
   while (!accepts(found, budget, must_fit)) {
-    if (found == 0) return any_within(budget, must_fit);
+    if (found == 0) return any_up_to(planner_->within(budget.count), budget, must_fit);
     rejected = found;
     const std::int64_t bytes = (*planner_)[found].bytes;
     const std::int64_t above = bytes_of(found).count - budget.count;
@@ -128,7 +132,10 @@ std::optional<std::size_t> PlanSearch::of_front_within(Bytes budget, bool must_f
        i > found && !is_stopped(); --i)
     if (accepts(i, budget, must_fit)) return i;
   if ((*planner_)[found].bytes > planner_->rest() || is_stopped()) return found;
-  return std::max(found, any_within(budget, must_fit).value_or(0));
+  // Sums may be a little above what the optimizer's step holds: the slowest plan keeps the budget,
+  // and so may any other of as many bytes.
+  const std::int64_t bytes = std::max(budget.count, planner_->rest());
+  return std::max(found, any_up_to(planner_->within(bytes), budget, must_fit).value_or(0));
 }
 
 std::optional<std::size_t> PlanSearch::not_longer(Nanoseconds step) const {

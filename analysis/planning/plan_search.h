@@ -11,13 +11,15 @@ Counted counted_for(Measure measure, const Trace& trace, const Device& device);
 
 class PlanSearch {
  public:
-  PlanSearch(std::shared_ptr<const Trace> trace, const Device& device, const MemoryBudget& memory,
+  /// Plans for the step's trace; its own plan is among those that are looked at.
+  PlanSearch(const PlannedStep& step, const Device& device, const MemoryBudget& memory,
              Measure measure, PlannerSettings settings = {});
   /// The same where what stays may wait in the host's memory, in all at most so many bytes. What
   /// the planner is to count of the link's time: see there.
   PlanSearch with_offload(double share_beyond, std::optional<Bytes> host_budget) const;
 
   const Planner& planner() const { return *planner_; }
+  bool may_offload() const { return may_offload_; }
 
   /// The fastest point whose true bytes stay within the budget. Above host-live bytes come blocks
   /// that are not split, alignment and fragmentation: where they exceed the budget, a smaller one
@@ -34,18 +36,21 @@ class PlanSearch {
 
  private:
   std::optional<std::size_t> of_front_within(Bytes budget, bool must_fit) const;
-  std::optional<std::size_t> any_within(Bytes budget, bool must_fit) const;
+  std::optional<std::size_t> any_up_to(std::optional<std::size_t> last, Bytes budget,
+                                       bool must_fit) const;
   /// Nobody waits for anything better.
   bool is_stopped() const { return is_stopped_ && is_stopped_(); }
   bool accepts(std::size_t point, Bytes budget, bool must_fit) const;
   bool keeps_host_budget(std::size_t point) const;
 
   std::shared_ptr<const Trace> trace_;
+  std::vector<StrategySpec::Component> rewrites_;
   Device device_;
   MemoryBudget memory_;
   Measure measure_;
   std::function<bool()> is_stopped_;
   std::shared_ptr<const Planner> planner_;
+  bool may_offload_ = false;
   std::optional<Bytes> host_budget_ = {};
 };
 

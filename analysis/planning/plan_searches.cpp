@@ -1,6 +1,9 @@
 // Of what each planner finds, the best; of equals the first, which offloads nothing.
 #include "analysis/planning/plan_searches.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace tidemark {
 namespace {
 
@@ -10,13 +13,37 @@ constexpr std::array shares_beyond = {1.0, 0.5, 0.25, 0.0};
 template <typename Find, typename Worth>
 std::optional<FoundPlan> best_of(const std::vector<PlanSearch>& searches, Find find, Worth worth) {
   std::optional<FoundPlan> best;
+  decltype(worth(searches.front(), 0)) least{};
   for (const PlanSearch& search : searches) {
     const std::optional<std::size_t> point = find(search);
     if (!point) continue;
-    if (!best || worth(search, *point) < worth(*best->search, best->point))
-      best = FoundPlan{&search, *point};
+    const auto found = worth(search, *point);
+    if (!best || found < least) best = FoundPlan{&search, *point}, least = found;
   }
   return best;
+}
+
+// What sums promise in a little more memory than there is; the allocator gives no more than that.
+std::int64_t promised_time(const PlanSearch& search, Bytes budget) {
+  const Planner& planner = search.planner();
+  const std::optional<std::size_t> point = planner.within(budget.count + budget.count / 32);
+  return planner[point.value_or(0)].time;
+}
+
+// The step as it is, and in classes that may change operators with each strategy's. PyTorch's
+// checkpoints change none.
+std::vector<PlannedStep> steps_to_plan(const std::shared_ptr<const Trace>& trace,
+                                       const PlanRequest& request) {
+  std::vector<PlannedStep> steps = {plan_step(trace, parse_strategy(reference_strategy().name))};
+  if (!may_change_operators(request) || request.form != PlanForm::Tensors) return steps;
+  for (const StrategyRow& row : strategies()) {
+    if (!row.rewrite || row.is_another_network) continue;
+    PlannedStep step = plan_step(trace, parse_strategy(row.name));
+    const auto is_same = [&](const PlannedStep& other) { return *other.trace == *step.trace; };
+    if (step.refusal.empty() && std::ranges::none_of(steps, is_same))
+      steps.push_back(std::move(step));
+  }
+  return steps;
 }
 
 }  // namespace
@@ -24,13 +51,17 @@ std::optional<FoundPlan> best_of(const std::vector<PlanSearch>& searches, Find f
 PlanSearches::PlanSearches(const std::shared_ptr<const Trace>& trace, const Device& device,
                            const MemoryBudget& memory, const PlanRequest& request,
                            const PlanWatch& watch)
-    : device_(device), memory_(memory) {
-  all_.emplace_back(trace, device, memory, request.measure,
-                    PlannerSettings{request.form, code_bits_of(request), watch.is_stopped});
-  if (!may_offload(request)) return;
-  for (const double share : shares_beyond) {
-    if (watch.is_stopped && watch.is_stopped()) return;
-    all_.push_back(all_.front().with_offload(share, request.host_budget));
+    : trace_(trace), device_(device), memory_(memory) {
+  for (const PlannedStep& step : steps_to_plan(trace, request)) {
+    if (!all_.empty() && is_stopped(watch)) return;
+    all_.emplace_back(step, device, memory, request.measure,
+                      PlannerSettings{request.form, code_bits_of(request), watch.is_stopped});
+    if (!may_offload(request)) continue;
+    const std::size_t without = all_.size() - 1;
+    for (const double share : shares_beyond) {
+      if (is_stopped(watch)) return;
+      all_.push_back(all_[without].with_offload(share, request.host_budget));
+    }
   }
 }
 
@@ -41,9 +72,20 @@ std::int64_t PlanSearches::least_bytes() const {
 }
 
 std::optional<FoundPlan> PlanSearches::within(Bytes budget, bool must_fit) const {
-  return best_of(
-      all_, [&](const PlanSearch& search) { return search.within(budget, must_fit); },
-      [](const PlanSearch& search, std::size_t point) { return search.time_of(point); });
+  std::vector<const PlanSearch*> order;
+  for (const PlanSearch& search : all_) order.push_back(&search);
+  std::ranges::stable_sort(
+      order, {}, [&](const PlanSearch* search) { return promised_time(*search, budget); });
+  std::optional<FoundPlan> best;
+  Nanoseconds least{};
+  for (const PlanSearch* search : order) {
+    if (best && promised_time(*search, budget) > least.count()) continue;
+    const std::optional<std::size_t> point = search->within(budget, must_fit);
+    if (!point) continue;
+    const Nanoseconds time = search->time_of(*point);
+    if (!best || time < least) best = FoundPlan{search, *point}, least = time;
+  }
+  return best;
 }
 
 std::optional<FoundPlan> PlanSearches::within_sums(std::int64_t bytes) const {
@@ -64,10 +106,19 @@ FoundPlan PlanSearches::smallest() const {
       [](const PlanSearch& search, std::size_t point) { return search.bytes_of(point); });
 }
 
+Nanoseconds PlanSearches::lower_bound(std::int64_t bytes, double link, bool are_joined) const {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const PlanSearch& search : all_) {
+    if (search.may_offload()) continue;  // bounds are those of the planner that it was made of
+    const Planner& planner = search.planner();
+    least = std::min(least, are_joined ? planner.lower_bound_of_joined(bytes, link)
+                                       : planner.lower_bound(bytes, link));
+  }
+  return Nanoseconds(least);
+}
+
 Report PlanSearches::report_of(const FoundPlan& found) const {
-  PlannedStep step = found.search->step_at(found.point);
-  const Trace& trace = *step.trace;
-  return evaluate(trace, std::move(step), device_, memory_).report;
+  return evaluate(*trace_, found.search->step_at(found.point), device_, memory_).report;
 }
 
 std::optional<FoundPlan> plan_for(const PlanSearches& searches, const Planning& planning) {

@@ -11,7 +11,8 @@ struct FoundPlan {
 };
 
 /// The first offloads nothing. The others, where that is allowed, count the link's time in ways of
-/// their own; a plan's true time is simulated, so each is only a proposal.
+/// their own; a plan's true time is simulated, so each is only a proposal. Where gradients may be
+/// approximate, all of them are there once more for each way to change the step's operators.
 class PlanSearches {
  public:
   PlanSearches(const std::shared_ptr<const Trace>& trace, const Device& device,
@@ -31,10 +32,15 @@ class PlanSearches {
   std::optional<FoundPlan> not_longer(Nanoseconds step) const;
   FoundPlan smallest() const;
 
+  /// No plan of the request's class is faster in so many bytes, whichever operators it has; where
+  /// `are_joined`, nor one that joins blocks. `link` as Planner::lower_bound() takes it.
+  Nanoseconds lower_bound(std::int64_t bytes, double link, bool are_joined) const;
+
   /// Simulated, as any strategy's plan.
   Report report_of(const FoundPlan& found) const;
 
  private:
+  const std::shared_ptr<const Trace> trace_;  ///< before anything changed operators
   const Device device_;
   const MemoryBudget memory_;
   std::vector<PlanSearch> all_;

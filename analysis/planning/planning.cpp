@@ -26,11 +26,9 @@ double link_of(const PlanRequest& request, const Device& device) {
   return may_offload(request) ? device.host_link_bytes_per_second * 1e-9 : 0;
 }
 
-void certify(const Planner& planner, Planning& planning, const Report& row, Bytes budget) {
+void certify(const PlanSearches& searches, Planning& planning, const Report& row, Bytes budget) {
   const double link = link_of(planning.request, planning.comparison.scenario.device);
-  planning.lower_bound =
-      Nanoseconds(planning.joins_blocks ? planner.lower_bound_of_joined(budget.count, link)
-                                        : planner.lower_bound(budget.count, link));
+  planning.lower_bound = searches.lower_bound(budget.count, link, planning.joins_blocks);
   planning.gap = static_cast<double>(row.step.count()) /
                      static_cast<double>(std::max<std::int64_t>(1, planning.lower_bound.count())) -
                  1;
@@ -43,7 +41,7 @@ void compare_forms(const FoundPlan& plan, const PlanWatch& watch, Planning& plan
   PlanRequest of_tensors = planning.request;
   of_tensors.form = PlanForm::Tensors;
   const Comparison& comparison = planning.comparison;
-  const PlanSearches searches(planning.planned.trace, comparison.scenario.device, comparison.budget,
+  const PlanSearches searches(planning.trace, comparison.scenario.device, comparison.budget,
                               of_tensors, watch);
   if (const std::optional<FoundPlan> best = plan_for(searches, planning))
     planning.step_of_tensors = searches.report_of(*best).step;
@@ -72,7 +70,7 @@ void describe(const PlanSearches& searches, const FoundPlan& plan, Planning& pla
   planning.groups = groups_of(planner, plan.point);
   planning.joins_blocks =
       std::ranges::any_of(planning.groups, [](const PlanGroup& group) { return group.joined > 1; });
-  certify(planner, planning, rows.back(),
+  certify(searches, planning, rows.back(),
           planning.request.max_slowdown ? measured(rows.back(), planning.request.measure)
                                         : planning.budget);
   planning.binding = binding_of(planner, plan.point);
@@ -101,6 +99,10 @@ std::string class_name(const std::vector<Allowed>& allowed) {
 
 bool may_offload(const PlanRequest& request) {
   return allows(request.allowed, Allowed::Offload) || allows(request.allowed, Allowed::Anything);
+}
+
+bool may_change_operators(const PlanRequest& request) {
+  return allows(request.allowed, Allowed::Lossy) || allows(request.allowed, Allowed::Anything);
 }
 
 std::vector<int> code_bits_of(const PlanRequest& request) {
@@ -149,8 +151,8 @@ Planning plan_within(const Scenario& scenario, const PlanRequest& request, const
 
   tell(watch, "plans of single blocks");
   const auto begin = std::chrono::steady_clock::now();
-  const PlanSearches searches(trace_of(comparison.scenario), scenario.device, comparison.budget,
-                              request, watch);
+  planning.trace = trace_of(comparison.scenario);
+  const PlanSearches searches(planning.trace, scenario.device, comparison.budget, request, watch);
   const std::optional<FoundPlan> found = plan_for(searches, planning);
   planning.solve = std::chrono::steady_clock::now() - begin;
 

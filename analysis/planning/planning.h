@@ -34,8 +34,9 @@ static_assert(is_in_order(plan_forms));
 enum class Allowed : std::uint8_t {
   Exact,     ///< nothing: gradients are those of vanilla, bit by bit
   Offload,   ///< let tensors wait in the host's memory, which changes no bit either
-  Lossy,     ///< keep 8-bit codes, as Mesa does (arXiv 2111.11124), of no more tensors than Mesa
-  Anything,  ///< offload, and codes of 8, 4 and 2 bits
+  Lossy,     ///< keep 8-bit codes, as Mesa does (arXiv 2111.11124), of no more tensors than Mesa,
+             ///< and change operators, as LowMemoryBP does (arXiv 2406.16282)
+  Anything,  ///< offload, codes of 8, 4 and 2 bits, and other operators
 };
 
 inline constexpr std::array allowances = {Named{Allowed::Exact, std::string_view("exact")},
@@ -75,6 +76,9 @@ bool is_stopped(const PlanWatch& watch);
 std::string class_name(const std::vector<Allowed>& allowed);
 
 bool may_offload(const PlanRequest& request);
+/// May operators be replaced by such with approximate gradients, or with parameters merged into
+/// those of the next?
+bool may_change_operators(const PlanRequest& request);
 /// Of the codes that tensors may be kept in; none if they may not.
 std::vector<int> code_bits_of(const PlanRequest& request);
 
@@ -140,7 +144,8 @@ struct Planning {
   bool feasible = false;  ///< a plan within the budget was found
   Comparison
       comparison;  ///< vanilla, then the plan; if nothing is feasible, the one that needs least
-  PlannedStep planned;
+  std::shared_ptr<const Trace> trace;  ///< of the step that was asked for
+  PlannedStep planned;                 ///< whose trace may have other operators
   std::vector<PlanGroup> groups;
   std::vector<WrappedBlock> blocks;  ///< where the form is another one than tensors
   /// Then, too: what the fastest plan of tensors takes within the same budget.

@@ -40,7 +40,7 @@ std::vector<Recording> recordings_of(const Comparison& comparison) {
 }
 
 std::vector<std::string> decision_texts(const PlannedStep& planned) {
-  const auto& [trace, plan, refusal, known] = planned;
+  const auto& [trace, plan, refusal, known, rewrites] = planned;
   const std::shared_ptr<const Derived> derived = derived_of(planned);
   const Needs& needs = derived->needs;
   std::vector<std::string> texts(trace->tensors.size());

@@ -99,9 +99,8 @@ std::string print_peak(const Explanation& explanation, const Options& options, F
 // Says what to do with the file, as one would type it.
 std::string save_plan(const Explanation& explanation, const Options& options) {
   require_applicable(explanation);
-  const StrategySpec& strategy = explanation.comparison.scenario.strategies.back();
   const std::string& path = *options.plan_out;
-  write_file(path, write_plan(explanation.evaluation.planned, strategy.components));
+  write_file(path, write_plan(explanation.evaluation.planned));
   return fmt::format(
       "{}: written; edit it, then: tidemark compare {}{}{} --strategies {} --plan {}\n",
       printable(path, 200), shell_quoted(options.subject), as_typed(options, "step"),

@@ -78,7 +78,7 @@ std::string save_plan(const Planning& planning, const Options& options) {
   const std::string& path = *options.plan_out;
   if (!planning.feasible)
     return fmt::format("{}: not written, because no plan keeps the budget\n", printable(path, 200));
-  write_file(path, write_plan(planning.planned, {}));
+  write_file(path, write_plan(planning.planned));
   return fmt::format("{}: written; tidemark compare {}{}{} --plan {} shows it beside the others\n",
                      printable(path, 200), shell_quoted(options.subject), as_typed(options, "step"),
                      as_typed(options, "device"), shell_quoted(path));

@@ -61,10 +61,11 @@ double slowdown_of(const Report& row, const Planning& planning) {
 std::string point_body(const Planning& planning, const FrontPoint& point) {
   const std::string change = change_text(slowdown_of(point.report, planning));
   return fmt::format(
-             "<p>A step of {}{}; allocated {}, reserved {}. Memory is tightest in the {}.</p>\n",
+             "<p>A step of {}{}; allocated {}, reserved {}. Memory is tightest in the {}.{}</p>\n",
              to_text(point.report.step), change.empty() ? "" : fmt::format(" ({})", change),
              to_text(point.report.allocated_peak), to_text(point.report.reserved_peak),
-             exports::xml_escaped(point.binding)) +
+             exports::xml_escaped(point.binding),
+             exports::xml_escaped(operators_text(point.planned))) +
          groups_table(planning, point.groups);
 }
 

@@ -34,11 +34,16 @@ Json group_json(const PlanGroup& group) {
           {"ns_per_gib", price ? Json(price->count()) : Json()}};
 }
 
+Json operators_json(const PlannedStep& planned) {
+  return list_json(planned.rewrites, [](const auto& each) { return Json(each.row->name); });
+}
+
 Json point_json(const FrontPoint& point) {
   return {{"budget_bytes", point.budget.count},
           {"allocated_peak_bytes", point.report.allocated_peak.count},
           {"reserved_peak_bytes", point.report.reserved_peak.count},
-          {"step_ns", point.report.step.count()}};
+          {"step_ns", point.report.step.count()},
+          {"operators", operators_json(point.planned)}};
 }
 
 Json front_json(const PlanFront& front) {
@@ -75,6 +80,7 @@ std::string planning_json(const Planning& planning) {
   json["class"] = class_name(planning.request.allowed);
   json["host_budget_bytes"] =
       planning.request.host_budget ? Json(planning.request.host_budget->count) : Json();
+  json["operators"] = operators_json(planning.planned);
   json["fits"] = row.fits;
   json["allocated_peak_bytes"] = row.allocated_peak.count;
   json["reserved_peak_bytes"] = row.reserved_peak.count;

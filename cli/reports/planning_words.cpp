@@ -78,10 +78,12 @@ std::string certificate(const Planning& planning) {
   const std::string_view each =
       planning.joins_blocks ? "blocks by themselves or up to {} together" : "each block by itself";
   std::string text = fmt::format(
-      "Proof: no plan that {} what blocks save, {}, takes less than {} in {}; "
+      "Proof: no plan that {} what blocks save, {}{}, takes less than {} in {}; "
       "this one is at most {} above that.",
       verbs_of(planning.request), fmt::format(fmt::runtime(each), joined_lengths.back()),
+      may_change_operators(planning.request) ? ", with these operators or others" : "",
       to_text(planning.lower_bound), to_text(bytes), gap_text(planning.gap));
+  text += operators_text(planning.planned);
   if (planning.request.form != PlanForm::Tensors) text += wrapped_blocks(planning);
   if (planning.step_of_tensors)
     text += fmt::format(" The fastest plan of tensors takes {} within the same budget.",
@@ -113,6 +115,14 @@ std::string refusal(const Planning& planning) {
 }
 
 }  // namespace
+
+std::string operators_text(const PlannedStep& planned) {
+  std::string text;
+  for (const auto& [row, arguments] : planned.rewrites)
+    text += fmt::format(" Operators are those of {} in every block ({}; {}).", row->name,
+                        row->summary, row->source);
+  return text;
+}
 
 std::string action_text(const PlanGroup::Decided& decided) {
   if (decided.bits == 0) return std::string(to_string(decided.action));

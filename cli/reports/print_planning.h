@@ -27,6 +27,8 @@ std::string checkpoint_script(const Planning& planning);
 /// The proof, or why there is no plan, and what would help.
 std::string planning_words(const Planning& planning);
 
+/// " Operators are those of approx-bp in every block (…)."; "" if they are the step's own.
+std::string operators_text(const PlannedStep& planned);
 /// "quantize, 4 bits".
 std::string action_text(const PlanGroup::Decided& decided);
 /// The tensors that it is about, or the calls of whole blocks.

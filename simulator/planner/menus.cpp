@@ -134,8 +134,10 @@ void Planner::propose() {
   forward_ns_ = forward_times(*trace_, kept, *costs_);
   for (Mode& mode : modes_) mode.menus.emplace_back(stages_.kinds.size());
   std::vector<PlannedStep> named = {plan_step(trace_, parse_strategy("checkpoint:blocks"))};
-  if (settings_.form == PlanForm::Tensors)
+  if (settings_.form == PlanForm::Tensors) {
     named.push_back(plan_step(trace_, parse_strategy("checkpoint:selective")));
+    if (settings_.known) named.push_back({trace_, *settings_.known, {}});
+  }
   for (const PlannedStep& step : named) add_named(stages_, 1, step);
   for (std::uint32_t kind = 0; kind < stages_.kinds.size(); ++kind) propose_single(named, kind);
   if (settings_.form != PlanForm::Tensors) return;

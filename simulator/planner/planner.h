@@ -28,6 +28,8 @@ struct PlannerSettings {
   std::vector<int> bits = {};  ///< storages may be kept in codes of so many, as Mesa codes them
   /// Asked now and then: nobody waits for more, what is known by now is enough.
   std::function<bool()> is_stopped = {};
+  /// That somebody made of the trace, and that is looked at beside the planner's own.
+  std::optional<Plan> known = {};
 };
 
 /// So many neighbouring blocks may be recovered as one. Longer ones hold more recovered blocks at

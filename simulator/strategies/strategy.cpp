@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 #include "simulator/plan_json.h"
@@ -278,15 +279,13 @@ std::string strategy_text(const std::vector<StrategySpec::Component>& components
 namespace {
 
 // Wiring before operators: a post-norm block becomes pre-norm when it is coupled.
-Refusal rewrite(std::shared_ptr<const Trace>& trace, const StrategySpec& spec) {
-  for (auto component = spec.components.rbegin(); component != spec.components.rend();
-       ++component) {
+Refusal rewrite(PlannedStep& step) {
+  for (auto component = step.rewrites.rbegin(); component != step.rewrites.rend(); ++component) {
     const auto& [row, arguments] = *component;
-    if (!row->rewrite) continue;
-    Rewritten changed = row->rewrite(*trace, arguments);
+    Rewritten changed = row->rewrite(*step.trace, arguments);
     if (const auto* refusal = std::get_if<Refusal>(&changed))
       return fmt::format("{}: {}", row->name, *refusal);
-    trace = std::make_shared<const Trace>(std::get<Trace>(std::move(changed)));
+    step.trace = std::make_shared<const Trace>(std::get<Trace>(std::move(changed)));
   }
   return {};
 }
@@ -315,7 +314,9 @@ std::shared_ptr<const Derived> derived_of(const PlannedStep& step) {
 
 PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& spec) {
   PlannedStep step{trace, {}, contradiction_in(spec)};
-  if (step.refusal.empty()) step.refusal = rewrite(step.trace, spec);
+  std::ranges::copy_if(spec.components, std::back_inserter(step.rewrites),
+                       [](const auto& component) { return component.row->rewrite != nullptr; });
+  if (step.refusal.empty()) step.refusal = rewrite(step);
   if (step.refusal.empty()) {
     step.plan = keep_everything(*step.trace);
     auto derived = std::make_shared<Derived>();

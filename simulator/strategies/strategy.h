@@ -102,6 +102,9 @@ struct PlannedStep {
   Refusal refusal;  ///< not empty: the strategy does not apply, and the plan keeps everything
   /// What follows from the two, if it has been derived: whoever changes one of them drops it.
   std::shared_ptr<const Derived> derived = {};
+  /// What makes the trace of the one that was asked for, in the order of the strategy table; of a
+  /// strategy that was refused, what would have.
+  std::vector<StrategySpec::Component> rewrites = {};
 };
 
 /// The step's own, or derived now.

@@ -83,7 +83,7 @@ TEST(WhatIf, APlanIsChosenAsAStrategyIs) {
   const WhatIf mesa = vit({"mesa"});
   const auto trace = trace_of(mesa.scenario);
   const StrategySpec plan =
-      read_plan(write_plan(plan_step(trace, mesa.strategies.front()), {}), "tuned.plan.json");
+      read_plan(write_plan(plan_step(trace, mesa.strategies.front())), "tuned.plan.json");
   WhatIf what_if = vit({"vanilla"});
   what_if.plans = {plan}, what_if.strategies.push_back(plan);
   EXPECT_EQ(offered(what_if).back().text, "plan:tuned");

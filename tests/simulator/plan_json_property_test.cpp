@@ -34,12 +34,12 @@ Plan in_one_form(const Plan& plan, const Trace& trace) {
   return same;
 }
 
-void expect_read_as_written(const PlannedStep& step, const StrategySpec& spec) {
-  const std::string text = write_plan(step, spec.components);
+void expect_read_as_written(const PlannedStep& step) {
+  const std::string text = write_plan(step);
   const StrategySpec file = read_plan(text, "x");
   const Plan read = plan_for(*step.trace, *file.plan);
   ASSERT_EQ(in_one_form(read, *step.trace), in_one_form(step.plan, *step.trace)) << text;
-  ASSERT_EQ(write_plan({step.trace, read, {}}, file.components), text);
+  ASSERT_EQ(write_plan({step.trace, read, {}, {}, step.rewrites}), text);
 }
 
 class PlanFileOf : public testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {};
@@ -53,9 +53,9 @@ TEST_P(PlanFileOf, IsReadAsItWasWritten) {
     const auto trace = std::make_shared<const Trace>(build_trace(model, options));
     const PlannedStep step = plan_step(trace, spec);
     if (!step.refusal.empty()) continue;
-    expect_read_as_written(step, spec);
+    expect_read_as_written(step);
     // The file rewrites the trace as the strategy does.
-    const StrategySpec file = read_plan(write_plan(step, spec.components), "x");
+    const StrategySpec file = read_plan(write_plan(step), "x");
     const PlannedStep again = plan_step(trace, file);
     ASSERT_EQ(again.refusal, "");
     ASSERT_EQ(*again.trace, *step.trace);

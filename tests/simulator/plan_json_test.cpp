@@ -27,7 +27,7 @@ std::shared_ptr<const Trace> trace_of(const Model& model, std::int64_t batch = 2
 
 std::string written(const Model& model, const std::string& strategy) {
   const StrategySpec spec = parse_strategy(strategy);
-  return write_plan(plan_step(trace_of(model), spec), spec.components);
+  return write_plan(plan_step(trace_of(model), spec));
 }
 
 // A whole file around its last members.
@@ -216,7 +216,7 @@ TEST(PlanFile, NamesWhatStaysForRecovery) {
           "kept_for_recovery": ["blocks.*.add1"]})",
       "my.plan.json");
   const Plan plan = plan_for(*trace, *file.plan);
-  const std::string text = write_plan({trace, plan, {}}, {});
+  const std::string text = write_plan({trace, plan, {}});
   EXPECT_THAT(text, HasSubstr("  \"version\": 3,\n"));
   EXPECT_THAT(text, HasSubstr("  \"kept_for_recovery\": [\n    \"blocks.*.add1\"\n  ]"));
   std::size_t kept = 0;

@@ -22,8 +22,8 @@ TEST(Planning, NoBudgetIsExceeded) {
     for (const Precision precision : {Precision::Fp32, Precision::AmpFp16, Precision::Bf16})
       for (const Measure measure : {Measure::Allocated, Measure::Reserved, Measure::Planned}) {
         const Scenario scenario = planned_scenario(model, precision);
-        const PlanSearch search(trace_of(scenario), scenario.device, memory_budget_of(scenario),
-                                measure);
+        const PlanSearch search(plan_step(trace_of(scenario), parse_strategy("vanilla")),
+                                scenario.device, memory_budget_of(scenario), measure);
         const std::int64_t most = search.bytes_of(search.planner().size() - 1).count;
         for (const std::int64_t share : {47, 66, 88}) {
           const Bytes budget{most * share / 100};

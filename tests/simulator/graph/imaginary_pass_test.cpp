@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(All, ImaginaryPass,
 // Three blocks of four layers, of which the first three run again: 9 runs. A layer of one float
 // reads 4 B and writes 4 B, which takes the toy device 8 ns.
 TEST_P(ImaginaryPass, TakesTheTimeOfTheAddedRuns) {
-  const auto [trace, plan, refusal, derived] = planned(chain(12, 4), "checkpoint");
+  const auto [trace, plan, refusal, derived, rewrites] = planned(chain(12, 4), "checkpoint");
   const Schedule once = lower(*trace, plan), twice = imagined(*trace, plan, GetParam());
   EXPECT_EQ(count_runs(once, Task::Recompute), 9);
   EXPECT_EQ(count_runs(twice, Task::Recompute), 18);
@@ -80,7 +80,7 @@ TEST_P(ImaginaryPass, TakesTheTimeOfTheAddedRuns) {
 
 // The first result has no reader: its memory holds the second, or goes before that is allocated.
 TEST_P(ImaginaryPass, NeedsNoMoreMemory) {
-  const auto [trace, plan, refusal, derived] = planned(chain(12, 4), "checkpoint");
+  const auto [trace, plan, refusal, derived, rewrites] = planned(chain(12, 4), "checkpoint");
   const Schedule once = lower(*trace, plan), twice = imagined(*trace, plan, GetParam());
   EXPECT_EQ(live_peak(twice), live_peak(once));
   const bool is_over = GetParam() == Pass(recompute_twice<Second::Over>);
@@ -88,7 +88,7 @@ TEST_P(ImaginaryPass, NeedsNoMoreMemory) {
 }
 
 TEST_P(ImaginaryPass, LetsTheBackwardReadTheSecondResult) {
-  const auto [trace, plan, refusal, derived] = planned(chain(4, 4), "checkpoint");
+  const auto [trace, plan, refusal, derived, rewrites] = planned(chain(4, 4), "checkpoint");
   const JointGraph graph = GetParam()(differentiate(*trace, plan));
   for (const Node& node : graph.nodes) {
     if (node.task != Task::Backward || node.op == OpId{0}) continue;
@@ -102,7 +102,7 @@ TEST_P(ImaginaryPass, WorksOnWholeNetworks) {
   for (const char* strategy : {"checkpoint", "checkpoint+overlap", "pareprop", "mesa+checkpoint",
                                "reversible", "pareprop:released"}) {
     SCOPED_TRACE(strategy);
-    const auto [trace, plan, refusal, derived] =
+    const auto [trace, plan, refusal, derived, rewrites] =
         planned(build_trace(model, {.batch = 8, .dropout = 0.1}), strategy);
     const Schedule once = lower(*trace, plan), twice = imagined(*trace, plan, GetParam());
     EXPECT_EQ(count_runs(twice, Task::Recompute), 2 * count_runs(once, Task::Recompute));

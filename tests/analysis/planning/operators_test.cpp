@@ -1,0 +1,104 @@
+// Plans of classes that may change operators: their time and bytes, files, words, and the bound.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/planning/planning.h"
+#include "simulator/plan_json.h"
+#include "tests/analysis/planning/scenarios.h"
+
+namespace tidemark {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> operators_of(const PlannedStep& planned) {
+  std::vector<std::string> names;
+  for (const auto& component : planned.rewrites) names.emplace_back(component.row->name);
+  return names;
+}
+
+Planning planned_at(const Scenario& scenario, Bytes budget, Allowed allowed) {
+  return plan_within(scenario, {.budget = budget, .allowed = {allowed}});
+}
+
+// Whatever a strategy does to the network as it is, a plan of the class does as fast. Batches are
+// so large that what blocks keep holds the peak: where the optimizer does, which plan fits to the
+// byte is fragmentation's chance.
+TEST(PlansWithOperators, AreNeverSlowerThanANamedStrategyAtItsOwnBytes) {
+  for (const auto& [model, precision] :
+       {std::pair{"gpt2", Precision::Fp32}, std::pair{"vit-b-16", Precision::AmpFp16},
+        std::pair{"swin-t", Precision::Bf16}, std::pair{"bert-base", Precision::Fp32}}) {
+    const Scenario scenario = planned_scenario(model, precision, 32);
+    for (const char* strategy :
+         {"vanilla", "approx-bp", "ms-bp", "lowmemorybp", "mesa", "mesa+lowmemorybp",
+          "checkpoint:blocks+lowmemorybp", "checkpoint:blocks+mesa", "mesa:bits=4"}) {
+      const Report named = report_of(scenario, strategy);
+      if (!named.applies) continue;
+      const Planning planning = planned_at(scenario, named.allocated_peak, Allowed::Anything);
+      const Report& row = planning.comparison.rows.back();
+      ASSERT_TRUE(planning.feasible) << model << " " << strategy;
+      ASSERT_LE(row.allocated_peak, named.allocated_peak) << model << " " << strategy;
+      ASSERT_LE(row.step, named.step) << model << " " << strategy;
+      ASSERT_LE(planning.lower_bound, row.step) << model << " " << strategy;
+    }
+  }
+}
+
+TEST(PlansWithOperators, AreLeftToClassesThatSaySo) {
+  const Scenario scenario = planned_scenario("gpt2", Precision::Fp32);
+  const Report named = report_of(scenario, "lowmemorybp");
+  const Planning lossy = planned_at(scenario, named.allocated_peak, Allowed::Lossy);
+  EXPECT_THAT(operators_of(lossy.planned), testing::ElementsAre("lowmemorybp"));
+  EXPECT_THAT(lossy.comparison.rows.back().caution, HasSubstr("GELU and SiLU are approximate"));
+  for (const Allowed allowed : {Allowed::Exact, Allowed::Offload}) {
+    const Planning exact = planned_at(scenario, named.allocated_peak, allowed);
+    EXPECT_THAT(operators_of(exact.planned), IsEmpty());
+    EXPECT_EQ(*exact.planned.trace, *exact.trace);
+    EXPECT_EQ(exact.comparison.rows.back().caution, "");
+    EXPECT_GT(exact.comparison.rows.back().step, lossy.comparison.rows.back().step);
+  }
+}
+
+// PyTorch's checkpoints wrap what is there.
+TEST(PlansWithOperators, AreNoFormOfCheckpoints) {
+  const Scenario scenario = planned_scenario("gpt2", Precision::Fp32);
+  const Bytes budget = report_of(scenario, "lowmemorybp").allocated_peak;
+  for (const PlanForm form : {PlanForm::Blocks, PlanForm::Policy}) {
+    const Planning planning =
+        plan_within(scenario, {.budget = budget, .form = form, .allowed = {Allowed::Lossy}});
+    EXPECT_THAT(operators_of(planning.planned), IsEmpty());
+  }
+}
+
+// The file says what rewrote the step, and is read back as the same step.
+TEST(PlansWithOperators, AreWrittenToFiles) {
+  const Scenario scenario = planned_scenario("gpt2", Precision::Fp32);
+  const Bytes budget{report_of(scenario, "lowmemorybp").allocated_peak.count * 8 / 10};
+  const Planning planning = planned_at(scenario, budget, Allowed::Lossy);
+  ASSERT_TRUE(planning.feasible);
+  ASSERT_THAT(operators_of(planning.planned), testing::Not(IsEmpty()));
+  const StrategySpec file = read_plan(write_plan(planning.planned), "x.plan.json");
+  const PlannedStep read = plan_step(planning.trace, file);
+  ASSERT_EQ(read.refusal, "");
+  EXPECT_EQ(*read.trace, *planning.planned.trace);
+  EXPECT_EQ(operators_of(read), operators_of(planning.planned));
+  const Report row =
+      evaluate(planning.trace, file, scenario.device, planning.comparison.budget).report;
+  EXPECT_EQ(row.step, planning.comparison.rows.back().step);
+  EXPECT_EQ(row.allocated_peak, planning.comparison.rows.back().allocated_peak);
+  EXPECT_EQ(row.caution, planning.comparison.rows.back().caution);
+}
+
+// Sums may count a little more for the optimizer's step than the allocator hands out. The plan that
+// keeps everything keeps to its own bytes all the same.
+TEST(PlansWithOperators, VanillaKeepsToItsOwnBytesWhereTheOptimizerHoldsThePeak) {
+  const Scenario scenario = planned_scenario("llama-7b", Precision::Bf16, 2);
+  const Report vanilla = report_of(scenario, "vanilla");
+  const Planning planning = planned_at(scenario, vanilla.allocated_peak, Allowed::Exact);
+  ASSERT_TRUE(planning.feasible);
+  EXPECT_EQ(planning.comparison.rows.back().step, vanilla.step);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "analysis/parameter_count.h"
 #include "analysis/remedies.h"
 #include "base/parallel.h"
 #include "simulator/cost/guessed_times.h"
@@ -25,23 +26,15 @@ std::shared_ptr<const Trace> trace_with_batch(const Scenario& scenario, std::int
   return std::make_shared<const Trace>(build_rank_trace(scenario.model, step));
 }
 
-void count_parameters(const Trace& trace, Comparison& comparison) {
-  for (const Tensor& tensor : trace.tensors) {
-    if (tensor.category != Category::Parameter || &trace[tensor.storage] != &tensor) continue;
-    comparison.parameters += numel(tensor.shape);
-    if (tensor.trainable) comparison.trainable += numel(tensor.shape);
-  }
-}
-
-// Of the whole model, of which a rank may have a part.
-void count_parameters(const std::shared_ptr<const Trace>& trace, Comparison& comparison) {
+// The model's, of which the trace may hold a part, or codes.
+void add_parameters(const Trace& trace, Comparison& comparison) {
   const Scenario& scenario = comparison.scenario;
-  if (scenario.trace || scenario.step.mesh[Axis::Tensor] == 1)
-    return count_parameters(*trace, comparison);
-  StepOptions alone = scenario.step;
-  alone.mesh = {};
-  alone.sequence_parallel = false;
-  count_parameters(build_trace(scenario.model, alone), comparison);
+  const bool is_whole = scenario.step.mesh[Axis::Tensor] == 1 && !scenario.step.base;
+  const ParameterCount count = scenario.trace || is_whole
+                                   ? count_parameters(trace)
+                                   : count_parameters(scenario.model, scenario.step);
+  comparison.parameters = count.all;
+  comparison.trainable = count.trainable;
 }
 
 void describe(const Trace& trace, Comparison& comparison) {
@@ -181,7 +174,7 @@ Comparison compare(const Scenario& scenario, const std::function<void(std::size_
                         .conclusion = {},
                         .notes = {}};
   const auto trace = trace_of(scenario);
-  count_parameters(trace, comparison);
+  add_parameters(*trace, comparison);
   describe(*trace, comparison);
   const auto derived = add_rows(trace, progress, batches, comparison);
   note_guesses(*trace, derived.get(), comparison);

@@ -112,7 +112,9 @@ void read(Sharding& sharding, std::string_view text, const StepField&) {
 
 template <IsNamed Enum>
 void read(Enum& value, std::string_view text, const StepField& field) {
-  value = parse_name(table_of(value), field.key, text);
+  std::string name(field.key);
+  std::ranges::replace(name, '_', ' ');
+  value = parse_name(table_of(value), name, text);
 }
 
 // What PyTorch calls them. Weights in float16 alone would not train, so float16 is autocast's.

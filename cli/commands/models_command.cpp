@@ -1,6 +1,7 @@
 // `tidemark models`: lists the presets with their parameters, or describes one model.
 #include <fmt/format.h>
 
+#include "analysis/parameter_count.h"
 #include "base/quoted.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/scenario.h"
@@ -11,14 +12,6 @@
 namespace tidemark::cli {
 namespace {
 
-std::int64_t parameters_of(const Trace& trace) {
-  std::int64_t parameters = 0;
-  for (const Tensor& tensor : trace.tensors)
-    if (tensor.category == Category::Parameter && &trace[tensor.storage] == &tensor)
-      parameters += numel(tensor.shape);
-  return parameters;
-}
-
 Listing list_models() {
   Listing listing{{{"name", "name"},
                    {"family", "family", Align::Left, 5},
@@ -27,7 +20,7 @@ Listing list_models() {
                    {"source", "source", Align::Wrapped, 3}},
                   {}};
   for (const Model& model : known_models()) {
-    const std::int64_t parameters = parameters_of(build_trace(model, {}));
+    const std::int64_t parameters = count_parameters(build_trace(model, {})).all;
     listing.rows.push_back({{model.name},
                             {model.family},
                             {model.title},
@@ -48,7 +41,7 @@ Listing describe_model(const Model& model) {
   add("title", printable(model.title, 200));
   add("family", model.family);
   add("source", printable(model.source, 200));
-  const std::int64_t parameters = parameters_of(trace);
+  const std::int64_t parameters = count_parameters(trace).all;
   add("parameters", parameters, count_text(parameters));
   add("blocks", static_cast<std::int64_t>(trace.blocks.size()));
   if (!trace.blocks.empty())

@@ -36,6 +36,7 @@ std::string describe_step(const Comparison& comparison) {
   std::string text = fmt::format("batch {}", step.batch);
   if (step.accumulate.count > 1) text += fmt::format(" × {} micro-batches", step.accumulate.count);
   if (comparison.tokens > 0) text += fmt::format(" × {} tokens", comparison.tokens);
+  if (step.target_sequence) text += fmt::format(" to {}", *step.target_sequence);
   if (const RecordedUpdate* update = recorded(comparison))
     return text + fmt::format(" · {} · captured · {}", to_string(precision_of(step)),
                               printable(update->optimizer, 200));

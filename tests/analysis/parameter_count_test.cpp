@@ -1,0 +1,44 @@
+// Parameters as people count them, however a step stores or deals them out.
+#include "analysis/parameter_count.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/comparison.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::int64_t llama_7b = 6'738'415'616;  // of meta-llama/Llama-2-7b-hf
+
+TEST(ParameterCount, CountsATiedTableOnce) {
+  EXPECT_EQ(count_parameters(build_trace(find_model("gpt2"), {})).all, 124'439'808);
+}
+
+TEST(ParameterCount, PackedWeightsAreCountedAsWhatTheyWere) {
+  const Model model = find_model("llama-7b");
+  StepOptions step{.batch = 1, .precision = Precision::Bf16, .tuning = parse_tuning("lora:r=8")};
+  const ParameterCount whole = count_parameters(model, step);
+  EXPECT_EQ(whole.all - whole.trainable, llama_7b);
+  for (const BaseWeights base : {BaseWeights::Nf4, BaseWeights::Nf4Double, BaseWeights::Int8}) {
+    step.base = base;
+    EXPECT_EQ(count_parameters(model, step), whole);
+    EXPECT_LT(count_parameters(build_trace(model, step)).all, whole.all + llama_7b / 1000);
+  }
+}
+
+TEST(ParameterCount, RanksCountTheWholeModel) {
+  Scenario scenario{.model = find_model("gpt2"),
+                    .step = {.batch = 1},
+                    .device = find_device("a100-80gb"),
+                    .strategies = {parse_strategy("vanilla")}};
+  scenario.step.mesh[Axis::Tensor] = 4;
+  EXPECT_EQ(compare(scenario).parameters, 124'439'808);
+  scenario.step.mesh = {};
+  scenario.step.base = BaseWeights::Nf4;
+  scenario.step.tuning = parse_tuning("lora:r=8");
+  const Comparison packed = compare(scenario);
+  EXPECT_EQ(packed.parameters - packed.trainable, 124'439'808);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -149,7 +149,9 @@ std::optional<std::size_t> PlanSearch::not_longer(Nanoseconds step) const {
   }
   while (low < planner_->size() && !keeps_host_budget(low)) ++low;
   if (low == planner_->size()) return std::nullopt;
-  return low;
+  if ((*planner_)[low].bytes > planner_->rest()) return low;
+  // The optimizer's step holds the peak: of plans that need no more, the fastest.
+  return any_up_to(planner_->within(planner_->rest()), bytes_of(low), false).value_or(low);
 }
 
 }  // namespace tidemark

@@ -25,7 +25,7 @@ class PlanSearch {
   /// that are not split, alignment and fragmentation: where they exceed the budget, a smaller one
   /// is looked up; where they leave room, further points are tried, unless it is stopped.
   std::optional<std::size_t> within(Bytes budget, bool must_fit) const;
-  /// The first point whose true step is not longer.
+  /// The first point whose true step is not longer; a faster one if none of the two needs more.
   std::optional<std::size_t> not_longer(Nanoseconds step) const;
 
   PlannedStep step_at(std::size_t point) const;

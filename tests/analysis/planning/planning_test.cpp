@@ -96,6 +96,17 @@ TEST(Planning, LeastMemoryWithinATime) {
   EXPECT_LT(*rows.back().memory_ratio, 0.7);
 }
 
+// Recomputing saves nothing where the optimizer's step holds the peak, so nothing is recomputed.
+TEST(Planning, LeastMemoryWithinATimeWastesNoTime) {
+  const Planning planning =
+      plan_within(planned_scenario("llama-7b", Precision::Bf16, 1), {.max_slowdown = 0.2});
+  const auto& rows = planning.comparison.rows;
+  ASSERT_TRUE(planning.feasible);
+  EXPECT_EQ(planning.binding, "optimizer step");
+  EXPECT_LE(rows.back().allocated_peak, rows.front().allocated_peak);
+  EXPECT_EQ(rows.back().step, rows.front().step);
+}
+
 // Whole blocks cost more than the right tensors of each, and the proof says so.
 TEST(Planning, WholeBlocksAreARestriction) {
   const Scenario scenario = planned_scenario("gpt2", Precision::Fp32);

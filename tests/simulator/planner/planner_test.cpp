@@ -7,6 +7,7 @@
 #include "simulator/allocator/allocator_replay.h"
 #include "simulator/judge/validate.h"
 #include "simulator/lower.h"
+#include "simulator/parallel/rank_trace.h"
 #include "simulator/simulate.h"
 #include "tests/simulator/dice.h"
 #include "tests/support/all_strategies.h"
@@ -24,18 +25,21 @@ struct Case {
   std::string tuning = "full";
   std::int64_t accumulate = 1, batch = 4;
   bool update_in_backward = false;
+  std::int64_t ranks = 1;  ///< tensor-parallel
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
-  return out << c.model << " " << to_string(c.precision) << " " << c.tuning << " × "
-             << c.accumulate;
+  return out << c.model << " " << to_string(c.precision) << " " << c.tuning << " × " << c.accumulate
+             << " tp=" << c.ranks;
 }
 
 std::shared_ptr<const Trace> trace_of(const Case& c) {
   StepOptions step{.batch = c.batch, .precision = c.precision, .tuning = parse_tuning(c.tuning)};
   step.accumulate.count = c.accumulate;
   step.update_in_backward = c.update_in_backward;
-  return std::make_shared<const Trace>(build_trace(find_model(c.model), step));
+  step.mesh[Axis::Tensor] = c.ranks;
+  step.sequence_parallel = c.ranks > 2;
+  return std::make_shared<const Trace>(build_rank_trace(find_model(c.model), step));
 }
 
 const std::vector<Case>& cases() {
@@ -47,7 +51,9 @@ const std::vector<Case>& cases() {
                                         {"mvitv2-t", Precision::Bf16},
                                         {"llama-7b", Precision::Bf16},
                                         {"llama-7b", Precision::Bf16, "lora:r=8,targets=q,v"},
-                                        {"gpt2", Precision::Bf16, "full", 1, 16, true}};
+                                        {"gpt2", Precision::Bf16, "full", 1, 16, true},
+                                        {"llama-7b", Precision::Bf16, "full", 1, 4, false, 2},
+                                        {"llama-7b", Precision::Bf16, "full", 1, 4, false, 8}};
   return all;
 }
 

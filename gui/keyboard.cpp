@@ -25,6 +25,8 @@ constexpr std::array help = {
     KeyHelp{"Z", "zoom to the range"},
     KeyHelp{"C", "color by kind or by task"},
     KeyHelp{"K", "keep the recording to compare with"},
+    KeyHelp{"Ctrl + Z", "take back the last change of an input"},
+    KeyHelp{"Ctrl + Y", "make it again; also Ctrl + Shift + Z"},
     KeyHelp{"/", "search ops and tensors"},
     KeyHelp{"?", "this help"},
     KeyHelp{"Ctrl + W", "close the recording that is shown"},
@@ -106,6 +108,17 @@ void escape(ViewState& view) {
 
 }  // namespace
 
+namespace {
+
+void use_control_keys(ViewModel& model, ViewState& view) {
+  if (was_pressed(Key::W)) close_shown(model, view);
+  const bool is_again = was_pressed(Key::Y) || (ImGui::GetIO().KeyShift && was_pressed(Key::Z));
+  if (is_again) return model.redo(view);
+  if (was_pressed(Key::Z)) model.undo(view);
+}
+
+}  // namespace
+
 std::span<const KeyHelp> key_help() { return help; }
 
 void use_keyboard(ViewModel& model, ViewState& view) {
@@ -116,8 +129,8 @@ void use_keyboard(ViewModel& model, ViewState& view) {
   if (was_typed('?')) view.shows_help = !view.shows_help;
   if (model.is_empty()) return;
   const Opened& opened = *model.shown(view);
-  if (ImGui::GetIO().KeyCtrl && was_pressed(Key::W)) close_shown(model, view);
-  if (!ImGui::GetIO().KeyCtrl) move(view);
+  if (ImGui::GetIO().KeyCtrl) return use_control_keys(model, view);
+  move(view);
   if (was_typed('f')) view.visible = whole({view.end});
   if (was_typed('p')) put_cursor(opened, opened.peak(), view);
   if (was_typed('c'))

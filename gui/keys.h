@@ -60,6 +60,7 @@ inline constexpr std::array key_names = {Named{Key::Space, std::string_view("spa
                                          Named{Key::R, std::string_view("r")},
                                          Named{Key::S, std::string_view("s")},
                                          Named{Key::W, std::string_view("w")},
+                                         Named{Key::Y, std::string_view("y")},
                                          Named{Key::Z, std::string_view("z")},
                                          Named{Key::Escape, std::string_view("escape")},
                                          Named{Key::Enter, std::string_view("enter")},

@@ -101,7 +101,41 @@ void ViewModel::close(std::size_t recording, ViewState& view) {
   if (view.against == view.shown) view.against.reset();
 }
 
+// A gesture that goes through many inputs, as a slider does, is taken back as one.
+void ViewModel::remember(const ViewState& view) {
+  constexpr std::size_t most = 1000;
+  if (!what_if_ || remembered_gesture_ == view.gesture) return;
+  remembered_gesture_ = view.gesture;
+  undone_to_.push_back(*what_if_);
+  if (undone_to_.size() > most) undone_to_.erase(undone_to_.begin());
+  redone_to_.clear();
+  if (predicted_ > 0) before_ = {recordings_[0].opened, *recordings_[0].report};
+}
+
+void ViewModel::undo(ViewState& view) {
+  if (undone_to_.empty()) return;
+  redone_to_.push_back(*what_if_);
+  WhatIf earlier = std::move(undone_to_.back());
+  undone_to_.pop_back();
+  forget_before();
+  predict_and_plan(std::move(earlier), view);
+}
+
+void ViewModel::redo(ViewState& view) {
+  if (redone_to_.empty()) return;
+  undone_to_.push_back(*what_if_);
+  WhatIf later = std::move(redone_to_.back());
+  redone_to_.pop_back();
+  forget_before();
+  predict_and_plan(std::move(later), view);
+}
+
 void ViewModel::ask(WhatIf what_if, ViewState& view) {
+  remember(view);
+  predict_and_plan(std::move(what_if), view);
+}
+
+void ViewModel::predict_and_plan(WhatIf what_if, ViewState& view) {
   show_prediction(std::move(what_if), view);
   if (!what_if_->planned) return;
   // The plan of other inputs may say nothing about these. Until theirs is there, all is kept.
@@ -116,6 +150,7 @@ void ViewModel::ask(WhatIf what_if, ViewState& view) {
 void ViewModel::move_along_front(Bytes budget, ViewState& view) {
   const auto front = planned_.newest();
   if (!front || !what_if_ || !what_if_->planned) return;
+  remember(view);
   WhatIf what_if = *what_if_;
   what_if.planned->budget = budget;
   what_if.strategies.front() = front->points[front->within(budget)].plan;

@@ -41,8 +41,18 @@ class ViewModel {
   bool can_close(std::size_t recording) const { return recording >= predicted_; }
   void close(std::size_t recording, ViewState& view);
 
-  /// Predicts these inputs from now on. Its recordings come before those of files.
+  /// Predicts these inputs from now on. Its recordings come before those of files. What was asked
+  /// before can be asked again: one step back for each gesture.
   void ask(WhatIf what_if, ViewState& view);
+  void undo(ViewState& view);
+  void redo(ViewState& view);
+  bool can_undo() const { return !undone_to_.empty(); }
+  bool can_redo() const { return !redone_to_.empty(); }
+  /// What was shown before the last gesture changed it, until the next one; null after that.
+  const Shown& before() const { return before_.opened; }
+  const Report* report_before() const { return before_.opened ? &before_.report : nullptr; }
+  void forget_before() { before_ = {}; }
+
   /// The plan within this budget, along the newest front; nothing where none is known.
   void move_along_front(Bytes budget, ViewState& view);
   /// Shows the plan of a front that has come since.
@@ -97,7 +107,9 @@ class ViewModel {
 
  private:
   void add(OpenRecording recording);
+  void predict_and_plan(WhatIf what_if, ViewState& view);
   void show_prediction(WhatIf what_if, ViewState& view);
+  void remember(const ViewState& view);
   void replace_predictions(std::vector<Prediction> made, ViewState& view);
 
   std::vector<OpenRecording> recordings_;
@@ -105,6 +117,9 @@ class ViewModel {
   std::size_t kept_ = 0;       ///< so many have ever been
   Loading loading_{[](const std::string& path) { return read_recording(path); }};
   std::optional<WhatIf> what_if_;
+  std::vector<WhatIf> undone_to_, redone_to_;  ///< the newest last
+  std::uint64_t remembered_gesture_ = 0;
+  Prediction before_;
   std::string problem_;
   Levers levers_;
   Imagined imagined_;

@@ -37,6 +37,12 @@ StepOptions with_typed(const StepField& field, const StepOptions& step, std::str
   return anew;
 }
 
+StepOptions without(std::string_view key, const StepOptions& step) {
+  for (const StepField& field : step_fields())
+    if (field.key == key) return with_typed(field, step, "");
+  return step;
+}
+
 std::vector<StepChoice> choices_of(const StepField& field) {
   std::vector<StepChoice> choices;
   for (const std::string_view name : field.choices())

@@ -18,6 +18,9 @@ std::string typed(const StepField& field, const StepOptions& step);
 /// The step with this typed into the field instead; "" says nothing. Throws InputError.
 StepOptions with_typed(const StepField& field, const StepOptions& step, std::string_view text);
 
+/// The step with nothing said of this field. The step itself if no field has the key.
+StepOptions without(std::string_view key, const StepOptions& step);
+
 /// What a list offers instead of a text to type.
 struct StepChoice {
   std::string shown, text;

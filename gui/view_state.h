@@ -68,12 +68,14 @@ struct FrameFacts {
 };
 
 struct ViewState {
-  Range visible;   ///< of time, in ns
+  std::uint64_t gesture = 0;  ///< counts what hands begin: clicks and keys that change something
+  Range visible;              ///< of time, in ns
   double end = 1;  ///< of the time axis: what is compared may last longer than what is shown
   std::size_t shown = 0;
   std::optional<std::size_t> against = {};  ///< compared with this one
 
   StateId cursor = 0;                    ///< whose live set is listed
+  double curve_top = 0;                  ///< bytes; holds while a button is down
   double cursor_time = 0;                ///< a moment of that state
   std::optional<double> hover = {};      ///< the moment under the mouse
   std::optional<Range> range = {};       ///< dragged, for statistics

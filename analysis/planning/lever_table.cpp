@@ -55,11 +55,6 @@ std::optional<Report> report_with(const Lever& lever, const StrategySpec& strate
   }
 }
 
-std::string cautions(std::string_view of_lever, const std::string& of_strategy) {
-  if (of_lever.empty() || of_strategy.empty()) return std::string(of_lever) + of_strategy;
-  return fmt::format("{}; {}", of_lever, of_strategy);
-}
-
 using IsStopped = std::function<bool()>;
 
 struct Stopped {};
@@ -78,7 +73,7 @@ void add_options(const StrategySpec& strategy, const IsStopped& is_stopped, Leve
   for (std::size_t i = 0; i < levers.size(); ++i)
     if (reports[i])
       table.tried.push_back({LeverKind::Option, levers[i].option, std::string(levers[i].does),
-                             cautions(levers[i].caution, reports[i]->caution), *reports[i]});
+                             std::string(levers[i].caution), *reports[i]});
 }
 
 // The last of the front that keeps to the budget; the front's end if none does.

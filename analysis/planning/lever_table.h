@@ -23,7 +23,7 @@ struct TriedLever {
   LeverKind kind{};
   std::string name;     ///< "checkpoint", "plan for 10.8 GiB", "--loss chunked:8"
   std::string does;     ///< in one line
-  std::string caution;  ///< what it changes beside memory and time, or ""
+  std::string caution;  ///< what it changes itself beside memory and time, or ""
   Report report;        ///< with it, and all else as it is
   Bytes budget = {};    ///< of a plan
 };

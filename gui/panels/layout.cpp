@@ -158,6 +158,7 @@ void draw_notice(const ViewModel& model, const ViewState& view, float em) {
 void draw_contents(ViewModel& model, ViewState& view, float em) {
   const Sides sides = sides_of(model, view, em);
   draw_top_bar(model, view);
+  draw_header(model, view);
   if (sides.has_what_if) {
     ImGui::BeginChild("what-if", {what_if_width * em, 0}, true);
     draw_what_if(model, view);
@@ -180,7 +181,11 @@ void draw_frame(ViewModel& model, ViewState& view) {
   if (std::string problem = model.take_opened(view); !problem.empty()) view.notice = problem;
   model.follow_front(view);
   // A notice stays until the hands do something else: nobody reads at a fixed speed.
-  if (ImGui::IsMouseClicked(0)) view.notice.clear();
+  if (ImGui::IsMouseClicked(0)) {
+    view.notice.clear();
+    ++view.gesture;
+    model.forget_before();
+  }
   use_keyboard(model, view);
   if (!model.is_empty()) {
     model.follow_axis(view);

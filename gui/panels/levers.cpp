@@ -197,10 +197,6 @@ void draw_levers(ViewModel& model, ViewState& view) {
   const auto table = model.levers().newest();
   if (!table) return text_line("trying strategies ...", theme::faint);
   draw_choices(*table, view, model.levers().is_catching_up());
-  if (const std::string& caution = table->now().caution; !caution.empty()) {
-    text_wrapped("⚠ " + caution, theme::alarm);
-    view.facts.caution = ImGui::GetItemRectMax().y;
-  }
   draw_collected(*table, model, view);
   draw_heads();
   const Rows rows = sorted(lowering(*table, view.measure), view.lever_order, view.measure);

@@ -234,6 +234,15 @@ void draw_life(ImDrawList& list, const TimelinePlaces& places, const Opened& ope
   draw_text(list, {label.x0 + 4, label.y0, places.time.x1, label.y1}, text, theme::bright);
 }
 
+// While a button is down the axis stays where it is, and doubles where that is too low: a picture
+// that is scaled anew at each move says nothing about the move.
+double held(double top, ViewState& view) {
+  const bool is_held = ImGui::IsMouseDown(0) && !ImGui::IsMouseClicked(0) && view.curve_top > 0;
+  if (!is_held) return view.curve_top = top;
+  while (view.curve_top < top) view.curve_top *= 2;
+  return view.curve_top;
+}
+
 // Room for the label of the highest peak, and for a line about what is above the picture.
 float headroom(const TimelinePlaces& places, const std::vector<Level>& levels, double top) {
   const bool is_any_above = std::ranges::any_of(
@@ -252,17 +261,24 @@ void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const Vie
                        ViewState& view) {
   const Opened& opened = *model.shown(view);
   const std::vector<const Opened*> overlaid = model.overlaid(view);
+  const Opened* const before = model.is_prediction(view.shown) ? model.before().get() : nullptr;
   const std::vector<Level> levels = levels_of(opened, model.report_of(view.shown));
-  Heights height{places.memory, top_of(opened, overlaid, levels)};
+  auto all = overlaid;
+  if (before) all.push_back(before);
+  Heights height{places.memory, held(top_of(opened, all, levels), view)};
   height.box.y0 += headroom(places, levels, height.top);
   CurveLabels labels(places, opened, overlaid, height);
   draw_byte_axis(list, places, height);
   list.PushClipRect(places.memory.min(), places.memory.max(), true);
   draw_stack(list, places, opened, height, view);
+  if (before) draw_outline(list, places, *before, height, theme::faint, 1.2F);
   draw_outlines(list, places, overlaid, height);
   draw_life(list, places, opened, view);
   draw_levels(list, places, levels, height);
   draw_peaks(list, places, opened, overlaid, height, labels);
+  if (before)
+    draw_peak(list, places, *before, height,
+              "before " + to_text(before->memory().total_of(before->peak())), theme::faint, labels);
   draw_imagined(list, places, model, height, labels);
   name_levels(list, places, levels, height, labels);
   view.facts.covered = labels.covered();

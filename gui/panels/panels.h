@@ -8,6 +8,8 @@ namespace tidemark::gui {
 
 /// Lanes, memory curve and mini-map on one time axis.
 void draw_top_bar(ViewModel& model, ViewState& view);
+/// What the step takes, and what it was asked with.
+void draw_header(ViewModel& model, ViewState& view);
 void draw_timeline(ViewModel& model, ViewState& view);
 
 void draw_live_set(ViewModel& model, ViewState& view);
@@ -19,6 +21,8 @@ void draw_details(ViewModel& model, ViewState& view);
 void draw_what_if(ViewModel& model, ViewState& view);
 /// A part of it. True if the step was changed.
 bool draw_other_inputs(StepOptions& step, ViewState& view);
+/// The step's field of this key, wherever it is drawn. True if the step was changed.
+bool draw_input(std::string_view key, StepOptions& step, ViewState& view);
 /// A part of it, while a plan is chosen: the slider moves what is shown at once. True if what plans
 /// may do was changed.
 bool draw_plan_choice(PlanChoice& choice, ViewModel& model, ViewState& view);

@@ -42,7 +42,26 @@ bool is_changed_by_hand(const StepField& field, std::string& text) {
   return choices.empty() ? type(field, text) : choose(field, choices, text);
 }
 
+// What cannot be read is told, and the step stays.
+bool draw_field(const StepField& field, StepOptions& step, ViewState& view) {
+  std::string text = typed(field, step);
+  if (!is_changed_by_hand(field, text)) return false;
+  try {
+    step = with_typed(field, step, text);
+    return true;
+  } catch (const InputError& error) {
+    view.notice = error.what();
+    return false;
+  }
+}
+
 }  // namespace
+
+bool draw_input(std::string_view key, StepOptions& step, ViewState& view) {
+  for (const StepField& field : step_fields())
+    if (field.key == key) return draw_field(field, step, view);
+  return false;
+}
 
 bool draw_other_inputs(StepOptions& step, ViewState& view) {
   const auto fields = other_fields();
@@ -52,16 +71,7 @@ bool draw_other_inputs(StepOptions& step, ViewState& view) {
       stated == 0 ? "more inputs###more" : fmt::format("more inputs, {} set###more", stated);
   if (!ImGui::CollapsingHeader(title.c_str())) return false;
   bool is_changed = false;
-  for (const StepField* field : fields) {
-    std::string text = typed(*field, step);
-    if (!is_changed_by_hand(*field, text)) continue;
-    try {
-      step = with_typed(*field, step, text);
-      is_changed = true;
-    } catch (const InputError& error) {
-      view.notice = error.what();
-    }
-  }
+  for (const StepField* field : fields) is_changed |= draw_field(*field, step, view);
   return is_changed;
 }
 

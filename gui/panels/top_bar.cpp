@@ -68,7 +68,25 @@ void name_side(const char* name) {
   ImGui::SameLine();
 }
 
+// A button that is there, and faint, also while it can do nothing.
+bool arrow_button(const char* text, bool is_possible, const char* tooltip) {
+  ImGui::BeginDisabled(!is_possible);
+  const bool is_pressed = ImGui::Button(text);
+  ImGui::EndDisabled();
+  if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled)) ImGui::SetTooltip("%s", tooltip);
+  return is_pressed;
+}
+
+void draw_history(ViewModel& model, ViewState& view) {
+  if (arrow_button("↶", model.can_undo(), "take back the last change of an input (Ctrl + Z)"))
+    model.undo(view);
+  ImGui::SameLine(0, 3);
+  if (arrow_button("↷", model.can_redo(), "make it again (Ctrl + Y)")) model.redo(view);
+  ImGui::SameLine();
+}
+
 void draw_buttons(ViewModel& model, ViewState& view, float room, float em) {
+  if (model.what_if()) draw_history(model, view);
   if (ImGui::Button("Keep")) model.keep(view);
   if (ImGui::IsItemHovered())
     ImGui::SetTooltip("keep this one as it is, to compare what-ifs with it");

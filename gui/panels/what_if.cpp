@@ -5,6 +5,7 @@
 
 #include "gui/drawing/widgets.h"
 #include "gui/panels/panels.h"
+#include "gui/usual_numbers.h"
 #include "traces/presets.h"
 
 // Needs imgui.h before it.
@@ -49,6 +50,25 @@ bool slide(const char* id, std::int64_t& value, std::int64_t least, std::int64_t
                              ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_AlwaysClamp);
 }
 
+// Snaps to what people use, with a step down and up beside it; any number can be typed.
+bool slide_usual(const char* id, std::int64_t& value, std::int64_t least, std::int64_t most,
+                 const char* format) {
+  const float button = ImGui::GetFrameHeight(), gap = 3;
+  ImGui::SetNextItemWidth(-2 * (button + gap));
+  bool changed = slide(id, value, least, most, format);
+  if (changed && !ImGui::GetIO().WantTextInput) value = std::clamp(usual_near(value), least, most);
+  if (ImGui::IsItemHovered() && !ImGui::IsItemActive())
+    ImGui::SetTooltip("Ctrl + click: type a number");
+  ImGui::PushID(id);
+  ImGui::SameLine(0, gap);
+  if (ImGui::Button("−", {button, 0})) value = usual_before(value), changed = true;
+  ImGui::SameLine(0, gap);
+  if (ImGui::Button("+", {button, 0})) value = usual_after(value), changed = true;
+  ImGui::PopID();
+  value = std::clamp(value, least, most);
+  return changed;
+}
+
 // A combo box of a table of names; with `usual` for "as the model or framework has it".
 template <typename Table, typename Enum>
 bool choose_name(const char* id, const Table& table, const char* usual,
@@ -87,7 +107,7 @@ bool choose_size(Scenario& scenario) {
   std::int64_t size = chosen.value_or(usual_size(scenario.model));
   label(is_image ? "image" : "sequence");
   if (!is_image) {
-    if (!slide("##sequence", size, 16, longest_sequence_offered, "%lld tokens")) return false;
+    if (!slide_usual("##sequence", size, 16, longest_sequence_offered, "%lld tokens")) return false;
     chosen = size;
     return true;
   }
@@ -107,8 +127,8 @@ bool choose_step(Scenario& scenario, ViewState& view) {
   }
   bool changed = choose_model(scenario);
   label("batch");
-  changed |= slide("##batch", scenario.step.batch, 1, largest_batch_offered,
-                   scenario.step.batch == 1 ? "%lld sample" : "%lld samples");
+  changed |= slide_usual("##batch", scenario.step.batch, 1, largest_batch_offered,
+                         scenario.step.batch == 1 ? "%lld sample" : "%lld samples");
   changed |= choose_size(scenario);
   label("precision");
   StepOptions usual = scenario.step;
@@ -240,14 +260,8 @@ bool type_allocator(std::string& text) {
   return ImGui::InputTextWithHint("##allocator", "as in PYTORCH_CUDA_ALLOC_CONF", &text);
 }
 
-void say_result(const ViewModel& model, const ViewState& view) {
-  if (!model.problem().empty()) {
-    return text_wrapped(model.problem(), theme::alarm);
-  }
-  const Report* report = model.report_of(model.is_prediction(view.shown) ? view.shown : 0);
-  if (!report) return;
-  list_facts(facts_of(*report));
-  if (!report->caution.empty()) text_wrapped(report->caution, theme::alarm);
+void say_problem(const ViewModel& model) {
+  if (!model.problem().empty()) text_wrapped(model.problem(), theme::alarm);
 }
 
 // What is shown may be a file that was dropped meanwhile: its numbers are not of these inputs.
@@ -277,7 +291,7 @@ void draw_what_if(ViewModel& model, ViewState& view) {
     // Who chooses a second strategy wants to see it.
     if (what_if.strategies.size() == 2 && before == 1) view.against = 1;
   }
-  say_result(model, view);
+  say_problem(model);
   if (!model.command_of) return;
   if (ImGui::Button("Copy as command line", {-1, 0})) {
     const std::string command = model.command_of(*model.what_if());

@@ -184,7 +184,7 @@ TEST(Comparison, AClickOnARowSelectsWhatItIsAbout) {
   robot.view.against = 1;
   robot.view.wanted_tab = Tab::Compare;
   robot.frames(4);
-  for (float y = 530; y < 790 && !robot.view.selection.category; y += 9) robot.click(400, y);
+  for (float y = 548; y < 790 && !robot.view.selection.category; y += 9) robot.click(400, y);
   EXPECT_EQ(robot.view.selection.category, Category::Activation);  // the largest change
 }
 

@@ -68,8 +68,8 @@ TEST(WhatIf, AnotherModelIsAskedWithItsOwnHeadAndLengths) {
   for (const WhatIf& asked : {headed, written}) {
     Robot robot;
     robot.ask(asked);
-    robot.click(142, 66);   // the list of models
-    robot.click(142, 150);  // one of its first
+    robot.click(142, 86);   // the list of models
+    robot.click(142, 170);  // one of its first
     const Scenario& now = robot.model.what_if()->scenario;
     EXPECT_EQ(now.model.name, "vit-l-16");
     EXPECT_EQ(now.step, vit({"vanilla"}, 1).scenario.step);
@@ -135,7 +135,7 @@ TEST(WhatIf, ASliderChangesThePictureInTheSameFrame) {
   const auto before = robot.model.recordings()[0].opened;
   // The batch slider is the second input of the panel at the left; its right end is the most.
   for (float y = 60; y < 160 && robot.model.what_if()->scenario.step.batch == 1; y += 8)
-    robot.click(264, y);  // where a scroll bar beside it would leave the end
+    robot.click(232, y);  // left of the buttons for a step down and up
   EXPECT_GT(robot.model.what_if()->scenario.step.batch, 1000);
   EXPECT_NE(robot.model.recordings()[0].opened, before);
   EXPECT_EQ(robot.shown().trace().step.batch, robot.model.what_if()->scenario.step.batch);

@@ -17,7 +17,8 @@ const std::vector<Framework>& frameworks() {
        .adapters_fp32 = true,
        .blas_workspace_per_call = true,
        .blackwell_workspace = true,
-       .op_scratch = true},
+       .op_scratch = true,
+       .drops_idle_masks = true},
       {.name = "transformers-4.57",
        .title = "PyTorch 2.6, eager; transformers 4.53 to 4.57, peft from 0.12",
        .source =
@@ -27,6 +28,7 @@ const std::vector<Framework>& frameworks() {
        .shifts_logits = false,
        .shifts_labels = true,
        .repeats_key_heads = false,
+       .packs_unmasked = true,
        .vision_softmax_fp32 = true,
        .adapters_fp32 = true,
        .blas_handle_per_thread = true,

@@ -57,6 +57,7 @@ struct Framework {
   bool contiguous_heads = false;     ///< q, k and v are made contiguous for the fused kernel
   bool repeats_key_heads = true;     ///< grouped keys and values are repeated for it
   bool efficient_groups = false;     ///< memory-efficient attention takes grouped keys as they are
+  bool packs_unmasked = false;       ///< a batch without a mask is taken for packed, and gets one
   bool vision_softmax_fp32 = false;  ///< probabilities of ViT's eager code are made in fp32
   bool adapters_fp32 = false;        ///< LoRA's weights are fp32 whatever the base's dtype is
 
@@ -71,6 +72,7 @@ struct Framework {
   bool blas_workspace_per_call = false;   ///< … and go back to it with each call
   bool blackwell_workspace = false;  ///< they have 32 MiB on Blackwell, too, not on Hopper alone
   bool op_scratch = false;           ///< memory that kernels take while they run is known
+  bool drops_idle_masks = false;     ///< all models leave out masks that fused attention needs not
 
   bool operator==(const Framework&) const = default;
 };

@@ -15,7 +15,8 @@ struct ModuleName {
 
 // LLaMA and most decoders; then GPT-2; then BERT, RoBERTa and ViT, where "dense" ends three
 // modules: attention.output.dense, intermediate.dense and output.dense, unlike in GPT-NeoX and Phi,
-// where it is the attention's; then Phi-3, GPT-NeoX and OPT; then DistilBERT; then Mixtral.
+// where it is the attention's; then Phi-3, GPT-NeoX and OPT; then DistilBERT; then Mixtral; then
+// ModernBERT; then DeepSeek.
 constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
                                      ModuleName{"k_proj", {"k"}},
                                      ModuleName{"v_proj", {"v"}},
@@ -31,6 +32,7 @@ constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
                                      ModuleName{"value", {"v"}},
                                      ModuleName{"dense", {"o"}, "gpt-neox"},
                                      ModuleName{"dense", {"o"}, "phi"},
+                                     ModuleName{"dense", {"o"}, "falcon"},
                                      ModuleName{"dense", {"dense", "proj", "fc1", "fc2"}},
                                      ModuleName{"qkv_proj", {"qkv"}},
                                      ModuleName{"query_key_value", {"qkv"}},
@@ -47,6 +49,13 @@ constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
                                      ModuleName{"w1", {"gate"}},
                                      ModuleName{"w2", {"down"}},
                                      ModuleName{"w3", {"up"}},
+                                     ModuleName{"Wqkv", {"qkv"}},
+                                     ModuleName{"Wi", {"gate_up"}},
+                                     ModuleName{"Wo", {"o", "down"}},
+                                     ModuleName{"q_a_proj", {"q_a"}},
+                                     ModuleName{"q_b_proj", {"q_b"}},
+                                     ModuleName{"kv_a_proj_with_mqa", {"kv_a"}},
+                                     ModuleName{"kv_b_proj", {"kv_b"}},
                                      ModuleName{"all-linear", {"all"}}};
 
 }  // namespace

@@ -85,6 +85,7 @@ bool TraceBuilder::is_lora_target(std::string_view leaf) const {
 
 bool TraceBuilder::is_trainable(std::string_view name, ParameterRole role) const {
   const Tuning& tuning = step().tuning;
+  if (role == ParameterRole::Fixed) return false;
   switch (tuning.kind) {
     case Tuning::Kind::Full:
       return true;

@@ -12,7 +12,13 @@
 namespace tidemark {
 
 /// Who a parameter belongs to when only a part of the model is trained.
-enum class ParameterRole : std::uint8_t { Base, Adapter, FrozenAdapter, Head };
+enum class ParameterRole : std::uint8_t {
+  Base,
+  Adapter,
+  FrozenAdapter,
+  Head,
+  Fixed,  ///< that its class never trains: Whisper's and ViTMAE's tables of waves
+};
 
 /// Where the code of an RMSNorm multiplies by its weight.
 enum class RmsGain : std::uint8_t {
@@ -96,10 +102,12 @@ class TraceBuilder {
                            const FusedKernel& kernel = {});
 
   // Norms and activations.
-  TensorId layer_norm(const std::string& name, TensorId x, double epsilon);
+  TensorId layer_norm(const std::string& name, TensorId x, double epsilon, bool bias = true);
   TensorId rms_norm(const std::string& name, TensorId x, double epsilon,
                     RmsGain gain = RmsGain::Rounded);
   TensorId gelu(const std::string& name, TensorId x, bool tanh_form = false);
+  /// x · sigmoid(1.702 x)
+  TensorId quick_gelu(const std::string& name, TensorId x);
   /// One kernel, whatever the framework composes.
   TensorId fused_gelu(const std::string& name, TensorId x, bool tanh_form);
   TensorId silu(const std::string& name, TensorId x);

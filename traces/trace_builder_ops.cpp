@@ -24,10 +24,10 @@ std::vector<Attribute> said(LayoutTransform layout_transform) {
 
 }  // namespace
 
-TensorId TraceBuilder::layer_norm(const std::string& name, TensorId x, double epsilon) {
+TensorId TraceBuilder::layer_norm(const std::string& name, TensorId x, double epsilon, bool bias) {
   const std::int64_t width = shape(x).back();
   const TensorId gamma = parameter(name + ".weight", {width});
-  const TensorId beta = parameter(name + ".bias", {width});
+  const TensorId beta = bias ? parameter(name + ".bias", {width}) : no_tensor;
   const bool upcast = (autocast_ && framework_.norm_writes_fp32) || framework_.norm_reads_fp32;
   const TensorId read =
       upcast && trace_[x].dtype != DType::Float32 ? cast(name + ".upcast", x, DType::Float32) : x;
@@ -39,7 +39,7 @@ TensorId TraceBuilder::layer_norm(const std::string& name, TensorId x, double ep
                               OutputSpec{"mean", row, DType::Float32},
                               OutputSpec{"rstd", row, DType::Float32}};
   const Attribute attribute{AttributeKey::Epsilon, epsilon};
-  return emit(OpKind::LayerNorm, name, inputs,
+  return emit(OpKind::LayerNorm, name, std::span(inputs).first(bias ? 3 : 2),
               std::span(outputs).first(framework_.keeps_statistics ? 3 : 1),
               std::span(&attribute, 1));
 }
@@ -92,6 +92,10 @@ TensorId TraceBuilder::fused_gelu(const std::string& name, TensorId x, bool tanh
 
 TensorId TraceBuilder::silu(const std::string& name, TensorId x) {
   return emit(OpKind::Silu, name, {x}, {{"", shape(x), trace_[x].dtype}});
+}
+
+TensorId TraceBuilder::quick_gelu(const std::string& name, TensorId x) {
+  return mul(name, x, sigmoid(name + ".sigmoid", scale(name + ".scale", x, 1.702)));
 }
 
 TensorId TraceBuilder::tanh(const std::string& name, TensorId x) {
@@ -209,6 +213,7 @@ std::vector<TensorId> TraceBuilder::split(const std::string& name, TensorId x,
   std::vector<TensorId> ids;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     trace_.tensors[first + i].storage = trace_[x].storage;
+    trace_.tensors[first + i].category = trace_[x].category;
     ids.push_back(static_cast<TensorId>(first + i));
   }
   return ids;

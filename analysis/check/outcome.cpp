@@ -83,8 +83,11 @@ ModelSize size_of(const Trace& trace) {
   ModelSize size = {0, static_cast<std::int64_t>(trace.blocks.size()),
                     static_cast<std::int64_t>(trace.ops.size()),
                     block_ranges(names_of(trace.blocks))};
-  for (const Tensor& tensor : trace.tensors)
-    if (tensor.category == Category::Parameter) size.parameters += numel(tensor.shape);
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    const Tensor& tensor = trace.tensors[t];
+    const bool is_view = index(tensor.storage) != t;
+    if (tensor.category == Category::Parameter && !is_view) size.parameters += numel(tensor.shape);
+  }
   return size;
 }
 

@@ -117,14 +117,13 @@ std::vector<StrategySpec> load_plans(const std::string& list) {
 
 // An image has no sequence length, a text no pixels.
 void refuse_other_input(const Options& options, const Model& model) {
-  const bool sees_images =
-      model.family == "vit" || model.family == "swin" || model.family == "mvit";
-  if (options.step.contains(sees_images ? "--sequence" : "--image"))
-    throw UsageError(fmt::format(
-        "{} does not apply to {}, which {} (use {})", sees_images ? "--sequence" : "--image",
-        tidemark::quoted(model.name), sees_images ? "sees images" : "reads text",
-        sees_images ? "--image" : "--sequence"));
-  if (options.step.contains("--target-sequence") && model.family != "t5")
+  const bool sees = sees_images(model.config);
+  if (options.step.contains(sees ? "--sequence" : "--image"))
+    throw UsageError(fmt::format("{} does not apply to {}, which {} (use {})",
+                                 sees ? "--sequence" : "--image", tidemark::quoted(model.name),
+                                 sees ? "sees images" : "reads text",
+                                 sees ? "--image" : "--sequence"));
+  if (options.step.contains("--target-sequence") && !writes_another(model.config))
     throw UsageError(
         fmt::format("--target-sequence does not apply to {}, which is no "
                     "encoder-decoder (use --sequence)",

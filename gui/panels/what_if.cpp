@@ -19,15 +19,15 @@ constexpr std::int64_t longest_sequence_offered = 131'072;
 // Multiples of 32 pixels suit the patches and windows of every preset.
 constexpr std::int64_t image_grain = 32, largest_image_offered = 1024;
 
-bool sees_images(const Model& model) {
-  return model.family == "vit" || model.family == "swin" || model.family == "mvit";
-}
+bool sees_images(const Model& model) { return tidemark::sees_images(model.config); }
 
 // What the config itself says: pixels of an image, or positions of a text.
 std::int64_t usual_size(const Model& model) {
   return std::visit(
       [](const auto& config) {
-        if constexpr (requires { config.image; }) {
+        if constexpr (requires { config.sees; }) {
+          return config.sees ? config.image : config.positions;
+        } else if constexpr (requires { config.image; }) {
           return config.image;
         } else if constexpr (requires { config.positions; }) {
           return std::min<std::int64_t>(config.positions, 2048);

@@ -23,6 +23,10 @@ Per case:
   allocated   most bytes allocated in the second step, per phase, as the allocator counts them
   reserved    most bytes that the allocator held
   state       bytes of the optimizer's tensors
+  storages    what is saved: bytes of a storage, how many there are
+
+The steps of families that came later (steps_families.json, and of some with transformers 5):
+    --cases scripts/capture_steps/family_cases.py
 
 The steps of optimizers (steps_optimizers.json):
     --cases scripts/capture_steps/optimizer_cases.py
@@ -72,19 +76,28 @@ HEADS = {"vit": "ViTForImageClassification", "deit": "DeiTForImageClassification
          "mixtral": "MixtralForCausalLM", "qwen2_moe": "Qwen2MoeForCausalLM",
          "qwen3_moe": "Qwen3MoeForCausalLM", "olmoe": "OlmoeForCausalLM",
          "t5": "T5ForConditionalGeneration", "electra": "ElectraForMaskedLM",
-         "xlm-roberta": "XLMRobertaForMaskedLM", "dinov2": "Dinov2ForImageClassification"}
+         "xlm-roberta": "XLMRobertaForMaskedLM", "dinov2": "Dinov2ForImageClassification",
+         "bart": "BartForConditionalGeneration", "falcon": "FalconForCausalLM",
+         "modernbert": "ModernBertForMaskedLM", "deberta-v2": "DebertaV2ForMaskedLM",
+         "deepseek_v3": "DeepseekV3ForCausalLM",
+         "clip_text_model": "CLIPTextModel", "clip_vision_model": "CLIPVisionModel",
+         "siglip_text_model": "SiglipTextModel", "siglip_vision_model": "SiglipVisionModel",
+         "whisper": "WhisperForConditionalGeneration"}
+# Models without a loss of their own: the mean of each output, added up.
+BARE = ("clip_text_model", "clip_vision_model", "siglip_text_model", "siglip_vision_model")
 
 
 def build_model(case):
     import torch
     import transformers
 
-    config = transformers.AutoConfig.for_model(**case["config"])
-    config.use_cache = False
     attention = "eager" if case["attention"] == "math" else "sdpa"
-    name = case.get("class") or HEADS[case["config"]["model_type"]]
+    model_class = getattr(transformers, case.get("class") or HEADS[case["config"]["model_type"]])
+    fields = {key: value for key, value in case["config"].items() if key != "model_type"}
+    config = model_class.config_class(**fields)
+    config.use_cache = False
     with torch.device("cuda"):
-        model = getattr(transformers, name)._from_config(config, attn_implementation=attention)
+        model = model_class._from_config(config, attn_implementation=attention)
     if case["precision"] == "bf16":
         model = model.to(torch.bfloat16)
     if "base" in case:
@@ -143,20 +156,29 @@ def chunked_loss(model, inputs, chunks):
 def build_inputs(case, model):
     import torch
 
-    batch = case["batch"]
+    batch, kind = case["batch"], case["config"]["model_type"]
+    if kind == "whisper":
+        dtype = torch.bfloat16 if case["precision"] == "bf16" else torch.float32
+        shape = (batch, case["config"]["num_mel_bins"], 2 * case["config"]["max_source_positions"])
+        labels = torch.zeros(batch, case["target_tokens"], dtype=torch.long, device="cuda")
+        return dict(input_features=torch.zeros(shape, dtype=dtype, device="cuda"), labels=labels)
     if "tokens" not in case:
         side = case["config"].get("image_size", 224)
         dtype = torch.bfloat16 if case["precision"] == "bf16" else torch.float32
         return dict(pixel_values=torch.zeros(batch, 3, side, side, dtype=dtype, device="cuda"),
-                    labels=torch.zeros(batch, dtype=torch.long, device="cuda"))
+                    **({} if kind in BARE else
+                       dict(labels=torch.zeros(batch, dtype=torch.long, device="cuda"))))
     ids = torch.zeros(batch, case["tokens"], dtype=torch.long, device="cuda")
-    inputs = dict(input_ids=ids, labels=torch.zeros_like(ids))
+    inputs = dict(input_ids=ids)
+    if kind not in BARE:
+        inputs["labels"] = torch.zeros_like(ids)
     if "target_tokens" in case:
         inputs["labels"] = torch.zeros(batch, case["target_tokens"], dtype=torch.long, device="cuda")
     if "class" in case and "SequenceClassification" in case["class"]:
         inputs["labels"] = torch.zeros(batch, dtype=torch.long, device="cuda")
     # As a tokenizer hands it over. Without it, transformers 4.53 to 4.57 take every batch for packed.
-    inputs["attention_mask"] = torch.ones_like(ids)
+    if kind != "siglip_text_model":  # whose tokenizer hands over none
+        inputs["attention_mask"] = torch.ones_like(ids)
     if case.get("padded"):
         inputs["attention_mask"][0, -1] = 0
     return inputs
@@ -249,7 +271,10 @@ def measure_with_values(case):
         with autocast:
             if "loss" in case:
                 return chunked_loss(model, inputs, int(case["loss"].split(":")[1]))
-            return model(**inputs).loss
+            outputs = model(**inputs)
+            if case["config"]["model_type"] in BARE:
+                return sum(output.mean() for output in outputs.values())
+            return outputs.loss
 
     allocated = {}
 
@@ -296,7 +321,8 @@ def measure_with_values(case):
                 allocated=dict(begin=begin, after_forward=after, **allocated), reserved=reserved,
                 state=sum(storage_sizes(states).values()),
                 parameters=sum(p.numel() for p in model.parameters()),
-                trainable=sum(p.numel() for p in model.parameters() if p.requires_grad)), groups
+                trainable=sum(p.numel() for p in model.parameters() if p.requires_grad),
+                storages=sorted(groups.items(), reverse=True)), groups
 
 
 def measure_in_child(case):

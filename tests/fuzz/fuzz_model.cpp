@@ -16,16 +16,14 @@ using namespace tidemark;
 
 /// Two blocks of a kind say all that twelve do: the time is for other inputs.
 struct Shallow {
-  void operator()(VitConfig& config) const { shrink(config.depth); }
-  void operator()(SwinConfig& config) const { shrink(config.depths); }
-  void operator()(MvitConfig& config) const { shrink(config.depths); }
-  void operator()(BertConfig& config) const { shrink(config.depth); }
-  void operator()(Gpt2Config& config) const { shrink(config.depth); }
-  void operator()(T5Config& config) const {
-    shrink(config.depth);
-    shrink(config.decoder_depth);
+  template <typename Config>
+  void operator()(Config& config) const {
+    if constexpr (requires { config.depths; })
+      shrink(config.depths);
+    else
+      shrink(config.depth);
+    if constexpr (requires { config.decoder_depth; }) shrink(config.decoder_depth);
   }
-  void operator()(DecoderConfig& config) const { shrink(config.depth); }
 
   static void shrink(std::int64_t& depth) { depth = std::min<std::int64_t>(depth, 2); }
   static void shrink(std::vector<std::int64_t>& depths) {

@@ -30,7 +30,7 @@ std::string error_of(std::string_view json) {
 
 std::int64_t parameters(const Model& model) {
   StepOptions step{.batch = 1};
-  if (model.family != "vit" && model.family != "swin" && model.family != "mvit") step.sequence = 16;
+  if (!sees_images(model.config)) step.sequence = 16;
   std::int64_t count = 0;
   for (const Tensor& tensor : build_trace(model, step).tensors)
     if (tensor.category == Category::Parameter) count += numel(tensor.shape);
@@ -80,6 +80,28 @@ TEST(ConfigReader, FillsInTheDefaultsOfEachClass) {
   EXPECT_FALSE(vit.packed_qkv);
   EXPECT_EQ(read<VitConfig>(R"({"model_type": "deit"})").prefix_tokens, 2);
   EXPECT_EQ(read<SwinConfig>(R"({"model_type": "swin"})").drop_path, 0.1);
+}
+
+TEST(ConfigReader, LaterFamiliesHaveTheDefaultsOfTheirClasses) {
+  EXPECT_EQ(read<BartConfig>(R"({"model_type": "bart"})"), BartConfig{});
+  EXPECT_EQ(read<ModernBertConfig>(R"({"model_type": "modernbert"})"), ModernBertConfig{});
+  EXPECT_EQ(read<ClipConfig>(R"({"model_type": "clip_text_model"})"), ClipConfig{});
+  EXPECT_EQ(read<DebertaConfig>(R"({"model_type": "deberta-v2"})").span, 0);
+  const auto places = read<DebertaConfig>(R"({"model_type": "deberta-v2",
+      "relative_attention": true, "position_buckets": 256, "pos_att_type": ["c2p"]})");
+  EXPECT_EQ(places.span, 256);
+  EXPECT_TRUE(places.content_to_place);
+  EXPECT_FALSE(places.place_to_content);
+  const auto falcon = read<DecoderConfig>(R"({"model_type": "falcon"})");
+  EXPECT_EQ(falcon.key_heads, 1);
+  EXPECT_EQ(falcon.mlp, 4 * 4544);
+  EXPECT_TRUE(falcon.tied_head);
+  const auto deepseek = read<DecoderConfig>(R"({"model_type": "deepseek_v3"})");
+  EXPECT_EQ(deepseek.head_width, 192);
+  EXPECT_EQ(deepseek.experts.shared_width, 2048);
+  EXPECT_THAT(deepseek.dense_blocks, testing::ElementsAre(0, 1, 2));
+  const auto plain = read<DecoderConfig>(R"({"model_type": "deepseek_v3", "q_lora_rank": null})");
+  EXPECT_EQ(plain.latent.query_rank, 0);
 }
 
 // What the classes of transformers 4.57 take for absent fields.
@@ -266,7 +288,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "bert, roberta, xlm-roberta, camembert, distilbert, electra, gpt2, llama, mistral, "
                 "qwen2, "
                 "qwen3, gemma, gemma2, gemma3_text, phi, phi3, gpt_neox, opt, stablelm, olmo2, "
-                "starcoder2, mixtral, qwen2_moe, qwen3_moe, olmoe, t5)"},
+                "starcoder2, mixtral, qwen2_moe, qwen3_moe, olmoe, t5, bart, whisper, falcon, "
+                "modernbert, deberta-v2, deepseek_v3, clip_text_model, clip_vision_model, "
+                "siglip_text_model, siglip_vision_model)"},
         Refusal{"MisspeltModelType", R"({"model_type": "lama"})", "did you mean 'llama'?"},
         Refusal{"HeadsThatDoNotDivide",
                 R"({"model_type": "vit", "hidden_size": 770, "num_attention_heads": 12})",
@@ -318,6 +342,17 @@ INSTANTIATE_TEST_SUITE_P(
                 "/output_router_logits: 'output_router_logits' is not modelled"},
         Refusal{"NoiseOfTheRouter", R"({"model_type": "mixtral", "router_jitter_noise": 0.1})",
                 "/router_jitter_noise: noise on what goes into the router; use 0"},
+        Refusal{"FallingScores", R"({"model_type": "falcon", "alibi": true})", "/alibi"},
+        Refusal{"LayersLeftOut", R"({"model_type": "bart", "encoder_layerdrop": 0.1})",
+                "/encoder_layerdrop: whole layers left out at random are not modelled; use 0"},
+        Refusal{"MaskedSound", R"({"model_type": "whisper", "apply_spec_augment": true})",
+                "/apply_spec_augment"},
+        Refusal{"AConvolutionBesideABlock",
+                R"({"model_type": "deberta-v2", "conv_kernel_size": 3})", "/conv_kernel_size"},
+        Refusal{"GroupsThatDoNotFit", R"({"model_type": "deepseek_v3", "n_group": 7})",
+                "/n_group: n_group = 7 does not divide n_routed_experts = 256"},
+        Refusal{"MoreGroupsThanThereAre", R"({"model_type": "deepseek_v3", "topk_group": 9})",
+                "/topk_group: 9 of 8 groups; use 8 or less"},
         Refusal{"ADecoder", R"({"model_type": "bert", "is_decoder": true})", "/is_decoder"},
         Refusal{"CrossAttention", R"({"model_type": "gpt2", "add_cross_attention": true})",
                 "/add_cross_attention"},

@@ -28,15 +28,18 @@ struct Published {
 
 std::int64_t parameters(const Trace& trace) {
   std::int64_t count = 0;
-  for (const Tensor& tensor : trace.tensors)
-    if (tensor.category == Category::Parameter) count += numel(tensor.shape);
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    const Tensor& tensor = trace.tensors[t];
+    const bool is_view = index(tensor.storage) != t;
+    if (tensor.category == Category::Parameter && !is_view) count += numel(tensor.shape);
+  }
   return count;
 }
 
 /// A small step: enough to see the structure.
 StepOptions small_step(const Model& model) {
   StepOptions step{.batch = 2};
-  if (model.family != "vit" && model.family != "swin" && model.family != "mvit") step.sequence = 32;
+  if (!sees_images(model.config)) step.sequence = 32;
   return step;
 }
 

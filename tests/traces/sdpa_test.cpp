@@ -30,6 +30,16 @@ TEST(Sdpa, TheMemoryEfficientKernelTakesAlignedHeadsOfTheSameNumber) {
             composed);
 }
 
+TEST(Sdpa, NoKernelRepeatsAHeadByItself) {
+  EXPECT_EQ(sdpa_kernel({.dtype = DType::BFloat16, .head_width = 64, .broadcasts = true}, 80),
+            composed);
+}
+
+TEST(Sdpa, FlashTakesValuesOfTheWidthOfKeysOnly) {
+  const AttentionCall call{.dtype = DType::BFloat16, .head_width = 192, .value_width = 128};
+  EXPECT_EQ(sdpa_kernel(call, 80), efficient);
+}
+
 TEST(Sdpa, OldDevicesHaveNoFlashAndNoBf16) {
   EXPECT_EQ(sdpa_kernel({.dtype = DType::Float16, .head_width = 64}, 75), efficient);
   EXPECT_EQ(sdpa_kernel({.dtype = DType::BFloat16, .head_width = 64}, 75), composed);

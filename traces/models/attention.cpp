@@ -37,6 +37,56 @@ Heads chunk_heads(TraceBuilder& b, const std::string& name, TensorId qkv, std::i
   return {parts[0], parts[1], parts[2]};
 }
 
+// [batch, tokens, (heads + 2)·d] → heads of q, a view, and one of keys and of values, looked up.
+Heads one_key_head(TraceBuilder& b, const std::string& name, TensorId qkv, std::int64_t d,
+                   const AttentionConfig& config) {
+  const std::int64_t batch = b.shape(qkv)[0], tokens = b.shape(qkv)[1];
+  const TensorId all = b.view(name + ".heads", qkv, heads_of(b, qkv, config.heads + 2, d),
+                              LayoutTransform::SplitHeads);
+  const auto found = [&](const char* which, std::int64_t head) {
+    return b.copy(name + which, all, {batch, 1, tokens, d}, LayoutTransform::Slice,
+                  {{AttributeKey::Offset, static_cast<double>(head)}});
+  };
+  const TensorId q = b.select(name + ".q", all, {batch, config.heads, tokens, d});
+  const TensorId k = found(".k", config.heads);
+  return {q, k, found(".v", config.heads + 1)};
+}
+
+// [batch, tokens, groups·(heads of q + 2)·d] → copies, in which each head has keys and values.
+Heads grouped_heads(TraceBuilder& b, const std::string& name, TensorId qkv, std::int64_t d,
+                    const AttentionConfig& config) {
+  const std::int64_t batch = b.shape(qkv)[0], tokens = b.shape(qkv)[1];
+  const std::int64_t groups = config.key_heads, of_group = config.heads / groups;
+  const Shape all = {batch, config.heads, tokens, d}, one = {batch, groups, tokens, d};
+  const TensorId packed =
+      b.view(name + ".groups", qkv, heads_of(b, qkv, groups, (of_group + 2) * d),
+             LayoutTransform::SplitHeads);
+  const TensorId part = b.select(name + ".q.part", packed, one.with_back(of_group * d));
+  TensorId q =
+      b.copy(name + ".q", part, {batch, tokens, config.heads * d}, LayoutTransform::MergeHeads);
+  q = b.view(name + ".q.heads", q, all, LayoutTransform::SplitHeads);
+  const auto repeated = [&](const std::string& which, std::int64_t place) {
+    const TensorId found = b.copy(name + which, packed, one, LayoutTransform::Slice,
+                                  {{AttributeKey::Offset, static_cast<double>(place * d)}});
+    return b.repeat_heads(name + which + ".repeat", found, all);
+  };
+  const TensorId k = repeated(".k", of_group);
+  return {q, k, repeated(".v", of_group + 1)};
+}
+
+// Beside each other in each head: [batch, heads, tokens, 3·d] → three views, each selected.
+Heads select_by_head(TraceBuilder& b, const std::string& name, TensorId qkv, std::int64_t d,
+                     const AttentionConfig& config) {
+  const TensorId packed = b.view(name + ".heads", qkv, heads_of(b, qkv, config.heads, 3 * d),
+                                 LayoutTransform::SplitHeads);
+  const Shape head = heads_of(b, qkv, config.heads, d);
+  const auto part = [&](const char* which, std::int64_t offset) {
+    return b.select(name + which, packed, head, LayoutTransform::Slice, offset);
+  };
+  const TensorId q = part(".q", 0), k = part(".k", d);
+  return {q, k, part(".v", 2 * d)};
+}
+
 // [batch, tokens, 3·width] → three views [batch, heads, tokens, d] of the packed storage.
 Heads unpack(TraceBuilder& b, const std::string& name, TensorId qkv,
              const AttentionConfig& config) {
@@ -55,17 +105,19 @@ Heads unpack(TraceBuilder& b, const std::string& name, TensorId qkv,
 
 struct Projection {
   std::int64_t heads, head_width;
+  bool bias;
   bool is_normed = false;
   double factor = 0;
 };
 
 TensorId project(TraceBuilder& b, const std::string& name, TensorId x, const Projection& to,
                  const AttentionConfig& config) {
-  TensorId y = b.linear(name, x, to.heads * to.head_width, config.qkv_bias);
+  TensorId y = b.linear(name, x, to.heads * to.head_width, to.bias);
   if (to.is_normed) y = b.rms_norm(name + "_norm", y, config.head_norm_epsilon, config.head_gain);
   if (to.factor != 0) y = b.scale(name + ".scale", y, to.factor);
-  return b.view(name + ".heads", y, heads_of(b, x, to.heads, to.head_width),
-                LayoutTransform::SplitHeads);
+  const Shape heads = heads_of(b, x, to.heads, to.head_width);
+  y = b.view(name + ".heads", y, heads, LayoutTransform::SplitHeads);
+  return config.makes_dense ? b.copy(name + ".dense", y, heads) : y;
 }
 
 // With fp32 tables the products are fp32, and rounded once.
@@ -177,8 +229,10 @@ TensorId composed_attention(TraceBuilder& b, const std::string& name, const Head
   const DType result = b[b.to_compute(heads.q)].dtype;
   TensorId q = b.scale(name + ".q.scale", wide(heads.q, ".q"), root);
   q = dense(q, ".q");
-  TensorId k = repeated(wide(heads.k, ".k"), ".k");
-  k = dense(b.scale(name + ".k.scale", k, root), ".k");
+  TensorId k = wide(heads.k, ".k");
+  if (!config.broadcasts_keys) k = repeated(k, ".k");
+  k = repeated(b.scale(name + ".k.scale", k, root), ".k");
+  k = dense(k, ".k");
   const TensorId k_transposed = b.view(name + ".k.transposed", k, {s[0], config.heads, d, keys},
                                        LayoutTransform::ChannelsFirst);
   TensorId scores = b.product(name + ".scores", q, k_transposed);
@@ -200,6 +254,7 @@ TensorId fused_bias(TraceBuilder& b, const std::string& name, const AttentionCon
   const bool by_itself = config.causal && kernel == AttentionKernel::Flash;
   TensorId mask = by_itself ? no_tensor : config.mask;
   if (mask == no_tensor) return config.bias;
+  mask = b.to_compute(mask);
   if (config.converts_mask) mask = for_all_samples(b, name + ".mask.numbers", mask);
   if (config.bias != no_tensor) mask = b.add(name + ".mask.bias", mask, config.bias);
   if (kernel != AttentionKernel::MemoryEfficient) return mask;
@@ -273,7 +328,9 @@ AttentionKernel attention_kernel(const TraceBuilder& b, const AttentionConfig& c
   const bool grouped = config.key_heads > 0 && config.key_heads != config.heads;
   return sdpa_kernel({.dtype = b.compute_dtype(),
                       .head_width = head_width,
+                      .value_width = config.value_width,
                       .grouped = grouped && !repeats && !b.framework().efficient_groups,
+                      .broadcasts = config.broadcasts_keys,
                       .masked = masked},
                      b.step().capability.value_or(80));
 }
@@ -290,16 +347,31 @@ Heads project_heads(TraceBuilder& b, const std::string& name, TensorId x,
   if (config.packed && !(adapted && unpacks_for_adapters)) {
     const std::int64_t width_of_all = (config.heads + 2 * key_heads) * d;
     const TensorId qkv = b.linear(name + ".qkv", x, width_of_all, config.qkv_bias);
-    if (config.unpacking == Unpacking::Slices) return slice_heads(b, name, qkv, d, config);
-    if (config.unpacking == Unpacking::ByHead) return chunk_heads(b, name, qkv, d, config);
+    switch (config.unpacking) {
+      case Unpacking::Slices:
+        return slice_heads(b, name, qkv, d, config);
+      case Unpacking::ByHead:
+        return chunk_heads(b, name, qkv, d, config);
+      case Unpacking::SelectByHead:
+        return select_by_head(b, name, qkv, d, config);
+      case Unpacking::OneKeyHead:
+        return one_key_head(b, name, qkv, d, config);
+      case Unpacking::Grouped:
+        return grouped_heads(b, name, qkv, d, config);
+      case Unpacking::Split:
+      case Unpacking::Select:
+        break;
+    }
     return unpack(b, name, qkv, config);
   }
   const bool is_normed = config.head_norm == HeadNorm::WholeWidth;
   const TensorId read = config.memory != no_tensor ? config.memory : x;
+  const bool bias = config.qkv_bias;
   const TensorId q =
-      project(b, name + ".q", x, {config.heads, d, is_normed, config.query_factor}, config);
-  const TensorId k = project(b, name + ".k", read, {key_heads, d, is_normed}, config);
-  return {q, k, project(b, name + ".v", read, {key_heads, d}, config)};
+      project(b, name + ".q", x, {config.heads, d, bias, is_normed, config.query_factor}, config);
+  const TensorId k =
+      project(b, name + ".k", read, {key_heads, d, bias && config.key_bias, is_normed}, config);
+  return {q, k, project(b, name + ".v", read, {key_heads, d, bias}, config)};
 }
 
 TensorId attention_core(TraceBuilder& b, const std::string& name, TensorId q, TensorId k,

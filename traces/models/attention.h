@@ -12,8 +12,11 @@ namespace tidemark {
 enum class Unpacking : std::uint8_t {
   Split,
   Select,
-  Slices,  ///< side by side, each selected; keys and values may have fewer heads (Phi-3)
-  ByHead,  ///< each head's q, k and v beside each other, split (GPT-NeoX)
+  Slices,        ///< side by side, each selected; keys and values may have fewer heads (Phi-3)
+  ByHead,        ///< each head's q, k and v beside each other, split (GPT-NeoX)
+  SelectByHead,  ///< the same, selected (Falcon)
+  OneKeyHead,    ///< q, then one head of keys and one of values, which are copied (Falcon 7B)
+  Grouped,       ///< q, k and v of each group of heads, each copied for all of them (Falcon 40B)
 };
 
 /// Norms of q and k before the rotation.
@@ -25,14 +28,16 @@ enum class HeadNorm : std::uint8_t {
 
 struct AttentionConfig {
   std::int64_t heads = 1;
-  std::int64_t key_heads = 0;   ///< 0 = heads
-  std::int64_t head_width = 0;  ///< 0 = width / heads
-  std::int64_t window = 0;      ///< sliding window in tokens; 0 = none
-  bool packed = true;           ///< one linear makes q, k and v
+  std::int64_t key_heads = 0;    ///< 0 = heads
+  std::int64_t head_width = 0;   ///< 0 = width / heads
+  std::int64_t value_width = 0;  ///< of a head; 0 = as wide as q's (DeepSeek)
+  std::int64_t window = 0;       ///< sliding window in tokens; 0 = none
+  bool packed = true;            ///< one linear makes q, k and v
   Unpacking unpacking = Unpacking::Split;
   bool scales_query = true;  ///< scale on q; otherwise on the scores
   bool causal = false;
   bool qkv_bias = true;
+  bool key_bias = true;  ///< if the others have one (Whisper's keys have none)
   bool out_bias = true;
   bool softmax_in_fp32 = false;                ///< scores upcast, as in LLaMA's eager code
   bool probabilities_as_query = false;         ///< probabilities are cast to the dtype of q
@@ -42,6 +47,7 @@ struct AttentionConfig {
   bool by_shared_code = false;  ///< through transformers' sdpa_attention.py, not by the model's own
   bool repeats_key_heads =
       false;                    ///< the code repeats them whatever the framework's shared code does
+  bool is_unmasked = false;     ///< nobody hands the model a mask (Whisper's decoder)
   bool converts_mask = false;   ///< a mask of booleans, which each call turns into numbers
   TensorId memory = no_tensor;  ///< keys and values are made of it: cross-attention
   bool scales_scores = true;    ///< unless scales_query; T5's are left as they are
@@ -57,9 +63,11 @@ struct AttentionConfig {
   HeadNorm head_norm = HeadNorm::None;
   RmsGain head_gain = RmsGain::Rounded;
   double head_norm_epsilon = 1e-6;
-  double query_factor = 0;  ///< of the projected q; 0 = none (OPT)
-  double score_factor = 0;  ///< of the scores; 0 = 1 / √d
-  double score_cap = 0;     ///< c > 0: materialized scores become c · tanh(scores / c) (Gemma 2)
+  double query_factor = 0;       ///< of the projected q; 0 = none (OPT)
+  bool broadcasts_keys = false;  ///< one head of keys serves all in a product of its own (Falcon)
+  bool makes_dense = false;      ///< separate q, k and v are copied head by head at once (Whisper)
+  double score_factor = 0;       ///< of the scores; 0 = 1 / √d
+  double score_cap = 0;  ///< c > 0: materialized scores become c · tanh(scores / c) (Gemma 2)
   std::string_view out_name = "proj";
 };
 

@@ -116,5 +116,15 @@ ModelConfig read_qwen2_moe(Fields& root);
 ModelConfig read_qwen3_moe(Fields& root);
 ModelConfig read_olmoe(Fields& root);
 ModelConfig read_t5(Fields& root);
+ModelConfig read_bart(Fields& root);
+ModelConfig read_whisper(Fields& root);
+ModelConfig read_falcon(Fields& root);
+ModelConfig read_modernbert(Fields& root);
+ModelConfig read_deberta(Fields& root);
+ModelConfig read_deepseek_v3(Fields& root);
+ModelConfig read_clip_text(Fields& root);
+ModelConfig read_clip_vision(Fields& root);
+ModelConfig read_siglip_text(Fields& root);
+ModelConfig read_siglip_vision(Fields& root);
 
 }  // namespace tidemark::config

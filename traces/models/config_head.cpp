@@ -18,7 +18,7 @@ bool knows(const ModelConfig& config, Head head) {
 // the others, and what an encoder-decoder generates has a condition.
 std::string_view own_ending(const ModelConfig& config) {
   if (std::holds_alternative<Gpt2Config>(config)) return "LMHeadModel";
-  return std::holds_alternative<T5Config>(config) ? "ForConditionalGeneration" : "";
+  return writes_another(config) ? "ForConditionalGeneration" : "";
 }
 
 std::optional<Head> head_named(std::string_view ending, const ModelConfig& config) {

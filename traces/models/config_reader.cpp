@@ -120,6 +120,16 @@ constexpr std::array readers = {
     Reader{"qwen3_moe", "Qwen3Moe", read_qwen3_moe},
     Reader{"olmoe", "Olmoe", read_olmoe},
     Reader{"t5", "T5", read_t5},
+    Reader{"bart", "Bart", read_bart},
+    Reader{"whisper", "Whisper", read_whisper},
+    Reader{"falcon", "Falcon", read_falcon},
+    Reader{"modernbert", "ModernBert", read_modernbert},
+    Reader{"deberta-v2", "DebertaV2", read_deberta},
+    Reader{"deepseek_v3", "DeepseekV3", read_deepseek_v3},
+    Reader{"clip_text_model", "CLIPText", read_clip_text},
+    Reader{"clip_vision_model", "CLIPVision", read_clip_vision},
+    Reader{"siglip_text_model", "SiglipText", read_siglip_text},
+    Reader{"siglip_vision_model", "SiglipVision", read_siglip_vision},
 };
 
 const Reader& reader_of(const JsonView& type) {

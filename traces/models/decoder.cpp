@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "traces/models/language_model.h"
+#include "traces/models/latent_attention.h"
 #include "traces/models/model_config.h"
 #include "traces/models/task_head.h"
 
@@ -23,10 +24,14 @@ struct DecoderBlock {
     return norm(b, name + "." + std::string(which), x, config.norm, config.epsilon);
   }
 
+  double residual_dropout() const { return b.dropout_probability(config.residual_dropout); }
+
   TensorId attend(TensorId x) const {
-    const TensorId y = self_attention(b, name + ".attn", x, attention);
-    const double p = b.dropout_probability(config.residual_dropout);
-    return config.drops_attention_output ? b.dropout(name + ".attn.drop", y, p) : y;
+    const TensorId y = config.latent.key_rank > 0
+                           ? latent_attention(b, name + ".attn", x, config.latent, attention)
+                           : self_attention(b, name + ".attn", x, attention);
+    const bool drops = config.drops_attention_output && !config.drops_sum;
+    return drops ? b.dropout(name + ".attn.drop", y, residual_dropout()) : y;
   }
 
   TensorId feed(TensorId x) const {
@@ -37,7 +42,7 @@ struct DecoderBlock {
     const TensorId y =
         has_experts ? mixture_of_experts(b, name + ".mlp", x, config.experts, config.activation)
                     : mlp(b, name + ".mlp", x, inside);
-    return b.dropout(name + ".mlp.drop", y, b.dropout_probability(config.residual_dropout));
+    return config.drops_sum ? y : b.dropout(name + ".mlp.drop", y, residual_dropout());
   }
 
   struct Half {
@@ -64,7 +69,9 @@ struct DecoderBlock {
     const TensorId attended = attend(before);
     const bool shares = config.block == BlockForm::ParallelOneNorm;
     const TensorId fed = feed(shares ? before : normed("post_norm", x));
-    return b.add(name + ".add2", b.add(name + ".add1", fed, attended), x);
+    if (!config.drops_sum) return b.add(name + ".add2", b.add(name + ".add1", fed, attended), x);
+    const TensorId sum = b.add(name + ".add1", fed, attended);
+    return b.add(name + ".add2", x, b.dropout(name + ".drop", sum, residual_dropout()));
   }
 
   TensorId operator()(TensorId x) const {
@@ -104,8 +111,8 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
                             .causal = true,
                             .qkv_bias = config.qkv_bias,
                             .out_bias = config.out_bias,
-                            .softmax_in_fp32 = true,
-                            .probabilities_as_query = true,
+                            .softmax_in_fp32 = !config.plain_scores,
+                            .probabilities_as_query = !config.plain_scores,
                             .dropout = b.dropout_probability(config.attention_dropout),
                             .rotary_width = config.rotary_width,
                             .joins_nothing = config.joins_nothing,
@@ -117,10 +124,14 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
                             .score_factor = config.score_factor,
                             .score_cap = config.score_cap,
                             .out_name = "o"};
+  if (config.latent.key_rank > 0) attention.value_width = config.latent.value_width;
   attention.by_shared_code = attention.converts_mask = !config.own_attention;
   attention.repeats_key_heads = config.own_attention;
+  attention.broadcasts_keys = config.broadcasts_keys;
   settle_attention(b, attention, "attention_mask" + suffix, {1, 1, tokens, tokens}, stream,
                    fill::CausalMask{view.window});
+  if (config.plain_scores && *attention.kernel == AttentionKernel::Eager)
+    attention.mask = for_all_samples(b, "attention_mask.samples" + suffix, attention.mask);
   if (config.learned_positions) return attention;
   const Shape table = {tokens, config.rotary_width ? config.rotary_width : config.head_width};
   const DType kept = config.rotates_in_fp32 ? DType::Float32 : stream;

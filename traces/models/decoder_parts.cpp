@@ -16,6 +16,8 @@ TensorId activation(TraceBuilder& b, const std::string& name, TensorId x, Activa
       return b.fused_gelu(name + ".gelu", x, true);
     case ActivationForm::GeluComposed:
       return b.gelu(name + ".gelu", x, true);
+    case ActivationForm::QuickGelu:
+      return b.quick_gelu(name + ".gelu", x);
     case ActivationForm::Relu:
       return b.relu(name + ".relu", x);
   }
@@ -40,8 +42,9 @@ TensorId gated_packed(TraceBuilder& b, const std::string& name, TensorId x,
 }  // namespace
 
 TensorId norm(TraceBuilder& b, const std::string& name, TensorId x, NormForm form, double epsilon) {
-  return form == NormForm::Layer ? b.layer_norm(name, x, epsilon)
-                                 : b.rms_norm(name, x, epsilon, gain_of(form));
+  if (form == NormForm::Layer || form == NormForm::LayerNoBias)
+    return b.layer_norm(name, x, epsilon, form == NormForm::Layer);
+  return b.rms_norm(name, x, epsilon, gain_of(form));
 }
 
 TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const MlpConfig& config) {

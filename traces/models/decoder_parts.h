@@ -11,6 +11,7 @@ enum class NormForm : std::uint8_t {
   RmsFp32,     ///< the weight multiplies before rounding: OLMo-2
   RmsOnePlus,  ///< so does 1 + the weight: Gemma
   Layer,
+  LayerNoBias,
 };
 constexpr RmsGain gain_of(NormForm form) {
   return form == NormForm::RmsOnePlus ? RmsGain::OnePlus
@@ -23,6 +24,7 @@ enum class ActivationForm : std::uint8_t {
   Gelu,
   GeluTanh,      ///< "gelu_pytorch_tanh": one kernel
   GeluComposed,  ///< "gelu_new": eight elementwise kernels
+  QuickGelu,     ///< x · sigmoid(1.702 x), three elementwise kernels
   Relu,
 };
 
@@ -57,6 +59,22 @@ struct MlpConfig {
 /// x [..., width] → [..., width]
 TensorId mlp(TraceBuilder& builder, const std::string& name, TensorId x, const MlpConfig& config);
 
+enum class RouterForm : std::uint8_t {
+  Softmax,
+  SigmoidOfGroups,  ///< each expert by itself, of the groups with the best two (DeepSeek-V3)
+};
+
+/// Attention whose keys and values come out of a narrow tensor that all heads share
+/// (arXiv 2405.04434).
+struct LatentConfig {
+  std::int64_t query_rank = 0;  ///< of q's narrow tensor; 0: q comes out of one product
+  std::int64_t key_rank = 0;    ///< of that of keys and values; 0: not this attention
+  std::int64_t plain_width = 128, rotary_width = 64;  ///< of a head of q and k
+  std::int64_t value_width = 128;
+
+  bool operator==(const LatentConfig&) const = default;
+};
+
 /// A mixture of experts in the place of the MLP. Each token goes to the few that a router picks.
 struct ExpertsConfig {
   std::int64_t count = 0;  ///< 0: no mixture
@@ -65,6 +83,9 @@ struct ExpertsConfig {
   std::int64_t shared_width = 0;  ///< inside of one that all tokens go to, behind a gate; 0 = none
   std::int64_t every = 1;         ///< n: in every n-th block
   bool renormalizes = false;      ///< the weights of those picked sum to 1
+  bool gates_shared = true;       ///< the shared one stands behind a gate (Qwen2-MoE)
+  RouterForm router = RouterForm::Softmax;
+  std::int64_t groups = 1, best_groups = 1;  ///< experts are picked from the best groups
 
   bool operator==(const ExpertsConfig&) const = default;
 };

@@ -33,7 +33,33 @@ struct Mixture {
     TensorId chosen;   ///< [tokens, per_token, experts], 1 where a token goes to the expert
   };
 
+  // Probabilities of all experts, of each by itself, in fp32 by an fp32 product; which are picked
+  // needs no gradient. The weights are divided in place, so that a copy of them is kept.
+  Routes route_by_groups(TensorId rows) const {
+    const std::string router = name + ".router";
+    const std::int64_t tokens = b.shape(rows)[0];
+    const Shape picked = {tokens, config.per_token};
+    const TensorId table = b.parameter(router + ".weight", {config.count, b.shape(rows)[1]});
+    const TensorId wide = b.cast(router + ".weight.float", table, DType::Float32);
+    const TensorId read = b.local(b.cast(router + ".upcast", rows, DType::Float32));
+    const TensorId logits = b.local(b.linear_with(router, read, wide));
+    const TensorId shares = b.local(b.sigmoid(router + ".sigmoid", logits));
+    const OutputSpec best{"", picked, DType::Int64};
+    const TensorId experts = b.local(opaque(".router.top", std::array{shares}, std::span(&best, 1),
+                                            {.operation = "aten::topk"}));
+    const OutputSpec found{"", picked, b[shares].dtype};
+    TensorId weights =
+        opaque(".router.found", std::array{shares, experts}, std::span(&found, 1),
+               {.operation = "aten::gather", .gradients = 1, .saved = input_bit(0) | input_bit(1)});
+    if (config.renormalizes) weights = renormalized(weights);
+    weights = b.local(b.scale(router + ".scale", weights, 1));
+    const OutputSpec chosen{"", {tokens, config.per_token, config.count}, DType::Int64};
+    return {weights, b.local(opaque(".router.chosen", std::array{experts}, std::span(&chosen, 1),
+                                    {.operation = "aten::one_hot"}))};
+  }
+
   Routes route(TensorId rows) const {
+    if (config.router == RouterForm::SigmoidOfGroups) return route_by_groups(rows);
     const std::int64_t tokens = b.shape(rows)[0];
     const Shape picked = {tokens, config.per_token};
     const TensorId logits = b.local(b.linear(name + ".router", rows, config.count, false));
@@ -52,10 +78,12 @@ struct Mixture {
   }
 
   TensorId renormalized(TensorId weights) const {
-    const OutputSpec sum{"", {b.shape(weights)[0], 1}, DType::Float32};
+    const bool widens = is_amp(precision_of(b.step()));  // sums are on autocast's fp32 list
+    const DType dtype = widens ? DType::Float32 : b[weights].dtype;
+    const OutputSpec sum{"", {b.shape(weights)[0], 1}, dtype};
     const TensorId all = opaque(".router.sum", std::array{weights}, std::span(&sum, 1),
                                 {.operation = "aten::sum", .gradients = 1});
-    const OutputSpec shares{"", b.shape(weights), DType::Float32};
+    const OutputSpec shares{"", b.shape(weights), b[weights].dtype};
     return opaque(".router.shares", std::array{weights, all}, std::span(&shares, 1),
                   {.operation = "aten::div", .gradients = 3, .saved = input_bit(0) | input_bit(1)});
   }
@@ -102,11 +130,12 @@ struct Mixture {
                    .backward = {.workspace = {}, .moved = bytes(y) + bytes(y)}});
   }
 
-  // Behind a gate of its own (Qwen2-MoE).
+  // Behind a gate of its own (Qwen2-MoE), or without one (DeepSeek).
   TensorId with_shared(TensorId rows, TensorId sum) const {
     const TensorId y =
         mlp(b, name + ".shared", rows,
             {.form = MlpForm::Gated, .activation = activation, .width = config.shared_width});
+    if (!config.gates_shared) return b.add(name + ".sum", sum, y);
     const TensorId gate =
         b.sigmoid(name + ".shared.open", b.linear(name + ".shared_gate", rows, 1, false));
     return b.add(name + ".sum", sum, b.mul(name + ".shared.weighted", y, gate));
@@ -116,12 +145,15 @@ struct Mixture {
     const Shape s = b.shape(x);
     const TensorId rows = b.view(name + ".rows", x, {s[0] * s[1], s[2]});
     const Routes routes = route(rows);
-    const OutputSpec zeros{"", b.shape(rows), b[rows].dtype};
+    const DType dtype = b[rows].dtype;
+    const bool as_weights = config.router == RouterForm::SigmoidOfGroups;
+    const OutputSpec zeros{"", b.shape(rows), as_weights ? b[routes.weights].dtype : dtype};
     TensorId sum =
         opaque(".zeros", std::array{rows}, std::span(&zeros, 1), {.operation = "aten::zeros_like"});
     const std::int64_t visits = b.shape(rows)[0] * config.per_token;
     for (std::int64_t i = 0; i < std::min(config.count, visits); ++i)
       sum = with_expert(i, (visits - i + config.count - 1) / config.count, rows, routes, sum);
+    sum = b.cast(name + ".sum.round", sum, dtype);
     if (config.shared_width > 0) sum = with_shared(rows, sum);
     return b.view(name + ".tokens", sum, s);
   }

@@ -25,9 +25,12 @@ void settle_attention(TraceBuilder& b, AttentionConfig& attention, const std::st
                       const Shape& mask, DType dtype, const InputFill& fill) {
   const std::int64_t tokens = mask.back();
   const bool hides = attention.window > 0 && tokens >= attention.window;
-  const bool is_masked = b.framework().picks_fused_attention && (b.step().padded || hides);
+  const bool is_packed = attention.is_unmasked && b.framework().packs_unmasked;
+  const bool is_masked =
+      b.framework().picks_fused_attention && (b.step().padded || hides || is_packed);
   attention.kernel = attention_kernel(b, attention, attention.head_width, is_masked);
-  const Shape of_all = {1, 1, tokens, tokens};
+  const std::int64_t queries = mask[2] == 1 ? tokens : mask[2];
+  const Shape of_all = {1, 1, queries, tokens};
   switch (*attention.kernel) {
     case AttentionKernel::Eager:
       attention.mask = b.input(name, mask, dtype, fill);

@@ -20,6 +20,14 @@ struct Build {
   Trace operator()(const BertConfig& config) const { return build_bert(name, config, options); }
   Trace operator()(const Gpt2Config& config) const { return build_gpt2(name, config, options); }
   Trace operator()(const T5Config& config) const { return build_t5(name, config, options); }
+  Trace operator()(const ModernBertConfig& config) const {
+    return build_modernbert(name, config, options);
+  }
+  Trace operator()(const DebertaConfig& config) const {
+    return build_deberta(name, config, options);
+  }
+  Trace operator()(const ClipConfig& config) const { return build_clip(name, config, options); }
+  Trace operator()(const BartConfig& config) const { return build_bart(name, config, options); }
   Trace operator()(const DecoderConfig& config) const {
     return build_decoder(name, config, options);
   }
@@ -53,6 +61,10 @@ struct HeadsOf {
   }
   List operator()(const Gpt2Config&) const { return decoder_heads; }
   List operator()(const T5Config&) const { return List(decoder_heads).first(1); }
+  List operator()(const ModernBertConfig&) const { return List(encoder_heads).first(1); }
+  List operator()(const DebertaConfig&) const { return List(encoder_heads).first(1); }
+  List operator()(const ClipConfig&) const { return List(image_heads).subspan(1, 1); }
+  List operator()(const BartConfig&) const { return List(decoder_heads).first(1); }
   List operator()(const DecoderConfig&) const { return decoder_heads; }
 };
 
@@ -67,9 +79,21 @@ std::string no_such_head(const Model& model, Head asked, std::span<const Head> k
 
 std::string_view family_of(const ModelConfig& config) {
   if (const auto* decoder = std::get_if<DecoderConfig>(&config)) return decoder->family;
-  constexpr std::array<std::string_view, std::variant_size_v<ModelConfig> - 1> names = {
-      "vit", "swin", "mvit", "bert", "gpt2", "t5"};
+  if (const auto* bart = std::get_if<BartConfig>(&config)) return bart->family;
+  if (const auto* clip = std::get_if<ClipConfig>(&config)) return clip->family;
+  constexpr std::array<std::string_view, std::variant_size_v<ModelConfig> - 3> names = {
+      "vit", "swin", "mvit", "bert", "gpt2", "t5", "modernbert", "deberta"};
   return names[config.index()];
+}
+
+bool sees_images(const ModelConfig& config) {
+  if (const auto* clip = std::get_if<ClipConfig>(&config)) return clip->sees;
+  return std::holds_alternative<VitConfig>(config) || std::holds_alternative<SwinConfig>(config) ||
+         std::holds_alternative<MvitConfig>(config);
+}
+
+bool writes_another(const ModelConfig& config) {
+  return std::holds_alternative<T5Config>(config) || std::holds_alternative<BartConfig>(config);
 }
 
 std::span<const Head> heads_of(const ModelConfig& config) { return std::visit(HeadsOf{}, config); }

@@ -152,9 +152,13 @@ struct DecoderConfig {
   MlpForm mlp_form = MlpForm::Gated;
   ActivationForm activation = ActivationForm::Silu;
   ExpertsConfig experts = {};
+  LatentConfig latent = {};
   std::vector<std::int64_t> dense_blocks = {};  ///< that have the plain MLP in spite of experts
   HeadNorm head_norm = HeadNorm::None;          ///< RMSNorm of q and k
   bool own_attention = false;                   ///< calls PyTorch's attention by itself (StableLM)
+  bool broadcasts_keys = false;                 ///< as in AttentionConfig
+  bool plain_scores = false;  ///< a mask for each sample, softmax in their own dtype (Falcon)
+  bool drops_sum = false;     ///< residual_dropout of both parallel branches together
   bool packed_qkv = false;
   Unpacking unpacking = Unpacking::Split;
   bool learned_positions = false;    ///< instead of rotation
@@ -191,11 +195,95 @@ struct T5Config {
   bool operator==(const T5Config&) const = default;
 };
 
-using ModelConfig = std::variant<VitConfig, SwinConfig, MvitConfig, BertConfig, Gpt2Config,
-                                 T5Config, DecoderConfig>;
+/// BART (arXiv 1910.13461) and Whisper (2212.04356): an encoder of words or of sound, and a decoder
+/// that also attends to what the encoder made; learned positions.
+struct BartConfig {
+  std::string_view family = "bart";
+  std::int64_t width = 1024, vocabulary = 50265;
+  std::int64_t depth = 12, heads = 16, mlp = 4096, positions = 1024;  ///< of the encoder
+  std::int64_t decoder_depth = 12, decoder_heads = 16, decoder_mlp = 4096;
+  std::int64_t decoder_positions = 1024;
+  std::int64_t first_position = 2;  ///< rows of the tables that no token uses
+  std::int64_t mel_bins = 0;        ///< of the sound; 0: the encoder reads words
+  double dropout = 0.1, activation_dropout = 0, attention_dropout = 0;
+  double embedding_factor = 1;  ///< of what the table of words holds
+  ActivationForm activation = ActivationForm::Gelu;
+  bool tied_head = true;
+  Head head = Head::CausalLanguage;
 
-/// "vit", "swin", "mvit", "bert", "gpt2", "t5", or what a decoder calls itself.
+  bool hears() const { return mel_bins > 0; }
+  bool operator==(const BartConfig&) const = default;
+};
+
+/// ModernBERT (arXiv 2412.13663): an encoder of pre-norm blocks with rotation and gated MLPs, that
+/// sees a window in all but every n-th of them.
+struct ModernBertConfig {
+  std::int64_t width = 768, depth = 22, heads = 12, mlp = 1152;
+  std::int64_t vocabulary = 50368, positions = 8192;
+  std::int64_t window = 128;  ///< tokens, half of them on each side
+  std::int64_t global_every = 3;
+  double epsilon = 1e-5;
+  bool norm_bias = false, attention_bias = false, mlp_bias = false;
+  bool classifier_bias = false, decoder_bias = true;
+  double embedding_dropout = 0, attention_dropout = 0, mlp_dropout = 0;
+  Rotary rotary = {.theta = 160'000}, local_rotary = {.theta = 10'000};
+  bool tied_head = true;
+  Head head = Head::MaskedLanguage;
+
+  bool operator==(const ModernBertConfig&) const = default;
+};
+
+/// DeBERTa-v2 and -v3 (arXiv 2006.03654, 2111.09543): post-norm like BERT, with scores of contents
+/// and of relative places.
+struct DebertaConfig {
+  std::int64_t width = 1536, depth = 24, heads = 24, mlp = 6144;
+  std::int64_t vocabulary = 128100, positions = 512;
+  std::int64_t token_types = 0;      ///< 0: no table of them
+  std::int64_t embedding_width = 0;  ///< of the tables, if a product goes from them
+  std::int64_t span = 512;           ///< half the rows of the table of relative places; 0: none
+  bool content_to_place = false, place_to_content = false;
+  bool shares_projections = false;  ///< of contents and places
+  bool norms_places = false;
+  bool absolute_places = true;
+  std::int64_t kernel = 0;  ///< of the convolution beside the first block; 0: none
+  ActivationForm kernel_activation = ActivationForm::Gelu;
+  double epsilon = 1e-7, dropout = 0.1, attention_dropout = 0.1;
+  bool tied_head = true;
+  Head head = Head::MaskedLanguage;
+
+  bool operator==(const DebertaConfig&) const = default;
+};
+
+/// The towers of CLIP (arXiv 2103.00020) and SigLIP (2303.15343), of text or of images.
+struct ClipConfig {
+  std::string_view family = "clip";
+  bool is_sigmoid = false;  ///< SigLIP
+  bool sees = false;
+  std::int64_t width = 512, depth = 12, heads = 8, mlp = 2048;
+  std::int64_t vocabulary = 49408, positions = 77;     ///< of a tower of text
+  std::int64_t image = 224, patch = 32, channels = 3;  ///< of one of images
+  std::int64_t projection = 0;                         ///< what SigLIP's text ends in
+  double epsilon = 1e-5, attention_dropout = 0;
+  ActivationForm activation = ActivationForm::QuickGelu;
+  std::int64_t classes = 2;
+  Head head = Head::None;
+
+  bool operator==(const ClipConfig&) const = default;
+};
+
+using ModelConfig =
+    std::variant<VitConfig, SwinConfig, MvitConfig, BertConfig, Gpt2Config, T5Config,
+                 ModernBertConfig, DebertaConfig, BartConfig, ClipConfig, DecoderConfig>;
+
+/// "vit", "swin", "mvit", "bert", "gpt2", "t5", or what a decoder or an encoder-decoder calls
+/// itself.
 std::string_view family_of(const ModelConfig& config);
+
+/// An image has no sequence length, a text no pixels; Whisper's sound is as long as its config
+/// says.
+bool sees_images(const ModelConfig& config);
+/// An encoder-decoder, which writes a second sequence.
+bool writes_another(const ModelConfig& config);
 
 /// The heads that a model of this kind can have; its usual one first.
 std::span<const Head> heads_of(const ModelConfig& config);
@@ -220,6 +308,12 @@ Trace build_mvit(const std::string& model, const MvitConfig& config, const StepO
 Trace build_bert(const std::string& model, const BertConfig& config, const StepOptions& options);
 Trace build_gpt2(const std::string& model, const Gpt2Config& config, const StepOptions& options);
 Trace build_t5(const std::string& model, const T5Config& config, const StepOptions& options);
+Trace build_bart(const std::string& model, const BartConfig& config, const StepOptions& options);
+Trace build_modernbert(const std::string& model, const ModernBertConfig& config,
+                       const StepOptions& options);
+Trace build_deberta(const std::string& model, const DebertaConfig& config,
+                    const StepOptions& options);
+Trace build_clip(const std::string& model, const ClipConfig& config, const StepOptions& options);
 Trace build_decoder(const std::string& model, const DecoderConfig& config,
                     const StepOptions& options);
 

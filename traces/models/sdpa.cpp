@@ -7,7 +7,9 @@ namespace {
 
 bool flash_takes(const AttentionCall& call, std::int64_t capability) {
   constexpr std::int64_t widest = 256;
-  return capability >= 80 && size_of(call.dtype) == 2 && !call.masked && call.head_width <= widest;
+  const bool same_width = call.value_width == 0 || call.value_width == call.head_width;
+  return capability >= 80 && size_of(call.dtype) == 2 && !call.masked && !call.broadcasts &&
+         same_width && call.head_width <= widest;
 }
 
 // Rows of a head must be aligned for the matrix units: 16 bytes where they are used, and four
@@ -21,7 +23,8 @@ std::int64_t alignment(const AttentionCall& call, std::int64_t capability) {
 
 bool memory_efficient_takes(const AttentionCall& call, std::int64_t capability) {
   return capability >= 50 && (call.dtype != DType::BFloat16 || capability >= 80) && !call.grouped &&
-         call.head_width % alignment(call, capability) == 0;
+         !call.broadcasts && call.head_width % alignment(call, capability) == 0 &&
+         call.value_width % alignment(call, capability) == 0;
 }
 
 }  // namespace

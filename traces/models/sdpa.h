@@ -18,8 +18,10 @@ enum class AttentionKernel : std::uint8_t {
 struct AttentionCall {
   DType dtype = DType::Float32;
   std::int64_t head_width = 64;
-  bool grouped = false;  ///< fewer heads of keys and values (enable_gqa)
-  bool masked = false;   ///< by a tensor that is added to the scores
+  std::int64_t value_width = 0;  ///< 0: as wide
+  bool grouped = false;          ///< fewer heads of keys and values (enable_gqa)
+  bool broadcasts = false;       ///< … without saying so
+  bool masked = false;           ///< by a tensor that is added to the scores
 };
 
 /// The first kernel in PyTorch's order that takes the call. `capability` is 80 for 8.0.

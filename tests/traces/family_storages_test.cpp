@@ -1,0 +1,99 @@
+// What PyTorch's backward nodes hold of the families that came later, storage by storage, as eager
+// steps on CUDA tensors left it (scripts/capture_steps/family_cases.py).
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "base/json_reader.h"
+#include "traces/models/config_reader.h"
+
+namespace tidemark {
+namespace {
+
+/// Bytes of a storage → how many there are.
+using Storages = std::map<std::int64_t, std::int64_t>;
+
+constexpr std::int64_t most = std::int64_t{1} << 50;
+
+StepOptions options_of(const JsonView& step) {
+  StepOptions options{.batch = step.at("batch").integer(),
+                      .precision = parse_name(precisions, "precision", step.at("precision").text()),
+                      .framework = "transformers-4.57"};
+  if (const auto tokens = step.find("tokens")) options.sequence = tokens->integer();
+  if (const auto tokens = step.find("target_tokens")) options.target_sequence = tokens->integer();
+  if (step.at("attention").text() == "math") options.attention = Attention::Math;
+  return options;
+}
+
+Storages measured_storages(const JsonView& step) {
+  Storages storages;
+  for (const JsonView group : step.at("storages").items()) {
+    const auto pair = group.items();
+    auto number = pair.begin();
+    const std::int64_t bytes = (*number).integer(0, most);
+    storages[bytes] += (*++number).integer(0, most);
+  }
+  return storages;
+}
+
+// Numbers that a node keeps lie on the CPU, and positions that are buffers of a module count with
+// the parameters there: neither is in the fixtures.
+bool counts(const Tensor& tensor) {
+  const bool is_number = tensor.dtype == DType::Float64 && tensor.shape.rank() == 0;
+  const bool is_buffer = tensor.category == Category::Input && tensor.name == "position_ids";
+  return tensor.category != Category::Parameter && !is_number && !is_buffer;
+}
+
+Storages predicted_storages(const Trace& trace) {
+  const auto required = requires_gradient(trace);
+  std::vector<bool> kept(trace.tensors.size()), of_parameter(trace.tensors.size());
+  for (const Op& op : trace.ops) {
+    const Operands saved = saved_operands(trace, op, inputs_with_gradient(trace, op, required));
+    for (int bit = 0; bit < 32; ++bit)
+      if ((saved >> bit & 1) != 0) kept[index(trace[operand(trace, op, bit)].storage)] = true;
+    if (op.kind == OpKind::Cast && trace[trace.inputs(op)[0]].category == Category::Parameter)
+      of_parameter[index(trace.outputs(op)[0])] = true;
+  }
+  Storages storages;
+  for (std::size_t t = 0; t < kept.size(); ++t)
+    if (kept[t] && !of_parameter[t] && counts(trace.tensors[t]))
+      ++storages[size(trace.tensors[t]).count];
+  return storages;
+}
+
+// What is looked up by numbers in Python costs PyTorch small tensors of them: CLIP's last token of
+// each sample a row and a column, Falcon's keys and values a number each, and a block of 7B or 40B
+// keeps both.
+void leave_out_indices(const JsonView& step, const ModelConfig& config, Storages& storages) {
+  const auto remove = [&](std::int64_t bytes, std::int64_t count) {
+    storages[bytes] -= count;
+    if (storages[bytes] == 0) storages.erase(bytes);
+  };
+  if (const auto* clip = std::get_if<ClipConfig>(&config); clip && !clip->is_sigmoid && !clip->sees)
+    remove(step.at("batch").integer() * 8, 2);
+  const auto* falcon = std::get_if<DecoderConfig>(&config);
+  const bool looks_up = falcon && (falcon->unpacking == Unpacking::OneKeyHead ||
+                                   falcon->unpacking == Unpacking::Grouped);
+  if (looks_up) remove(8, 2 * falcon->depth);
+}
+
+TEST(FamilyStorages, AreWhatPyTorchKeeps) {
+  const JsonDocument document =
+      read_json(TIDEMARK_TESTS_DIR "/reference/steps_families.json", FileKind::TrainingData);
+  int compared = 0;
+  for (const JsonView step : document.root().at("steps").items()) {
+    if (step.find("lora") || step.find("checkpoint")) continue;
+    const std::string name(step.at("name").text());
+    const ModelConfig config = read_model_config(step.at("config").text(), name).config;
+    const Trace trace = build_trace({name, "", "", "", config}, options_of(step));
+    Storages measured = measured_storages(step);
+    leave_out_indices(step, config, measured);
+    EXPECT_EQ(predicted_storages(trace), measured) << name;
+    ++compared;
+  }
+  EXPECT_GT(compared, 80);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,77 @@
+// deepseek_v3: latent attention, a dense MLP in the first blocks, experts picked from groups.
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "traces/models/config_decoder.h"
+
+namespace tidemark::config {
+namespace {
+
+LatentConfig latent(Fields& root) {
+  LatentConfig config{.query_rank = 1536,
+                      .key_rank = count(root, "kv_lora_rank", 512, widest),
+                      .plain_width = count(root, "qk_nope_head_dim", 128, widest),
+                      .rotary_width = count(root, "qk_rope_head_dim", 64, widest),
+                      .value_width = count(root, "v_head_dim", 128, widest)};
+  const auto rank = root.member("q_lora_rank");
+  const bool has_none = rank && rank->kind() == JsonKind::Null;
+  config.query_rank = has_none ? 0 : count(root, "q_lora_rank", config.query_rank, widest);
+  if (config.rotary_width % 2 != 0)
+    fail_at(root, "qk_rope_head_dim", "positions turn pairs; use an even number");
+  return config;
+}
+
+ExpertsConfig experts(Fields& root) {
+  ExpertsConfig config{.count = count(root, "n_routed_experts", 256, most_experts),
+                       .per_token = count(root, "num_experts_per_tok", 8, most_experts),
+                       .width = count(root, "moe_intermediate_size", 2048, widest),
+                       .renormalizes = root.boolean_or("norm_topk_prob", true),
+                       .gates_shared = false,
+                       .router = RouterForm::SigmoidOfGroups,
+                       .groups = count(root, "n_group", 8, most_experts),
+                       .best_groups = count(root, "topk_group", 4, most_experts)};
+  config.shared_width = config.width * count(root, "n_shared_experts", 1, most_experts);
+  if (config.per_token > config.count)
+    fail_at(root, "num_experts_per_tok",
+            fmt::format("{} of {} experts; use {} or less", config.per_token, config.count,
+                        config.count));
+  require_divides(root, "n_group", config.groups, "n_routed_experts", config.count);
+  if (config.best_groups > config.groups)
+    fail_at(root, "topk_group",
+            fmt::format("{} of {} groups; use {} or less", config.best_groups, config.groups,
+                        config.groups));
+  return config;
+}
+
+}  // namespace
+
+ModelConfig read_deepseek_v3(Fields& root) {
+  const DecoderConfig usual{.family = "deepseek-v3",
+                            .width = 7168,
+                            .depth = 61,
+                            .heads = 128,
+                            .mlp = 18432,
+                            .key_heads = 128,
+                            .head_width = 64,
+                            .vocabulary = 129280,
+                            .positions = 4096};
+  DecoderConfig config = decoder(root, {.usual = usual,
+                                        .key_heads_default_to_heads = false,
+                                        .has_bias_fields = true,
+                                        .head_width_is_free = true});
+  if (config.key_heads != config.heads)
+    fail_at(root, "num_key_value_heads", "keys come out of what all heads share; use as many");
+  config.latent = latent(root);
+  config.head_width = config.latent.plain_width + config.latent.rotary_width;
+  config.rotary_width = config.latent.rotary_width;
+  config.experts = experts(root);
+  config.dense_blocks.resize(
+      static_cast<std::size_t>(root.integer_or("first_k_dense_replace", 3, 0, most_blocks)));
+  std::iota(config.dense_blocks.begin(), config.dense_blocks.end(), 0);
+  if (!root.boolean_or("rope_interleave", true))
+    fail_at(root, "rope_interleave", "pairs that are halves are not modelled; use true");
+  return config;
+}
+
+}  // namespace tidemark::config

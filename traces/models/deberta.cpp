@@ -1,0 +1,97 @@
+// DeBERTa-v2 and -v3 as in modeling_deberta_v2.py of Hugging Face transformers, eager, which has no
+// other attention: post-norm like BERT.
+#include <fmt/format.h>
+
+#include "traces/models/disentangled_attention.h"
+#include "traces/models/language_model.h"
+#include "traces/models/model_config.h"
+
+namespace tidemark {
+namespace {
+
+struct DebertaBlock {
+  TraceBuilder& b;
+  const DebertaConfig& config;
+  const DebertaShared& shared;
+  std::string name;
+
+  TensorId half(const std::string& which, TensorId shortcut, TensorId y) const {
+    y = b.linear(name + which + ".dense", y, config.width);
+    y = b.dropout(name + which + ".drop", y, b.dropout_probability(config.dropout));
+    y = b.residual(name + which + ".add", shortcut, y);
+    return b.layer_norm(name + which + ".norm", y, config.epsilon);
+  }
+
+  TensorId operator()(TensorId x) const {
+    b.begin_block(name, x, 0);
+    b.part(Part::F);
+    x = half(".attn", x, disentangled_attention(b, name + ".attn", x, config, shared));
+    b.part(Part::G);
+    const TensorId y = b.gelu(name + ".gelu", b.linear(name + ".fc1", x, config.mlp));
+    x = half(".mlp", x, y);
+    b.end_block();
+    return x;
+  }
+};
+
+TensorId embed(TraceBuilder& b, TensorId table, std::int64_t tokens, const DebertaConfig& config) {
+  const Shape of_ids = {b.step().batch, tokens};
+  const std::int64_t width = b.shape(table).back();
+  const TensorId ids = b.input("input_ids", of_ids, DType::Int64, fill::Words{});
+  TensorId x = b.embedding("embed", ids, table);
+  if (config.absolute_places) {
+    const TensorId places = b.input("position_ids", {1, tokens}, DType::Int64, fill::Positions{});
+    const TensorId rows = b.parameter("position_embed.weight", {config.positions, width});
+    x = b.add("pos_add", x, b.embedding("position_embed", places, rows));
+  }
+  if (config.token_types > 0) {
+    const TensorId types = b.input("token_type_ids", of_ids, DType::Int64);
+    const TensorId rows = b.parameter("type_embed.weight", {config.token_types, width});
+    x = b.add("type_add", x, b.embedding("type_embed", types, rows));
+  }
+  if (width != config.width) x = b.linear("embed_project", x, config.width, false);
+  x = b.layer_norm("embed_norm", x, config.epsilon);
+  const TensorId mask =
+      b.input("token_mask", {b.step().batch, tokens, 1}, b[x].dtype, fill::Constant{1});
+  return b.dropout("drop", b.mul("embed_mask", x, mask), b.dropout_probability(config.dropout));
+}
+
+// Of each token with each: made of a number per token when the encoder begins.
+TensorId pairs(TraceBuilder& b, const std::string& name, const Shape& shape) {
+  const TensorId tokens = b.input(name + ".tokens", {shape[0], shape.back()}, DType::Int64);
+  const OutputSpec made{"", shape, DType::Int64};
+  return b.opaque(name, std::array{tokens}, std::span(&made, 1), {.operation = "aten::mul"});
+}
+
+TensorId relative_places(TraceBuilder& b, const DebertaConfig& config) {
+  if (config.span == 0) return no_tensor;
+  const TensorId table = b.parameter("relative_embed.weight", {2 * config.span, config.width});
+  return config.norms_places ? b.layer_norm("relative_norm", table, config.epsilon) : table;
+}
+
+}  // namespace
+
+Trace build_deberta(const std::string& model, const DebertaConfig& config,
+                    const StepOptions& options) {
+  TraceBuilder b(model, "deberta", options);
+  const std::int64_t tokens = sequence_length(options, config.positions, config.absolute_places);
+  const std::int64_t of_table = config.embedding_width ? config.embedding_width : config.width;
+  const TensorId table = b.parameter("embed.weight", {config.vocabulary, of_table});
+  TensorId x = embed(b, table, tokens, config);
+  const DebertaShared shared{pairs(b, "attention_mask", {options.batch, 1, tokens, tokens}),
+                             pairs(b, "distances", {1, tokens, tokens}),
+                             relative_places(b, config)};
+  for (std::int64_t i = 0; i < config.depth; ++i)
+    x = DebertaBlock{b, config, shared, fmt::format("blocks.{}", i)}(x);
+  x = b.gelu("transform.gelu", b.linear("transform.dense", x, of_table));
+  x = b.layer_norm("transform.norm", x, config.epsilon);
+  const TensorId bias = b.parameter("lm_head.bias", {config.vocabulary});
+  const TensorId tied = config.tied_head ? table : no_tensor;
+  const TensorId logits = vocabulary_head(b, "lm_head", x, tied, config.vocabulary, bias);
+  const TensorId labels = b.input("labels", {options.batch, tokens}, DType::Int64, fill::Words{});
+  const std::int64_t rows = options.batch * tokens;
+  return b.finish(b.cross_entropy("loss", b.view("logits.rows", logits, {rows, config.vocabulary}),
+                                  b.view("labels.rows", labels, {rows})));
+}
+
+}  // namespace tidemark

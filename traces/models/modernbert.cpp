@@ -1,0 +1,118 @@
+// ModernBERT as in modeling_modernbert.py of Hugging Face transformers, without the flash-attn
+// package: padded batches, whose masks are there whether anything is padded or not.
+#include <fmt/format.h>
+
+#include "traces/models/decoder_parts.h"
+#include "traces/models/language_model.h"
+#include "traces/models/model_config.h"
+
+namespace tidemark {
+namespace {
+
+struct Encoder {
+  TraceBuilder& b;
+  const ModernBertConfig& config;
+
+  TensorId normed(const std::string& name, TensorId x) const {
+    return b.layer_norm(name, x, config.epsilon, config.norm_bias);
+  }
+
+  // In transformers 4.57 each layer makes its own tables, in the dtype of its q.
+  void turn(AttentionConfig& of, const std::string& which, std::int64_t tokens,
+            bool sees_all) const {
+    const Rotary& rotary = sees_all ? config.rotary : config.local_rotary;
+    const auto wave = [&](const char* name, fill::Wave kind) {
+      return b.input(which + name, {tokens, of.head_width}, b.compute_dtype(),
+                     fill::RotaryTable{kind, rotary});
+    };
+    of.cosine = wave(".rope.cos", fill::Wave::Cosine);
+    of.sine = wave(".rope.sin", fill::Wave::Sine);
+  }
+
+  // Where idle masks are left out, blocks that see all share their tables, as the others do.
+  AttentionConfig attention(const std::string& which, std::int64_t tokens, bool sees_all) const {
+    AttentionConfig of{.heads = config.heads,
+                       .head_width = config.width / config.heads,
+                       .scales_query = false,
+                       .qkv_bias = config.attention_bias,
+                       .out_bias = config.attention_bias,
+                       .softmax_in_fp32 = true,
+                       .probabilities_as_query = true,
+                       .dropout = b.dropout_probability(config.attention_dropout),
+                       .out_name = "o"};
+    const bool idle = sees_all && b.framework().drops_idle_masks && !b.step().padded;
+    of.kernel = attention_kernel(b, of, of.head_width, !idle);
+    if (b.framework().drops_idle_masks) turn(of, which, tokens, sees_all);
+    if (idle && *of.kernel != AttentionKernel::Eager) return of;
+    const TensorId mask =
+        b.input(which, {1, 1, tokens, tokens}, b.base_dtype(), fill::PaddingMask{});
+    of.mask = for_all_samples(b, which + ".samples", mask);
+    return of;
+  }
+
+  // The first block reads what the embedding normed already.
+  TensorId block(const std::string& name, TensorId x, const AttentionConfig& with,
+                 bool is_first) const {
+    b.begin_block(name, x, 0);
+    b.part(Part::F);
+    TensorId y = is_first ? x : normed(name + ".norm1", x);
+    y = self_attention(b, name + ".attn", y, with);
+    y = b.dropout(name + ".drop", y, b.dropout_probability(config.attention_dropout));
+    x = b.residual(name + ".add1", x, y);
+    b.part(Part::G);
+    y = mlp(b, name + ".mlp", normed(name + ".norm2", x),
+            {.form = MlpForm::GatedPacked,
+             .activation = ActivationForm::Gelu,
+             .width = config.mlp,
+             .bias = config.mlp_bias,
+             .dropout = b.dropout_probability(config.mlp_dropout)});
+    x = b.residual(name + ".add2", x, y);
+    b.end_block();
+    return x;
+  }
+
+  TensorId operator()(TensorId x) const {
+    const std::int64_t tokens = b.shape(x)[1];
+    const AttentionConfig far = attention("mask", tokens, true);
+    const AttentionConfig near = attention("window_mask", tokens, false);
+    for (std::int64_t i = 0; i < config.depth; ++i) {
+      const std::string name = fmt::format("blocks.{}", i);
+      const bool sees_all = i % config.global_every == 0;
+      AttentionConfig with = sees_all ? far : near;
+      if (with.cosine == no_tensor) turn(with, name, tokens, sees_all);
+      x = block(name, x, with, i == 0);
+    }
+    return normed("norm", x);
+  }
+};
+
+}  // namespace
+
+Trace build_modernbert(const std::string& model, const ModernBertConfig& config,
+                       const StepOptions& options) {
+  TraceBuilder b(model, "modernbert", options);
+  const std::int64_t tokens = sequence_length(options, config.positions, false);
+  const Shape of_ids = {options.batch, tokens};
+  const TensorId ids = b.input("input_ids", of_ids, DType::Int64, fill::Words{});
+  const TensorId table = b.parameter("embed.weight", {config.vocabulary, config.width});
+  const Encoder encoder{b, config};
+  TensorId x = encoder.normed("embed_norm", b.embedding("embed", ids, table));
+  x = encoder(b.dropout("drop", x, b.dropout_probability(config.embedding_dropout)));
+  x = b.gelu("head.gelu", b.linear("head.dense", x, config.width, config.classifier_bias));
+  x = encoder.normed("head.norm", x);
+  const TensorId bias =
+      config.decoder_bias ? b.parameter("lm_head.bias", {config.vocabulary}) : no_tensor;
+  const TensorId tied = config.tied_head ? table : no_tensor;
+  TensorId logits = vocabulary_head(b, "lm_head", x, tied, config.vocabulary, bias);
+  const std::int64_t rows = options.batch * tokens;
+  b.begin_function();
+  logits = b.local(b.cast("logits.float", b.local(logits), DType::Float32));
+  const TensorId labels = b.input("labels", of_ids, DType::Int64, fill::Words{});
+  const TensorId loss =
+      b.cross_entropy("loss", b.view("logits.rows", logits, {rows, config.vocabulary}),
+                      b.view("labels.rows", labels, {rows}));
+  b.end_function();
+  return b.finish(loss);
+}
+
+}  // namespace tidemark

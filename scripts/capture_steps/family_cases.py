@@ -66,15 +66,18 @@ CONFIGS = {
                     encoder_ffn_dim=700, decoder_ffn_dim=610, num_mel_bins=40,
                     max_source_positions=125, max_target_positions=90, pad_token_id=0,
                     bos_token_id=1, eos_token_id=2, decoder_start_token_id=1),
+    "swin-padded": dict(model_type="swin", embed_dim=48, depths=[2, 2, 3], num_heads=[3, 6, 12],
+                        window_size=7, image_size=100, patch_size=4, num_labels=11),
 }
 SIZES = {"bart": dict(batch=4, tokens=127, target_tokens=61),
          "falcon": dict(batch=4, tokens=143), "modernbert": dict(batch=5, tokens=131),
          "deberta-v2": dict(batch=5, tokens=79),
          "deepseek_v3": dict(batch=3, tokens=137), "clip_text_model": dict(batch=9, tokens=71),
          "clip_vision_model": dict(batch=17), "siglip_text_model": dict(batch=9, tokens=67),
-         "siglip_vision_model": dict(batch=17), "whisper": dict(batch=3, target_tokens=83)}
+         "siglip_vision_model": dict(batch=17), "whisper": dict(batch=3, target_tokens=83),
+         "swin": dict(batch=5)}
 # Whose code has no fused attention.
-EAGER = ("deberta-v2",)
+EAGER = ("deberta-v2", "swin")
 
 
 

@@ -41,7 +41,9 @@ Storages measured_storages(const JsonView& step) {
 // the parameters there: neither is in the fixtures.
 bool counts(const Tensor& tensor) {
   const bool is_number = tensor.dtype == DType::Float64 && tensor.shape.rank() == 0;
-  const bool is_buffer = tensor.category == Category::Input && tensor.name == "position_ids";
+  const bool is_buffer =
+      tensor.category == Category::Input &&
+      (tensor.name == "position_ids" || tensor.name.ends_with(".relative_position_index"));
   return tensor.category != Category::Parameter && !is_number && !is_buffer;
 }
 

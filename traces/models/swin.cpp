@@ -1,5 +1,6 @@
-// Swin as in models/swin_transformer.py of microsoft/Swin-Transformer. Tokens stay [batch, tokens,
-// width]; attention sees [batch · windows, window², width]:
+// Swin as in models/swin_transformer.py of microsoft/Swin-Transformer, and modeling_swin.py of
+// Hugging Face transformers, which pads what does not fit. Tokens stay [batch, tokens, width];
+// attention sees [batch · windows, window², width]:
 //   norm ─ cut windows ─ qkv ─ scores + bias (+ mask) ─ softmax ─ mix ─ proj ─ merge windows ─ add
 #include <fmt/format.h>
 
@@ -14,25 +15,43 @@ namespace {
 struct Stage {
   std::int64_t width = 0, heads = 0, mlp = 0;
   std::int64_t side = 0;    ///< tokens per side of the grid
+  std::int64_t padded = 0;  ///< … up to whole windows
   std::int64_t window = 0;  ///< tokens per side of a window, at most the grid's
 };
 
 double as_double(std::int64_t n) { return static_cast<double>(n); }
 
-// Windows that overhang the grid would be padded; the published sizes never need it.
+std::int64_t rounded_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+// Half a grid is half of it padded to an even one. Microsoft's code pads nothing.
 Stage stage_of(const SwinConfig& config, std::int64_t image, std::size_t s) {
   Stage stage{.width = config.width << s, .heads = config.heads[s]};
-  stage.side = image / config.patch >> s;
+  stage.side = rounded_up(image, config.patch) / config.patch;
+  for (std::size_t before = 0; before < s; ++before) stage.side = (stage.side + 1) / 2;
   stage.window = std::min(config.window, stage.side);
+  stage.padded = rounded_up(stage.side, stage.window);
   stage.mlp = static_cast<std::int64_t>(as_double(stage.width) * config.mlp_ratio);
+  const bool fits = image % (config.patch << s) == 0 && stage.padded == stage.side;
   const bool halves = s + 1 == config.depths.size() || stage.side % 2 == 0;
-  if (stage.side < 1 || image % config.patch != 0 || stage.side % stage.window != 0 || !halves)
+  const bool pads = !config.fused_shift;
+  if (!pads && !(fits && halves))
     throw UsageError(
         fmt::format("image size {}: {} x {} tokens in stage {} cannot be cut into windows of {} "
                     "and then halved; use a multiple of {}",
                     image, stage.side, stage.side, s + 1, config.window,
                     config.patch * config.window << (config.depths.size() - 1)));
   return stage;
+}
+
+// Zeros behind a grid [batch, from², width], or what is behind it cut off.
+TensorId resized(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t from,
+                 std::int64_t to) {
+  if (from == to) return x;
+  const Shape s = b.shape(x);
+  const OutputSpec y{"", {s[0], to * to, s[2]}, b[x].dtype};
+  return b.opaque(
+      name, std::array{x}, std::span(&y, 1),
+      {.operation = from < to ? "aten::constant_pad_nd" : "aten::clone", .gradients = 1});
 }
 
 // The table holds one bias per head for every difference of two places in a window.
@@ -49,7 +68,7 @@ TensorId relative_bias(TraceBuilder& b, const std::string& name, const Stage& st
 
 TensorId window_attention(TraceBuilder& b, const std::string& name, TensorId x, const Stage& stage,
                           const SwinConfig& config, std::int64_t shift) {
-  const std::int64_t per_side = stage.side / stage.window, tokens = stage.window * stage.window;
+  const std::int64_t per_side = stage.padded / stage.window, tokens = stage.window * stage.window;
   AttentionConfig attention{.heads = stage.heads,
                             .packed = config.packed_qkv,
                             .unpacking = Unpacking::Select,
@@ -67,7 +86,7 @@ TensorId window_attention(TraceBuilder& b, const std::string& name, TensorId x, 
 // norm1, windows, attention, windows undone; what the residual adds.
 TensorId attention_half(TraceBuilder& b, const std::string& name, TensorId x, const Stage& stage,
                         const SwinConfig& config, std::int64_t shift) {
-  const Shape tokens = b.shape(x);
+  const Shape tokens = {b.shape(x)[0], stage.padded * stage.padded, b.shape(x)[2]};
   const std::int64_t area = stage.window * stage.window;
   const Shape windows = {tokens[0] * tokens[1] / area, area, tokens[2]};
   const bool rolls = shift > 0 && !config.fused_shift;
@@ -77,9 +96,10 @@ TensorId attention_half(TraceBuilder& b, const std::string& name, TensorId x, co
 
   b.begin_function();
   const TensorId normed = b.local(b.layer_norm(name + ".norm1", x, config.epsilon));
+  const TensorId whole = b.local(resized(b, name + ".pad", normed, stage.side, stage.padded));
   const TensorId rolled =
-      rolls ? b.local(b.copy(name + ".roll", normed, tokens, LayoutTransform::Roll, {shifted}))
-            : normed;
+      rolls ? b.local(b.copy(name + ".roll", whole, tokens, LayoutTransform::Roll, {shifted}))
+            : whole;
   const TensorId cut = b.local(b.copy(name + ".windows", rolled, windows,
                                       LayoutTransform::CutWindows, {window, shifted_too}));
   const TensorId attended = window_attention(b, name + ".attn", cut, stage, config, shift);
@@ -87,8 +107,9 @@ TensorId attention_half(TraceBuilder& b, const std::string& name, TensorId x, co
       b.local(b.dropout(name + ".drop", attended, b.dropout_probability(config.dropout)));
   const TensorId merged =
       b.copy(name + ".merge", kept, tokens, LayoutTransform::JoinWindows, {window, shifted_too});
-  const TensorId y =
+  TensorId y =
       rolls ? b.copy(name + ".unroll", merged, tokens, LayoutTransform::Unroll, {shifted}) : merged;
+  y = resized(b, name + ".cut", y, stage.padded, stage.side);
   b.end_function();
   return y;
 }
@@ -119,8 +140,10 @@ TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const Stage
 // Each 2 × 2 group of tokens becomes one of four times the width, then a linear halves it.
 TensorId merge_patches(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t side,
                        const SwinConfig& config) {
+  const std::int64_t even = rounded_up(side, 2);
+  x = resized(b, name + ".pad", x, side, even);
   const Shape s = b.shape(x);
-  const Shape quarter = {s[0], side / 2, side / 2, s[2]};
+  const Shape quarter = {s[0], even / 2, even / 2, s[2]};
   std::vector<TensorId> corners;
   for (int corner = 0; corner < 4; ++corner)
     corners.push_back(b.select(fmt::format("{}.corner{}", name, corner), x, quarter,
@@ -133,7 +156,12 @@ TensorId merge_patches(TraceBuilder& b, const std::string& name, TensorId x, std
 
 TensorId embed_patches(TraceBuilder& b, TensorId images, std::int64_t side,
                        const SwinConfig& config) {
-  const std::int64_t batch = b.step().batch, tokens = side * side;
+  const std::int64_t batch = b.step().batch, tokens = side * side, whole = side * config.patch;
+  if (b.shape(images)[2] != whole) {
+    const OutputSpec padded{"", {batch, config.channels, whole, whole}, b[images].dtype};
+    images = b.opaque("patch_embed.pad", std::array{images}, std::span(&padded, 1),
+                      {.operation = "aten::constant_pad_nd"});
+  }
   TensorId x = b.conv2d("patch_embed", images, {batch, config.width, side, side}, config.patch,
                         config.patch, 0, 1, true);
   // The norm reads rows of channels, so it makes the transposed view contiguous first.

@@ -71,6 +71,22 @@ std::string ViewModel::take_opened(ViewState& view) {
   return problem;
 }
 
+std::string ViewModel::start(const std::string& subject, ViewState& view) {
+  try {
+    auto inputs = inputs_of ? inputs_of(subject, what_if_ ? &*what_if_ : nullptr) : std::nullopt;
+    if (!inputs) {
+      open(subject, Opening::Shown);
+      return "";
+    }
+    ++view.gesture;
+    ask(std::move(*inputs), view);
+    if (predicted_ > 0 && view.shown != 0) show(0, view);
+    return problem_;
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
 void ViewModel::add(Recording recording) {
   auto opened = std::make_shared<const Opened>(std::move(recording));
   std::string name = opened->name;

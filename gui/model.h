@@ -102,6 +102,13 @@ class ViewModel {
   LiveSetBuilder& live() { return live_; }
   Search& search() { return search_; }
 
+  /// Inputs from a model's name, its config.json or a trace file, or from a plan file beside the
+  /// inputs that there are; nothing for what holds a recording. Throws InputError. Set by who knows
+  /// the command line.
+  std::function<std::optional<WhatIf>(const std::string& subject, const WhatIf* now)> inputs_of;
+  /// Opens what was dropped, or the model of this name. Returns what is wrong with it, or "".
+  std::string start(const std::string& subject, ViewState& view);
+
   /// How to type the inputs on a command line; set by who knows the command line.
   std::function<std::string(const WhatIf&)> command_of;
 

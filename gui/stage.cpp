@@ -78,7 +78,8 @@ void begin_frame(ViewState& view) {
 
 void finish_frame(ViewModel& model, ViewState& view, const Input& input,
                   const std::function<Image()>& picture) {
-  for (const std::string& path : input.drops) model.open(path, Opening::Shown);
+  for (const std::string& path : input.drops)
+    if (std::string problem = model.start(path, view); !problem.empty()) view.notice = problem;
   if (view.export_path.empty()) return;
   const std::string path = free_path(std::exchange(view.export_path, ""));
   try {

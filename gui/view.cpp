@@ -24,7 +24,6 @@ constexpr auto nobody_notices = std::chrono::milliseconds(300);
 constexpr auto for_ever = std::chrono::hours(24);
 
 void ask(const ViewRequest& request, ViewModel& model, ViewState& view) {
-  model.command_of = request.command_of;
   model.ask(*request.what_if, view);
   if (!model.problem().empty()) throw InputError(model.problem());
   if (model.recordings().size() > 1) view.against = 1;
@@ -68,6 +67,8 @@ Image draw_picture(ViewModel& model, ViewState& view, const ViewRequest& request
 
 std::string show(const ViewRequest& request) {
   ViewModel model = request.read ? ViewModel(request.read) : ViewModel();
+  model.inputs_of = request.inputs_of;
+  model.command_of = request.command_of;
   ViewState view;
   const std::optional<Script> script = script_of(request);
   PixelSize size{request.width, request.height};

@@ -20,6 +20,9 @@ struct ViewRequest {
   std::string screenshot = {};  ///< a picture of the view instead of a window
   std::string script = {};      ///< a file of input to play first
   bool in_window = false;       ///< the script plays in a window all the same
+  /// Of names and files that hold a model or a plan; see ViewModel.
+  std::function<std::optional<WhatIf>(const std::string& subject, const WhatIf* now)> inputs_of =
+      {};
   /// The inputs as one types them.
   std::function<std::string(const WhatIf&)> command_of = {};
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,10 +57,11 @@ struct FrameFacts {
   std::size_t search_hits = 0;  ///< so far
   bool has_open_list = false;   ///< a combo box or a menu
 
-  std::size_t levers = 0;  ///< that are listed
-  float first_lever = 0;   ///< where the first of them is, from the top; 0 = none is
-  float plan_slider = 0;   ///< where the slider along the front is, from the top; 0 = there is none
-  float covered = 0;       ///< pixels of the curve that are hidden by its labels
+  std::size_t live_rows = 0;  ///< of the live set
+  std::size_t levers = 0;     ///< that are listed
+  float first_lever = 0;      ///< where the first of them is, from the top; 0 = none is
+  float plan_slider = 0;  ///< where the slider along the front is, from the top; 0 = there is none
+  float covered = 0;      ///< pixels of the curve that are hidden by its labels
   /// Where the caution of what is shown ends, from the top; 0 = none is said.
   float caution = 0;
   /// Where the timeline is, in pixels: the time axis from left to right, the top of the first
@@ -86,8 +88,11 @@ struct ViewState {
   ColorBy color_by = ColorBy::Kind;
   Measure measure = Measure::Allocated;  ///< of levers and of the front
   LeverOrder lever_order = LeverOrder::Best;
-  std::vector<std::string> marked = {};  ///< levers that are collected, by name
-  std::string hovered_lever = {};        ///< under the mouse; "" = none is
+  std::vector<std::string> marked = {};    ///< levers that are collected, by name
+  std::string hovered_lever = {};          ///< under the mouse; "" = none is
+  bool groups_blocks = true;               ///< in the live set
+  std::set<std::string> open_groups = {};  ///< of them
+  std::string live_filter = {};
   Tab tab = Tab::Levers;
   std::optional<Tab> wanted_tab = {};  ///< to be opened in the next frame
   float lower_share = 0.38F;           ///< of the height, for the lower half

@@ -36,20 +36,52 @@ picture zoom '1 mouse 1000 150
 12 mouse 500 600
 14 mouse 501 600' vit-b-16 --batch 64 --precision amp-bf16 --strategy pareprop
 
+# In one minute (docs/gui.md): a step that does not fit, and what to do.
+short=(gpt2 --batch 16 --device rtx-4090)
+picture minute_1 "" "${short[@]}"
+
+# The mouse over a lever.
+picture minute_2 '1 mouse 420 640
+5 mouse 421 640' "${short[@]}"
+
+# Two that are collected with Ctrl.
+picture minute_3 '1 mouse 420 602
+3 press control
+4 hold control
+5 down left
+6 up left
+9 mouse 420 640
+11 down left
+12 up left
+14 release control
+16 mouse 620 300' "${short[@]}"
+
+# One is applied: it fits, and the curve before it stays as a line.
+picture minute_4 '1 mouse 420 602
+3 down left
+4 up left
+9 mouse 620 300' "${short[@]}"
+
+# Who is alive at the peak now, equal roles as one row.
+picture minute_5 '1 mouse 382 527
+2 down left
+3 up left
+9 mouse 620 300' "${short[@]}" --loss fused-linear
+
 # What is alive at the peak, by category, block and op.
-picture icicle '1 mouse 381 520
+picture icicle '1 mouse 438 527
 2 down left
 3 up left
 6 mouse 700 650' swin-t --batch 128 --precision amp-fp16 --strategy checkpoint
 
 # Two strategies in numbers.
-picture compare '1 mouse 521 520
+picture compare '1 mouse 578 527
 2 down left
 3 up left
 6 mouse 700 790' swin-t --batch 64 --strategies vanilla,pareprop
 
 # The arena at the peak, in a narrow window.
-picture narrow '1 mouse 155 482
+picture narrow '1 mouse 212 500
 2 down left
 3 up left
 6 mouse 300 100' vit-b-16 --batch 64 --strategy mesa --size 480x720

@@ -38,6 +38,24 @@ gui::WhatIf what_if_of(const Options& options) {
   return what_if;
 }
 
+// What a file or a name adds to the window: a plan to the inputs that there are, or new inputs.
+std::optional<gui::WhatIf> inputs_of(Options options, const std::string& subject,
+                                     const gui::WhatIf* now) {
+  if (is_recorded(subject)) return std::nullopt;
+  if (!subject.ends_with(".plan.json")) {
+    options.subject = subject;
+    return what_if_of(options);
+  }
+  if (!now) throw InputError(subject + ": a plan is of a model: open that one first");
+  options.strategies.reset();
+  options.plan = subject;
+  gui::WhatIf planned = *now;
+  planned.plans.push_back(named_strategies(options).front());
+  planned.strategies.front() = planned.plans.back();
+  planned.planned.reset();
+  return planned;
+}
+
 // "--strategies vanilla,mesa --plan tuned.plan.json", of what is shown.
 void set_strategies(const std::vector<StrategySpec>& strategies, Options& options) {
   std::vector<std::string_view> texts, files;
@@ -94,6 +112,18 @@ void set_picture(const Options& options, gui::ViewRequest& request) {
 gui::ViewRequest request_of(const Options& options) {
   gui::ViewRequest request;
   set_picture(options, request);
+  // What is copied as a command line is about what was opened last.
+  const auto subject = std::make_shared<std::string>(options.subject);
+  request.inputs_of = [options, subject](const std::string& opened, const gui::WhatIf* now) {
+    auto inputs = inputs_of(options, opened, now);
+    if (inputs && inputs->scenario.trace && !opened.ends_with(".plan.json")) *subject = opened;
+    return inputs;
+  };
+  request.command_of = [options, subject](const gui::WhatIf& what_if) {
+    Options shown = options;
+    shown.subject = *subject;
+    return view_command_line(shown, what_if);
+  };
   request.read = read_recorded;
   request.files = options.files;
   for (const std::string& file : request.files)
@@ -107,9 +137,6 @@ gui::ViewRequest request_of(const Options& options) {
     request.files.insert(request.files.begin(), options.subject);
   } else if (!options.subject.empty()) {
     request.what_if = what_if_of(options);
-    request.command_of = [options](const gui::WhatIf& what_if) {
-      return view_command_line(options, what_if);
-    };
   }
   return request;
 }

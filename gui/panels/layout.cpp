@@ -10,6 +10,7 @@
 #include "gui/input.h"
 #include "gui/keyboard.h"
 #include "gui/panels/panels.h"
+#include "traces/presets.h"
 
 namespace tidemark::gui {
 namespace {
@@ -128,17 +129,36 @@ void draw_right_of_what_if(ViewModel& model, ViewState& view, const Sides& sides
   ImGui::EndChild();
 }
 
-void draw_empty() {
-  const ImVec2 size = ImGui::GetContentRegionAvail(), at = ImGui::GetCursorScreenPos();
+void draw_line_of_empty(std::string_view text) {
   const float em = ImGui::GetFontSize();
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  float y = at.y + size.y / 2 - 2 * em;
-  for (const std::string_view line :
-       {"Nothing is open.", "Drop a .timeline.json file here, or start with a model:",
-        "tidemark view vit-b-16 --batch 64 --strategy pareprop", "Ctrl + Q closes the window."}) {
-    draw_text(list, {at.x, y, at.x + size.x, y + 1.4F * em}, line, theme::faint, Align::Center);
-    y += 1.6F * em;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  draw_text(*ImGui::GetWindowDrawList(), {at.x, at.y, at.x + width, at.y + 1.4F * em}, text,
+            theme::faint, Align::Center);
+  ImGui::Dummy({1, 1.3F * em});
+}
+
+// Models to start with, as many in a row as there is room for.
+void pick_model(ViewModel& model, ViewState& view) {
+  const float em = ImGui::GetFontSize(), width = 13 * em;
+  const float room = ImGui::GetContentRegionAvail().x;
+  const int columns = std::max(1, static_cast<int>(room / (width + 8)));
+  int column = 0;
+  for (const Model& known : known_models()) {
+    if (column++ % columns != 0) ImGui::SameLine();
+    if (!ImGui::Button(fitted(known.name, width - em).c_str(), {width, 0})) continue;
+    view.notice = model.start(known.name, view);
+    return;
   }
+}
+
+void draw_empty(ViewModel& model, ViewState& view) {
+  draw_line_of_empty("Nothing is open.");
+  draw_line_of_empty(
+      "Drop a timeline, a snapshot, a config.json or a trace here. Ctrl + Q closes.");
+  if (!model.inputs_of) return;
+  draw_line_of_empty("Or start with a model:");
+  pick_model(model, view);
 }
 
 // At the bottom: what is being read, or else what happened last.
@@ -201,7 +221,7 @@ void draw_frame(ViewModel& model, ViewState& view) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 0);
   ImGui::Begin("tidemark", nullptr, root_flags);
   if (model.is_empty()) {
-    draw_empty();
+    draw_empty(model, view);
   } else {
     draw_contents(model, view, em);
   }

@@ -70,9 +70,10 @@ void draw_choices(const LeverTable& table, ViewState& view, bool is_catching_up)
         "without a caution and fast; then what saves most");
 }
 
-// What those that are collected would do together.
+// What those that are collected would do together; else how to collect. In a line of its own, which
+// is there always: rows must not move under the mouse.
 void draw_collected(const LeverTable& table, ViewModel& model, ViewState& view) {
-  if (view.marked.empty()) return;
+  if (view.marked.empty()) return text_line("click: apply, Ctrl + click: collect", theme::faint);
   const auto made = model.imagined();
   std::string text = fmt::format("{} collected", view.marked.size());
   if (made)
@@ -80,7 +81,6 @@ void draw_collected(const LeverTable& table, ViewModel& model, ViewState& view) 
         ": {}, {} in time",
         change_text(measured(table.now(), view.measure), measured(made->report, view.measure)),
         change_text(time_ratio(made->report, table.now())));
-  ImGui::AlignTextToFramePadding();
   text_line(text, theme::bright);
   ImGui::SameLine();
   if (ImGui::SmallButton("apply")) model.pull(view.marked.front(), view);
@@ -145,12 +145,13 @@ void draw_lever(const TriedLever& lever, const LeverTable& table, ViewModel& mod
   const Box first{row.x0 + pad, row.y0, row.x1, row.y0 + 1.3F * em};
   const float numbers = (first.width() > narrow * em ? saves_at + 6.8F : needs_at + 5.6F) * em;
   draw_text(list, {first.x0, first.y0, first.x1 - numbers, first.y1},
-            (is_marked ? "✓ " : "") + lever.name, theme::bright);
+            (is_marked ? "• " : "") + lever.name, theme::bright);
   draw_numbers(list, first, lever, table, view.measure);
   const bool is_whole = draw_words(list, {first.x0, first.y1 - 2, row.x1 - pad, row.y1 - 1}, lever);
   if (is_hovered && !is_whole) describe_lever(lever);
 }
 
+// Of the numbers, at the right of the line in which the levers' own head is said.
 void draw_heads() {
   const float em = ImGui::GetFontSize();
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -161,13 +162,9 @@ void draw_heads() {
               {right - (at_right + width) * em, at.y, right - at_right * em, at.y + 1.2F * em},
               text, theme::faint, Align::Right);
   };
-  const bool is_wide = right - at.x > narrow * em;
-  draw_text(list, {at.x + 0.4F * em, at.y, right - (is_wide ? 22 : 15) * em, at.y + 1.2F * em},
-            "click: apply, Ctrl + click: collect", theme::faint);
-  if (is_wide) head(saves_at, 6.4F, "saves");
+  if (right - at.x > narrow * em) head(saves_at, 6.4F, "saves");
   head(needs_at, 5.4F, "needs");
   head(time_at, 5, "time");
-  ImGui::Dummy({1, 1.2F * em});
 }
 
 }  // namespace
@@ -197,8 +194,8 @@ void draw_levers(ViewModel& model, ViewState& view) {
   const auto table = model.levers().newest();
   if (!table) return text_line("trying strategies ...", theme::faint);
   draw_choices(*table, view, model.levers().is_catching_up());
-  draw_collected(*table, model, view);
   draw_heads();
+  draw_collected(*table, model, view);
   const Rows rows = sorted(lowering(*table, view.measure), view.lever_order, view.measure);
   view.facts.levers = rows.size();
   ImGui::BeginChild("levers");

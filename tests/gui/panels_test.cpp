@@ -119,6 +119,7 @@ TEST(Panels, AClickInTheListSelectsTheTensorEverywhere) {
   Robot robot;
   robot.ask(vit({"checkpoint"}));
   robot.view.wanted_tab = Tab::LiveSet;
+  robot.view.groups_blocks = false;
   robot.frames(3);
   robot.click(450, 640);
   ASSERT_TRUE(robot.view.selection.buffer);

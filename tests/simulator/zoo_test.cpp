@@ -68,8 +68,7 @@ void expect_family_sound(std::string_view family) {
     SCOPED_TRACE(model.name);
     for (const Precision precision : {Precision::Fp32, Precision::AmpFp16, Precision::Bf16}) {
       StepOptions options = options_with(precision);
-      const bool reads_text = family != "vit" && family != "swin" && family != "mvit";
-      if (reads_text) options.sequence = 32;
+      if (!sees_images(model.config)) options.sequence = 32;
       expect_every_strategy_sound(model, options);
     }
   }
@@ -89,15 +88,24 @@ TEST(Zoo, GptNeox) { expect_family_sound("gpt-neox"); }
 TEST(Zoo, Opt) { expect_family_sound("opt"); }
 TEST(Zoo, Olmo2) { expect_family_sound("olmo2"); }
 TEST(Zoo, T5) { expect_family_sound("t5"); }
+TEST(Zoo, Bart) { expect_family_sound("bart"); }
+TEST(Zoo, Whisper) { expect_family_sound("whisper"); }
+TEST(Zoo, ModernBert) { expect_family_sound("modernbert"); }
+TEST(Zoo, Deberta) { expect_family_sound("deberta"); }
+TEST(Zoo, Falcon) { expect_family_sound("falcon"); }
+TEST(Zoo, Clip) { expect_family_sound("clip"); }
+TEST(Zoo, Siglip) { expect_family_sound("siglip"); }
 TEST(Zoo, Mixtral) { expect_family_sound("mixtral"); }
 TEST(Zoo, Qwen3Moe) { expect_family_sound("qwen3-moe"); }
 TEST(Zoo, Olmoe) { expect_family_sound("olmoe"); }
 
 TEST(Zoo, HasAllFamilies) {
   for (const Model& model : known_models())
-    EXPECT_THAT(model.family, testing::AnyOf("vit", "swin", "mvit", "bert", "gpt2", "llama",
-                                             "gemma", "gemma2", "gemma3", "phi3", "gpt-neox", "opt",
-                                             "olmo2", "t5", "mixtral", "qwen3-moe", "olmoe"));
+    EXPECT_THAT(
+        model.family,
+        testing::AnyOf("vit", "swin", "mvit", "bert", "gpt2", "llama", "gemma", "gemma2", "gemma3",
+                       "phi3", "gpt-neox", "opt", "olmo2", "t5", "mixtral", "qwen3-moe", "olmoe",
+                       "bart", "whisper", "modernbert", "deberta", "falcon", "clip", "siglip"));
 }
 
 TEST(Zoo, NamesEveryStrategy) {

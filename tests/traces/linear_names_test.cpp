@@ -35,6 +35,12 @@ TEST(LinearNames, OfPeftFindTheLinearsOfLlama) {
   EXPECT_EQ(adapted("llama-7b", "all-linear"), adapted("llama-7b", "all"));
 }
 
+TEST(LinearNames, OfPeftFindTheLinearsOfLaterFamilies) {
+  EXPECT_THAT(adapted("falcon-7b", "query_key_value,dense"), ElementsAre("attn.o", "attn.qkv"));
+  EXPECT_THAT(adapted("modernbert-base", "Wqkv,Wo"), ElementsAre("attn.o", "attn.qkv", "mlp.down"));
+  EXPECT_THAT(adapted("clip-vit-b-32-vision", "q_proj"), ElementsAre("attn.q"));
+}
+
 TEST(LinearNames, OfPeftFindTheLinearsOfGpt2) {
   EXPECT_THAT(adapted("gpt2", "c_attn"), ElementsAre("attn.qkv"));
   EXPECT_THAT(adapted("gpt2", "c_proj"), ElementsAre("attn.proj", "mlp.fc2"));

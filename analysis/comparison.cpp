@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "analysis/parameter_count.h"
+#include "analysis/rank_report.h"
 #include "analysis/remedies.h"
 #include "base/parallel.h"
 #include "simulator/cost/guessed_times.h"
@@ -19,17 +20,20 @@
 namespace tidemark {
 namespace {
 
-std::shared_ptr<const Trace> trace_with_batch(const Scenario& scenario, std::int64_t batch) {
-  if (scenario.trace) return scenario.trace;
+using Traces = std::vector<std::shared_ptr<const Trace>>;
+
+Traces traces_with_batch(const Scenario& scenario, std::int64_t batch) {
+  if (scenario.trace) return {scenario.trace};
   StepOptions step = as_run_on(scenario.device, scenario.step);
   step.batch = batch;
-  return std::make_shared<const Trace>(build_rank_trace(scenario.model, step));
+  return rank_traces(scenario.model, step);
 }
 
 // The model's, of which the trace may hold a part, or codes.
 void add_parameters(const Trace& trace, Comparison& comparison) {
   const Scenario& scenario = comparison.scenario;
-  const bool is_whole = scenario.step.mesh[Axis::Tensor] == 1 && !scenario.step.base;
+  const Mesh& mesh = scenario.step.mesh;
+  const bool is_whole = mesh[Axis::Tensor] * mesh[Axis::Pipeline] == 1 && !scenario.step.base;
   const ParameterCount count = scenario.trace || is_whole
                                    ? count_parameters(trace)
                                    : count_parameters(scenario.model, scenario.step);
@@ -91,7 +95,7 @@ void note_guesses(const Trace& trace, const Derived* derived, Comparison& compar
 // The search for the largest batch takes all cores for one strategy after the other; without it
 // each core takes a strategy. Returns what was derived of the trace, if a strategy left it as it
 // is.
-std::shared_ptr<const Derived> add_rows(const std::shared_ptr<const Trace>& trace,
+std::shared_ptr<const Derived> add_rows(const Traces& traces,
                                         const std::function<void(std::size_t done)>& progress,
                                         const BatchProgress& batches, Comparison& comparison) {
   const Scenario& scenario = comparison.scenario;
@@ -102,12 +106,14 @@ std::shared_ptr<const Derived> add_rows(const std::shared_ptr<const Trace>& trac
   const auto add_row = [&](std::size_t i) {
     const StrategySpec& strategy = scenario.strategies[i];
     Report& row = comparison.rows[i];
-    Evaluation made = evaluate(trace, strategy, scenario.device, comparison.budget);
+    Evaluation made =
+        evaluate_ranks(traces, strategy, scenario.device, comparison.budget, scenario.step.rank);
     row = std::move(made.report);
     if (scenario.finds_largest_batch && row.applies)
       add_batches(scenario, strategy, comparison.budget, batches, row);
     const std::lock_guard lock(telling);
-    if (made.planned.trace == trace && made.planned.derived) derived = made.planned.derived;
+    if (made.planned.trace == traces.front() && made.planned.derived)
+      derived = made.planned.derived;
     if (progress) progress(++done);
   };
   if (!scenario.finds_largest_batch)
@@ -129,9 +135,15 @@ std::vector<StrategySpec> default_strategies() {
 }
 
 std::shared_ptr<const Trace> trace_of(const Scenario& scenario) {
-  auto trace = trace_with_batch(scenario, scenario.step.batch);
-  if (!scenario.trace) require_used_options(*trace);
-  return trace;
+  const Traces traces = traces_of(scenario);
+  if (traces.size() == 1) return traces.front();
+  return traces[static_cast<std::size_t>(scenario.step.rank.value_or(RankClass()).stage)];
+}
+
+std::vector<std::shared_ptr<const Trace>> traces_of(const Scenario& scenario) {
+  Traces traces = traces_with_batch(scenario, scenario.step.batch);
+  if (!scenario.trace) require_used_options(*traces.front());
+  return traces;
 }
 
 Bytes communicator_bytes_of(const Scenario& scenario) {
@@ -173,10 +185,11 @@ Comparison compare(const Scenario& scenario, const std::function<void(std::size_
                         .rows = {},
                         .conclusion = {},
                         .notes = {}};
-  const auto trace = trace_of(scenario);
+  const Traces traces = traces_of(scenario);
+  const auto& trace = traces.front();
   add_parameters(*trace, comparison);
   describe(*trace, comparison);
-  const auto derived = add_rows(trace, progress, batches, comparison);
+  const auto derived = add_rows(traces, progress, batches, comparison);
   note_guesses(*trace, derived.get(), comparison);
   add_ratios(comparison.rows);
   conclude(comparison);
@@ -188,7 +201,9 @@ BatchLimits batch_limits(const Scenario& scenario, const StrategySpec& strategy,
                          const MemoryBudget& budget, const BatchProgress& progress) {
   const auto ask = [&](auto test) {
     return [&scenario, &strategy, &budget, test](std::int64_t batch) {
-      return test(plan_step(trace_with_batch(scenario, batch), strategy), scenario.device, budget);
+      return std::ranges::all_of(traces_with_batch(scenario, batch), [&](const auto& trace) {
+        return test(plan_step(trace, strategy), scenario.device, budget);
+      });
     };
   };
   return find_batch_limits({.may_fit = ask(may_fit), .fits = ask(fits)}, progress);

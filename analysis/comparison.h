@@ -52,7 +52,11 @@ MemoryBudget memory_budget_of(const Scenario& scenario);
 /// Fills in what rows are against vanilla, if it is among them.
 void add_ratios(std::vector<Report>& rows);
 
-/// The step as it runs on the scenario's device.
+/// The step as it runs on the scenario's device; of several pipeline stages that of the rank that
+/// it names, or of the first.
 std::shared_ptr<const Trace> trace_of(const Scenario& scenario);
+
+/// Of all rank classes of the scenario's mesh.
+std::vector<std::shared_ptr<const Trace>> traces_of(const Scenario& scenario);
 
 }  // namespace tidemark

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/export/stacks.h"
+#include "analysis/rank_report.h"
 #include "simulator/needs.h"
 
 namespace tidemark {
@@ -103,8 +104,8 @@ Explanation explain(const Scenario& scenario) {
     both.strategies = {parse_strategy(reference_strategy().name), strategy};
   Explanation explanation;
   explanation.comparison = compare(both);
-  explanation.evaluation =
-      evaluate(trace_of(scenario), strategy, scenario.device, explanation.comparison.budget);
+  explanation.evaluation = evaluate_ranks(traces_of(scenario), strategy, scenario.device,
+                                          explanation.comparison.budget, scenario.step.rank);
   Report& report = explanation.evaluation.report;
   if (!report.applies) return explanation;
   report = explanation.comparison.rows.back();  // with what was saved against vanilla

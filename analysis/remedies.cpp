@@ -3,6 +3,7 @@
 #include "analysis/remedies.h"
 
 #include "analysis/levers.h"
+#include "analysis/rank_report.h"
 #include "base/error.h"
 #include "base/parallel.h"
 
@@ -13,7 +14,9 @@ namespace {
 std::optional<Report> report_of(const Scenario& scenario, const MemoryBudget& budget,
                                 const StrategySpec& strategy) {
   try {
-    const Report report = evaluate(trace_of(scenario), strategy, scenario.device, budget).report;
+    const Report report =
+        evaluate_ranks(traces_of(scenario), strategy, scenario.device, budget, scenario.step.rank)
+            .report;
     return report.applies ? std::optional(report) : std::nullopt;
   } catch (const InputError&) {
     return std::nullopt;

@@ -170,6 +170,7 @@ Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
   if (!result.planned.derived) result.planned.derived = derived_of(result.planned);
   const Derived& derived = *result.planned.derived;
   const JointGraph graph = differentiate(planned, result.planned.plan, derived);
+  if (planned.step.mesh[Axis::Pipeline] > 1) report.rank = planned.step.rank;
   result.schedule = place(graph, placement_of(result.planned.plan));
   const CostModel costs(planned, derived.needs, device);
   result.timeline = simulate(costs, result.schedule);

@@ -29,6 +29,8 @@ struct Report {
   std::string reason;   ///< why it does not apply
   std::string caution;  ///< what it changes beside memory and time
 
+  std::optional<RankClass> rank = {};  ///< of several classes the one that needs most, or was named
+
   Bytes live_peak;       ///< present tensors, in the order that the schedule guarantees
   Bytes planned;         ///< one arena with a fixed offset per tensor
   Bytes allocated_peak;  ///< what PyTorch's caching allocator would report …
@@ -49,6 +51,7 @@ struct Report {
   double mfu = 0;  ///< model FLOPs utilization: model_flops() over step and the unit's nominal rate
   RecoveryTime recovery;
   Communication communication;  ///< with other ranks of the mesh
+  Nanoseconds bubble{};         ///< while the rank waits for other pipeline stages
   Nanoseconds overlap{};        ///< with two streams busy
   bool launch_bound = false;    ///< the device waits for the host for more than 10 % of the step
 

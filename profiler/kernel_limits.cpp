@@ -47,6 +47,8 @@ class Limits {
       case OpKind::AllGather:
       case OpKind::ReduceScatter:
       case OpKind::Scatter:
+      case OpKind::Receive:
+      case OpKind::Send:
       case OpKind::VocabularyLoss:
         return "it exchanges something with other ranks, and a replay has none";
       case OpKind::Linear:

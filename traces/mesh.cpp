@@ -106,6 +106,21 @@ Mesh parse_mesh(std::string_view text) {
   return mesh;
 }
 
+RankClass parse_rank(std::string_view text) {
+  constexpr std::string_view stage = "pp";
+  RankClass rank;
+  const std::string_view number = text.starts_with(stage) ? text.substr(stage.size()) : "";
+  const auto [end, error] =
+      std::from_chars(number.data(), number.data() + number.size(), rank.stage);
+  if (number.empty() || error != std::errc() || end != number.data() + number.size() ||
+      rank.stage < 0 || rank.stage >= Mesh::most_gpus)
+    throw UsageError(
+        fmt::format("rank: {} is no pipeline stage, counted from 0 (as in pp0)", quoted(text)));
+  return rank;
+}
+
+std::string to_text(const RankClass& rank) { return fmt::format("pp{}", rank.stage); }
+
 std::string to_text(const Mesh& mesh) {
   std::string text;
   const auto add = [&](std::string_view name, std::int64_t size) {

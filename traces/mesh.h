@@ -40,6 +40,28 @@ Mesh parse_mesh(std::string_view text);
 /// parse_mesh() reads it back; "1" for a mesh of ones.
 std::string to_text(const Mesh& mesh);
 
+/// In which order a stage takes its micro-batches.
+enum class PipelineSchedule : std::uint8_t {
+  OneForwardOneBackward,  ///< as many forwards ahead as stages follow
+  GPipe,                  ///< all forwards, then all backwards
+};
+
+inline constexpr std::array pipeline_schedules = {
+    Named{PipelineSchedule::OneForwardOneBackward, std::string_view("1f1b")},
+    Named{PipelineSchedule::GPipe, std::string_view("gpipe")}};
+static_assert(is_in_order(pipeline_schedules));
+
+/// Ranks that differ in their program: those of one pipeline stage.
+struct RankClass {
+  std::int64_t stage = 0;
+  bool operator==(const RankClass&) const = default;
+};
+
+/// "pp0". Throws UsageError.
+RankClass parse_rank(std::string_view text);
+/// parse_rank() reads it back.
+std::string to_text(const RankClass& rank);
+
 /// The divisor of `number` that is nearest to `wanted`, the smaller of two as near.
 std::int64_t nearest_divisor(std::int64_t number, std::int64_t wanted);
 

@@ -57,6 +57,9 @@ enum class OpKind : std::uint8_t {
   AllGather,
   ReduceScatter,
   Scatter,
+  // between pipeline stages
+  Receive,
+  Send,
   // loss
   NllLoss,
   VocabularyLoss,
@@ -101,6 +104,7 @@ struct GradientRule {
   Operands unread = 0;  ///< of these: an autograd node holds them, but their values are not read
   int kernels = 1;      ///< 0: the kernel of the input before writes this gradient, too
   int passes = 0;       ///< what is read and written on the way, in tensors of the output's size
+  Operands over = 0;    ///< of these: in whose memory the gradient is written
 };
 
 struct OpRow {
@@ -135,6 +139,10 @@ constexpr GradientRule with_the_one_before{.flow = Flow::Fresh, .kernels = 0};
 constexpr GradientRule needs(Operands operands) { return {Flow::Fresh, operands}; }
 constexpr GradientRule composed(GradientRule rule, int kernels, int passes) {
   rule.kernels = kernels, rule.passes = passes;
+  return rule;
+}
+constexpr GradientRule in_place_of(Operands over, GradientRule rule) {
+  rule.over = over;
   return rule;
 }
 using Rules = std::array<GradientRule, 3>;
@@ -335,6 +343,14 @@ inline constexpr std::array op_rows = [] {
             .work = Work::Exchange},
       // What each rank has → its own part along one dimension. Back: gathered.
       OpRow{.value = Scatter, .name = "scatter", .gradients = only_first(fresh)},
+      // A number of no use, which only has a gradient → what the stage before sends. Back: its
+      // gradient is sent there.
+      OpRow{.value = Receive,
+            .name = "receive",
+            .gradients = only_first(fresh),
+            .work = Work::Exchange},
+      // x, for the next stage → a number of no use, as a loss. Back: x's gradient is received.
+      OpRow{.value = Send, .name = "send", .gradients = only_first(fresh), .work = Work::Exchange},
       // log-probabilities, targets → loss, total weight
       OpRow{.value = NllLoss,
             .name = "nll_loss",
@@ -346,7 +362,7 @@ inline constexpr std::array op_rows = [] {
       // is, · gradient (Megatron-LM's tensor_parallel/cross_entropy.py).
       OpRow{.value = VocabularyLoss,
             .name = "vocabulary_loss",
-            .gradients = only_first(composed(needs(y1 | y2 | y3), 2, 0)),
+            .gradients = only_first(in_place_of(y1, composed(needs(y1 | y2 | y3), 2, 0))),
             .kernels = 7,
             .raw_bytes = y2},
       OpRow{.value = Opaque, .name = "opaque", .gradients = all(none), .work = Work::Opaque},

@@ -208,6 +208,9 @@ constexpr std::string_view one_part = "one dimension that differs by the tp rank
 bool gathers(Fit& f) { return f.need(is_part_of(f, in0, out0), out0, one_part); }
 bool scatters(Fit& f) { return f.need(is_part_of(f, out0, in0), out0, one_part); }
 
+bool receive(Fit& f) { return f.same(in0, {}); }
+bool send(Fit& f) { return f.same(out0, {}); }
+
 // logits [rows, part], targets [rows] → loss [], softmax [rows, part], two numbers per row
 bool vocabulary_loss(Fit& f) {
   const Dims dims = f[in0].dims();
@@ -278,6 +281,8 @@ constexpr std::array shape_rules = [] {
       ShapeRule{AllGather, one, one, gathers},
       ShapeRule{ReduceScatter, one, one, scatters},
       ShapeRule{Scatter, one, one, scatters},
+      ShapeRule{Receive, one, one, receive},
+      ShapeRule{Send, one, one, send},
       ShapeRule{NllLoss, two, up_to_two, nll_loss},
       ShapeRule{VocabularyLoss, two, {4, 4}, vocabulary_loss},
       ShapeRule{Opaque, {0, max_operands}, any, opaque},

@@ -22,6 +22,7 @@ constexpr const auto& table_of(Attention) { return attentions; }
 constexpr const auto& table_of(Optimizer) { return optimizers; }
 constexpr const auto& table_of(OptimizerForm) { return optimizer_forms; }
 constexpr const auto& table_of(BaseWeights) { return base_weights; }
+constexpr const auto& table_of(PipelineSchedule) { return pipeline_schedules; }
 
 template <typename T>
 concept IsNamed = requires(T value) {
@@ -46,6 +47,7 @@ StepValue shown(const std::string& framework) { return framework; }
 StepValue shown(const Tuning& tuning) { return to_text(tuning); }
 StepValue shown(const TokenLoss& loss) { return to_text(loss); }
 StepValue shown(const Mesh& mesh) { return to_text(mesh); }
+StepValue shown(const RankClass& rank) { return to_text(rank); }
 StepValue shown(const Sharding& sharding) { return to_text(sharding); }
 template <IsNamed Enum>
 StepValue shown(Enum value) {
@@ -105,6 +107,8 @@ void read(TokenLoss& loss, std::string_view text, const StepField&) {
 }
 
 void read(Mesh& mesh, std::string_view text, const StepField&) { mesh = parse_mesh(text); }
+
+void read(RankClass& rank, std::string_view text, const StepField&) { rank = parse_rank(text); }
 
 void read(Sharding& sharding, std::string_view text, const StepField&) {
   sharding = parse_sharding(text);
@@ -173,6 +177,8 @@ std::string defect_of(double share) {
 }
 
 std::string defect_of(bool) { return {}; }
+
+std::string defect_of(const RankClass&) { return {}; }  // that the mesh has it is known with both
 
 std::string defect_of(const std::string& framework) {
   try {
@@ -502,6 +508,19 @@ std::vector<StepField> surroundings() {
                          "between the parts of a block that tp ranks share, each has its part of "
                          "the sequence (Megatron's sequence parallelism)",
                          "true"}}}),
+      field<&StepOptions::schedule>(
+          {.key = "schedule",
+           .id_prefix = "schedule=",
+           .switches = {{"--schedule", "NAME",
+                         "in which order pipeline stages take the micro-batches of --accumulate: "
+                         "1f1b (default) or gpipe"}}}),
+      field<&StepOptions::rank>(
+          {.key = "rank",
+           .id_prefix = "rank=",
+           .noun = "rank",
+           .switches = {{"--rank", "NAME",
+                         "whose step it is, as pp0 for those of the first pipeline stage (default: "
+                         "the stage that needs most)"}}}),
       among_ranks(field<&StepOptions::shard>(
           {.key = "shard",
            .switches = {{"--shard", "NAME",
@@ -515,11 +534,12 @@ std::size_t count_members(const StepOptions& step) {
   const auto& [batch, accumulate, sequence, target_sequence, image, head, precision, attention,
                capability, padded, loss, tuning, base, optimizer, form, in_backward, l2_decay,
                master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp, mesh,
-               sequence_parallel, shard] = step;
+               sequence_parallel, schedule, rank, shard] = step;
   return std::tuple_size_v<decltype(std::tie(
       batch, accumulate, sequence, target_sequence, image, head, precision, attention, capability,
       padded, loss, tuning, base, optimizer, form, in_backward, l2_decay, master_weights,
-      keep_gradients, dropout, drop_path, framework, ema, ddp, mesh, sequence_parallel, shard))>;
+      keep_gradients, dropout, drop_path, framework, ema, ddp, mesh, sequence_parallel, schedule,
+      rank, shard))>;
 }
 
 }  // namespace

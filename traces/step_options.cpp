@@ -154,10 +154,10 @@ std::string mesh_defect(const StepOptions& options) {
   const Mesh& mesh = options.mesh;
   if (const std::string defect = defect_of(mesh); !defect.empty()) return defect;
   Mesh known = mesh;
-  known[Axis::Data] *= known[Axis::Pipeline] * known[Axis::Context];
-  known[Axis::Pipeline] = known[Axis::Context] = known.experts = 1;
+  known[Axis::Data] *= known[Axis::Context];
+  known[Axis::Context] = known.experts = 1;
   if (known == mesh) return {};
-  return fmt::format("of {} only dp and tp are simulated yet (nearest: {})", to_text(mesh),
+  return fmt::format("of {} only pp, dp and tp are simulated yet (nearest: {})", to_text(mesh),
                      to_text(known));
 }
 
@@ -172,6 +172,8 @@ std::string sharing_defect(const StepOptions& options) {
   if (sharing->bucket_view && gradients_stay)
     return "views of gradients that stay between steps are not simulated (leave bucket-view out)";
   if (sharing->kind == Sharding::Kind::Ddp) return {};
+  if (options.mesh[Axis::Pipeline] > 1 && sharing->kind == Sharding::Kind::Fsdp2)
+    return "what fsdp2 gathers for micro-batches in flight is not simulated yet (take --shard ddp)";
   const OptimizerRow& optimizer = row_of(options.optimizer);
   const bool is_by_element =
       optimizer.state == StateKind::LikeParameter || optimizer.state == StateKind::Fp32;

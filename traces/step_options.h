@@ -106,10 +106,12 @@ struct StepOptions {
   std::optional<double> dropout = {};    ///< overrides every dropout probability of the config
   std::optional<double> drop_path = {};  ///< overrides its stochastic depth, that of the last block
   std::string framework = std::string(default_framework);
-  std::optional<bool> ema = {};        ///< keep a moving average of the weights; unset: recipe
-  bool ddp = false;                    ///< one gradient bucket copy, as data-parallel wrappers
-  Mesh mesh = {};                      ///< of the job; the step is that of one rank
-  bool sequence_parallel = false;      ///< between the parts of a tensor-parallel block, too
+  std::optional<bool> ema = {};    ///< keep a moving average of the weights; unset: recipe
+  bool ddp = false;                ///< one gradient bucket copy, as data-parallel wrappers
+  Mesh mesh = {};                  ///< of the job; the step is that of one rank
+  bool sequence_parallel = false;  ///< between the parts of a tensor-parallel block, too
+  std::optional<PipelineSchedule> schedule = {};  ///< of pipeline stages; unset: 1f1b
+  std::optional<RankClass> rank = {};  ///< whose step it is; unset: the one that needs most
   std::optional<Sharding> shard = {};  ///< how its data-parallel ranks share; unset: ddp
 
   bool operator==(const StepOptions&) const = default;

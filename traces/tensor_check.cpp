@@ -57,7 +57,10 @@ void TensorChecker::check_trainable(std::size_t i) {
   const Tensor& tensor = trace_.tensors[i];
   const bool is_made = facts_.producer[i] != TraceFacts::nobody;
   if (!tensor.trainable) return;
-  if (tensor.category == Category::Parameter && is_floating(tensor.dtype) && !is_made) return;
+  // A scalar input may have a gradient for the sake of those behind it, as what `receive` reads.
+  const bool may_learn = tensor.category == Category::Parameter ||
+                         (tensor.category == Category::Input && tensor.shape.rank() == 0);
+  if (may_learn && is_floating(tensor.dtype) && !is_made) return;
   fail(i, "/trainable", "{} is {} {}{}; need a floating-point parameter that no op makes",
        quoted(tensor.name), to_string(tensor.dtype), to_string(tensor.category),
        is_made ? ", made by an op" : "");

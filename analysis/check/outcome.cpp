@@ -67,6 +67,9 @@ std::shared_ptr<const Trace> make_trace(const std::string& file, const Experimen
                                         const Device& device) {
   const std::string path = resolved(file, experiment.model);
   if (is_trace_path(path)) return std::make_shared<const Trace>(load_trace(path));
+  if (experiment.step.mesh[Axis::Pipeline] > 1 && !experiment.step.rank)
+    throw InputError(
+        "an experiment of pipeline stages is that of one (name it, as in \"rank\": \"pp0\")");
   auto trace = std::make_shared<Trace>(
       build_rank_trace(find_model(path), as_run_on(device, experiment.step)));
   require_used_options(*trace);

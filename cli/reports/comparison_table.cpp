@@ -62,7 +62,11 @@ bool is_any_offloaded(const Comparison& comparison) {
                              [](const Report& row) { return row.pinned > Bytes{0}; });
 }
 
-void add_memory(Columns& columns, const Units& units, bool has_pinned) {
+bool is_any_named(const Comparison& comparison) {
+  return std::ranges::any_of(comparison.rows, [](const Report& row) { return !!row.rank; });
+}
+
+void add_memory(Columns& columns, const Units& units, bool has_pinned, bool has_ranks) {
   const auto size = [unit = units.size](Bytes Report::*member) {
     return [unit, member](const Report& row) { return TextCell{unit(row.*member)}; };
   };
@@ -73,6 +77,10 @@ void add_memory(Columns& columns, const Units& units, bool has_pinned) {
     return TextCell{row.strategy, Ink::Bold};
   });
   columns.add({"", Align::Bar, 6}, bar);
+  if (has_ranks)
+    columns.add({"rank", Align::Left}, [](const Report& row) {
+      return TextCell{row.rank ? tidemark::to_text(*row.rank) : ""};
+    });
   const std::string unit(units.size.name());
   columns.add({"allocated", Align::Right, 10, unit}, size(&Report::allocated_peak));
   columns.add({"change"}, [](const Report& row) { return change_cell(row.memory_ratio); });
@@ -114,6 +122,11 @@ void add_communication(Columns& columns, const TimeUnit& unit) {
               time(&Communication::exposed));
 }
 
+void add_bubble(Columns& columns, const TimeUnit& unit) {
+  columns.add({"bubble", Align::Right, 7, std::string(unit.name())},
+              [unit](const Report& row) { return TextCell{unit(row.bubble)}; });
+}
+
 void add_fit(Columns& columns, bool has_batches) {
   columns.add({"fits", Align::Left}, [](const Report& row) {
     return TextCell{fits_text(row), row.fits ? Ink::Good : Ink::Bad};
@@ -128,9 +141,11 @@ std::string comparison_rows(const Comparison& comparison, const Style& style,
                             std::string_view complete) {
   const Units units = units_of(comparison);
   Columns columns;
-  add_memory(columns, units, is_any_offloaded(comparison));
+  const bool has_ranks = is_any_named(comparison);
+  add_memory(columns, units, is_any_offloaded(comparison), has_ranks);
   add_time(columns, units.time, throughput_title(comparison));
   if (is_any_communicating(comparison)) add_communication(columns, units.time);
+  if (has_ranks) add_bubble(columns, units.time);
   add_fit(columns, comparison.scenario.finds_largest_batch);
   for (const Report& row : comparison.rows) {
     if (!row.applies) continue;

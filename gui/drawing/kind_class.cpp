@@ -50,6 +50,8 @@ KindClass class_of(OpKind kind) {
     case AllGather:
     case ReduceScatter:
     case Scatter:
+    case Receive:
+    case Send:
       return KindClass::Data;
     case LogSoftmax:
     case NllLoss:

@@ -197,6 +197,8 @@ void of_backward(const Place& at, Scratch& scratch) {
     case OpKind::AllGather:
     case OpKind::ReduceScatter:
     case OpKind::Scatter:
+    case OpKind::Receive:
+    case OpKind::Send:
     case OpKind::NllLoss:
     case OpKind::VocabularyLoss:
       return;

@@ -3,13 +3,15 @@
 //   coded_values.h      quantization          offloaded_values.h   offload, with prefetch distance
 //   region_recovery.h   recovery of regions   accumulation.h       gradient accumulation
 //   optimizer_nodes.h   the update, at the end or inside the backward
-// What ranks of a job exchange is a pass behind them: simulator/parallel/share.h.
+// Behind them, passes: the order in which a pipeline stage takes its micro-batches, and what ranks
+// of a job exchange (simulator/parallel/{pipeline_order,share}.h).
 // Tested by differentiate_test.cpp, lower_test.cpp and any_plan_property_test.cpp.
 #include "simulator/graph/differentiate.h"
 
 #include <utility>
 
 #include "simulator/graph/accumulation.h"
+#include "simulator/parallel/pipeline_order.h"
 #include "simulator/parallel/share.h"
 
 namespace tidemark {
@@ -43,9 +45,9 @@ JointGraph differentiate(const Trace& trace, const Plan& plan, const Derived& de
   place_external(trace, derived.needs, values.present);
   optimizer.place_state();
   if (values.coded) values.coded->place_ranges();
-  accumulate(trace.step.accumulate, derived, values, batch);
+  accumulate({written_micro_batches(trace.step)}, derived, values, batch);
   optimizer.append();
-  return share_among_ranks(trace, std::move(graph).finish());
+  return share_among_ranks(trace, order_micro_batches(trace, std::move(graph).finish()));
 }
 
 }  // namespace tidemark

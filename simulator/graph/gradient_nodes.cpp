@@ -37,6 +37,15 @@ void GradientNodes::bring_saved(std::size_t i, Lane lane) {
   });
 }
 
+// Some are written over a value that their own kernel reads last.
+InstanceId GradientNodes::add_gradient(const Op& op, std::uint8_t k) {
+  const TensorId input = trace_.inputs(op)[k];
+  const Operands over = gradient_rule(trace_, op, k).over;
+  if (over == 0) return gradients_.add(input);
+  const TensorId value = trace_[operand(trace_, op, __builtin_ctz(over))].storage;
+  return gradients_.add_over(input, values_.present.of(value));
+}
+
 // Gradients that alias the incoming one share it; the others get memory.
 void GradientNodes::add_input_gradients(std::size_t i, InstanceId incoming) {
   const Op& op = trace_.ops[i];
@@ -49,7 +58,7 @@ void GradientNodes::add_input_gradients(std::size_t i, InstanceId incoming) {
       graph_.hand_on({incoming, static_cast<OpId>(i), k});
       contributions_.push_back({k, input, incoming});
     } else {
-      contributions_.push_back({k, input, gradients_.add(input)});
+      contributions_.push_back({k, input, add_gradient(op, k)});
     }
   }
 }

@@ -30,6 +30,7 @@ class GradientNodes {
 
   Operands decoded(std::size_t op) const;
   void bring_saved(std::size_t op, Lane lane);
+  InstanceId add_gradient(const Op& op, std::uint8_t k);
   void add_input_gradients(std::size_t op, InstanceId incoming);
   void append_backward(std::size_t op, InstanceId incoming, Lane lane);
   void add_batched_weight_gradient(std::size_t op);

@@ -39,6 +39,14 @@ InstanceId PresentGradients::add(TensorId tensor) {
                      .category = becomes_leaf_gradient ? Category::Gradient : Category::Temporary});
 }
 
+InstanceId PresentGradients::add_over(TensorId tensor, InstanceId value) {
+  return graph_.add({.size = size(trace_[tensor]),
+                     .tensor = tensor,
+                     .role = Role::Gradient,
+                     .category = Category::Temporary,
+                     .over = value});
+}
+
 std::uint32_t& PresentGradients::references(InstanceId gradient) {
   if (references_.size() <= index(gradient)) {
     references_.reserve(graph_.graph().instances.capacity());

@@ -28,6 +28,8 @@ class PresentGradients {
   void seed(OpId producer);
   /// One contribution to the tensor's gradient, in memory of its own.
   InstanceId add(TensorId tensor);
+  /// As add(), in the memory of a value of that size.
+  InstanceId add_over(TensorId tensor, InstanceId value);
   /// One more input has this gradient for its own.
   void share(InstanceId gradient) { ++references(gradient); }
   /// Adds a contribution to the tensor's gradient, or takes it over as the first.

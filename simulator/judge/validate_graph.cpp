@@ -3,7 +3,8 @@
 // * Ids point to something; edges and holds to nodes that come before what they order.
 // * Each version is written by one node; what is persistent is there before, in its first version.
 // * It is read after it was written, and before another version is written over it.
-// * A version over another is of the same tensor, role and size, and the only one over it.
+// * A version over another is of the same tensor, role and size, or a gradient over a value of its
+//   size, and the only one over it.
 #include <fmt/format.h>
 
 #include "simulator/judge/validate.h"
@@ -45,8 +46,10 @@ class GraphWalk {
     }
     if (index(instance.over) >= i) return complain("instance {} lies over a later one", i);
     const Instance& under = graph_[instance.over];
-    if (under.tensor != instance.tensor || under.role != instance.role ||
-        under.size != instance.size)
+    const bool is_gradient_over_value =
+        instance.role == Role::Gradient && under.role == Role::Value;
+    const bool is_same = under.tensor == instance.tensor && under.role == instance.role;
+    if ((!is_same && !is_gradient_over_value) || under.size != instance.size)
       complain("instance {} lies over something else", i);
   }
 

@@ -82,8 +82,7 @@ void Runs::forward(const Run& run) {
   const Op& op = trace_[run.op];
   if (is_view(op.kind)) return memory_.complain("is a view; nothing runs");
   if (run.task == Task::Forward) {
-    if (index(run.op) < next_op_ && micro_batch_ + 1 < trace_.step.accumulate.count)
-      begin_micro_batch();
+    if (index(run.op) < next_op_ && forward_ + 1 < trace_.step.accumulate.count) begin_forward();
     if (index(run.op) < next_op_) memory_.complain("runs again or out of order");
     next_op_ = index(run.op) + 1;
     has_run_[index(run.op)] = true;
@@ -118,6 +117,7 @@ void Runs::note_extremes(const Op& op) {
 
 void Runs::seed() {
   if (!numbers_.has_gradient(trace_.loss)) return memory_.complain("no gradient is wanted");
+  if (is_seeded_ && backward_ < forward_) begin_backward();
   if (is_seeded_) memory_.complain("runs again");
   is_seeded_ = true;
   write(Role::Gradient, trace_.loss, numbers_.gradient(trace_.loss));
@@ -140,7 +140,8 @@ void Runs::backward(const Run& run) {
   if (const OpaqueRow* row = opaque_row(trace_, op)) check_workspace(row->backward.workspace);
   for (std::size_t k = 0; k < op.inputs; ++k) {
     const auto& c = numbers_.contribution(op, k);
-    if (c.is_fresh) write(Role::Gradient, trace_.inputs(op)[k], c.number);
+    if (c.is_fresh && !write_over_value(op, k, c.number))
+      write(Role::Gradient, trace_.inputs(op)[k], c.number);
   }
 }
 
@@ -300,9 +301,8 @@ void Runs::read_gradient(TensorId tensor, std::int64_t micro_batches) {
     if (micro_batches == 1) return numbers_.holds_gradient(number, tensor);
     return number == static_cast<std::uint64_t>(micro_batches) * numbers_.gradient(tensor);
   };
-  const bool found = find(reads_, [&](const Operand& read) {
-    return buffer(read).role == Role::Gradient && is_it(read.number);
-  });
+  const bool found = find(
+      reads_, [&](const Operand& read) { return holds_gradients(read) && is_it(read.number); });
   if (!found) memory_.complain("does not read the complete gradient of {}", memory_.name(tensor));
 }
 
@@ -313,6 +313,24 @@ void Runs::write(Role role, TensorId tensor, std::uint64_t number) {
   if (found) return memory_.write(found->buffer, number);
   memory_.complain("does not write its {} of {}", roles[static_cast<std::size_t>(role)].name,
                    memory_.name(tensor));
+}
+
+// Some gradients take the memory of a value that nobody needs any more.
+bool Runs::write_over_value(const Op& op, std::size_t k, std::uint64_t number) {
+  const Operands over = gradient_rule(trace_, op, k).over;
+  if (over == 0) return false;
+  const TensorId value = trace_[operand(trace_, op, __builtin_ctz(over))].storage;
+  const Operand* found = find(writes_, [&](const Operand& write) {
+    return buffer(write).role == Role::Value && buffer(write).tensor == value;
+  });
+  if (!found) return false;
+  memory_.write(found->buffer, number);
+  overwritten_.insert(found->buffer);
+  return true;
+}
+
+bool Runs::holds_gradients(const Operand& operand) const {
+  return buffer(operand).role == Role::Gradient || overwritten_.contains(operand.buffer);
 }
 
 void Runs::check_workspace(Bytes size) {
@@ -334,30 +352,42 @@ void Runs::check_unexpected() {
   }
 }
 
-void Runs::begin_micro_batch() {
-  check_micro_batch();
+// Without pipeline stages a micro-batch is complete before the next.
+void Runs::begin_forward() {
+  check_forward();
+  if (trace_.step.mesh[Axis::Pipeline] == 1) begin_backward();
   has_run_.assign(has_run_.size(), false);
+  next_op_ = 0;
+  ++forward_;
+}
+
+void Runs::begin_backward() {
+  check_backward();
   has_run_back_.assign(has_run_back_.size(), false);
   parts_added_.clear();
   is_seeded_ = false;
-  next_op_ = 0;
-  ++micro_batch_;
+  ++backward_;
 }
 
 void Runs::check_complete() {
-  check_micro_batch();
-  if (micro_batch_ + 1 != trace_.step.accumulate.count)
-    memory_.complain("{} of {} micro-batches ran", micro_batch_ + 1, trace_.step.accumulate.count);
+  check_forward();
+  check_backward();
+  for (const std::int64_t done : {forward_ + 1, backward_ + 1})
+    if (done != trace_.step.accumulate.count)
+      memory_.complain("{} of {} micro-batches ran", done, trace_.step.accumulate.count);
   for (std::size_t t = 0; t < trace_.tensors.size(); ++t) check_trained(static_cast<TensorId>(t));
 }
 
-void Runs::check_micro_batch() {
-  for (std::size_t i = 0; i < trace_.ops.size(); ++i) {
-    const Op& op = trace_.ops[i];
-    if (!is_view(op.kind) && !has_run_[i]) memory_.complain("{} did not run", op.name);
-    if (numbers_.has_backward(op) && !has_run_back_[i])
-      memory_.complain("the backward of {} did not run", op.name);
-  }
+void Runs::check_forward() {
+  for (std::size_t i = 0; i < trace_.ops.size(); ++i)
+    if (!is_view(trace_.ops[i].kind) && !has_run_[i])
+      memory_.complain("{} did not run", trace_.ops[i].name);
+}
+
+void Runs::check_backward() {
+  for (std::size_t i = 0; i < trace_.ops.size(); ++i)
+    if (numbers_.has_backward(trace_.ops[i]) && !has_run_back_[i])
+      memory_.complain("the backward of {} did not run", trace_.ops[i].name);
   if (numbers_.has_gradient(trace_.loss) && !is_seeded_) memory_.complain("the seed did not run");
 }
 

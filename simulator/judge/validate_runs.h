@@ -65,10 +65,14 @@ class Runs {
                   bool must);  ///< as a value or, of some ops, as codes
   void read_gradient(TensorId tensor, std::int64_t micro_batches = 1);
   void write(Role role, TensorId tensor, std::uint64_t number);
+  bool write_over_value(const Op& op, std::size_t k, std::uint64_t number);
+  bool holds_gradients(const Operand& operand) const;
   void check_workspace(Bytes size);
   void check_unexpected();
-  void begin_micro_batch();
-  void check_micro_batch();
+  void begin_forward();
+  void begin_backward();
+  void check_forward();
+  void check_backward();
   void check_trained(TensorId tensor);
 
   std::optional<std::uint64_t> addend_of(const Operand& read, TensorId tensor,
@@ -84,12 +88,13 @@ class Runs {
   OperandList reads_, writes_;  // of the run in hand
 
   std::vector<bool> has_run_, has_run_back_, is_updated_;
-  std::int64_t micro_batch_ = 0;
-  std::size_t next_op_ = 0;  // no earlier op may still run for the first time
+  std::int64_t forward_ = 0, backward_ = 0;  // of which micro-batch
+  std::size_t next_op_ = 0;                  // no earlier op may still run for the first time
   bool is_seeded_ = false;
   std::set<std::pair<TensorId, std::uint64_t>> sums_;       // that accumulating has made
   std::set<std::pair<TensorId, std::size_t>> parts_added_;  // out of larger gradients
-  std::map<BufferId, std::vector<Content>> contents_;       // of temporaries of collectives
+  std::set<BufferId> overwritten_;                     // values in whose memory a gradient lies
+  std::map<BufferId, std::vector<Content>> contents_;  // of temporaries of collectives
 };
 
 }  // namespace tidemark::judge

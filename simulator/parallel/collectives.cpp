@@ -123,20 +123,28 @@ RankGroup group_of(const Mesh& mesh, Axis axis, const Interconnect& interconnect
   return {mesh[axis], std::min(mesh[axis], side_by_side)};
 }
 
-Collective collective_of(const Interconnect& joined, const RankGroup& group, Task task,
+RankGroup neighbours_on(const Mesh& mesh, Axis axis, const Interconnect& interconnect) {
+  const bool is_on_node =
+      static_cast<double>(mesh[axis] * mesh.stride(axis)) <= interconnect.gpus_per_node;
+  return {2, is_on_node ? 2 : 1};
+}
+
+Collective collective_of(const Interconnect& joined, const RankGroup& group, Pattern pattern,
                          double bytes) {
-  CHECK(is_collective(task) && group.ranks > 1);
-  const bool is_all_reduce = task == Task::AllReduce;
+  CHECK(group.ranks > 1);
+  const bool is_all_reduce = pattern == Pattern::AllReduce;
   const double passes = is_all_reduce ? 2 : 1;
   const auto ranks = static_cast<double>(group.ranks);
-  const double sent = bytes * passes * (ranks - 1) / ranks;
+  const bool sends_all = pattern == Pattern::Send;
+  const double sent = sends_all ? bytes : bytes * passes * (ranks - 1) / ranks;
   const bool is_measured =
       is_all_reduce && is_whole_node(joined, group) && !joined.all_reduce.empty();
   Collective made;
   made.ns = std::max(1.0, is_measured ? 1e9 * sent / bus_bandwidth(joined.all_reduce, bytes)
                                       : least_ns(joined, group, is_all_reduce, sent));
   made.blocks = joined.channels;
-  made.moved = (passes + 1) * bytes;  // what comes is written, and what goes on read
+  made.moved =
+      sends_all ? bytes : (passes + 1) * bytes;  // what comes is written, and what goes on read
   made.link_share = std::min(1.0, 1e9 * sent / ring_bandwidth(joined, group) / made.ns);
   return made;
 }

@@ -2,11 +2,14 @@
 // curves where a cluster has them.
 #pragma once
 
+#include "base/units.h"
 #include "simulator/parallel/interconnect.h"
-#include "simulator/schedule.h"
 #include "traces/mesh.h"
 
 namespace tidemark {
+
+/// What ranks do with each other.
+enum class Pattern : std::uint8_t { AllReduce, AllGather, ReduceScatter, Send };
 
 /// Ranks that exchange something; so many of them on one node.
 struct RankGroup {
@@ -18,6 +21,9 @@ struct RankGroup {
 /// The ranks along one axis. Neighbours of an inner axis lie side by side on a node.
 RankGroup group_of(const Mesh& mesh, Axis axis, const Interconnect& interconnect);
 
+/// Two neighbours of which one sends: of different nodes if any two of the axis are.
+RankGroup neighbours_on(const Mesh& mesh, Axis axis, const Interconnect& interconnect);
+
 struct Collective {
   double ns = 0;          ///< alone on its link
   double blocks = 0;      ///< thread blocks that it holds
@@ -26,8 +32,9 @@ struct Collective {
 };
 
 /// `bytes` is the whole buffer: of an all-gather what comes out, of a reduce-scatter what goes in.
+/// Who sends needs a group of two.
 /// InputError if the group spans nodes that no network joins.
-Collective collective_of(const Interconnect& interconnect, const RankGroup& group, Task task,
+Collective collective_of(const Interconnect& interconnect, const RankGroup& group, Pattern pattern,
                          double bytes);
 
 /// NCCL's own memory for the group's communicator, outside of PyTorch's: buffers of a ring per

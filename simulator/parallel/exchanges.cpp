@@ -1,4 +1,5 @@
 // Collectives of the graph are those of data-parallel ranks; ops say by their kind what they are.
+// What is sent takes the sender's time; who receives it waits for no longer than that.
 #include "simulator/parallel/exchanges.h"
 
 #include <algorithm>
@@ -6,29 +7,36 @@
 namespace tidemark {
 namespace {
 
-std::optional<Task> forward_exchange(OpKind kind) {
-  if (kind == OpKind::AllReduce) return Task::AllReduce;
-  if (kind == OpKind::AllGather) return Task::AllGather;
-  if (kind == OpKind::ReduceScatter) return Task::ReduceScatter;
+std::optional<Pattern> forward_pattern(OpKind kind) {
+  if (kind == OpKind::AllReduce) return Pattern::AllReduce;
+  if (kind == OpKind::AllGather) return Pattern::AllGather;
+  if (kind == OpKind::ReduceScatter) return Pattern::ReduceScatter;
+  if (kind == OpKind::Send) return Pattern::Send;
   return {};
 }
 
-std::optional<Task> backward_exchange(OpKind kind) {
-  if (kind == OpKind::Replicate) return Task::AllReduce;
-  if (kind == OpKind::AllGather) return Task::ReduceScatter;
-  if (kind == OpKind::ReduceScatter || kind == OpKind::Scatter) return Task::AllGather;
+std::optional<Pattern> backward_pattern(OpKind kind) {
+  if (kind == OpKind::Replicate) return Pattern::AllReduce;
+  if (kind == OpKind::AllGather) return Pattern::ReduceScatter;
+  if (kind == OpKind::ReduceScatter || kind == OpKind::Scatter) return Pattern::AllGather;
+  if (kind == OpKind::Receive) return Pattern::Send;
   return {};
 }
 
 std::optional<Exchange> exchange_of_op(const Trace& trace, const Run& run) {
   if (run.op == no_op) return {};
   const Op& op = trace[run.op];
-  std::optional<Task> task;
-  if (run.task == Task::Forward || run.task == Task::Recompute) task = forward_exchange(op.kind);
-  if (run.task == Task::Backward) task = backward_exchange(op.kind);
-  if (!task) return {};
-  return Exchange{*task, Axis::Tensor,
+  std::optional<Pattern> pattern;
+  if (run.task == Task::Forward || run.task == Task::Recompute) pattern = forward_pattern(op.kind);
+  if (run.task == Task::Backward) pattern = backward_pattern(op.kind);
+  if (!pattern) return {};
+  return Exchange{*pattern, *pattern == Pattern::Send ? Axis::Pipeline : Axis::Tensor,
                   std::max(size(trace[trace.inputs(op)[0]]), size(trace[trace.outputs(op)[0]]))};
+}
+
+Pattern pattern_of(Task collective) {
+  if (collective == Task::AllReduce) return Pattern::AllReduce;
+  return collective == Task::AllGather ? Pattern::AllGather : Pattern::ReduceScatter;
 }
 
 Bytes total(const Schedule& schedule, std::span<const BufferId> buffers) {
@@ -42,7 +50,7 @@ Bytes total(const Schedule& schedule, std::span<const BufferId> buffers) {
 std::optional<Exchange> exchange_of(const Trace& trace, const Schedule& schedule, const Run& run) {
   if (!is_collective(run.task)) return exchange_of_op(trace, run);
   return Exchange{
-      run.task, Axis::Data,
+      pattern_of(run.task), Axis::Data,
       std::max(total(schedule, schedule.reads(run)), total(schedule, schedule.writes(run)))};
 }
 

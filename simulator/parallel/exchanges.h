@@ -3,13 +3,14 @@
 
 #include <optional>
 
+#include "simulator/parallel/collectives.h"
 #include "simulator/schedule.h"
 #include "traces/trace.h"
 
 namespace tidemark {
 
 struct Exchange {
-  Task task;   ///< a collective
+  Pattern pattern;
   Axis axis;   ///< of the mesh: among whom
   Bytes size;  ///< the whole buffer
 };

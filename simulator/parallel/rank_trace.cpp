@@ -8,6 +8,7 @@
 
 #include <map>
 
+#include "simulator/parallel/stage_trace.h"
 #include "simulator/parallel/tensor_cuts.h"
 #include "simulator/strategies/trace_edit.h"
 
@@ -185,7 +186,7 @@ Trace cut_for_ranks(Trace trace) {
 }
 
 Trace build_rank_trace(const Model& model, const StepOptions& options) {
-  return cut_for_ranks(build_trace(model, options));
+  return cut_for_stage(cut_for_ranks(build_trace(model, options)));
 }
 
 }  // namespace tidemark

@@ -9,7 +9,8 @@ namespace tidemark {
 /// the trace itself without tensor parallelism. InputError if the step cannot be cut so.
 Trace cut_for_ranks(Trace trace);
 
-/// build_trace(), cut.
+/// build_trace(), cut for the tp ranks of the mesh, and of its stages for the one that the step's
+/// rank names, or the first.
 Trace build_rank_trace(const Model& model, const StepOptions& options);
 
 }  // namespace tidemark

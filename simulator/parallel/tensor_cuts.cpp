@@ -171,6 +171,8 @@ class CutSearch {
       case OpKind::AllGather:
       case OpKind::ReduceScatter:
       case OpKind::Scatter:
+      case OpKind::Receive:
+      case OpKind::Send:
       case OpKind::VocabularyLoss:
         return need_whole(op);
     }

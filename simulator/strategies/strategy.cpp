@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "simulator/parallel/pipeline_order.h"
 #include "simulator/plan_json.h"
 
 namespace tidemark {
@@ -299,6 +300,8 @@ Refusal decide(const Trace& trace, const StrategySpec& spec, Plan& plan, Derived
         !refusal.empty())
       return fmt::format("{}: {}", row->name, refusal);
   }
+  if (const std::string defect = pipeline_defect(trace.step, plan); !defect.empty())
+    return fmt::format("{}: {}", spec.text, defect);
   if (trace.step.sequence_parallel) gather_again(trace, derived.needs, plan);
   // A trace from elsewhere may have dependencies that no strategy thought of.
   const std::vector<std::string> defects = check(trace, plan, derived);

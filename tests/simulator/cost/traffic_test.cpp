@@ -99,6 +99,8 @@ const std::vector<Case>& cases() {
       {AllGather, {{x}}, {{{2, 6, 8}}}, "x0 y0", "g0 d0"},
       {ReduceScatter, {{{2, 6, 8}}}, {{x}}, "x0 y0", "g0 d0"},
       {Scatter, {{{2, 6, 8}}}, {{x}}, "x0 y0", "g0 d0"},
+      {Receive, {{{}}}, {{x}}, "x0 y0", "g0 d0"},
+      {Send, {{x}}, {{{}}}, "x0 y0", "g0 d0"},
       {VocabularyLoss,
        {{{6, 10}}, {{6}, whole}},
        {{{}}, {{6, 10}}, {{6}, DType::Bool}, {{6}, whole}},

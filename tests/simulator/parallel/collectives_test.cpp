@@ -25,46 +25,47 @@ Interconnect toy_interconnect() {
 
 constexpr double large = 1e12;
 
-double seconds(const Interconnect& joined, RankGroup group, Task task, double bytes) {
-  return collective_of(joined, group, task, bytes).ns / 1e9;
+double seconds(const Interconnect& joined, RankGroup group, Pattern pattern, double bytes) {
+  return collective_of(joined, group, pattern, bytes).ns / 1e9;
 }
 
 TEST(Collectives, LargeOnesTakeWhatTheirVolumeTakes) {
   const Interconnect joined = toy_interconnect();
   const RankGroup node{8, 8};
-  EXPECT_NEAR(seconds(joined, node, Task::AllReduce, large), 2 * 7.0 / 8 * large / 100e9, 1e-3);
-  EXPECT_NEAR(seconds(joined, node, Task::AllGather, large), 7.0 / 8 * large / 100e9, 1e-3);
-  EXPECT_EQ(seconds(joined, node, Task::ReduceScatter, large),
-            seconds(joined, node, Task::AllGather, large));
+  EXPECT_NEAR(seconds(joined, node, Pattern::AllReduce, large), 2 * 7.0 / 8 * large / 100e9, 1e-3);
+  EXPECT_NEAR(seconds(joined, node, Pattern::AllGather, large), 7.0 / 8 * large / 100e9, 1e-3);
+  EXPECT_EQ(seconds(joined, node, Pattern::ReduceScatter, large),
+            seconds(joined, node, Pattern::AllGather, large));
 }
 
 // 2 nodes: 8 cards of 10 GB/s carry less than the 100 GB/s of the node. With one rank per node the
 // group has one card's worth.
 TEST(Collectives, TheNetworkCarriesWhatCrossesIt) {
   const Interconnect joined = toy_interconnect();
-  EXPECT_NEAR(seconds(joined, {16, 8}, Task::AllGather, large), 15.0 / 16 * large / 80e9, 1e-3);
-  EXPECT_NEAR(seconds(joined, {2, 1}, Task::AllGather, large), 1.0 / 2 * large / 10e9, 1e-3);
+  EXPECT_NEAR(seconds(joined, {16, 8}, Pattern::AllGather, large), 15.0 / 16 * large / 80e9, 1e-3);
+  EXPECT_NEAR(seconds(joined, {2, 1}, Pattern::AllGather, large), 1.0 / 2 * large / 10e9, 1e-3);
 }
 
 TEST(Collectives, WithoutANetworkNodesAreNotJoined) {
   Interconnect joined = toy_interconnect();
   joined.network_cards = 0;
-  EXPECT_THROW(seconds(joined, {16, 8}, Task::AllGather, large), InputError);
+  EXPECT_THROW(seconds(joined, {16, 8}, Pattern::AllGather, large), InputError);
 }
 
 // LL over NVLink: 6.6 + 14 · 0.6 µs of a ring; a tree takes 6.8 + 2 · 7 · 0.6.
 TEST(Collectives, SmallOnesTakeTheirLatency) {
-  EXPECT_NEAR(collective_of(toy_interconnect(), {8, 8}, Task::AllReduce, 1).ns, 15'000, 1);
-  EXPECT_NEAR(collective_of(toy_interconnect(), {8, 8}, Task::AllGather, 1).ns, 6'600 + 7 * 600, 1);
+  EXPECT_NEAR(collective_of(toy_interconnect(), {8, 8}, Pattern::AllReduce, 1).ns, 15'000, 1);
+  EXPECT_NEAR(collective_of(toy_interconnect(), {8, 8}, Pattern::AllGather, 1).ns, 6'600 + 7 * 600,
+              1);
 }
 
 TEST(Collectives, MoreBytesNeverTakeLess) {
   for (const Cluster& cluster : known_clusters()) {
     const auto gpus = static_cast<std::int64_t>(cluster.interconnect.gpus_per_node);
-    for (const Task task : {Task::AllReduce, Task::AllGather, Task::ReduceScatter}) {
+    for (const Pattern pattern : {Pattern::AllReduce, Pattern::AllGather, Pattern::ReduceScatter}) {
       double before = 0;
       for (double bytes = 1; bytes < 1e11; bytes *= 1.7) {
-        const double ns = collective_of(cluster.interconnect, {gpus, gpus}, task, bytes).ns;
+        const double ns = collective_of(cluster.interconnect, {gpus, gpus}, pattern, bytes).ns;
         EXPECT_GE(ns, 0.97 * before) << cluster.name << " " << bytes;  // measured curves waver
         before = ns;
       }
@@ -77,7 +78,7 @@ TEST(Collectives, MeasuredPointsAreMet) {
     const Interconnect joined = find_cluster(name).interconnect;
     ASSERT_FALSE(joined.all_reduce.empty()) << name;
     for (const BusPoint& point : joined.all_reduce) {
-      const double ns = collective_of(joined, {8, 8}, Task::AllReduce, point.bytes).ns;
+      const double ns = collective_of(joined, {8, 8}, Pattern::AllReduce, point.bytes).ns;
       const double bus = point.bytes * 2 * 7 / 8 / ns * 1e9;
       EXPECT_NEAR(bus / point.bus_bytes_per_second, 1, 1e-6) << name << " " << point.bytes;
     }

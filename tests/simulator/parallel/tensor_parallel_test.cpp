@@ -79,15 +79,15 @@ TEST(TensorParallel, KeepsWhatTheFormulasSay) {
   }
 }
 
-std::map<Task, std::int64_t> exchanged(const Model& model, const StepOptions& options,
-                                       std::map<Task, std::int64_t>& bytes) {
+std::map<Pattern, std::int64_t> exchanged(const Model& model, const StepOptions& options,
+                                          std::map<Pattern, std::int64_t>& bytes) {
   const Trace trace = build_rank_trace(model, options);
   const Schedule schedule = lower(planned(trace, "vanilla"));
-  std::map<Task, std::int64_t> count;
+  std::map<Pattern, std::int64_t> count;
   for (const tidemark::Run& run : runs_of(schedule))
     if (const auto exchange = exchange_of(trace, schedule, run)) {
-      ++count[exchange->task];
-      bytes[exchange->task] += exchange->size.count;
+      ++count[exchange->pattern];
+      bytes[exchange->pattern] += exchange->size.count;
     }
   return count;
 }
@@ -95,20 +95,20 @@ std::map<Task, std::int64_t> exchanged(const Model& model, const StepOptions& op
 // Per layer two all-reduces forward and two backward, of the residual stream; the embedding's sum
 // and the head's gradient.
 TEST(TensorParallel, ReducesFourTimesPerLayer) {
-  std::map<Task, std::int64_t> bytes;
-  EXPECT_EQ(exchanged(formula_gpt(3), of_tensor_ranks(2), bytes)[Task::AllReduce], 3 * 4 + 2);
-  EXPECT_EQ(bytes[Task::AllReduce], (3 * 4 + 2) * 2 * s * b * h);
+  std::map<Pattern, std::int64_t> bytes;
+  EXPECT_EQ(exchanged(formula_gpt(3), of_tensor_ranks(2), bytes)[Pattern::AllReduce], 3 * 4 + 2);
+  EXPECT_EQ(bytes[Pattern::AllReduce], (3 * 4 + 2) * 2 * s * b * h);
 }
 
 // As many bytes in two halves, and the gathers again: two per layer and one of the head. Positions
 // are added before ranks part the sequence, so the embedding's sum is not scattered, and the
 // gradient of that parting is gathered.
 TEST(SequenceParallel, GathersAndScattersWhatTensorParallelismReduces) {
-  std::map<Task, std::int64_t> bytes;
+  std::map<Pattern, std::int64_t> bytes;
   auto count = exchanged(formula_gpt(3), of_tensor_ranks(2, true), bytes);
-  EXPECT_EQ(count[Task::AllReduce], 1);
-  EXPECT_EQ(count[Task::ReduceScatter], 3 * 4 + 1);
-  EXPECT_EQ(count[Task::AllGather], 3 * 4 + 1 + 1 + (3 * 2 + 1));
+  EXPECT_EQ(count[Pattern::AllReduce], 1);
+  EXPECT_EQ(count[Pattern::ReduceScatter], 3 * 4 + 1);
+  EXPECT_EQ(count[Pattern::AllGather], 3 * 4 + 1 + 1 + (3 * 2 + 1));
 }
 
 TEST(TensorParallel, DividesWeightsAndFillsUpTheVocabulary) {

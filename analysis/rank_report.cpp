@@ -1,0 +1,108 @@
+// Each stage's own step says how long its forward and backward of a micro-batch take; the
+// pipeline's clock says when they run. What comes behind the last backward (reductions, the update)
+// is added.
+#include "analysis/rank_report.h"
+
+#include <algorithm>
+
+#include "simulator/parallel/pipeline_clock.h"
+#include "simulator/parallel/rank_trace.h"
+
+namespace tidemark {
+namespace {
+
+struct StageTime {
+  StageTimes of_batch;
+  Nanoseconds behind{};  ///< from the last backward to the end of the step
+};
+
+bool is_tighter(const Report& a, const Report& b) {
+  if (a.fits != b.fits) return b.fits;
+  return a.allocated_peak > b.allocated_peak;
+}
+
+// Passes alternate in time: a forward begins at its first op, a backward at its seed.
+StageTime stage_time(const Evaluation& made) {
+  const std::int64_t batches = made.planned.trace->step.accumulate.count;
+  Nanoseconds forward{}, backward{}, begin{}, end{};
+  OpId last = no_op;
+  bool is_backward = false;
+  const auto close = [&](Nanoseconds now) {
+    (is_backward ? backward : forward) += now - begin;
+    begin = now;
+  };
+  for (const TimedRun& timed : made.timeline.runs) {
+    const Run* run = std::get_if<Run>(&made.schedule.steps[timed.step]);
+    if (!run || run->task == Task::Optimizer) continue;
+    const bool starts_backward = run->task == Task::Seed;
+    const bool starts_forward =
+        run->task == Task::Forward && (is_backward || (last != no_op && run->op <= last));
+    if (starts_backward || starts_forward) close(timed.begin);
+    if (starts_backward || starts_forward) is_backward = starts_backward;
+    if (run->task == Task::Forward) last = run->op;
+    if (!is_collective(run->task)) end = std::max(end, timed.end);
+  }
+  close(end);
+  return {{forward / batches, backward / batches}, made.timeline.duration - end};
+}
+
+void add_pipeline(std::span<const Evaluation> stages, Report& report) {
+  const StepOptions& step = stages.front().planned.trace->step;
+  std::vector<StageTimes> times;
+  Nanoseconds behind{};
+  double busy_flops = 0;
+  for (const Evaluation& stage : stages) {
+    const StageTime time = stage_time(stage);
+    times.push_back(time.of_batch);
+    behind = std::max(behind, time.behind);
+    busy_flops += stage.report.mfu * static_cast<double>(stage.report.step.count());
+  }
+  const PipelineTimes all =
+      run_pipeline(step.schedule.value_or(PipelineSchedule::OneForwardOneBackward), times,
+                   step.accumulate.count);
+  const Report& first = stages.front().report;
+  report.step = all.total + behind;
+  const double slower =
+      static_cast<double>(first.step.count()) / static_cast<double>(report.step.count());
+  report.samples_per_second = first.samples_per_second * slower;
+  report.throughput = first.throughput * slower;
+  report.throughput_unit = first.throughput_unit;
+  report.mfu =
+      busy_flops / static_cast<double>(stages.size()) / static_cast<double>(report.step.count());
+  report.bubble = all.waits[static_cast<std::size_t>(report.rank->stage)];
+}
+
+}  // namespace
+
+std::vector<std::shared_ptr<const Trace>> rank_traces(const Model& model, const StepOptions& step) {
+  std::vector<std::shared_ptr<const Trace>> traces;
+  StepOptions of_stage = step;
+  for (std::int64_t stage = 0; stage < step.mesh[Axis::Pipeline]; ++stage) {
+    if (step.mesh[Axis::Pipeline] > 1) of_stage.rank = RankClass{stage};
+    traces.push_back(std::make_shared<const Trace>(build_rank_trace(model, of_stage)));
+  }
+  return traces;
+}
+
+Evaluation evaluate_ranks(std::span<const std::shared_ptr<const Trace>> traces,
+                          const StrategySpec& strategy, const Device& device,
+                          const MemoryBudget& budget, std::optional<RankClass> rank) {
+  if (traces.size() == 1) return evaluate(traces.front(), strategy, device, budget);
+  std::vector<Evaluation> stages;
+  for (std::size_t s = 0; s < traces.size(); ++s) {
+    stages.push_back(evaluate(traces[s], strategy, device, budget));
+    if (!stages.back().report.applies) return std::move(stages.back());
+    stages.back().report.rank = RankClass{static_cast<std::int64_t>(s)};
+  }
+  std::size_t shown = 0;
+  for (std::size_t s = 1; s < stages.size(); ++s)
+    if (is_tighter(stages[s].report, stages[shown].report)) shown = s;
+  if (rank) shown = static_cast<std::size_t>(rank->stage);
+  Report report = stages[shown].report;
+  add_pipeline(stages, report);
+  Evaluation result = std::move(stages[shown]);
+  result.report = std::move(report);
+  return result;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,22 @@
+// One strategy on a rank of each class: whose memory is the tightest, and how long all take
+// together.
+#pragma once
+
+#include <span>
+
+#include "analysis/report.h"
+#include "traces/models/model_config.h"
+
+namespace tidemark {
+
+/// The traces of a model's rank classes, one per pipeline stage.
+std::vector<std::shared_ptr<const Trace>> rank_traces(const Model& model, const StepOptions& step);
+
+/// Evaluates the strategy on each class. The result is that of `rank`, or of the class that needs
+/// most (in allocated bytes; does not fit before fits), with the time and throughput of the
+/// pipeline. Of one trace: evaluate(). A strategy that does not apply to one class does not apply.
+Evaluation evaluate_ranks(std::span<const std::shared_ptr<const Trace>> traces,
+                          const StrategySpec& strategy, const Device& device,
+                          const MemoryBudget& budget, std::optional<RankClass> rank);
+
+}  // namespace tidemark

@@ -1,0 +1,27 @@
+// How long all stages of a pipeline take together, and how long each of them waits.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+#include "traces/mesh.h"
+
+namespace tidemark {
+
+/// Of one micro-batch on one stage, with what it sends.
+struct StageTimes {
+  Nanoseconds forward{}, backward{};
+};
+
+struct PipelineTimes {
+  Nanoseconds total{};             ///< until the last backward is done
+  std::vector<Nanoseconds> waits;  ///< by stage: of the total, while it does nothing
+};
+
+/// A forward begins when the stage before is done with the micro-batch, a backward when the stage
+/// behind is; each stage in the order of its schedule. Linear in stages and micro-batches.
+PipelineTimes run_pipeline(PipelineSchedule schedule, std::span<const StageTimes> stages,
+                           std::int64_t micro_batches);
+
+}  // namespace tidemark

@@ -1,0 +1,167 @@
+// The first micro-batch makes gradients, the second adds to them, and so do all that follow: their
+// nodes are copies of the second's. Example, two stages and three micro-batches, the first stage:
+//   written   F1 B1 F2 B2 update
+//   ordered   F1 F2 B1 F3 B2 B3 update
+#include "simulator/parallel/pipeline_order.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "simulator/graph/graph_builder.h"
+#include "simulator/parallel/wrapped_groups.h"
+
+namespace tidemark {
+namespace {
+
+class OrderedBatches {
+ public:
+  OrderedBatches(const Trace& trace, const JointGraph& old)
+      : old_(old),
+        passes_(passes_of(trace, old, {WrappedGroup()})),
+        graph_(trace.tensors.size(), old.nodes.size(), old.operands.size()),
+        batch_of_(old.instances.size(), nobody),
+        leaves_(old.instances.size()) {
+    graph_.use(old.encodings);
+    holds_ = old.holds;
+    std::ranges::stable_sort(holds_, {}, &Hold::until);
+    note_owners();
+  }
+
+  JointGraph run(const std::vector<StageAction>& ordered) && {
+    for (std::size_t i = 0; i < old_.instances.size(); ++i) {
+      const Instance& instance = old_.instances[i];
+      if (!instance.persistent || instance.over != no_instance) continue;
+      shared_[key_of(InstanceId(i))] = graph_.add(instance);
+    }
+    for (const StageAction& action : ordered) {
+      const std::size_t written = std::min<std::size_t>(
+          static_cast<std::size_t>(action.micro_batch), passes_.size() / 2 - 1);
+      const Pass& pass = passes_[2 * written + (action.is_backward ? 1 : 0)];
+      local_ = &values_[action.micro_batch];
+      copy(index(pass.begin), index(pass.end));
+      if (action.is_backward) values_.erase(action.micro_batch);
+    }
+    std::map<InstanceId, InstanceId> of_update;
+    local_ = &of_update;
+    copy(index(passes_.back().end), old_.nodes.size());
+    return std::move(graph_).finish();
+  }
+
+ private:
+  static constexpr std::size_t nobody = SIZE_MAX, update = SIZE_MAX - 1;
+  using Key = std::pair<TensorId, Role>;
+
+  Key key_of(InstanceId old) const { return {old_[old].tensor, old_[old].role}; }
+
+  std::size_t batch_of_node(std::size_t n) const {
+    for (std::size_t p = 0; p < passes_.size(); ++p)
+      if (n < index(passes_[p].end)) return p / 2;
+    return update;
+  }
+
+  // Whose an instance is, and which are read or held by others than the micro-batch that wrote
+  // them: gradients that are being added up.
+  void note_owners() {
+    for (std::size_t n = 0; n < old_.nodes.size(); ++n) {
+      const std::size_t batch = batch_of_node(n);
+      for (const InstanceId read : old_.reads(old_.nodes[n])) note_use(read, batch);
+      for (const InstanceId write : old_.writes(old_.nodes[n])) {
+        batch_of_[index(write)] = batch;
+        if (old_[write].over != no_instance) note_use(old_[write].over, batch);
+      }
+    }
+    for (const Hold& hold : holds_) note_use(hold.instance, batch_of_node(index(hold.until)));
+  }
+
+  void note_use(InstanceId id, std::size_t batch) {
+    if (batch_of_[index(id)] != batch) leaves_[index(id)] = true;
+  }
+
+  InstanceId now(InstanceId old) const {
+    if (const auto own = local_->find(old); own != local_->end()) return own->second;
+    return shared_.at(key_of(old));
+  }
+
+  void copy(std::size_t begin, std::size_t end) {
+    auto hold = std::ranges::lower_bound(holds_, NodeId(begin), {}, &Hold::until);
+    for (std::size_t n = begin; n < end; ++n) {
+      copy(old_.nodes[n]);
+      for (; hold != holds_.end() && index(hold->until) == n; ++hold)
+        graph_.release(now(hold->instance));
+    }
+  }
+
+  void copy(const Node& node) {
+    Operation operation;
+    for (const InstanceId read : old_.reads(node)) operation.read_again(now(read));
+    for (const InstanceId old : old_.writes(node)) {
+      const Instance& instance = old_[old];
+      const InstanceId made =
+          instance.over == no_instance ? graph_.add(instance) : graph_.add_over(now(instance.over));
+      (*local_)[old] = made;
+      // What lies over something shared is the same, one version later.
+      const bool is_over_shared = instance.over != no_instance && leaves_[index(instance.over)];
+      if (leaves_[index(old)] || is_over_shared) shared_[key_of(old)] = made;
+      operation.write(made);
+    }
+    graph_.append(node.task, node.lane, node.op, operation);
+    graph_.adds_to(node.input);
+  }
+
+  const JointGraph& old_;
+  const std::vector<Pass> passes_;  ///< forward and backward of each written micro-batch
+  GraphBuilder graph_;
+  std::vector<std::size_t> batch_of_;  ///< by old instance: the micro-batch that writes it
+  std::vector<bool> leaves_;           ///< by old instance: read or held elsewhere
+  std::vector<Hold> holds_;            ///< by `until`
+  std::map<std::int64_t, std::map<InstanceId, InstanceId>> values_;  ///< by micro-batch in flight
+  std::map<InstanceId, InstanceId>* local_ = nullptr;                ///< of the one at hand
+  std::map<Key, InstanceId> shared_;                                 ///< between micro-batches
+};
+
+}  // namespace
+
+std::vector<StageAction> actions_of(PipelineSchedule schedule, std::int64_t stages,
+                                    std::int64_t stage, std::int64_t micro_batches) {
+  const std::int64_t ahead = schedule == PipelineSchedule::GPipe
+                                 ? micro_batches
+                                 : std::min(micro_batches, stages - stage - 1);
+  std::vector<StageAction> list;
+  for (std::int64_t i = 0; i < ahead; ++i) list.push_back({false, i});
+  for (std::int64_t i = ahead; i < micro_batches + ahead; ++i) {
+    if (i < micro_batches) list.push_back({false, i});
+    list.push_back({true, i - ahead});
+  }
+  return list;
+}
+
+std::int64_t written_micro_batches(const StepOptions& step) {
+  const std::int64_t all = step.accumulate.count;
+  return step.mesh[Axis::Pipeline] == 1 ? all : std::min<std::int64_t>(all, 2);
+}
+
+std::string pipeline_defect(const StepOptions& step, const Plan& plan) {
+  if (step.mesh[Axis::Pipeline] == 1 || step.accumulate.count == 1) return {};
+  if (plan.overlap)
+    return "recovery beside gradients is not simulated for micro-batches in flight yet";
+  for (const Decision& decision : plan.decisions) {
+    if (decision.action == Action::Offload)
+      return "copies of micro-batches in flight are not simulated yet";
+    if (decision.action == Action::Quantize)
+      return "micro-batches in flight would share the running ranges that codes are decoded by";
+  }
+  return {};
+}
+
+JointGraph order_micro_batches(const Trace& trace, JointGraph graph) {
+  const StepOptions& step = trace.step;
+  if (step.mesh[Axis::Pipeline] == 1 || step.accumulate.count == 1) return graph;
+  CHECK(graph.lanes.size() == 1);  // pipeline_defect() of the plan
+  const auto schedule = step.schedule.value_or(PipelineSchedule::OneForwardOneBackward);
+  return OrderedBatches(trace, graph)
+      .run(actions_of(schedule, step.mesh[Axis::Pipeline], step.rank.value_or(RankClass()).stage,
+                      step.accumulate.count));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,155 @@
+// Pipeline stages: what is in flight, who waits how long, and that each stage is a step like any
+// other.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/arena.h"
+#include "simulator/graph/differentiate.h"
+#include "simulator/judge/validate.h"
+#include "simulator/parallel/pipeline_clock.h"
+#include "simulator/parallel/pipeline_order.h"
+#include "simulator/parallel/rank_trace.h"
+#include "simulator/place/place.h"
+#include "tests/simulator/parallel/ranks.h"
+#include "tests/support/all_strategies.h"
+
+namespace tidemark {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr auto one_each = PipelineSchedule::OneForwardOneBackward;
+
+std::string text_of(const std::vector<StageAction>& actions) {
+  std::string text;
+  for (const StageAction& action : actions)
+    text += fmt::format("{}{} ", action.is_backward ? 'B' : 'F', action.micro_batch);
+  return text;
+}
+
+TEST(StageActions, AreThoseOfThePapers) {
+  EXPECT_EQ(text_of(actions_of(one_each, 3, 0, 4)), "F0 F1 F2 B0 F3 B1 B2 B3 ");
+  EXPECT_EQ(text_of(actions_of(one_each, 3, 1, 4)), "F0 F1 B0 F2 B1 F3 B2 B3 ");
+  EXPECT_EQ(text_of(actions_of(one_each, 3, 2, 4)), "F0 B0 F1 B1 F2 B2 F3 B3 ");
+  EXPECT_EQ(text_of(actions_of(PipelineSchedule::GPipe, 3, 1, 2)), "F0 F1 B0 B1 ");
+}
+
+// Of equal stages (p − 1)(F + B), whatever the schedule; each stage waits so long.
+TEST(PipelineClock, HasTheBubbleOfTheFormula) {
+  for (const std::int64_t p : {1, 2, 3, 5, 8})
+    for (const std::int64_t m : {1, 2, 8, 13})
+      for (const auto schedule : {one_each, PipelineSchedule::GPipe}) {
+        const std::vector<StageTimes> stages(static_cast<std::size_t>(p),
+                                             {Nanoseconds{7}, Nanoseconds{15}});
+        const PipelineTimes times = run_pipeline(schedule, stages, m);
+        EXPECT_EQ(times.total.count(), (m + p - 1) * 22) << p << ' ' << m;
+        for (const Nanoseconds wait : times.waits) EXPECT_EQ(wait.count(), (p - 1) * 22);
+      }
+}
+
+// The slowest stage works all the time but for what fills and drains the pipeline.
+TEST(PipelineClock, GoesAtThePaceOfTheSlowestStage) {
+  const std::vector<StageTimes> stages = {{Nanoseconds{5}, Nanoseconds{10}},
+                                          {Nanoseconds{8}, Nanoseconds{16}}};
+  EXPECT_EQ(run_pipeline(one_each, stages, 10).total.count(), 5 + 10 * 24 + 10);
+}
+
+StepOptions of_stages(std::int64_t stages, std::int64_t micro_batches, std::int64_t stage = 0) {
+  StepOptions options{.batch = 2, .accumulate = {micro_batches}, .precision = Precision::Bf16};
+  options.mesh[Axis::Pipeline] = stages;
+  options.rank = RankClass{stage};
+  return options;
+}
+
+Bytes peak_of(const Model& model, const StepOptions& options) {
+  return live_peak(lower(planned(build_rank_trace(model, options), "vanilla")));
+}
+
+// Each stage further in front keeps the activations of one micro-batch more; what they are is what
+// one more micro-batch costs GPipe.
+TEST(Stages, KeepAsManyMicroBatchesAsStagesFollow) {
+  const auto gpipe = [](std::int64_t micro_batches) {
+    StepOptions options = of_stages(4, micro_batches, 1);
+    options.schedule = PipelineSchedule::GPipe;
+    return peak_of(small_gpt2(8), options);
+  };
+  const Bytes one_more = gpipe(7) - gpipe(6);
+  EXPECT_GT(one_more, Bytes{0});
+  EXPECT_EQ(peak_of(small_gpt2(8), of_stages(4, 6, 1)) - peak_of(small_gpt2(8), of_stages(4, 6, 2)),
+            one_more);
+}
+
+TEST(Stages, KeepNoMoreOfMoreMicroBatches) {
+  EXPECT_EQ(peak_of(small_llama(4), of_stages(2, 8)), peak_of(small_llama(4), of_stages(2, 4)));
+}
+
+TEST(Stages, HaveTheModelAmongThem) {
+  std::int64_t together = 0;
+  for (std::int64_t stage = 0; stage < 3; ++stage)
+    together += parameters_of(build_rank_trace(small_llama(3), of_stages(3, 1, stage)));
+  EXPECT_EQ(together, parameters_of(build_trace(small_llama(3), {})));
+}
+
+TEST(Stages, OfOneChangeNothing) {
+  const StepOptions alone{.batch = 2};
+  EXPECT_EQ(build_rank_trace(small_gpt2(), alone), build_trace(small_gpt2(), alone));
+}
+
+std::string refusal(const Model& model, const StepOptions& options) {
+  try {
+    build_rank_trace(model, options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Stages, AreRefusedWithTheNearestMesh) {
+  EXPECT_THAT(
+      refusal(small_gpt2(6), of_stages(4, 2)),
+      HasSubstr("6 blocks cannot be dealt out evenly over 4 stages (nearest: --mesh pp=3)"));
+  EXPECT_THAT(refusal(small_gpt2(4), of_stages(2, 2, 2)), HasSubstr("the last is pp1"));
+}
+
+void expect_sound(const Model& model, const StepOptions& options, const char* strategy) {
+  const auto trace = std::make_shared<const Trace>(build_rank_trace(model, options));
+  const std::string what = fmt::format("{} {} {} {}", model.name, strategy, to_text(options.mesh),
+                                       to_text(*options.rank));
+  ASSERT_THAT(check(*trace), IsEmpty()) << what;
+  const PlannedStep step = plan_step(trace, parse_strategy(strategy));
+  const JointGraph graph = differentiate(*step.trace, step.plan);
+  ASSERT_THAT(validate(graph), IsEmpty()) << what;
+  const Schedule schedule = place(graph, placement_of(step.plan));
+  ASSERT_THAT(validate(*step.trace, schedule), IsEmpty()) << what;
+  EXPECT_THAT(validate(schedule, plan_arena(schedule)), IsEmpty()) << what;
+}
+
+TEST(Stages, WithEveryStrategyAreSound) {
+  for (const Model& model : {small_gpt2(4), small_llama(4), small_bert(4)})
+    for (const char* strategy : all_strategies)
+      for (const std::int64_t stage : {0, 1, 3}) {
+        StepOptions options = of_stages(4, 3, stage);
+        options.mesh[Axis::Data] = 2;
+        options.mesh[Axis::Tensor] = 2;
+        options.sequence_parallel = stage == 1;
+        expect_sound(model, options, strategy);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+}
+
+// The judge is judged: no run of a stage may be left out.
+TEST(Stages, WithoutOneOfTheirRunsAreNoticed) {
+  const Trace trace = build_rank_trace(small_llama(2), of_stages(2, 3));
+  const Schedule sound = lower(planned(trace, "vanilla"));
+  ASSERT_THAT(validate(trace, sound), IsEmpty());
+  for (std::size_t i = 0; i < sound.steps.size(); ++i) {
+    if (!std::holds_alternative<tidemark::Run>(sound.steps[i])) continue;
+    Schedule damaged = sound;
+    damaged.steps.erase(damaged.steps.begin() + static_cast<std::ptrdiff_t>(i));
+    EXPECT_FALSE(validate(trace, damaged).empty()) << i;
+  }
+}
+
+}  // namespace
+}  // namespace tidemark

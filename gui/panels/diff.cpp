@@ -15,7 +15,7 @@ std::string amount_text(diff::Measure measure, std::int64_t amount) {
   return fmt::format("{}", amount);
 }
 
-std::string change_text(diff::Measure measure, const diff::DiffRow& row) {
+std::string row_change_text(diff::Measure measure, const diff::DiffRow& row) {
   const std::string sign = row.change() > 0 ? "+" : "-";
   const std::string change = sign + amount_text(measure, std::abs(row.change()));
   if (!row.before) return change + "  new";
@@ -88,7 +88,7 @@ void draw_row(const Opened& opened, const Line& line, ViewState& view) {
   for (const auto& amount : {row->before, row->after})
     number_cell(amount ? amount_text(table->measure, *amount) : "-",
                 amount ? theme::text : theme::faint);
-  number_cell(row->change() == 0 ? "=" : change_text(table->measure, *row));
+  number_cell(row->change() == 0 ? "=" : row_change_text(table->measure, *row));
   if (is_sum) return;  // it is as long as all others together
   draw_bar(*row, std::abs(table->rows.front().change()));
 }

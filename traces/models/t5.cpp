@@ -11,7 +11,7 @@
 namespace tidemark {
 namespace {
 
-struct Stack {
+struct T5Stack {
   TraceBuilder& b;
   const T5Config& config;
   std::string name;
@@ -122,8 +122,9 @@ Trace build_t5(const std::string& model, const T5Config& config, const StepOptio
       b.input("decoder_input_ids", {options.batch, written}, DType::Int64, fill::Words{});
   const TensorId labels = b.input("labels", {options.batch, written}, DType::Int64, fill::Words{});
   const TensorId table = b.parameter("embed.weight", {config.vocabulary, config.width});
-  const TensorId memory = Stack{b, config, "encoder", dropout}(ids, table, config.depth, no_tensor);
-  TensorId x = Stack{b, config, "decoder", dropout}(targets, table, config.decoder_depth, memory);
+  const TensorId memory =
+      T5Stack{b, config, "encoder", dropout}(ids, table, config.depth, no_tensor);
+  TensorId x = T5Stack{b, config, "decoder", dropout}(targets, table, config.decoder_depth, memory);
   if (config.tied_head)
     x = b.scale("head.scale", x, 1 / std::sqrt(static_cast<double>(config.width)));
   const TensorId logits =

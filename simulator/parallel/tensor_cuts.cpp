@@ -323,7 +323,12 @@ class CutSearch {
     }
     if (worst == no_tensor) return;
     Mesh nearest = trace_.step.mesh;
-    nearest[Axis::Tensor] = nearest_divisor(common, ranks_);
+    if (const std::int64_t shared = std::gcd(common, ranks_); shared > 1) {
+      nearest[Axis::Tensor] = shared;
+      nearest[Axis::Data] *= ranks_ / shared;  // as many GPUs
+    } else {
+      nearest[Axis::Tensor] = nearest_divisor(common, ranks_);
+    }
     refuse("{} has {} {}, which {} ranks cannot share (nearest: --mesh {})", name_of(worst),
            shape(worst)[static_cast<std::size_t>(cut(worst))], counted_in(worst), ranks_,
            to_text(nearest));

@@ -31,9 +31,9 @@ void answer_or_refuse(Ask ask) {
 void time_collectives(const Interconnect& joined, std::int64_t ranks) {
   const RankGroup group = group_of({.sizes = {1, ranks, 1, 1}}, Axis::Data, joined);
   require(communicator_bytes(joined, group) >= Bytes());
-  for (const Task task : {Task::AllGather, Task::ReduceScatter, Task::AllReduce})
+  for (const Pattern pattern : {Pattern::AllGather, Pattern::ReduceScatter, Pattern::AllReduce})
     for (const double bytes : {1.0, 4096.0, 1e12}) {
-      const Collective made = collective_of(joined, group, task, bytes);
+      const Collective made = collective_of(joined, group, pattern, bytes);
       require(std::isfinite(made.ns) && made.ns > 0);
       require(made.link_share > 0 && made.link_share <= 1);
     }

@@ -135,7 +135,7 @@ TEST(TensorParallel, OfOneRankChangesNothing) {
 
 TEST(TensorParallel, IsRefusedWithTheNearestMesh) {
   EXPECT_THAT(refusal(small_llama(), of_tensor_ranks(4)),
-              HasSubstr("has 2 heads, which 4 ranks cannot share (nearest: --mesh tp=2)"));
+              HasSubstr("has 2 heads, which 4 ranks cannot share (nearest: --mesh dp=2,tp=2)"));
   EXPECT_THAT(refusal(small_gpt2(), of_tensor_ranks(3)), HasSubstr("(nearest: --mesh tp=2)"));
   StepOptions odd = of_tensor_ranks(2, true);
   odd.sequence = 15;

@@ -4,6 +4,8 @@
 // is BART; Whisper norms before each branch and behind the last block, and its encoder hears.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "traces/models/decoder_parts.h"
 #include "traces/models/language_model.h"
 #include "traces/models/model_config.h"

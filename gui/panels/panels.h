@@ -26,9 +26,9 @@ bool draw_input(std::string_view key, StepOptions& step, ViewState& view);
 /// A part of it, while a plan is chosen: the slider moves what is shown at once. True if what plans
 /// may do was changed.
 bool draw_plan_choice(PlanChoice& choice, ViewModel& model, ViewState& view);
-/// What would lower the peak, best first; above it the front where it has no place of its own.
+/// What would lower the peak, best first.
 void draw_levers(ViewModel& model, ViewState& view);
-/// Memory against time of all levers; in what remains of the window.
+/// Memory against time of all levers, beside them; not in narrow windows.
 void draw_front(ViewModel& model, ViewState& view);
 /// A tooltip.
 void describe_lever(const TriedLever& lever);

@@ -3,6 +3,8 @@
 //   decoder: the same with { norm ─ attention to the encoder's output ─ add } in between
 // A bias for each head and each difference of positions is made once per stack, and added to the
 // scores of all its blocks.
+#include <cmath>
+
 #include "traces/models/attention.h"
 #include "traces/models/decoder_parts.h"
 #include "traces/models/language_model.h"

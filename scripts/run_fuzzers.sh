@@ -3,7 +3,8 @@
 # prints how many inputs each tried and which share of its reader's lines the corpus reaches. New
 # inputs are kept in the build folder; a crash stops the run and prints the file that repeats it.
 # usage: scripts/run_fuzzers.sh BUILD_FOLDER SECONDS_EACH [READER…]     (default: all; 0 s: only lines)
-# FUZZ_RUNS=5000000 in the environment ends each after so many inputs, or its seconds.
+# FUZZ_RUNS=5000000 in the environment ends each after so many inputs, or its seconds; FUZZ_TIMEOUT
+# says after how many seconds an input is a finding (10).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=$1/tests/fuzz seconds=$2
@@ -27,7 +28,8 @@ fuzz() {
   local reader=$1 found=$folder/found/$1
   # Which input is tried next is not weighed (-entropic): that takes a third of the time of readers
   # as quick as these.
-  local limits=(-max_total_time="$seconds" -runs="${FUZZ_RUNS:--1}" -timeout=10 -rss_limit_mb=2048)
+  local limits=(-max_total_time="$seconds" -runs="${FUZZ_RUNS:--1}"
+                -timeout="${FUZZ_TIMEOUT:-10}" -rss_limit_mb=2048)
   mkdir -p "$found"
   dictionary "$reader" > "$folder/$reader.words"
   # libFuzzer refuses a dictionary without a word; some readers read bytes alone.

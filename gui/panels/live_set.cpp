@@ -116,15 +116,15 @@ void draw_row(const Opened& opened, const LiveRow& row, Bytes all, bool is_membe
   text_cell(row.is_group() ? "-" : opened.block_name(opened.block_of(row.id)), theme::faint);
 }
 
-struct Line {
+struct LiveLine {
   LiveRow row;
   bool is_member = false;
 };
 
 // Groups with the members of those that are open behind them.
-std::vector<Line> lines_of(const Opened& opened, std::vector<LiveRow> rows, Nanoseconds now,
-                           const ViewState& view) {
-  std::vector<Line> lines;
+std::vector<LiveLine> lines_of(const Opened& opened, std::vector<LiveRow> rows, Nanoseconds now,
+                               const ViewState& view) {
+  std::vector<LiveLine> lines;
   for (LiveRow& row : rows) {
     const bool is_open = row.is_group() && view.open_groups.contains(row.name);
     const std::vector<BufferId> members = is_open ? row.members : std::vector<BufferId>();
@@ -189,14 +189,14 @@ void draw_live_set(ViewModel& model, ViewState& view) {
   const Nanoseconds now{static_cast<std::int64_t>(view.cursor_time)};
   std::vector<LiveRow> rows = rows_of(opened, live, now, view.live_filter, view.groups_blocks);
   sort(opened, rows);
-  const std::vector<Line> lines = lines_of(opened, std::move(rows), now, view);
+  const std::vector<LiveLine> lines = lines_of(opened, std::move(rows), now, view);
   view.facts.live_rows = lines.size();
   // Only the rows that can be seen are made: each has a dozen texts.
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(lines.size()));
   while (clipper.Step())
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const Line& line = lines[static_cast<std::size_t>(i)];
+      const LiveLine& line = lines[static_cast<std::size_t>(i)];
       draw_row(opened, line.row, live.bytes, line.is_member, view);
     }
   ImGui::EndTable();

@@ -23,7 +23,9 @@ std::optional<FoundPlan> best_of(const std::vector<PlanSearch>& searches, Find f
   return best;
 }
 
-// What sums promise in a little more memory than there is; the allocator gives no more than that.
+// What sums promise in a thirty-second more memory than there is: what the allocator adds to sums
+// stays below that (tests/analysis/planning/planning_test.cpp allows 3 %), so nothing better is
+// left out.
 std::int64_t promised_time(const PlanSearch& search, Bytes budget) {
   const Planner& planner = search.planner();
   const std::optional<std::size_t> point = planner.within(budget.count + budget.count / 32);

@@ -95,8 +95,8 @@ void add_scenario(std::vector<OptionRow>& rows) {
                   "as planned, with --form blocks or policy"});
   rows.push_back({"scenario", "--allow", "LIST", &Options::allow, for_plan,
                   "what a plan may do beside keeping and computing again (exact, the default): "
-                  "offload to the host's memory, lossy (8-bit codes, as Mesa), both with a comma, "
-                  "or anything (codes of 4 and 2 bits, too)",
+                  "offload to the host's memory, lossy (8-bit codes as Mesa, operators of "
+                  "LowMemoryBP), both with a comma, or anything (codes of 4 and 2 bits, too)",
                   nullptr, [] { return name_texts(allowances); }});
   rows.push_back({"scenario", "--host-budget", "SIZE", &Options::host_budget, for_plan,
                   "where plans may offload: how much of the host's memory a plan may take"});

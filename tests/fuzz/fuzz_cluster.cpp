@@ -3,30 +3,16 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string_view>
 
-#include "base/error.h"
 #include "simulator/parallel/cluster.h"
 #include "simulator/parallel/collectives.h"
+#include "tests/fuzz/refusals.h"
 
 namespace {
 
 using namespace tidemark;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-template <typename Ask>
-void answer_or_refuse(Ask ask) {
-  try {
-    ask();
-  } catch (const InputError& error) {
-    require(std::string_view(error.what()).find('\n') == std::string_view::npos);
-  }
-}
 
 void time_collectives(const Interconnect& joined, std::int64_t ranks) {
   const RankGroup group = group_of({.sizes = {1, ranks, 1, 1}}, Axis::Data, joined);

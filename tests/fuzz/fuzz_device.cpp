@@ -2,30 +2,16 @@
 // walk over every value also makes this the fuzzer of the JSON reader.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string_view>
 
-#include "base/error.h"
 #include "base/json_reader.h"
 #include "simulator/cost/device.h"
+#include "tests/fuzz/refusals.h"
 
 namespace {
 
 using namespace tidemark;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-template <typename Ask>
-void answer_or_refuse(Ask ask) {
-  try {
-    ask();
-  } catch (const InputError& error) {
-    require(std::string_view(error.what()).find('\n') == std::string_view::npos);
-  }
-}
 
 /// Asks each value for everything; what does not fit must be refused with its own pointer.
 void walk(const JsonView& view) {

@@ -1,9 +1,10 @@
 // Kernels on a GPU: bytes per second and their share of the device's own copy, or FLOP/s of matrix
-// products. Each answer is compared with the CPU's before it is timed, and then each repetition has
-// operands of its own, or the second-level cache would be measured. Without a GPU there are no such
-// benchmarks.
+// products. Each is first run on a small batch and compared with the CPU, then timed on operands of
+// half a GiB and more, ten times a second-level cache, with no clock between its launches. Without
+// a GPU there are no such benchmarks.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <random>
@@ -11,12 +12,15 @@
 #include "base/error.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/workspace.h"
+#include "traces/trace.h"
 
 namespace tidemark {
 namespace {
 
-// ViT-B, batch 64: the hidden activations of a block's MLP.
-constexpr std::int64_t batch = 64, tokens = 197, width = 768, hidden = 3072, heads = 12;
+// Of ViT-B; the classes are GPT-2's tokens.
+constexpr std::int64_t tokens = 197, width = 768, hidden = 3072, heads = 12, classes = 50257;
+constexpr std::int64_t small_batch = 2;
+constexpr double large_bytes = double{512 << 20};
 
 Backend* gpu() {
   static const std::unique_ptr<Backend> backend = []() -> std::unique_ptr<Backend> {
@@ -29,39 +33,53 @@ Backend* gpu() {
   return backend.get();
 }
 
-/// One operand, on both sides.
+/// Where the operands of a case are.
+enum class Side : std::uint8_t { Both, Device };
+
+/// Normal numbers times a factor, in blocks of a MiB that repeat: a few thousand different ones are
+/// enough. On the device alone no host memory of its size is taken.
 struct Operand {
-  Operand(const Shape& shape, DType dtype, unsigned seed)
-      : host(static_cast<std::size_t>(numel(shape) * size_of(dtype))),
-        device(gpu()->allocate({static_cast<std::int64_t>(host.size())}, MemoryKind::Device)),
-        array(array_at(host.data(), dtype, dense(shape))) {
-    if (seed != 0) fill(seed);
+  Operand(const Shape& shape, DType dtype, unsigned seed, float mean, Side side)
+      : bytes(numel(shape) * size_of(dtype)),
+        device(gpu()->allocate({bytes}, MemoryKind::Device)),
+        array(array_at(nullptr, dtype, dense(shape))) {
+    if (side == Side::Both) {
+      host.resize(static_cast<std::size_t>(bytes));
+      array.data = host.data();
+    }
+    if (seed != 0) fill(seed, mean);
   }
 
-  /// Normal numbers; a few thousand different ones are enough.
-  void fill(unsigned seed) {
+  void fill(unsigned seed, float mean) {
+    const std::int64_t block = std::min(bytes, std::int64_t{1} << 20);
+    const std::int64_t count = block / size_of(array.dtype);
     std::mt19937 random(seed);
-    std::normal_distribution<float> normal;
-    std::vector<float> numbers(static_cast<std::size_t>(numel(array.shape)));
+    std::normal_distribution<float> normal(mean);
+    std::vector<float> numbers(static_cast<std::size_t>(count));
     for (std::size_t i = 0; i < numbers.size(); ++i)
       numbers[i] = i < 4096 ? normal(random) : numbers[i % 4096];
+    std::vector<std::byte> made(static_cast<std::size_t>(block));
     Call cast;
     cast.kind = OpKind::Cast;
     cast.inputs = {
-        array_at(reinterpret_cast<std::byte*>(numbers.data()), DType::Float32, dense(array.shape))};
-    cast.outputs = {array};
+        array_at(reinterpret_cast<std::byte*>(numbers.data()), DType::Float32, dense({count}))};
+    cast.outputs = {array_at(made.data(), array.dtype, dense({count}))};
     cpu::Workspace workspace;
     cpu::run(cast, workspace);
-    gpu()->upload(device->data(), host.data(), device->size());
+    for (std::int64_t at = 0; at < bytes; at += block) {
+      const std::int64_t part = std::min(block, bytes - at);
+      gpu()->upload(device->data() + at, made.data(), {part});
+      if (!host.empty()) std::copy_n(made.data(), part, host.data() + at);
+    }
   }
-  Array on_device() const { return moved_to(*device); }
-  Array moved_to(const Memory& memory) const {
+  Array on_device() const {
     Array moved = array;
-    moved.data = memory.data();
+    moved.data = device->data();
     return moved;
   }
 
-  std::vector<std::byte> host;
+  std::int64_t bytes;
+  std::vector<std::byte> host;  ///< empty on the device alone
   std::unique_ptr<Memory> device;
   Array array;
 };
@@ -79,136 +97,149 @@ double value(const Array& array, std::int64_t i) {
   return static_cast<double>(x);
 }
 
-/// A kernel's call with its operands.
+/// A kernel's call with its operands for one batch.
 class Case {
  public:
-  Case(Pass pass, OpKind kind) { call_.pass = pass, call_.kind = kind; }
+  Case(Side side, Pass pass, OpKind kind) : side_(side) { call.pass = pass, call.kind = kind; }
 
   Case& input(const Shape& shape, DType dtype) { return add(&Call::inputs, shape, dtype, ++seed_); }
   Case& output(const Shape& shape, DType dtype) { return add(&Call::outputs, shape, dtype, 0); }
-  Case& saved(const Shape& shape, DType dtype) {
-    return add(&Call::outputs, shape, dtype, ++seed_);
+  Case& saved(const Shape& shape, DType dtype, float mean = 0) {
+    return add(&Call::outputs, shape, dtype, ++seed_, mean);
   }
   Case& d_output(const Shape& shape, DType dtype) {
     return add(&Call::d_outputs, shape, dtype, ++seed_);
   }
   Case& d_input(const Shape& shape, DType dtype) { return add(&Call::d_inputs, shape, dtype, 0); }
   Case& absent(std::vector<Array> Call::*list, const Shape& shape, DType dtype) {
-    (call_.*list).push_back(array_at(nullptr, dtype, dense(shape)));
-    (device_call_.*list).push_back((call_.*list).back());
+    (call.*list).push_back(array_at(nullptr, dtype, dense(shape)));
+    (device_call_.*list).push_back((call.*list).back());
+    return *this;
+  }
+  /// Mesa's codes of `shape` in place of an output's values, by heads; with their ranges.
+  Case& codes(std::vector<Array> Call::*list, const Shape& shape) {
+    add(list, shape, DType::UInt8, 0);
+    const Operand& ranges =
+        *operands_.emplace_back(new Operand({heads, 4}, DType::Float32, 0, 0, side_));
+    call.quantizer = {.groups = heads, .group_axis = static_cast<std::int64_t>(shape.rank()) - 1};
+    device_call_.quantizer = call.quantizer;
+    call.quantizer.ranges = elements<GroupRange>(ranges.array);
+    device_call_.quantizer.ranges = elements<GroupRange>(ranges.on_device());
+    if (list != &Call::inputs) return *this;
+    for (Call* one : {&call, &device_call_})
+      (one->*list).back() = coded((one->*list).back().data, shape, one->quantizer);
     return *this;
   }
   Case& flops(double count) { return flops_ = count, *this; }
 
-  void run(benchmark::State& state) {
-    device_call_.pass = call_.pass, device_call_.kind = call_.kind;
+  /// Each floating-point result, at some hundred places, within a few roundings of bf16.
+  bool agrees_with_cpu() {
     cpu::Workspace workspace;
-    cpu::run(call_, workspace);
-    run_on_device({&device_call_});
-    if (!agrees()) return state.SkipWithError("differs from the CPU's result");
-    const std::vector<Call> sets = more_sets();
-    std::vector<const Call*> calls;
-    for (std::size_t i = 0; i <= repeats; ++i) calls.push_back(&sets[i % sets.size()]);
-    for (auto _ : state) state.SetIterationTime(run_on_device(calls));
-    using benchmark::Counter;
-    const double done = static_cast<double>(state.iterations()) * repeats;
-    if (flops_ > 0) {
-      state.counters["FLOP/s"] = Counter(done * flops_, Counter::kIsRate);
-    } else {
-      state.counters["GB/s"] = Counter(done * bytes_ / 1e9, Counter::kIsRate);
-      state.counters["of_copy"] = Counter(done * bytes_ / copy_rate(), Counter::kIsRate);
-    }
+    cpu::run(call, workspace);
+    run_on_device(1);
+    return std::ranges::all_of(operands_, [](const auto& operand) { return is_alike(*operand); });
   }
 
- private:
-  static constexpr int repeats = 20;  // one launch alone is shorter than its own overhead
+  /// Seconds of so many launches, one after the other.
+  double run_on_device(std::uint32_t launches) {
+    finish_call();
+    gpu()->time_by(Timing::WholeStep);
+    gpu()->begin_step(1, 0, {});
+    for (std::uint32_t i = 0; i < launches; ++i) gpu()->run(i, 0, device_call_);
+    gpu()->finish();
+    return std::chrono::duration<double>(gpu()->step_time().value()).count();
+  }
 
-  Case& add(std::vector<Array> Call::*list, const Shape& shape, DType dtype, unsigned seed) {
-    const Operand& operand = *operands_.emplace_back(new Operand(shape, dtype, seed));
-    (call_.*list).push_back(operand.array);
+  double bytes() const { return bytes_; }
+  double flops() const { return flops_; }
+
+  Call call;
+
+ private:
+  Case& add(std::vector<Array> Call::*list, const Shape& shape, DType dtype, unsigned seed,
+            float mean = 0) {
+    const Operand& operand = *operands_.emplace_back(new Operand(shape, dtype, seed, mean, side_));
+    (call.*list).push_back(operand.array);
     (device_call_.*list).push_back(operand.on_device());
-    bytes_ += static_cast<double>(operand.host.size());
+    bytes_ += static_cast<double>(operand.bytes);
     return *this;
   }
 
-  /// Calls like device_call_ on other memory, of a quarter GiB and more together.
-  std::vector<Call> more_sets() {
-    constexpr double enough = double{1 << 28};
-    const auto count = static_cast<std::size_t>(std::clamp(enough / bytes_, 1.0, double{repeats}));
-    std::vector<Call> sets = {device_call_};
-    for (std::size_t set = 0; set < count; ++set) {
-      Call& call = sets.emplace_back(device_call_);
-      for (auto* list : {&call.inputs, &call.outputs, &call.d_outputs, &call.d_inputs})
-        for (Array& array : *list) {
-          if (!array) continue;
-          const auto operand = std::ranges::find_if(
-              operands_, [&](const auto& o) { return o->device->data() == array.data; });
-          const auto& memory =
-              copies_.emplace_back(gpu()->allocate((*operand)->device->size(), MemoryKind::Device));
-          gpu()->upload(memory->data(), (*operand)->host.data(), memory->size());
-          array.data = memory->data();
-        }
-    }
-    return sets;
+  /// What the case's maker set.
+  void finish_call() {
+    device_call_.pass = call.pass, device_call_.kind = call.kind;
+    device_call_.settings = call.settings, device_call_.moves = call.moves;
   }
 
-  /// Seconds from the end of the first, which waits for the host, to that of the last.
-  static double run_on_device(const std::vector<const Call*>& calls) {
-    gpu()->begin_step(1, 0, {});
-    for (std::uint32_t i = 0; i < calls.size(); ++i) gpu()->run(i, 0, *calls[i]);
-    const std::vector<Ran> ran = gpu()->finish();
-    return std::chrono::duration<double>(ran.back().end - ran.front().end).count();
-  }
-
-  /// Each floating-point result, at some hundred places, within a few roundings of bf16.
-  bool agrees() const {
-    for (const auto& operand : operands_) {
-      const Array host = operand->array;
-      if (!is_floating(host.dtype)) continue;
-      std::vector<std::byte> found(operand->host.size());
-      gpu()->download(found.data(), operand->device->data(), operand->device->size());
-      const Array device = array_at(found.data(), host.dtype, dense(host.shape));
-      const std::int64_t count = numel(host.shape), step = std::max(count / 500, std::int64_t{1});
-      for (std::int64_t i = 0; i < count; i += step) {
-        const double wanted = value(host, i), got = value(device, i);
-        if (!(std::abs(got - wanted) <= 0.05 * std::max(1.0, std::abs(wanted)))) return false;
-      }
+  static bool is_alike(const Operand& operand) {
+    const Array host = operand.array;
+    if (!is_floating(host.dtype)) return true;
+    std::vector<std::byte> found(operand.host.size());
+    gpu()->download(found.data(), operand.device->data(), operand.device->size());
+    const Array device = array_at(found.data(), host.dtype, dense(host.shape));
+    const std::int64_t count = numel(host.shape), step = std::max(count / 500, std::int64_t{1});
+    for (std::int64_t i = 0; i < count; i += step) {
+      const double wanted = value(host, i), got = value(device, i);
+      if (!(std::abs(got - wanted) <= 0.05 * std::max(1.0, std::abs(wanted)))) return false;
     }
     return true;
   }
 
-  /// Bytes per second, read and written, of a copy within the device.
-  static double copy_rate() {
-    static const double rate = [] {
-      const Bytes size{std::int64_t{1} << 30};
-      const auto from = gpu()->allocate(size, MemoryKind::Device);
-      const auto to = gpu()->allocate(size, MemoryKind::Device);
-      gpu()->begin_step(1, 0, {});
-      for (std::uint32_t i = 0; i < 10; ++i) gpu()->copy(i, 0, to->data(), from->data(), size);
-      const std::vector<Ran> ran = gpu()->finish();
-      double best = 0;
-      for (const Ran& one : ran) {
-        const double seconds = std::chrono::duration<double>(one.end - one.begin).count();
-        best = std::max(best, 2 * static_cast<double>(size.count) / seconds);
-      }
-      return best;
-    }();
-    return rate;
-  }
-
-  Call call_, device_call_;
+  Side side_;
+  Call device_call_;
   std::vector<std::unique_ptr<Operand>> operands_;
-  std::vector<std::unique_ptr<Memory>> copies_;
   double bytes_ = 0, flops_ = 0;
   unsigned seed_ = 0;
 };
 
-using Make = std::function<Case(DType)>;
+using Make = std::function<Case(Side, DType, std::int64_t batch)>;
+
+/// Bytes per second, read and written, of a copy within the device.
+double copy_rate() {
+  static const double rate = [] {
+    constexpr std::uint32_t copies = 10;
+    const Bytes size{std::int64_t{1} << 30};
+    const auto from = gpu()->allocate(size, MemoryKind::Device);
+    const auto to = gpu()->allocate(size, MemoryKind::Device);
+    double best = 0;
+    for (int trial = 0; trial < 3; ++trial) {
+      gpu()->time_by(Timing::WholeStep);
+      gpu()->begin_step(1, 0, {});
+      for (std::uint32_t i = 0; i < copies; ++i) gpu()->copy(i, 0, to->data(), from->data(), size);
+      gpu()->finish();
+      const double seconds = std::chrono::duration<double>(gpu()->step_time().value()).count();
+      best = std::max(best, 2.0 * copies * static_cast<double>(size.count) / seconds);
+    }
+    return best;
+  }();
+  return rate;
+}
+
+void time_case(const Make& make, DType dtype, benchmark::State& state) {
+  std::int64_t batch = 0;
+  {
+    Case small = make(Side::Both, dtype, small_batch);
+    if (!small.agrees_with_cpu()) return state.SkipWithError("differs from the CPU's result");
+    batch = small_batch * static_cast<std::int64_t>(std::ceil(large_bytes / small.bytes()));
+  }
+  Case large = make(Side::Device, dtype, batch);
+  constexpr std::uint32_t launches = 20;  // behind one that chooses algorithms and scratch
+  large.run_on_device(1);
+  for (auto _ : state) state.SetIterationTime(large.run_on_device(launches));
+  using benchmark::Counter;
+  const double done = static_cast<double>(state.iterations()) * launches;
+  if (large.flops() > 0) {
+    state.counters["FLOP/s"] = Counter(done * large.flops(), Counter::kIsRate);
+  } else {
+    state.counters["GB/s"] = Counter(done * large.bytes() / 1e9, Counter::kIsRate);
+    state.counters["of_copy"] = Counter(done * large.bytes() / copy_rate(), Counter::kIsRate);
+  }
+}
 
 Make unary(OpKind kind) {
-  return [=](DType dtype) {
+  return [=](Side side, DType dtype, std::int64_t batch) {
     const Shape shape = {batch, tokens, hidden};
-    Case made(Pass::Forward, kind);
+    Case made(side, Pass::Forward, kind);
     made.input(shape, dtype).output(shape, dtype);
     if (kind == OpKind::ReGelu2) made.output({numel(shape) / 4}, DType::UInt8);
     return made;
@@ -216,9 +247,9 @@ Make unary(OpKind kind) {
 }
 
 Make unary_gradient(OpKind kind) {
-  return [=](DType dtype) {
+  return [=](Side side, DType dtype, std::int64_t batch) {
     const Shape shape = {batch, tokens, hidden};
-    Case made(Pass::Backward, kind);
+    Case made(side, Pass::Backward, kind);
     if (kind == OpKind::ReGelu2) {
       made.absent(&Call::inputs, shape, dtype).absent(&Call::outputs, shape, dtype);
       made.output({numel(shape) / 4}, DType::UInt8);
@@ -231,9 +262,9 @@ Make unary_gradient(OpKind kind) {
 }
 
 Make norm(OpKind kind) {
-  return [=](DType dtype) {
+  return [=](Side side, DType dtype, std::int64_t batch) {
     const Shape shape = {batch, tokens, width}, row = shape.with_back(1);
-    Case made(Pass::Forward, kind);
+    Case made(side, Pass::Forward, kind);
     made.input(shape, dtype);
     if (kind == OpKind::LayerNorm) made.input({width}, dtype).input({width}, dtype);
     made.output(shape, dtype).output(row, DType::Float32);
@@ -243,10 +274,10 @@ Make norm(OpKind kind) {
 }
 
 Make norm_gradient(OpKind kind) {
-  return [=](DType dtype) {
+  return [=](Side side, DType dtype, std::int64_t batch) {
     const Shape shape = {batch, tokens, width}, row = shape.with_back(1);
     const bool is_exact = kind == OpKind::LayerNorm;
-    Case made(Pass::Backward, kind);
+    Case made(side, Pass::Backward, kind);
     if (is_exact) {
       made.input(shape, dtype).input({width}, dtype).absent(&Call::inputs, {width}, dtype);
       made.absent(&Call::outputs, shape, dtype);
@@ -261,49 +292,134 @@ Make norm_gradient(OpKind kind) {
 
 /// Of LayerNorm with its weight and bias, as a step computes it.
 Make whole_layer_norm_gradient() {
-  return [=](DType dtype) {
-    Case made = norm_gradient(OpKind::LayerNorm)(dtype);
+  return [=](Side side, DType dtype, std::int64_t batch) {
+    Case made = norm_gradient(OpKind::LayerNorm)(side, dtype, batch);
     return std::move(made.d_input({width}, dtype).d_input({width}, dtype));
   };
 }
 
 Make sum_of_two() {
-  return [](DType dtype) {
+  return [](Side side, DType dtype, std::int64_t batch) {
     const Shape shape = {batch, tokens, hidden};
-    Case made(Pass::Forward, OpKind::Add);
+    Case made(side, Pass::Forward, OpKind::Add);
     return std::move(made.input(shape, dtype).input(shape, dtype).output(shape, dtype));
   };
 }
 
 Make softmax(Pass pass) {
-  return [=](DType dtype) {
+  return [=](Side side, DType dtype, std::int64_t batch) {
     const Shape shape = {batch, heads, tokens, tokens};
-    Case made(pass, OpKind::Softmax);
+    Case made(side, pass, OpKind::Softmax);
     if (pass == Pass::Forward) return std::move(made.input(shape, dtype).output(shape, dtype));
     made.absent(&Call::inputs, shape, dtype).saved(shape, dtype);
     return std::move(made.d_output(shape, dtype).d_input(shape, dtype));
   };
 }
 
+/// Over GPT-2's tokens: rows that no shared memory holds in fp32.
+Make log_softmax() {
+  return [](Side side, DType dtype, std::int64_t batch) {
+    const Shape shape = {batch, classes};
+    Case made(side, Pass::Forward, OpKind::LogSoftmax);
+    return std::move(made.input(shape, dtype).output(shape, dtype));
+  };
+}
+
 Make linear(Pass pass) {
-  return [=](DType dtype) {
+  return [=](Side side, DType dtype, std::int64_t batch) {
     const Shape x = {batch, tokens, width}, y = {batch, tokens, hidden}, w = {hidden, width};
-    Case made(pass, OpKind::Linear);
+    Case made(side, pass, OpKind::Linear);
     made.input(x, dtype).input(w, dtype);
-    const double flops = 2.0 * batch * tokens * width * hidden;
+    const double flops = 2.0 * static_cast<double>(batch) * tokens * width * hidden;
     if (pass == Pass::Forward) return std::move(made.output(y, dtype).flops(flops));
     made.absent(&Call::outputs, y, dtype).d_output(y, dtype);
     return std::move(made.d_input(x, dtype).d_input(w, dtype).flops(2 * flops));
   };
 }
 
-Make attention() {
-  return [](DType dtype) {
-    const Shape head = {batch, heads, tokens, width / heads};
-    Case made(Pass::Forward, OpKind::FlashAttention);
+/// Of a linear layer's bias alone: a sum over all rows.
+Make bias_gradient() {
+  return [](Side side, DType dtype, std::int64_t batch) {
+    const Shape x = {batch, tokens, width}, y = {batch, tokens, hidden}, w = {hidden, width};
+    Case made(side, Pass::Backward, OpKind::Linear);
+    made.absent(&Call::inputs, x, dtype).absent(&Call::inputs, w, dtype);
+    made.absent(&Call::inputs, {hidden}, dtype).absent(&Call::outputs, y, dtype);
+    made.d_output(y, dtype).absent(&Call::d_inputs, x, dtype).absent(&Call::d_inputs, w, dtype);
+    return std::move(made.d_input({hidden}, dtype));
+  };
+}
+
+/// ViT-B's patches, which are its im2col and a product.
+Make patches() {
+  return [](Side side, DType dtype, std::int64_t batch) {
+    constexpr std::int64_t image = 224, patch = 16, across = image / patch;
+    Case made(side, Pass::Forward, OpKind::Conv2d);
+    made.call.settings.stride = patch;
+    made.input({batch, 3, image, image}, dtype).input({width, 3, patch, patch}, dtype);
+    return std::move(made.output({batch, width, across, across}, dtype));
+  };
+}
+
+/// Where the elements of an op that only moves them go.
+Rearrangement split_of(const Shape& from, const Shape& to) {
+  Trace trace;
+  trace.tensors.resize(2);
+  trace.tensors[0].shape = from, trace.tensors[1].shape = to;
+  trace.operands = {static_cast<TensorId>(0), static_cast<TensorId>(1)};
+  trace.attributes = {
+      {AttributeKey::LayoutTransform, static_cast<double>(LayoutTransform::SplitHeads)}};
+  Op op;
+  op.kind = OpKind::Copy, op.inputs = op.outputs = op.attributes = 1;
+  trace.ops.push_back(op);
+  return rearrangement_of(trace, trace.ops[0]);
+}
+
+/// Queries, keys or values by heads: [b, t, h · d] to [b, h, t, d].
+Make split_heads() {
+  return [](Side side, DType dtype, std::int64_t batch) {
+    const Shape from = {batch, tokens, width}, to = {batch, heads, tokens, width / heads};
+    Case made(side, Pass::Forward, OpKind::Copy);
+    made.call.moves = {split_of(from, to)};
+    return std::move(made.input(from, dtype).output(to, dtype));
+  };
+}
+
+constexpr float usual_lse = 5.8f;  // of 197 normal scores: log 197 and one half
+
+Make attention(Pass pass) {
+  return [=](Side side, DType dtype, std::int64_t batch) {
+    const Shape head = {batch, heads, tokens, width / heads}, lse = {batch, heads, tokens};
+    const double flops = 4.0 * static_cast<double>(batch) * tokens * tokens * width;
+    Case made(side, pass, OpKind::FlashAttention);
     for (int i = 0; i < 3; ++i) made.input(head, dtype);
-    made.output(head, dtype).output({batch, heads, tokens}, DType::Float32);
-    return std::move(made.flops(4.0 * batch * tokens * tokens * width));
+    if (pass == Pass::Forward)
+      return std::move(made.output(head, dtype).output(lse, DType::Float32).flops(flops));
+    made.saved(head, dtype).saved(lse, DType::Float32, usual_lse).d_output(head, dtype);
+    for (int i = 0; i < 3; ++i) made.d_input(head, dtype);
+    return std::move(made.flops(2.5 * flops));  // five products instead of two
+  };
+}
+
+Make mesa(Pass pass) {
+  return [=](Side side, DType dtype, std::int64_t batch) {
+    const Shape shape = {batch, tokens, hidden};
+    Case made(side, pass, OpKind::View);
+    if (pass == Pass::Quantize)
+      return std::move(made.input(shape, dtype).codes(&Call::outputs, shape));
+    return std::move(made.codes(&Call::inputs, shape).output(shape, dtype));
+  };
+}
+
+constexpr float positive = 8;  // standard deviations: second moments are no less than 0
+
+/// Of parameters, gradients and moments of one dtype.
+Make adamw() {
+  return [](Side side, DType dtype, std::int64_t batch) {
+    const Shape shape = {batch, hidden, width};
+    Case made(side, Pass::Update, OpKind::View);
+    return std::move(made.input(shape, dtype)
+                         .saved(shape, dtype)
+                         .saved({2, batch, hidden, width}, dtype, positive));
   };
 }
 
@@ -327,13 +443,21 @@ const bool registered = [] {
       {"ms-rms norm gradient", norm_gradient(OpKind::MsRmsNorm)},
       {"linear", linear(Pass::Forward)},
       {"linear gradient", linear(Pass::Backward)},
-      {"attention", attention()},
+      {"attention", attention(Pass::Forward)},
+      {"attention gradient", attention(Pass::Backward)},
+      {"linear bias gradient", bias_gradient()},
+      {"patch embedding", patches()},
+      {"split heads", split_heads()},
+      {"log-softmax of 50257", log_softmax()},
+      {"mesa quantize", mesa(Pass::Quantize)},
+      {"mesa dequantize", mesa(Pass::Dequantize)},
+      {"adamw", adamw()},
   };
   for (const auto& [name, make] : cases)
     for (const DType dtype : {DType::Float32, DType::BFloat16})
       benchmark::RegisterBenchmark(
           ("gpu/" + name + "/" + std::string(to_string(dtype))).c_str(),
-          [make = make, dtype](benchmark::State& state) { make(dtype).run(state); })
+          [make = make, dtype](benchmark::State& state) { time_case(make, dtype, state); })
           ->UseManualTime()
           ->MinTime(0.1);
   return true;

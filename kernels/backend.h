@@ -40,6 +40,20 @@ struct Charge {
   Nanoseconds stream{};  ///< to run it
 };
 
+/// What a device says of itself.
+struct DeviceTraits {
+  std::string compute_capability;  ///< "9.0"
+  int processors = 1;              ///< multiprocessors
+  double clock_hz = 0;             ///< boost
+  Bytes l2_cache;
+};
+
+/// A clock between two runs delays the second one by about a microsecond, which small kernels show.
+enum class Timing : std::uint8_t {
+  EachRun,   ///< finish() says when each run began and ended
+  WholeStep  ///< step_time() says how long all took, undisturbed; runs have no times
+};
+
 /// Work is issued in host order and runs in order on each stream. What fails throws InputError
 /// with place and remedy, at the latest from finish(); the backend is then of no further use but
 /// can be destroyed: no stream hangs.
@@ -51,6 +65,9 @@ class Backend {
   virtual Ground ground() const = 0;
   virtual std::string description() const = 0;  ///< of the hardware: "NVIDIA H200, driver …"
   virtual Bytes capacity() const = 0;           ///< memory of the device; 0 = unknown
+  virtual std::optional<DeviceTraits> traits() const { return {}; }  ///< of a GPU
+  /// What it did otherwise than its user may think, since it was made: one line, or "".
+  virtual std::string remark() const { return {}; }
   /// Memory for kernels' own scratch: what has been taken so far.
   virtual Bytes workspace() const = 0;
 
@@ -74,6 +91,10 @@ class Backend {
   virtual std::optional<Nanoseconds> host_time() const { return {}; }
 
   // Outside of steps.
+  /// How the next steps are timed. Backends whose clocks cost nothing time every run.
+  virtual void time_by(Timing) {}
+  /// From the begin of the last step to the end of its last stream, under Timing::WholeStep.
+  virtual std::optional<Nanoseconds> step_time() const { return {}; }
   /// By step of the schedule that comes next; steps beyond take no time. Where something is
   /// computed it takes the time that it takes.
   virtual void charge(std::vector<Charge>) {}

@@ -30,6 +30,11 @@ std::unique_ptr<Backend> find_backend(std::string_view name, std::string& note) 
   return row->make(note);
 }
 
+std::unique_ptr<Backend> find_unwatched_backend(std::string_view name) {
+  std::string note;
+  return name == "cuda" ? load_cuda_backend() : find_backend(name, note);
+}
+
 Device device_of(Backend& backend) {
   return backend.ground() == Ground::Addresses ? find_device(std::string(usual_device))
                                                : measure_device(backend);

@@ -21,6 +21,9 @@ std::span<const BackendRow> backends();
 /// why CUDA's times are not CUPTI's, if they are not.
 std::unique_ptr<Backend> find_backend(std::string_view name, std::string& note);
 
+/// The same without CUPTI, for measuring: times are those of the backend's own clocks.
+std::unique_ptr<Backend> find_unwatched_backend(std::string_view name);
+
 /// The hardware of a backend as a device for predictions: measured now, in about a second. The null
 /// backend, which has none, is predicted as the default device.
 Device device_of(Backend& backend);

@@ -1,5 +1,7 @@
-// Takes the median time by kind and work from small replays, then predicts held-out steps.
+// Takes the median time by kind and work from replays, then predicts held-out steps.
 #include "profiler/calibrate.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -35,59 +37,87 @@ class Samples {
   std::map<std::string, std::map<int, std::vector<CurvePoint>>> bins_;
 };
 
-ReplayEvaluation replayed(const Trace& trace, const std::string& strategy, const Device& device,
-                          Backend& backend) {
-  ReplayScenario scenario;
-  scenario.trace = std::make_shared<const Trace>(trace);
-  scenario.strategy = parse_strategy(strategy);
-  scenario.device = device;
-  scenario.steps = 3;
-  scenario.checks_gradients = false;
-  return replay(scenario, backend);
-}
+/// Beside the arena a device holds CUDA's context, about 0.5 GiB on an H100, and the kernels'
+/// scratch. Assumed.
+constexpr Bytes beside_the_arena{std::int64_t{1} << 30};
 
-void sample(const ReplayEvaluation& evaluation, const Device& device, Samples& samples) {
-  const Schedule& schedule = evaluation.predicted.schedule;
-  const PlannedStep& planned = evaluation.predicted.planned;
-  const std::shared_ptr<const Derived> derived = derived_of(planned);
-  const CostModel costs(*planned.trace, derived->needs, device);
-  for (const TimedRun& timed : evaluation.measured->runs) {
-    const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
-    if (!run) continue;
-    const double work = CostModel::work_of(costs.of(schedule, *run));
-    const auto time = static_cast<double>((timed.end - timed.begin).count());
-    if (work > 0 && time > 0) samples.add(costs.curve_key(schedule, *run), work, time);
+class Calibrator {
+ public:
+  Calibrator(Backend& backend, const std::function<void(std::size_t, std::size_t)>& progress)
+      : backend_(backend), progress_(progress) {}
+
+  Calibration run() && {
+    const std::vector<CalibrationStep> steps = calibration_steps(backend_.ground());
+    const std::vector<CalibrationStep> held_out = held_out_steps(backend_.ground());
+    all_ = steps.size() * calibration_strategies.size() + held_out.size();
+    result_.device = measure_device(backend_);
+    clock_cost_ = clock_cost(backend_);
+    for (const CalibrationStep& step : steps)
+      for (const char* strategy : calibration_strategies)
+        if (const auto evaluation = replayed(step, strategy)) sample(*evaluation);
+    result_.device.curves = std::move(samples_).curves();
+    for (const CalibrationStep& step : held_out)
+      if (const auto evaluation = replayed(step, std::string(reference_strategy().name)))
+        result_.held_out.push_back(
+            {step.name, evaluation->report.predicted.step, evaluation->report.measured.step});
+    return std::move(result_);
   }
-}
+
+ private:
+  /// Nothing where the strategy does not apply, or the device has no room.
+  std::optional<ReplayEvaluation> replayed(const CalibrationStep& step,
+                                           const std::string& strategy) {
+    if (progress_) progress_(++done_, all_);
+    ReplayScenario scenario;
+    scenario.trace = std::make_shared<const Trace>(step.trace);
+    scenario.strategy = parse_strategy(strategy);
+    scenario.device = result_.device;
+    scenario.steps = 3;
+    scenario.warm_up = usual_warm_up(backend_.ground());
+    scenario.checks_gradients = false;
+    if (!fits(scenario)) {
+      result_.left_out.push_back(fmt::format("{}, {}", step.name, strategy));
+      return {};
+    }
+    ReplayEvaluation evaluation = replay(scenario, backend_);
+    if (!evaluation.measured) return {};
+    return evaluation;
+  }
+
+  bool fits(const ReplayScenario& scenario) const {
+    if (backend_.ground() != Ground::Device) return true;
+    const MemoryBudget all{.capacity = backend_.capacity()};
+    const Evaluation planned = evaluate(scenario.trace, scenario.strategy, scenario.device, all);
+    return planned.report.planned + beside_the_arena <= backend_.capacity();
+  }
+
+  void sample(const ReplayEvaluation& evaluation) {
+    const Schedule& schedule = evaluation.predicted.schedule;
+    const PlannedStep& planned = evaluation.predicted.planned;
+    const std::shared_ptr<const Derived> derived = derived_of(planned);
+    const CostModel costs(*planned.trace, derived->needs, result_.device);
+    for (const TimedRun& timed : evaluation.measured->runs) {
+      const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
+      if (!run) continue;
+      const double work = CostModel::work_of(costs.of(schedule, *run));
+      const auto time = static_cast<double>((timed.end - timed.begin - clock_cost_).count());
+      if (work > 0 && time > 0) samples_.add(costs.curve_key(schedule, *run), work, time);
+    }
+  }
+
+  Backend& backend_;
+  const std::function<void(std::size_t, std::size_t)>& progress_;
+  std::size_t done_ = 0, all_ = 0;
+  Nanoseconds clock_cost_{};
+  Samples samples_;
+  Calibration result_{.device = {}, .held_out = {}, .left_out = {}};
+};
 
 }  // namespace
 
 Calibration calibrate(Backend& backend,
                       const std::function<void(std::size_t, std::size_t)>& progress) {
-  const std::vector<CalibrationStep> steps = calibration_steps(), held_out = held_out_steps();
-  const std::size_t all = steps.size() * calibration_strategies.size() + held_out.size();
-  std::size_t done = 0;
-  const auto advance = [&] {
-    if (progress) progress(++done, all);
-  };
-  Calibration result{.device = measure_device(backend), .held_out = {}};
-  Samples samples;
-  for (const CalibrationStep& step : steps)
-    for (const char* strategy : calibration_strategies) {
-      const ReplayEvaluation evaluation = replayed(step.trace, strategy, result.device, backend);
-      if (evaluation.measured) sample(evaluation, result.device, samples);
-      advance();
-    }
-  result.device.curves = std::move(samples).curves();
-  for (const CalibrationStep& step : held_out) {
-    const ReplayEvaluation evaluation =
-        replayed(step.trace, std::string(reference_strategy().name), result.device, backend);
-    if (evaluation.measured)
-      result.held_out.push_back(
-          {step.name, evaluation.report.predicted.step, evaluation.report.measured.step});
-    advance();
-  }
-  return result;
+  return Calibrator(backend, progress).run();
 }
 
 }  // namespace tidemark::profiler

@@ -13,6 +13,9 @@ namespace tidemark::profiler {
 /// does nothing much, and what two kernels on two streams cost each other.
 Device measure_device(Backend& backend);
 
+/// What a clock before and after each run adds to its time; 0 for backends whose clocks are free.
+Nanoseconds clock_cost(Backend& backend);
+
 /// How far predicted steps are from measured ones, on networks that the curves were not made of.
 struct HeldOut {
   std::string step;  ///< "vit 256 × 4, batch 8, fp32"
@@ -22,10 +25,12 @@ struct HeldOut {
 struct Calibration {
   Device device;
   std::vector<HeldOut> held_out;
+  std::vector<std::string> left_out;  ///< steps that the device has no room for
 };
 
 /// As measure_device(), and curves from replayed steps of several widths and batches: the median
-/// time per kind of run, dtype and work. `progress` is told how many of how many steps are done.
+/// time per kind of run, dtype and work. Steps of sizes that the backend is made for; held-out ones
+/// are timed as a whole. `progress` is told how many of how many steps are done.
 Calibration calibrate(Backend& backend,
                       const std::function<void(std::size_t, std::size_t)>& progress = {});
 

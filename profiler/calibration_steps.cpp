@@ -1,4 +1,4 @@
-// Sizes of small networks by family and precision, measured or held out, as traces.
+// Sizes of networks by family and precision, measured or held out, as traces.
 #include "profiler/calibration_steps.h"
 
 #include <fmt/format.h>
@@ -19,18 +19,17 @@ struct Family {
   bool takes_images;
 };
 
-/// Sizes of a small network of one family, and its batch.
+/// Sizes of a network of one family, and its batch.
 struct Size {
   const Family& family;
   std::int64_t width, depth, tokens_or_image, batch;
   std::optional<Attention> attention = {};
+  std::int64_t classes = 100, vocabulary = 2000;
 
   static constexpr std::int64_t head_width = 64;
   std::int64_t heads() const { return std::max<std::int64_t>(1, width / head_width); }
   std::int64_t mlp() const { return 4 * width; }
 };
-
-constexpr std::int64_t classes = 100, vocabulary = 2000;
 
 ModelConfig vit_of(const Size& s) {
   return VitConfig{.patch = 16,
@@ -38,7 +37,7 @@ ModelConfig vit_of(const Size& s) {
                    .depth = s.depth,
                    .heads = s.heads(),
                    .mlp = s.mlp(),
-                   .classes = classes,
+                   .classes = s.classes,
                    .drop_path = 0.1};
 }
 
@@ -46,12 +45,12 @@ ModelConfig swin_of(const Size& s) {
   return SwinConfig{.width = s.width,
                     .depths = {2, s.depth},
                     .heads = {s.heads(), 2 * s.heads()},
-                    .classes = classes};
+                    .classes = s.classes};
 }
 
 ModelConfig mvit_of(const Size& s) {
   return MvitConfig{
-      .width = s.width, .heads = s.heads(), .depths = {1, s.depth}, .classes = classes};
+      .width = s.width, .heads = s.heads(), .depths = {1, s.depth}, .classes = s.classes};
 }
 
 /// BERT and GPT-2 name the same sizes alike.
@@ -61,7 +60,7 @@ ModelConfig named_alike(const Size& s) {
                 .depth = s.depth,
                 .heads = s.heads(),
                 .mlp = s.mlp(),
-                .vocabulary = vocabulary};
+                .vocabulary = s.vocabulary};
 }
 
 ModelConfig llama_of(const Size& s) {
@@ -71,7 +70,7 @@ ModelConfig llama_of(const Size& s) {
                        .mlp = 3 * s.width,
                        .key_heads = std::max<std::int64_t>(1, s.heads() / 2),
                        .head_width = Size::head_width,
-                       .vocabulary = vocabulary};
+                       .vocabulary = s.vocabulary};
 }
 
 // ReLU, and caps for the tanh.
@@ -83,7 +82,7 @@ ModelConfig capped_of(const Size& s) {
                        .mlp = s.mlp(),
                        .key_heads = s.heads(),
                        .head_width = Size::head_width,
-                       .vocabulary = vocabulary,
+                       .vocabulary = s.vocabulary,
                        .mlp_form = MlpForm::Plain,
                        .activation = ActivationForm::Relu,
                        .score_cap = 50,
@@ -126,26 +125,60 @@ constexpr std::array sizes = {Size{vit, 64, 1, 64, 1},
 constexpr std::array mixed_sizes = {sizes[1],  sizes[4],  sizes[6], sizes[8],
                                     sizes[10], sizes[12], sizes[14]};
 
-}  // namespace
+// What fills a GPU: 10^3 to 10^5 rows of operands of 10 MB and more, classes and tokens as many as
+// ImageNet and LLaMA have.
+constexpr Size of_device(Size size) {
+  size.classes = 1000, size.vocabulary = 32000;
+  return size;
+}
+constexpr std::array device_sizes = {of_device({vit, 768, 1, 224, 16}),
+                                     of_device({vit, 1024, 1, 224, 64}),
+                                     of_device({swin, 64, 2, 224, 32}),
+                                     of_device({swin, 128, 2, 224, 64}),
+                                     of_device({mvit, 64, 2, 224, 16}),
+                                     of_device({mvit, 128, 2, 224, 32}),
+                                     of_device({bert, 1024, 1, 512, 16}),
+                                     of_device({gpt2, 1024, 1, 512, 16}),
+                                     of_device({gpt2, 1600, 1, 1024, 16}),
+                                     of_device({llama, 1024, 1, 512, 16, Attention::Math}),
+                                     of_device({llama, 2048, 1, 1024, 16}),
+                                     of_device({llama, 4096, 1, 1024, 16}),
+                                     of_device({capped, 768, 1, 512, 16, Attention::Math})};
+constexpr std::array mixed_device_sizes = {device_sizes[1],  device_sizes[3], device_sizes[5],
+                                           device_sizes[6],  device_sizes[8], device_sizes[9],
+                                           device_sizes[10], device_sizes[12]};
 
-std::vector<CalibrationStep> calibration_steps() {
+std::vector<CalibrationStep> steps_of(std::span<const Size> pure, std::span<const Size> mixed) {
   std::vector<CalibrationStep> steps;
   for (const Precision precision : {Precision::Fp32, Precision::Bf16})
-    for (const Size& size : sizes) steps.push_back(step_of(size, precision));
+    for (const Size& size : pure) steps.push_back(step_of(size, precision));
   for (const Precision precision : {Precision::AmpFp16, Precision::AmpBf16})
-    for (const Size& size : mixed_sizes) steps.push_back(step_of(size, precision));
+    for (const Size& size : mixed) steps.push_back(step_of(size, precision));
   return steps;
 }
 
-std::vector<CalibrationStep> held_out_steps() {
-  std::vector<CalibrationStep> steps;
-  steps.push_back(step_of({vit, 192, 2, 160, 4}, Precision::Fp32));
-  steps.push_back(step_of({swin, 64, 2, 224, 3}, Precision::Fp32));
-  steps.push_back(step_of({mvit, 64, 3, 96, 3}, Precision::Fp32));
-  steps.push_back(step_of({bert, 192, 2, 128, 6}, Precision::Fp32));
-  steps.push_back(step_of({gpt2, 192, 2, 128, 4}, Precision::AmpFp16));
-  steps.push_back(step_of({llama, 192, 2, 192, 3}, Precision::Bf16));
-  return steps;
+}  // namespace
+
+std::vector<CalibrationStep> calibration_steps(Ground ground) {
+  if (ground == Ground::Device) return steps_of(device_sizes, mixed_device_sizes);
+  return steps_of(sizes, mixed_sizes);
+}
+
+std::vector<CalibrationStep> held_out_steps(Ground ground) {
+  // As wide and deep as ViT-B/16, Swin-T, BERT-Base, GPT-2 124M, a part of TinyLlama, ViT-S/16.
+  if (ground == Ground::Device)
+    return {step_of(of_device({vit, 768, 12, 224, 64}), Precision::Bf16),
+            step_of(of_device({swin, 96, 6, 224, 64}), Precision::AmpBf16),
+            step_of(of_device({bert, 768, 12, 512, 16}), Precision::AmpFp16),
+            step_of(of_device({gpt2, 768, 12, 1024, 8}), Precision::Bf16),
+            step_of(of_device({llama, 2048, 6, 2048, 4}), Precision::Bf16),
+            step_of(of_device({vit, 384, 12, 224, 64}), Precision::Fp32)};
+  return {step_of({vit, 192, 2, 160, 4}, Precision::Fp32),
+          step_of({swin, 64, 2, 224, 3}, Precision::Fp32),
+          step_of({mvit, 64, 3, 96, 3}, Precision::Fp32),
+          step_of({bert, 192, 2, 128, 6}, Precision::Fp32),
+          step_of({gpt2, 192, 2, 128, 4}, Precision::AmpFp16),
+          step_of({llama, 192, 2, 192, 3}, Precision::Bf16)};
 }
 
 }  // namespace tidemark::profiler

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/backend.h"
 #include "traces/trace.h"
 
 namespace tidemark::profiler {
@@ -14,13 +15,14 @@ struct CalibrationStep {
   Trace trace;
 };
 
-/// Small networks of every family, their work a factor of four apart, from operands that fit a
-/// cache to large ones, in every precision. Between them and the strategies, every kernel runs.
-std::vector<CalibrationStep> calibration_steps();
+/// Networks of every family, in every precision, their work a factor of four apart. Between them
+/// and the strategies, every kernel runs. On the CPU they are small, from operands that fit a cache
+/// to large ones; on a device they are what fills it: widths from 768 to 4096, batches of 8 to 64.
+std::vector<CalibrationStep> calibration_steps(Ground ground);
 inline constexpr std::array calibration_strategies = {"vanilla", "mesa", "lowmemorybp",
                                                       "reversible"};
 
-/// Networks of other sizes.
-std::vector<CalibrationStep> held_out_steps();
+/// Networks of other sizes; on a device those that people train.
+std::vector<CalibrationStep> held_out_steps(Ground ground);
 
 }  // namespace tidemark::profiler

@@ -193,10 +193,14 @@ void CuptiRecorder::start() {
   }
 }
 
+void CuptiRecorder::stop() {
+  for (const std::uint32_t kind : kinds_) library_->functions().ActivityDisable(kind);
+  kinds_.clear();
+}
+
 CuptiRecorder::~CuptiRecorder() {
-  const cupti::Functions& f = library_->functions();
-  for (const std::uint32_t kind : kinds_) f.ActivityDisable(kind);
-  f.ActivityFlushAll(cupti::flush_forced);
+  stop();
+  library_->functions().ActivityFlushAll(cupti::flush_forced);
   for (const Buffer& buffer : take_completed()) std::free(buffer.data);
   const std::lock_guard lock(buffers().mutex);
   buffers().library = nullptr;
@@ -219,20 +223,26 @@ Nanoseconds CuptiRecorder::now() const {
   return Nanoseconds(static_cast<std::int64_t>(nanoseconds));
 }
 
+void CuptiRecorder::drain() {
+  for (const Buffer& buffer : take_completed()) {
+    const std::unique_ptr<std::uint8_t, void (*)(void*)> owner(buffer.data, std::free);
+    decode(*library_, {buffer.data, buffer.valid}, read_);
+  }
+}
+
 CuptiRecording CuptiRecorder::take() {
   const cupti::Functions& f = library_->functions();
-  CuptiRecording recording;
+  // First what is complete: a forced flush hands over what is not, too, without its times.
+  library_->check(f.ActivityFlushAll(0), "collecting CUPTI's records");
+  library_->check(f.ActivityFlushAll(cupti::flush_forced), "collecting CUPTI's records");
+  drain();
+  CuptiRecording recording = std::exchange(read_, {});
   recording.version = library_->version();
   recording.buffers_are_pinned = buffers_are_pinned_;
   std::size_t device_buffer = 0, size = sizeof device_buffer;
   if (f.ActivityGetAttribute(cupti::attribute_device_buffer_size, &size, &device_buffer) ==
       cupti::success)
     recording.device_buffer = {static_cast<std::int64_t>(device_buffer)};
-  library_->check(f.ActivityFlushAll(cupti::flush_forced), "collecting CUPTI's records");
-  for (const Buffer& buffer : take_completed()) {
-    const std::unique_ptr<std::uint8_t, void (*)(void*)> owner(buffer.data, std::free);
-    decode(*library_, {buffer.data, buffer.valid}, recording);
-  }
   const std::lock_guard lock(buffers().mutex);
   recording.dropped = std::exchange(buffers().dropped, 0);
   recording.host_buffers = {static_cast<std::int64_t>(buffers().most_in_use * buffer_size)};

@@ -50,12 +50,16 @@ class CuptiRecorder {
 
   /// InputError if CUPTI refuses: another profiler holds it, or there is no GPU.
   void start();
+  /// Until it is started again launches cost what they cost without CUPTI.
+  void stop();
 
   /// What the calling thread launches from now on belongs to this step, until pop().
   void push(std::uint64_t step);
   void pop();
   /// On the clock of the records.
   Nanoseconds now() const;
+  /// Reads the buffers that CUPTI has filled so far, so that few are held however long a step is.
+  void drain();
   /// Everything since the start, or the last take(). The GPU must have been waited for.
   CuptiRecording take();
 
@@ -63,6 +67,7 @@ class CuptiRecorder {
   std::shared_ptr<const CuptiLibrary> library_;
   bool buffers_are_pinned_ = false;
   std::vector<std::uint32_t> kinds_;  ///< that were turned on
+  CuptiRecording read_;               ///< by drain()
 };
 
 /// The runs with the times that CUPTI saw instead of the backend's own: from the first to the last

@@ -167,11 +167,39 @@ Nanoseconds issue_time(Backend& backend, const Call& call) {
   return std::chrono::duration_cast<Nanoseconds>(time) / calls;
 }
 
+/// Of calls one after the other on one stream, without a clock between them; nothing from backends
+/// whose clocks are free.
+std::optional<Nanoseconds> whole_time(Backend& backend, const std::vector<const Call*>& calls) {
+  backend.time_by(Timing::WholeStep);
+  backend.begin_step(1, 0, {});
+  for (std::uint32_t i = 0; i < calls.size(); ++i) backend.run(i, 0, *calls[i]);
+  backend.finish();
+  const std::optional<Nanoseconds> time = backend.step_time();
+  backend.time_by(Timing::EachRun);
+  return time;
+}
+
+/// Of one small kernel behind others. Large ones go first: while they run the host gets ahead.
+std::optional<Nanoseconds> gap_behind_others(Backend& backend, const Call& tiny) {
+  constexpr int large_ones = 8, tiny_ones = 500;  // half of what a stream's queue holds
+  const Piece large = copy_of(backend, sizes_for(backend).copy);
+  std::vector<const Call*> calls(large_ones, &large.call);
+  const std::optional<Nanoseconds> first = whole_time(backend, calls);
+  if (!first) return {};
+  const Nanoseconds before = *whole_time(backend, calls);
+  calls.insert(calls.end(), tiny_ones, &tiny);
+  return std::max(Nanoseconds{1}, (*whole_time(backend, calls) - before) / tiny_ones);
+}
+
 void measure_gaps(Backend& backend, Device& device) {
   const Piece tiny = copy_of(backend, 4096);
-  device.kernel_gap = Nanoseconds{static_cast<std::int64_t>(time_of(backend, {&tiny.call}))};
+  const std::optional<Nanoseconds> behind = gap_behind_others(backend, tiny.call);
+  device.kernel_gap =
+      behind.value_or(Nanoseconds{static_cast<std::int64_t>(time_of(backend, {&tiny.call}))});
   device.host_launch = issue_time(backend, tiny.call);
-  note(device, "kernel_gap", "a kernel that copies 4 KiB");
+  note(device, "kernel_gap",
+       behind ? "a kernel that copies 4 KiB, mean over 500 behind large ones"
+              : "a kernel that copies 4 KiB");
   note(device, "host_launch", "mean over 1000 such kernels, issued one after the other");
 }
 
@@ -200,19 +228,41 @@ void measure_host_link(Backend& backend, Device& device) {
 
 }  // namespace
 
+Nanoseconds clock_cost(Backend& backend) {
+  // Long enough for the host to stay ahead of it, as of most kernels of a step.
+  const Piece copy = copy_of(backend, sizes_for(backend).copy / 8);
+  const std::vector<const Call*> calls(100, &copy.call);
+  if (!whole_time(backend, calls)) return {};  // and touches the memory
+  const Nanoseconds together = *whole_time(backend, calls);
+  backend.begin_step(1, 0, {});
+  for (std::uint32_t i = 0; i < calls.size(); ++i) backend.run(i, 0, *calls[i]);
+  const std::vector<Ran> ran = backend.finish();
+  const Nanoseconds apart = ran.back().end - ran.front().begin;
+  return std::max(Nanoseconds{}, (apart - together) / std::ssize(calls));
+}
+
 Device measure_device(Backend& backend) {
   Device device;
   device.name = backend.name();
   device.title = backend.description();
-  device.compute_capability = "none";
+  const std::optional<DeviceTraits> traits = backend.traits();
+  device.compute_capability = traits ? traits->compute_capability : "none";
   device.capacity = std::max(backend.capacity(), Bytes{1 << 20});
   note(device, "capacity", "as the system reports it");
-  device.l2_cache = Bytes{1};
-  assume(device, "l2_cache", "no prediction reads it");
-  device.sm_count = 1;
-  assume(device, "sm_count", "the rates are those of one kernel; the shares say what it holds");
-  device.clock_hz = 1e9;
-  assume(device, "clock_hz", "no prediction for this backend reads it");
+  if (traits) {
+    device.l2_cache = traits->l2_cache;
+    device.sm_count = traits->processors;
+    device.clock_hz = traits->clock_hz;
+    for (const char* key : {"l2_cache", "sm_count", "clock_hz"})
+      note(device, key, "as the driver reports it");
+  } else {
+    device.l2_cache = Bytes{1};
+    assume(device, "l2_cache", "no prediction reads it");
+    device.sm_count = 1;
+    assume(device, "sm_count", "the rates are those of one kernel; the shares say what it holds");
+    device.clock_hz = 1e9;
+    assume(device, "clock_hz", "no prediction for this backend reads it");
+  }
   measure_gaps(backend, device);
   measure_streams(backend, device);
   measure_products(backend, device);

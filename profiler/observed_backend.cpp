@@ -20,6 +20,14 @@ class Pushed {
 
 }  // namespace
 
+void ObservedBackend::time_by(Timing timing) {
+  const bool watches = timing == Timing::EachRun;
+  if (watches && !is_watching_) recorder_.start();
+  if (!watches && is_watching_) recorder_.stop();
+  is_watching_ = watches;
+  backend_->time_by(timing);
+}
+
 void ObservedBackend::begin_step(std::size_t streams, std::size_t events, const StepState& state) {
   issued_ = 0;
   backend_->begin_step(streams, events, state);
@@ -27,18 +35,22 @@ void ObservedBackend::begin_step(std::size_t streams, std::size_t events, const 
 }
 
 void ObservedBackend::run(std::uint32_t step, std::size_t stream, const Call& call) {
+  if (!is_watching_) return backend_->run(step, stream, call);
+  recorder_.drain();
   const Pushed pushed(recorder_, issued_++);
   backend_->run(step, stream, call);
 }
 
 void ObservedBackend::copy(std::uint32_t step, std::size_t stream, std::byte* to,
                            const std::byte* from, Bytes size) {
+  if (!is_watching_) return backend_->copy(step, stream, to, from, size);
   const Pushed pushed(recorder_, issued_++);
   backend_->copy(step, stream, to, from, size);
 }
 
 std::vector<Ran> ObservedBackend::finish() {
   std::vector<Ran> ran = backend_->finish();
+  if (!is_watching_) return ran;
   recording_ = recorder_.take();
   return with_seen_times(std::move(ran), recording_, origin_, &unseen_);
 }

@@ -27,6 +27,11 @@ class ObservedBackend final : public Backend {
   Ground ground() const override { return backend_->ground(); }
   std::string description() const override { return backend_->description(); }
   Bytes capacity() const override { return backend_->capacity(); }
+  std::optional<DeviceTraits> traits() const override { return backend_->traits(); }
+  std::string remark() const override { return backend_->remark(); }
+  /// Whole steps are timed without CUPTI, which costs time on every launch.
+  void time_by(Timing timing) override;
+  std::optional<Nanoseconds> step_time() const override { return backend_->step_time(); }
   Bytes workspace() const override { return backend_->workspace(); }
   std::unique_ptr<Memory> allocate(Bytes size, MemoryKind kind) override {
     return backend_->allocate(size, kind);
@@ -49,6 +54,7 @@ class ObservedBackend final : public Backend {
  private:
   CuptiRecorder recorder_;
   std::unique_ptr<Backend> backend_;
+  bool is_watching_ = true;
   std::uint64_t issued_ = 0;
   Nanoseconds origin_{};
   CuptiRecording recording_;

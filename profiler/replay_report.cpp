@@ -162,7 +162,8 @@ class Session {
 
   bool is_stopped() {
     const std::int64_t checks = scenario_.checks_gradients && computes() ? 1 : 0;
-    const std::int64_t steps = scenario_.warm_up + scenario_.steps;
+    const std::int64_t steps =
+        scenario_.warm_up + scenario_.steps + (times_whole_steps() ? steps_run_by_run : 0);
     if (progress_) progress_(++done_, checks + (overlaps() ? 2 : 1) * steps);
     return was_stopped_ = stop_ && stop_();
   }
@@ -221,35 +222,62 @@ class Session {
     if (was_stopped_) return;
     report().measured.recovery =
         recovery_time(replay.schedule(), median(std::move(timelines_)), *evaluation_.measured);
+    if (times_whole_steps())
+      report().measured.recovery->hidden = median_duration() - report().measured.step;
   }
 
+  // Where clocks between runs cost time, steps are timed as a whole; some more tell what the time
+  // went to.
   void take_steps(Replay& replay) {
-    timelines_.clear();
-    for (std::int64_t i = 0; i < scenario_.warm_up + scenario_.steps; ++i) {
-      // Synthetic inputs are the same in each step, and stay where they are.
-      if (computes() && (i == 0 || scenario_.data)) loader_.load_inputs(replay, i);
-      ReplayedStep step = replay.step(loader_.state(i));
-      if (!std::isfinite(step.loss))
-        throw InputError(fmt::format("step {}: the loss is {} (try another --precision or --seed)",
-                                     i, step.loss));
-      if (computes() && !evaluation_.measured) report().losses.push_back(step.loss);
-      if (i >= scenario_.warm_up) timelines_.push_back(std::move(step.timeline));
-      if (is_stopped()) return;
+    timelines_.clear(), durations_.clear(), taken_ = 0;
+    backend_.time_by(Timing::WholeStep);
+    while (taken_ < scenario_.warm_up + scenario_.steps && !was_stopped_) take_step(replay);
+    backend_.time_by(Timing::EachRun);
+    if (!times_whole_steps() || durations_.empty()) return;
+    do take_step(replay);
+    while (!was_stopped_ && std::ssize(timelines_) < steps_run_by_run);
+  }
+
+  void take_step(Replay& replay) {
+    const std::int64_t i = taken_++;
+    // Synthetic inputs are the same in each step, and stay where they are.
+    if (computes() && (i == 0 || scenario_.data)) loader_.load_inputs(replay, i);
+    ReplayedStep step = replay.step(loader_.state(i));
+    if (!std::isfinite(step.loss))
+      throw InputError(
+          fmt::format("step {}: the loss is {} (try another --precision or --seed)", i, step.loss));
+    const bool was_asked_for = i < scenario_.warm_up + scenario_.steps;
+    if (computes() && !evaluation_.measured && was_asked_for) report().losses.push_back(step.loss);
+    if (i >= scenario_.warm_up) {
+      const std::optional<Nanoseconds> whole = backend_.step_time();
+      if (was_asked_for) durations_.push_back(whole.value_or(step.timeline.duration));
+      if (!whole) timelines_.push_back(std::move(step.timeline));
     }
+    is_stopped();
   }
 
   void summarize(const Replay& replay) {
-    report().steps_timed = std::ssize(timelines_);
+    report().remark = backend_.remark();
+    report().steps_timed = std::ssize(durations_);
     if (timelines_.empty()) return;
-    const auto [fastest, slowest] =
-        std::ranges::minmax_element(timelines_, {}, &Timeline::duration);
-    report().fastest = fastest->duration, report().slowest = slowest->duration;
+    const auto [fastest, slowest] = std::ranges::minmax(durations_);
+    report().fastest = fastest, report().slowest = slowest;
     evaluation_.measured = median(std::move(timelines_));
     report().measured =
         measured_numbers(replay.schedule(), *evaluation_.measured, replay.arena_memory());
+    if (times_whole_steps()) report().run_by_run = report().measured.step;
+    report().measured.step = median_duration();
     if (!overlaps())
       report().measured.recovery = recovery_time(replay.schedule(), *evaluation_.measured);
   }
+
+  Nanoseconds median_duration() {
+    std::ranges::sort(durations_);
+    return durations_[durations_.size() / 2];
+  }
+
+  static constexpr std::int64_t steps_run_by_run = 3;  // of which the median is shown
+  bool times_whole_steps() const { return backend_.ground() == Ground::Device; }
 
   const ReplayScenario& scenario_;
   Backend& backend_;
@@ -258,7 +286,8 @@ class Session {
   const Loader loader_{scenario_, backend_};
   ReplayEvaluation evaluation_;
   std::vector<Timeline> timelines_;
-  std::int64_t done_ = 0;
+  std::vector<Nanoseconds> durations_;  ///< of the steps that were asked for
+  std::int64_t taken_ = 0, done_ = 0;
   bool was_stopped_ = false;
 };
 

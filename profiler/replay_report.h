@@ -12,6 +12,10 @@
 
 namespace tidemark::profiler {
 
+/// Steps that are not timed: the first one touches memory and chooses algorithms; a GPU's clock and
+/// caches settle over the next few.
+constexpr std::int64_t usual_warm_up(Ground ground) { return ground == Ground::Device ? 5 : 1; }
+
 struct ReplayScenario {
   std::shared_ptr<const Trace> trace;
   StrategySpec strategy;
@@ -51,6 +55,10 @@ struct ReplayReport {
   std::string reason;  ///< why it does not apply
   ReplayNumbers predicted, measured;
   Nanoseconds fastest{}, slowest{};
+  /// Where clocks between runs cost time: the same step with each run timed, which the timeline,
+  /// overlap and recovery are of. `measured.step` is without them.
+  std::optional<Nanoseconds> run_by_run;
+  std::string remark;  ///< of the backend
   std::vector<double> losses;
   std::int64_t steps_asked = 0, steps_timed = 0;
   std::optional<GradientComparison> gradients;

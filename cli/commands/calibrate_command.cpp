@@ -21,6 +21,9 @@ std::string held_out_text(const profiler::Calibration& calibration) {
         change_text(static_cast<double>(step.predicted.count()) /
                     static_cast<double>(std::max<std::int64_t>(1, step.measured.count()))));
   }
+  if (!calibration.left_out.empty())
+    text += fmt::format("left out, because {} has too little memory: {}\n",
+                        calibration.device.title, fmt::join(calibration.left_out, "; "));
   return text;
 }
 
@@ -28,9 +31,8 @@ std::string held_out_text(const profiler::Calibration& calibration) {
 
 Result run_calibrate(const Options& options) {
   require_ending(options, ".json", "a device file");
-  std::string notes;
   const std::unique_ptr<Backend> backend =
-      profiler::find_backend(options.backend.value_or("cpu"), notes);
+      profiler::find_unwatched_backend(options.backend.value_or("cpu"));
   if (backend->ground() == Ground::Addresses)
     throw UsageError(
         fmt::format("the {} backend has nothing to measure (use cpu or cuda)", backend->name()));
@@ -40,7 +42,7 @@ Result run_calibrate(const Options& options) {
         if (!progress) progress.emplace(options, "steps", all);
         (*progress)(done);
       });
-  return {write_device(calibration.device), notes + held_out_text(calibration), ExitCode::Ok};
+  return {write_device(calibration.device), held_out_text(calibration), ExitCode::Ok};
 }
 
 }  // namespace tidemark::cli

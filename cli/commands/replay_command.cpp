@@ -47,6 +47,7 @@ profiler::ReplayScenario replay_scenario(const Options& options, Backend& backen
   scenario.strategy = one_strategy(options);
   notes += notes_on(scenario.strategy, scenario.trace->model);
   constexpr std::int64_t most = 1'000'000;
+  scenario.warm_up = profiler::usual_warm_up(backend.ground());
   if (options.steps) scenario.steps = parse_count(*options.steps, "--steps", 1, most);
   if (options.seed)
     scenario.seed = static_cast<std::uint64_t>(
@@ -67,12 +68,13 @@ Result run_replay(const Options& options) {
       profiler::find_backend(options.backend.value_or("cpu"), result.notes);
   const profiler::ReplayScenario scenario = replay_scenario(options, *backend, result.notes);
   const Interrupt interrupt;
-  const auto all = static_cast<std::size_t>(scenario.steps + scenario.warm_up +
-                                            (scenario.checks_gradients ? 1 : 0));
-  const Progress progress(options, "steps", all);
+  std::optional<Progress> progress;
   const profiler::ReplayEvaluation evaluation = profiler::replay(
       scenario, *backend,
-      [&](std::int64_t done, std::int64_t) { progress(static_cast<std::size_t>(done)); },
+      [&](std::int64_t done, std::int64_t all) {
+        if (!progress) progress.emplace(options, "steps", static_cast<std::size_t>(all));
+        (*progress)(static_cast<std::size_t>(done));
+      },
       [&] { return interrupt.came(); });
   if (interrupt.came()) result.notes += "stopped: what was measured so far\n";
   const bool is_timeline = format == Format::Chrome || format == Format::Timeline;

@@ -229,6 +229,7 @@ Result run_replayed_comparison(const Options& options) {
   Replays replays;
   for (const StrategySpec& strategy : scenario.strategies) {
     scenarios.push_back(replay_scenario(scenario, trace, strategy));
+    scenarios.back().warm_up = profiler::usual_warm_up(backend->ground());
     replays.push_back(
         profiler::replay(scenarios.back(), *backend, {}, [&] { return interrupt.came(); }).report);
     progress(replays.size());

@@ -32,6 +32,8 @@ Json report_json(const profiler::ReplayScenario& scenario, const profiler::Repla
   json["measured"] = was_measured ? numbers_json(report.measured) : Json();
   json["fastest_step_ns"] = report.fastest.count();
   json["slowest_step_ns"] = report.slowest.count();
+  if (report.run_by_run) json["run_by_run_step_ns"] = report.run_by_run->count();
+  if (!report.remark.empty()) json["remark"] = report.remark;
   json["loss"] = report.losses;
   json["gradient_reference"] = report.gradients ? Json(report.gradients->reference) : Json();
   json["gradient_max_rel_error"] =

@@ -106,20 +106,28 @@ std::string hidden_text(const profiler::ReplayReport& report) {
                      percent_text(predicted), percent_text(measured));
 }
 
-std::string after_table(const profiler::ReplayReport& report) {
+std::string after_table(const profiler::ReplayScenario& scenario,
+                        const profiler::ReplayReport& report) {
   std::string text;
   if (report.steps_timed > 0) {
     const TimeUnit unit(report.slowest);
-    text +=
-        fmt::format("measured step: median of {}, after one more; {} to {} {}\n",
-                    report.steps_timed, unit(report.fastest), unit(report.slowest), unit.name());
+    const std::string before =
+        scenario.warm_up == 1 ? "one more" : fmt::format("{} more", scenario.warm_up);
+    text += fmt::format("measured step: median of {}, after {}; {} to {} {}\n", report.steps_timed,
+                        before, unit(report.fastest), unit(report.slowest), unit.name());
+    if (report.run_by_run)
+      text += fmt::format(
+          "with a clock before and after each run: {} {}, of which overlap and "
+          "recovery are\n",
+          unit(*report.run_by_run), unit.name());
   } else {
     text += "measured step: none; stopped before the first step was timed\n";
   }
   text += hidden_text(report);
   if (!report.losses.empty()) text += loss_text(report);
   if (report.gradients) text += gradient_text(*report.gradients);
-  return text + memory_text(report);
+  text += memory_text(report);
+  return report.remark.empty() ? text : text + report.remark + "\n";
 }
 
 }  // namespace
@@ -135,7 +143,7 @@ std::string replay_table(const profiler::ReplayScenario& scenario,
   table.add_column({"", Align::Left});
   for (const char* title : {"predicted", "measured", "difference"}) table.add_column({title});
   for (const auto& row : rows_of(report)) table.add_row({{row[0]}, {row[1]}, {row[2]}, {row[3]}});
-  return text + "\n" + table.draw(style) + "\n" + wrapped(after_table(report));
+  return text + "\n" + table.draw(style) + "\n" + wrapped(after_table(scenario, report));
 }
 
 std::string replay_markdown(const profiler::ReplayReport& report) {

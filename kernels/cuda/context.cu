@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "kernels/cuda/context.h"
-#include "kernels/cuda/gemm_cache.h"
 
 namespace tidemark::cuda {
 
@@ -27,15 +26,13 @@ void check_launch(const char* kernel) {
 DeviceBlock::DeviceBlock(std::int64_t bytes) : bytes_(bytes) {
   void* data = nullptr;
   const cudaError_t result = cudaMalloc(&data, static_cast<std::size_t>(bytes));
+  const std::string what = "cannot allocate " + to_text(Bytes{bytes}) + " of GPU memory";
   if (result != cudaSuccess) static_cast<void>(cudaGetLastError());  // it is told once, here
-  check(result, "cannot allocate " + to_text(Bytes{bytes}) + " of GPU memory");
+  if (result == cudaErrorMemoryAllocation)
+    throw NoRoom(what + ": " + cudaGetErrorName(result) + " (" + cudaGetErrorString(result) + ")");
+  check(result, what);
   data_ = static_cast<std::byte*>(data);
 }
-
-StreamContext::StreamContext(cublasLtHandle_t blas_handle, std::int64_t blas_workspace)
-    : blas(blas_handle), blas_scratch(blas_workspace), gemms(std::make_unique<GemmCache>()) {}
-
-StreamContext::~StreamContext() = default;
 
 Bytes StreamContext::taken() const {
   Bytes sum{blas_scratch.bytes()};

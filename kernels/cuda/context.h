@@ -5,11 +5,11 @@
 #include <cublasLt.h>
 #include <cuda_runtime.h>
 
-#include <memory>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/error.h"
 #include "base/units.h"
 #include "kernels/cuda/gemm.h"
 
@@ -19,11 +19,16 @@ namespace tidemark::cuda {
 void check(cudaError_t result, std::string_view what);
 void check(cublasStatus_t result, std::string_view what);
 
+/// The device has no room for it.
+struct NoRoom : InputError {
+  using InputError::InputError;
+};
+
 /// Device memory, freed at the end; what fails then is no longer of interest.
 class DeviceBlock {
  public:
   DeviceBlock() = default;
-  explicit DeviceBlock(std::int64_t bytes);
+  explicit DeviceBlock(std::int64_t bytes);  ///< NoRoom
   ~DeviceBlock() { cudaFree(data_); }
   DeviceBlock(DeviceBlock&& other) noexcept { *this = std::move(other); }
   DeviceBlock& operator=(DeviceBlock&& other) noexcept {
@@ -41,8 +46,8 @@ class DeviceBlock {
 class GemmCache;
 
 struct StreamContext {
-  StreamContext(cublasLtHandle_t blas_handle, std::int64_t blas_workspace);
-  ~StreamContext();
+  StreamContext(cublasLtHandle_t blas_handle, std::int64_t blas_workspace, GemmCache& products)
+      : blas(blas_handle), blas_scratch(blas_workspace), gemms(&products) {}
   StreamContext(const StreamContext&) = delete;
   StreamContext& operator=(const StreamContext&) = delete;
 
@@ -54,7 +59,7 @@ struct StreamContext {
   DeviceBlock blas_scratch;
   std::array<DeviceBlock, 8> pieces;
   std::vector<DeviceBlock> outgrown;
-  std::unique_ptr<GemmCache> gemms;
+  GemmCache* gemms;  ///< of the backend, and of all its streams
 };
 
 }  // namespace tidemark::cuda

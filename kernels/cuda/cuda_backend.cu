@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "kernels/cuda/context.h"
+#include "kernels/cuda/gemm_cache.h"
 #include "kernels/cuda/run.h"
 #include "kernels/cuda_plugin.h"
 
@@ -91,8 +92,8 @@ class Event {
 constexpr std::size_t no_stamp = ~std::size_t{0};
 
 struct Stream {
-  Stream(cublasLtHandle_t blas, std::int64_t blas_workspace, int processors)
-      : context(blas, blas_workspace) {
+  Stream(cublasLtHandle_t blas, std::int64_t blas_workspace, GemmCache& products, int processors)
+      : context(blas, blas_workspace, products) {
     check(cudaStreamCreateWithFlags(&launch.stream, cudaStreamNonBlocking), "cudaStreamCreate");
     launch.processors = processors;
     launch.context = &context;
@@ -123,6 +124,8 @@ class CudaBackend final : public Backend {
   Ground ground() const override { return Ground::Device; }
   std::string description() const override;
   Bytes capacity() const override { return {static_cast<std::int64_t>(device_.totalGlobalMem)}; }
+  std::optional<DeviceTraits> traits() const override;
+  std::string remark() const override { return products_.remark(); }
   Bytes workspace() const override {
     Bytes sum;
     for (const auto& stream : streams_) sum += stream->context.taken();
@@ -149,6 +152,8 @@ class CudaBackend final : public Backend {
     for (const auto& stream : streams_) stream->last_stamp = no_stamp;  // idle, maybe
   }
   std::vector<Ran> finish() override;
+  void time_by(Timing timing) override { timing_ = timing; }
+  std::optional<Nanoseconds> step_time() const override { return step_time_; }
 
   void upload(std::byte* to, const void* from, Bytes size) override {
     check(cudaMemcpy(to, from, static_cast<std::size_t>(size.count), cudaMemcpyDefault),
@@ -175,6 +180,9 @@ class CudaBackend final : public Backend {
 
   cudaDeviceProp device_;
   cublasLtHandle_t blas_ = nullptr;
+  GemmCache products_;
+  Timing timing_ = Timing::EachRun;
+  std::optional<Nanoseconds> step_time_;
   std::vector<std::unique_ptr<Stream>> streams_;  ///< kept from step to step, as are all events
   std::vector<Event> events_;
   std::vector<Event> clocks_;  ///< the first begins the step
@@ -191,12 +199,21 @@ std::string CudaBackend::description() const {
          std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10);
 }
 
+std::optional<DeviceTraits> CudaBackend::traits() const {
+  int kilohertz = 0;  // CUDA 13 has no clockRate among the properties any more
+  check(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, 0), "asking for the clock rate");
+  return DeviceTraits{std::to_string(device_.major) + "." + std::to_string(device_.minor),
+                      device_.multiProcessorCount,
+                      kilohertz * 1e3,
+                      {device_.l2CacheSize}};
+}
+
 void CudaBackend::begin_step(std::size_t streams, std::size_t events, const StepState& state) {
   // What NVIDIA's manual of cuBLAS recommends as workspace: 32 MiB from Hopper on, else 4 MiB.
   const std::int64_t blas_workspace = std::int64_t{device_.major >= 9 ? 32 : 4} << 20;
   while (streams_.size() < streams)
     streams_.push_back(
-        std::make_unique<Stream>(blas_, blas_workspace, device_.multiProcessorCount));
+        std::make_unique<Stream>(blas_, blas_workspace, products_, device_.multiProcessorCount));
   while (events_.size() < events) events_.emplace_back(cudaEventDisableTiming);
   for (const auto& stream : streams_) stream->launch.state = state;
   ran_.clear(), stamps_.clear();
@@ -220,6 +237,11 @@ std::size_t CudaBackend::stamp(std::size_t stream) {
 /// about a microsecond, so a run begins where the one before it on its stream has ended.
 template <typename Work>
 void CudaBackend::timed(std::uint32_t step, std::size_t stream, Work&& work) {
+  if (timing_ == Timing::WholeStep) {
+    work();
+    ran_.push_back({step, static_cast<std::uint8_t>(stream), {}, {}});
+    return;
+  }
   std::size_t& last = streams_.at(stream)->last_stamp;
   const std::size_t begin = last != no_stamp ? last : stamp(stream);
   work();
@@ -253,9 +275,15 @@ Nanoseconds CudaBackend::since_start(std::size_t stamp) const {
 }
 
 std::vector<Ran> CudaBackend::finish() {
+  std::vector<std::size_t> ends;
+  if (timing_ == Timing::WholeStep)
+    for (std::size_t stream = 0; stream < streams_.size(); ++stream) ends.push_back(stamp(stream));
   for (const auto& stream : streams_)
     check(cudaStreamSynchronize(stream->launch.stream), failed_step);
-  for (std::size_t i = 0; i < ran_.size(); ++i) {
+  step_time_.reset();
+  for (const std::size_t end : ends)
+    step_time_ = std::max(step_time_.value_or(Nanoseconds{}), since_start(end));
+  for (std::size_t i = 0; i < stamps_.size(); ++i) {
     ran_[i].begin = since_start(stamps_[i].first);
     ran_[i].end = since_start(stamps_[i].second);
   }

@@ -3,10 +3,16 @@
 // The library thinks in columns: what lies there in rows is for it the transpose. So it computes
 // cᵀ = bᵀ · aᵀ, and its first factor is our b. What it has no algorithm for, a plain kernel
 // computes.
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <span>
+
 #include "base/error.h"
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/gemm_cache.h"
+#include "kernels/cuda/gemm_choice.h"
 #include "kernels/cuda/plain_gemm.cuh"
 
 namespace tidemark::cuda {
@@ -129,28 +135,144 @@ std::size_t GemmKeyHash::operator()(const GemmKey& key) const {
   return hash ^ hash >> 29;
 }
 
-PreparedGemm& GemmCache::find(const Gemm& product, cublasLtHandle_t blas, std::size_t workspace) {
+namespace {
+
+/// Some launches of one product by one algorithm, timed by the device.
+class Trials {
+ public:
+  Trials(const Gemm& product, PreparedGemm& prepared, Launch& launch)
+      : product_(product), prepared_(prepared), launch_(launch), target_(product.c.data) {
+    check(cudaEventCreate(&begin_), "cudaEventCreate");
+    check(cudaEventCreate(&end_), "cudaEventCreate");
+    if (product.beta == 0) return;
+    // What is added to must be there unchanged for the run that counts.
+    const GemmOperand& c = product.c;
+    const std::int64_t count =
+        (product.batch - 1) * c.batch_stride + (product.m - 1) * c.row_stride + product.n;
+    other_ = DeviceBlock(count * size_of(c.dtype));  // NoRoom
+    target_ = other_.data();
+  }
+  ~Trials() { cudaEventDestroy(begin_), cudaEventDestroy(end_); }
+  Trials(const Trials&) = delete;
+  Trials& operator=(const Trials&) = delete;
+
+  /// Milliseconds of one launch; no number if the algorithm does not run.
+  float time_of(const cublasLtMatmulAlgo_t& algorithm) {
+    constexpr int launches = 3;  // after one that loads the kernel
+    if (!run(algorithm)) return NAN;
+    check(cudaEventRecord(begin_, launch_.stream), "cudaEventRecord");
+    for (int i = 0; i < launches; ++i)
+      if (!run(algorithm)) return NAN;
+    check(cudaEventRecord(end_, launch_.stream), "cudaEventRecord");
+    check(cudaEventSynchronize(end_), "trying a matrix product");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, begin_, end_), "cudaEventElapsedTime");
+    return milliseconds / launches;
+  }
+
+ private:
+  bool run(const cublasLtMatmulAlgo_t& algorithm) {
+    StreamContext& context = *launch_.context;
+    return cublasLtMatmul(context.blas, &prepared_.product, &product_.alpha, product_.b.data,
+                          &prepared_.a, product_.a.data, &prepared_.b, &product_.beta,
+                          product_.c.data, &prepared_.c, target_, &prepared_.c, &algorithm,
+                          context.blas_scratch.data(),
+                          static_cast<std::size_t>(context.blas_scratch.bytes()),
+                          launch_.stream) == CUBLAS_STATUS_SUCCESS;
+  }
+
+  const Gemm& product_;
+  PreparedGemm& prepared_;
+  Launch& launch_;
+  std::byte* target_;
+  DeviceBlock other_;
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+};
+
+using Candidates = std::array<cublasLtMatmulHeuristicResult_t, most_gemm_candidates>;
+
+/// What the library offers, best first by its own guess.
+std::span<cublasLtMatmulHeuristicResult_t> candidates_of(const Gemm& product, const GemmKey& key,
+                                                         PreparedGemm& prepared,
+                                                         const StreamContext& context,
+                                                         Candidates& candidates) {
+  Preference preference(key, static_cast<std::size_t>(context.blas_scratch.bytes()));
+  int found = 0;
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+      context.blas, &prepared.product, &prepared.a, &prepared.b, &prepared.c, &prepared.c,
+      &preference.preference, most_gemm_candidates, candidates.data(), &found);
+  if (status != CUBLAS_STATUS_NOT_SUPPORTED && status != CUBLAS_STATUS_SUCCESS)
+    check(status, text_of(product));
+  return {candidates.data(), status == CUBLAS_STATUS_SUCCESS ? static_cast<std::size_t>(found) : 0};
+}
+
+/// One line per choice goes to the file that TIDEMARK_PRODUCTS names, beside the run's other
+/// records.
+void note_choice(const Gemm& product, std::span<const float> times, std::size_t chosen) {
+  const char* const file = std::getenv("TIDEMARK_PRODUCTS");
+  if (file == nullptr || *file == '\0') return;
+  std::ofstream out(file, std::ios::app);
+  out << text_of(product) << ": ";
+  if (chosen == times.size())
+    out << "no algorithm\n";
+  else
+    out << "algorithm " << chosen + 1 << " of " << times.size() << ", " << times[chosen]
+        << " ms; the first " << times[0] << " ms\n";
+}
+
+/// The number of the candidate to take; as many as there are: none runs.
+std::size_t choice_of(const Gemm& product, PreparedGemm& prepared, Launch& launch,
+                      std::span<const cublasLtMatmulHeuristicResult_t> candidates) try {
+  if (candidates.size() <= 1) return 0;  // one alone needs no trial
+  std::array<float, most_gemm_candidates> storage{};
+  const auto times = std::span(storage).first(candidates.size());
+  Trials trials(product, prepared, launch);
+  for (std::size_t i = 0; i < candidates.size(); ++i) times[i] = trials.time_of(candidates[i].algo);
+  const std::size_t chosen = chosen_gemm(times);
+  note_choice(product, times, chosen);
+  return chosen;
+} catch (const NoRoom&) {
+  return 0;  // the step fills the device: the library's own guess
+}
+
+/// prepared.algorithm, or is_plain.
+void choose(const Gemm& product, const GemmKey& key, PreparedGemm& prepared, Launch& launch) {
+  Candidates storage{};
+  const auto candidates = candidates_of(product, key, prepared, *launch.context, storage);
+  const std::size_t chosen = choice_of(product, prepared, launch, candidates);
+  prepared.is_plain = chosen == candidates.size();
+  if (!prepared.is_plain) prepared.algorithm = candidates[chosen].algo;
+}
+
+}  // namespace
+
+PreparedGemm& GemmCache::find(const Gemm& product, Launch& launch) {
   const GemmKey key = key_of(product);
   const auto [place, is_new] = prepared_.try_emplace(key);
   PreparedGemm& prepared = place->second;
   if (!is_new) return prepared;
   try {
     prepare(prepared, product);
-    Preference preference(key, workspace);
-    cublasLtMatmulHeuristicResult_t result{};
-    int found = 0;
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-        blas, &prepared.product, &prepared.a, &prepared.b, &prepared.c, &prepared.c,
-        &preference.preference, 1, &result, &found);
-    if (status != CUBLAS_STATUS_NOT_SUPPORTED && status != CUBLAS_STATUS_SUCCESS)
-      check(status, text_of(product));
-    prepared.is_plain = status != CUBLAS_STATUS_SUCCESS || found == 0;
-    prepared.algorithm = result.algo;
+    choose(product, key, prepared, launch);
   } catch (...) {
     prepared_.erase(place);
     throw;
   }
   return prepared;
+}
+
+void GemmCache::count_plain(const Gemm& product) {
+  if (plain_.empty()) first_plain_ = text_of(product);
+  ++plain_[key_of(product)];
+}
+
+std::string GemmCache::remark() const {
+  if (plain_.empty()) return {};
+  std::size_t launches = 0;
+  for (const auto& [key, count] : plain_) launches += count;
+  return std::to_string(launches) + " matrix products of " + std::to_string(plain_.size()) +
+         " shapes have no algorithm in cuBLASLt and went through a plain, slow kernel, such as a " +
+         first_plain_;
 }
 
 namespace {
@@ -160,15 +282,18 @@ constexpr std::int64_t most_products = 65535;
 
 void launch_gemm(Launch& launch, const Gemm& product) {
   StreamContext& context = *launch.context;
-  const auto workspace = static_cast<std::size_t>(context.blas_scratch.bytes());
-  PreparedGemm& prepared = context.gemms->find(product, context.blas, workspace);
-  if (prepared.is_plain) return plain_gemm(launch, product);
+  PreparedGemm& prepared = context.gemms->find(product, launch);
+  if (prepared.is_plain) {
+    context.gemms->count_plain(product);
+    return plain_gemm(launch, product);
+  }
   if (product.bias != nullptr)
     set(prepared.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
-  const cublasStatus_t status = cublasLtMatmul(
-      context.blas, &prepared.product, &product.alpha, product.b.data, &prepared.a, product.a.data,
-      &prepared.b, &product.beta, product.c.data, &prepared.c, product.c.data, &prepared.c,
-      &prepared.algorithm, context.blas_scratch.data(), workspace, launch.stream);
+  const cublasStatus_t status =
+      cublasLtMatmul(context.blas, &prepared.product, &product.alpha, product.b.data, &prepared.a,
+                     product.a.data, &prepared.b, &product.beta, product.c.data, &prepared.c,
+                     product.c.data, &prepared.c, &prepared.algorithm, context.blas_scratch.data(),
+                     static_cast<std::size_t>(context.blas_scratch.bytes()), launch.stream);
   if (status != CUBLAS_STATUS_SUCCESS) check(status, text_of(product));
 }
 

@@ -1,10 +1,11 @@
 // Products that cuBLASLt was asked for before: its heuristics cost the host tens of microseconds,
-// and a training step repeats the same few dozen shapes.
+// their trial runs the device more, and a training step repeats the same few dozen shapes.
 #pragma once
 
 #include <cublasLt.h>
 
 #include <cstring>
+#include <string>
 #include <unordered_map>
 
 #include "kernels/cuda/gemm.h"
@@ -43,12 +44,23 @@ struct PreparedGemm {
   bool is_plain = false;  ///< the library has no algorithm for it
 };
 
+/// One for all streams of a backend: what one of them computes again has the bits of the first
+/// time.
 class GemmCache {
  public:
-  PreparedGemm& find(const Gemm& product, cublasLtHandle_t blas, std::size_t workspace);
+  /// The first time a key is asked for, the library's best guesses are run and timed on the
+  /// launch's stream, and the host waits for that; C holds any numbers afterwards if beta is 0, and
+  /// its own else.
+  PreparedGemm& find(const Gemm& product, Launch& launch);
+
+  void count_plain(const Gemm& product);
+  /// "": every product had an algorithm. Else one line.
+  std::string remark() const;
 
  private:
   std::unordered_map<GemmKey, PreparedGemm, GemmKeyHash> prepared_;
+  std::unordered_map<GemmKey, std::size_t, GemmKeyHash> plain_;  ///< launches
+  std::string first_plain_;
 };
 
 }  // namespace tidemark::cuda

@@ -2,6 +2,7 @@
 // the CPU twins. The products themselves are plain loops here, cuBLASLt's in the plugin.
 #include "kernels/linear/linear.cu"
 
+#include "kernels/cuda/gemm_choice.h"
 #include "kernels/cuda/multiply.cu"
 #include "tests/emulation/twin.h"
 
@@ -112,6 +113,17 @@ TEST(MatMulTwins, ManyBatchesThatNoStrideLeadsThrough) {
   maker.output({40, 41, 2, 2}, DType::Float32, Lie::Swapped);
   expect_twins(maker.finish(product_ulps(DType::Float32)), cpu::matmul_forward,
                cuda::matmul_forward);
+}
+
+// By trial runs of the library's candidates, which differ by a few percent from each other.
+TEST(GemmChoice, TheLibrarysFirstUnlessAnotherIsClearlyFaster) {
+  const auto chosen = [](std::vector<float> times) { return cuda::chosen_gemm(times); };
+  EXPECT_EQ(chosen({1.0f, 0.99f, 0.98f}), 0u);
+  EXPECT_EQ(chosen({1.0f, 0.90f, 0.89f, 0.5f}), 3u);
+  EXPECT_EQ(chosen({1.0f, 0.90f, 0.89f}), 1u);
+  EXPECT_EQ(chosen({NAN, INFINITY, 2.0f, 1.99f}), 2u);  // the first two did not run
+  EXPECT_EQ(chosen({NAN}), 1u);
+  EXPECT_EQ(chosen({}), 0u);
 }
 
 }  // namespace

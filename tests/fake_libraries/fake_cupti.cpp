@@ -65,7 +65,9 @@ Result cuptiActivityGetNumDroppedRecords(void*, std::uint32_t, std::size_t* drop
 }
 
 Result cuptiActivityFlushAll(std::uint32_t);
-Result cuptiActivityFlushAll(std::uint32_t) {
+Result cuptiActivityFlushAll(std::uint32_t flags) {
+  if (flags == 0) ++behaviour.complete_flushes;
+  if (flags != 0 && behaviour.complete_flushes == 0) behaviour.was_forced_first = true;
   if (records.bytes.empty() || requested == nullptr) return success;
   std::uint8_t* buffer = nullptr;
   std::size_t size = 0, count = 0;

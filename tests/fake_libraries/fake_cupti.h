@@ -70,6 +70,8 @@ struct FakeBehaviour {
   std::uint64_t clock = 5000000;
   bool is_pinned = false;
   int enabled_kinds = 0;
+  int complete_flushes = 0;  ///< of records that are complete
+  bool was_forced_first = false;
 };
 
 }  // namespace tidemark::profiler::cupti

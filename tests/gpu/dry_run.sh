@@ -14,6 +14,7 @@ program() {  # FILE, its text from stdin
 }
 program bin/nvidia-smi << 'EOF'
 [ -e "$NO_GPU" ] && { echo "No devices were found"; exit 6; }
+case "$*" in *clocks.mem*) while echo "1980 MHz, 2619 MHz"; do sleep 0.1; done ;; esac
 case "$*" in *compute_cap*) echo 9.0 ;; *name*) echo "NVIDIA H200" ;; *) echo "a, b" ;; esac
 EOF
 program bin/compute-sanitizer << 'EOF'
@@ -41,9 +42,10 @@ fi
 exit 0
 EOF
 program build/packed/tidemark_bench << 'EOF'
-[ -e "$FAIL" ] && sleep 60
 while [[ $1 != --benchmark_out=* ]]; do shift; done
-echo '{"benchmarks": [{"name": "gpu/gelu"}]}' > "${1#*=}"
+printf '{\n  "benchmarks": [\n    {\n      "name": "gpu/gelu"\n    },\n    {\n      "na' > "${1#*=}"
+[ -e "$FAIL" ] && sleep 60
+printf 'me": "gpu/add"\n    }\n  ]\n}\n' >> "${1#*=}"
 EOF
 touch "$folder/build/packed/libtidemark_cuda.so"
 
@@ -76,7 +78,12 @@ observed=$(grep -c '^\* ' "$(dirname "$script")/replays.txt")
 run 0 "$folder/all"
 lines "$replays" "$folder/all/replays.jsonl"
 lines "$observed" "$folder/all/observed.jsonl"
-for file in log.txt gpu_tests.txt kernels.json device.json; do [ -s "$folder/all/$file" ]; done
+for file in log.txt gpu_tests.txt kernels.json device.json clocks.csv; do [ -s "$folder/all/$file" ]; done
+grep -q '^unobserved gpt2 mesa, 1980 MHz' "$folder/all/clocks.csv"
+grep -q gpu/add "$folder/all/kernels.json"
+[ "$(tar -tzf "$folder/all.tar.gz" | grep -c json)" = 4 ]
+grep -o '^== [a-z]*, from' "$folder/output" | cut -d' ' -f2 | tr -d , | head -3 > "$folder/order"
+[ "$(tr '\n' ' ' < "$folder/order")" = "machine torch tests " ]
 said "2 of 2 tests passed"
 said "1.00 ms predicted, 2.00 ms measured"
 said "PyTorch is not installed"
@@ -96,11 +103,15 @@ lines "$(grep '^[*-] ' "$(dirname "$script")/replays.txt" | grep -vc swin-t)" \
 LIMIT=8 run 1 --parts kernels,calibrate "$folder/late"
 said "FAILED  kernels: stopped after"
 said "FAILED  calibrate: no time left"
+said "cut at its last whole result"
+[ "$(cat "$folder/late/kernels.json")" = \
+  $'{\n  "benchmarks": [\n    {\n      "name": "gpu/gelu"\n    }\n  ]\n}' ]
 rm "$FAIL"
 
 # Parts are chosen, and results go where $OUT says.
 OUT=$folder/out run 0 --parts calibrate
 [ "$(ls "$folder/out")" = $'device.json\nlog.txt' ]
+[ -s "$folder/out.tar.gz" ]
 
 run 2 --parts everything
 said "there is no part 'everything'"

@@ -11,6 +11,16 @@ machine() {
   date -u
 } 2>&1 || true
 
+# Toolkits are often installed without their programs on PATH.
+find_tools() {
+  local folder
+  for folder in "${CUDA_HOME:-/usr/local/cuda}" /usr/local/cuda /usr/local/cuda-* /opt/cuda; do
+    [ -d "$folder/bin" ] && PATH+=:$folder/bin
+    [ -d "$folder/compute-sanitizer" ] && PATH+=:$folder/compute-sanitizer
+  done
+  export PATH
+}
+
 # --- programs
 
 unpack() {
@@ -112,16 +122,33 @@ run_tests() {
   return $code
 }
 
+# Ends a function in the background with what it started.
+stop_children_of() {  # PID
+  local child
+  for child in $(pgrep -P "$1"); do kill "$child" 2>/dev/null; done
+  kill "$1" 2>/dev/null
+  wait "$1" 2>/dev/null
+  return 0
+}
+
+# What a time means depends on the clock that it was taken at: one line every 200 ms.
+watch_clocks() {  # NAME
+  nvidia-smi --query-gpu=timestamp,clocks.sm,clocks.mem,power.draw,temperature.gpu \
+    --format=csv,noheader -lms 200 2>/dev/null | sed -u "s/^/$1, /" >> "$results/clocks.csv"
+}
+
 # run_replays observed|unobserved FILE: CUPTI costs time on every launch, so the times are taken
 # without it; lines of replays.txt that begin with '*' are also run with it.
 run_replays() {
-  local code=0 mark model strategy options begin answer
-  [ "$1" = observed ] || export TIDEMARK_CUPTI=off
+  local code=0 mark model strategy options begin answer watch
+  [ "$1" = observed ] || export TIDEMARK_CUPTI=off TIDEMARK_PRODUCTS=$results/products.txt
   : > "$2"
   while read -r mark model strategy options; do
     [[ $mark = '#' || -z $mark ]] && continue
     [[ $1 = observed && $mark != '*' ]] && continue
     begin=$SECONDS
+    watch_clocks "$1 $model $strategy" &
+    watch=$!
     # shellcheck disable=SC2086
     if answer=$(timeout 60 "$packed/tidemark" replay "$model" --strategy "$strategy" $options \
       --backend cuda --format json -q </dev/null); then
@@ -134,8 +161,25 @@ run_replays() {
       echo "FAILED: $model $strategy $options"
       code=1
     fi
+    stop_children_of "$watch"
   done < tests/gpu/replays.txt
   return $code
+}
+
+# A program that writes its results one by one, and was stopped in the middle of one, leaves no
+# valid JSON: up to the last whole one it is.
+close_json() {  # FILE of Google Benchmark
+  [ -s "$1" ] && [ "$(tail -c 2 "$1")" != "}" ] || return 0
+  local whole
+  whole=$(grep -n '^    }' "$1" | tail -1 | cut -d: -f1)
+  if [ -z "$whole" ]; then
+    rm "$1"
+    return
+  fi
+  head -n $((whole - 1)) "$1" > "$1.whole"
+  printf '    }\n  ]\n}\n' >> "$1.whole"
+  mv "$1.whole" "$1"
+  echo "$1 was cut at its last whole result"
 }
 
 run_kernels() {

@@ -3,17 +3,20 @@
 #
 #   tests/gpu/run.sh [--parts LIST] [FOLDER]
 #
-# Results go to FOLDER, else $OUT, else bench/results/<device>/<day>. LIST names parts in the order in
-# which they run, separated by commas; the usual order begins with what is worth most:
+# Results go to FOLDER, else $OUT, else bench/results/<device>/<day>, and all together to
+# FOLDER.tar.gz. LIST names parts in the order in which they run, separated by commas; the usual order
+# begins with the bar, and then with what is worth most:
 #
 #   build      the programs, with the CUDA plugin, into build-gpu/packed (left out if they are there)
-#   tests      every kernel on the GPU against its CPU twin          gpu_tests.txt
-#   replays    training steps of tests/gpu/replays.txt               replays.jsonl
-#   kernels    bandwidth and FLOP/s of single kernels                kernels.json
-#   torch      the same ViT-B step in PyTorch                        torch.json
-#   observed   some of the replays, watched by CUPTI                 observed.jsonl
+#   torch      a ViT-B step in PyTorch: what the replays are measured against   torch.json
+#   tests      every kernel on the GPU against its CPU twin                     gpu_tests.txt
+#   replays    training steps of tests/gpu/replays.txt                          replays.jsonl
+#              with clocks and power while each ran, and the products' algorithms
+#                                                                clocks.csv, products.txt
+#   kernels    bandwidth and FLOP/s of single kernels                           kernels.json
+#   calibrate  a device file, and how well it predicts                          device.json
+#   observed   some of the replays, watched by CUPTI                            observed.jsonl
 #   memcheck   the tests under compute-sanitizer
-#   calibrate  a device file, and how well it predicts               device.json
 #   racecheck  the tests under compute-sanitizer
 #
 # `--parts build` needs no GPU and also leaves build-gpu/packed.tar.gz, the programs and the
@@ -24,7 +27,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 source tests/gpu/parts.sh
 
-usual=build,tests,replays,kernels,torch,observed,memcheck,calibrate,racecheck
+usual=build,torch,tests,replays,kernels,calibrate,observed,memcheck,racecheck
 parts=$usual
 if [ "${1:-}" = --parts ]; then
   parts=${2:-}
@@ -41,6 +44,7 @@ done
 LIMIT=${LIMIT:-580}  # seconds for all parts; a build alone may take its time
 [ "$parts" = build ] && LIMIT=100000
 SECONDS=0
+find_tools
 build=${BUILD:-build-gpu} packed=$(realpath -m "${BUILD:-build-gpu}/packed")
 failures=()
 
@@ -98,7 +102,10 @@ for name in "${chosen[@]:-}"; do
   case $name in
     tests) part tests 120 run_tests ;;
     replays) part replays 200 run_replays unobserved "$results/replays.jsonl" ;;
-    kernels) part kernels 120 run_kernels ;;
+    kernels)
+      part kernels 150 run_kernels
+      close_json "$results/kernels.json"
+      ;;
     torch) part torch 150 run_torch ;;
     observed) part observed 80 run_replays observed "$results/observed.jsonl" ;;
     memcheck) part memcheck 80 sanitize memcheck ;;
@@ -109,6 +116,8 @@ for name in "${chosen[@]:-}"; do
 done
 
 echo "== all parts: $SECONDS s; results in $results"
+# The log, too, as far as it is written by now.
+[ "$parts" = build ] || tar -C "$(dirname "$results")" -czf "$results.tar.gz" "$(basename "$results")"
 if ((${#failures[@]})); then
   printf 'FAILED  %s\n' "${failures[@]}"
   exit 1

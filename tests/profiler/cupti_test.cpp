@@ -207,6 +207,46 @@ TEST_F(Cupti, AnObservedBackendTellsTheTimesThatCuptiSaw) {
   }
 }
 
+// Whole steps are timed as they are without it.
+TEST_F(Cupti, NobodyWatchesWholeSteps) {
+  ObservedBackend backend([] { return std::make_unique<NullBackend>(); }, fake_);
+  EXPECT_GT(behaviour().enabled_kinds, 0);
+  backend.time_by(Timing::WholeStep);
+  EXPECT_EQ(behaviour().enabled_kinds, 0);
+  backend.begin_step(1, 0, {});
+  backend.run(4, 0, Call{});
+  EXPECT_EQ(backend.finish().size(), 1u);
+  backend.time_by(Timing::EachRun);
+  backend.begin_step(1, 0, {});
+  backend.run(4, 0, Call{});
+  EXPECT_EQ(backend.finish().at(0).end, 400ns);
+  EXPECT_EQ(backend.recording().kernels.size(), 1u);
+}
+
+// A forced flush hands over records that have no times yet.
+TEST_F(Cupti, WhatIsCompleteIsFlushedBeforeTheRest) {
+  CuptiRecorder recorder(fake_);
+  recorder.start();
+  recorder.push(0), recorder.pop();
+  recorder.take();
+  EXPECT_EQ(behaviour().complete_flushes, 1);
+  EXPECT_FALSE(behaviour().was_forced_first);
+}
+
+TEST_F(Cupti, FullBuffersAreReadDuringTheStep) {
+  CuptiRecorder recorder(fake_);
+  recorder.start();
+  for (std::uint64_t step = 0; step < 100; ++step) {  // 64 buffers are the most
+    recorder.push(step), recorder.pop();
+    fake_->functions().ActivityFlushAll(0);  // this one is full, says CUPTI
+    recorder.drain();
+  }
+  const CuptiRecording recording = recorder.take();
+  EXPECT_EQ(recording.kernels.size(), 100u);
+  EXPECT_EQ(recording.dropped, 0u);
+  EXPECT_EQ(recording.host_buffers, 8_MiB);
+}
+
 /// With a plugin that finds no GPU, and this CUPTI.
 void expect_nothing_to_observe(const char* cupti_file) {
   setenv("TIDEMARK_CUDA_PLUGIN", TIDEMARK_FAKE_LIBRARIES "/fake_plugin_without_gpu.so", 1);

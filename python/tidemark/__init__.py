@@ -19,9 +19,11 @@ from .errors import TidemarkError, UsageError
 from .program import program
 from .questions import check, compare, diff, explain, plan
 from .recording.errors import CaptureError
+from .sweep import SweepRow, sweep
 
-__all__ = ["Answer", "CaptureError", "Comparison", "Explanation", "PlanAnswer", "TidemarkError",
-           "UsageError", "capture", "check", "compare", "diff", "explain", "plan", "program"]
+__all__ = ["Answer", "CaptureError", "Comparison", "Explanation", "PlanAnswer", "SweepRow",
+           "TidemarkError", "UsageError", "capture", "check", "compare", "diff", "explain", "plan",
+           "program", "sweep"]
 
 
 def capture(model: Any, batch: Any, *, loss: Callable[..., Any] | None = None,

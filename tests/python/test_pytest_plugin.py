@@ -1,5 +1,9 @@
 """The pytest plugin, by runs of pytest within pytest. Runs where the wheel is installed."""
 
+import json
+
+import tidemark
+
 pytest_plugins = ["pytester"]
 
 STEP = """
@@ -54,3 +58,44 @@ def test_a_limit_needs_the_fixture_and_a_size(pytester):
     result.stderr.fnmatch_lines(["*limit_peak needs the fixture memory_step*"])
     pytester.makepyfile(STEP.format(limit="ten"))
     pytester.runpytest().stdout.fnmatch_lines(["*'ten' is no size*"])
+
+
+BASELINED = """
+def test_step(memory_step):
+    memory_step("vit-ti-16", batch={batch}, device="l4")
+    memory_step({{"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 2,
+                 "vocab_size": 99}}, sequence=8, batch=2, strategy="checkpoint")
+"""
+
+
+def test_a_baseline_is_recorded_and_compared_with(pytester):
+    pytester.makefile(".json", tidemark='{"format": "tidemark-check", "version": 1, "experiments": '
+                      '[{"id": "mine", "model": "gpt2"}]}')
+    pytester.makepyfile(BASELINED.format(batch=4))
+    pytester.runpytest("--memory-baseline").stdout.fnmatch_lines(["*has no numbers of this step yet*"])
+    pytester.runpytest("--memory-update").assert_outcomes(passed=1)
+    recorded = json.loads((pytester.path / "tidemark.json").read_text())
+    ids = [each["id"] for each in recorded["experiments"]]
+    assert ids[0] == "mine" and [each.split("::")[1] for each in ids[1:]] == ["test_step",
+                                                                             "test_step #2"]
+    assert sorted(each["id"] for each in recorded["expected"]["experiments"]) == sorted(ids)
+    pytester.runpytest("--memory-baseline").assert_outcomes(passed=1)
+    assert tidemark.check(pytester.path / "tidemark.json")["failures"] == 0  # without pytest, too
+
+    pytester.makepyfile(BASELINED.format(batch=5))
+    result = pytester.runpytest("--memory-baseline=tidemark.json", "-rN")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*allocated*"])
+    pytester.runpytest().assert_outcomes(passed=1)  # nobody asked
+    pytester.runpytest("-o", "memory_baseline=tidemark.json").assert_outcomes(failed=1)
+    pytester.runpytest("--memory-update").assert_outcomes(passed=1)
+    pytester.runpytest("--memory-baseline").assert_outcomes(passed=1)
+
+
+def test_an_update_that_cannot_be_written_says_why(pytester):
+    pytester.makepyfile(BASELINED.format(batch=4))
+    (pytester.path / "tidemark.json").write_text("{]")
+    result = pytester.runpytest("--memory-update")
+    assert result.ret != 0
+    result.stderr.fnmatch_lines(["*tidemark.json*"])
+    assert (pytester.path / "tidemark.json").read_text() == "{]"

@@ -22,10 +22,11 @@ $pip install pytest
 $pip wheel --no-deps -w "$work/wheels" -C build-dir="$work/build" \
   -C cmake.define.TIDEMARK_PREBUILT="$program" "$source"
 $pip install "$work"/wheels/tidemark-*.whl
-cp "$source/tests/python/test_package.py" "$source/tests/python/test_pytest_plugin.py" "$work"
+for name in package pytest_plugin sweep; do cp "$source/tests/python/test_$name.py" "$work"; done
 cd "$work" && unset TIDEMARK_PROGRAM PYTHONPATH || true
 env PATH="$work/venv/bin:/usr/bin:/bin" "$work/venv/bin/tidemark" --version
-"$work/venv/bin/python" -m pytest -q -p no:cacheprovider test_package.py test_pytest_plugin.py
+"$work/venv/bin/python" -m pytest -q -p no:cacheprovider test_package.py \
+  test_pytest_plugin.py test_sweep.py
 if [ $# -gt 1 ]; then
   cd "$source" && mkdir -p "$2" && cp "$work"/wheels/tidemark-*.whl "$2" && ls -l "$2"
 fi

@@ -8,6 +8,10 @@ namespace tidemark {
 /// Whose memory a lever is about.
 enum class Relief : std::uint8_t { OptimizerStep, Loss, Activations, Fragmentation };
 
+/// The least share of its memory or time by which a lever must change a step to be worth naming:
+/// less is below what the simulation of times and the allocator's rounding are good for.
+inline constexpr double least_effect = 1e-3;
+
 struct Lever {
   std::string option;        ///< as it is typed: "--optimizer-form fused"
   std::string_view does;     ///< what it does, in one line

@@ -14,7 +14,7 @@ namespace tidemark {
 namespace {
 
 /// Small enough that its zeros are still in the processor's cache when they are overwritten.
-constexpr std::size_t chunk_size = std::size_t{1} << 16;
+constexpr std::size_t growth_step = std::size_t{1} << 16;
 
 }  // namespace
 
@@ -37,14 +37,14 @@ std::string decompressed(std::string_view packed, const std::string& path,
   const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
   if (size != ZSTD_CONTENTSIZE_UNKNOWN && size != ZSTD_CONTENTSIZE_ERROR) {
     require_within(kind, path, size);
-    text.reserve(size + chunk_size);  // and a last attempt to get more
+    text.reserve(size + growth_step);  // and a last attempt to get more
   }
   std::size_t hint = 1;  // zero when a frame ends
   bool progress = true;
   while (progress) {
     const std::size_t old_size = text.size();
     const std::size_t old_position = input.pos;
-    text.resize(old_size + chunk_size);
+    text.resize(old_size + growth_step);
     ZSTD_outBuffer output{text.data(), text.size(), old_size};
     hint = ZSTD_decompressStream(stream.get(), &output, &input);
     if (ZSTD_isError(hint))

@@ -7,12 +7,12 @@
 namespace tidemark {
 namespace {
 
-bool is_plain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
+bool needs_no_escape(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
 
 }  // namespace
 
 void append_json_text(std::string& out, std::string_view text) {
-  if (!std::ranges::all_of(text, is_plain)) {
+  if (!std::ranges::all_of(text, needs_no_escape)) {
     using nlohmann::json;
     out += json(text).dump(-1, ' ', false, json::error_handler_t::replace);
     return;

@@ -26,7 +26,13 @@ add_compile_definitions($<$<NOT:$<CONFIG:Release>>:_GLIBCXX_ASSERTIONS>)
 
 add_library(tidemark_warnings INTERFACE)
 target_compile_options(tidemark_warnings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:\
--Wall;-Wextra;-Wconversion;-Wshadow;-Wold-style-cast;-Woverloaded-virtual>")
+-Wall;-Wextra;-Wconversion;-Wold-style-cast;-Woverloaded-virtual>")
+if(NOT TIDEMARK_UNITY)
+  target_compile_options(tidemark_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # A local variable may be called as a function of another file that shares its source is.
+  target_compile_options(tidemark_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wshadow=local>)
+endif()
 if(TIDEMARK_WERROR)
   target_compile_options(tidemark_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()

@@ -76,9 +76,9 @@ class Callers {
   std::vector<std::uint32_t> outer_;  // by operator
 };
 
-class TimelineMaker {
+class KinetoTimelineMaker {
  public:
-  TimelineMaker(KinetoEvents events, const std::string& name)
+  KinetoTimelineMaker(KinetoEvents events, const std::string& name)
       : events_(std::move(events)), callers_(events_) {
     trace_.model = name;
     trace_.step.batch = 0;  // unknown
@@ -109,7 +109,7 @@ class TimelineMaker {
   std::int64_t all_bytes_ = 0;
 };
 
-KinetoTimeline TimelineMaker::make() && {
+KinetoTimeline KinetoTimelineMaker::make() && {
   made_.timeline.duration = Nanoseconds{events_.duration_ns};
   add_runs();
   sum_up_streams();
@@ -118,7 +118,7 @@ KinetoTimeline TimelineMaker::make() && {
   return std::move(made_);
 }
 
-void TimelineMaker::add_runs() {
+void KinetoTimelineMaker::add_runs() {
   std::map<std::int64_t, std::size_t> by_device;
   for (const KinetoSpan& kernel : events_.kernels) ++by_device[kernel.device];
   std::vector<std::pair<KinetoSpan, Task>> spans;
@@ -151,7 +151,7 @@ void TimelineMaker::add_runs() {
 }
 
 // Of one stream they follow one another: times are rounded, and may meet.
-void TimelineMaker::add_run(const KinetoSpan& span, StreamId stream, Task task) {
+void KinetoTimelineMaker::add_run(const KinetoSpan& span, StreamId stream, Task task) {
   const auto [op, is_new] = ops_.try_emplace(span.name, static_cast<OpId>(trace_.ops.size()));
   if (is_new) {
     const std::string name = printable(events_.names[span.name], 120);
@@ -170,7 +170,7 @@ void TimelineMaker::add_run(const KinetoSpan& span, StreamId stream, Task task) 
 }
 
 // How long no stream was busy, and how long two or more were.
-void TimelineMaker::sum_up_streams() {
+void KinetoTimelineMaker::sum_up_streams() {
   std::vector<std::pair<Nanoseconds, int>> changes;
   for (const TimedRun& run : made_.timeline.runs) {
     changes.emplace_back(run.begin, 1);
@@ -189,7 +189,7 @@ void TimelineMaker::sum_up_streams() {
 }
 
 // By who was under way: the autograd engine, or an optimizer.
-Task TimelineMaker::task_of(const std::vector<std::uint32_t>& callers) const {
+Task KinetoTimelineMaker::task_of(const std::vector<std::uint32_t>& callers) const {
   Task task = Task::Forward;
   for (const std::uint32_t op : callers) {
     if (name_of(op).starts_with("autograd::engine::")) task = Task::Backward;
@@ -199,7 +199,7 @@ Task TimelineMaker::task_of(const std::vector<std::uint32_t>& callers) const {
 }
 
 // Of the GPU with most of them; of the CPU where no GPU has any.
-std::vector<KinetoAllocation> TimelineMaker::allocations() const {
+std::vector<KinetoAllocation> KinetoTimelineMaker::allocations() const {
   std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> by_device;
   for (const KinetoAllocation& one : events_.allocations) ++by_device[one.device];
   const auto chosen = std::ranges::max_element(
@@ -212,7 +212,7 @@ std::vector<KinetoAllocation> TimelineMaker::allocations() const {
   return found;
 }
 
-void TimelineMaker::add_memory() {
+void KinetoTimelineMaker::add_memory() {
   const std::vector<KinetoAllocation> all = allocations();
   if (all.empty()) return;
   // What is freed and was never allocated was there before; what the profiler counts beyond that
@@ -252,7 +252,7 @@ void TimelineMaker::add_memory() {
   }
 }
 
-BufferId TimelineMaker::add_buffer(std::int64_t bytes, TensorId tensor) {
+BufferId KinetoTimelineMaker::add_buffer(std::int64_t bytes, TensorId tensor) {
   if (bytes > largest_size - all_bytes_)
     throw InputError(fmt::format("more than {} in all allocations together; no run has so much",
                                  to_text(Bytes{largest_size})));
@@ -263,7 +263,7 @@ BufferId TimelineMaker::add_buffer(std::int64_t bytes, TensorId tensor) {
 }
 
 // Every tensor comes from aten::empty or the like: who called that is of interest.
-TensorId TimelineMaker::tensor_of(const KinetoAllocation& allocation) {
+TensorId KinetoTimelineMaker::tensor_of(const KinetoAllocation& allocation) {
   const auto callers = callers_.at(allocation.thread, allocation.time_ns);
   std::string name, all;
   for (const std::uint32_t op : callers) {
@@ -277,8 +277,8 @@ TensorId TimelineMaker::tensor_of(const KinetoAllocation& allocation) {
   return tensor_called(name.empty() ? "(outside of operators)" : name, all, allocation.bytes);
 }
 
-TensorId TimelineMaker::tensor_called(const std::string& name, const std::string& callers,
-                                      std::int64_t bytes) {
+TensorId KinetoTimelineMaker::tensor_called(const std::string& name, const std::string& callers,
+                                            std::int64_t bytes) {
   const auto id = static_cast<TensorId>(trace_.tensors.size());
   const auto [place, is_new] =
       tensors_.try_emplace(fmt::format("{}\n{}\n{}", name, callers, bytes), id);
@@ -296,7 +296,7 @@ TensorId TimelineMaker::tensor_called(const std::string& name, const std::string
 }  // namespace
 
 KinetoTimeline read_kineto(JsonView root, const std::string& name) {
-  return TimelineMaker(read_kineto_events(root), name).make();
+  return KinetoTimelineMaker(read_kineto_events(root), name).make();
 }
 
 bool is_kineto(const std::string& path) {

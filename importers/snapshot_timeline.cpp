@@ -59,9 +59,9 @@ class Clock {
   Nanoseconds last_{};
 };
 
-class TimelineMaker {
+class SnapshotTimelineMaker {
  public:
-  TimelineMaker(const MemorySnapshot& snapshot, const std::string& name)
+  SnapshotTimelineMaker(const MemorySnapshot& snapshot, const std::string& name)
       : snapshot_(snapshot), sites_(snapshot) {
     made_.device = busiest_device(snapshot);
     trace_.model = name;
@@ -89,7 +89,7 @@ class TimelineMaker {
   Bytes all_;
 };
 
-SnapshotTimeline TimelineMaker::make() && {
+SnapshotTimeline SnapshotTimelineMaker::make() && {
   const auto& events = events_of(snapshot_, made_.device);
   PoolReplay pool(snapshot_, made_.device);
   add_blocks_before(pool);
@@ -109,7 +109,7 @@ SnapshotTimeline TimelineMaker::make() && {
 }
 
 // What no event frees is there from the beginning to the end.
-void TimelineMaker::add_blocks_before(const PoolReplay& pool) {
+void SnapshotTimelineMaker::add_blocks_before(const PoolReplay& pool) {
   std::unordered_map<std::int64_t, bool> is_freed;
   for (const SnapshotEvent& event : events_of(snapshot_, made_.device))
     if (event.action == SnapshotAction::FreeCompleted) is_freed.emplace(event.address, true);
@@ -124,7 +124,7 @@ void TimelineMaker::add_blocks_before(const PoolReplay& pool) {
   }
 }
 
-BufferId TimelineMaker::add_buffer(std::int64_t address, const PoolReplay::Block& block) {
+BufferId SnapshotTimelineMaker::add_buffer(std::int64_t address, const PoolReplay::Block& block) {
   all_ += block.size;
   if (all_.count > largest_size)
     throw InputError(fmt::format("more than {} in all blocks together; no run has so much",
@@ -140,7 +140,7 @@ BufferId TimelineMaker::add_buffer(std::int64_t address, const PoolReplay::Block
   return id;
 }
 
-TensorId TimelineMaker::tensor_of(const PoolReplay::Block& block) {
+TensorId SnapshotTimelineMaker::tensor_of(const PoolReplay::Block& block) {
   std::vector<TensorId>& known =
       tensors_[index(block.stack) << 32 ^
                static_cast<std::uint64_t>(block.size.count) * 2654435761U];
@@ -159,24 +159,24 @@ TensorId TimelineMaker::tensor_of(const PoolReplay::Block& block) {
   return id;
 }
 
-StreamId TimelineMaker::stream_of(std::int64_t handle) {
+StreamId SnapshotTimelineMaker::stream_of(std::int64_t handle) {
   constexpr std::size_t most = 0xffff;
   const std::size_t next = std::min(streams_.size(), most - 1);
   return streams_.try_emplace(handle, static_cast<StreamId>(next)).first->second;
 }
 
-void TimelineMaker::appear(BufferId buffer, Nanoseconds time) {
+void SnapshotTimelineMaker::appear(BufferId buffer, Nanoseconds time) {
   made_.schedule.steps.push_back(Allocate{buffer});
   made_.timeline.memory.push_back({time, buffer, true});
 }
 
-void TimelineMaker::disappear(BufferId buffer, Nanoseconds time) {
+void SnapshotTimelineMaker::disappear(BufferId buffer, Nanoseconds time) {
   made_.schedule.steps.push_back(Free{buffer, made_.schedule[buffer].stream});
   made_.timeline.memory.push_back({time, buffer, false});
 }
 
 // Segments lie anywhere in 2^47 bytes. What was never part of one is left out between them.
-void TimelineMaker::place_buffers() {
+void SnapshotTimelineMaker::place_buffers() {
   std::vector<std::pair<std::int64_t, std::int64_t>> parts;  // [begin, end)
   for (const SnapshotSegment& segment : snapshot_.segments)
     if (segment.device == static_cast<std::int64_t>(made_.device))
@@ -233,7 +233,7 @@ Bytes requested_in(const PoolReplay& pool) {
 }  // namespace
 
 SnapshotTimeline timeline_of(const MemorySnapshot& snapshot, const std::string& name) {
-  return TimelineMaker(snapshot, name).make();
+  return SnapshotTimelineMaker(snapshot, name).make();
 }
 
 SnapshotReport report_of(const MemorySnapshot& snapshot, const SnapshotTimeline& made) {

@@ -21,7 +21,7 @@ constexpr std::size_t buffer_size = std::size_t{8} << 20;
 /// Enough for a step of a hundred thousand kernels; beyond, CUPTI drops records and counts them.
 constexpr std::size_t most_buffers = 64;
 
-struct Buffer {
+struct RecordBuffer {
   std::uint8_t* data;
   std::size_t valid;
 };
@@ -30,7 +30,7 @@ struct Buffer {
 /// ours is held while CUPTI is called: it calls back with locks of its own.
 struct Buffers {
   std::mutex mutex;
-  std::deque<Buffer> completed;
+  std::deque<RecordBuffer> completed;
   std::size_t dropped = 0;
   std::size_t in_use = 0, most_in_use = 0;
   const CuptiLibrary* library = nullptr;  ///< nullptr: nobody records
@@ -69,9 +69,9 @@ extern "C" void tidemark_cupti_buffer_completed(void* context, std::uint32_t str
   buffers().dropped += dropped;
 }
 
-std::deque<Buffer> take_completed() {
+std::deque<RecordBuffer> take_completed() {
   const std::lock_guard lock(buffers().mutex);
-  std::deque<Buffer> taken;
+  std::deque<RecordBuffer> taken;
   taken.swap(buffers().completed);
   buffers().in_use -= taken.size();
   return taken;
@@ -201,7 +201,7 @@ void CuptiRecorder::stop() {
 CuptiRecorder::~CuptiRecorder() {
   stop();
   library_->functions().ActivityFlushAll(cupti::flush_forced);
-  for (const Buffer& buffer : take_completed()) std::free(buffer.data);
+  for (const RecordBuffer& buffer : take_completed()) std::free(buffer.data);
   const std::lock_guard lock(buffers().mutex);
   buffers().library = nullptr;
 }
@@ -224,7 +224,7 @@ Nanoseconds CuptiRecorder::now() const {
 }
 
 void CuptiRecorder::drain() {
-  for (const Buffer& buffer : take_completed()) {
+  for (const RecordBuffer& buffer : take_completed()) {
     const std::unique_ptr<std::uint8_t, void (*)(void*)> owner(buffer.data, std::free);
     decode(*library_, {buffer.data, buffer.valid}, read_);
   }

@@ -193,7 +193,7 @@ class Packing {
   void await(allocator::BlockHandle gap) {
     for (std::size_t t = 0; t < takers_; ++t) {
       const std::uint32_t waits = ready_after(gap)[t];
-      if (waits == 0 || waits == never) continue;
+      if (waits == 0 || waits == never_follows) continue;
       if (waits >= awaited_[t].size()) awaited_[t].resize(waits + 1, none);
       const auto place = static_cast<std::uint32_t>(awaiting_.size());
       awaiting_.push_back({gap, std::exchange(awaited_[t][waits], place)});

@@ -72,7 +72,7 @@ class Walk {
   // Of itself a stream knows all that was issued before.
   void note_known(std::size_t taker) {
     const std::size_t stream = index(takers_[taker]);
-    known_after_wait_[taker].append(known_[stream])[stream] = never;
+    known_after_wait_[taker].append(known_[stream])[stream] = never_follows;
   }
 
   std::uint32_t first_that_follows(std::size_t taker, std::uint32_t waited, Clock used) const {
@@ -83,7 +83,7 @@ class Walk {
       const std::size_t middle = too_early + (first - too_early) / 2;
       (follows(known[middle], used) ? first : too_early) = middle;
     }
-    return first == known.rows() ? never : static_cast<std::uint32_t>(first);
+    return first == known.rows() ? never_follows : static_cast<std::uint32_t>(first);
   }
 
   const Schedule& schedule_;

@@ -8,7 +8,7 @@
 
 namespace tidemark {
 
-inline constexpr std::uint32_t never = 0xffffffff;
+inline constexpr std::uint32_t never_follows = 0xffffffff;  ///< of Reuse::ready_after
 
 struct Reuse {
   /// The streams that take memory: each has buffers of its own. The others only run or copy.

@@ -11,7 +11,7 @@ struct Preset {
   const char *name, *title, *source, *config;
 };
 
-constexpr std::array rows = {
+constexpr std::array config_rows = {
     Preset{"llama-3-8b", "Llama 3 8B",
            "arXiv 2407.21783; config.json of meta-llama/Meta-Llama-3-8B",
            R"({"model_type": "llama", "intermediate_size": 14336, "num_key_value_heads": 8,
@@ -140,7 +140,7 @@ constexpr std::array rows = {
 
 std::vector<Model> config_presets() {
   std::vector<Model> models;
-  for (const Preset& row : rows) {
+  for (const Preset& row : config_rows) {
     Model model = read_model_config(row.config, row.name);
     model.title = row.title, model.source = row.source;
     models.push_back(std::move(model));

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t most_experiments = 10'000;
 
 /// A field that an entry or the defaults state, with its values.
-struct Axis {
+struct GridAxis {
   const ExperimentField* field;
   std::vector<JsonView> values;
   bool is_own;  ///< stated by the entry itself
@@ -79,8 +79,8 @@ std::vector<JsonView> values_of(const JsonView& value) {
   return values;
 }
 
-std::vector<Axis> axes_of(const JsonView& entry, const std::optional<JsonView>& defaults) {
-  std::vector<Axis> axes;
+std::vector<GridAxis> axes_of(const JsonView& entry, const std::optional<JsonView>& defaults) {
+  std::vector<GridAxis> axes;
   for (const ExperimentField& field : experiment_fields()) {
     const auto own = stated(field, entry);
     if (own) {
@@ -93,9 +93,9 @@ std::vector<Axis> axes_of(const JsonView& entry, const std::optional<JsonView>& 
 }
 
 // Where one of the two is the entry's own, it takes the place of the other of the defaults.
-void keep_strategy_or_plan(std::vector<Axis>& axes) {
+void keep_strategy_or_plan(std::vector<GridAxis>& axes) {
   const auto axis_of = [&](std::string_view key) {
-    return std::ranges::find(axes, key, [](const Axis& axis) { return axis.field->key; });
+    return std::ranges::find(axes, key, [](const GridAxis& axis) { return axis.field->key; });
   };
   const auto strategy = axis_of("strategy"), plan = axis_of("plan");
   if (strategy == axes.end() || plan == axes.end()) return;
@@ -107,7 +107,7 @@ void keep_strategy_or_plan(std::vector<Axis>& axes) {
 /// Counts through all combinations like an odometer, the last axis fastest.
 class Combination {
  public:
-  explicit Combination(const std::vector<Axis>& axes) : axes_(axes), at_(axes.size(), 0) {}
+  explicit Combination(const std::vector<GridAxis>& axes) : axes_(axes), at_(axes.size(), 0) {}
 
   const JsonView& value(std::size_t axis) const { return axes_[axis].values[at_[axis]]; }
 
@@ -120,12 +120,12 @@ class Combination {
   }
 
  private:
-  const std::vector<Axis>& axes_;
+  const std::vector<GridAxis>& axes_;
   std::vector<std::size_t> at_;
 };
 
 // With a name of its own, an experiment shows only what it sweeps over; else all that it states.
-bool shows_in_id(const Axis& axis, bool has_name) {
+bool shows_in_id(const GridAxis& axis, bool has_name) {
   return axis.values.size() > 1 || (axis.is_own && !has_name);
 }
 
@@ -140,7 +140,7 @@ void finish(Experiment& experiment, const JsonView& entry) {
 }
 
 Experiment combine(const JsonView& entry, const std::optional<JsonView>& defaults,
-                   const std::vector<Axis>& axes, const Combination& combination) {
+                   const std::vector<GridAxis>& axes, const Combination& combination) {
   Experiment experiment;
   experiment.checked.fill(true);
   if (defaults) set_checks(experiment, *defaults);
@@ -150,7 +150,7 @@ Experiment combine(const JsonView& entry, const std::optional<JsonView>& default
   const bool has_name = !experiment.id.empty();
   bool is_trace = false;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    const Axis& axis = axes[i];
+    const GridAxis& axis = axes[i];
     const JsonView value = combination.value(i);
     if (axis.field->step && is_trace) {
       if (axis.is_own)
@@ -168,10 +168,10 @@ Experiment combine(const JsonView& entry, const std::optional<JsonView>& default
 }
 
 /// Before any is made: three short lists are a million experiments.
-void require_room(const JsonView& entry, std::size_t before, const std::vector<Axis>& axes) {
+void require_room(const JsonView& entry, std::size_t before, const std::vector<GridAxis>& axes) {
   std::size_t all = before + 1;
   std::string product;
-  for (const Axis& axis : axes) {
+  for (const GridAxis& axis : axes) {
     const std::size_t count = axis.values.size();
     if (count == 1) continue;
     product += fmt::format("{}{} {}", product.empty() ? " (" : " × ", count, axis.field->key);
@@ -188,9 +188,9 @@ void expand(const JsonView& entry, const std::optional<JsonView>& defaults,
   entry.allow_only(known_keys({"id", "metrics", "tolerance", "margin", "reserve", "measured"}));
   if (const auto id = entry.find("id"); id && id->text().empty())
     id->fail("found an empty id; leave it out, or give a name");
-  std::vector<Axis> axes = axes_of(entry, defaults);
+  std::vector<GridAxis> axes = axes_of(entry, defaults);
   keep_strategy_or_plan(axes);
-  const auto is_swept = [](const Axis& axis) { return axis.values.size() > 1; };
+  const auto is_swept = [](const GridAxis& axis) { return axis.values.size() > 1; };
   if (entry.find("measured") && std::ranges::any_of(axes, is_swept))
     entry.fail("a measured result is of one experiment; leave out the lists");
   require_room(entry, experiments.size(), axes);

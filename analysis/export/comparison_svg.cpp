@@ -6,13 +6,14 @@
 
 #include "analysis/export/axis.h"
 #include "analysis/export/caption.h"
+#include "analysis/export/picture_sizes.h"
 #include "analysis/export/pictures.h"
 #include "analysis/export/svg.h"
 
 namespace tidemark::exports {
 namespace {
 
-constexpr double label_size = 11, margin = 10, name_step = 15;
+constexpr double name_step = 15;
 
 double number(Bytes bytes) { return static_cast<double>(bytes.count); }
 double number(Nanoseconds time) { return static_cast<double>(time.count()); }
@@ -76,7 +77,7 @@ class TradeoffPicture {
   }
 
  private:
-  static constexpr double left = 62, right = 24, plot_height = 340, inset = 12;
+  static constexpr double right = 24, plot_height = 340, inset = 12;
   static constexpr double least_slowdown = 5;  // per cent: rounding is not blown up
 
   std::string shown() const {
@@ -113,9 +114,9 @@ class TradeoffPicture {
 
   double top() const { return caption_.height() + 4; }
   double bottom() const { return top() + plot_height; }
-  double plot_width() const { return width_ - left - right; }
+  double plot_width() const { return width_ - axis_width - right; }
   double x_at(double percent) const {
-    return left + inset + (plot_width() - 2 * inset) * slowdowns_.place(percent);
+    return axis_width + inset + (plot_width() - 2 * inset) * slowdowns_.place(percent);
   }
   double x_of(std::size_t i) const { return x_at(slowdown(rows_[i], fastest_)); }
   double y_at(double bytes) const { return top() + plot_height * (1 - sizes_.place(bytes)); }
@@ -123,8 +124,8 @@ class TradeoffPicture {
 
   void draw_grid() {
     for (const Axis::Tick& tick : sizes_.ticks) {
-      svg_.line(left, y_at(tick.value), width_ - right, y_at(tick.value), "grid");
-      svg_.text(left - 6, y_at(tick.value) + 4, tick.text, {.anchor = Anchor::End});
+      svg_.line(axis_width, y_at(tick.value), width_ - right, y_at(tick.value), "grid");
+      svg_.text(axis_width - 6, y_at(tick.value) + 4, tick.text, {.anchor = Anchor::End});
     }
     for (const Axis::Tick& tick : slowdowns_.ticks) {
       const double x = x_at(tick.value);
@@ -140,7 +141,7 @@ class TradeoffPicture {
   void draw_budget() {
     if (!budget_is_shown()) return;
     const double y = y_at(number(budget_));
-    svg_.line(left, y, width_ - right, y, "limit");
+    svg_.line(axis_width, y, width_ - right, y, "limit");
     const std::string text = "memory budget " + to_text(budget_);
     svg_.text(width_ - right - 4, y - 4, text, {.anchor = Anchor::End});
     const double wide = text_width(text, label_size);
@@ -197,7 +198,8 @@ class TradeoffPicture {
       case Side::Over:
         break;
     }
-    return std::clamp(x_of(i) - wide / 2, left + 1, std::max(left + 1, width_ - 3 - wide));
+    return std::clamp(x_of(i) - wide / 2, axis_width + 1,
+                      std::max(axis_width + 1, width_ - 3 - wide));
   }
 
   bool draw_name_at(std::size_t i, Side side, double lift) {
@@ -207,8 +209,8 @@ class TradeoffPicture {
     const double away = std::abs(lift) > name_step ? 5 : 9;
     const double x = x_of_name(i, side, wide, away);
     const Box box{x, y_of(i) - tall / 2 + lift, wide, tall};
-    const bool fits_in =
-        box.x > left && box.x + wide < width_ - 2 && box.y > top() - 4 && box.y + tall < bottom();
+    const bool fits_in = box.x > axis_width && box.x + wide < width_ - 2 && box.y > top() - 4 &&
+                         box.y + tall < bottom();
     const auto hides = [&](const Box& other) { return overlaps(box, other); };
     if (!fits_in || std::ranges::any_of(occupied_, hides)) return false;
     occupied_.push_back(box);

@@ -6,13 +6,13 @@
 
 #include "analysis/export/axis.h"
 #include "analysis/export/caption.h"
+#include "analysis/export/picture_sizes.h"
 #include "analysis/export/pictures.h"
 #include "analysis/export/svg.h"
 
 namespace tidemark::exports {
 namespace {
 
-constexpr double margin = 10, left = 62, right = 24, plot_height = 340, inset = 12;
 constexpr double least_slowdown = 5;  // per cent: rounding is not blown up
 
 Bytes largest(const FrontsPicture& picture) {
@@ -52,13 +52,15 @@ class Drawing {
     legend_.draw(svg_, margin, bottom() + 50);
     draw_grid();
     if (limit_is_shown())
-      svg_.line(left, y_at(picture_.limit), width_ - right, y_at(picture_.limit), "limit");
+      svg_.line(axis_width, y_at(picture_.limit), width_ - right, y_at(picture_.limit), "limit");
     for (std::size_t f = 0; f < picture_.fronts.size(); ++f)
       draw_front(picture_.fronts[f], line_colors[f % line_colors.size()]);
     return std::move(svg_).finish();
   }
 
  private:
+  static constexpr double right = 24, plot_height = 340, inset = 12;
+
   std::string shown() const {
     return fmt::format(
         "predicted; upwards: the budget, {} memory [{}]; to the right: more time than the step "
@@ -85,7 +87,8 @@ class Drawing {
   double top() const { return caption_.height() + 4; }
   double bottom() const { return top() + plot_height; }
   double x_at(double percent) const {
-    return left + inset + (width_ - left - right - 2 * inset) * slowdowns_.place(percent);
+    return axis_width + inset +
+           (width_ - axis_width - right - 2 * inset) * slowdowns_.place(percent);
   }
   double x_of(const FrontsPicture::Point& point) const {
     return x_at(slowdown(picture_, point.step));
@@ -95,8 +98,8 @@ class Drawing {
 
   void draw_grid() {
     for (const Axis::Tick& tick : sizes_.ticks) {
-      svg_.line(left, y_at(tick.value), width_ - right, y_at(tick.value), "grid");
-      svg_.text(left - 6, y_at(tick.value) + 4, tick.text, {.anchor = Anchor::End});
+      svg_.line(axis_width, y_at(tick.value), width_ - right, y_at(tick.value), "grid");
+      svg_.text(axis_width - 6, y_at(tick.value) + 4, tick.text, {.anchor = Anchor::End});
     }
     for (const Axis::Tick& tick : slowdowns_.ticks) {
       const double x = x_at(tick.value);

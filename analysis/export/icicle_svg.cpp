@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/export/caption.h"
+#include "analysis/export/picture_sizes.h"
 #include "analysis/export/pictures.h"
 #include "analysis/export/stacks.h"
 #include "analysis/export/svg.h"
@@ -11,7 +12,7 @@
 namespace tidemark::exports {
 namespace {
 
-constexpr double margin = 10, row = 34;
+constexpr double level_height = 34;
 constexpr int levels = 4;
 // Of all together, and of what is too narrow for a box of its own: no colour of data.
 constexpr Color neutral{0xC9, 0xC9, 0xC9};
@@ -32,7 +33,7 @@ class Icicle {
         caption_("Alive at the peak · " + title(recording),
                  "live memory: all · by category · by block · by tensor; width is size",
                  width - 2 * margin),
-        svg_(width, caption_.height() + levels * row + margin, title(recording)) {
+        svg_(width, caption_.height() + levels * level_height + margin, title(recording)) {
     caption_.draw(svg_, margin);
   }
 
@@ -91,13 +92,13 @@ class Icicle {
   }
 
   void box(const AliveNode& node, double x, int level, Color color, std::string_view parent) {
-    const double y = caption_.height() + level * row, wide = width_of(node.size);
+    const double y = caption_.height() + level * level_height, wide = width_of(node.size);
     const double share = 100 * static_cast<double>(node.size.count) /
                          static_cast<double>(std::max<std::int64_t>(1, root_.size.count));
     std::string tip = fmt::format("{}: {} ({:.1f} %)", node.name, to_text(node.size), share);
     if (!parent.empty()) tip += fmt::format("\nin {}", parent);
     if (!node.detail.empty()) tip += "\n" + node.detail;
-    svg_.rect({x, y, wide, row - 1}, color, tip, "edge");
+    svg_.rect({x, y, wide, level_height - 1}, color, tip, "edge");
     const TextLook look{.size = 10, .color = text_color_on(color)};
     std::string_view name = node.name;  // within its block
     if (name.starts_with(parent) && name.substr(parent.size()).starts_with('.'))

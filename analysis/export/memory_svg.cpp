@@ -12,6 +12,7 @@
 
 #include "analysis/export/axis.h"
 #include "analysis/export/caption.h"
+#include "analysis/export/picture_sizes.h"
 #include "analysis/export/pictures.h"
 #include "analysis/export/stacks.h"
 #include "analysis/export/svg.h"
@@ -19,7 +20,7 @@
 namespace tidemark::exports {
 namespace {
 
-constexpr double left = 62, right = 20, margin = 10, memory_height = 300;
+constexpr double right = 20, memory_height = 300;
 constexpr double lane_height = 22, lane_gap = 6, axis_height = 26;
 
 class MemoryPicture {
@@ -31,7 +32,7 @@ class MemoryPicture {
         time_(std::max({extent.time, recording.timeline.duration, Nanoseconds{1}})),
         times_(time_axis(time_, width < 600 ? 4 : 8)),
         width_(width),
-        columns_(static_cast<std::size_t>(width - left - right)),
+        columns_(static_cast<std::size_t>(width - axis_width - right)),
         caption_(title(recording), shown(), width - 2 * margin),
         category_key_(categories_here(), width - 2 * margin),
         task_key_(tasks_here(), width - 2 * margin),
@@ -58,7 +59,7 @@ class MemoryPicture {
   }
 
   double top() const { return caption_.height() + 6; }
-  double plot_width() const { return width_ - left - right; }
+  double plot_width() const { return width_ - axis_width - right; }
   double lanes_top() const { return top() + memory_height + axis_height; }
   double keys_top() const {
     return lanes_top() +
@@ -66,15 +67,15 @@ class MemoryPicture {
   }
   double y_of(double bytes) const { return top() + memory_height * (1 - sizes_.place(bytes)); }
   double x_of(Nanoseconds time) const {
-    return left +
+    return axis_width +
            plot_width() * static_cast<double>(time.count()) / static_cast<double>(time_.count());
   }
   double end_of_step() const { return x_of(recording_.timeline.duration); }
 
   void draw_grid() {
     for (const Axis::Tick& tick : sizes_.ticks) {
-      svg_.line(left, y_of(tick.value), width_ - right, y_of(tick.value), "grid");
-      svg_.text(left - 6, y_of(tick.value) + 4, tick.text, {.anchor = Anchor::End});
+      svg_.line(axis_width, y_of(tick.value), width_ - right, y_of(tick.value), "grid");
+      svg_.text(axis_width - 6, y_of(tick.value) + 4, tick.text, {.anchor = Anchor::End});
     }
     const double bottom = top() + memory_height;
     for (const Axis::Tick& tick : times_.ticks) {
@@ -116,7 +117,8 @@ class MemoryPicture {
   }
 
   double x_of_column(std::size_t i) const {
-    return left + (end_of_step() - left) * static_cast<double>(i) / static_cast<double>(columns_);
+    return axis_width +
+           (end_of_step() - axis_width) * static_cast<double>(i) / static_cast<double>(columns_);
   }
 
   std::string edge(const std::vector<double>& heights, std::string_view begin) const {
@@ -137,7 +139,7 @@ class MemoryPicture {
     const double x = x_of(recording_.timeline.memory[peak_.event].time);
     const double y = y_of(static_cast<double>(peak_.bytes.count));
     svg_.line(x, top(), x, top() + memory_height, "mark");
-    const bool turns = x > left + plot_width() / 2;
+    const bool turns = x > axis_width + plot_width() / 2;
     svg_.text(x + (turns ? -6 : 6), std::max(top() + 10, y - 5), "peak " + to_text(peak_.bytes),
               {.kind = "bold", .anchor = turns ? Anchor::End : Anchor::Start});
   }
@@ -145,7 +147,7 @@ class MemoryPicture {
   void draw_budget() {
     const auto capacity = static_cast<double>(recording_.capacity.count);
     if (capacity <= 0 || capacity > sizes_.end) return;
-    svg_.line(left, y_of(capacity), width_ - right, y_of(capacity), "limit");
+    svg_.line(axis_width, y_of(capacity), width_ - right, y_of(capacity), "limit");
     svg_.text(width_ - right - 4, y_of(capacity) - 4,
               "memory budget " + to_text(recording_.capacity), {.anchor = Anchor::End});
   }
@@ -174,7 +176,7 @@ class MemoryPicture {
   void draw_streams() {
     for (std::size_t s = 0; s < recording_.schedule.streams; ++s) {
       const double y = lanes_top() + static_cast<double>(s) * (lane_height + lane_gap);
-      svg_.text(left - 6, y + lane_height / 2 + 4, fmt::format("stream {}", s),
+      svg_.text(axis_width - 6, y + lane_height / 2 + 4, fmt::format("stream {}", s),
                 {.anchor = Anchor::End});
       std::optional<Stretch> open;
       for (const TimedRun& run : recording_.timeline.runs) {

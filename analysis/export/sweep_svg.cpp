@@ -6,13 +6,14 @@
 
 #include "analysis/export/axis.h"
 #include "analysis/export/caption.h"
+#include "analysis/export/picture_sizes.h"
 #include "analysis/export/pictures.h"
 #include "analysis/export/svg.h"
 
 namespace tidemark::exports {
 namespace {
 
-constexpr double left = 62, least_plot_height = 300, bottom_margin = 30, label_size = 11;
+constexpr double least_plot_height = 300, bottom_margin = 30;
 
 // Strategies are told apart by colour, by dashes once the colours are used up, and by their names
 // at the ends of the lines, or in a legend where there is no room for these.
@@ -85,8 +86,6 @@ class Curves {
   }
 
  private:
-  static constexpr double margin = 10;
-
   std::string shown() const {
     const bool is_beyond = picture_.limit > axis_.end;
     return fmt::format("predicted; {}{}{}{}", picture_.shown,
@@ -103,21 +102,21 @@ class Curves {
                     has_room_for_names_ ? 13 * static_cast<double>(picture_.curves.size()) : 0);
   }
   double plot_width() const {
-    return width_ - left - (has_room_for_names_ ? name_width(picture_) + 34 : margin);
+    return width_ - axis_width - (has_room_for_names_ ? name_width(picture_) + 34 : margin);
   }
   double x_of(std::size_t i) const {
     const auto last = static_cast<double>(std::max<std::size_t>(2, picture_.points.size()) - 1);
-    return left + 10 + (plot_width() - 20) * static_cast<double>(i) / last;
+    return axis_width + 10 + (plot_width() - 20) * static_cast<double>(i) / last;
   }
   double y_of(double value) const { return top() + plot_height() * (1 - axis_.place(value)); }
 
   void draw_axes() {
     for (const Axis::Tick& tick : axis_.ticks) {
-      svg_.line(left, y_of(tick.value), left + plot_width(), y_of(tick.value), "grid");
-      svg_.text(left - 6, y_of(tick.value) + 4, tick.text, {.anchor = Anchor::End});
+      svg_.line(axis_width, y_of(tick.value), axis_width + plot_width(), y_of(tick.value), "grid");
+      svg_.text(axis_width - 6, y_of(tick.value) + 4, tick.text, {.anchor = Anchor::End});
     }
     const double y = top() + plot_height() + 18;
-    svg_.text(left - 6, y, picture_.dimension, {.kind = "dim", .anchor = Anchor::End});
+    svg_.text(axis_width - 6, y, picture_.dimension, {.kind = "dim", .anchor = Anchor::End});
     const std::size_t every = names_per_tick();
     for (std::size_t i = 0; i < picture_.points.size(); i += every)
       svg_.text(x_of(i), y, picture_.points[i], {.anchor = Anchor::Middle});
@@ -137,8 +136,8 @@ class Curves {
   void draw_limit() {
     const double limit = picture_.limit;
     if (limit <= axis_.begin || limit > axis_.end) return;
-    svg_.line(left, y_of(limit), left + plot_width(), y_of(limit), "limit");
-    svg_.text(left + 6, y_of(limit) - 4,
+    svg_.line(axis_width, y_of(limit), axis_width + plot_width(), y_of(limit), "limit");
+    svg_.text(axis_width + 6, y_of(limit) - 4,
               "memory budget " + to_text(Bytes{static_cast<std::int64_t>(limit)}));
   }
 
@@ -164,7 +163,7 @@ class Curves {
 
   void draw_names(std::vector<Label> labels) {
     spread(labels, top() + plot_height() + 4);
-    const double x = left + plot_width() + 6;
+    const double x = axis_width + plot_width() + 6;
     for (const Label& label : labels) {
       draw_dash(svg_, x, label.y - 4, color_of_line(label.curve), mark_of_line(label.curve));
       svg_.text(x + 20, label.y,

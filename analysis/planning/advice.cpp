@@ -10,9 +10,6 @@
 namespace tidemark {
 namespace {
 
-// Less is below what the simulation of times and the allocator's rounding are good for.
-constexpr double least_effect = 1e-3;
-
 // Nothing where the step cannot be built so.
 std::optional<Advice> planned_with(const Lever& lever, const Planning& planning,
                                    const PlanWatch& watch) {

@@ -12,9 +12,6 @@
 namespace tidemark {
 namespace {
 
-// Less is below what the allocator's rounding is good for.
-constexpr double least_effect = 1e-3;
-
 // Of the front: rows of a table are read, and these are a budget and its quarters.
 constexpr std::size_t plans_listed = 4;
 

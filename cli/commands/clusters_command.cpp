@@ -17,7 +17,7 @@ constexpr std::array shown_figures = {ShownFigure{"gpus_per_node", "GPUs per nod
                                       ShownFigure{"network_cards", "cards"},
                                       ShownFigure{"network_bytes_per_second", "each"}};
 
-ListCell cell_of(const std::vector<Figure>& all, std::string_view key) {
+ListCell cluster_cell(const std::vector<Figure>& all, std::string_view key) {
   const auto figure = std::ranges::find(all, key, &Figure::key);
   if (figure == all.end()) return {FieldValue(), "–"};
   return {number_of(*figure), figure->text};
@@ -30,7 +30,7 @@ Listing list_clusters() {
   for (const Cluster& cluster : known_clusters()) {
     const std::vector<Figure> all = figures(cluster);
     std::vector<ListCell> row = {{cluster.name}, {cluster.title}, {cluster.device}};
-    for (const ShownFigure& column : shown_figures) row.push_back(cell_of(all, column.key));
+    for (const ShownFigure& column : shown_figures) row.push_back(cluster_cell(all, column.key));
     listing.rows.push_back(std::move(row));
   }
   return listing;

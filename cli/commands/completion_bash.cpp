@@ -42,7 +42,7 @@ std::string pattern_of(const Command& command, const OptionRow& row) {
   return pattern;
 }
 
-std::string value_cases() {
+std::string bash_value_cases() {
   std::string text = "  case \"$verb $prev\" in\n";
   for (const Command& command : commands())
     for (const OptionWords& option : option_words(command)) {
@@ -56,7 +56,7 @@ std::string value_cases() {
   return text + "  esac\n";
 }
 
-std::string option_cases() {
+std::string bash_option_cases() {
   std::string text = "  if [[ $cur == -* ]]; then\n    case \"$verb\" in\n";
   for (const Command& command : commands()) {
     std::vector<std::string> names = {"--help"};
@@ -68,7 +68,7 @@ std::string option_cases() {
   return text + "    esac\n    return\n  fi\n";
 }
 
-std::string operand_cases() {
+std::string bash_operand_cases() {
   std::string text = "  case \"$verb\" in\n";
   text += fmt::format("    help) _tidemark_words \"{}\" ;;\n", commands_text());
   for (const Command& command : commands()) {
@@ -89,7 +89,7 @@ std::string bash_completion() {
   text += beginning;
   text += fmt::format("  if [[ $COMP_CWORD -eq 1 ]]; then _tidemark_words \"{}\"; return; fi\n",
                       commands_text() + " --help --man --version");
-  text += value_cases() + option_cases() + operand_cases();
+  text += bash_value_cases() + bash_option_cases() + bash_operand_cases();
   return text + "}\ncomplete -F _tidemark tidemark\n";
 }
 

@@ -7,7 +7,7 @@
 namespace tidemark::cli {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string fish_quoted(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
     if (c == '\'' || c == '\\') escaped += '\\';
@@ -30,8 +30,8 @@ std::string value_of(const OptionWords& option) {
   if (option.is_file) return " -r -F";
   if (option.names.empty()) return " -x";
   return fmt::format(" -x -a {}",
-                     quoted(fmt::format("(__fish_complete_list , \"string join \\n {}\")",
-                                        fmt::join(option.names, " "))));
+                     fish_quoted(fmt::format("(__fish_complete_list , \"string join \\n {}\")",
+                                             fmt::join(option.names, " "))));
 }
 
 }  // namespace
@@ -47,17 +47,17 @@ std::string fish_completion() {
   for (const Command& command : commands()) {
     names.append(" ").append(command.name);
     line("__fish_use_subcommand",
-         fmt::format(" -a {} -d {}", command.name, quoted(short_help(command.summary))));
+         fmt::format(" -a {} -d {}", command.name, fish_quoted(short_help(command.summary))));
   }
   line("__fish_use_subcommand", " -a help -d 'what a command does'");
-  line("__fish_seen_subcommand_from help", " -a " + quoted(names));
+  line("__fish_seen_subcommand_from help", " -a " + fish_quoted(names));
   for (const Command& command : commands()) {
     const std::string seen = fmt::format("__fish_seen_subcommand_from {}", command.name);
     for (const OptionWords& option : option_words(command))
       line(seen, flags_of(*option.row) + value_of(option) + " -d " +
-                     quoted(short_help(option.row->help)));
+                     fish_quoted(short_help(option.row->help)));
     if (const auto operands = operand_words(command); !operands.empty())
-      line(seen, " -a " + quoted(fmt::format("{}", fmt::join(operands, " "))));
+      line(seen, " -a " + fish_quoted(fmt::format("{}", fmt::join(operands, " "))));
     if (takes_files(command)) line(seen, " -F");
   }
   return text;

@@ -29,7 +29,7 @@ std::string names_answer(const std::vector<std::string>& names) {
   return fmt::format("compset -P '*,'; compadd -- {}", fmt::join(names, " "));
 }
 
-std::string value_cases() {
+std::string zsh_value_cases() {
   std::string text = "  case \"$verb $words[CURRENT-1]\" in\n";
   for (const Command& command : commands())
     for (const OptionWords& option : option_words(command)) {
@@ -45,7 +45,7 @@ std::string value_cases() {
   return text + "  esac\n";
 }
 
-std::string option_cases() {
+std::string zsh_option_cases() {
   std::string text = "  if [[ $PREFIX == -* ]]; then\n    case $verb in\n";
   for (const Command& command : commands()) {
     std::string options = "'--help:what the command does'";
@@ -57,7 +57,7 @@ std::string option_cases() {
   return text + "    esac\n    _describe option choices\n    return\n  fi\n";
 }
 
-std::string operand_cases() {
+std::string zsh_operand_cases() {
   std::string text = "  case $verb in\n";
   text += fmt::format("    help) choices=({}); _describe command choices ;;\n", command_list());
   for (const Command& command : commands()) {
@@ -79,7 +79,7 @@ std::string zsh_completion() {
   text += fmt::format(
       "  if (( CURRENT == 2 )); then choices=({}); _describe command choices; return; fi\n",
       command_list());
-  text += value_cases() + option_cases() + operand_cases() + "}\n";
+  text += zsh_value_cases() + zsh_option_cases() + zsh_operand_cases() + "}\n";
   // In a folder of fpath the file is the function's body; sourced, it defines the function.
   return text +
          "if [[ $funcstack[1] == _tidemark ]]; then _tidemark \"$@\"; "

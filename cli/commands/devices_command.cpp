@@ -21,7 +21,7 @@ constexpr std::array wanted = {Wanted{"capacity", "memory", 9},
                                Wanted{"bf16_flops_per_second", "bf16", 3},
                                Wanted{"sm_count", "SMs", 2}};
 
-ListCell cell_of(const std::vector<Figure>& all, std::string_view key) {
+ListCell device_cell(const std::vector<Figure>& all, std::string_view key) {
   const auto figure = std::ranges::find(all, key, &Figure::key);
   if (figure == all.end() || figure->number == 0) return {FieldValue(), "–"};
   return {number_of(*figure), figure->text};
@@ -35,7 +35,7 @@ Listing list_devices() {
   for (const Device& device : known_devices()) {
     const std::vector<Figure> all = figures(device);
     std::vector<ListCell> row = {{device.name}, {device.title}};
-    for (const Wanted& column : wanted) row.push_back(cell_of(all, column.key));
+    for (const Wanted& column : wanted) row.push_back(device_cell(all, column.key));
     listing.rows.push_back(std::move(row));
   }
   return listing;

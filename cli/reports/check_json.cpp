@@ -26,7 +26,7 @@ Json metric_json(const regression::MetricVerdict& metric) {
   return json;
 }
 
-Json group_json(const regression::PeakGroup& group) {
+Json peak_group_json(const regression::PeakGroup& group) {
   return {{"tensors", group.tensors},
           {"bytes", group.bytes.count},
           {"decision", group.decision},
@@ -41,8 +41,8 @@ Json change_json(const regression::PeakChange& change) {
           {"new", change.is_new},
           {"gone", change.is_gone},
           {"before_is_at_most", change.is_bound},
-          {"before", group_json(change.before)},
-          {"now", group_json(change.now)}};
+          {"before", peak_group_json(change.before)},
+          {"now", peak_group_json(change.now)}};
 }
 
 Json peak_json(const regression::ExperimentVerdict& verdict) {
@@ -109,7 +109,7 @@ std::string check_json(const regression::CheckReport& report) {
   json["experiments"] = Json::array();
   for (const regression::ExperimentVerdict& verdict : report.experiments)
     json["experiments"].push_back(experiment_json(verdict));
-  return to_text(json);
+  return document_text(json);
 }
 
 std::string check_smaller_is_better(const regression::CheckReport& report) {
@@ -127,7 +127,7 @@ std::string check_smaller_is_better(const regression::CheckReport& report) {
       }
       json.push_back(std::move(entry));
     }
-  return to_text(json);
+  return document_text(json);
 }
 
 // Bencher knows "latency", in nanoseconds; measures of other names are created on arrival.
@@ -141,7 +141,7 @@ std::string check_bmf(const regression::CheckReport& report) {
                                       : std::string(row_of(metric.metric).name);
       json[verdict.id][measure] = {{"value", *metric.now}};
     }
-  return to_text(json);
+  return document_text(json);
 }
 
 }  // namespace tidemark::cli

@@ -11,8 +11,8 @@ namespace tidemark::cli {
 namespace {
 
 // A job summary holds 1 MiB; an experiment in full takes about 4 KiB of it.
-constexpr std::size_t most_experiments = 100;
-constexpr std::size_t most_changes = 12;
+constexpr std::size_t most_sections = 100;
+constexpr std::size_t most_change_rows = 12;
 
 // What Markdown and HTML would take for markup. Names of experiments and tensors are other
 // people's.
@@ -36,10 +36,6 @@ std::string code(std::string_view text) {
   return "`" + shown + "`";
 }
 
-std::string optional_text(regression::Metric metric, const std::optional<std::int64_t>& value) {
-  return value ? to_text(metric, *value) : "";
-}
-
 std::string metric_rows(const regression::ExperimentVerdict& verdict) {
   std::string text = markdown_line({"number", "expected", "now", "change", "tolerance", ""}) +
                      markdown_line({"---", "--:", "--:", "--:", "--:", "---"});
@@ -47,8 +43,8 @@ std::string metric_rows(const regression::ExperimentVerdict& verdict) {
     const bool is_known = metric.expected && metric.now;
     const std::int64_t change = is_known ? *metric.now - *metric.expected : 0;
     text += markdown_line(
-        {std::string(row_of(metric.metric).name), optional_text(metric.metric, metric.expected),
-         optional_text(metric.metric, metric.now),
+        {std::string(row_of(metric.metric).name), known_text(metric.metric, metric.expected),
+         known_text(metric.metric, metric.now),
          is_known ? fmt::format("{} {}", change_text(metric.metric, change),
                                 regression::percent_text(*metric.expected, change))
                   : "",
@@ -63,7 +59,7 @@ std::string change_rows(const regression::ExperimentVerdict& verdict) {
       fmt::format("\nAt the peak, {}:\n\n", plain(verdict.peak_now)) +
       markdown_line({"change", "before", "now", "tensors", "what", "contents", "decision"}) +
       markdown_line({"--:", "--:", "--:", "--:", "---", "---", "---"});
-  const std::size_t shown = std::min(most_changes, verdict.changes.size());
+  const std::size_t shown = std::min(most_change_rows, verdict.changes.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const regression::PeakChange& change = verdict.changes[i];
     const char* mark = change.is_new     ? "**NEW** "
@@ -89,7 +85,7 @@ std::string time_rows(const regression::ExperimentVerdict& verdict) {
   std::string text = "\nIn the step:\n\n" +
                      markdown_line({"change", "before", "now", "runs", "what runs", "stream"}) +
                      markdown_line({"--:", "--:", "--:", "--:", "---", "--:"});
-  const std::size_t shown = std::min(most_changes, verdict.time_changes.size());
+  const std::size_t shown = std::min(most_change_rows, verdict.time_changes.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const regression::TimeChange& change = verdict.time_changes[i];
     const char* mark = change.is_new     ? "**NEW** "
@@ -133,10 +129,10 @@ std::string check_markdown(const regression::CheckReport& report) {
                         finding.line);
   std::size_t shown = 0;
   for (const regression::ExperimentVerdict& verdict : report.experiments)
-    if (verdict.failed() && ++shown <= most_experiments) text += failed_section(verdict);
-  if (shown > most_experiments)
+    if (verdict.failed() && ++shown <= most_sections) text += failed_section(verdict);
+  if (shown > most_sections)
     text += fmt::format("\n… and {} more that are not as expected (the JSON report has all)\n",
-                        shown - most_experiments);
+                        shown - most_sections);
   if (report.failed())
     text += fmt::format("\nIf this is meant: `{}`, and commit the difference.\n",
                         update_command(report));

@@ -83,4 +83,8 @@ std::string path_in_repository(const regression::CheckReport& report) {
   return std::filesystem::path(report.path).lexically_normal().generic_string();
 }
 
+std::string known_text(regression::Metric metric, std::optional<std::int64_t> value) {
+  return value ? to_text(metric, *value) : "";
+}
+
 }  // namespace tidemark::cli

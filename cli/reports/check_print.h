@@ -2,6 +2,8 @@
 // Printers format what the report holds; they judge nothing.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "analysis/check/verdict.h"
@@ -51,6 +53,9 @@ std::string check_smaller_is_better(const regression::CheckReport& report);
 std::string check_bmf(const regression::CheckReport& report);
 
 // What several of them say.
+
+/// Empty where the number is not known.
+std::string known_text(regression::Metric metric, std::optional<std::int64_t> value);
 
 /// The number outside its tolerance that changed by the largest share, of memory before time; none
 /// where no number did.

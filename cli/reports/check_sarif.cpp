@@ -73,7 +73,7 @@ std::string check_sarif(const regression::CheckReport& report) {
   run["results"] = std::move(results);
   Json json = {{"$schema", schema}, {"version", "2.1.0"}};
   json["runs"] = Json::array({std::move(run)});
-  return to_text(json);
+  return document_text(json);
 }
 
 }  // namespace tidemark::cli

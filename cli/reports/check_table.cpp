@@ -17,16 +17,12 @@ constexpr std::size_t most_experiments = 5;
 constexpr std::size_t most_changes = 8;
 constexpr std::size_t most_times = 4;
 
-std::string optional_text(regression::Metric metric, const std::optional<std::int64_t>& value) {
-  return value ? to_text(metric, *value) : "";
-}
-
 // Numbers with nothing to compare them with, in one line.
 std::string numbers_now(const regression::ExperimentVerdict& verdict) {
   std::string text;
   for (const regression::MetricVerdict& metric : verdict.metrics)
     text += fmt::format("{} {} {}", text.empty() ? "now:" : " ·", row_of(metric.metric).name,
-                        optional_text(metric.metric, metric.now));
+                        known_text(metric.metric, metric.now));
   return text + "\n";
 }
 
@@ -47,8 +43,8 @@ std::string metric_table(const regression::ExperimentVerdict& verdict, const Sty
     const std::int64_t change = is_known ? *metric.now - *metric.expected : 0;
     const Ink ink = !metric.is_outside ? Ink::Plain : change < 0 ? Ink::Good : Ink::Bad;
     table.add_row({{std::string(row_of(metric.metric).name)},
-                   {optional_text(metric.metric, metric.expected)},
-                   {optional_text(metric.metric, metric.now)},
+                   {known_text(metric.metric, metric.expected)},
+                   {known_text(metric.metric, metric.now)},
                    {is_known ? change_text(metric.metric, change) : "", ink},
                    {is_known ? regression::percent_text(*metric.expected, change) : "", ink},
                    {metric.is_checked ? to_text(metric.metric, metric.tolerance) : "not checked"}});
@@ -68,7 +64,7 @@ std::string then_and_now(const regression::PeakChange& change,
   return is_same ? now : fmt::format("{} → {}", before.empty() ? "none" : before, now);
 }
 
-std::string count_text(std::int64_t before, std::int64_t now) {
+std::string counts_text(std::int64_t before, std::int64_t now) {
   return before == now ? fmt::format("{}", now) : fmt::format("{} → {}", before, now);
 }
 
@@ -78,7 +74,7 @@ std::vector<TextCell> change_row(const regression::PeakChange& change, const Siz
            change.change().count > 0 ? Ink::Bad : Ink::Good},
           {knows_before ? size(change.before.bytes) : "unknown"},
           {size(change.now.bytes)},
-          {knows_before ? count_text(change.before.tensors, change.now.tensors)
+          {knows_before ? counts_text(change.before.tensors, change.now.tensors)
                         : fmt::format("{}", change.now.tensors)},
           {change.now.role.empty() ? "scratch memory" : printable(change.now.role, 60)},
           {change.now.contents},
@@ -151,7 +147,7 @@ std::vector<TextCell> time_row(const regression::TimeChange& change, const TimeU
   return {{mark + change_text(regression::Metric::Step, amount), amount > 0 ? Ink::Bad : Ink::Good},
           {knows_before ? unit(change.before.time) : "unknown"},
           {unit(change.now.time)},
-          {knows_before ? count_text(change.before.runs, change.now.runs)
+          {knows_before ? counts_text(change.before.runs, change.now.runs)
                         : fmt::format("{}", change.now.runs)},
           {name_of(change.now)},
           {fmt::format("{}", change.now.stream)}};

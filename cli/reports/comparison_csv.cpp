@@ -10,7 +10,7 @@ std::string comparison_csv(const Comparison& comparison) {
   std::string text = csv_line(titles);
   for (const Report& row : comparison.rows) {
     std::vector<std::string> cells;
-    for (const RowField& field : row_fields()) cells.push_back(to_text(value_of(field, row)));
+    for (const RowField& field : row_fields()) cells.push_back(field_text(value_of(field, row)));
     text += csv_line(cells);
   }
   return text;

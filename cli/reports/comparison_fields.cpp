@@ -92,7 +92,7 @@ constexpr std::array fields = {
 
 }  // namespace
 
-std::string to_text(const FieldValue& value) {
+std::string field_text(const FieldValue& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *whole);
   if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);

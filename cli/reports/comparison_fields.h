@@ -16,7 +16,7 @@ namespace tidemark::cli {
 using FieldValue = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
 
 /// As in a CSV cell.
-std::string to_text(const FieldValue& value);
+std::string field_text(const FieldValue& value);
 
 struct RowField {
   std::string_view key;

@@ -36,7 +36,7 @@ std::string comparison_json(const Comparison& comparison) {
   json["rows"] = Json::array();
   for (const Report& row : comparison.rows) json["rows"].push_back(row_json(row));
   json["conclusion"] = to_text(comparison.conclusion);
-  return to_text(json);
+  return document_text(json);
 }
 
 }  // namespace tidemark::cli

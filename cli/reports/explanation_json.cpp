@@ -49,7 +49,7 @@ Json curve_json(const Explanation& explanation) {
 std::string explanation_json(const Explanation& explanation) {
   Json json = inputs_json("tidemark-explain-1", explanation.comparison);
   json["report"] = row_json(explanation.report());
-  if (!explanation.report().applies) return to_text(json);
+  if (!explanation.report().applies) return document_text(json);
   json["peak"] = peak_json(explanation);
   json["live"] = curve_json(explanation);
   json["alive"] = Json::array();
@@ -57,7 +57,7 @@ std::string explanation_json(const Explanation& explanation) {
   json["decisions"] = Json::array();
   for (const DecisionGroup& group : explanation.decisions)
     json["decisions"].push_back(decision_json(group));
-  return to_text(json);
+  return document_text(json);
 }
 
 }  // namespace tidemark::cli

@@ -53,7 +53,7 @@ Json facts_json(const TensorFacts& facts) {
   return json;
 }
 
-Json row_json(const OpFacts& facts) {
+Json op_row_json(const OpFacts& facts) {
   const OpaqueRow& row = *facts.row;
   Json gradients = Json::array();
   for (int i = 0; row.gradients >> i != 0; ++i)
@@ -87,7 +87,7 @@ Json facts_json(const OpFacts& facts) {
                {"block", facts.block},
                {"operands", std::move(operands)},
                {"runs", std::move(runs)}};
-  if (facts.row) json["row"] = row_json(facts);
+  if (facts.row) json["row"] = op_row_json(facts);
   return json;
 }
 
@@ -98,7 +98,7 @@ std::string item_json(const Explanation& explanation, const ItemFacts& facts) {
   json["strategy"] = explanation.report().strategy;
   json["op"] = facts.op ? facts_json(*facts.op) : Json();
   json["tensor"] = facts.tensor ? facts_json(*facts.tensor) : Json();
-  return to_text(json);
+  return document_text(json);
 }
 
 }  // namespace tidemark::cli

@@ -11,7 +11,7 @@
 namespace tidemark::cli {
 namespace {
 
-std::string line(std::string_view label, const std::string& text) {
+std::string fact_line(std::string_view label, const std::string& text) {
   return fmt::format("  {:<12}{}\n", label, text);
 }
 
@@ -35,29 +35,30 @@ std::string life_text(const Life& life, const TimeUnit& time) {
 std::string tensor_text(const TensorFacts& facts, const TimeUnit& time, const Style& style) {
   const Tensor& tensor = facts.tensor;
   std::string text = fmt::format("\n{}: tensor\n", style.paint(printable(tensor.name), Ink::Bold));
-  text += line("shape", fmt::format("{} {}, {}, {}", to_text(tensor.shape), to_string(tensor.dtype),
-                                    to_text(size(tensor)), to_string(tensor.category)));
+  text += fact_line("shape",
+                    fmt::format("{} {}, {}, {}", to_text(tensor.shape), to_string(tensor.dtype),
+                                to_text(size(tensor)), to_string(tensor.category)));
   if (facts.storage != tensor.name)
-    text += line("memory",
-                 fmt::format("of {}, {}", printable(facts.storage), to_text(facts.storage_size)));
-  text += line("made by", facts.producer.empty() ? "nobody in the step: it comes from outside"
-                                                 : printable(facts.producer));
-  text += line("read by", facts.readers.empty() ? "nobody" : readers_text(facts.readers));
-  text += line("backward", facts.holders.empty() ? "does not need it"
-                                                 : "needs it: " + readers_text(facts.holders));
+    text += fact_line(
+        "memory", fmt::format("of {}, {}", printable(facts.storage), to_text(facts.storage_size)));
+  text += fact_line("made by", facts.producer.empty() ? "nobody in the step: it comes from outside"
+                                                      : printable(facts.producer));
+  text += fact_line("read by", facts.readers.empty() ? "nobody" : readers_text(facts.readers));
+  text += fact_line("backward", facts.holders.empty() ? "does not need it"
+                                                      : "needs it: " + readers_text(facts.holders));
   if (facts.is_saved)
-    text += line("decision", fmt::format("{} ({})", to_string(facts.action), facts.reason));
+    text += fact_line("decision", fmt::format("{} ({})", to_string(facts.action), facts.reason));
   if (!facts.recovery.empty())
-    text += line("recovery", "together with the ops " + printable(facts.recovery, 200));
+    text += fact_line("recovery", "together with the ops " + printable(facts.recovery, 200));
   for (std::size_t i = 0; i < facts.lives.size(); ++i)
-    text += line(i == 0 ? "lives" : "", life_text(facts.lives[i], time));
+    text += fact_line(i == 0 ? "lives" : "", life_text(facts.lives[i], time));
   return text;
 }
 
 std::string operand_lines(const OpFacts& facts) {
   std::string text;
   for (const OperandFacts& operand : facts.operands)
-    text += line(
+    text += fact_line(
         operand_text(operand.operand),
         fmt::format("{} {} {}, {}{}", printable(operand.tensor.name), to_text(operand.tensor.shape),
                     to_string(operand.tensor.dtype), to_text(size(operand.tensor)),
@@ -79,13 +80,13 @@ std::string workspace_text(const OpaqueRow& row) {
 
 std::string row_lines(const OpFacts& facts) {
   const OpaqueRow& row = *facts.row;
-  std::string text = line("operation", printable(row.operation));
-  text += line("gradients", "of " + inputs_text(row.gradients));
+  std::string text = fact_line("operation", printable(row.operation));
+  text += fact_line("gradients", "of " + inputs_text(row.gradients));
   if (row.forward.workspace + row.backward.workspace > Bytes{})
-    text += line("workspace", workspace_text(row));
-  if (row.runs_once) text += line("recompute", "never: it may run only once");
+    text += fact_line("workspace", workspace_text(row));
+  if (row.runs_once) text += fact_line("recompute", "never: it may run only once");
   if (facts.is_time_guessed)
-    text += line("time", "a guess, one walk over its operands: its row does not say");
+    text += fact_line("time", "a guess, one walk over its operands: its row does not say");
   return text;
 }
 
@@ -95,7 +96,8 @@ std::string op_text(const OpFacts& facts, const TimeUnit& time, const Style& sty
       to_string(facts.kind), facts.block.empty() ? "" : ", in " + printable(facts.block));
   if (facts.row) text += row_lines(facts);
   text += operand_lines(facts);
-  if (facts.runs.empty()) return text + line("runs", "never: it only names a part of a tensor");
+  if (facts.runs.empty())
+    return text + fact_line("runs", "never: it only names a part of a tensor");
   TextTable table;
   table.add_column({"  run", Align::Left});
   table.add_column({"begin", Align::Right, 10, std::string(time.name())});

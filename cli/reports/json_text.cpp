@@ -63,7 +63,7 @@ Json inputs_json(std::string_view format, const Comparison& comparison) {
           {"notes", comparison.notes}};
 }
 
-std::string to_text(const Json& json) {
+std::string document_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -34,6 +34,6 @@ Json inputs_json(std::string_view format, const Comparison& comparison);
 Json row_json(const Report& row);
 
 /// Indented, with a newline at the end.
-std::string to_text(const Json& json);
+std::string document_text(const Json& json);
 
 }  // namespace tidemark::cli

@@ -8,7 +8,9 @@
 namespace tidemark::cli {
 namespace {
 
-std::string shown(const ListCell& cell) { return cell.shown ? *cell.shown : to_text(cell.value); }
+std::string shown(const ListCell& cell) {
+  return cell.shown ? *cell.shown : field_text(cell.value);
+}
 
 std::string as_table(const Listing& listing, const Style& style) {
   TextTable table;
@@ -30,7 +32,7 @@ std::string as_csv(const Listing& listing) {
   std::string text = csv_line(cells);
   for (const auto& row : listing.rows) {
     cells.clear();
-    for (const ListCell& cell : row) cells.push_back(to_text(cell.value));
+    for (const ListCell& cell : row) cells.push_back(field_text(cell.value));
     text += csv_line(cells);
   }
   return text;
@@ -60,7 +62,7 @@ std::string as_json(const Listing& listing) {
                  row[c].value);
     list.push_back(std::move(object));
   }
-  return to_text(list);
+  return document_text(list);
 }
 
 }  // namespace

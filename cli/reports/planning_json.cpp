@@ -105,7 +105,7 @@ std::string planning_json(const Planning& planning) {
       planning.step_of_tensors ? Json(planning.step_of_tensors->count()) : Json();
   json["advice"] = list_json(planning.advice, advice_json);
   json["rows"] = list_json(planning.comparison.rows, row_json);
-  return to_text(json);
+  return document_text(json);
 }
 
 }  // namespace tidemark::cli

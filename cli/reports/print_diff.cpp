@@ -201,7 +201,7 @@ std::string diff_json(const diff::Diff& diff) {
          {"unchanged", table.equal},
          {"all", table.whole ? row_of(*table.whole) : Json()}});
   }
-  return to_text(json);
+  return document_text(json);
 }
 
 std::string diff_csv(const diff::Diff& diff) {

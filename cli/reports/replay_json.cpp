@@ -50,7 +50,7 @@ Json report_json(const profiler::ReplayScenario& scenario, const profiler::Repla
 
 std::string replay_json(const profiler::ReplayScenario& scenario,
                         const profiler::ReplayReport& report) {
-  return to_text(report_json(scenario, report));
+  return document_text(report_json(scenario, report));
 }
 
 std::string replays_json(const std::vector<profiler::ReplayScenario>& scenarios,
@@ -58,7 +58,7 @@ std::string replays_json(const std::vector<profiler::ReplayScenario>& scenarios,
   Json rows = Json::array();
   for (std::size_t i = 0; i < reports.size(); ++i)
     rows.push_back(report_json(scenarios[i], reports[i]));
-  return to_text({{"format", "tidemark-compare-replay-1"}, {"rows", std::move(rows)}});
+  return document_text({{"format", "tidemark-compare-replay-1"}, {"rows", std::move(rows)}});
 }
 std::string replay_csv(const profiler::ReplayReport& report) {
   std::string text = csv_line({"number", "predicted", "measured"});

@@ -14,12 +14,12 @@
 namespace tidemark::cli {
 namespace {
 
-struct Units {
+struct ReplayUnits {
   SizeUnit size;
   TimeUnit time;
 };
 
-Units units_of(const std::vector<ReplayField>& fields) {
+ReplayUnits units_of(const std::vector<ReplayField>& fields) {
   std::int64_t bytes = 0, time = 0;
   for (const ReplayField& field : fields) {
     std::int64_t& largest = field.is_time ? time : bytes;
@@ -28,7 +28,7 @@ Units units_of(const std::vector<ReplayField>& fields) {
   return {SizeUnit(Bytes{bytes}), TimeUnit(Nanoseconds{time})};
 }
 
-std::string number_text(const Units& units, bool is_time, std::int64_t number) {
+std::string number_text(const ReplayUnits& units, bool is_time, std::int64_t number) {
   return is_time ? fmt::format("{} {}", units.time(Nanoseconds{number}), units.time.name())
                  : fmt::format("{} {}", units.size(Bytes{number}), units.size.name());
 }
@@ -42,7 +42,7 @@ std::string difference_text(const ReplayField& field) {
 
 std::vector<std::vector<std::string>> rows_of(const profiler::ReplayReport& report) {
   const std::vector<ReplayField> fields = replay_fields(report);
-  const Units units = units_of(fields);
+  const ReplayUnits units = units_of(fields);
   std::vector<std::vector<std::string>> rows;
   for (const ReplayField& field : fields) {
     rows.push_back({fmt::format("{}{}", field.is_category ? "  " : "", field.title),

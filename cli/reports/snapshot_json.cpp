@@ -65,7 +65,7 @@ std::string snapshot_json(const SnapshotFacts& facts) {
                              {"bytes", group.size.count},
                              {"blocks", group.blocks},
                              {"frames", frames_json(facts.snapshot, group.stack)}});
-  return to_text(json);
+  return document_text(json);
 }
 
 std::string snapshot_stacks(const SnapshotFacts& facts) {

@@ -13,7 +13,7 @@ std::string sweep_json(std::span<const Comparison> points) {
   Json json = {{"format", "tidemark-sweep-1"}, {"predicted", true}, {"points", Json::array()}};
   for (const Comparison& point : points)
     json["points"].push_back(Json::parse(comparison_json(point)));
-  return to_text(json);
+  return document_text(json);
 }
 
 std::string sweep_csv(std::span<const Comparison> points) {
@@ -28,7 +28,7 @@ std::string sweep_csv(std::span<const Comparison> points) {
       const StepOptions& step = point.scenario.step;
       std::vector<std::string> cells = {fmt::format("{}", step.batch), optional(step.sequence),
                                         optional(step.image), point.scenario.device.name};
-      for (const RowField& field : row_fields()) cells.push_back(to_text(value_of(field, row)));
+      for (const RowField& field : row_fields()) cells.push_back(field_text(value_of(field, row)));
       text += csv_line(cells);
     }
   return text;

@@ -13,11 +13,11 @@ namespace tidemark::cpu {
 namespace {
 
 /// The blocks `first`, `first` + 1, … of a tensor.
-struct Blocks {
+struct PhiloxBlocks {
   std::uint64_t key, first, stream;
 };
 
-void make_portably(const Blocks& blocks, std::int64_t count, std::uint32_t* words) {
+void make_portably(const PhiloxBlocks& blocks, std::int64_t count, std::uint32_t* words) {
   for (std::int64_t j = 0; j < count; ++j) {
     const PhiloxBlock block =
         philox(blocks.key, blocks.first + static_cast<std::uint64_t>(j), blocks.stream);
@@ -32,7 +32,7 @@ void make_portably(const Blocks& blocks, std::int64_t count, std::uint32_t* word
 using Four = std::uint64_t __attribute__((vector_size(32)));
 using Eight = std::uint64_t __attribute__((vector_size(64)));
 
-__attribute__((target("avx2"))) void make_by_avx2(const Blocks& blocks, std::int64_t count,
+__attribute__((target("avx2"))) void make_by_avx2(const PhiloxBlocks& blocks, std::int64_t count,
                                                   std::uint32_t* words) {
   for (std::int64_t j = 0; j < count; j += 4) {
     Four c0 = Four{0, 1, 2, 3} + (blocks.first + static_cast<std::uint64_t>(j)), c1 = c0 >> 32;
@@ -57,8 +57,8 @@ __attribute__((target("avx2"))) void make_by_avx2(const Blocks& blocks, std::int
 }
 
 // Four at a time: each round waits for the multiplications of the one before it.
-__attribute__((target("avx512f"))) void make_by_avx512(const Blocks& blocks, std::int64_t count,
-                                                       std::uint32_t* words) {
+__attribute__((target("avx512f"))) void make_by_avx512(const PhiloxBlocks& blocks,
+                                                       std::int64_t count, std::uint32_t* words) {
   constexpr int together = 4;
   for (std::int64_t j = 0; j < count; j += 8 * together) {
     Eight c0[together], c1[together], c2[together], c3[together];
@@ -92,7 +92,7 @@ __attribute__((target("avx512f"))) void make_by_avx512(const Blocks& blocks, std
 }
 #endif
 
-using Maker = void (*)(const Blocks&, std::int64_t, std::uint32_t*);
+using Maker = void (*)(const PhiloxBlocks&, std::int64_t, std::uint32_t*);
 
 Maker best_maker() {
 #if defined(__x86_64__)

@@ -9,14 +9,14 @@
 namespace tidemark {
 namespace {
 
-double count(const Tensor& tensor) { return static_cast<double>(numel(tensor.shape)); }
+double elements(const Tensor& tensor) { return static_cast<double>(numel(tensor.shape)); }
 
 // Each element of the result is a sum of so many products.
 double terms(const Trace& trace, const Op& op) {
   const Tensor& a = trace[trace.inputs(op)[0]];
   const Tensor& b = trace[trace.inputs(op)[1]];
   if (op.kind != OpKind::Conv2d) return static_cast<double>(a.shape.back());
-  return count(b) / std::max(1.0, static_cast<double>(b.shape[0]));
+  return elements(b) / std::max(1.0, static_cast<double>(b.shape[0]));
 }
 
 // q·k for the scores, then the weighted sum of v.
@@ -24,7 +24,7 @@ double attention_flops(const Trace& trace, const Op& op, std::uint32_t gradients
   const auto inputs = trace.inputs(op);
   const Tensor &q = trace[inputs[0]], &k = trace[inputs[1]], &y = trace[trace.outputs(op)[0]];
   const double keys = static_cast<double>(k.shape.back(1));
-  const double scores = 2 * count(q) * keys, sum = 2 * count(y) * keys;
+  const double scores = 2 * elements(q) * keys, sum = 2 * elements(y) * keys;
   double flops = scores + sum;
   if (gradients & 3) flops += sum;  // of the weights, on the way to q and k
   flops += scores * std::popcount(gradients & 3);
@@ -38,7 +38,7 @@ double flops_of(const Trace& trace, const Op& op, std::uint32_t gradients) {
     return static_cast<double>(row->forward.flops.value_or(0)) +
            static_cast<double>(gradients == 0 ? 0 : row->backward.flops.value_or(0));
   if (op.kind == OpKind::FlashAttention) return attention_flops(trace, op, gradients);
-  const double forward = 2 * count(trace[trace.outputs(op)[0]]) * terms(trace, op);
+  const double forward = 2 * elements(trace[trace.outputs(op)[0]]) * terms(trace, op);
   return forward * (1 + std::popcount(gradients & 3));
 }
 

@@ -6,14 +6,14 @@
 namespace tidemark {
 namespace {
 
-constexpr std::int32_t root = -1, nobody = -2;
+constexpr std::int32_t root_owner = -1, nobody = -2;
 
 std::vector<std::int32_t> owners(const Trace& trace) {
   std::vector<std::int32_t> owner(trace.tensors.size(), nobody);
   for (const Op& op : trace.ops)
     for (const TensorId input : trace.inputs(op)) {
       std::int32_t& of = owner[index(trace[input].storage)];
-      of = of == nobody || of == op.block ? op.block : root;
+      of = of == nobody || of == op.block ? op.block : root_owner;
     }
   return owner;
 }
@@ -43,7 +43,7 @@ std::vector<WrappedGroup> wrapped_groups(const Trace& trace) {
     const Tensor& tensor = trace.tensors[t];
     if (tensor.category != Category::Parameter || tensor.storage != static_cast<TensorId>(t))
       continue;
-    by_block[static_cast<std::size_t>(std::max(owner[t], root) + 1)].parameters.push_back(
+    by_block[static_cast<std::size_t>(std::max(owner[t], root_owner) + 1)].parameters.push_back(
         static_cast<TensorId>(t));
   }
   for (std::size_t b = 0; b < trace.blocks.size(); ++b)

@@ -7,16 +7,16 @@
 namespace tidemark {
 namespace {
 
-constexpr std::uint32_t none = 0xffffffff;
+constexpr std::uint32_t undecided = 0xffffffff;
 
 struct Indexes {
-  std::vector<std::uint32_t> stage_of_op, decided_in;  ///< by op; by tensor: or none
+  std::vector<std::uint32_t> stage_of_op, decided_in;  ///< by op; by tensor: or undecided
 };
 
 Indexes index_of(const Trace& trace, const Stages& stages) {
   Indexes found;
   found.stage_of_op.resize(trace.ops.size());
-  found.decided_in.assign(trace.tensors.size(), none);
+  found.decided_in.assign(trace.tensors.size(), undecided);
   for (std::uint32_t s = 0; s < stages.all.size(); ++s) {
     for (std::size_t i = index(stages.all[s].begin); i < index(stages.all[s].end); ++i)
       found.stage_of_op[i] = s;
@@ -27,7 +27,7 @@ Indexes index_of(const Trace& trace, const Stages& stages) {
 
 std::uint32_t decided_in(const Indexes& indexes, const Buffer& buffer) {
   const bool is_value = buffer.role == Role::Value && buffer.tensor != no_tensor;
-  return is_value ? indexes.decided_in[index(buffer.tensor)] : none;
+  return is_value ? indexes.decided_in[index(buffer.tensor)] : undecided;
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ std::vector<std::int64_t> least_backward(const Trace& trace, const Stages& stage
   std::int64_t now = rounded(counted.besides);
   const auto change = [&](const Buffer& buffer, std::int64_t sign) {
     now += sign * rounded(buffer.size);
-    if (const std::uint32_t s = decided_in(indexes, buffer); s != none)
+    if (const std::uint32_t s = decided_in(indexes, buffer); s != undecided)
       decided[s] += sign * rounded(buffer.size);
   };
   for (const Buffer& buffer : schedule.buffers)

@@ -13,7 +13,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::int64_t unset = -1;
-constexpr std::uint32_t none = 0xffffffff;
+constexpr std::uint32_t no_stage = 0xffffffff;
 
 class Walk {
  public:
@@ -58,7 +58,7 @@ class Walk {
 
   // By tensor: the stage that makes what is held beyond it.
   void find_held() {
-    held_of_.assign(trace_.tensors.size(), none);
+    held_of_.assign(trace_.tensors.size(), no_stage);
     for (std::size_t i = 0; i < trace_.ops.size(); ++i)
       for (const TensorId output : trace_.outputs(trace_.ops[i])) {
         const OpId held = trace_[output].held_until;
@@ -70,7 +70,7 @@ class Walk {
   void note_late(const Buffer& buffer) {
     if (in_backward_ || buffer.tensor == no_tensor || buffer.role != Role::Value) return;
     const std::uint32_t home = held_of_[index(buffer.tensor)];
-    if (home != none) passing_[home].late += rounded(buffer.size);
+    if (home != no_stage) passing_[home].late += rounded(buffer.size);
   }
 
   static bool is_forward(const Run& run) {

@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-const std::vector<MeasuredStep>& steps() {
+const std::vector<MeasuredStep>& head_steps() {
   static const std::vector<MeasuredStep> all =
       measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_heads_and_bases.json");
   return all;
@@ -20,8 +20,8 @@ double off(const MeasuredStep& step, std::int64_t StepBytes::*number) {
 }
 
 TEST(MeasuredHeads, HaveThePredictedPeaks) {
-  EXPECT_GE(steps().size(), 13u);
-  for (const MeasuredStep& step : steps()) {
+  EXPECT_GE(head_steps().size(), 13u);
+  for (const MeasuredStep& step : head_steps()) {
     EXPECT_LE(off(step, &StepBytes::live), 1.2)
         << step.name << " live " << step.predicted.live << " against " << step.measured.live;
     EXPECT_LE(off(step, &StepBytes::allocated), 3)

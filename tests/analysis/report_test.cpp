@@ -15,9 +15,9 @@ namespace {
 using testing::HasSubstr;
 using namespace literals;
 
-constexpr Bytes plenty = 80_GiB;
+constexpr Bytes enough = 80_GiB;
 
-Evaluation asked(const Trace& trace, std::string_view strategy, Bytes capacity = plenty,
+Evaluation asked(const Trace& trace, std::string_view strategy, Bytes capacity = enough,
                  const Device& device = toy_device()) {
   return evaluate(std::make_shared<const Trace>(trace), parse_strategy(strategy), device,
                   {.capacity = capacity});
@@ -100,7 +100,7 @@ TEST(Report, CountsRecomputationAndHowMuchOfItIsHidden) {
 // 30 days, and 198: beyond 10^15 ns doubles know no hundredths of a nanosecond.
 TEST(Report, AStepOfWeeksIsPredictedAsFastAsAnother) {
   const auto predicted = [](const char* model, const StepOptions& step) {
-    return asked(build_trace(find_model(model), step), "pareprop", plenty, find_device("t4"))
+    return asked(build_trace(find_model(model), step), "pareprop", enough, find_device("t4"))
         .report;
   };
   EXPECT_GT(predicted("vit-ti-16", {.batch = 1, .image = 65536}).step, std::chrono::hours(7 * 24));
@@ -117,9 +117,9 @@ TEST(Report, SamplesPerSecondFollowFromTheStep) {
 
 TEST(Report, ASlowHostMakesAStepLaunchBound) {
   Device device = toy_device();
-  EXPECT_FALSE(asked(chain(4), "vanilla", plenty, device).report.launch_bound);
+  EXPECT_FALSE(asked(chain(4), "vanilla", enough, device).report.launch_bound);
   device.host_launch = Nanoseconds(1'000'000);
-  EXPECT_TRUE(asked(chain(4), "vanilla", plenty, device).report.launch_bound);
+  EXPECT_TRUE(asked(chain(4), "vanilla", enough, device).report.launch_bound);
 }
 
 TEST(Report, DoesNotFitIsAnAnswer) {
@@ -135,7 +135,7 @@ TEST(Report, DoesNotFitIsAnAnswer) {
 TEST(Report, TheShortFormSaysTheSame) {
   const auto trace = std::make_shared<const Trace>(vision());
   const StrategySpec vanilla = parse_strategy("vanilla");
-  for (const Bytes capacity : {64_MiB, 128_MiB, 192_MiB, 256_MiB, 512_MiB, plenty}) {
+  for (const Bytes capacity : {64_MiB, 128_MiB, 192_MiB, 256_MiB, 512_MiB, enough}) {
     const MemoryBudget budget{.capacity = capacity};
     EXPECT_EQ(fits(plan_step(trace, vanilla), toy_device(), budget),
               evaluate(trace, vanilla, toy_device(), budget).report.fits);
@@ -145,10 +145,10 @@ TEST(Report, TheShortFormSaysTheSame) {
 TEST(Report, WhatDoesNotApplySaysWhyAndFitsNothing) {
   const auto trace = std::make_shared<const Trace>(small_trace());
   const StrategySpec strategy = parse_strategy("approx-bp");
-  const Evaluation result = evaluate(trace, strategy, toy_device(), {.capacity = plenty});
+  const Evaluation result = evaluate(trace, strategy, toy_device(), {.capacity = enough});
   EXPECT_FALSE(result.report.applies);
   EXPECT_THAT(result.report.reason, HasSubstr("approx-bp: "));
-  EXPECT_FALSE(fits(plan_step(trace, strategy), toy_device(), {.capacity = plenty}));
+  EXPECT_FALSE(fits(plan_step(trace, strategy), toy_device(), {.capacity = enough}));
 }
 
 TEST(Report, KeepsWhatItWasMadeFrom) {

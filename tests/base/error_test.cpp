@@ -46,17 +46,16 @@ TEST(UnknownName, ListsWhatIsKnown) {
             "unknown strategy 'offload' (known: vanilla, checkpoint, mesa, pareprop)");
 }
 
-// Qualified: std::quoted would be found, too.
 TEST(Quoted, StaysShortAndOnOneLine) {
-  EXPECT_EQ(tidemark::quoted("h3.attn"), "'h3.attn'");
-  EXPECT_EQ(tidemark::quoted("a\nb\x7f"
-                             "c\t"),
+  EXPECT_EQ(quoted("h3.attn"), "'h3.attn'");
+  EXPECT_EQ(quoted("a\nb\x7f"
+                   "c\t"),
             "'a?b?c?'");
-  EXPECT_EQ(tidemark::quoted(std::string(61, 'x')), "'" + std::string(60, 'x') + "…'");
+  EXPECT_EQ(quoted(std::string(61, 'x')), "'" + std::string(60, 'x') + "…'");
   // 'ß' has two bytes; the cut would go through the 30th.
   std::string text = "x";
   for (int i = 0; i < 40; ++i) text += "ß";
-  EXPECT_EQ(tidemark::quoted(text).size(), 59u + 5u);
+  EXPECT_EQ(quoted(text).size(), 59u + 5u);
 }
 
 TEST(Check, EndsTheProgramWithPlaceAndCondition) {

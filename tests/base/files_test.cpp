@@ -39,7 +39,7 @@ class Files : public ::testing::Test {
 std::string contents(const std::string& path) { return read_file(path, FileKind::TrainingData); }
 
 template <class Action>
-std::string error_of(Action action) {
+std::string files_error(Action action) {
   try {
     action();
   } catch (const InputError& error) {
@@ -76,37 +76,37 @@ TEST_F(Files, ZstIsSmallerOnDisk) {
 }
 
 TEST_F(Files, MissingFilesAndFoldersAreNamed) {
-  EXPECT_EQ(error_of([&] { contents(path("none")); }),
+  EXPECT_EQ(files_error([&] { contents(path("none")); }),
             path("none") + ": cannot open: No such file or directory");
-  EXPECT_EQ(error_of([&] { contents(folder_.string()); }),
+  EXPECT_EQ(files_error([&] { contents(folder_.string()); }),
             folder_.string() + ": cannot read: Is a directory");
-  EXPECT_EQ(error_of([&] { write_file(path("none/a.json"), "x"); }),
+  EXPECT_EQ(files_error([&] { write_file(path("none/a.json"), "x"); }),
             path("none/a.json") + ": cannot write: No such file or directory");
-  EXPECT_NE(error_of([&] { write_file(folder_.string(), "x"); }), "no error");
-  EXPECT_NE(error_of([&] { write_file("", "x"); }), "no error");
+  EXPECT_NE(files_error([&] { write_file(folder_.string(), "x"); }), "no error");
+  EXPECT_NE(files_error([&] { write_file("", "x"); }), "no error");
 }
 
 FileKindRow note_of(Bytes limit) { return {FileKind::TrainingData, "a note", limit, "write less"}; }
 
 TEST_F(Files, TheSizeLimitHoldsOnDiskAndAfterDecompression) {
   write_file(path("a"), std::string(1025, 'x'));
-  EXPECT_EQ(error_of([&] { read_file(path("a"), note_of(1_KiB)); }),
+  EXPECT_EQ(files_error([&] { read_file(path("a"), note_of(1_KiB)); }),
             path("a") + ": holds 1.00 KiB; a note may have 1.00 KiB (write less)");
   EXPECT_EQ(read_file(path("a"), note_of(1025_B)).size(), 1025u);
 
   // A bomb: a few kilobytes on disk, 64 MiB in memory if nobody looks.
   write_file(path("bomb.zst"), std::string(64 << 20, '\0'));
   EXPECT_LT(fs::file_size(path("bomb.zst")), 10'000u);
-  EXPECT_EQ(error_of([&] { read_file(path("bomb.zst"), note_of(1_MiB)); }),
+  EXPECT_EQ(files_error([&] { read_file(path("bomb.zst"), note_of(1_MiB)); }),
             path("bomb.zst") + ": holds 64.0 MiB; a note may have 1.00 MiB (write less)");
   // A frame may claim any size, also one that no signed number holds.
   put(path("claim.zst"), "\x28\xb5\x2f\xfd\xe0" + std::string(8, '\xf0'));
-  EXPECT_EQ(error_of([&] { read_file(path("claim.zst"), note_of(1_MiB)); }),
+  EXPECT_EQ(files_error([&] { read_file(path("claim.zst"), note_of(1_MiB)); }),
             path("claim.zst") + ": holds 8388608 TiB; a note may have 1.00 MiB (write less)");
 }
 
 TEST_F(Files, TheSizeLimitHoldsWhereTheEndIsNotKnownBeforehand) {
-  EXPECT_EQ(error_of([&] { read_file("/dev/zero", note_of(1_MiB)); }),
+  EXPECT_EQ(files_error([&] { read_file("/dev/zero", note_of(1_MiB)); }),
             "/dev/zero: does not end within 1.00 MiB, the most that a note may have (write less)");
 }
 
@@ -129,7 +129,7 @@ TEST_F(Files, EachKindHasALimitThatItsErrorNames) {
         Wrong{FileKind::Trace, "a trace may have 1.00 GiB ("},
         Wrong{FileKind::Recording, "a timeline or report may have 1.00 GiB ("},
         Wrong{FileKind::TrainingData, "a file of training data may have 1.00 GiB ("}}) {
-    const std::string error = error_of([&, kind = kind] { read_file(path("huge"), kind); });
+    const std::string error = files_error([&, kind = kind] { read_file(path("huge"), kind); });
     EXPECT_TRUE(error.starts_with(path("huge") + ": holds 2.00 GiB; " + message)) << error;
   }
 }
@@ -141,15 +141,15 @@ TEST_F(Files, EveryTruncationOfAZstIsAnError) {
   const std::string packed = bytes_of(path("a.zst"));
   for (std::size_t size = 0; size < packed.size(); ++size) {
     put(path("cut.zst"), packed.substr(0, size));
-    EXPECT_EQ(error_of([&] { contents(path("cut.zst")); }),
+    EXPECT_EQ(files_error([&] { contents(path("cut.zst")); }),
               path("cut.zst") + ": not a sound zstd file: it ends early")
         << size;
   }
   put(path("text.zst"), "{\"plain\": \"text\"}");
-  EXPECT_NE(error_of([&] { contents(path("text.zst")); }).find("not a sound zstd file"),
+  EXPECT_NE(files_error([&] { contents(path("text.zst")); }).find("not a sound zstd file"),
             std::string::npos);
   put(path("tail.zst"), packed + "tail");
-  EXPECT_NE(error_of([&] { contents(path("tail.zst")); }), "no error");
+  EXPECT_NE(files_error([&] { contents(path("tail.zst")); }), "no error");
 }
 
 TEST_F(Files, SeveralFramesAreOneText) {  // as `cat a.zst b.zst` makes them
@@ -167,7 +167,7 @@ TEST_F(Files, PipesAreReadToTheirEnd) {
 }
 
 TEST_F(Files, AFullDiskIsReported) {
-  EXPECT_EQ(error_of([&] { write_file("/dev/full", "x"); }),
+  EXPECT_EQ(files_error([&] { write_file("/dev/full", "x"); }),
             "/dev/full: cannot write: No space left on device");
   write_file("/dev/null", "x");
   EXPECT_FALSE(fs::is_regular_file("/dev/null"));  // written to, not replaced
@@ -183,7 +183,7 @@ TEST_F(Files, AFailedWriteLeavesTheOldFileAndNothingElse) {
   const rlimit small{4096, old_limit.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
   const std::string error =
-      error_of([&] { write_file(path("a.json"), std::string(100'000, 'x')); });
+      files_error([&] { write_file(path("a.json"), std::string(100'000, 'x')); });
   ::setrlimit(RLIMIT_FSIZE, &old_limit);
   std::signal(SIGXFSZ, old_handler);
 
@@ -195,10 +195,11 @@ TEST_F(Files, AFailedWriteLeavesTheOldFileAndNothingElse) {
 // Told before the work, in the words that would be found after it.
 TEST_F(Files, WhatCannotBeWrittenIsKnownBefore) {
   for (const std::string& name : {path("none/a.json"), folder_.string()})
-    EXPECT_EQ(error_of([&] { require_writable(name); }), error_of([&] { write_file(name, "x"); }));
+    EXPECT_EQ(files_error([&] { require_writable(name); }),
+              files_error([&] { write_file(name, "x"); }));
   for (const std::string& name :
        {path("new.json"), std::string("/dev/null"), std::string("relative.json")})
-    EXPECT_EQ(error_of([&] { require_writable(name); }), "no error") << name;
+    EXPECT_EQ(files_error([&] { require_writable(name); }), "no error") << name;
   EXPECT_EQ(file_count(), 0u);  // only asked
 }
 
@@ -207,7 +208,7 @@ TEST_F(Files, AnUnwritableFolderIsReported) {
   fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
   for (const auto& ask : {+[](const std::string& name) { write_file(name, "x"); },
                           +[](const std::string& name) { require_writable(name); }})
-    EXPECT_EQ(error_of([&] { ask(path("a.json")); }),
+    EXPECT_EQ(files_error([&] { ask(path("a.json")); }),
               path("a.json") + ": cannot write: Permission denied");
   fs::permissions(folder_, fs::perms::owner_all);
 }
@@ -216,9 +217,9 @@ TEST_F(Files, AReadOnlyFileStaysAsItIs) {
   if (::geteuid() == 0) GTEST_SKIP() << "the superuser may write everywhere";
   write_file(path("a.json"), "old");
   fs::permissions(path("a.json"), fs::perms::owner_read);
-  EXPECT_EQ(error_of([&] { write_file(path("a.json"), "new"); }),
+  EXPECT_EQ(files_error([&] { write_file(path("a.json"), "new"); }),
             path("a.json") + ": cannot write: Permission denied");
-  EXPECT_NE(error_of([&] { require_writable(path("a.json")); }), "no error");
+  EXPECT_NE(files_error([&] { require_writable(path("a.json")); }), "no error");
   EXPECT_EQ(contents(path("a.json")), "old");
 }
 

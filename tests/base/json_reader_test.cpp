@@ -13,7 +13,7 @@
 namespace tidemark {
 namespace {
 
-std::string error_of(const std::function<void()>& action) {
+std::string reading_error(const std::function<void()>& action) {
   try {
     action();
   } catch (const InputError& error) {
@@ -23,13 +23,13 @@ std::string error_of(const std::function<void()>& action) {
 }
 
 std::string parse_error(std::string_view text) {
-  return error_of([&] { JsonDocument(text, "f.json"); });
+  return reading_error([&] { JsonDocument(text, "f.json"); });
 }
 
 /// The message of `ask` about the value under "a".
 std::string getter_error(std::string_view value, const std::function<void(JsonView)>& ask) {
   const JsonDocument document("{\"a\": " + std::string(value) + "}", "f.json");
-  return error_of([&] { ask(document.root().at("a")); });
+  return reading_error([&] { ask(document.root().at("a")); });
 }
 
 constexpr std::string_view sample = R"({
@@ -100,9 +100,9 @@ TEST(JsonReader, PointersNameThePlace) {
   EXPECT_EQ(ops.pointer(), "/ops");
   EXPECT_EQ(second.pointer(), "/ops/1");
   EXPECT_EQ(second.at("a/b~c").at("deep").pointer(), "/ops/1/a~1b~0c/deep");
-  EXPECT_EQ(error_of([&] { second.at("name"); }),
+  EXPECT_EQ(reading_error([&] { second.at("name"); }),
             "f.json: /ops/1: found no key 'name'; it is required");
-  EXPECT_EQ(error_of([&] { document.root().fail("is wrong"); }), "f.json: is wrong");
+  EXPECT_EQ(reading_error([&] { document.root().fail("is wrong"); }), "f.json: is wrong");
 }
 
 // A whole number is needed: everything that is not one, or not in range, is refused.
@@ -155,7 +155,7 @@ TEST(JsonReader, NumbersTextAndBooleansSayWhatTheyNeed) {
 
 TEST(JsonReader, UnknownKeysComeWithTheNearestKnownOne) {
   const JsonDocument document(R"({"o": {"hidden_sise": 1}})", "f.json");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(reading_error([&] {
               document.root().at("o").allow_only({"layers", "hidden_size"});
             }),
             "f.json: /o: unknown key 'hidden_sise' (did you mean 'hidden_size'? known: layers, "

@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string& page() {
+const std::string& plan_page() {
   static const std::string text = [] {
     const Folder folder;
     const Outcome outcome =
@@ -30,25 +30,26 @@ nlohmann::json json_of(const std::string& html) {
 }
 
 TEST(PlanPage, HasASliderAlongTheFrontOfEachClass) {
-  EXPECT_EQ(exports::count(page(), "<input type=\"range\""), 3u);
+  EXPECT_EQ(exports::count(plan_page(), "<input type=\"range\""), 3u);
   for (const char* name : {"exact", "exact,offload", "anything"})
-    EXPECT_THAT(page(), HasSubstr("<h2>Along the front: " + std::string(name) + "</h2>"));
+    EXPECT_THAT(plan_page(), HasSubstr("<h2>Along the front: " + std::string(name) + "</h2>"));
   std::size_t points = 0;
-  const nlohmann::json json = json_of(page());
+  const nlohmann::json json = json_of(plan_page());
   for (const auto& front : json["fronts"]) points += front["front"].size();
-  EXPECT_EQ(exports::count(page(), "<article data-name="), points);
+  EXPECT_EQ(exports::count(plan_page(), "<article data-name="), points);
 }
 
 // What the slider shows is marked in the picture by how its tooltip begins.
 TEST(PlanPage, EachPointIsInThePictureOnce) {
-  for (std::size_t at = 0; (at = page().find("data-mark=\"", at)) != std::string::npos; ++at) {
-    const std::string mark = between(page().substr(at), "data-mark=\"", "\"");
-    EXPECT_EQ(exports::count(page(), "<title>" + mark), 2u) << mark;  // for a page and for a phone
+  for (std::size_t at = 0; (at = plan_page().find("data-mark=\"", at)) != std::string::npos; ++at) {
+    const std::string mark = between(plan_page().substr(at), "data-mark=\"", "\"");
+    EXPECT_EQ(exports::count(plan_page(), "<title>" + mark), 2u)
+        << mark;  // for a page and for a phone
   }
 }
 
 TEST(PlanPage, SaysWhyForEveryBudget) {
-  const std::string section = between(page(), "Along the front: exact</h2>", "</section>");
+  const std::string section = between(plan_page(), "Along the front: exact</h2>", "</section>");
   EXPECT_EQ(exports::count(section, "Memory is tightest in the "),
             exports::count(section, "<article "));
   EXPECT_THAT(section, HasSubstr("<th>per GiB</th>"));
@@ -57,7 +58,7 @@ TEST(PlanPage, SaysWhyForEveryBudget) {
 
 TEST(PlanPage, NeedsNoNetwork) {
   for (const char* reference : {"src=", "<link", "@import", "url(", "fetch(", "XMLHttpRequest"})
-    EXPECT_THAT(page(), Not(HasSubstr(reference)));
+    EXPECT_THAT(plan_page(), Not(HasSubstr(reference)));
 }
 
 TEST(PlanPage, TheSliderShowsOneBudgetAtATime) {
@@ -69,7 +70,7 @@ TEST(PlanPage, TheSliderShowsOneBudgetAtATime) {
       "document.title=a.map((x,i)=>x.hidden?'':i).join('')+' '+"
       "(s.parentNode.querySelector('output').textContent===a[2].dataset.name)+' '+"
       "document.querySelectorAll('.page circle.here').length;";
-  const std::string shown = dom(page(), "1200,900", act);
+  const std::string shown = dom(plan_page(), "1200,900", act);
   EXPECT_EQ(between(shown, "<title>", "</title>"), "2 true 3");  // a point of each front
 }
 

@@ -6,32 +6,32 @@
 namespace tidemark::gui {
 namespace {
 
-constexpr Limits limits{1e6};
+constexpr Limits of_a_million{1e6};
 
 TEST(Navigation, ZoomKeepsThePlaceUnderTheMouse) {
   const Range before{100'000, 300'000};
-  const Range after = zoomed(before, 150'000, 0.5, limits);
+  const Range after = zoomed(before, 150'000, 0.5, of_a_million);
   EXPECT_DOUBLE_EQ(after.span(), 100'000);
   EXPECT_DOUBLE_EQ((150'000 - after.begin) / after.span(), 0.25);
 }
 
 TEST(Navigation, ZoomStopsAtBothEnds) {
-  Range range = whole(limits);
-  for (int i = 0; i < 200; ++i) range = zoomed(range, 5000, 0.8, limits);
-  EXPECT_NEAR(range.span(), limits.narrowest, 1e-6);
+  Range range = whole(of_a_million);
+  for (int i = 0; i < 200; ++i) range = zoomed(range, 5000, 0.8, of_a_million);
+  EXPECT_NEAR(range.span(), of_a_million.narrowest, 1e-6);
   EXPECT_LE(range.begin, 5000);
   EXPECT_GE(range.end, 5000);
-  for (int i = 0; i < 200; ++i) range = zoomed(range, 5000, 1.25, limits);
-  EXPECT_NEAR(range.begin, whole(limits).begin, 1e-3);
-  EXPECT_NEAR(range.end, whole(limits).end, 1e-3);
+  for (int i = 0; i < 200; ++i) range = zoomed(range, 5000, 1.25, of_a_million);
+  EXPECT_NEAR(range.begin, whole(of_a_million).begin, 1e-3);
+  EXPECT_NEAR(range.end, whole(of_a_million).end, 1e-3);
 }
 
 TEST(Navigation, PanStopsAtTheMargins) {
   Range range{0, 100'000};
-  range = panned(range, 0.5, limits);
+  range = panned(range, 0.5, of_a_million);
   EXPECT_EQ(range, (Range{50'000, 150'000}));
-  for (int i = 0; i < 100; ++i) range = panned(range, 1, limits);
-  EXPECT_DOUBLE_EQ(range.end, whole(limits).end);
+  for (int i = 0; i < 100; ++i) range = panned(range, 1, of_a_million);
+  EXPECT_DOUBLE_EQ(range.end, whole(of_a_million).end);
   EXPECT_NEAR(range.span(), 100'000, 1e-6);
 }
 

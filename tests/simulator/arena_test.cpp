@@ -13,7 +13,6 @@ namespace {
 using testing::IsEmpty;
 
 constexpr std::int64_t page = arena_alignment;
-constexpr StreamId s0 = HandMade::s0, s1 = HandMade::s1;
 
 Arena packed(const HandMade& made) {
   Arena arena = plan_arena(made.schedule());

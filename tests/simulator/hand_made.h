@@ -7,10 +7,10 @@
 
 namespace tidemark {
 
+inline constexpr StreamId s0{0}, s1{1};
+
 class HandMade {
  public:
-  static constexpr StreamId s0{0}, s1{1};
-
   explicit HandMade(std::size_t streams = 1) { schedule_.streams = streams; }
 
   const Schedule& schedule() const { return schedule_; }

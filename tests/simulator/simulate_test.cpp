@@ -16,8 +16,6 @@ namespace {
 using std::chrono::nanoseconds;
 using testing::ElementsAre;
 
-constexpr StreamId s0 = HandMade::s0, s1 = HandMade::s1;
-
 /// Buffers of 400 B and 600 B: a run that reads the one and writes the other moves 1000 B, which
 /// takes 1000 ns and all of the toy device's bandwidth.
 struct SimulateTest : testing::Test {
@@ -129,7 +127,7 @@ Schedule busy_streams_after(std::int64_t time, std::uint64_t seed) {
   HandMade made{2};
   Dice dice(seed);
   made.run({made.place(time)}, {});
-  made.wait(made.record(HandMade::s0), s1);
+  made.wait(made.record(s0), s1);
   for (int i = 0; i < 300; ++i) {
     const StreamId stream = dice.one_in(2) ? s0 : s1, other = stream == s0 ? s1 : s0;
     const auto bytes = static_cast<std::int64_t>(1 + dice.below(dice.one_in(2) ? 9 : 99'999));

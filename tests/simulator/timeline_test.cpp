@@ -16,7 +16,7 @@ using testing::ElementsAre;
 struct TimelineTest : testing::Test {
   HandMade made;
   BufferId weight = made.place(100);
-  BufferId a = made.allocate(10), b = made.allocate(20, HandMade::s0, Category::Gradient),
+  BufferId a = made.allocate(10), b = made.allocate(20, s0, Category::Gradient),
            c = made.allocate(20);
   Timeline timeline;
 

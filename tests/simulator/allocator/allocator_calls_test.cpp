@@ -56,12 +56,12 @@ TEST(AllocatorCalls, OfOneStreamAreItsAllocationsAndFrees) {
 TEST(AllocatorCalls, TellWhoElseUsesWhatIsFreed) {
   HandMade step(2);
   const BufferId weight = step.place(100), x = step.allocate(512);
-  const BufferId y = step.allocate(512, HandMade::s1);
+  const BufferId y = step.allocate(512, s1);
   step.run({weight}, {x});
-  step.run({weight, x}, {y}, HandMade::s1);
-  step.run({x}, {y}, HandMade::s1);
-  step.synchronize(step.record(HandMade::s1));
-  step.free(x), step.free(y, HandMade::s1);
+  step.run({weight, x}, {y}, s1);
+  step.run({x}, {y}, s1);
+  step.synchronize(step.record(s1));
+  step.free(x), step.free(y, s1);
   EXPECT_EQ(text_of(calls_of({}, step.schedule(), bare(), {}).step), "a1@0 a2@1 c r1@1 f1 f2 c");
 }
 
@@ -69,7 +69,7 @@ TEST(AllocatorCalls, WorkspacesComeForEachStreamThatComputes) {
   HandMade step(3);  // the third only copies and adds up
   const BufferId x = step.allocate(512);
   step.run({}, {x});
-  step.run({x}, {x}, HandMade::s1, Task::Recompute);
+  step.run({x}, {x}, s1, Task::Recompute);
   step.copy_out(x, StreamId{2});
   step.run({x}, {x}, StreamId{2}, Task::Accumulate);
   step.free(x);

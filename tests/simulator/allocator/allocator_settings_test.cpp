@@ -19,7 +19,7 @@ std::vector<std::int64_t> divisions(const std::string& list) {
   return {table.begin(), table.end()};
 }
 
-std::string error_of(const std::string& text) {
+std::string settings_error(const std::string& text) {
   try {
     parse_allocator_settings(text);
   } catch (const InputError& error) {
@@ -93,23 +93,23 @@ TEST(AllocatorSettings, AcceptEmptyLists) {
 }
 
 TEST(AllocatorSettings, SayWhatIsWrongAndWhatWouldBeRight) {
-  EXPECT_EQ(error_of("max_split_size_mb:20"),
+  EXPECT_EQ(settings_error("max_split_size_mb:20"),
             "allocator settings: max_split_size_mb is '20'; need a whole number from 21 to "
             "2147483647 (MiB)");
-  EXPECT_EQ(error_of("expandable_segments:true"),
+  EXPECT_EQ(settings_error("expandable_segments:true"),
             "allocator settings: expandable_segments is 'true'; need True or False");
-  EXPECT_EQ(error_of("max_split_size_mb"),
+  EXPECT_EQ(settings_error("max_split_size_mb"),
             "allocator settings: the text ends in max_split_size_mb; need ':' here");
-  EXPECT_EQ(error_of("expandable_segments:True:"),
+  EXPECT_EQ(settings_error("expandable_segments:True:"),
             "allocator settings: found ':' in expandable_segments; need ',' here");
-  EXPECT_EQ(error_of("roundup_power2_divisions:[64:8"),
+  EXPECT_EQ(settings_error("roundup_power2_divisions:[64:8"),
             "allocator settings: the text ends in roundup_power2_divisions; need ',' here");
-  EXPECT_EQ(error_of("backend:cudaMallocAsync"),
+  EXPECT_EQ(settings_error("backend:cudaMallocAsync"),
             "allocator settings: backend is 'cudaMallocAsync'; only 'native' is modelled");
 }
 
 TEST(AllocatorSettings, SuggestTheNearestOption) {
-  EXPECT_NE(error_of("expandable_segment:True").find("did you mean 'expandable_segments'?"),
+  EXPECT_NE(settings_error("expandable_segment:True").find("did you mean 'expandable_segments'?"),
             std::string::npos);
 }
 

@@ -28,7 +28,7 @@ StepOptions of_tensor_ranks(std::int64_t ranks, bool shares_sequence = false) {
   return options;
 }
 
-std::string refusal(const Model& model, const StepOptions& options) {
+std::string tensor_refusal(const Model& model, const StepOptions& options) {
   try {
     build_rank_trace(model, options);
   } catch (const InputError& error) {
@@ -134,25 +134,27 @@ TEST(TensorParallel, OfOneRankChangesNothing) {
 }
 
 TEST(TensorParallel, IsRefusedWithTheNearestMesh) {
-  EXPECT_THAT(refusal(small_llama(), of_tensor_ranks(4)),
+  EXPECT_THAT(tensor_refusal(small_llama(), of_tensor_ranks(4)),
               HasSubstr("has 2 heads, which 4 ranks cannot share (nearest: --mesh dp=2,tp=2)"));
-  EXPECT_THAT(refusal(small_gpt2(), of_tensor_ranks(3)), HasSubstr("(nearest: --mesh tp=2)"));
+  EXPECT_THAT(tensor_refusal(small_gpt2(), of_tensor_ranks(3)),
+              HasSubstr("(nearest: --mesh tp=2)"));
   StepOptions odd = of_tensor_ranks(2, true);
   odd.sequence = 15;
-  EXPECT_THAT(refusal(small_llama(), odd), HasSubstr("15 tokens, which 2 ranks cannot share"));
+  EXPECT_THAT(tensor_refusal(small_llama(), odd),
+              HasSubstr("15 tokens, which 2 ranks cannot share"));
 }
 
 TEST(TensorParallel, IsRefusedWhereNobodyKnowsTheParts) {
   StepOptions lora = of_tensor_ranks(2);
   lora.tuning = parse_tuning("lora:r=4,targets=all");
-  EXPECT_THAT(refusal(small_llama(), lora), HasSubstr("adapters"));
+  EXPECT_THAT(tensor_refusal(small_llama(), lora), HasSubstr("adapters"));
   StepOptions chunks = of_tensor_ranks(2);
   chunks.loss = parse_token_loss("chunked:2");
-  EXPECT_THAT(refusal(small_llama(), chunks), HasSubstr("is opaque"));
-  EXPECT_THAT(refusal(small_swin(), of_tensor_ranks(2)), HasSubstr("--mesh: tp: "));
+  EXPECT_THAT(tensor_refusal(small_llama(), chunks), HasSubstr("is opaque"));
+  EXPECT_THAT(tensor_refusal(small_swin(), of_tensor_ranks(2)), HasSubstr("--mesh: tp: "));
 }
 
-void expect_sound(const Model& model, const StepOptions& options, const char* strategy) {
+void expect_sound_ranks(const Model& model, const StepOptions& options, const char* strategy) {
   const auto trace = std::make_shared<const Trace>(build_rank_trace(model, options));
   const std::string what = fmt::format("{} {} {}", model.name, strategy, to_text(options.mesh));
   ASSERT_THAT(check(*trace), IsEmpty()) << what;
@@ -173,7 +175,7 @@ TEST(TensorParallel, WithEveryStrategyIsSound) {
         options.precision = shares_sequence ? Precision::Bf16 : Precision::AmpBf16;
         options.mesh[Axis::Data] = 2;
         options.shard = parse_sharding("fsdp2");
-        expect_sound(model, options, strategy);
+        expect_sound_ranks(model, options, strategy);
         if (testing::Test::HasFatalFailure()) return;
       }
 }

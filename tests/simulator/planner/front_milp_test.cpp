@@ -91,7 +91,7 @@ std::optional<double> solve(const Solver& solver, const std::string& program) {
 
 // Sizes in MiB and times in µs, as blocks have them: keeping much takes no time, keeping little
 // takes some, and what is made again is needed beside.
-Menus random_menus(Dice& dice) {
+Menus menus_for_milp(Dice& dice) {
   Menus menus(4 + dice.below(5));
   for (std::size_t j = 0; j < menus.size(); ++j) {
     menus[j].resize(2 + dice.below(8));
@@ -112,7 +112,7 @@ TEST(Front, IsWhatAnIntegerProgramFinds) {
   if (!solver) GTEST_SKIP() << "none of glpsol, cbc and highs is installed";
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     Dice dice(seed);
-    const Menus menus = random_menus(dice);
+    const Menus menus = menus_for_milp(dice);
     const Front front(menus);
     EXPECT_FALSE(solve(*solver, program_of(menus, front[0].room - 1))) << seed;
     for (const std::size_t share : {0, 1, 2, 4}) {

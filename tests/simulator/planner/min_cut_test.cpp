@@ -8,15 +8,15 @@
 namespace tidemark {
 namespace {
 
-struct Edge {
+struct CutEdge {
   MinCut::Node from, to;
   std::int64_t capacity;
 };
 
-std::int64_t capacity_of(const std::vector<Edge>& edges, std::uint32_t sink_side) {
+std::int64_t capacity_of(const std::vector<CutEdge>& edges, std::uint32_t sink_side) {
   const auto is_sink_side = [&](MinCut::Node node) { return (sink_side >> node & 1) != 0; };
   std::int64_t sum = 0;
-  for (const Edge& edge : edges)
+  for (const CutEdge& edge : edges)
     if (!is_sink_side(edge.from) && is_sink_side(edge.to)) sum += edge.capacity;
   return sum;
 }
@@ -27,10 +27,10 @@ TEST(MinCut, IsTheCheapestOfAllDivisions) {
     const std::size_t inner = 1 + dice.below(7);
     MinCut cut;
     for (std::size_t i = 0; i < inner; ++i) cut.add_node();
-    std::vector<Edge> edges;
+    std::vector<CutEdge> edges;
     for (std::size_t i = 0; i < 3 * inner; ++i) {
       const auto node = [&] { return static_cast<MinCut::Node>(dice.below(inner + 2)); };
-      const Edge edge{node(), node(), static_cast<std::int64_t>(dice.below(20))};
+      const CutEdge edge{node(), node(), static_cast<std::int64_t>(dice.below(20))};
       if (edge.to == MinCut::source || edge.from == MinCut::sink || edge.from == edge.to) continue;
       edges.push_back(edge);
       cut.add_edge(edge.from, edge.to, edge.capacity);

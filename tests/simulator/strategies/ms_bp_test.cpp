@@ -34,7 +34,7 @@ Trace around(const Build& build, const StepOptions& options = with(Precision::Fp
   return b.finish(b.cross_entropy("loss", build(b, x), targets));
 }
 
-PlannedStep planned(const Trace& trace) {
+PlannedStep planned_ms_bp(const Trace& trace) {
   PlannedStep step = plan_step(std::make_shared<const Trace>(trace), parse_strategy("ms-bp"));
   EXPECT_THAT(check(*step.trace), IsEmpty());
   EXPECT_THAT(check(*step.trace, step.plan), IsEmpty());
@@ -51,7 +51,7 @@ TensorId norm_and_linear(TraceBuilder& b, TensorId x) {
 }
 
 TEST(MsBp, ANormBeforeALinearLosesItsAffinePart) {
-  const PlannedStep step = planned(around(norm_and_linear));
+  const PlannedStep step = planned_ms_bp(around(norm_and_linear));
   EXPECT_EQ(step.refusal, "");
   const Op& norm = op(step, "norm");
   EXPECT_EQ(norm.kind, OpKind::MsLayerNorm);
@@ -63,7 +63,7 @@ TEST(MsBp, ANormBeforeALinearLosesItsAffinePart) {
 // the linear's input serves both, and the norm adds 1/σ (8 B).
 TEST(MsBp, TheNormSharesWhatTheLinearKeeps) {
   const Trace trace = around(norm_and_linear);
-  const PlannedStep step = planned(trace);
+  const PlannedStep step = planned_ms_bp(trace);
   const Bytes before = saved_bytes(trace, keep_everything(trace)).unique;
   const Bytes after = saved_bytes(*step.trace, step.plan).unique;
   EXPECT_EQ(before - after, Bytes{32 + 16 - 8});
@@ -71,28 +71,28 @@ TEST(MsBp, TheNormSharesWhatTheLinearKeeps) {
 
 // The 16-bit copy that the linear reads is made again from the norm's output.
 TEST(MsBp, ACastIsMadeAgain) {
-  const PlannedStep step = planned(around(norm_and_linear, with(Precision::AmpFp16)));
+  const PlannedStep step = planned_ms_bp(around(norm_and_linear, with(Precision::AmpFp16)));
   const TensorId cast = tensor_named(*step.trace, "norm.cast");
   EXPECT_EQ(step.plan.decisions[index(cast)].action, Action::Recompute);
   EXPECT_EQ(step.plan.regions.size(), 1u);
 }
 
 TEST(MsBp, ARmsNormNeedsNoBiasToTakeItsAffinePart) {
-  const PlannedStep step = planned(around([](TraceBuilder& b, TensorId x) {
+  const PlannedStep step = planned_ms_bp(around([](TraceBuilder& b, TensorId x) {
     return b.linear("fc", b.rms_norm("norm", x, 1e-5), 4, false);
   }));
   EXPECT_EQ(op(step, "norm").kind, OpKind::MsRmsNorm);
 }
 
 TEST(MsBp, ALayerNormsShiftNeedsABias) {
-  const PlannedStep step = planned(around([](TraceBuilder& b, TensorId x) {
+  const PlannedStep step = planned_ms_bp(around([](TraceBuilder& b, TensorId x) {
     return b.linear("fc", b.layer_norm("norm", x, 1e-5), 4, false);
   }));
   EXPECT_THAT(step.refusal, HasSubstr("no norm feeds only linears"));
 }
 
 TEST(MsBp, ANormThatOthersReadStaysAsItIs) {
-  const PlannedStep step = planned(around([](TraceBuilder& b, TensorId x) {
+  const PlannedStep step = planned_ms_bp(around([](TraceBuilder& b, TensorId x) {
     const TensorId y = b.layer_norm("norm", x, 1e-5);
     return b.add("sum", b.linear("fc", y, 4), b.gelu("gelu", y));
   }));
@@ -101,14 +101,15 @@ TEST(MsBp, ANormThatOthersReadStaysAsItIs) {
 
 // A frozen linear keeps no input that could be shared.
 TEST(MsBp, ANormBeforeAFrozenLinearStaysAsItIs) {
-  const PlannedStep step = planned(around(norm_and_linear, with(Precision::Fp32, "frozen:fc*")));
+  const PlannedStep step =
+      planned_ms_bp(around(norm_and_linear, with(Precision::Fp32, "frozen:fc*")));
   EXPECT_THAT(step.refusal, HasSubstr("no norm feeds only linears that keep their input"));
 }
 
 // The next shortcut of a post-norm block reads γ·z + β: two ops of its own.
 TEST(MsBp, APostNormBlocksShortcutGetsItsAffinePartBack) {
   const PlannedStep step =
-      planned(build_trace(find_model("bert-base"), {.batch = 2, .sequence = 8}));
+      planned_ms_bp(build_trace(find_model("bert-base"), {.batch = 2, .sequence = 8}));
   EXPECT_EQ(step.refusal, "");
   EXPECT_EQ(op(step, "blocks.3.norm1").kind, OpKind::MsLayerNorm);
   const Op& add = op(step, "blocks.3.add2");

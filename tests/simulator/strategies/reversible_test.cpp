@@ -43,7 +43,7 @@ Trace stack_of(int blocks, Precision precision = Precision::Fp32) {
   return b.finish(b.cross_entropy("loss", x, targets));
 }
 
-PlannedStep planned(const Trace& trace, std::string_view strategy) {
+PlannedStep planned_stack(const Trace& trace, std::string_view strategy) {
   return plan_step(std::make_shared<const Trace>(trace), parse_strategy(strategy));
 }
 
@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Reversible, StackOf, testing::Values(1, 2, 3, 5));
 TEST_P(StackOf, EveryStateIsReconstructedOnce) {
   for (const char* way : ways) {
     SCOPED_TRACE(way);
-    const PlannedStep step = planned(stack_of(GetParam()), way);
+    const PlannedStep step = planned_stack(stack_of(GetParam()), way);
     const Schedule schedule = sound_schedule(step);
     std::map<std::string, int> times;
     for (const auto& run : runs_of(schedule))
@@ -78,7 +78,7 @@ TEST_P(StackOf, EveryStateIsReconstructedOnce) {
 // What is recovered is recovered once, too: F and G run again in each block.
 TEST_P(StackOf, EveryBranchRunsAgainAtMostOnce) {
   for (const char* way : ways) {
-    const Schedule schedule = sound_schedule(planned(stack_of(GetParam()), way));
+    const Schedule schedule = sound_schedule(planned_stack(stack_of(GetParam()), way));
     std::map<OpId, int> times;
     for (const auto& run : runs_of(schedule))
       if (run.task == Task::Recompute) ++times[run.op];
@@ -89,7 +89,7 @@ TEST_P(StackOf, EveryBranchRunsAgainAtMostOnce) {
 
 TEST(Reversible, KeepsAsMuchForFiveBlocksAsForThree) {
   const auto kept = [](int blocks, const char* strategy) {
-    const PlannedStep step = planned(stack_of(blocks), strategy);
+    const PlannedStep step = planned_stack(stack_of(blocks), strategy);
     return saved_bytes(*step.trace, step.plan).unique;
   };
   EXPECT_EQ(kept(3, "reversible"), kept(5, "reversible"));
@@ -97,17 +97,17 @@ TEST(Reversible, KeepsAsMuchForFiveBlocksAsForThree) {
 }
 
 TEST(Reversible, ReconstructsBesideTheGradients) {
-  EXPECT_EQ(sound_schedule(planned(stack_of(3), "reversible")).streams, 1u);
-  const Schedule two = sound_schedule(planned(stack_of(3), "pareprop"));
+  EXPECT_EQ(sound_schedule(planned_stack(stack_of(3), "reversible")).streams, 1u);
+  const Schedule two = sound_schedule(planned_stack(stack_of(3), "pareprop"));
   EXPECT_EQ(two.streams, 2u);
   EXPECT_EQ(count_steps<Synchronize>(two), 0);
-  const Schedule released = sound_schedule(planned(stack_of(3), "pareprop:released"));
+  const Schedule released = sound_schedule(planned_stack(stack_of(3), "pareprop:released"));
   EXPECT_EQ(released.streams, 3u);
   EXPECT_GT(count_steps<Synchronize>(released), 0);
 }
 
 TEST(Reversible, TheTwoStreamsEndInTheirMean) {
-  const PlannedStep step = planned(stack_of(2), "reversible");
+  const PlannedStep step = planned_stack(stack_of(2), "reversible");
   const Op& fuse = (*step.trace)[op_named(*step.trace, "b1.fuse")];
   EXPECT_EQ(fuse.kind, OpKind::Average);
 }
@@ -117,7 +117,8 @@ TEST(Reversible, EachStageIsAStack) {
   for (const Precision precision : {Precision::Fp32, Precision::AmpFp16}) {
     StepOptions options{.batch = 2};
     options.precision = precision;
-    const PlannedStep step = planned(build_trace(find_model("swin-t"), options), "pareprop:hoist");
+    const PlannedStep step =
+        planned_stack(build_trace(find_model("swin-t"), options), "pareprop:hoist");
     sound_schedule(step);
     const Op& fuse = (*step.trace)[op_named(*step.trace, "stages.0.blocks.1.fuse.fc1")];
     EXPECT_EQ(fuse.kind, OpKind::Linear);
@@ -129,7 +130,7 @@ TEST(Reversible, EachStageIsAStack) {
 TEST(Reversible, APostNormBlockBecomesPreNorm) {
   for (const char* way : ways) {
     const PlannedStep step =
-        planned(build_trace(find_model("bert-base"), {.batch = 2, .sequence = 8}), way);
+        planned_stack(build_trace(find_model("bert-base"), {.batch = 2, .sequence = 8}), way);
     sound_schedule(step);
     EXPECT_EQ((*step.trace)[step.trace->blocks[1].input].name, "blocks.0.add2");
   }
@@ -142,7 +143,7 @@ TEST(Reversible, AModelWithoutTwoBranchesPerBlockIsRefused) {
   x = b.linear("fc", x, 4);
   b.end_block();
   const TensorId targets = b.input("targets", {2}, DType::Int64);
-  EXPECT_THAT(planned(b.finish(b.cross_entropy("loss", x, targets)), "reversible").refusal,
+  EXPECT_THAT(planned_stack(b.finish(b.cross_entropy("loss", x, targets)), "reversible").refusal,
               HasSubstr("no block has two residual branches that could be coupled"));
 }
 
@@ -153,7 +154,7 @@ TEST(Reversible, AStackWithAnAddThatCannotBeUndoneIsRefused) {
   const Op& add = *std::ranges::find(trace.ops, "b1.add2", &Op::name);
   trace.tensors[index(trace.outputs(add)[0])].dtype = DType::BFloat16;
   for (const char* way : {"reversible", "pareprop"})
-    EXPECT_THAT(planned(trace, way).refusal, HasSubstr("no block has two residual branches"))
+    EXPECT_THAT(planned_stack(trace, way).refusal, HasSubstr("no block has two residual branches"))
         << way;
 }
 

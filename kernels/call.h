@@ -90,8 +90,8 @@ struct Call {
   std::vector<Rearrangement> moves;  ///< of ops that only move elements: one per piece
   std::uint64_t key = 0;             ///< random ops, Quantize
   Quantizer quantizer;               ///< of Quantize
-  // Update: inputs {gradient}, outputs {parameter, state}; the state holds the first moments of
-  // all elements, then the second ones. SGD has no state.
+  // Update: inputs {a gradient per parameter}, outputs {of each the parameter, its state}; the
+  // state holds the first moments of all elements, then the second ones. SGD has no state.
 };
 
 }  // namespace tidemark

@@ -275,7 +275,8 @@ class Binder {
     return call;
   }
 
-  // Per parameter: its gradient, itself, its state and the framework's temporaries.
+  // One call for all parameters that have as much: of each its gradient, itself, its state and the
+  // framework's temporaries.
   void optimize(const Node& node, std::vector<Call>& calls) const {
     if (!row_of(trace_.step.optimizer).has_kernels || trace_.step.master_weights)
       fail(node, "kernels exist for sgd and adamw (use --optimizer adamw)");
@@ -287,17 +288,25 @@ class Binder {
       if (graph_[slope].tensor != parameter) fail(node, "a parameter has no gradient of its own");
       const DType dtype = trace_[parameter].dtype;
       const std::int64_t elements = numel(trace_[parameter].shape);
-      Call call;
-      call.pass = Pass::Update;
-      call.inputs.push_back(gradient(node, parameter, slope));
-      call.outputs.push_back(value(node, parameter, writes[w]));
+      const Array of_slope = gradient(node, parameter, slope);
+      std::vector<Array> outputs = {value(node, parameter, writes[w])};
       for (std::size_t k = w + 1; k < writes.size() && is_of_update(writes[k], parameter); ++k) {
         const bool is_state = graph_[writes[k]].role == Role::OptimizerState;
-        call.outputs.push_back(array_at(address(writes[k]), dtype,
-                                        is_state ? dense({2, elements}) : dense({elements})));
+        outputs.push_back(array_at(address(writes[k]), dtype,
+                                   is_state ? dense({2, elements}) : dense({elements})));
       }
-      calls.push_back(std::move(call));
+      add_update(of_slope, outputs, calls);
     }
+  }
+
+  static void add_update(const Array& gradient, const std::vector<Array>& outputs,
+                         std::vector<Call>& calls) {
+    const bool goes_on = !calls.empty() &&
+                         calls.back().outputs.size() == calls.back().inputs.size() * outputs.size();
+    if (!goes_on) calls.emplace_back().pass = Pass::Update;
+    Call& call = calls.back();
+    call.inputs.push_back(gradient);
+    call.outputs.insert(call.outputs.end(), outputs.begin(), outputs.end());
   }
 
   // A parameter's state and temporaries stand behind it.

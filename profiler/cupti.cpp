@@ -81,7 +81,7 @@ template <typename F>
 void find(void* handle, F& function, const char* name, const std::string& file) {
   function = reinterpret_cast<F>(dlsym(handle, name));
   if (function == nullptr) {
-    throw InputError(fmt::format("{}: no {}: this is no CUPTI of CUDA 13", file, name));
+    throw InputError(fmt::format("{}: no {}: this is no CUPTI of CUDA 12 or 13", file, name));
   }
 }
 
@@ -90,16 +90,18 @@ void* open_first(std::string& file) {
   if (chosen != nullptr && std::string_view(chosen) == "off")
     throw InputError("TIDEMARK_CUPTI says off");
   // PyTorch and others bring their own copy: two in one process do not work.
-  if (void* const handle = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD)) {
-    file = "libcupti.so.13";
-    return handle;
+  for (const char* name : {"libcupti.so.13", "libcupti.so.12"}) {
+    file = name;
+    if (void* const handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD)) return handle;
   }
   if (chosen != nullptr && *chosen != '\0') {
     file = chosen;
     return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
   }
   for (const char* name : {"libcupti.so.13", "/usr/local/cuda/lib64/libcupti.so.13",
-                           "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13"}) {
+                           "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13", "libcupti.so.12",
+                           "/usr/local/cuda/lib64/libcupti.so.12",
+                           "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.12"}) {
     file = name;
     if (void* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return handle;
   }
@@ -140,9 +142,10 @@ void CuptiLibrary::load(void* handle, const std::string& file) {
   get(f.ActivityPushExternalCorrelationId, "cuptiActivityPushExternalCorrelationId");
   get(f.ActivityPopExternalCorrelationId, "cuptiActivityPopExternalCorrelationId");
   check(f.GetVersion(&version_), "cuptiGetVersion");
-  if (version_ / 10000 != cupti::oldest_version / 10000) {
+  if (!cupti::is_known(version_)) {
     throw InputError(fmt::format(
-        "{} is CUPTI version {}; the records of CUDA 13 are known (13xxxx)", file, version_));
+        "{} is CUPTI version {}; the records of CUDA 12 and 13 are known (19 to 28, 13xxxx)", file,
+        version_));
   }
 }
 
@@ -187,6 +190,8 @@ void CuptiRecorder::start() {
        {cupti::kind_external_correlation, cupti::kind_runtime, cupti::kind_driver,
         cupti::kind_concurrent_kernel, cupti::kind_memcpy, cupti::kind_memset, cupti::kind_memory,
         cupti::kind_synchronization, cupti::kind_overhead}) {
+    // Of these an older record is shorter than what is read.
+    if (kind == cupti::kind_overhead && library_->version() < cupti::first_of_13) continue;
     library_->check(library_->functions().ActivityEnable(kind),
                     "CUPTI cannot record the GPU's work");
     kinds_.push_back(kind);

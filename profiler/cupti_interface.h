@@ -11,9 +11,13 @@ namespace tidemark::profiler::cupti {
 using Result = int;  // CUptiResult; 0 = success
 inline constexpr Result success = 0, end_of_buffer = 12, too_many_subscribers = 39;
 
-/// The first CUPTI whose records were compared: 13.0 update 1. From 13 on versions are 1000 · 10 ·
-/// major + …; before they were numbers below 30.
-inline constexpr std::uint32_t oldest_version = 130000;
+/// CUPTI's of CUDA 12 are numbered 19 (12.0) to 28 (12.9 update 1), those of CUDA 13 are 13xxxx.
+/// What is read lies at the same places in the records of both, but for the data of overheads,
+/// which only the later ones have.
+inline constexpr std::uint32_t oldest_version = 19, first_of_13 = 130000;
+constexpr bool is_known(std::uint32_t version) {
+  return (version >= oldest_version && version < 100) || version / 10000 == first_of_13 / 10000;
+}
 
 enum Kind : std::uint32_t {  // CUpti_ActivityKind
   kind_memcpy = 1,

@@ -151,12 +151,31 @@ class Conv {
     const std::int64_t count = g.taps() * g.images * g.positions();
     const Columns layout = layout_of(g);
     Array columns{scratch(launch_, count * size_of(dtype_), 0), dtype_, Shape{count}, {1}};
+    if (taps_inside_) {
+      copy_patches(x, g, columns.data);
+      return {columns.data, dtype_, g.taps(), true};
+    }
     with_dtype_of(std::array<const Array*, 2>{&x, &columns}, [&](auto tag) {
       using T = typename decltype(tag)::type;
       start(launch_, "conv2d columns", columns_kernel<T>, dim3(blocks_for(launch_, count)),
             dim3(usual_threads), 0, reader<T>(x), strides_of(x), g, writer<T>(columns), layout);
     });
-    return {columns.data, dtype_, taps_inside_ ? g.taps() : g.images * g.positions(), taps_inside_};
+    return {columns.data, dtype_, g.images * g.positions()};
+  }
+
+  /// Patches side by side, [images, rows, columns, channels, row in it, column in it], are a view
+  /// of the image: a row of a patch is read and written in vectors.
+  void copy_patches(const Array& x, const ConvGeometry& g, std::byte* columns) {
+    const Shape patches = {g.images,      g.out_height,    g.out_width,
+                           g.in_channels, g.kernel_height, g.kernel_width};
+    const ImageStrides at = strides_of(x);
+    const Array from{
+        x.data,
+        x.dtype,
+        patches,
+        {at.image, g.stride * at.row, g.stride * at.column, at.channel, at.row, at.column}};
+    const Array to = array_at(columns, dtype_, dense(patches));
+    pointwise(launch_, "conv2d columns", PerElement<Identity>{}, {&from, &to});
   }
 
   /// The group's weight [out channels, taps]; a copy unless it lies so.

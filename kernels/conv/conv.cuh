@@ -43,16 +43,14 @@ __device__ inline bool is_inside(const ConvGeometry& g, std::int64_t y, std::int
   return y >= 0 && y < g.height && x >= 0 && x < g.width;
 }
 
-/// x [images, channels of a group, …] → columns
+/// x [images, channels of a group, …] → columns, positions side by side
 template <typename T>
 __global__ void columns_kernel(Reader<T> x, ImageStrides strides, ConvGeometry g, Writer<T> columns,
                                Columns layout) {
   const std::int64_t taps = g.in_channels * g.kernel_height * g.kernel_width;
   const std::int64_t positions = g.images * g.out_height * g.out_width;
-  const bool taps_side_by_side = layout.tap_stride == 1;
   for (std::int64_t i = thread_of_grid(); i < taps * positions; i += threads_of_grid()) {
-    const std::int64_t tap = taps_side_by_side ? i % taps : i / positions;
-    const std::int64_t position = taps_side_by_side ? i / taps : i % positions;
+    const std::int64_t tap = i / positions, position = i % positions;
     const Patch p = patch_at(g, tap, position);
     const float value =
         is_inside(g, p.y, p.x) ? load_one(x, strides.at(p.image, p.channel, p.y, p.x)) : 0.0f;

@@ -1,4 +1,5 @@
-// AdamW or SGD as one pointwise kernel, with the factors of the step computed on the host.
+// AdamW or SGD with the factors of the step computed on the host: AdamW's dense parameters many to
+// a launch, all others by a pointwise kernel each.
 #include <cmath>
 
 #include "kernels/optimizer/optimizer.cuh"
@@ -19,24 +20,94 @@ AdamFactors factors_of(const StepState& state) {
           .epsilon = static_cast<float>(state.epsilon)};
 }
 
-}  // namespace
+/// The arrays of one parameter.
+struct AdamArrays {
+  Array parameter, gradient, first, second;
+};
 
-void update(const Call& call, Launch& launch) {
-  const Array &gradient = call.inputs[0], &parameter = call.outputs[0];
-  const StepState& state = launch.state;
-  if (!state.adamw) {
-    const SgdStep step{static_cast<float>(state.learning_rate),
-                       static_cast<float>(state.weight_decay)};
-    return pointwise(launch, "sgd", PerElement<SgdStep>{step}, {&parameter, &gradient, &parameter});
-  }
-  const Array& both = call.outputs[1];
+AdamArrays arrays_of(const Array& parameter, const Array& gradient, const Array& both) {
   const Layout layout = dense(parameter.shape);
   const std::int64_t count = numel(parameter.shape);
   CHECK(numel(both.shape) == 2 * count && is_dense(both.layout()));
-  const Array first = array_at(both.data, both.dtype, layout);
-  const Array second = array_at(both.data + count * size_of(both.dtype), both.dtype, layout);
-  pointwise(launch, "adamw", AdamStep{factors_of(state)},
-            {&parameter, &gradient, &first, &second, &parameter, &first, &second});
+  return {parameter, gradient, array_at(both.data, both.dtype, layout),
+          array_at(both.data + count * size_of(both.dtype), both.dtype, layout)};
+}
+
+bool is_aligned(const Array& array) {
+  return reinterpret_cast<std::uintptr_t>(array.data) % 16 == 0;
+}
+
+/// Collects parameters of one dtype and launches them when no more fit, and at last.
+template <typename T>
+class AdamLauncher {
+ public:
+  AdamLauncher(Launch& launch, const AdamStep& step) : launch_(launch), step_(step) {}
+
+  /// False if it is not this kernel's: nothing was done.
+  bool take(const AdamArrays& a) {
+    const std::array<const Array*, 4> all = {&a.parameter, &a.gradient, &a.first, &a.second};
+    for (const Array* array : all)
+      if (array->dtype != a.parameter.dtype || !is_dense(array->layout()) || !is_aligned(*array))
+        return false;
+    const std::int64_t count = numel(a.parameter.shape);
+    if (count == 0) return true;
+    parameters_.of[parameters_.count++] = {elements<T>(a.parameter),
+                                           elements<const T>(a.gradient),
+                                           elements<T>(a.first),
+                                           elements<T>(a.second),
+                                           count,
+                                           parameters_.blocks};
+    parameters_.blocks += static_cast<unsigned>((count + adam_block<T> - 1) / adam_block<T>);
+    if (parameters_.count == parameters_per_launch) flush();
+    return true;
+  }
+
+  void flush() {
+    if (parameters_.count > 0)
+      start(launch_, "adamw", adam_kernel<T>, dim3(parameters_.blocks), dim3(usual_threads), 0,
+            step_, parameters_);
+    parameters_ = {};
+  }
+
+ private:
+  Launch& launch_;
+  const AdamStep& step_;
+  AdamParameters<T> parameters_;
+};
+
+void adamw(const Call& call, Launch& launch) {
+  const AdamStep step{factors_of(launch.state)};
+  AdamLauncher<float> of_fp32(launch, step);
+  AdamLauncher<BFloat16> of_bf16(launch, step);
+  AdamLauncher<Float16> of_fp16(launch, step);
+  const std::size_t each = outputs_per_parameter(call);
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    const AdamArrays a =
+        arrays_of(call.outputs[i * each], call.inputs[i], call.outputs[i * each + 1]);
+    const DType dtype = a.parameter.dtype;
+    const bool is_taken = dtype == DType::Float32    ? of_fp32.take(a)
+                          : dtype == DType::BFloat16 ? of_bf16.take(a)
+                                                     : of_fp16.take(a);
+    if (!is_taken)
+      pointwise(
+          launch, "adamw", step,
+          {&a.parameter, &a.gradient, &a.first, &a.second, &a.parameter, &a.first, &a.second});
+  }
+  of_fp32.flush(), of_bf16.flush(), of_fp16.flush();
+}
+
+}  // namespace
+
+void update(const Call& call, Launch& launch) {
+  const StepState& state = launch.state;
+  if (state.adamw) return adamw(call, launch);
+  const SgdStep step{static_cast<float>(state.learning_rate),
+                     static_cast<float>(state.weight_decay)};
+  const std::size_t each = outputs_per_parameter(call);
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    const Array& parameter = call.outputs[i * each];
+    pointwise(launch, "sgd", PerElement<SgdStep>{step}, {&parameter, &call.inputs[i], &parameter});
+  }
 }
 
 }  // namespace tidemark::cuda

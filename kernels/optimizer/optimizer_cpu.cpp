@@ -1,5 +1,6 @@
 // AdamW and SGD on the CPU; see optimizer.h.
 #include <cmath>
+#include <span>
 
 #include "base/error.h"
 #include "kernels/cpu/clones.h"
@@ -63,7 +64,7 @@ float* open(const Run& run, std::int64_t n, float* scratch) {
   return place(run, scratch);
 }
 
-void adamw(const Array& gradient, const std::vector<Array>& outputs, const StepState& step) {
+void adamw(const Array& gradient, std::span<const Array> outputs, const StepState& step) {
   const Array &parameter = outputs[0], &state = outputs[1];
   const std::int64_t count = numel(parameter.shape);
   CHECK(numel(state.shape) == 2 * count && is_dense(state.layout()));
@@ -91,12 +92,7 @@ void adamw(const Array& gradient, const std::vector<Array>& outputs, const StepS
       true);
 }
 
-}  // namespace
-
-void update(const Call& call, Workspace& workspace) {
-  const Array &gradient = call.inputs[0], &parameter = call.outputs[0];
-  const StepState& state = workspace.state;
-  if (state.adamw) return adamw(gradient, call.outputs, state);
+void sgd(const Array& gradient, const Array& parameter, const StepState& state) {
   alignas(64) float scratch[2][longest_run];
   for_runs(std::array{&parameter, &gradient}, [&](const auto& runs, std::int64_t n) {
     float* const p = open(runs[0], n, scratch[0]);
@@ -104,6 +100,17 @@ void update(const Call& call, Workspace& workspace) {
              static_cast<float>(state.weight_decay));
     write(runs[0], n, p);
   });
+}
+
+}  // namespace
+
+void update(const Call& call, Workspace& workspace) {
+  const StepState& state = workspace.state;
+  const std::size_t each = outputs_per_parameter(call);
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    const auto outputs = std::span(call.outputs).subspan(i * each, each);
+    state.adamw ? adamw(call.inputs[i], outputs, state) : sgd(call.inputs[i], outputs[0], state);
+  }
 }
 
 }  // namespace tidemark::cpu

@@ -160,5 +160,36 @@ TEST(OptimizerTwins, AdamWAndSgd) {
         }
 }
 
+// One launch for as many as its arguments hold, a kernel each for those that are not dense or whose
+// moments begin in the middle of 16 bytes.
+TEST(OptimizerTwins, ManyParametersToALaunch) {
+  static std::size_t kernels = 0;
+  const auto counted = [](const Call& call, cuda::Launch& launch) {
+    const std::size_t before = emulation::kernels_run();
+    cuda::update(call, launch);
+    kernels = emulation::kernels_run() - before;
+  };
+  for (const DType dtype : data_dtypes) {
+    CallMaker maker;
+    for (unsigned i = 0; i < 90; ++i) {
+      const std::int64_t count = i == 7 ? 5000 : 8 * (1 + i % 3);
+      const Shape shape{count}, twice{2 * count};
+      maker.input(shape, dtype);
+      maker.saved(shape, random_values(shape, 100 + i, 1, dtype), dtype);
+      maker.saved(twice, Values(static_cast<std::size_t>(2 * count), 0.25), dtype);
+    }
+    maker.test.state.number = 2;
+    expect_twins(maker.finish(8), cpu::update, counted);
+    EXPECT_EQ(kernels, 2u);
+  }
+  CallMaker odd;
+  for (const Lie lie : {Lie::Dense, Lie::Reversed}) {
+    odd.input({31}, DType::BFloat16, lie).saved({31}, Values(31, 1), DType::BFloat16);
+    odd.saved({62}, Values(62, 0.25), DType::BFloat16);
+  }
+  expect_twins(odd.finish(8), cpu::update, counted);
+  EXPECT_EQ(kernels, 2u);
+}
+
 }  // namespace
 }  // namespace tidemark

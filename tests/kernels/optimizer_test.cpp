@@ -90,5 +90,35 @@ TEST(Optimizer, NotANumberStaysInItsElement) {
   EXPECT_FALSE(std::isnan(p.values()[2]));
 }
 
+TEST(Optimizer, ManyParametersAreUpdatedAsOneByOne) {
+  for (const bool is_adamw : {true, false}) {
+    Workspace workspace;
+    workspace.state.adamw = is_adamw;
+    std::vector<TestArray> alone, together, gradients;
+    Call call;
+    call.pass = Pass::Update;
+    for (unsigned i = 0; i < 3; ++i) {
+      const Shape shape{3 + 40 * static_cast<std::int64_t>(i)}, twice{2 * shape[0]};
+      gradients.emplace_back(shape, random_values(shape, i), DType::Float32);
+      for (auto* const arrays : {&alone, &together}) {
+        arrays->emplace_back(shape, random_values(shape, 10 + i), DType::Float32);
+        arrays->emplace_back(twice, Values(static_cast<std::size_t>(twice[0]), 0.5));
+      }
+    }
+    for (std::size_t i = 0; i < 3; ++i) {
+      const Array state = is_adamw ? alone[2 * i + 1].array() : Array{};
+      Call one = update_of(gradients[i], alone[2 * i], state);
+      call.inputs.push_back(gradients[i].array());
+      call.outputs.push_back(together[2 * i].array());
+      if (is_adamw) call.outputs.push_back(together[2 * i + 1].array());
+      if (!is_adamw) one.outputs.pop_back();
+      update(one, workspace);
+    }
+    update(call, workspace);
+    for (std::size_t i = 0; i < alone.size(); ++i)
+      EXPECT_EQ(alone[i].values(), together[i].values()) << i;
+  }
+}
+
 }  // namespace
 }  // namespace tidemark::cpu

@@ -5,6 +5,10 @@
 
 #if __has_include(<cupti.h>)
 #include <cupti.h>
+#if __has_include(<cupti_activity_deprecated.h>)
+#include <cupti_activity_deprecated.h>
+#define TIDEMARK_HAS_OLD_RECORDS
+#endif
 
 #include <cstddef>
 
@@ -63,6 +67,36 @@ TEST(CuptiInterface, FieldsLieWhereTheHeaderPutsThem) {
   EXPECT_FIELD(overhead::end, CUpti_ActivityOverhead3, end);
   EXPECT_FIELD(overhead::data, CUpti_ActivityOverhead3, overheadData);
 }
+
+#if defined(TIDEMARK_HAS_OLD_RECORDS)
+// What CUDA 12 writes: later headers keep its records, too.
+TEST(CuptiInterface, FieldsOfCuda12LieAtTheSamePlaces) {
+  EXPECT_FIELD(kernel::registers, CUpti_ActivityKernel8, registersPerThread);
+  EXPECT_FIELD(kernel::start, CUpti_ActivityKernel8, start);
+  EXPECT_FIELD(kernel::end, CUpti_ActivityKernel8, end);
+  EXPECT_FIELD(kernel::name, CUpti_ActivityKernel8, name);
+  EXPECT_FIELD(kernel::local_memory, CUpti_ActivityKernel8, localMemoryTotal_v2);
+  EXPECT_FIELD(kernel::stream, CUpti_ActivityKernel8, streamId);
+  EXPECT_FIELD(kernel::grid_x, CUpti_ActivityKernel8, gridX);
+  EXPECT_FIELD(kernel::block_x, CUpti_ActivityKernel8, blockX);
+  EXPECT_FIELD(kernel::static_shared, CUpti_ActivityKernel8, staticSharedMemory);
+  EXPECT_FIELD(kernel::dynamic_shared, CUpti_ActivityKernel8, dynamicSharedMemory);
+  EXPECT_FIELD(kernel::correlation, CUpti_ActivityKernel8, correlationId);
+  EXPECT_FIELD(memcpy_record::bytes, CUpti_ActivityMemcpy5, bytes);
+  EXPECT_FIELD(memcpy_record::start, CUpti_ActivityMemcpy5, start);
+  EXPECT_FIELD(memcpy_record::end, CUpti_ActivityMemcpy5, end);
+  EXPECT_FIELD(memcpy_record::stream, CUpti_ActivityMemcpy5, streamId);
+  EXPECT_FIELD(memcpy_record::correlation, CUpti_ActivityMemcpy5, correlationId);
+  EXPECT_FIELD(memory::operation, CUpti_ActivityMemory3, memoryOperationType);
+  EXPECT_FIELD(memory::memory_kind, CUpti_ActivityMemory3, memoryKind);
+  EXPECT_FIELD(memory::address, CUpti_ActivityMemory3, address);
+  EXPECT_FIELD(memory::bytes, CUpti_ActivityMemory3, bytes);
+  EXPECT_FIELD(memory::time, CUpti_ActivityMemory3, timestamp);
+  EXPECT_FIELD(synchronization::type, CUpti_ActivitySynchronization, type);
+  EXPECT_FIELD(synchronization::start, CUpti_ActivitySynchronization, start);
+  EXPECT_FIELD(synchronization::end, CUpti_ActivitySynchronization, end);
+}
+#endif
 
 TEST(CuptiInterface, NumbersAreTheHeaders) {
   EXPECT_EQ(kind_memcpy, static_cast<unsigned>(CUPTI_ACTIVITY_KIND_MEMCPY));

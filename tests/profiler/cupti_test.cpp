@@ -3,6 +3,7 @@
 #include "profiler/cupti.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -311,13 +312,25 @@ TEST_F(Cupti, WhoHoldsItIsGuessedAt) {
 }
 
 TEST_F(Cupti, AnotherVersionIsRefused) {
-  behaviour().version = 28;  // CUDA 12.9
-  try {
-    const CuptiLibrary library(TIDEMARK_FAKE_LIBRARIES "/fake_cupti.so");
-    FAIL();
-  } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("version 28"));
+  for (const std::uint32_t version : {18u, 140000u}) {  // CUDA 11.8, one that is to come
+    behaviour().version = version;
+    try {
+      const CuptiLibrary library(TIDEMARK_FAKE_LIBRARIES "/fake_cupti.so");
+      ADD_FAILURE();
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(fmt::format("version {}", version)));
+    }
   }
+}
+
+// Its overheads have no data that a reader would have to free.
+TEST_F(Cupti, TheOneOfCuda12IsNotAskedForOverheads) {
+  behaviour().version = 28;
+  CuptiRecorder recorder(std::make_shared<CuptiLibrary>(TIDEMARK_FAKE_LIBRARIES "/fake_cupti.so"));
+  recorder.start();
+  EXPECT_EQ(behaviour().enabled_kinds, 8);
+  recorder.push(3), recorder.pop();
+  EXPECT_EQ(recorder.take().kernels.size(), 1u);
 }
 
 TEST(CuptiFiles, CanBeTurnedOff) {

@@ -66,6 +66,9 @@ target_link_libraries(tidemark_cuda PRIVATE CUDA::cudart_static CUDA::cublasLt $
 target_compile_options(tidemark_cuda PRIVATE
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
   $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
+# Registers, spills and local memory of every kernel are kept beside its object file for the tests.
+set_property(TARGET tidemark_cuda PROPERTY CUDA_COMPILER_LAUNCHER
+  ${PROJECT_SOURCE_DIR}/cmake/keep_ptxas_report.sh ${CMAKE_CUDA_COMPILER_LAUNCHER})
 # A missing symbol is an error here and not on the user's machine; no other symbols are exported,
 # so none of the program's are taken over.
 target_link_options(tidemark_cuda PRIVATE -Wl,-z,defs -Wl,-z,nodelete -Wl,--exclude-libs,ALL)

@@ -7,7 +7,7 @@ namespace {
 
 template <typename Function>
 void forward(const Call& call, Launch& launch, const char* name) {
-  pointwise(launch, name, PerElement<Function>{}, {&call.inputs[0], &call.outputs[0]});
+  watched_pointwise(launch, name, PerElement<Function>{}, {&call.inputs[0], &call.outputs[0]});
 }
 
 template <typename Function>
@@ -70,7 +70,7 @@ void gelu_backward(const Call& call, Launch& launch) {
 }
 
 void gelu_composed_forward(const Call& call, Launch& launch) {
-  pointwise(
+  watched_pointwise(
       launch, "gelu composed", GeluComposed{},
       {&call.inputs[0], &call.outputs[0], &call.outputs[1], &call.outputs[2], &call.outputs[3]});
 }

@@ -162,7 +162,8 @@ __device__ inline BlockPlace block_place(std::int64_t tokens, int rows, std::int
 }
 
 template <typename T, int D>
-__global__ void __launch_bounds__(AttentionTile<T, D>::threads) attend(const AttentionOperands o) {
+__global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
+    attend(const AttentionOperands o) {
   using Tile = AttentionTile<T, D>;
   TIDEMARK_SHARED(T, shared);
   const AttentionShape& s = o.shape;

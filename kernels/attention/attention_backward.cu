@@ -54,14 +54,27 @@ void write_dq(Launch& launch, const AttentionCall& attention, const Array& dq) {
   });
 }
 
-void write_dkv(Launch& launch, const AttentionCall& attention, const Array& dk, const Array& dv) {
+template <typename T, int D, KeyGradients gradients>
+void start_dkv(Launch& launch, const AttentionCall& attention, const HeadOperand& dk,
+               const HeadOperand& dv) {
+  using Tile = AttentionTile<T, D>;
   const AttentionShape& s = attention.o.shape;
+  start_tiles(launch, "attention dk, dv", attend_dkv<T, D, gradients>,
+              tile_count(s.keys, Tile::rows) * s.key_heads * s.batches, Tile::threads,
+              BackwardTiles<T, D>::bytes, attention.o, dk, dv);
+}
+
+void write_dkv(Launch& launch, const AttentionCall& attention, const Array& to_dk,
+               const Array& to_dv) {
+  const HeadOperand dk = to_dk ? head_operand(to_dk) : HeadOperand{};
+  const HeadOperand dv = to_dv ? head_operand(to_dv) : HeadOperand{};
   attention.dispatch([&]<typename T, int D>() {
-    using Tile = AttentionTile<T, D>;
-    start_tiles(launch, "attention dk, dv", attend_dkv<T, D>,
-                tile_count(s.keys, Tile::rows) * s.key_heads * s.batches, Tile::threads,
-                BackwardTiles<T, D>::bytes, attention.o, dk ? head_operand(dk) : HeadOperand{},
-                dv ? head_operand(dv) : HeadOperand{});
+    if constexpr (both_gradients_fit<D>) {
+      start_dkv<T, D, KeyGradients::Both>(launch, attention, dk, dv);
+    } else {
+      if (to_dk) start_dkv<T, D, KeyGradients::OfKeys>(launch, attention, dk, dv);
+      if (to_dv) start_dkv<T, D, KeyGradients::OfValues>(launch, attention, dk, dv);
+    }
   });
 }
 

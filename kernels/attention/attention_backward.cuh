@@ -62,17 +62,20 @@ struct BackwardTiles {
   static constexpr std::size_t bytes = sizeof(T) * (2 * (Tile::rows + Tile::columns) * Tile::pitch +
                                                     Tile::rows * Tile::weights_pitch);
 
-  /// products = own0 · other0ᵀ, d_weights = own1 · other1ᵀ, for the warp's rows.
+  /// products = own0 · other0ᵀ, d_weights = own1 · other1ᵀ where wanted, for the warp's rows.
+  template <bool wants_d_weights = true>
   __device__ void multiply(WarpSums<Tile::columns>& products,
                            WarpSums<Tile::columns>& d_weights) const {
     add_product_transposed(products, SharedMatrix<T>{own0.row(first_row), Tile::pitch}, other0, D);
-    add_product_transposed(d_weights, SharedMatrix<T>{own1.row(first_row), Tile::pitch}, other1, D);
+    if constexpr (wants_d_weights)
+      add_product_transposed(d_weights, SharedMatrix<T>{own1.row(first_row), Tile::pitch}, other1,
+                             D);
   }
 };
 
 /// dq = dS · k / √d: a block per tile of queries.
 template <typename T, int D>
-__global__ void __launch_bounds__(AttentionTile<T, D>::threads)
+__global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
     attend_dq(const AttentionOperands o, const HeadOperand dq) {
   using Tile = AttentionTile<T, D>;
   TIDEMARK_SHARED(T, shared);
@@ -108,12 +111,20 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads)
   write_rows<T>(dq, b, h, i0, s.tokens, s.d, sums, s.scale);
 }
 
+enum class KeyGradients : std::uint8_t { Both, OfKeys, OfValues };
+/// A lane's sums of one of the two are D / 2 registers, and a thread has 255: heads of 256 channels
+/// pass twice.
+template <int D>
+inline constexpr bool both_gradients_fit = D <= 128;
+
 /// dk = dSᵀ · q / √d and dv = Pᵀ · dy: a block per tile of keys, over the query heads that share
 /// them. Scores are computed transposed, so that a warp owns keys.
-template <typename T, int D>
-__global__ void __launch_bounds__(AttentionTile<T, D>::threads)
+template <typename T, int D, KeyGradients gradients>
+__global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
     attend_dkv(const AttentionOperands o, const HeadOperand dk, const HeadOperand dv) {
   using Tile = AttentionTile<T, D>;
+  constexpr bool of_keys = gradients != KeyGradients::OfValues;
+  constexpr bool of_values = gradients != KeyGradients::OfKeys;
   TIDEMARK_SHARED(T, shared);
   const BackwardTiles<T, D> tiles(shared);
   const AttentionShape& s = o.shape;
@@ -121,8 +132,10 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads)
   const std::int64_t b = place.batch, kh = place.head, group = s.heads / s.key_heads;
   const std::int64_t j0 = place.first + tiles.first_row;
   load_tile<D>(tiles.own0, Tile::rows, head_at<T>(o.k, b, kh), o.k, place.first, s.keys, s.d);
-  load_tile<D>(tiles.own1, Tile::rows, head_at<T>(o.v, b, kh), o.v, place.first, s.keys, s.e);
-  WarpSums<D> dk_sums, dv_sums;
+  if constexpr (of_keys)
+    load_tile<D>(tiles.own1, Tile::rows, head_at<T>(o.v, b, kh), o.v, place.first, s.keys, s.e);
+  WarpSums<of_keys ? D : 8> dk_sums;
+  WarpSums<of_values ? D : 8> dv_sums;
   const Span seeing = queries_seeing(s, place.first, Tile::rows);
   for (std::int64_t h = kh * group; h < (kh + 1) * group; ++h) {
     const Weigher weigh(o, b, h);
@@ -132,7 +145,7 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads)
       load_tile<D>(tiles.other1, Tile::columns, head_at<T>(o.dy, b, h), o.dy, i0, s.tokens, s.e);
       __syncthreads();
       WarpSums<Tile::columns> scores, errors;
-      tiles.multiply(scores, errors);
+      tiles.template multiply<of_keys>(scores, errors);
       TIDEMARK_UNROLL
       for (int piece = 0; piece < Tile::columns / 8; ++piece) {
         TIDEMARK_UNROLL
@@ -142,24 +155,30 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads)
           scores.of[piece][k] = found.weight, errors.of[piece][k] = found.error;
         }
       }
-      store_rounded(tiles.weights, scores);
-      __syncwarp();
-      add_product(dv_sums, tiles.weights, tiles.other1, Tile::columns);
-      __syncwarp();
-      store_rounded(tiles.weights, errors);
-      __syncwarp();
-      add_product(dk_sums, tiles.weights, tiles.other0, Tile::columns);
+      if constexpr (of_values) {
+        store_rounded(tiles.weights, scores);
+        __syncwarp();
+        add_product(dv_sums, tiles.weights, tiles.other1, Tile::columns);
+        __syncwarp();
+      }
+      if constexpr (of_keys) {
+        store_rounded(tiles.weights, errors);
+        __syncwarp();
+        add_product(dk_sums, tiles.weights, tiles.other0, Tile::columns);
+      }
     }
   }
-  if (dk.data != nullptr) write_rows<T>(dk, b, kh, j0, s.keys, s.d, dk_sums, s.scale);
-  if (dv.data != nullptr) write_rows<T>(dv, b, kh, j0, s.keys, s.e, dv_sums, 1);
+  if constexpr (of_keys)
+    if (dk.data != nullptr) write_rows<T>(dk, b, kh, j0, s.keys, s.d, dk_sums, s.scale);
+  if constexpr (of_values)
+    if (dv.data != nullptr) write_rows<T>(dv, b, kh, j0, s.keys, s.e, dv_sums, 1);
 }
 
 /// dbias, dense [sums, bias heads, tokens, keys] = Σ dS over what shares it: a block per tile of
 /// it. Sum i has the batches i, i + sums, …; `sums` is a multiple of the bias's own batches. Only
 /// where a bias wants a gradient, as in Swin.
 template <typename T, int D>
-__global__ void __launch_bounds__(AttentionTile<T, D>::threads)
+__global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
     attend_dbias(const AttentionOperands o, std::int64_t batch_sums, float* dbias) {
   using Tile = AttentionTile<T, D>;
   TIDEMARK_SHARED(T, shared);

@@ -67,6 +67,17 @@ void start(const Launch& launch, const char* name, void (*kernel)(Parameters...)
   kernel<<<blocks, threads, shared_bytes, launch.stream>>>(arguments...);
   check_launch(name);
 }
+
+/// Blocks of so many threads that one multiprocessor holds at a time: a kernel whose blocks each do
+/// much starts no more than that, or the last ones run alone.
+template <typename... Parameters>
+unsigned resident_blocks(void (*kernel)(Parameters...), unsigned threads,
+                         std::size_t shared_bytes) {
+  int blocks = 0;
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(threads),
+                                                shared_bytes);
+  return blocks > 0 ? static_cast<unsigned>(blocks) : 1;
+}
 #else
 template <typename T>
 float to_fp32(T x) {
@@ -86,6 +97,11 @@ void start(const Launch&, const char* name, void (*kernel)(Parameters...), dim3 
            dim3 threads, std::size_t shared_bytes, const Arguments&... arguments) {
   emulation::run(name, blocks, threads, shared_bytes, [&] { kernel(arguments...); });
   check_launch(name);
+}
+
+template <typename... Parameters>
+unsigned resident_blocks(void (*)(Parameters...), unsigned, std::size_t) {
+  return 3;
 }
 #endif
 

@@ -3,7 +3,7 @@
 // that memory is the only limit.
 #pragma once
 
-#include "kernels/cuda/vector_io.cuh"
+#include "kernels/cuda/watch.cuh"
 
 namespace tidemark::cuda {
 
@@ -18,24 +18,63 @@ struct PointwiseArguments {
   Walk<operands_of<Function>> walk;
 };
 
-template <typename Function, typename T, int V>
-__global__ void pointwise_kernel(Function function, PointwiseArguments<Function, T> arguments) {
+template <typename Function, typename T, int V, typename Watcher>
+__device__ inline void walk_pointwise(const Function& function,
+                                      const PointwiseArguments<Function, T>& arguments,
+                                      Watcher (&watch)[Function::outputs]) {
   constexpr int inputs = Function::inputs, outputs = Function::outputs;
   const auto& walk = arguments.walk;
   for (std::int64_t i = thread_of_grid(); i < walk.vectors; i += threads_of_grid()) {
     const auto at = walk.template place<V>(i);
     float in[inputs > 0 ? inputs : 1][V], out[outputs][V];
+    TIDEMARK_UNROLL
     for (int k = 0; k < inputs; ++k)
       load<V>(arguments.in[k], at.offset[k], walk.inner_stride[k], at.valid, in[k]);
+    TIDEMARK_UNROLL
     for (int e = 0; e < V; ++e) {
       float x[inputs > 0 ? inputs : 1], y[outputs];
+      TIDEMARK_UNROLL
       for (int k = 0; k < inputs; ++k) x[k] = in[k][e];
       function(x, y);
+      TIDEMARK_UNROLL
       for (int k = 0; k < outputs; ++k) out[k][e] = y[k];
     }
-    for (int k = 0; k < outputs; ++k)
-      store<V>(arguments.out[k], at.offset[inputs + k], walk.inner_stride[inputs + k], at.valid,
-               out[k]);
+    TIDEMARK_UNROLL
+    for (int k = 0; k < outputs; ++k) {
+      const std::int64_t offset = at.offset[inputs + k], stride = walk.inner_stride[inputs + k];
+      store_unwatched<V>(arguments.out[k], offset, stride, at.valid, out[k]);
+      watch[k].note(offset, stride, at.valid, out[k]);
+    }
+  }
+  TIDEMARK_UNROLL
+  for (int k = 0; k < outputs; ++k) watch[k].finish();
+}
+
+template <typename Function, typename T, int V>
+__global__ void pointwise_kernel(Function function, PointwiseArguments<Function, T> arguments) {
+  NoWatch nobody[Function::outputs];
+  walk_pointwise<Function, T, V>(function, arguments, nobody);
+}
+
+/// Of each output its groups, if it has any.
+template <typename Function>
+struct WatchedOutputs {
+  DeviceGroups of[Function::outputs];
+};
+
+template <typename Function, typename T, int V>
+__global__ void watched_pointwise_kernel(Function function,
+                                         PointwiseArguments<Function, T> arguments,
+                                         WatchedOutputs<Function> groups) {
+  __shared__ BlockExtremes of_block[Function::outputs];
+  if constexpr (Function::outputs == 1) {
+    Watch watch[] = {Watch(groups.of[0], of_block[0])};
+    walk_pointwise<Function, T, V>(function, arguments, watch);
+  } else {
+    static_assert(Function::outputs == 4, "watches are made one by one");
+    Watch watch[] = {Watch(groups.of[0], of_block[0]), Watch(groups.of[1], of_block[1]),
+                     Watch(groups.of[2], of_block[2]), Watch(groups.of[3], of_block[3])};
+    walk_pointwise<Function, T, V>(function, arguments, watch);
   }
 }
 
@@ -65,9 +104,9 @@ __global__ void dense_pointwise_kernel(Function function, DenseArguments<Functio
     TIDEMARK_UNROLL
     for (int u = 0; u < each; ++u) {
       const std::int64_t i = first + u * std::int64_t{blockDim.x};
-      if (i < vectors)
-        for (int k = 0; k < inputs; ++k)
-          in[u][k] = reinterpret_cast<const Pack<T, V>*>(arguments.in[k])[i];
+      if (i < vectors) TIDEMARK_UNROLL
+      for (int k = 0; k < inputs; ++k)
+        in[u][k] = reinterpret_cast<const Pack<T, V>*>(arguments.in[k])[i];
     }
     TIDEMARK_UNROLL
     for (int u = 0; u < each; ++u) {
@@ -77,10 +116,13 @@ __global__ void dense_pointwise_kernel(Function function, DenseArguments<Functio
       TIDEMARK_UNROLL
       for (int e = 0; e < V; ++e) {
         float x[inputs > 0 ? inputs : 1], y[outputs];
+        TIDEMARK_UNROLL
         for (int k = 0; k < inputs; ++k) x[k] = to_fp32(in[u][k].values[e]);
         function(x, y);
+        TIDEMARK_UNROLL
         for (int k = 0; k < outputs; ++k) out[k][e] = y[k];
       }
+      TIDEMARK_UNROLL
       for (int k = 0; k < outputs; ++k)
         reinterpret_cast<Pack<T, V>*>(arguments.out[k])[i] = packed<T>(out[k]);
     }
@@ -111,11 +153,12 @@ bool run_dense(Launch& launch, const char* name, const Function& function,
   return true;
 }
 
-/// Inputs, then outputs; absent inputs are zeros, absent outputs are not written. The first output
-/// that is present says the shape; inputs spread over it.
 template <typename Function>
-void pointwise(Launch& launch, const char* name, const Function& function,
-               std::array<const Array*, static_cast<std::size_t>(operands_of<Function>)> operands) {
+using Operands = std::array<const Array*, static_cast<std::size_t>(operands_of<Function>)>;
+
+/// Calls run(tag of the dtype, axes, operands, whether vectors of them can be read).
+template <typename Function, typename Run>
+void with_axes(Operands<Function> operands, const Run& run) {
   constexpr int inputs = Function::inputs, count = operands_of<Function>;
   int leader = inputs;
   while (leader + 1 < count && !*operands[static_cast<std::size_t>(leader)]) ++leader;
@@ -131,19 +174,70 @@ void pointwise(Launch& launch, const char* name, const Function& function,
   const Axes<count> axes = merged(axes_over<count>(output.shape, operands), leader);
   with_dtype_of(operands, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const bool vectors = is_vectorizable<count>(axes, operands, vector_size<T>);
+    run(tag, axes, operands, is_vectorizable<count>(axes, operands, vector_size<T>));
+  });
+}
+
+template <typename Function, typename T>
+PointwiseArguments<Function, T> pointwise_arguments(const Axes<operands_of<Function>>& axes,
+                                                    const Operands<Function>& operands,
+                                                    bool has_vectors) {
+  constexpr int inputs = Function::inputs;
+  PointwiseArguments<Function, T> arguments;
+  for (int k = 0; k < inputs; ++k)
+    arguments.in[k] = reader<T>(*operands[static_cast<std::size_t>(k)]);
+  for (int k = 0; k < Function::outputs; ++k)
+    arguments.out[k] = writer<T>(*operands[static_cast<std::size_t>(inputs + k)]);
+  arguments.walk = Walk<operands_of<Function>>(axes, has_vectors ? vector_size<T> : 1);
+  return arguments;
+}
+
+/// Inputs, then outputs; absent inputs are zeros, absent outputs are not written. The first output
+/// that is present says the shape; inputs spread over it. Nobody watches the outputs.
+template <typename Function>
+void pointwise(Launch& launch, const char* name, const Function& function,
+               const Operands<Function>& given) {
+  for (std::size_t k = Function::inputs; k < given.size(); ++k) CHECK(!given[k]->groups);
+  with_axes<Function>(given, [&](auto tag, const auto& axes, const auto& operands, bool vectors) {
+    using T = typename decltype(tag)::type;
     if constexpr (!std::is_same_v<T, AnyFloat>)
       if (vectors && run_dense<Function, T>(launch, name, function, axes, operands)) return;
-    PointwiseArguments<Function, T> arguments;
-    for (int k = 0; k < inputs; ++k)
-      arguments.in[k] = reader<T>(*operands[static_cast<std::size_t>(k)]);
-    for (int k = inputs; k < count; ++k)
-      arguments.out[k - inputs] = writer<T>(*operands[static_cast<std::size_t>(k)]);
-    arguments.walk = Walk<count>(axes, vectors ? vector_size<T> : 1);
-    const dim3 blocks(blocks_for(launch, arguments.walk.vectors));
+    const auto arguments = pointwise_arguments<Function, T>(axes, operands, vectors);
     const auto kernel =
         vectors ? pointwise_kernel<Function, T, vector_size<T>> : pointwise_kernel<Function, T, 1>;
-    start(launch, name, kernel, blocks, dim3(usual_threads), 0, function, arguments);
+    start(launch, name, kernel, dim3(blocks_for(launch, arguments.walk.vectors)),
+          dim3(usual_threads), 0, function, arguments);
+  });
+}
+
+/// As pointwise(), and outputs with groups are watched: their minimum and maximum are noted.
+template <typename Function>
+void watched_pointwise(Launch& launch, const char* name, const Function& function,
+                       const Operands<Function>& given) {
+  constexpr std::size_t inputs = Function::inputs, outputs = Function::outputs;
+  Operands<Function> operands = given;
+  std::array<Array, outputs> written;  // what is written is of one dtype, watched or not
+  WatchedOutputs<Function> watched;
+  Groups groups;
+  for (std::size_t k = 0; k < outputs; ++k) {
+    written[k] = *given[inputs + k];
+    watched.of[k] = DeviceGroups(written[k]);
+    if (written[k].groups) groups = written[k].groups;
+    written[k].groups = {};
+    operands[inputs + k] = &written[k];
+  }
+  if (!groups) return pointwise(launch, name, function, operands);
+  with_axes<Function>(operands, [&](auto tag, const auto& axes, const auto& found, bool vectors) {
+    using T = typename decltype(tag)::type;
+    const auto arguments = pointwise_arguments<Function, T>(axes, found, vectors);
+    const int vector = vectors ? vector_size<T> : 1;
+    const auto kernel = vectors ? watched_pointwise_kernel<Function, T, vector_size<T>>
+                                : watched_pointwise_kernel<Function, T, 1>;
+    const std::int64_t at_once =
+        std::int64_t{launch.processors} * resident_blocks(kernel, usual_threads, 0);
+    start(launch, name, kernel,
+          dim3(watching_blocks(at_once, arguments.walk.vectors, vector, groups)),
+          dim3(usual_threads), 0, function, arguments, watched);
   });
 }
 

@@ -91,16 +91,20 @@ __global__ void sum_columns_kernel(Function function, ReduceArguments<Function, 
     for (std::int64_t i = begin + threadIdx.y; i < end; i += column_rows) {
       const auto inside = arguments.summed.template place<1>(i);
       float in[inputs][V];
+      TIDEMARK_UNROLL
       for (int k = 0; k < inputs; ++k)
         load<V>(arguments.in[k], at.offset[k] + inside.offset[k], kept.inner_stride[k], at.valid,
                 in[k]);
+      TIDEMARK_UNROLL
       for (int e = 0; e < V; ++e) {
         float x[inputs];
+        TIDEMARK_UNROLL
         for (int k = 0; k < inputs; ++k) x[k] = in[k][e];
         sum[e] += function(x);
       }
     }
   }
+  TIDEMARK_UNROLL
   for (int e = 0; e < V; ++e)
     sums[threadIdx.y][threadIdx.x * V + static_cast<unsigned>(e)] = sum[e];
   __syncthreads();
@@ -130,12 +134,15 @@ __global__ void sum_rows_kernel(Function function, ReduceArguments<Function, T> 
     for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
       const auto inside = summed.template place<V>(i);
       float in[inputs][V];
+      TIDEMARK_UNROLL
       for (int k = 0; k < inputs; ++k)
         load<V>(arguments.in[k], at.offset[k] + inside.offset[k], summed.inner_stride[k],
                 inside.valid, in[k]);
       // Up to V, not to `valid`: an index that is not known in advance costs slow local memory.
+      TIDEMARK_UNROLL
       for (int e = 0; e < V; ++e) {
         float x[inputs];
+        TIDEMARK_UNROLL
         for (int k = 0; k < inputs; ++k) x[k] = in[k][e];
         if (e < inside.valid) sum += function(x);
       }
@@ -170,6 +177,20 @@ __global__ void join_parts_kernel(const float *partial, std::int64_t parts, std:
 /// like others.
 inline Array numbering(const Shape &shape) {
   return array_at(nullptr, DType::Float32, dense(shape));
+}
+
+/// result = Σ of the parts, [parts, elements of the result].
+inline void join_parts(Launch &launch, const char *name, const float *partial, std::int64_t parts,
+                       const Array &result) {
+  const Array numbers = numbering(result.shape);
+  const Walk<2> walk(merged(axes_over<2>(result.shape, {&numbers, &result}), 1), 1);
+  with_dtype_of(std::array{&result}, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    start(launch, name, join_parts_kernel<T>,
+          dim3(static_cast<unsigned>((walk.vectors + column_lanes - 1) / column_lanes)),
+          dim3(column_lanes, column_rows), 0, partial, parts, numel(result.shape), walk,
+          writer<T>(result));
+  });
 }
 
 /// result = Σ function(inputs) over the axes where the result spreads over
@@ -237,14 +258,7 @@ void reduce(Launch &launch, const char *name, const Function &function, const Sh
           vectors ? sum_rows_kernel<Function, T, vector_size<T>> : sum_rows_kernel<Function, T, 1>,
           grid, dim3(row_threads), 0, function, arguments);
   });
-  const Walk<2> walk(merged(axes_over<2>(result.shape, {&numbers, &result}), 1), 1);
-  with_dtype_of(std::array{&result}, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    start(launch, name, join_parts_kernel<T>,
-          dim3(static_cast<unsigned>((walk.vectors + column_lanes - 1) / column_lanes)),
-          dim3(column_lanes, column_rows), 0, static_cast<const float *>(partial), parts, results,
-          walk, writer<T>(result));
-  });
+  join_parts(launch, name, partial, parts, result);
 }
 
 /// Σ of the elements themselves.

@@ -50,8 +50,8 @@ RowLaunch plan_rows(const Launch& launch, const Shape& shape,
   plan.blocks = dim3(blocks_for(launch, (rows.count + per_block - 1) / per_block, 1));
   const std::int64_t padded = (rows.width + vector - 1) / vector * vector;
   const std::int64_t bytes = per_block * caches * padded * static_cast<std::int64_t>(sizeof(float));
-  // A row of partial sums of a block's warps lies in shared memory, too.
-  plan.is_cached = bytes + 256 <= shared_limit;
+  // Partial results of a block's warps lie in shared memory, too, and extremes of what is watched.
+  plan.is_cached = bytes + 1024 <= shared_limit;
   if (plan.is_cached) plan.shared_bytes = static_cast<std::size_t>(bytes);
   return plan;
 }

@@ -209,10 +209,10 @@ __device__ inline void store_to(T* data, std::int64_t offset, std::int64_t strid
     if (i < valid) data[offset + i * stride] = rounded_to<T>(values[i]);
 }
 
-/// An absent array swallows what is written.
+/// An absent array swallows what is written. Whoever watches it does so elsewhere (watch.cuh).
 template <int V, typename T>
-__device__ inline void store(const Writer<T>& to, std::int64_t offset, std::int64_t stride,
-                             int valid, const float (&values)[V]) {
+__device__ inline void store_unwatched(const Writer<T>& to, std::int64_t offset,
+                                       std::int64_t stride, int valid, const float (&values)[V]) {
   if (to.data == nullptr) return;
   if constexpr (std::is_same_v<T, AnyFloat>) {
     if (to.dtype == DType::Float32)
@@ -221,10 +221,19 @@ __device__ inline void store(const Writer<T>& to, std::int64_t offset, std::int6
       store_to<V>(reinterpret_cast<BFloat16*>(to.data), offset, stride, valid, values);
     else
       store_to<V>(reinterpret_cast<Float16*>(to.data), offset, stride, valid, values);
-    if (to.groups.ranges != nullptr) note_min_max<V>(to.groups, offset, stride, valid, values);
   } else {
     store_to<V>(to.data, offset, stride, valid, values);
   }
+}
+
+/// Extremes go to the device's memory at once.
+template <int V, typename T>
+__device__ inline void store(const Writer<T>& to, std::int64_t offset, std::int64_t stride,
+                             int valid, const float (&values)[V]) {
+  store_unwatched<V>(to, offset, stride, valid, values);
+  if constexpr (std::is_same_v<T, AnyFloat>)
+    if (to.data != nullptr && to.groups.ranges != nullptr)
+      note_min_max<V>(to.groups, offset, stride, valid, values);
 }
 
 /// As if stored as `dtype` and read again.

@@ -5,8 +5,8 @@
 namespace tidemark::cuda {
 
 void add_forward(const Call& call, Launch& launch) {
-  pointwise(launch, "add", PerElement<AddFunction>{},
-            {&call.inputs[0], &call.inputs[1], &call.outputs[0]});
+  watched_pointwise(launch, "add", PerElement<AddFunction>{},
+                    {&call.inputs[0], &call.inputs[1], &call.outputs[0]});
 }
 
 void add_backward(const Call& call, Launch& launch) {
@@ -17,8 +17,8 @@ void add_backward(const Call& call, Launch& launch) {
 }
 
 void mul_forward(const Call& call, Launch& launch) {
-  pointwise(launch, "mul", PerElement<MulFunction>{},
-            {&call.inputs[0], &call.inputs[1], &call.outputs[0]});
+  watched_pointwise(launch, "mul", PerElement<MulFunction>{},
+                    {&call.inputs[0], &call.inputs[1], &call.outputs[0]});
 }
 
 void mul_backward(const Call& call, Launch& launch) {
@@ -31,7 +31,8 @@ void mul_backward(const Call& call, Launch& launch) {
 
 void scale_forward(const Call& call, Launch& launch) {
   const ScaleFunction scale{static_cast<float>(call.settings.factor)};
-  pointwise(launch, "scale", PerElement<ScaleFunction>{scale}, {&call.inputs[0], &call.outputs[0]});
+  watched_pointwise(launch, "scale", PerElement<ScaleFunction>{scale},
+                    {&call.inputs[0], &call.outputs[0]});
   if (call.outputs.size() > 1 && call.outputs[1])
     start(launch, "scale", set_double_kernel, dim3(1), dim3(1), 0,
           elements<double>(call.outputs[1]), call.settings.factor);

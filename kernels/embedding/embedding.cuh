@@ -79,7 +79,7 @@ inline constexpr unsigned gradient_lanes = 32;
 /// A block per row of the table and part of its columns; its lanes have the columns, its thread
 /// rows share the ids.
 template <typename T, int V, unsigned gradient_rows>
-__global__ void __launch_bounds__(gradient_lanes* gradient_rows)
+__global__ void __launch_bounds__(gradient_lanes* gradient_rows, 1)
     embedding_backward_kernel(EmbeddingGradientArguments<T> a) {
   __shared__ long long chained[longest_chain], sorted[longest_chain];
   __shared__ float sums[gradient_rows][gradient_lanes * V];

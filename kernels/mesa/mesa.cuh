@@ -106,8 +106,10 @@ __global__ void mesa_pack_kernel(Reader<T> value, std::uint8_t* codes, std::int6
     float uniform[per_byte];
     uniform_numbers<per_byte>(random, i * per_byte, uniform);
     unsigned packed = 0;
-    for (int e = 0; e < per_byte && i * per_byte + e < elements; ++e) {
+    TIDEMARK_UNROLL
+    for (int e = 0; e < per_byte; ++e) {
       const std::int64_t element = i * per_byte + e;
+      if (element >= elements) break;
       const GroupRange group = ranges[groups.group_of(element)];
       const float x = load_one(value, walk.template place<1>(element).offset[0]);
       const float scale = code_levels(bits) / group.range;

@@ -1,6 +1,6 @@
 // Launches the row kernels of the norms; statistics that were not saved go to scratch first.
-#include "kernels/norm/norm.cuh"
 #include "kernels/norm/norm.h"
+#include "kernels/norm/norm_weights.cuh"
 
 namespace tidemark::cuda {
 namespace {
@@ -141,6 +141,88 @@ void norm_backward(const NormGradients& arrays, Launch& launch, const char* name
       });
 }
 
+/// dγ and dβ, of which one may be absent, beside dx.
+struct NormWeights {
+  Array dgamma, dbeta;
+  DType rounded = DType::Float32;
+};
+
+template <bool is_centred, typename T, typename X>
+void start_whole(const NormGradients& arrays, const NormWeights& weights, const RowLaunch& plan,
+                 const Rows<norm_gradient_operands>& rows, Launch& launch, const char* name) {
+  // What runs at once, and no more: each block's sums are written and read again.
+  const auto kernel = norm_whole_backward_kernel<is_centred, T, X>;
+  const unsigned at_once = static_cast<unsigned>(launch.processors) *
+                           resident_blocks(kernel, plan.threads.x * plan.threads.y, 0);
+  const dim3 blocks(std::min(plan.blocks.x, at_once));
+  const auto sums_of = [&](const Array& wanted, std::size_t slot) -> float* {
+    if (!wanted) return nullptr;
+    const std::int64_t bytes = blocks.x * rows.width * size_of(DType::Float32);
+    return reinterpret_cast<float*>(scratch(launch, bytes, slot));
+  };
+  const WholeNormArguments<T, X> a{reader<X>(arrays.x),
+                                   reader<T>(arrays.dy),
+                                   reader<AnyFloat>(arrays.gamma),
+                                   writer<T>(arrays.dx),
+                                   elements<const float>(arrays.mean),
+                                   elements<const float>(arrays.rstd),
+                                   rows,
+                                   static_cast<bool>(arrays.gamma),
+                                   weights.rounded,
+                                   sums_of(weights.dgamma, 3),
+                                   sums_of(weights.dbeta, 4)};
+  start(launch, name, kernel, blocks, plan.threads, 0, a);
+  if (weights.dgamma) join_parts(launch, name, a.dgamma, blocks.x, weights.dgamma);
+  if (weights.dbeta) join_parts(launch, name, a.dbeta, blocks.x, weights.dbeta);
+}
+
+/// Elements of a row lie side by side, and no vector has codes of two groups.
+bool lies_in_vectors(const NormGradients& arrays, const Rows<norm_gradient_operands>& rows,
+                     std::int64_t vector) {
+  const Groups& codes = arrays.x.groups;
+  if (codes && (codes.bits != 8 || codes.stretch % vector != 0 ||
+                (arrays.x.data - codes.first) % vector != 0))
+    return false;
+  for (const int operand : {grad_x, grad_dy, grad_dx})
+    if (rows.step[operand] != 1) return false;
+  return rows.width % vector == 0 && (!arrays.gamma || rows.step[grad_gamma] == 1);
+}
+
+/// False if the rows are too long for it, or do not lie in vectors: then nothing was done.
+template <bool is_centred>
+bool norm_whole_backward(const NormGradients& arrays, const NormWeights& weights, Launch& launch,
+                         const char* name) {
+  if (!arrays.dx || !(weights.dgamma || weights.dbeta) || numel(arrays.x.shape) == 0) return false;
+  Array nothing = arrays.x;
+  nothing.data = nullptr;
+  const std::array<const Array*, norm_gradient_operands> operands = {
+      &arrays.x,
+      &arrays.dy,
+      &present_or(arrays.gamma, nothing),
+      &arrays.dx,
+      &present_or(arrays.mean, nothing),
+      &arrays.rstd};
+  bool is_done = false;
+  with_dtype_of(std::array{&arrays.dy, &arrays.dx}, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (!std::is_same_v<T, AnyFloat>) {
+      constexpr int V = vector_size<T>;
+      Rows<norm_gradient_operands> rows;
+      const RowLaunch plan =
+          plan_rows<norm_gradient_operands>(launch, arrays.x.shape, operands, 0, V, rows);
+      if (!plan.has_vectors || !lies_in_vectors(arrays, rows, V) ||
+          rows.width > norm_elements * std::int64_t{plan.threads.x})
+        return;
+      if (arrays.x.dtype == arrays.dy.dtype && !arrays.x.groups)
+        start_whole<is_centred, T, T>(arrays, weights, plan, rows, launch, name);
+      else
+        start_whole<is_centred, T, AnyFloat>(arrays, weights, plan, rows, launch, name);
+      is_done = true;
+    }
+  });
+  return is_done;
+}
+
 void all_zero(const Call& call, Launch& launch) {
   for (const Array& gradient : call.d_inputs) fill_with(launch, gradient, 0);
 }
@@ -186,14 +268,17 @@ void layer_norm_backward(const Call& call, Launch& launch) {
   Array mean = operand_or_absent(call.outputs, 1), rstd = operand_or_absent(call.outputs, 2);
   if ((dx || dgamma) && !(mean && rstd))
     find_moments<true>(x, call.settings.epsilon, mean, rstd, launch);
-  norm_backward<true>({.x = x,
-                       .gamma = operand_or_absent(call.inputs, 1),
-                       .mean = mean,
-                       .rstd = rstd,
-                       .dy = dy,
-                       .dx = dx,
-                       .is_normalized = false},
-                      launch, "layer_norm backward");
+  const NormGradients gradients{.x = x,
+                                .gamma = operand_or_absent(call.inputs, 1),
+                                .mean = mean,
+                                .rstd = rstd,
+                                .dy = dy,
+                                .dx = dx,
+                                .is_normalized = false};
+  if (norm_whole_backward<true>(gradients, {dgamma, dbeta, DType::Float32}, launch,
+                                "layer_norm backward"))
+    return;
+  norm_backward<true>(gradients, launch, "layer_norm backward");
   if (dgamma)
     reduce(launch, "layer_norm weight", GammaTerm{}, x.shape, {&dy, &x, &mean, &rstd}, dgamma);
   if (dbeta) reduce(launch, "layer_norm bias", Identity{}, x.shape, {&dy}, dbeta);
@@ -218,14 +303,17 @@ void rms_norm_backward(const Call& call, Launch& launch) {
   Array mean, rstd = operand_or_absent(call.outputs, 1);
   if ((dx || (dgamma && !normalized)) && !rstd)
     find_moments<false>(x, call.settings.epsilon, mean, rstd, launch);
-  norm_backward<false>({.x = x,
-                        .gamma = operand_or_absent(call.inputs, 1),
-                        .mean = {},
-                        .rstd = rstd,
-                        .dy = dy,
-                        .dx = dx,
-                        .is_normalized = false},
-                       launch, "rms_norm backward");
+  const NormGradients gradients{.x = x,
+                                .gamma = operand_or_absent(call.inputs, 1),
+                                .mean = {},
+                                .rstd = rstd,
+                                .dy = dy,
+                                .dx = dx,
+                                .is_normalized = false};
+  if (!normalized && norm_whole_backward<false>(gradients, {dgamma, {}, rounding_of_rms(call)},
+                                                launch, "rms_norm backward"))
+    return;
+  norm_backward<false>(gradients, launch, "rms_norm backward");
   if (!dgamma) return;
   if (normalized)
     return reduce(launch, "rms_norm weight", RmsGammaOfNormalized{}, x.shape, {&dy, &normalized},

@@ -3,6 +3,7 @@
 
 #include "kernels/cuda/gradients.cuh"
 #include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/watch.cuh"
 
 namespace tidemark::cuda {
 
@@ -51,6 +52,8 @@ __device__ inline Moments moments_of(const Row& row, std::int64_t vectors, float
 template <bool is_centred, typename T, int V, bool is_cached>
 __global__ void norm_forward_kernel(NormArguments<T> a) {
   TIDEMARK_SHARED(float, shared);
+  __shared__ BlockExtremes extremes;
+  auto watch = watch_of(a.y, extremes);
   const std::int64_t width = a.rows.width, vectors = (width + V - 1) / V;
   const std::int64_t* step = a.rows.step;
   for (std::int64_t r = first_row(); r < a.rows.count; r += row_stride()) {
@@ -71,9 +74,12 @@ __global__ void norm_forward_kernel(NormArguments<T> a) {
       for (int e = 0; e < V; ++e) x[e] = rounded_as(a.rounded, (x[e] - m.mean) * m.rstd);
       store<V>(a.normalized, at.offset[norm_z] + i * V * step[norm_z], step[norm_z], valid, x);
       for (int e = 0; e < V; ++e) x[e] = (a.has_gamma ? x[e] * gamma[e] : x[e]) + beta[e];
-      store<V>(a.y, at.offset[norm_y] + i * V * step[norm_y], step[norm_y], valid, x);
+      const std::int64_t y = at.offset[norm_y] + i * V * step[norm_y];
+      store_unwatched<V>(a.y, y, step[norm_y], valid, x);
+      watch.note(y, step[norm_y], valid, x);
     }
   }
+  watch.finish();
 }
 
 /// Mean and 1/σ alone, for a backward pass that was left without. Rows: of the moments, of x.

@@ -3,6 +3,7 @@
 
 #include "kernels/cuda/gradients.cuh"
 #include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/watch.cuh"
 
 namespace tidemark::cuda {
 
@@ -16,6 +17,8 @@ struct SoftmaxArguments {
 template <bool is_log, typename T, int V, bool is_cached>
 __global__ void softmax_forward_kernel(SoftmaxArguments<T> a) {
   TIDEMARK_SHARED(float, shared);
+  __shared__ BlockExtremes extremes;
+  auto watch = watch_of(a.y, extremes);
   const std::int64_t width = a.rows.width, vectors = (width + V - 1) / V;
   for (std::int64_t r = first_row(); r < a.rows.count; r += row_stride()) {
     const auto at = a.rows.outer.template place<1>(r);
@@ -45,9 +48,12 @@ __global__ void softmax_forward_kernel(SoftmaxArguments<T> a) {
       row.again(i, x);
       for (int e = 0; e < V; ++e)
         x[e] = is_log ? x[e] - largest - log_sum : expf(x[e] - largest) * scale;
-      store<V>(a.y, at.offset[1] + i * V * a.rows.step[1], a.rows.step[1], row.valid(i), x);
+      const std::int64_t y = at.offset[1] + i * V * a.rows.step[1];
+      store_unwatched<V>(a.y, y, a.rows.step[1], row.valid(i), x);
+      watch.note(y, a.rows.step[1], row.valid(i), x);
     }
   }
+  watch.finish();
 }
 
 template <typename T>

@@ -162,5 +162,29 @@ TEST(ActivationTwins, MinMaxAreNoted) {
       }
 }
 
+// More than meet in a block's shared memory: each thread takes its own to the device's.
+TEST(ActivationTwins, MinMaxOfManyGroupsAreNoted) {
+  const Shape shape{9, 4 * 80};
+  CallMaker gelu;
+  gelu.input(shape, DType::BFloat16).output(shape, DType::BFloat16).watched(80, 1);
+  expect_twins(gelu.finish(16), cpu::gelu_forward, cuda::gelu_forward);
+}
+
+// A thread that meets one group only goes to shared memory once.
+TEST(Watch, AThreadStaysInItsGroupWhereItCan) {
+  const auto blocks = [](std::int64_t stretch, std::int64_t count, int vector) {
+    Groups groups;
+    groups.stretch = stretch, groups.count = count;
+    return cuda::watching_blocks(1056, 1 << 22, vector, groups);
+  };
+  for (const auto& [stretch, count] : {std::pair{64, 12}, {64, 48}, {32, 3}, {128, 40}}) {
+    const std::int64_t step = std::int64_t{blocks(stretch, count, 8)} * 256 * 8;
+    EXPECT_EQ(step % (stretch * count), 0) << stretch << " " << count;
+    EXPECT_GT(step, 1000 * 256 * 8);
+  }
+  EXPECT_EQ(blocks(64, 49999, 8), 1056u);  // no grid of so many is there
+  EXPECT_EQ(cuda::watching_blocks(1056, 300, 8, Groups{}), 2u);
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -6,8 +6,9 @@
 namespace tidemark {
 namespace {
 
-// One warp to a row, a block to a row, and a row that shared memory does not hold (12 288 floats).
-const std::array shapes = {Shape{3, 1},    Shape{5, 31},   Shape{2, 3, 33},
+// One warp to a row, a block to a row, and a row that shared memory does not hold (12 288 floats);
+// 70 rows are more than the blocks that sum a weight's gradient.
+const std::array shapes = {Shape{3, 1},    Shape{5, 31},   Shape{2, 3, 33}, Shape{70, 72},
                            Shape{9, 1023}, Shape{3, 1032}, Shape{1, 12296}};
 
 Shape rows_of(const Shape& shape) { return shape.with_back(1); }
@@ -55,6 +56,37 @@ TEST(NormTwins, LayerNormBackward) {
         expect_twins(layer_norm_gradient(shape, dtype, has_statistics).finish(256),
                      cpu::layer_norm_backward, cuda::layer_norm_backward);
   }
+}
+
+// AMP: what autocast leaves in fp32 beside activations of 16 bits.
+TEST(NormTwins, BackwardOfMixedDtypes) {
+  for (const Shape& shape : {Shape{9, 264}, Shape{2, 2400}})
+    for (const DType x_dtype : {DType::Float32, DType::BFloat16}) {
+      const Shape width{shape.back()};
+      CallMaker maker;
+      maker.input(shape, x_dtype).input(width).absent_input(width).absent_output(shape);
+      maker.absent_output(rows_of(shape)).absent_output(rows_of(shape));
+      maker.d_output(shape, DType::BFloat16).d_input(shape, DType::BFloat16);
+      maker.d_input(width).d_input(width);
+      expect_twins(maker.finish(256), cpu::layer_norm_backward, cuda::layer_norm_backward);
+    }
+}
+
+// One pass over x and dy, and two small kernels that join the blocks' sums of γ and β; else every
+// gradient reads them again.
+TEST(NormTwins, LayerNormBackwardReadsItsRowsOnce) {
+  static std::size_t kernels = 0;
+  const auto counted = [](const Call& call, cuda::Launch& launch) {
+    const std::size_t before = emulation::kernels_run();
+    cuda::layer_norm_backward(call, launch);
+    kernels = emulation::kernels_run() - before;
+  };
+  expect_twins(layer_norm_gradient({5, 768}, DType::BFloat16, true).finish(256),
+               cpu::layer_norm_backward, counted);
+  EXPECT_EQ(kernels, 3u);
+  expect_twins(layer_norm_gradient({2, 33}, DType::BFloat16, true).finish(256),
+               cpu::layer_norm_backward, counted);
+  EXPECT_EQ(kernels, 5u);
 }
 
 TEST(NormTwins, RmsNorm) {

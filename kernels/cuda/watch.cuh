@@ -1,0 +1,114 @@
+// Minimum and maximum of what a kernel writes, by Mesa's groups, while it writes it. One number of
+// the device's memory asked for by every thread is one slice of the second-level cache that all
+// wait for. So a thread keeps a group's extremes in registers as long as it stays in the group, the
+// block's threads meet in shared memory, and each block goes to the device's memory once.
+#pragma once
+
+#include <numeric>
+
+#include "kernels/cuda/vector_io.cuh"
+
+namespace tidemark::cuda {
+
+/// Beyond so many groups each thread goes to the device's memory: Mesa's groups are heads, of which
+/// published networks have up to 64 (LLaMA-65B).
+inline constexpr int block_groups = 64;
+
+/// Keys, 0 = none seen. Shared by a block's threads.
+struct BlockExtremes {
+  std::uint32_t least[block_groups], most[block_groups];
+};
+
+__device__ inline unsigned thread_of_block() { return threadIdx.y * blockDim.x + threadIdx.x; }
+__device__ inline unsigned threads_of_block() { return blockDim.x * blockDim.y; }
+
+/// One array's, as a thread sees them. All threads of the block make it, and end it, together.
+class Watch {
+ public:
+  __device__ Watch(const DeviceGroups& groups, BlockExtremes& of_block)
+      : groups_(groups), of_block_(of_block) {
+    if (groups_.ranges == nullptr || !meet()) return;
+    for (unsigned g = thread_of_block(); g < block_groups; g += threads_of_block())
+      of_block_.least[g] = of_block_.most[g] = 0;
+    __syncthreads();
+  }
+
+  template <int V>
+  __device__ void note(std::int64_t offset, std::int64_t stride, int valid,
+                       const float (&values)[V]) {
+    if (groups_.ranges == nullptr || valid <= 0) return;
+    const DeviceGroups::Group group = groups_.at(offset);
+    if (stride == 1 && group.left >= valid) {
+      change_to(group.range);
+      TIDEMARK_UNROLL
+      for (int i = 0; i < V; ++i)
+        if (i < valid) add(values[i]);
+      return;
+    }
+    TIDEMARK_UNROLL
+    for (int i = 0; i < V; ++i)
+      if (i < valid) change_to(groups_.at(offset + i * stride).range), add(values[i]);
+  }
+
+  __device__ void finish() {
+    if (groups_.ranges == nullptr) return;
+    change_to(nullptr);
+    if (!meet()) return;
+    __syncthreads();
+    for (unsigned g = thread_of_block(); g < groups_.count.value; g += threads_of_block()) {
+      note_max(&groups_.ranges[g].least, of_block_.least[g]);
+      note_max(&groups_.ranges[g].most, of_block_.most[g]);
+    }
+  }
+
+ private:
+  __device__ bool meet() const { return groups_.count.value <= block_groups; }
+  __device__ void add(float x) {
+    const std::uint32_t high = order_key(x), low = ~high;
+    least_ = low > least_ ? low : least_, most_ = high > most_ ? high : most_;
+  }
+  __device__ void change_to(GroupRange* range) {
+    if (range == range_) return;
+    if (range_ != nullptr) {
+      const std::int64_t g = range_ - groups_.ranges;
+      note_max(meet() ? &of_block_.least[g] : &range_->least, least_);
+      note_max(meet() ? &of_block_.most[g] : &range_->most, most_);
+    }
+    range_ = range, least_ = most_ = 0;
+  }
+
+  const DeviceGroups& groups_;
+  BlockExtremes& of_block_;
+  GroupRange* range_ = nullptr;  ///< of the group that the thread is in
+  std::uint32_t least_ = 0, most_ = 0;
+};
+
+/// Of kernels that nobody watches.
+struct NoWatch {
+  template <int V>
+  __device__ void note(std::int64_t, std::int64_t, int, const float (&)[V]) {}
+  __device__ void finish() {}
+};
+
+/// Typed writers have no groups.
+template <typename T>
+__device__ inline auto watch_of(const Writer<T>& to, BlockExtremes& of_block) {
+  if constexpr (std::is_same_v<T, AnyFloat>)
+    return Watch(to.groups, of_block);
+  else
+    return NoWatch{};
+}
+
+/// As many blocks of the usual size as run at once, so that each goes through much before it ends;
+/// and so many that a thread's next vector, a grid of threads further, is in the group of its last
+/// one where that can be.
+inline unsigned watching_blocks(std::int64_t at_once, std::int64_t vectors, int vector,
+                                const Groups& groups) {
+  const std::int64_t wanted = (vectors + usual_threads - 1) / usual_threads;
+  if (wanted <= at_once) return static_cast<unsigned>(wanted < 1 ? 1 : wanted);
+  const std::int64_t period = groups.stretch * groups.count;
+  const std::int64_t whole = period / std::gcd(period, std::int64_t{usual_threads} * vector);
+  return static_cast<unsigned>(whole <= at_once ? at_once / whole * whole : at_once);
+}
+
+}  // namespace tidemark::cuda

@@ -16,7 +16,8 @@ struct ModuleName {
 // LLaMA and most decoders; then GPT-2; then BERT, RoBERTa and ViT, where "dense" ends three
 // modules: attention.output.dense, intermediate.dense and output.dense, unlike in GPT-NeoX and Phi,
 // where it is the attention's; then Phi-3, GPT-NeoX and OPT; then DistilBERT; then Mixtral; then
-// ModernBERT; then DeepSeek.
+// ModernBERT; then DeepSeek. PVT's MLPs have names that only begin with "dense". DeBERTa's
+// query_proj and its kin stand among the others.
 constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
                                      ModuleName{"k_proj", {"k"}},
                                      ModuleName{"v_proj", {"v"}},
@@ -33,7 +34,15 @@ constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
                                      ModuleName{"dense", {"o"}, "gpt-neox"},
                                      ModuleName{"dense", {"o"}, "phi"},
                                      ModuleName{"dense", {"o"}, "falcon"},
+                                     ModuleName{"dense", {"proj"}, "pvt"},
                                      ModuleName{"dense", {"dense", "proj", "fc1", "fc2"}},
+                                     ModuleName{"dense1", {"fc1"}},
+                                     ModuleName{"dense2", {"fc2"}},
+                                     ModuleName{"query_proj", {"q"}},
+                                     ModuleName{"key_proj", {"k"}},
+                                     ModuleName{"value_proj", {"v"}},
+                                     ModuleName{"pos_query_proj", {"place_q"}},
+                                     ModuleName{"pos_key_proj", {"place_k"}},
                                      ModuleName{"qkv_proj", {"qkv"}},
                                      ModuleName{"query_key_value", {"qkv"}},
                                      ModuleName{"gate_up_proj", {"gate_up"}},

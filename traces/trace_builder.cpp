@@ -231,7 +231,23 @@ TensorId TraceBuilder::linear(const std::string& name, TensorId x, std::int64_t 
     const TensorId weight = parameter(name + ".weight", {out, in}, role);
     y = linear_with(name, x, weight, bias ? parameter(name + ".bias", {out}, role) : no_tensor);
   }
-  return is_lora_target(leaf_of(name)) ? add_lora(name, x, y, out) : y;
+  Adapter adapter;
+  return adapted(name, leaf_of(name), x, y, adapter);
+}
+
+TensorId TraceBuilder::adapted(const std::string& name, std::string_view leaf, TensorId x,
+                               TensorId y, Adapter& adapter) {
+  if (!is_lora_target(leaf)) return y;
+  const Tuning& tuning = step().tuning;
+  if (adapter.a == no_tensor) {
+    const auto role =
+        tuning.kind == Tuning::Kind::Lora ? ParameterRole::Adapter : ParameterRole::FrozenAdapter;
+    const DType dtype = framework_.adapters_fp32 && !tuning.base_dtype ? DType::Float32 : base_;
+    adapter.a = parameter_of(name + ".lora_a.weight", {tuning.rank, shape(x).back()}, dtype, role);
+    adapter.b = parameter_of(name + ".lora_b.weight", {shape(y).back(), tuning.rank}, dtype,
+                             ParameterRole::Adapter);
+  }
+  return add_lora(name, x, y, adapter);
 }
 
 TensorId TraceBuilder::linear_with(const std::string& name, TensorId x, TensorId weight,
@@ -250,17 +266,12 @@ TensorId TraceBuilder::linear_with(const std::string& name, TensorId x, TensorId
 // y + B(A(x)), as in tuners/lora/layer.py of peft: x in the adapter's dtype is a tensor of each
 // adapted linear, and the sum, in the wider dtype, is cast back. Under autocast each projection
 // casts for itself.
-TensorId TraceBuilder::add_lora(const std::string& name, TensorId x, TensorId y, std::int64_t out) {
-  const Tuning& tuning = step().tuning;
-  const auto a_role =
-      tuning.kind == Tuning::Kind::Lora ? ParameterRole::Adapter : ParameterRole::FrozenAdapter;
-  const DType dtype = framework_.adapters_fp32 && !tuning.base_dtype ? DType::Float32 : base_;
-  const TensorId a =
-      parameter_of(name + ".lora_a.weight", {tuning.rank, shape(x).back()}, dtype, a_role);
-  const TensorId b =
-      parameter_of(name + ".lora_b.weight", {out, tuning.rank}, dtype, ParameterRole::Adapter);
+TensorId TraceBuilder::add_lora(const std::string& name, TensorId x, TensorId y,
+                                const Adapter& adapter) {
+  const auto [a, b] = adapter;
+  const DType dtype = trace_[a].dtype;
   TensorId read = framework_.autocast_casts ? cast(name + ".lora_cast", x, dtype) : x;
-  read = dropout(name + ".lora_drop", read, tuning.dropout);
+  read = dropout(name + ".lora_drop", read, step().tuning.dropout);
   const TensorId low = linear_with(name + ".lora_a", read, a);
   const TensorId high = linear_with(name + ".lora_b", low, b);
   const TensorId scaled = scale(name + ".lora_scale", high, 1.0);

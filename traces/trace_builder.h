@@ -41,6 +41,11 @@ struct FusedKernel {
   double factor = 1;  ///< of the scores, beside 1/√d
 };
 
+/// The two small weights of a LoRA adapter.
+struct Adapter {
+  TensorId a = no_tensor, b = no_tensor;
+};
+
 class TraceBuilder {
  public:
   TraceBuilder(std::string model, std::string family, const StepOptions& options);
@@ -88,6 +93,10 @@ class TraceBuilder {
   /// The product with a given weight [out, in], for tied heads.
   TensorId linear_with(const std::string& name, TensorId x, TensorId weight,
                        TensorId bias = no_tensor);
+  /// y = linear_with(name, x, …), and what an adapter adds where the linear `leaf` has one. The
+  /// first call makes it; a linear that reads several tensors has one for all.
+  TensorId adapted(const std::string& name, std::string_view leaf, TensorId x, TensorId y,
+                   Adapter& adapter);
   /// a [..., m, k] × b [..., k, n]
   TensorId matmul(const std::string& name, TensorId a, TensorId b);
   /// The same in the dtype of a, without autocast.
@@ -184,7 +193,7 @@ class TraceBuilder {
   TensorId parameter_of(std::string name, const Shape& shape, DType dtype, ParameterRole role);
   std::string cast_name(TensorId x);
   TensorId quantized_linear(const std::string& name, TensorId x, std::int64_t out, bool bias);
-  TensorId add_lora(const std::string& name, TensorId x, TensorId y, std::int64_t out);
+  TensorId add_lora(const std::string& name, TensorId x, TensorId y, const Adapter& adapter);
   bool is_trainable(std::string_view name, ParameterRole role) const;
   TensorId add_external(Tensor tensor);
   DType promoted(TensorId a, TensorId b) const;

@@ -230,7 +230,10 @@ TensorId TraceBuilder::copy(const std::string& name, TensorId x, const Shape& sh
 
 TensorId TraceBuilder::concat(const std::string& name, std::span<const TensorId> pieces,
                               const Shape& shape) {
-  const OutputSpec result{"", shape, trace_[pieces[0]].dtype};
+  DType dtype = trace_[pieces[0]].dtype;
+  for (const TensorId piece : pieces)
+    if (size_of(trace_[piece].dtype) > size_of(dtype)) dtype = trace_[piece].dtype;
+  const OutputSpec result{"", shape, dtype};
   return emit(OpKind::Concat, name, pieces, std::span(&result, 1));
 }
 

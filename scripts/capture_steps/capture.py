@@ -82,7 +82,10 @@ HEADS = {"vit": "ViTForImageClassification", "deit": "DeiTForImageClassification
          "deepseek_v3": "DeepseekV3ForCausalLM",
          "clip_text_model": "CLIPTextModel", "clip_vision_model": "CLIPVisionModel",
          "siglip_text_model": "SiglipTextModel", "siglip_vision_model": "SiglipVisionModel",
-         "whisper": "WhisperForConditionalGeneration"}
+         "whisper": "WhisperForConditionalGeneration",
+         "beit": "BeitForImageClassification", "vit_mae": "ViTMAEForPreTraining",
+         "pvt": "PvtForImageClassification", "pvt_v2": "PvtV2ForImageClassification",
+         "deepseek_v2": "DeepseekV2ForCausalLM"}
 # Models without a loss of their own: the mean of each output, added up.
 BARE = ("clip_text_model", "clip_vision_model", "siglip_text_model", "siglip_vision_model")
 
@@ -166,7 +169,7 @@ def build_inputs(case, model):
         side = case["config"].get("image_size", 224)
         dtype = torch.bfloat16 if case["precision"] == "bf16" else torch.float32
         return dict(pixel_values=torch.zeros(batch, 3, side, side, dtype=dtype, device="cuda"),
-                    **({} if kind in BARE else
+                    **({} if kind in (*BARE, "vit_mae") else
                        dict(labels=torch.zeros(batch, dtype=torch.long, device="cuda"))))
     ids = torch.zeros(batch, case["tokens"], dtype=torch.long, device="cuda")
     inputs = dict(input_ids=ids)
@@ -176,6 +179,10 @@ def build_inputs(case, model):
         inputs["labels"] = torch.zeros(batch, case["target_tokens"], dtype=torch.long, device="cuda")
     if "class" in case and "SequenceClassification" in case["class"]:
         inputs["labels"] = torch.zeros(batch, dtype=torch.long, device="cuda")
+    if "class" in case and "QuestionAnswering" in case["class"]:
+        inputs["start_positions"] = torch.zeros(batch, dtype=torch.long, device="cuda")
+        inputs["end_positions"] = torch.zeros_like(inputs["start_positions"])
+        del inputs["labels"]
     # As a tokenizer hands it over. Without it, transformers 4.53 to 4.57 take every batch for packed.
     if kind != "siglip_text_model":  # whose tokenizer hands over none
         inputs["attention_mask"] = torch.ones_like(ids)

@@ -68,16 +68,67 @@ CONFIGS = {
                     bos_token_id=1, eos_token_id=2, decoder_start_token_id=1),
     "swin-padded": dict(model_type="swin", embed_dim=48, depths=[2, 2, 3], num_heads=[3, 6, 12],
                         window_size=7, image_size=100, patch_size=4, num_labels=11),
+    "beit": dict(model_type="beit", hidden_size=180, num_hidden_layers=3, num_attention_heads=6,
+                 intermediate_size=700, image_size=112, patch_size=16, num_labels=11,
+                 use_relative_position_bias=True),
+    "beit-shared": dict(model_type="beit", hidden_size=168, num_hidden_layers=3,
+                        num_attention_heads=4, intermediate_size=610, image_size=80, patch_size=16,
+                        num_labels=11, use_absolute_position_embeddings=True,
+                        use_shared_relative_position_bias=True, use_mean_pooling=False,
+                        use_mask_token=True, layer_scale_init_value=0, hidden_dropout_prob=0.1,
+                        attention_probs_dropout_prob=0.1, drop_path_rate=0.0),
+    "vit-mae": dict(model_type="vit_mae", hidden_size=180, num_hidden_layers=3,
+                    num_attention_heads=6, intermediate_size=700, image_size=112, patch_size=16,
+                    decoder_hidden_size=132, decoder_num_hidden_layers=2,
+                    decoder_num_attention_heads=4, decoder_intermediate_size=510),
+    "vit-mae-normed": dict(model_type="vit_mae", hidden_size=168, num_hidden_layers=2,
+                           num_attention_heads=4, intermediate_size=610, image_size=98,
+                           patch_size=14, decoder_hidden_size=136, decoder_num_hidden_layers=2,
+                           decoder_num_attention_heads=2, decoder_intermediate_size=490,
+                           mask_ratio=0.6, norm_pix_loss=True, qkv_bias=False,
+                           hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1),
+    "pvt": dict(model_type="pvt", hidden_sizes=[44, 88, 132, 180], depths=[2, 1, 2, 2],
+                num_attention_heads=[1, 2, 3, 6], mlp_ratios=[7, 7, 3, 3], image_size=160,
+                num_labels=11),
+    "pvt-dropped": dict(model_type="pvt", hidden_sizes=[36, 72, 144], depths=[1, 2, 2],
+                        num_attention_heads=[1, 2, 4], mlp_ratios=[5, 4, 3], image_size=112,
+                        num_encoder_blocks=3, patch_sizes=[4, 2, 2], strides=[4, 2, 2],
+                        sequence_reduction_ratios=[4, 2, 1], hidden_dropout_prob=0.1,
+                        attention_probs_dropout_prob=0.1, drop_path_rate=0.2, qkv_bias=False,
+                        num_labels=11),
+    "pvt-v2": dict(model_type="pvt_v2", hidden_sizes=[44, 88, 132, 180], depths=[2, 1, 2, 2],
+                   num_attention_heads=[1, 2, 3, 6], mlp_ratios=[7, 7, 3, 3], image_size=152,
+                   num_labels=11),
+    "pvt-v2-linear": dict(model_type="pvt_v2", hidden_sizes=[36, 72, 144], depths=[1, 2, 2],
+                          num_attention_heads=[1, 2, 4], mlp_ratios=[5, 4, 3], image_size=120,
+                          num_encoder_blocks=3, patch_sizes=[7, 3, 3], strides=[4, 2, 2],
+                          sr_ratios=[4, 2, 1], linear_attention=True, hidden_dropout_prob=0.1,
+                          attention_probs_dropout_prob=0.1, drop_path_rate=0.2, qkv_bias=False,
+                          num_labels=11),
+    "deepseek-v2": dict(model_type="deepseek_v2", vocab_size=1811, hidden_size=192,
+                        num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=6,
+                        intermediate_size=610, moe_intermediate_size=110, n_routed_experts=8,
+                        n_shared_experts=2, num_experts_per_tok=3, first_k_dense_replace=1,
+                        kv_lora_rank=56, q_lora_rank=72, qk_nope_head_dim=40, qk_rope_head_dim=16,
+                        v_head_dim=32, n_group=4, topk_group=2, topk_method="group_limited_greedy"),
+    "deepseek-v2-lite": dict(model_type="deepseek_v2", vocab_size=1811, hidden_size=168,
+                             num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4,
+                             intermediate_size=610, moe_intermediate_size=90, n_routed_experts=6,
+                             n_shared_experts=1, num_experts_per_tok=2, first_k_dense_replace=0,
+                             kv_lora_rank=48, q_lora_rank=None, qk_nope_head_dim=24,
+                             qk_rope_head_dim=8, v_head_dim=40, attention_bias=True),
 }
 SIZES = {"bart": dict(batch=4, tokens=127, target_tokens=61),
          "falcon": dict(batch=4, tokens=143), "modernbert": dict(batch=5, tokens=131),
          "deberta-v2": dict(batch=5, tokens=79),
-         "deepseek_v3": dict(batch=3, tokens=137), "clip_text_model": dict(batch=9, tokens=71),
+         "deepseek_v3": dict(batch=3, tokens=137), "deepseek_v2": dict(batch=3, tokens=137),
+         "beit": dict(batch=13), "vit_mae": dict(batch=13), "pvt": dict(batch=7),
+         "pvt_v2": dict(batch=7), "clip_text_model": dict(batch=9, tokens=71),
          "clip_vision_model": dict(batch=17), "siglip_text_model": dict(batch=9, tokens=67),
          "siglip_vision_model": dict(batch=17), "whisper": dict(batch=3, target_tokens=83),
          "swin": dict(batch=5)}
 # Whose code has no fused attention.
-EAGER = ("deberta-v2", "swin")
+EAGER = ("deberta-v2", "swin", "pvt", "pvt_v2")
 
 
 
@@ -110,4 +161,23 @@ CASES += [
     step("modernbert", "bf16", "sdpa", "-checkpoint", checkpoint=True),
     step("deberta-v3", "fp32", "math", "-checkpoint", checkpoint=True),
     step("clip-text", "amp-bf16", "sdpa", "-checkpoint", checkpoint=True),
+    step("beit", "fp32", "sdpa", "-lora", lora=lora("query", "value")),
+    step("vit-mae", "bf16", "sdpa", "-lora", lora=lora("query", "value")),
+    step("pvt", "fp32", "math", "-lora", lora=lora("query", "value")),
+    step("deepseek-v2", "bf16", "sdpa", "-lora", lora=lora("q_b_proj", "kv_b_proj")),
+    step("beit-shared", "amp-bf16", "sdpa", "-checkpoint", checkpoint=True),
+    step("vit-mae", "bf16", "sdpa", "-checkpoint", checkpoint=True),
+    step("pvt-v2", "fp32", "math", "-checkpoint", checkpoint=True),
+    step("pvt-v2-linear", "amp-bf16", "math", "-checkpoint", checkpoint=True),
+    step("deepseek-v2", "bf16", "sdpa", "-checkpoint", checkpoint=True),
+    step("deberta-v3", "bf16", "math", "-lora", lora=lora("query_proj", "value_proj")),
+    step("deberta-v2", "fp32", "math", "-lora", lora=lora("key_proj", "pos_query_proj", "dense")),
 ]
+
+# Heads that read what a model has made of a sequence, or of each token.
+for NAME, CLASS in (("modernbert", "ModernBert"), ("deberta-v3", "DebertaV2"), ("falcon", "Falcon")):
+    for ENDING in ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering"):
+        for PRECISION in ("fp32", "amp-bf16"):
+            CASE = step(NAME, PRECISION, "math" if NAME == "deberta-v3" else "sdpa", "-" + ENDING)
+            CASE["config"] = {**CASE["config"], "architectures": [CLASS + ENDING], "pad_token_id": 0}
+            CASES.append({**CASE, "class": CLASS + ENDING})

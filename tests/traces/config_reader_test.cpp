@@ -85,6 +85,7 @@ TEST(ConfigReader, FillsInTheDefaultsOfEachClass) {
 TEST(ConfigReader, LaterFamiliesHaveTheDefaultsOfTheirClasses) {
   EXPECT_EQ(read<BartConfig>(R"({"model_type": "bart"})"), BartConfig{});
   EXPECT_EQ(read<ModernBertConfig>(R"({"model_type": "modernbert"})"), ModernBertConfig{});
+  EXPECT_EQ(read<BeitConfig>(R"({"model_type": "beit"})"), BeitConfig{});
   EXPECT_EQ(read<ClipConfig>(R"({"model_type": "clip_text_model"})"), ClipConfig{});
   EXPECT_EQ(read<DebertaConfig>(R"({"model_type": "deberta-v2"})").span, 0);
   const auto places = read<DebertaConfig>(R"({"model_type": "deberta-v2",
@@ -284,13 +285,22 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Refusal{"NoModelType", R"({"hidden_size": 768})", "model_type"},
         Refusal{"UnknownModelType", R"({"model_type": "mamba"})",
-                "/model_type: unknown model_type 'mamba' (known: vit, deit, dinov2, swin, mvit, "
-                "bert, roberta, xlm-roberta, camembert, distilbert, electra, gpt2, llama, mistral, "
-                "qwen2, "
-                "qwen3, gemma, gemma2, gemma3_text, phi, phi3, gpt_neox, opt, stablelm, olmo2, "
-                "starcoder2, mixtral, qwen2_moe, qwen3_moe, olmoe, t5, bart, whisper, falcon, "
-                "modernbert, deberta-v2, deepseek_v3, clip_text_model, clip_vision_model, "
-                "siglip_text_model, siglip_vision_model)"},
+                "/model_type: unknown model_type 'mamba' (known: vit, deit, dinov2, beit, vit_mae, "
+                "pvt, pvt_v2, swin, mvit, bert, roberta, xlm-roberta, camembert, distilbert, "
+                "electra, gpt2, llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, phi, "
+                "phi3, gpt_neox, opt, stablelm, olmo2, starcoder2, mixtral, qwen2_moe, qwen3_moe, "
+                "olmoe, t5, bart, whisper, falcon, modernbert, deberta-v2, deepseek_v2, "
+                "deepseek_v3, clip_text_model, clip_vision_model, siglip_text_model, "
+                "siglip_vision_model)"},
+        Refusal{"ClassTokenOnAReducedGrid",
+                R"({"model_type": "pvt", "sequence_reduction_ratios": [8, 4, 2, 2]})",
+                "/sequence_reduction_ratios: the last stage has a class token"},
+        Refusal{"TooFewStages", R"({"model_type": "pvt_v2", "depths": [2, 2]})",
+                "/depths: 2 entries for 4 stages"},
+        Refusal{"EveryPatchMasked", R"({"model_type": "vit_mae", "mask_ratio": 1})",
+                "/mask_ratio: no patch is left"},
+        Refusal{"ExpertsOfNobody", R"({"model_type": "deepseek_v2"})",
+                "says how many experts a token goes to"},
         Refusal{"MisspeltModelType", R"({"model_type": "lama"})", "did you mean 'llama'?"},
         Refusal{"HeadsThatDoNotDivide",
                 R"({"model_type": "vit", "hidden_size": 770, "num_attention_heads": 12})",

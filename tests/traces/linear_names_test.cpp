@@ -39,6 +39,9 @@ TEST(LinearNames, OfPeftFindTheLinearsOfLaterFamilies) {
   EXPECT_THAT(adapted("falcon-7b", "query_key_value,dense"), ElementsAre("attn.o", "attn.qkv"));
   EXPECT_THAT(adapted("modernbert-base", "Wqkv,Wo"), ElementsAre("attn.o", "attn.qkv", "mlp.down"));
   EXPECT_THAT(adapted("clip-vit-b-32-vision", "q_proj"), ElementsAre("attn.q"));
+  EXPECT_THAT(adapted("deberta-v3-base", "query_proj,value_proj"), ElementsAre("attn.q", "attn.v"));
+  EXPECT_THAT(adapted("beit-base", "query,dense"),
+              ElementsAre("attn.proj", "attn.q", "fc1", "fc2"));
 }
 
 TEST(LinearNames, OfPeftFindTheLinearsOfGpt2) {

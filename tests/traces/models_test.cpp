@@ -127,7 +127,15 @@ INSTANTIATE_TEST_SUITE_P(
         Published{"clip-vit-l-14-vision", 303179776}, Published{"siglip-base-text", 110271744},
         Published{"siglip-base-vision", 92884224}, Published{"whisper-small", 241734912},
         Published{"whisper-large-v3", 1543490560}, Published{"mixtral-8x7b", 46702792704},
-        Published{"qwen3-30b-a3b", 30532122624}, Published{"olmoe-1b-7b", 6919161856}),
+        Published{"qwen3-30b-a3b", 30532122624}, Published{"olmoe-1b-7b", 6919161856},
+        Published{"deepseek-v2-lite", 15706484224}, Published{"deepseek-v2", 235741434880},
+        Published{"beit-base", 86530984}, Published{"vit-mae-base", 111907840},
+        Published{"vit-mae-large", 329541888}, Published{"pvt-tiny", 13229288},
+        Published{"pvt-small", 24485864}, Published{"pvt-medium", 44208104},
+        Published{"pvt-large", 61369320}, Published{"pvt-v2-b0", 3666760},
+        Published{"pvt-v2-b1", 14009000}, Published{"pvt-v2-b2", 25362856},
+        Published{"pvt-v2-b3", 45238696}, Published{"pvt-v2-b4", 62556072},
+        Published{"pvt-v2-b5", 81956008}),
     [](const auto& test) {
       std::string name = test.param.model;
       std::ranges::replace_if(

@@ -147,7 +147,7 @@ TensorId rotate(TraceBuilder& b, const std::string& name, TensorId x,
 TensorId dense_heads(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t heads) {
   const Shape s = b.shape(x);
   if (s[1] != heads) return b.repeat_heads(name + ".repeat", x, {s[0], heads, s[2], s[3]});
-  const bool is_dense = head_order(b, x) == HeadOrder::ByHead;
+  const bool is_dense = heads == 1 || head_order(b, x) == HeadOrder::ByHead;
   return b.framework().copies_heads && !is_dense ? b.copy(name + ".dense", x, s) : x;
 }
 
@@ -183,6 +183,7 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
                                   : b.add(name + ".bias", scores, config.bias);
   if (config.mask != no_tensor) scores = masked(b, name, scores, config.mask);
   if (config.adds_in_place) scores = b.cast(name + ".scores.float", scores, DType::Float32);
+  if (config.names_scores) b.local(scores);
   TensorId weights = b.softmax(name + ".softmax", scores, config.softmax_in_fp32);
   if (config.probabilities_as_query)
     weights = b.cast(name + ".softmax.cast", weights, b[heads.q].dtype);
@@ -190,7 +191,7 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
   const TensorId v = dense_heads(b, name + ".v", heads.v, config.heads);
   const TensorId mixed = b.matmul(name + ".mix", weights, v);
   const Shape merged = {s[0], s[2], config.heads * b.shape(v)[3]};
-  return b.framework().copies_heads
+  return b.framework().copies_heads && config.heads > 1
              ? b.copy(name + ".merge", mixed, merged, LayoutTransform::MergeHeads)
              : b.view(name + ".merge", mixed, merged, LayoutTransform::MergeHeads);
 }
@@ -236,7 +237,8 @@ TensorId composed_attention(TraceBuilder& b, const std::string& name, const Head
   const TensorId k_transposed = b.view(name + ".k.transposed", k, {s[0], config.heads, d, keys},
                                        LayoutTransform::ChannelsFirst);
   TensorId scores = b.product(name + ".scores", q, k_transposed);
-  if (config.bias != no_tensor) scores = b.add_in_place(name + ".bias", scores, config.bias);
+  if (config.bias != no_tensor)
+    scores = b.add_in_place(name + ".bias", scores, b.to_compute(config.bias));
   if (config.mask != no_tensor) scores = b.add_in_place(name + ".mask", scores, config.mask);
   TensorId weights = b.softmax(name + ".softmax", scores, true);
   weights = b.dropout(name + ".dropout", weights, config.dropout);

@@ -42,6 +42,7 @@ struct AttentionConfig {
   bool softmax_in_fp32 = false;                ///< scores upcast, as in LLaMA's eager code
   bool probabilities_as_query = false;         ///< probabilities are cast to the dtype of q
   double dropout = 0;                          ///< of the probabilities
+  bool names_scores = false;                   ///< scaled scores stay until the attention returns
   bool calls_sdpa = true;                      ///< the code can call PyTorch's fused attention
   std::optional<AttentionKernel> kernel = {};  ///< what runs, if it is settled already
   bool by_shared_code = false;  ///< through transformers' sdpa_attention.py, not by the model's own

@@ -45,7 +45,10 @@ ModelConfig read_deberta(Fields& root) {
       .dropout = probability(root, "hidden_dropout_prob", usual.dropout),
       .attention_dropout =
           probability(root, "attention_probs_dropout_prob", usual.attention_dropout),
-      .tied_head = root.boolean_or("tie_word_embeddings", true)};
+      .tied_head = root.boolean_or("tie_word_embeddings", true),
+      .labels = classes(root),
+      .classifier_dropout = optional_probability(root, {"cls_dropout"}),
+      .pooler_dropout = probability(root, "pooler_dropout", 0)};
   config.span = span(root, config.positions);
   config.content_to_place = config.span > 0 && scores(root, "c2p");
   config.place_to_content = config.span > 0 && scores(root, "p2c");
@@ -53,6 +56,9 @@ ModelConfig read_deberta(Fields& root) {
   if (words != config.width) config.embedding_width = words;
   activation(root, "hidden_act", {"gelu"});
   require_divides(root, "num_attention_heads", config.heads, "hidden_size", config.width);
+  activation(root, "pooler_hidden_act", {"gelu"});
+  if (count(root, "pooler_hidden_size", config.width, widest) != config.width)
+    fail_at(root, "pooler_hidden_size", "a pooler of another width; use that of hidden_size");
   refuse(root, "conv_kernel_size", "a convolution beside the first block; remove it");
   if (!root.boolean_or("legacy", true))
     fail_at(root, "legacy", "the newer head of masked words is not modelled; use true");

@@ -1,4 +1,5 @@
-// deepseek_v3: latent attention, a dense MLP in the first blocks, experts picked from groups.
+// deepseek_v2 and deepseek_v3: latent attention, a dense MLP in the first blocks, experts picked
+// from groups.
 #include <fmt/format.h>
 
 #include <numeric>
@@ -22,6 +23,46 @@ LatentConfig latent(Fields& root) {
   return config;
 }
 
+void require_groups(Fields& root, const ExpertsConfig& config) {
+  require_divides(root, "n_group", config.groups, "n_routed_experts", config.count);
+  if (config.best_groups > config.groups)
+    fail_at(root, "topk_group",
+            fmt::format("{} of {} groups; use {} or less", config.best_groups, config.groups,
+                        config.groups));
+}
+
+void require_per_token(Fields& root, const ExpertsConfig& config) {
+  if (config.per_token > config.count)
+    fail_at(root, "num_experts_per_tok",
+            fmt::format("{} of {} experts; use {} or less", config.per_token, config.count,
+                        config.count));
+}
+
+std::vector<std::int64_t> first_blocks(std::int64_t count) {
+  std::vector<std::int64_t> blocks(static_cast<std::size_t>(count));
+  std::iota(blocks.begin(), blocks.end(), 0);
+  return blocks;
+}
+
+// The picked weights are never made to sum to 1, whatever norm_topk_prob says.
+ExpertsConfig sorted_experts_of(Fields& root) {
+  ExpertsConfig config{.count = count(root, "n_routed_experts", 64, most_experts),
+                       .per_token = count(root, "num_experts_per_tok", 0, most_experts),
+                       .width = count(root, "moe_intermediate_size", 1407, widest),
+                       .gates_shared = false,
+                       .router = RouterForm::SoftmaxSorted};
+  config.shared_width = config.width * count(root, "n_shared_experts", 2, most_experts);
+  if (config.per_token == 0)
+    fail_at(root, "num_experts_per_tok", "says how many experts a token goes to; give it");
+  require_per_token(root, config);
+  if (root.text_or("topk_method", "greedy") == "greedy") return config;
+  activation(root, "topk_method", {"greedy", "group_limited_greedy"});
+  config.groups = count(root, "n_group", 1, most_experts);
+  config.best_groups = count(root, "topk_group", 1, most_experts);
+  require_groups(root, config);
+  return config;
+}
+
 ExpertsConfig experts(Fields& root) {
   ExpertsConfig config{.count = count(root, "n_routed_experts", 256, most_experts),
                        .per_token = count(root, "num_experts_per_tok", 8, most_experts),
@@ -32,19 +73,37 @@ ExpertsConfig experts(Fields& root) {
                        .groups = count(root, "n_group", 8, most_experts),
                        .best_groups = count(root, "topk_group", 4, most_experts)};
   config.shared_width = config.width * count(root, "n_shared_experts", 1, most_experts);
-  if (config.per_token > config.count)
-    fail_at(root, "num_experts_per_tok",
-            fmt::format("{} of {} experts; use {} or less", config.per_token, config.count,
-                        config.count));
-  require_divides(root, "n_group", config.groups, "n_routed_experts", config.count);
-  if (config.best_groups > config.groups)
-    fail_at(root, "topk_group",
-            fmt::format("{} of {} groups; use {} or less", config.best_groups, config.groups,
-                        config.groups));
+  require_per_token(root, config);
+  require_groups(root, config);
+  return config;
+}
+
+// Both versions but for their experts.
+DecoderConfig with_latent(Fields& root, const DecoderConfig& usual, std::int64_t dense) {
+  DecoderConfig config = decoder(root, {.usual = usual,
+                                        .key_heads_default_to_heads = usual.key_heads == 0,
+                                        .has_bias_fields = true,
+                                        .head_width_is_free = true});
+  if (config.key_heads != config.heads)
+    fail_at(root, "num_key_value_heads", "keys come out of what all heads share; use as many");
+  config.latent = latent(root);
+  config.head_width = config.latent.plain_width + config.latent.rotary_width;
+  config.rotary_width = config.latent.rotary_width;
+  config.dense_blocks =
+      first_blocks(root.integer_or("first_k_dense_replace", dense, 0, most_blocks));
   return config;
 }
 
 }  // namespace
+
+ModelConfig read_deepseek_v2(Fields& root) {
+  const DecoderConfig usual{.family = "deepseek-v2", .key_heads = 0, .head_width = 64};
+  DecoderConfig config = with_latent(root, usual, 0);
+  config.latent.turns_complex = true;
+  refuse(root, "mlp_bias", "biases of experts");
+  config.experts = sorted_experts_of(root);
+  return config;
+}
 
 ModelConfig read_deepseek_v3(Fields& root) {
   const DecoderConfig usual{.family = "deepseek-v3",
@@ -56,19 +115,8 @@ ModelConfig read_deepseek_v3(Fields& root) {
                             .head_width = 64,
                             .vocabulary = 129280,
                             .positions = 4096};
-  DecoderConfig config = decoder(root, {.usual = usual,
-                                        .key_heads_default_to_heads = false,
-                                        .has_bias_fields = true,
-                                        .head_width_is_free = true});
-  if (config.key_heads != config.heads)
-    fail_at(root, "num_key_value_heads", "keys come out of what all heads share; use as many");
-  config.latent = latent(root);
-  config.head_width = config.latent.plain_width + config.latent.rotary_width;
-  config.rotary_width = config.latent.rotary_width;
+  DecoderConfig config = with_latent(root, usual, 3);
   config.experts = experts(root);
-  config.dense_blocks.resize(
-      static_cast<std::size_t>(root.integer_or("first_k_dense_replace", 3, 0, most_blocks)));
-  std::iota(config.dense_blocks.begin(), config.dense_blocks.end(), 0);
   if (!root.boolean_or("rope_interleave", true))
     fail_at(root, "rope_interleave", "pairs that are halves are not modelled; use true");
   return config;

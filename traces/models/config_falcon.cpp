@@ -37,6 +37,7 @@ ModelConfig read_falcon(Fields& root) {
     config.block = BlockForm::Parallel;
   config.residual_dropout = probability(root, "hidden_dropout", 0);
   config.attention_dropout = 0;  // only in code for alibi
+  if (!config.classifier_dropout) config.classifier_dropout = config.residual_dropout;
   if (!is_parallel && probability(root, "attention_dropout", 0) != config.residual_dropout)
     fail_at(root, "attention_dropout", "another dropout than hidden_dropout is not modelled");
   refuse(root, "alibi", "scores that fall with the distance; remove it");

@@ -72,6 +72,11 @@ void require_divides(Fields& root, std::string_view key, std::int64_t parts,
 /// and 0 are fine.
 void refuse(Fields& root, std::string_view key, std::string_view why);
 
+inline constexpr std::int64_t most_stages = 8;
+/// A list with a number per stage of a pyramid, each from 1 to `most`.
+std::vector<std::int64_t> per_stage(Fields& root, std::string_view key,
+                                    std::vector<std::int64_t> fallback, std::int64_t most);
+
 /// Classes of a classifier: `num_labels`, or the length of `id2label`, or two.
 std::int64_t classes(Fields& root);
 
@@ -89,6 +94,10 @@ void note_what_was_not_read(Fields& root, Model& model);
 ModelConfig read_vit(Fields& root);
 ModelConfig read_deit(Fields& root);
 ModelConfig read_dinov2(Fields& root);
+ModelConfig read_beit(Fields& root);
+ModelConfig read_vit_mae(Fields& root);
+ModelConfig read_pvt(Fields& root);
+ModelConfig read_pvt_v2(Fields& root);
 ModelConfig read_swin(Fields& root);
 ModelConfig read_mvit(Fields& root);
 ModelConfig read_bert(Fields& root);
@@ -121,6 +130,7 @@ ModelConfig read_whisper(Fields& root);
 ModelConfig read_falcon(Fields& root);
 ModelConfig read_modernbert(Fields& root);
 ModelConfig read_deberta(Fields& root);
+ModelConfig read_deepseek_v2(Fields& root);
 ModelConfig read_deepseek_v3(Fields& root);
 ModelConfig read_clip_text(Fields& root);
 ModelConfig read_clip_vision(Fields& root);

@@ -88,8 +88,9 @@ void set_head(ModelConfig& config, Head head) {
 
 // A decoder's classifier looks for the last token before the padding.
 void note_padding(Fields& root, Model& model) {
-  const bool needs_padding = head_of(model.config) == Head::SequenceClassification &&
-                             !std::holds_alternative<BertConfig>(model.config);
+  const bool is_decoder = std::holds_alternative<DecoderConfig>(model.config) ||
+                          std::holds_alternative<Gpt2Config>(model.config);
+  const bool needs_padding = is_decoder && head_of(model.config) == Head::SequenceClassification;
   if (!root.find("pad_token_id") && needs_padding)
     model.notes.emplace_back(
         "no pad_token_id: transformers refuses to classify more than one sequence at a time");

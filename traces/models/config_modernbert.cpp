@@ -23,7 +23,10 @@ ModelConfig read_modernbert(Fields& root) {
       .embedding_dropout = probability(root, "embedding_dropout", 0),
       .attention_dropout = probability(root, "attention_dropout", 0),
       .mlp_dropout = probability(root, "mlp_dropout", 0),
-      .tied_head = root.boolean_or("tie_word_embeddings", true)};
+      .tied_head = root.boolean_or("tie_word_embeddings", true),
+      .labels = classes(root),
+      .classifier_dropout = probability(root, "classifier_dropout", 0)};
+  config.pools_mean = activation(root, "classifier_pooling", {"cls", "mean"}) == "mean";
   constexpr double largest_theta = 1e12;
   config.rotary.theta = root.number_or("global_rope_theta", usual.rotary.theta, 1, largest_theta);
   config.local_rotary.theta =

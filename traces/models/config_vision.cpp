@@ -1,13 +1,12 @@
-// vit, deit, dinov2 and swin: the fields and defaults of Hugging Face's configuration_*.py; their
-// modelling code has separate q, k and v and scales the scores. mvit: a file of our own.
+// vit, beit, vit_mae, deit, dinov2 and swin: the fields and defaults of Hugging Face's
+// configuration_*.py; their modelling code has separate q, k and v and scales the scores. mvit: a
+// file of our own.
 #include <fmt/format.h>
 
 #include "traces/models/config_fields.h"
 
 namespace tidemark::config {
 namespace {
-
-constexpr std::int64_t most_stages = 8;
 
 VitConfig vision_transformer(Fields& root, std::int64_t patch = 16) {
   const VitConfig usual;
@@ -36,20 +35,6 @@ VitConfig vision_transformer(Fields& root, std::int64_t patch = 16) {
 // code, Dinov2SwiGLUFFN).
 std::int64_t gated_width(std::int64_t plain) { return (2 * plain / 3 + 7) / 8 * 8; }
 
-std::vector<std::int64_t> per_stage(Fields& root, std::string_view key,
-                                    std::vector<std::int64_t> fallback, std::int64_t most) {
-  const auto list = root.find(key);
-  if (!list) return fallback;
-  std::vector<std::int64_t> values;
-  for (const JsonView item : list->items()) {
-    if (std::ssize(values) == most_stages)
-      list->fail(fmt::format("more than {} stages; use fewer", most_stages));
-    values.push_back(item.integer(1, most));
-  }
-  if (values.empty()) list->fail("no stages; give one number per stage");
-  return values;
-}
-
 void require_hidden_units(Fields& root, std::int64_t width, double mlp_ratio) {
   const double hidden = static_cast<double>(width) * mlp_ratio;
   if (hidden >= 1) return;
@@ -68,7 +53,62 @@ void require_equal(Fields& root, std::string_view key, std::int64_t implied) {
 
 }  // namespace
 
+std::vector<std::int64_t> per_stage(Fields& root, std::string_view key,
+                                    std::vector<std::int64_t> fallback, std::int64_t most) {
+  const auto list = root.find(key);
+  if (!list) return fallback;
+  std::vector<std::int64_t> values;
+  for (const JsonView item : list->items()) {
+    if (std::ssize(values) == most_stages)
+      list->fail(fmt::format("more than {} stages; use fewer", most_stages));
+    values.push_back(item.integer(1, most));
+  }
+  if (values.empty()) list->fail("no stages; give one number per stage");
+  return values;
+}
+
 ModelConfig read_vit(Fields& root) { return vision_transformer(root); }
+
+ModelConfig read_beit(Fields& root) {
+  const VitConfig of = vision_transformer(root);
+  BeitConfig config{.image = of.image,
+                    .patch = of.patch,
+                    .channels = of.channels,
+                    .width = of.width,
+                    .depth = of.depth,
+                    .heads = of.heads,
+                    .mlp = of.mlp,
+                    .classes = of.classes,
+                    .epsilon = of.epsilon,
+                    .dropout = of.dropout,
+                    .attention_dropout = of.attention_dropout};
+  config.mask_token = root.boolean_or("use_mask_token", config.mask_token);
+  config.absolute_positions =
+      root.boolean_or("use_absolute_position_embeddings", config.absolute_positions);
+  config.biases_blocks = root.boolean_or("use_relative_position_bias", config.biases_blocks);
+  config.biases_together =
+      root.boolean_or("use_shared_relative_position_bias", config.biases_together);
+  config.layer_scale = root.number_or("layer_scale_init_value", 0.1, 0, 1e6) > 0;
+  config.pools_patches = root.boolean_or("use_mean_pooling", config.pools_patches);
+  config.drop_path = probability(root, "drop_path_rate", config.drop_path);
+  return config;
+}
+
+ModelConfig read_vit_mae(Fields& root) {
+  VitMaeConfig config{.encoder = vision_transformer(root), .decoder = {}};
+  config.decoder = config.encoder;
+  VitConfig& decoder = config.decoder;
+  decoder.width = count(root, "decoder_hidden_size", 512, widest);
+  decoder.depth = count(root, "decoder_num_hidden_layers", 8, most_blocks);
+  decoder.heads = count(root, "decoder_num_attention_heads", 16, most_heads);
+  decoder.mlp = count(root, "decoder_intermediate_size", 2048, widest);
+  require_divides(root, "decoder_num_attention_heads", decoder.heads, "decoder_hidden_size",
+                  decoder.width);
+  config.mask_ratio = probability(root, "mask_ratio", config.mask_ratio);
+  if (config.mask_ratio >= 1) fail_at(root, "mask_ratio", "no patch is left to read; use 0.75");
+  config.norms_pixels = root.boolean_or("norm_pix_loss", config.norms_pixels);
+  return config;
+}
 
 ModelConfig read_dinov2(Fields& root) {
   VitConfig config = vision_transformer(root, 14);

@@ -5,6 +5,7 @@
 #include "traces/models/disentangled_attention.h"
 #include "traces/models/language_model.h"
 #include "traces/models/model_config.h"
+#include "traces/models/task_head.h"
 
 namespace tidemark {
 namespace {
@@ -69,6 +70,58 @@ TensorId relative_places(TraceBuilder& b, const DebertaConfig& config) {
   return config.norms_places ? b.layer_norm("relative_norm", table, config.epsilon) : table;
 }
 
+TensorId words_loss(TraceBuilder& b, TensorId x, TensorId table, const DebertaConfig& config) {
+  const Shape s = b.shape(x);
+  const std::int64_t rows = s[0] * s[1];
+  x = b.gelu("transform.gelu", b.linear("transform.dense", x, b.shape(table).back()));
+  x = b.layer_norm("transform.norm", x, config.epsilon);
+  const TensorId bias = b.parameter("lm_head.bias", {config.vocabulary});
+  const TensorId tied = config.tied_head ? table : no_tensor;
+  const TensorId logits = vocabulary_head(b, "lm_head", x, tied, config.vocabulary, bias);
+  const TensorId labels = b.input("labels", {s[0], s[1]}, DType::Int64, fill::Words{});
+  return b.cross_entropy("loss", b.view("logits.rows", logits, {rows, config.vocabulary}),
+                         b.view("labels.rows", labels, {rows}));
+}
+
+// Its own pooler; the logits of samples that have a label are looked up, in fp32.
+TensorId sequence_loss(TraceBuilder& b, TensorId x, double dropout, const DebertaConfig& config) {
+  const Shape row = {b.shape(x)[0], b.shape(x)[2]};
+  TensorId y = b.select("first_token", x, row);
+  y = b.dropout("pooler.drop", y, b.dropout_probability(config.pooler_dropout));
+  y = b.gelu("pooler.gelu", b.linear("pooler.dense", y, config.width));
+  y = head_linear(b, "classifier", b.dropout("classifier.drop", y, dropout), config.labels);
+  const TensorId labelled = b.input("labelled", {row[0], 1}, DType::Int64);
+  const OutputSpec found{"", b.shape(y), b[y].dtype};
+  y = b.opaque("logits.labelled", std::array{y, labelled}, std::span(&found, 1),
+               {.operation = "aten::gather", .gradients = 1, .saved = input_bit(0) | input_bit(1)});
+  return classification_loss(b, b.cast("logits.float", y, DType::Float32));
+}
+
+TensorId loss_of(TraceBuilder& b, TensorId x, TensorId table, const DebertaConfig& config) {
+  const double usual = b.dropout_probability(config.dropout);
+  switch (config.head) {
+    case Head::MaskedLanguage:
+      return words_loss(b, x, table, config);
+    case Head::SequenceClassification:
+      return sequence_loss(
+          b, x, b.dropout_probability(config.classifier_dropout.value_or(config.dropout)), config);
+    case Head::TokenClassification:
+      return token_loss(b, x, {.labels = config.labels, .dropout = usual});
+    case Head::QuestionAnswering:
+      return question_answering_loss(b, x);
+    case Head::None:
+      return mean_loss(b, std::array{x});
+    case Head::CausalLanguage:
+    case Head::Pretraining:
+    case Head::NextSentence:
+    case Head::ImageClassification:
+    case Head::DistilledClassification:
+      break;
+  }
+  CHECK(false && "a head that heads_of() does not name");
+  return no_tensor;
+}
+
 }  // namespace
 
 Trace build_deberta(const std::string& model, const DebertaConfig& config,
@@ -83,15 +136,7 @@ Trace build_deberta(const std::string& model, const DebertaConfig& config,
                              relative_places(b, config)};
   for (std::int64_t i = 0; i < config.depth; ++i)
     x = DebertaBlock{b, config, shared, fmt::format("blocks.{}", i)}(x);
-  x = b.gelu("transform.gelu", b.linear("transform.dense", x, of_table));
-  x = b.layer_norm("transform.norm", x, config.epsilon);
-  const TensorId bias = b.parameter("lm_head.bias", {config.vocabulary});
-  const TensorId tied = config.tied_head ? table : no_tensor;
-  const TensorId logits = vocabulary_head(b, "lm_head", x, tied, config.vocabulary, bias);
-  const TensorId labels = b.input("labels", {options.batch, tokens}, DType::Int64, fill::Words{});
-  const std::int64_t rows = options.batch * tokens;
-  return b.finish(b.cross_entropy("loss", b.view("logits.rows", logits, {rows, config.vocabulary}),
-                                  b.view("labels.rows", labels, {rows})));
+  return b.finish(loss_of(b, x, table, config));
 }
 
 }  // namespace tidemark

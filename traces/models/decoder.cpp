@@ -139,6 +139,11 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
     attention.cosine = view.tables->cosine, attention.sine = view.tables->sine;
     return attention;
   }
+  if (config.latent.turns_complex) {  // a wave and its cosine beside each other
+    attention.cosine = b.input("rope.waves" + suffix, table, DType::Float32,
+                               fill::RotaryTable{fill::Wave::Cosine, view.rotary});
+    return attention;
+  }
   attention.cosine =
       b.input("rope.cos" + suffix, table, kept, fill::RotaryTable{fill::Wave::Cosine, view.rotary});
   attention.sine =
@@ -211,15 +216,17 @@ Trace build_decoder(const std::string& model, const DecoderConfig& config,
   if (config.block != BlockForm::PostNorm) x = norm(b, "norm", x, config.norm, config.epsilon);
   if (config.embedding_width) x = b.linear("project_out", x, config.embedding_width, false);
   const double dropout = b.dropout_probability(config.classifier_dropout.value_or(0.1));
-  return b.finish(decoder_loss(
-      b, x,
-      {.head = config.head,
-       .tied_table = config.tied_head ? table : no_tensor,
-       .vocabulary = config.vocabulary,
-       .bias = config.head_bias,
-       .logit_cap = config.logit_cap,
-       .token = {
-           .labels = config.labels, .dropout = dropout, .loss_in_fp32 = true, .name = "score"}}));
+  const bool wide_loss = !config.plain_scores;  // Falcon's classes stay in the dtype of the logits
+  return b.finish(decoder_loss(b, x,
+                               {.head = config.head,
+                                .tied_table = config.tied_head ? table : no_tensor,
+                                .vocabulary = config.vocabulary,
+                                .bias = config.head_bias,
+                                .logit_cap = config.logit_cap,
+                                .token = {.labels = config.labels,
+                                          .dropout = dropout,
+                                          .loss_in_fp32 = wide_loss,
+                                          .name = "score"}}));
 }
 
 }  // namespace tidemark

@@ -62,6 +62,7 @@ TensorId mlp(TraceBuilder& builder, const std::string& name, TensorId x, const M
 enum class RouterForm : std::uint8_t {
   Softmax,
   SigmoidOfGroups,  ///< each expert by itself, of the groups with the best two (DeepSeek-V3)
+  SoftmaxSorted,    ///< tokens are sorted by expert, and weighted when all have answered (V2)
 };
 
 /// Attention whose keys and values come out of a narrow tensor that all heads share
@@ -71,6 +72,7 @@ struct LatentConfig {
   std::int64_t key_rank = 0;    ///< of that of keys and values; 0: not this attention
   std::int64_t plain_width = 128, rotary_width = 64;  ///< of a head of q and k
   std::int64_t value_width = 128;
+  bool turns_complex = false;  ///< pairs are complex numbers in fp32 (DeepSeek-V2)
 
   bool operator==(const LatentConfig&) const = default;
 };
@@ -93,5 +95,9 @@ struct ExpertsConfig {
 /// x [batch, tokens, width] → the same, each expert with an equal share of the tokens.
 TensorId mixture_of_experts(TraceBuilder& builder, const std::string& name, TensorId x,
                             const ExpertsConfig& config, ActivationForm activation);
+
+/// The same with RouterForm::SoftmaxSorted.
+TensorId sorted_experts(TraceBuilder& builder, const std::string& name, TensorId x,
+                        const ExpertsConfig& config, ActivationForm activation);
 
 }  // namespace tidemark

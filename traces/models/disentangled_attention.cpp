@@ -17,25 +17,28 @@ struct Disentangled {
   std::int64_t head_width() const { return config.width / config.heads; }
 
   struct Projection {
+    std::string leaf;
     TensorId weight, bias;
+    Adapter adapter = {};
   };
 
   Projection projection(const std::string& which) const {
     const std::string full = name + "." + which;
-    return {b.parameter(full + ".weight", {config.width, config.width}),
+    return {which, b.parameter(full + ".weight", {config.width, config.width}),
             b.parameter(full + ".bias", {config.width})};
   }
 
   // x [batch, tokens, width] → [batch, heads, tokens, d], in one piece.
-  TensorId heads(const std::string& which, TensorId x, const Projection& by) const {
+  TensorId heads(const std::string& which, TensorId x, Projection& by) const {
     const std::string full = name + "." + which;
-    const TensorId y = b.linear_with(full, x, by.weight, by.bias);
+    TensorId y = b.linear_with(full, x, by.weight, by.bias);
+    y = b.adapted(full, by.leaf, x, y, by.adapter);
     const Shape by_head = {b.shape(x)[0], config.heads, b.shape(x)[1], head_width()};
     return b.copy(full + ".heads", y, by_head, LayoutTransform::SplitHeads);
   }
 
   // The same of the table of places, once per sample.
-  TensorId place_heads(const std::string& which, TensorId places, const Projection& by) const {
+  TensorId place_heads(const std::string& which, TensorId places, Projection& by) const {
     const TensorId one = heads(which, places, by);
     const Shape s = b.shape(one);
     return b.concat(name + "." + which + ".samples", std::array{one},
@@ -81,10 +84,14 @@ struct Disentangled {
     places = b.view(full + ".row", b.select(full + ".used", places, rows), {1, rows[0], rows[1]});
     const bool shares = config.shares_projections;
     TensorId of_query = no_tensor, of_key = no_tensor;
-    if (config.place_to_content)
-      of_query = place_heads("place_q", places, shares ? of_q : projection("place_q"));
-    if (config.content_to_place)
-      of_key = place_heads("place_k", places, shares ? of_k : projection("place_k"));
+    if (config.place_to_content) {
+      Projection own = shares ? of_q : projection("place_q");
+      of_query = place_heads("place_q", places, own);
+    }
+    if (config.content_to_place) {
+      Projection own = shares ? of_k : projection("place_k");
+      of_key = place_heads("place_k", places, own);
+    }
     TensorId sum = no_tensor;
     if (config.content_to_place)
       sum = b.scale(full + ".c2p.scale", looked_up("c2p", product("c2p", q, of_key)), factor);
@@ -100,9 +107,10 @@ struct Disentangled {
   TensorId operator()(TensorId x) const {
     const std::string& full = name;
     b.begin_function();
-    const Projection of_q = projection("q"), of_k = projection("k");
+    Projection of_q = projection("q"), of_k = projection("k");
     const TensorId q = b.local(heads("q", x, of_q)), k = b.local(heads("k", x, of_k));
-    const TensorId v = b.local(heads("v", x, projection("v")));
+    Projection of_v = projection("v");
+    const TensorId v = b.local(heads("v", x, of_v));
     const bool has_places = config.content_to_place || config.place_to_content;
     const int kinds = 1 + int{config.content_to_place} + int{config.place_to_content};
     const double factor = 1 / std::sqrt(static_cast<double>(head_width()) * kinds);

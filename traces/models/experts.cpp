@@ -163,6 +163,8 @@ struct Mixture {
 
 TensorId mixture_of_experts(TraceBuilder& b, const std::string& name, TensorId x,
                             const ExpertsConfig& config, ActivationForm activation) {
+  if (config.router == RouterForm::SoftmaxSorted)
+    return sorted_experts(b, name, x, config, activation);
   b.begin_function();
   const TensorId y = Mixture{b, name, config, activation}(x);
   b.end_function();

@@ -1,4 +1,4 @@
-// Op by op, as modeling_deepseek_v3.py of transformers 4.57 writes it.
+// Op by op, as modeling_deepseek_v2.py and modeling_deepseek_v3.py of transformers 4.57 write it.
 #include "traces/models/latent_attention.h"
 
 #include <array>
@@ -32,8 +32,19 @@ struct Latent {
     return by_head(".q.heads", b.local(q), head_width());
   }
 
+  // Pairs are complex numbers, and so are those that they are multiplied by: a table of both waves.
+  TensorId turned_complex(const std::string& which, TensorId x) const {
+    const TensorId wide = b.local(b.cast(name + which + ".float", x, DType::Float32));
+    const OutputSpec product{"", b.shape(x), DType::Float32};
+    const TensorId y =
+        b.opaque(name + which + "_rope", std::array{wide, attention.cosine}, std::span(&product, 1),
+                 {.operation = "aten::mul", .gradients = 1, .saved = input_bit(1)});
+    return b.cast(name + which + ".round", y, b[x].dtype);
+  }
+
   // The pairs of a head lie beside each other and are sorted first, into new memory.
   TensorId turned(const std::string& which, TensorId x) const {
+    if (latent.turns_complex) return turned_complex(which, x);
     const OutputSpec sorted{"", b.shape(x), b[x].dtype};
     x = b.opaque(name + which + ".sorted", std::array{x}, std::span(&sorted, 1),
                  {.operation = "aten::clone", .gradients = 1});

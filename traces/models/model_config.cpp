@@ -28,6 +28,11 @@ struct Build {
   }
   Trace operator()(const ClipConfig& config) const { return build_clip(name, config, options); }
   Trace operator()(const BartConfig& config) const { return build_bart(name, config, options); }
+  Trace operator()(const BeitConfig& config) const { return build_beit(name, config, options); }
+  Trace operator()(const VitMaeConfig& config) const {
+    return build_vit_mae(name, config, options);
+  }
+  Trace operator()(const PvtConfig& config) const { return build_pvt(name, config, options); }
   Trace operator()(const DecoderConfig& config) const {
     return build_decoder(name, config, options);
   }
@@ -61,8 +66,11 @@ struct HeadsOf {
   }
   List operator()(const Gpt2Config&) const { return decoder_heads; }
   List operator()(const T5Config&) const { return List(decoder_heads).first(1); }
-  List operator()(const ModernBertConfig&) const { return List(encoder_heads).first(1); }
-  List operator()(const DebertaConfig&) const { return List(encoder_heads).first(1); }
+  List operator()(const ModernBertConfig&) const { return List(encoder_heads).first(5); }
+  List operator()(const DebertaConfig&) const { return List(encoder_heads).first(5); }
+  List operator()(const BeitConfig&) const { return List(image_heads).first(2); }
+  List operator()(const VitMaeConfig&) const { return List(encoder_heads).last(1); }
+  List operator()(const PvtConfig&) const { return List(image_heads).first(2); }
   List operator()(const ClipConfig&) const { return List(image_heads).subspan(1, 1); }
   List operator()(const BartConfig&) const { return List(decoder_heads).first(1); }
   List operator()(const DecoderConfig&) const { return decoder_heads; }
@@ -82,14 +90,16 @@ std::string_view family_of(const ModelConfig& config) {
   if (const auto* bart = std::get_if<BartConfig>(&config)) return bart->family;
   if (const auto* clip = std::get_if<ClipConfig>(&config)) return clip->family;
   constexpr std::array<std::string_view, std::variant_size_v<ModelConfig> - 3> names = {
-      "vit", "swin", "mvit", "bert", "gpt2", "t5", "modernbert", "deberta"};
+      "vit",        "swin",    "mvit", "bert",    "gpt2", "t5",
+      "modernbert", "deberta", "beit", "vit-mae", "pvt"};
   return names[config.index()];
 }
 
 bool sees_images(const ModelConfig& config) {
   if (const auto* clip = std::get_if<ClipConfig>(&config)) return clip->sees;
   return std::holds_alternative<VitConfig>(config) || std::holds_alternative<SwinConfig>(config) ||
-         std::holds_alternative<MvitConfig>(config);
+         std::holds_alternative<MvitConfig>(config) || std::holds_alternative<BeitConfig>(config) ||
+         std::holds_alternative<VitMaeConfig>(config) || std::holds_alternative<PvtConfig>(config);
 }
 
 bool writes_another(const ModelConfig& config) {

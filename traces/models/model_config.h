@@ -42,6 +42,61 @@ struct VitConfig {
   bool operator==(const VitConfig&) const = default;
 };
 
+/// BEiT (arXiv 2106.08254): ViT with a bias of scores by relative places, and a weight per channel
+/// on what each branch adds.
+struct BeitConfig {
+  std::int64_t image = 224, patch = 16, channels = 3;
+  std::int64_t width = 768, depth = 12, heads = 12, mlp = 3072;
+  std::int64_t classes = 2;
+  bool mask_token = false;  ///< a parameter that this step does not use
+  bool absolute_positions = false;
+  bool biases_blocks = false;    ///< a table of relative places in each block
+  bool biases_together = false;  ///< one for all blocks, looked up in each
+  bool layer_scale = true;
+  bool pools_patches = true;  ///< their mean is normed, and the tokens are not; else class token
+  double epsilon = 1e-12;
+  double dropout = 0, attention_dropout = 0, drop_path = 0.1;
+  Head head = Head::ImageClassification;
+
+  bool operator==(const BeitConfig&) const = default;
+};
+
+/// Masked autoencoder (arXiv 2111.06377): an encoder of the patches that are not masked, and a
+/// narrower decoder of all of them, which makes pixels.
+struct VitMaeConfig {
+  VitConfig encoder = {}, decoder = {};
+  double mask_ratio = 0.75;
+  bool norms_pixels = false;  ///< each patch of the target by itself
+  Head head = Head::Pretraining;
+
+  bool operator==(const VitMaeConfig&) const = default;
+};
+
+/// Pyramid vision transformer (arXiv 2102.12122) and its second version (arXiv 2106.13797). Keys
+/// and values come out of a grid that a convolution, or a mean, has reduced.
+struct PvtConfig {
+  struct Stage {
+    std::int64_t width = 64, depth = 2, heads = 1;
+    double mlp_ratio = 8;
+    std::int64_t kernel = 4, stride = 4;  ///< of the patches that it begins with
+    std::int64_t reduction = 8;           ///< of the sides of the grid of keys
+
+    bool operator==(const Stage&) const = default;
+  };
+
+  std::int64_t image = 224, channels = 3;
+  std::vector<Stage> stages = {};
+  bool overlaps = false;    ///< version 2: patches overlap, MLPs have a depthwise convolution
+  bool pools_keys = false;  ///< version 2, linear: the keys' grid is a mean of 7 × 7
+  bool qkv_bias = true;
+  double epsilon = 1e-6;
+  double dropout = 0, attention_dropout = 0, drop_path = 0;
+  std::int64_t classes = 2;
+  Head head = Head::ImageClassification;
+
+  bool operator==(const PvtConfig&) const = default;
+};
+
 /// Swin (arXiv 2103.14030): four stages, each half as wide in tokens and twice as wide in channels.
 struct SwinConfig {
   std::int64_t image = 224, patch = 4, channels = 3;
@@ -229,6 +284,9 @@ struct ModernBertConfig {
   Rotary rotary = {.theta = 160'000}, local_rotary = {.theta = 10'000};
   bool tied_head = true;
   Head head = Head::MaskedLanguage;
+  std::int64_t labels = 2;        ///< classes of the heads that classify
+  double classifier_dropout = 0;  ///< before them
+  bool pools_mean = false;        ///< a sequence's classes read the mean, not the first token
 
   bool operator==(const ModernBertConfig&) const = default;
 };
@@ -250,6 +308,9 @@ struct DebertaConfig {
   double epsilon = 1e-7, dropout = 0.1, attention_dropout = 0.1;
   bool tied_head = true;
   Head head = Head::MaskedLanguage;
+  std::int64_t labels = 2;                        ///< classes of the heads that classify
+  std::optional<double> classifier_dropout = {};  ///< before them; unset: as elsewhere
+  double pooler_dropout = 0;                      ///< of the first token
 
   bool operator==(const DebertaConfig&) const = default;
 };
@@ -271,11 +332,11 @@ struct ClipConfig {
   bool operator==(const ClipConfig&) const = default;
 };
 
-using ModelConfig =
-    std::variant<VitConfig, SwinConfig, MvitConfig, BertConfig, Gpt2Config, T5Config,
-                 ModernBertConfig, DebertaConfig, BartConfig, ClipConfig, DecoderConfig>;
+using ModelConfig = std::variant<VitConfig, SwinConfig, MvitConfig, BertConfig, Gpt2Config,
+                                 T5Config, ModernBertConfig, DebertaConfig, BeitConfig,
+                                 VitMaeConfig, PvtConfig, BartConfig, ClipConfig, DecoderConfig>;
 
-/// "vit", "swin", "mvit", "bert", "gpt2", "t5", or what a decoder or an encoder-decoder calls
+/// "vit", "swin", "mvit", "bert", "gpt2", "t5", …, or what a decoder or an encoder-decoder calls
 /// itself.
 std::string_view family_of(const ModelConfig& config);
 
@@ -314,6 +375,10 @@ Trace build_modernbert(const std::string& model, const ModernBertConfig& config,
 Trace build_deberta(const std::string& model, const DebertaConfig& config,
                     const StepOptions& options);
 Trace build_clip(const std::string& model, const ClipConfig& config, const StepOptions& options);
+Trace build_beit(const std::string& model, const BeitConfig& config, const StepOptions& options);
+Trace build_vit_mae(const std::string& model, const VitMaeConfig& config,
+                    const StepOptions& options);
+Trace build_pvt(const std::string& model, const PvtConfig& config, const StepOptions& options);
 Trace build_decoder(const std::string& model, const DecoderConfig& config,
                     const StepOptions& options);
 

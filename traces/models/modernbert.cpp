@@ -5,6 +5,7 @@
 #include "traces/models/decoder_parts.h"
 #include "traces/models/language_model.h"
 #include "traces/models/model_config.h"
+#include "traces/models/task_head.h"
 
 namespace tidemark {
 namespace {
@@ -86,6 +87,77 @@ struct Encoder {
   }
 };
 
+// Of all tokens, or of one vector per sequence.
+TensorId prediction_head(const Encoder& encoder, TensorId x) {
+  TraceBuilder& b = encoder.b;
+  const ModernBertConfig& config = encoder.config;
+  x = b.gelu("head.gelu", b.linear("head.dense", x, config.width, config.classifier_bias));
+  return encoder.normed("head.norm", x);
+}
+
+TensorId words_loss(const Encoder& encoder, TensorId x, TensorId table) {
+  TraceBuilder& b = encoder.b;
+  const ModernBertConfig& config = encoder.config;
+  const Shape s = b.shape(x), of_ids = {s[0], s[1]};
+  const std::int64_t rows = s[0] * s[1];
+  x = prediction_head(encoder, x);
+  const TensorId bias =
+      config.decoder_bias ? b.parameter("lm_head.bias", {config.vocabulary}) : no_tensor;
+  const TensorId tied = config.tied_head ? table : no_tensor;
+  TensorId logits = vocabulary_head(b, "lm_head", x, tied, config.vocabulary, bias);
+  b.begin_function();
+  logits = b.local(b.cast("logits.float", b.local(logits), DType::Float32));
+  const TensorId labels = b.input("labels", of_ids, DType::Int64, fill::Words{});
+  const TensorId loss =
+      b.cross_entropy("loss", b.view("logits.rows", logits, {rows, config.vocabulary}),
+                      b.view("labels.rows", labels, {rows}));
+  b.end_function();
+  return loss;
+}
+
+// The mean multiplies by the mask first, which is there in every call.
+TensorId of_sequence(const Encoder& encoder, TensorId x) {
+  TraceBuilder& b = encoder.b;
+  const Shape s = b.shape(x), row = {s[0], s[2]};
+  if (!encoder.config.pools_mean) return b.select("first_token", x, row);
+  const TensorId mask = b.input("token_mask", {s[0], s[1], 1}, DType::Int64, fill::Constant{1});
+  const OutputSpec seen{"", s, b[x].dtype};
+  x = b.opaque("pool.seen", std::array{x, mask}, std::span(&seen, 1),
+               {.operation = "aten::mul", .gradients = 1, .saved = input_bit(1)});
+  return b.mean_pool("pool", x, row);
+}
+
+TensorId loss_of(const Encoder& encoder, TensorId x, TensorId table) {
+  TraceBuilder& b = encoder.b;
+  const ModernBertConfig& config = encoder.config;
+  const double dropout = b.dropout_probability(config.classifier_dropout);
+  switch (config.head) {
+    case Head::MaskedLanguage:
+      return words_loss(encoder, x, table);
+    case Head::SequenceClassification: {
+      const TensorId y = prediction_head(encoder, of_sequence(encoder, x));
+      return classification_loss(
+          b, head_linear(b, "classifier", b.dropout("classifier.drop", y, dropout), config.labels));
+    }
+    case Head::TokenClassification:
+      return token_loss(b, prediction_head(encoder, x),
+                        {.labels = config.labels, .dropout = dropout});
+    case Head::QuestionAnswering:
+      return question_answering_loss(
+          b, b.dropout("classifier.drop", prediction_head(encoder, x), dropout));
+    case Head::None:
+      return mean_loss(b, std::array{x});
+    case Head::CausalLanguage:
+    case Head::Pretraining:
+    case Head::NextSentence:
+    case Head::ImageClassification:
+    case Head::DistilledClassification:
+      break;
+  }
+  CHECK(false && "a head that heads_of() does not name");
+  return no_tensor;
+}
+
 }  // namespace
 
 Trace build_modernbert(const std::string& model, const ModernBertConfig& config,
@@ -98,21 +170,7 @@ Trace build_modernbert(const std::string& model, const ModernBertConfig& config,
   const Encoder encoder{b, config};
   TensorId x = encoder.normed("embed_norm", b.embedding("embed", ids, table));
   x = encoder(b.dropout("drop", x, b.dropout_probability(config.embedding_dropout)));
-  x = b.gelu("head.gelu", b.linear("head.dense", x, config.width, config.classifier_bias));
-  x = encoder.normed("head.norm", x);
-  const TensorId bias =
-      config.decoder_bias ? b.parameter("lm_head.bias", {config.vocabulary}) : no_tensor;
-  const TensorId tied = config.tied_head ? table : no_tensor;
-  TensorId logits = vocabulary_head(b, "lm_head", x, tied, config.vocabulary, bias);
-  const std::int64_t rows = options.batch * tokens;
-  b.begin_function();
-  logits = b.local(b.cast("logits.float", b.local(logits), DType::Float32));
-  const TensorId labels = b.input("labels", of_ids, DType::Int64, fill::Words{});
-  const TensorId loss =
-      b.cross_entropy("loss", b.view("logits.rows", logits, {rows, config.vocabulary}),
-                      b.view("labels.rows", labels, {rows}));
-  b.end_function();
-  return b.finish(loss);
+  return b.finish(loss_of(encoder, x, table));
 }
 
 }  // namespace tidemark

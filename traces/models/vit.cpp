@@ -2,75 +2,13 @@
 // loss.
 #include <fmt/format.h>
 
-#include "traces/models/decoder_parts.h"
 #include "traces/models/image_model.h"
 #include "traces/models/model_config.h"
 #include "traces/models/task_head.h"
+#include "traces/models/vit_block.h"
 
 namespace tidemark {
 namespace {
-
-TensorId half_of_mlp(TraceBuilder& b, const std::string& name, TensorId x, const VitConfig& config,
-                     double dropout) {
-  if (config.gated_mlp)
-    return mlp(b, name, x, {.form = MlpForm::GatedPacked, .width = config.mlp, .bias = true});
-  TensorId y = b.linear(name + ".fc1", x, config.mlp);
-  y = b.gelu(name + ".gelu", y);
-  y = b.dropout(name + ".drop1", y, config.drops_hidden ? dropout : 0);
-  y = b.linear(name + ".fc2", y, config.width);
-  return b.dropout(name + ".drop2", y, dropout);
-}
-
-TensorId scaled(TraceBuilder& b, const std::string& name, TensorId x, const VitConfig& config) {
-  return config.layer_scale ? b.mul(name, x, b.parameter(name + ".weight", {config.width})) : x;
-}
-
-// Hugging Face's layers have names for what they norm first and for what the attention gives, so
-// both stay until the layer returns.
-bool names_halves(const VitConfig& config) { return !config.packed_qkv; }
-
-TensorId block(TraceBuilder& b, int i, TensorId x, const VitConfig& config, double dropout) {
-  const std::string name = fmt::format("blocks.{}", i);
-  const double drop_path = config.depth < 2 ? 0
-                                            : b.drop_path_probability(config.drop_path) * i /
-                                                  static_cast<double>(config.depth - 1);
-  b.begin_block(name, x, 0);
-  b.part(Part::F);
-  b.begin_function();
-  TensorId y = b.layer_norm(name + ".norm1", x, config.epsilon);
-  if (names_halves(config)) b.local(y);
-  const bool in_fp32 =
-      config.softmax_in_fp32 || (b.framework().vision_softmax_fp32 && !config.packed_qkv);
-  y = self_attention(b, name + ".attn", y,
-                     {.heads = config.heads,
-                      .packed = config.packed_qkv,
-                      .unpacking = config.unpacking,
-                      .scales_query = config.scales_query,
-                      .qkv_bias = config.qkv_bias,
-                      .softmax_in_fp32 = in_fp32,
-                      .probabilities_as_query = in_fp32,
-                      .dropout = b.dropout_probability(config.attention_dropout),
-                      .by_shared_code = !config.packed_qkv});
-  y = b.dropout(name + ".drop", y, dropout);
-  y = scaled(b, name + ".scale1", y, config);
-  if (names_halves(config)) b.local(y);
-  y = b.drop_path(name + ".drop_path1", y, drop_path);
-  x = b.residual(name + ".add1", x, y);
-  b.part(Part::G);
-  y = b.layer_norm(name + ".norm2", x, config.epsilon);
-  y = half_of_mlp(b, name + ".mlp", y, config, dropout);
-  y = scaled(b, name + ".scale2", y, config);
-  y = b.drop_path(name + ".drop_path2", y, drop_path);
-  x = b.residual(name + ".add2", x, y);
-  b.end_function();
-  b.end_block();
-  return x;
-}
-
-// x[:, …] takes all samples first, and that has a gradient of its own.
-TensorId all_samples(TraceBuilder& b, const std::string& name, TensorId x) {
-  return b.select(name + ".samples", x, b.shape(x));
-}
 
 // The class token, and the mean of the others behind it.
 TensorId class_and_patches(TraceBuilder& b, TensorId x) {
@@ -119,24 +57,6 @@ TensorId loss_of(TraceBuilder& b, TensorId x, TensorId targets, const VitConfig&
                              targets);
 }
 
-// The table of positions; that of another image is stretched, in fp32 (transformers'
-// interpolate_pos_encoding()). The class token keeps its own.
-TensorId positions(TraceBuilder& b, std::int64_t side, const VitConfig& config) {
-  const std::int64_t prefix = config.prefix_tokens, width = config.width;
-  const std::int64_t of_table = config.stretches_positions ? config.image / config.patch : side;
-  const TensorId table = b.parameter("pos_embed", {1, of_table * of_table + prefix, width});
-  if (of_table == side) return table;
-  const TensorId first = b.select("pos_embed.prefix", table, {1, prefix, width});
-  TensorId grid = b.select("pos_embed.grid", table, {1, of_table * of_table, width},
-                           LayoutTransform::Slice, prefix);
-  grid = b.cast("pos_embed.float", grid, DType::Float32);
-  const OutputSpec stretched{"", {1, side * side, width}, DType::Float32};
-  grid = b.opaque("pos_embed.stretch", std::array{grid}, std::span(&stretched, 1),
-                  {.operation = "aten::upsample_bicubic2d", .gradients = 1});
-  grid = b.cast("pos_embed.round", grid, b[table].dtype);
-  return b.concat("pos_embed.join", std::array{first, grid}, {1, side * side + prefix, width});
-}
-
 }  // namespace
 
 Trace build_vit(const std::string& model, const VitConfig& config, const StepOptions& options) {
@@ -144,10 +64,7 @@ Trace build_vit(const std::string& model, const VitConfig& config, const StepOpt
   if (!step.ema) step.ema = config.ema;
   TraceBuilder b(model, "vit", step);
   const std::int64_t image = image_size(options, config.image);
-  const std::int64_t side = image / config.patch;
-  if (side < 1 || image % config.patch != 0)
-    throw UsageError(
-        fmt::format("image size {} is not a multiple of the patch size {}", image, config.patch));
+  const std::int64_t side = patches_per_side(image, config.patch);
   const std::int64_t batch = options.batch, patches = side * side;
   const std::int64_t tokens = patches + config.prefix_tokens;
   const double dropout = b.dropout_probability(config.dropout);
@@ -164,9 +81,14 @@ Trace build_vit(const std::string& model, const VitConfig& config, const StepOpt
     x = b.concat("tokens", std::array{prefix, x}, {batch, tokens, config.width});
   }
   if (config.mask_token) b.parameter("mask_token", {1, config.width});
-  x = b.add("pos_add", x, positions(b, side, config));
+  const std::int64_t of_table = config.stretches_positions ? config.image / config.patch : side;
+  x = b.add(
+      "pos_add", x,
+      stretched_positions(b, "pos_embed", {of_table, side, config.prefix_tokens, config.width}));
   x = b.dropout("pos_drop", x, dropout);
-  for (int i = 0; i < config.depth; ++i) x = block(b, i, x, config, dropout);
+  for (std::int64_t i = 0; i < config.depth; ++i)
+    x = vit_block(b, fmt::format("blocks.{}", i), x, config,
+                  depth_rate(b.drop_path_probability(config.drop_path), i, config.depth));
 
   x = b.layer_norm("norm", x, config.epsilon);
   return b.finish(loss_of(b, x, targets, config));

@@ -3,20 +3,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "analysis/check/verdict.h"
 #include "base/error.h"
+#include "tests/fuzz/refusals.h"
 
 namespace {
 
 using namespace tidemark;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 /// What this program finds adds up, whatever a file expects.
 std::int64_t plausible(std::int64_t number) { return std::min(number, std::int64_t{1} << 40); }
@@ -80,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     file = regression::read_check_file(text, "fuzz");
   } catch (const InputError& error) {
-    require(std::string_view(error.what()).find('\n') == std::string_view::npos);
+    require_one_line(error.what());
     return 0;
   }
   // More would only be more of the same.

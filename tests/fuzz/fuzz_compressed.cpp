@@ -2,11 +2,11 @@
 // line; never more than the kind of file may have.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include "base/compression.h"
 #include "base/error.h"
+#include "tests/fuzz/refusals.h"
 
 namespace {
 
@@ -14,10 +14,6 @@ using namespace tidemark;
 
 /// So small that inputs of a few bytes can exceed it.
 constexpr FileKindRow kind = {FileKind::Config, "a test", {1 << 17}, "use a smaller one"};
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 }  // namespace
 
@@ -28,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(text.size() <= static_cast<std::size_t>(kind.limit.count));
     require(decompressed(compressed(text), "again", kind) == text);
   } catch (const InputError& error) {
-    require(std::string_view(error.what()).find('\n') == std::string_view::npos);
+    require_one_line(error.what());
   }
   return 0;
 }

@@ -7,15 +7,8 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "tests/fuzz/refusals.h"
 #include "traces/models/config_reader.h"
-
-namespace {
-
-void require_one_line(std::string_view text) {
-  if (text.find('\n') != std::string_view::npos) std::abort();
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tidemark;

@@ -2,23 +2,15 @@
 // InputError. What it returns can be written and read again without a change.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include "base/error.h"
 #include "simulator/judge/validate.h"
 #include "simulator/lower.h"
 #include "simulator/plan_json.h"
+#include "tests/fuzz/refusals.h"
 #include "tests/support/small_models.h"
 #include "traces/trace_builder.h"
-
-namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tidemark;

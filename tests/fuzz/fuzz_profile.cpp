@@ -2,29 +2,15 @@
 // that can be compared with themselves and with a real step's, or refuses them in one line.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "analysis/diff/diff.h"
-#include "base/error.h"
+#include "tests/fuzz/refusals.h"
 
 namespace {
 
 using namespace tidemark;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-template <typename Action>
-void answer_or_refuse(Action action) {
-  try {
-    action();
-  } catch (const InputError& error) {
-    require(std::string_view(error.what()).find('\n') == std::string_view::npos);
-  }
-}
 
 /// Steps of a strategy that every report has, with one number of each kind.
 const diff::Profile& known_step() {

@@ -2,19 +2,15 @@
 // be walked, and written and read again without a change.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include "base/error.h"
+#include "tests/fuzz/refusals.h"
 #include "traces/trace_json.h"
 
 namespace {
 
 using namespace tidemark;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 /// Reads every operand that the backward would.
 void walk(const Trace& trace) {

@@ -4,22 +4,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
 #include "profiler/data_file.h"
+#include "tests/fuzz/refusals.h"
 #include "tests/support/small_models.h"
 #include "traces/trace_builder.h"
 
 namespace {
 
 using namespace tidemark;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 Trace model_of_images() {
   return build_trace(small_model("images", VitConfig{.image = 2,
@@ -60,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
       take_batches(profiler::data_of_bytes(bytes, "fuzz", trace), trace);
     } catch (const InputError& error) {
-      require(std::string_view(error.what()).find('\n') == std::string_view::npos);
+      require_one_line(error.what());
     }
   }
   return 0;

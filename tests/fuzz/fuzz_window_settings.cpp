@@ -2,20 +2,16 @@
 // written and read again; or they are refused in one line and change nothing.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include "base/error.h"
 #include "gui/settings_text.h"
+#include "tests/fuzz/refusals.h"
 
 namespace {
 
 using namespace tidemark;
 using namespace tidemark::gui;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 bool fits(PixelSize window) {
   return window.width >= smallest_picture.width && window.width <= largest_picture.width &&
@@ -31,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     read_settings_text({reinterpret_cast<const char*>(data), size}, "fuzz", view, window);
   } catch (const InputError& error) {
-    require(std::string_view(error.what()).find('\n') == std::string_view::npos);
+    require_one_line(error.what());
     require(write_settings_text(view, window) == before);
     return 0;
   }

@@ -19,7 +19,7 @@ class Net(nn.Module):
         self.layers = nn.ModuleList(nn.Sequential(nn.Linear(64, 64), nn.GELU()) for _ in range(3))
         self.out = nn.Linear(64, 64, bias=False)
         self.out.weight = self.layers[0][0].weight
-        self.register_buffer("mask", torch.ones(8, dtype=torch.bool))
+        self.register_buffer("mask", torch.tensor([True] * 8))
 
     def forward(self, x):
         for layer in self.layers:
@@ -31,6 +31,34 @@ class Net(nn.Module):
 
 def make_step():
     return Net(), torch.zeros(8, 16, 64), lambda y: y.float().mean()
+
+def with_lengths():
+    """The loss reads lengths on the host, of labels that are told from padding by their values."""
+    def loss(scores, batch):
+        labels = batch[1]
+        lengths = (labels >= 0).sum(-1)
+        return torch.nn.functional.ctc_loss(
+            scores.log_softmax(-1).transpose(0, 1), labels.masked_select(labels >= 0),
+            torch.full((4,), 32), lengths)
+
+    class Scores(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.out = nn.Linear(16, 12)
+
+        def forward(self, x, labels):
+            return self.out(x)
+
+    labels = torch.tensor([[3, 4, 5, -1], [1, -1, -1, -1], [6, 7, -1, -1], [2, 2, 2, 2]])
+    return Scores(), (torch.zeros(4, 32, 16), labels), loss
+
+def sharded():
+    import torch.distributed as dist
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+    from torch.distributed.fsdp import fully_shard
+    dist.init_process_group("fake", rank=0, world_size=4, store=FakeStore())
+    model, *rest = make_step()
+    return fully_shard(model.cuda()), *rest
 
 def broken():
     raise KeyError("nothing here")
@@ -83,6 +111,16 @@ class Capture(unittest.TestCase):
 
     def trace(self, name="step.trace.json"):
         return json.loads((self.path / name).read_text())
+
+    def test_replicas_are_of_the_questions_not_of_the_capture(self):
+        done = self.capture("sharded")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"sharded \(fully_shard\).*--mesh dp=N --shard fsdp2")
+
+    def test_lengths_that_a_loss_reads_on_the_host(self):
+        done = self.capture("with_lengths")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("ctc_loss", [op["name"] for op in self.trace()["ops"]])
 
     def test_a_script(self):
         done = self.capture("make_step", "--measured", "measured.json")

@@ -63,8 +63,26 @@ def make_optimizer(step: Step) -> Any:
                        "or give a function of the parameters)")
 
 
+# Wrappers of replicas, and what to ask about their step once it is captured without them.
+WRAPPERS = {"DistributedDataParallel": "--mesh dp=N --shard ddp",
+            "FullyShardedDataParallel": "--mesh dp=N --shard fsdp2"}
+
+
+def refuse_replicas(model: torch.nn.Module) -> None:
+    """A capture is of one process, whose parameters are whole."""
+    for module in model.modules():
+        name = type(module).__name__
+        if name in WRAPPERS and type(module).__module__.startswith("torch."):
+            raise CaptureError(f"the model is wrapped in {name}: capture what is inside, and say "
+                               f"{WRAPPERS[name]} to compare, explain and check")
+    if any(type(parameter).__name__ == "DTensor" for parameter in model.parameters()):
+        raise CaptureError("the model's parameters are sharded (fully_shard): capture it before that,"
+                           " and say --mesh dp=N --shard fsdp2 to compare, explain and check")
+
+
 def place(step: Step) -> None:
     """Model and batch on the device, in the precision that was asked for."""
+    refuse_replicas(step.model)
     if step.precision not in PRECISIONS:
         raise CaptureError(f"no precision named {step.precision!r} (known: "
                            f"{', '.join(PRECISIONS)})")

@@ -19,6 +19,10 @@ ATEN = torch.ops.aten
 SHAPED_BY_VALUES = {ATEN.nonzero.default, ATEN.masked_select.default, ATEN.index.Tensor,
                     ATEN._unique2.default, ATEN.unique_consecutive.default,
                     ATEN.repeat_interleave.Tensor}
+# F.ctc_loss reads lengths on the host and takes _ctc_loss with lists, but under a mode that with
+# tensors, below which the host would read what no kernel has written. Which arguments those are.
+TAKES_LISTS = {ATEN._ctc_loss.Tensor: (ATEN._ctc_loss.default, (2, 3)),
+               ATEN._ctc_loss_backward.Tensor: (ATEN._ctc_loss_backward.default, (3, 4))}
 
 
 def turns(rows: int, experts: int, slots: int) -> torch.Tensor:
@@ -41,6 +45,9 @@ class Values(TorchDispatchMode):
             return None  # is its own twin, and must change once
         known = all(x in self.twins or x.device.type == "cpu" for x in tensors)
         small = all(x.numel() <= MOST_ELEMENTS for x in tensors)
+        on_host = tensors and all(x.device.type == "cpu" for x in tensors)
+        if on_host and function._schema.is_mutable:
+            return None  # changed once, by the operator itself
         random = torch.Tag.nondeterministic_seeded in function.tags
         if not known or not small or random or function._schema.name.startswith("aten::empty"):
             return None
@@ -56,6 +63,8 @@ class Values(TorchDispatchMode):
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
                            kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if function is ATEN.lift_fresh.default:
+            self.note(args[0], args[0].cpu())  # torch.tensor([…]) is filled before a mode sees it
         value = self.on_twins(function, args, kwargs)
         if function is ATEN._local_scalar_dense.default and value is not None:
             return value
@@ -65,6 +74,12 @@ class Values(TorchDispatchMode):
             result = tree_map(lambda x: x.to("cuda") if isinstance(x, torch.Tensor) else x, value)
             self.note(result, value)
             return result
+        if function in TAKES_LISTS:
+            same, lists = TAKES_LISTS[function]
+            lengths = {i: self.twin(args[i]) for i in lists}
+            if all(x.device.type == "cpu" for x in lengths.values()):
+                function = same
+                args = tuple(lengths[i].tolist() if i in lists else x for i, x in enumerate(args))
         result = function(*args, **kwargs)
         if function is ATEN.topk.default and value is None and args[0].dim() == 2:
             value = None, turns(*args[0].shape, args[1])
@@ -77,3 +92,7 @@ class Values(TorchDispatchMode):
                     made.device.type == "cuda" and made.shape == twin.shape and \
                     twin.numel() <= MOST_ELEMENTS:
                 self.twins[made] = twin
+            elif isinstance(made, torch.Tensor) and made is not twin and \
+                    made.device.type == "cpu" and isinstance(twin, torch.Tensor) and \
+                    made.shape == twin.shape:
+                made.copy_(twin)  # brought from the device, where nothing was computed

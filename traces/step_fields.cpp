@@ -497,6 +497,7 @@ std::vector<StepField> surroundings() {
           {.key = "mesh",
            .id_prefix = "mesh=",
            .noun = "mesh",
+           .is_of_replicas = true,
            .switches = {{"--mesh", "AXES",
                          "how the GPUs of a job are laid out: sizes of pp (pipeline stages), dp "
                          "(replicas), cp (context), tp (tensor) and ep (experts), as in dp=8; the "
@@ -523,6 +524,7 @@ std::vector<StepField> surroundings() {
                          "the stage that needs most)"}}}),
       among_ranks(field<&StepOptions::shard>(
           {.key = "shard",
+           .is_of_replicas = true,
            .switches = {{"--shard", "NAME",
                          "how the dp ranks share parameters, gradients and optimizer states: ddp "
                          "or fsdp2, with options as in ddp:bucket-view or "

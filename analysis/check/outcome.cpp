@@ -66,7 +66,8 @@ void require_none(const std::string& defect) {
 std::shared_ptr<const Trace> make_trace(const std::string& file, const Experiment& experiment,
                                         const Device& device) {
   const std::string path = resolved(file, experiment.model);
-  if (is_trace_path(path)) return std::make_shared<const Trace>(load_trace(path));
+  if (is_trace_path(path))
+    return std::make_shared<const Trace>(among_replicas(load_trace(path), experiment.step));
   if (experiment.step.mesh[Axis::Pipeline] > 1 && !experiment.step.rank)
     throw InputError(
         "an experiment of pipeline stages is that of one (name it, as in \"rank\": \"pp0\")");
@@ -95,8 +96,7 @@ ModelSize size_of(const Trace& trace) {
 }
 
 bool needs_same_trace(const Experiment& a, const Experiment& b) {
-  const bool is_same_step = a.step == b.step && a.device == b.device;
-  return a.model == b.model && (is_trace_path(a.model) || is_same_step);
+  return a.model == b.model && a.step == b.step && (is_trace_path(a.model) || a.device == b.device);
 }
 
 void share_traces(const std::string& file, const std::vector<Experiment>& experiments,

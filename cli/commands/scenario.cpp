@@ -40,9 +40,14 @@ bool is_trace_file(std::string_view path) {
   return path.ends_with(".trace.json") || path.ends_with(".trace.json.zst");
 }
 
+// What a trace file says itself. Replicas of its step it knows nothing of.
 void refuse_step_options(const Options& options) {
+  const auto is_of_replicas = [](const OptionRow& row) {
+    const auto* member = std::get_if<StepMember>(&row.member);
+    return member ? member->field->is_of_replicas : long_name(row) == "--gpus";
+  };
   for (const OptionRow& row : option_table())
-    if (row.group == "step" && is_given(options, row))
+    if (row.group == "step" && is_given(options, row) && !is_of_replicas(row))
       throw UsageError(fmt::format(
           "{} cannot change {}: a trace file describes one step as it is (leave the option out, or "
           "name a model)",
@@ -148,7 +153,9 @@ void set_step(const Options& options, Scenario& scenario) {
   if (options.max_batch)
     throw UsageError(fmt::format("--max-batch cannot change the batch of {}: name a model instead",
                                  tidemark::quoted(subject)));
-  auto trace = std::make_shared<const Trace>(load_trace(subject));
+  Trace recorded = load_trace(subject);
+  auto trace = std::make_shared<const Trace>(
+      from_command_line([&] { return among_replicas(std::move(recorded), step_of(options)); }));
   scenario.model = {subject, trace->family, trace->model, subject};
   scenario.step = trace->step;
   scenario.trace = std::move(trace);

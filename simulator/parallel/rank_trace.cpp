@@ -8,9 +8,12 @@
 
 #include <map>
 
+#include "base/error.h"
+#include "base/quoted.h"
 #include "simulator/parallel/stage_trace.h"
 #include "simulator/parallel/tensor_cuts.h"
 #include "simulator/strategies/trace_edit.h"
+#include "traces/step_fields.h"
 
 namespace tidemark {
 namespace {
@@ -183,6 +186,24 @@ Trace cut_for_ranks(Trace trace) {
   const TensorCuts cuts = find_cuts(trace);
   const Trace shaped = with_cut_shapes(cuts, std::move(trace));
   return RankTrace(shaped, cuts).run();
+}
+
+Trace among_replicas(Trace recorded, const StepOptions& step) {
+  if (step.mesh.is_one() && !step.shard) return recorded;
+  if (!recorded.step.mesh.is_one())
+    throw InputError(fmt::format("{} was recorded as a part of {} (name the model for another)",
+                                 quoted(recorded.model), to_text(recorded.step.mesh)));
+  if (step.mesh.gpus() != step.mesh[Axis::Data])
+    throw InputError(fmt::format(
+        "of {} a recorded step can have replicas only (give --mesh dp=N, or name a model)",
+        to_text(step.mesh)));
+  recorded.step.mesh = step.mesh;
+  recorded.step.shard = step.shard;
+  for (const StepField& field : step_fields()) {
+    const std::string defect = field.is_of_replicas ? field.defect(recorded.step) : "";
+    if (!defect.empty()) throw InputError(defect);
+  }
+  return recorded;
 }
 
 Trace build_rank_trace(const Model& model, const StepOptions& options) {

@@ -1,4 +1,5 @@
 // Trace files give their model's numbers or list defects; allocator scripts print golden lines.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -74,6 +75,55 @@ TEST(TraceFiles, TakeNoOptionsOfTheStep) {
     EXPECT_NE(outcome.errors.find(words(option)[0] + " cannot change"), std::string::npos)
         << outcome.errors;
   }
+}
+
+TEST(TraceFiles, AreTheStepsOfReplicasThatTheySayNothingOf) {
+  const Folder folder;
+  const std::string path = folder / "a.trace.json";
+  tidemark("trace gpt2 -b 2 -s 64 -o " + path);
+  for (const std::string options :
+       {"--gpus 8", "--mesh dp=8 --shard fsdp2", "--gpus 16 --shard ddp:bucket-mb=10"}) {
+    const std::string more = " --cluster dgx-h100 --format json " + options;
+    const Json direct = Json::parse(tidemark("compare gpt2 -b 2 -s 64" + more).output);
+    const Json by_file = Json::parse(tidemark("compare " + path + more).output);
+    EXPECT_EQ(direct["rows"], by_file["rows"]) << options;
+    for (const char* field : {"mesh", "shard"})
+      EXPECT_EQ(direct["options"][field], by_file["options"][field]) << options;
+  }
+}
+
+TEST(TraceFiles, AreTheStepsOfReplicasInCheckFilesToo) {
+  const Folder folder;
+  tidemark("trace gpt2 -b 2 -s 64 -o " + (folder / "a.trace.json"));
+  const std::string file = folder / "tidemark.json";
+  write_text(file, R"({"format": "tidemark-check", "version": 1,
+      "defaults": {"model": "a.trace.json", "mesh": ["1", "dp=2", "dp=8"]},
+      "experiments": [{"shard": "fsdp2"}]})");
+  EXPECT_EQ(tidemark_with({"check", file, "--update"}).exit_code, 0);
+  const Json recorded = Json::parse(file_text(file));
+  std::vector<std::int64_t> live;
+  for (const Json& each : recorded["expected"]["experiments"])
+    live.push_back(each["values"]["live"].get<std::int64_t>());
+  ASSERT_EQ(live.size(), 3u);
+  EXPECT_GT(live[0], live[1]);
+  EXPECT_GT(live[1], live[2]);
+}
+
+TEST(TraceFiles, AreNotCutIntoStagesOrParts) {
+  const Folder folder;
+  const std::string path = folder / "a.trace.json";
+  tidemark("trace gpt2 -b 2 -s 64 -o " + path);
+  const auto refusal = [](const std::string& command) {
+    const Outcome outcome = tidemark(command);
+    EXPECT_EQ(outcome.exit_code, 2) << command;
+    return outcome.errors;
+  };
+  EXPECT_THAT(refusal("compare " + path + " --mesh dp=2,tp=2"),
+              testing::HasSubstr("can have replicas only (give --mesh dp=N, or name a model)"));
+  EXPECT_THAT(refusal("compare " + path + " --gpus 2 --shard fsdp3"), testing::HasSubstr("fsdp2"));
+  tidemark("trace gpt2 -b 2 -s 64 --mesh tp=2 -o " + path);
+  EXPECT_THAT(refusal("compare " + path + " --mesh dp=2"),
+              testing::HasSubstr("was recorded as a part of tp=2"));
 }
 
 TEST(TraceFiles, ThatEndEarlyAreRefused) {

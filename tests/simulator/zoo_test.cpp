@@ -98,14 +98,18 @@ TEST(Zoo, Siglip) { expect_family_sound("siglip"); }
 TEST(Zoo, Mixtral) { expect_family_sound("mixtral"); }
 TEST(Zoo, Qwen3Moe) { expect_family_sound("qwen3-moe"); }
 TEST(Zoo, Olmoe) { expect_family_sound("olmoe"); }
+TEST(Zoo, DeepSeekV2) { expect_family_sound("deepseek-v2"); }
+TEST(Zoo, Beit) { expect_family_sound("beit"); }
+TEST(Zoo, VitMae) { expect_family_sound("vit-mae"); }
+TEST(Zoo, Pvt) { expect_family_sound("pvt"); }
 
 TEST(Zoo, HasAllFamilies) {
   for (const Model& model : known_models())
-    EXPECT_THAT(
-        model.family,
-        testing::AnyOf("vit", "swin", "mvit", "bert", "gpt2", "llama", "gemma", "gemma2", "gemma3",
-                       "phi3", "gpt-neox", "opt", "olmo2", "t5", "mixtral", "qwen3-moe", "olmoe",
-                       "bart", "whisper", "modernbert", "deberta", "falcon", "clip", "siglip"));
+    EXPECT_THAT(model.family, testing::AnyOf("vit", "swin", "mvit", "bert", "gpt2", "llama",
+                                             "gemma", "gemma2", "gemma3", "phi3", "gpt-neox", "opt",
+                                             "olmo2", "t5", "mixtral", "qwen3-moe", "olmoe", "bart",
+                                             "whisper", "modernbert", "deberta", "falcon", "clip",
+                                             "siglip", "deepseek-v2", "beit", "vit-mae", "pvt"));
 }
 
 TEST(Zoo, NamesEveryStrategy) {

@@ -45,9 +45,6 @@ class Values(TorchDispatchMode):
             return None  # is its own twin, and must change once
         known = all(x in self.twins or x.device.type == "cpu" for x in tensors)
         small = all(x.numel() <= MOST_ELEMENTS for x in tensors)
-        on_host = tensors and all(x.device.type == "cpu" for x in tensors)
-        if on_host and function._schema.is_mutable:
-            return None  # changed once, by the operator itself
         random = torch.Tag.nondeterministic_seeded in function.tags
         if not known or not small or random or function._schema.name.startswith("aten::empty"):
             return None

@@ -10,13 +10,14 @@
 #include "base/files.h"
 #include "base/freed_memory.h"
 #include "cli/commands/command_line.h"
+#include "cli/commands/recorded_process.h"
 #include "cli/text/terminal.h"
 
 namespace tidemark::cli {
 namespace {
 
 void deliver(const Result& result, const Options& options) {
-  if (options.output) {
+  if (options.output && !result.is_written) {
     write_file(*options.output, result.text);
   } else {
     write_standard_output(result.text);
@@ -32,6 +33,7 @@ ExitCode run(int argc, char** argv) {
   if (line.options.output) require_writable(*line.options.output);
   const Result result = line.command->run(line.options);
   deliver(result, line.options);
+  end_likewise({.exit_code = 0, .signal = result.signal});
   return result.exit_code;
 }
 

@@ -76,120 +76,70 @@ class Callers {
   std::vector<std::uint32_t> outer_;  // by operator
 };
 
-class KinetoTimelineMaker {
+class KinetoReading {
  public:
-  KinetoTimelineMaker(KinetoEvents events, const std::string& name)
-      : events_(std::move(events)), callers_(events_) {
-    trace_.model = name;
-    trace_.step.batch = 0;  // unknown
-  }
-  KinetoTimeline make() &&;
+  KinetoReading(KinetoEvents events, const std::string& name)
+      : events_(std::move(events)),
+        callers_(events_),
+        builder_(name, Nanoseconds{events_.duration_ns}) {}
+  RecordedTimeline make() &&;
 
  private:
-  void add_runs();
-  void sum_up_streams();
-  void add_run(const KinetoSpan& span, StreamId stream, Task task);
+  std::string add_runs();
+  RecordedSpan span_of(const KinetoSpan& span, Task task) const;
   Task task_of(const std::vector<std::uint32_t>& callers) const;
   std::vector<KinetoAllocation> allocations() const;
   void add_memory();
-  BufferId add_buffer(std::int64_t bytes, TensorId tensor);
   TensorId tensor_of(const KinetoAllocation& allocation);
-  TensorId tensor_called(const std::string& name, const std::string& callers, std::int64_t bytes);
   const std::string& name_of(std::uint32_t op) const {
     return events_.names[events_.operators[op].name];
   }
 
   KinetoEvents events_;
   Callers callers_;
-  KinetoTimeline made_;
-  Trace trace_;
-  std::unordered_map<std::uint32_t, OpId> ops_;  // by name
-  std::unordered_map<std::string, TensorId> tensors_;
-  std::vector<Nanoseconds> busy_until_;  // by stream
-  std::int64_t all_bytes_ = 0;
+  TimelineBuilder builder_;
 };
 
-KinetoTimeline KinetoTimelineMaker::make() && {
-  made_.timeline.duration = Nanoseconds{events_.duration_ns};
-  add_runs();
-  sum_up_streams();
+RecordedTimeline KinetoReading::make() && {
+  const std::string device = add_runs();
   add_memory();
-  made_.trace = std::make_shared<const Trace>(std::move(trace_));
-  return std::move(made_);
+  RecordedTimeline made = std::move(builder_).finish();
+  made.device = device;
+  return made;
 }
 
-void KinetoTimelineMaker::add_runs() {
+// Returns whose runs they are.
+std::string KinetoReading::add_runs() {
   std::map<std::int64_t, std::size_t> by_device;
   for (const KinetoSpan& kernel : events_.kernels) ++by_device[kernel.device];
-  std::vector<std::pair<KinetoSpan, Task>> spans;
+  std::vector<RecordedSpan> spans;
   if (by_device.empty()) {
-    made_.device = "cpu";
     for (const std::uint32_t op : callers_.outermost())
-      spans.emplace_back(events_.operators[op], task_of({op}));
-  } else {
-    const auto busiest =
-        std::ranges::max_element(by_device, {}, [](auto& row) { return row.second; });
-    made_.device = fmt::format("cuda:{}", busiest->first);
-    for (const KinetoSpan& kernel : events_.kernels) {
-      if (kernel.device != busiest->first) continue;
-      const auto launch = events_.launches.find(kernel.correlation);
-      spans.emplace_back(kernel,
-                         launch == events_.launches.end()
-                             ? Task::Forward
-                             : task_of(callers_.at(launch->second.thread, launch->second.time_ns)));
-    }
+      spans.push_back(span_of(events_.operators[op], task_of({op})));
+    builder_.add_runs(std::move(spans));
+    return "cpu";
   }
-  std::ranges::stable_sort(spans, {}, [](const auto& pair) { return pair.first.begin_ns; });
-  std::map<std::int64_t, StreamId> streams;
-  for (const auto& [span, task] : spans) streams.try_emplace(span.lane);
-  std::size_t next = 0;
-  for (auto& [lane, stream] : streams)
-    stream = static_cast<StreamId>(std::min<std::size_t>(next++, 0xfffe));
-  made_.schedule.streams = std::clamp<std::size_t>(next, 1, 0xffff);
-  busy_until_.resize(made_.schedule.streams);
-  for (const auto& [span, task] : spans) add_run(span, streams[span.lane], task);
+  const auto busiest =
+      std::ranges::max_element(by_device, {}, [](auto& row) { return row.second; });
+  for (const KinetoSpan& kernel : events_.kernels) {
+    if (kernel.device != busiest->first) continue;
+    const auto launch = events_.launches.find(kernel.correlation);
+    spans.push_back(
+        span_of(kernel, launch == events_.launches.end()
+                            ? Task::Forward
+                            : task_of(callers_.at(launch->second.thread, launch->second.time_ns))));
+  }
+  builder_.add_runs(std::move(spans));
+  return fmt::format("cuda:{}", busiest->first);
 }
 
-// Of one stream they follow one another: times are rounded, and may meet.
-void KinetoTimelineMaker::add_run(const KinetoSpan& span, StreamId stream, Task task) {
-  const auto [op, is_new] = ops_.try_emplace(span.name, static_cast<OpId>(trace_.ops.size()));
-  if (is_new) {
-    const std::string name = printable(events_.names[span.name], 120);
-    trace_.ops.push_back({.name = name,
-                          .kind = OpKind::Opaque,
-                          .opaque = static_cast<OpaqueId>(trace_.opaque_rows.size())});
-    trace_.opaque_rows.push_back({.operation = name});
-  }
-  Nanoseconds& busy = busy_until_[index(stream)];
-  const Nanoseconds begin = std::max(busy, Nanoseconds{span.begin_ns}), end{span.end_ns};
-  if (begin > end) return;
-  busy = end;
-  made_.timeline.runs.push_back(
-      {static_cast<std::uint32_t>(made_.schedule.steps.size()), stream, begin, end});
-  made_.schedule.steps.push_back(Run{task, stream, op->second, 0, 0, 0});
-}
-
-// How long no stream was busy, and how long two or more were.
-void KinetoTimelineMaker::sum_up_streams() {
-  std::vector<std::pair<Nanoseconds, int>> changes;
-  for (const TimedRun& run : made_.timeline.runs) {
-    changes.emplace_back(run.begin, 1);
-    changes.emplace_back(run.end, -1);
-  }
-  std::ranges::sort(changes);
-  Timeline& timeline = made_.timeline;
-  timeline.idle = timeline.duration;
-  Nanoseconds last{};
-  int busy = 0;
-  for (const auto& [time, change] : changes) {
-    if (busy >= 1) timeline.idle -= time - last;
-    if (busy >= 2) timeline.overlap += time - last;
-    busy += change, last = time;
-  }
+RecordedSpan KinetoReading::span_of(const KinetoSpan& span, Task task) const {
+  return {Nanoseconds{span.begin_ns}, Nanoseconds{span.end_ns}, span.lane, events_.names[span.name],
+          task};
 }
 
 // By who was under way: the autograd engine, or an optimizer.
-Task KinetoTimelineMaker::task_of(const std::vector<std::uint32_t>& callers) const {
+Task KinetoReading::task_of(const std::vector<std::uint32_t>& callers) const {
   Task task = Task::Forward;
   for (const std::uint32_t op : callers) {
     if (name_of(op).starts_with("autograd::engine::")) task = Task::Backward;
@@ -199,7 +149,7 @@ Task KinetoTimelineMaker::task_of(const std::vector<std::uint32_t>& callers) con
 }
 
 // Of the GPU with most of them; of the CPU where no GPU has any.
-std::vector<KinetoAllocation> KinetoTimelineMaker::allocations() const {
+std::vector<KinetoAllocation> KinetoReading::allocations() const {
   std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> by_device;
   for (const KinetoAllocation& one : events_.allocations) ++by_device[one.device];
   const auto chosen = std::ranges::max_element(
@@ -212,7 +162,7 @@ std::vector<KinetoAllocation> KinetoTimelineMaker::allocations() const {
   return found;
 }
 
-void KinetoTimelineMaker::add_memory() {
+void KinetoReading::add_memory() {
   const std::vector<KinetoAllocation> all = allocations();
   if (all.empty()) return;
   // What is freed and was never allocated was there before; what the profiler counts beyond that
@@ -221,49 +171,32 @@ void KinetoTimelineMaker::add_memory() {
   std::unordered_map<std::int64_t, bool> seen;
   std::int64_t before = all.front().total - all.front().bytes;
   const auto earlier = [&](std::int64_t bytes) {
-    return tensor_called("(in use before the profile)", "", bytes);
+    return builder_.add_buffer(bytes, builder_.tensor("(in use before the profile)", "", bytes));
   };
   for (const KinetoAllocation& one : all)
     if (seen.try_emplace(one.address, true).second && one.bytes < 0) {
-      const BufferId id = add_buffer(-one.bytes, earlier(-one.bytes));
+      const BufferId id = earlier(-one.bytes);
       present.emplace(one.address, id);
-      made_.schedule.steps.push_back(Allocate{id});
-      made_.timeline.memory.push_back({Nanoseconds{}, id, true});
+      builder_.appear(id, Nanoseconds{});
       before += one.bytes;
     }
-  if (before > 0) {
-    const BufferId id = add_buffer(before, earlier(before));
-    made_.schedule.buffers[index(id)].persistent = true;
-    made_.timeline.baseline[static_cast<std::size_t>(Category::Unknown)] += Bytes{before};
-  }
+  if (before > 0) builder_.stay(earlier(before));
   for (const KinetoAllocation& one : all) {
     const Nanoseconds time{one.time_ns};
     if (one.bytes > 0) {
       if (present.contains(one.address)) continue;  // its end was not recorded: it goes on
-      const BufferId id = add_buffer(one.bytes, tensor_of(one));
+      const BufferId id = builder_.add_buffer(one.bytes, tensor_of(one));
       present.emplace(one.address, id);
-      made_.schedule.steps.push_back(Allocate{id});
-      made_.timeline.memory.push_back({time, id, true});
+      builder_.appear(id, time);
     } else if (const auto found = present.find(one.address); found != present.end()) {
-      made_.schedule.steps.push_back(Free{found->second, StreamId::Compute});
-      made_.timeline.memory.push_back({time, found->second, false});
+      builder_.disappear(found->second, time);
       present.erase(found);
     }
   }
 }
 
-BufferId KinetoTimelineMaker::add_buffer(std::int64_t bytes, TensorId tensor) {
-  if (bytes > largest_size - all_bytes_)
-    throw InputError(fmt::format("more than {} in all allocations together; no run has so much",
-                                 to_text(Bytes{largest_size})));
-  all_bytes_ += bytes;
-  made_.schedule.buffers.push_back(
-      {.size = Bytes{bytes}, .tensor = tensor, .category = Category::Unknown});
-  return static_cast<BufferId>(made_.schedule.buffers.size() - 1);
-}
-
 // Every tensor comes from aten::empty or the like: who called that is of interest.
-TensorId KinetoTimelineMaker::tensor_of(const KinetoAllocation& allocation) {
+TensorId KinetoReading::tensor_of(const KinetoAllocation& allocation) {
   const auto callers = callers_.at(allocation.thread, allocation.time_ns);
   std::string name, all;
   for (const std::uint32_t op : callers) {
@@ -274,29 +207,13 @@ TensorId KinetoTimelineMaker::tensor_of(const KinetoAllocation& allocation) {
     if (name.empty() && (!is_allocator || op == callers.back())) name = printable(text, 120);
     all += (all.empty() ? "" : " ← ") + printable(text, 120);
   }
-  return tensor_called(name.empty() ? "(outside of operators)" : name, all, allocation.bytes);
-}
-
-TensorId KinetoTimelineMaker::tensor_called(const std::string& name, const std::string& callers,
-                                            std::int64_t bytes) {
-  const auto id = static_cast<TensorId>(trace_.tensors.size());
-  const auto [place, is_new] =
-      tensors_.try_emplace(fmt::format("{}\n{}\n{}", name, callers, bytes), id);
-  if (is_new) {
-    trace_.tensors.push_back({.name = name,
-                              .shape = {bytes},
-                              .dtype = DType::UInt8,
-                              .category = Category::Unknown,
-                              .storage = id});
-    made_.callers.push_back(callers);
-  }
-  return place->second;
+  return builder_.tensor(name.empty() ? "(outside of operators)" : name, all, allocation.bytes);
 }
 
 }  // namespace
 
-KinetoTimeline read_kineto(JsonView root, const std::string& name) {
-  return KinetoTimelineMaker(read_kineto_events(root), name).make();
+RecordedTimeline read_kineto(JsonView root, const std::string& name) {
+  return KinetoReading(read_kineto_events(root), name).make();
 }
 
 bool is_kineto(const std::string& path) {

@@ -29,6 +29,7 @@ enum Kind : std::uint32_t {  // CUpti_ActivityKind
   kind_synchronization = 38,
   kind_external_correlation = 39,
   kind_memory = 49,  // MEMORY2: one record per allocation and per release
+  kind_memory_pool = 50,
 };
 
 inline constexpr int attribute_device_buffer_size = 0, attribute_host_pinned = 8;
@@ -51,28 +52,39 @@ inline constexpr U32 kind{0};  // of every record
 namespace kernel {  // CUpti_ActivityKernel10
 inline constexpr U16 registers{6};
 inline constexpr U64 start{16}, end{24}, name{104}, local_memory{192};
-inline constexpr U32 stream{48}, grid_x{52}, grid_y{56}, grid_z{60}, block_x{64}, block_y{68},
-    block_z{72}, static_shared{76}, dynamic_shared{80}, correlation{92};
+inline constexpr U32 device{40}, stream{48}, grid_x{52}, grid_y{56}, grid_z{60}, block_x{64},
+    block_y{68}, block_z{72}, static_shared{76}, dynamic_shared{80}, correlation{92};
 }  // namespace kernel
 
 namespace memcpy_record {  // CUpti_ActivityMemcpy6
-inline constexpr U8 copy_kind{4}, source_kind{5}, target_kind{6};
+inline constexpr U8 copy_kind{4}, source_kind{5}, target_kind{6}, flags{7};  // flags: 1 = async
 inline constexpr U64 bytes{8}, start{16}, end{24};
-inline constexpr U32 stream{40}, correlation{44};
+inline constexpr U32 device{32}, stream{40}, correlation{44};
 inline constexpr std::uint8_t to_device = 1, to_host = 2, within_device = 8;  // copy kinds
 inline constexpr std::uint8_t pinned = 2;                                     // memory kinds
 }  // namespace memcpy_record
 
 namespace memset_record {  // CUpti_ActivityMemset4
 inline constexpr U64 bytes{8}, start{16}, end{24};
-inline constexpr U32 stream{40}, correlation{44};
+inline constexpr U32 device{32}, stream{40}, correlation{44};
 }  // namespace memset_record
 
 namespace memory {  // CUpti_ActivityMemory4
-inline constexpr U32 operation{4}, memory_kind{8};
+inline constexpr U32 operation{4}, memory_kind{8}, correlation{12}, device_id{52}, stream{60},
+    is_async{72};
 inline constexpr U64 address{16}, bytes{24}, time{32};
 inline constexpr std::uint32_t release = 2, device = 3;
 }  // namespace memory
+
+namespace memory_pool {  // CUpti_ActivityMemoryPool2 and 3
+inline constexpr U32 operation{4}, type{8}, device{20};
+inline constexpr U64 address{32}, size{40}, release_threshold{48}, time{56}, used{64};
+}  // namespace memory_pool
+
+namespace api {  // CUpti_ActivityAPI
+inline constexpr U64 start{8}, end{16};
+inline constexpr U32 thread{28}, correlation{32};
+}  // namespace api
 
 namespace synchronization {  // CUpti_ActivitySynchronization2
 inline constexpr U32 type{4};

@@ -157,7 +157,13 @@ CommandLine parse_command_line(int argc, char** argv) {
     line.text = help_on({argv + 2, argv + argc});
     return line;
   }
-  Parser(line).parse(argc, argv);
+  // What follows the first -- of `record` is another program's, to the letter.
+  char** const end = argv + argc;
+  char** const program = argc > 1 && std::string_view(argv[1]) == "record"
+                             ? std::find(argv + 2, end, std::string_view("--"))
+                             : end;
+  Parser(line).parse(static_cast<int>(program - argv), argv);
+  if (program != end) line.options.program.assign(program + 1, end);
   return line;
 }
 

@@ -120,7 +120,7 @@ void add_view(std::vector<Command>& rows) {
        "With a MODEL (as compare takes it) the step is predicted, and every input can be changed "
        "in "
        "the window. FILEs are timelines (.timeline.json or .timeline.json.zst) and memory "
-       "snapshots and profiles of PyTorch. Two strategies or "
+       "snapshots and profiles of PyTorch, and recorded runs (tidemark record). Two strategies or "
        "two files are compared. ? in the window lists keys and mouse.",
        {{"tidemark view vit-b-16 -b 64 --strategy pareprop --screenshot tide.png",
          "a picture, without a display"},
@@ -182,6 +182,20 @@ void add_files(std::vector<Command>& rows) {
          "with the kernels of an H100"}},
        for_capture,
        run_capture});
+  rows.push_back(
+      {"record",
+       "-- PROGRAM [ARGUMENT…]",
+       "a run of your own program on a GPU, as it is",
+       "Runs the program and records what its GPU does: kernels, copies, ranges of NVTX and memory "
+       "asked of the driver, and with PyTorch every block of its allocator with the stack that "
+       "asked for it. The program is not changed, and ends as it would: with its exit code, or by "
+       "its signal. Whatever ends it, the recording can be read. view, explain and diff take "
+       "it; docs/recording.md says what is in it, and what it costs.",
+       {{"tidemark record -o run.timeline -- python train.py --steps 20", "a training run"},
+        {"tidemark explain run.timeline", "its kernels, its peak and who made it"},
+        {"tidemark view run.timeline", "streams and memory on one axis"}},
+       for_record,
+       run_record});
   rows.push_back(
       {"allocator",
        "SCRIPT",

@@ -22,6 +22,8 @@ struct Result {
   std::string text;   ///< for standard output or the file of --output
   std::string notes;  ///< for standard error
   ExitCode exit_code = ExitCode::Ok;
+  int signal = 0;           ///< by which the program is to end instead
+  bool is_written = false;  ///< the file of --output is there already
 };
 
 struct Example {
@@ -53,6 +55,7 @@ Result run_replayed_comparison(const Options& options);  ///< compare --replay
 Result run_calibrate(const Options& options);
 Result run_trace(const Options& options);
 Result run_capture(const Options& options);
+Result run_record(const Options& options);
 Result run_allocator(const Options& options);
 Result run_devices(const Options& options);
 Result run_clusters(const Options& options);

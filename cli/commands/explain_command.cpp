@@ -19,6 +19,7 @@
 #include "cli/reports/lever_listing.h"
 #include "cli/reports/print_explanation.h"
 #include "cli/reports/saved_listing.h"
+#include "importers/run_file.h"
 #include "simulator/plan_json.h"
 
 namespace tidemark::cli {
@@ -111,6 +112,7 @@ std::string save_plan(const Explanation& explanation, const Options& options) {
 
 Result run_explain(const Options& options) {
   if (importers::is_memory_snapshot(options.subject)) return explain_snapshot(options);
+  if (importers::is_run_file(options.subject)) return explain_run(options);
   if (options.graph) return write_graph(options);
   if (options.block)
     throw UsageError("--block says which block --graph shows (give --graph FILE.dot as well)");

@@ -188,14 +188,15 @@ void add_output(std::vector<OptionRow>& rows) {
                   for_reports | for_lists | for_check | for_diff | for_replay, "how it is written",
                   describe_formats});
   rows.push_back(
-      {"output", "-o,--output", "FILE", &Options::output, for_all | for_completion | for_capture,
+      {"output", "-o,--output", "FILE", &Options::output,
+       for_all | for_completion | for_capture | for_record,
        "write to a file, which is replaced only when all is written. Its name says the format, "
        "unless --format does"});
   rows.push_back({"output", "--color", "WHEN", &Options::color,
                   for_reports | for_lists | for_check | for_diff | for_replay,
                   "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)",
                   nullptr, when_names});
-  rows.push_back({"output", "-q,--quiet", "", &Options::quiet, for_all | for_capture,
+  rows.push_back({"output", "-q,--quiet", "", &Options::quiet, for_all | for_capture | for_record,
                   "no progress and no notes on standard error"});
 }
 

@@ -32,6 +32,7 @@ enum VerbBit : std::uint32_t {
   for_plan = 16384,
   for_capture = 32768,
   for_clusters = 65536,
+  for_record = 131072,
 };
 
 /// Those that show what is known.

@@ -41,6 +41,9 @@ struct Options {
   Text python;
   bool beside_gpu = false;
 
+  // What is recorded.
+  std::vector<std::string> program;  ///< what follows --
+
   // The window.
   Text screenshot, size, scale, script;
   bool in_window = false;

@@ -66,6 +66,14 @@ TemporaryFolder::TemporaryFolder() {
   path_ = name;
 }
 
+TemporaryFolder::TemporaryFolder(const std::filesystem::path& base, const std::string& prefix) {
+  std::string name = (base / (prefix + "-XXXXXX")).string();
+  if (!::mkdtemp(name.data()))
+    throw InputError(fmt::format("cannot make a folder in {}: {}", printable(base.string(), 200),
+                                 std::strerror(errno)));
+  path_ = name;
+}
+
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);

@@ -11,6 +11,8 @@ namespace tidemark::cli {
 class TemporaryFolder {
  public:
   TemporaryFolder();
+  /// In `base`, its name begins with `prefix`.
+  TemporaryFolder(const std::filesystem::path& base, const std::string& prefix);
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

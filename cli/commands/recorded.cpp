@@ -12,13 +12,35 @@
 #include "base/quoted.h"
 #include "cli/commands/formats.h"
 #include "cli/commands/scenario.h"
+#include "cli/reports/print_run.h"
 #include "cli/reports/print_snapshot.h"
+#include "importers/run_timeline.h"
+#include "importers/timeline_window.h"
 
 namespace tidemark::cli {
 namespace {
 
 bool is_timeline(const std::string& path) {
   return path.ends_with(".timeline.json") || path.ends_with(".timeline.json.zst");
+}
+
+Recording recording_of(importers::RecordedTimeline made, const std::string& strategy,
+                       const std::string& said_of_callers) {
+  Recording recording{.source = Source::Measured,
+                      .strategy = strategy,
+                      .device = made.device,
+                      .capacity = {},
+                      .planned = {},
+                      .trace = made.trace,
+                      .schedule = std::move(made.schedule),
+                      .timeline = std::move(made.timeline)};
+  for (const std::string& callers : made.callers)
+    recording.decisions.push_back(callers.empty() ? callers : said_of_callers + callers);
+  return recording;
+}
+
+Recording recording_of(const importers::RunTimeline& made) {
+  return recording_of(made.recorded, "recorded", "allocated by ");
 }
 
 struct ReadSnapshot {
@@ -40,7 +62,7 @@ ReadSnapshot read_snapshot(const std::string& path) {
 Recording read_profile(const std::string& path) {
   const JsonDocument document = read_json(path, FileKind::Recording);
   const std::string name = std::filesystem::path(path).filename().string();
-  importers::KinetoTimeline made;
+  importers::RecordedTimeline made;
   try {
     made = importers::read_kineto(document.root(), printable(name));
   } catch (const InputError& error) {
@@ -48,23 +70,26 @@ Recording read_profile(const std::string& path) {
     if (problem.starts_with(path)) throw;
     throw InputError(fmt::format("{}: {}", printable(path, 200), problem));
   }
-  Recording recording{.source = Source::Measured,
-                      .strategy = "profiled",
-                      .device = made.device,
-                      .capacity = {},
-                      .planned = {},
-                      .trace = made.trace,
-                      .schedule = std::move(made.schedule),
-                      .timeline = std::move(made.timeline)};
-  for (const std::string& callers : made.callers)
-    recording.decisions.push_back(callers.empty() ? callers : "allocated in " + callers);
-  return recording;
+  return recording_of(std::move(made), "profiled", "allocated in ");
+}
+
+struct ReadRun {
+  importers::RunFile file;
+  importers::RunTimeline made;
+};
+
+ReadRun read_run(const std::string& path) {
+  ReadRun read{importers::read_run_file(path), {}};
+  const std::string name = std::filesystem::path(path).filename().string();
+  read.made = importers::timeline_of(read.file, printable(name));
+  return read;
 }
 
 }  // namespace
 
 bool is_recorded(const std::string& path) {
-  return is_timeline(path) || importers::is_memory_snapshot(path) || importers::is_kineto(path);
+  return is_timeline(path) || importers::is_run_file(path) || importers::is_memory_snapshot(path) ||
+         importers::is_kineto(path);
 }
 
 Recording recording_of(const importers::MemorySnapshot& snapshot,
@@ -85,6 +110,11 @@ Recording recording_of(const importers::MemorySnapshot& snapshot,
 }
 
 void refuse_profile(const std::string& path) {
+  if (importers::is_run_file(path))
+    throw UsageError(
+        fmt::format("{}: is a recorded run; a step to plan is needed here (tidemark view, explain "
+                    "and diff take recordings)",
+                    printable(path, 200)));
   if (importers::is_kineto(path))
     throw UsageError(
         fmt::format("{}: is a profile of PyTorch, of kernels and allocations; a step to plan is "
@@ -92,8 +122,19 @@ void refuse_profile(const std::string& path) {
                     printable(path, 200)));
 }
 
+Recording read_step(const std::string& path) {
+  if (!importers::is_run_file(path)) return read_recorded(path);
+  const ReadRun read = read_run(path);
+  const std::vector<Nanoseconds>& marks = read.made.marks;
+  const std::size_t count = marks.size();
+  if (count < 2 || marks[count - 2] == marks[count - 1]) return recording_of(read.made);
+  return recording_of(importers::window_of(read.made.recorded, marks[count - 2], marks[count - 1]),
+                      fmt::format("recorded, step {} of {}", count, count), "allocated by ");
+}
+
 Recording read_recorded(const std::string& path) {
   if (importers::is_kineto(path)) return read_profile(path);
+  if (importers::is_run_file(path)) return recording_of(read_run(path).made);
   if (!importers::is_memory_snapshot(path)) return read_recording(path);
   const ReadSnapshot read = read_snapshot(path);
   return recording_of(read.snapshot, read.made);
@@ -143,6 +184,47 @@ Result explain_snapshot(const Options& options) {
                               {Format::Svg, pictures},
                               {Format::Chrome, chrome},
                               {Format::Collapsed, [&] { return snapshot_stacks(facts()); }}}),
+          "", ExitCode::Ok};
+}
+
+Result explain_run(const Options& options) {
+  refuse_inputs(options);
+  if (!options.item.empty() || options.saved || options.levers || options.plan_out ||
+      options.graph || options.require_fit)
+    throw UsageError(
+        "a recorded run has kernels and blocks, no ops and plans: explain takes --top, --format "
+        "and "
+        "--output with it");
+  constexpr std::int64_t usual_top = 12, most = 1'000'000;
+  const auto top = static_cast<std::size_t>(
+      options.top ? parse_count(*options.top, "--top", 0, most) : usual_top);
+  const Format format = format_of(options, for_explain, of_a_snapshot);
+  const ReadRun read = read_run(options.subject);
+  const RunFacts facts{options.subject, read.file, read.made};
+  const auto snapshot = [&] {
+    if (!read.made.memory)
+      throw UsageError(options.subject + ": holds no memory history of PyTorch, so no stacks");
+    const auto& [history, made] = *read.made.memory;
+    return SnapshotFacts{options.subject, history, made, importers::report_of(history, made)};
+  };
+  const auto table = [&] {
+    const Style style = style_of(options);
+    std::string text = run_table(facts, style, top);
+    return read.made.memory ? text + "\n" + snapshot_table(snapshot(), style, top) : text;
+  };
+  const auto pictures = [&] {
+    const Recording made = recording_of(read.made);
+    return exports::stacked({exports::memory_svg(made), exports::icicle_svg(made)});
+  };
+  const auto chrome = [&] {
+    const Recording made = recording_of(read.made);
+    return exports::chrome_trace({&made, 1});
+  };
+  return {written_as(format, {{Format::Table, table},
+                              {Format::Json, [&] { return run_json(facts); }},
+                              {Format::Svg, pictures},
+                              {Format::Chrome, chrome},
+                              {Format::Collapsed, [&] { return snapshot_stacks(snapshot()); }}}),
           "", ExitCode::Ok};
 }
 

@@ -11,17 +11,21 @@
 
 namespace tidemark::cli {
 
-/// A timeline file, by its name; a memory snapshot or a profile of PyTorch, by its first bytes.
+/// A timeline file, by its name; a recorded run, a memory snapshot or a profile of PyTorch, by its
+/// first bytes.
 bool is_recorded(const std::string& path);
 
 /// Reads any of them.
 Recording read_recorded(const std::string& path);
 
+/// For comparisons with one step: of a run in which an optimizer did some, the last whole one.
+Recording read_step(const std::string& path);
+
 /// A snapshot as what every view takes.
 Recording recording_of(const importers::MemorySnapshot& snapshot,
                        const importers::SnapshotTimeline& made);
 
-/// UsageError of a profile, where a step to plan or to explain is needed.
+/// UsageError of a profile or a recorded run, where a step to plan or to explain is needed.
 void refuse_profile(const std::string& path);
 
 /// UsageError if an option is given that would change a prediction.
@@ -29,5 +33,8 @@ void refuse_inputs(const Options& options);
 
 /// `tidemark explain snapshot.pickle`.
 Result explain_snapshot(const Options& options);
+
+/// `tidemark explain run.timeline`.
+Result explain_run(const Options& options);
 
 }  // namespace tidemark::cli

@@ -89,9 +89,11 @@ TEST(OptionTable, NamesEachOptionOnceAndExplainsIt) {
   }
 }
 
-// What takes minutes, a display or a Python with PyTorch has tests of its own.
+// What takes minutes, a display, a Python with PyTorch or a program of the user's has tests of its
+// own.
 bool is_quick(const Command& command) {
-  return command.name != "calibrate" && command.name != "view" && command.name != "capture";
+  return command.name != "calibrate" && command.name != "view" && command.name != "capture" &&
+         command.name != "record";
 }
 
 // In one folder and one after the other: what one example writes, the next one reads.

@@ -1,6 +1,8 @@
 // A CUPTI without a GPU: whoever pushes and pops a step gets the records of one kernel for it.
 #include "tests/fake_libraries/fake_cupti.h"
 
+#include <mutex>
+
 using namespace tidemark::profiler::cupti;
 
 namespace {
@@ -11,6 +13,20 @@ BufferCompleted completed = nullptr;
 RecordWriter records;
 std::uint64_t pushed = 0;
 std::uint32_t correlation = 0;
+std::mutex mutex;  // of the records: a recorder has a thread of its own that flushes
+
+// Whole records from there on, as many as a buffer takes.
+std::size_t end_of_fitting(std::size_t begin, std::size_t size) {
+  std::size_t end = begin;
+  while (end < records.bytes.size()) {
+    std::uint32_t next_kind = 0;
+    std::memcpy(&next_kind, records.bytes.data() + end, sizeof next_kind);
+    const std::size_t next = end + record_size(next_kind, behaviour.version);
+    if (next - begin > size) break;
+    end = next;
+  }
+  return end;
+}
 
 }  // namespace
 
@@ -18,6 +34,21 @@ extern "C" {
 
 FakeBehaviour* fake_cupti_behaviour();
 FakeBehaviour* fake_cupti_behaviour() { return &behaviour; }
+
+void fake_cupti_add(const std::uint8_t* bytes, std::size_t size);
+void fake_cupti_add(const std::uint8_t* bytes, std::size_t size) {
+  const std::lock_guard lock(mutex);
+  records.bytes.insert(records.bytes.end(), bytes, bytes + size);
+}
+
+void fake_cupti_take_over();
+void fake_cupti_take_over() {
+  const std::lock_guard lock(mutex);
+  std::uint8_t* buffer = nullptr;
+  std::size_t size = 0, count = 0;
+  requested(&buffer, &size, &count);
+  requested = nullptr, completed = nullptr;
+}
 
 Result cuptiGetVersion(std::uint32_t* version);
 Result cuptiGetVersion(std::uint32_t* version) { return *version = behaviour.version, success; }
@@ -52,7 +83,7 @@ Result cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t size, std::u
   if (*record != nullptr) {
     std::uint32_t last_kind = 0;
     std::memcpy(&last_kind, *record, sizeof last_kind);
-    next = *record + record_size(last_kind);
+    next = *record + record_size(last_kind, behaviour.version);
   }
   if (next >= buffer + size) return end_of_buffer;
   return *record = next, success;
@@ -66,19 +97,23 @@ Result cuptiActivityGetNumDroppedRecords(void*, std::uint32_t, std::size_t* drop
 
 Result cuptiActivityFlushAll(std::uint32_t);
 Result cuptiActivityFlushAll(std::uint32_t flags) {
+  const std::lock_guard lock(mutex);
   if (flags == 0) ++behaviour.complete_flushes;
   if (flags != 0 && behaviour.complete_flushes == 0) behaviour.was_forced_first = true;
-  if (records.bytes.empty() || requested == nullptr) return success;
-  std::uint8_t* buffer = nullptr;
-  std::size_t size = 0, count = 0;
-  requested(&buffer, &size, &count);
-  if (buffer == nullptr) {
-    behaviour.dropped += 1;
-  } else {
-    std::memcpy(buffer, records.bytes.data(), records.bytes.size());
-    completed(nullptr, 0, buffer, size, records.bytes.size());
+  for (std::size_t begin = 0; begin < records.bytes.size() && requested != nullptr;) {
+    std::uint8_t* buffer = nullptr;
+    std::size_t size = 0, count = 0;
+    requested(&buffer, &size, &count);
+    const std::size_t end = end_of_fitting(begin, size);
+    if (buffer == nullptr) {
+      behaviour.dropped += 1;
+      break;
+    }
+    std::memcpy(buffer, records.bytes.data() + begin, end - begin);
+    completed(nullptr, 0, buffer, size, end - begin);
+    begin = end;
   }
-  records = {};
+  records.bytes.clear();
   return success;
 }
 

@@ -8,17 +8,22 @@
 
 namespace tidemark::profiler::cupti {
 
-/// Sizes of the records of CUPTI 13.0.1, which the real library was seen to step by.
-inline std::size_t record_size(std::uint32_t record_kind) {
+inline constexpr std::uint32_t cupti_13_0_1 = 130001, cupti_12_4 = 22;
+
+/// Sizes of the records of CUPTI 13.0.1, which the real library was seen to step by, and of 12.4.
+inline std::size_t record_size(std::uint32_t record_kind, std::uint32_t version = cupti_13_0_1) {
+  const bool is_13 = version == cupti_13_0_1;
   switch (record_kind) {
     case kind_concurrent_kernel:
-      return 216;
+      return is_13 ? 216 : 208;
     case kind_memcpy:
-      return 96;
+      return is_13 ? 96 : 88;
     case kind_memset:
       return 88;
     case kind_memory:
-      return 128;
+      return is_13 ? 128 : 120;
+    case kind_memory_pool:
+      return is_13 ? 80 : 72;
     case kind_synchronization:
     case kind_overhead:
       return 56;
@@ -32,9 +37,10 @@ inline std::size_t record_size(std::uint32_t record_kind) {
 /// A buffer that grows record by record.
 class RecordWriter {
  public:
+  explicit RecordWriter(std::uint32_t version = cupti_13_0_1) : version_(version) {}
   RecordWriter& begin(std::uint32_t record_kind) {
     start_ = bytes.size();
-    bytes.resize(start_ + record_size(record_kind));
+    bytes.resize(start_ + record_size(record_kind, version_));
     return set(kind, record_kind);
   }
   template <typename T>
@@ -59,11 +65,12 @@ class RecordWriter {
 
  private:
   std::size_t start_ = 0;
+  std::uint32_t version_;
 };
 
 /// What the fake does; exported by it as fake_cupti_behaviour().
 struct FakeBehaviour {
-  std::uint32_t version = 130001;
+  std::uint32_t version = cupti_13_0_1;
   Result enable_result = success;  ///< of ActivityEnable
   std::size_t dropped = 0;         ///< told once
   /// Each pop() makes a kernel of the pushed step n: from clock + 1000 n to clock + 1000 n + 400.
@@ -73,5 +80,12 @@ struct FakeBehaviour {
   int complete_flushes = 0;  ///< of records that are complete
   bool was_forced_first = false;
 };
+
+// Exported by the fake, by these names:
+using BehaviourOf = FakeBehaviour* (*)();  // fake_cupti_behaviour
+/// fake_cupti_add: records that the next flush delivers.
+using AddRecords = void (*)(const std::uint8_t* bytes, std::size_t size);
+/// fake_cupti_take_over: another client comes, and a buffer of the first never returns.
+using TakeOver = void (*)();
 
 }  // namespace tidemark::profiler::cupti

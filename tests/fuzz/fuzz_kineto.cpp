@@ -12,7 +12,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tidemark;
   const std::string_view json(reinterpret_cast<const char*>(data), size);
-  importers::KinetoTimeline made;
+  importers::RecordedTimeline made;
   try {
     const JsonDocument document(json, "fuzz");
     made = importers::read_kineto(document.root(), "fuzz");

@@ -17,10 +17,14 @@ set(reader_config
 set(reader_device
     simulator/cost/device_file.cpp base/json_builder.cpp base/json_parser.cpp
     base/json_reader.cpp)
-set(reader_kineto importers/kineto.cpp importers/kineto_events.cpp)
+set(reader_kineto
+    importers/kineto.cpp importers/kineto_events.cpp importers/timeline_builder.cpp)
 set(reader_memory_snapshot
     importers/memory_snapshot.cpp importers/pickle.cpp importers/pool_replay.cpp
     importers/snapshot_timeline.cpp importers/stack_text.cpp)
+set(reader_run
+    importers/run_file.cpp importers/run_timeline.cpp importers/stack_category.cpp
+    importers/timeline_builder.cpp importers/timeline_window.cpp)
 set(reader_plan simulator/plan_json_reader.cpp simulator/tensor_roles.cpp)
 set(reader_timeline
     analysis/recording/recording.cpp analysis/recording/recording_json_reader.cpp)

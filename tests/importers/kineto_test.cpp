@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 const std::string sample = TIDEMARK_TESTS_DIR "/reference/profiles/mlp_cpu.json";
 
-KinetoTimeline read(const std::string& text) {
+RecordedTimeline read(const std::string& text) {
   const JsonDocument document(text, "profile.json");
   return read_kineto(document.root(), "profile");
 }
@@ -60,7 +60,7 @@ const std::string gpu_step = with_events(
     R"({"ph": "i", "cat": "other", "name": "ignored", "ts": 1})");
 
 TEST(Kineto, KernelsAreRunsOfTheirStreams) {
-  const KinetoTimeline made = read(gpu_step);
+  const RecordedTimeline made = read(gpu_step);
   EXPECT_EQ(made.device, "cuda:0");
   EXPECT_EQ(made.schedule.streams, 2U);
   std::vector<std::string> runs;
@@ -80,7 +80,7 @@ TEST(Kineto, KernelsAreRunsOfTheirStreams) {
 // The profiler counts what is allocated after each event; so do we, from nothing but the events.
 TEST(Kineto, BytesInUseAreWhatTheProfilerCounted) {
   const std::string text = read_file(sample, FileKind::Recording);
-  const KinetoTimeline made = read(text);
+  const RecordedTimeline made = read(text);
   EXPECT_EQ(made.device, "cpu");
   std::vector<std::int64_t> expected, found;
   const auto profile = nlohmann::json::parse(text);
@@ -97,7 +97,7 @@ TEST(Kineto, BytesInUseAreWhatTheProfilerCounted) {
 }
 
 TEST(Kineto, WhoAllocatedIsTheOperatorThatAskedForIt) {
-  const KinetoTimeline made = read(read_file(sample, FileKind::Recording));
+  const RecordedTimeline made = read(read_file(sample, FileKind::Recording));
   std::vector<std::string> names;
   for (const Tensor& tensor : made.trace->tensors) names.push_back(tensor.name);
   EXPECT_THAT(names, testing::Contains("aten::native_layer_norm"));
@@ -108,7 +108,7 @@ TEST(Kineto, WhoAllocatedIsTheOperatorThatAskedForIt) {
 }
 
 TEST(Kineto, RunsOfALaneFollowOneAnother) {
-  const KinetoTimeline made = read(read_file(sample, FileKind::Recording));
+  const RecordedTimeline made = read(read_file(sample, FileKind::Recording));
   ASSERT_GT(made.timeline.runs.size(), 5U);
   Nanoseconds busy{};
   for (const TimedRun& run : made.timeline.runs) {

@@ -55,6 +55,26 @@ TEST(CuptiInterface, FieldsLieWhereTheHeaderPutsThem) {
   EXPECT_FIELD(memory::address, CUpti_ActivityMemory4, address);
   EXPECT_FIELD(memory::bytes, CUpti_ActivityMemory4, bytes);
   EXPECT_FIELD(memory::time, CUpti_ActivityMemory4, timestamp);
+  EXPECT_FIELD(memory::correlation, CUpti_ActivityMemory4, correlationId);
+  EXPECT_FIELD(memory::device_id, CUpti_ActivityMemory4, deviceId);
+  EXPECT_FIELD(memory::stream, CUpti_ActivityMemory4, streamId);
+  EXPECT_FIELD(memory::is_async, CUpti_ActivityMemory4, isAsync);
+  EXPECT_FIELD(memory_pool::operation, CUpti_ActivityMemoryPool3, memoryPoolOperationType);
+  EXPECT_FIELD(memory_pool::type, CUpti_ActivityMemoryPool3, memoryPoolType);
+  EXPECT_FIELD(memory_pool::device, CUpti_ActivityMemoryPool3, deviceId);
+  EXPECT_FIELD(memory_pool::address, CUpti_ActivityMemoryPool3, address);
+  EXPECT_FIELD(memory_pool::size, CUpti_ActivityMemoryPool3, size);
+  EXPECT_FIELD(memory_pool::release_threshold, CUpti_ActivityMemoryPool3, releaseThreshold);
+  EXPECT_FIELD(memory_pool::time, CUpti_ActivityMemoryPool3, timestamp);
+  EXPECT_FIELD(memory_pool::used, CUpti_ActivityMemoryPool3, utilizedSize);
+  EXPECT_FIELD(api::start, CUpti_ActivityAPI, start);
+  EXPECT_FIELD(api::end, CUpti_ActivityAPI, end);
+  EXPECT_FIELD(api::thread, CUpti_ActivityAPI, threadId);
+  EXPECT_FIELD(api::correlation, CUpti_ActivityAPI, correlationId);
+  EXPECT_FIELD(kernel::device, CUpti_ActivityKernel10, deviceId);
+  EXPECT_FIELD(memcpy_record::device, CUpti_ActivityMemcpy6, deviceId);
+  EXPECT_FIELD(memcpy_record::flags, CUpti_ActivityMemcpy6, flags);
+  EXPECT_FIELD(memset_record::device, CUpti_ActivityMemset4, deviceId);
   EXPECT_FIELD(synchronization::type, CUpti_ActivitySynchronization2, type);
   EXPECT_FIELD(synchronization::start, CUpti_ActivitySynchronization2, start);
   EXPECT_FIELD(synchronization::end, CUpti_ActivitySynchronization2, end);
@@ -96,6 +116,19 @@ TEST(CuptiInterface, FieldsOfCuda12LieAtTheSamePlaces) {
   EXPECT_FIELD(synchronization::start, CUpti_ActivitySynchronization, start);
   EXPECT_FIELD(synchronization::end, CUpti_ActivitySynchronization, end);
 }
+
+TEST(CuptiInterface, TheFakesRecordsOfCuda12HaveTheHeadersSizes) {
+  EXPECT_FIELD(kernel::name, CUpti_ActivityKernel9, name);
+  EXPECT_FIELD(kernel::local_memory, CUpti_ActivityKernel9, localMemoryTotal_v2);
+  EXPECT_FIELD(kernel::correlation, CUpti_ActivityKernel9, correlationId);
+  EXPECT_FIELD(memcpy_record::correlation, CUpti_ActivityMemcpy5, correlationId);
+  EXPECT_FIELD(memory::is_async, CUpti_ActivityMemory3, isAsync);
+  EXPECT_FIELD(memory_pool::used, CUpti_ActivityMemoryPool2, utilizedSize);
+  EXPECT_EQ(record_size(kind_concurrent_kernel, cupti_12_4), sizeof(CUpti_ActivityKernel9));
+  EXPECT_EQ(record_size(kind_memcpy, cupti_12_4), sizeof(CUpti_ActivityMemcpy5));
+  EXPECT_EQ(record_size(kind_memory, cupti_12_4), sizeof(CUpti_ActivityMemory3));
+  EXPECT_EQ(record_size(kind_memory_pool, cupti_12_4), sizeof(CUpti_ActivityMemoryPool2));
+}
 #endif
 
 TEST(CuptiInterface, NumbersAreTheHeaders) {
@@ -109,6 +142,7 @@ TEST(CuptiInterface, NumbersAreTheHeaders) {
   EXPECT_EQ(kind_external_correlation,
             static_cast<unsigned>(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION));
   EXPECT_EQ(kind_memory, static_cast<unsigned>(CUPTI_ACTIVITY_KIND_MEMORY2));
+  EXPECT_EQ(kind_memory_pool, static_cast<unsigned>(CUPTI_ACTIVITY_KIND_MEMORY_POOL));
   EXPECT_EQ(end_of_buffer, CUPTI_ERROR_MAX_LIMIT_REACHED);
   EXPECT_EQ(too_many_subscribers, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
   EXPECT_EQ(attribute_device_buffer_size, CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE);
@@ -130,6 +164,7 @@ TEST(CuptiInterface, TheFakesRecordsHaveTheHeadersSizes) {
   EXPECT_EQ(record_size(kind_memcpy), sizeof(CUpti_ActivityMemcpy6));
   EXPECT_EQ(record_size(kind_memset), sizeof(CUpti_ActivityMemset4));
   EXPECT_EQ(record_size(kind_memory), sizeof(CUpti_ActivityMemory4));
+  EXPECT_EQ(record_size(kind_memory_pool), sizeof(CUpti_ActivityMemoryPool3));
   EXPECT_EQ(record_size(kind_synchronization), sizeof(CUpti_ActivitySynchronization2));
   EXPECT_EQ(record_size(kind_external_correlation), sizeof(CUpti_ActivityExternalCorrelation));
   EXPECT_EQ(record_size(kind_overhead), sizeof(CUpti_ActivityOverhead3));

@@ -5,8 +5,8 @@ function(tidemark_source_files result)
   foreach(pattern IN LISTS ARGN)
     file(GLOB paths RELATIVE ${ROOT} ${ROOT}/${pattern})
     list(APPEND found ${paths})
-    foreach(folder IN ITEMS base traces simulator importers analysis kernels profiler gui cli tests bench docs examples
-                            cmake scripts .ci)
+    foreach(folder IN ITEMS base traces simulator importers analysis kernels profiler recorder gui cli tests bench docs
+                            examples cmake scripts .ci)
       file(GLOB_RECURSE paths RELATIVE ${ROOT} ${ROOT}/${folder}/${pattern})
       list(APPEND found ${paths})
     endforeach()

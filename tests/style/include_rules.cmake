@@ -9,13 +9,16 @@ set(simulator_may_use base traces)
 set(importers_may_use base traces simulator)
 set(analysis_may_use base traces simulator)
 set(kernels_may_use base traces)
+# Of others only numbers: it is a library of its own, loaded into the processes that are recorded.
+set(recorder_may_use importers profiler)
 set(profiler_may_use base traces simulator analysis kernels)
 set(gui_may_use base traces simulator analysis)
 set(cli_may_use base traces simulator importers analysis kernels profiler gui)
 set(examples_may_use base traces simulator analysis kernels profiler)
 set(bench_may_use base traces simulator importers analysis kernels profiler gui cli)
-set(tests_may_use base traces simulator importers analysis kernels profiler gui cli examples)
-set(folders base traces simulator importers analysis kernels profiler gui cli bench examples tests)
+set(tests_may_use base traces simulator importers analysis kernels profiler recorder gui cli
+    examples)
+set(folders base traces simulator importers analysis kernels profiler recorder gui cli bench examples tests)
 
 # Rooms that share nothing but what both stand on: "pattern of files|pattern of what they may not
 # include". The judge must not repeat the mistakes of those whom it judges; of the graph it knows

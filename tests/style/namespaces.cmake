@@ -18,6 +18,7 @@ set(table
   "base|tidemark"
   "kernels|tidemark(::cpu|::cuda|::emulation)?"
   "profiler|tidemark::profiler(::cupti)?"
+  "recorder|tidemark::recorder(::nvtx)?"
   "traces|tidemark(::config|::fill)?"
   "gui|tidemark::gui"
   "cli|tidemark::cli"

@@ -1,0 +1,19 @@
+// What `tidemark record` has loaded into a process: the driver loads the library that
+// CUDA_INJECTION64_PATH names when CUDA starts, and NVTX's headers the one of NVTX_INJECTION64_PATH
+// at the first range. Whatever comes first begins the recording; nothing that goes wrong stops the
+// program.
+#include "recorder/nvtx.h"
+#include "recorder/run_recorder.h"
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+EXPORTED int InitializeInjection();
+EXPORTED int InitializeInjection() {
+  if (tidemark::recorder::start_run()) tidemark::recorder::record_gpu();
+  return 1;
+}
+
+EXPORTED int InitializeInjectionNvtx2(tidemark::recorder::nvtx::GetExportTable get_export_table);
+EXPORTED int InitializeInjectionNvtx2(tidemark::recorder::nvtx::GetExportTable get_export_table) {
+  return tidemark::recorder::start_run() && tidemark::recorder::nvtx::attach(get_export_table);
+}

@@ -48,6 +48,9 @@ void describe(const Trace& trace, Comparison& comparison) {
     comparison.attention = attribute(trace, *fused, AttributeKey::MemoryEfficient) != 0
                                ? Attention::MemoryEfficient
                                : Attention::Flash;
+  if (trace.step.sequence_parallel && trace.step.mesh[Axis::Tensor] == 1)
+    comparison.notes.push_back(
+        "--sp cuts what tp ranks share, and here is one: it changes nothing");
   if (trace.blocks.empty()) return;
   const Shape& input = trace[trace.blocks.front().input].shape;
   const std::int64_t parts = trace.step.sequence_parallel ? trace.step.mesh[Axis::Tensor] : 1;

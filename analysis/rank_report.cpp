@@ -21,7 +21,8 @@ bool is_tighter(const Report& a, const Report& b) {
   return a.allocated_peak > b.allocated_peak;
 }
 
-// Passes alternate in time: a forward begins at its first op, a backward at its seed.
+// Passes alternate in time: a forward begins at its first op, a backward at its seed, or what
+// another stage has sent back.
 StageTime stage_time(const Evaluation& made) {
   const std::int64_t batches = made.planned.trace->step.accumulate.count;
   Nanoseconds forward{}, backward{}, begin{}, end{};
@@ -34,7 +35,8 @@ StageTime stage_time(const Evaluation& made) {
   for (const TimedRun& timed : made.timeline.runs) {
     const Run* run = std::get_if<Run>(&made.schedule.steps[timed.step]);
     if (!run || run->task == Task::Optimizer) continue;
-    const bool starts_backward = run->task == Task::Seed;
+    const bool goes_back = run->task == Task::Backward || run->task == Task::Recompute;
+    const bool starts_backward = run->task == Task::Seed || (goes_back && !is_backward);
     const bool starts_forward =
         run->task == Task::Forward && (is_backward || (last != no_op && run->op <= last));
     if (starts_backward || starts_forward) close(timed.begin);
@@ -58,8 +60,7 @@ void add_pipeline(std::span<const Evaluation> stages, Report& report) {
     busy_flops += stage.report.mfu * static_cast<double>(stage.report.step.count());
   }
   const PipelineTimes all =
-      run_pipeline(step.schedule.value_or(PipelineSchedule::OneForwardOneBackward), times,
-                   step.accumulate.count);
+      run_pipeline(step.schedule.value_or(PipelineSchedule()), times, step.accumulate.count);
   const Report& first = stages.front().report;
   report.step = all.total + behind;
   const double slower =

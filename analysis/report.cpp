@@ -146,6 +146,7 @@ void add_allocator(const Trace& trace, const Schedule& schedule, const Device& d
   if (result.out_of_memory)
     result = allocator::replay_allocator(calls, budget.allocator, unlimited);
   report.allocated_peak = result.allocated_peak;
+  report.allocated_at_rest = result.allocated_at_rest;
   report.reserved_peak = result.reserved_peak;
   if (report.fits) return;
   report.short_by = std::max(Bytes{0}, result.allocated_peak - budget.capacity);

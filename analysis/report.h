@@ -31,10 +31,11 @@ struct Report {
 
   std::optional<RankClass> rank = {};  ///< of several classes the one that needs most, or was named
 
-  Bytes live_peak;       ///< present tensors, in the order that the schedule guarantees
-  Bytes planned;         ///< one arena with a fixed offset per tensor
-  Bytes allocated_peak;  ///< what PyTorch's caching allocator would report …
-  Bytes reserved_peak;   ///< … and hold from the device
+  Bytes live_peak;          ///< present tensors, in the order that the schedule guarantees
+  Bytes planned;            ///< one arena with a fixed offset per tensor
+  Bytes allocated_peak;     ///< what PyTorch's caching allocator would report …
+  Bytes allocated_at_rest;  ///< … between steps
+  Bytes reserved_peak;      ///< … and hold from the device
   std::int64_t allocator_retries = 0;
   Bytes pinned;               ///< of the host's memory, for copies of offloaded tensors
   BytesByCategory at_peak{};  ///< Σ = live_peak

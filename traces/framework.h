@@ -52,7 +52,8 @@ struct Framework {
   bool copies_heads = true;        ///< math attention copies q, k, v to [batch·heads, tokens, d]
 
   // What the code of a library of models does, by its version.
-  bool shifts_logits = true;   ///< language models copy logits[:, :-1] before the loss
+  bool vocabulary_loss = false;  ///< logits become fp32, and their softmax is written over them
+  bool shifts_logits = true;     ///< language models copy logits[:, :-1] before the loss
   bool shifts_labels = false;  ///< they make all logits fp32, and shift a padded copy of the labels
   bool contiguous_heads = false;     ///< q, k and v are made contiguous for the fused kernel
   bool repeats_key_heads = true;     ///< grouped keys and values are repeated for it
@@ -71,8 +72,11 @@ struct Framework {
   bool blas_handle_per_thread = false;    ///< the backward's thread has a workspace of its own
   bool blas_workspace_per_call = false;   ///< … and go back to it with each call
   bool blackwell_workspace = false;  ///< they have 32 MiB on Blackwell, too, not on Hopper alone
-  bool op_scratch = false;           ///< memory that kernels take while they run is known
-  bool drops_idle_masks = false;     ///< all models leave out masks that fused attention needs not
+  bool deterministic_workspace = false;  ///< CUBLAS_WORKSPACE_CONFIG=:4096:8: 32 MiB everywhere
+  bool engine_workspace = false;         ///< Transformer Engine keeps one for its products
+  bool keeps_score_buffer = false;       ///< one of the largest scores stays between steps
+  bool op_scratch = false;               ///< memory that kernels take while they run is known
+  bool drops_idle_masks = false;  ///< all models leave out masks that fused attention needs not
 
   bool operator==(const Framework&) const = default;
 };

@@ -119,6 +119,71 @@ RankClass parse_rank(std::string_view text) {
   return rank;
 }
 
+namespace {
+
+constexpr std::string_view chunks_key = "v=", blocks_key = "blocks=";
+
+// One that may be zero.
+std::int64_t schedule_count(std::string_view text, std::string_view key, std::int64_t least) {
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < least ||
+      count > PipelineSchedule::most_chunks)
+    throw UsageError(fmt::format("schedule: {} {} is not a whole number from {} to {}", key,
+                                 quoted(text), least, PipelineSchedule::most_chunks));
+  return count;
+}
+
+void parse_blocks(std::string_view list, PipelineSchedule& schedule) {
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find('-', begin), list.size());
+    schedule.blocks.push_back(schedule_count(list.substr(begin, end - begin), blocks_key, 0));
+    begin = end + 1;
+  }
+}
+
+void parse_schedule_option(std::string_view option, PipelineSchedule& schedule) {
+  const bool is_interleaved = schedule.kind == PipelineSchedule::Kind::Interleaved;
+  if (is_interleaved && option.starts_with(chunks_key)) {
+    schedule.chunks = schedule_count(option.substr(chunks_key.size()), chunks_key, 2);
+  } else if (option.starts_with(blocks_key) && schedule.blocks.empty()) {
+    parse_blocks(option.substr(blocks_key.size()), schedule);
+  } else {
+    throw UsageError(
+        fmt::format("schedule: no option {} (blocks=2-4-4-2 says how many blocks "
+                    "stages have, interleaved:v=2 how many chunks)",
+                    quoted(option)));
+  }
+}
+
+}  // namespace
+
+PipelineSchedule parse_schedule(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  PipelineSchedule schedule{.kind =
+                                parse_name(pipeline_schedules, "schedule", text.substr(0, colon))};
+  if (schedule.kind == PipelineSchedule::Kind::Interleaved) schedule.chunks = 2;
+  if (colon == std::string_view::npos) return schedule;
+  for (std::size_t begin = colon + 1; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parse_schedule_option(text.substr(begin, end - begin), schedule);
+    begin = end + 1;
+  }
+  return schedule;
+}
+
+std::string to_text(const PipelineSchedule& schedule) {
+  std::string text(pipeline_schedules[static_cast<std::size_t>(schedule.kind)].name);
+  char before = ':';
+  if (schedule.kind == PipelineSchedule::Kind::Interleaved) {
+    text += fmt::format("{}{}{}", before, chunks_key, schedule.chunks);
+    before = ',';
+  }
+  if (!schedule.blocks.empty())
+    text += fmt::format("{}{}{}", before, blocks_key, fmt::join(schedule.blocks, "-"));
+  return text;
+}
+
 std::string to_text(const RankClass& rank) { return fmt::format("pp{}", rank.stage); }
 
 std::string to_text(const Mesh& mesh) {

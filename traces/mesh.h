@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/names.h"
 
@@ -41,15 +42,31 @@ Mesh parse_mesh(std::string_view text);
 std::string to_text(const Mesh& mesh);
 
 /// In which order a stage takes its micro-batches.
-enum class PipelineSchedule : std::uint8_t {
-  OneForwardOneBackward,  ///< as many forwards ahead as stages follow
-  GPipe,                  ///< all forwards, then all backwards
+struct PipelineSchedule {
+  enum class Kind : std::uint8_t {
+    OneForwardOneBackward,  ///< as many forwards ahead as stages follow
+    GPipe,                  ///< all forwards, then all backwards
+    Interleaved,            ///< 1F1B of stages that have several chunks of the model each
+  };
+  static constexpr std::int64_t most_chunks = 1024;
+
+  Kind kind = Kind::OneForwardOneBackward;
+  std::int64_t chunks = 1;                ///< of each stage; more than one only if interleaved
+  std::vector<std::int64_t> blocks = {};  ///< of each chunk, in model order; empty: as many of each
+
+  bool operator==(const PipelineSchedule&) const = default;
 };
 
 inline constexpr std::array pipeline_schedules = {
-    Named{PipelineSchedule::OneForwardOneBackward, std::string_view("1f1b")},
-    Named{PipelineSchedule::GPipe, std::string_view("gpipe")}};
+    Named{PipelineSchedule::Kind::OneForwardOneBackward, std::string_view("1f1b")},
+    Named{PipelineSchedule::Kind::GPipe, std::string_view("gpipe")},
+    Named{PipelineSchedule::Kind::Interleaved, std::string_view("interleaved")}};
 static_assert(is_in_order(pipeline_schedules));
+
+/// "1f1b", "gpipe:blocks=2-4-4-2", "interleaved:v=3,blocks=0-1-1-1-1-1-1-0". Throws UsageError.
+PipelineSchedule parse_schedule(std::string_view text);
+/// parse_schedule() reads it back.
+std::string to_text(const PipelineSchedule& schedule);
 
 /// Ranks that differ in their program: those of one pipeline stage.
 struct RankClass {

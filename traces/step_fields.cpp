@@ -22,7 +22,6 @@ constexpr const auto& table_of(Attention) { return attentions; }
 constexpr const auto& table_of(Optimizer) { return optimizers; }
 constexpr const auto& table_of(OptimizerForm) { return optimizer_forms; }
 constexpr const auto& table_of(BaseWeights) { return base_weights; }
-constexpr const auto& table_of(PipelineSchedule) { return pipeline_schedules; }
 
 template <typename T>
 concept IsNamed = requires(T value) {
@@ -49,6 +48,7 @@ StepValue shown(const TokenLoss& loss) { return to_text(loss); }
 StepValue shown(const Mesh& mesh) { return to_text(mesh); }
 StepValue shown(const RankClass& rank) { return to_text(rank); }
 StepValue shown(const Sharding& sharding) { return to_text(sharding); }
+StepValue shown(const PipelineSchedule& schedule) { return to_text(schedule); }
 template <IsNamed Enum>
 StepValue shown(Enum value) {
   return std::string(table_of(value)[static_cast<std::size_t>(value)].name);
@@ -109,6 +109,10 @@ void read(TokenLoss& loss, std::string_view text, const StepField&) {
 void read(Mesh& mesh, std::string_view text, const StepField&) { mesh = parse_mesh(text); }
 
 void read(RankClass& rank, std::string_view text, const StepField&) { rank = parse_rank(text); }
+
+void read(PipelineSchedule& schedule, std::string_view text, const StepField&) {
+  schedule = parse_schedule(text);
+}
 
 void read(Sharding& sharding, std::string_view text, const StepField&) {
   sharding = parse_sharding(text);
@@ -213,6 +217,16 @@ std::string defect_of(const Sharding& sharding) {
   const std::string text = to_text(sharding);
   try {
     if (parse_sharding(text) == sharding) return {};
+  } catch (const InputError& error) {
+    return printable(error.what(), 400);
+  }
+  return fmt::format("found more than its text {} says", quoted(text));
+}
+
+std::string defect_of(const PipelineSchedule& schedule) {
+  const std::string text = to_text(schedule);
+  try {
+    if (parse_schedule(text) == schedule) return {};
   } catch (const InputError& error) {
     return printable(error.what(), 400);
   }
@@ -514,7 +528,8 @@ std::vector<StepField> surroundings() {
            .id_prefix = "schedule=",
            .switches = {{"--schedule", "NAME",
                          "in which order pipeline stages take the micro-batches of --accumulate: "
-                         "1f1b (default) or gpipe"}}}),
+                         "1f1b (default), gpipe, or interleaved:v=2 with chunks of the model; "
+                         "blocks=2-4-4-2 for uneven stages"}}}),
       field<&StepOptions::rank>(
           {.key = "rank",
            .id_prefix = "rank=",
@@ -526,9 +541,10 @@ std::vector<StepField> surroundings() {
           {.key = "shard",
            .is_of_replicas = true,
            .switches = {{"--shard", "NAME",
-                         "how the dp ranks share parameters, gradients and optimizer states: ddp "
-                         "or fsdp2, with options as in ddp:bucket-view or "
-                         "fsdp2:no-reshard (default ddp; docs/parallel.md)"}}}))};
+                         "how the dp ranks share parameters, gradients and optimizer states: ddp, "
+                         "fsdp2 or megatron, with options as in ddp:bucket-view, "
+                         "fsdp2:no-reshard or megatron:whole-states (default ddp; "
+                         "docs/parallel.md)"}}}))};
 }
 
 // Does not compile when StepOptions has a member more. Then give it a row, too.

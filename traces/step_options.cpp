@@ -146,8 +146,10 @@ Precision precision_of(const StepOptions& options) {
 }
 
 std::optional<Sharding> sharing_of(const StepOptions& options) {
-  if (options.mesh[Axis::Data] == 1) return {};
-  return options.shard.value_or(Sharding());
+  const Sharding sharing = options.shard.value_or(Sharding());
+  // Megatron-LM has its buffers on a rank alone, too.
+  if (options.mesh[Axis::Data] == 1 && sharing.kind != Sharding::Kind::Megatron) return {};
+  return sharing;
 }
 
 std::string mesh_defect(const StepOptions& options) {
@@ -161,6 +163,17 @@ std::string mesh_defect(const StepOptions& options) {
                      to_text(known));
 }
 
+namespace {
+
+std::string instances_defect(const StepOptions& options, const Sharding& sharing) {
+  const std::int64_t ranks = options.mesh[Axis::Data];
+  if (ranks % sharing.instances == 0) return {};
+  return fmt::format("{} replicas are no {} instances of as many each (nearest: instances={})",
+                     ranks, sharing.instances, nearest_divisor(ranks, sharing.instances));
+}
+
+}  // namespace
+
 std::string sharing_defect(const StepOptions& options) {
   const std::optional<Sharding> sharing = sharing_of(options);
   if (!sharing) return {};
@@ -172,6 +185,10 @@ std::string sharing_defect(const StepOptions& options) {
   if (sharing->bucket_view && gradients_stay)
     return "views of gradients that stay between steps are not simulated (leave bucket-view out)";
   if (sharing->kind == Sharding::Kind::Ddp) return {};
+  if (const std::string defect = instances_defect(options, *sharing); !defect.empty())
+    return defect;
+  if (sharing->kind == Sharding::Kind::Megatron && gradients_stay)
+    return "Megatron-LM's gradients stay in its buffers (leave --keep-gradients out)";
   if (options.mesh[Axis::Pipeline] > 1 && sharing->kind == Sharding::Kind::Fsdp2)
     return "what fsdp2 gathers for micro-batches in flight is not simulated yet (take --shard ddp)";
   const OptimizerRow& optimizer = row_of(options.optimizer);

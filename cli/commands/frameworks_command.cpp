@@ -34,6 +34,8 @@ constexpr std::array rules = {
     Rule{"shifts_logits", &Framework::shifts_logits, "language models copy shifted fp32 logits"},
     Rule{"shifts_labels", &Framework::shifts_labels,
          "language models make all logits fp32 and shift their labels"},
+    Rule{"vocabulary_loss", &Framework::vocabulary_loss,
+         "logits become fp32, and their softmax is written over them"},
     Rule{"contiguous_heads", &Framework::contiguous_heads,
          "q, k and v are made contiguous for fused attention"},
     Rule{"repeats_key_heads", &Framework::repeats_key_heads,
@@ -54,6 +56,12 @@ constexpr std::array rules = {
          "a cuBLAS workspace is taken for each matrix product and given back"},
     Rule{"blackwell_workspace", &Framework::blackwell_workspace,
          "cuBLAS workspaces have 32 MiB on Blackwell as on Hopper"},
+    Rule{"deterministic_workspace", &Framework::deterministic_workspace,
+         "cuBLAS workspaces have the 32 MiB of CUBLAS_WORKSPACE_CONFIG=:4096:8"},
+    Rule{"engine_workspace", &Framework::engine_workspace,
+         "Transformer Engine keeps a workspace for its matrix products"},
+    Rule{"keeps_score_buffer", &Framework::keeps_score_buffer,
+         "a buffer of the largest attention scores stays between steps"},
     Rule{"op_scratch", &Framework::op_scratch,
          "what kernels take while they run counts as allocated"}};
 

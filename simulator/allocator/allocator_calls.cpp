@@ -22,9 +22,16 @@ class Listing {
   }
 
   void add_persistent() {
-    for (std::size_t b = 0; b < schedule_.buffers.size(); ++b)
-      if (schedule_.buffers[b].persistent)
+    Bytes joined;
+    const bool joins = joins_parameters();
+    for (std::size_t b = 0; b < schedule_.buffers.size(); ++b) {
+      if (!schedule_.buffers[b].persistent) continue;
+      if (joins && lies_beside_others(schedule_.buffers[b]))
+        joined += schedule_.buffers[b].size;
+      else
         calls_.before.push_back(allocation(static_cast<BufferId>(b)));
+    }
+    if (joined > Bytes{}) add_workspace(joined, StreamId::Compute);
   }
 
   void add_workspace(Bytes size, StreamId stream) {
@@ -39,6 +46,7 @@ class Listing {
         add_free(f->buffer);
       } else if (const auto* run = std::get_if<Run>(&step)) {
         if (has_scratch) add_scratch(scratch_of(trace_, schedule_, *run, device_), run->stream);
+        calls_.work = calls_.step.size();
       } else if (std::holds_alternative<Synchronize>(step)) {
         calls_.step.push_back({.kind = Kind::CompleteEvents});
       }
@@ -52,6 +60,17 @@ class Listing {
   }
 
  private:
+  // Parameters of Megatron-LM's distributed optimizer are parts of one buffer.
+  bool joins_parameters() const {
+    const std::optional<Sharding> sharing = sharing_of(trace_.step);
+    return sharing && sharing->kind == Sharding::Kind::Megatron && sharing->cuts_states;
+  }
+
+  bool lies_beside_others(const Buffer& buffer) const {
+    return buffer.category == Category::Parameter &&
+           (buffer.role == Role::Temporary || trace_[buffer.tensor].trainable);
+  }
+
   // A stream other than the buffer's own that uses it, and the next such stream.
   struct ForeignUse {
     StreamId stream;
@@ -143,6 +162,8 @@ AllocatorCalls calls_of(const Trace& trace, const Schedule& schedule, const Fram
   listing.add_persistent();
   for (const StreamId stream : workspaces(schedule, framework))
     listing.add_workspace(blas_workspace(framework, device), stream);
+  for (const Bytes kept : {engine_workspace(framework, device), score_buffer(trace)})
+    if (kept > Bytes{}) listing.add_workspace(kept, StreamId::Compute);
   listing.add_step(framework.op_scratch);
   return std::move(listing).finish();
 }

@@ -30,6 +30,7 @@ struct AllocatorCall {
 struct AllocatorCalls {
   std::vector<AllocatorCall> before;  ///< what stays: persistent buffers, then BLAS workspaces
   std::vector<AllocatorCall> step;
+  std::size_t work = 0;  ///< calls of the step up to its last run; behind it gradients are freed
   std::size_t slots = 0;
   std::size_t streams = 1;
 };

@@ -2,6 +2,7 @@
 #include "simulator/allocator/allocator_replay.h"
 
 #include <algorithm>
+#include <span>
 
 #include "simulator/allocator/caching_allocator.h"
 #include "simulator/cost/scratch.h"
@@ -17,7 +18,7 @@ class Replay {
       : allocator_(settings, capacity), streams_(calls.streams), handles_(calls.slots, no_block) {}
 
   /// False at the first call that is out of memory.
-  bool run(const std::vector<AllocatorCall>& calls) {
+  bool run(std::span<const AllocatorCall> calls) {
     for (const AllocatorCall& call : calls) {
       const auto stream = static_cast<std::uint32_t>(call.stream);
       switch (call.kind) {
@@ -60,9 +61,19 @@ AllocatorResult replay_allocator(const AllocatorCalls& calls, const AllocatorSet
                                  Bytes capacity) {
   Replay replay(calls, settings, capacity);
   bool fits = replay.run(calls.before);
-  for (int step = 0; fits && step < 2; ++step) fits = replay.run(calls.step);
+  const std::span<const AllocatorCall> step = calls.step;
+  Bytes at_rest;
+  for (int i = 0; fits && i < 2; ++i) {
+    fits = replay.run(step.first(calls.work));
+    at_rest = replay.stats().allocated;
+    fits = fits && replay.run(step.subspan(calls.work));
+  }
   const AllocatorStats& stats = replay.stats();
-  return {stats.allocated_peak, stats.reserved_peak, stats.retries, !fits};
+  return {.allocated_peak = stats.allocated_peak,
+          .reserved_peak = stats.reserved_peak,
+          .allocated_at_rest = at_rest,
+          .retries = stats.retries,
+          .out_of_memory = !fits};
 }
 
 AllocatorResult replay_allocator(const Trace& trace, const Schedule& schedule,

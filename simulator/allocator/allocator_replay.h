@@ -9,6 +9,7 @@ namespace tidemark::allocator {
 struct AllocatorResult {
   Bytes allocated_peak;
   Bytes reserved_peak;
+  Bytes allocated_at_rest;   ///< behind the step's last run, before its gradients are freed
   std::int64_t retries = 0;  ///< requests that had the whole cache released first
   bool out_of_memory = false;
 

@@ -313,17 +313,26 @@ Cost CostModel::packing(const Schedule& schedule, const Run& run) const {
   return kernels_.elementwise(bytes, bytes / 8, 1);
 }
 
+// To a part of a buffer of all gradients, in fp32: as large as what is added, in elements.
+Cost CostModel::adding(const Schedule& schedule, const Run& run) const {
+  const Buffer& added = schedule[schedule.reads(run)[0]];
+  const double part = 4 * count(trace_[added.tensor]);
+  const double bytes = count_of(added.size) + 2 * part;
+  return kernels_.elementwise(bytes, part / 4, 1);
+}
+
 // The largest logit; less it; exp; their sum; divided by it: three read and write the logits more
 // than the operands say, two only read. The largest, the target's and the sum of all are each added
 // up over ranks, a number per row.
 Cost CostModel::vocabulary_loss(const Op& op, double bytes) const {
   const Tensor& logits = trace_[trace_.inputs(op)[0]];
+  constexpr double passes = 6;
+  const Cost alone = kernels_.elementwise(bytes + passes * count_of(size(logits)), count(logits),
+                                          traffic_.forward_kernels(op));
+  if (trace_.step.mesh[Axis::Tensor] == 1) return alone;
   const Bytes per_row{numel(logits.shape) / logits.shape.back() * size_of(logits.dtype)};
   const Cost sum = collective({Pattern::AllReduce, Axis::Tensor, per_row});
-  constexpr double passes = 6;
-  return then(kernels_.elementwise(bytes + passes * count_of(size(logits)), count(logits),
-                                   traffic_.forward_kernels(op)),
-              then(sum, then(sum, sum)));
+  return then(alone, then(sum, then(sum, sum)));
 }
 
 // It takes thread blocks, moves memory and fills a link, each for as long as it runs.
@@ -362,8 +371,10 @@ Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
       return forward(trace_[run.op]);
     case Task::Backward:
       return backward(schedule, run);
-    case Task::Seed:
     case Task::Accumulate:
+      if (schedule[schedule.writes(run)[0]].role == Role::Temporary) return adding(schedule, run);
+      return streaming();
+    case Task::Seed:
     case Task::Reconstruct:
       return streaming();
     case Task::Quantize:

@@ -45,6 +45,7 @@ class CostModel {
   Cost norm_gradient(const Op& op, const GradientTraffic& moved) const;
   Cost conversion(const Schedule& schedule, const Run& run) const;
   Cost packing(const Schedule& schedule, const Run& run) const;
+  Cost adding(const Schedule& schedule, const Run& run) const;
   Cost vocabulary_loss(const Op& op, double bytes) const;
   Cost collective(const Exchange& exchange) const;
 

@@ -285,8 +285,24 @@ void of_update(const Trace& trace, const Schedule& schedule, const Run& run, con
 // 32 MiB on compute capability 9.0, in later versions from there on.
 Bytes blas_workspace(const Framework& framework, const Device& device) {
   const int capability = capability_of(device).value_or(80);
+  if (framework.deterministic_workspace) return Bytes{8 * 4096 * 1024};
   const bool is_large = framework.blackwell_workspace ? capability >= 90 : capability == 90;
   return Bytes{is_large ? 32 * 1024 * 1024 : 8'519'680};
+}
+
+// module/base.py of Transformer Engine: 4 MiB, and from compute capability 9.0 on 32 MiB and 1 KiB.
+Bytes engine_workspace(const Framework& framework, const Device& device) {
+  if (!framework.engine_workspace) return {};
+  constexpr std::int64_t mib = 1 << 20;
+  return Bytes{capability_of(device).value_or(80) >= 90 ? 32 * mib + 1024 : 4 * mib};
+}
+
+Bytes score_buffer(const Trace& trace) {
+  Bytes largest;
+  if (!find_framework(trace.step.framework).keeps_score_buffer) return largest;
+  for (const Op& op : trace.ops)
+    if (op.kind == OpKind::Softmax) largest = std::max(largest, size(trace[trace.inputs(op)[0]]));
+  return largest;
 }
 
 // The device is looked at last: few runs take any.

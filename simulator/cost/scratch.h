@@ -28,6 +28,10 @@ class Scratch {
 
 /// What PyTorch hands to cuBLAS for each handle and stream that computes, or for each call.
 Bytes blas_workspace(const Framework& framework, const Device& device);
+/// What Transformer Engine keeps for its matrix products, if the framework has it.
+Bytes engine_workspace(const Framework& framework, const Device& device);
+/// What the framework keeps for the step's largest attention scores.
+Bytes score_buffer(const Trace& trace);
 
 /// By the sources of PyTorch 2.6; nothing where the framework's rules know of none.
 Scratch scratch_of(const Trace& trace, const Schedule& schedule, const Run& run,

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "simulator/parallel/contiguous.h"
 #include "simulator/parallel/shards.h"
 #include "traces/optimizer_of.h"
 
@@ -20,7 +21,11 @@ OptimizerNodes::OptimizerNodes(const Trace& trace, const Needs& needs, GraphBuil
       gradients_(gradients),
       state_(trace.tensors.size(), no_instance),
       complete_after_(trace.tensors.size(), no_op),
-      is_updated_(trace.tensors.size()) {}
+      is_updated_(trace.tensors.size()) {
+  const std::optional<Sharding> sharing = sharing_of(trace.step);
+  if (sharing && sharing->kind == Sharding::Kind::Megatron && sharing->cuts_states)
+    elements_ = elements_of_first_rank(trace, *sharing);
+}
 
 void OptimizerNodes::place_state() {
   // A weight that the loss does not depend on never gets a gradient, and so no state.
@@ -60,6 +65,11 @@ void OptimizerNodes::place_state(TensorId parameter, bool learns) {
 
 // A tensor with its name is worth no copy where nothing is cut. Valid until the next call.
 const Tensor& OptimizerNodes::local(TensorId parameter) {
+  if (!elements_.empty() && trace_[parameter].trainable) {
+    part_ = trace_[parameter];
+    part_.shape = {elements_[index(parameter)]};
+    return part_;
+  }
   if (!parameters_are_cut_) return trace_[parameter];
   return part_ = local_parameter(trace_, parameter);
 }

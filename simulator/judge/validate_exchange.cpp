@@ -47,6 +47,8 @@ void Runs::exchange(Task task) {
   for (Operand& write : writes_) {
     write.is_expected = true;
     put(write, contents);
+    if (task == Task::AllGather && buffer(write).role == Role::Value)
+      is_stale_[index(buffer(write).tensor)] = false;
   }
 }
 
@@ -62,11 +64,28 @@ void Runs::add_shards() {
   memory_.write(writes_[0].buffer, sum);
 }
 
+// Of micro-batches whose gradients are added up in one buffer.
+void Runs::add_to_buffer() {
+  std::vector<Content> sums;
+  for (Operand& read : reads_) {
+    read.is_expected = true;
+    for (const Content& content : contents_of(read)) {
+      const auto found = std::ranges::find(sums, content.tensor, &Content::tensor);
+      if (found == sums.end())
+        sums.push_back(content);
+      else
+        found->number += content.number;
+    }
+  }
+  writes_[0].is_expected = true;
+  put(writes_[0], sums);
+}
+
 // Averaged over ranks where there are several, wherever it lies then.
 void Runs::read_shared_gradient(TensorId tensor) {
   const std::int64_t micro_batches = trace_.step.accumulate.count;
   const std::int64_t ranks = trace_.step.mesh[Axis::Data];
-  if (ranks == 1) return read_gradient(tensor, micro_batches);
+  if (!sharing_of(trace_.step)) return read_gradient(tensor, micro_batches);
   const std::uint64_t wanted =
       static_cast<std::uint64_t>(micro_batches * ranks) * numbers_.gradient(tensor);
   const auto is_it = [&](const Content& content) {

@@ -22,7 +22,18 @@ Runs::Runs(const Trace& trace, const Schedule& schedule, Memory& memory)
       numbers_(trace),
       has_run_(trace.ops.size()),
       has_run_back_(trace.ops.size()),
-      is_updated_(trace.tensors.size()) {}
+      is_updated_(trace.tensors.size()),
+      is_stale_(trace.tensors.size()) {
+  const auto sharing = sharing_of(trace.step);
+  is_interleaved_ = trace.step.schedule.value_or(PipelineSchedule()).chunks > 1 &&
+                    trace.step.mesh[Axis::Pipeline] > 1;
+  if (is_interleaved_) {
+    forward_runs_.resize(trace.ops.size());
+    backward_runs_.resize(trace.ops.size());
+  }
+  updates_are_cut_ = sharing && sharing->kind == Sharding::Kind::Megatron && sharing->cuts_states &&
+                     trace.step.mesh[Axis::Data] > 1;
+}
 
 // Operands mostly come in the order in which they are looked for, so the search goes on behind the
 // last one found: an optimizer's run may have a hundred thousand.
@@ -81,7 +92,10 @@ void Runs::run(const Run& run) {
 void Runs::forward(const Run& run) {
   const Op& op = trace_[run.op];
   if (is_view(op.kind)) return memory_.complain("is a view; nothing runs");
-  if (run.task == Task::Forward) {
+  if (run.task == Task::Forward && is_interleaved_) {
+    ++forward_runs_[index(run.op)];
+    has_run_[index(run.op)] = true;
+  } else if (run.task == Task::Forward) {
     if (index(run.op) < next_op_ && forward_ + 1 < trace_.step.accumulate.count) begin_forward();
     if (index(run.op) < next_op_) memory_.complain("runs again or out of order");
     next_op_ = index(run.op) + 1;
@@ -117,7 +131,7 @@ void Runs::note_extremes(const Op& op) {
 
 void Runs::seed() {
   if (!numbers_.has_gradient(trace_.loss)) return memory_.complain("no gradient is wanted");
-  if (is_seeded_ && backward_ < forward_) begin_backward();
+  if (is_seeded_ && (is_interleaved_ || backward_ < forward_)) begin_backward();
   if (is_seeded_) memory_.complain("runs again");
   is_seeded_ = true;
   write(Role::Gradient, trace_.loss, numbers_.gradient(trace_.loss));
@@ -126,8 +140,11 @@ void Runs::seed() {
 void Runs::backward(const Run& run) {
   const Op& op = trace_[run.op];
   if (!numbers_.has_backward(op)) return memory_.complain("has no gradient to write");
-  if (has_run_back_[index(run.op)]) memory_.complain("runs again");
+  if (has_run_back_[index(run.op)] && !is_interleaved_) memory_.complain("runs again");
   has_run_back_[index(run.op)] = true;
+  if (is_interleaved_ && ++backward_runs_[index(run.op)] > forward_runs_[index(run.op)] &&
+      !is_view(op.kind))
+    memory_.complain("goes back through a micro-batch that has not come");
   for (const TensorId output : trace_.outputs(op))
     if (numbers_.has_gradient(output)) read_gradient(output);
   Operands needs = 0;
@@ -150,6 +167,7 @@ void Runs::backward(const Run& run) {
 // inputs may have the same.
 void Runs::accumulate(const Run& run) {
   if (writes_.size() == 1 && buffer(writes_[0]).role == Role::GradientShard) return add_shards();
+  if (writes_.size() == 1 && buffer(writes_[0]).role == Role::Temporary) return add_to_buffer();
   if (writes_.size() != 1 || buffer(writes_[0]).role != Role::Gradient || reads_.empty())
     return memory_.complain("adds up nothing");
   for (Operand& read : reads_) read.is_expected = true;
@@ -166,6 +184,7 @@ void Runs::accumulate(const Run& run) {
     if (!sum || (number && (sum->number != *number || !sum->parts.empty()))) continue;
     number = sum->number;
     sums_.insert({tensor, sum->number});
+    if (is_interleaved_) continue;  // the next chunk's come in between
     for (const std::size_t part : sum->parts) parts_added_.insert({tensor, part});
   }
   if (!number) memory_.complain("adds up what are no parts of one input's gradient");
@@ -248,7 +267,7 @@ void Runs::read_ranges(const Operand& codes) {
 bool Runs::has_state(TensorId parameter) const {
   const OptimizerRow& row = optimizer_of(trace_, parameter);
   const auto sharing = sharing_of(trace_.step);
-  const bool is_cut = sharing && sharing->kind != Sharding::Kind::Ddp;  // its shards are fp32
+  const bool is_cut = sharing && sharing->kind == Sharding::Kind::Fsdp2;  // its shards are fp32
   const bool has_copy =
       trace_.step.master_weights && size_of(trace_[parameter].dtype) == 2 && !is_cut;
   return !trace_.update && !row.is_paged && (row.states > 0 || has_copy);
@@ -269,7 +288,13 @@ void Runs::optimize() {
     is_updated_[index(tensor)] = true;
     read_shared_gradient(tensor);
     write(role, tensor, 0);  // of no use to any op of this step
-    if (has_state(tensor)) write(Role::OptimizerState, tensor, 0);
+    if (updates_are_cut_) is_stale_[index(tensor)] = true;
+    // Of a parameter that is another rank's there is no state here.
+    const bool is_written = std::ranges::any_of(writes_, [&](const Operand& operand) {
+      return buffer(operand).role == Role::OptimizerState && buffer(operand).tensor == tensor;
+    });
+    if (has_state(tensor) && (is_written || !updates_are_cut_))
+      write(Role::OptimizerState, tensor, 0);
   }
 }
 
@@ -362,6 +387,12 @@ void Runs::begin_forward() {
 }
 
 void Runs::begin_backward() {
+  if (is_interleaved_) {
+    parts_added_.clear();
+    is_seeded_ = false;
+    ++backward_;
+    return;
+  }
   check_backward();
   has_run_back_.assign(has_run_back_.size(), false);
   parts_added_.clear();
@@ -372,10 +403,28 @@ void Runs::begin_backward() {
 void Runs::check_complete() {
   check_forward();
   check_backward();
-  for (const std::int64_t done : {forward_ + 1, backward_ + 1})
-    if (done != trace_.step.accumulate.count)
-      memory_.complain("{} of {} micro-batches ran", done, trace_.step.accumulate.count);
+  if (is_interleaved_) {
+    check_counts();
+  } else {
+    for (const std::int64_t done : {forward_ + 1, backward_ + 1})
+      if (done != trace_.step.accumulate.count)
+        memory_.complain("{} of {} micro-batches ran", done, trace_.step.accumulate.count);
+  }
   for (std::size_t t = 0; t < trace_.tensors.size(); ++t) check_trained(static_cast<TensorId>(t));
+}
+
+// Chunks of a stage take micro-batches in turn: no order of all ops, but each comes as often.
+void Runs::check_counts() {
+  const std::int64_t wanted = trace_.step.accumulate.count;
+  if (backward_ + 1 != wanted)
+    memory_.complain("{} of {} micro-batches were seeded", backward_ + 1, wanted);
+  for (std::size_t i = 0; i < trace_.ops.size(); ++i) {
+    if (!is_view(trace_.ops[i].kind) && forward_runs_[i] != wanted)
+      memory_.complain("{} ran {} times of {}", trace_.ops[i].name, forward_runs_[i], wanted);
+    if (numbers_.has_backward(trace_.ops[i]) && backward_runs_[i] != wanted)
+      memory_.complain("the backward of {} ran {} times of {}", trace_.ops[i].name,
+                       backward_runs_[i], wanted);
+  }
 }
 
 void Runs::check_forward() {
@@ -395,6 +444,8 @@ void Runs::check_trained(TensorId tensor) {
   if (!trace_[tensor].trainable || !numbers_.has_gradient(tensor)) return;
   if (trace_[tensor].category == Category::Parameter) {
     if (!is_updated_[index(tensor)]) memory_.complain("{} was not updated", memory_.name(tensor));
+    if (is_stale_[index(tensor)])
+      memory_.complain("{} was not gathered from the ranks that updated it", memory_.name(tensor));
     return;
   }
   if (numbers_.contributions(tensor).size() > 1 &&

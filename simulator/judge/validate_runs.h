@@ -46,6 +46,7 @@ class Runs {
   void optimize();
   void exchange(Task task);
   void add_shards();
+  void add_to_buffer();
   void read_shared_gradient(TensorId tensor);
 
   /// What lies in a buffer of collectives.
@@ -71,6 +72,7 @@ class Runs {
   void check_unexpected();
   void begin_forward();
   void begin_backward();
+  void check_counts();
   void check_forward();
   void check_backward();
   void check_trained(TensorId tensor);
@@ -88,8 +90,12 @@ class Runs {
   OperandList reads_, writes_;  // of the run in hand
 
   std::vector<bool> has_run_, has_run_back_, is_updated_;
-  std::int64_t forward_ = 0, backward_ = 0;  // of which micro-batch
-  std::size_t next_op_ = 0;                  // no earlier op may still run for the first time
+  std::vector<bool> is_stale_;    // each rank has updated a part of it
+  bool updates_are_cut_ = false;  // among ranks
+  bool is_interleaved_ = false;
+  std::vector<std::int64_t> forward_runs_, backward_runs_;  // by op, of an interleaved stage
+  std::int64_t forward_ = 0, backward_ = 0;                 // of which micro-batch
+  std::size_t next_op_ = 0;  // no earlier op may still run for the first time
   bool is_seeded_ = false;
   std::set<std::pair<TensorId, std::uint64_t>> sums_;       // that accumulating has made
   std::set<std::pair<TensorId, std::size_t>> parts_added_;  // out of larger gradients

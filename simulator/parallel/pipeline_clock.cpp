@@ -12,14 +12,15 @@ namespace {
 
 class PipelineClock {
  public:
-  PipelineClock(PipelineSchedule schedule, std::span<const StageTimes> stages,
+  PipelineClock(const PipelineSchedule& schedule, std::span<const StageTimes> stages,
                 std::int64_t micro_batches)
-      : stages_(stages), state_(stages.size()) {
+      : stages_(stages), chunks_(schedule.chunks), state_(stages.size()) {
     const auto count = static_cast<std::int64_t>(stages.size());
     for (std::size_t s = 0; s < stages.size(); ++s) {
       state_[s].actions = actions_of(schedule, count, static_cast<std::int64_t>(s), micro_batches);
-      state_[s].forward_done.assign(static_cast<std::size_t>(micro_batches), never);
-      state_[s].backward_done.assign(static_cast<std::size_t>(micro_batches), never);
+      const auto parts = static_cast<std::size_t>(micro_batches * chunks_);
+      state_[s].forward_done.assign(parts, never);
+      state_[s].backward_done.assign(parts, never);
     }
   }
 
@@ -45,14 +46,26 @@ class PipelineClock {
     std::vector<StageAction> actions;
     std::size_t next = 0;
     Nanoseconds now{}, busy{};
-    std::vector<Nanoseconds> forward_done, backward_done;  ///< by micro-batch
+    std::vector<Nanoseconds> forward_done, backward_done;  ///< by micro-batch and chunk
   };
 
-  // When what the action needs of a neighbour is there.
+  std::size_t part_of(const StageAction& action, std::int64_t chunk) const {
+    return static_cast<std::size_t>(action.micro_batch * chunks_ + chunk);
+  }
+
+  // When what the action needs of a neighbour is there: the first stage's is the last, one chunk
+  // before, and the last stage's the first, one chunk behind.
   Nanoseconds ready(std::size_t s, const StageAction& action) const {
-    const auto m = static_cast<std::size_t>(action.micro_batch);
-    if (!action.is_backward) return s == 0 ? Nanoseconds{} : state_[s - 1].forward_done[m];
-    return s + 1 == state_.size() ? state_[s].forward_done[m] : state_[s + 1].backward_done[m];
+    const std::int64_t chunk = action.chunk;
+    const auto& first = state_.front();
+    const auto& last = state_.back();
+    if (!action.is_backward) {
+      if (s > 0) return state_[s - 1].forward_done[part_of(action, chunk)];
+      return chunk == 0 ? Nanoseconds{} : last.forward_done[part_of(action, chunk - 1)];
+    }
+    if (s + 1 < state_.size()) return state_[s + 1].backward_done[part_of(action, chunk)];
+    return chunk + 1 == chunks_ ? last.forward_done[part_of(action, chunk)]
+                                : first.backward_done[part_of(action, chunk + 1)];
   }
 
   bool act(std::size_t s) {
@@ -61,22 +74,24 @@ class PipelineClock {
     const StageAction action = state.actions[state.next];
     const Nanoseconds from = ready(s, action);
     if (from == never) return false;
-    const Nanoseconds takes = action.is_backward ? stages_[s].backward : stages_[s].forward;
+    const Nanoseconds whole = action.is_backward ? stages_[s].backward : stages_[s].forward;
+    const Nanoseconds takes = whole * (action.chunk + 1) / chunks_ - whole * action.chunk / chunks_;
     state.now = std::max(state.now, from) + takes;
     state.busy += takes;
     auto& done = action.is_backward ? state.backward_done : state.forward_done;
-    done[static_cast<std::size_t>(action.micro_batch)] = state.now;
+    done[part_of(action, action.chunk)] = state.now;
     ++state.next;
     return true;
   }
 
   std::span<const StageTimes> stages_;
+  const std::int64_t chunks_;
   std::vector<State> state_;
 };
 
 }  // namespace
 
-PipelineTimes run_pipeline(PipelineSchedule schedule, std::span<const StageTimes> stages,
+PipelineTimes run_pipeline(const PipelineSchedule& schedule, std::span<const StageTimes> stages,
                            std::int64_t micro_batches) {
   return PipelineClock(schedule, stages, micro_batches).run();
 }

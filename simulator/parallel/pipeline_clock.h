@@ -20,8 +20,9 @@ struct PipelineTimes {
 };
 
 /// A forward begins when the stage before is done with the micro-batch, a backward when the stage
-/// behind is; each stage in the order of its schedule. Linear in stages and micro-batches.
-PipelineTimes run_pipeline(PipelineSchedule schedule, std::span<const StageTimes> stages,
+/// behind is; each stage in the order of its schedule. Chunks of an interleaved stage take equal
+/// parts of its times, and follow each other around all stages. Linear in stages and micro-batches.
+PipelineTimes run_pipeline(const PipelineSchedule& schedule, std::span<const StageTimes> stages,
                            std::int64_t micro_batches);
 
 }  // namespace tidemark

@@ -2,6 +2,7 @@
 // nodes are copies of the second's. Example, two stages and three micro-batches, the first stage:
 //   written   F1 B1 F2 B2 update
 //   ordered   F1 F2 B1 F3 B2 B3 update
+// Passes of interleaved stages are cut where another chunk begins, which receives something.
 #include "simulator/parallel/pipeline_order.h"
 
 #include <algorithm>
@@ -14,11 +15,20 @@
 namespace tidemark {
 namespace {
 
+// Each chunk but the step's first begins with what it receives.
+std::vector<std::int64_t> chunks_of(const Trace& trace) {
+  std::vector<std::int64_t> chunk_of(trace.ops.size());
+  for (std::size_t i = 1; i < trace.ops.size(); ++i)
+    chunk_of[i] = chunk_of[i - 1] + (trace.ops[i].kind == OpKind::Receive ? 1 : 0);
+  return chunk_of;
+}
+
 class OrderedBatches {
  public:
   OrderedBatches(const Trace& trace, const JointGraph& old)
       : old_(old),
         passes_(passes_of(trace, old, {WrappedGroup()})),
+        chunk_of_(chunks_of(trace)),
         graph_(trace.tensors.size(), old.nodes.size(), old.operands.size()),
         batch_of_(old.instances.size(), nobody),
         leaves_(old.instances.size()) {
@@ -39,8 +49,9 @@ class OrderedBatches {
           static_cast<std::size_t>(action.micro_batch), passes_.size() / 2 - 1);
       const Pass& pass = passes_[2 * written + (action.is_backward ? 1 : 0)];
       local_ = &values_[action.micro_batch];
-      copy(index(pass.begin), index(pass.end));
-      if (action.is_backward) values_.erase(action.micro_batch);
+      const auto [begin, end] = part_of(pass, action.chunk);
+      copy(begin, end);
+      if (action.is_backward && action.chunk == 0) values_.erase(action.micro_batch);
     }
     std::map<InstanceId, InstanceId> of_update;
     local_ = &of_update;
@@ -51,6 +62,26 @@ class OrderedBatches {
  private:
   static constexpr std::size_t nobody = SIZE_MAX, update = SIZE_MAX - 1;
   using Key = std::pair<TensorId, Role>;
+
+  struct Part {
+    std::size_t begin, end;
+  };
+
+  // Ops of later chunks stand behind in a forward pass, and before in a backward.
+  Part part_of(const Pass& pass, std::int64_t chunk) const {
+    Part part{index(pass.end), index(pass.end)};
+    std::int64_t now = pass.is_backward ? chunk_of_.back() : 0;
+    for (std::size_t n = index(pass.begin); n < index(pass.end); ++n) {
+      const OpId op = old_.nodes[n].op;
+      if (op != no_op) now = chunk_of_[index(op)];
+      if (now == chunk && part.begin == index(pass.end)) part.begin = n;
+      if (pass.is_backward ? now < chunk : now > chunk) {
+        part.end = n;
+        break;
+      }
+    }
+    return part;
+  }
 
   Key key_of(InstanceId old) const { return {old_[old].tensor, old_[old].role}; }
 
@@ -110,7 +141,8 @@ class OrderedBatches {
   }
 
   const JointGraph& old_;
-  const std::vector<Pass> passes_;  ///< forward and backward of each written micro-batch
+  const std::vector<Pass> passes_;            ///< forward and backward of each written micro-batch
+  const std::vector<std::int64_t> chunk_of_;  ///< by op
   GraphBuilder graph_;
   std::vector<std::size_t> batch_of_;  ///< by old instance: the micro-batch that writes it
   std::vector<bool> leaves_;           ///< by old instance: read or held elsewhere
@@ -122,16 +154,47 @@ class OrderedBatches {
 
 }  // namespace
 
-std::vector<StageAction> actions_of(PipelineSchedule schedule, std::int64_t stages,
-                                    std::int64_t stage, std::int64_t micro_batches) {
-  const std::int64_t ahead = schedule == PipelineSchedule::GPipe
-                                 ? micro_batches
-                                 : std::min(micro_batches, stages - stage - 1);
+namespace {
+
+// Micro-batches by chunk, in groups of as many as there are stages: the order of forwards.
+std::vector<StageAction> interleaved_forwards(const PipelineSchedule& schedule, std::int64_t stages,
+                                              std::int64_t micro_batches) {
   std::vector<StageAction> list;
-  for (std::int64_t i = 0; i < ahead; ++i) list.push_back({false, i});
-  for (std::int64_t i = ahead; i < micro_batches + ahead; ++i) {
-    if (i < micro_batches) list.push_back({false, i});
-    list.push_back({true, i - ahead});
+  for (std::int64_t first = 0; first < micro_batches; first += stages)
+    for (std::int64_t chunk = 0; chunk < schedule.chunks; ++chunk)
+      for (std::int64_t i = first; i < std::min(first + stages, micro_batches); ++i)
+        list.push_back({false, i, chunk});
+  return list;
+}
+
+std::int64_t forwards_ahead(const PipelineSchedule& schedule, std::int64_t stages,
+                            std::int64_t stage) {
+  switch (schedule.kind) {
+    case PipelineSchedule::Kind::OneForwardOneBackward:
+      return stages - stage - 1;
+    case PipelineSchedule::Kind::GPipe:
+      return INT64_MAX;
+    case PipelineSchedule::Kind::Interleaved:
+      return 2 * (stages - stage - 1) + (schedule.chunks - 1) * stages;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<StageAction> actions_of(const PipelineSchedule& schedule, std::int64_t stages,
+                                    std::int64_t stage, std::int64_t micro_batches) {
+  const std::vector<StageAction> forwards = interleaved_forwards(schedule, stages, micro_batches);
+  const std::size_t ahead = static_cast<std::size_t>(std::min(
+      static_cast<std::int64_t>(forwards.size()), forwards_ahead(schedule, stages, stage)));
+  std::vector<StageAction> list(forwards.begin(),
+                                forwards.begin() + static_cast<std::ptrdiff_t>(ahead));
+  for (std::size_t i = ahead; i < forwards.size() + ahead; ++i) {
+    if (i < forwards.size()) list.push_back(forwards[i]);
+    StageAction back = forwards[i - ahead];
+    back.is_backward = true;
+    back.chunk = schedule.chunks - 1 - back.chunk;
+    list.push_back(back);
   }
   return list;
 }
@@ -158,7 +221,7 @@ JointGraph order_micro_batches(const Trace& trace, JointGraph graph) {
   const StepOptions& step = trace.step;
   if (step.mesh[Axis::Pipeline] == 1 || step.accumulate.count == 1) return graph;
   CHECK(graph.lanes.size() == 1);  // pipeline_defect() of the plan
-  const auto schedule = step.schedule.value_or(PipelineSchedule::OneForwardOneBackward);
+  const auto schedule = step.schedule.value_or(PipelineSchedule());
   return OrderedBatches(trace, graph)
       .run(actions_of(schedule, step.mesh[Axis::Pipeline], step.rank.value_or(RankClass()).stage,
                       step.accumulate.count));

@@ -9,17 +9,20 @@
 
 namespace tidemark {
 
-/// The forward or the backward of one micro-batch.
+/// The forward or the backward of one micro-batch, on one chunk of an interleaved stage.
 struct StageAction {
   bool is_backward = false;
   std::int64_t micro_batch = 0;
+  std::int64_t chunk = 0;
   bool operator==(const StageAction&) const = default;
 };
 
 /// 1F1B begins with as many forwards as stages follow, then takes a forward and a backward in turn
 /// (arXiv 1806.03377, 2104.04473; Megatron-LM's core/pipeline_parallel/schedules.py); GPipe takes
-/// all forwards first (arXiv 1811.06965).
-std::vector<StageAction> actions_of(PipelineSchedule schedule, std::int64_t stages,
+/// all forwards first (arXiv 1811.06965). Interleaved stages take as many micro-batches as there
+/// are stages through all of their chunks, then as many again, with 2·(stages − stage − 1) +
+/// (chunks − 1)·stages forwards ahead (get_pp_rank_microbatches() of Megatron-LM).
+std::vector<StageAction> actions_of(const PipelineSchedule& schedule, std::int64_t stages,
                                     std::int64_t stage, std::int64_t micro_batches);
 
 /// How many micro-batches differentiate() writes one after the other: all, or for a stage the first

@@ -179,10 +179,28 @@ class RankTrace {
   std::map<TensorId, TensorId> entered_;
 };
 
+// The loss as if of ranks: of a framework that has but one, however many ranks there are.
+TensorCuts only_loss(const Trace& trace) {
+  TensorCuts cuts;
+  cuts.dimension.assign(trace.tensors.size(), TensorCuts::whole);
+  cuts.is_vocabulary.assign(trace.tensors.size(), false);
+  cuts.part.assign(trace.ops.size(), RankPart::Alike);
+  for (std::size_t i = 1; i < trace.ops.size(); ++i) {
+    const Op &scores = trace.ops[i - 1], &loss = trace.ops[i];
+    if (scores.kind != OpKind::LogSoftmax || loss.kind != OpKind::NllLoss) continue;
+    cuts.part[i - 1] = RankPart::Scores;
+    cuts.part[i] = RankPart::Loss;
+  }
+  return cuts;
+}
+
 }  // namespace
 
 Trace cut_for_ranks(Trace trace) {
-  if (trace.step.mesh[Axis::Tensor] == 1) return trace;
+  if (trace.step.mesh[Axis::Tensor] == 1)
+    return find_framework(trace.step.framework).vocabulary_loss
+               ? RankTrace(trace, only_loss(trace)).run()
+               : std::move(trace);
   const TensorCuts cuts = find_cuts(trace);
   const Trace shaped = with_cut_shapes(cuts, std::move(trace));
   return RankTrace(shaped, cuts).run();

@@ -15,7 +15,7 @@ Shape shard_of(const Shape& shape, std::int64_t ranks) {
 
 bool parameters_are_cut(const StepOptions& step) {
   const std::optional<Sharding> sharing = sharing_of(step);
-  return sharing && sharing->kind != Sharding::Kind::Ddp;
+  return sharing && sharing->kind == Sharding::Kind::Fsdp2;
 }
 
 Tensor local_parameter(const Trace& trace, TensorId parameter) {

@@ -5,7 +5,7 @@
 
 namespace tidemark {
 
-/// Does each rank keep a part of every parameter only?
+/// Does each rank keep a part of every parameter only (torch's fully_shard)?
 bool parameters_are_cut(const StepOptions& step);
 
 /// The part of a parameter that the rank's optimizer updates, as a tensor: itself if nothing is

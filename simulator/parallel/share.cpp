@@ -15,6 +15,8 @@ JointGraph share_among_ranks(const Trace& trace, JointGraph graph) {
       return reduce_in_buckets(trace, graph, *sharing);
     case Sharding::Kind::Fsdp2:
       return shard_fully(trace, graph, *sharing);
+    case Sharding::Kind::Megatron:
+      return keep_main_gradients(trace, graph, *sharing);
   }
   return graph;
 }

@@ -19,4 +19,9 @@ JointGraph reduce_in_buckets(const Trace& trace, const JointGraph& graph, const 
 /// (torch/distributed/fsdp/_fully_shard/ of PyTorch 2.8).
 JointGraph shard_fully(const Trace& trace, const JointGraph& graph, const Sharding& sharing);
 
+/// Megatron-LM's contiguous main gradients, and its distributed optimizer
+/// (core/distributed/param_and_grad_buffer.py, core/optimizer/distrib_optimizer.py).
+JointGraph keep_main_gradients(const Trace& trace, const JointGraph& graph,
+                               const Sharding& sharing);
+
 }  // namespace tidemark

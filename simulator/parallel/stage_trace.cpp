@@ -1,9 +1,13 @@
 // Example, the second of three stages:
 //   link ─receive─► x ─blocks─► y ─send─► a number of no use, which stands for the loss
 // The gradient of send is received, that of receive is sent: both are ops like any other.
+// An interleaved stage has several such chunks, one behind the other:
+//   … ─send─► number ─receive─► x' ─blocks─► …
 #include "simulator/parallel/stage_trace.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "base/error.h"
 #include "base/quoted.h"
@@ -12,13 +16,49 @@
 namespace tidemark {
 namespace {
 
+void refuse_uneven(const Trace& trace, std::int64_t blocks, std::int64_t chunks) {
+  const std::int64_t stages = trace.step.mesh[Axis::Pipeline];
+  Mesh nearest = trace.step.mesh;
+  nearest[Axis::Pipeline] = nearest_divisor(blocks, stages);
+  throw InputError(
+      chunks == stages
+          ? fmt::format("--mesh: pp: {} blocks cannot be dealt out evenly over {} stages (nearest: "
+                        "--mesh {}; or --schedule 1f1b:blocks=… with one number per stage)",
+                        blocks, stages, to_text(nearest))
+          : fmt::format("--schedule: {} blocks cannot be dealt out evenly over {} chunks of {} "
+                        "stages (say how with blocks=…, one number per chunk)",
+                        blocks, chunks, stages));
+}
+
+// By chunk in model order, chunk c being of stage c modulo their number; and one behind the last.
+std::vector<std::size_t> first_blocks(const Trace& trace) {
+  const auto schedule = trace.step.schedule.value_or(PipelineSchedule());
+  const auto blocks = static_cast<std::int64_t>(trace.blocks.size());
+  const std::int64_t chunks = trace.step.mesh[Axis::Pipeline] * schedule.chunks;
+  if (blocks == 0) throw InputError("--mesh: pp: the step names no blocks to deal out");
+  std::vector<std::int64_t> counts = schedule.blocks;
+  if (counts.empty()) {
+    if (blocks % chunks != 0) refuse_uneven(trace, blocks, chunks);
+    counts.assign(static_cast<std::size_t>(chunks), blocks / chunks);
+  }
+  std::vector<std::size_t> first = {0};
+  for (const std::int64_t count : counts)
+    first.push_back(first.back() + static_cast<std::size_t>(count));
+  if (static_cast<std::int64_t>(counts.size()) == chunks && first.back() == trace.blocks.size())
+    return first;
+  throw InputError(
+      fmt::format("--schedule: blocks={} deals {} blocks out to {} chunks; the step has "
+                  "{} blocks and {} chunks",
+                  fmt::join(counts, "-"), first.back(), counts.size(), blocks, chunks));
+}
+
 class StageTrace {
  public:
   StageTrace(const Trace& from, std::size_t stage)
       : from_(from),
+        first_block_(first_blocks(from)),
         stages_(static_cast<std::size_t>(from.step.mesh[Axis::Pipeline])),
         stage_(stage),
-        blocks_(from.blocks.size() / stages_),
         producer_(from.tensors.size(), no_op),
         wanted_(from.ops.size()),
         edit_(from) {
@@ -29,28 +69,55 @@ class StageTrace {
   }
 
   Trace run() && {
-    const std::size_t begin = is_first() ? 0 : index(first_block(stage_).begin);
-    const std::size_t end = is_last() ? from_.ops.size() : index(first_block(stage_ + 1).begin);
-    for (std::size_t i = begin; i < end; ++i) wanted_[i] = true;
-    for (std::size_t i = end; i-- > 0;)
-      if (wanted_[i]) want_inputs(i, begin);
-    if (!is_first()) receive(first_block(stage_).input);
-    for (std::size_t i = 0; i < end; ++i)
-      if (wanted_[i]) edit_.copy(static_cast<OpId>(i));
-    if (!is_last()) send(first_block(stage_ + 1).input);
+    for (std::size_t chunk = stage_; chunk < chunks(); chunk += stages_) want(chunk);
+    for (std::size_t chunk = stage_; chunk < chunks(); chunk += stages_) write(chunk);
     for (std::size_t b = 0; b < from_.blocks.size(); ++b)
-      if (b / blocks_ != stage_) edit_.feed_block(b, TensorId{0});
+      if (!is_own(b)) edit_.feed_block(b, TensorId{0});
     return with_own_blocks(edit_.finish());
   }
 
  private:
-  bool is_first() const { return stage_ == 0; }
-  bool is_last() const { return stage_ + 1 == stages_; }
-  const Block& first_block(std::size_t stage) const { return from_.blocks[stage * blocks_]; }
+  std::size_t chunks() const { return first_block_.size() - 1; }
+  bool is_last(std::size_t chunk) const { return chunk + 1 == chunks(); }
 
-  // What stands before the stage: its input is received, and what is made of the step's own inputs
+  // Ops of a chunk begin with its first block; those behind all blocks are the last one's.
+  std::size_t begin_of(std::size_t chunk) const {
+    if (chunk == 0) return 0;
+    if (chunk == chunks()) return from_.ops.size();
+    const std::size_t block = first_block_[chunk];
+    return index(block < from_.blocks.size() ? from_.blocks[block].begin : from_.blocks.back().end);
+  }
+
+  // What the chunk receives.
+  TensorId input_of(std::size_t chunk) const {
+    const std::size_t block = first_block_[chunk];
+    if (block < from_.blocks.size()) return from_.blocks[block].input;
+    const Op& last = from_.ops[index(from_.blocks.back().end) - 1];
+    return from_[from_.outputs(last)[0]].storage;
+  }
+
+  // Of this stage's chunks, which the block is of, or -1.
+  std::int32_t own_chunk(std::size_t block) const {
+    for (std::size_t chunk = stage_; chunk < chunks(); chunk += stages_)
+      if (block >= first_block_[chunk] && block < first_block_[chunk + 1])
+        return static_cast<std::int32_t>(chunk / stages_);
+    return -1;
+  }
+  bool is_own(std::size_t block) const { return own_chunk(block) >= 0; }
+
+  void want(std::size_t chunk) {
+    const std::size_t begin = begin_of(chunk), end = begin_of(chunk + 1);
+    std::vector<bool> needed(from_.ops.size());
+    for (std::size_t i = begin; i < end; ++i) needed[i] = true;
+    for (std::size_t i = end; i-- > 0;)
+      if (needed[i]) want_inputs(i, chunk, needed);
+    for (std::size_t i = 0; i < end; ++i) wanted_[i] = wanted_[i] || needed[i];
+  }
+
+  // What stands before the chunk: its input is received, and what is made of the step's own inputs
   // (masks, positions) each stage makes for itself.
-  void want_inputs(std::size_t i, std::size_t begin) {
+  void want_inputs(std::size_t i, std::size_t chunk, std::vector<bool>& needed) const {
+    const std::size_t begin = begin_of(chunk);
     for (const TensorId input : from_.inputs(from_.ops[i])) {
       const TensorId storage = from_[input].storage;
       const OpId made_by = producer_[index(storage)];
@@ -59,8 +126,8 @@ class StageTrace {
           refuse(from_.ops[i], input);
         continue;
       }
-      if (storage == from_[first_block(stage_).input].storage) continue;
-      wanted_[index(made_by)] = true;
+      if (storage == from_[input_of(chunk)].storage) continue;
+      needed[index(made_by)] = true;
     }
   }
 
@@ -70,41 +137,67 @@ class StageTrace {
         quoted(from_[from_.outputs(op)[0]].name), quoted(op.name), quoted(from_[input].name)));
   }
 
-  void receive(TensorId x) {
+  void write(std::size_t chunk) {
+    if (chunk > 0) receive(chunk);
+    for (const std::size_t end = begin_of(chunk + 1); next_ < end; ++next_)
+      if (wanted_[next_]) edit_.copy(static_cast<OpId>(next_));
+    if (!is_last(chunk)) send(chunk);
+  }
+
+  std::string name_in(std::size_t chunk, std::string_view what) const {
+    return chunk < stages_ ? std::string(what) : fmt::format("{}.{}", what, chunk / stages_);
+  }
+
+  void receive(std::size_t chunk) {
+    const TensorId x = input_of(chunk);
     if (from_[x].storage != x)
       throw InputError(fmt::format("--mesh: pp: {} is a part of other memory, and is not sent",
                                    quoted(from_[x].name)));
-    const TensorId link = edit_.external({.name = "receive.link",
-                                          .shape = {},
-                                          .dtype = DType::Float32,
-                                          .category = Category::Input,
-                                          .trainable = true});
+    const TensorId link = sent_ != no_tensor ? sent_
+                                             : edit_.external({.name = "receive.link",
+                                                               .shape = {},
+                                                               .dtype = DType::Float32,
+                                                               .category = Category::Input,
+                                                               .trainable = true});
     Tensor received = from_[x];
     received.storage = no_tensor;
     received.held_until = no_op;
-    edit_.redirect(x, edit_.emit(OpKind::Receive, "receive", {link}, received));
+    edit_.redirect(x, edit_.emit(OpKind::Receive, name_in(chunk, "receive"), {link}, received));
   }
 
-  void send(TensorId y) {
-    const Tensor sent{.name = "send", .shape = {}, .dtype = DType::Float32};
-    edit_.redirect(from_.loss, edit_.emit(OpKind::Send, "send", {edit_.map(y)}, sent));
+  // What comes back from other stages depends on what was sent: the link of the chunk behind.
+  void send(std::size_t chunk) {
+    const Tensor number{.name = name_in(chunk, "send"), .shape = {}, .dtype = DType::Float32};
+    sent_ = edit_.emit(OpKind::Send, number.name, {edit_.map(input_of(chunk + 1))}, number);
+    if (chunk + stages_ >= chunks()) edit_.redirect(from_.loss, sent_);
   }
 
+  // What another stage has made is no part of a stack: each chunk has stacks of its own.
   Trace with_own_blocks(Trace trace) const {
-    const auto first = static_cast<std::int32_t>(stage_ * blocks_);
+    std::int32_t stacks = 0;
+    for (const Block& block : trace.blocks) stacks = std::max(stacks, block.stack + 1);
+    std::vector<std::int32_t> number(trace.blocks.size(), -1);
+    std::vector<Block> own;
+    for (std::size_t b = 0; b < trace.blocks.size(); ++b) {
+      if (!is_own(b)) continue;
+      number[b] = static_cast<std::int32_t>(own.size());
+      own.push_back(trace.blocks[b]);
+      if (own.back().stack >= 0) own.back().stack += own_chunk(b) * stacks;
+    }
     for (Op& op : trace.ops)
-      if (op.block >= 0) op.block -= first;
-    trace.blocks.erase(trace.blocks.begin() + first + static_cast<std::ptrdiff_t>(blocks_),
-                       trace.blocks.end());
-    trace.blocks.erase(trace.blocks.begin(), trace.blocks.begin() + first);
+      if (op.block >= 0) op.block = number[static_cast<std::size_t>(op.block)];
+    trace.blocks = std::move(own);
     return trace;
   }
 
   const Trace& from_;
-  const std::size_t stages_, stage_, blocks_;
+  const std::vector<std::size_t> first_block_;  ///< by chunk of all stages, and one behind
+  const std::size_t stages_, stage_;
   std::vector<OpId> producer_;  ///< by storage: who makes it first
   std::vector<bool> wanted_;    ///< by op
   TraceEdit edit_;
+  std::size_t next_ = 0;       ///< op to be copied
+  TensorId sent_ = no_tensor;  ///< of the chunk before
 };
 
 }  // namespace
@@ -112,16 +205,6 @@ class StageTrace {
 Trace cut_for_stage(Trace trace) {
   const std::int64_t stages = trace.step.mesh[Axis::Pipeline];
   if (stages == 1) return trace;
-  const auto blocks = static_cast<std::int64_t>(trace.blocks.size());
-  if (blocks == 0) throw InputError("--mesh: pp: the step names no blocks to deal out");
-  if (blocks % stages != 0) {
-    Mesh nearest = trace.step.mesh;
-    nearest[Axis::Pipeline] = nearest_divisor(blocks, stages);
-    throw InputError(
-        fmt::format("--mesh: pp: {} blocks cannot be dealt out evenly over {} stages (nearest: "
-                    "--mesh {})",
-                    blocks, stages, to_text(nearest)));
-  }
   const std::int64_t stage = trace.step.rank.value_or(RankClass()).stage;
   if (stage >= stages)
     throw InputError(fmt::format("--rank: {} is not among the {} stages (the last is pp{})",

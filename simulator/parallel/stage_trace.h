@@ -5,10 +5,12 @@
 
 namespace tidemark {
 
-/// Blocks dealt out evenly over the pp stages of the step's mesh, with what stands behind each; the
-/// first stage has all that stands before the blocks, the last the head and the loss. Of the stage
-/// that the step's rank names, or the first. The trace itself without stages. InputError if the
-/// blocks cannot be dealt out, or a stage needs more of another than its last block's result.
+/// Blocks dealt out over the pp stages of the step's mesh, evenly or as its schedule says, with
+/// what stands behind each; the first stage has all that stands before the blocks, the last the
+/// head and the loss. Interleaved stages have several chunks, which deal with each other like
+/// stages. Of the stage that the step's rank names, or the first. The trace itself without stages.
+/// InputError if the blocks cannot be dealt out, or a stage needs more of another than its last
+/// block's result.
 Trace cut_for_stage(Trace trace);
 
 }  // namespace tidemark

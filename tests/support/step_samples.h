@@ -23,6 +23,7 @@ inline std::string sample(const StepField& field) {
   if (field.key == "loss") return "chunked:4";
   if (field.key == "mesh") return "dp=4";
   if (field.key == "rank") return "pp0";
+  if (field.key == "schedule") return "gpipe";
   if (field.key == "shard") return "fsdp2";
   return option.value == "P" ? "0.25" : "lora:r=4,targets=q,v";
 }

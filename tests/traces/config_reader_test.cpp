@@ -59,6 +59,14 @@ TEST(ConfigReader, FillsInTheDefaultsOfEachClass) {
   EXPECT_EQ(read<Gpt2Config>(R"({"model_type": "gpt2"})"), Gpt2Config{});
   EXPECT_EQ(read<DecoderConfig>(R"({"model_type": "llama"})"), DecoderConfig{});
   EXPECT_EQ(read<MvitConfig>(R"({"model_type": "mvit", "num_labels": 1000})"), MvitConfig{});
+  const auto megatron = read<DecoderConfig>(R"({"model_type": "megatron-gpt"})");
+  EXPECT_EQ(megatron.mlp, 4 * 768);
+  EXPECT_TRUE(megatron.tied_head && megatron.learned_positions && megatron.qkv_bias);
+  const auto gated = read<DecoderConfig>(
+      R"({"model_type": "megatron-gpt", "hidden_size": 512, "num_attention_heads": 8,
+          "swiglu": true, "add_bias_linear": false, "position_embedding_type": "rope"})");
+  EXPECT_EQ(gated.mlp, 1344);  // 8/3 · 512 in whole 64s
+  EXPECT_FALSE(gated.mlp_bias || gated.learned_positions);
   const auto roberta = read<BertConfig>(R"({"model_type": "roberta"})");
   EXPECT_EQ(roberta.vocabulary, 50265);
   EXPECT_EQ(roberta.first_position, 2);  // behind the padding index, 1

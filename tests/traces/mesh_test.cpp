@@ -66,17 +66,38 @@ TEST(Mesh, TheNearestMeshKeepsInnerAxesFirst) {
 
 TEST(Sharding, IsReadAndWrittenWithItsOptions) {
   for (const char* text :
-       {"ddp", "fsdp2", "ddp:bucket-view", "ddp:bucket-view,bucket-mb=50", "fsdp2:no-reshard"})
+       {"ddp", "fsdp2", "ddp:bucket-view", "ddp:bucket-view,bucket-mb=50", "fsdp2:no-reshard",
+        "megatron", "megatron:whole-states,overlap,narrow-gradients", "megatron:instances=2"})
     EXPECT_EQ(to_text(parse_sharding(text)), text);
   EXPECT_FALSE(parse_sharding("fsdp2:no-reshard").reshards);
 }
 
 TEST(Sharding, MistakesAreTold) {
   const auto error = [](std::string_view text) { return error_of([=] { parse_sharding(text); }); };
-  EXPECT_EQ(error("fsdp"), "unknown sharding 'fsdp' (did you mean 'fsdp2'? known: ddp, fsdp2)");
+  EXPECT_EQ(error("fsdp"),
+            "unknown sharding 'fsdp' (did you mean 'fsdp2'? known: ddp, fsdp2, megatron)");
   EXPECT_EQ(error("fsdp2:bucket-view"), "shard: no option 'bucket-view' (fsdp2 has no-reshard)");
   EXPECT_EQ(error("ddp:bucket-mb=0"),
             "shard: bucket-mb: '0' is not a whole number from 1 to 1048576");
+  EXPECT_EQ(error("megatron:instances=0"),
+            "shard: instances: '0' is not a whole number from 1 to 1048576");
+}
+
+TEST(PipelineSchedule, IsReadAndWrittenWithItsOptions) {
+  for (const char* text : {"1f1b", "gpipe", "interleaved:v=3", "1f1b:blocks=2-4-4-2",
+                           "interleaved:v=2,blocks=0-1-1-0"})
+    EXPECT_EQ(to_text(parse_schedule(text)), text);
+  EXPECT_EQ(parse_schedule("interleaved").chunks, 2);
+}
+
+TEST(PipelineSchedule, MistakesAreTold) {
+  const auto error = [](std::string_view text) { return error_of([=] { parse_schedule(text); }); };
+  EXPECT_EQ(error("interleaved:v=1"), "schedule: v= '1' is not a whole number from 2 to 1024");
+  EXPECT_EQ(error("1f1b:v=2"),
+            "schedule: no option 'v=2' (blocks=2-4-4-2 says how many blocks stages have, "
+            "interleaved:v=2 how many chunks)");
+  EXPECT_EQ(error("gpipe:blocks=2-x"),
+            "schedule: blocks= 'x' is not a whole number from 0 to 1024");
 }
 
 }  // namespace

@@ -106,6 +106,7 @@ ModelConfig read_roberta_kin(Fields& root);
 ModelConfig read_distilbert(Fields& root);
 ModelConfig read_electra(Fields& root);
 ModelConfig read_gpt2(Fields& root);
+ModelConfig read_megatron_gpt(Fields& root);
 ModelConfig read_llama(Fields& root);
 ModelConfig read_mistral(Fields& root);
 ModelConfig read_qwen2(Fields& root);

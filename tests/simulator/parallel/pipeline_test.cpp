@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "simulator/arena.h"
 #include "simulator/graph/differentiate.h"
 #include "simulator/judge/validate.h"
@@ -19,7 +21,7 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr auto one_each = PipelineSchedule::OneForwardOneBackward;
+const PipelineSchedule one_each = {}, all_first = {PipelineSchedule::Kind::GPipe};
 
 std::string text_of(const std::vector<StageAction>& actions) {
   std::string text;
@@ -32,20 +34,61 @@ TEST(StageActions, AreThoseOfThePapers) {
   EXPECT_EQ(text_of(actions_of(one_each, 3, 0, 4)), "F0 F1 F2 B0 F3 B1 B2 B3 ");
   EXPECT_EQ(text_of(actions_of(one_each, 3, 1, 4)), "F0 F1 B0 F2 B1 F3 B2 B3 ");
   EXPECT_EQ(text_of(actions_of(one_each, 3, 2, 4)), "F0 B0 F1 B1 F2 B2 F3 B3 ");
-  EXPECT_EQ(text_of(actions_of(PipelineSchedule::GPipe, 3, 1, 2)), "F0 F1 B0 B1 ");
+  EXPECT_EQ(text_of(actions_of(all_first, 3, 1, 2)), "F0 F1 B0 B1 ");
+}
+
+std::string with_chunks(const std::vector<StageAction>& actions) {
+  std::string text;
+  for (const StageAction& action : actions)
+    text += fmt::format("{}{}{} ", action.is_backward ? 'B' : 'F', action.micro_batch,
+                        static_cast<char>('a' + action.chunk));
+  return text;
+}
+
+// Two stages of two chunks, a and b: 2·(stages − stage − 1) + stages forwards ahead.
+TEST(StageActions, InterleaveChunksInGroupsOfStages) {
+  const PipelineSchedule two = parse_schedule("interleaved:v=2");
+  EXPECT_EQ(with_chunks(actions_of(two, 2, 1, 4)),
+            "F0a F1a F0b B0b F1b B1b F2a B0a F3a B1a F2b B2b F3b B3b B2a B3a ");
+  EXPECT_EQ(with_chunks(actions_of(two, 2, 0, 2)), "F0a F1a F0b F1b B0b B1b B0a B1a ");
+}
+
+// With one chunk each stage's order is that of 1F1B, but for what is ahead.
+TEST(StageActions, OfEachChunkComeInOrder) {
+  for (const std::int64_t stage : {0, 1, 2}) {
+    std::map<std::pair<bool, std::int64_t>, std::int64_t> next;
+    for (const StageAction& action : actions_of(parse_schedule("interleaved:v=3"), 3, stage, 7)) {
+      std::int64_t& expected = next[{action.is_backward, action.chunk}];
+      EXPECT_EQ(action.micro_batch, expected++) << stage;
+    }
+    EXPECT_EQ(next.size(), 6u);
+    for (const auto& [chunk, done] : next) EXPECT_EQ(done, 7) << stage;
+  }
 }
 
 // Of equal stages (p − 1)(F + B), whatever the schedule; each stage waits so long.
 TEST(PipelineClock, HasTheBubbleOfTheFormula) {
   for (const std::int64_t p : {1, 2, 3, 5, 8})
     for (const std::int64_t m : {1, 2, 8, 13})
-      for (const auto schedule : {one_each, PipelineSchedule::GPipe}) {
+      for (const auto& schedule : {one_each, all_first}) {
         const std::vector<StageTimes> stages(static_cast<std::size_t>(p),
                                              {Nanoseconds{7}, Nanoseconds{15}});
         const PipelineTimes times = run_pipeline(schedule, stages, m);
         EXPECT_EQ(times.total.count(), (m + p - 1) * 22) << p << ' ' << m;
         for (const Nanoseconds wait : times.waits) EXPECT_EQ(wait.count(), (p - 1) * 22);
       }
+}
+
+// v chunks make the bubble v times smaller: (p − 1)(F + B)/v.
+TEST(PipelineClock, HasTheBubbleOfTheFormulaInterleaved) {
+  for (const std::int64_t v : {2, 3})
+    for (const std::int64_t p : {2, 4}) {
+      const std::vector<StageTimes> stages(static_cast<std::size_t>(p),
+                                           {Nanoseconds{6 * 7}, Nanoseconds{6 * 15}});
+      const auto schedule = parse_schedule(fmt::format("interleaved:v={}", v));
+      const PipelineTimes times = run_pipeline(schedule, stages, 3 * p);
+      EXPECT_EQ(times.total.count(), 6 * 22 * 3 * p + 6 * 22 * (p - 1) / v) << p << ' ' << v;
+    }
 }
 
 // The slowest stage works all the time but for what fills and drains the pipeline.
@@ -71,7 +114,7 @@ Bytes peak_of(const Model& model, const StepOptions& options) {
 TEST(Stages, KeepAsManyMicroBatchesAsStagesFollow) {
   const auto gpipe = [](std::int64_t micro_batches) {
     StepOptions options = of_stages(4, micro_batches, 1);
-    options.schedule = PipelineSchedule::GPipe;
+    options.schedule = all_first;
     return peak_of(small_gpt2(8), options);
   };
   const Bytes one_more = gpipe(7) - gpipe(6);
@@ -108,7 +151,7 @@ std::string refusal(const Model& model, const StepOptions& options) {
 TEST(Stages, AreRefusedWithTheNearestMesh) {
   EXPECT_THAT(
       refusal(small_gpt2(6), of_stages(4, 2)),
-      HasSubstr("6 blocks cannot be dealt out evenly over 4 stages (nearest: --mesh pp=3)"));
+      HasSubstr("6 blocks cannot be dealt out evenly over 4 stages (nearest: --mesh pp=3;"));
   EXPECT_THAT(refusal(small_gpt2(4), of_stages(2, 2, 2)), HasSubstr("the last is pp1"));
 }
 
@@ -136,6 +179,49 @@ TEST(Stages, WithEveryStrategyAreSound) {
         expect_sound(model, options, strategy);
         if (testing::Test::HasFatalFailure()) return;
       }
+}
+
+StepOptions interleaved(std::int64_t stages, std::string_view schedule, std::int64_t stage) {
+  StepOptions options = of_stages(stages, 4, stage);
+  options.schedule = parse_schedule(schedule);
+  return options;
+}
+
+TEST(Chunks, HaveTheModelAmongThem) {
+  std::int64_t together = 0;
+  for (std::int64_t stage = 0; stage < 2; ++stage)
+    together +=
+        parameters_of(build_rank_trace(small_llama(4), interleaved(2, "interleaved:v=2", stage)));
+  EXPECT_EQ(together, parameters_of(build_trace(small_llama(4), {})));
+}
+
+TEST(Chunks, WithEveryStrategyAreSound) {
+  for (const Model& model : {small_gpt2(4), small_llama(4)})
+    for (const char* strategy : all_strategies)
+      for (const char* schedule : {"interleaved:v=2", "interleaved:v=2,blocks=0-2-2-0"})
+        for (const std::int64_t stage : {0, 1}) {
+          expect_sound(model, interleaved(2, schedule, stage), strategy);
+          if (testing::Test::HasFatalFailure()) return;
+        }
+}
+
+TEST(Stages, MayHaveAsManyBlocksAsIsSaid) {
+  const auto parameters = [](const char* schedule, std::int64_t stage) {
+    return parameters_of(build_rank_trace(small_llama(4), interleaved(2, schedule, stage)));
+  };
+  const std::int64_t block = parameters("1f1b:blocks=3-1", 0) - parameters("1f1b:blocks=2-2", 0);
+  EXPECT_GT(block, 0);
+  EXPECT_EQ(parameters("1f1b:blocks=2-2", 1) - parameters("1f1b:blocks=3-1", 1), block);
+  EXPECT_EQ(parameters("1f1b", 0), parameters("1f1b:blocks=2-2", 0));
+  EXPECT_THAT(refusal(small_llama(4), interleaved(2, "1f1b:blocks=3-2", 0)),
+              HasSubstr("the step has 4 blocks and 2 chunks"));
+}
+
+// The first stage of interleaved ones keeps 2(p − 1) + (v − 1)p + 1 chunks, in whole: more than
+// 1F1B's p micro-batches of v chunks.
+TEST(Chunks, OfTheFirstStageKeepMoreThanStagesDo) {
+  EXPECT_GT(peak_of(small_gpt2(8), interleaved(2, "interleaved:v=4", 0)),
+            peak_of(small_gpt2(8), interleaved(2, "1f1b", 0)));
 }
 
 // The judge is judged: no run of a stage may be left out.

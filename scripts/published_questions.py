@@ -1,0 +1,243 @@
+"""Published rows as questions to `tidemark compare`: for each source what is asked, or why nothing is."""
+import json
+import os
+import subprocess
+
+# Presets whose networks are the named ones, position embeddings' scaling aside.
+MODELS = {"llama3.1-8b": "llama-3-8b"}
+# Hardware by how the row begins; the device has its capacity, which decides about nothing here.
+CLUSTERS = [("h100", "dgx-h100"), ("dgx_h100", "dgx-h100"), ("a100", "dgx-a100"), ("dgx_a100", "dgx-a100"), ("h200", "dgx-h200"),
+            ("b200", "dgx-b200"), ("dgx_gb200", "gb200-nvl72"), ("gb200", "gb200-nvl72")]
+# Rows of GPTs of whose steps only the time is asked: what their buffers hold is Megatron-LM's own, what they compute is not.
+TIMED_GPTS = ("vTrain", "arXiv 2205.05198", "arXiv 2104.04473")
+# The functional tests' tokenizer is GPT-2's; Megatron-LM fills its words up to a multiple of 128 per tensor-parallel rank.
+WORDS = 50257
+# One node of the functional tests: their recipes take 8 GPUs, those named so 4.
+NODE, SMALL_NODE = 8, 4
+
+
+def is_timed_gpt(row):
+    return row["source"].startswith(TIMED_GPTS) or "vTrain" in row["source"]
+
+
+def is_megatron_test(row):
+    return "Megatron-LM" in row["source"] and isinstance(row.get("notes"), dict) and "options" in row["notes"]
+
+
+def is_simumax(row):
+    return "SimuMax" in row["source"]
+
+
+def refusal_of_gpt(row):
+    """Of a row of TIMED_GPTS."""
+    if "step_s" not in row and "model_tflops_per_gpu" not in row:
+        return "a formula's result, no run"
+    if row.get("recompute") not in ("none", "full", "selective"):
+        return f"recomputation '{row.get('recompute')}'"
+    if row["layers"] % (row.get("pp", 1) * (row.get("vpp") or 1)):
+        return "uneven stages"
+    return None
+
+
+def refusal_of_axes(row):
+    for axis, what in [("cp", "context parallelism"), ("ep", "expert parallelism")]:
+        if (row.get(axis) or 1) > 1:
+            return what
+    return None
+
+
+def refusal_of_megatron(row):
+    """Of a row of Megatron-LM's functional tests."""
+    options = row["notes"]["options"]
+    family = row["model"].split("/")[0]
+    if family not in ("gpt", "gpt3") and not row["model"].startswith("gpt"):
+        return f"no such model: {family}"
+    for option, what in [("num-experts", "experts"), ("use-megatron-fsdp", "Megatron-FSDP"), ("fp8-format", "float8"),
+                         ("multi-latent-attention", "latent attention with Megatron-LM's kernels"),
+                         ("mtp-num-layers", "prediction of several tokens"), ("qk-layernorm", "norms of q and k"),
+                         ("cross-entropy-loss-fusion", "a fused loss")]:
+        if options.get(option):
+            return what
+    if "modelopt" in row["model"] or "distill" in row["model"]:
+        return "distillation"
+    if row["notes"].get("test_type") == "release" or row["hidden"] >= 4096:
+        return "a vocabulary that the row does not state" if "vocab" not in row else None
+    if options.get("position-embedding-type", "learned_absolute") not in ("learned_absolute", "rope"):
+        return f"positions '{options['position-embedding-type']}'"
+    if row.get("recompute") not in ("none", "full"):
+        return f"recomputation '{row.get('recompute')}'"
+    if "memory_bytes" not in row or "global_batch" not in row:
+        return "no memory, or no batch, is stated"
+    if "tunable_overlap" in row["model"]:
+        return "groups of micro-batches of another size than the pipeline's"
+    return None
+
+
+def refusal_of(row):
+    """Why the row is no question that can be asked yet, or None."""
+    if is_timed_gpt(row):
+        return refusal_of_gpt(row)
+    if reason := refusal_of_axes(row):
+        return reason
+    if is_megatron_test(row):
+        return refusal_of_megatron(row)
+    if is_simumax(row):
+        return None if row["model"].startswith("llama3-70b") else f"no such model: {row['model']}"
+    if "deepspeed" in row["source"].lower() and row.get("zero"):
+        return "ZeRO as DeepSpeed does it"
+    if "Megatron-Bridge" in row["source"]:
+        return "recipes whose options the row does not state"
+    notes = str(row.get("notes", ""))
+    if "FSDP1" in notes:
+        return "FSDP1"
+    if "compile" in notes or "loat8" in notes + str(row.get("precision", "")):
+        return "torch.compile or float8"
+    if row.get("recompute") not in (None, "none", "full"):
+        return f"recomputation '{row['recompute']}'"
+    if row.get("model") not in MODELS:
+        return f"no such model: {row.get('model')}"
+    if row.get("fsdp", 1) != row.get("gpus"):
+        return "a mesh of several axes"
+    if not any(row["hardware"].lower().startswith(begin) for begin, _ in CLUSTERS):
+        return f"no such cluster: {row['hardware']}"
+    return None
+
+
+def cluster_of(program, row, folder):
+    """The known one; vTrain's nodes have half of its cards."""
+    if "4x200 Gb/s" in row["hardware"]:
+        text = subprocess.run([program, "clusters", "dgx-a100", "--format", "json"], capture_output=True, text=True, check=True).stdout
+        cluster = json.loads(text)
+        cluster["figures"]["network_cards"] = {"value": 4, "kind": "datasheet", "source": row["hardware"]}
+        path = os.path.join(folder, "four-cards.json")
+        with open(path, "w") as file:
+            json.dump(cluster, file)
+        return path
+    return next(name for begin, name in CLUSTERS if row["hardware"].lower().startswith(begin))
+
+
+def written(config, folder):
+    path = os.path.join(folder, "config.json")
+    with open(path, "w") as file:
+        json.dump(config, file)
+    return path
+
+
+def schedule_of(row):
+    chunks = row.get("vpp") or 1
+    return ["--schedule", f"interleaved:v={chunks}"] if chunks > 1 else []
+
+
+def question_of_gpt(program, row, folder):
+    """GPT-2's layer at the row's sizes with GELU in one kernel, scores in memory, 16-bit weights with fp32 copies: priced as bf16."""
+    path = written({"model_type": "gpt2", "n_layer": row["layers"], "n_embd": row["hidden"], "n_head": row["heads"],
+                    "n_inner": row["ffn"], "vocab_size": row.get("vocab", 51200), "n_positions": row["sequence"],
+                    "activation_function": "gelu"}, folder)
+    strategy = {"none": "vanilla", "full": "checkpoint", "selective": "checkpoint:selective"}[row["recompute"]]
+    replicas = row.get("dp", 1)
+    micro_batches = row["global_batch"] // (replicas * row["micro_batch"])
+    mesh = f"pp={row.get('pp', 1)},dp={replicas},tp={row.get('tp', 1)}"
+    return ["compare", path, "-b", str(row["micro_batch"]), "--accumulate", str(micro_batches), "-s", str(row["sequence"]),
+            "--precision", "bf16", "--master-weights", "--optimizer-form", "fused", "--attention", "math", "--mesh", mesh,
+            "--cluster", cluster_of(program, row, folder), "--strategies", strategy, "--format", "json"
+            ] + schedule_of(row) + (["--sp"] if row.get("sequence_parallel") and row.get("tp", 1) > 1 else [])
+
+
+def megatron_config(row):
+    options = row["notes"]["options"]
+    ranks = 128 * row["tp"]
+    config = {"model_type": "megatron-gpt", "num_layers": row["layers"], "hidden_size": row["hidden"],
+              "num_attention_heads": row["heads"], "vocab_size": (row.get("vocab", WORDS) + ranks - 1) // ranks * ranks,
+              "max_position_embeddings": options.get("max-position-embeddings", row["sequence"]),
+              "add_bias_linear": not options.get("disable-bias-linear", False),
+              "untie_embeddings_and_output_weights": options.get("untie-embeddings-and-output-weights", False),
+              "swiglu": options.get("swiglu", False)}
+    for key in ("normalization", "position_embedding_type", "num_query_groups", "kv_channels", "ffn_hidden_size",
+                "hidden_dropout", "attention_dropout"):
+        if key.replace("_", "-") in options:
+            config[key] = options[key.replace("_", "-")]
+    if "ffn" in row:
+        config["ffn_hidden_size"] = row["ffn"]
+    return config
+
+
+def megatron_schedule(row):
+    """As the options deal layers out; the embedding and the loss count as one each where a test says so."""
+    options, stages, layers = row["notes"]["options"], row["pp"], row["layers"]
+    if stages == 1:
+        return []
+    if "account_for_embedding" in row["model"]:
+        chunks = options.get("num-virtual-stages-per-pipeline-rank", 1)
+        each = (layers + 2) // (stages * chunks)
+        counts = [each - 1] + [each] * (stages * chunks - 2) + [each - 1]
+        return ["--schedule", f"interleaved:v={chunks},blocks={'-'.join(map(str, counts))}"]
+    if "decoder-first-pipeline-num-layers" in options:
+        first, last = options["decoder-first-pipeline-num-layers"], options["decoder-last-pipeline-num-layers"]
+        between = (layers - first - last) // (stages - 2)
+        return ["--schedule", "1f1b:blocks=" + "-".join(map(str, [first] + [between] * (stages - 2) + [last]))]
+    per_chunk = options.get("num-layers-per-virtual-pipeline-stage")
+    chunks = layers // stages // per_chunk if per_chunk else options.get("num-virtual-stages-per-pipeline-rank", 1)
+    return ["--schedule", f"interleaved:v={chunks}"] if chunks > 1 else []
+
+
+def megatron_sharding(row):
+    options = row["notes"]["options"]
+    parts = []
+    if not options.get("use-distributed-optimizer"):
+        parts.append("whole-states")
+    if options.get("overlap-grad-reduce"):
+        parts.append("overlap")
+    if row["precision"] == "fp16" and not options.get("accumulate-allreduce-grads-in-fp32"):
+        parts.append("narrow-gradients")
+    if "multi_dist_optimizer_instances" in row["model"]:
+        parts.append("instances=2")
+    return "megatron" + (":" + ",".join(parts) if parts else "")
+
+
+def question_of_megatron(program, row, folder):
+    """The last rank of a functional test, which writes the log."""
+    options = row["notes"]["options"]
+    gpus = row.get("gpus") or (SMALL_NODE if row["model"].endswith("_1node") else NODE)
+    replicas = row.get("dp") or gpus // (row["tp"] * row["pp"] * (row.get("cp") or 1))
+    micro_batches = row["global_batch"] // (replicas * row["micro_batch"])
+    is_local = options.get("transformer-impl", "transformer_engine") == "local"
+    is_fixed = row["notes"].get("cublas_workspace") == ":4096:8"
+    is_materialized = is_local or options.get("attention-backend") in ("unfused", "local")
+    mesh = f"pp={row['pp']},dp={replicas},tp={row['tp']}"
+    question = ["compare", written(megatron_config(row), folder), "-b", str(row["micro_batch"]), "--accumulate", str(micro_batches),
+                "-s", str(row["sequence"]), "--precision", "bf16", "--master-weights",
+                "--framework", "megatron-local" if is_local else "megatron-deterministic" if is_fixed else "megatron",
+                "--attention", "math" if is_materialized else "sdpa", "--mesh", mesh, "--shard", megatron_sharding(row), "--cluster",
+                cluster_of(program, row, folder), "--strategies", "checkpoint" if row["recompute"] == "full" else "vanilla", "--format", "json"]
+    question += megatron_schedule(row)
+    if row["pp"] > 1:
+        question += ["--rank", f"pp{row['pp'] - 1}"]
+    return question + (["--sp"] if row["sequence_parallel"] and row["tp"] > 1 else [])
+
+
+def question_of_simumax(program, row, folder):
+    """LLaMA 3's layer without dropout; the tightest rank."""
+    ranks = 128 * row["tp"]
+    path = written({"model_type": "megatron-gpt", "num_layers": row["layers"], "hidden_size": row["hidden"],
+                    "num_attention_heads": row["heads"], "num_query_groups": 8, "ffn_hidden_size": row["ffn"],
+                    "vocab_size": (row["vocab"] + ranks - 1) // ranks * ranks, "max_position_embeddings": row["sequence"],
+                    "add_bias_linear": False, "untie_embeddings_and_output_weights": True, "swiglu": True, "normalization": "RMSNorm",
+                    "position_embedding_type": "rope", "hidden_dropout": 0.0, "attention_dropout": 0.0}, folder)
+    mesh = f"pp={row['pp']},dp={row['dp']},tp={row['tp']}"
+    return ["compare", path, "-b", str(row["micro_batch"]), "--accumulate", str(row["grad_accumulation"]), "-s", str(row["sequence"]),
+            "--precision", "bf16", "--master-weights", "--framework", "megatron", "--mesh", mesh, "--shard",
+            "megatron" if row["zero"] else "megatron:whole-states", "--cluster", cluster_of(program, row, folder), "--strategies",
+            "vanilla", "--format", "json"] + (["--sp"] if row["sequence_parallel"] and row["tp"] > 1 else [])
+
+
+def question_of(program, row, folder):
+    if is_timed_gpt(row):
+        return question_of_gpt(program, row, folder)
+    if is_megatron_test(row):
+        return question_of_megatron(program, row, folder)
+    if is_simumax(row):
+        return question_of_simumax(program, row, folder)
+    strategy = "checkpoint" if row.get("recompute") == "full" else "vanilla"
+    return ["compare", MODELS[row["model"]], "-b", str(row["micro_batch"]), "-s", str(row["sequence"]), "--precision", "bf16",
+            "--master-weights", "--optimizer-form", "fused", "--gpus", str(row["gpus"]), "--shard", "fsdp2", "--cluster",
+            cluster_of(program, row, folder), "--strategies", strategy, "--format", "json"]

@@ -1,0 +1,96 @@
+// Example, two ranks, parameters of 100 and 70 elements in the order of the model:
+//   [70] [pad to 128] [100] [pad to 256]      rank 0 updates elements 0 to 127: the second of them
+#include "simulator/parallel/contiguous.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace tidemark {
+namespace {
+
+constexpr std::int64_t start_unit = 64, end_unit = 128;  // elements
+constexpr std::int64_t least_bucket = 40'000'000, bucket_per_rank = 1'000'000;
+
+std::int64_t up_to_multiple(std::int64_t count, std::int64_t unit) {
+  return (count + unit - 1) / unit * unit;
+}
+
+std::int64_t cut_among(const Trace& trace, const Sharding& sharing) {
+  return trace.step.mesh[Axis::Data] / sharing.instances;
+}
+
+class LayoutOfDType {
+ public:
+  LayoutOfDType(const Trace& trace, const Sharding& sharing, DType dtype, ContiguousLayout& layout)
+      : trace_(trace),
+        cuts_(sharing.cuts_states),
+        bucket_unit_(std::lcm(cut_among(trace, sharing), end_unit)),
+        limit_(limit_of(trace, sharing)),
+        dtype_(dtype),
+        layout_(layout) {}
+
+  void add(TensorId parameter) {
+    const std::int64_t begin = cuts_ ? up_to_multiple(end_, start_unit) : end_;
+    end_ = begin + numel(trace_[parameter].shape);
+    layout_.places.push_back({parameter, begin, end_, layout_.buckets.size()});
+    if (end_ - begin_ >= limit_) close();
+  }
+
+  void close() {
+    if (end_ == begin_) return;
+    if (cuts_) end_ = begin_ + up_to_multiple(end_ - begin_, bucket_unit_);
+    layout_.buckets.push_back({dtype_, begin_, end_});
+    begin_ = end_;
+  }
+
+ private:
+  static std::int64_t limit_of(const Trace& trace, const Sharding& sharing) {
+    const bool is_first_stage = trace.step.rank.value_or(RankClass()).stage == 0;
+    if (!sharing.overlaps || !is_first_stage) return INT64_MAX;
+    return std::max(least_bucket, bucket_per_rank * trace.step.mesh[Axis::Data]);
+  }
+
+  const Trace& trace_;
+  const bool cuts_;
+  const std::int64_t bucket_unit_, limit_;
+  const DType dtype_;
+  ContiguousLayout& layout_;
+  std::int64_t begin_ = 0, end_ = 0;  ///< of the open bucket
+};
+
+bool is_trained(const Trace& trace, TensorId id) {
+  const Tensor& tensor = trace[id];
+  return tensor.category == Category::Parameter && tensor.trainable && tensor.storage == id;
+}
+
+}  // namespace
+
+ContiguousLayout contiguous_layout(const Trace& trace, const Sharding& sharing) {
+  std::map<DType, std::vector<TensorId>> by_dtype;
+  for (std::size_t t = trace.tensors.size(); t-- > 0;)
+    if (const auto id = static_cast<TensorId>(t); is_trained(trace, id))
+      by_dtype[trace[id].dtype].push_back(id);
+  ContiguousLayout layout;
+  for (const auto& [dtype, parameters] : by_dtype) {
+    LayoutOfDType of_dtype(trace, sharing, dtype, layout);
+    for (const TensorId parameter : parameters) of_dtype.add(parameter);
+    of_dtype.close();
+  }
+  return layout;
+}
+
+std::vector<std::int64_t> elements_of_first_rank(const Trace& trace, const Sharding& sharing) {
+  const ContiguousLayout layout = contiguous_layout(trace, sharing);
+  const std::int64_t ranks = cut_among(trace, sharing);
+  std::vector<std::int64_t> elements(trace.tensors.size());
+  for (const ContiguousPlace& place : layout.places) {
+    const ContiguousBucket& bucket = layout.buckets[place.bucket];
+    const std::int64_t end = bucket.begin + bucket.numel() / ranks;
+    elements[index(place.parameter)] =
+        std::max<std::int64_t>(0, std::min(place.end, end) - place.begin);
+  }
+  return elements;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,251 @@
+// Two micro-batches and one bucket; gradients of a and b are added to the bucket as they are made:
+//   compute  … d a  add a  d b  add b  …  d a  add a  d b  add b         update
+//   reduce                                                  reduce-scatter      all-gather
+// Main gradients stay between steps. With `overlap` a bucket is reduced as soon as the last
+// micro-batch has added to it, else behind the backward. The distributed optimizer updates the
+// rank's part of the parameters, which are gathered behind it.
+// Tested by tests/simulator/parallel/megatron_test.cpp.
+#include <algorithm>
+
+#include "simulator/graph/graph_rewriter.h"
+#include "simulator/parallel/contiguous.h"
+#include "simulator/parallel/share.h"
+
+namespace tidemark {
+namespace {
+
+class MainGradients {
+ public:
+  MainGradients(const Trace& trace, const JointGraph& graph, const Sharding& sharing)
+      : trace_(trace),
+        graph_(graph),
+        sharing_(sharing),
+        layout_(contiguous_layout(trace, sharing)),
+        rewriter_(graph),
+        bucket_of_(trace.tensors.size(), nowhere),
+        gradients_(trace.tensors.size()),
+        values_(trace.tensors.size(), no_instance),
+        missing_(layout_.buckets.size()) {
+    for (const ContiguousPlace& place : layout_.places)
+      bucket_of_[index(place.parameter)] = place.bucket;
+    if (ranks() > 1) rewriter_.use(Lane::Reduce);
+    for (const ContiguousBucket& bucket : layout_.buckets) main_.push_back(place_main(bucket));
+    place_padding();
+    for (std::size_t i = 0; i < graph.instances.size(); ++i) note(static_cast<InstanceId>(i));
+    find_complete();
+  }
+
+  JointGraph run() && {
+    std::size_t next = 0;
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (n == end_) reduce_all();
+      copy(graph_.nodes[n]);
+      rewriter_.end_node();
+      for (; next < complete_.size() && index(complete_[next].after) == n; ++next)
+        add_to_main(complete_[next], graph_.nodes[n]);
+    }
+    if (sharing_.cuts_states && ranks() > 1) gather_parameters();
+    for (const InstanceId copy : wide_) rewriter_.release(copy);
+    return std::move(rewriter_).finish();
+  }
+
+ private:
+  static constexpr std::size_t nowhere = SIZE_MAX;
+
+  struct Complete {
+    TensorId parameter;
+    NodeId after;
+    bool is_last;  ///< micro-batch
+  };
+
+  std::int64_t ranks() const { return trace_.step.mesh[Axis::Data]; }
+
+  DType main_dtype(const ContiguousBucket& bucket) const {
+    return sharing_.gradients_are_wide ? DType::Float32 : bucket.dtype;
+  }
+
+  InstanceId place_main(const ContiguousBucket& bucket) {
+    return place(Bytes{bucket.numel() * size_of(main_dtype(bucket))}, Category::Gradient);
+  }
+
+  InstanceId place(Bytes size, Category category, bool stays = true) {
+    return rewriter_.add({.size = size,
+                          .tensor = layout_.places.front().parameter,
+                          .role = Role::Temporary,
+                          .category = category,
+                          .persistent = stays});
+  }
+
+  // Of the buffer that parameters of the distributed optimizer are parts of.
+  void place_padding() {
+    if (!sharing_.cuts_states) return;
+    Bytes padding;
+    for (const ContiguousBucket& bucket : layout_.buckets)
+      padding.count += bucket.numel() * size_of(bucket.dtype);
+    for (const ContiguousPlace& at : layout_.places)
+      padding.count -= size(trace_[at.parameter]).count;
+    if (padding > Bytes{}) place(padding, Category::Parameter);
+  }
+
+  bool is_placed(TensorId tensor) const {
+    return tensor != no_tensor && bucket_of_[index(tensor)] != nowhere;
+  }
+
+  void note(InstanceId id) {
+    const Instance& instance = graph_[id];
+    if (!is_placed(instance.tensor)) return;
+    if (instance.role == Role::Gradient) gradients_[index(instance.tensor)].push_back(id);
+    if (instance.role == Role::Value) values_[index(instance.tensor)] = id;
+  }
+
+  // Behind which node a micro-batch's part of a parameter's gradient is complete. Within one, ops
+  // go back; an op that comes again, or one behind it, is another micro-batch's.
+  void find_complete() {
+    std::vector<NodeId> last(trace_.tensors.size(), no_node);
+    const auto is_other_batch = [&](const Node& node, const Node& before) {
+      return node.op > before.op || (node.op == before.op && node.task == Task::Backward);
+    };
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
+      for (const InstanceId id : graph_.writes(graph_.nodes[n])) {
+        if (graph_[id].role != Role::Gradient || !is_placed(graph_[id].tensor)) continue;
+        NodeId& before = last[index(graph_[id].tensor)];
+        const bool is_known = before != no_node && index(before) != n;
+        if (is_known && is_other_batch(graph_.nodes[n], graph_[before]))
+          complete_.push_back({graph_[id].tensor, before, false});
+        before = static_cast<NodeId>(n);
+      }
+    for (const ContiguousPlace& place : layout_.places)
+      if (const NodeId after = last[index(place.parameter)]; after != no_node) {
+        complete_.push_back({place.parameter, after, true});
+        ++missing_[place.bucket];
+        end_ = std::max(end_, index(after) + 1);
+      }
+    std::ranges::stable_sort(complete_, {}, &Complete::after);
+    while (end_ < graph_.nodes.size() && graph_.nodes[end_].task != Task::Optimizer) ++end_;
+  }
+
+  bool is_main(InstanceId made) const {
+    return rewriter_[made].role == Role::Temporary &&
+           rewriter_[made].category == Category::Gradient;
+  }
+
+  // What a micro-batch contributes is added to the main gradient, once it is complete.
+  void copy(const Node& node) {
+    if (node.task == Task::Accumulate && is_main(rewriter_.now(graph_.reads(node).back())))
+      return take_for_later(node);
+    rewriter_.copy_next();
+  }
+
+  void take_for_later(const Node& node) {
+    rewriter_.skip_next();
+    const InstanceId sum = graph_.writes(node)[0], added = graph_.reads(node)[0];
+    const TensorId parameter = graph_[sum].tensor;
+    if (graph_[added].tensor == parameter) return rewriter_.replace(sum, rewriter_.now(added));
+    Operation copy;  // what others share must not change
+    copy.read(rewriter_.now(added));
+    const InstanceId own = rewriter_.add({.size = size(trace_[parameter]),
+                                          .tensor = parameter,
+                                          .role = Role::Gradient,
+                                          .category = Category::Gradient});
+    copy.write(own);
+    rewriter_.append(Task::Accumulate, node.lane, node.op, copy);
+    rewriter_.replace(sum, own);
+  }
+
+  InstanceId gradient(TensorId parameter) const {
+    const auto& all = gradients_[index(parameter)];
+    const auto written = std::find_if(
+        all.rbegin(), all.rend(), [&](InstanceId id) { return rewriter_.now(id) != no_instance; });
+    return rewriter_.now(*written);
+  }
+
+  void stand_for(TensorId parameter, InstanceId main) {
+    for (const InstanceId version : gradients_[index(parameter)])
+      if (rewriter_.now(version) != no_instance) rewriter_.replace(version, main);
+  }
+
+  void add_to_main(const Complete& complete, const Node& made) {
+    const std::size_t b = bucket_of_[index(complete.parameter)];
+    Operation add;
+    add.read(gradient(complete.parameter));
+    write_main(add, b);
+    rewriter_.append(Task::Accumulate, made.lane, made.op, add);
+    stand_for(complete.parameter, main_[b]);
+    if (!complete.is_last || --missing_[b] > 0) return;
+    if (sharing_.overlaps && ranks() > 1) reduce(b, made.op);
+  }
+
+  void write_main(Operation& operation, std::size_t b) {
+    operation.read(main_[b]);
+    main_[b] = rewriter_.add_over(main_[b]);
+    operation.write(main_[b]);
+  }
+
+  void reduce(std::size_t b, OpId op) {
+    Operation reduce;
+    write_main(reduce, b);
+    rewriter_.append(sharing_.cuts_states ? Task::ReduceScatter : Task::AllReduce, Lane::Reduce, op,
+                     reduce);
+  }
+
+  // The optimizer reads what is reduced; of main gradients in 16 bits an fp32 copy, which
+  // zero_grad() frees.
+  void reduce_all() {
+    const OpId op = graph_.nodes[end_ - 1].op;
+    for (std::size_t b = 0; b < main_.size(); ++b) {
+      if (!sharing_.overlaps && ranks() > 1) reduce(b, op);
+      if (!sharing_.gradients_are_wide) widen(b, op);
+    }
+    for (const ContiguousPlace& place : layout_.places)
+      stand_for(place.parameter, main_[place.bucket]);
+  }
+
+  void widen(std::size_t b, OpId op) {
+    const std::int64_t parts = sharing_.cuts_states ? ranks() / sharing_.instances : 1;
+    const std::int64_t elements = layout_.buckets[b].numel() / parts;
+    Operation widen;
+    widen.read(main_[b]);
+    main_[b] = place(Bytes{elements * size_of(DType::Float32)}, Category::Gradient, false);
+    wide_.push_back(main_[b]);
+    widen.write(main_[b]);
+    rewriter_.append(Task::Pack, Lane::Compute, op, widen);
+  }
+
+  void gather_parameters() {
+    const OpId op = graph_.nodes[end_ - 1].op;
+    for (std::size_t b = 0; b < main_.size(); ++b) {
+      Operation gather;
+      for (const ContiguousPlace& place : layout_.places) {
+        const InstanceId value = values_[index(place.parameter)];
+        if (place.bucket != b || rewriter_.now(value) == no_instance) continue;
+        gather.read(rewriter_.now(value));
+        gather.write(rewriter_.write_over(value));
+      }
+      if (!gather.writes().empty()) rewriter_.append(Task::AllGather, Lane::Reduce, op, gather);
+    }
+  }
+
+  const Trace& trace_;
+  const JointGraph& graph_;
+  const Sharding sharing_;
+  const ContiguousLayout layout_;
+  GraphRewriter rewriter_;
+  std::vector<std::size_t> bucket_of_;              ///< by tensor
+  std::vector<std::vector<InstanceId>> gradients_;  ///< by tensor, of the old graph
+  std::vector<InstanceId> values_;                  ///< by tensor: the last, of the old graph
+  std::vector<std::size_t> missing_;                ///< by bucket, of the last micro-batch
+  std::vector<InstanceId> main_;                    ///< by bucket, of the new graph
+  std::vector<InstanceId> wide_;                    ///< fp32 copies
+  std::vector<Complete> complete_;                  ///< in order
+  std::size_t end_ = 0;                             ///< of the last backward: a node
+};
+
+}  // namespace
+
+JointGraph keep_main_gradients(const Trace& trace, const JointGraph& graph,
+                               const Sharding& sharing) {
+  if (contiguous_layout(trace, sharing).places.empty()) return graph;
+  return MainGradients(trace, graph, sharing).run();
+}
+
+}  // namespace tidemark

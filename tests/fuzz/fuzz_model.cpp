@@ -18,10 +18,16 @@ using namespace tidemark;
 struct Shallow {
   template <typename Config>
   void operator()(Config& config) const {
-    if constexpr (requires { config.depths; })
+    if constexpr (requires { config.depths; }) {
       shrink(config.depths);
-    else
+    } else if constexpr (requires { config.stages; }) {
+      for (auto& stage : config.stages) shrink(stage.depth);
+    } else if constexpr (requires { config.encoder; }) {
+      shrink(config.encoder.depth);
+      shrink(config.decoder.depth);
+    } else {
       shrink(config.depth);
+    }
     if constexpr (requires { config.decoder_depth; }) shrink(config.decoder_depth);
   }
 

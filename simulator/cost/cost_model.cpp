@@ -372,7 +372,9 @@ Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
     case Task::Backward:
       return backward(schedule, run);
     case Task::Accumulate:
-      if (schedule[schedule.writes(run)[0]].role == Role::Temporary) return adding(schedule, run);
+      if (const auto writes = schedule.writes(run);
+          !writes.empty() && schedule[writes[0]].role == Role::Temporary)
+        return adding(schedule, run);
       return streaming();
     case Task::Seed:
     case Task::Reconstruct:

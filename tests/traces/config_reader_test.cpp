@@ -295,10 +295,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"UnknownModelType", R"({"model_type": "mamba"})",
                 "/model_type: unknown model_type 'mamba' (known: vit, deit, dinov2, beit, vit_mae, "
                 "pvt, pvt_v2, swin, mvit, bert, roberta, xlm-roberta, camembert, distilbert, "
-                "electra, gpt2, llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, phi, "
-                "phi3, gpt_neox, opt, stablelm, olmo2, starcoder2, mixtral, qwen2_moe, qwen3_moe, "
-                "olmoe, t5, bart, whisper, falcon, modernbert, deberta-v2, deepseek_v2, "
-                "deepseek_v3, clip_text_model, clip_vision_model, siglip_text_model, "
+                "electra, gpt2, megatron-gpt, llama, mistral, qwen2, qwen3, gemma, gemma2, "
+                "gemma3_text, phi, phi3, gpt_neox, opt, stablelm, olmo2, starcoder2, mixtral, "
+                "qwen2_moe, qwen3_moe, olmoe, t5, bart, whisper, falcon, modernbert, deberta-v2, "
+                "deepseek_v2, deepseek_v3, clip_text_model, clip_vision_model, siglip_text_model, "
                 "siglip_vision_model)"},
         Refusal{"ClassTokenOnAReducedGrid",
                 R"({"model_type": "pvt", "sequence_reduction_ratios": [8, 4, 2, 2]})",

@@ -187,7 +187,10 @@ std::vector<std::string> defects(const RunFile& run) {
     if (is_so) lines.push_back(line);
   };
   const EndRow end = run.end.value_or(EndRow{});
-  say_if(!run.end, "the process was killed or replaced: its last records are missing");
+  // Where no process was recorded, the notes are all that there is, and say why.
+  const bool has_process = run.pid != 0 || run.notes.empty();
+  say_if(has_process && !run.end,
+         "the process was killed or replaced: its last records are missing");
   say_if(end.signal != 0, fmt::format("the process was ended by signal {} ({})", end.signal,
                                       strsignal(static_cast<int>(end.signal))));
   say_if(end.error != 0, fmt::format("the recording was cut off while the process went on: {}",

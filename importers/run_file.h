@@ -27,7 +27,7 @@ struct RunFile {
   std::vector<MarkRow> marks;
   std::string snapshot;  ///< of PyTorch: a pickle, or empty
 
-  std::optional<EndRow> end;       ///< none: the process was killed
+  std::optional<EndRow> end;       ///< none: the process was killed, or none was recorded
   std::uint64_t cut_bytes = 0;     ///< of a chunk that the end of the process cut off
   std::size_t without_times = 0;   ///< kernels and transfers that CUPTI could not time: left out
   std::size_t unknown_chunks = 0;  ///< of a later version

@@ -164,6 +164,9 @@ Result run_record(const Options& options) {
         "record: need a program behind --, as in tidemark record -o run.timeline -- python "
         "train.py");
   const std::string output = options.output.value_or(usual_output);
+  if (fs::exists(output) && !fs::is_regular_file(output))
+    throw UsageError(fmt::format("--output: {} is no ordinary file, which a recording replaces",
+                                 quoted(output)));
   require_writable(output);
   const fs::path parent = fs::absolute(output).parent_path();
   const TemporaryFolder folder(parent, fs::path(output).filename().string());

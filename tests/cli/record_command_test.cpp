@@ -174,9 +174,17 @@ TEST(Record, WithoutCuptiTheFileSaysSo) {
   EXPECT_THAT(off.file().notes, ElementsAre("TIDEMARK_CUPTI says off"));
 }
 
+// The recording takes the place of its file: of a device it would be gone.
+TEST(Record, ADeviceIsNoFileToReplace) {
+  const Outcome outcome = tidemark("record -o /dev/null -- true");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("--output: '/dev/null' is no ordinary file"));
+}
+
 TEST(Record, WithoutAGpuTheFileSaysSo) {
   const Recorded recorded("exit=3");
   EXPECT_EQ(recorded.outcome.exit_code, 3);
+  EXPECT_THAT(recorded.outcome.errors, testing::Not(HasSubstr("killed")));
   EXPECT_THAT(recorded.file().notes, ElementsAre(HasSubstr("nothing started CUDA")));
   EXPECT_EQ(tidemark("explain " + recorded.path()).exit_code, 0);
 }

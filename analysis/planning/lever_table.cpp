@@ -92,8 +92,7 @@ void add_plans(LeverTable& table) {
     listed.push_back(static_cast<std::size_t>(front.points.rend() - last) - 1);
   for (std::size_t i = 0; i < plans_listed; ++i) listed.push_back(i * end / plans_listed);
   std::ranges::sort(listed);
-  const auto repeated = std::ranges::unique(listed);
-  listed.erase(repeated.begin(), repeated.end());
+  listed.erase(std::unique(listed.begin(), listed.end()), listed.end());
   for (const std::size_t i : listed) {
     const FrontPoint& point = front.points[i];
     table.tried.push_back({LeverKind::Plan, "plan for " + to_text(point.budget),

@@ -115,7 +115,7 @@ TEST(Front, IsWhatAnIntegerProgramFinds) {
     const Menus menus = menus_for_milp(dice);
     const Front front(menus);
     EXPECT_FALSE(solve(*solver, program_of(menus, front[0].room - 1))) << seed;
-    for (const std::size_t share : {0, 1, 2, 4}) {
+    for (const std::size_t share : {0u, 1u, 2u, 4u}) {
       const std::size_t point = share * (front.size() - 1) / 4;
       for (const std::int64_t more : {0, 3}) {
         const std::int64_t room = front[point].room + more;

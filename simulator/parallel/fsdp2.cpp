@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "simulator/graph/graph_rewriter.h"
+#include "simulator/parallel/kept_gradient.h"
 #include "simulator/parallel/shards.h"
 #include "simulator/parallel/share.h"
 #include "simulator/parallel/wrapped_groups.h"
@@ -107,28 +108,13 @@ class FullSharding {
   // To the sum in a shard goes what a whole micro-batch contributes, after it is reduced.
   void copy(const Node& node) {
     if (node.task == Task::Accumulate) {
-      const InstanceId sum = graph_.writes(node)[0], added = graph_.reads(node)[0];
-      const InstanceId slot = graph_.reads(node).back();
-      const bool is_shard = rewriter_[rewriter_.now(slot)].role == Role::GradientShard;
-      if (is_shard) return take_for_later(node, sum, added, slot);
+      const InstanceId slot = rewriter_.now(graph_.reads(node).back());
+      if (rewriter_[slot].role == Role::GradientShard) {
+        pending_[index(graph_[graph_.writes(node)[0]].tensor)] = slot;
+        return keep_gradient(trace_, graph_, node, rewriter_);
+      }
     }
     rewriter_.copy_next();
-  }
-
-  void take_for_later(const Node& node, InstanceId sum, InstanceId added, InstanceId slot) {
-    rewriter_.skip_next();
-    const TensorId parameter = graph_[sum].tensor;
-    pending_[index(parameter)] = rewriter_.now(slot);
-    if (graph_[added].tensor == parameter) return rewriter_.replace(sum, rewriter_.now(added));
-    Operation copy;  // what others share must not change
-    copy.read(rewriter_.now(added));
-    const InstanceId own = rewriter_.add({.size = size(trace_[parameter]),
-                                          .tensor = parameter,
-                                          .role = Role::Gradient,
-                                          .category = Category::Gradient});
-    copy.write(own);
-    rewriter_.append(Task::Accumulate, node.lane, node.op, copy);
-    rewriter_.replace(sum, own);
   }
 
   // The input is a part of the output, so that both are one memory.

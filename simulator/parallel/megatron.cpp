@@ -9,6 +9,7 @@
 
 #include "simulator/graph/graph_rewriter.h"
 #include "simulator/parallel/contiguous.h"
+#include "simulator/parallel/kept_gradient.h"
 #include "simulator/parallel/share.h"
 
 namespace tidemark {
@@ -132,24 +133,8 @@ class MainGradients {
   // What a micro-batch contributes is added to the main gradient, once it is complete.
   void copy(const Node& node) {
     if (node.task == Task::Accumulate && is_main(rewriter_.now(graph_.reads(node).back())))
-      return take_for_later(node);
+      return keep_gradient(trace_, graph_, node, rewriter_);
     rewriter_.copy_next();
-  }
-
-  void take_for_later(const Node& node) {
-    rewriter_.skip_next();
-    const InstanceId sum = graph_.writes(node)[0], added = graph_.reads(node)[0];
-    const TensorId parameter = graph_[sum].tensor;
-    if (graph_[added].tensor == parameter) return rewriter_.replace(sum, rewriter_.now(added));
-    Operation copy;  // what others share must not change
-    copy.read(rewriter_.now(added));
-    const InstanceId own = rewriter_.add({.size = size(trace_[parameter]),
-                                          .tensor = parameter,
-                                          .role = Role::Gradient,
-                                          .category = Category::Gradient});
-    copy.write(own);
-    rewriter_.append(Task::Accumulate, node.lane, node.op, copy);
-    rewriter_.replace(sum, own);
   }
 
   InstanceId gradient(TensorId parameter) const {

@@ -25,6 +25,15 @@ Spread spread_of(const std::vector<MeasuredStep>& steps, std::int64_t StepBytes:
   return {off[off.size() / 2], off.back()};
 }
 
+/// PVT v2 has depthwise convolutions, which ran without cuDNN: scratch of other kernels than those
+/// that are predicted is in what was allocated.
+std::vector<MeasuredStep> by_depthwise(const std::vector<MeasuredStep>& steps, bool have_them) {
+  std::vector<MeasuredStep> chosen;
+  for (const MeasuredStep& step : steps)
+    if (step.name.starts_with("pvt-v2") == have_them) chosen.push_back(step);
+  return chosen;
+}
+
 /// How far off the predictions of a fixture may be.
 struct Bounds {
   const char* fixture;
@@ -54,16 +63,23 @@ TEST_P(MeasuredSteps, HaveThePredictedPeaks) {
   const Spread live = spread_of(steps_, &StepBytes::live);
   EXPECT_LE(live.median, 0.1);
   EXPECT_LE(live.worst, GetParam().live_worst);
-  const Spread allocated = spread_of(steps_, &StepBytes::allocated);
+  const Spread allocated = spread_of(by_depthwise(steps_, false), &StepBytes::allocated);
   EXPECT_LE(allocated.median, GetParam().allocated_median);
   EXPECT_LE(allocated.worst, GetParam().allocated_worst);
+}
+
+TEST(MeasuredDepthwise, IsFartherOffBecauseCuDnnWasNotThere) {
+  const std::vector<MeasuredStep> steps =
+      by_depthwise(measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_families.json"), true);
+  ASSERT_FALSE(steps.empty());
+  EXPECT_LE(spread_of(steps, &StepBytes::allocated).worst, 8);
 }
 
 // Falcon's products cast their weights anew under autocast, so that checkpointing frees the casts;
 // here they stay until the loss. Mistral's own code in 4.47 makes rotary tables per layer and frees
 // its 16-bit logits before the loss, which its row does not say.
 INSTANTIATE_TEST_SUITE_P(Fixtures, MeasuredSteps,
-                         testing::Values(Bounds{"steps_families.json", 4, 0.5, 8},
+                         testing::Values(Bounds{"steps_families.json", 4, 0.5, 2.5},
                                          Bounds{"steps_families_transformers-5.json", 1, 0.5, 1.5},
                                          Bounds{"steps_transformers-5.json", 0.5, 0.5, 1.5},
                                          Bounds{"steps_transformers-4.57.json", 3, 0.5, 3},

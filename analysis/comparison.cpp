@@ -49,7 +49,7 @@ void describe(const Trace& trace, Comparison& comparison) {
                                ? Attention::MemoryEfficient
                                : Attention::Flash;
   if (trace.step.sequence_parallel && trace.step.mesh[Axis::Tensor] == 1)
-    comparison.notes.push_back(
+    comparison.notes.emplace_back(
         "--sp cuts what tp ranks share, and here is one: it changes nothing");
   if (trace.blocks.empty()) return;
   const Shape& input = trace[trace.blocks.front().input].shape;

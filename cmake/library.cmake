@@ -42,8 +42,9 @@ function(tidemark_library folder)
 endfunction()
 
 # Each folder becomes one source: most of what small files take to compile is the headers that they
-# share. File-local names of a folder must therefore differ, while a local variable may be called as
-# another file's function is. The clang preset compiles every file alone.
+# share. File-local names of a folder must therefore differ (tests stand in a namespace of their file
+# for that), while a local variable may be called as another file's function is. The clang preset
+# compiles every file alone.
 function(tidemark_compile_as_one target)
   if(NOT TIDEMARK_UNITY)
     return()

@@ -12,7 +12,7 @@
 #include "tests/support/all_strategies.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::batch_search_test {
 namespace {
 
 using namespace literals;
@@ -172,4 +172,4 @@ TEST(Comparison, NamesTheCureOfFragmentation) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::batch_search_test

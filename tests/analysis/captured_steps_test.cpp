@@ -13,7 +13,7 @@
 #include "tests/support/measured_steps.h"
 #include "traces/trace_json.h"
 
-namespace tidemark {
+namespace tidemark::captured_steps_test {
 namespace {
 
 struct Captures {
@@ -92,4 +92,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::captured_steps_test

@@ -7,7 +7,7 @@
 #include "tests/simulator/cost/toy_device.h"
 #include "tests/simulator/parallel/ranks.h"
 
-namespace tidemark {
+namespace tidemark::communication_test {
 namespace {
 
 // 8 GPUs that are joined by a millionth of what memory moves, so that links decide.
@@ -75,4 +75,4 @@ TEST(Communication, OfOneRankIsNone) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::communication_test

@@ -7,7 +7,7 @@
 #include "analysis/comparison.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::conclusion_test {
 namespace {
 
 using testing::ElementsAre;
@@ -114,4 +114,4 @@ TEST(Conclusion, KnowsWhenTheLossIsThePeak) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::conclusion_test

@@ -6,7 +6,7 @@
 
 #include "tests/analysis/planning/scenarios.h"
 
-namespace tidemark {
+namespace tidemark::levers_test {
 namespace {
 
 using testing::Contains;
@@ -70,4 +70,4 @@ TEST(Levers, ChangeTheStep) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::levers_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/measured_steps.h"
 
-namespace tidemark {
+namespace tidemark::measured_heads_test {
 namespace {
 
 const std::vector<MeasuredStep>& head_steps() {
@@ -35,4 +35,4 @@ TEST(MeasuredHeads, HaveThePredictedPeaks) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::measured_heads_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/measured_steps.h"
 
-namespace tidemark {
+namespace tidemark::measured_optimizers_test {
 namespace {
 
 const std::vector<MeasuredStep>& optimizer_steps() {
@@ -46,4 +46,4 @@ TEST(MeasuredOptimizers, HaveThePredictedPeaks) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::measured_optimizers_test

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tidemark {
+namespace tidemark::measured_steps_test {
 namespace {
 
 struct Spread {
@@ -93,4 +93,4 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, MeasuredSteps,
                          });
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::measured_steps_test

@@ -5,7 +5,7 @@
 
 #include "analysis/comparison.h"
 
-namespace tidemark {
+namespace tidemark::parameter_count_test {
 namespace {
 
 constexpr std::int64_t llama_7b = 6'738'415'616;  // of meta-llama/Llama-2-7b-hf
@@ -41,4 +41,4 @@ TEST(ParameterCount, RanksCountTheWholeModel) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::parameter_count_test

@@ -6,7 +6,7 @@
 #include "simulator/parallel/cluster.h"
 #include "tests/support/small_models.h"
 
-namespace tidemark {
+namespace tidemark::rank_report_test {
 namespace {
 
 constexpr MemoryBudget plenty{Bytes{std::int64_t{1} << 40}};
@@ -79,4 +79,4 @@ TEST(RankReport, RefusesWhatDoesNotGoWithMicroBatchesInFlight) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::rank_report_test

@@ -9,7 +9,7 @@
 #include "tests/traces/small_trace.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::report_test {
 namespace {
 
 using testing::HasSubstr;
@@ -160,4 +160,4 @@ TEST(Report, KeepsWhatItWasMadeFrom) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::report_test

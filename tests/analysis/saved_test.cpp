@@ -10,7 +10,7 @@
 #include "tests/traces/small_trace.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::saved_test {
 namespace {
 
 using testing::Contains;
@@ -156,4 +156,4 @@ TEST(SavedGroups, CountEqualTensorsTogether) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::saved_test

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::sweep_test {
 namespace {
 
 using testing::ElementsAre;
@@ -88,4 +88,4 @@ TEST(Sweep, CarriesTheFirstErrorToItsCaller) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::sweep_test

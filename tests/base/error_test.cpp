@@ -5,7 +5,7 @@
 
 #include "base/quoted.h"
 
-namespace tidemark {
+namespace tidemark::error_test {
 namespace {
 
 const std::vector<std::string_view> strategies = {"vanilla", "checkpoint", "mesa", "pareprop"};
@@ -65,4 +65,4 @@ TEST(Check, EndsTheProgramWithPlaceAndCondition) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::error_test

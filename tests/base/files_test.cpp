@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 
-namespace tidemark {
+namespace tidemark::files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -235,4 +235,4 @@ TEST_F(Files, ReplacingKeepsPermissionsAndLinks) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::files_test

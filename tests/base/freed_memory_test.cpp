@@ -9,7 +9,7 @@
 #include <malloc.h>
 #endif
 
-namespace tidemark {
+namespace tidemark::freed_memory_test {
 namespace {
 
 TEST(FreedMemory, ServesTheNextArray) {
@@ -29,4 +29,4 @@ TEST(FreedMemory, ServesTheNextArray) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::freed_memory_test

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/json_reader.h"
 
-namespace tidemark {
+namespace tidemark::json_parser_test {
 namespace {
 
 std::string error_of(const std::function<void()>& action) {
@@ -274,4 +274,4 @@ TEST(JsonColumns, AreNotDeeperThanOtherLists) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::json_parser_test

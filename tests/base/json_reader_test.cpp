@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 
-namespace tidemark {
+namespace tidemark::json_reader_test {
 namespace {
 
 std::string reading_error(const std::function<void()>& action) {
@@ -256,4 +256,4 @@ TEST(JsonReader, ReadsFilesUnderTheirPath) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::json_reader_test

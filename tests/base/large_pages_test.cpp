@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #endif
 
-namespace tidemark {
+namespace tidemark::large_pages_test {
 namespace {
 
 #ifdef __linux__
@@ -61,4 +61,4 @@ TEST(LargePages, LeaveAVectorAsItIsButForItsRoom) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::large_pages_test

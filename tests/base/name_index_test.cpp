@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace tidemark {
+namespace tidemark::name_index_test {
 namespace {
 
 TEST(NameIndex, AnEmptyOneFindsNothing) {
@@ -46,4 +46,4 @@ TEST(NameIndex, KeepsItsAnswersWhileItGrows) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::name_index_test

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-namespace tidemark {
+namespace tidemark::parallel_test {
 namespace {
 
 TEST(ParallelFor, DoesEveryItemOnce) {
@@ -100,4 +100,4 @@ TEST(ParallelFor, MayBeNested) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::parallel_test

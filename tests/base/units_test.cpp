@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace tidemark {
+namespace tidemark::units_test {
 namespace {
 
 using namespace literals;
@@ -110,4 +110,4 @@ TEST(ParseBytes, ReadsBackWholeUnits) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::units_test

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "tests/check/check_example.h"
 
-namespace tidemark::regression {
+namespace tidemark::regression::baseline_test {
 namespace {
 
 constexpr const char* two = R"({"model": "vit-ti-16", "batch": [1, 2]})";
@@ -183,4 +183,4 @@ TEST(CheckFile, OfAnotherFormatOrVersionIsNamedSo) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::baseline_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidemark::regression {
+namespace tidemark::regression::block_names_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -28,4 +28,4 @@ TEST(BlockNames, AreAllInTheirRangesAndOthersAreNot) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::block_names_test

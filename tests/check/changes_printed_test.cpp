@@ -7,7 +7,7 @@
 
 #include "cli/reports/check_print.h"
 
-namespace tidemark::regression {
+namespace tidemark::regression::changes_printed_test {
 
 using namespace cli;  // whose printers these are
 namespace {
@@ -230,4 +230,4 @@ TEST(Print, TakesTheFormatByItsName) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::changes_printed_test

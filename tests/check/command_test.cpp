@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "tests/check/repository.h"
 
-namespace tidemark::regression {
+namespace tidemark::regression::command_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -409,4 +409,4 @@ TEST(Update, LeavesAFileThatIsEditedMeanwhile) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::command_test

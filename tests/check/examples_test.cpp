@@ -7,7 +7,7 @@
 
 #include "tests/check/repository.h"
 
-namespace tidemark::regression {
+namespace tidemark::regression::examples_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -111,4 +111,4 @@ TEST(Document, CheckGoldenShowsWhatTheProgramPrints) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::examples_test

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "tests/check/check_example.h"
 
-namespace tidemark::regression {
+namespace tidemark::regression::experiment_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -253,4 +253,4 @@ TEST(Paths, AreRelativeToTheCheckFile) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::experiment_test

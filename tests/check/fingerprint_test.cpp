@@ -8,7 +8,7 @@
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark::regression {
+namespace tidemark::regression::fingerprint_test {
 namespace {
 
 // The published test vectors of FNV-1a, 64 bits (draft-eastlake-fnv).
@@ -53,4 +53,4 @@ TEST(Fingerprint, OfADeviceCoversItsFigures) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::fingerprint_test

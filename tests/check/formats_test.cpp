@@ -9,7 +9,7 @@
 #include "tests/check/check_example.h"
 #include "tests/cli/program.h"
 
-namespace tidemark::regression {
+namespace tidemark::regression::formats_test {
 
 using namespace cli;  // whose printers these are
 namespace {
@@ -225,4 +225,4 @@ TEST(Table, HasNoOtherThanAsciiCharactersWhereTheLocaleHasNone) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::formats_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidemark::regression {
+namespace tidemark::regression::json_places_test {
 namespace {
 
 std::string at(const std::string& text, std::string_view pointer) {
@@ -74,4 +74,4 @@ TEST(JsonPlaces, OfBrokenTextStayWithinIt) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::json_places_test

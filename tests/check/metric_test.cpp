@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidemark::regression {
+namespace tidemark::regression::metric_test {
 namespace {
 
 TEST(Percent, IsReadInPartsPerMillion) {
@@ -54,4 +54,4 @@ TEST(Tolerance, ShowsAsItWasWritten) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::metric_test

@@ -8,7 +8,7 @@
 
 #include "tests/check/check_example.h"
 
-namespace tidemark::regression {
+namespace tidemark::regression::peak_changes_test {
 namespace {
 
 PeakGroup group(const std::string& role, std::int64_t bytes, std::int64_t tensors = 1) {
@@ -154,4 +154,4 @@ TEST(PeakChange, IsDescribedInOneLine) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::peak_changes_test

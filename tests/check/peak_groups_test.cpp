@@ -9,7 +9,7 @@
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark::regression {
+namespace tidemark::regression::peak_groups_test {
 namespace {
 
 Evaluation evaluation_for(const std::string& model, const std::string& strategy) {
@@ -80,4 +80,4 @@ TEST(PeakGroups, TellWhatIsPersistent) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::peak_groups_test

@@ -5,7 +5,7 @@
 
 #include "tests/check/repository.h"
 
-namespace tidemark::regression {
+namespace tidemark::regression::speed_slow_test {
 namespace {
 
 TEST(Check, OfAThousandExperimentsWorks) {
@@ -48,4 +48,4 @@ TEST(Check, OfTwoHundredExperimentsTakesThreeSecondsOfTwoCores) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::speed_slow_test

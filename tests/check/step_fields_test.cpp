@@ -4,7 +4,7 @@
 #include "tests/check/check_example.h"
 #include "tests/support/step_samples.h"
 
-namespace tidemark::regression {
+namespace tidemark::regression::step_fields_test {
 namespace {
 
 using StepFieldsOfChecks = EachStepField;
@@ -20,4 +20,4 @@ TEST_P(StepFieldsOfChecks, AreReadAndStandInTheId) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::step_fields_test

@@ -5,7 +5,7 @@
 
 #include "tests/check/check_example.h"
 
-namespace tidemark::regression {
+namespace tidemark::regression::time_changes_test {
 namespace {
 
 diff::TimeGroup group(const std::string& op, std::int64_t time, std::int64_t stream = 0) {
@@ -121,4 +121,4 @@ TEST(ModelChange, IsToldByItsSize) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::time_changes_test

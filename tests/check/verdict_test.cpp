@@ -7,7 +7,7 @@
 
 #include "tests/check/check_example.h"
 
-namespace tidemark::regression {
+namespace tidemark::regression::verdict_test {
 namespace {
 
 constexpr const char* one = R"({"id": "one", "model": "vit-ti-16"})";
@@ -308,4 +308,4 @@ TEST(FindingRows, HaveASentenceEach) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::verdict_test

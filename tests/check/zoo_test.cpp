@@ -11,7 +11,7 @@
 #include "tests/cli/program.h"
 #include "traces/presets.h"
 
-namespace tidemark::regression {
+namespace tidemark::regression::zoo_test {
 namespace {
 
 const std::string zoo = std::string(TIDEMARK_SOURCE_DIR) + "/tests/zoo/tidemark.json";
@@ -33,4 +33,4 @@ TEST(Zoo, HasEveryPresetWithEveryUsualStrategy) {
 }
 
 }  // namespace
-}  // namespace tidemark::regression
+}  // namespace tidemark::regression::zoo_test

@@ -4,7 +4,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::capture_command_test {
 namespace {
 
 TEST(Capture, NeedsAFunction) {
@@ -64,4 +64,4 @@ TEST(Capture, FailsWhereItsPythonFails) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::capture_command_test

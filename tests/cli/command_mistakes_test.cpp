@@ -6,7 +6,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::command_mistakes_test {
 namespace {
 
 struct Mistake {
@@ -277,4 +277,4 @@ INSTANTIATE_TEST_SUITE_P(
                 "unknown precision 'bf16,fp32' (known: fp32, tf32, amp-fp16, amp-bf16, bf16)\n"}));
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::command_mistakes_test

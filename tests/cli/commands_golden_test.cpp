@@ -8,7 +8,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::commands_golden_test {
 namespace {
 
 const std::filesystem::path folder = std::filesystem::path(TIDEMARK_TESTS_DIR) / "golden/cli";
@@ -51,4 +51,4 @@ INSTANTIATE_TEST_SUITE_P(Commands, CliGolden, testing::ValuesIn(names()),
                          [](const auto& name) { return name.param; });
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::commands_golden_test

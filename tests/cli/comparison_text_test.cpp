@@ -6,7 +6,7 @@
 #include "cli/reports/print_comparison.h"
 #include "cli/text/units_text.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::comparison_text_test {
 namespace {
 
 using testing::ElementsAre;
@@ -198,4 +198,4 @@ TEST(ChangeText, HasASignOnlyWhereADigitIsLeft) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::comparison_text_test

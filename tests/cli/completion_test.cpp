@@ -11,7 +11,7 @@
 #include "tests/cli/program.h"
 #include "traces/presets.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::completion_test {
 namespace {
 
 using testing::Contains;
@@ -137,4 +137,4 @@ TEST_F(Completion, OfFishNamesCommandsOptionsAndValues) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::completion_test

@@ -7,7 +7,7 @@
 
 #include "cli/reports/print_diff.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::diff_printed_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -139,4 +139,4 @@ TEST(DiffJson, HasAllRowsExactly) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::diff_printed_test

@@ -7,7 +7,7 @@
 #include "cli/commands/formats.h"
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::every_format_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -130,4 +130,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& example) { return example.param.name; });
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::every_format_test

@@ -5,7 +5,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::exit_codes_test {
 namespace {
 
 struct Mistake {
@@ -211,4 +211,4 @@ TEST(ExitCode, OfNamesWithControlCharactersShowsNone) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::exit_codes_test

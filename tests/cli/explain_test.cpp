@@ -8,7 +8,7 @@
 #include "tests/cli/program.h"
 #include "traces/presets.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::explain_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -147,4 +147,4 @@ TEST(Explain, SumsTheSavedTensorsOfTorchvision) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::explain_test

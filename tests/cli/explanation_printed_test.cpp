@@ -8,7 +8,7 @@
 #include "cli/reports/print_explanation.h"
 #include "tests/traces/small_trace.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::explanation_printed_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -294,4 +294,4 @@ TEST(OpJson, IsExact) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::explanation_printed_test

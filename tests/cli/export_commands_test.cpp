@@ -9,7 +9,7 @@
 #include "analysis/recording/recording.h"
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::export_commands_test {
 namespace {
 
 using testing::HasSubstr;
@@ -166,4 +166,4 @@ TEST(ExplainExport, RefusesAStrategyThatDoesNotApply) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::export_commands_test

@@ -8,7 +8,7 @@
 #include "cli/text/csv.h"
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::formats_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -148,4 +148,4 @@ TEST(Lists, GiveADeviceFileThatTheProgramReads) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::formats_test

@@ -6,7 +6,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::graph_file_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -123,4 +123,4 @@ TEST(GraphFileErrors, SayWhereAFileCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::graph_file_test

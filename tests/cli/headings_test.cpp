@@ -4,7 +4,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::headings_test {
 namespace {
 
 struct Heading {
@@ -179,4 +179,4 @@ INSTANTIATE_TEST_SUITE_P(
                 "NVIDIA V100 SXM2 16 GB: 15.8 GiB, of which 15.4 GiB for tensors"}));
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::headings_test

@@ -11,7 +11,7 @@
 #include "cli/text/terminal.h"
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::help_test {
 namespace {
 
 // Does a line begin with the option? Others may mention it.
@@ -119,4 +119,4 @@ TEST(Examples, OfTheHelpWork) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::help_test

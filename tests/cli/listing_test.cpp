@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tidemark::cli {
+namespace tidemark::cli::listing_test {
 namespace {
 
 Listing devices() {
@@ -49,4 +49,4 @@ TEST(Listing, HasNoOtherThanAsciiCharactersWhereTheLocaleHasNone) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::listing_test

@@ -4,7 +4,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::output_names_test {
 namespace {
 
 using testing::AnyOf;
@@ -52,4 +52,4 @@ INSTANTIATE_TEST_SUITE_P(Lists, OutputNames,
                                          Written{"models", "x.json", "[\n"}));
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::output_names_test

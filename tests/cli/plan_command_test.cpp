@@ -6,7 +6,7 @@
 
 #include "tests/cli/interrupted.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::plan_command_test {
 namespace {
 
 using testing::HasSubstr;
@@ -52,4 +52,4 @@ TEST(PlanCommand, FrontsOfEachClassStandBesideEachOther) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::plan_command_test

@@ -6,7 +6,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::plan_test {
 namespace {
 
 using testing::AllOf;
@@ -145,4 +145,4 @@ TEST_F(PlanOption, MistakesAreOneLine) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::plan_test

@@ -12,7 +12,7 @@
 #include "importers/run_file.h"
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::record_command_test {
 namespace {
 
 using importers::RunFile;
@@ -268,4 +268,4 @@ TEST(Record, QuietSaysNothing) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::record_command_test

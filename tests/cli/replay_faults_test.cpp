@@ -7,7 +7,7 @@
 #include "cli/reports/print_replay.h"
 #include "tests/cli/interrupted.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::replay_faults_test {
 namespace {
 
 using testing::HasSubstr;
@@ -161,4 +161,4 @@ TEST(ReplayFaults, WhatWasNotMeasuredIsNotShownAsZero) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::replay_faults_test

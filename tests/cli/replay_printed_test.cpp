@@ -6,7 +6,7 @@
 #include "cli/reports/print_replay.h"
 #include "tests/traces/small_trace.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::replay_printed_test {
 namespace {
 
 using profiler::ReplayReport;
@@ -152,4 +152,4 @@ TEST(ReplayTable, SaysWhyAStrategyDoesNotApply) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::replay_printed_test

@@ -8,7 +8,7 @@
 #include "cli/text/terminal.h"
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::replay_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -212,4 +212,4 @@ TEST(ReplayCommand, UnknownBackendsAndStepsAreUsageErrors) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::replay_test

@@ -8,7 +8,7 @@
 #include "cli/commands/option_table.h"
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::scenario_test {
 namespace {
 
 std::vector<std::string> texts(std::string_view list) {
@@ -162,4 +162,4 @@ TEST(ShellQuoted, ProtectsWhatAShellWouldRead) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::scenario_test

@@ -4,7 +4,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::sizes_test {
 namespace {
 
 using testing::HasSubstr;
@@ -45,4 +45,4 @@ TEST(AllocatorScript, LimitsSizesWithAUnitAsThoseWithout) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::sizes_test

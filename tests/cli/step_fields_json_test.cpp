@@ -2,7 +2,7 @@
 #include "cli/reports/json_text.h"
 #include "tests/support/step_samples.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::step_fields_json_test {
 namespace {
 
 using StepFieldsOfReports = EachStepField;
@@ -18,4 +18,4 @@ TEST_P(StepFieldsOfReports, StandUnderTheirKey) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::step_fields_json_test

@@ -12,7 +12,7 @@
 #include "tests/traces/small_trace.h"
 #include "traces/trace_json.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::step_fields_test {
 namespace {
 
 using testing::HasSubstr;
@@ -64,4 +64,4 @@ TEST_P(StepFields, StandInHelpAndDocuments) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::step_fields_test

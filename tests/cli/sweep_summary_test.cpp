@@ -5,7 +5,7 @@
 #include "cli/reports/print_comparison.h"
 #include "cli/reports/sweep_groups.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::sweep_summary_test {
 namespace {
 
 using testing::ElementsAre;
@@ -62,4 +62,4 @@ TEST(BatchesText, ShowsBothNumbersWhereTheyDiffer) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::sweep_summary_test

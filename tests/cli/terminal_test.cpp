@@ -9,7 +9,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::terminal_test {
 namespace {
 
 /// What a terminal of `columns` shows of standard output and standard error.
@@ -133,4 +133,4 @@ TEST(Progress, IsShownOnTerminalsAndLeavesNoTrace) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::terminal_test

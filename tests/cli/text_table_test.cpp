@@ -6,7 +6,7 @@
 #include "cli/text/units_text.h"
 #include "cli/text/wrapping.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::text_table_test {
 namespace {
 
 TextTable prices() {
@@ -144,4 +144,4 @@ TEST(FlopText, UsesThousands) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::text_table_test

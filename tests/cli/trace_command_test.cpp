@@ -6,7 +6,7 @@
 
 #include "tests/cli/program.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::trace_command_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -152,4 +152,4 @@ TEST(Allocator, NamesTheLineThatIsWrong) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::trace_command_test

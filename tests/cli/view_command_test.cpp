@@ -12,7 +12,7 @@
 #include "cli/commands/view_command.h"
 #endif
 
-namespace tidemark::cli {
+namespace tidemark::cli::view_command_test {
 namespace {
 
 using testing::HasSubstr;
@@ -184,4 +184,4 @@ TEST(CopiedCommandLine, ForgetsWhatWasTakenBack) {
 #endif
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::view_command_test

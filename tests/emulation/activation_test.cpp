@@ -3,7 +3,7 @@
 
 #include "tests/emulation/twin.h"
 
-namespace tidemark {
+namespace tidemark::activation_test {
 namespace {
 
 struct Pair {
@@ -187,4 +187,4 @@ TEST(Watch, AThreadStaysInItsGroupWhereItCan) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::activation_test

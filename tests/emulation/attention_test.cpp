@@ -4,7 +4,7 @@
 #include "kernels/attention/attention_backward.cu"
 #include "tests/emulation/twin.h"
 
-namespace tidemark {
+namespace tidemark::attention_test {
 namespace {
 
 struct AttentionCase {
@@ -160,4 +160,4 @@ TEST(AttentionTwins, HeadsThatAreTooWideAreRefused) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::attention_test

@@ -4,7 +4,7 @@
 
 #include "tests/emulation/twin.h"
 
-namespace tidemark {
+namespace tidemark::conv_test {
 namespace {
 
 struct Example {
@@ -71,4 +71,4 @@ TEST(ConvTwins, AbsentGradientsAreZero) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::conv_test

@@ -4,7 +4,7 @@
 #include "kernels/accumulate/accumulate.cu"
 #include "tests/emulation/twin.h"
 
-namespace tidemark {
+namespace tidemark::elementwise_test {
 namespace {
 
 const std::array awkward = {Shape{1},       Shape{31},       Shape{33},
@@ -190,4 +190,4 @@ TEST(ElementwiseTwins, MinMaxAreNoted) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::elementwise_test

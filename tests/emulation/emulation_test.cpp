@@ -8,7 +8,7 @@
 #include "kernels/cuda/device.cuh"
 #include "tests/emulation/cuda.h"
 
-namespace tidemark {
+namespace tidemark::emulation_test {
 namespace {
 
 using emulation::Order;
@@ -158,4 +158,4 @@ TEST(Emulation, LimitsOfTheHardwareAreErrors) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::emulation_test

@@ -5,7 +5,7 @@
 #include "tests/emulation/twin.h"
 #include "traces/trace.h"
 
-namespace tidemark {
+namespace tidemark::layout_transform_test {
 namespace {
 
 /// A trace of one op, as far as rearrangement_of() reads it.
@@ -147,4 +147,4 @@ TEST(LayoutTransformTwins, RepeatedHeads) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::layout_transform_test

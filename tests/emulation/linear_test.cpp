@@ -6,7 +6,7 @@
 #include "kernels/cuda/multiply.cu"
 #include "tests/emulation/twin.h"
 
-namespace tidemark {
+namespace tidemark::linear_test {
 namespace {
 
 /// Sums of up to a hundred terms in another order; 16 bits hide that, but for one rounding.
@@ -127,4 +127,4 @@ TEST(GemmChoice, TheLibrarysFirstUnlessAnotherIsClearlyFaster) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::linear_test

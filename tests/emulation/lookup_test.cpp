@@ -7,7 +7,7 @@
 #include "kernels/rope/rope.cu"
 #include "tests/emulation/twin.h"
 
-namespace tidemark {
+namespace tidemark::lookup_test {
 namespace {
 
 Values numbers_below(const Shape& shape, std::int64_t end, unsigned seed) {
@@ -192,4 +192,4 @@ TEST(OptimizerTwins, ManyParametersToALaunch) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::lookup_test

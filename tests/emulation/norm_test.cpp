@@ -3,7 +3,7 @@
 
 #include "tests/emulation/twin.h"
 
-namespace tidemark {
+namespace tidemark::norm_test {
 namespace {
 
 // One warp to a row, a block to a row, and a row that shared memory does not hold (12 288 floats);
@@ -182,4 +182,4 @@ TEST(NormTwins, MinMaxAreNoted) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::norm_test

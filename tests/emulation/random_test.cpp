@@ -4,7 +4,7 @@
 #include "kernels/mesa/mesa.cu"
 #include "tests/emulation/twin.h"
 
-namespace tidemark {
+namespace tidemark::random_test {
 namespace {
 
 const std::array awkward = {Shape{1}, Shape{31}, Shape{3, 1023}, Shape{2, 3, 33}, Shape{4, 64}};
@@ -133,4 +133,4 @@ TEST(MesaTwins, ConstantsAndBrokenValues) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::random_test

@@ -3,7 +3,7 @@
 
 #include "tests/emulation/twin.h"
 
-namespace tidemark {
+namespace tidemark::softmax_test {
 namespace {
 
 const std::array shapes = {Shape{3, 1}, Shape{5, 31}, Shape{2, 3, 33}, Shape{3, 1032},
@@ -79,4 +79,4 @@ TEST(SoftmaxTwins, MinMaxAreNoted) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::softmax_test

@@ -9,7 +9,7 @@
 #include "tests/analysis/recording/recorded.h"
 #include "traces/presets.h"
 
-namespace tidemark::exports {
+namespace tidemark::exports::chrome_trace_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -92,4 +92,4 @@ TEST(ChromeTrace, GivesEachRecordingAProcessWithItsTitle) {
 }
 
 }  // namespace
-}  // namespace tidemark::exports
+}  // namespace tidemark::exports::chrome_trace_test

@@ -14,7 +14,7 @@
 #include "tests/simulator/chain.h"
 #include "traces/presets.h"
 
-namespace tidemark::exports {
+namespace tidemark::exports::graph_picture_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -184,4 +184,4 @@ INSTANTIATE_TEST_SUITE_P(Strategies, GraphOfABlock,
                                          "mesa:released", "pareprop:released"));
 
 }  // namespace
-}  // namespace tidemark::exports
+}  // namespace tidemark::exports::graph_picture_test

@@ -7,7 +7,7 @@
 #include "cli/reports/html_parts.h"
 #include "tests/export/browser.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::html_test {
 namespace {
 
 using testing::HasSubstr;
@@ -181,4 +181,4 @@ TEST(HtmlReport, OnPaperHasEveryPointOfASweep) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::html_test

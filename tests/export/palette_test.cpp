@@ -9,7 +9,7 @@
 
 #include "tests/export/color_vision.h"
 
-namespace tidemark::exports {
+namespace tidemark::exports::palette_test {
 namespace {
 
 using Palette = std::vector<Color>;
@@ -129,4 +129,4 @@ TEST(Palette, LinesAndPointsCanBeSeenOnWhiteAndOnBlack) {
 }
 
 }  // namespace
-}  // namespace tidemark::exports
+}  // namespace tidemark::exports::palette_test

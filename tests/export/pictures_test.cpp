@@ -14,7 +14,7 @@
 #include "tests/simulator/chain.h"
 #include "traces/presets.h"
 
-namespace tidemark::exports {
+namespace tidemark::exports::pictures_test {
 namespace {
 
 using testing::Contains;
@@ -287,4 +287,4 @@ TEST(BatchPicture, SaysWhereNotEvenOneFits) {
 }
 
 }  // namespace
-}  // namespace tidemark::exports
+}  // namespace tidemark::exports::pictures_test

@@ -6,7 +6,7 @@
 
 #include "tests/export/browser.h"
 
-namespace tidemark::cli {
+namespace tidemark::cli::plan_html_test {
 namespace {
 
 using testing::HasSubstr;
@@ -75,4 +75,4 @@ TEST(PlanPage, TheSliderShowsOneBudgetAtATime) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark::cli::plan_html_test

@@ -5,7 +5,7 @@
 #include "kernels/cuda_plugin.h"
 #include "tests/gpu/gpu.h"
 
-namespace tidemark {
+namespace tidemark::backend_test {
 namespace {
 
 using testing::HasSubstr;
@@ -121,4 +121,4 @@ TEST_F(CudaBackend, AnErrorInTheMiddleOfAStepIsToldAndNothingHangs) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::backend_test

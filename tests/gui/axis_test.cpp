@@ -3,7 +3,7 @@
 
 #include "gui/navigation.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::axis_test {
 namespace {
 
 struct Label {
@@ -75,4 +75,4 @@ TEST(Ranges, AroundSomethingLeaveATenthOfItAtEachSide) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::axis_test

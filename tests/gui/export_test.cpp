@@ -11,7 +11,7 @@
 #include "tests/gui/synthetic.h"
 #include "tests/support/own_folder.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::export_test {
 namespace {
 
 class Exports : public testing::Test {
@@ -79,4 +79,4 @@ TEST_F(Exports, APictureShowsTheStepAlone) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::export_test

@@ -7,7 +7,7 @@
 
 #include "tests/gui/robot.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::facts_test {
 namespace {
 
 using testing::HasSubstr;
@@ -76,4 +76,4 @@ TEST(WhyAlive, ParametersArePersistentAndWhatNobodyReadsAgainIsNotSaved) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::facts_test

@@ -4,7 +4,7 @@
 #include "gui/facts.h"
 #include "tests/gui/robot.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::facts_worded_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -147,4 +147,4 @@ TEST_F(FactsOfAStep, AParameterLivesThroughTheWholeStepAndAnActivationForAWhile)
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::facts_worded_test

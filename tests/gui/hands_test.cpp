@@ -6,7 +6,7 @@
 
 #include "tests/gui/robot.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::hands_test {
 namespace {
 
 class Hands : public testing::Test {
@@ -333,4 +333,4 @@ TEST_F(Hands, ExportsAreWrittenAndTold) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::hands_test

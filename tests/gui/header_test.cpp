@@ -7,7 +7,7 @@
 #include "tests/analysis/recording/recorded.h"
 #include "tests/gui/robot.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::header_test {
 namespace {
 
 using testing::ElementsAre;
@@ -143,4 +143,4 @@ TEST(Header, EveryChoiceIsTakenBackAndMadeAgain) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::header_test

@@ -2,7 +2,7 @@
 #include "tests/gui/robot.h"
 #include "tests/gui/synthetic.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::huge_test {
 namespace {
 
 class Huge : public testing::Test {
@@ -43,4 +43,4 @@ TEST_F(Huge, TheLiveSetIsCutAndCounted) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::huge_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidemark::gui {
+namespace tidemark::gui::key_taps_test {
 namespace {
 
 TEST(KeyTaps, AKeyThatIsHeldIsDownInEachFrame) {
@@ -33,4 +33,4 @@ TEST(KeyTaps, KeysWithoutANumberAreNotNoted) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::key_taps_test

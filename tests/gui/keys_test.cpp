@@ -7,7 +7,7 @@
 #include "gui/keyboard.h"
 #include "tests/gui/robot.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::keys_test {
 namespace {
 
 class Keys : public testing::Test {
@@ -111,4 +111,4 @@ TEST(Help, NamesEachKeyOnceAndSaysWhatItDoes) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::keys_test

@@ -5,7 +5,7 @@
 
 #include "tests/gui/robot.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::levers_test {
 namespace {
 
 using testing::IsEmpty;
@@ -148,4 +148,4 @@ TEST(Levers, OfInputsWithoutAStepAreNone) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::levers_test

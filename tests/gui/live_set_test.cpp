@@ -7,7 +7,7 @@
 #include "gui/indexes/search.h"
 #include "tests/gui/robot.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::live_set_test {
 namespace {
 
 std::shared_ptr<const Opened> opened(const char* strategy) {
@@ -138,4 +138,4 @@ TEST(Search, CountsAllAndListsSome) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::live_set_test

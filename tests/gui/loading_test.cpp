@@ -6,7 +6,7 @@
 #include "tests/gui/robot.h"
 #include "tests/gui/synthetic.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::loading_test {
 namespace {
 
 using testing::HasSubstr;
@@ -102,4 +102,4 @@ TEST(Opening, FilesOfACommandLineAreComparedWithTheFirst) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::loading_test

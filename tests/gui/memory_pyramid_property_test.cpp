@@ -5,7 +5,7 @@
 #include "tests/gui/brute_force.h"
 #include "tests/simulator/random_step.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::memory_pyramid_property_test {
 namespace {
 
 struct Life {
@@ -118,4 +118,4 @@ TEST(MemoryPyramid, AMomentHasTheStateAfterAllItsEvents) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::memory_pyramid_property_test

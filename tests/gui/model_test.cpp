@@ -8,7 +8,7 @@
 #include "tests/gui/robot.h"
 #include "tests/gui/synthetic.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::model_test {
 namespace {
 
 using testing::HasSubstr;
@@ -145,4 +145,4 @@ TEST(Addresses, FollowTheArenaOfTheNextPrediction) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::model_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidemark::gui {
+namespace tidemark::gui::navigation_test {
 namespace {
 
 constexpr Limits of_a_million{1e6};
@@ -69,4 +69,4 @@ TEST(Navigation, LabelsTellNeighboursApart) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::navigation_test

@@ -7,7 +7,7 @@
 #include "tests/gui/robot.h"
 #include "tests/gui/synthetic.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::opened_test {
 namespace {
 
 using testing::ElementsAre;
@@ -141,4 +141,4 @@ TEST_F(Overlaid, AfterTheEndOfOneItsBytesAreNotRead) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::opened_test

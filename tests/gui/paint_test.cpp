@@ -5,7 +5,7 @@
 
 #include "tests/gui/robot.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::paint_test {
 namespace {
 
 class Paint : public testing::Test {
@@ -61,4 +61,4 @@ TEST_F(Paint, CountsAreGroupedAndHaveAPlural) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::paint_test

@@ -6,7 +6,7 @@
 #include "tests/gui/robot.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::panels_test {
 namespace {
 
 Trace one_op() {
@@ -190,4 +190,4 @@ TEST(Comparison, AClickOnARowSelectsWhatItIsAbout) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::panels_test

@@ -10,7 +10,7 @@
 #include "tests/analysis/recording/recorded.h"
 #include "tests/gui/robot.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::pictures_golden_test {
 namespace {
 
 // Fonts may differ in the last bit of a coverage from one processor to the next.
@@ -126,4 +126,4 @@ TEST_F(Pictures, AreTheSameEachTime) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::pictures_golden_test

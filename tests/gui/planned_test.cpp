@@ -5,7 +5,7 @@
 
 #include "tests/gui/robot.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::planned_test {
 namespace {
 
 using testing::StartsWith;
@@ -154,4 +154,4 @@ TEST(Planned, InputsWithoutAStepLeaveThePicture) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::planned_test

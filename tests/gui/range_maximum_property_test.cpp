@@ -4,7 +4,7 @@
 #include "gui/indexes/range_maximum.h"
 #include "tests/simulator/random_step.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::range_maximum_property_test {
 namespace {
 
 TEST(RangeMaximum, IsTheFirstLargestOfEveryRange) {
@@ -24,4 +24,4 @@ TEST(RangeMaximum, IsTheFirstLargestOfEveryRange) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::range_maximum_property_test

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace tidemark::gui {
+namespace tidemark::gui::rasterizer_test {
 namespace {
 
 constexpr std::uint32_t ground = 0xff000000U, red = 0xff0000ffU;
@@ -80,4 +80,4 @@ TEST(Image, BecomesAPng) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::rasterizer_test

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "gui/script.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::script_lines_test {
 namespace {
 
 /// The input after these frames have been played, each once.
@@ -84,4 +84,4 @@ TEST(ScriptLines, SayWhatIsWrongWithThem) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::script_lines_test

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::script_test {
 namespace {
 
 std::string problem_of(std::string_view text) {
@@ -64,4 +64,4 @@ TEST(Script, TellsFileLineAndWhatWouldBeRight) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::script_test

@@ -9,7 +9,7 @@
 #include "base/files.h"
 #include "tests/support/own_folder.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::settings_test {
 namespace {
 
 std::string fresh_path() { return own_folder() + "/tidemark/view.json"; }
@@ -66,4 +66,4 @@ TEST(Settings, AreWhereTheSystemKeepsThem) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::settings_test

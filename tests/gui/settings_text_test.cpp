@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::settings_text_test {
 namespace {
 
 TEST(SettingsText, SaysEachSettingByName) {
@@ -83,4 +83,4 @@ TEST(SettingsText, EndsOfWhatCanBeReadAreWhereTheWindowHasThem) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::settings_text_test

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace tidemark::gui {
+namespace tidemark::gui::step_text_test {
 namespace {
 
 const StepField& field_called(std::string_view key) {
@@ -60,4 +60,4 @@ TEST(StepText, WhatCannotBeReadIsRefused) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::step_text_test

@@ -5,7 +5,7 @@
 #include "tests/gui/brute_force.h"
 #include "tests/simulator/random_step.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::track_index_property_test {
 namespace {
 
 struct Drawn {
@@ -99,4 +99,4 @@ TEST(TrackIndex, OrderOfStretchesDoesNotMatter) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::track_index_property_test

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace tidemark::gui {
+namespace tidemark::gui::usual_numbers_test {
 namespace {
 
 TEST(UsualNumbers, AreWalkedUpAndDown) {
@@ -29,4 +29,4 @@ TEST(UsualNumbers, AreNearByRatio) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::usual_numbers_test

@@ -8,7 +8,7 @@
 #include "tests/gui/robot.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark::gui {
+namespace tidemark::gui::what_if_test {
 namespace {
 
 TEST(WhatIf, PredictsWhatTheCommandLineWould) {
@@ -174,4 +174,4 @@ TEST(WhatIf, WhatIsBeingTypedIsNoError) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::what_if_test

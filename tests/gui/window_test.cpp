@@ -15,7 +15,7 @@
 #define STBI_ONLY_PNG
 #include <stb_image.h>
 
-namespace tidemark::gui {
+namespace tidemark::gui::window_test {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -170,4 +170,4 @@ TEST(Window, WithoutADisplaySaysSo) {
 }
 
 }  // namespace
-}  // namespace tidemark::gui
+}  // namespace tidemark::gui::window_test

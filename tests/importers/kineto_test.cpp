@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 
-namespace tidemark::importers {
+namespace tidemark::importers::kineto_test {
 namespace {
 
 using testing::ElementsAre;
@@ -138,4 +138,4 @@ TEST(Kineto, IsKnownByItsFirstBytes) {
 }
 
 }  // namespace
-}  // namespace tidemark::importers
+}  // namespace tidemark::importers::kineto_test

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "importers/snapshot_timeline.h"
 
-namespace tidemark::importers {
+namespace tidemark::importers::memory_snapshot_test {
 namespace {
 
 using testing::HasSubstr;
@@ -189,4 +189,4 @@ TEST(MemorySnapshot, IsKnownByItsFirstBytes) {
 }
 
 }  // namespace
-}  // namespace tidemark::importers
+}  // namespace tidemark::importers::memory_snapshot_test

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "importers/pickle_opcodes.h"
 
-namespace tidemark::importers {
+namespace tidemark::importers::pickle_test {
 namespace {
 
 using namespace std::string_literals;
@@ -212,4 +212,4 @@ TEST(Pickle, OtherProtocolsAreRefused) {
 }
 
 }  // namespace
-}  // namespace tidemark::importers
+}  // namespace tidemark::importers::pickle_test

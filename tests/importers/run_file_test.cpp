@@ -17,7 +17,7 @@
 #include "importers/timeline_window.h"
 #include "tests/support/own_folder.h"
 
-namespace tidemark::importers {
+namespace tidemark::importers::run_file_test {
 namespace {
 
 using testing::Contains;
@@ -266,4 +266,4 @@ TEST(RunFile, AddingCutsWhatAKilledProcessLeft) {
 }
 
 }  // namespace
-}  // namespace tidemark::importers
+}  // namespace tidemark::importers::run_file_test

@@ -3,7 +3,7 @@
 
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark::cpu {
+namespace tidemark::cpu::accumulate_test {
 namespace {
 
 Call call_of(Pass pass, std::vector<Array> inputs, const Array& output) {
@@ -106,4 +106,4 @@ TEST(Accumulate, SubtractUndoesAnAddition) {
 }
 
 }  // namespace
-}  // namespace tidemark::cpu
+}  // namespace tidemark::cpu::accumulate_test

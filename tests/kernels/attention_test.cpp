@@ -3,7 +3,7 @@
 
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark {
+namespace tidemark::attention_test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -342,4 +342,4 @@ TEST(Attention, NeverMakesTheWholeMatrix) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::attention_test

@@ -3,7 +3,7 @@
 
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark {
+namespace tidemark::conv_test {
 namespace {
 
 struct Sizes {
@@ -190,4 +190,4 @@ TEST(Conv, PropagatesNan) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::conv_test

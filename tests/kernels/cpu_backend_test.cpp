@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "kernels/cpu/memory.h"
 
-namespace tidemark {
+namespace tidemark::cpu_backend_test {
 namespace {
 
 using testing::HasSubstr;
@@ -389,4 +389,4 @@ TEST_F(CpuBackendTest, UploadAndDownloadAreCopies) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cpu_backend_test

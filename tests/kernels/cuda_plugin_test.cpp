@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-namespace tidemark {
+namespace tidemark::cuda_plugin_test {
 namespace {
 
 using testing::AllOf;
@@ -67,4 +67,4 @@ TEST(CudaPlugin, TheEnvironmentNamesAnother) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cuda_plugin_test

@@ -5,7 +5,7 @@
 #include "kernels/philox.h"
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark::cpu {
+namespace tidemark::cpu::dropout_test {
 namespace {
 
 void set_state(Workspace& workspace, std::int64_t number = 7, std::uint64_t seed = 404) {
@@ -150,4 +150,4 @@ TEST(Dropout, WithoutGradientOfTheOutputItIsZero) {
 }
 
 }  // namespace
-}  // namespace tidemark::cpu
+}  // namespace tidemark::cpu::dropout_test

@@ -6,7 +6,7 @@
 #include <functional>
 #include <limits>
 
-namespace tidemark::cpu {
+namespace tidemark::cpu::elementary_test {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -76,4 +76,4 @@ TEST(Elementary, NormalDistribution) {
 }
 
 }  // namespace
-}  // namespace tidemark::cpu
+}  // namespace tidemark::cpu::elementary_test

@@ -3,7 +3,7 @@
 
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark::cpu {
+namespace tidemark::cpu::elementwise_test {
 namespace {
 
 // Index of the element of `from` that stands for element i of `to`, aligned at the end.
@@ -217,4 +217,4 @@ TEST(Elementwise, WithoutGradientOfTheOutputAllAreZero) {
 }
 
 }  // namespace
-}  // namespace tidemark::cpu
+}  // namespace tidemark::cpu::elementwise_test

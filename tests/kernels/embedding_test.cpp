@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark {
+namespace tidemark::embedding_test {
 namespace {
 
 struct Sizes {
@@ -126,4 +126,4 @@ TEST(Embedding, CopiesNanAndInfinity) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::embedding_test

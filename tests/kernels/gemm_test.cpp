@@ -5,7 +5,7 @@
 
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark::cpu {
+namespace tidemark::cpu::gemm_test {
 namespace {
 
 struct Sizes {
@@ -173,4 +173,4 @@ TEST(Gemm, GivesTheSameBitsBesideAnotherThread) {
 }
 
 }  // namespace
-}  // namespace tidemark::cpu
+}  // namespace tidemark::cpu::gemm_test

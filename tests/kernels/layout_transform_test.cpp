@@ -3,7 +3,7 @@
 
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark::cpu {
+namespace tidemark::cpu::layout_transform_test {
 namespace {
 
 // By the definition: for each element of the target, in row-major order, the source's.
@@ -299,4 +299,4 @@ TEST(LayoutTransform, WithoutGradientOfTheOutputItIsZero) {
 }
 
 }  // namespace
-}  // namespace tidemark::cpu
+}  // namespace tidemark::cpu::layout_transform_test

@@ -3,7 +3,7 @@
 
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark {
+namespace tidemark::linear_test {
 namespace {
 
 struct Sizes {
@@ -173,4 +173,4 @@ TEST(Linear, FormulasMatchFiniteDifferences) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::linear_test

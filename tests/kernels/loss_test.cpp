@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark::cpu {
+namespace tidemark::cpu::loss_test {
 namespace {
 
 Shape without_back(const Shape& shape) { return Shape(shape.dims().first(shape.rank() - 1)); }
@@ -98,4 +98,4 @@ TEST(NllLoss, WithoutGradientOfTheLossItIsZero) {
 }
 
 }  // namespace
-}  // namespace tidemark::cpu
+}  // namespace tidemark::cpu::loss_test

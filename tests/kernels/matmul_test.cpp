@@ -2,7 +2,7 @@
 #include "kernels/linear/linear.h"
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark {
+namespace tidemark::matmul_test {
 namespace {
 
 struct Product {
@@ -145,4 +145,4 @@ TEST(MatMul, PropagatesNan) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::matmul_test

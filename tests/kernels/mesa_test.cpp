@@ -4,7 +4,7 @@
 #include "kernels/philox.h"
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark::cpu {
+namespace tidemark::cpu::mesa_test {
 namespace {
 
 struct Case {
@@ -224,4 +224,4 @@ TEST(Mesa, SameStepAndKeyGiveTheSameCodes) {
 }
 
 }  // namespace
-}  // namespace tidemark::cpu
+}  // namespace tidemark::cpu::mesa_test

@@ -3,7 +3,7 @@
 
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark::cpu {
+namespace tidemark::cpu::norm_test {
 namespace {
 
 constexpr double epsilon = 1e-5;
@@ -298,4 +298,4 @@ TEST(MsNorm, EqualsTheExactNormWithMergedAffine) {
 }
 
 }  // namespace
-}  // namespace tidemark::cpu
+}  // namespace tidemark::cpu::norm_test

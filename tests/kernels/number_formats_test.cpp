@@ -7,7 +7,7 @@
 #include "kernels/cpu/rows.h"
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark {
+namespace tidemark::number_formats_test {
 namespace {
 
 // Value of a 16-bit pattern, by the definition of the format.
@@ -108,4 +108,4 @@ TEST(NumberFormats, EverySignallingHalfIsReadTheSameInLoops) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::number_formats_test

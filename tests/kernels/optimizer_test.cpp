@@ -3,7 +3,7 @@
 
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark::cpu {
+namespace tidemark::cpu::optimizer_test {
 namespace {
 
 Call update_of(TestArray& gradient, TestArray& parameter, const Array& state) {
@@ -121,4 +121,4 @@ TEST(Optimizer, ManyParametersAreUpdatedAsOneByOne) {
 }
 
 }  // namespace
-}  // namespace tidemark::cpu
+}  // namespace tidemark::cpu::optimizer_test

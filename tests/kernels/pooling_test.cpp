@@ -3,7 +3,7 @@
 
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark {
+namespace tidemark::pooling_test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -193,4 +193,4 @@ TEST(Pooling, AnAbsentErrorIsZero) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::pooling_test

@@ -3,7 +3,7 @@
 
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark {
+namespace tidemark::rope_test {
 namespace {
 
 struct Sizes {
@@ -106,4 +106,4 @@ TEST(Rope, AnAbsentErrorIsZeroAndNanStays) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::rope_test

@@ -3,7 +3,7 @@
 
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark::cpu {
+namespace tidemark::cpu::rows_test {
 namespace {
 
 struct Case {
@@ -117,4 +117,4 @@ TEST(Rows, AbsentArraysGiveAbsentRuns) {
 }
 
 }  // namespace
-}  // namespace tidemark::cpu
+}  // namespace tidemark::cpu::rows_test

@@ -3,7 +3,7 @@
 
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark::cpu {
+namespace tidemark::cpu::softmax_test {
 namespace {
 
 const double inf = std::numeric_limits<double>::infinity();
@@ -105,4 +105,4 @@ TEST(Softmax, WithoutGradientOfTheOutputItIsZero) {
 }
 
 }  // namespace
-}  // namespace tidemark::cpu
+}  // namespace tidemark::cpu::softmax_test

@@ -3,7 +3,7 @@
 
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark::cpu {
+namespace tidemark::cpu::sums_test {
 namespace {
 
 TEST(Sums, ZeroesEveryElementAndNothingElse) {
@@ -75,4 +75,4 @@ TEST(Sums, OfManyRowsStayPrecise) {
 }
 
 }  // namespace
-}  // namespace tidemark::cpu
+}  // namespace tidemark::cpu::sums_test

@@ -4,7 +4,7 @@
 #include "tests/profiler/replayed.h"
 #include "tests/simulator/random_step.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::any_plan_property_test {
 namespace {
 
 constexpr std::uint64_t first_seed = 404;
@@ -62,4 +62,4 @@ TEST(AnyExactPlan, ReplaysToVanillasBits) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::any_plan_property_test

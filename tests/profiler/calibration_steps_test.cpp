@@ -10,7 +10,7 @@
 #include "simulator/lower.h"
 #include "tests/profiler/replayed.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::calibration_steps_test {
 namespace {
 
 using Keys = std::set<std::string>;
@@ -87,4 +87,4 @@ TEST(CalibrationSteps, TellConvolutionsInGroupsFromOthers) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::calibration_steps_test

@@ -14,7 +14,7 @@
 
 #include "tests/fake_libraries/fake_cupti.h"
 
-namespace tidemark::profiler::cupti {
+namespace tidemark::profiler::cupti::cupti_interface_test {
 namespace {
 
 #define EXPECT_FIELD(field, record, member)                                   \
@@ -173,7 +173,7 @@ TEST(CuptiInterface, TheFakesRecordsHaveTheHeadersSizes) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler::cupti
+}  // namespace tidemark::profiler::cupti::cupti_interface_test
 
 #else
 

@@ -14,7 +14,7 @@
 #include "profiler/observed_backend.h"
 #include "tests/fake_libraries/fake_cupti.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::cupti_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -361,4 +361,4 @@ TEST(CuptiFiles, AMissingLibraryAndOneThatIsNoneAreNamed) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::cupti_test

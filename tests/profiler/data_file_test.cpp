@@ -8,7 +8,7 @@
 #include "tests/support/own_folder.h"
 #include "tests/support/small_models.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::data_file_test {
 namespace {
 
 using testing::ElementsAre;
@@ -83,4 +83,4 @@ TEST(DataFile, SaysWhatTheModelCannotTake) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::data_file_test

@@ -4,7 +4,7 @@
 #include "kernels/cpu/cpu_backend.h"
 #include "tests/profiler/replayed.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::fence_test {
 namespace {
 
 using cpu::Workspace;
@@ -56,4 +56,4 @@ TEST(FenceDeathTest, EndsTheProgramOneElementBehindAnArray) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::fence_test

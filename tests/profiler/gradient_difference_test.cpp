@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::gradient_difference_test {
 namespace {
 
 TEST(GradientDifference, IsRelativeToTheParametersOwnGradient) {
@@ -41,4 +41,4 @@ TEST(GradientDifference, NotANumberAndMissingOnesAreInfinitelyFar) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::gradient_difference_test

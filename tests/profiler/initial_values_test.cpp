@@ -11,7 +11,7 @@
 #include "profiler/meant_values.h"
 #include "tests/support/small_models.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::initial_values_test {
 namespace {
 
 using testing::ElementsAre;
@@ -162,4 +162,4 @@ TEST(InitialParameter, NormsBeginNearOneAndBiasesNearZero) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::initial_values_test

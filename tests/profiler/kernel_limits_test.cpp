@@ -10,7 +10,7 @@
 #include "traces/trace_builder.h"
 #include "traces/trace_check.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::kernel_limits_test {
 namespace {
 
 using testing::HasSubstr;
@@ -113,4 +113,4 @@ TEST(KernelLimits, AMeanIsOverTheAxesBetweenTheFirstAndTheLast) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::kernel_limits_test

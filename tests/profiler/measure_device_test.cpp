@@ -6,7 +6,7 @@
 
 #include "profiler/calibrate.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::measure_device_test {
 namespace {
 
 using testing::HasSubstr;
@@ -75,4 +75,4 @@ TEST(MeasureDevice, ADeviceIsMeasuredBeyondItsCacheAndOverItsLink) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::measure_device_test

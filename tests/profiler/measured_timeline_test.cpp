@@ -5,7 +5,7 @@
 
 #include "tests/simulator/hand_made.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::measured_timeline_test {
 namespace {
 
 // Two buffers, a run on each of two streams:
@@ -79,4 +79,4 @@ TEST(MeasuredTimeline, AWaitMovesAStreamOn) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::measured_timeline_test

@@ -6,7 +6,7 @@
 #include "simulator/strategies/strategy.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::merged_affine_test {
 namespace {
 
 // z → norm → linear; the rewritten trace has lost the norm's weight and bias.
@@ -69,4 +69,4 @@ TEST(MergedAffine, GradientsComeBackToTheFirstForm) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::merged_affine_test

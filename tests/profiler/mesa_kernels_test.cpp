@@ -5,7 +5,7 @@
 #include "kernels/cpu/workspace.h"
 #include "tests/kernels/kernel_test.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::mesa_kernels_test {
 namespace {
 
 const Shape shape{3, 5, 96}, width{96}, rows{3, 5, 1};
@@ -220,4 +220,4 @@ TEST(OrderKey, GrowsWithItsNumberAndKeepsIt) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::mesa_kernels_test

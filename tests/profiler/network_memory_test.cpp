@@ -8,7 +8,7 @@
 #include "tests/support/all_strategies.h"
 #include "tests/support/fence.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::network_memory_test {
 namespace {
 
 // fence::learn() for the threads of two streams; the kernels run as always.
@@ -72,4 +72,4 @@ TEST(AllStrategies, ContainEachOfTheTable) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::network_memory_test

@@ -9,7 +9,7 @@
 #include "tests/profiler/replayed.h"
 #include "traces/presets.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::replay_faults_test {
 namespace {
 
 ReplayScenario scenario(const Model& model, std::string_view strategy) {
@@ -168,4 +168,4 @@ TEST(NullBackend, MeasuresWhatIsPredicted) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::replay_faults_test

@@ -4,7 +4,7 @@
 #include "analysis/report.h"
 #include "tests/profiler/replayed.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::replay_test {
 namespace {
 
 StepOptions step_of(Precision precision, std::optional<Attention> attention = {}) {
@@ -269,4 +269,4 @@ TEST(Replay, LearnsOneBatchByHeart) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::replay_test

@@ -4,7 +4,7 @@
 #include "profiler/replay_report.h"
 #include "traces/presets.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::resident_memory_slow_test {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -32,4 +32,4 @@ TEST(ResidentMemory, OfAStepAboveOneGibibyteIsThePlannedArena) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::resident_memory_slow_test

@@ -2,7 +2,7 @@
 // the other stream, a long one carries its rounding through every inverse.
 #include "tests/profiler/replayed.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::reversible_stacks_test {
 namespace {
 
 class ReversibleStacks : public testing::TestWithParam<std::int64_t> {
@@ -43,4 +43,4 @@ TEST_P(ReversibleStacks, OfStagesInvert) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::reversible_stacks_test

@@ -7,7 +7,7 @@
 #include "profiler/replay_report.h"
 #include "tests/support/small_models.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::timing_test {
 namespace {
 
 using testing::HasSubstr;
@@ -98,4 +98,4 @@ TEST(Timing, StepsThatTheDeviceHasNoRoomForAreLeftOutByName) {
 }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::timing_test

@@ -20,7 +20,7 @@ std::uint32_t hash_of(std::string_view name, std::uint32_t i) {
 }
 
 template <typename Make>
-std::vector<double> filled(const Tensor& tensor, Make make) {
+std::vector<double> each_filled(const Tensor& tensor, Make make) {
   std::vector<double> values(static_cast<std::size_t>(numel(tensor.shape)));
   for (std::uint32_t i = 0; i < values.size(); ++i) values[i] = make(i);
   return values;
@@ -92,26 +92,27 @@ TorchFixture read_torch_fixture(const std::string& network) {
 std::vector<double> torch_parameter(const Tensor& parameter) {
   const std::string& name = parameter.name;
   if (parameter.shape.rank() == 1 && name.ends_with("weight"))
-    return filled(parameter,
-                  [&](auto i) { return 1 + std::floor(signed_byte(name, i) / 4) / 128; });
+    return each_filled(parameter,
+                       [&](auto i) { return 1 + std::floor(signed_byte(name, i) / 4) / 128; });
   double scale = 1.0 / 1024;
   if (parameter.shape.rank() > 1) {
     const std::int64_t inputs = numel(parameter.shape) / parameter.shape[0];
     scale = 1.0 / 128;
     for (std::int64_t most = 6; most < inputs; most *= 4) scale /= 2;
   }
-  return filled(parameter, [&](auto i) { return scale * signed_byte(name, i); });
+  return each_filled(parameter, [&](auto i) { return scale * signed_byte(name, i); });
 }
 
 std::vector<double> torch_input(const Tensor& input, std::int64_t limit, bool is_masked_language) {
   const std::string& name = input.name;
-  if (name == "images") return filled(input, [&](auto i) { return signed_byte(name, i) / 64; });
+  if (name == "images")
+    return each_filled(input, [&](auto i) { return signed_byte(name, i) / 64; });
   if (name == "token_type_ids")
     limit = 2;
   else if (name != "input_ids" && name != "targets" && name != "labels")
     return {};
   const bool some = name == "labels" && is_masked_language;
-  return filled(input, [&](auto i) {
+  return each_filled(input, [&](auto i) {
     return some && whole("is_masked", i, 3) > 0 ? -100 : whole(name, i, limit);
   });
 }

@@ -13,7 +13,7 @@
 #include "tests/profiler/torch_fixture.h"
 #include "traces/models/config_reader.h"
 
-namespace tidemark::profiler {
+namespace tidemark::profiler::torch_gradients_test {
 namespace {
 
 constexpr double fp32_slack = 4;
@@ -197,4 +197,4 @@ TEST_P(TorchGradients, AreOursInBf16) { expect_agreement(Precision::Bf16); }
 TEST_P(TorchGradients, AreOursUnderAutocast) { expect_agreement(Precision::AmpBf16); }
 
 }  // namespace
-}  // namespace tidemark::profiler
+}  // namespace tidemark::profiler::torch_gradients_test

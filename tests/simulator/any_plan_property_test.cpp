@@ -12,7 +12,7 @@
 #include "tests/simulator/random_step.h"
 #include "tests/simulator/step_facts.h"
 
-namespace tidemark {
+namespace tidemark::any_plan_property_test {
 namespace {
 
 using testing::IsEmpty;
@@ -129,4 +129,4 @@ TEST(AnyPlan, DoesNotDependOnNames) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::any_plan_property_test

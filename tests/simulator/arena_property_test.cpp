@@ -11,7 +11,7 @@
 #include "tests/simulator/naive_arena.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::arena_property_test {
 namespace {
 
 using testing::IsEmpty;
@@ -80,4 +80,4 @@ TEST(ArenaProperty, FindsThePlacesOfANaiveSearchInRealSteps) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::arena_property_test

@@ -7,7 +7,7 @@
 #include "simulator/judge/validate.h"
 #include "tests/simulator/hand_made.h"
 
-namespace tidemark {
+namespace tidemark::arena_test {
 namespace {
 
 using testing::IsEmpty;
@@ -145,4 +145,4 @@ TEST(Arena, WaitsForCopiesToo) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::arena_test

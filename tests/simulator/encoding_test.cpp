@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tidemark {
+namespace tidemark::encoding_test {
 namespace {
 
 using testing::HasSubstr;
@@ -34,4 +34,4 @@ TEST(Encoding, SaysWhatFitsNoTensor) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::encoding_test

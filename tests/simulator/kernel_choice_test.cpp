@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::kernel_choice_test {
 namespace {
 
 using testing::HasSubstr;
@@ -100,4 +100,4 @@ TEST(KernelChoice, RefusesWhatPyTorchRefuses) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::kernel_choice_test

@@ -9,7 +9,7 @@
 #include "tests/simulator/chain.h"
 #include "tests/traces/small_trace.h"
 
-namespace tidemark {
+namespace tidemark::lower_test {
 namespace {
 
 using testing::ElementsAre;
@@ -318,4 +318,4 @@ TEST(Lower, BringsBackWhatAnInverseReads) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::lower_test

@@ -18,7 +18,7 @@
 #include "tests/simulator/step_facts.h"
 #include "tests/traces/small_trace.h"
 
-namespace tidemark {
+namespace tidemark::opaque_step_test {
 namespace {
 
 using testing::Contains;
@@ -386,4 +386,4 @@ TEST(OpaqueStep, SaysWhenItsTimeIsAGuess) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::opaque_step_test

@@ -8,7 +8,7 @@
 #include "tests/support/small_models.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark {
+namespace tidemark::plan_json_property_test {
 namespace {
 
 // Reasons in the order of their first tensor, and none that no tensor has.
@@ -98,4 +98,4 @@ TEST(PlanFile, OfAnyPlanIsReadAsItWasWritten) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::plan_json_property_test

@@ -10,7 +10,7 @@
 #include "tests/support/small_models.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark {
+namespace tidemark::plan_json_test {
 namespace {
 
 using testing::ElementsAre;
@@ -324,4 +324,4 @@ TEST(PlanFile, SaysIfItWasMadeForAnotherModel) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::plan_json_test

@@ -9,7 +9,7 @@
 #include "tests/traces/small_trace.h"
 #include "traces/models/model_config.h"
 
-namespace tidemark {
+namespace tidemark::plan_test {
 namespace {
 
 using testing::Each;
@@ -168,4 +168,4 @@ TEST(Plan, AMaskOfBitsIsNotQuantized) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::plan_test

@@ -10,7 +10,7 @@
 #include "tests/simulator/dice.h"
 #include "tests/simulator/hand_made.h"
 
-namespace tidemark {
+namespace tidemark::simulate_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -208,4 +208,4 @@ TEST_F(SimulateTest, MemoryAppearsAndGoesWhenItsStreamGetsThere) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::simulate_test

@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace tidemark {
+namespace tidemark::stream_counts_test {
 namespace {
 
 using Row = std::vector<std::uint32_t>;
@@ -50,4 +50,4 @@ TEST(StreamCounts, AreRaisedStreamByStream) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::stream_counts_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tidemark {
+namespace tidemark::tensor_roles_test {
 namespace {
 
 using testing::ElementsAre;
@@ -60,4 +60,4 @@ TEST(TensorRoles, NameAllOfARoleByTheRole) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::tensor_roles_test

@@ -6,7 +6,7 @@
 
 #include "tests/simulator/hand_made.h"
 
-namespace tidemark {
+namespace tidemark::timeline_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -56,4 +56,4 @@ TEST_F(TimelineTest, AliveIsWhoWasThereRightAfterAnEvent) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::timeline_test

@@ -11,7 +11,7 @@
 #include "tests/support/brief_model.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::zoo_test {
 namespace {
 
 using testing::IsEmpty;
@@ -143,4 +143,4 @@ TEST(Zoo, EveryTuning) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::zoo_test

@@ -7,7 +7,7 @@
 
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::chunked_loss_test {
 namespace {
 
 using testing::HasSubstr;
@@ -80,4 +80,4 @@ TEST(ChunkedLoss, IsRefusedWhereNoWordsAreScored) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::chunked_loss_test

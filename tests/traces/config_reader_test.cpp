@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::config_reader_test {
 namespace {
 
 using testing::HasSubstr;
@@ -424,4 +424,4 @@ TEST(ConfigReader, ShowsForeignTextOnOneLine) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::config_reader_test

@@ -8,7 +8,7 @@
 #include "base/json_reader.h"
 #include "traces/models/config_reader.h"
 
-namespace tidemark {
+namespace tidemark::family_storages_test {
 namespace {
 
 /// Bytes of a storage → how many there are.
@@ -100,4 +100,4 @@ TEST(FamilyStorages, AreWhatPyTorchKeeps) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::family_storages_test

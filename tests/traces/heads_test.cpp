@@ -9,7 +9,7 @@
 #include "traces/models/config_reader.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::heads_test {
 namespace {
 
 using testing::HasSubstr;
@@ -299,4 +299,4 @@ TEST(ConfigRotary, ReadsBaseAndScaling) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::heads_test

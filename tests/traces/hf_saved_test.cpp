@@ -11,7 +11,7 @@
 #include "base/json_reader.h"
 #include "traces/models/config_reader.h"
 
-namespace tidemark {
+namespace tidemark::hf_saved_test {
 namespace {
 
 /// Bytes of a storage → how many there are.
@@ -188,4 +188,4 @@ TEST(HuggingFaceFixtures, HaveTheParametersThatWeCount) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::hf_saved_test

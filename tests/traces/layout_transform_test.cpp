@@ -11,7 +11,7 @@
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark {
+namespace tidemark::layout_transform_test {
 namespace {
 
 using Index = std::vector<std::int64_t>;
@@ -254,4 +254,4 @@ TEST(Layouts, ExistForTheWholeZoo) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::layout_transform_test

@@ -10,7 +10,7 @@
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark {
+namespace tidemark::linear_names_test {
 namespace {
 
 using testing::ElementsAre;
@@ -73,4 +73,4 @@ TEST(LinearNames, OfAnotherModelAreRefusedWithThoseOfThisOne) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::linear_names_test

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "traces/sharding.h"
 
-namespace tidemark {
+namespace tidemark::mesh_test {
 namespace {
 
 template <typename Function>
@@ -101,4 +101,4 @@ TEST(PipelineSchedule, MistakesAreTold) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::mesh_test

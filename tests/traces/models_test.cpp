@@ -15,7 +15,7 @@
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark {
+namespace tidemark::models_test {
 namespace {
 
 using testing::ElementsAre;
@@ -544,4 +544,4 @@ TEST(Models, ThoseWithoutStochasticDepthRefuseIt) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::models_test

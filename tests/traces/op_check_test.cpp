@@ -6,7 +6,7 @@
 
 #include "tests/traces/small_trace.h"
 
-namespace tidemark {
+namespace tidemark::op_check_test {
 namespace {
 
 using testing::Contains;
@@ -191,4 +191,4 @@ TEST(OpCheck, APartHasOneResidualAdd) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::op_check_test

@@ -8,7 +8,7 @@
 #include "traces/shape_rules.h"
 #include "traces/trace.h"
 
-namespace tidemark {
+namespace tidemark::op_kind_test {
 namespace {
 
 TEST(OpRows, StandInTheOrderOfTheEnumAndHaveTheirOwnNames) {
@@ -82,4 +82,4 @@ TEST(SavedOperands, ExistInTheOp) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::op_kind_test

@@ -8,7 +8,7 @@
 #include "tests/traces/small_trace.h"
 #include "traces/trace_json.h"
 
-namespace tidemark {
+namespace tidemark::opaque_test {
 namespace {
 
 using testing::Contains;
@@ -228,4 +228,4 @@ TEST(OpaqueCheck, CountsInNumbers) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::opaque_test

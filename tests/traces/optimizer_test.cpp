@@ -9,7 +9,7 @@
 #include "traces/step_fields.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark {
+namespace tidemark::optimizer_test {
 namespace {
 
 using testing::HasSubstr;
@@ -95,4 +95,4 @@ TEST(Optimizers, AreRefusedInAFormThatTheyDoNotHave) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::optimizer_test

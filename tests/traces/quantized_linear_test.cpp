@@ -7,7 +7,7 @@
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark {
+namespace tidemark::quantized_linear_test {
 namespace {
 
 using testing::HasSubstr;
@@ -76,4 +76,4 @@ TEST(QuantizedLinear, IsRefusedWithoutAdapters) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::quantized_linear_test

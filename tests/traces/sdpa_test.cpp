@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidemark {
+namespace tidemark::sdpa_test {
 namespace {
 
 constexpr AttentionKernel flash = AttentionKernel::Flash;
@@ -46,4 +46,4 @@ TEST(Sdpa, OldDevicesHaveNoFlashAndNoBf16) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::sdpa_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace tidemark {
+namespace tidemark::shape_rules_test {
 namespace {
 
 using enum OpKind;
@@ -283,4 +283,4 @@ TEST(OperandLabel, CountsInputsAndOutputsApart) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::shape_rules_test

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace tidemark {
+namespace tidemark::step_fields_test {
 namespace {
 
 std::optional<Precision> precision_named(std::string_view text) {
@@ -26,4 +26,4 @@ TEST(Precisions, MayBeCalledAsPyTorchDoes) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::step_fields_test

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace tidemark {
+namespace tidemark::step_options_test {
 namespace {
 
 using Kind = Tuning::Kind;
@@ -95,4 +95,4 @@ TEST(Frameworks, HaveASourceEach) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::step_options_test

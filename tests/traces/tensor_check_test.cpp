@@ -5,7 +5,7 @@
 
 #include "tests/traces/small_trace.h"
 
-namespace tidemark {
+namespace tidemark::tensor_check_test {
 namespace {
 
 using testing::ElementsAre;
@@ -120,4 +120,4 @@ TEST(TensorCheck, MemoryIsHeldByItsOwner) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::tensor_check_test

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace tidemark {
+namespace tidemark::tensor_test {
 namespace {
 
 TEST(Shape, CountsFromBothEnds) {
@@ -91,4 +91,4 @@ TEST(Tensor, EqualityIsThatOfAllFields) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::tensor_test

@@ -10,7 +10,7 @@
 #include "base/json_reader.h"
 #include "traces/models/model_config.h"
 
-namespace tidemark {
+namespace tidemark::torchvision_saved_test {
 namespace {
 
 Trace torchvision_vit(std::int64_t batch) {
@@ -111,4 +111,4 @@ TEST(TorchvisionVit, SavesTheMeasuredTensorsForTheMeasuredNodes) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::torchvision_saved_test

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "tests/traces/small_trace.h"
 
-namespace tidemark {
+namespace tidemark::trace_builder_test {
 namespace {
 
 using testing::ElementsAre;
@@ -218,4 +218,4 @@ TEST(TraceBuilder, RefusesStepsThatNobodyCanCount) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::trace_builder_test

@@ -8,7 +8,7 @@
 #include "tests/traces/small_trace.h"
 #include "traces/trace_json.h"
 
-namespace tidemark {
+namespace tidemark::trace_check_property_test {
 namespace {
 
 class Damager {
@@ -111,4 +111,4 @@ TEST(AnyDamage, IsFoundOrHarmless) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::trace_check_property_test

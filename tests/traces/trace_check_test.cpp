@@ -7,7 +7,7 @@
 #include "tests/traces/small_trace.h"
 #include "traces/models/model_config.h"
 
-namespace tidemark {
+namespace tidemark::trace_check_test {
 namespace {
 
 using testing::ElementsAre;
@@ -182,4 +182,4 @@ TEST(TraceCheckBlocks, OfOneStackAreChained) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::trace_check_test

@@ -16,7 +16,7 @@
 #include "traces/models/model_config.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::trace_json_test {
 namespace {
 
 using testing::HasSubstr;
@@ -363,4 +363,4 @@ TEST(TraceFormatDocument, NamesEveryWordOfTheFormat) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::trace_json_test

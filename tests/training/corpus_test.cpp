@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 
-namespace tidemark::training {
+namespace tidemark::training::corpus_test {
 namespace {
 
 TEST(Corpus, NumbersTheBytesThatOccur) {
@@ -34,4 +34,4 @@ TEST(Corpus, NoPageIsAnError) {
 }
 
 }  // namespace
-}  // namespace tidemark::training
+}  // namespace tidemark::training::corpus_test

@@ -7,7 +7,7 @@
 #include "base/files.h"
 #include "tests/support/own_folder.h"
 
-namespace tidemark::training {
+namespace tidemark::training::digits_test {
 namespace {
 
 const std::string shipped = TIDEMARK_SOURCE_DIR "/examples/training/data/digits.txt";
@@ -53,4 +53,4 @@ TEST(Digits, ADamagedLineIsNamed) {
 }
 
 }  // namespace
-}  // namespace tidemark::training
+}  // namespace tidemark::training::digits_test

@@ -6,7 +6,7 @@
 #include "examples/training/learning_curves.h"
 #include "examples/training/page.h"
 
-namespace tidemark::training {
+namespace tidemark::training::noise_test {
 namespace {
 
 Trained ended_at(std::string name, const std::vector<double>& held_out) {
@@ -78,4 +78,4 @@ TEST(TrainingPicture, ShowsEveryStrategyThatApplies) {
 }
 
 }  // namespace
-}  // namespace tidemark::training
+}  // namespace tidemark::training::noise_test

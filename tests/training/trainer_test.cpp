@@ -5,7 +5,7 @@
 
 #include "examples/training/noise.h"
 
-namespace tidemark::training {
+namespace tidemark::training::trainer_test {
 namespace {
 
 Task digits() {
@@ -62,4 +62,4 @@ TEST(Trainer, SaysWhatDoesNotApply) {
 }
 
 }  // namespace
-}  // namespace tidemark::training
+}  // namespace tidemark::training::trainer_test

@@ -10,7 +10,7 @@
 #include "tests/analysis/recording/recorded.h"
 #include "traces/presets.h"
 
-namespace tidemark::diff {
+namespace tidemark::diff::diff_test {
 namespace {
 
 using testing::ElementsAre;
@@ -246,4 +246,4 @@ TEST(Profile, RefusesPartsOfMoreThanAllMemoryThereIs) {
 }
 
 }  // namespace
-}  // namespace tidemark::diff
+}  // namespace tidemark::diff::diff_test

@@ -8,7 +8,7 @@
 #include "tests/analysis/recording/recorded.h"
 #include "traces/presets.h"
 
-namespace tidemark::diff {
+namespace tidemark::diff::time_groups_test {
 namespace {
 
 std::vector<TimeGroup> groups_of(const Recording& recording) {
@@ -57,4 +57,4 @@ TEST(TimeGroups, SeeTheSecondStream) {
 }
 
 }  // namespace
-}  // namespace tidemark::diff
+}  // namespace tidemark::diff::time_groups_test

@@ -6,7 +6,7 @@
 
 #include "tests/analysis/planning/scenarios.h"
 
-namespace tidemark {
+namespace tidemark::advice_test {
 namespace {
 
 using testing::Contains;
@@ -68,4 +68,4 @@ TEST(Advice, IsNotGivenWhereNobodyNeedsIt) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::advice_test

@@ -6,7 +6,7 @@
 
 #include "tests/analysis/planning/scenarios.h"
 
-namespace tidemark {
+namespace tidemark::emitted_forms_test {
 namespace {
 
 const EmittedForm& find(const Planning& planning, std::string_view name) {
@@ -66,4 +66,4 @@ TEST(EmittedForms, TensorsArePlannedInTheRequestsClass) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::emitted_forms_test

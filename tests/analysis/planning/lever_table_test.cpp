@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "tests/analysis/planning/scenarios.h"
 
-namespace tidemark {
+namespace tidemark::lever_table_test {
 namespace {
 
 using testing::IsEmpty;
@@ -132,4 +132,4 @@ TEST(LeverTable, OfManyGpusHasTheirLayout) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::lever_table_test

@@ -12,7 +12,7 @@
 #include "tests/analysis/planning/saved_set_plan.h"
 #include "tests/analysis/planning/scenarios.h"
 
-namespace tidemark {
+namespace tidemark::min_cut_partitioner_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -102,4 +102,4 @@ TEST(MinCutPartitioner, IsHardlyEverFasterThanAPlanInItsOwnBytes) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::min_cut_partitioner_test

@@ -7,7 +7,7 @@
 #include "analysis/planning/recomputed_blocks.h"
 #include "tests/analysis/planning/scenarios.h"
 
-namespace tidemark {
+namespace tidemark::named_policies_test {
 namespace {
 
 using testing::HasSubstr;
@@ -97,4 +97,4 @@ TEST(NamedPolicies, StandAmongTheForms) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::named_policies_test

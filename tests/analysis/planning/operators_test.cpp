@@ -6,7 +6,7 @@
 #include "simulator/plan_json.h"
 #include "tests/analysis/planning/scenarios.h"
 
-namespace tidemark {
+namespace tidemark::operators_test {
 namespace {
 
 using testing::HasSubstr;
@@ -101,4 +101,4 @@ TEST(PlansWithOperators, VanillaKeepsToItsOwnBytesWhereTheOptimizerHoldsThePeak)
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::operators_test

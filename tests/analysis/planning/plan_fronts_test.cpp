@@ -6,7 +6,7 @@
 
 #include "tests/analysis/planning/scenarios.h"
 
-namespace tidemark {
+namespace tidemark::plan_fronts_test {
 namespace {
 
 using testing::ElementsAre;
@@ -93,4 +93,4 @@ TEST(PlanFronts, PointsSayWhatTheyDecide) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::plan_fronts_test

@@ -7,7 +7,7 @@
 #include "analysis/planning/plan_search.h"
 #include "tests/analysis/planning/scenarios.h"
 
-namespace tidemark {
+namespace tidemark::planning_test {
 namespace {
 
 using testing::IsEmpty;
@@ -222,4 +222,4 @@ TEST(Planning, GroupsNameBlocksAndWhatTheySave) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::planning_test

@@ -4,7 +4,7 @@
 
 #include "tests/analysis/planning/scenarios.h"
 
-namespace tidemark {
+namespace tidemark::stopped_test {
 namespace {
 
 // After so many questions, for good.
@@ -48,4 +48,4 @@ TEST(StoppedPlanning, IsNotSaidWhereNobodyStops) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::stopped_test

@@ -7,7 +7,7 @@
 #include "tests/analysis/planning/scenarios.h"
 #include "traces/aten_calls.h"
 
-namespace tidemark {
+namespace tidemark::wrapped_blocks_test {
 namespace {
 
 using testing::Each;
@@ -74,4 +74,4 @@ TEST(WrappedBlocks, PoliciesKeepNamedCallsOfWrappedBlocks) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::wrapped_blocks_test

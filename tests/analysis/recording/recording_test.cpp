@@ -12,7 +12,7 @@
 #include "tests/analysis/recording/recorded.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::recording_test {
 namespace {
 
 using testing::HasSubstr;
@@ -153,4 +153,4 @@ TEST(PredictedRecording, SaysWhyEachSavedTensorIsKeptOrNot) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::recording_test

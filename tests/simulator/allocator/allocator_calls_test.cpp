@@ -12,7 +12,7 @@
 #include "tests/simulator/hand_made.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark::allocator {
+namespace tidemark::allocator::allocator_calls_test {
 namespace {
 
 using Kind = AllocatorCall::Kind;
@@ -108,4 +108,4 @@ TEST(AllocatorCalls, ScratchLivesWhileItsRunIsIssued) {
 }
 
 }  // namespace
-}  // namespace tidemark::allocator
+}  // namespace tidemark::allocator::allocator_calls_test

@@ -11,7 +11,7 @@
 
 #include "simulator/allocator/allocator_script.h"
 
-namespace tidemark::allocator {
+namespace tidemark::allocator::allocator_script_golden_test {
 namespace {
 
 const std::filesystem::path folder = std::filesystem::path(TIDEMARK_TESTS_DIR) / "golden/allocator";
@@ -56,4 +56,4 @@ INSTANTIATE_TEST_SUITE_P(Scripts, AllocatorGolden, testing::ValuesIn(script_name
 TEST(AllocatorGoldenFiles, AreAllThere) { EXPECT_GE(script_names().size(), 11u); }
 
 }  // namespace
-}  // namespace tidemark::allocator
+}  // namespace tidemark::allocator::allocator_script_golden_test

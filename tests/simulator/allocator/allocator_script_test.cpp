@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace tidemark::allocator {
+namespace tidemark::allocator::allocator_script_test {
 namespace {
 
 std::string run(std::string_view text) { return run_allocator_script(text, "x.in"); }
@@ -122,4 +122,4 @@ TEST(AllocatorScript, SurvivesTruncationAtEveryByte) {
 }
 
 }  // namespace
-}  // namespace tidemark::allocator
+}  // namespace tidemark::allocator::allocator_script_test

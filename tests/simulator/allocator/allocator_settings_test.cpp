@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace tidemark::allocator {
+namespace tidemark::allocator::allocator_settings_test {
 namespace {
 
 using namespace literals;
@@ -196,4 +196,4 @@ TEST(AllocatorSettings, RoundTheLargestRequestWithoutOverflow) {
 }
 
 }  // namespace
-}  // namespace tidemark::allocator
+}  // namespace tidemark::allocator::allocator_settings_test

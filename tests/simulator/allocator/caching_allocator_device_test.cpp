@@ -4,7 +4,7 @@
 
 #include "tests/simulator/allocator/caching_allocators.h"
 
-namespace tidemark::allocator {
+namespace tidemark::allocator::caching_allocator_device_test {
 namespace {
 
 TEST(CachingAllocator, GivesNoOversizeBlockToASmallerRequest) {
@@ -116,4 +116,4 @@ TEST(CachingAllocator, CollectsOnlyWhereAFractionIsSet) {
 }
 
 }  // namespace
-}  // namespace tidemark::allocator
+}  // namespace tidemark::allocator::caching_allocator_device_test

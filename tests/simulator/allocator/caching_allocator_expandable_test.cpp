@@ -1,7 +1,7 @@
 // expandable_segments.
 #include "tests/simulator/allocator/caching_allocators.h"
 
-namespace tidemark::allocator {
+namespace tidemark::allocator::caching_allocator_expandable_test {
 namespace {
 
 TEST(CachingAllocator, GrowsAnExpandableSegmentInPlace) {
@@ -97,4 +97,4 @@ TEST(CachingAllocator, FailsWhenAddressesRunOut) {
 }
 
 }  // namespace
-}  // namespace tidemark::allocator
+}  // namespace tidemark::allocator::caching_allocator_expandable_test

@@ -11,7 +11,7 @@
 #include "simulator/allocator/caching_allocator.h"
 #include "tests/simulator/allocator/naive_allocator.h"
 
-namespace tidemark::allocator {
+namespace tidemark::allocator::caching_allocator_property_test {
 namespace {
 
 constexpr std::int64_t mib = 1 << 20;
@@ -168,4 +168,4 @@ TEST(CachingAllocator, AgreesWithTheNaiveAllocator) {
 }
 
 }  // namespace
-}  // namespace tidemark::allocator
+}  // namespace tidemark::allocator::caching_allocator_property_test

@@ -1,7 +1,7 @@
 // record_stream and complete_events.
 #include "tests/simulator/allocator/caching_allocators.h"
 
-namespace tidemark::allocator {
+namespace tidemark::allocator::caching_allocator_streams_test {
 namespace {
 
 TEST(CachingAllocator, HoldsAFreedBlockBackForAnotherStream) {
@@ -83,4 +83,4 @@ TEST(CachingAllocator, UnitesAPendingBlockOnlyWhenItsEventsAreOver) {
 }
 
 }  // namespace
-}  // namespace tidemark::allocator
+}  // namespace tidemark::allocator::caching_allocator_streams_test

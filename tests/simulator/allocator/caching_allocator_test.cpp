@@ -1,7 +1,7 @@
 // Sizes are PyTorch's; blocks are split, united, cached and released; no memory left is a result.
 #include "tests/simulator/allocator/caching_allocators.h"
 
-namespace tidemark::allocator {
+namespace tidemark::allocator::caching_allocator_test {
 namespace {
 
 // {request, handed out}: of the compiled PyTorch 2.6.0, in an empty allocator.
@@ -210,4 +210,4 @@ TEST(CachingAllocatorDeathTest, ChecksHandles) {
 }
 
 }  // namespace
-}  // namespace tidemark::allocator
+}  // namespace tidemark::allocator::caching_allocator_test

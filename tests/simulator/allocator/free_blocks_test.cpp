@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace tidemark::allocator {
+namespace tidemark::allocator::free_blocks_test {
 namespace {
 
 FreeBlock block(std::int64_t size, std::int64_t address) {
@@ -98,4 +98,4 @@ TEST(FreeBlocks, AgreeWithAnOrderedSet) {
 }
 
 }  // namespace
-}  // namespace tidemark::allocator
+}  // namespace tidemark::allocator::free_blocks_test

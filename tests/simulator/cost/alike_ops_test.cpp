@@ -5,7 +5,7 @@
 
 #include "tests/traces/small_trace.h"
 
-namespace tidemark {
+namespace tidemark::alike_ops_test {
 namespace {
 
 constexpr std::size_t fc = 1, drop = 2, ops_of_block = 6;  // the second block's begin behind them
@@ -85,4 +85,4 @@ TEST(AlikeOps, EndWhereTheShorterBlockEnds) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::alike_ops_test

@@ -11,7 +11,7 @@
 #include "tests/traces/small_trace.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::cost_model_test {
 namespace {
 
 /// y = x · wᵀ for x [m, k] and w [n, k].
@@ -230,4 +230,4 @@ TEST(CostModel, AKernelHoldsNoMoreThanItsShareOfTheDevice) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cost_model_test

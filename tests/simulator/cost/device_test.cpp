@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 
-namespace tidemark {
+namespace tidemark::device_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -221,4 +221,4 @@ TEST(Device, ACurveGoesOnAtTheRateOfItsEnds) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::device_test

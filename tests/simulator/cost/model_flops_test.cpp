@@ -6,7 +6,7 @@
 #include "analysis/report.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::model_flops_test {
 namespace {
 
 // 6 FLOP per weight of a matrix product and token, 12·L·d·T per token for attention; GPT-2 has 12
@@ -64,4 +64,4 @@ TEST(Throughput, IsInWhatASampleConsistsOf) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::model_flops_test

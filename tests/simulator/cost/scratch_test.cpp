@@ -7,7 +7,7 @@
 #include "simulator/lower.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark {
+namespace tidemark::scratch_test {
 namespace {
 
 TEST(ColumnSum, StagesWhatTheAllocatorWasAskedFor) {
@@ -134,4 +134,4 @@ TEST(Scratch, IsNothingOnAProcessor) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::scratch_test

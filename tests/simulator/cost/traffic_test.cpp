@@ -9,7 +9,7 @@
 #include "simulator/lower.h"
 #include "tests/simulator/step_facts.h"
 
-namespace tidemark {
+namespace tidemark::traffic_test {
 namespace {
 
 struct Spec {
@@ -214,4 +214,4 @@ TEST(Traffic, OfASplitIsThatOfThePartsWithAGradient) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::traffic_test

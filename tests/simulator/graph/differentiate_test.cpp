@@ -8,7 +8,7 @@
 #include "simulator/strategies/strategy.h"
 #include "tests/simulator/chain.h"
 
-namespace tidemark {
+namespace tidemark::differentiate_test {
 namespace {
 
 using testing::Contains;
@@ -174,4 +174,4 @@ TEST_F(DamagedGraph, OrdersAfterWhatComesLater) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::differentiate_test

@@ -13,7 +13,7 @@
 #include "tests/simulator/random_step.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::graph_rewriter_test {
 namespace {
 
 using testing::ElementsAre;
@@ -114,4 +114,4 @@ TEST_F(RecomputedChain, HoldsWhatStandsForAnInstance) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::graph_rewriter_test

@@ -8,7 +8,7 @@
 #include "simulator/strategies/strategy.h"
 #include "tests/simulator/chain.h"
 
-namespace tidemark {
+namespace tidemark::graph_slice_test {
 namespace {
 
 using testing::ElementsAre;
@@ -103,4 +103,4 @@ TEST(SliceOfABlock, OfAnOverlappedChainIsJoinedToBothNeighbours) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::graph_slice_test

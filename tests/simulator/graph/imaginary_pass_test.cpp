@@ -18,7 +18,7 @@
 #include "tests/simulator/random_step.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::imaginary_pass_test {
 namespace {
 
 using testing::IsEmpty;
@@ -123,4 +123,4 @@ TEST_P(ImaginaryPass, ChangesNoNumberOfRandomSteps) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::imaginary_pass_test

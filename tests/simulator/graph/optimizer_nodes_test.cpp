@@ -13,7 +13,7 @@
 #include "tests/support/small_models.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark {
+namespace tidemark::optimizer_nodes_test {
 namespace {
 
 using testing::ElementsAre;
@@ -127,4 +127,4 @@ TEST(OptimizerNodes, PlaceNoPagedState) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::optimizer_nodes_test

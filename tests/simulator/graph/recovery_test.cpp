@@ -9,7 +9,7 @@
 #include "tests/simulator/chain.h"
 #include "tests/traces/small_trace.h"
 
-namespace tidemark {
+namespace tidemark::recovery_test {
 namespace {
 
 using testing::Contains;
@@ -155,4 +155,4 @@ TEST_F(CouplingTest, OfAPartOfAStorageIsRefused) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::recovery_test

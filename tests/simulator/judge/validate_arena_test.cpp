@@ -1,7 +1,7 @@
 // The judge of places is judged.
 #include "tests/simulator/judge/judged_example.h"
 
-namespace tidemark {
+namespace tidemark::validate_arena_test {
 namespace {
 
 using testing::Contains;
@@ -69,4 +69,4 @@ TEST(ValidateArena, NoticesAnOwnerThatDidNotWait) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::validate_arena_test

@@ -14,7 +14,7 @@
 #include "tests/simulator/random_step.h"
 #include "tests/traces/small_trace.h"
 
-namespace tidemark {
+namespace tidemark::validate_mutation_property_test {
 namespace {
 
 constexpr std::uint64_t seed = 404;
@@ -159,4 +159,4 @@ TEST(ValidateMutation, NoticesNearlyAllDamageAndAllThatIsWrong) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::validate_mutation_property_test

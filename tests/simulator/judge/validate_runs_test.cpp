@@ -1,7 +1,7 @@
 // The judge is judged: each rule about work is broken once in a small schedule.
 #include "tests/simulator/judge/judged_example.h"
 
-namespace tidemark {
+namespace tidemark::validate_runs_test {
 namespace {
 
 using testing::IsEmpty;
@@ -256,4 +256,4 @@ TEST(Validate, NoticesARandomOpThatRunsAgainWithoutItsKey) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::validate_runs_test

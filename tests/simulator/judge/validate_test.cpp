@@ -1,7 +1,7 @@
 // The judge is judged: each rule about memory is broken once in a small schedule.
 #include "tests/simulator/judge/judged_example.h"
 
-namespace tidemark {
+namespace tidemark::validate_test {
 namespace {
 
 using testing::Contains;
@@ -206,4 +206,4 @@ TEST(Validate, NoticesIdsThatPointNowhere) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::validate_test

@@ -10,7 +10,7 @@
 #include "tests/simulator/random_step.h"
 #include "tests/support/all_strategies.h"
 
-namespace tidemark {
+namespace tidemark::any_sharding_property_test {
 namespace {
 
 using testing::IsEmpty;
@@ -86,4 +86,4 @@ TEST(AnySharding, WithoutOneOfItsExchangesIsNoticed) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::any_sharding_property_test

@@ -5,7 +5,7 @@
 
 #include "tests/simulator/parallel/ranks.h"
 
-namespace tidemark {
+namespace tidemark::beside_test {
 namespace {
 
 bool is_of_model(const Schedule& schedule, BufferId id) {
@@ -38,4 +38,4 @@ TEST(Wrappers, LeaveActivationsAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::beside_test

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace tidemark {
+namespace tidemark::cluster_test {
 namespace {
 
 TEST(Clusters, EmbeddedOnesSurviveTheWayToTextAndBack) {
@@ -72,4 +72,4 @@ TEST(Clusters, HalfOfANetworkIsRefused) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::cluster_test

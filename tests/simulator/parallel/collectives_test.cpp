@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "simulator/parallel/cluster.h"
 
-namespace tidemark {
+namespace tidemark::collectives_test {
 namespace {
 
 using namespace literals;
@@ -104,4 +104,4 @@ TEST(Communicators, TakeTheirBuffers) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::collectives_test

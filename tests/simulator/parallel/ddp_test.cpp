@@ -7,7 +7,7 @@
 #include "simulator/parallel/buckets.h"
 #include "tests/simulator/parallel/ranks.h"
 
-namespace tidemark {
+namespace tidemark::ddp_test {
 namespace {
 
 using testing::ElementsAre;
@@ -109,4 +109,4 @@ TEST(Ddp, OfOneRankIsTheStepAlone) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::ddp_test

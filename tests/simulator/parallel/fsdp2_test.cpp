@@ -7,7 +7,7 @@
 #include "simulator/parallel/wrapped_groups.h"
 #include "tests/simulator/parallel/ranks.h"
 
-namespace tidemark {
+namespace tidemark::fsdp2_test {
 namespace {
 
 using testing::IsEmpty;
@@ -164,4 +164,4 @@ TEST(Fsdp2, MoreRanksNeverKeepMore) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::fsdp2_test

@@ -9,7 +9,7 @@
 #include "simulator/parallel/rank_trace.h"
 #include "tests/simulator/parallel/ranks.h"
 
-namespace tidemark {
+namespace tidemark::megatron_test {
 namespace {
 
 using testing::IsEmpty;
@@ -165,4 +165,4 @@ TEST(MegatronFramework, WritesTheSoftmaxOverFp32Logits) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::megatron_test

@@ -15,7 +15,7 @@
 #include "tests/simulator/parallel/ranks.h"
 #include "tests/support/all_strategies.h"
 
-namespace tidemark {
+namespace tidemark::pipeline_test {
 namespace {
 
 using testing::HasSubstr;
@@ -238,4 +238,4 @@ TEST(Stages, WithoutOneOfTheirRunsAreNoticed) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::pipeline_test

@@ -15,7 +15,7 @@
 #include "tests/simulator/parallel/ranks.h"
 #include "tests/support/all_strategies.h"
 
-namespace tidemark {
+namespace tidemark::tensor_parallel_test {
 namespace {
 
 using testing::HasSubstr;
@@ -181,4 +181,4 @@ TEST(TensorParallel, WithEveryStrategyIsSound) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::tensor_parallel_test

@@ -12,7 +12,7 @@
 #include "simulator/strategies/strategy.h"
 #include "tests/support/small_models.h"
 
-namespace tidemark {
+namespace tidemark::place_test {
 namespace {
 
 // Steps without their streams' numbers, of which there is one.
@@ -111,4 +111,4 @@ TEST(Place, HoistedRegionsOnTheComputeStreamTakeTheSameTime) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::place_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace tidemark {
+namespace tidemark::stream_order_test {
 namespace {
 
 constexpr StreamId s0{0}, s1{1}, s2{2};
@@ -143,4 +143,4 @@ TEST_F(StreamOrderTest, JoinFreesWhatIsLeft) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::stream_order_test

@@ -10,7 +10,7 @@
 #include "simulator/planner/front.h"
 #include "tests/simulator/dice.h"
 
-namespace tidemark {
+namespace tidemark::front_milp_test {
 namespace {
 
 using Menus = std::vector<std::vector<Choice>>;
@@ -128,4 +128,4 @@ TEST(Front, IsWhatAnIntegerProgramFinds) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::front_milp_test

@@ -7,7 +7,7 @@
 
 #include "tests/simulator/dice.h"
 
-namespace tidemark {
+namespace tidemark::front_test {
 namespace {
 
 using Menus = std::vector<std::vector<Choice>>;
@@ -186,4 +186,4 @@ TEST(Front, IsRotorsRecurrenceWithoutRestarts) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::front_test

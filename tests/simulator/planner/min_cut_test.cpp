@@ -5,7 +5,7 @@
 
 #include "tests/simulator/dice.h"
 
-namespace tidemark {
+namespace tidemark::min_cut_test {
 namespace {
 
 struct CutEdge {
@@ -58,4 +58,4 @@ TEST(MinCut, LeavesWhatTheSourceCannotReachOnTheSinksSide) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::min_cut_test

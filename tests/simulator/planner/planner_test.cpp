@@ -14,7 +14,7 @@
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark {
+namespace tidemark::planner_test {
 namespace {
 
 using testing::IsEmpty;
@@ -330,4 +330,4 @@ TEST(Planner, StagesHoldEachOpOnce) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::planner_test

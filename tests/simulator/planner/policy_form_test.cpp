@@ -10,7 +10,7 @@
 #include "traces/aten_calls.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::policy_form_test {
 namespace {
 
 using testing::IsEmpty;
@@ -112,4 +112,4 @@ TEST(AtenCalls, OfALinearAreOneGroupWithAndWithoutBias) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::policy_form_test

@@ -10,7 +10,7 @@
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
 
-namespace tidemark {
+namespace tidemark::proposals_test {
 namespace {
 
 /// What a local plan keeps and costs, told from the ops that run again alone.
@@ -170,4 +170,4 @@ TEST(Proposals, CornersFallFromKeepingAllToKeepingLeast) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::proposals_test

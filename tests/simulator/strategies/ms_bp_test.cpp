@@ -11,7 +11,7 @@
 #include "tests/traces/small_trace.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::ms_bp_test {
 namespace {
 
 using testing::HasSubstr;
@@ -117,4 +117,4 @@ TEST(MsBp, APostNormBlocksShortcutGetsItsAffinePartBack) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::ms_bp_test

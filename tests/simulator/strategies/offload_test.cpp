@@ -15,7 +15,7 @@
 #include "tests/simulator/step_facts.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::offload_test {
 namespace {
 
 using testing::ElementsAre;
@@ -162,4 +162,4 @@ TEST(Offload, TakesWhatCheckpointsKeep) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::offload_test

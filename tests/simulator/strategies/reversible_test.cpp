@@ -13,7 +13,7 @@
 #include "tests/traces/small_trace.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::reversible_test {
 namespace {
 
 using testing::Each;
@@ -159,4 +159,4 @@ TEST(Reversible, AStackWithAnAddThatCannotBeUndoneIsRefused) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::reversible_test

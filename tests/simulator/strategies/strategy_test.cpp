@@ -7,7 +7,7 @@
 #include "tests/traces/small_trace.h"
 #include "traces/presets.h"
 
-namespace tidemark {
+namespace tidemark::strategy_test {
 namespace {
 
 using testing::Each;
@@ -207,4 +207,4 @@ TEST(Strategy, WiringIsChangedBeforeOperators) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::strategy_test

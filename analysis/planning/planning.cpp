@@ -51,6 +51,20 @@ bool allows(const std::vector<Allowed>& allowed, Allowed what) {
   return std::ranges::find(allowed, what) != allowed.end();
 }
 
+// A pipeline's step is the time of all its stages together: no sum over one rank's. With lanes for
+// what ranks exchange, live bytes follow the device's clock, and no bound is known for them.
+void refuse_meshes(const Mesh& mesh, Measure measure) {
+  if (mesh[Axis::Pipeline] > 1)
+    throw UsageError(fmt::format(
+        "plans are made for ranks of one pipeline stage, not for a mesh of {} (compare takes "
+        "strategies)",
+        to_text(mesh)));
+  if (mesh[Axis::Data] > 1 && measure == Measure::Live)
+    throw UsageError(
+        "--measure live: what replicas exchange runs beside the step, and live bytes follow its "
+        "clock (their plans are measured in allocated, reserved or planned)");
+}
+
 Comparison vanilla_of(Scenario scenario) {
   scenario.budget = {};  // `fits` is about the device, the request's budget about its measure
   scenario.strategies = {parse_strategy(reference_strategy().name)};
@@ -134,12 +148,7 @@ Bytes measured(const Report& report, Measure measure) {
 }
 
 Planning plan_within(const Scenario& scenario, const PlanRequest& request, const PlanWatch& asked) {
-  // What replicas and stages exchange runs beside what is computed: its time is no sum of stages'.
-  if (const Mesh& mesh = scenario.step.mesh; mesh.gpus() != mesh[Axis::Tensor])
-    throw UsageError(fmt::format(
-        "plans are made for one GPU or for tensor-parallel ranks, not for a mesh of {} (compare "
-        "takes strategies)",
-        to_text(mesh)));
+  refuse_meshes(scenario.step.mesh, request.measure);
   Planning planning;
   planning.request = request;
   bool was_stopped = false;

@@ -83,6 +83,8 @@ std::string certificate(const Planning& planning) {
       verbs_of(planning.request), fmt::format(fmt::runtime(each), joined_lengths.back()),
       may_change_operators(planning.request) ? ", with these operators or others" : "",
       to_text(planning.lower_bound), to_text(bytes), gap_text(planning.gap));
+  if (planning.comparison.scenario.step.mesh[Axis::Data] > 1)
+    text += " What replicas exchange is hidden in the bound, and simulated in the plan.";
   text += operators_text(planning.planned);
   if (planning.request.form != PlanForm::Tensors) text += wrapped_blocks(planning);
   if (planning.step_of_tensors)

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "simulator/cost/scratch.h"
+#include "simulator/planner/exchange_runs.h"
 #include "simulator/planner/survey.h"
 
 namespace tidemark {
@@ -30,6 +31,12 @@ std::uint32_t decided_in(const Indexes& indexes, const Buffer& buffer) {
   return is_value ? indexes.decided_in[index(buffer.tensor)] : undecided;
 }
 
+// What ranks gather and reduce is there when a stage first needs it, which is for plans to say.
+bool comes_and_goes(const Buffer& buffer) {
+  return !buffer.persistent && buffer.role == Role::Temporary &&
+         buffer.category == Category::Communication;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> least_backward(const Trace& trace, const Stages& stages,
@@ -42,6 +49,7 @@ std::vector<std::int64_t> least_backward(const Trace& trace, const Stages& stage
   std::vector<std::int64_t> decided(stages.all.size());  // present bytes, by stage
   std::int64_t now = rounded(counted.besides);
   const auto change = [&](const Buffer& buffer, std::int64_t sign) {
+    if (comes_and_goes(buffer)) return;
     now += sign * rounded(buffer.size);
     if (const std::uint32_t s = decided_in(indexes, buffer); s != undecided)
       decided[s] += sign * rounded(buffer.size);
@@ -52,7 +60,7 @@ std::vector<std::int64_t> least_backward(const Trace& trace, const Stages& stage
     if (const auto* allocate = std::get_if<Allocate>(&step)) change(schedule[allocate->buffer], 1);
     if (const auto* free = std::get_if<Free>(&step)) change(schedule[free->buffer], -1);
     const auto* run = std::get_if<Run>(&step);
-    if (!run || run->op == no_op) continue;
+    if (!run || run->op == no_op || is_of_exchange(*run)) continue;
     if (run->task == Task::Forward) continue;
     const std::uint32_t s = indexes.stage_of_op[index(run->op)];
     std::int64_t unread = decided[s];

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "simulator/graph/differentiate.h"
+#include "simulator/parallel/shards.h"
 #include "simulator/place/place.h"
 #include "simulator/planner/planner.h"
 #include "simulator/planner/policy_form.h"
@@ -64,6 +65,24 @@ class MenuBuilder {
   Held held_;
   std::vector<Planner::Entry>& menu_;
 };
+
+// Gathered parameters that several stages read stay for the last of them. A rerun outside of blocks
+// would hold them beyond that, in the memory of all stages between: no sum.
+bool holds_gathered(const Trace& trace, const Needs& needs, const Stage& stage,
+                    const LocalPlan& local) {
+  if (!parameters_are_cut(trace.step) || stage.block >= 0) return false;
+  const auto is_held = [&](TensorId input) {
+    const TensorId storage = trace[input].storage;
+    const OpId last = needs.last_read[index(storage)];
+    return trace[storage].category == Category::Parameter && last != no_op && last >= stage.end;
+  };
+  return std::ranges::any_of(local.regions, [&](const LocalRegion& region) {
+    for (std::size_t i = region.begin; i < region.end; ++i)
+      if (std::ranges::any_of(trace.inputs(trace.ops[index(stage.begin) + i]), is_held))
+        return true;
+    return false;
+  });
+}
 
 // Entries that another one beats in all terms would only make the lists longer.
 void thin(std::vector<Planner::Entry>& menu) {
@@ -201,6 +220,9 @@ void Planner::propose_single(const std::vector<PlannedStep>& named, std::uint32_
     const std::vector<Proposal> hull = mode.held == Held::Kept ? keeping_[kind] : hull_of(input);
     menu.add(hull);
     if (!is_stopped()) menu.add(neighbours_of(input, hull));
+    std::erase_if(mode.menus.front()[kind], [&](const Entry& entry) {
+      return holds_gathered(*trace_, needs_, stage, entry.plan);
+    });
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "simulator/parallel/shards.h"
+
 namespace tidemark {
 Planner::Planner(std::shared_ptr<const Trace> trace, const Device& device, const Counted& counted,
                  PlannerSettings settings)
@@ -76,7 +78,7 @@ std::int64_t Planner::need_of(std::size_t stage, const StageCost& cost, std::int
 void Planner::solve(Mode& mode) {
   std::vector<std::vector<Choice>> choices(stages_.all.size());
   mode.parts.resize(choices.size());
-  std::int64_t late = 0, passing = 0;
+  std::int64_t late = 0, passing = 0, leaving = 0;
   for (std::uint32_t s = 0; s < choices.size(); ++s) {
     const auto offer = [&](const Stage& stage, std::uint32_t count, const Entry& entry) {
       const auto stall =
@@ -99,7 +101,10 @@ void Planner::solve(Mode& mode) {
           if (is_joint(stage, entry.plan))
             offer(stage, static_cast<std::uint32_t>(joined_[c].length), entry);
     late += most_late;
-    passing = most_passing;  // what the stage before may have under way: leaving, and coming back
+    // What the stage before may have under way: leaving, and coming back. Parameters are gathered
+    // for a stage before what left in the one before that is gone.
+    passing = most_passing + (parameters_are_cut(trace_->step) ? leaving : 0);
+    leaving = most_passing;
   }
   mode.front.emplace(choices);
 }

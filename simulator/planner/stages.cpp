@@ -7,10 +7,31 @@
 #include <map>
 #include <unordered_map>
 
+#include "simulator/parallel/shards.h"
+#include "simulator/parallel/wrapped_groups.h"
+
 namespace tidemark {
 namespace {
 
 using Signature = std::vector<std::int64_t>;
+
+/// Parameters that fully_shard gathers together.
+struct GatheredGroup {
+  OpId first_op{};
+  std::int64_t elements = 0;  ///< with padding
+};
+
+// The root first. Empty where nothing is gathered.
+std::vector<GatheredGroup> gathered_groups(const Trace& trace) {
+  std::vector<GatheredGroup> gathered;
+  if (!parameters_are_cut(trace.step)) return gathered;
+  for (const WrappedGroup& group : wrapped_groups(trace)) {
+    gathered.push_back({group.first_op});
+    for (const TensorId parameter : group.parameters)
+      gathered.back().elements += padded_numel(trace, parameter);
+  }
+  return gathered;
+}
 
 bool is_inside(const Stage& stage, OpId op) {
   return op != no_op && op >= stage.begin && op < stage.end;
@@ -18,10 +39,12 @@ bool is_inside(const Stage& stage, OpId op) {
 
 class Signing {
  public:
-  Signing(const Trace& trace, const Needs& needs, const Stage& stage)
-      : trace_(trace), needs_(needs), stage_(stage) {}
+  Signing(const Trace& trace, const Needs& needs, const std::vector<GatheredGroup>& gathered,
+          const Stage& stage)
+      : trace_(trace), needs_(needs), gathered_(gathered), stage_(stage) {}
 
   Signature run() && {
+    sign_gathered();
     for (std::size_t i = index(stage_.begin); i < index(stage_.end); ++i) sign_op(i);
     return std::move(signature_);
   }
@@ -30,6 +53,22 @@ class Signing {
   template <typename... Numbers>
   void add(Numbers... numbers) {
     (signature_.push_back(static_cast<std::int64_t>(numbers)), ...);
+  }
+
+  // A stage's forward meets the group that was gathered before its own, and its backward the one
+  // that is gathered ahead and the one whose gradients are being reduced.
+  void sign_gathered() {
+    std::int64_t before = 0, after = 0;
+    for (std::size_t g = 0; g < gathered_.size(); ++g) {
+      const auto& [first_op, elements] = gathered_[g];
+      if (g == 0 || first_op < stage_.begin)
+        before = elements;
+      else if (is_inside(stage_, first_op))
+        add(index(first_op) - index(stage_.begin), elements);
+      else if (after == 0)
+        after = elements;
+    }
+    add(before, after);
   }
 
   void sign_op(std::size_t i) {
@@ -74,6 +113,7 @@ class Signing {
 
   const Trace& trace_;
   const Needs& needs_;
+  const std::vector<GatheredGroup>& gathered_;
   const Stage& stage_;
   Signature signature_;
   std::unordered_map<TensorId, std::size_t> numbers_;  ///< in the order of their first mention
@@ -144,12 +184,13 @@ std::vector<Stage> cut(const Trace& trace) {
 using Kinds = std::map<Signature, std::uint32_t>;
 
 // Numbers stages by what they are.
-void find_kinds(const Trace& trace, const Needs& needs, Kinds& known, Stages& stages) {
+void find_kinds(const Trace& trace, const Needs& needs, const std::vector<GatheredGroup>& gathered,
+                Kinds& known, Stages& stages) {
   for (std::uint32_t s = 0; s < stages.all.size(); ++s) {
     Stage& stage = stages.all[s];
     find_decided(trace, needs, stage);
     const auto [kind, is_new] =
-        known.try_emplace(Signing(trace, needs, stage).run(), stages.kinds.size());
+        known.try_emplace(Signing(trace, needs, gathered, stage).run(), stages.kinds.size());
     if (is_new) stages.kinds.emplace_back();
     stage.kind = kind->second;
     stages.kinds[stage.kind].push_back(s);
@@ -174,7 +215,7 @@ Stage joined(const Stages& single, std::size_t first, std::size_t count) {
 Stages stages_of(const Trace& trace, const Needs& needs) {
   Stages stages{cut(trace), {}};
   Kinds known;
-  find_kinds(trace, needs, known, stages);
+  find_kinds(trace, needs, gathered_groups(trace), known, stages);
   for (Stage& stage : stages.all) find_inputs(trace, needs, stage);
   find_transfers(trace, stages);
   return stages;
@@ -189,12 +230,13 @@ JoinedStages join(const Trace& trace, const Needs& needs, const Stages& single,
     s += count;
   }
   Kinds known;
-  find_kinds(trace, needs, known, made.chain);
+  const std::vector<GatheredGroup> gathered = gathered_groups(trace);
+  find_kinds(trace, needs, gathered, known, made.chain);
   for (std::size_t s = 0; s < single.all.size(); ++s) {
     if (!are_blocks(single, s, length)) continue;
     Stage stage = joined(single, s, length);
     find_decided(trace, needs, stage);
-    const auto kind = known.find(Signing(trace, needs, stage).run());
+    const auto kind = known.find(Signing(trace, needs, gathered, stage).run());
     if (kind == known.end()) continue;
     stage.kind = kind->second;
     made.beginning[s] = std::move(stage);

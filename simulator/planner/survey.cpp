@@ -6,13 +6,15 @@
 #include "simulator/planner/survey.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "simulator/cost/scratch.h"
+#include "simulator/planner/exchange_runs.h"
 
 namespace tidemark {
 namespace {
 
-constexpr std::int64_t unset = -1;
+constexpr std::int64_t unset = -1, highest = std::int64_t{1} << 60;
 constexpr std::uint32_t no_stage = 0xffffffff;
 
 class Walk {
@@ -38,13 +40,13 @@ class Walk {
         if (settled_ == unset) settled_ = now_;
         now_ += rounded(schedule_[allocate->buffer].size);
       } else if (const auto* free = std::get_if<Free>(&step)) {
-        now_ -= rounded(schedule_[free->buffer].size);
+        remove(free->buffer);
         note_late(schedule_[free->buffer]);
       } else if (const auto* run = std::get_if<Run>(&step)) {
-        pass(*run);
-        settled_ = unset;
+        is_of_exchange(*run) ? pass_exchange(*run) : pass(*run);
       }
     }
+    end_exchange();
     end_pass();
     return std::move(result_);
   }
@@ -77,12 +79,49 @@ class Walk {
     return run.task == Task::Forward || run.task == Task::Quantize;
   }
 
+  // Of what ranks gather: its frees do not say that a stage has ended.
+  bool is_gathered(const Buffer& buffer) const {
+    if (buffer.persistent || buffer.tensor == no_tensor) return false;
+    return buffer.category == Category::Communication ||
+           (buffer.role == Role::Value && buffer.category == Category::Parameter);
+  }
+
+  void remove(BufferId buffer) {
+    now_ -= rounded(schedule_[buffer].size);
+    if (exchange_ == 0) return;
+    lowest_ = std::min(lowest_, now_);
+    if (!is_gathered(schedule_[buffer])) late_frees_ += rounded(schedule_[buffer].size);
+  }
+
+  // What a stage finds when its first run begins: before the first allocation since the last run.
+  // Where ranks exchanged something since then, without what else was freed meanwhile; but a pass's
+  // first run finds what the reduction of the last gradients has left.
+  std::int64_t found_by(const Run& run) {
+    const std::int64_t settled = std::exchange(settled_, unset);
+    const std::int64_t lowest = std::exchange(lowest_, highest);
+    const std::int64_t frees = std::exchange(late_frees_, 0);
+    const std::int64_t found = settled == unset ? now_ : settled;
+    return is_forward(run) && in_backward_ ? std::min(lowest, found) : found - frees;
+  }
+
+  // Nobody knows yet what follows.
+  void pass_exchange(const Run& run) {
+    const Cost cost = costs_.of(schedule_, run);
+    result_.launches += cost.kernels * device_.host_launch.count();
+    if (run.stream == StreamId::Compute) result_.rest_time += cost.time.count();
+    exchange_ = std::max(exchange_, now_ + (counted_.scratch ? scratch(run) : 0));
+  }
+
+  // Behind the last gradient nothing follows that stages run.
+  void end_exchange() { result_.rest = std::max(result_.rest, std::exchange(exchange_, 0)); }
+
   void pass(const Run& run) {
-    const std::int64_t before = settled_ == unset ? now_ : settled_;
+    const std::int64_t before = found_by(run);
     const Cost cost = costs_.of(schedule_, run);
     const std::int64_t ns = cost.time.count();
     result_.launches += cost.kernels * device_.host_launch.count();
-    const std::int64_t during = now_ + (counted_.scratch ? scratch(run) : 0);
+    const std::int64_t during =
+        std::max(now_ + (counted_.scratch ? scratch(run) : 0), std::exchange(exchange_, 0));
     // An update in the backward meets what stages keep, and so belongs to the stage at hand.
     const bool is_of_stage = run.op != no_op || (in_backward_ && trace_.step.update_in_backward);
     if (!is_of_stage) {
@@ -177,7 +216,11 @@ class Walk {
   Survey result_;
   std::vector<Passing> passing_;  ///< by stage
   std::int64_t now_ = 0;
-  std::int64_t settled_ = unset;  ///< before the first allocation since the last run
+  // Since the last run of a stage:
+  std::int64_t settled_ = unset;   ///< before the first allocation
+  std::int64_t lowest_ = highest;  ///< the least, once ranks have exchanged something
+  std::int64_t exchange_ = 0;      ///< the most while they do
+  std::int64_t late_frees_ = 0;    ///< freed after that, but for what was gathered
   std::int64_t end_of_forward_ = unset;
   std::uint32_t stage_at_hand_ = 0;
   bool in_backward_ = false;

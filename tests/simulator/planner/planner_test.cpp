@@ -26,11 +26,13 @@ struct Case {
   std::int64_t accumulate = 1, batch = 4;
   bool update_in_backward = false;
   std::int64_t ranks = 1;  ///< tensor-parallel
+  std::int64_t replicas = 1;
+  std::string shard = "ddp";
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << c.model << " " << to_string(c.precision) << " " << c.tuning << " × " << c.accumulate
-             << " tp=" << c.ranks;
+             << " tp=" << c.ranks << " dp=" << c.replicas << " " << c.shard;
 }
 
 std::shared_ptr<const Trace> trace_of(const Case& c) {
@@ -38,6 +40,8 @@ std::shared_ptr<const Trace> trace_of(const Case& c) {
   step.accumulate.count = c.accumulate;
   step.update_in_backward = c.update_in_backward;
   step.mesh[Axis::Tensor] = c.ranks;
+  step.mesh[Axis::Data] = c.replicas;
+  if (c.replicas > 1) step.shard = parse_sharding(c.shard);
   step.sequence_parallel = c.ranks > 2;
   return std::make_shared<const Trace>(build_rank_trace(find_model(c.model), step));
 }
@@ -54,6 +58,30 @@ const std::vector<Case>& cases() {
                                         {"gpt2", Precision::Bf16, "full", 1, 16, true},
                                         {"llama-7b", Precision::Bf16, "full", 1, 4, false, 2},
                                         {"llama-7b", Precision::Bf16, "full", 1, 4, false, 8}};
+  return all;
+}
+
+// Replicas, in every way in which they share what belongs to parameters.
+const std::vector<Case>& replicas() {
+  static const std::vector<Case> all = [] {
+    std::vector<Case> made;
+    for (const char* shard : {"ddp", "ddp:bucket-view", "fsdp2", "fsdp2:no-reshard", "megatron",
+                              "megatron:overlap", "megatron:narrow-gradients"})
+      made.push_back({"gpt2", Precision::Bf16, "full", 1, 4, false, 1, 8, shard});
+    made.push_back({"gpt2", Precision::Fp32, "full", 3, 4, false, 1, 2, "fsdp2"});
+    made.push_back({"swin-t", Precision::Fp32, "full", 1, 4, false, 1, 4, "fsdp2"});
+    made.push_back({"bert-base", Precision::AmpFp16, "full", 1, 4, false, 1, 4, "fsdp2"});
+    made.push_back(
+        {"llama-7b", Precision::Bf16, "lora:r=8,targets=q,v", 1, 2, false, 1, 8, "fsdp2"});
+    made.push_back({"llama-7b", Precision::Bf16, "full", 1, 2, false, 2, 4, "megatron"});
+    return made;
+  }();
+  return all;
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> all = cases();
+  all.insert(all.end(), replicas().begin(), replicas().end());
   return all;
 }
 
@@ -84,7 +112,7 @@ std::vector<std::size_t> some_points(const Planner& planner) {
 }
 
 TEST(Planner, AddsUpToTheByte) {
-  for (const Case& c : cases()) {
+  for (const Case& c : all_cases()) {
     const auto trace = trace_of(c);
     const Planner planner(trace, device(), {});
     ASSERT_GT(planner.size(), 20u) << c;
@@ -122,7 +150,7 @@ TEST(Planner, RestHoldsNothingThatStagesKeep) {
 
 // A cheap attack on the proof: plans that others made, and mixtures that nobody would choose.
 TEST(Planner, BoundIsBelowEveryStrategyOfItsClass) {
-  for (const Case& c : cases()) {
+  for (const Case& c : all_cases()) {
     const auto trace = trace_of(c);
     const Planner planner(trace, device(), {});
     for (const char* text :
@@ -138,7 +166,7 @@ TEST(Planner, BoundIsBelowEveryStrategyOfItsClass) {
 }
 
 TEST(Planner, BoundOfJoinedBlocksIsBelowEverySegmentedCheckpoint) {
-  for (const Case& c : cases()) {
+  for (const Case& c : all_cases()) {
     const auto trace = trace_of(c);
     const Planner planner(trace, device(), {});
     for (const char* text : {"vanilla", "checkpoint:blocks", "checkpoint:every=2",
@@ -158,7 +186,7 @@ TEST(Planner, BoundOfJoinedBlocksIsBelowEverySegmentedCheckpoint) {
 // What has left for the host's memory is as if kept, as far as the link can have brought it.
 TEST(Planner, BoundOfOffloadIsBelowEveryStrategyThatOffloads) {
   const double link = device().host_link_bytes_per_second * 1e-9;
-  for (const Case& c : cases()) {
+  for (const Case& c : all_cases()) {
     const auto trace = trace_of(c);
     const Planner planner(trace, device(), {});
     for (const char* text : {"vanilla", "offload", "offload:every=2", "offload:prefetch=3",
@@ -177,7 +205,7 @@ TEST(Planner, BoundOfOffloadIsBelowEveryStrategyThatOffloads) {
 }
 
 TEST(Planner, OffloadedPlansCanBeCarriedOut) {
-  for (const Case& c : cases()) {
+  for (const Case& c : all_cases()) {
     const auto trace = trace_of(c);
     const Planner exact(trace, device(), {});
     const Planner planner(exact, 1);
@@ -270,17 +298,20 @@ TEST(Planner, BoundOfCodesIsBelowMixturesOfLocalPlans) {
 }
 
 TEST(Planner, BoundIsBelowMixturesOfLocalPlans) {
-  const auto trace = trace_of(cases().front());
-  const Planner planner(trace, device(), {});
-  const Stages& stages = planner.stages();
-  Dice dice(7);
-  for (int i = 0; i < 300; ++i) {
-    std::vector<const LocalPlan*> locals;
-    for (const Stage& stage : stages.all)
-      locals.push_back(&dice.pick(planner.menu(stage.kind)).plan);
-    const Schedule schedule = lower(*trace, assembled(*trace, stages, locals));
-    ASSERT_LE(planner.lower_bound(host_live_peak(schedule)),
-              simulate(*trace, schedule, device()).duration.count());
+  for (const Case& c : {cases().front(), replicas()[0], replicas()[2], replicas()[5]}) {
+    const auto trace = trace_of(c);
+    const Planner planner(trace, device(), {});
+    const Stages& stages = planner.stages();
+    Dice dice(7);
+    for (int i = 0; i < 100; ++i) {
+      std::vector<const LocalPlan*> locals;
+      for (const Stage& stage : stages.all)
+        locals.push_back(&dice.pick(planner.menu(stage.kind)).plan);
+      const Schedule schedule = lower(*trace, assembled(*trace, stages, locals));
+      ASSERT_LE(planner.lower_bound(host_live_peak(schedule)),
+                simulate(*trace, schedule, device()).duration.count())
+          << c;
+    }
   }
 }
 

@@ -88,7 +88,8 @@ class Parser {
       if (!command.operands.empty()) sub->add_option("subject", line_.options.subject);
       if (command.bit == for_explain || command.bit == for_diff)
         sub->add_option("item", line_.options.item);
-      if (command.bit == for_view) sub->add_option("files", line_.options.files);
+      if (command.bit == for_view || command.bit == for_search)
+        sub->add_option("files", line_.options.files);
       add_options(*sub, command, line_.options);
       subs_.push_back(sub);
     }

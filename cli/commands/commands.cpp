@@ -94,6 +94,39 @@ void add_plan(std::vector<Command>& rows) {
        model_names});
 }
 
+void add_search(std::vector<Command>& rows) {
+  rows.push_back(
+      {"search",
+       "MODEL | merge FILE…",
+       "the layouts over many GPUs that fit, the fastest first",
+       "Tries every mesh of data-, tensor- and pipeline-parallel ranks that the GPUs, the model "
+       "and "
+       "the global batch allow, with each micro-batch, schedule, sharding and strategy. What "
+       "cannot "
+       "fit or cannot be among the answers by lower bounds is not simulated. Shown are the fastest "
+       "and those that need less memory than any faster one, each with the command that repeats it "
+       "and with what Megatron-LM, torchtitan or accelerate are told to run it. Ctrl-C shows the "
+       "best so far. A search is cut into parts for many machines with --part, and merge shows "
+       "what "
+       "all of them found, as one run would. docs/parallel.md says how.",
+       {{"tidemark search llama-7b --gpus 64 --cluster dgx-h100 --precision bf16 --master-weights",
+         "one sample per GPU and step"},
+        {"tidemark search gpt2 --gpus 8 --cluster dgx-h100 --global-batch 64 --shard fsdp2 "
+         "--strategies vanilla,checkpoint",
+         "with one sharding"},
+        {"tidemark search llama-7b --gpus 16 --cluster dgx-a100 --global-batch 64 --precision bf16 "
+         "--top 5 --format csv",
+         "with the commands of every row"},
+        {"tidemark search gpt2 --gpus 64 --cluster dgx-h100 --part 1/2 --records gpt2.jsonl -q",
+         "half of it, on one machine"},
+        {"tidemark search gpt2 --gpus 64 --cluster dgx-h100 --part 2/2 --records gpt2.jsonl -q",
+         "the other half, on another"},
+        {"tidemark search merge gpt2.1-of-2.jsonl gpt2.2-of-2.jsonl", "both, in any order"}},
+       for_search,
+       run_search,
+       model_names});
+}
+
 void add_check(std::vector<Command>& rows) {
   rows.push_back(
       {"check",
@@ -310,6 +343,7 @@ const std::vector<Command>& commands() {
     std::vector<Command> made;
     add_reports(made);
     add_plan(made);
+    add_search(made);
     add_check(made);
     add_diff(made);
     add_runs(made);

@@ -47,6 +47,7 @@ const std::vector<Command>& commands();
 Result run_compare(const Options& options);
 Result run_explain(const Options& options);
 Result run_plan(const Options& options);
+Result run_search(const Options& options);
 Result run_check(const Options& options);
 Result run_view(const Options& options);
 Result run_diff(const Options& options);

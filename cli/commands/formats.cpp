@@ -46,6 +46,7 @@ const std::vector<FormatSet>& sets() {
       {for_compare, with_replay, {Table, Json, Csv, Markdown}},
       {for_explain, "", {Table, Json, Html, Svg, Chrome, Timeline, Collapsed}},
       {for_plan, "", {Table, Json, Html, Svg}},
+      {for_search, "", {Table, Json, Csv, Markdown}},
       {for_explain, of_an_item, {Table, Json}},
       {for_explain, of_a_snapshot, {Table, Json, Svg, Chrome, Collapsed}},
       {for_explain, with_saved, {Table, Json, Csv, Markdown}},

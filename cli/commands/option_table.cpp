@@ -17,22 +17,31 @@ namespace tidemark::cli {
 namespace {
 
 constexpr std::uint32_t for_steps = for_compare | for_explain | for_trace | for_plan;
-constexpr std::uint32_t for_reports = for_compare | for_explain | for_plan;
+constexpr std::uint32_t for_reports = for_compare | for_explain | for_plan | for_search;
 constexpr std::uint32_t for_runs = for_replay | for_calibrate;
 constexpr std::uint32_t for_all =
-    for_steps | for_allocator | for_lists | for_check | for_diff | for_runs;
+    for_steps | for_search | for_allocator | for_lists | for_check | for_diff | for_runs;
+
+// What a search decides, and does not ask for.
+bool is_searched(const StepField& field) {
+  return field.key == "mesh" || field.key == "accumulate" || field.key == "rank";
+}
 
 void add_step(std::vector<OptionRow>& rows) {
   for (const StepField& field : step_fields())
     for (const StepSwitch& option : field.switches) {
       const bool is_captured = field.key == "precision" || field.key == "optimizer";
       rows.push_back({"step", option.names, option.value, StepMember{option.text, &field},
-                      for_steps | for_view | for_replay | (is_captured ? for_capture : 0u),
+                      for_steps | for_view | for_replay | (is_captured ? for_capture : 0u) |
+                          (is_searched(field) ? 0u : for_search),
                       option.help});
     }
   rows.push_back({"step", "--gpus", "N", &Options::gpus, for_reports | for_view,
                   "how many GPUs the job has: without --mesh all are replicas (dp), with it its "
-                  "product has to be N"});
+                  "product has to be N; a search lays the step out over them"});
+  rows.push_back({"step", "--global-batch", "N", &Options::global_batch, for_search,
+                  "samples per step of all GPUs together (default: one for each); --batch, --sp, "
+                  "--schedule and --shard, where they are given, are those of every layout"});
 }
 
 void add_device(std::vector<OptionRow>& rows) {
@@ -57,10 +66,12 @@ void add_device(std::vector<OptionRow>& rows) {
 void add_scenario(std::vector<OptionRow>& rows) {
   rows.push_back(
       {"scenario", "--strategies,--strategy", "LIST", &Options::strategies,
-       for_compare | for_explain | for_view | for_replay,
-       "the strategy, of compare and view also several: names combined with +, options after a "
+       for_compare | for_explain | for_view | for_replay | for_search,
+       "the strategy, of compare, search and view also several: names combined with +, options "
+       "after a "
        "colon, commas between, as in vanilla,checkpoint:every=2,mesa+checkpoint (default vanilla; "
-       "compare has a list of its own). A piece that is an option of the strategy before it "
+       "compare and search have lists of their own). A piece that is an option of the strategy "
+       "before it "
        "continues that one",
        nullptr, [] { return name_texts(strategies()); }});
   rows.push_back({"scenario", "--plan", "FILE", &Options::plan,
@@ -109,9 +120,16 @@ void add_scenario(std::vector<OptionRow>& rows) {
   rows.push_back({"scenario", "--units", "", &Options::units, for_compare,
                   "show what a middle block saves by kind of op, in units of one 16-bit tensor "
                   "[batch, tokens, width] (always with --framework paper)"});
-  rows.push_back({"scenario", "--top", "N", &Options::top, for_explain | for_diff,
+  rows.push_back({"scenario", "--top", "N", &Options::top, for_explain | for_diff | for_search,
                   "how many rows to list of tensors alive at the peak, or of each table of "
-                  "differences (default 12)"});
+                  "differences (default 12), or of the fastest layouts (default 20)"});
+  rows.push_back({"scenario", "--part", "I/N", &Options::part, for_search,
+                  "only the I-th of N parts of the layouts, 1/7 to 7/7, for as many machines; auto "
+                  "takes I and N from the variables of a Slurm array, Open MPI, PMI or Slurm's "
+                  "tasks. With --records"});
+  rows.push_back({"scenario", "--records", "FILE", &Options::records, for_search,
+                  "keep what is simulated in FILE.jsonl (of a part FILE.I-of-N.jsonl), go on where "
+                  "it ends, and let tidemark search merge unite the parts"});
   rows.push_back({"scenario", "--saved", "", &Options::saved, for_explain,
                   "list the saved tensors in groups, as an autograd graph would"});
   rows.push_back({"scenario", "--levers", "", &Options::levers, for_explain,

@@ -33,6 +33,7 @@ enum VerbBit : std::uint32_t {
   for_capture = 32768,
   for_clusters = 65536,
   for_record = 131072,
+  for_search = 262144,
 };
 
 /// Those that show what is known.

@@ -19,12 +19,13 @@ struct Options {
   std::map<std::string_view, std::string> step;
 
   // The device.
-  Text device, cluster, gpus, budget, alloc_conf;
+  Text device, cluster, gpus, global_batch, budget, alloc_conf;
 
   // What is asked.
   Text strategies, plan, plan_out, plan_budget, top, python_out;
   Text measure, max_slowdown, form, allow, host_budget;
   bool front = false, forms = false;
+  Text part, records;
   bool max_batch = false, require_fit = false, units = false, saved = false, levers = false;
   Text graph, block;
   Text info;
@@ -47,7 +48,7 @@ struct Options {
   // The window.
   Text screenshot, size, scale, script;
   bool in_window = false;
-  std::vector<std::string> files;  ///< view: what follows the first operand
+  std::vector<std::string> files;  ///< view, search merge: what follows the first operand
 
   // How it is shown.
   Text format, output, color;

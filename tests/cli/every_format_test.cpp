@@ -120,6 +120,8 @@ INSTANTIATE_TEST_SUITE_P(
         Example{"explain_saved", for_explain, with_saved, "explain config.json --saved"},
         Example{"replay", for_replay, "",
                 "replay config.json --strategy checkpoint --backend null"},
+        Example{"search", for_search, "",
+                "search config.json --gpus 2 --cluster dgx-h100 --strategies vanilla"},
         Example{"check", for_check, "", "check", 3},
         Example{"diff", for_diff, "", "diff vanilla.timeline.json checkpoint.timeline.json"},
         Example{"devices", for_devices, "", "devices"},

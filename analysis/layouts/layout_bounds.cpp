@@ -1,0 +1,281 @@
+// Bytes and times of one step, added up by the part of the model that they belong to, and put
+// together again by stage.
+#include "analysis/layouts/layout_bounds.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "simulator/graph/differentiate.h"
+#include "simulator/parallel/pipeline_order.h"
+#include "simulator/parallel/rank_trace.h"
+#include "simulator/place/place.h"
+#include "simulator/simulate.h"
+
+namespace tidemark {
+namespace {
+
+using Part = LayoutParts::Part;
+
+// By op: 0 before the blocks, then by block with what follows it, then behind all.
+std::vector<std::size_t> part_of_ops(const Trace& trace) {
+  std::vector<std::size_t> part(trace.ops.size());
+  std::size_t now = 0;
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    while (now < trace.blocks.size() && index(trace.blocks[now].begin) <= i) ++now;
+    const bool is_behind = !trace.blocks.empty() && i >= index(trace.blocks.back().end);
+    part[i] = is_behind ? trace.blocks.size() + 1 : now;
+  }
+  return part;
+}
+
+// One step, placed and timed, and what its parts need of it.
+class PartSums {
+ public:
+  PartSums(const PlannedStep& planned, const Device& device)
+      : trace_(*planned.trace),
+        derived_(derived_of(planned)),
+        schedule_(
+            place(differentiate(trace_, planned.plan, *derived_), placement_of(planned.plan))),
+        part_(part_of_ops(trace_)),
+        first_reader_(trace_.tensors.size(), no_op),
+        sums_(trace_.blocks.size() + 2) {
+    for (std::size_t i = 0; i < trace_.ops.size(); ++i)
+      for (const TensorId input : trace_.inputs(trace_.ops[i]))
+        if (OpId& reader = first_reader_[index(trace_[input].storage)]; reader == no_op)
+          reader = static_cast<OpId>(i);
+    add_persistent();
+    add_gradients();
+    add_saved();
+    const CostModel costs(trace_, derived_->needs, device);
+    add_times(simulate_alone(costs, schedule_));
+  }
+
+  std::vector<Part> sums() && { return std::move(sums_); }
+
+ private:
+  Part* first_part(TensorId tensor) {
+    if (tensor == no_tensor) return nullptr;
+    const OpId op = first_reader_[index(trace_[tensor].storage)];
+    return op == no_op ? nullptr : &sums_[part_[index(op)]];
+  }
+
+  void add_persistent() {
+    for (const Buffer& buffer : schedule_.buffers) {
+      Part* const part = buffer.persistent ? first_part(buffer.tensor) : nullptr;
+      if (!part) continue;
+      if (buffer.category == Category::Parameter) part->parameters += buffer.size;
+      if (buffer.category == Category::OptimizerState) part->states += buffer.size;
+    }
+  }
+
+  void add_gradients() {
+    std::vector<bool> is_counted(trace_.tensors.size());
+    for (const Buffer& buffer : schedule_.buffers) {
+      if (buffer.role != Role::Gradient || buffer.tensor == no_tensor) continue;
+      const Tensor& tensor = trace_[buffer.tensor];
+      Part* const part = first_part(buffer.tensor);
+      if (!part || tensor.category != Category::Parameter || is_counted[index(buffer.tensor)])
+        continue;
+      is_counted[index(buffer.tensor)] = true;
+      part->gradients += buffer.size;
+      part->trained += numel(tensor.shape);
+    }
+  }
+
+  // What is there when the backward begins, with who reads it last: a block's input is its own, as
+  // a stage keeps what it receives and not what it sends.
+  void add_saved() {
+    std::vector<bool> alive(schedule_.buffers.size());
+    for (const Step& step : schedule_.steps) {
+      if (const auto* made = std::get_if<Allocate>(&step)) alive[index(made->buffer)] = true;
+      if (const auto* freed = std::get_if<Free>(&step)) alive[index(freed->buffer)] = false;
+      const auto* run = std::get_if<Run>(&step);
+      if (run && (run->task == Task::Seed || run->task == Task::Backward)) break;
+    }
+    for (std::size_t i = 0; i < alive.size(); ++i) {
+      const Buffer& buffer = schedule_.buffers[i];
+      if (!alive[i] || buffer.persistent || buffer.tensor == no_tensor) continue;
+      const OpId op = derived_->needs.last_read[index(trace_[buffer.tensor].storage)];
+      if (op != no_op) sums_[part_[index(op)]].saved += buffer.size;
+    }
+  }
+
+  void add_times(const Timeline& timeline) {
+    for (const TimedRun& timed : timeline.runs) {
+      const Run* run = std::get_if<Run>(&schedule_.steps[timed.step]);
+      if (run && run->op != no_op) sums_[part_[index(run->op)]].time += timed.end - timed.begin;
+    }
+  }
+
+  const Trace& trace_;
+  const std::shared_ptr<const Derived> derived_;
+  const Schedule schedule_;
+  const std::vector<std::size_t> part_;  ///< by op
+  std::vector<OpId> first_reader_;       ///< by storage
+  std::vector<Part> sums_;
+};
+
+// Of each stage: first and last part of each of its chunks.
+struct PartRange {
+  std::size_t begin, end;
+};
+
+std::vector<PartRange> chunk_parts(const PipelineSchedule& schedule, std::int64_t stages,
+                                   std::size_t blocks) {
+  const auto chunks = static_cast<std::size_t>(stages * schedule.chunks);
+  std::vector<PartRange> ranges;
+  std::size_t begin = 0, end = 1;
+  for (std::size_t c = 0; c < chunks; ++c) {
+    end += schedule.blocks.empty() ? blocks / chunks : static_cast<std::size_t>(schedule.blocks[c]);
+    if (c + 1 == chunks) end = blocks + 2;
+    ranges.push_back({begin, end});
+    begin = end;
+  }
+  return ranges;
+}
+
+void add(const Part& part, Part& sum) {
+  sum.parameters += part.parameters;
+  sum.states += part.states;
+  sum.gradients += part.gradients;
+  sum.trained += part.trained;
+  sum.saved += part.saved;
+  sum.time += part.time;
+}
+
+// Chunks whose activations are alive at once, as docs/parallel.md has them.
+std::int64_t chunks_in_flight(const PipelineSchedule& schedule, const MeshLayout& layout,
+                              std::int64_t stage) {
+  const std::int64_t stages = layout.mesh[Axis::Pipeline], all = layout.micro_batches;
+  switch (schedule.kind) {
+    case PipelineSchedule::Kind::OneForwardOneBackward:
+      return std::min(all, stages - stage);
+    case PipelineSchedule::Kind::GPipe:
+      return all;
+    case PipelineSchedule::Kind::Interleaved:
+      return std::min(all * schedule.chunks,
+                      2 * (stages - stage - 1) + (schedule.chunks - 1) * stages + 1);
+  }
+  return 1;
+}
+
+Bytes times(Bytes bytes, std::int64_t count) { return {bytes.count * count}; }
+
+// What stays between steps, and what gradients add to it before the update.
+struct RestBound {
+  Bytes rest, gradients;
+};
+
+RestBound rest_bound(const StepOptions& step, const Part& all) {
+  const std::int64_t ranks = step.mesh[Axis::Data];
+  const std::optional<Sharding> shared = sharing_of(step);
+  const Bytes whole = all.parameters + all.states;
+  const Bytes loose = step.update_in_backward ? Bytes{} : all.gradients;
+  if (!shared) return {whole, loose};
+  switch (shared->kind) {
+    case Sharding::Kind::Ddp:
+      return {whole + all.gradients, shared->bucket_view ? Bytes{} : all.gradients};
+    case Sharding::Kind::Fsdp2:
+      return {Bytes{whole.count / ranks}, Bytes{all.gradients.count / ranks}};
+    case Sharding::Kind::Megatron: {
+      const std::int64_t cut = shared->cuts_states ? ranks / shared->instances : 1;
+      const Bytes main = shared->gradients_are_wide ? Bytes{4 * all.trained} : all.gradients;
+      return {all.parameters + Bytes{all.states.count / cut} + main, {}};
+    }
+  }
+  return {};
+}
+
+class StageBounds {
+ public:
+  StageBounds(const LayoutRequest& request, const MeshLayout& layout, const LayoutParts& parts)
+      : layout_(layout), step_(step_in(request, layout)) {
+    if (layout.mesh[Axis::Pipeline] > 1) schedule_ = *step_.schedule;
+    const std::int64_t stages = layout.mesh[Axis::Pipeline];
+    const auto ranges = chunk_parts(schedule_, stages, parts.parts.size() - 2);
+    stages_.resize(static_cast<std::size_t>(stages));
+    for (std::size_t c = 0; c < ranges.size(); ++c) {
+      Stage& stage = stages_[c % stages_.size()];
+      Part chunk;
+      for (std::size_t p = ranges[c].begin; p < ranges[c].end; ++p) add(parts.parts[p], chunk);
+      stage.least_saved = stage.is_begun ? std::min(stage.least_saved, chunk.saved) : chunk.saved;
+      stage.is_begun = true;
+      add(chunk, stage.all);
+    }
+  }
+
+  Bytes allocated() const {
+    Bytes most;
+    for (std::size_t s = 0; s < stages_.size(); ++s) most = std::max(most, allocated(s));
+    return most;
+  }
+
+  // A stage begins when the first micro-batch has come through those before it, and they end when
+  // the last has gone back. Averages over micro-batches are rounded down.
+  Nanoseconds duration() const {
+    Nanoseconds before{}, most{};
+    for (const Stage& stage : stages_) {
+      most = std::max(most, stage.all.time * layout_.micro_batches + before / schedule_.chunks);
+      before += stage.all.time;
+    }
+    if (stages_.size() == 1) return most;
+    const Nanoseconds rounded{
+        2 * (layout_.micro_batches * schedule_.chunks + layout_.mesh[Axis::Pipeline])};
+    return std::max(Nanoseconds{}, most - rounded);
+  }
+
+ private:
+  struct Stage {
+    Part all;           ///< of all its chunks
+    Bytes least_saved;  ///< of one of them
+    bool is_begun = false;
+  };
+
+  Bytes allocated(std::size_t s) const {
+    const RestBound bound = rest_bound(step_, stages_[s].all);
+    const std::int64_t flying = chunks_in_flight(schedule_, layout_, static_cast<std::int64_t>(s));
+    const bool others_follow = layout_.micro_batches * schedule_.chunks > flying;
+    Bytes full = bound.rest + times(stages_[s].least_saved, flying);
+    if (others_follow && schedule_.chunks == 1) full += bound.gradients;
+    return std::max(full, bound.rest + bound.gradients);
+  }
+
+  const MeshLayout layout_;
+  const StepOptions step_;
+  PipelineSchedule schedule_;
+  std::vector<Stage> stages_;
+};
+
+}  // namespace
+
+LayoutParts parts_of(const LayoutRequest& request, const MeshLayout& layout) {
+  MeshLayout alone = layout;
+  alone.mesh[Axis::Pipeline] = alone.mesh[Axis::Data] = 1;
+  alone.micro_batches = 1;
+  StepOptions step = step_in(request, alone);
+  step.shard = {};
+  LayoutParts found;
+  try {
+    const auto trace =
+        std::make_shared<const Trace>(build_rank_trace(request.scenario.model, step));
+    const PlannedStep planned = plan_step(trace, request.scenario.strategies[layout.strategy]);
+    found.refusal = planned.refusal;
+    if (!found.refusal.empty()) return found;
+    StepOptions in_flight = step;
+    in_flight.mesh[Axis::Pipeline] = in_flight.accumulate.count = 2;
+    found.pipeline_refusal = pipeline_defect(in_flight, planned.plan);
+    found.is_on_one_lane = !planned.plan.overlap;
+    found.parts = PartSums(planned, request.scenario.device).sums();
+  } catch (const InputError& error) {
+    found.tensor_refusal = error.what();
+  }
+  return found;
+}
+
+LayoutBounds bounds_of(const LayoutRequest& request, const MeshLayout& layout,
+                       const LayoutParts& parts) {
+  const StageBounds bounds(request, layout, parts);
+  return {bounds.allocated(), parts.is_on_one_lane ? bounds.duration() : Nanoseconds{}};
+}
+
+}  // namespace tidemark

@@ -1,0 +1,292 @@
+// Waves of simulations: between them, what was found cuts what is left.
+#include "analysis/layouts/layout_search.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "analysis/rank_report.h"
+#include "base/error.h"
+#include "base/parallel.h"
+
+namespace tidemark {
+namespace {
+
+// Enough for many cores; few enough that what is found soon is of use.
+constexpr std::size_t wave_size = 16;
+
+struct Candidate {
+  MeshLayout layout;
+  LayoutBounds bounds;
+};
+
+LayoutNumbers numbers_of(const Report& report) {
+  return {.allocated = report.allocated_peak,
+          .at_rest = report.allocated_at_rest,
+          .reserved = report.reserved_peak,
+          .capacity = report.capacity,
+          .short_by = report.short_by,
+          .fits = report.fits,
+          .stage = report.rank ? report.rank->stage : 0,
+          .step = report.step,
+          .exposed = report.communication.exposed,
+          .bubble = report.bubble,
+          .samples_per_second = report.samples_per_second,
+          .throughput = report.throughput,
+          .throughput_unit = std::string(report.throughput_unit),
+          .mfu = report.mfu};
+}
+
+Scenario scenario_in(const LayoutRequest& request, const MeshLayout& layout) {
+  Scenario scenario = request.scenario;
+  scenario.step = step_in(request, layout);
+  return scenario;
+}
+
+// What the fastest and the front are, while they are being found.
+class Incumbents {
+ public:
+  explicit Incumbents(std::size_t top) : top_(top) {}
+
+  void add(const LayoutNumbers& numbers) {
+    if (!numbers.fits) return;
+    const auto at = std::ranges::upper_bound(fastest_, numbers.step);
+    fastest_.insert(at, numbers.step);
+    if (fastest_.size() > top_) fastest_.pop_back();
+    if (is_beaten(numbers.step, numbers.allocated)) return;
+    std::erase_if(front_, [&](const Point& point) {
+      return point.step >= numbers.step && point.allocated >= numbers.allocated;
+    });
+    front_.push_back({numbers.step, numbers.allocated});
+  }
+
+  // No layout with these bounds is in the result, ties included.
+  bool cuts(const LayoutBounds& bounds) const {
+    return fastest_.size() == top_ && bounds.step > fastest_.back() &&
+           is_beaten(bounds.step, bounds.allocated);
+  }
+
+ private:
+  struct Point {
+    Nanoseconds step;
+    Bytes allocated;
+  };
+
+  bool is_beaten(Nanoseconds step, Bytes allocated) const {
+    return std::ranges::any_of(front_, [&](const Point& point) {
+      return point.step <= step && point.allocated <= allocated &&
+             (point.step < step || point.allocated < allocated);
+    });
+  }
+
+  const std::size_t top_;
+  std::vector<Nanoseconds> fastest_;  ///< in order
+  std::vector<Point> front_;
+};
+
+class LayoutSearcher {
+ public:
+  LayoutSearcher(const LayoutRequest& request, const LayoutWatch& watch)
+      : watch_(watch), incumbents_(request.top) {
+    result_.request = request;
+  }
+
+  LayoutSearch run() && {
+    LayoutSpace space = enumerate_layouts(request());
+    result_.cut = space.cut;
+    result_.all = space.all;
+    find_parts(space.layouts);
+    for (const MeshLayout& layout : space.layouts) consider(layout);
+    std::ranges::stable_sort(candidates_, {}, [](const Candidate& candidate) {
+      return std::pair(candidate.bounds.step, candidate.bounds.allocated);
+    });
+    simulate_candidates();
+    std::int64_t slower = 0;
+    result_.found = best_of(std::move(result_.found), request().top, slower);
+    count(LayoutRule::Slower, slower);
+    if (!result_.found.empty()) {
+      result_.nearest.reset();
+    } else if (!result_.is_stopped) {
+      find_nearest();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  using PartsKey = std::tuple<std::int64_t, bool, std::int64_t, std::uint16_t>;
+
+  const LayoutRequest& request() const { return result_.request; }
+  void count(LayoutRule rule, std::int64_t layouts = 1) {
+    result_.cut[static_cast<std::size_t>(rule)] += layouts;
+  }
+  bool stops() {
+    result_.is_stopped = result_.is_stopped || (watch_.is_stopped && watch_.is_stopped());
+    return result_.is_stopped;
+  }
+
+  static PartsKey parts_key(const MeshLayout& layout) {
+    return {layout.mesh[Axis::Tensor], layout.sequence_parallel, layout.batch, layout.strategy};
+  }
+
+  void find_parts(const std::vector<MeshLayout>& layouts) {
+    std::vector<std::pair<MeshLayout, LayoutParts*>> asked;
+    for (const MeshLayout& layout : layouts) {
+      const auto [known, is_new] = parts_.try_emplace(parts_key(layout));
+      if (is_new) asked.emplace_back(layout, &known->second);
+    }
+    parallel_for(asked.size(),
+                 [&](std::size_t i) { *asked[i].second = parts_of(request(), asked[i].first); });
+  }
+
+  void consider(const MeshLayout& layout) {
+    const LayoutParts& parts = parts_.at(parts_key(layout));
+    if (!parts.tensor_refusal.empty()) {
+      if (result_.tensor_refusal.empty()) result_.tensor_refusal = parts.tensor_refusal;
+      return count(LayoutRule::Tensor);
+    }
+    const bool is_piped = layout.mesh[Axis::Pipeline] > 1 && layout.micro_batches > 1;
+    if (!parts.refusal.empty() || (is_piped && !parts.pipeline_refusal.empty()))
+      return count(LayoutRule::Strategy);
+    const StepOptions step = step_in(request(), layout);
+    if (!sharing_defect(step).empty()) return count(LayoutRule::Sharding);
+    const LayoutBounds bounds = bounds_of(request(), layout, parts);
+    if (!smallest_ || bounds.allocated < smallest_->bounds.allocated)
+      smallest_ = Candidate{layout, bounds};
+    if (bounds.allocated > memory_budget_of(scenario_in(request(), layout)).capacity)
+      return count(LayoutRule::Memory);
+    candidates_.push_back({layout, bounds});
+  }
+
+  void simulate_candidates() {
+    std::vector<Candidate> wave;
+    for (std::size_t next = 0; next < candidates_.size();) {
+      if (stops()) return count(LayoutRule::Unasked, left(next));
+      wave.clear();
+      for (; next < candidates_.size() && wave.size() < wave_size; ++next) {
+        const Candidate& candidate = candidates_[next];
+        if (incumbents_.cuts(candidate.bounds)) {
+          count(LayoutRule::Bound);
+        } else {
+          wave.push_back(candidate);
+        }
+      }
+      simulate_wave(wave);
+      if (watch_.tell)
+        watch_.tell(static_cast<std::size_t>(result_.simulated), candidates_.size() - next);
+    }
+  }
+
+  std::int64_t left(std::size_t next) const {
+    return static_cast<std::int64_t>(candidates_.size() - next);
+  }
+
+  struct Answer {
+    FoundLayout made;
+    bool is_known = false, applies = true;
+    std::string refusal;
+  };
+
+  Answer ask(const MeshLayout& layout) const {
+    Answer answer;
+    answer.made.layout = layout;
+    answer.made.key = key_of(request(), layout);
+    if (const auto* known = watch_.known ? watch_.known(answer.made.key) : nullptr) {
+      answer.is_known = true;
+      answer.made.numbers = *known;
+      return answer;
+    }
+    try {
+      const Report report = report_in(request(), layout);
+      answer.applies = report.applies;
+      answer.made.numbers = numbers_of(report);
+    } catch (const InputError& error) {
+      answer.refusal = error.what();
+    }
+    return answer;
+  }
+
+  void simulate_wave(const std::vector<Candidate>& wave) {
+    std::vector<Answer> answers(wave.size());
+    parallel_for(wave.size(), [&](std::size_t i) { answers[i] = ask(wave[i].layout); });
+    for (Answer& answer : answers) {
+      if (!answer.applies) {
+        count(LayoutRule::Strategy);
+      } else if (answer.refusal.empty()) {
+        take(std::move(answer.made), answer.is_known);
+      } else {
+        if (result_.refusal.empty()) result_.refusal = answer.refusal;
+        count(LayoutRule::Refused);
+      }
+    }
+  }
+
+  void take(FoundLayout made, bool is_known) {
+    ++result_.simulated;
+    if (!is_known && watch_.keep) watch_.keep(made);
+    result_.throughput_unit = made.numbers.throughput_unit;
+    incumbents_.add(made.numbers);
+    if (made.numbers.fits) return result_.found.push_back(std::move(made));
+    count(LayoutRule::TooLarge);
+    if (!result_.nearest || is_nearer(made, *result_.nearest)) result_.nearest = std::move(made);
+  }
+
+  static bool is_nearer(const FoundLayout& a, const FoundLayout& b) {
+    return std::tie(a.numbers.allocated, a.key) < std::tie(b.numbers.allocated, b.key);
+  }
+
+  // Of those that were simulated; of none, the one whose bound is least.
+  void find_nearest() {
+    if (!result_.nearest && !smallest_) return;
+    const MeshLayout layout = result_.nearest ? result_.nearest->layout : smallest_->layout;
+    const Report report = report_in(request(), layout);
+    if (!report.applies) return;
+    result_.nearest = {
+        .layout = layout, .key = key_of(request(), layout), .numbers = numbers_of(report)};
+    result_.nearest_peak = report.peak_at;
+    result_.nearest_bytes = report.at_peak;
+  }
+
+  LayoutSearch result_;
+  const LayoutWatch& watch_;
+  std::map<PartsKey, LayoutParts> parts_;
+  std::vector<Candidate> candidates_;
+  std::optional<Candidate> smallest_;
+  Incumbents incumbents_;
+};
+
+}  // namespace
+
+bool is_before(const FoundLayout& a, const FoundLayout& b) {
+  return std::tie(a.numbers.step, a.numbers.allocated, a.key) <
+         std::tie(b.numbers.step, b.numbers.allocated, b.key);
+}
+
+std::vector<FoundLayout> best_of(std::vector<FoundLayout> all, std::size_t top,
+                                 std::int64_t& others) {
+  std::ranges::sort(all, is_before);
+  std::vector<FoundLayout> best;
+  std::optional<Bytes> least;
+  for (FoundLayout& found : all) {
+    found.is_on_front = !least || found.numbers.allocated < *least;
+    if (found.is_on_front) least = found.numbers.allocated;
+    if (found.is_on_front || best.size() < top) best.push_back(std::move(found));
+  }
+  others = static_cast<std::int64_t>(all.size() - best.size());
+  return best;
+}
+
+Report report_in(const LayoutRequest& request, const MeshLayout& layout) {
+  const Scenario scenario = scenario_in(request, layout);
+  return evaluate_ranks(rank_traces(scenario.model, scenario.step),
+                        scenario.strategies[layout.strategy], scenario.device,
+                        memory_budget_of(scenario), {})
+      .report;
+}
+
+LayoutSearch search_layouts(const LayoutRequest& request, const LayoutWatch& watch) {
+  return LayoutSearcher(request, watch).run();
+}
+
+}  // namespace tidemark

@@ -1,0 +1,220 @@
+// Meshes from the divisors of the number of GPUs, micro-batches from those of the global batch, and
+// with each every schedule, sharding and strategy.
+#include "analysis/layouts/layout_space.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+#include "base/quoted.h"
+#include "simulator/kernel_choice.h"
+#include "simulator/parallel/cluster.h"
+#include "traces/models/model_config.h"
+
+namespace tidemark {
+
+constexpr std::array<LayoutRuleRow, 14> layout_rules = {
+    LayoutRuleRow{LayoutRule::Batch, "batch", "the global batch is not dealt out evenly"},
+    LayoutRuleRow{LayoutRule::MicroBatches, "micro_batches", "more than 1024 micro-batches"},
+    LayoutRuleRow{LayoutRule::Node, "node", "tensor-parallel ranks on several nodes"},
+    LayoutRuleRow{LayoutRule::Tensor, "tensor", "heads, columns or tokens do not divide by tp"},
+    LayoutRuleRow{LayoutRule::Blocks, "blocks", "blocks do not divide by stages and chunks"},
+    LayoutRuleRow{LayoutRule::Rounds, "rounds",
+                  "interleaved stages need a multiple of pp micro-batches"},
+    LayoutRuleRow{LayoutRule::Sharding, "sharding", "not simulated with this sharding"},
+    LayoutRuleRow{LayoutRule::Strategy, "strategy", "the strategy does not apply"},
+    LayoutRuleRow{LayoutRule::Memory, "memory", "too large by a lower bound"},
+    LayoutRuleRow{LayoutRule::Bound, "bound", "slower by lower bounds than layouts as small"},
+    LayoutRuleRow{LayoutRule::Refused, "refused", "refused by the simulation"},
+    LayoutRuleRow{LayoutRule::TooLarge, "too_large", "simulated: too large"},
+    LayoutRuleRow{LayoutRule::Slower, "slower", "simulated: slower than layouts as small"},
+    LayoutRuleRow{LayoutRule::Unasked, "unasked", "not looked at, because the search was stopped"}};
+static_assert(is_in_order(layout_rules));
+
+namespace {
+
+std::vector<std::int64_t> divisors_of(std::int64_t number) {
+  std::vector<std::int64_t> found;
+  for (std::int64_t d = 1; d * d <= number; ++d) {
+    if (number % d != 0) continue;
+    found.push_back(d);
+    if (d * d != number) found.push_back(number / d);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+bool is_megatron(const Sharding& sharding) { return sharding.kind == Sharding::Kind::Megatron; }
+
+class LayoutEnumeration {
+ public:
+  explicit LayoutEnumeration(const LayoutRequest& request)
+      : request_(request),
+        joined_(interconnect_of(request.scenario.device)),
+        blocks_(block_count(request)) {
+    batches_ = divisors_of(request.global_batch);
+    if (request.micro_batch) batches_ = {*request.micro_batch};
+  }
+
+  LayoutSpace run() && {
+    for (const std::int64_t tensor : divisors_of(request_.gpus))
+      for (const std::int64_t stages : divisors_of(request_.gpus / tensor)) {
+        MeshLayout layout;
+        layout.mesh[Axis::Tensor] = tensor;
+        layout.mesh[Axis::Pipeline] = stages;
+        layout.mesh[Axis::Data] = request_.gpus / tensor / stages;
+        add_mesh(layout);
+      }
+    return std::move(space_);
+  }
+
+ private:
+  // --sp, where the scenario's step asks for it, is not left out again.
+  void add_mesh(MeshLayout layout) {
+    for (const bool is_cut : {false, true}) {
+      if (request_.scenario.step.sequence_parallel && !is_cut) continue;
+      layout.sequence_parallel = is_cut;
+      for (const std::int64_t batch : batches_) {
+        layout.batch = batch;
+        const std::int64_t samples = batch * layout.mesh[Axis::Data];
+        layout.micro_batches =
+            request_.global_batch % samples == 0 ? request_.global_batch / samples : 0;
+        add_choices(layout);
+      }
+    }
+  }
+
+  void add_choices(MeshLayout layout) {
+    for (std::size_t schedule = 0; schedule < request_.schedules.size(); ++schedule)
+      for (std::size_t sharding = 0; sharding < request_.shardings.size(); ++sharding)
+        for (std::size_t s = 0; s < request_.scenario.strategies.size(); ++s) {
+          layout.schedule = static_cast<std::uint16_t>(schedule);
+          layout.sharding = static_cast<std::uint16_t>(sharding);
+          layout.strategy = static_cast<std::uint16_t>(s);
+          add(layout);
+        }
+  }
+
+  // Parts are dealt out by a mixture of the layout's number (the finalizer of SplitMix64), so that
+  // each has some of every mesh.
+  bool is_own(std::int64_t number) const {
+    auto mixture = static_cast<std::uint64_t>(number) * 0x9e3779b97f4a7c15;
+    mixture = (mixture ^ (mixture >> 30)) * 0xbf58476d1ce4e5b9;
+    mixture = (mixture ^ (mixture >> 27)) * 0x94d049bb133111eb;
+    mixture ^= mixture >> 31;
+    const LayoutPart& part = request_.part;
+    return mixture % static_cast<std::uint64_t>(part.count) ==
+           static_cast<std::uint64_t>(part.index - 1);
+  }
+
+  void add(const MeshLayout& layout) {
+    if (is_repeated(layout) || !is_own(number_++)) return;
+    ++space_.all;
+    if (const auto rule = cut_by(layout)) {
+      ++space_.cut[static_cast<std::size_t>(*rule)];
+    } else {
+      space_.layouts.push_back(layout);
+    }
+  }
+
+  // Does an earlier one make the same step? Where there is one replica, sharding is nothing.
+  bool is_repeated(const MeshLayout& layout) const {
+    const Mesh& mesh = layout.mesh;
+    const bool asked = request_.scenario.step.sequence_parallel;
+    if (mesh[Axis::Tensor] == 1 && layout.sequence_parallel && !asked) return true;
+    if (mesh[Axis::Pipeline] == 1 && layout.schedule != 0) return true;
+    if (mesh[Axis::Data] > 1) return false;
+    const Sharding& sharding = request_.shardings[layout.sharding];
+    for (std::size_t i = 0; i < layout.sharding; ++i)
+      if (is_megatron(request_.shardings[i]) == is_megatron(sharding)) return true;
+    return false;
+  }
+
+  std::optional<LayoutRule> cut_by(const MeshLayout& layout) const {
+    const Mesh& mesh = layout.mesh;
+    const PipelineSchedule& schedule = request_.schedules[layout.schedule];
+    if (layout.micro_batches == 0) return LayoutRule::Batch;
+    if (layout.micro_batches > MicroBatches::most) return LayoutRule::MicroBatches;
+    if (joined_ && static_cast<double>(mesh[Axis::Tensor]) > joined_->gpus_per_node)
+      return LayoutRule::Node;
+    if (mesh[Axis::Pipeline] == 1) return {};
+    if (schedule.blocks.empty() && blocks_ % (mesh[Axis::Pipeline] * schedule.chunks) != 0)
+      return LayoutRule::Blocks;
+    if (blocks_ == 0) return LayoutRule::Blocks;
+    if (schedule.chunks > 1 && layout.micro_batches % mesh[Axis::Pipeline] != 0)
+      return LayoutRule::Rounds;
+    return {};
+  }
+
+  const LayoutRequest& request_;
+  const Interconnect* const joined_;
+  const std::int64_t blocks_;
+  std::vector<std::int64_t> batches_;
+  std::int64_t number_ = 0;
+  LayoutSpace space_;
+};
+
+}  // namespace
+
+LayoutPart parse_layout_part(std::string_view text) {
+  LayoutPart part;
+  const char* const end = text.data() + text.size();
+  const auto index = std::from_chars(text.data(), end, part.index);
+  const bool has_slash = index.ec == std::errc() && index.ptr != end && *index.ptr == '/';
+  const auto count = std::from_chars(has_slash ? index.ptr + 1 : end, end, part.count);
+  if (!has_slash || count.ec != std::errc() || count.ptr != end || part.index < 1 ||
+      part.index > part.count || part.count > LayoutPart::most)
+    throw UsageError(
+        fmt::format("part: {} is no part of so many (1/7 is the first of seven)", quoted(text)));
+  return part;
+}
+
+std::string to_text(const LayoutPart& part) { return fmt::format("{}/{}", part.index, part.count); }
+
+std::vector<Sharding> LayoutRequest::usual_shardings() {
+  std::vector<Sharding> all;
+  for (const char* text :
+       {"ddp", "ddp:bucket-view", "fsdp2", "fsdp2:no-reshard", "megatron", "megatron:overlap"})
+    all.push_back(parse_sharding(text));
+  return all;
+}
+
+std::vector<PipelineSchedule> LayoutRequest::usual_schedules() {
+  std::vector<PipelineSchedule> all;
+  for (const char* text : {"1f1b", "interleaved:v=2", "interleaved:v=4"})
+    all.push_back(parse_schedule(text));
+  return all;
+}
+
+LayoutSpace enumerate_layouts(const LayoutRequest& request) {
+  return LayoutEnumeration(request).run();
+}
+
+std::int64_t block_count(const LayoutRequest& request) {
+  const StepOptions step = step_in(request, MeshLayout());
+  return static_cast<std::int64_t>(build_trace(request.scenario.model, step).blocks.size());
+}
+
+StepOptions step_in(const LayoutRequest& request, const MeshLayout& layout) {
+  StepOptions step = request.scenario.step;
+  step.mesh = layout.mesh;
+  step.batch = layout.batch;
+  step.accumulate.count = layout.micro_batches;
+  step.sequence_parallel = layout.sequence_parallel;
+  if (layout.mesh[Axis::Pipeline] > 1) step.schedule = request.schedules[layout.schedule];
+  const Sharding& sharding = request.shardings[layout.sharding];
+  if (layout.mesh[Axis::Data] > 1 || is_megatron(sharding)) step.shard = sharding;
+  return as_run_on(request.scenario.device, std::move(step));
+}
+
+std::string key_of(const LayoutRequest& request, const MeshLayout& layout) {
+  return fmt::format("{}{} {}x{} {} {} {}", to_text(layout.mesh),
+                     layout.sequence_parallel ? " sp" : "", layout.batch, layout.micro_batches,
+                     to_text(request.schedules[layout.schedule]),
+                     to_text(request.shardings[layout.sharding]),
+                     request.scenario.strategies[layout.strategy].text);
+}
+
+}  // namespace tidemark

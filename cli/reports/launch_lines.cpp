@@ -1,0 +1,224 @@
+// Names of options as in megatron/training/arguments.py, torchtitan/config/job_config.py and
+// accelerate/commands/launch.py.
+#include "cli/reports/launch_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "simulator/parallel/cluster.h"
+
+namespace tidemark::cli {
+namespace {
+
+enum class Recomputed : std::uint8_t { Nothing, Attention, Blocks, Other };
+
+struct Launch {
+  StepOptions step = {};
+  Sharding::Kind sharing = Sharding::Kind::Ddp;
+  Recomputed recomputed = Recomputed::Nothing;
+  std::int64_t every = 1;  ///< blocks per checkpointed segment
+  std::string_view strategy = {};
+  std::int64_t nodes = 1, per_node = 1, global_batch = 1, blocks = 0;
+
+  std::int64_t size(Axis axis) const { return step.mesh[axis]; }
+};
+
+Launch launch_of(const LayoutRequest& request, const MeshLayout& layout) {
+  Launch launch;
+  launch.step = step_in(request, layout);
+  launch.sharing = launch.step.shard.value_or(Sharding()).kind;
+  launch.global_batch = request.global_batch;
+  const auto* joined = interconnect_of(request.scenario.device);
+  const std::int64_t gpus = layout.mesh.gpus();
+  launch.per_node =
+      std::min(gpus, joined ? static_cast<std::int64_t>(joined->gpus_per_node) : gpus);
+  launch.nodes = (gpus + launch.per_node - 1) / launch.per_node;
+  const StrategySpec& strategy = request.scenario.strategies[layout.strategy];
+  launch.strategy = strategy.text;
+  if (strategy.text == reference_strategy().name) return launch;
+  launch.recomputed = Recomputed::Other;
+  if (strategy.plan || strategy.components.size() != 1) return launch;
+  const auto& component = strategy.components.front();
+  if (component.row->name != "checkpoint") return launch;
+  launch.recomputed =
+      component.arguments.has("selective") ? Recomputed::Attention : Recomputed::Blocks;
+  launch.every = component.arguments.number("every").value_or(1);
+  return launch;
+}
+
+LaunchLine without(std::string_view program, std::string why_not) {
+  return {program, "", std::move(why_not)};
+}
+
+std::string no_such_strategy(const Launch& launch) {
+  return fmt::format("it has no options for {}", launch.strategy);
+}
+
+std::string torchrun(const Launch& launch) {
+  return fmt::format("torchrun --nnodes {} --nproc-per-node {}", launch.nodes, launch.per_node);
+}
+
+std::string_view megatron_precision(const StepOptions& step) {
+  switch (precision_of(step)) {
+    case Precision::Bf16:
+    case Precision::AmpBf16:
+      return " --bf16";
+    case Precision::AmpFp16:
+      return " --fp16";
+    case Precision::Fp32:
+    case Precision::Tf32:
+      return "";
+  }
+  return "";
+}
+
+std::string megatron_sharing(const Sharding& sharding) {
+  std::string text = sharding.cuts_states ? " --use-distributed-optimizer" : "";
+  if (sharding.overlaps) text += " --overlap-grad-reduce";
+  if (sharding.instances > 1)
+    text += fmt::format(" --num-distributed-optimizer-instances {}", sharding.instances);
+  return text;
+}
+
+LaunchLine megatron_line(const Launch& launch) {
+  constexpr std::string_view program = "Megatron-LM";
+  if (launch.sharing != Sharding::Kind::Megatron)
+    return without(program, "its data parallelism is --shard megatron");
+  if (launch.recomputed == Recomputed::Other) return without(program, no_such_strategy(launch));
+  const PipelineSchedule schedule = launch.step.schedule.value_or(PipelineSchedule());
+  if (schedule.kind == PipelineSchedule::Kind::GPipe) return without(program, "it has no GPipe");
+  if (!schedule.blocks.empty())
+    return without(program, "stages dealt out by hand need --pipeline-model-parallel-layout");
+  std::string line = fmt::format(
+      "{} pretrain_gpt.py … --tensor-model-parallel-size {} --pipeline-model-parallel-size {} "
+      "--micro-batch-size {} --global-batch-size {}{}",
+      torchrun(launch), launch.size(Axis::Tensor), launch.size(Axis::Pipeline), launch.step.batch,
+      launch.global_batch, megatron_precision(launch.step));
+  if (launch.step.sequence_parallel) line += " --sequence-parallel";
+  if (schedule.chunks > 1)
+    line += fmt::format(" --num-layers-per-virtual-pipeline-stage {}",
+                        launch.blocks / launch.size(Axis::Pipeline) / schedule.chunks);
+  line += megatron_sharing(*launch.step.shard);
+  if (launch.recomputed == Recomputed::Attention) line += " --recompute-granularity selective";
+  if (launch.recomputed == Recomputed::Blocks)
+    line += fmt::format(
+        " --recompute-granularity full --recompute-method uniform --recompute-num-layers {}",
+        launch.every);
+  return {program, line, ""};
+}
+
+std::string titan_replicas(const Launch& launch) {
+  const std::int64_t ranks = launch.size(Axis::Data);
+  if (launch.sharing == Sharding::Kind::Ddp)
+    return fmt::format(
+        " --parallelism.data_parallel_replicate_degree {} --parallelism.data_parallel_shard_degree "
+        "1",
+        ranks);
+  return fmt::format(
+      " --parallelism.data_parallel_shard_degree {} --parallelism.fsdp_reshard_after_forward {}",
+      ranks, launch.step.shard->reshards ? "always" : "never");
+}
+
+std::string titan_stages(const Launch& launch, const PipelineSchedule& schedule) {
+  std::string_view name;
+  switch (schedule.kind) {
+    case PipelineSchedule::Kind::OneForwardOneBackward:
+      name = "1F1B";
+      break;
+    case PipelineSchedule::Kind::GPipe:
+      name = "GPipe";
+      break;
+    case PipelineSchedule::Kind::Interleaved:
+      name = "Interleaved1F1B";
+      break;
+  }
+  std::string text = fmt::format(
+      " --parallelism.pipeline_parallel_degree {} --parallelism.pipeline_parallel_schedule {} "
+      "--parallelism.pipeline_parallel_microbatch_size {}",
+      launch.size(Axis::Pipeline), name, launch.step.batch);
+  // The embedding and the head count as no layers here.
+  text += fmt::format(
+      " --parallelism.pipeline_parallel_layers_per_stage {} "
+      "--parallelism.pipeline_parallel_first_stage_less_layers 0 "
+      "--parallelism.pipeline_parallel_last_stage_less_layers 0",
+      launch.blocks / launch.size(Axis::Pipeline) / schedule.chunks);
+  return text;
+}
+
+LaunchLine titan_line(const Launch& launch) {
+  constexpr std::string_view program = "torchtitan";
+  if (launch.sharing == Sharding::Kind::Megatron)
+    return without(program, "it has fully_shard and replicas, no buffers of Megatron-LM");
+  if (launch.size(Axis::Tensor) > 1 && !launch.step.sequence_parallel)
+    return without(program, "its tensor parallelism is with --sp");
+  const bool wraps_others = launch.recomputed == Recomputed::Blocks && launch.every != 1;
+  if (launch.recomputed == Recomputed::Other || launch.recomputed == Recomputed::Attention ||
+      wraps_others)
+    return without(program, no_such_strategy(launch));
+  const bool is_piped = launch.size(Axis::Pipeline) > 1;
+  if (is_piped && !launch.step.schedule->blocks.empty())
+    return without(program, "stages dealt out by hand need module_fqns_per_model_part");
+  const std::int64_t local = launch.step.batch * (is_piped ? launch.step.accumulate.count : 1);
+  std::string line = fmt::format(
+      "{} -m torchtitan.train … --training.local_batch_size {} "
+      "--training.global_batch_size {}{}",
+      torchrun(launch), local, launch.global_batch, titan_replicas(launch));
+  if (launch.size(Axis::Tensor) > 1)
+    line += fmt::format(" --parallelism.tensor_parallel_degree {}", launch.size(Axis::Tensor));
+  if (is_piped) line += titan_stages(launch, *launch.step.schedule);
+  const bool is_full = launch.recomputed == Recomputed::Blocks;
+  line += fmt::format(" --activation_checkpoint.mode {}", is_full ? "full" : "none");
+  return {program, line, ""};
+}
+
+std::string_view accelerate_precision(const StepOptions& step) {
+  switch (precision_of(step)) {
+    case Precision::Bf16:
+    case Precision::AmpBf16:
+      return "bf16";
+    case Precision::AmpFp16:
+      return "fp16";
+    case Precision::Fp32:
+    case Precision::Tf32:
+      return "no";
+  }
+  return "no";
+}
+
+LaunchLine accelerate_line(const Launch& launch) {
+  constexpr std::string_view program = "accelerate";
+  if (launch.size(Axis::Tensor) * launch.size(Axis::Pipeline) > 1)
+    return without(program, "of these layouts it launches replicas only");
+  if (launch.sharing == Sharding::Kind::Megatron)
+    return without(program, "it has no buffers of Megatron-LM in its own loop");
+  const bool is_cut = launch.sharing == Sharding::Kind::Fsdp2;
+  const bool wraps = launch.recomputed == Recomputed::Blocks && launch.every == 1;
+  if (launch.recomputed != Recomputed::Nothing && !(wraps && is_cut))
+    return without(program, fmt::format("{} is written in the script", launch.strategy));
+  std::string line = fmt::format(
+      "accelerate launch --num_machines {} --num_processes {} --mixed_precision {} "
+      "--gradient_accumulation_steps {}",
+      launch.nodes, launch.size(Axis::Data), accelerate_precision(launch.step),
+      launch.step.accumulate.count);
+  if (is_cut) {
+    line += fmt::format(
+        " --use_fsdp --fsdp_version 2 --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP "
+        "--fsdp_reshard_after_forward {}",
+        launch.step.shard->reshards);
+    if (wraps) line += " --fsdp_activation_checkpointing true";
+  } else if (launch.size(Axis::Data) > 1) {
+    line += " --multi_gpu";
+  }
+  return {program, line + " train.py …", ""};
+}
+
+}  // namespace
+
+std::vector<LaunchLine> launch_lines(const LayoutRequest& request, const MeshLayout& layout) {
+  Launch launch = launch_of(request, layout);
+  launch.blocks = block_count(request);
+  return {megatron_line(launch), titan_line(launch), accelerate_line(launch)};
+}
+
+}  // namespace tidemark::cli

@@ -1,0 +1,155 @@
+// What a search shows is what simulating every layout would have shown.
+#include "analysis/layouts/layout_search.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <set>
+
+#include "base/error.h"
+#include "simulator/parallel/cluster.h"
+#include "tests/support/small_models.h"
+
+namespace tidemark::layout_search_test {
+namespace {
+
+LayoutRequest small_request(std::int64_t gpus, std::int64_t global_batch) {
+  LayoutRequest request;
+  request.scenario.model = small_llama(4);
+  request.scenario.step.precision = Precision::Bf16;
+  request.scenario.step.master_weights = true;
+  request.scenario.device = device_of(find_cluster("dgx-h100"));
+  request.scenario.strategies = {parse_strategy("vanilla"), parse_strategy("checkpoint")};
+  request.gpus = gpus;
+  request.global_batch = global_batch;
+  return request;
+}
+
+std::int64_t sum_of(const LayoutCounts& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{});
+}
+
+std::int64_t cut_by(const LayoutCounts& counts, LayoutRule rule) {
+  return counts[static_cast<std::size_t>(rule)];
+}
+
+// Everything that may be laid out, simulated.
+std::vector<FoundLayout> all_that_fit(const LayoutRequest& request) {
+  std::vector<FoundLayout> all;
+  for (const MeshLayout& layout : enumerate_layouts(request).layouts) {
+    if (!sharing_defect(step_in(request, layout)).empty()) continue;
+    try {
+      const Report report = report_in(request, layout);
+      if (!report.applies || !report.fits) continue;
+      FoundLayout& found = all.emplace_back();
+      found.layout = layout;
+      found.key = key_of(request, layout);
+      found.numbers.step = report.step;
+      found.numbers.allocated = report.allocated_peak;
+    } catch (const InputError&) {
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> keys_of(const std::vector<FoundLayout>& found) {
+  std::vector<std::string> keys;
+  for (const FoundLayout& one : found) keys.push_back((one.is_on_front ? "*" : "") + one.key);
+  return keys;
+}
+
+TEST(LayoutSpace, DealsOutGpusAndSamples) {
+  const LayoutRequest request = small_request(8, 16);
+  const LayoutSpace space = enumerate_layouts(request);
+  std::set<std::string> keys;
+  for (const MeshLayout& layout : space.layouts) {
+    EXPECT_EQ(layout.mesh.gpus(), 8);
+    EXPECT_EQ(layout.batch * layout.micro_batches * layout.mesh[Axis::Data], 16);
+    keys.insert(key_of(request, layout));
+  }
+  EXPECT_EQ(keys.size(), space.layouts.size());
+  EXPECT_EQ(sum_of(space.cut) + static_cast<std::int64_t>(space.layouts.size()), space.all);
+}
+
+// Four blocks: eight stages get none each, four stages of two chunks neither.
+TEST(LayoutSpace, CountsWhatRulesCut) {
+  LayoutRequest request = small_request(8, 16);
+  request.shardings = {parse_sharding("ddp")};
+  request.schedules = {parse_schedule("1f1b"), parse_schedule("interleaved:v=2")};
+  request.scenario.strategies.resize(1);
+  request.micro_batch = 1;
+  const LayoutSpace space = enumerate_layouts(request);
+  // Ten meshes of three axes, each with and without --sp and with two schedules; but four have
+  // tp=1, in which --sp is nothing (two schedules each), and four have pp=1, in which schedules are
+  // alike: of tp=1 once, of the others with and without --sp.
+  EXPECT_EQ(space.all, 10 * 2 * 2 - (4 * 2 + 1 + 3 * 2));
+  // pp=8 with either schedule; pp=4 with chunks: tp=1 once, tp=2 with and without --sp.
+  EXPECT_EQ(cut_by(space.cut, LayoutRule::Blocks), 2 + 1 + 2);
+  EXPECT_EQ(cut_by(space.cut, LayoutRule::Batch), 0);
+}
+
+TEST(LayoutSpace, TensorParallelRanksShareANode) {
+  LayoutRequest request = small_request(16, 16);
+  for (const MeshLayout& layout : enumerate_layouts(request).layouts)
+    EXPECT_LE(layout.mesh[Axis::Tensor], 8);
+  EXPECT_GT(cut_by(enumerate_layouts(request).cut, LayoutRule::Node), 0);
+}
+
+TEST(LayoutSearch, ShowsWhatSimulatingAllWouldShow) {
+  for (const std::size_t top : {1, 5}) {
+    LayoutRequest request = small_request(8, 8);
+    request.top = top;
+    std::int64_t others = 0;
+    const auto expected = best_of(all_that_fit(request), top, others);
+    const LayoutSearch search = search_layouts(request);
+    EXPECT_EQ(keys_of(search.found), keys_of(expected));
+    EXPECT_EQ(sum_of(search.cut) + static_cast<std::int64_t>(search.found.size()), search.all);
+    EXPECT_EQ(cut_by(search.cut, LayoutRule::Slower) + cut_by(search.cut, LayoutRule::Bound),
+              others);
+  }
+}
+
+TEST(LayoutSearch, EachOfTheFrontNeedsLessThanAllThatAreFaster) {
+  const LayoutSearch search = search_layouts(small_request(4, 8));
+  std::optional<Bytes> least;
+  for (const FoundLayout& found : search.found) {
+    EXPECT_EQ(found.is_on_front, !least || found.numbers.allocated < *least) << found.key;
+    if (found.is_on_front) least = found.numbers.allocated;
+  }
+}
+
+TEST(LayoutSearch, NamesTheNearestWhereNothingFits) {
+  LayoutRequest request = small_request(2, 2);
+  request.scenario.budget = Bytes{1000};
+  const LayoutSearch search = search_layouts(request);
+  EXPECT_TRUE(search.found.empty());
+  EXPECT_GT(cut_by(search.cut, LayoutRule::Memory), 0);
+  ASSERT_TRUE(search.nearest);
+  EXPECT_FALSE(search.nearest->numbers.fits);
+  EXPECT_EQ(search.nearest->numbers.short_by, search.nearest->numbers.allocated - Bytes{1000});
+  EXPECT_FALSE(search.nearest_peak.empty());
+}
+
+// A sixth of a wave would be enough to be asked again.
+TEST(LayoutSearch, StopsBetweenWaves) {
+  int asked = 0;
+  const LayoutSearch search =
+      search_layouts(small_request(8, 8), {.tell = {}, .is_stopped = [&] { return ++asked > 1; }});
+  EXPECT_TRUE(search.is_stopped);
+  EXPECT_GT(search.simulated, 0);
+  EXPECT_GT(cut_by(search.cut, LayoutRule::Unasked), 0);
+  EXPECT_FALSE(search.found.empty());
+}
+
+// Three key heads do not divide by two.
+TEST(LayoutSearch, SaysWhyAModelIsNotCut) {
+  LayoutRequest request = small_request(2, 2);
+  auto& config = std::get<DecoderConfig>(request.scenario.model.config);
+  config.heads = config.key_heads = 1;
+  const LayoutSearch search = search_layouts(request);
+  EXPECT_GT(cut_by(search.cut, LayoutRule::Tensor), 0);
+  EXPECT_FALSE(search.tensor_refusal.empty());
+}
+
+}  // namespace
+}  // namespace tidemark::layout_search_test

@@ -1,0 +1,189 @@
+// A search in parts, on whatever starts them, gives what one run gives; stopped ones go on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/cli/program.h"
+
+namespace tidemark::cli::search_command_test {
+namespace {
+
+// A network of four small blocks on four GPUs: some hundred layouts.
+constexpr const char* small_config =
+    R"({"model_type": "gpt2", "n_embd": 32, "n_head": 4, "vocab_size": 64, "n_positions": 16, )"
+    R"("n_layer": 4})";
+constexpr const char* search_line =
+    "search config.json --gpus 4 --cluster dgx-h100 --global-batch 8 --top 4 --strategies "
+    "vanilla,checkpoint";
+
+class SearchParts : public testing::Test {
+ protected:
+  SearchParts() {
+    write_text(folder_ / "config.json", small_config);
+    around_.folder = folder_.path();
+  }
+
+  Outcome run(const std::string& line) { return tidemark(line, around_); }
+
+  std::string one_run() {
+    const Outcome outcome = run(std::string(search_line) + " --format json");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    return outcome.output;
+  }
+
+  void run_part(int part, int parts, const std::string& records = "r.jsonl") {
+    const Outcome outcome =
+        run(fmt::format("{} --part {}/{} --records {}", search_line, part, parts, records));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  }
+
+  std::string merged(const std::vector<std::string>& files) {
+    const Outcome outcome =
+        run(fmt::format("search merge {} --format json", fmt::join(files, " ")));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    return outcome.output;
+  }
+
+  static std::vector<std::string> names(int parts) {
+    std::vector<std::string> files;
+    for (int part = 1; part <= parts; ++part)
+      files.push_back(fmt::format("r.{}-of-{}.jsonl", part, parts));
+    return files;
+  }
+
+  std::string text(const std::string& name) { return file_text(folder_ / name); }
+
+  // With what starts tasks, if this machine has it.
+  Outcome shell(const std::string& line) {
+    const std::string program = TIDEMARK_PROGRAM;
+    Surroundings around = around_;
+    around.environment.push_back(
+        fmt::format("PATH=/usr/local/bin:/usr/bin:/bin:{}", program.substr(0, program.rfind('/'))));
+    around.environment.emplace_back("HOME=" + folder_.path().string());
+    return run_command({"/bin/sh", "-c", line}, around);
+  }
+
+  Folder folder_;
+  Surroundings around_;
+};
+
+TEST_F(SearchParts, OneAndSevenOfThemGiveWhatOneRunGives) {
+  const std::string expected = one_run();
+  run_part(1, 1);
+  EXPECT_EQ(merged({"r.jsonl"}), expected);
+  for (int part = 7; part >= 1; --part) run_part(part, 7);
+  std::vector<std::string> files = names(7);
+  EXPECT_EQ(merged(files), expected);
+  std::ranges::rotate(files, files.begin() + 3);
+  files.push_back(files.front());  // one twice
+  EXPECT_EQ(merged(files), expected);
+}
+
+TEST_F(SearchParts, GoOnWhereTheyWere) {
+  run_part(1, 1);
+  const std::string whole = text("r.jsonl");
+  run_part(1, 1);
+  EXPECT_EQ(text("r.jsonl"), whole);
+  // Torn in the middle of a row.
+  write_text(folder_ / "r.jsonl", whole.substr(0, whole.size() / 2));
+  run_part(1, 1);
+  EXPECT_EQ(text("r.jsonl"), whole);
+  write_text(folder_ / "r.jsonl", whole.substr(0, 10));
+  run_part(1, 1);
+  EXPECT_EQ(text("r.jsonl"), whole);
+}
+
+TEST_F(SearchParts, AreMissedByTheirNumbers) {
+  run_part(2, 3);
+  const Outcome outcome = run("search merge r.2-of-3.jsonl");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.errors, "tidemark: of 3 parts these are missing: 1, 3\n");
+}
+
+TEST_F(SearchParts, ThatWereStoppedAreNotMerged) {
+  run_part(1, 1);
+  const std::string whole = text("r.jsonl");
+  write_text(folder_ / "r.jsonl", whole.substr(0, whole.size() - 1));
+  const Outcome outcome = run("search merge r.jsonl");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.errors,
+            "tidemark: r.jsonl: was stopped before its end (run it again: it goes on)\n");
+}
+
+TEST_F(SearchParts, OfAnotherSearchAreRefused) {
+  run_part(1, 1);
+  Outcome outcome = run("search config.json --gpus 2 --cluster dgx-h100 --records r.jsonl");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.errors.find("has the records of another search"), std::string::npos)
+      << outcome.errors;
+  std::string other = small_config;
+  other.replace(other.find("64"), 2, "96");
+  write_text(folder_ / "config.json", other);
+  outcome = run("search merge r.jsonl");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.errors.find("is another one here"), std::string::npos) << outcome.errors;
+}
+
+TEST_F(SearchParts, AreThoseOfTheTask) {
+  struct Task {
+    std::vector<std::string> variables;
+    const char* file;
+  };
+  const std::array tasks = {
+      Task{{"SLURM_ARRAY_TASK_ID=6", "SLURM_ARRAY_TASK_COUNT=9", "SLURM_ARRAY_TASK_MIN=5"},
+           "r.2-of-9.jsonl"},
+      Task{{"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=9"}, "r.1-of-9.jsonl"},
+      Task{{"PMI_RANK=8", "PMI_SIZE=9"}, "r.9-of-9.jsonl"},
+      Task{{"SLURM_PROCID=3", "SLURM_NTASKS=9"}, "r.4-of-9.jsonl"}};
+  for (const Task& task : tasks) {
+    Surroundings around = around_;
+    around.environment.insert(around.environment.end(), task.variables.begin(),
+                              task.variables.end());
+    const Outcome outcome =
+        tidemark(std::string(search_line) + " --part auto --records r.jsonl", around);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    EXPECT_TRUE(std::filesystem::exists(folder_ / task.file)) << task.file;
+  }
+  const Outcome outcome = run(std::string(search_line) + " --part auto --records r.jsonl");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.errors.find("give --part 1/7"), std::string::npos) << outcome.errors;
+}
+
+TEST_F(SearchParts, AreReadWithCare) {
+  for (const char* part : {"0/3", "4/3", "1", "1/", "/2", "a/b", "1/2x"}) {
+    const Outcome outcome = run(fmt::format("{} --part {} --records r.jsonl", search_line, part));
+    EXPECT_EQ(outcome.exit_code, 2) << part;
+    EXPECT_NE(outcome.errors.find("1/7 is the first of seven"), std::string::npos) << part;
+  }
+  EXPECT_EQ(run(std::string(search_line) + " --part 1/2").exit_code, 2);
+  EXPECT_EQ(run("search merge").exit_code, 2);
+  write_text(folder_ / "no.jsonl", "{\"format\": \"something\"}\n");
+  const Outcome outcome = run("search merge no.jsonl");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.errors.find("no.jsonl: line 1: /format"), std::string::npos) << outcome.errors;
+}
+
+TEST_F(SearchParts, RunUnderMpi) {
+  if (shell("command -v mpirun").exit_code != 0) GTEST_SKIP() << "no mpirun here";
+  const Outcome outcome = shell(fmt::format(
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 4 "
+      "tidemark {} --part auto --records r.jsonl -o /dev/null",
+      search_line));
+  if (outcome.exit_code != 0 && !std::filesystem::exists(folder_ / "r.1-of-4.jsonl"))
+    GTEST_SKIP() << "mpirun starts nothing here: " << outcome.errors.substr(0, 400);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(merged(names(4)), one_run());
+}
+
+TEST_F(SearchParts, RunUnderGnuParallel) {
+  const Outcome version = shell("parallel --version < /dev/null");
+  if (version.output.find("GNU parallel") == std::string::npos) GTEST_SKIP() << "no GNU parallel";
+  const Outcome outcome = shell(
+      fmt::format("seq 7 | parallel -j 2 tidemark {} --part {{}}/7 --records r.jsonl -o /dev/null",
+                  search_line));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(merged(names(7)), one_run());
+}
+
+}  // namespace
+}  // namespace tidemark::cli::search_command_test

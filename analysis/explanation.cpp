@@ -62,12 +62,14 @@ void describe_decision(const Plan& plan, const Needs& needs, const Buffer& buffe
 void list_alive(Explanation& explanation, const Peak& top, const Needs& needs) {
   const auto& [planned, schedule, timeline, report] = explanation.evaluation;
   const std::vector<std::string> blocks = exports::blocks_by_tensor(*planned.trace);
+  const std::vector<std::string_view> lines = lines_by_tensor(*planned.trace);
   for (const BufferId id : alive_after(schedule, timeline, top.event)) {
     const Buffer& buffer = schedule[id];
     AliveBuffer alive{"", buffer.role, buffer.category, buffer.size, "", "", ""};
     if (buffer.tensor != no_tensor) {
       alive.tensor = (*planned.trace)[buffer.tensor].name;
       alive.block = blocks[index(buffer.tensor)];
+      alive.line = lines[index(buffer.tensor)];
     }
     describe_decision(planned.plan, needs, buffer, alive);
     explanation.alive.push_back(std::move(alive));

@@ -21,9 +21,10 @@ struct AliveBuffer {
   Role role{};
   Category category{};
   Bytes size;
-  std::string block;     ///< "" outside of blocks
-  std::string decision;  ///< "keep", "recompute", …; "not saved"; "persistent"
-  std::string reason;    ///< of a decision about a saved tensor
+  std::string block;      ///< "" outside of blocks
+  std::string decision;   ///< "keep", "recompute", …; "not saved"; "persistent"
+  std::string reason;     ///< of a decision about a saved tensor
+  std::string line = {};  ///< of the model's code that made the tensor; "" if unknown
 };
 
 struct DecisionGroup {

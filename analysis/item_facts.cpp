@@ -68,7 +68,10 @@ TensorFacts tensor_facts(const Evaluation& evaluation, TensorId id) {
   facts.storage = trace[storage].name;
   facts.storage_size = size(trace[storage]);
   const OpId producer = needs.producer[index(storage)];
-  if (producer != no_op) facts.producer = trace[producer].name;
+  if (producer != no_op) {
+    facts.producer = trace[producer].name;
+    facts.line = line_of(trace, trace[producer]);
+  }
   find_readers(trace, needs, id, facts);
   facts.action = plan.decisions[index(storage)].action;
   facts.is_saved = tensor.category != Category::Parameter &&
@@ -87,6 +90,7 @@ OpFacts op_facts(const Evaluation& evaluation, const Device& device, OpId id) {
   facts.name = op.name;
   facts.kind = op.kind;
   if (op.block >= 0) facts.block = trace.blocks[static_cast<std::size_t>(op.block)].name;
+  facts.line = line_of(trace, op);
   const std::shared_ptr<const Derived> derived = derived_of(evaluation.planned);
   const Needs& needs = derived->needs;
   const Operands held = needs.saved[index(id)];

@@ -31,6 +31,7 @@ struct TensorFacts {
   std::string storage;  ///< the tensor that owns the memory
   Bytes storage_size;
   std::string producer;  ///< "" if it comes from outside
+  std::string line;      ///< of the model's code that called the producer; "" if unknown
   std::vector<Reader> readers;
   std::vector<Reader> holders;  ///< whose backward needs it
   bool is_saved = false;
@@ -59,6 +60,7 @@ struct OpFacts {
   std::optional<OpaqueRow> row;  ///< of an opaque op
   bool is_time_guessed = false;  ///< its row does not say what it computes or moves
   std::string block;
+  std::string line;  ///< of the model's code that called it; "" if unknown
   std::vector<OperandFacts> operands;
   std::vector<RunFacts> runs;
 };

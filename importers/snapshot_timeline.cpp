@@ -135,6 +135,7 @@ BufferId SnapshotTimelineMaker::add_buffer(std::int64_t address, const PoolRepla
                                     .role = Role::Value,
                                     .category = Category::Unknown,
                                     .stream = stream_of(block.stream)});
+  made_.requested.push_back(block.requested);
   addresses_.push_back(address);
   at_address_.insert_or_assign(address, id);
   return id;

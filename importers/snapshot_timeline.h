@@ -21,6 +21,7 @@ struct SnapshotTimeline {
   Timeline timeline;
   std::vector<std::int64_t>
       offsets;                      ///< by buffer: its address, without what lies between segments
+  std::vector<Bytes> requested;     ///< by buffer: what was asked for; it may have got more
   Bytes extent;                     ///< up to which the offsets go
   std::vector<std::string> stacks;  ///< by tensor: its frames, innermost first, for people
   std::vector<StackId> stack_of;    ///< by tensor

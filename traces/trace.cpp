@@ -22,6 +22,14 @@ TensorId operand(const Trace& trace, const Op& op, int bit) {
   return output < op.outputs ? trace.outputs(op)[static_cast<std::size_t>(output)] : no_tensor;
 }
 
+std::vector<std::string_view> lines_by_tensor(const Trace& trace) {
+  std::vector<std::string_view> lines(trace.tensors.size());
+  for (const Op& op : trace.ops)
+    for (const TensorId output : trace.outputs(op))
+      if (trace[output].storage == output) lines[index(output)] = line_of(trace, op);
+  return lines;
+}
+
 std::string_view operation_name(const Trace& trace, const Op& op) {
   const OpaqueRow* row = opaque_row(trace, op);
   return row ? std::string_view(row->operation) : to_string(op.kind);

@@ -106,6 +106,11 @@ inline constexpr std::array part_names = {Named{Part::None, std::string_view("no
                                           Named{Part::G, std::string_view("g")}};
 static_assert(is_in_order(part_names));
 
+/// Into Trace::lines. Two bytes: they fit where an op would be padded.
+enum class LineId : std::uint16_t {};
+constexpr std::size_t index(LineId id) { return static_cast<std::size_t>(id); }
+inline constexpr LineId no_line{0xffff};
+
 /// Operands and attributes live in pools of the trace: an op is small, and a trace of a million
 /// ops is four flat arrays.
 struct Op {
@@ -116,6 +121,7 @@ struct Op {
   std::uint16_t inputs = 0;
   std::uint16_t outputs = 0;
   std::uint16_t attributes = 0;
+  LineId line = no_line;  ///< of the model's code, where the op was called
   std::int32_t block = -1;
   std::uint32_t first_operand = 0;  ///< inputs, then outputs
   std::uint32_t first_attribute = 0;
@@ -151,6 +157,7 @@ struct Trace {
   std::vector<Block> blocks;
   std::vector<InputFill> fills;
   std::vector<OpaqueRow> opaque_rows;         ///< in the order of their ops
+  std::vector<std::string> lines;             ///< of the model's code; in the order of their ops
   std::optional<RecordedUpdate> update = {};  ///< instead of what the step's optimizer would do
   TensorId loss = no_tensor;
 
@@ -182,6 +189,14 @@ TensorId operand(const Trace& trace, const Op& op, int bit);
 inline const OpaqueRow* opaque_row(const Trace& trace, const Op& op) {
   return op.kind == OpKind::Opaque ? &trace.opaque_rows[index(op.opaque)] : nullptr;
 }
+
+/// File and line of the model's code that called the op; "" where nobody wrote it down.
+inline std::string_view line_of(const Trace& trace, const Op& op) {
+  return op.line == no_line ? std::string_view() : trace.lines[index(op.line)];
+}
+
+/// By the tensor that owns the memory, line_of() the op that made it; "" for what was there before.
+std::vector<std::string_view> lines_by_tensor(const Trace& trace);
 
 /// What the op does, for people: its kind, or what the framework calls an opaque one.
 std::string_view operation_name(const Trace& trace, const Op& op);

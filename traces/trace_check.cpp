@@ -159,6 +159,7 @@ std::vector<std::string> check(const Trace& trace) {
   check_tensors(trace, facts, defects);
   check_ops(trace, facts, defects);
   check_opaque_rows(trace, defects);
+  check_lines(trace, defects);
   return defects.take();
 }
 

@@ -72,5 +72,6 @@ std::string_view unmet_need(const Tensor& tensor, const InputFill& fill);
 void check_tensors(const Trace& trace, const TraceFacts& facts, Defects& defects);
 void check_ops(const Trace& trace, const TraceFacts& facts, Defects& defects);
 void check_opaque_rows(const Trace& trace, Defects& defects);
+void check_lines(const Trace& trace, Defects& defects);
 
 }  // namespace tidemark

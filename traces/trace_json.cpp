@@ -235,6 +235,7 @@ void TraceWriter::write_op(const Op& op) {
     }
     attributes.close();
   }
+  if (op.line != no_line) line.text("line", line_of(trace_, op));
   if (op.block >= 0) line.text("block", trace_.blocks[static_cast<std::size_t>(op.block)].name);
   if (op.part != Part::None) line.text("part", name_in(part_names, op.part));
   if (op.residual) line.boolean("residual", true);

@@ -89,6 +89,7 @@ class TraceReader {
   std::uint16_t read_attributes(JsonView object);
   LayoutTransform read_layout_transform(JsonView name);
   std::int32_t read_place(JsonView name);
+  LineId read_line(JsonView line);
   void resolve_references();
 
   /// The pointer is made only for a name that is not known.
@@ -106,6 +107,7 @@ class TraceReader {
   std::int64_t version_ = trace_version;
   Trace trace_;
   NameTable tensors_{"tensor"}, ops_{"op"}, blocks_{"block"};
+  NameIndex lines_;
   std::vector<Reference> storages_, holds_;
   std::vector<std::string> unknown_names_;
 };
@@ -200,8 +202,8 @@ void TraceReader::read_block(JsonView view) {
 }
 
 void TraceReader::read_op(JsonView view) {
-  static const Keys keys = {"name", "kind",     "inputs",     "outputs", "attributes", "block",
-                            "part", "residual", "also_keeps", "rng_key", "row"};
+  static const Keys keys = {"name",  "kind", "inputs",   "outputs",    "attributes", "line",
+                            "block", "part", "residual", "also_keeps", "rng_key",    "row"};
   view.allow_only(keys);
   Op op{.name = std::string(view.at("name").text())};
   ops_.add(view.at("name").text());
@@ -211,6 +213,7 @@ void TraceReader::read_op(JsonView view) {
   op.outputs = read_operands(view.at("outputs"), "outputs");
   op.first_attribute = static_cast<std::uint32_t>(trace_.attributes.size());
   if (const auto attributes = view.find("attributes")) op.attributes = read_attributes(*attributes);
+  if (const auto line = view.find("line")) op.line = read_line(*line);
   if (const auto block = view.find("block")) op.block = read_place(*block);
   if (const auto part = view.find("part")) op.part = named(*part, part_names, "part");
   op.residual = view.boolean_or("residual", false);
@@ -267,6 +270,17 @@ std::uint16_t TraceReader::read_attributes(JsonView object) {
 LayoutTransform TraceReader::read_layout_transform(JsonView name) {
   if (version_ < 3 && name.text() == "corner") return LayoutTransform::PatchMerging;
   return named(name, layout_transforms, "layout transform");
+}
+
+LineId TraceReader::read_line(JsonView line) {
+  std::uint32_t found = lines_.find(line.text());
+  if (found == NameIndex::nothing) {
+    if (trace_.lines.size() == index(no_line))
+      line.fail(fmt::format("more than {} lines of code in one trace", trace_.lines.size()));
+    found = lines_.add(line.text());
+    trace_.lines.emplace_back(line.text());
+  }
+  return static_cast<LineId>(found);
 }
 
 /// The block's ops are those that name it, and what stands between them.

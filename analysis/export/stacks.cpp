@@ -25,10 +25,14 @@ std::string name_of(const Recording& recording, const Buffer& buffer) {
   return buffer.role == Role::Value ? name : fmt::format("{} ({})", name, role);
 }
 
-std::string detail_of(const Recording& recording, const Buffer& buffer) {
+std::string detail_of(const Recording& recording, const Buffer& buffer,
+                      const std::vector<std::string_view>& lines) {
+  if (buffer.tensor == no_tensor) return "";
+  std::string detail(lines[index(buffer.tensor)]);
   const bool holds_value = buffer.role == Role::Value || buffer.role == Role::Codes;
-  if (buffer.tensor == no_tensor || recording.decisions.empty() || !holds_value) return "";
-  return recording.decisions[index(buffer.tensor)];
+  if (recording.decisions.empty() || !holds_value) return detail;
+  const std::string& decision = recording.decisions[index(buffer.tensor)];
+  return detail.empty() || decision.empty() ? detail + decision : detail + "\n" + decision;
 }
 
 AliveNode& child(AliveNode& parent, std::string_view name) {
@@ -102,6 +106,7 @@ std::vector<BufferId> alive_at_peak(const Recording& recording) {
 AliveNode alive_tree(const Recording& recording) {
   const auto& [schedule, timeline] = std::tie(recording.schedule, recording.timeline);
   const std::vector<std::string> blocks = blocks_by_tensor(*recording.trace);
+  const std::vector<std::string_view> lines = lines_by_tensor(*recording.trace);
   AliveNode root{"live", "", {}, {}};
   std::array<std::map<std::string_view, std::size_t>, category_count> places;
   for (const BufferId id : alive_at_peak(recording)) {
@@ -116,7 +121,7 @@ AliveNode alive_tree(const Recording& recording) {
     if (place == category.children.size())
       category.children.push_back({std::string(block), "", {}, {}});
     category.children[place].children.push_back(
-        {name_of(recording, buffer), detail_of(recording, buffer), buffer.size, {}});
+        {name_of(recording, buffer), detail_of(recording, buffer, lines), buffer.size, {}});
     for (AliveNode* node : {&root, &category, &category.children[place]}) node->size += buffer.size;
   }
   sort_by_size(root);

@@ -18,7 +18,7 @@ std::vector<BufferId> alive_at_peak(const Recording& recording);
 /// Something alive at the peak, or a group of it: category, then block, then tensor.
 struct AliveNode {
   std::string name;
-  std::string detail;  ///< of a tensor: what was decided about it
+  std::string detail;  ///< of a tensor: the line of code that made it, and what was decided
   Bytes size;
   std::vector<AliveNode> children;  ///< largest first
 };

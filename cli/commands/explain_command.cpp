@@ -17,6 +17,7 @@
 #include "cli/commands/scenario.h"
 #include "cli/reports/html_report.h"
 #include "cli/reports/lever_listing.h"
+#include "cli/reports/print_difference.h"
 #include "cli/reports/print_explanation.h"
 #include "cli/reports/saved_listing.h"
 #include "importers/run_file.h"
@@ -97,6 +98,26 @@ std::string print_peak(const Explanation& explanation, const Options& options, F
   return explanation_table(explanation, style_of(options), static_cast<std::size_t>(top));
 }
 
+Result print_difference(const Options& options) {
+  if (!options.item.empty() || options.plan_out)
+    throw UsageError("--beside is about the whole step (leave out the name and --plan-out)");
+  constexpr std::int64_t most = 1'000'000;
+  const std::int64_t top = options.top ? parse_count(*options.top, "--top", 0, most) : usual_top;
+  const Format format = format_of(options, for_explain, with_beside);
+  const RecordedRun run = read_beside(*options.beside);
+  Scenario scenario = scenario_of(options);
+  scenario.strategies = {one_strategy(options)};
+  const Explanation explanation = explain(scenario);
+  require_applicable(explanation);
+  const BesideFacts facts{explanation, *options.beside, title(run.recording),
+                          beside::explain_difference(explanation.evaluation, scenario.device,
+                                                     run.recording, run.requested)};
+  return {format == Format::Json
+              ? difference_json(facts)
+              : difference_table(facts, style_of(options), static_cast<std::size_t>(top)),
+          notes_on(scenario), ExitCode::Ok};
+}
+
 // Says what to do with the file, as one would type it.
 std::string save_plan(const Explanation& explanation, const Options& options) {
   require_applicable(explanation);
@@ -118,6 +139,7 @@ Result run_explain(const Options& options) {
     throw UsageError("--block says which block --graph shows (give --graph FILE.dot as well)");
   if (options.saved) return print_saved(options);
   if (options.levers) return print_levers(options);
+  if (options.beside) return print_difference(options);
   if (options.measure)
     throw UsageError("--measure says what --levers lower (give --levers as well)");
   const Format format = format_of(options, for_explain, options.item.empty() ? "" : of_an_item);

@@ -51,6 +51,7 @@ const std::vector<FormatSet>& sets() {
       {for_explain, of_a_snapshot, {Table, Json, Svg, Chrome, Collapsed}},
       {for_explain, with_saved, {Table, Json, Csv, Markdown}},
       {for_explain, with_levers, {Table, Json, Csv, Markdown}},
+      {for_explain, with_beside, {Table, Json}},
       {for_replay, "", {Table, Json, Csv, Markdown, Timeline, Chrome}},
       {for_check, "", {Table, Json, Markdown, Github, Junit, Sarif, SmallerIsBetter, Bmf}},
       {for_diff | for_lists, "", {Table, Json, Csv, Markdown}}};

@@ -42,6 +42,7 @@ inline constexpr std::string_view of_an_item = "of a TENSOR or OP";
 inline constexpr std::string_view of_a_snapshot = "of a memory snapshot";
 inline constexpr std::string_view with_saved = "with --saved";
 inline constexpr std::string_view with_levers = "with --levers";
+inline constexpr std::string_view with_beside = "with --beside";
 inline constexpr std::string_view with_replay = "with --replay";
 
 const std::vector<Format>& formats_of(VerbBit command, std::string_view when = {});

@@ -135,6 +135,9 @@ void add_scenario(std::vector<OptionRow>& rows) {
   rows.push_back({"scenario", "--levers", "", &Options::levers, for_explain,
                   "list what would lower this peak: strategies, plans and options of the step, "
                   "each tried, best first"});
+  rows.push_back({"scenario", "--beside", "FILE", &Options::beside, for_explain,
+                  "why a run needed more or less than this prediction: a memory snapshot, a "
+                  "profile, a recorded run or a timeline, its blocks matched with the tensors"});
   rows.push_back({"scenario", "--graph", "FILE", &Options::graph, for_explain,
                   "write the joint graph of a middle block, or of the TENSOR, OP or block named, "
                   "instead: .dot for graphviz or .json (docs/graph_format.md)"});

@@ -27,7 +27,7 @@ struct Options {
   bool front = false, forms = false;
   Text part, records;
   bool max_batch = false, require_fit = false, units = false, saved = false, levers = false;
-  Text graph, block;
+  Text graph, block, beside;
   Text info;
 
   // What is checked.

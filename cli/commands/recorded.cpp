@@ -15,6 +15,7 @@
 #include "cli/reports/print_run.h"
 #include "cli/reports/print_snapshot.h"
 #include "importers/run_timeline.h"
+#include "importers/stack_category.h"
 #include "importers/timeline_window.h"
 
 namespace tidemark::cli {
@@ -71,6 +72,16 @@ Recording read_profile(const std::string& path) {
     throw InputError(fmt::format("{}: {}", printable(path, 200), problem));
   }
   return recording_of(std::move(made), "profiled", "allocated in ");
+}
+
+// With what each block is for, as far as its stack says so.
+RecordedRun snapshot_with_categories(const std::string& path) {
+  ReadSnapshot read = read_snapshot(path);
+  RecordedRun run{cli::recording_of(read.snapshot, read.made), std::move(read.made.requested)};
+  for (Buffer& buffer : run.recording.schedule.buffers)
+    buffer.category =
+        importers::category_of(read.snapshot, read.made.stack_of[index(buffer.tensor)]);
+  return run;
 }
 
 struct ReadRun {
@@ -138,6 +149,19 @@ Recording read_recorded(const std::string& path) {
   if (!importers::is_memory_snapshot(path)) return read_recording(path);
   const ReadSnapshot read = read_snapshot(path);
   return recording_of(read.snapshot, read.made);
+}
+
+RecordedRun read_beside(const std::string& path) {
+  if (!is_recorded(path))
+    throw InputError(
+        fmt::format("{}: --beside needs what was recorded: a memory snapshot, a profile with "
+                    "profile_memory=True, a recorded run or a timeline",
+                    printable(path, 200)));
+  RecordedRun run = importers::is_memory_snapshot(path) ? snapshot_with_categories(path)
+                                                        : RecordedRun{read_step(path), {}};
+  if (run.recording.schedule.buffers.empty())
+    throw InputError(fmt::format("{}: has no blocks of memory to compare", printable(path, 200)));
+  return run;
 }
 
 void refuse_inputs(const Options& options) {

@@ -21,6 +21,15 @@ Recording read_recorded(const std::string& path);
 /// For comparisons with one step: of a run in which an optimizer did some, the last whole one.
 Recording read_step(const std::string& path);
 
+/// What ran, to be held beside a prediction.
+struct RecordedRun {
+  Recording recording;  ///< of a snapshot with what each block is for, where its stack says so
+  std::vector<Bytes> requested;  ///< by buffer, of a snapshot: what was asked for
+};
+
+/// Reads any of them. InputError if it has no blocks.
+RecordedRun read_beside(const std::string& path);
+
 /// A snapshot as what every view takes.
 Recording recording_of(const importers::MemorySnapshot& snapshot,
                        const importers::SnapshotTimeline& made);

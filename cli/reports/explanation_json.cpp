@@ -13,7 +13,8 @@ Json alive_json(const AliveBuffer& buffer) {
           {"bytes", buffer.size.count},
           {"block", buffer.block},
           {"decision", buffer.decision},
-          {"reason", buffer.reason}};
+          {"reason", buffer.reason},
+          {"line", buffer.line}};
 }
 
 Json decision_json(const DecisionGroup& group) {

@@ -68,13 +68,15 @@ std::string alive_table(const Explanation& explanation, const Style& style, std:
   table.add_column({"role", Align::Left, 6});
   table.add_column({"block", Align::Left, 4});
   table.add_column({"decision", Align::Left});
+  table.add_column({"line", Align::Left, 7});
   for (const AliveBuffer& buffer : std::span(alive).first(shown))
     table.add_row({{unit(buffer.size)},
                    {buffer.tensor.empty() ? "(scratch)" : printable(buffer.tensor)},
                    {std::string(to_string(buffer.category))},
                    {std::string(roles[static_cast<std::size_t>(buffer.role)].name)},
                    {printable(buffer.block)},
-                   {buffer.decision}});
+                   {buffer.decision},
+                   {printable(buffer.line)}});
   std::string text = table.draw(style, "--format json has all");
   if (shown == alive.size()) return text;
   const Bytes rest =

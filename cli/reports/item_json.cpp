@@ -43,6 +43,7 @@ Json facts_json(const TensorFacts& facts) {
   json["storage"] = facts.storage;
   json["storage_bytes"] = facts.storage_size.count;
   json["producer"] = facts.producer;
+  json["line"] = facts.line;
   json["read_by"] = readers_json(facts.readers);
   json["needed_by_backward_of"] = readers_json(facts.holders);
   json["saved"] = facts.is_saved;
@@ -82,11 +83,8 @@ Json facts_json(const OpFacts& facts) {
                     {"kernels", run.cost.kernels},
                     {"flops", run.cost.flops},
                     {"moved_bytes", run.cost.bytes}});
-  Json json = {{"name", facts.name},
-               {"kind", to_string(facts.kind)},
-               {"block", facts.block},
-               {"operands", std::move(operands)},
-               {"runs", std::move(runs)}};
+  Json json = {{"name", facts.name}, {"kind", to_string(facts.kind)},   {"block", facts.block},
+               {"line", facts.line}, {"operands", std::move(operands)}, {"runs", std::move(runs)}};
   if (facts.row) json["row"] = op_row_json(facts);
   return json;
 }

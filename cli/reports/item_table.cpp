@@ -43,6 +43,7 @@ std::string tensor_text(const TensorFacts& facts, const TimeUnit& time, const St
         "memory", fmt::format("of {}, {}", printable(facts.storage), to_text(facts.storage_size)));
   text += fact_line("made by", facts.producer.empty() ? "nobody in the step: it comes from outside"
                                                       : printable(facts.producer));
+  if (!facts.line.empty()) text += fact_line("called at", printable(facts.line, 200));
   text += fact_line("read by", facts.readers.empty() ? "nobody" : readers_text(facts.readers));
   text += fact_line("backward", facts.holders.empty() ? "does not need it"
                                                       : "needs it: " + readers_text(facts.holders));
@@ -94,6 +95,7 @@ std::string op_text(const OpFacts& facts, const TimeUnit& time, const Style& sty
   std::string text = fmt::format(
       "\n{}: op of kind {}{}\n", style.paint(printable(facts.name), Ink::Bold),
       to_string(facts.kind), facts.block.empty() ? "" : ", in " + printable(facts.block));
+  if (!facts.line.empty()) text += fact_line("called at", printable(facts.line, 200));
   if (facts.row) text += row_lines(facts);
   text += operand_lines(facts);
   if (facts.runs.empty())

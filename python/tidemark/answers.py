@@ -100,6 +100,20 @@ class Explanation(Answer):
         return self.svg
 
 
+class Difference(Answer):
+    """Why a run needed another amount of memory than was predicted; its causes add up to it."""
+
+    @property
+    def difference_bytes(self) -> int:
+        """What the run's peak has more; negative: less."""
+        return int(self._content["difference_bytes"])
+
+    @property
+    def causes(self) -> list[Row]:
+        """kind, text, bytes and tensors of each, the one of most bytes first."""
+        return self._content["causes"]
+
+
 class PlanAnswer(Answer):
     """The fastest plan that keeps to a budget, and how far from the best it can be."""
 

@@ -96,7 +96,9 @@ def _message(explanation: Explanation, limit: int, allocated: int) -> str:
         what = buffer["tensor"] or "(scratch)"
         of = "" if buffer["role"] == "value" else f" ({buffer['role']})"
         where = f", block {buffer['block']}" if buffer["block"] else ""
-        lines.append(f"  {_size_text(buffer['bytes']):>10}  {what}{of}, {buffer['category']}{where}")
+        line = f", {buffer['line']}" if buffer.get("line") else ""
+        lines.append(f"  {_size_text(buffer['bytes']):>10}  {what}{of}, {buffer['category']}"
+                     f"{where}{line}")
     return "\n".join(lines)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from .answers import Answer, Comparison, Explanation, PlanAnswer
+from .answers import Answer, Comparison, Difference, Explanation, PlanAnswer
 from .arguments import Step, option_arguments, strategy_arguments, subject_of
 from .program import ask, run
 
@@ -27,13 +27,16 @@ def compare(step: Step, *, strategies: str | Sequence[str] | None = None,
 
 
 def explain(step: Step, item: str | None = None, *, strategy: str | None = None,
-            device: str | None = None, **options: Any) -> Explanation:
+            device: str | None = None, beside: Any = None,
+            **options: Any) -> Explanation | Difference:
     """Why the peak of a strategy is where it is, and who is alive there; of a tensor or op, what
-    became of it. `step` may be a memory snapshot of PyTorch."""
+    became of it. `step` may be a memory snapshot of PyTorch. `beside` is the path of one, of a
+    profile or of a recorded run: why that run needed another amount of memory."""
     with subject_of(step) as subject:
         arguments = ["explain", subject, *([item] if item else []),
-                     *option_arguments({"strategy": strategy, "device": device, **options})]
-        return _answer(Explanation, step, subject, arguments)
+                     *option_arguments({"strategy": strategy, "device": device,
+                                        "beside": beside, **options})]
+        return _answer(Difference if beside is not None else Explanation, step, subject, arguments)
 
 
 def plan(step: Step, *, budget: str | None = None, device: str | None = None,

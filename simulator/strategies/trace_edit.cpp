@@ -7,6 +7,7 @@ TraceEdit::TraceEdit(const Trace& from)
     : from_(from),
       map_(from.tensors.size(), no_tensor),
       new_op_(from.ops.size(), no_op),
+      new_line_(from.lines.size(), no_line),
       block_input_(from.blocks.size(), no_tensor) {
   to_.model = from.model;
   to_.family = from.family;
@@ -48,6 +49,17 @@ void TraceEdit::note_block(std::int32_t block) {
   range.end = static_cast<OpId>(to_.ops.size() + 1);
 }
 
+// Lines stand in the order of the ops that first name them.
+LineId TraceEdit::map_line(LineId old) {
+  if (old == no_line) return no_line;
+  LineId& now = new_line_[index(old)];
+  if (now == no_line) {
+    now = static_cast<LineId>(to_.lines.size());
+    to_.lines.push_back(from_.lines[index(old)]);
+  }
+  return now;
+}
+
 void TraceEdit::copy_operands(std::span<const TensorId> old) {
   for (const TensorId tensor : old) to_.operands.push_back(map(tensor));
 }
@@ -65,6 +77,7 @@ void TraceEdit::append(Op op, std::uint32_t first_operand, std::size_t inputs,
     op.opaque = static_cast<OpaqueId>(to_.opaque_rows.size());
     to_.opaque_rows.push_back(*row);
   }
+  op.line = map_line(op.line);
   note_block(op.block);
   to_.ops.push_back(std::move(op));
 }

@@ -53,11 +53,13 @@ class TraceEdit {
               std::span<const Attribute> attributes);
   TensorId add_tensor(Tensor tensor);
   void note_block(std::int32_t block);
+  LineId map_line(LineId old);
 
   const Trace& from_;
   Trace to_;
   std::vector<TensorId> map_;
   std::vector<OpId> new_op_;           ///< by old op
+  std::vector<LineId> new_line_;       ///< by old line
   std::vector<TensorId> block_input_;  ///< by block, where it was said
 };
 

@@ -28,6 +28,14 @@ TEST(Fingerprint, OfATraceIgnoresWhatTheModelIsCalled) {
   EXPECT_EQ(trace.model, "moved/config.json");
 }
 
+TEST(Fingerprint, OfATraceIgnoresWhereItsCodeStands) {
+  Trace trace = small({});
+  const std::string before = fingerprint(trace);
+  trace.lines = {"net.py:3"};
+  trace.ops[0].line = LineId{0};
+  EXPECT_EQ(fingerprint(trace), before);
+}
+
 TEST(Fingerprint, TellsStepsApart) {
   std::set<std::string> seen;
   StepOptions step;

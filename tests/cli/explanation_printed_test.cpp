@@ -92,6 +92,14 @@ TEST(ExplanationTable, SaysWhereThePeakIsAndWhoMakesIt) {
   EXPECT_THAT(text, HasSubstr("quantize        3  120.0  kept in 8 bits\n"));
 }
 
+TEST(ExplanationTable, NamesLinesOfCodeWhereTheyAreKnown) {
+  EXPECT_THAT(explanation_table(explanation(), wide, 2), Not(HasSubstr("line")));
+  Explanation captured = explanation();
+  captured.alive[0].line = "train.py:41";
+  EXPECT_THAT(explanation_table(captured, wide, 2),
+              HasSubstr("30.00  fc1     activation  codes  blocks.0  quantize    train.py:41\n"));
+}
+
 TEST(ExplanationTable, NamesScratchMemoryAndSaysWhenNothingIsSaved) {
   Explanation bare = explanation();
   bare.decisions.clear();
@@ -108,7 +116,7 @@ TEST(ExplanationJson, HasAllOfIt) {
   EXPECT_EQ(json.at("peak").at("phase"), "backward");
   EXPECT_EQ(json.at("alive").at(0), Json::parse(R"({"tensor": "fc1", "role": "codes",
       "category": "activation", "bytes": 31457280, "block": "blocks.0", "decision": "quantize",
-      "reason": "asked"})"));
+      "reason": "asked", "line": ""})"));
   EXPECT_EQ(json.at("decisions").at(1),
             Json::parse(R"({"action": "keep", "reason": "too small", "tensors": 2,
                             "bytes": 1048576})"));

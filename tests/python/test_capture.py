@@ -137,6 +137,16 @@ class Capture(unittest.TestCase):
         in_place = [op for op in trace["ops"] if op.get("row", {}).get("operation") == "aten::relu_"]
         self.assertIn("storage", tensors[in_place[0]["outputs"][0]])
 
+    def test_operations_have_the_line_that_called_them(self):
+        done = self.capture("make_step")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = {op["name"]: op["line"] for op in self.trace()["ops"] if "line" in op}
+        number = 1 + SCRIPT.split("\n").index("            x = x + layer(x)")
+        self.assertEqual(lines["layers.1.1.gelu"], f"net.py:{number}")
+        number = 1 + SCRIPT.split("\n").index("    return Net(), torch.zeros(8, 16, 64), "
+                                              "lambda y: y.float().mean()")
+        self.assertEqual(lines["mean"], f"net.py:{number}")
+
     def test_what_is_saved_is_what_nodes_hold(self):
         self.assertEqual(self.capture("make_step", "--measured", "measured.json").returncode, 0)
         trace, measured = self.trace(), json.loads((self.path / "measured.json").read_text())

@@ -67,6 +67,15 @@ class Questions(unittest.TestCase):
         self.assertEqual(sizes, sorted(sizes, reverse=True))
         self.assertEqual(len(sizes), 5)
 
+    def test_explain_beside_a_recording_names_causes(self):
+        folder = pathlib.Path(__file__).resolve().parent.parent / "reference" / "beside"
+        difference = tm.explain(folder / "step-2.6.0.trace.json.zst",
+                                beside=folder / "outputs-2.6.0.pickle")
+        self.assertEqual(difference.difference_bytes,
+                         sum(cause["bytes"] for cause in difference.causes))
+        self.assertEqual(difference.causes[0]["tensors"][0]["tensor"], "head.addmm")
+        self.assertIn("of earlier steps", difference._repr_html_())
+
     def test_plan_writes_a_file_that_compare_reads(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "best.plan.json")

@@ -259,11 +259,16 @@ TEST(OpaqueStep, KeepsItsRowWhereOtherOpsAreRewritten) {
   const std::array outputs = {OutputSpec{"", {2, 4}, DType::Float32},
                               OutputSpec{"state", {5}, DType::Float32}};
   const TensorId y = b.opaque("scan", std::span(&x, 1), outputs, scan_row());
-  const auto trace = std::make_shared<const Trace>(
-      b.finish(b.cross_entropy("loss", y, b.input("targets", {2}, DType::Int64))));
+  Trace written = b.finish(b.cross_entropy("loss", y, b.input("targets", {2}, DType::Int64)));
+  written.lines = {"net.py:3", "net.py:4"};
+  written.ops[1].line = LineId{0}, written.ops[2].line = LineId{1};  // gelu, scan
+  const auto trace = std::make_shared<const Trace>(std::move(written));
   const PlannedStep step = plan_step(trace, parse_strategy("approx-bp"));
   ASSERT_EQ(step.refusal, "");
   EXPECT_THAT(check(*step.trace), IsEmpty());
+  const auto scan = std::ranges::find(step.trace->ops, "scan", &Op::name);
+  ASSERT_NE(scan, step.trace->ops.end());
+  EXPECT_EQ(line_of(*step.trace, *scan), "net.py:4");
   EXPECT_THAT(step.trace->opaque_rows, ElementsAre(scan_row()));
   expect_sound({*step.trace, step.plan, lower(*step.trace, step.plan)});
 }

@@ -6,6 +6,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/files.cmake)
 # "folder|what may be opened in it", the longest folder first. The vocabulary, and what stands on it,
 # is tidemark itself; the names of other folders are said in full everywhere else.
 set(table
+  "analysis/beside|tidemark::beside"
   "analysis/check|tidemark::regression"
   "analysis/diff|tidemark::diff"
   "analysis/export/palette|tidemark"  # colours of everything that draws

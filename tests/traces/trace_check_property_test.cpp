@@ -54,7 +54,8 @@ class Damager {
             [&] { op.block = static_cast<std::int32_t>(number(t.blocks.size() + 1)) - 1; },
             [&] { op.part = any(part_names).value; }, [&] { op.residual = !op.residual; },
             [&] { op.also_keeps = number(1u << 20); }, [&] { op.rng_key = number(10); },
-            [&] { op.opaque = OpaqueId{number(t.opaque_rows.size() + 1)}; }});
+            [&] { op.opaque = OpaqueId{number(t.opaque_rows.size() + 1)}; },
+            [&] { op.line = LineId{static_cast<std::uint16_t>(number(t.lines.size() + 1))}; }});
   }
   void damage(OpaqueRow& row) {
     one_of({[&] { row.operation.clear(); }, [&] { row.gradients = number(4); },

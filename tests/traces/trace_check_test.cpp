@@ -86,6 +86,28 @@ TEST(TraceCheck, AllDefectsAreListedInTheOrderOfTheFile) {
                           "/ops/2/attributes/probability: found nan; need a finite number"));
 }
 
+TEST(TraceCheck, LinesOfCodeStandInTheOrderOfTheirOps) {
+  EXPECT_THAT(defects_after([](Trace& t) { t.lines = {"net.py:3"}; }),
+              ElementsAre("/ops: 1 of 1 lines of code are named by no op"));
+  EXPECT_THAT(defects_after([](Trace& t) { t.ops[2].line = LineId{0}; }),
+              ElementsAre("/ops/2/line: found line number 0 of 0; need at most 0"));
+  // Of two lines the first two ops have one each; a single one is named by a number too high.
+  const auto with_lines = [](const std::vector<std::string>& lines) {
+    Trace trace = small_trace();
+    trace.lines = lines;
+    trace.ops[0].line = LineId{lines.size() == 1};
+    if (lines.size() == 2) trace.ops[1].line = LineId{1};
+    return check(trace);
+  };
+  EXPECT_THAT(with_lines({"net.py:3", "net.py:4"}), IsEmpty());
+  EXPECT_THAT(with_lines({"net.py:3"}),
+              ElementsAre("/ops/0/line: found line number 1 of 1; need at most 0"));
+  EXPECT_THAT(with_lines({"net.py:3", "net.py:3"}),
+              ElementsAre("/ops: line of code 1 is there twice; need a text of its own"));
+  EXPECT_THAT(with_lines({"net.py:3", ""}),
+              ElementsAre("/ops: line of code 1 is empty; need a text of its own"));
+}
+
 TEST(TraceCheck, ATraceWithoutAnythingHasTwoDefects) {
   EXPECT_THAT(check(Trace{}), ElementsAre("/loss: found tensor number 4294967295; need one below 0",
                                           "/ops: found no op; need at least one"));

@@ -97,6 +97,9 @@ TEST(TraceJson, KeepsEveryField) {
   trace.ops[3].also_keeps = input_bit(1) | output_bit(0);
   trace.ops[2].rng_key = std::uint64_t{1} << 53;
   trace.blocks[1].stack = -1;
+  trace.lines = {"train.py:41", "a folder/net.py:7"};
+  trace.ops[1].line = trace.ops[4].line = LineId{0};
+  trace.ops[2].line = LineId{1};
   expect_round_trip(trace);
 }
 
@@ -141,7 +144,7 @@ TEST(TraceJson, TakesTheBaseOfARotationFromFilesOfVersion2) {
   const auto replace = [&](std::string_view from, std::string_view to) {
     text.replace(text.find(from), from.size(), to);
   };
-  replace("\"version\": 4", "\"version\": 2");
+  replace("\"version\": 5", "\"version\": 2");
   replace("{\"probability\": 0.1}", "{\"theta\": 10000, \"probability\": 0.1}");
   EXPECT_EQ(read_trace(text, "t.json"), small_trace());
 }
@@ -156,7 +159,7 @@ TEST(TraceJson, TakesLayoutTransformsByTheirNamesOfVersion2) {
   };
   replace("\"layout_transform\": \"patch_merging\"", "\"movement\": \"corner\"");
   EXPECT_THROW(read_trace(text, "t.json"), InputError);  // in a file of today
-  replace("\"version\": 4", "\"version\": 2");
+  replace("\"version\": 5", "\"version\": 2");
   replace("\"layout_transform\"", "\"movement\"");
   EXPECT_EQ(read_trace(text, "t.json").attributes, trace.attributes);
 }
@@ -176,7 +179,7 @@ TEST(TraceJson, WritesWhatIsNotUtf8AsReplacementCharacters) {
 
 TEST(TraceJson, WritesOneTensorOrOpPerLine) {
   const std::string text = write_trace(small_trace());
-  EXPECT_THAT(text, StartsWith("{\n  \"format\": \"tidemark-trace\",\n  \"version\": 4,\n"));
+  EXPECT_THAT(text, StartsWith("{\n  \"format\": \"tidemark-trace\",\n  \"version\": 5,\n"));
   EXPECT_THAT(text,
               HasSubstr("\n    {\"name\": \"flat\", \"shape\": [2, 12], \"dtype\": \"float32\", "
                         "\"category\": \"activation\", \"storage\": \"b1.add2\"},\n"));
@@ -259,8 +262,8 @@ TEST(TraceJson, RefusesOtherFilesAndVersions) {
   EXPECT_EQ(error_after("tidemark-trace", "plan"),
             "t.json: not a trace file; need \"format\": \"tidemark-trace\"");
   // A newer file may have keys that nobody here knows; its version says so first.
-  EXPECT_EQ(error_after("\"version\": 4", "\"shards\": 4, \"version\": 5"),
-            "t.json: /version: found 5; this program reads versions 1 to 4");
+  EXPECT_EQ(error_after("\"version\": 5", "\"shards\": 4, \"version\": 6"),
+            "t.json: /version: found 6; this program reads versions 1 to 5");
 }
 
 TEST(TraceJson, RefusesWhatItDoesNotKnow) {
@@ -307,6 +310,10 @@ TEST(TraceJson, RefusesWhatIsMissingOrMistyped) {
   EXPECT_THAT(error_after("\"probability\": 0.1", "\"probability\": 1e999"), StartsWith("t.json:"));
   EXPECT_THAT(error_after("\"trainable\": true", "\"trainable\": 1"),
               StartsWith("t.json: /tensors/2/trainable: found 1; need true or false"));
+  EXPECT_THAT(error_after("\"part\": \"f\", \"rng_key\": 3", "\"line\": 41, \"rng_key\": 3"),
+              StartsWith("t.json: /ops/2/line: found 41; need text in quotes"));
+  EXPECT_EQ(error_after("\"part\": \"f\", \"rng_key\": 3", "\"line\": \"\", \"rng_key\": 3"),
+            "t.json: /ops: line of code 0 is empty; need a text of its own");
   std::string inputs = "\"inputs\": [\"x\"";
   for (int i = 0; i < 70'000; ++i) inputs += ", \"x\"";
   EXPECT_EQ(error_after("\"inputs\": [\"x\"", inputs),

@@ -12,7 +12,7 @@ from .regions import written_shape
 from .step import Recording, Update
 from .trace import Block, Op, Tensor, Trace, trace_of
 
-VERSION = 4
+VERSION = 5
 OPTIMIZERS = {"AdamW": "adamw", "Adam": "adamw", "SGD": "sgd"}
 
 
@@ -36,6 +36,8 @@ def block_line(block: Block) -> dict[str, Any]:
 def op_line(op: Op) -> dict[str, Any]:
     line: dict[str, Any] = dict(name=op.name, kind=op.kind, inputs=[x.name for x in op.inputs],
                                 outputs=[x.name for x in op.outputs])
+    if op.line:
+        line["line"] = op.line
     if op.block is not None:
         line["block"] = op.block
     if op.row is not None:

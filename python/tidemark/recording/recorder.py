@@ -16,6 +16,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from .lines import Lines
+
 ATEN = torch.ops.aten
 NO_NODE = -1
 
@@ -67,6 +69,7 @@ class Operation:
     flops: int | None = None
     launches: int = 0
     group: int | None = None
+    line: str = ""  # of the model's code
 
 
 @dataclasses.dataclass
@@ -94,6 +97,7 @@ class Group:
     is_checkpoint: bool
     before: int  # bytes requested from the allocator
     live_before: int  # bytes of storages
+    line: str  # of the model's code
     last_node: int = NO_NODE
     results: list[Reference] = dataclasses.field(default_factory=list)
     arguments: list[Reference] = dataclasses.field(default_factory=list)
@@ -185,6 +189,7 @@ class Recorder(TorchDispatchMode):
         self.live_peaks = {"begin": 0}
         self.kept: set[int] = set()  # storages that nodes hold
         self.highest = self.moved_by_update = 0  # of the optimizer's step
+        self.lines = Lines()
 
     # --- storages -------------------------------------------------------------------------------
 
@@ -251,6 +256,7 @@ class Recorder(TorchDispatchMode):
         if number > self.last_number:
             operation.node = operation.number - 1
         self.last_number = number
+        operation.line = self.lines.current()
         inputs = self.on_device((args, kwargs))
         operation.reads = [self.reference(x) for x in inputs]
         wanted = torch.is_grad_enabled()
@@ -375,7 +381,7 @@ class Recorder(TorchDispatchMode):
         self.open_group = Group(name, self.modules[-1] if self.modules else "",
                                 torch.autograd._get_sequence_nr() - self.first_node,
                                 len(self.operations), is_checkpoint,
-                                self.allocator.requested()[0], self.live)
+                                self.allocator.requested()[0], self.live, self.lines.current())
         self.open_group.arguments = [self.reference(x) for x in self.on_device(arguments)]
         return True
 

@@ -52,6 +52,7 @@ class Op:
     recorded: int  # number of the first recorded operation
     row: dict[str, Any] | None = None
     block: str | None = None
+    line: str = ""  # of the model's code
 
 
 @dataclasses.dataclass
@@ -434,18 +435,27 @@ class Builder:
             self.module = operation.module
             if operation.group is None or operation.group >= len(self.recorder.groups):
                 self.add_operation(operation)
+                self.called_at(operation.line)
                 self.at += 1
                 continue
             end = self.at
             while end < len(operations) and operations[end].group == operation.group:
                 end += 1
             self.add_group(operation.group, operations[self.at:end])
+            self.called_at(self.recorder.groups[operation.group].line)
             self.at = end
         loss = self.look_up(self.recording.loss)
         loss.shape = ()
         self.hold()
         return Trace(self.tensors, self.ops, self.mark_blocks([call for _, call in chosen]), loss,
                      self.unexplained)
+
+    def called_at(self, line: str) -> None:
+        """The ops of the recorded operation at hand, which are the last ones."""
+        for op in reversed(self.ops):
+            if op.recorded != self.at:
+                return
+            op.line = line
 
     def hold(self) -> None:
         """Local variables of the model's code keep tensors beyond their last use."""

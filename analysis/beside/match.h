@@ -1,0 +1,29 @@
+// Which recorded block is which predicted tensor: by size, by what it is for, by the line of code
+// that asked for it, and by order.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "analysis/beside/side.h"
+
+namespace tidemark::beside {
+
+using BlockList = std::vector<std::uint32_t>;
+
+struct Match {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;  ///< predicted, recorded
+  BlockList predicted_only, recorded_only;
+};
+
+/// Is the line of the model's code on the stack that allocated the block? Files by their last part.
+bool is_called_at(const Side& recorded, const Block& block, std::string_view line);
+bool has_stack(const Side& recorded, const Block& block);
+std::string_view line_of(const Side& predicted, const Block& block);
+
+/// Pairs blocks of one size as PyTorch's allocator rounds it, then those that it has not split: at
+/// most 1 MiB larger; and scratch with a block that is about as large.
+Match match(const Side& predicted, const BlockList& there, const Side& recorded,
+            const BlockList& found);
+
+}  // namespace tidemark::beside

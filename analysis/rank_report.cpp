@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "simulator/parallel/pipeline_clock.h"
 #include "simulator/parallel/rank_trace.h"
 
 namespace tidemark {
@@ -48,7 +47,8 @@ StageTime stage_time(const Evaluation& made) {
   return {{forward / batches, backward / batches}, made.timeline.duration - end};
 }
 
-void add_pipeline(std::span<const Evaluation> stages, Report& report) {
+// The pipeline's time instead of the stage's own, in the reports of all stages.
+PipelineTimes add_pipeline(std::span<Evaluation> stages) {
   const StepOptions& step = stages.front().planned.trace->step;
   std::vector<StageTimes> times;
   Nanoseconds behind{};
@@ -59,18 +59,23 @@ void add_pipeline(std::span<const Evaluation> stages, Report& report) {
     behind = std::max(behind, time.behind);
     busy_flops += stage.report.mfu * static_cast<double>(stage.report.step.count());
   }
-  const PipelineTimes all =
+  PipelineTimes all =
       run_pipeline(step.schedule.value_or(PipelineSchedule()), times, step.accumulate.count);
-  const Report& first = stages.front().report;
-  report.step = all.total + behind;
+  const Report first = stages.front().report;
+  const Nanoseconds total = all.total + behind;
   const double slower =
-      static_cast<double>(first.step.count()) / static_cast<double>(report.step.count());
-  report.samples_per_second = first.samples_per_second * slower;
-  report.throughput = first.throughput * slower;
-  report.throughput_unit = first.throughput_unit;
-  report.mfu =
-      busy_flops / static_cast<double>(stages.size()) / static_cast<double>(report.step.count());
-  report.bubble = all.waits[static_cast<std::size_t>(report.rank->stage)];
+      static_cast<double>(first.step.count()) / static_cast<double>(total.count());
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    Report& report = stages[s].report;
+    report.step = total;
+    report.samples_per_second = first.samples_per_second * slower;
+    report.throughput = first.throughput * slower;
+    report.throughput_unit = first.throughput_unit;
+    report.mfu =
+        busy_flops / static_cast<double>(stages.size()) / static_cast<double>(total.count());
+    report.bubble = all.waits[s];
+  }
+  return all;
 }
 
 }  // namespace
@@ -85,25 +90,33 @@ std::vector<std::shared_ptr<const Trace>> rank_traces(const Model& model, const 
   return traces;
 }
 
+RankEvaluations evaluate_all_ranks(std::span<const std::shared_ptr<const Trace>> traces,
+                                   const StrategySpec& strategy, const Device& device,
+                                   const MemoryBudget& budget) {
+  RankEvaluations all;
+  for (const auto& trace : traces) {
+    Evaluation made = evaluate(trace, strategy, device, budget);
+    const bool applies = made.report.applies;
+    if (!applies) all.classes.clear();
+    all.classes.push_back(std::move(made));
+    if (!applies) return all;
+  }
+  if (traces.size() == 1) return all;
+  for (std::size_t s = 0; s < traces.size(); ++s) {
+    all.classes[s].report.rank = RankClass{static_cast<std::int64_t>(s)};
+    if (is_tighter(all.classes[s].report, all.classes[all.tightest].report)) all.tightest = s;
+  }
+  all.pipeline = add_pipeline(all.classes);
+  return all;
+}
+
 Evaluation evaluate_ranks(std::span<const std::shared_ptr<const Trace>> traces,
                           const StrategySpec& strategy, const Device& device,
                           const MemoryBudget& budget, std::optional<RankClass> rank) {
-  if (traces.size() == 1) return evaluate(traces.front(), strategy, device, budget);
-  std::vector<Evaluation> stages;
-  for (std::size_t s = 0; s < traces.size(); ++s) {
-    stages.push_back(evaluate(traces[s], strategy, device, budget));
-    if (!stages.back().report.applies) return std::move(stages.back());
-    stages.back().report.rank = RankClass{static_cast<std::int64_t>(s)};
-  }
-  std::size_t shown = 0;
-  for (std::size_t s = 1; s < stages.size(); ++s)
-    if (is_tighter(stages[s].report, stages[shown].report)) shown = s;
-  if (rank) shown = static_cast<std::size_t>(rank->stage);
-  Report report = stages[shown].report;
-  add_pipeline(stages, report);
-  Evaluation result = std::move(stages[shown]);
-  result.report = std::move(report);
-  return result;
+  RankEvaluations all = evaluate_all_ranks(traces, strategy, device, budget);
+  const auto named = static_cast<std::size_t>(rank ? rank->stage : 0);
+  const bool is_named = rank && named < all.classes.size();
+  return std::move(all.classes[is_named ? named : all.tightest]);
 }
 
 }  // namespace tidemark

@@ -5,12 +5,25 @@
 #include <span>
 
 #include "analysis/report.h"
+#include "simulator/parallel/pipeline_clock.h"
 #include "traces/models/model_config.h"
 
 namespace tidemark {
 
 /// The traces of a model's rank classes, one per pipeline stage.
 std::vector<std::shared_ptr<const Trace>> rank_traces(const Model& model, const StepOptions& step);
+
+/// The strategy on each class.
+struct RankEvaluations {
+  std::vector<Evaluation> classes;  ///< by stage, with the time and throughput of the pipeline
+  std::size_t tightest = 0;  ///< does not fit before fits; then what needs most allocated bytes
+  PipelineTimes pipeline;    ///< until the last backward; empty of one class
+};
+
+/// If the strategy does not apply to a class, that one alone is there, and says why.
+RankEvaluations evaluate_all_ranks(std::span<const std::shared_ptr<const Trace>> traces,
+                                   const StrategySpec& strategy, const Device& device,
+                                   const MemoryBudget& budget);
 
 /// Evaluates the strategy on each class. The result is that of `rank`, or of the class that needs
 /// most (in allocated bytes; does not fit before fits), with the time and throughput of the

@@ -97,6 +97,29 @@ BENCHMARK(frame_of_five_million_events)
     ->Arg(20)
     ->Unit(benchmark::kMillisecond);
 
+// The stack by category, module or tensor, whole and zoomed in; bands that come beside the drawing
+// are waited for.
+void frame_of_bands(benchmark::State& state) {
+  static gui::ViewModel model;
+  gui::ViewState view;
+  gui::Stage stage(1);
+  if (model.is_empty()) model.add(predict(deep_llama()).front().opened->recording);
+  const gui::Opened& opened = *model.recordings().front().opened;
+  show_all(opened, view);
+  view.curve.by = static_cast<gui::CurveBy>(state.range(0));
+  for (int i = 0; i < state.range(1); ++i)
+    view.visible = zoomed(view.visible, 0.7 * opened.end(), 0.5, {opened.end()});
+  gui::Input input;
+  input.x = 600, input.y = 300;
+  for (int i = 0; i < 3 || !model.live().is_complete(); ++i) {
+    stage.frame(model, view, input, {1920, 1080});
+    model.wait();
+  }
+  for (auto _ : state) stage.frame(model, view, input, {1920, 1080});
+  state.counters["boxes"] = static_cast<double>(view.facts.bands);
+}
+BENCHMARK(frame_of_bands)->ArgsProduct({{0, 1, 2}, {0, 8, 16}})->Unit(benchmark::kMillisecond);
+
 // The cursor moves by a state each frame, so that the live set is made anew all the time.
 void frame_with_moving_cursor(benchmark::State& state) {
   gui::ViewModel model;

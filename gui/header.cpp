@@ -29,7 +29,9 @@ Gauge gauge(std::string name, std::string value, const char* meaning) {
 
 Gauge reserved_gauge(const Report& report, const Report* before) {
   const Bytes now = report.reserved_peak;
-  Gauge made = gauge("reserved", to_text(now), reserved_means);
+  // Of a pipeline the numbers are those of one class of ranks.
+  const std::string name = report.rank ? "reserved on " + to_text(*report.rank) : "reserved";
+  Gauge made = gauge(name, to_text(now), reserved_means);
   if (before && before->reserved_peak != now) {
     made.value = fmt::format("{} → {}", to_text(before->reserved_peak), to_text(now));
     made.change = change_text(before->reserved_peak, now);

@@ -12,18 +12,23 @@ namespace {
 constexpr std::array help = {
     KeyHelp{"wheel", "zoom at the mouse; with Ctrl in small steps"},
     KeyHelp{"Shift + wheel, right drag", "move"},
-    KeyHelp{"left drag", "range: its statistics are in the details"},
+    KeyHelp{"wheel on the axis of bytes", "zoom that axis; with Shift move along it"},
+    KeyHelp{"left drag", "range: what happens in it is in the details; its edges can be moved"},
+    KeyHelp{"Shift + click", "range from the cursor to here"},
     KeyHelp{"middle drag", "zoom to the range"},
     KeyHelp{"click on a run", "select its op, with arrows to who frees what it writes"},
     KeyHelp{"click on the curve", "put the cursor: its live set is listed below"},
     KeyHelp{"W  S", "zoom in, zoom out"},
     KeyHelp{"A  D", "move left, right"},
-    KeyHelp{"F", "fit: show the whole step"},
+    KeyHelp{"F", "fit: show the whole step, and all of the bytes"},
     KeyHelp{"P", "cursor to the peak"},
     KeyHelp{".  ,", "next, previous run on the stream"},
     KeyHelp{"R", "selection to range"},
     KeyHelp{"Z", "zoom to the range"},
     KeyHelp{"C", "color by kind or by task"},
+    KeyHelp{"M", "stack the curve by category, module or tensor"},
+    KeyHelp{"X", "leave out what is persistent, or show it again"},
+    KeyHelp{"H", "hide the selected category; without one, show all again"},
     KeyHelp{"K", "keep the recording to compare with"},
     KeyHelp{"Ctrl + Z", "take back the last change of an input"},
     KeyHelp{"Ctrl + Y", "make it again; also Ctrl + Shift + Z"},
@@ -75,12 +80,33 @@ void selection_to_range(const Opened& opened, ViewState& view) {
   } else if (view.selection.buffer) {
     const BufferId id = *view.selection.buffer;
     const StateId last = opened.buffers().last_state(id);
+    if (opened.buffers().first_state(id) >= opened.memory().states()) return;  // never alive
     view.range = Range{
         static_cast<double>(opened.memory().begin_of(opened.buffers().first_state(id)).count()),
         last < opened.memory().states()
             ? static_cast<double>(opened.memory().begin_of(last).count())
             : opened.end()};
   }
+  // Runs of no length make none.
+  if (view.range && view.range->span() <= 0) view.range.reset();
+}
+
+// The selected category, or else all that was hidden is shown again.
+void hide_or_show(ViewState& view) {
+  if (!view.selection.category) {
+    view.curve.hidden.reset();
+    return;
+  }
+  view.curve.hidden.flip(static_cast<std::size_t>(*view.selection.category));
+  view.selection = {};
+}
+
+void use_curve_keys(ViewState& view) {
+  CurveChoice& curve = view.curve;
+  if (was_typed('m'))
+    curve.by = static_cast<CurveBy>((static_cast<std::size_t>(curve.by) + 1) % curve_names.size());
+  if (was_typed('x')) curve.hides_persistent = !curve.hides_persistent;
+  if (was_typed('h')) hide_or_show(view);
 }
 
 void close_shown(const ViewModel& model, ViewState& view) {
@@ -131,7 +157,8 @@ void use_keyboard(ViewModel& model, ViewState& view) {
   const Opened& opened = *model.shown(view);
   if (ImGui::GetIO().KeyCtrl) return use_control_keys(model, view);
   move(view);
-  if (was_typed('f')) view.visible = whole({view.end});
+  use_curve_keys(view);
+  if (was_typed('f')) fit(view);
   if (was_typed('p')) put_cursor(opened, opened.peak(), view);
   if (was_typed('c'))
     view.color_by = view.color_by == ColorBy::Kind ? ColorBy::Task : ColorBy::Kind;

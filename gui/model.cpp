@@ -183,6 +183,9 @@ void ViewModel::follow_front(ViewState& view) {
 
 void ViewModel::show_prediction(WhatIf what_if, ViewState& view) {
   imagines_.clear();  // it was about the inputs before
+  // A class of ranks that was chosen is gone in a shorter pipeline.
+  StepOptions& step = what_if.scenario.step;
+  if (step.rank && step.rank->stage >= step.mesh[tidemark::Axis::Pipeline]) step.rank.reset();
   what_if_ = std::move(what_if);
   problem_.clear();
   try {
@@ -216,7 +219,8 @@ void ViewModel::replace_predictions(std::vector<Prediction> made, ViewState& vie
                        : std::optional(moved(*view.against));
   recordings_.erase(recordings_.begin(), recordings_.begin() + static_cast<std::ptrdiff_t>(had));
   predicted_ = made.size();
-  for (Prediction& one : made) add({one.opened, one.opened->name, std::move(one.report)});
+  for (Prediction& one : made)
+    add({one.opened, one.opened->name, std::move(one.report), one.ranks});
   std::rotate(recordings_.begin(), recordings_.end() - static_cast<std::ptrdiff_t>(predicted_),
               recordings_.end());
   if (!before) return show_all(*shown(view), view);
@@ -314,6 +318,7 @@ const NewestDiff& ViewModel::newest_diff(const ViewState& view) {
 void ViewModel::wait() const {
   if (what_if_) levers_.wait(), planned_.wait(), imagined_.wait();
   newest_diff_.wait();
+  curves_.wait(), range_.wait();
   loading_.wait();
 }
 
@@ -323,18 +328,35 @@ const Report* ViewModel::report_of(std::size_t recording) const {
   return report ? &*report : nullptr;
 }
 
+const Ranks* ViewModel::ranks_of(std::size_t recording) const {
+  return recording < recordings_.size() ? recordings_[recording].ranks.get() : nullptr;
+}
+
+void ViewModel::show_rank(std::optional<RankClass> rank, ViewState& view) {
+  if (!what_if_ || what_if_->scenario.step.rank == rank) return;
+  WhatIf changed = *what_if_;
+  changed.scenario.step.rank = rank;
+  ask(std::move(changed), view);
+}
+
 void show_all(const Opened& opened, ViewState& view) {
   view.end = opened.end();
   view.visible = whole({view.end});
   view.addresses = {0, arena_of(opened)};
   view.selection = {};
   view.range.reset();
+  view.bytes.reset();
   put_cursor(opened, opened.peak(), view);
 }
 
 Limits address_limits(const Opened& opened) {
   constexpr double page = 4096;
   return {arena_of(opened), page};
+}
+
+void fit(ViewState& view) {
+  view.visible = whole({view.end});
+  view.bytes.reset();
 }
 
 void put_cursor(const Opened& opened, StateId state, ViewState& view) {

@@ -5,12 +5,14 @@
 #include <functional>
 #include <optional>
 
+#include "gui/curves.h"
 #include "gui/indexes/live_set.h"
 #include "gui/indexes/search.h"
 #include "gui/levers.h"
 #include "gui/loading.h"
 #include "gui/navigation.h"
 #include "gui/newest_diff.h"
+#include "gui/range_table.h"
 #include "gui/view_state.h"
 #include "gui/what_if.h"
 
@@ -19,8 +21,9 @@ namespace tidemark::gui {
 /// A recording among those that are open.
 struct OpenRecording {
   std::shared_ptr<const Opened> opened;
-  std::string name;                   ///< no other has it
-  std::optional<Report> report = {};  ///< of what was predicted here
+  std::string name;                         ///< no other has it
+  std::optional<Report> report = {};        ///< of what was predicted here
+  std::shared_ptr<const Ranks> ranks = {};  ///< of a pipeline that was predicted here
 };
 
 class ViewModel {
@@ -78,13 +81,17 @@ class ViewModel {
   void wait() const;
   bool is_catching_up() const {
     return levers_.is_catching_up() || newest_diff_.is_catching_up() || planned_.is_catching_up() ||
-           imagined_.is_catching_up();
+           imagined_.is_catching_up() || curves_.is_catching_up() || range_.is_catching_up();
   }
   const Loading& loading() const { return loading_; }
 
   const std::optional<WhatIf>& what_if() const { return what_if_; }
   /// Of what was predicted here, kept or not: its report. Null for files.
   const Report* report_of(std::size_t recording) const;
+  /// Likewise the classes of ranks of its pipeline; null without one.
+  const Ranks* ranks_of(std::size_t recording) const;
+  /// Shows this class of ranks, or nothing: the tightest of them.
+  void show_rank(std::optional<RankClass> rank, ViewState& view);
   /// Why the last change of inputs gave no answer, or "".
   const std::string& problem() const { return problem_; }
   Levers& levers() { return levers_; }
@@ -101,6 +108,8 @@ class ViewModel {
 
   LiveSetBuilder& live() { return live_; }
   Search& search() { return search_; }
+  Curves& curves() { return curves_; }
+  NewestRange& range() { return range_; }
 
   /// Inputs from a model's name, its config.json or a trace file, or from a plan file beside the
   /// inputs that there are; nothing for what holds a recording. Throws InputError. Set by who knows
@@ -136,12 +145,16 @@ class ViewModel {
   LiveSetBuilder live_;
   NewestDiff newest_diff_;
   Search search_;
+  Curves curves_;
+  NewestRange range_;
 };
 
 /// How far the map of addresses goes; it ends at a page of memory.
 Limits address_limits(const Opened& opened);
 /// Shows a recording as if it were opened now: all of it, the cursor at its peak.
 void show_all(const Opened& opened, ViewState& view);
+/// All of the time axis, and all of the bytes.
+void fit(ViewState& view);
 /// The cursor to this state.
 void put_cursor(const Opened& opened, StateId state, ViewState& view);
 /// What is selected, and all that belongs to it: the run's op, the buffer's producer.

@@ -5,9 +5,18 @@
 #include <future>
 
 #include "analysis/diff/diff.h"
+#include "analysis/diff/tensor_match.h"
 #include "gui/opened.h"
 
 namespace tidemark::gui {
+
+struct RecordingDiff {
+  diff::Diff numbers;
+  diff::TensorMatch tensors;  ///< of the predicted one first, if only one is
+  std::string headline;       ///< "measured: 2.10 GiB more than predicted: …"
+};
+
+RecordingDiff diff_of(const Recording& before, const Recording& after);
 
 class NewestDiff {
  public:
@@ -16,7 +25,7 @@ class NewestDiff {
   /// Looks at these two from now on. What was found about others stays until all is known.
   void look(const Shown& before, const Shown& after);
   /// The last complete one; null before the first.
-  const diff::Diff* newest() const { return newest_ ? &*newest_ : nullptr; }
+  const RecordingDiff* newest() const { return newest_ ? &*newest_ : nullptr; }
   bool is_catching_up() const {
     return under_way_.valid() &&
            under_way_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
@@ -27,8 +36,8 @@ class NewestDiff {
 
  private:
   std::pair<Shown, Shown> wanted_;
-  std::optional<diff::Diff> newest_;
-  std::future<diff::Diff> under_way_;  ///< of the pair that is wanted, or of one before it
+  std::optional<RecordingDiff> newest_;
+  std::future<RecordingDiff> under_way_;  ///< of the pair that is wanted, or of one before it
 };
 
 }  // namespace tidemark::gui

@@ -85,6 +85,8 @@ Opened::Opened(Recording made)
       device_(device_called(recording.device)) {
   end_ = std::max(1.0, static_cast<double>(timeline().duration.count()));
   index_runs();
+  outer_ = outer_modules(trace()), inner_ = gui::inner_modules(trace());
+  outer_track_ = track_of(outer_), inner_track_ = track_of(inner_);
   find_phases();
   sort_by_home();
   for (const Buffer& buffer : schedule().buffers)
@@ -112,6 +114,25 @@ void Opened::index_runs() {
     if (run && run->op != no_op)
       has_kind_[static_cast<std::size_t>(class_of(trace()[run->op].kind))] = true;
   }
+}
+
+// Of the first stream, which computes; what others do at the same time may be about another module.
+TrackIndex Opened::track_of(const Modules& modules) const {
+  std::vector<Stretch> stretches;
+  std::int64_t end_before = -1;  // of a run that belongs to the last stretch
+  for (std::size_t i = 0; !lanes_.empty() && i < lanes_.front().size(); ++i) {
+    const TrackIndex& lane = lanes_.front();
+    const OpId op = op_of(RunId{lane.item_of(i)});
+    if (op == no_op) {
+      end_before = -1;
+      continue;
+    }
+    const std::uint32_t module = modules.of_op[index(op)];
+    if (end_before < 0 || stretches.back().item != module)
+      stretches.push_back({lane.begin_of(i), lane.end_of(i), module});
+    stretches.back().end = end_before = lane.end_of(i);
+  }
+  return TrackIndex(std::move(stretches));
 }
 
 // Each phase begins with the first run of its kind: what follows in between, such as recomputation

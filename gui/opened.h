@@ -6,6 +6,7 @@
 #include "gui/drawing/kind_class.h"
 #include "gui/indexes/buffer_index.h"
 #include "gui/indexes/memory_pyramid.h"
+#include "gui/indexes/modules.h"
 #include "gui/indexes/track_index.h"
 #include "simulator/cost/cost_model.h"
 #include "simulator/cost/device.h"
@@ -45,6 +46,12 @@ class Opened {
   bool has(Task task) const { return has_task_[static_cast<std::size_t>(task)]; }
   /// Is any buffer of this category?
   bool has(Category category) const { return has_category_[static_cast<std::size_t>(category)]; }
+
+  const Modules& modules() const { return outer_; }
+  const Modules& inner_modules() const { return inner_; }
+  /// What stream 0 is at: stretches of runs of one module, items of modules() and inner_modules().
+  const TrackIndex& module_track() const { return outer_track_; }
+  const TrackIndex& inner_module_track() const { return inner_track_; }
 
   /// Where any stream is busy, and where two or more are.
   const TrackIndex& busy() const { return busy_; }
@@ -103,10 +110,13 @@ class Opened {
   void index_runs();
   void find_phases();
   void sort_by_home();
+  TrackIndex track_of(const Modules& modules) const;
 
   std::vector<TrackIndex> lanes_;
   std::vector<std::vector<Workload>> work_;  ///< by stream: of all before a position
   TrackIndex busy_, overlap_;
+  Modules outer_, inner_;
+  TrackIndex outer_track_, inner_track_;
   MemoryPyramid memory_;
   BufferIndex buffers_;
   Groups runs_of_op_;

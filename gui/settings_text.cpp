@@ -24,6 +24,7 @@ std::string write_settings_text(const ViewState& view, PixelSize window) {
       "{{\n"
       "  \"version\": {},\n"
       "  \"color_by\": \"{}\",\n"
+      "  \"curve\": \"{}\",\n"
       "  \"tab\": \"{}\",\n"
       "  \"lower_share\": {:.3f},\n"
       "  \"shows_what_if\": {},\n"
@@ -31,6 +32,7 @@ std::string write_settings_text(const ViewState& view, PixelSize window) {
       "  \"height\": {}\n"
       "}}\n",
       version, color_names[static_cast<std::size_t>(view.color_by)].name,
+      curve_names[static_cast<std::size_t>(view.curve.by)].name,
       tab_names[static_cast<std::size_t>(view.tab)].name, view.lower_share, view.shows_what_if,
       window.width, window.height);
 }
@@ -42,6 +44,7 @@ void read_settings_text(std::string_view text, std::string_view file, ViewState&
   if (root.at("version").integer() != version) return;  // of another program's age
   ViewState read = view;
   read_name(root, "color_by", color_names, read.color_by);
+  read_name(root, "curve", curve_names, read.curve.by);
   read_name(root, "tab", tab_names, read.tab);
   read.wanted_tab = read.tab;
   read.lower_share =

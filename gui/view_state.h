@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/planning/planning.h"
+#include "gui/curve_choice.h"
 #include "gui/indexes/buffer_index.h"
 #include "gui/indexes/track_index.h"
 
@@ -19,9 +20,21 @@ inline constexpr std::array color_names = {Named{ColorBy::Kind, std::string_view
 static_assert(is_in_order(color_names));
 
 /// The lower half.
-/// Details and what-if are tabs only where there is no room for them at the sides.
-enum class Tab : std::uint8_t { Levers, LiveSet, Icicle, Addresses, Compare, Details, WhatIf };
+/// The front, details and what-if are tabs only where there is no room for them at the sides.
+enum class Tab : std::uint8_t {
+  Levers,
+  Front,
+  Ranks,
+  LiveSet,
+  Icicle,
+  Addresses,
+  Compare,
+  Details,
+  WhatIf
+};
 inline constexpr std::array tab_names = {Named{Tab::Levers, std::string_view("levers")},
+                                         Named{Tab::Front, std::string_view("front")},
+                                         Named{Tab::Ranks, std::string_view("ranks")},
                                          Named{Tab::LiveSet, std::string_view("live")},
                                          Named{Tab::Icicle, std::string_view("icicle")},
                                          Named{Tab::Addresses, std::string_view("addresses")},
@@ -51,22 +64,32 @@ struct Selection {
 
 /// What the last frame drew: what folding left of millions.
 struct FrameFacts {
-  std::size_t cells = 0;        ///< rectangles in lanes
-  std::size_t runs = 0;         ///< that they stand for
-  std::size_t columns = 0;      ///< of the memory curve
-  std::size_t search_hits = 0;  ///< so far
-  bool has_open_list = false;   ///< a combo box or a menu
+  std::size_t cells = 0;                 ///< rectangles in lanes
+  std::size_t runs = 0;                  ///< that they stand for
+  std::size_t columns = 0;               ///< of the memory curve
+  std::size_t bands = 0;                 ///< rectangles in its stack
+  std::optional<std::size_t> band = {};  ///< under the mouse, from the ground up
+  double byte_top = 0;                   ///< bytes at the upper edge of the curve
+  std::size_t search_hits = 0;           ///< so far
+  std::string headline = {};             ///< of the comparison
+  bool has_open_list = false;            ///< a combo box or a menu
 
-  std::size_t live_rows = 0;  ///< of the live set
-  std::size_t levers = 0;     ///< that are listed
-  float first_lever = 0;      ///< where the first of them is, from the top; 0 = none is
+  std::size_t live_rows = 0;     ///< of the live set
+  std::size_t front_points = 0;  ///< of the front that is drawn
+  std::size_t range_rows = 0;    ///< kinds in the table of the range
+  std::size_t levers = 0;        ///< that are listed
+  std::size_t ranks = 0;         ///< classes that are listed
+  float first_rank = 0;          ///< where the first of them is, from the top
+  std::size_t passes = 0;        ///< boxes in the picture of the pipeline
+  float first_lever = 0;         ///< where the first of them is, from the top; 0 = none is
   float plan_slider = 0;  ///< where the slider along the front is, from the top; 0 = there is none
   float covered = 0;      ///< pixels of the curve that are hidden by its labels
   /// Where the caution of what is shown ends, from the top; 0 = none is said.
   float caution = 0;
-  /// Where the timeline is, in pixels: the time axis from left to right, the top of the first
-  /// lane, the curve, the mini-map.
-  float left = 0, right = 0, lanes = 0, memory_top = 0, memory_bottom = 0, mini_map = 0;
+  /// Where the timeline is, in pixels: the time axis from left to right, the top of the
+  /// modules, of the first lane, the curve, the mini-map.
+  float left = 0, right = 0, modules = 0, lanes = 0, memory_top = 0, memory_bottom = 0,
+        mini_map = 0;
 };
 
 struct ViewState {
@@ -78,6 +101,8 @@ struct ViewState {
 
   StateId cursor = 0;                    ///< whose live set is listed
   double curve_top = 0;                  ///< bytes; holds while a button is down
+  CurveChoice curve;                     ///< what is stacked
+  std::optional<Range> bytes = {};       ///< visible; else from 0 to what is highest
   double cursor_time = 0;                ///< a moment of that state
   std::optional<double> hover = {};      ///< the moment under the mouse
   std::optional<Range> range = {};       ///< dragged, for statistics

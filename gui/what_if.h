@@ -3,6 +3,7 @@
 #pragma once
 
 #include "analysis/comparison.h"
+#include "analysis/rank_report.h"
 #include "gui/opened.h"
 #include "gui/planned.h"
 
@@ -21,10 +22,18 @@ struct WhatIf {
 /// What the panel lets one choose from.
 std::vector<StrategySpec> offered(const WhatIf& what_if);
 
+/// The classes of ranks of a pipeline: what each needs, and when it works.
+struct Ranks {
+  std::vector<Report> reports;  ///< by stage
+  std::size_t tightest = 0, shown = 0;
+  PipelineTimes pipeline;
+};
+
 /// An evaluation as a view wants it.
 struct Prediction {
   std::shared_ptr<const Opened> opened;  ///< null if the strategy does not apply
   Report report;
+  std::shared_ptr<const Ranks> ranks = {};  ///< null without a pipeline
 };
 
 /// The scenario with what is typed beside it. Throws InputError if that cannot be read.

@@ -30,7 +30,7 @@ picture view "" vit-b-16 --batch 64 --precision amp-bf16 --strategies pareprop,v
 picture zoom '1 mouse 1000 150
 2 wheel 6
 4 wheel 6
-6 mouse 700 104
+6 mouse 700 160
 8 down left
 10 up left
 12 mouse 500 600
@@ -68,6 +68,19 @@ picture minute_5 '1 mouse 382 527
 3 up left
 9 mouse 620 300' "${short[@]}" --loss fused-linear
 
+# Every tensor a band, without what is persistent; the mouse names one.
+picture bands '1 press m
+3 press m
+5 press x
+7 mouse 760 360
+9 mouse 761 360' gpt2 --batch 8
+
+# A pipeline: who needs most, and who waits.
+picture ranks '1 mouse 378 534
+2 down left
+3 up left
+6 mouse 700 790' gpt2 --batch 2 --mesh pp=4 --accumulate 8
+
 # What is alive at the peak, by category, block and op.
 picture icicle '1 mouse 438 527
 2 down left
@@ -81,7 +94,7 @@ picture compare '1 mouse 578 527
 6 mouse 700 790' swin-t --batch 64 --strategies vanilla,pareprop
 
 # The arena at the peak, in a narrow window.
-picture narrow '1 mouse 212 500
+picture narrow '1 mouse 262 508
 2 down left
 3 up left
 6 mouse 300 100' vit-b-16 --batch 64 --strategy mesa --size 480x720

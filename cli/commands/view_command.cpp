@@ -109,7 +109,18 @@ void set_picture(const Options& options, gui::ViewRequest& request) {
                                  options.in_window ? "" : " or .svg"));
 }
 
-gui::ViewRequest request_of(const Options& options) {
+// The plan that is shown, for what follows it: its proof, its files.
+std::string plan_command_line(Options options, const gui::PlanChoice& choice) {
+  options.budget = fmt::format("{}B", choice.budget.count);
+  const std::string allowed =
+      choice.allowed == Allowed::Exact ? "" : fmt::format(" --allow {}", to_string(choice.allowed));
+  return fmt::format("tidemark plan {}{}{}{}", shell_quoted(options.subject),
+                     as_typed(options, "step"), as_typed(options, "device"), allowed);
+}
+
+}  // namespace
+
+gui::ViewRequest view_request(const Options& options) {
   gui::ViewRequest request;
   set_picture(options, request);
   // What is copied as a command line is about what was opened last.
@@ -141,17 +152,6 @@ gui::ViewRequest request_of(const Options& options) {
   return request;
 }
 
-// The plan that is shown, for what follows it: its proof, its files.
-std::string plan_command_line(Options options, const gui::PlanChoice& choice) {
-  options.budget = fmt::format("{}B", choice.budget.count);
-  const std::string allowed =
-      choice.allowed == Allowed::Exact ? "" : fmt::format(" --allow {}", to_string(choice.allowed));
-  return fmt::format("tidemark plan {}{}{}{}", shell_quoted(options.subject),
-                     as_typed(options, "step"), as_typed(options, "device"), allowed);
-}
-
-}  // namespace
-
 std::string view_command_line(Options options, const gui::WhatIf& what_if) {
   const StepOptions& step = what_if.scenario.step;
   if (!what_if.scenario.trace) {
@@ -174,7 +174,7 @@ std::string view_command_line(Options options, const gui::WhatIf& what_if) {
 
 Result run_view(const Options& options) {
   try {
-    const gui::ViewRequest request = request_of(options);
+    const gui::ViewRequest request = view_request(options);
     std::string notes = request.what_if ? notes_on(request.what_if->scenario) : "";
     return {"", notes += show(request), ExitCode::Ok};
   } catch (const gui::NoDisplay& error) {

@@ -63,12 +63,17 @@ StateId MemoryPyramid::at(double moment) const {
   return events_before(std::nextafter(moment, INFINITY));
 }
 
-StateId MemoryPyramid::highest_in(double begin, double end) const {
+std::pair<StateId, StateId> MemoryPyramid::states_in(double begin, double end) const {
   const std::size_t before = events_before(begin);
   const std::size_t last = events_before(end);
   // A state that ends at the very beginning has no part in it.
   const bool begins_here = before < last && static_cast<double>(times_[before]) == begin;
-  return totals_.largest_in(before + (begins_here ? 1 : 0), std::max(before, last) + 1);
+  return {before + (begins_here ? 1 : 0), std::max(before, last) + 1};
+}
+
+StateId MemoryPyramid::highest_in(double begin, double end) const {
+  const auto [first, last] = states_in(begin, end);
+  return totals_.largest_in(first, last);
 }
 
 }  // namespace tidemark::gui

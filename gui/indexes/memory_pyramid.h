@@ -3,6 +3,8 @@
 // one event is never lost.
 #pragma once
 
+#include <utility>
+
 #include "gui/indexes/range_maximum.h"
 #include "simulator/timeline.h"
 
@@ -26,6 +28,8 @@ class MemoryPyramid {
   StateId at(double moment) const;
   /// The first state of most bytes among those that last into, or begin in, [begin, end).
   StateId highest_in(double begin, double end) const;
+  /// Those states, [first, last).
+  std::pair<StateId, StateId> states_in(double begin, double end) const;
   StateId highest() const { return totals_.largest_in(0, states()); }
 
  private:

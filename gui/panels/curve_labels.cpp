@@ -25,7 +25,7 @@ bool is_within(const Box& inner, const Box& outer) {
 // The stack fills all below it; of a line only what it crosses is hidden.
 float CurveLabels::cover(const Box& label) const {
   const auto y_of = [&](const Opened& one, float x) {
-    return height_(one.memory().total_of(state_under(places_, one, x)));
+    return height_(places_.curve_of(one).total_of(state_under(places_, one, x)));
   };
   const auto is_over = [&](const Opened& one, float x) {
     const double moment = places_.time.to_value(x);

@@ -10,10 +10,12 @@ namespace tidemark::gui {
 /// Where bytes are in the curve.
 struct Heights {
   Box box;
-  double top;  ///< bytes at its upper edge
+  double top;         ///< bytes at its upper edge
+  double bottom = 0;  ///< at its lower edge
 
   float operator()(Bytes bytes) const {
-    return box.y1 - static_cast<float>(static_cast<double>(bytes.count) / top) * box.height();
+    const double share = (static_cast<double>(bytes.count) - bottom) / (top - bottom);
+    return box.y1 - static_cast<float>(share) * box.height();
   }
 };
 

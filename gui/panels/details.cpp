@@ -115,13 +115,31 @@ void describe_recording(const ViewModel& model, const Opened& opened, ViewState&
   list_facts(facts);
 }
 
+// What of a block is alive at the cursor.
+void describe_block(ViewModel& model, const Opened& opened, std::int32_t block) {
+  const LiveSet& live = model.live().current();
+  if (model.live().owner() != &opened) return text_line("counting ...", theme::faint);
+  std::vector<Fact> facts{{"", opened.block_name(block)}};
+  Bytes sum;
+  for (const LiveBlock& part : live.blocks) {
+    const LiveShare& first = live.shares[part.first];
+    if (first.block != block) continue;
+    facts.push_back({std::string(to_string(first.category)),
+                     fmt::format("{} in {}", to_text(part.bytes), part.buffers)});
+    sum += part.bytes;
+  }
+  facts.push_back({"alive", fmt::format("{} at {}", to_text(sum),
+                                        to_text(opened.memory().begin_of(live.state)))});
+  list_facts(facts);
+}
+
 }  // namespace
 
 void draw_details(ViewModel& model, ViewState& view) {
   const Opened& opened = *model.shown(view);
   const Selection selection = view.selection;
   if (view.range) {
-    list_facts(lines_of(facts_of(opened, *view.range)));
+    draw_range_details(model, view);
     ImGui::Separator();
   }
   if (selection.run) {
@@ -134,6 +152,8 @@ void draw_details(ViewModel& model, ViewState& view) {
                         Nanoseconds{static_cast<std::int64_t>(view.cursor_time)}));
   } else if (selection.op != no_op) {
     text_wrapped(opened.trace()[selection.op].name, theme::bright);
+  } else if (selection.block >= 0) {
+    describe_block(model, opened, selection.block);
   } else if (!view.range) {
     describe_recording(model, opened, view);
   }

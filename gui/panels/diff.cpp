@@ -106,6 +106,35 @@ void draw_lines(const Opened& opened, const std::vector<Line>& lines, ViewState&
     }
 }
 
+// Tensors of one recording's peak that the other has no partner for.
+void list_unmatched(const char* title, const std::vector<diff::Unmatched>& rows, Color color) {
+  if (rows.empty()) return;
+  const std::string name = fmt::format("{} ({})", title, rows.size());
+  if (!ImGui::TreeNode(title, "%s", name.c_str())) return;
+  constexpr std::size_t most_listed = 30;
+  for (std::size_t i = 0; i < std::min(rows.size(), most_listed); ++i) {
+    const std::string times = rows[i].count > 1 ? fmt::format("{} × ", rows[i].count) : "";
+    fitted_line(fmt::format("{}{}  {}", times, to_text(rows[i].size), rows[i].name), color);
+  }
+  if (rows.size() > most_listed)
+    text_line(fmt::format("and {} more", rows.size() - most_listed), theme::faint);
+  ImGui::TreePop();
+}
+
+// Why one needs more at its peak, tensor by tensor.
+void draw_match(const RecordingDiff& made, ViewState& view) {
+  view.facts.headline = made.headline;
+  text_wrapped(made.headline, theme::bright);
+  const diff::TensorMatch& match = made.tensors;
+  fitted_line(
+      fmt::format("alive at the peaks: {} and {}; {} tensors of {} have a partner of their size",
+                  to_text(match.before), to_text(match.after), match.matched,
+                  to_text(match.matched_bytes)),
+      theme::faint);
+  list_unmatched("more", match.extra, verdict::worse);
+  list_unmatched("less", match.missing, verdict::better);
+}
+
 // Equal tables are named, so that what is missing below is not taken for forgotten.
 void draw_summary(const diff::Diff& diff, bool is_catching_up) {
   std::string equal;
@@ -125,8 +154,10 @@ void draw_compare(ViewModel& model, ViewState& view) {
         theme::faint);
   const NewestDiff& made = model.newest_diff(view);
   // While something is dragged the last answer stays, marked as such, until the next is there.
-  const diff::Diff* diff = made.newest();
-  if (!diff) return text_line("counting ...", theme::faint);
+  const RecordingDiff* newest = made.newest();
+  if (!newest) return text_line("counting ...", theme::faint);
+  draw_match(*newest, view);
+  const diff::Diff* const diff = &newest->numbers;
   draw_summary(*diff, made.is_catching_up());
   const ImGuiTableFlags flags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg |
                                 ImGuiTableFlags_Resizable | ImGuiTableFlags_BordersInnerV;

@@ -142,7 +142,7 @@ const TriedLever* nearest(const Plot& plot, const LeverTable& table) {
   return found;
 }
 
-void draw_points(const Plot& plot, const LeverTable& table, const ViewState& view) {
+void draw_points(const Plot& plot, const LeverTable& table, ViewState& view) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const float em = ImGui::GetFontSize();
   const auto best = unbeaten(table, view.measure);
@@ -158,6 +158,7 @@ void draw_points(const Plot& plot, const LeverTable& table, const ViewState& vie
       const bool is_best = std::ranges::find(best, &lever) != best.end();
       if (is_best != names_best || !is_drawn(lever, table)) continue;
       const ImVec2 p = plot.place(lever.report);
+      ++view.facts.front_points;
       const bool is_lit = lever.name == view.hovered_lever ||
                           std::ranges::find(view.marked, lever.name) != view.marked.end();
       list.AddCircleFilled(p, 0.28F * em, ink(color_of(lever, is_best)));

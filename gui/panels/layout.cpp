@@ -33,19 +33,24 @@ constexpr float high_enough = 24;
 
 // What stands beside the timeline; the rest is offered as tabs.
 struct Sides {
-  bool can_ask, has_what_if, has_details;
+  bool can_ask, has_what_if, has_details, has_ranks;
 };
 
 Sides sides_of(const ViewModel& model, const ViewState& view, float em) {
   const bool is_wide = ImGui::GetIO().DisplaySize.x >= wide_enough * em;
   const bool can_ask = model.what_if().has_value();
-  return {can_ask, can_ask && is_wide && view.shows_what_if, is_wide};
+  return {can_ask, can_ask && is_wide && view.shows_what_if, is_wide,
+          model.ranks_of(view.shown) != nullptr};
 }
 
 void draw_lower_tab(ViewModel& model, ViewState& view, Tab tab) {
   switch (tab) {
     case Tab::Levers:
       return draw_levers(model, view);
+    case Tab::Front:
+      return draw_front(model, view);
+    case Tab::Ranks:
+      return draw_ranks(model, view);
     case Tab::LiveSet:
       return draw_live_set(model, view);
     case Tab::Icicle:
@@ -63,14 +68,16 @@ void draw_lower_tab(ViewModel& model, ViewState& view, Tab tab) {
 
 bool is_offered(Tab tab, const Sides& sides) {
   if (tab == Tab::Levers) return sides.can_ask;
+  if (tab == Tab::Front) return sides.can_ask && !sides.has_details;
+  if (tab == Tab::Ranks) return sides.has_ranks;
   if (tab == Tab::Details) return !sides.has_details;
   if (tab == Tab::WhatIf) return sides.can_ask && !sides.has_what_if;
   return true;
 }
 
 void draw_tabs(ViewModel& model, ViewState& view, const Sides& sides) {
-  constexpr std::array titles = {"Levers",  "Live set", "Icicle", "Addresses",
-                                 "Compare", "Details",  "What if"};
+  constexpr std::array titles = {"Levers",    "Front",   "Ranks",   "Live set", "Icicle",
+                                 "Addresses", "Compare", "Details", "What if"};
   static_assert(titles.size() == tab_names.size());
   if (view.wanted_tab && !is_offered(*view.wanted_tab, sides)) view.wanted_tab.reset();
   if (!ImGui::BeginTabBar("tabs", ImGuiTabBarFlags_FittingPolicyScroll)) return;

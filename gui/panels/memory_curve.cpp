@@ -1,10 +1,10 @@
-// Live bytes over time, stacked by category: each pixel column shows the highest moment in it.
+// Live bytes over time: each pixel column shows the highest moment in it, as a stack of bands.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "gui/navigation.h"
-#include "gui/panels/curve_labels.h"
+#include "gui/panels/curve_stack.h"
 
 namespace tidemark::gui {
 namespace {
@@ -31,10 +31,11 @@ std::vector<Level> levels_of(const Opened& opened, const Report* report) {
 }
 
 // The top of the picture, in bytes. A level belongs into it unless that would flatten the curve.
-double top_of(const Opened& opened, const std::vector<const Opened*>& overlaid,
-              const std::vector<Level>& levels) {
-  const auto height = [](const Opened& one) {
-    return static_cast<double>(one.memory().total_of(one.peak()).count);
+double top_of(const TimelinePlaces& places, const Opened& opened,
+              const std::vector<const Opened*>& overlaid, const std::vector<Level>& levels) {
+  const auto height = [&](const Opened& one) {
+    const Bands& curve = places.curve_of(one);
+    return static_cast<double>(curve.total_of(curve.highest()).count);
   };
   double top = std::max(1.0, height(opened));
   for (const Opened* other : overlaid) top = std::max(top, height(*other));
@@ -43,44 +44,6 @@ double top_of(const Opened& opened, const std::vector<const Opened*>& overlaid,
     if (const auto bytes = static_cast<double>(level.bytes.count); bytes <= 1.6 * top)
       highest = std::max(highest, bytes);
   return 1.02 * highest;
-}
-
-// Calls visit(x0, x1, state) for neighbouring columns that show the same state.
-template <typename Visit>
-void visit_columns(const TimelinePlaces& places, const Opened& opened, Visit visit) {
-  const float first = std::max(places.time.x0, std::floor(places.time.to_pixel(0)));
-  const float last = std::min(places.time.x1, std::ceil(places.time.to_pixel(opened.end())));
-  float begin = first;
-  std::optional<StateId> pending;
-  for (float x = first; x < last; ++x) {
-    const StateId state = state_under(places, opened, x);
-    // Zoomed in, one state fills many columns: one box for all of them.
-    if (pending == state) continue;
-    if (pending) visit(begin, x, *pending);
-    pending = state;
-    begin = x;
-  }
-  if (pending) visit(begin, last, *pending);
-}
-
-void draw_stack(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
-                const Heights& height, ViewState& view) {
-  visit_columns(places, opened, [&](float x0, float x1, StateId state) {
-    Bytes below;
-    const BytesByCategory bytes = opened.memory().categories_of(state);
-    for (std::size_t c = 0; c < category_count; ++c) {
-      if (bytes[c].count <= 0) continue;
-      const float bottom = height(below), top = height(below += bytes[c]);
-      const bool is_dimmed =
-          view.selection.category && *view.selection.category != static_cast<Category>(c);
-      list.AddRectFilled({x0, top}, {x1, bottom},
-                         ink(category_colors[c].color, is_dimmed ? 70 : 225));
-    }
-    const float top = height(below);
-    // The crest, so that thin layers on top are seen as height.
-    list.AddRectFilled({x0, top - 1}, {x1, top}, ink(theme::bright, 120));
-    ++view.facts.columns;
-  });
 }
 
 // Another recording's total, as a line over the stack. Boxes, because steps of a pixel or less make
@@ -92,7 +55,7 @@ void draw_outline(ImDrawList& list, const TimelinePlaces& places, const Opened& 
     const ImU32 tint = is_halo ? ink(theme::ground, 150) : ink(color);
     std::optional<float> before;
     visit_columns(places, opened, [&](float x0, float x1, StateId state) {
-      const float y = height(opened.memory().total_of(state));
+      const float y = height(places.curve_of(opened).total_of(state));
       list.AddRectFilled({x0 - half, y - half}, {x1 + half, y + half}, tint);
       if (before)
         list.AddRectFilled({x0 - half, std::min(*before, y)}, {x0 + half, std::max(*before, y)},
@@ -106,6 +69,10 @@ void draw_dashes(ImDrawList& list, const TimelinePlaces& places, float y, Color 
   const float dash = 0.5F * places.em;
   for (float x = places.time.x0; x < places.time.x1; x += 2 * dash)
     list.AddLine({x, y}, {std::min(x + dash, places.time.x1), y}, ink(color, 200), 1.5F);
+}
+
+bool is_below(const Level& level, const Heights& height) {
+  return static_cast<double>(level.bytes.count) < height.bottom;
 }
 
 bool is_above(const Level& level, const Heights& height) {
@@ -125,6 +92,7 @@ void name_levels(ImDrawList& list, const TimelinePlaces& places, const std::vect
   std::string above;
   for (const Level& level : levels) {
     const std::string text = fmt::format("{} {}", level.name, to_text(level.bytes));
+    if (is_below(level, height)) continue;
     if (is_above(level, height)) {
       above += (above.empty() ? "" : ", ") + text;
     } else {
@@ -139,9 +107,10 @@ void name_levels(ImDrawList& list, const TimelinePlaces& places, const std::vect
 }
 
 void draw_byte_axis(ImDrawList& list, const TimelinePlaces& places, const Heights& height) {
-  const double spacing = 2 * static_cast<double>(places.em / height.box.height()) * height.top;
-  const Ticks ticks = binary_ticks({0, height.top}, spacing);
-  for (double bytes = 0; bytes < height.top; bytes += ticks.step) {
+  const Range range{height.bottom, height.top};
+  const double spacing = 2 * static_cast<double>(places.em / height.box.height()) * range.span();
+  const Ticks ticks = binary_ticks(range, spacing);
+  for (double bytes = ticks.first; bytes < height.top; bytes += ticks.step) {
     const float y = std::floor(height(Bytes{static_cast<std::int64_t>(bytes)}));
     if (y < places.memory.y0 + places.em / 2) break;
     list.AddLine({places.time.x0, y}, {places.time.x1, y}, ink(theme::line, 130));
@@ -151,7 +120,11 @@ void draw_byte_axis(ImDrawList& list, const TimelinePlaces& places, const Height
 }
 
 // The longest text that leaves most of the width to the curve: how much, what, and for which run.
-std::string peak_text(const Opened& opened, float width) {
+std::string peak_text(const Opened& opened, const Bands& curve, const CurveChoice& choice,
+                      float width) {
+  if (!choice.is_whole())
+    return fmt::format("{} at most, {}", to_text(curve.total_of(curve.highest())),
+                       choice.left_out());
   const StateId peak = opened.peak();
   const Bytes bytes = opened.memory().total_of(peak);
   std::string text = "peak " + to_text(bytes);
@@ -171,10 +144,14 @@ std::string peak_text(const Opened& opened, float width) {
 
 void draw_peak(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
                const Heights& height, std::string_view text, Color color, CurveLabels& labels) {
-  const float x =
-      places.time.to_pixel(static_cast<double>(opened.memory().begin_of(opened.peak()).count()));
-  if (x < places.time.x0 || x > places.time.x1) return;
-  labels.put_above(list, text, color, {x, height(opened.memory().total_of(opened.peak()))});
+  const Bands& curve = places.curve_of(opened);
+  const StateId peak = curve.highest();
+  const float x = places.time.to_pixel(static_cast<double>(opened.memory().begin_of(peak).count()));
+  const float y = height(curve.total_of(peak));
+  // Zoomed in, the peak may be outside of the picture.
+  if (x < places.time.x0 || x > places.time.x1 || y < places.memory.y0 || y > places.memory.y1)
+    return;
+  labels.put_above(list, text, color, {x, y});
 }
 
 // What lies over the stack is called B, C, …, as the lanes and the reading call it.
@@ -188,17 +165,18 @@ void draw_outlines(ImDrawList& list, const TimelinePlaces& places,
 void draw_imagined(ImDrawList& list, const TimelinePlaces& places, const ViewModel& model,
                    const Heights& height, CurveLabels& labels) {
   const auto made = model.imagined();
-  if (!made) return;
+  if (!made || !places.find_curve(*made->opened)) return;
   draw_outline(list, places, *made->opened, height, theme::accent, 1.8F);
   const std::string text = fmt::format("{}: {}", model.imagines(), to_text(made->report.live_peak));
   draw_peak(list, places, *made->opened, height, text, theme::accent, labels);
 }
 
 void draw_peaks(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
-                const std::vector<const Opened*>& overlaid, const Heights& height,
-                CurveLabels& labels) {
-  draw_peak(list, places, opened, height, peak_text(opened, 0.55F * places.memory.width()),
-            theme::bright, labels);
+                const std::vector<const Opened*>& overlaid, const CurveChoice& choice,
+                const Heights& height, CurveLabels& labels) {
+  const std::string text =
+      peak_text(opened, places.curve_of(opened), choice, 0.55F * places.memory.width());
+  draw_peak(list, places, opened, height, text, theme::bright, labels);
   for (std::size_t i = 0; i < overlaid.size(); ++i) {
     const Bytes peak = overlaid[i]->memory().total_of(overlaid[i]->peak());
     draw_peak(list, places, *overlaid[i], height,
@@ -236,7 +214,7 @@ void draw_life(ImDrawList& list, const TimelinePlaces& places, const Opened& ope
 
 // While a button is down the axis stays where it is, and doubles where that is too low: a picture
 // that is scaled anew at each move says nothing about the move.
-double held(double top, ViewState& view) {
+double held_top(double top, ViewState& view) {
   const bool is_held = ImGui::IsMouseDown(0) && !ImGui::IsMouseClicked(0) && view.curve_top > 0;
   if (!is_held) return view.curve_top = top;
   while (view.curve_top < top) view.curve_top *= 2;
@@ -250,11 +228,25 @@ float headroom(const TimelinePlaces& places, const std::vector<Level>& levels, d
   return std::min((is_any_above ? 2.6F : 1.4F) * places.em, places.memory.height() / 3);
 }
 
+// All of it with room above; or what was zoomed to, as it is.
+Heights heights_of(const TimelinePlaces& places, const std::vector<Level>& levels, double top,
+                   ViewState& view) {
+  Heights height{places.memory, held_top(top, view)};
+  view.facts.byte_top = height.top;
+  if (view.bytes) {
+    height.bottom = view.bytes->begin, height.top = view.bytes->end;
+    return height;
+  }
+  height.box.y0 += headroom(places, levels, height.top);
+  return height;
+}
+
 }  // namespace
 
 StateId state_under(const TimelinePlaces& places, const Opened& opened, float x) {
   const float column = std::floor(x);
-  return opened.memory().highest_in(places.time.to_value(column), places.time.to_value(column + 1));
+  return places.curve_of(opened).highest_in(places.time.to_value(column),
+                                            places.time.to_value(column + 1));
 }
 
 void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const ViewModel& model,
@@ -262,20 +254,22 @@ void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const Vie
   const Opened& opened = *model.shown(view);
   const std::vector<const Opened*> overlaid = model.overlaid(view);
   const Opened* const before = model.is_prediction(view.shown) ? model.before().get() : nullptr;
-  const std::vector<Level> levels = levels_of(opened, model.report_of(view.shown));
+  // A part of the memory says nothing about what holds all of it.
+  const std::vector<Level> levels =
+      view.curve.is_whole() ? levels_of(opened, model.report_of(view.shown)) : std::vector<Level>();
   auto all = overlaid;
   if (before) all.push_back(before);
-  Heights height{places.memory, held(top_of(opened, all, levels), view)};
-  height.box.y0 += headroom(places, levels, height.top);
+  const Heights height = heights_of(places, levels, top_of(places, opened, all, levels), view);
   CurveLabels labels(places, opened, overlaid, height);
   draw_byte_axis(list, places, height);
   list.PushClipRect(places.memory.min(), places.memory.max(), true);
-  draw_stack(list, places, opened, height, view);
+  draw_stack(list, places, places.curve_of(opened), height, view);
+  view.facts.band = band_under(places, places.curve_of(opened), height, ImGui::GetIO().MousePos);
   if (before) draw_outline(list, places, *before, height, theme::faint, 1.2F);
   draw_outlines(list, places, overlaid, height);
   draw_life(list, places, opened, view);
   draw_levels(list, places, levels, height);
-  draw_peaks(list, places, opened, overlaid, height, labels);
+  draw_peaks(list, places, opened, overlaid, view.curve, height, labels);
   if (before)
     draw_peak(list, places, *before, height,
               "before " + to_text(before->memory().total_of(before->peak())), theme::faint, labels);
@@ -283,6 +277,17 @@ void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const Vie
   name_levels(list, places, levels, height, labels);
   view.facts.covered = labels.covered();
   list.PopClipRect();
+}
+
+void draw_band_tooltip(const TimelinePlaces& places, const Opened& opened, const ViewState& view) {
+  const StateId state = state_under(places, opened, ImGui::GetIO().MousePos.x);
+  ImGui::BeginTooltip();
+  Color color = theme::bright;
+  for (const std::string& line : lines_of(places.curve_of(opened), *view.facts.band, state)) {
+    text_line(line, color);
+    color = theme::text;
+  }
+  ImGui::EndTooltip();
 }
 
 }  // namespace tidemark::gui

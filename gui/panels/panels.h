@@ -12,12 +12,16 @@ void draw_top_bar(ViewModel& model, ViewState& view);
 void draw_header(ViewModel& model, ViewState& view);
 void draw_timeline(ViewModel& model, ViewState& view);
 
+/// The classes of ranks of a pipeline, and when each works.
+void draw_ranks(ViewModel& model, ViewState& view);
 void draw_live_set(ViewModel& model, ViewState& view);
 void draw_icicle(ViewModel& model, ViewState& view);
 void draw_address_map(ViewModel& model, ViewState& view);
 void draw_compare(ViewModel& model, ViewState& view);
 /// What is selected, or the statistics of a range.
 void draw_details(ViewModel& model, ViewState& view);
+/// A part of it.
+void draw_range_details(ViewModel& model, ViewState& view);
 void draw_what_if(ViewModel& model, ViewState& view);
 /// A part of it. True if the step was changed.
 bool draw_other_inputs(StepOptions& step, ViewState& view);
@@ -28,7 +32,7 @@ bool draw_input(std::string_view key, StepOptions& step, ViewState& view);
 bool draw_plan_choice(PlanChoice& choice, ViewModel& model, ViewState& view);
 /// What would lower the peak, best first.
 void draw_levers(ViewModel& model, ViewState& view);
-/// Memory against time of all levers, beside them; not in narrow windows.
+/// Memory against time of all levers, beside them; a tab in narrow windows.
 void draw_front(ViewModel& model, ViewState& view);
 /// A tooltip.
 void describe_lever(const TriedLever& lever);

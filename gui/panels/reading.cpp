@@ -35,6 +35,7 @@ std::vector<KeyEntry> reading_of(const TimelinePlaces& places, const ViewModel& 
   const Opened& opened = *model.shown(view);
   const auto state = state_at_reading(places, opened, view, view.cursor);
   const auto amount_of = [&](Category category) -> std::string {
+    if (view.curve.hidden[static_cast<std::size_t>(category)]) return "hidden";
     if (!state) return "-";
     return to_text(opened.memory().categories_of(*state)[static_cast<std::size_t>(category)]);
   };

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
+#include "gui/facts.h"
 #include "gui/navigation.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
@@ -11,8 +13,26 @@
 namespace tidemark::gui {
 namespace {
 
-TimelinePlaces place_everything(const ViewModel& model, const ViewState& view) {
+// Of what lies over the stack only the sum is drawn.
+void add_curves(ViewModel& model, const ViewState& view, TimelinePlaces& places) {
+  CurveChoice of_sum = view.curve;
+  of_sum.by = CurveBy::Category;
+  const auto add = [&](const ViewModel::Shown& opened, const CurveChoice& choice) {
+    places.curves.push_back(model.curves().of(opened, choice, view.visible));
+  };
+  model.curves().begin_frame();
+  add(model.shown(view), view.curve);
+  const std::vector<const Opened*> overlaid = model.overlaid(view);
+  for (const OpenRecording& recording : model.recordings())
+    if (std::ranges::find(overlaid, recording.opened.get()) != overlaid.end())
+      add(recording.opened, of_sum);
+  if (model.before()) add(model.before(), of_sum);
+  if (const auto imagined = model.imagined()) add(imagined->opened, of_sum);
+}
+
+TimelinePlaces place_everything(ViewModel& model, const ViewState& view) {
   TimelinePlaces places;
+  add_curves(model, view, places);
   const Opened& opened = *model.shown(view);
   const float em = places.em = ImGui::GetFontSize();
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
@@ -34,6 +54,7 @@ TimelinePlaces place_everything(const ViewModel& model, const ViewState& view) {
       take(has_key ? key_height(color_key(opened, view.color_by), right - left) + 0.2F * em : 0, 0);
   places.axis = take(1.5F * em, 0);
   places.phases = take(has_legends && opened.phases().size() > 1 ? 1.25F * em : 0, 1);
+  places.modules = take(has_legends && has_modules(opened) ? 1.25F * em : 0, 1);
   const auto add_lanes = [&](const Opened& one) {
     for (std::size_t s = 0; s < one.lanes().size(); ++s)
       places.lanes.push_back({&one, s, take(1.8F * em, 2)});
@@ -122,14 +143,20 @@ void draw_moment(ImDrawList& list, const TimelinePlaces& places, double moment, 
   draw_text(list, label, moment_text(places, moment), text_color_on(color), Align::Center);
 }
 
-void draw_range(ImDrawList& list, const TimelinePlaces& places, const Range& range) {
+// Two cursors: where each is, and what lies between them.
+void draw_range(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
+                const Range& range) {
   const float x0 = std::max(places.time.x0, places.time.to_pixel(range.begin));
   const float x1 = std::min(places.time.x1, places.time.to_pixel(range.end));
   if (x1 <= x0) return;
   list.AddRectFilled({x0, places.axis.y0}, {x1, places.memory.y1}, ink(theme::accent, 36));
-  for (const float x : {x0, x1})
-    list.AddLine({x, places.axis.y0}, {x, places.memory.y1}, ink(theme::accent, 200));
-  const std::string text = to_text(Nanoseconds{static_cast<std::int64_t>(range.span())});
+  for (const double edge : {range.begin, range.end}) draw_moment(list, places, edge, theme::accent);
+  const auto live_at = [&](double moment) {
+    return opened.memory().total_of(opened.memory().at(moment));
+  };
+  const std::string text =
+      fmt::format("{}, {}", to_text(Nanoseconds{static_cast<std::int64_t>(range.span())}),
+                  change_text(live_at(range.begin), live_at(range.end)));
   const float width = text_width(text) + 0.6F * places.em;
   if (width >= x1 - x0) return;
   const float middle = (x0 + x1) / 2;
@@ -140,6 +167,18 @@ void draw_range(ImDrawList& list, const TimelinePlaces& places, const Range& ran
 }
 
 }  // namespace
+
+const Bands* TimelinePlaces::find_curve(const Opened& opened) const {
+  const auto found =
+      std::ranges::find_if(curves, [&](const auto& curve) { return &curve->opened() == &opened; });
+  return found == curves.end() ? nullptr : found->get();
+}
+
+const Bands& TimelinePlaces::curve_of(const Opened& opened) const {
+  const Bands* const found = find_curve(opened);
+  CHECK(found);
+  return *found;
+}
 
 void draw_timeline(ViewModel& model, ViewState& view) {
   const TimelinePlaces places = place_everything(model, view);
@@ -152,6 +191,7 @@ void draw_timeline(ViewModel& model, ViewState& view) {
   const Hovered hovered = hovered_in(places, ImGui::GetIO().MousePos);
   view.facts.left = places.time.x0, view.facts.right = places.time.x1;
   view.facts.lanes = places.lanes.front().box.y0, view.facts.mini_map = places.mini_map.y0;
+  view.facts.modules = places.modules.y0;
   view.facts.memory_top = places.memory.y0, view.facts.memory_bottom = places.memory.y1;
 
   list.PushClipRect(places.all.min(), places.all.max(), true);
@@ -164,10 +204,11 @@ void draw_timeline(ViewModel& model, ViewState& view) {
   list.PushClipRect(places.time_area().min(), places.time_area().max(), true);
   draw_time_axis(list, places, view);
   draw_phases(list, places, opened);
+  draw_modules(list, places, opened, view);
   for (const auto& lane : places.lanes) draw_lane(list, places, lane, view);
   draw_moment(list, places, view.cursor_time, theme::bright);
   if (view.hover) draw_moment(list, places, *view.hover, theme::accent);
-  if (view.range) draw_range(list, places, *view.range);
+  if (view.range) draw_range(list, places, opened, *view.range);
   list.PopClipRect();
   draw_reading(list, places, model, view);
   list.PushClipRect(places.time_area().min(), places.time_area().max(), true);

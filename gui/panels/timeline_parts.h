@@ -18,13 +18,21 @@ struct TimelinePlaces {
   Box key;      ///< what the colors of the lanes mean
   Box axis;     ///< moments
   Box phases;   ///< forward, backward, optimizer
+  Box modules;  ///< blocks, and what is in them
   Box reading;  ///< bytes by category at a moment
   Box memory;   ///< the curve
   Box mini_map;
   std::vector<Lane> lanes;  ///< of what is shown, then of what it is compared with
   Axis time;                ///< of the plot: right of the labels
+  /// Of what is shown, then of all that lies over it.
+  std::vector<std::shared_ptr<const Bands>> curves;
   float em = 13;
 
+  /// Null for what came since the places were made.
+  const Bands* find_curve(const Opened& opened) const;
+  const Bands& curve_of(const Opened& opened) const;
+  /// Where bytes are written: left of the curve.
+  Box byte_axis() const { return {all.x0, memory.y0, time.x0, memory.y1}; }
   /// All that the time axis goes through.
   Box time_area() const { return {time.x0, all.y0, time.x1, all.y1}; }
 };
@@ -43,6 +51,13 @@ Color color_of(const Opened& opened, RunId run, ColorBy by);
 /// Names and colours, for the key under the lanes.
 std::vector<KeyEntry> color_key(const Opened& opened, ColorBy by);
 
+/// Are there modules to tell apart?
+bool has_modules(const Opened& opened);
+void draw_modules(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
+                  const ViewState& view);
+/// Null where none is.
+const Module* module_under(const TimelinePlaces& places, const Opened& opened, ImVec2 mouse);
+
 void draw_lane(ImDrawList& list, const TimelinePlaces& places, const TimelinePlaces::Lane& lane,
                ViewState& view);
 Hovered hovered_in(const TimelinePlaces& places, ImVec2 mouse);
@@ -50,6 +65,8 @@ void draw_run_tooltip(const Hovered& hovered);
 
 void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const ViewModel& model,
                        ViewState& view);
+/// What the band under the mouse is.
+void draw_band_tooltip(const TimelinePlaces& places, const Opened& opened, const ViewState& view);
 /// The state that stands highest in the pixel column.
 StateId state_under(const TimelinePlaces& places, const Opened& opened, float x);
 

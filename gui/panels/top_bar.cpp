@@ -1,4 +1,6 @@
 // The row above everything: which recordings, how they are colored, and what can be done with them.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "gui/drawing/widgets.h"
@@ -61,6 +63,27 @@ void export_menu(const ViewModel& model, ViewState& view) {
   ImGui::EndPopup();
 }
 
+// What the curve stacks, and what it leaves out.
+void curve_menu(const Opened& opened, ViewState& view) {
+  if (ImGui::Button("Curve")) ImGui::OpenPopup("curve");
+  if (ImGui::IsItemHovered()) ImGui::SetTooltip("what the curve stacks, and what it leaves out");
+  if (!begin_menu("curve")) return;
+  for (const auto& [value, name] : curve_names)
+    if (ImGui::RadioButton(fmt::format("by {}", name).c_str(), view.curve.by == value))
+      view.curve.by = value;
+  ImGui::Separator();
+  bool shows = !view.curve.hides_persistent;
+  if (ImGui::Checkbox("what is persistent", &shows)) view.curve.hides_persistent = !shows;
+  for (const auto& [category, color] : category_colors) {
+    if (!opened.has(category)) continue;
+    const auto c = static_cast<std::size_t>(category);
+    bool is_shown = !view.curve.hidden[c];
+    const std::string name(to_string(category));
+    if (ImGui::Checkbox(name.c_str(), &is_shown)) view.curve.hidden[c] = !is_shown;
+  }
+  ImGui::EndPopup();
+}
+
 // Before a combo box: as the lanes and curves are called while two are compared.
 void name_side(const char* name) {
   ImGui::AlignTextToFramePadding();
@@ -95,7 +118,9 @@ void draw_buttons(ViewModel& model, ViewState& view, float room, float em) {
     choose_color(view);
   }
   ImGui::SameLine(0, 1.2F * em);
-  if (ImGui::Button("Fit")) view.visible = whole({view.end});
+  curve_menu(*model.shown(view), view);
+  ImGui::SameLine();
+  if (ImGui::Button("Fit")) fit(view);
   ImGui::SameLine();
   if (ImGui::Button("Search")) view.shows_search = view.focuses_search = true;
   ImGui::SameLine();

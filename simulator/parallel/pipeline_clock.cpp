@@ -35,7 +35,10 @@ class PipelineClock {
       CHECK(state.next == state.actions.size());
       times.total = std::max(times.total, state.now);
     }
-    for (const State& state : state_) times.waits.push_back(times.total - state.busy);
+    for (State& state : state_) {
+      times.waits.push_back(times.total - state.busy);
+      times.passes.push_back(std::move(state.passes));
+    }
     return times;
   }
 
@@ -47,6 +50,7 @@ class PipelineClock {
     std::size_t next = 0;
     Nanoseconds now{}, busy{};
     std::vector<Nanoseconds> forward_done, backward_done;  ///< by micro-batch and chunk
+    std::vector<PipelinePass> passes;
   };
 
   std::size_t part_of(const StageAction& action, std::int64_t chunk) const {
@@ -78,6 +82,8 @@ class PipelineClock {
     const Nanoseconds takes = whole * (action.chunk + 1) / chunks_ - whole * action.chunk / chunks_;
     state.now = std::max(state.now, from) + takes;
     state.busy += takes;
+    state.passes.push_back(
+        {action.micro_batch, action.chunk, action.is_backward, state.now - takes, state.now});
     auto& done = action.is_backward ? state.backward_done : state.forward_done;
     done[part_of(action, action.chunk)] = state.now;
     ++state.next;

@@ -14,9 +14,17 @@ struct StageTimes {
   Nanoseconds forward{}, backward{};
 };
 
+/// A stage while it is busy with a micro-batch.
+struct PipelinePass {
+  std::int64_t micro_batch = 0, chunk = 0;
+  bool is_backward = false;
+  Nanoseconds begin{}, end{};
+};
+
 struct PipelineTimes {
   Nanoseconds total{};             ///< until the last backward is done
   std::vector<Nanoseconds> waits;  ///< by stage: of the total, while it does nothing
+  std::vector<std::vector<PipelinePass>> passes = {};  ///< by stage, in order
 };
 
 /// A forward begins when the stage before is done with the micro-batch, a backward when the stage

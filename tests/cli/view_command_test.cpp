@@ -3,13 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands/scenario.h"
 #include "tests/cli/program.h"
 #ifdef TIDEMARK_HAVE_GUI
 #include "cli/commands/command_line.h"
 #include "cli/commands/view_command.h"
+#include "gui/header.h"
 #endif
 
 namespace tidemark::cli::view_command_test {
@@ -179,6 +182,76 @@ TEST(CopiedCommandLine, ForgetsWhatWasTakenBack) {
   changed.scenario.budget.reset();
   changed.scenario.step.precision.reset();
   EXPECT_EQ(view_command_line(began, changed), "tidemark view gpt2 --batch 4 --strategies vanilla");
+}
+
+// Models, options and strategies that people ask about: what the window says is what `compare`
+// says, to the byte and to the nanosecond.
+TEST(TwentyQuestions, HaveTheSameAnswersInTheWindow) {
+  constexpr std::array questions = {
+      "vit-ti-16 --batch 4 --strategies vanilla",
+      "vit-ti-16 --batch 4 --strategies mesa",
+      "vit-ti-16 --batch 8 --strategies pareprop",
+      "vit-ti-16 --batch 8 --precision bf16 --strategies vanilla",
+      "vit-ti-16 --batch 8 --precision amp-fp16 --strategies checkpoint",
+      "vit-ti-16 --batch 2 --optimizer sgd --strategies vanilla",
+      "vit-ti-16 --batch 2 --tuning lora:r=4 --strategies vanilla",
+      "vit-ti-16 --batch 2 --device rtx-4090 --budget 300MiB --strategies vanilla",
+      "vit-ti-16 --batch 2 --strategies lowmemorybp",
+      "vit-ti-16 --batch 4 --image 384 --strategies vanilla",
+      "swin-t --batch 2 --strategies vanilla",
+      "swin-t --batch 2 --strategies checkpoint:every=2",
+      "gpt2 --batch 1 --strategies vanilla",
+      "gpt2 --batch 1 --sequence 256 --strategies offload",
+      "gpt2 --batch 2 --loss fused-linear --strategies vanilla",
+      "gpt2 --batch 2 --accumulate 4 --strategies vanilla",
+      "gpt2 --batch 1 --alloc-conf expandable_segments:True --strategies vanilla",
+      "gpt2 --batch 1 --mesh pp=2 --accumulate 4 --strategies vanilla",
+      "gpt2 --batch 1 --gpus 4 --shard fsdp2 --strategies vanilla",
+      "bert-base --batch 2 --strategies vanilla"};
+  static_assert(questions.size() == 20);
+  for (const std::string question : questions) {
+    SCOPED_TRACE(question);
+    const Outcome outcome = tidemark("compare " + question + " --format json");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+    const auto row = nlohmann::json::parse(outcome.output).at("rows").at(0);
+    const gui::ViewRequest request = view_request(parsed("tidemark view " + question).options);
+    const gui::Prediction shown = gui::predict(*request.what_if).front();
+    const Report& report = shown.report;
+    EXPECT_EQ(report.strategy, row.at("strategy"));
+    EXPECT_EQ(report.live_peak.count, row.at("live_peak_bytes"));
+    EXPECT_EQ(report.planned.count, row.at("planned_bytes"));
+    EXPECT_EQ(report.allocated_peak.count, row.at("allocated_peak_bytes"));
+    EXPECT_EQ(report.reserved_peak.count, row.at("reserved_peak_bytes"));
+    EXPECT_EQ(report.step.count(), row.at("step_ns"));
+    EXPECT_EQ(report.fits, row.at("fits"));
+    EXPECT_EQ(report.caution, row.at("caution"));
+    // The curve is drawn from the same bytes.
+    const gui::MemoryPyramid& memory = shown.opened->memory();
+    EXPECT_EQ(memory.total_of(shown.opened->peak()).count, row.at("live_peak_bytes"));
+    // And the row above everything says them.
+    const auto gauges = gui::gauges_of(*shown.opened, &report, nullptr);
+    EXPECT_THAT(gauges.at(0).value,
+                StartsWith(to_text(Bytes{row.at("reserved_peak_bytes").get<std::int64_t>()})));
+    EXPECT_EQ(gauges.at(3).value, to_text(Bytes{row.at("live_peak_bytes").get<std::int64_t>()}));
+  }
+}
+
+// What is dropped into the window or picked there.
+TEST(InputsOfTheWindow, AreOfModelsPlansAndTraces) {
+  const Options began = parsed("tidemark view vit-ti-16 --batch 4").options;
+  const gui::ViewRequest request = view_request(began);
+  EXPECT_EQ(request.inputs_of("gpt2", nullptr)->scenario.model.name, "gpt2");
+  EXPECT_EQ(request.inputs_of("gpt2", nullptr)->scenario.step.batch, 4);
+  EXPECT_FALSE(request.inputs_of("step.timeline.json", nullptr)) << "a recording";
+  EXPECT_THROW(request.inputs_of("vit-b-17", nullptr), UsageError);
+  const std::string plan = std::string(TIDEMARK_SOURCE_DIR) + "/examples/plans/vit-cheap.plan.json";
+  EXPECT_THROW(request.inputs_of(plan, nullptr), InputError) << "of which model?";
+  const gui::WhatIf now = *request.inputs_of("vit-b-16", nullptr);
+  const auto planned = request.inputs_of(plan, &now);
+  ASSERT_TRUE(planned);
+  EXPECT_EQ(planned->scenario.model.name, "vit-b-16");
+  ASSERT_EQ(planned->plans.size(), 1u);
+  EXPECT_EQ(planned->strategies.front().text, planned->plans.front().text);
 }
 
 #endif

@@ -70,7 +70,7 @@ TEST_F(Exports, APictureShowsTheStepAlone) {
   robot.open(synthetic(4));
   const Image before = robot.stage.picture();
   std::filesystem::current_path(folder_);
-  for (float x = 1008; x < 1100 && !robot.view.facts.has_open_list; x += 8) robot.click(x, 16);
+  for (float x = 1060; x < 1100 && !robot.view.facts.has_open_list; x += 8) robot.click(x, 16);
   ASSERT_TRUE(robot.view.facts.has_open_list);
   robot.click(robot.input.x + 20, 30);  // the first line of the menu
   robot.frames(2);

@@ -132,6 +132,9 @@ TEST_F(Overlaid, AfterTheEndOfOneItsBytesAreNotRead) {
   robot_.frames(1);
   TimelinePlaces places;
   places.time = {robot_.view.visible, 0, 1000};
+  for (const OpenRecording& one : robot_.model.recordings())
+    places.curves.push_back(
+        robot_.model.curves().of(one.opened, CurveChoice{}, robot_.view.visible));
   robot_.view.hover = 12'000;
   for (const KeyEntry& entry : reading_of(places, robot_.model, robot_.view)) {
     const bool is_of_b = entry.text.starts_with("B:");

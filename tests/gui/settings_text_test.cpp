@@ -11,6 +11,7 @@ namespace {
 TEST(SettingsText, SaysEachSettingByName) {
   ViewState view;
   view.color_by = ColorBy::Task;
+  view.curve.by = CurveBy::Tensor;
   view.tab = Tab::Compare;
   view.lower_share = 0.25F;
   view.shows_what_if = false;
@@ -18,6 +19,7 @@ TEST(SettingsText, SaysEachSettingByName) {
             "{\n"
             "  \"version\": 1,\n"
             "  \"color_by\": \"task\",\n"
+            "  \"curve\": \"tensor\",\n"
             "  \"tab\": \"compare\",\n"
             "  \"lower_share\": 0.250,\n"
             "  \"shows_what_if\": false,\n"

@@ -110,7 +110,7 @@ TEST(WhatIf, TwoStrategiesAreTwoRecordings) {
   robot.view.wanted_tab = Tab::Compare;
   robot.frames(3);
   ASSERT_TRUE(robot.model.newest_diff(robot.view).newest());
-  EXPECT_FALSE(robot.model.newest_diff(robot.view).newest()->is_empty());
+  EXPECT_FALSE(robot.model.newest_diff(robot.view).newest()->numbers.is_empty());
   robot.model.ask(vit({"vanilla"}), robot.view);
   EXPECT_EQ(robot.model.recordings().size(), 1u);
   EXPECT_FALSE(robot.view.against);

@@ -14,7 +14,10 @@ bool is_same_letter(char a, char b) {
 }
 
 bool holds(std::string_view text, std::string_view part) {
-  return part.empty() || !std::ranges::search(text, part, is_same_letter).empty();
+  // clang 14 does not take std::ranges::search of gcc 12's library.
+  const auto found =
+      std::search(text.begin(), text.end(), part.begin(), part.end(), is_same_letter);
+  return part.empty() || found != text.end();
 }
 
 bool is_wanted(const Opened& opened, BufferId id, const std::string& name,

@@ -70,7 +70,9 @@ class Newest {
 
   void run(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    while (changed_.wait(lock, stop, [this] { return answered_ != asked_; })) {
+    // The last question of all is none: it only ends an answer that is under way.
+    while (changed_.wait(lock, stop, [this] { return answered_ != asked_; }) &&
+           !stop.stop_requested()) {
       const std::uint64_t number = asked_;
       const Question question = question_;
       lock.unlock();

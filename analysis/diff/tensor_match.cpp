@@ -73,16 +73,15 @@ void pair_by(std::vector<Alive>& before, std::vector<Alive>& after, KeyOf key_of
 
 // "blocks.*.mlp.fc1" of "blocks.3.mlp.fc1": what every block has is one row.
 std::string in_any_block(const std::string& name) {
+  std::string text;
   for (std::size_t begin = 0; begin < name.size();) {
     const std::size_t end = std::min(name.find('.', begin), name.size());
-    const bool is_number =
-        end > begin && std::all_of(name.begin() + static_cast<std::ptrdiff_t>(begin),
-                                   name.begin() + static_cast<std::ptrdiff_t>(end),
-                                   [](char c) { return c >= '0' && c <= '9'; });
-    if (is_number) return name.substr(0, begin) + "*" + name.substr(end);
+    const std::string part = name.substr(begin, end - begin);
+    const bool is_number = part.find_first_not_of("0123456789") == part.npos && !part.empty();
+    text += (begin > 0 ? "." : "") + (is_number ? "*" : part);
     begin = end + 1;
   }
-  return name;
+  return text;
 }
 
 std::vector<Unmatched> unmatched(const std::vector<Alive>& all) {

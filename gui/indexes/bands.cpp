@@ -58,7 +58,7 @@ void Bands::take_categories() {
 // many thousands, neighbours are one band.
 void Bands::take_modules() {
   const auto& modules = opened_->modules().all;
-  const std::size_t each = (modules.size() + most - 2) / (most - 1);
+  const std::size_t each = (modules.size() + most_modules - 1) / most_modules;
   for (std::size_t first = 0; first < modules.size(); first += each) {
     const std::size_t last = std::min(first + each, modules.size()) - 1;
     if (first < last) {

@@ -18,7 +18,7 @@ struct Band {
 class Bands {
  public:
   /// More than these are joined: neighbouring modules, and tensors that are small.
-  static constexpr std::size_t most = 512;
+  static constexpr std::size_t most = 512, most_modules = 128;
 
   /// Tensors of their own are the largest that live in `visible`.
   Bands(std::shared_ptr<const Opened> opened, const CurveChoice& choice, Range visible);

@@ -11,10 +11,9 @@
 namespace tidemark::gui {
 namespace {
 
-// Bands that are lower than this are drawn as one, in the color of the highest of them.
-constexpr float lowest_band = 1;  // pixel
-// From this height on a band has an edge of ground, so that equal colors stay apart.
-constexpr float lowest_with_edge = 3;  // pixels
+// Bands that are lower than this are drawn as one, in the color of the highest of them. Categories
+// are few, and each has a color; of modules and tensors hundreds would flicker from line to line.
+constexpr float lowest_category = 1, lowest_band = 3;  // pixels
 
 // A part of a column: where, and whose color.
 struct Layer {
@@ -23,7 +22,9 @@ struct Layer {
 };
 
 // The layers of a column, from the ground up.
-void stack_up(std::span<const Bytes> bytes, const Heights& height, std::vector<Layer>& layers) {
+void stack_up(const Bands& bands, std::span<const Bytes> bytes, const Heights& height,
+              std::vector<Layer>& layers) {
+  const float lowest = bands.by() == CurveBy::Category ? lowest_category : lowest_band;
   layers.clear();
   Bytes below;
   float bottom = height(below);
@@ -33,7 +34,7 @@ void stack_up(std::span<const Bytes> bytes, const Heights& height, std::vector<L
     if (bytes[b].count <= 0) continue;
     if (bytes[b] > most) most = bytes[b], highest = b;
     const float top = height(below += bytes[b]);
-    if (bottom - top < lowest_band) continue;
+    if (bottom - top < lowest) continue;
     layers.push_back({top, bottom, highest});
     bottom = top, most = {};
   }
@@ -90,8 +91,8 @@ class StackPainter {
 
   void draw(std::size_t band, float x1) {
     const Open& open = open_[band];
-    const bool has_edge =
-        bands_.by() != CurveBy::Category && open.bottom - open.top >= lowest_with_edge;
+    // An edge of ground, so that equal colors stay apart.
+    const bool has_edge = bands_.by() != CurveBy::Category && open.bottom - open.top >= lowest_band;
     list_.AddRectFilled({open.x0, open.top + (has_edge ? 1 : 0)}, {x1, open.bottom}, colors_[band]);
     ++view_.facts.bands;
   }
@@ -136,7 +137,7 @@ void draw_stack(ImDrawList& list, const TimelinePlaces& places, const Bands& ban
   std::vector<Layer> layers;
   std::vector<Box> crest;
   visit_columns(places, bands.opened(), [&](float x0, float x1, StateId state) {
-    stack_up(bytes.at(state), height, layers);
+    stack_up(bands, bytes.at(state), height, layers);
     painter.add(x0, x1, layers);
     const float top = height(bands.total_of(state));
     crest.push_back({x0, top - 1, x1, top});
@@ -153,7 +154,7 @@ std::optional<std::size_t> band_under(const TimelinePlaces& places, const Bands&
   if (!places.memory.contains(mouse) || moment < 0 || moment > bands.opened().end()) return {};
   BandBytes bytes(bands);
   std::vector<Layer> layers;
-  stack_up(bytes.at(state_under(places, bands.opened(), mouse.x)), height, layers);
+  stack_up(bands, bytes.at(state_under(places, bands.opened(), mouse.x)), height, layers);
   for (const Layer& layer : layers)
     if (mouse.y >= layer.top && mouse.y < layer.bottom) return layer.band;
   return {};

@@ -13,7 +13,7 @@ namespace {
 
 // Bands that are lower than this are drawn as one, in the color of the highest of them. Categories
 // are few, and each has a color; of modules and tensors hundreds would flicker from line to line.
-constexpr float lowest_category = 1, lowest_band = 3;  // pixels
+constexpr float lowest_category = 1, lowest_band = 2;  // pixels
 
 // A part of a column: where, and whose color.
 struct Layer {

@@ -16,6 +16,7 @@
 #include "base/compression.h"
 #include "base/error.h"
 #include "base/file_limits.h"
+#include "base/gzip.h"
 
 namespace tidemark {
 namespace {
@@ -125,6 +126,7 @@ std::string read_file(const std::string& path, const FileKindRow& kind) {
   const OpenFile file(path, O_RDONLY);
   if (!file.is_open()) fail_with_errno(path, "open");
   std::string raw = read_raw(path, file.descriptor(), kind);
+  if (is_gzip(path)) return gunzipped(raw, path, kind);
   return is_compressed(path) ? decompressed(raw, path, kind) : raw;
 }
 

@@ -11,6 +11,8 @@ endmacro()
 tidemark_require(fmt libfmt-dev)
 tidemark_require(nlohmann_json nlohmann-json3-dev)
 tidemark_require(zstd libzstd-dev)
+set(ZLIB_USE_STATIC_LIBS ON)
+tidemark_require(ZLIB zlib1g-dev)
 tidemark_require(CLI11 libcli11-dev)
 tidemark_require(OpenBLAS libopenblas-dev)
 find_package(Threads REQUIRED)  # of the compiler's own

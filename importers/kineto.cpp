@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/gzip.h"
 #include "base/quoted.h"
 #include "importers/kineto_events.h"
 
@@ -218,11 +218,8 @@ RecordedTimeline read_kineto(JsonView root, const std::string& name) {
 
 bool is_kineto(const std::string& path) {
   constexpr std::size_t enough = 1 << 16;  // properties of eight devices stand before the events
-  if (!path.ends_with(".json")) return false;
-  std::ifstream file(path, std::ios::binary);
-  std::string head(enough, '\0');
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
+  if (!path.ends_with(".json") && !path.ends_with(".json.gz")) return false;
+  const std::string head = first_bytes(path, enough);
   return head.find("\"traceEvents\"") != std::string::npos &&
          head.find("\"schemaVersion\"") != std::string::npos;
 }

@@ -50,14 +50,16 @@ class Candidates {
   // Negative: it cannot be. A line on the stack says most, then what the block is for.
   int points_of(const Block& candidate, const Block& block, bool is_older) const {
     const std::string_view line = line_of(predicted_, candidate);
-    const bool has_stack = beside::has_stack(recorded_, block);
+    const bool is_of_forward = !is_of_backward(recorded_, block);
     const bool stays =
         candidate.category == Category::Parameter || candidate.category == Category::OptimizerState;
     if (candidate.tensor == no_tensor || (stays && !is_older)) return -1;
     const bool is_known = block.category != Category::Unknown;
     if (is_known && stays && block.category != candidate.category) return -1;
-    if (!line.empty() && has_stack) return is_called_at(recorded_, block, line) ? 8 : -1;
-    if (has_stack) return stays ? 2 : candidate.role == Role::Value ? 1 : 0;
+    if (!line.empty() && has_lines(recorded_, block))
+      return is_called_at(recorded_, block, line) ? 8 : -1;
+    if (is_of_forward && is_made_by_same(predicted_, candidate, recorded_, block)) return 6;
+    if (is_of_forward) return stays ? 2 : candidate.role == Role::Value ? 1 : 0;
     return candidate.role == Role::Gradient ? 4 : line.empty() ? 1 : 0;
   }
 
@@ -189,15 +191,18 @@ Difference explain_difference(const Evaluation& evaluation, const Device& device
                               const Recording& recording, const std::vector<Bytes>& requested) {
   const Trace& trace = *evaluation.planned.trace;
   const Side before = predicted_side(evaluation, find_framework(trace.step.framework), device);
-  const Side recorded = recorded_side(recording, requested);
+  const Side as_recorded = recorded_side(recording, requested);
   const BlockList ours = blocks_at(before, highest_moment(before));
-  const BlockList theirs = blocks_at(recorded, highest_moment(recorded));
-  const Bytes predicted_peak = bytes_of(before, ours), recorded_peak = bytes_of(recorded, theirs);
+  const BlockList theirs = blocks_at(as_recorded, highest_moment(as_recorded));
+  const Bytes predicted_peak = bytes_of(before, ours),
+              recorded_peak = bytes_of(as_recorded, theirs);
   Difference difference{.predicted = evaluation.report.allocated_peak,
                         .recorded = recorded_peak,
-                        .scale = find_scale(before, ours, recorded, theirs),
+                        .scale = find_scale(before, ours, as_recorded, theirs),
                         .batch = trace.step.batch};
   const Side predicted = difference.scale ? scaled(before, *difference.scale) : before;
+  const Side recorded =
+      requested.empty() ? with_predicted_sizes(as_recorded, predicted) : as_recorded;
   const auto [there, found] = moments_of(predicted, recorded);
   const Match matched = match(predicted, there, recorded, found);
   difference.recorded_blocks = found.size();

@@ -10,12 +10,6 @@
 namespace tidemark::beside {
 namespace {
 
-using namespace literals;
-
-// What is left of a block above this size is split off, unless it is smaller than this itself
-// (kSmallSize in c10/cuda/CUDACachingAllocator.cpp).
-constexpr Bytes largest_small = 1_MiB;
-
 /// Blocks of one side that nothing tells apart but their order.
 struct Alike {
   Block block;
@@ -52,7 +46,8 @@ constexpr int passes = 5;
 
 bool fits(int pass, const Side& predicted, const Block& a, const Side& recorded, const Block& b) {
   const std::string_view line = line_of(predicted, a);
-  const bool is_at_line = !line.empty() && is_called_at(recorded, b, line);
+  const bool is_at_line = (!line.empty() && is_called_at(recorded, b, line)) ||
+                          is_made_by_same(predicted, a, recorded, b);
   switch (pass) {
     case 0:
       return agrees_in_category(a, b) && is_at_line;
@@ -61,7 +56,7 @@ bool fits(int pass, const Side& predicted, const Block& a, const Side& recorded,
     case 2:
       return agrees_in_category(a, b) && line.empty();
     case 3:
-      return line.empty() && !has_stack(recorded, b);
+      return line.empty() && is_of_backward(recorded, b);
     case 4:
       return true;
   }
@@ -102,8 +97,7 @@ void pair_unsplit(const Side& predicted, const Side& recorded, Match& match) {
   for (const std::uint32_t block : match.predicted_only) {
     const Bytes size = rounded(predicted.blocks[block].size);
     const auto found = open.lower_bound(size.count);
-    if (size <= largest_small || found == open.end() ||
-        found->first > (size + largest_small).count) {
+    if (size <= most_unsplit || found == open.end() || found->first > (size + most_unsplit).count) {
       still.push_back(block);
       continue;
     }
@@ -137,6 +131,25 @@ void pair_scratch(const Side& predicted, const Side& recorded, Match& match) {
 bool has_stack(const Side& recorded, const Block& block) {
   return recorded.callers && block.tensor != no_tensor &&
          !(*recorded.callers)[index(block.tensor)].empty();
+}
+
+bool is_of_backward(const Side& recorded, const Block& block) {
+  return !has_stack(recorded, block) ||
+         (*recorded.callers)[index(block.tensor)].find("autograd::engine") != std::string::npos;
+}
+
+bool has_lines(const Side& recorded, const Block& block) {
+  return has_stack(recorded, block) &&
+         (*recorded.callers)[index(block.tensor)].find(".py:") != std::string::npos;
+}
+
+bool is_made_by_same(const Side& predicted, const Block& block, const Side& recorded,
+                     const Block& found) {
+  const bool holds_value = block.role == Role::Value || block.role == Role::Codes;
+  if (predicted.operations.empty() || block.tensor == no_tensor || !holds_value) return false;
+  const std::string_view made_by =
+      predicted.operations[index((*predicted.trace)[block.tensor].storage)];
+  return !made_by.empty() && has_stack(recorded, found) && name_of(recorded, found) == made_by;
 }
 
 bool is_called_at(const Side& recorded, const Block& block, std::string_view line) {

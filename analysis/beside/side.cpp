@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "simulator/allocator/allocator_calls.h"
@@ -87,6 +89,11 @@ Side predicted_side(const Evaluation& evaluation, const Framework& framework,
                     const Device& device) {
   Side side{.trace = evaluation.planned.trace.get()};
   side.lines = lines_by_tensor(*side.trace);
+  side.operations.resize(side.trace->tensors.size());
+  for (const Op& op : side.trace->ops)
+    for (const TensorId output : side.trace->outputs(op))
+      if (const OpaqueRow* row = opaque_row(*side.trace, op))
+        side.operations[index((*side.trace)[output].storage)] = row->operation;
   const allocator::AllocatorCalls calls =
       allocator::calls_of(*side.trace, evaluation.schedule, framework, device);
   PredictedBlocks blocks(side, evaluation.schedule);
@@ -113,6 +120,20 @@ Side recorded_side(const Recording& recording, const std::vector<Bytes>& request
   for (const MemoryEvent& event : recording.timeline.memory)
     side.changes.push_back({static_cast<std::uint32_t>(index(event.buffer)), event.appears});
   return side;
+}
+
+Side with_predicted_sizes(Side recorded, const Side& predicted) {
+  std::set<std::int64_t> sizes;
+  for (const Block& block : predicted.blocks) sizes.insert(rounded(block.size).count);
+  for (Block& block : recorded.blocks) {
+    const auto above = sizes.upper_bound(block.size.count);
+    if (above == sizes.begin() || block.size <= most_unsplit) continue;
+    const Bytes size{*std::prev(above)};
+    if (block.size - size > most_unsplit) continue;
+    block.unsplit += block.size - size;
+    block.size = size;
+  }
+  return recorded;
 }
 
 bool is_scratch(const Block& block) {

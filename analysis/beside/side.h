@@ -37,12 +37,22 @@ struct Side {
   const std::vector<std::string>* callers = nullptr;
   /// Of a prediction, by tensor: the line of code that made it; "" if unknown.
   std::vector<std::string_view> lines = {};
+  /// Likewise: what made it, as the framework calls it ("aten::mm").
+  std::vector<std::string_view> operations = {};
 };
 
 /// Borrows the evaluation's trace, which must outlive it.
 Side predicted_side(const Evaluation& evaluation, const Framework& framework, const Device& device);
 /// Borrows from the recording. `requested` is by buffer what was asked for; empty: its size.
 Side recorded_side(const Recording& recording, const std::vector<Bytes>& requested);
+
+/// The allocator splits off what is left of a block above this size, unless that is no larger
+/// (kSmallSize in c10/cuda/CUDACachingAllocator.cpp).
+inline constexpr Bytes most_unsplit{1 << 20};
+
+/// Of a recording that does not say what was asked for: blocks that the allocator has not split are
+/// taken for the size of the prediction that is next below, by `most_unsplit` at most.
+Side with_predicted_sizes(Side recorded, const Side& predicted);
 
 /// What kernels take beside an op's tensors: of a prediction one block for all of it, at its worst.
 bool is_scratch(const Block& block);

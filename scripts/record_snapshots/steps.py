@@ -12,9 +12,12 @@ are real, kernels do nothing. Writes step-VERSION.trace.json.zst, and NAME-VERSI
   average       a second copy of the model beside it
   gradients     zero_grad(set_to_none=False)
   checkpointed  torch.utils.checkpoint around each block
+
+and outputs-VERSION.json.gz, what torch.profiler says of the same steps as `outputs`.
 """
 
 import copy
+import gzip
 import json
 import os
 import pathlib
@@ -117,6 +120,21 @@ class Shared:
         return [self.copy(item) for item in value] if isinstance(value, list) else value
 
 
+def profile(folder):
+    torch.backends.cudnn.enabled = False
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU],
+                                profile_memory=True) as profiler:
+        train("outputs")
+    path = folder / f"outputs-{torch.__version__.split('+')[0]}.json"
+    profiler.export_chrome_trace(str(path))
+    content = json.loads(path.read_text())
+    for key in ("traceName", "host_name", "trace_id"):  # say where it was written
+        content.pop(key, None)
+    path.unlink()
+    packed = gzip.compress(json.dumps(content).encode(), mtime=0)
+    path.with_name(path.name + ".gz").write_bytes(packed)
+
+
 def record(folder, case):
     torch.backends.cudnn.enabled = False
     torch.cuda.memory._record_memory_history(stacks="python", max_entries=100_000)
@@ -134,7 +152,7 @@ def main():
 
     folder = pathlib.Path(sys.argv[1])
     if len(sys.argv) > 2:
-        return record(folder, sys.argv[2])
+        return profile(folder) if sys.argv[2] == "profile" else record(folder, sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     version = torch.__version__.split("+")[0]
     paths = dict(os.environ, PYTHONPATH=str(HERE.parent.parent / "python"))
@@ -142,7 +160,7 @@ def main():
     subprocess.run([sys.executable, "-m", "tidemark.capture", f"{__file__}:make_step", "-o", str(trace)],
                    env=paths, check=True)
     subprocess.run(["zstd", "-q", "-19", "--rm", "-f", str(trace)], check=True)
-    for case in CASES:  # one process each: statistics begin at nothing
+    for case in [*CASES, "profile"]:  # one process each: statistics begin at nothing
         subprocess.run([sys.executable, __file__, str(folder), case],
                        env=dict(stand_in.environment(80)), check=True)
 

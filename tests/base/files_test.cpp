@@ -1,10 +1,12 @@
-// Files and pipes, plain or zstd, are read within limits, and a failed write leaves the old one.
+// Files and pipes, plain, zstd or gzip, are read within limits, and a failed write leaves the old
+// one.
 #include "base/files.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <csignal>
 #include <filesystem>
@@ -13,6 +15,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/gzip.h"
 
 namespace tidemark::files_test {
 namespace {
@@ -150,6 +153,46 @@ TEST_F(Files, EveryTruncationOfAZstIsAnError) {
             std::string::npos);
   put(path("tail.zst"), packed + "tail");
   EXPECT_NE(files_error([&] { contents(path("tail.zst")); }), "no error");
+}
+
+/// As gzip compresses it.
+void put_gzip(const std::string& path, std::string_view text) {
+  gzFile file = gzopen(path.c_str(), "wb");
+  ASSERT_EQ(gzwrite(file, text.data(), static_cast<unsigned>(text.size())),
+            static_cast<int>(text.size()));
+  ASSERT_EQ(gzclose(file), Z_OK);
+}
+
+TEST_F(Files, GzipIsReadAndEveryTruncationIsAnError) {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += std::to_string(i * i);
+  put_gzip(path("long.gz"), text);
+  EXPECT_EQ(contents(path("long.gz")), text);
+  EXPECT_EQ(first_bytes(path("long.gz"), 10), text.substr(0, 10));
+  put_gzip(path("a.gz"), text.substr(0, 700));
+  const std::string packed = bytes_of(path("a.gz"));
+  for (std::size_t size = 0; size < packed.size(); ++size) {
+    put(path("cut.gz"), packed.substr(0, size));
+    EXPECT_EQ(files_error([&] { contents(path("cut.gz")); }),
+              path("cut.gz") + ": not a sound gzip file: it ends early")
+        << size;
+  }
+  put(path("two.gz"), packed + packed);  // as `cat a.gz a.gz` makes it
+  EXPECT_EQ(contents(path("two.gz")), text.substr(0, 700) + text.substr(0, 700));
+  for (const std::string& wrong : {std::string("{\"plain\": \"text\"}"), packed + "tail",
+                                   packed.substr(0, packed.size() - 8) + std::string(8, 'x')}) {
+    put(path("wrong.gz"), wrong);
+    EXPECT_EQ(files_error([&] { contents(path("wrong.gz")); }),
+              path("wrong.gz") + ": not a sound gzip file");
+  }
+  EXPECT_EQ(first_bytes(path("none.gz"), 10), "");
+}
+
+TEST_F(Files, AGzipBombIsRefused) {
+  put_gzip(path("bomb.gz"), std::string(64 << 20, '\0'));
+  EXPECT_LT(fs::file_size(path("bomb.gz")), 100'000u);
+  const std::string error = files_error([&] { read_file(path("bomb.gz"), note_of(1_MiB)); });
+  EXPECT_TRUE(error.ends_with("a note may have 1.00 MiB (write less)")) << error;
 }
 
 TEST_F(Files, SeveralFramesAreOneText) {  // as `cat a.zst b.zst` makes them

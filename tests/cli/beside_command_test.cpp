@@ -98,6 +98,21 @@ TEST(BesideCommand, NamesWhatIsKeptFromStepToStepWithItsLine) {
   }
 }
 
+// A profile names operators instead of lines, and blocks as they were handed out.
+TEST(BesideCommand, TakesAProfileOfTheSameRun) {
+  const Outcome outcome =
+      tidemark("explain " + beside_folder + "step-2.6.0.trace.json.zst --beside " + beside_folder +
+               "outputs-2.6.0.json.gz --format json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const json difference = json::parse(outcome.output);
+  EXPECT_EQ(difference["recorded_peak_bytes"], difference_of("outputs")["recorded_peak_bytes"]);
+  const json kept = cause_of(difference, "earlier_steps");
+  ASSERT_EQ(kept["tensors"].size(), 1u);
+  EXPECT_EQ(kept["tensors"][0]["tensor"], "head.addmm");
+  EXPECT_EQ(kept["tensors"][0]["blocks"], 2);
+  EXPECT_EQ(kept["tensors"][0]["allocated_by"], "aten::addmm");
+}
+
 TEST(BesideCommand, TellsASecondCopyOfTheModelFromGradientsOfAnEarlierStep) {
   const json average = cause_of(difference_of("average"), "second_copy");
   EXPECT_TRUE(names_tensor(average, "embed.weight"));

@@ -1,11 +1,12 @@
-// Bytes as a .zst file: its text, which can be compressed and read again, or an InputError of one
-// line; never more than the kind of file may have.
+// Bytes as a .zst or, where they begin as one, a .gz file: its text, which can be compressed and
+// read again, or an InputError of one line; never more than the kind of file may have.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "base/compression.h"
 #include "base/error.h"
+#include "base/gzip.h"
 #include "tests/fuzz/refusals.h"
 
 namespace {
@@ -19,8 +20,10 @@ constexpr FileKindRow kind = {FileKind::Config, "a test", {1 << 17}, "use a smal
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
+    const std::string_view packed(reinterpret_cast<const char*>(data), size);
+    const bool is_gz = packed.starts_with("\x1f\x8b");
     const std::string text =
-        decompressed({reinterpret_cast<const char*>(data), size}, "fuzz", kind);
+        is_gz ? gunzipped(packed, "fuzz", kind) : decompressed(packed, "fuzz", kind);
     require(text.size() <= static_cast<std::size_t>(kind.limit.count));
     require(decompressed(compressed(text), "again", kind) == text);
   } catch (const InputError& error) {

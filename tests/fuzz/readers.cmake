@@ -7,7 +7,7 @@ set(reader_check
     analysis/check/experiment.cpp analysis/check/experiment_fields.cpp
     analysis/check/json_places.cpp)
 set(reader_cluster simulator/parallel/cluster_file.cpp)
-set(reader_compressed base/compression.cpp)
+set(reader_compressed base/compression.cpp base/gzip.cpp)
 set(reader_config
     traces/models/config_decoder.cpp traces/models/config_gemma.cpp traces/models/config_head.cpp
     traces/models/config_language.cpp traces/models/config_llama.cpp traces/models/config_moe.cpp

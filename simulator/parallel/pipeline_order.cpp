@@ -6,7 +6,6 @@
 #include "simulator/parallel/pipeline_order.h"
 
 #include <algorithm>
-#include <map>
 
 #include "base/error.h"
 #include "simulator/graph/graph_builder.h"
@@ -31,29 +30,31 @@ class OrderedBatches {
         chunk_of_(chunks_of(trace)),
         graph_(trace.tensors.size(), old.nodes.size(), old.operands.size()),
         batch_of_(old.instances.size(), nobody),
-        leaves_(old.instances.size()) {
+        leaves_(old.instances.size()),
+        shared_(trace.tensors.size() * roles.size() + roles.size(), no_instance) {
     graph_.use(old.encodings);
     holds_ = old.holds;
     std::ranges::stable_sort(holds_, {}, &Hold::until);
     note_owners();
   }
 
-  JointGraph run(const std::vector<StageAction>& ordered) && {
+  JointGraph run(const std::vector<StageAction>& ordered, std::int64_t micro_batches) && {
+    values_.resize(static_cast<std::size_t>(micro_batches));
     for (std::size_t i = 0; i < old_.instances.size(); ++i) {
       const Instance& instance = old_.instances[i];
       if (!instance.persistent || instance.over != no_instance) continue;
-      shared_[key_of(InstanceId(i))] = graph_.add(instance);
+      shared_[place_of(InstanceId(i))] = graph_.add(instance);
     }
     for (const StageAction& action : ordered) {
       const std::size_t written = std::min<std::size_t>(
           static_cast<std::size_t>(action.micro_batch), passes_.size() / 2 - 1);
       const Pass& pass = passes_[2 * written + (action.is_backward ? 1 : 0)];
-      local_ = &values_[action.micro_batch];
+      take_values(static_cast<std::size_t>(action.micro_batch));
       const auto [begin, end] = part_of(pass, action.chunk);
       copy(begin, end);
-      if (action.is_backward && action.chunk == 0) values_.erase(action.micro_batch);
+      if (action.is_backward && action.chunk == 0) unused_.push_back(std::move(*local_));
     }
-    std::map<InstanceId, InstanceId> of_update;
+    Values of_update(old_.instances.size(), no_instance);
     local_ = &of_update;
     copy(index(passes_.back().end), old_.nodes.size());
     return std::move(graph_).finish();
@@ -61,7 +62,8 @@ class OrderedBatches {
 
  private:
   static constexpr std::size_t nobody = SIZE_MAX, update = SIZE_MAX - 1;
-  using Key = std::pair<TensorId, Role>;
+  /// By old instance: what stands for it, or no_instance.
+  using Values = std::vector<InstanceId>;
 
   struct Part {
     std::size_t begin, end;
@@ -83,7 +85,24 @@ class OrderedBatches {
     return part;
   }
 
-  Key key_of(InstanceId old) const { return {old_[old].tensor, old_[old].role}; }
+  // Those of a micro-batch that is done are used again.
+  void take_values(std::size_t micro_batch) {
+    local_ = &values_[micro_batch];
+    if (!local_->empty()) return;
+    if (!unused_.empty()) {
+      *local_ = std::move(unused_.back());
+      unused_.pop_back();
+    }
+    local_->assign(old_.instances.size(), no_instance);
+  }
+
+  // In shared_: by tensor and role, those of no tensor behind all.
+  std::size_t place_of(InstanceId old) const {
+    const Instance& instance = old_[old];
+    const std::size_t tensors = shared_.size() / roles.size() - 1;
+    const std::size_t tensor = instance.tensor == no_tensor ? tensors : index(instance.tensor);
+    return tensor * roles.size() + static_cast<std::size_t>(instance.role);
+  }
 
   std::size_t batch_of_node(std::size_t n) const {
     for (std::size_t p = 0; p < passes_.size(); ++p)
@@ -110,8 +129,10 @@ class OrderedBatches {
   }
 
   InstanceId now(InstanceId old) const {
-    if (const auto own = local_->find(old); own != local_->end()) return own->second;
-    return shared_.at(key_of(old));
+    if (const InstanceId own = (*local_)[index(old)]; own != no_instance) return own;
+    const InstanceId shared = shared_[place_of(old)];
+    CHECK(shared != no_instance);
+    return shared;
   }
 
   void copy(std::size_t begin, std::size_t end) {
@@ -130,10 +151,10 @@ class OrderedBatches {
       const Instance& instance = old_[old];
       const InstanceId made =
           instance.over == no_instance ? graph_.add(instance) : graph_.add_over(now(instance.over));
-      (*local_)[old] = made;
+      (*local_)[index(old)] = made;
       // What lies over something shared is the same, one version later.
       const bool is_over_shared = instance.over != no_instance && leaves_[index(instance.over)];
-      if (leaves_[index(old)] || is_over_shared) shared_[key_of(old)] = made;
+      if (leaves_[index(old)] || is_over_shared) shared_[place_of(old)] = made;
       operation.write(made);
     }
     graph_.append(node.task, node.lane, node.op, operation);
@@ -147,9 +168,10 @@ class OrderedBatches {
   std::vector<std::size_t> batch_of_;  ///< by old instance: the micro-batch that writes it
   std::vector<bool> leaves_;           ///< by old instance: read or held elsewhere
   std::vector<Hold> holds_;            ///< by `until`
-  std::map<std::int64_t, std::map<InstanceId, InstanceId>> values_;  ///< by micro-batch in flight
-  std::map<InstanceId, InstanceId>* local_ = nullptr;                ///< of the one at hand
-  std::map<Key, InstanceId> shared_;                                 ///< between micro-batches
+  std::vector<InstanceId> shared_;     ///< between micro-batches: see place_of()
+  std::vector<Values> values_;         ///< by micro-batch; empty unless it is in flight
+  std::vector<Values> unused_;
+  Values* local_ = nullptr;  ///< of the one at hand
 };
 
 }  // namespace
@@ -224,7 +246,8 @@ JointGraph order_micro_batches(const Trace& trace, JointGraph graph) {
   const auto schedule = step.schedule.value_or(PipelineSchedule());
   return OrderedBatches(trace, graph)
       .run(actions_of(schedule, step.mesh[Axis::Pipeline], step.rank.value_or(RankClass()).stage,
-                      step.accumulate.count));
+                      step.accumulate.count),
+           step.accumulate.count);
 }
 
 }  // namespace tidemark

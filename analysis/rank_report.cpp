@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "analysis/report_totals.h"
 #include "simulator/parallel/rank_trace.h"
+#include "simulator/parallel/stage_trace.h"
 
 namespace tidemark {
 namespace {
@@ -47,45 +49,73 @@ StageTime stage_time(const Evaluation& made) {
   return {{forward / batches, backward / batches}, made.timeline.duration - end};
 }
 
-// The pipeline's time instead of the stage's own, in the reports of all stages.
-PipelineTimes add_pipeline(std::span<Evaluation> stages) {
-  const StepOptions& step = stages.front().planned.trace->step;
-  std::vector<StageTimes> times;
-  Nanoseconds behind{};
-  double busy_flops = 0;
-  for (const Evaluation& stage : stages) {
+// What is known of all stages, one after the other.
+class StageSums {
+ public:
+  void add(const Evaluation& stage) {
     const StageTime time = stage_time(stage);
-    times.push_back(time.of_batch);
-    behind = std::max(behind, time.behind);
-    busy_flops += stage.report.mfu * static_cast<double>(stage.report.step.count());
+    times_.push_back(time.of_batch);
+    behind_ = std::max(behind_, time.behind);
+    busy_flops_ += stage.report.mfu * static_cast<double>(stage.report.step.count());
+    if (times_.size() == 1) first_ = stage.report;
   }
-  PipelineTimes all =
-      run_pipeline(step.schedule.value_or(PipelineSchedule()), times, step.accumulate.count);
-  const Report first = stages.front().report;
-  const Nanoseconds total = all.total + behind;
-  const double slower =
-      static_cast<double>(first.step.count()) / static_cast<double>(total.count());
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    Report& report = stages[s].report;
-    report.step = total;
-    report.samples_per_second = first.samples_per_second * slower;
-    report.throughput = first.throughput * slower;
-    report.throughput_unit = first.throughput_unit;
-    report.mfu =
-        busy_flops / static_cast<double>(stages.size()) / static_cast<double>(total.count());
-    report.bubble = all.waits[s];
+
+  PipelineTimes run(const StepOptions& step) const {
+    return run_pipeline(step.schedule.value_or(PipelineSchedule()), times_, step.accumulate.count);
   }
-  return all;
+
+  /// The pipeline's time instead of the stage's own.
+  void add_pipeline(const PipelineTimes& all, Report& report) const {
+    report.step = all.total + behind_;
+    const auto total = static_cast<double>(report.step.count());
+    const double slower = static_cast<double>(first_.step.count()) / total;
+    report.samples_per_second = first_.samples_per_second * slower;
+    report.throughput = first_.throughput * slower;
+    report.throughput_unit = first_.throughput_unit;
+    report.mfu = busy_flops_ / static_cast<double>(times_.size()) / total;
+    report.bubble = all.waits[static_cast<std::size_t>(report.rank->stage)];
+  }
+
+ private:
+  std::vector<StageTimes> times_;
+  Nanoseconds behind_{};
+  double busy_flops_ = 0;
+  Report first_;
+};
+
+// `evaluate_one` of each class; the tightest, or `rank`, with the time of all. No other is kept.
+template <typename EvaluateOne>
+Evaluation evaluate_each(std::span<const std::shared_ptr<const Trace>> traces,
+                         std::optional<RankClass> rank, EvaluateOne evaluate_one) {
+  if (traces.size() == 1) return evaluate_one(traces.front());
+  const auto named = static_cast<std::size_t>(rank ? rank->stage : -1);
+  StageSums stages;
+  std::optional<Evaluation> shown;
+  for (std::size_t s = 0; s < traces.size(); ++s) {
+    Evaluation made = evaluate_one(traces[s]);
+    if (!made.report.applies) return made;
+    made.report.rank = RankClass{static_cast<std::int64_t>(s)};
+    stages.add(made);
+    const bool is_shown =
+        named < traces.size() ? s == named : !shown || is_tighter(made.report, shown->report);
+    if (is_shown) shown = std::move(made);
+  }
+  stages.add_pipeline(stages.run(traces.front()->step), shown->report);
+  return std::move(*shown);
 }
 
 }  // namespace
 
+// The model is built, and cut for its tp ranks, once for all stages.
 std::vector<std::shared_ptr<const Trace>> rank_traces(const Model& model, const StepOptions& step) {
+  const std::int64_t stages = step.mesh[Axis::Pipeline];
+  if (stages == 1) return {std::make_shared<const Trace>(build_rank_trace(model, step))};
+  const Trace whole = cut_for_ranks(build_trace(model, step));
   std::vector<std::shared_ptr<const Trace>> traces;
-  StepOptions of_stage = step;
-  for (std::int64_t stage = 0; stage < step.mesh[Axis::Pipeline]; ++stage) {
-    if (step.mesh[Axis::Pipeline] > 1) of_stage.rank = RankClass{stage};
-    traces.push_back(std::make_shared<const Trace>(build_rank_trace(model, of_stage)));
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    Trace own = whole;
+    own.step.rank = RankClass{stage};
+    traces.push_back(std::make_shared<const Trace>(cut_for_stage(std::move(own))));
   }
   return traces;
 }
@@ -106,17 +136,29 @@ RankEvaluations evaluate_all_ranks(std::span<const std::shared_ptr<const Trace>>
     all.classes[s].report.rank = RankClass{static_cast<std::int64_t>(s)};
     if (is_tighter(all.classes[s].report, all.classes[all.tightest].report)) all.tightest = s;
   }
-  all.pipeline = add_pipeline(all.classes);
+  StageSums stages;
+  for (const Evaluation& made : all.classes) stages.add(made);
+  all.pipeline = stages.run(traces.front()->step);
+  for (Evaluation& made : all.classes) stages.add_pipeline(all.pipeline, made.report);
   return all;
 }
 
 Evaluation evaluate_ranks(std::span<const std::shared_ptr<const Trace>> traces,
                           const StrategySpec& strategy, const Device& device,
                           const MemoryBudget& budget, std::optional<RankClass> rank) {
-  RankEvaluations all = evaluate_all_ranks(traces, strategy, device, budget);
-  const auto named = static_cast<std::size_t>(rank ? rank->stage : 0);
-  const bool is_named = rank && named < all.classes.size();
-  return std::move(all.classes[is_named ? named : all.tightest]);
+  return evaluate_each(traces, rank, [&](const std::shared_ptr<const Trace>& trace) {
+    return evaluate(trace, strategy, device, budget);
+  });
+}
+
+Report totals_of_ranks(std::span<const std::shared_ptr<const Trace>> traces,
+                       const StrategySpec& strategy, const Device& device,
+                       const MemoryBudget& budget) {
+  return evaluate_each(traces, {},
+                       [&](const std::shared_ptr<const Trace>& trace) {
+                         return evaluate_totals(trace, strategy, device, budget);
+                       })
+      .report;
 }
 
 }  // namespace tidemark

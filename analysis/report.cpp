@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analysis/host_copies.h"
+#include "analysis/report_totals.h"
 #include "simulator/arena.h"
 #include "simulator/cost/model_flops.h"
 #include "simulator/graph/differentiate.h"
@@ -120,8 +121,7 @@ RecoveryTime recovery_of(const JointGraph& graph, const CostModel& costs,
   return recovery_time(alone, simulate(costs, alone), evaluation.timeline);
 }
 
-void add_time(const Trace& trace, const JointGraph& graph, const CostModel& costs,
-              const Evaluation& evaluation, Report& report) {
+void add_time(const Trace& trace, const Evaluation& evaluation, Report& report) {
   const Timeline& timeline = evaluation.timeline;
   report.step = timeline.duration;
   const std::int64_t samples =
@@ -131,7 +131,6 @@ void add_time(const Trace& trace, const JointGraph& graph, const CostModel& cost
   report.communication = communication_of(trace, evaluation.schedule, timeline);
   report.overlap = timeline.overlap;
   report.launch_bound = timeline.waits_for_host > timeline.duration / 10;
-  report.recovery = recovery_of(graph, costs, evaluation);
 }
 
 void add_allocator(const Trace& trace, const Schedule& schedule, const Device& device,
@@ -156,42 +155,88 @@ void add_allocator(const Trace& trace, const Schedule& schedule, const Device& d
       !allocator::replay_allocator(calls, expandable, budget.capacity).out_of_memory;
 }
 
-}  // namespace
-
-Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
-                    const MemoryBudget& budget) {
+Evaluation begun(PlannedStep step) {
   Evaluation result{std::move(step), {}, {}, {}};
+  PlannedStep& planned = result.planned;
   Report& report = result.report;
-  report.strategy = result.planned.plan.strategy;
-  report.reason = result.planned.refusal;
+  report.strategy = planned.plan.strategy;
+  report.reason = planned.refusal;
   report.applies = report.reason.empty();
-  report.caution = cautions_of(result.planned);
+  report.caution = cautions_of(planned);
   if (!report.applies) return result;
-  const Trace& planned = *result.planned.trace;
-  if (!result.planned.derived) result.planned.derived = derived_of(result.planned);
-  const Derived& derived = *result.planned.derived;
-  const JointGraph graph = differentiate(planned, result.planned.plan, derived);
-  if (planned.step.mesh[Axis::Pipeline] > 1) report.rank = planned.step.rank;
-  result.schedule = place(graph, placement_of(result.planned.plan));
-  const CostModel costs(planned, derived.needs, device);
-  result.timeline = simulate(costs, result.schedule);
+  if (!planned.derived) planned.derived = derived_of(planned);
+  if (planned.trace->step.mesh[Axis::Pipeline] > 1) report.rank = planned.trace->step.rank;
+  return result;
+}
+
+/// What schedule and timeline were made of.
+struct Played {
+  JointGraph graph;
+  CostModel costs;
+};
+
+Played play(const Device& device, Evaluation& result) {
+  const PlannedStep& step = result.planned;
+  Played played{differentiate(*step.trace, step.plan, *step.derived),
+                CostModel(*step.trace, step.derived->needs, device)};
+  result.schedule = place(played.graph, placement_of(step.plan));
+  result.timeline = simulate(played.costs, result.schedule);
+  return played;
+}
+
+void add_peak(Evaluation& result) {
+  const Trace& trace = *result.planned.trace;
+  Report& report = result.report;
   const Peak top = peak(result.schedule, result.timeline);
   report.live_peak = top.bytes;
   report.at_peak = top.by_category;
   const Run* const at_peak = run_at_peak(result.schedule, result.timeline, top);
-  report.peak_at = describe_peak(planned, result.timeline, top, at_peak);
-  report.peak_maker = maker_of(planned, result.schedule, result.timeline, top, at_peak);
+  report.peak_at = describe_peak(trace, result.timeline, top, at_peak);
+  report.peak_maker = maker_of(trace, result.schedule, result.timeline, top, at_peak);
+}
+
+void add_kept(Evaluation& result) {
+  const PlannedStep& step = result.planned;
+  Report& report = result.report;
   report.planned = plan_arena(result.schedule).size;
   report.pinned = host_copies_peak(result.schedule);
-  report.saved = saved_bytes(planned, result.planned.plan, derived);
-  report.units = block_units(planned, result.planned.plan, derived.needs);
-  add_allocator(planned, result.schedule, device, budget, report);
-  add_time(planned, graph, costs, result, report);
+  report.saved = saved_bytes(*step.trace, step.plan, *step.derived);
+  report.units = block_units(*step.trace, step.plan, step.derived->needs);
+}
+
+void add_totals(const Trace& asked, const Device& device, const MemoryBudget& budget,
+                Evaluation& result) {
+  const PlannedStep& step = result.planned;
+  Report& report = result.report;
+  add_allocator(*step.trace, result.schedule, device, budget, report);
+  add_time(*step.trace, result, report);
   add_throughput(asked, report);
-  const bool is_rewritten = &asked != &planned;
-  add_utilization(asked,
-                  is_rewritten ? model_flops(asked) : model_flops(asked, derived.needs.gradients),
-                  device, report);
+  const bool is_rewritten = &asked != step.trace.get();
+  add_utilization(
+      asked, is_rewritten ? model_flops(asked) : model_flops(asked, step.derived->needs.gradients),
+      device, report);
+}
+
+}  // namespace
+
+Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
+                    const MemoryBudget& budget) {
+  Evaluation result = begun(std::move(step));
+  if (!result.report.applies) return result;
+  const Played played = play(device, result);
+  add_peak(result);
+  add_kept(result);
+  add_totals(asked, device, budget, result);
+  result.report.recovery = recovery_of(played.graph, played.costs, result);
+  return result;
+}
+
+Evaluation evaluate_totals(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
+                           const Device& device, const MemoryBudget& budget) {
+  Evaluation result = begun(plan_step(trace, strategy));
+  if (!result.report.applies) return result;
+  play(device, result);
+  add_totals(*trace, device, budget, result);
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "analysis/rank_report.h"
+#include "analysis/report_totals.h"
 #include "base/error.h"
 #include "base/parallel.h"
 
@@ -198,13 +199,20 @@ class LayoutSearcher {
       return answer;
     }
     try {
-      const Report report = report_in(request(), layout);
+      const Report report = totals_in(layout);
       answer.applies = report.applies;
       answer.made.numbers = numbers_of(report);
     } catch (const InputError& error) {
       answer.refusal = error.what();
     }
     return answer;
+  }
+
+  Report totals_in(const MeshLayout& layout) const {
+    const Scenario scenario = scenario_in(request(), layout);
+    return totals_of_ranks(rank_traces(scenario.model, scenario.step),
+                           scenario.strategies[layout.strategy], scenario.device,
+                           memory_budget_of(scenario));
   }
 
   void simulate_wave(const std::vector<Candidate>& wave) {

@@ -109,6 +109,25 @@ TEST(LayoutSearch, ShowsWhatSimulatingAllWouldShow) {
   }
 }
 
+// A search makes totals only; what compare() shows is the same.
+TEST(LayoutSearch, HasTheNumbersOfTheWholeReport) {
+  const LayoutSearch search = search_layouts(small_request(8, 16));
+  ASSERT_FALSE(search.found.empty());
+  for (const FoundLayout& found : search.found) {
+    const Report report = report_in(search.request, found.layout);
+    const LayoutNumbers& numbers = found.numbers;
+    EXPECT_EQ(numbers.allocated, report.allocated_peak) << found.key;
+    EXPECT_EQ(numbers.at_rest, report.allocated_at_rest) << found.key;
+    EXPECT_EQ(numbers.reserved, report.reserved_peak) << found.key;
+    EXPECT_EQ(numbers.stage, report.rank.value_or(RankClass()).stage) << found.key;
+    EXPECT_EQ(numbers.step, report.step) << found.key;
+    EXPECT_EQ(numbers.exposed, report.communication.exposed) << found.key;
+    EXPECT_EQ(numbers.bubble, report.bubble) << found.key;
+    EXPECT_EQ(numbers.throughput, report.throughput) << found.key;
+    EXPECT_EQ(numbers.mfu, report.mfu) << found.key;
+  }
+}
+
 TEST(LayoutSearch, EachOfTheFrontNeedsLessThanAllThatAreFaster) {
   const LayoutSearch search = search_layouts(small_request(4, 8));
   std::optional<Bytes> least;

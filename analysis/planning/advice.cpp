@@ -10,13 +10,21 @@
 namespace tidemark {
 namespace {
 
+// Those that the plan has, in every block: a lever is one change, and all sets of operators once
+// more for each lever would take four times as long.
+std::string operators_of(const PlannedStep& planned) {
+  std::vector<StrategySpec::Component> everywhere = planned.rewrites;
+  for (auto& component : everywhere) component.arguments = {};
+  return everywhere.empty() ? std::string(reference_strategy().name) : strategy_text(everywhere);
+}
+
 // Nothing where the step cannot be built so.
 std::optional<Advice> planned_with(const Lever& lever, const Planning& planning,
                                    const PlanWatch& watch) {
   try {
     const MemoryBudget memory{planning.comparison.budget.capacity, lever.changed.allocator};
     const PlanSearches searches(trace_of(lever.changed), lever.changed.device, memory,
-                                planning.request, watch);
+                                planning.request, watch, operators_of(planning.planned));
     const std::optional<FoundPlan> found = plan_for(searches, planning);
     const Report report = searches.report_of(found.value_or(searches.smallest()));
     return Advice{lever.option,      report.allocated_peak,

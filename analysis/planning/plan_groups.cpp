@@ -28,6 +28,7 @@ class Grouping {
  private:
   const Stage& stage(std::size_t p) const { return *parts_[p].stage; }
   const LocalPlan& local(std::size_t p) const { return parts_[p].entry->plan; }
+  const Trace& trace(std::size_t p) const { return planner_.trace_of(parts_[p]); }
   bool keeps_all(std::size_t p) const {
     return !local(p).offloads_inputs && std::ranges::all_of(local(p).forms, [](const Form& form) {
       return form.action == Action::Keep;
@@ -36,7 +37,8 @@ class Grouping {
 
   bool continues(std::size_t p) const {
     return stage(p).block >= 0 && stage(p - 1).block >= 0 &&
-           parts_[p].count == parts_[p - 1].count && decided(p) == decided(p - 1) &&
+           parts_[p].count == parts_[p - 1].count &&
+           parts_[p].operators == parts_[p - 1].operators && decided(p) == decided(p - 1) &&
            calls(p) == calls(p - 1);
   }
 
@@ -76,13 +78,13 @@ class Grouping {
   std::vector<std::string> calls(std::size_t p) const {
     std::vector<std::string> names;
     if (stage(p).block < 0) return names;
-    for (const OpId op : saved_ops(planner_.trace(), stage(p), local(p)))
-      names.push_back(name_within(p, planner_.trace()[op].name));
+    for (const OpId op : saved_ops(trace(p), stage(p), local(p)))
+      names.push_back(name_within(p, trace(p)[op].name));
     return names;
   }
 
   std::string name_within(std::size_t p, TensorId tensor) const {
-    return name_within(p, planner_.trace()[tensor].name);
+    return name_within(p, trace(p)[tensor].name);
   }
 
   std::string name_within(std::size_t p, const std::string& name) const {
@@ -114,6 +116,8 @@ class Grouping {
     for (auto& [action, bits, names] : decided(p))
       group.decided.push_back({action, bits, std::move(names), {}});
     group.calls = calls(p);
+    for (const auto& component : planner_.operators_of(parts_[p]))
+      group.operators.emplace_back(component.row->name);
     return group;
   }
 
@@ -125,10 +129,10 @@ class Grouping {
     for (PlanGroup::Decided& decided : group.decided)
       for (std::size_t d = 0; d < stage(p).decided.size(); ++d)
         if (is_so(p, d, decided.action, decided.bits))
-          decided.bytes += size(planner_.trace()[stage(p).decided[d]]);
+          decided.bytes += size(trace(p)[stage(p).decided[d]]);
     for (PlanGroup::Decided& decided : group.decided)
       if (decided.action == Action::Offload && local(p).offloads_inputs)
-        for (const TensorId input : stage(p).inputs) decided.bytes += size(planner_.trace()[input]);
+        for (const TensorId input : stage(p).inputs) decided.bytes += size(trace(p)[input]);
     group.saved -= Bytes{part.entry->cost.first.kept};
     group.extra += Nanoseconds(part.entry->cost.time);
     for (std::size_t s = part.first; s < part.first + part.count; ++s) {

@@ -18,6 +18,15 @@ constexpr Bytes unlimited{std::int64_t{1} << 59};
 constexpr std::size_t neighbours = 8;
 constexpr std::size_t samples = 64;
 
+// Strategies that are two at once: blocks may have one of them and not the other.
+constexpr std::pair<std::string_view, std::string_view> both = {"lowmemorybp", "approx-bp+ms-bp"};
+
+std::vector<StrategySpec::Component> parts_of(std::vector<StrategySpec::Component> components) {
+  if (components.size() == 1 && components.front().row->name == both.first)
+    return parse_strategy(both.second).components;
+  return components;
+}
+
 }  // namespace
 
 Counted counted_for(Measure measure, const Trace& trace, const Device& device) {
@@ -48,26 +57,40 @@ PlanSearch PlanSearch::with_offload(double share_beyond, std::optional<Bytes> ho
   return search;
 }
 
+std::optional<PlanSearch> PlanSearch::with_operators(
+    const std::vector<const PlanSearch*>& others) const {
+  std::vector<BlockOperators> operators;
+  for (const PlanSearch* other : others) {
+    BlockOperators each{parts_of(other->rewrites_), other->planner_};
+    if (planner_->takes_in_blocks(each)) operators.push_back(std::move(each));
+  }
+  if (operators.empty()) return std::nullopt;
+  PlanSearch search = *this;
+  search.planner_ = std::make_shared<const Planner>(*planner_, std::move(operators));
+  return search;
+}
+
 PlannedStep PlanSearch::step_at(std::size_t point) const {
-  PlannedStep step{trace_, planner_->plan_at(point), {}, {}, rewrites_};
-  step.derived = std::make_shared<const Derived>(
-      Derived{planner_->needs(), derive_recovery(*trace_, step.plan, planner_->needs())});
+  PlannedStep step = planner_->step_at(point);
+  if (step.rewrites.empty()) step.rewrites = rewrites_;
   return step;
 }
 
 Bytes PlanSearch::bytes_of(std::size_t point) const {
-  const Schedule schedule = lower(step_at(point));
+  const PlannedStep step = step_at(point);
+  const Schedule schedule = lower(step);
   if (measure_ == Measure::Planned) return plan_arena(schedule).size;
   if (measure_ == Measure::Live)
-    return peak(schedule, simulate(*trace_, planner_->needs(), schedule, device_)).bytes;
+    return peak(schedule, simulate(*step.trace, step.derived->needs, schedule, device_)).bytes;
   const allocator::AllocatorResult result =
-      allocator::replay_allocator(*trace_, schedule, find_framework(trace_->step.framework),
+      allocator::replay_allocator(*step.trace, schedule, find_framework(trace_->step.framework),
                                   device_, memory_.allocator, unlimited);
   return measure_ == Measure::Reserved ? result.reserved_peak : result.allocated_peak;
 }
 
 Nanoseconds PlanSearch::time_of(std::size_t point) const {
-  return simulate(*trace_, planner_->needs(), lower(step_at(point)), device_).duration;
+  const PlannedStep step = step_at(point);
+  return simulate(*step.trace, step.derived->needs, lower(step), device_).duration;
 }
 
 bool PlanSearch::keeps_host_budget(std::size_t point) const {

@@ -18,6 +18,10 @@ class PlanSearch {
   /// the planner is to count of the link's time: see there.
   PlanSearch with_offload(double share_beyond, std::optional<Bytes> host_budget) const;
 
+  /// The same where each block may have the operators of one of the others, which have them in all
+  /// blocks; nothing if none of them can be told from block to block.
+  std::optional<PlanSearch> with_operators(const std::vector<const PlanSearch*>& others) const;
+
   const Planner& planner() const { return *planner_; }
   bool may_offload() const { return may_offload_; }
 

@@ -54,16 +54,40 @@ PlanSearches::PlanSearches(const std::shared_ptr<const Trace>& trace, const Devi
                            const MemoryBudget& memory, const PlanRequest& request,
                            const PlanWatch& watch)
     : trace_(trace), device_(device), memory_(memory) {
-  for (const PlannedStep& step : steps_to_plan(trace, request)) {
-    if (!all_.empty() && is_stopped(watch)) return;
-    all_.emplace_back(step, device, memory, request.measure,
-                      PlannerSettings{request.form, code_bits_of(request), watch.is_stopped});
-    if (!may_offload(request)) continue;
-    const std::size_t without = all_.size() - 1;
-    for (const double share : shares_beyond) {
-      if (is_stopped(watch)) return;
-      all_.push_back(all_[without].with_offload(share, request.host_budget));
-    }
+  for (const PlannedStep& step : steps_to_plan(trace, request))
+    if (all_.empty() || !is_stopped(watch)) add(step, request, watch);
+  if (!is_stopped(watch)) add_mixed();
+}
+
+PlanSearches::PlanSearches(const std::shared_ptr<const Trace>& trace, const Device& device,
+                           const MemoryBudget& memory, const PlanRequest& request,
+                           const PlanWatch& watch, const std::string& operators)
+    : trace_(trace), device_(device), memory_(memory) {
+  add(plan_step(trace, parse_strategy(operators)), request, watch);
+}
+
+void PlanSearches::add(const PlannedStep& step, const PlanRequest& request,
+                       const PlanWatch& watch) {
+  all_.emplace_back(step, device_, memory_, request.measure,
+                    PlannerSettings{request.form, code_bits_of(request), watch.is_stopped});
+  if (!may_offload(request)) return;
+  ways_ = 1 + shares_beyond.size();
+  const std::size_t without = all_.size() - 1;
+  for (const double share : shares_beyond) {
+    if (is_stopped(watch)) return;
+    all_.push_back(all_[without].with_offload(share, request.host_budget));
+  }
+}
+
+// Of each way to count the link's time, the step as it is with the operators of all others.
+void PlanSearches::add_mixed() {
+  const std::size_t made = all_.size();
+  all_.reserve(made + ways_);
+  for (std::size_t way = 0; way < ways_; ++way) {
+    std::vector<const PlanSearch*> others;
+    for (std::size_t i = ways_ + way; i < made; i += ways_) others.push_back(&all_[i]);
+    if (std::optional<PlanSearch> mixed = all_[way].with_operators(others))
+      all_.push_back(std::move(*mixed));
   }
 }
 

@@ -12,11 +12,16 @@ struct FoundPlan {
 
 /// The first offloads nothing. The others, where that is allowed, count the link's time in ways of
 /// their own; a plan's true time is simulated, so each is only a proposal. Where gradients may be
-/// approximate, all of them are there once more for each way to change the step's operators.
+/// approximate, all of them are there once more for each way to change the step's operators, and
+/// once for all ways to change those of single blocks.
 class PlanSearches {
  public:
   PlanSearches(const std::shared_ptr<const Trace>& trace, const Device& device,
                const MemoryBudget& memory, const PlanRequest& request, const PlanWatch& watch = {});
+  /// With no other operators than the strategy's, in all blocks.
+  PlanSearches(const std::shared_ptr<const Trace>& trace, const Device& device,
+               const MemoryBudget& memory, const PlanRequest& request, const PlanWatch& watch,
+               const std::string& operators);
   PlanSearches(const PlanSearches&) = delete;
   PlanSearches& operator=(const PlanSearches&) = delete;
 
@@ -43,7 +48,11 @@ class PlanSearches {
   const std::shared_ptr<const Trace> trace_;  ///< before anything changed operators
   const Device device_;
   const MemoryBudget memory_;
+  void add(const PlannedStep& step, const PlanRequest& request, const PlanWatch& watch);
+  void add_mixed();
+
   std::vector<PlanSearch> all_;
+  std::size_t ways_ = 1;  ///< to count the link's time: of each set of operators, one after another
 };
 
 /// What the request asks for: within its budget, or its time.

@@ -125,8 +125,12 @@ std::vector<int> code_bits_of(const PlanRequest& request) {
   return {};
 }
 
+bool is_changed(const PlanGroup& group) {
+  return !group.decided.empty() || !group.operators.empty();
+}
+
 std::optional<Nanoseconds> price_per_gib(const PlanGroup& group) {
-  if (group.decided.empty() || group.saved <= Bytes{}) return std::nullopt;
+  if (!is_changed(group) || group.saved <= Bytes{}) return std::nullopt;
   constexpr double gib = std::int64_t{1} << 30;
   return Nanoseconds(static_cast<std::int64_t>(static_cast<double>(group.extra.count()) * gib /
                                                static_cast<double>(group.saved.count)));

@@ -91,6 +91,7 @@ struct PlanGroup {
     Bytes bytes;                       ///< of these, of all blocks of the group
   };
   std::string first, last;  ///< names of blocks, or of ops where it stands outside of blocks
+  std::vector<std::string> operators;  ///< strategies whose operators these blocks have, not others
   bool is_block = true;
   std::size_t stages = 0;
   std::size_t joined = 1;          ///< so many at a time are recovered as one
@@ -99,6 +100,9 @@ struct PlanGroup {
   Bytes saved;                     ///< less than if all were kept, when all forwards are done
   Nanoseconds extra{};             ///< more than if all were kept
 };
+
+/// Is anything decided about the group beside keeping all?
+bool is_changed(const PlanGroup& group);
 
 /// What a GiB that the group saves costs; nothing where it saves nothing.
 std::optional<Nanoseconds> price_per_gib(const PlanGroup& group);

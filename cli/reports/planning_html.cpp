@@ -19,16 +19,13 @@ std::string cell(std::string_view text, std::string_view kind = "") {
                      exports::xml_escaped(text));
 }
 
-std::string decision_row(const Planning& planning, const PlanGroup& group,
-                         const PlanGroup::Decided* decided, bool is_first) {
+std::string decision_row(const PlanGroup& group, const GroupLine& line, bool is_first) {
   const auto price = is_first ? price_per_gib(group) : std::nullopt;
+  const bool has_sums = is_first && is_changed(group);
   return "<tr>" + cell(is_first ? group_name(group) : "") +
-         cell(is_first && decided ? to_text(group.saved) : "") +
-         cell(is_first && decided ? to_text(group.extra) : "") +
-         cell(price ? to_text(*price) : "") +
-         cell(decided ? action_text(*decided) : "keep", "text") +
-         cell(decided ? decided_text(planning, group, *decided) : "all", "text wrapped") +
-         "</tr>\n";
+         cell(has_sums ? to_text(group.saved) : "") + cell(has_sums ? to_text(group.extra) : "") +
+         cell(price ? to_text(*price) : "") + cell(line.decision, "text") +
+         cell(line.tensors, "text wrapped") + "</tr>\n";
 }
 
 // The menu of why: what each run of blocks saves, at what price.
@@ -39,9 +36,8 @@ std::string groups_table(const Planning& planning, const std::vector<PlanGroup>&
       "<th>per GiB</th><th class=\"text\">decision</th><th class=\"text\">tensors</th></tr>"
       "</thead>\n<tbody>\n";
   for (const PlanGroup& group : groups) {
-    if (group.decided.empty()) text += decision_row(planning, group, nullptr, true);
-    for (const PlanGroup::Decided& decided : group.decided)
-      text += decision_row(planning, group, &decided, &decided == group.decided.data());
+    const std::vector<GroupLine> lines = group_lines(planning, group);
+    for (const GroupLine& line : lines) text += decision_row(group, line, &line == lines.data());
   }
   return text + "</tbody>\n</table></div>\n";
 }

@@ -27,6 +27,7 @@ Json group_json(const PlanGroup& group) {
           {"last", group.last},
           {"blocks", group.is_block ? group.stages : 0},
           {"joined", group.joined},
+          {"operators", group.operators},
           {"decisions", std::move(decisions)},
           {"calls", group.calls},
           {"bytes", group.saved.count},

@@ -32,14 +32,13 @@ std::string draw_groups(const Planning& planning, const Style& style) {
   table.add_column({"tensors", Align::Wrapped});
   for (const PlanGroup& group : planning.groups) {
     std::string name = group_name(group), saves, costs;
-    if (!group.decided.empty()) saves = size(group.saved), costs = time(group.extra);
-    if (group.decided.empty()) table.add_row({{name}, {}, {}, {"keep"}, {"all"}});
-    for (const PlanGroup::Decided& decided : group.decided)
+    if (is_changed(group)) saves = size(group.saved), costs = time(group.extra);
+    for (const GroupLine& line : group_lines(planning, group))
       table.add_row({{std::exchange(name, {})},
                      {std::exchange(saves, {})},
                      {std::exchange(costs, {})},
-                     {action_text(decided)},
-                     {decided_text(planning, group, decided)}});
+                     {line.decision},
+                     {line.tensors}});
   }
   return table.draw(style);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/reports/print_planning.h"
+#include "simulator/strategies/block_list.h"
 #include "simulator/tensor_roles.h"
 
 namespace tidemark::cli {
@@ -40,6 +41,11 @@ std::string tensors_text(const std::vector<std::string>& names) {
 std::string whole_text(const PlanGroup& group) {
   if (group.calls.empty()) return "all that each saves";
   return fmt::format("all but what comes of {}", fmt::join(group.calls, ", "));
+}
+
+std::string action_text(const PlanGroup::Decided& decided) {
+  if (decided.bits == 0) return std::string(to_string(decided.action));
+  return fmt::format("{}, {} bits", to_string(decided.action), decided.bits);
 }
 
 std::string gap_text(double gap) { return fmt::format("{:.2f} %", std::max(0.0, 100 * gap)); }
@@ -120,21 +126,26 @@ std::string refusal(const Planning& planning) {
 
 std::string operators_text(const PlannedStep& planned) {
   std::string text;
-  for (const auto& [row, arguments] : planned.rewrites)
-    text += fmt::format(" Operators are those of {} in every block ({}; {}).", row->name,
+  for (const auto& [row, arguments] : planned.rewrites) {
+    const std::optional<BlockList> blocks = blocks_of(arguments);
+    const bool is_some = blocks && blocks->size() < planned.trace->blocks.size();
+    text += fmt::format(" Operators are those of {} in {} ({}; {}).", row->name,
+                        is_some ? fmt::format("blocks {}", to_text(*blocks)) : "every block",
                         row->summary, row->source);
+  }
   return text;
 }
 
-std::string action_text(const PlanGroup::Decided& decided) {
-  if (decided.bits == 0) return std::string(to_string(decided.action));
-  return fmt::format("{}, {} bits", to_string(decided.action), decided.bits);
-}
-
-std::string decided_text(const Planning& planning, const PlanGroup& group,
-                         const PlanGroup::Decided& decided) {
-  return planning.request.form != PlanForm::Tensors ? whole_text(group)
-                                                    : tensors_text(decided.tensors);
+std::vector<GroupLine> group_lines(const Planning& planning, const PlanGroup& group) {
+  if (!is_changed(group)) return {{"keep", "all"}};
+  std::vector<GroupLine> lines;
+  if (!group.operators.empty())
+    lines.push_back({"operators", fmt::format("{}", fmt::join(group.operators, ", "))});
+  for (const PlanGroup::Decided& decided : group.decided)
+    lines.push_back({action_text(decided), planning.request.form != PlanForm::Tensors
+                                               ? whole_text(group)
+                                               : tensors_text(decided.tensors)});
+  return lines;
 }
 
 std::string group_name(const PlanGroup& group) {

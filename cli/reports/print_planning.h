@@ -29,11 +29,12 @@ std::string planning_words(const Planning& planning);
 
 /// " Operators are those of approx-bp in every block (…)."; "" if they are the step's own.
 std::string operators_text(const PlannedStep& planned);
-/// "quantize, 4 bits".
-std::string action_text(const PlanGroup::Decided& decided);
-/// The tensors that it is about, or the calls of whole blocks.
-std::string decided_text(const Planning& planning, const PlanGroup& group,
-                         const PlanGroup::Decided& decided);
+/// "quantize, 4 bits", and the tensors or calls that it is about.
+struct GroupLine {
+  std::string decision, tensors;
+};
+/// All that is decided about the group; "keep", "all" where nothing is.
+std::vector<GroupLine> group_lines(const Planning& planning, const PlanGroup& group);
 
 /// "blocks.3", "blocks.0 to blocks.17 (18)", "norm to loss".
 std::string group_name(const PlanGroup& group);

@@ -49,11 +49,13 @@ std::string name_of(const PlanGroup& group) {
 
 void explain(const PlanGroup& group) {
   text_line(name_of(group), theme::bright);
-  if (group.decided.empty()) return text_line("keep all", theme::faint);
+  if (!is_changed(group)) return text_line("keep all", theme::faint);
   const auto price = price_per_gib(group);
   text_line(fmt::format("{} for {}{}", to_text(group.saved), to_text(group.extra),
                         price ? fmt::format(", {} per GiB", to_text(*price)) : ""),
             theme::faint);
+  if (!group.operators.empty())
+    text_wrapped(fmt::format("operators of {}", fmt::join(group.operators, ", ")));
   for (const PlanGroup::Decided& decided : group.decided)
     text_wrapped(fmt::format("{}{}: {}", to_string(decided.action),
                              decided.bits == 0 ? "" : fmt::format(", {} bits", decided.bits),

@@ -6,6 +6,7 @@
 #include "gui/drawing/widgets.h"
 #include "gui/panels/panels.h"
 #include "gui/usual_numbers.h"
+#include "simulator/strategies/block_list.h"
 #include "traces/presets.h"
 
 // Needs imgui.h before it.
@@ -212,9 +213,11 @@ bool choose_options(StrategySpec& spec) {
   if (spec.plan) return false;  // the file says all
   bool changed = false;
   for (auto& component : spec.components)
-    for (const StrategyOption& option : component.row->options)
+    for (const StrategyOption& option : component.row->options) {
+      if (takes_blocks(option)) continue;  // for plans to choose
       changed |=
           option.takes_number() ? choose_number(component, option) : choose_flag(component, option);
+    }
   if (changed) spec.text = strategy_text(spec.components);
   return changed;
 }

@@ -19,11 +19,6 @@
 namespace tidemark {
 namespace {
 
-struct Corner {
-  double kept, time;
-};
-using Hull = std::vector<Corner>;
-
 // min over the corners of time + price · kept.
 double cheapest(const Hull& corners, double price) {
   double best = corners.front().time + price * corners.front().kept;
@@ -50,10 +45,28 @@ Hull hull_from(const std::vector<Proposal>& proposals, std::int64_t kept, std::i
   return hull;
 }
 
+// What no mixture of two corners beats, those that keep most first: of the hulls of several sets of
+// operators, one.
+Hull lower_hull(Hull corners) {
+  std::ranges::sort(corners, [](const Corner& a, const Corner& b) {
+    return a.kept != b.kept ? a.kept > b.kept : a.time < b.time;
+  });
+  Hull hull;
+  const auto is_above = [](const Corner& a, const Corner& b, const Corner& c) {
+    return (b.time - a.time) * (a.kept - c.kept) >= (c.time - a.time) * (a.kept - b.kept);
+  };
+  for (const Corner& corner : corners) {
+    if (!hull.empty() && corner.kept == hull.back().kept) continue;
+    while (!hull.empty() && corner.time <= hull.back().time) hull.pop_back();
+    while (hull.size() > 1 && is_above(hull[hull.size() - 2], hull.back(), corner)) hull.pop_back();
+    hull.push_back(corner);
+  }
+  return hull;
+}
+
 /// Before stage s, `room[s]` is left for what the stages before it keep.
 struct Moments {
-  const Stages& stages;
-  const std::vector<Hull>& hulls;
+  const std::vector<Hull>& hulls;  ///< by stage
   const std::vector<double>& room;
   double kept_time;
 };
@@ -63,13 +76,12 @@ struct Moments {
 template <typename Bound>
 double best_bound(const Moments& moments, Bound bound) {
   double fastest = moments.kept_time, most = 0;
-  for (const Stage& stage : moments.stages.all) fastest += cheapest(moments.hulls[stage.kind], 0);
+  for (const Hull& hull : moments.hulls) fastest += cheapest(hull, 0);
   for (const double price : prices_of(moments.hulls)) {
     double time = fastest;  // priced so far
-    for (std::size_t s = 0; s < moments.stages.all.size(); ++s) {
+    for (std::size_t s = 0; s < moments.hulls.size(); ++s) {
       most = std::max(most, bound(price, time - price * moments.room[s]));
-      const Hull& hull = moments.hulls[moments.stages.all[s].kind];
-      time += cheapest(hull, price) - cheapest(hull, 0);
+      time += cheapest(moments.hulls[s], price) - cheapest(moments.hulls[s], 0);
     }
     most = std::max(most, bound(price, time - price * moments.room.back()));
   }
@@ -78,57 +90,109 @@ double best_bound(const Moments& moments, Bound bound) {
 
 }  // namespace
 
+// Of whatever the stage may do.
+std::int64_t Planner::least_forward(std::size_t stage) const {
+  std::int64_t least = reference_.stages[stage].first.forward;
+  for_each_operators(stages_.all[stage], [&](std::uint32_t operators) {
+    const Planner& planner = of(operators);
+    for (const Mode& mode : planner.modes_)
+      for (const Entry& entry : mode.menus.front()[planner.stages_.all[stage].kind])
+        least = std::min(least, entry.cost.first.forward);
+  });
+  return least;
+}
+
+// Operators may do without parameters.
+std::int64_t Planner::bytes_before() const {
+  std::int64_t least = reference_.before;
+  for (const BlockOperators& each : operators_)
+    least = std::min(least, each.everywhere->reference_.before);
+  return least;
+}
+
 // Before each stage's forward, and after the last: what is left for what stages before it keep.
 std::vector<double> Planner::forward_room(std::int64_t bytes, double link) const {
-  std::vector<std::int64_t> least;
-  for (std::size_t kind = 0; kind < stages_.kinds.size(); ++kind) {
-    least.push_back(reference_.stages[stages_.kinds[kind].front()].first.forward);
-    for (const Mode& mode : modes_)
-      for (const Entry& entry : mode.menus.front()[kind])
-        least.back() = std::min(least.back(), entry.cost.first.forward);
-  }
+  const std::int64_t left = bytes - bytes_before();
   std::vector<double> room;
   double gone = 0;  // as much as the link can have brought away
-  for (const Stage& stage : stages_.all) {
-    gone += link * static_cast<double>(forward_time(stage.kind));
-    room.push_back(gone + static_cast<double>(bytes - reference_.before - reference_.before_later -
-                                              least[stage.kind]));
+  for (std::size_t s = 0; s < stages_.all.size(); ++s) {
+    std::int64_t slowest = 0;
+    for_each_operators(stages_.all[s], [&](std::uint32_t operators) {
+      const Planner& planner = of(operators);
+      slowest = std::max(slowest, planner.forward_time(planner.stages_.all[s].kind));
+    });
+    gone += link * static_cast<double>(slowest);
+    room.push_back(gone + static_cast<double>(left - reference_.before_later - least_forward(s)));
   }
-  room.push_back(gone + static_cast<double>(bytes - reference_.before));
+  room.push_back(gone + static_cast<double>(left));
   return room;
 }
 
+// The least that a stage works on, and the fewest gradients that later ones, which may have fewer
+// parameters, have left before it.
 std::vector<double> Planner::backward_room(std::int64_t bytes) const {
+  const std::int64_t left = bytes - bytes_before();
   std::vector<double> room;
-  for (const std::int64_t least : least_backward_)
-    room.push_back(static_cast<double>(bytes - reference_.before - least));
-  room.push_back(static_cast<double>(bytes - reference_.before));
+  for (std::size_t s = 0; s < stages_.all.size(); ++s) {
+    std::int64_t gradients = reference_.stages[s].first.gradients;
+    std::int64_t working = least_backward_[s] - gradients;
+    for (const BlockOperators& each : operators_) {
+      const std::int64_t its = each.everywhere->reference_.stages[s].first.gradients;
+      working = std::min(working, each.everywhere->least_backward_[s] - its);
+      gradients = std::min(gradients, its);
+    }
+    room.push_back(static_cast<double>(left - working - gradients));
+  }
+  room.push_back(static_cast<double>(left));
   return room;
 }
 
 double Planner::kept_time() const {
   std::int64_t time = reference_.rest_time;
+  for (const BlockOperators& each : operators_)
+    time = std::min(time, each.everywhere->reference_.rest_time);
   for (const StageCost& stage : reference_.stages) time += stage.time;
   return static_cast<double>(time);
 }
 
+std::int64_t Planner::least_launches() const {
+  std::int64_t least = reference_.launches;
+  for (const BlockOperators& each : operators_)
+    least = std::min(least, each.everywhere->reference_.launches);
+  return least;
+}
+
+// Over all sets of operators that the stage may have.
+Hull Planner::hull_at(std::size_t stage, Held held) const {
+  Hull all;
+  for_each_operators(stages_.all[stage], [&](std::uint32_t operators) {
+    const Planner& planner = of(operators);
+    const Stage& its = planner.stages_.all[stage];
+    const StageCost& kept = planner.reference_.stages[stage];
+    const auto& proposals = held == Held::Kept ? planner.keeping_ : planner.free_;
+    const auto later = static_cast<double>(kept.time - reference_.stages[stage].time);
+    for (const Corner& corner :
+         hull_from(proposals[its.kind], kept.first.kept, decided_bytes(*planner.trace_, its)))
+      all.push_back({corner.kept, corner.time + later});
+  });
+  return operators_.empty() ? all : lower_hull(std::move(all));
+}
+
 std::int64_t Planner::lower_bound(std::int64_t bytes, double link) const {
   std::vector<Hull> keeping, free;
-  for (std::size_t kind = 0; kind < stages_.kinds.size(); ++kind) {
-    const StagePass& kept = reference_.stages[stages_.kinds[kind].front()].first;
-    const std::int64_t decided = decided_bytes(*trace_, stages_.all[stages_.kinds[kind].front()]);
-    keeping.push_back(hull_from(keeping_[kind], kept.kept, decided));
-    free.push_back(hull_from(free_[kind], kept.kept, decided));
+  for (std::size_t s = 0; s < stages_.all.size(); ++s) {
+    keeping.push_back(hull_at(s, Held::Kept));
+    free.push_back(hull_at(s, Held::Free));
   }
   const std::vector<double> in_forward = forward_room(bytes, link);
   const std::vector<double> in_backward = backward_room(bytes);
   const double most = std::max(
-      best_bound({stages_, keeping, in_forward, kept_time()},
+      best_bound({keeping, in_forward, kept_time()},
                  [&](double price, double bound) { return price * link <= 1 ? bound : 0; }),
-      best_bound({stages_, free, in_backward, kept_time()},
+      best_bound({free, in_backward, kept_time()},
                  [&](double price, double bound) { return bound / (1 + price * link); }));
   // No plan launches fewer kernels than the one that runs nothing again.
-  return std::max(static_cast<std::int64_t>(most), reference_.launches);
+  return std::max(static_cast<std::int64_t>(most), least_launches());
 }
 
 }  // namespace tidemark

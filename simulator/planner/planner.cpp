@@ -60,7 +60,7 @@ void Planner::count_ranges() {
 }
 
 void Planner::solve_all() {
-  for (Mode& mode : modes_) solve(mode);
+  for (std::size_t mode = 0; mode < modes_.size(); ++mode) solve(mode);
   merge_fronts();
 }
 
@@ -75,31 +75,72 @@ std::int64_t Planner::need_of(std::size_t stage, const StageCost& cost, std::int
   return std::max(first, later + reference_.before_later);
 }
 
-void Planner::solve(Mode& mode) {
-  std::vector<std::vector<Choice>> choices(stages_.all.size());
-  mode.parts.resize(choices.size());
-  std::int64_t late = 0, passing = 0, leaving = 0;
-  for (std::uint32_t s = 0; s < choices.size(); ++s) {
-    const auto offer = [&](const Stage& stage, std::uint32_t count, const Entry& entry) {
+// Of what begins with the stage: by itself, or joined with those behind it, with each set of
+// operators that it may have.
+void Planner::offer(std::size_t mode, std::uint32_t s, std::vector<Choice>& choices,
+                    std::vector<Part>& parts, std::int64_t late, std::int64_t passing) const {
+  for_each_operators(stages_.all[s], [&](std::uint32_t operators) {
+    const Planner& planner = of(operators);
+    const Mode& its = planner.modes_[mode];
+    const auto add = [&](const Stage& stage, std::uint32_t count, const Entry& entry) {
       const auto stall =
           static_cast<std::int64_t>(share_beyond_ * static_cast<double>(entry.stall));
-      choices[s].push_back({entry.cost.first.kept,
-                            need_of(s + count - 1, entry.cost, late) + passing,
-                            entry.cost.time + stall, count});
-      mode.parts[s].push_back({&stage, s, count, &entry});
+      choices.push_back({entry.cost.first.kept, need_of(s + count - 1, entry.cost, late) + passing,
+                         entry.cost.time + stall, count});
+      parts.push_back({&stage, s, count, &entry, operators});
     };
+    const Stage& single = planner.stages_.all[s];
+    for (const Entry& entry : its.menus.front()[single.kind])
+      if (entry.offloaded == 0 || single.left_by != no_op) add(single, 1, entry);
+    for (std::size_t c = 0; c < planner.joined_.size(); ++c)
+      if (const Stage& stage = planner.joined_[c].beginning[s]; stage.begin != stage.end)
+        for (const Entry& entry : its.menus[c + 1][stage.kind])
+          if (planner.is_joint(stage, entry.plan))
+            add(stage, static_cast<std::uint32_t>(planner.joined_[c].length), entry);
+  });
+}
+
+namespace {
+
+// What another choice is no worse than in any term would only make staircases longer: with several
+// sets of operators, much of what each offers.
+void drop_beaten(std::vector<Choice>& choices, std::vector<Planner::Part>& parts) {
+  const auto beats = [&](std::size_t k, std::size_t i) {
+    const Choice &a = choices[k], &b = choices[i];
+    const bool is_no_worse =
+        a.span == b.span && a.kept <= b.kept && a.need <= b.need && a.time <= b.time;
+    return is_no_worse && (k < i || a.kept < b.kept || a.need < b.need || a.time < b.time);
+  };
+  std::vector<Choice> left;
+  std::vector<Planner::Part> their_parts;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    bool is_beaten = false;
+    for (std::size_t k = 0; k < choices.size() && !is_beaten; ++k)
+      is_beaten = k != i && beats(k, i);
+    if (is_beaten) continue;
+    left.push_back(choices[i]);
+    their_parts.push_back(parts[i]);
+  }
+  choices = std::move(left);
+  parts = std::move(their_parts);
+}
+
+}  // namespace
+
+void Planner::solve(std::size_t number) {
+  Mode& mode = modes_[number];
+  std::vector<std::vector<Choice>> choices(stages_.all.size());
+  mode.parts.assign(choices.size(), {});
+  std::int64_t late = 0, passing = 0, leaving = 0;
+  for (std::uint32_t s = 0; s < choices.size(); ++s) {
+    offer(number, s, choices[s], mode.parts[s], late, passing);
+    if (!operators_.empty()) drop_beaten(choices[s], mode.parts[s]);
     std::int64_t most_late = 0, most_passing = 0;
-    for (const Entry& entry : mode.menus.front()[stages_.all[s].kind]) {
-      if (entry.offloaded > 0 && stages_.all[s].left_by == no_op) continue;
-      offer(stages_.all[s], 1, entry);
-      most_late = std::max(most_late, entry.cost.first.late);
-      most_passing = std::max(most_passing, entry.offloaded);
+    for (const Part& part : mode.parts[s]) {
+      if (part.count > 1) continue;
+      most_late = std::max(most_late, part.entry->cost.first.late);
+      most_passing = std::max(most_passing, part.entry->offloaded);
     }
-    for (std::size_t c = 0; c < joined_.size(); ++c)
-      if (const Stage& stage = joined_[c].beginning[s]; stage.begin != stage.end)
-        for (const Entry& entry : mode.menus[c + 1][stage.kind])
-          if (is_joint(stage, entry.plan))
-            offer(stage, static_cast<std::uint32_t>(joined_[c].length), entry);
     late += most_late;
     // What the stage before may have under way: leaving, and coming back. Parameters are gathered
     // for a stage before what left in the one before that is gone.
@@ -153,12 +194,6 @@ Planner::Tightest Planner::tightest(std::size_t point) const {
     late += cost.late;
   }
   return found;
-}
-
-Plan Planner::plan_at(std::size_t point) const {
-  Plan plan = keep_everything(*trace_);
-  for (const Part& part : parts_at(point)) apply(*trace_, *part.stage, part.entry->plan, plan);
-  return plan;
 }
 
 }  // namespace tidemark

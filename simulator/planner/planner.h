@@ -6,6 +6,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <set>
 
 #include "simulator/cost/device.h"
 #include "simulator/planner/front.h"
@@ -36,6 +37,21 @@ struct PlannerSettings {
 /// once than they save of blocks' inputs: the best length is near the root of the number of blocks.
 inline constexpr std::array<std::size_t, 5> joined_lengths = {2, 3, 4, 6, 8};
 
+class Planner;
+
+/// Corners of a stage's lower hull: bytes that it keeps, and ns beyond those of the trace as it is
+/// when everything is kept.
+struct Corner {
+  double kept, time;
+};
+using Hull = std::vector<Corner>;
+
+/// Operators that single blocks may have, and all about the step that has them everywhere.
+struct BlockOperators {
+  std::vector<StrategySpec::Component> components;
+  std::shared_ptr<const Planner> everywhere;
+};
+
 /// All about one trace on one device that answers to budgets are looked up in. Bytes are those that
 /// `counted` says, of tensors in issue order.
 class Planner {
@@ -46,7 +62,14 @@ class Planner {
   /// stage computes costs no time; what is beyond, at most its time on the link: so much of it is
   /// counted, as a share, because neighbours may leave the link to others.
   Planner(const Planner& exact, double share_beyond);
+  /// The same, but each block is as it is, or has one of these sets of operators; blocks that are
+  /// recovered as one have the same. What stands outside of blocks stays as it is. Only of
+  /// takes_in_blocks(): others are no sum of blocks. What an operator takes from parameters and
+  /// from ranges of codes is counted as if no block had it, or all.
+  Planner(const Planner& plain, std::vector<BlockOperators> operators);
   Planner& operator=(const Planner&) = delete;
+  /// Do the operators change single blocks alone, whichever have them?
+  bool takes_in_blocks(const BlockOperators& operators) const;
 
   /// Of the whole step, in sums: bytes never fall from point to point, and ns do.
   struct Point {
@@ -58,7 +81,9 @@ class Planner {
   }
   /// The fastest plan in so many bytes; nothing if there is none.
   std::optional<std::size_t> within(std::int64_t bytes) const;
-  Plan plan_at(std::size_t point) const;
+  Plan plan_at(std::size_t point) const { return step_at(point).plan; }
+  /// With the trace that the point's operators make of the planner's own.
+  PlannedStep step_at(std::size_t point) const;
 
   /// A local plan with its measured cost.
   struct Entry {
@@ -72,7 +97,12 @@ class Planner {
     const Stage* stage;
     std::uint32_t first, count;  ///< of single stages
     const Entry* entry;
+    std::uint32_t operators = 0;  ///< of the blocks: 0 as in the trace, else 1 + the set's number
   };
+  /// Of a part: the trace that its stage is of.
+  const Trace& trace_of(const Part& part) const { return of(part.operators).trace(); }
+  /// Of a part: none where they are the trace's own.
+  const std::vector<StrategySpec::Component>& operators_of(const Part& part) const;
   /// Plans of strategies that are made of local plans, whatever the front has: points from size()
   /// on. Sums may beat them where the allocator does not.
   std::size_t named() const { return named_.size(); }
@@ -131,6 +161,18 @@ class Planner {
     return coded_.empty() ? nullptr : &coded_;
   }
   std::vector<std::int64_t> least_bytes() const;
+  const Planner& of(std::uint32_t operators) const {
+    return operators == 0 ? *this : *operators_[operators - 1].everywhere;
+  }
+  /// Calls visit(operators) for all that the stage's block may have.
+  template <typename Visit>
+  void for_each_operators(const Stage& stage, Visit visit) const {
+    const std::size_t count = stage.block < 0 ? 0 : operators_.size();
+    for (std::uint32_t operators = 0; operators <= count; ++operators) visit(operators);
+  }
+  std::vector<StrategySpec::Component> operators_at(const std::vector<Part>& parts) const;
+  void offer(std::size_t mode, std::uint32_t stage, std::vector<Choice>& choices,
+             std::vector<Part>& parts, std::int64_t late, std::int64_t passing) const;
   bool is_stopped() const { return settings_.is_stopped && settings_.is_stopped(); }
   void measure_codes();
   void propose();
@@ -144,13 +186,19 @@ class Planner {
   bool is_joint(const Stage& stage, const LocalPlan& local) const;
   void measure(const Stages& stages, std::vector<Menu>& menus) const;
   void measure_menus();
-  void solve(Mode& mode);
+  void solve(std::size_t mode);
   void merge_fronts();
   Survey survey_of(const Stages& stages, const std::vector<const LocalPlan*>& locals) const;
   std::int64_t need_of(std::size_t stage, const StageCost& cost, std::int64_t late) const;
   std::vector<double> forward_room(std::int64_t bytes, double link) const;
   std::vector<double> backward_room(std::int64_t bytes) const;
+  class LeastCosts;
+  std::set<double> prices_of_free() const;
   double kept_time() const;
+  std::int64_t least_forward(std::size_t stage) const;
+  std::int64_t bytes_before() const;
+  std::int64_t least_launches() const;
+  Hull hull_at(std::size_t stage, Held held) const;
   void offer_offload(Mode& mode) const;
   std::int64_t forward_time(std::size_t kind) const;
 
@@ -173,6 +221,7 @@ class Planner {
   std::vector<std::vector<Proposal>> keeping_, free_;
   std::vector<Step> points_;
   std::vector<NamedPlan> named_;
+  std::vector<BlockOperators> operators_;
 };
 
 }  // namespace tidemark

@@ -15,6 +15,9 @@ namespace {
 
 using Signature = std::vector<std::int64_t>;
 
+/// Of what a stage makes and others read too: how many gradients do?
+enum class Crossing : std::uint8_t { Counted, Ignored };
+
 /// Parameters that fully_shard gathers together.
 struct GatheredGroup {
   OpId first_op{};
@@ -40,8 +43,8 @@ bool is_inside(const Stage& stage, OpId op) {
 class Signing {
  public:
   Signing(const Trace& trace, const Needs& needs, const std::vector<GatheredGroup>& gathered,
-          const Stage& stage)
-      : trace_(trace), needs_(needs), gathered_(gathered), stage_(stage) {}
+          const Stage& stage, Crossing crossing = Crossing::Counted)
+      : trace_(trace), needs_(needs), gathered_(gathered), stage_(stage), crossing_(crossing) {}
 
   Signature run() && {
     sign_gathered();
@@ -102,7 +105,9 @@ class Signing {
     if (tensor.storage != id) return sign_tensor(tensor.storage);
     const std::size_t s = index(id);
     add(offset(needs_.producer[s]), offset(needs_.last_read[s]), offset(needs_.overwritten_by[s]));
-    if (is_inside(stage_, needs_.producer[s])) add(needs_.uses[s]);
+    const bool is_counted =
+        crossing_ == Crossing::Counted || is_inside(stage_, last_forward_use(needs_, id));
+    if (is_inside(stage_, needs_.producer[s]) && is_counted) add(needs_.uses[s]);
   }
 
   std::int64_t offset(OpId op) const {
@@ -115,6 +120,7 @@ class Signing {
   const Needs& needs_;
   const std::vector<GatheredGroup>& gathered_;
   const Stage& stage_;
+  const Crossing crossing_;
   Signature signature_;
   std::unordered_map<TensorId, std::size_t> numbers_;  ///< in the order of their first mention
 };
@@ -211,6 +217,21 @@ Stage joined(const Stages& single, std::size_t first, std::size_t count) {
 }
 
 }  // namespace
+
+std::vector<Signature> signatures_of(const Trace& trace, const Needs& needs, const Stages& stages) {
+  const std::vector<GatheredGroup> gathered = gathered_groups(trace);
+  std::vector<Signature> signatures;
+  for (const Stage& stage : stages.all)
+    signatures.push_back(Signing(trace, needs, gathered, stage, Crossing::Ignored).run());
+  return signatures;
+}
+
+Stage joined_stage(const Trace& trace, const Needs& needs, const Stages& single, std::size_t first,
+                   std::size_t count) {
+  Stage stage = joined(single, first, count);
+  find_decided(trace, needs, stage);
+  return stage;
+}
 
 Stages stages_of(const Trace& trace, const Needs& needs) {
   Stages stages{cut(trace), {}};

@@ -37,6 +37,16 @@ struct Stages {
 /// Stages whose ops, wiring and needs are equal are of one kind.
 Stages stages_of(const Trace& trace, const Needs& needs);
 
+/// By stage: all numbers that its cost could depend on in any plan of stages. Who reads what it
+/// hands on is not among them: whether that is kept is the reader's to pay. Of two traces of one
+/// network, stages of equal signatures cost the same.
+std::vector<std::vector<std::int64_t>> signatures_of(const Trace& trace, const Needs& needs,
+                                                     const Stages& stages);
+
+/// `count` stages from the first on as one, with what can be decided about it.
+Stage joined_stage(const Trace& trace, const Needs& needs, const Stages& single, std::size_t first,
+                   std::size_t count);
+
 /// Neighbouring blocks taken as one stage: what crosses from one to the next can be decided about,
 /// too.
 struct JoinedStages {

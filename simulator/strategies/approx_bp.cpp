@@ -1,6 +1,6 @@
 // Approx-BP (arXiv 2406.16282, section 4.1): the forward stays the exact GELU or SiLU; the backward
 // uses a step function with four levels, so two bits per element replace the saved input.
-#include "simulator/strategies/strategy.h"
+#include "simulator/strategies/block_list.h"
 #include "simulator/strategies/trace_edit.h"
 
 namespace tidemark {
@@ -23,13 +23,18 @@ Tensor codes_of(const Op& op, const Tensor& y) {
 
 }  // namespace
 
-Rewritten rewrite_activations(const Trace& trace, const StrategyArguments&) {
+Rewritten rewrite_activations(const Trace& trace, const StrategyArguments& arguments) {
+  const auto meant = meant_blocks(trace, arguments);
+  if (const auto* refusal = std::get_if<Refusal>(&meant)) return *refusal;
+  const std::vector<bool>& is_meant = std::get<0>(meant);
   TraceEdit edit(trace);
   bool found = false;
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
     const Op& op = trace.ops[i];
     const auto id = static_cast<OpId>(i);
-    if (!is_activation(op.kind)) {
+    const std::size_t block =
+        op.block < 0 ? trace.blocks.size() : static_cast<std::size_t>(op.block);
+    if (!is_activation(op.kind) || !is_meant[block]) {
       edit.copy(id);
       continue;
     }

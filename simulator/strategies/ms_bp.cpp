@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "simulator/needs.h"
+#include "simulator/strategies/block_list.h"
 #include "simulator/strategies/consumers.h"
-#include "simulator/strategies/strategy.h"
 #include "simulator/strategies/trace_edit.h"
 #include "traces/trace_builder.h"
 
@@ -83,8 +83,12 @@ bool is_convertible(const Trace& trace, const Needs& needs, const Consumers& con
 
 class NormRewriting {
  public:
-  explicit NormRewriting(const Trace& trace)
-      : trace_(trace), needs_(derive_needs(trace)), consumers_(trace), edit_(trace) {
+  NormRewriting(const Trace& trace, const std::vector<bool>& is_meant)
+      : trace_(trace),
+        is_meant_(is_meant),
+        needs_(derive_needs(trace)),
+        consumers_(trace),
+        edit_(trace) {
     affine_.assign(trace.tensors.size(), no_tensor);
     leave_out_.assign(trace.ops.size(), false);
     for (const Op& op : trace.ops) {
@@ -118,6 +122,8 @@ class NormRewriting {
   Readers convertible(const Op& op) const {
     const auto id = static_cast<std::size_t>(&op - trace_.ops.data());
     if (!is_norm(op.kind) || needs_.gradients[id] == 0) return {};
+    if (!is_meant_[op.block < 0 ? trace_.blocks.size() : static_cast<std::size_t>(op.block)])
+      return {};
     Readers readers = readers_of(trace_, consumers_, trace_.outputs(op)[0]);
     return is_convertible(trace_, needs_, consumers_, op, readers) ? readers : Readers();
   }
@@ -160,6 +166,7 @@ class NormRewriting {
   }
 
   const Trace& trace_;
+  const std::vector<bool>& is_meant_;  ///< by block, and outside of all
   const Needs needs_;
   const Consumers consumers_;
   TraceEdit edit_;
@@ -169,14 +176,18 @@ class NormRewriting {
 
 }  // namespace
 
-Rewritten rewrite_norms(const Trace& trace, const StrategyArguments&) {
-  NormRewriting rewriting(trace);
+Rewritten rewrite_norms(const Trace& trace, const StrategyArguments& arguments) {
+  const auto meant = meant_blocks(trace, arguments);
+  if (const auto* refusal = std::get_if<Refusal>(&meant)) return *refusal;
+  NormRewriting rewriting(trace, std::get<0>(meant));
   if (!rewriting.run())
     return "no norm feeds only linears that keep their input and can take its affine part";
   return rewriting.finish();
 }
 
 Rewritten rewrite_low_memory_bp(const Trace& trace, const StrategyArguments& arguments) {
+  const auto meant = meant_blocks(trace, arguments);
+  if (const auto* refusal = std::get_if<Refusal>(&meant)) return *refusal;
   Rewritten activations = rewrite_activations(trace, arguments);
   const auto* without_norms = std::get_if<Trace>(&activations);
   Rewritten norms = rewrite_norms(without_norms ? *without_norms : trace, arguments);

@@ -10,6 +10,7 @@
 
 #include "simulator/parallel/pipeline_order.h"
 #include "simulator/plan_json.h"
+#include "simulator/strategies/block_list.h"
 
 namespace tidemark {
 namespace {
@@ -27,6 +28,10 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 bool takes(const StrategyOption& option, std::int64_t number) {
   if (!option.among.empty()) return std::ranges::find(option.among, number) != option.among.end();
   return number >= option.least && number <= 1'000'000;
+}
+
+std::string_view value_in(std::string_view text) {
+  return text.substr(std::min(text.find('=') + 1, text.size()));
 }
 
 std::int64_t parse_number(std::string_view text, const StrategyOption& option) {
@@ -85,11 +90,14 @@ StrategyArguments parse_arguments(const StrategyRow& row, std::string_view text)
   StrategyArguments arguments;
   for (const std::string_view typed : split(text, ',')) {
     const StrategyOption& option = find_option(row, typed);
-    if (arguments.has(option.name()))
+    if (arguments.has(option.name()) || (takes_blocks(option) && blocks_of(arguments)))
       throw UsageError(
           fmt::format("strategy '{}': {} is named twice (keep one)", row.name, option.text));
     arguments.chosen.push_back({std::string(option.name()), {}});
-    if (option.takes_number()) arguments.chosen.back().number = parse_number(typed, option);
+    if (takes_blocks(option))
+      arguments.chosen.back() = chosen_blocks(parse_block_list(value_in(typed)));
+    else if (option.takes_number())
+      arguments.chosen.back().number = parse_number(typed, option);
   }
   if (const Refusal why = contradiction_in(row, arguments); !why.empty()) throw UsageError(why);
   return arguments;
@@ -169,20 +177,20 @@ const std::vector<StrategyRow>& strategies() {
       {"approx-bp",
        "GELU and SiLU keep 2-bit codes instead of their input",
        "arXiv 2406.16282, section 4.1",
-       {},
+       {in_blocks},
        rewrite_activations,
        nullptr,
        "gradients through GELU and SiLU are approximate"},
       {"ms-bp",
        "norms share the tensor that the next linear keeps; affine merged into it",
        "arXiv 2406.16282, section 4.2",
-       {},
+       {in_blocks},
        rewrite_norms,
        share_norm_outputs},
       {"lowmemorybp",
        "approx-bp and ms-bp",
        "arXiv 2406.16282",
-       {},
+       {in_blocks},
        rewrite_low_memory_bp,
        share_norm_outputs,
        "gradients through GELU and SiLU are approximate"},
@@ -277,9 +285,7 @@ std::string strategy_text(const std::vector<StrategySpec::Component>& components
   return text;
 }
 
-namespace {
-
-// Wiring before operators: a post-norm block becomes pre-norm when it is coupled.
+// A post-norm block becomes pre-norm when it is coupled.
 Refusal rewrite(PlannedStep& step) {
   for (auto component = step.rewrites.rbegin(); component != step.rewrites.rend(); ++component) {
     const auto& [row, arguments] = *component;
@@ -290,6 +296,8 @@ Refusal rewrite(PlannedStep& step) {
   }
   return {};
 }
+
+namespace {
 
 // As the plan file says, or each component after the other.
 Refusal decide(const Trace& trace, const StrategySpec& spec, Plan& plan, Derived& derived) {

@@ -58,7 +58,7 @@ std::string ViewModel::take_opened(ViewState& view) {
       continue;
     }
     std::string name = done->opened->name;
-    add({std::move(done->opened), std::move(name)});
+    add({.opened = std::move(done->opened), .name = std::move(name), .path = done->path});
     const std::size_t last = recordings_.size() - 1;
     if (done->opening == Opening::Shown || last == 0) {
       show(last, view);
@@ -310,8 +310,17 @@ void ViewModel::follow_axis(ViewState& view) const {
   view.visible = was_whole ? whole({end}) : clamped(view.visible, {end});
 }
 
+// Predictions stand first, in the order of their strategies.
+std::optional<Predicted> ViewModel::predicted_one_of(const ViewState& view) const {
+  const std::size_t one = std::min(view.shown, *view.against),
+                    other = std::max(view.shown, *view.against);
+  if (!causes_of || !is_prediction(one) || recordings_[other].path.empty()) return {};
+  return Predicted{scenario_of(*what_if_), what_if_->strategies.at(one), recordings_[other].path,
+                   causes_of};
+}
+
 const NewestDiff& ViewModel::newest_diff(const ViewState& view) {
-  newest_diff_.look(shown(view), recordings_[*view.against].opened);
+  newest_diff_.look(shown(view), recordings_[*view.against].opened, predicted_one_of(view));
   return newest_diff_;
 }
 

@@ -24,6 +24,7 @@ struct OpenRecording {
   std::string name;                         ///< no other has it
   std::optional<Report> report = {};        ///< of what was predicted here
   std::shared_ptr<const Ranks> ranks = {};  ///< of a pipeline that was predicted here
+  std::string path = {};                    ///< of a file
 };
 
 class ViewModel {
@@ -118,6 +119,9 @@ class ViewModel {
   /// Opens what was dropped, or the model of this name. Returns what is wrong with it, or "".
   std::string start(const std::string& subject, ViewState& view);
 
+  /// Why a file's run needs another amount than was predicted; set by who knows such files.
+  CausesOf causes_of;
+
   /// How to type the inputs on a command line; set by who knows the command line.
   std::function<std::string(const WhatIf&)> command_of;
 
@@ -126,6 +130,7 @@ class ViewModel {
   void predict_and_plan(WhatIf what_if, ViewState& view);
   void show_prediction(WhatIf what_if, ViewState& view);
   void remember(const ViewState& view);
+  std::optional<Predicted> predicted_one_of(const ViewState& view) const;
   void replace_predictions(std::vector<Prediction> made, ViewState& view);
 
   std::vector<OpenRecording> recordings_;

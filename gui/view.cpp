@@ -69,6 +69,7 @@ std::string show(const ViewRequest& request) {
   ViewModel model = request.read ? ViewModel(request.read) : ViewModel();
   model.inputs_of = request.inputs_of;
   model.command_of = request.command_of;
+  model.causes_of = request.causes_of;
   ViewState view;
   const std::optional<Script> script = script_of(request);
   PixelSize size{request.width, request.height};

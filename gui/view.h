@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gui/newest_diff.h"
 #include "gui/what_if.h"
 
 namespace tidemark::gui {
@@ -23,6 +24,8 @@ struct ViewRequest {
   /// Of names and files that hold a model or a plan; see ViewModel.
   std::function<std::optional<WhatIf>(const std::string& subject, const WhatIf* now)> inputs_of =
       {};
+  /// Why a file's run needs another amount than was predicted.
+  CausesOf causes_of = {};
   /// The inputs as one types them.
   std::function<std::string(const WhatIf&)> command_of = {};
 };

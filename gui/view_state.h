@@ -71,6 +71,7 @@ struct FrameFacts {
   std::optional<std::size_t> band = {};  ///< under the mouse, from the ground up
   double byte_top = 0;                   ///< bytes at the upper edge of the curve
   std::size_t search_hits = 0;           ///< so far
+  std::size_t causes = 0;                ///< of what is told there
   std::string headline = {};             ///< of the comparison
   bool has_open_list = false;            ///< a combo box or a menu
 

@@ -135,6 +135,11 @@ gui::ViewRequest view_request(const Options& options) {
     shown.subject = *subject;
     return view_command_line(shown, what_if);
   };
+  request.causes_of = [](const Evaluation& predicted, const Device& device,
+                         const std::string& file) {
+    const RecordedRun run = read_beside(file);
+    return beside::explain_difference(predicted, device, run.recording, run.requested);
+  };
   request.read = read_recorded;
   request.files = options.files;
   for (const std::string& file : request.files)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "gui/facts.h"
 #include "gui/panels/panels.h"
 
 namespace tidemark::gui {
@@ -121,10 +122,33 @@ void list_unmatched(const char* title, const std::vector<diff::Unmatched>& rows,
   ImGui::TreePop();
 }
 
+// What makes the difference, each with its largest blocks.
+void list_causes(const std::vector<NamedCause>& causes) {
+  constexpr std::size_t most_listed = 8;
+  for (const auto& [text, cause] : causes) {
+    const float room = ImGui::GetContentRegionAvail().x - 2 * ImGui::GetFontSize();
+    const std::string line =
+        fitted(fmt::format("{}  {}", change_text(Bytes{}, cause.bytes), text), room);
+    if (!ImGui::TreeNode(text.c_str(), "%s", line.c_str())) continue;
+    for (std::size_t i = 0; i < std::min(cause.tensors.size(), most_listed); ++i) {
+      const beside::CauseTensor& tensor = cause.tensors[i];
+      fitted_line(
+          fmt::format("{} in {}  {}  {}", to_text(tensor.size), count_text(tensor.blocks, "block"),
+                      tensor.tensor, tensor.allocated_by),
+          theme::faint);
+    }
+    if (cause.tensors.size() > most_listed)
+      text_line(fmt::format("and {} more", cause.tensors.size() - most_listed), theme::faint);
+    ImGui::TreePop();
+  }
+}
+
 // Why one needs more at its peak, tensor by tensor.
 void draw_match(const RecordingDiff& made, ViewState& view) {
   view.facts.headline = made.headline;
   text_wrapped(made.headline, theme::bright);
+  view.facts.causes = made.causes.size();
+  if (!made.causes.empty()) return list_causes(made.causes);
   const diff::TensorMatch& match = made.tensors;
   fitted_line(
       fmt::format("alive at the peaks: {} and {}; {} tensors of {} have a partner of their size",

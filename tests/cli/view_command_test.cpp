@@ -13,6 +13,7 @@
 #include "cli/commands/command_line.h"
 #include "cli/commands/view_command.h"
 #include "gui/header.h"
+#include "gui/model.h"
 #endif
 
 namespace tidemark::cli::view_command_test {
@@ -234,6 +235,33 @@ TEST(TwentyQuestions, HaveTheSameAnswersInTheWindow) {
                 StartsWith(to_text(Bytes{row.at("reserved_peak_bytes").get<std::int64_t>()})));
     EXPECT_EQ(gauges.at(3).value, to_text(Bytes{row.at("live_peak_bytes").get<std::int64_t>()}));
   }
+}
+
+// A run of PyTorch beside the step that was captured of it.
+TEST(CompareInTheWindow, TellsTheCausesThatExplainTells) {
+  const std::string folder = TIDEMARK_TESTS_DIR "/reference/beside/";
+  const std::string step = folder + "step-2.6.0.trace.json.zst",
+                    run = folder + "outputs-2.6.0.pickle";
+  const Outcome outcome = tidemark("explain " + step + " --beside " + run + " --format json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const auto told = nlohmann::json::parse(outcome.output).at("causes");
+  const gui::ViewRequest request =
+      view_request(parsed("tidemark view " + step + " " + run).options);
+  gui::ViewModel model(request.read);
+  model.causes_of = request.causes_of;
+  gui::ViewState view;
+  model.ask(*request.what_if, view);
+  model.open(request.files.at(0), gui::Opening::Compared);
+  model.loading().wait();
+  ASSERT_EQ(model.take_opened(view), "");
+  ASSERT_EQ(view.against, 1u);
+  model.newest_diff(view).wait();
+  const gui::RecordingDiff* made = model.newest_diff(view).newest();
+  ASSERT_TRUE(made);
+  EXPECT_THAT(made->headline, StartsWith("measured: "));
+  ASSERT_EQ(made->causes.size(), told.size());
+  for (std::size_t i = 0; i < told.size(); ++i)
+    EXPECT_EQ(made->causes[i].cause.bytes.count, told[i].at("bytes")) << made->causes[i].text;
 }
 
 // What is dropped into the window or picked there.

@@ -6,6 +6,8 @@
 
 #include <array>
 
+#include "traces/models/liger.h"
+#include "traces/models/model_config.h"
 #include "traces/optimizer_of.h"
 
 namespace tidemark {
@@ -79,6 +81,14 @@ constexpr std::array rows = {
     Row{"--loss fused-linear",
         "makes the gradients of the logits part by part with the loss (Liger)", "", Relief::Loss,
         false, has_tokens, [](Scenario& s) { s.step.loss = parse_token_loss("fused-linear"); }},
+    Row{"--liger",
+        "Liger's kernels keep less beside norms, SwiGLU, rotations and the loss, and run faster",
+        "", Relief::Activations, false,
+        [](const Scenario& s) {
+          const auto* config = std::get_if<DecoderConfig>(&s.model.config);
+          return !s.step.liger && config && has_tokens(s) && liger_defect(*config).empty();
+        },
+        [](Scenario& s) { s.step.liger = true; }},
     Row{"--base nf4", "stores the frozen weights in 4 bits (QLoRA)",
         "frozen weights are rounded to 4 bits", Relief::OptimizerStep, false,
         [](const Scenario& s) {

@@ -32,6 +32,7 @@ struct OpaqueRow {
   std::string operation;           ///< what the framework calls it: "aten::grid_sampler_2d"
   std::uint32_t gradients = 0;     ///< bit i: input i gets one
   std::uint32_t handed_on = 0;     ///< bit i: this gradient is that of output 0, in its memory
+  std::uint32_t written_over = 0;  ///< bit i: this gradient is written over input i, a saved value
   Operands saved = 0;              ///< what its backward reads
   Operands quantized = 0;          ///< of these, what may be kept in eight bits
   bool runs_once = false;          ///< has effects, or draws random numbers that no key repeats

@@ -24,6 +24,7 @@ class RowChecker {
   void check_floating(std::string_view field, Operands operands);
   void check_quantized(const OpaqueRow& row);
   void check_handed_on(const OpaqueRow& row);
+  void check_written_over(const OpaqueRow& row);
   void check_pass(const std::string& place, const OpaquePass& pass);
   void add_up(const std::string& place, Bytes size, Bytes& sum);
 
@@ -95,6 +96,18 @@ void RowChecker::check_handed_on(const OpaqueRow& row) {
   }
 }
 
+// The gradient takes the value's memory, which therefore is its own, and which nobody reads later.
+void RowChecker::check_written_over(const OpaqueRow& row) {
+  for (int bit = 0; bit < 16; ++bit) {
+    if ((row.written_over >> bit & 1) == 0) continue;
+    if ((row.gradients & row.saved & ~row.handed_on) >> bit & 1) continue;
+    fail("/row/written_over",
+         "found {}; need one of the inputs in gradients and saved, not in "
+         "handed_on",
+         operand_label(bit));
+  }
+}
+
 void RowChecker::check_pass(const std::string& place, const OpaquePass& pass) {
   const auto need_size = [&](const char* key, std::int64_t count) {
     const bool is_size = count >= 0 && count <= largest_size;
@@ -131,6 +144,8 @@ void RowChecker::check(std::size_t i) {
   if (row.math && !is_floating(*row.math))
     fail("/row/math", "found {}; need a floating-point dtype", to_string(*row.math));
   check_handed_on(row);
+  check_operands("/row/written_over", row.written_over);
+  check_written_over(row);
   check_pass(pointer_to("ops", i, "/row/forward"), row.forward);
   check_pass(pointer_to("ops", i, "/row/backward"), row.backward);
 }

@@ -71,12 +71,13 @@ int read_operand_label(JsonView label) {
 }
 
 OpaqueRow read_opaque_row(JsonView object) {
-  object.allow_only({"operation", "gradients", "handed_on", "saved", "quantized", "runs_once",
-                     "math", "forward", "backward"});
+  object.allow_only({"operation", "gradients", "handed_on", "written_over", "saved", "quantized",
+                     "runs_once", "math", "forward", "backward"});
   OpaqueRow row;
   row.operation = object.at("operation").text();
   row.gradients = read_inputs(object, "gradients");
   row.handed_on = read_inputs(object, "handed_on");
+  row.written_over = read_inputs(object, "written_over");
   row.saved = read_operands(object, "saved");
   row.quantized = read_operands(object, "quantized");
   row.runs_once = object.boolean_or("runs_once", false);

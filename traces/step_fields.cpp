@@ -427,6 +427,13 @@ std::vector<StepField> arithmetic() {
                          "the logits of a language model never as a whole: chunked:8 (checkpointed "
                          "chunks of rows) or fused-linear (Liger's, which makes the gradients "
                          "while it makes the loss)"}}}),
+      field<&StepOptions::liger>(
+          {.key = "liger",
+           .id_prefix = "liger=",
+           .switches = {{"--liger", "",
+                         "Liger's kernels for norms, gated activations, rotations and the loss "
+                         "(use_liger_kernel of transformers' Trainer)",
+                         "true"}}}),
       field<&StepOptions::tuning>(
           {.key = "tuning",
            .shown = StepShown::Apart,
@@ -550,12 +557,12 @@ std::vector<StepField> surroundings() {
 // Does not compile when StepOptions has a member more. Then give it a row, too.
 std::size_t count_members(const StepOptions& step) {
   const auto& [batch, accumulate, sequence, target_sequence, image, head, precision, attention,
-               capability, padded, loss, tuning, base, optimizer, form, in_backward, l2_decay,
-               master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp, mesh,
-               sequence_parallel, schedule, rank, shard] = step;
+               capability, padded, loss, liger, tuning, base, optimizer, form, in_backward,
+               l2_decay, master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp,
+               mesh, sequence_parallel, schedule, rank, shard] = step;
   return std::tuple_size_v<decltype(std::tie(
       batch, accumulate, sequence, target_sequence, image, head, precision, attention, capability,
-      padded, loss, tuning, base, optimizer, form, in_backward, l2_decay, master_weights,
+      padded, loss, liger, tuning, base, optimizer, form, in_backward, l2_decay, master_weights,
       keep_gradients, dropout, drop_path, framework, ema, ddp, mesh, sequence_parallel, schedule,
       rank, shard))>;
 }

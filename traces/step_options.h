@@ -95,6 +95,7 @@ struct StepOptions {
   std::optional<std::int64_t> capability = {};  ///< 75, 80, …: whose kernels; unset: 80
   bool padded = false;  ///< batches hold padding, so that language models take a mask
   std::optional<TokenLoss> loss = {};  ///< unset: all logits at once
+  bool liger = false;  ///< Liger's kernels where transformers composes, its loss among them
   Tuning tuning = {};
   std::optional<BaseWeights> base = {};  ///< unset: the precision's dtype
   Optimizer optimizer = Optimizer::AdamW;

@@ -207,7 +207,8 @@ inline GradientRule gradient_rule(const Trace& trace, const Op& op, std::size_t 
   if (!row) return row_of(op.kind).gradients[input < 3 ? input : 2];
   if ((row->gradients >> input & 1) == 0) return {};
   if (row->handed_on >> input & 1) return {.flow = Flow::Alias, .needs = row->saved};
-  return {.flow = Flow::Fresh, .needs = row->saved};
+  const Operands over = row->written_over & (Operands{1} << input);
+  return {.flow = Flow::Fresh, .needs = row->saved, .over = over};
 }
 
 /// Of what the op's backward reads, what Mesa may keep in eight bits.

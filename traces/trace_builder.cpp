@@ -8,6 +8,7 @@
 
 #include "traces/linear_names.h"
 #include "traces/models/chunked_loss.h"
+#include "traces/models/liger.h"
 #include "traces/step_fields.h"
 
 namespace tidemark {
@@ -408,6 +409,10 @@ void require_used_options(const Trace& trace) {
     throw UsageError(fmt::format(
         "--loss: {} has no logits of the next words (or caps them), which is what {} is for",
         trace.model, to_text(*trace.step.loss)));
+  if (trace.step.liger && std::ranges::none_of(trace.opaque_rows, is_liger))
+    throw UsageError(fmt::format(
+        "--liger: Liger's kernels are known for LLaMA and its kin, not for {} (leave it out)",
+        trace.model));
   if (trace.step.drop_path.value_or(0) > 0 &&
       std::ranges::find(trace.ops, OpKind::DropPath, &Op::kind) == trace.ops.end())
     throw UsageError(fmt::format("{} has no paths to drop (leave out the drop path)", trace.model));

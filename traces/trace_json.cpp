@@ -259,6 +259,7 @@ void TraceWriter::write_row(LineWriter& line, const OpaqueRow& row) {
   line.text("operation", row.operation);
   write_operands(line, "gradients", row.gradients);
   write_operands(line, "handed_on", row.handed_on);
+  write_operands(line, "written_over", row.written_over);
   write_operands(line, "saved", row.saved);
   write_operands(line, "quantized", row.quantized);
   if (row.runs_once) line.boolean("runs_once", true);

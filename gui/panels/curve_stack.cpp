@@ -14,6 +14,8 @@ namespace {
 // Bands that are lower than this are drawn as one, in the color of the highest of them. Categories
 // are few, and each has a color; of modules and tensors hundreds would flicker from line to line.
 constexpr float lowest_category = 1, lowest_band = 2;  // pixels
+// Of two pixels an edge would take one: more dark than color.
+constexpr float lowest_with_edge = 3;
 
 // A part of a column: where, and whose color.
 struct Layer {
@@ -92,7 +94,8 @@ class StackPainter {
   void draw(std::size_t band, float x1) {
     const Open& open = open_[band];
     // An edge of ground, so that equal colors stay apart.
-    const bool has_edge = bands_.by() != CurveBy::Category && open.bottom - open.top >= lowest_band;
+    const bool has_edge =
+        bands_.by() != CurveBy::Category && open.bottom - open.top >= lowest_with_edge;
     list_.AddRectFilled({open.x0, open.top + (has_edge ? 1 : 0)}, {x1, open.bottom}, colors_[band]);
     ++view_.facts.bands;
   }

@@ -28,6 +28,9 @@ Per case:
 The steps of families that came later (steps_families.json, and of some with transformers 5):
     --cases scripts/capture_steps/family_cases.py
 
+Liger's kernels (steps_liger.json), which are not launched:
+    --cases scripts/capture_steps/liger_cases.py
+
 The steps of optimizers (steps_optimizers.json):
     --cases scripts/capture_steps/optimizer_cases.py
 """
@@ -103,6 +106,8 @@ def build_model(case):
         model = model_class._from_config(config, attn_implementation=attention)
     if case["precision"] == "bf16":
         model = model.to(torch.bfloat16)
+    if case.get("liger"):
+        use_liger(model)
     if "base" in case:
         quantize(model, case["base"])
     if "lora" in case:
@@ -115,6 +120,19 @@ def build_model(case):
         if "lora" in case:
             model.enable_input_require_grads()
     return model.train()
+
+
+def use_liger(model):
+    """What the Trainer does with use_liger_kernel=True."""
+    import types
+
+    import triton
+
+    triton.JITFunction.run = lambda *arguments, **options: None
+    triton.runtime.driver.set_active(types.SimpleNamespace(get_benchmarker=lambda: None))
+    from liger_kernel.transformers import _apply_liger_kernel_to_instance
+
+    _apply_liger_kernel_to_instance(model)
 
 
 def quantize(model, base):

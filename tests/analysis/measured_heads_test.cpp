@@ -1,5 +1,6 @@
 // Losses by chunks and bases in four and eight bits beside what ran in PyTorch's own allocator with
-// bitsandbytes 0.50.2 (steps_heads_and_bases.json, made by scripts/capture_steps/capture.py).
+// bitsandbytes 0.50.2 (steps_heads_and_bases.json), and Liger's kernels, 0.6.4 (steps_liger.json);
+// both made by scripts/capture_steps/capture.py.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -31,6 +32,19 @@ TEST(MeasuredHeads, HaveThePredictedPeaks) {
     if (step.options.base == BaseWeights::Int8) continue;
     EXPECT_LE(off(step, &StepBytes::saved), 1)
         << step.name << " saved " << step.predicted.saved << " against " << step.measured.saved;
+  }
+}
+
+TEST(MeasuredLiger, HasThePredictedPeaks) {
+  const std::vector<MeasuredStep> steps =
+      measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_liger.json");
+  EXPECT_EQ(steps.size(), 31u);
+  for (const MeasuredStep& step : steps) {
+    EXPECT_LE(off(step, &StepBytes::live), 0.3)
+        << step.name << " live " << step.predicted.live << " against " << step.measured.live;
+    EXPECT_LE(off(step, &StepBytes::allocated), 3.5)
+        << step.name << " allocated " << step.predicted.allocated << " against "
+        << step.measured.allocated;
   }
 }
 

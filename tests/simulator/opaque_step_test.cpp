@@ -125,6 +125,27 @@ TEST(OpaqueStep, HandsAGradientOnInTheMemoryThatItCameIn) {
   EXPECT_EQ(count_gradients_of(step, "fc"), 0);
 }
 
+// As Liger's SwiGLU: its inputs are not read again.
+TEST(OpaqueStep, WritesAGradientOverTheValueThatItWasMadeOf) {
+  OpaqueRow row = scan_row();
+  row.written_over = 1;
+  for (const char* strategy : {"vanilla", "checkpoint", "mesa"}) {
+    const Planned step = planned(strategy, row);
+    expect_sound(step);
+    EXPECT_EQ(count_gradients_of(step, "fc"), 0) << strategy;
+  }
+}
+
+TEST(OpaqueStep, WritesOverNothingThatAnotherGradientNeeds) {
+  OpaqueRow row = scan_row();
+  row.written_over = 1;
+  Trace trace = scanned(row);
+  trace.ops[0].also_keeps = output_bit(0);  // fc's own backward comes later
+  const Schedule schedule = lower(trace, keep_everything(trace));
+  EXPECT_THAT(validate(trace, schedule), IsEmpty());
+  EXPECT_EQ(count_gradients_of({trace, {}, schedule}, "fc"), 1);
+}
+
 // PyTorch's allocator sees it; live memory does not.
 TEST(OpaqueStep, TakesItsScratchFromTheAllocatorOnly) {
   OpaqueRow row = scan_row();

@@ -56,15 +56,19 @@ TEST(ChunkedLoss, HasAnOpPerChunkOfRows) {
 TEST(FusedLinearLoss, TakesTheRowsThatLigerTakes) {
   const Trace trace = with_loss("fused-linear");
   ASSERT_EQ(trace.opaque_rows.size(), 1u);
-  EXPECT_EQ(trace.opaque_rows[0].forward.workspace, Bytes{8 * words * 2 + 4 * 100});
+  // Logits and losses; a chunk's part of the table's gradient in bf16 and in fp32.
+  const Bytes workspace{8 * words * 2 + 4 * 100 + words * width * (2 + 4)};
+  EXPECT_EQ(trace.opaque_rows[0].forward.workspace, workspace);
   EXPECT_EQ(trace.opaque_rows[0].backward.flops, 2 * 2 * 100 * words * width);
 }
 
 TEST(ChunkedLoss, MakesNoGradientOfAFrozenTable) {
   StepOptions frozen;
   frozen.tuning = parse_tuning("frozen:*");
-  EXPECT_EQ(with_loss("fused-linear", frozen).opaque_rows[0].backward.flops,
-            2 * 100 * words * width);
+  const OpaqueRow row = with_loss("fused-linear", frozen).opaque_rows[0];
+  EXPECT_EQ(row.backward.flops, 2 * 100 * words * width);
+  // The logits of the next chunk beside those of the last.
+  EXPECT_EQ(row.backward.workspace, Bytes{2 * 8 * words * 2 + 4 * 100});
 }
 
 TEST(ChunkedLoss, IsRefusedWhereNoWordsAreScored) {

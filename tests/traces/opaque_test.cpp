@@ -88,7 +88,9 @@ TEST(OpaqueOp, IsCalledWhatTheFrameworkCallsIt) {
 }
 
 TEST(OpaqueOp, ReadsBackFromItsFile) {
-  for (const OpaqueRow& row : {sampler_row(), OpaqueRow{.operation = "f"}}) {
+  const OpaqueRow in_place{
+      .operation = "g", .gradients = 0b11, .written_over = 0b01, .saved = input_bit(0)};
+  for (const OpaqueRow& row : {sampler_row(), OpaqueRow{.operation = "f"}, in_place}) {
     const Trace trace = sampled_trace(row);
     const std::string text = write_trace(trace);
     EXPECT_EQ(read_trace(text, "t.json"), trace) << text;
@@ -197,6 +199,22 @@ TEST(OpaqueCheck, HandsOnOnlyGradientsThatThereAre) {
               ElementsAre("/ops/1/row/handed_on: found in1; need one of the inputs in gradients"));
   EXPECT_THAT(defects_after([](Trace& t) { t.tensors[5].dtype = DType::Float16; }),
               Contains("/ops/1/row/handed_on: in1, 'grid', is float32; need float16 as out0"));
+}
+
+TEST(OpaqueCheck, WritesGradientsOverSavedInputsOnly) {
+  const auto complaint =
+      "/ops/1/row/written_over: found in1; need one of the inputs in gradients "
+      "and saved, not in handed_on";
+  EXPECT_THAT(defects_after([](Trace& t) { t.opaque_rows[0].written_over = 0b11; }),
+              ElementsAre(complaint));  // it is handed on
+  EXPECT_THAT(defects_after([](Trace& t) {
+                t.opaque_rows[0].written_over = 0b10, t.opaque_rows[0].handed_on = 0;
+                t.opaque_rows[0].saved = input_bit(0);
+              }),
+              ElementsAre(complaint));
+  EXPECT_THAT(defects_after([](Trace& t) { t.opaque_rows[0].written_over = 0b100; }),
+              Contains("/ops/1/row/written_over: found in2; need an operand that the op has "
+                       "(inputs: 2)"));
 }
 
 TEST(RecordedUpdate, ReadsBackFromItsFile) {

@@ -60,9 +60,10 @@ class Damager {
   void damage(OpaqueRow& row) {
     one_of({[&] { row.operation.clear(); }, [&] { row.gradients = number(4); },
             [&] { row.handed_on = number(4); }, [&] { row.saved = number(1u << 20); },
-            [&] { row.quantized = number(1u << 20); }, [&] { row.runs_once = !row.runs_once; },
-            [&] { row.math = any(dtypes).value; }, [&] { row.forward.workspace = {dim()}; },
-            [&] { row.backward.flops = dim(); }, [&] { row.backward.moved = Bytes{dim()}; },
+            [&] { row.written_over = number(4); }, [&] { row.quantized = number(1u << 20); },
+            [&] { row.runs_once = !row.runs_once; }, [&] { row.math = any(dtypes).value; },
+            [&] { row.forward.workspace = {dim()}; }, [&] { row.backward.flops = dim(); },
+            [&] { row.backward.moved = Bytes{dim()}; },
             [&] { row.forward.kernels = static_cast<int>(number(10)); }});
   }
   void damage(Block& block, const Trace& t) {

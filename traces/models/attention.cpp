@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "traces/models/head_order.h"
+#include "traces/models/liger.h"
 
 namespace tidemark {
 namespace {
@@ -402,7 +403,11 @@ TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,
     heads.q = b.rms_norm(name + ".q_norm", heads.q, config.head_norm_epsilon, config.head_gain);
     heads.k = b.rms_norm(name + ".k_norm", heads.k, config.head_norm_epsilon, config.head_gain);
   }
-  if (config.cosine != no_tensor) {
+  if (config.cosine != no_tensor && b.step().liger) {
+    const auto turned =
+        liger_rope(b, name + ".rope", {heads.q, heads.k}, config.cosine, config.sine);
+    heads.q = turned[0], heads.k = turned[1];
+  } else if (config.cosine != no_tensor) {
     heads.q = rotate(b, name + ".q_rope", heads.q, config);
     heads.k = rotate(b, name + ".k_rope", heads.k, config);
   }

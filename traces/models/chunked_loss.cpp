@@ -51,18 +51,23 @@ OpaqueRow chunk_row(const Product& p, Operands saved) {
   return row;
 }
 
-// ops/fused_linear_cross_entropy.py of Liger 0.8.5. As many rows at once as make the logits about
-// as large as x: a power of two. Its kernel turns them into their gradient in place, and both
-// products follow, chunk by chunk. What it makes there in the forward, the gradients of x and of
-// the table, stand at the begin of the backward here: nothing runs in between. Under autocast each
-// chunk casts the table, and the table's gradient is a product in 16 bits, then in fp32, then
-// added.
+// ops/fused_linear_cross_entropy.py of Liger 0.6.4 and 0.8.5. As many rows at once as make the
+// logits about as large as x: a power of two. Its kernel turns them into their gradient in place,
+// and both products follow, chunk by chunk: that of the table's gradient is a tensor, and another
+// one in fp32, before it is added. The logits of the next chunk come beside those of the last.
+// Under autocast the table is cast, and autocast keeps the cast. What Liger makes in the forward,
+// the gradients of x and of the table, stand at the begin of the backward here: nothing runs in
+// between.
 OpaqueRow liger_row(const Product& p, Operands saved, bool autocast) {
   const auto wanted = static_cast<std::uint64_t>(parts(p.rows, parts(p.vocabulary, p.width)));
   const std::int64_t chunk = std::min(p.rows, static_cast<std::int64_t>(std::bit_ceil(wanted)));
   const std::int64_t table = p.vocabulary * p.width;
-  std::int64_t workspace = chunk * p.vocabulary * p.element + fp32 * p.rows;
-  if (autocast) workspace += table * (p.table_is_trained ? p.element + fp32 : p.element);
+  const std::int64_t logits = chunk * p.vocabulary * p.element;
+  const std::int64_t of_table = table * (p.element == fp32 ? fp32 : p.element + fp32);
+  const std::int64_t of_next_chunk = chunk < p.rows ? logits : 0;
+  std::int64_t workspace = logits + fp32 * p.rows;
+  workspace += std::max(p.table_is_trained ? of_table : 0, of_next_chunk);
+  if (autocast) workspace += table * p.element;
   const auto chunks = static_cast<int>(std::min<std::int64_t>(parts(p.rows, chunk), 2000));
   OpaqueRow row{.operation = std::string(of_liger), .gradients = 0b11, .saved = saved};
   row.forward = pass(workspace, p.flops(), p, 2 * chunks);
@@ -109,7 +114,7 @@ bool is_chunked_loss(const OpaqueRow& row) {
 }
 
 TensorId chunked_token_loss(TraceBuilder& b, TensorId x, TensorId table, TensorId bias) {
-  const TokenLoss& loss = *b.step().loss;
+  const TokenLoss loss = b.step().loss.value_or(TokenLoss{TokenLoss::Kind::FusedLinear});
   const bool trained = b[table].trainable;
   const bool is_liger = loss.kind == TokenLoss::Kind::FusedLinear;
   const Rows rows = scored_rows(b, x);
@@ -119,7 +124,8 @@ TensorId chunked_token_loss(TraceBuilder& b, TensorId x, TensorId table, TensorI
   const OutputSpec scalar{"", {}, DType::Float32};
   const auto op = [&](const std::string& name, TensorId chunk, TensorId labels) {
     std::vector<TensorId> inputs = {chunk, read_table, labels};  // what a checkpoint keeps, uncast
-    Operands saved = input_bit(0) | input_bit(1) | input_bit(2);
+    Operands saved = input_bit(0) | input_bit(1);
+    if (!is_liger) saved |= input_bit(2);
     if (bias != no_tensor) inputs.push_back(is_liger ? bias : b.to_compute(bias));
     const Product p{b.shape(chunk)[0], b.shape(table)[0], b.shape(table)[1], element, trained};
     OpaqueRow row = is_liger ? liger_row(p, saved, autocast) : chunk_row(p, saved);

@@ -2,10 +2,13 @@
 //   embed ─ { norm ─ q,k,v ─ rope ─ attention ─ o ─ add ─ norm ─ gate,up ─ silu·up ─ down ─ add } ─
 //   norm ─ head ─ loss
 // is LLaMA; the others have other parts at these places, or the two branches at once.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "traces/models/language_model.h"
 #include "traces/models/latent_attention.h"
+#include "traces/models/liger.h"
 #include "traces/models/model_config.h"
 #include "traces/models/task_head.h"
 
@@ -200,6 +203,8 @@ bool has_experts(const DecoderConfig& config, std::int64_t block) {
 Trace build_decoder(const std::string& model, const DecoderConfig& config,
                     const StepOptions& options) {
   TraceBuilder b(model, std::string(config.family), options);
+  if (const std::string defect = options.liger ? liger_defect(config) : ""; !defect.empty())
+    throw UsageError(fmt::format("--liger: {} (leave it out)", defect));
   const std::int64_t tokens = sequence_length(options, config.positions, config.learned_positions);
   const TensorId ids = b.input("input_ids", {options.batch, tokens}, DType::Int64, fill::Words{});
   const Attentions by_layer = attentions_of(b, config, tokens);

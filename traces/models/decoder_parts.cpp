@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "traces/models/liger.h"
+
 namespace tidemark {
 namespace {
 
@@ -26,8 +28,10 @@ TensorId activation(TraceBuilder& b, const std::string& name, TensorId x, Activa
 
 TensorId gated(TraceBuilder& b, const std::string& name, TensorId x, const MlpConfig& config) {
   TensorId gate = b.linear(name + ".gate", x, config.width, config.bias);
-  gate = activation(b, name, gate, config.activation);
+  const bool is_fused = b.step().liger;
+  if (!is_fused) gate = activation(b, name, gate, config.activation);
   const TensorId up = b.linear(name + ".up", x, config.width, config.bias);
+  if (is_fused) return liger_gated(b, name + ".product", gate, up, config.activation);
   return b.mul(name + ".product", gate, up);
 }
 
@@ -36,6 +40,9 @@ TensorId gated_packed(TraceBuilder& b, const std::string& name, TensorId x,
   const TensorId both = b.linear(name + ".gate_up", x, 2 * config.width, config.bias);
   const Shape half = b.shape(both).with_back(config.width);
   const auto halves = b.split(name + ".unpack", both, {half, half}, {"gate", "up"});
+  if (b.step().liger)  // whose kernels want each half in one piece
+    return liger_gated(b, name + ".product", b.copy(name + ".gate.dense", halves[0], half),
+                       b.copy(name + ".up.dense", halves[1], half), config.activation);
   return b.mul(name + ".product", halves[1], activation(b, name, halves[0], config.activation));
 }
 
@@ -44,6 +51,7 @@ TensorId gated_packed(TraceBuilder& b, const std::string& name, TensorId x,
 TensorId norm(TraceBuilder& b, const std::string& name, TensorId x, NormForm form, double epsilon) {
   if (form == NormForm::Layer || form == NormForm::LayerNoBias)
     return b.layer_norm(name, x, epsilon, form == NormForm::Layer);
+  if (b.step().liger) return liger_rms_norm(b, name, x, gain_of(form));
   return b.rms_norm(name, x, epsilon, gain_of(form));
 }
 

@@ -77,7 +77,7 @@ namespace {
 
 TensorId words_loss(TraceBuilder& b, TensorId x, const DecoderHead& head) {
   const TensorId bias = head.bias ? b.parameter("lm_head.bias", {head.vocabulary}) : no_tensor;
-  if (b.step().loss && head.logit_cap == 0)
+  if ((b.step().loss || b.step().liger) && head.logit_cap == 0)
     return chunked_token_loss(
         b, x, vocabulary_table(b, "lm_head", x, head.tied_table, head.vocabulary), bias);
   TensorId logits = vocabulary_head(b, "lm_head", x, head.tied_table, head.vocabulary, bias);

@@ -128,7 +128,7 @@ TEST(LeverTable, OfManyGpusHasTheirLayout) {
   scenario.step.mesh = parse_mesh("dp=8");
   const LeverTable table = try_levers(scenario, parse_strategy("vanilla"));
   EXPECT_LT(named(table, "--shard fsdp2").report.allocated_peak, table.now().allocated_peak);
-  EXPECT_THAT(table.plans.points, IsEmpty());
+  EXPECT_FALSE(table.plans.points.empty());  // of one rank, beside what it exchanges
 }
 
 }  // namespace

@@ -116,6 +116,12 @@ void write_beside(const std::string& path, std::string_view text, mode_t mode) {
   fail_with_errno(path, "write");
 }
 
+// It would be read as what it is not.
+void refuse_gzip(const std::string& path) {
+  if (is_gzip(path))
+    throw InputError(fmt::format("{}: .gz is read, not written (leave it out, or use .zst)", path));
+}
+
 }  // namespace
 
 std::string read_file(const std::string& path, FileKind kind) {
@@ -135,6 +141,7 @@ std::string read_standard_input(FileKind kind) {
 }
 
 void write_file(const std::string& path, std::string_view text) {
+  refuse_gzip(path);
   const std::string packed = is_compressed(path) ? compressed(text) : std::string();
   const std::string_view bytes = is_compressed(path) ? packed : text;
   struct stat found {};
@@ -147,6 +154,7 @@ void write_file(const std::string& path, std::string_view text) {
 }
 
 void require_writable(const std::string& path) {
+  refuse_gzip(path);
   struct stat found {};
   const bool exists = ::stat(path.c_str(), &found) == 0;
   if (exists && S_ISDIR(found.st_mode)) {

@@ -1,4 +1,5 @@
-// Inflates in pieces, so that a small file that unpacks to a huge one costs nothing.
+// Inflates in pieces, so that a small file that unpacks to a huge one is refused at its kind's
+// limit.
 #include "base/gzip.h"
 
 #include <fmt/format.h>
@@ -67,9 +68,10 @@ std::string gunzipped(std::string_view packed, const std::string& path, const Fi
       inflation.begin_next_member();
     else if (said == Z_BUF_ERROR ||
              (said == Z_OK && inflation.is_at_end() && text.size() == old_size))
-      throw InputError(fmt::format("{}: not a sound gzip file: it ends early", path));
+      throw InputError(
+          fmt::format("{}: not a sound gzip file: it ends early (copy it again)", path));
     else if (said != Z_OK)
-      throw InputError(fmt::format("{}: not a sound gzip file", path));
+      throw InputError(fmt::format("{}: not a sound gzip file (copy it again)", path));
   }
 }
 

@@ -315,6 +315,8 @@ std::optional<Predicted> ViewModel::predicted_one_of(const ViewState& view) cons
   const std::size_t one = std::min(view.shown, *view.against),
                     other = std::max(view.shown, *view.against);
   if (!causes_of || !is_prediction(one) || recordings_[other].path.empty()) return {};
+  // Inputs that make no step, as half of a word is, leave the predictions as they were.
+  if (!problem_.empty() || one >= what_if_->strategies.size()) return {};
   return Predicted{scenario_of(*what_if_), what_if_->strategies.at(one), recordings_[other].path,
                    causes_of};
 }

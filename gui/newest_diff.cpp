@@ -52,7 +52,8 @@ RecordingDiff diff_of(const Recording& before, const Recording& after,
       diff::diff(diff::profile_of(before), diff::profile_of(after)),
       turns ? diff::match_tensors(after, before) : diff::match_tensors(before, after),
       {}};
-  made.headline = fmt::format("{}: {}", is_known ? "measured" : "B",
+  // A schedule has tensors; what kernels and libraries take beside is in a recording alone.
+  made.headline = fmt::format("{}: {}", is_known ? "measured, with all workspaces" : "B",
                               diff::headline(made.tensors, is_known ? "predicted" : "A"));
   if (is_known && predicted) try_causes(*predicted, made);
   return made;

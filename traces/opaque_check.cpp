@@ -100,11 +100,20 @@ void RowChecker::check_handed_on(const OpaqueRow& row) {
 void RowChecker::check_written_over(const OpaqueRow& row) {
   for (int bit = 0; bit < 16; ++bit) {
     if ((row.written_over >> bit & 1) == 0) continue;
-    if ((row.gradients & row.saved & ~row.handed_on) >> bit & 1) continue;
-    fail("/row/written_over",
-         "found {}; need one of the inputs in gradients and saved, not in "
-         "handed_on",
-         operand_label(bit));
+    if (((row.gradients & row.saved & ~row.handed_on) >> bit & 1) == 0) {
+      fail("/row/written_over",
+           "found {}; need one of the inputs in gradients and saved, not in handed_on",
+           operand_label(bit));
+      continue;
+    }
+    const Op& op = trace_.ops[op_];
+    const TensorId input = has_operands(trace_, op) ? operand(trace_, op, bit) : no_tensor;
+    if (!exists(trace_, input)) continue;
+    const Tensor& value = trace_[input];
+    if (value.category != Category::Activation || value.storage != input)
+      fail("/row/written_over", "{}, {}, is {}; need a value of the step with memory of its own",
+           operand_label(bit), quoted(value.name),
+           value.storage != input ? "a view" : to_string(value.category));
   }
 }
 

@@ -55,7 +55,10 @@ std::string words_of(const Difference& difference, const Cause& cause) {
     case CauseKind::OtherMoment:
       return "the two peaks are at different moments of the step";
     case CauseKind::Unsplit:
-      return "in blocks beyond what tensors ask for: what the allocator does not split off";
+      return fmt::format(
+          "in blocks beyond what tensors ask for, {} than predicted: what the allocator does not "
+          "split off, and scratch of about the predicted size",
+          cause.bytes < Bytes{} ? "less" : "more");
   }
   return "";
 }

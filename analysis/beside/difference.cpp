@@ -1,4 +1,4 @@
-// Matches both sides at the run's peak, then asks of each block that is left over what it would be.
+// Matches both sides at one moment, then asks of each block that is left over what it would be.
 #include "analysis/beside/difference.h"
 
 #include <algorithm>
@@ -205,6 +205,7 @@ Difference explain_difference(const Evaluation& evaluation, const Device& device
       requested.empty() ? with_predicted_sizes(as_recorded, predicted) : as_recorded;
   const auto [there, found] = moments_of(predicted, recorded);
   const Match matched = match(predicted, there, recorded, found);
+  difference.compared = bytes_of(recorded, found);
   difference.recorded_blocks = found.size();
   difference.matched_blocks = matched.pairs.size();
   for (const auto& pair : matched.pairs) difference.matched += recorded.blocks[pair.second].taken();
@@ -214,7 +215,7 @@ Difference explain_difference(const Evaluation& evaluation, const Device& device
   for (const std::uint32_t block : found)
     causes.add(CauseKind::Unsplit, recorded.blocks[block].unsplit);
   causes.add(CauseKind::OtherMoment, bytes_of(before, there) - predicted_peak);
-  causes.add(CauseKind::OtherMoment, recorded_peak - bytes_of(recorded, found));
+  causes.add(CauseKind::OtherMoment, recorded_peak - difference.compared);
   causes.add(CauseKind::Unsplit, predicted_peak - difference.predicted);
   difference.causes = std::move(causes).finish();
   return difference;

@@ -1,5 +1,6 @@
-// Why a run needs another amount of memory than was predicted: what both have at the run's peak is
-// matched, and what is left over is put down to causes, whose bytes add up to the difference.
+// Why a run needs another amount of memory than was predicted: what both have at the higher peak,
+// the other side where it is most alike, is matched, and what is left over is put down to causes,
+// whose bytes add up to the difference.
 #pragma once
 
 #include <array>
@@ -23,7 +24,7 @@ enum class CauseKind : std::uint8_t {
   UnpredictedBefore,  ///< the same, from before the step of the peak
   Missing,            ///< predicted for this moment, and not there
   OtherMoment,        ///< the two peaks are at different moments of the step
-  Unsplit,            ///< blocks are larger than what is asked for
+  Unsplit,            ///< blocks are larger than what is asked for, more or less than predicted
 };
 
 inline constexpr std::array cause_kinds = {
@@ -58,8 +59,10 @@ struct Cause {
 
 struct Difference {
   Bytes predicted, recorded;  ///< peaks, as PyTorch's allocator counts allocated memory
-  Bytes matched = {};         ///< of the recording
-  std::size_t matched_blocks = 0, recorded_blocks = 0;
+  /// Of the recording at the moment that is compared, its peak only if that is the higher one: of
+  /// all blocks, and of those that are tensors of the prediction.
+  Bytes compared = {}, matched = {};
+  std::size_t recorded_blocks = 0, matched_blocks = 0;
   std::optional<Scale> scale = {};
   std::int64_t batch = 0;          ///< that was predicted
   std::vector<Cause> causes = {};  ///< Σ = recorded − predicted; most bytes first

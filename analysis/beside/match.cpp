@@ -117,7 +117,7 @@ void pair_scratch(const Side& predicted, const Side& recorded, Match& match) {
     const Block& scratch = predicted.blocks[number];
     if (!is_scratch(scratch)) return false;
     const auto found = std::ranges::find_if(match.recorded_only, [&](std::uint32_t block) {
-      return std::abs(size_of(block) - scratch.size.count) <= scratch.size.count / 10;
+      return std::abs(size_of(block) - scratch.size.count) <= scratch.size.count / scratch_share;
     });
     if (found == match.recorded_only.end()) return false;
     match.pairs.emplace_back(number, *found);

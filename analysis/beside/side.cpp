@@ -69,8 +69,8 @@ class RunningDifference {
   Bytes meant_size(std::uint32_t number, const Block& block) {
     Bytes size = rounded(block.size);
     if (is_scratch(block)) {
-      auto near = wanted_.lower_bound(size.count - size.count / 10);
-      const auto end = wanted_.upper_bound(size.count + size.count / 10);
+      auto near = wanted_.lower_bound(size.count - size.count / scratch_share);
+      const auto end = wanted_.upper_bound(size.count + size.count / scratch_share);
       while (near != end && near->second <= 0) ++near;
       if (near != end) size = {near->first};
     }

@@ -57,6 +57,11 @@ Side with_predicted_sizes(Side recorded, const Side& predicted);
 /// What kernels take beside an op's tensors: of a prediction one block for all of it, at its worst.
 bool is_scratch(const Block& block);
 
+/// Scratch is predicted as the sum of what an op's kernels take, and a block of it is mostly the
+/// largest of them, so none has exactly that size: one within a tenth of it is taken for it. The
+/// share is a choice, no measurement; what the two differ in is counted as unsplit.
+inline constexpr std::int64_t scratch_share = 10;
+
 /// As PyTorch's allocator rounds what is asked for: to 512 bytes.
 Bytes rounded(Bytes size);
 

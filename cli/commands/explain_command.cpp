@@ -98,6 +98,14 @@ std::string print_peak(const Explanation& explanation, const Options& options, F
   return explanation_table(explanation, style_of(options), static_cast<std::size_t>(top));
 }
 
+void refuse_beside_others(const Options& options) {
+  for (const auto& [is_given, name] :
+       {std::pair(options.graph.has_value(), "--graph"), std::pair(options.saved, "--saved"),
+        std::pair(options.levers, "--levers")})
+    if (is_given)
+      throw UsageError(fmt::format("--beside is a report of its own (leave out {})", name));
+}
+
 Result print_difference(const Options& options) {
   if (!options.item.empty() || options.plan_out)
     throw UsageError("--beside is about the whole step (leave out the name and --plan-out)");
@@ -109,13 +117,15 @@ Result print_difference(const Options& options) {
   scenario.strategies = {one_strategy(options)};
   const Explanation explanation = explain(scenario);
   require_applicable(explanation);
-  const BesideFacts facts{explanation, *options.beside, title(run.recording),
+  const BesideFacts facts{explanation, *options.beside, title(run.recording), run.recording.source,
                           beside::explain_difference(explanation.evaluation, scenario.device,
                                                      run.recording, run.requested)};
-  return {format == Format::Json
-              ? difference_json(facts)
-              : difference_table(facts, style_of(options), static_cast<std::size_t>(top)),
-          notes_on(scenario), ExitCode::Ok};
+  Result result{format == Format::Json
+                    ? difference_json(facts)
+                    : difference_table(facts, style_of(options), static_cast<std::size_t>(top)),
+                notes_on(scenario), ExitCode::Ok};
+  if (options.require_fit && !explanation.report().fits) result.exit_code = ExitCode::DoesNotFit;
+  return result;
 }
 
 // Says what to do with the file, as one would type it.
@@ -134,14 +144,15 @@ std::string save_plan(const Explanation& explanation, const Options& options) {
 Result run_explain(const Options& options) {
   if (importers::is_memory_snapshot(options.subject)) return explain_snapshot(options);
   if (importers::is_run_file(options.subject)) return explain_run(options);
+  if (options.beside) refuse_beside_others(options);
   if (options.graph) return write_graph(options);
   if (options.block)
     throw UsageError("--block says which block --graph shows (give --graph FILE.dot as well)");
   if (options.saved) return print_saved(options);
   if (options.levers) return print_levers(options);
-  if (options.beside) return print_difference(options);
   if (options.measure)
     throw UsageError("--measure says what --levers lower (give --levers as well)");
+  if (options.beside) return print_difference(options);
   const Format format = format_of(options, for_explain, options.item.empty() ? "" : of_an_item);
   Scenario scenario = scenario_of(options);
   scenario.strategies = {one_strategy(options)};

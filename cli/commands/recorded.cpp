@@ -152,6 +152,8 @@ Recording read_recorded(const std::string& path) {
 }
 
 RecordedRun read_beside(const std::string& path) {
+  if (!std::filesystem::exists(path))
+    throw InputError(fmt::format("{}: there is no such file", printable(path, 200)));
   if (!is_recorded(path))
     throw InputError(
         fmt::format("{}: --beside needs what was recorded: a memory snapshot, a profile with "

@@ -25,14 +25,18 @@ Json cause_json(const beside::Difference& difference, const beside::Cause& cause
 std::string difference_json(const BesideFacts& facts) {
   const beside::Difference& difference = facts.difference;
   Json json = inputs_json("tidemark-difference-1", facts.explanation.comparison);
+  json.erase("predicted");  // not all of it: keys say which is which
   json["strategy"] = facts.explanation.report().strategy;
-  json["recorded"] = {{"file", facts.file}, {"title", facts.recorded}};
+  json["recorded"] = {{"file", facts.file},
+                      {"title", facts.recorded},
+                      {"source", sources[static_cast<std::size_t>(facts.source)].name}};
   json["predicted_peak_bytes"] = difference.predicted.count;
   json["recorded_peak_bytes"] = difference.recorded.count;
   json["difference_bytes"] = (difference.recorded - difference.predicted).count;
   json["matched"] = {{"blocks", difference.matched_blocks},
                      {"of_blocks", difference.recorded_blocks},
-                     {"bytes", difference.matched.count}};
+                     {"bytes", difference.matched.count},
+                     {"of_bytes", difference.compared.count}};
   json["scale"] = difference.scale ? Json(difference.scale->factor) : Json();
   json["causes"] = Json::array();
   for (const beside::Cause& cause : difference.causes)

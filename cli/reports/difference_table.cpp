@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/quoted.h"
+#include "cli/reports/print_comparison.h"
 #include "cli/reports/print_difference.h"
-#include "cli/reports/print_explanation.h"
 #include "cli/text/text_table.h"
 #include "cli/text/units_text.h"
 
@@ -14,6 +14,21 @@ namespace {
 
 std::string signed_text(const SizeUnit& unit, Bytes bytes) {
   return bytes < Bytes{} ? "−" + unit(Bytes{} - bytes) : "+" + unit(bytes);
+}
+
+std::string difference_head(const BesideFacts& facts, const Style& style) {
+  std::string text;
+  for (const std::string& line : describe_scenario(facts.explanation.comparison))
+    text += line + "\n";
+  const Report& row = facts.explanation.report();
+  text += fmt::format("{}: predicted, fits: {}\n", style.paint(row.strategy, Ink::Bold),
+                      fits_text(row));
+  const char* label = facts.source == Source::Measured
+                          ? "Numbers of the recording are measured, all others are predicted."
+                          : "All numbers are predicted, those of the recording too.";
+  text += style.paint(label, Ink::Dim);
+  return text + fmt::format("\n\nBeside {}: {}\n", printable(facts.file, 200),
+                            printable(facts.recorded, 200));
 }
 
 std::string headline(const BesideFacts& facts) {
@@ -29,10 +44,10 @@ std::string headline(const BesideFacts& facts) {
 
 std::string matched_text(const beside::Difference& difference) {
   const double share = static_cast<double>(difference.matched.count) /
-                       static_cast<double>(std::max<std::int64_t>(1, difference.recorded.count));
+                       static_cast<double>(std::max<std::int64_t>(1, difference.compared.count));
   return fmt::format(
-      "{} of {} blocks at the run's peak are tensors of the prediction: {:.1f} % of "
-      "its bytes.\n",
+      "{} of {} blocks at the moment of the run that is compared are tensors of the prediction: "
+      "{:.1f} % of their bytes.\n",
       difference.matched_blocks, difference.recorded_blocks, 100 * share);
 }
 
@@ -60,9 +75,7 @@ std::string tensor_table(const beside::Cause& cause, const SizeUnit& unit, const
 }  // namespace
 
 std::string difference_table(const BesideFacts& facts, const Style& style, std::size_t top) {
-  std::string text = explanation_head(facts.explanation, style);
-  text +=
-      fmt::format("\nBeside {}: {}\n", printable(facts.file, 200), printable(facts.recorded, 200));
+  std::string text = difference_head(facts, style);
   text += headline(facts) + matched_text(facts.difference);
   const beside::Difference& difference = facts.difference;
   if (difference.causes.empty()) text += "Nothing differs.\n";

@@ -5,6 +5,7 @@
 
 #include "analysis/beside/difference.h"
 #include "analysis/explanation.h"
+#include "analysis/recording/recording.h"
 #include "cli/text/terminal.h"
 
 namespace tidemark::cli {
@@ -14,6 +15,7 @@ struct BesideFacts {
   const Explanation& explanation;
   std::string file;
   std::string recorded;  ///< what it is: a recording's title
+  Source source;         ///< a timeline may be of another prediction
   beside::Difference difference;
 };
 

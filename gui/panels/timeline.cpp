@@ -22,12 +22,19 @@ void add_curves(ViewModel& model, const ViewState& view, TimelinePlaces& places)
   };
   model.curves().begin_frame();
   add(model.shown(view), view.curve);
+  // One that is drawn already, as what was kept of what is shown is, has one set of bands.
+  std::vector<const Opened*> drawn = {model.shown(view).get()};
+  const auto add_sum_of = [&](const ViewModel::Shown& opened) {
+    if (std::ranges::find(drawn, opened.get()) != drawn.end()) return;
+    drawn.push_back(opened.get());
+    add(opened, of_sum);
+  };
   const std::vector<const Opened*> overlaid = model.overlaid(view);
   for (const OpenRecording& recording : model.recordings())
     if (std::ranges::find(overlaid, recording.opened.get()) != overlaid.end())
-      add(recording.opened, of_sum);
-  if (model.before()) add(model.before(), of_sum);
-  if (const auto imagined = model.imagined()) add(imagined->opened, of_sum);
+      add_sum_of(recording.opened);
+  if (model.before()) add_sum_of(model.before());
+  if (const auto imagined = model.imagined()) add_sum_of(imagined->opened);
 }
 
 TimelinePlaces place_everything(ViewModel& model, const ViewState& view) {

@@ -174,7 +174,7 @@ TEST_F(Files, GzipIsReadAndEveryTruncationIsAnError) {
   for (std::size_t size = 0; size < packed.size(); ++size) {
     put(path("cut.gz"), packed.substr(0, size));
     EXPECT_EQ(files_error([&] { contents(path("cut.gz")); }),
-              path("cut.gz") + ": not a sound gzip file: it ends early")
+              path("cut.gz") + ": not a sound gzip file: it ends early (copy it again)")
         << size;
   }
   put(path("two.gz"), packed + packed);  // as `cat a.gz a.gz` makes it
@@ -183,16 +183,24 @@ TEST_F(Files, GzipIsReadAndEveryTruncationIsAnError) {
                                    packed.substr(0, packed.size() - 8) + std::string(8, 'x')}) {
     put(path("wrong.gz"), wrong);
     EXPECT_EQ(files_error([&] { contents(path("wrong.gz")); }),
-              path("wrong.gz") + ": not a sound gzip file");
+              path("wrong.gz") + ": not a sound gzip file (copy it again)");
   }
   EXPECT_EQ(first_bytes(path("none.gz"), 10), "");
+}
+
+TEST_F(Files, GzipIsNotWritten) {
+  const std::string problem =
+      path("new.gz") + ": .gz is read, not written (leave it out, or use .zst)";
+  EXPECT_EQ(files_error([&] { write_file(path("new.gz"), "text"); }), problem);
+  EXPECT_EQ(files_error([&] { require_writable(path("new.gz")); }), problem);
+  EXPECT_FALSE(fs::exists(path("new.gz")));
 }
 
 TEST_F(Files, AGzipBombIsRefused) {
   put_gzip(path("bomb.gz"), std::string(64 << 20, '\0'));
   EXPECT_LT(fs::file_size(path("bomb.gz")), 100'000u);
   const std::string error = files_error([&] { read_file(path("bomb.gz"), note_of(1_MiB)); });
-  EXPECT_TRUE(error.ends_with("a note may have 1.00 MiB (write less)")) << error;
+  EXPECT_TRUE(error.ends_with("1.00 MiB, the most that a note may have (write less)")) << error;
 }
 
 TEST_F(Files, SeveralFramesAreOneText) {  // as `cat a.zst b.zst` makes them

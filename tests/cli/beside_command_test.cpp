@@ -7,12 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "tests/support/own_folder.h"
 
 namespace tidemark::cli::beside_command_test {
 namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 const std::string beside_folder = TIDEMARK_TESTS_DIR "/reference/beside/";
@@ -150,6 +152,67 @@ TEST(BesideCommand, TheTableSaysWhyInWords) {
   EXPECT_THAT(outcome.output, HasSubstr("… and 2 more (--top N shows more)"));
 }
 
+TEST(BesideCommand, RequireFitSaysSoInItsExitCode) {
+  const std::string fit = beside_line("outputs", "2.6.0") + " --require-fit";
+  EXPECT_EQ(tidemark(fit).exit_code, 0);
+  const Outcome outcome = tidemark(fit + " --budget 1MiB");
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_THAT(outcome.output, HasSubstr("kept from step to step"));
+}
+
+TEST(BesideCommand, SaysWhichNumbersAreMeasured) {
+  const Outcome outcome = tidemark(beside_line("outputs", "2.6.0"));
+  EXPECT_THAT(outcome.output, HasSubstr("vanilla: predicted, fits: yes\n"
+                                        "Numbers of the recording are measured, all others are "
+                                        "predicted.\n"));
+  EXPECT_THAT(outcome.output, Not(HasSubstr("All numbers are predicted")));
+  const json difference = difference_of("outputs");
+  EXPECT_FALSE(difference.contains("predicted"));
+  EXPECT_EQ(difference["recorded"].value("source", ""), "measured");
+}
+
+TEST(BesideCommand, ATimelineThatWasPredictedIsNotCalledMeasured) {
+  const std::string step = "explain " + beside_folder + "step-2.6.0.trace.json.zst";
+  const std::string timeline = own_folder() + "/step.timeline.json";
+  ASSERT_EQ(tidemark(step + " -o " + timeline).exit_code, 0);
+  EXPECT_THAT(tidemark(step + " --beside " + timeline).output,
+              HasSubstr("All numbers are predicted, those of the recording too.\n"));
+  const Outcome outcome = tidemark(step + " --beside " + timeline + " --format json");
+  EXPECT_EQ(json::parse(outcome.output)["recorded"].value("source", ""), "predicted");
+}
+
+// The prediction is the higher one, so that the run is compared at another moment than its peak.
+TEST(BesideCommand, SharesAreOfTheMomentThatIsCompared) {
+  const json difference = difference_of("checkpointed");
+  const auto compared = difference["matched"].value("of_bytes", std::int64_t{0});
+  EXPECT_LT(compared, difference["recorded_peak_bytes"].get<std::int64_t>());
+  EXPECT_LE(difference["matched"]["bytes"].get<std::int64_t>(), compared);
+  EXPECT_THAT(tidemark(beside_line("checkpointed", "2.6.0")).output,
+              HasSubstr("72 of 73 blocks at the moment of the run that is compared are tensors of "
+                        "the prediction: 100.0 % of their bytes.\n"));
+}
+
+TEST(BesideCommand, WordsOfUnsplitBlocksFollowTheirSign) {
+  for (const auto& [name, words] :
+       {std::pair("outputs", "beyond what tensors ask for, more than predicted"),
+        std::pair("checkpointed", "beyond what tensors ask for, less than predicted")}) {
+    const json unsplit = cause_of(difference_of(name), "unsplit");
+    ASSERT_NE(unsplit, nullptr) << name;
+    EXPECT_THAT(unsplit["text"].get<std::string>(), HasSubstr(words)) << name;
+  }
+}
+
+TEST(BesideCommand, IsAReportOfItsOwn) {
+  for (const char* other : {"--levers", "--saved", "--graph"}) {
+    const std::string file = other == std::string("--graph") ? " x.dot" : "";
+    const Outcome outcome = tidemark(beside_line("same", "2.6.0") + " " + other + file);
+    EXPECT_EQ(outcome.exit_code, 2) << other;
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_THAT(outcome.errors, HasSubstr("--beside is a report of its own (leave out " +
+                                          std::string(other) + ")"));
+  }
+}
+
 TEST(BesideCommand, SaysWhatItCannotTake) {
   const std::string step = "explain " + beside_folder + "step-2.6.0.trace.json.zst --beside ";
   const auto problem_of = [](const std::string& line) {
@@ -161,7 +224,7 @@ TEST(BesideCommand, SaysWhatItCannotTake) {
   EXPECT_THAT(problem_of(step + beside_folder + "step-2.6.0.trace.json.zst"),
               HasSubstr("--beside needs what was recorded"));
   EXPECT_THAT(problem_of(step + TIDEMARK_TESTS_DIR "/reference/snapshots/none.pickle"),
-              HasSubstr("none.pickle"));
+              HasSubstr("none.pickle: there is no such file"));
   EXPECT_THAT(problem_of(beside_line("same", "2.6.0") + " --plan-out x.plan.json"),
               HasSubstr("--beside is about the whole step"));
   EXPECT_THAT(problem_of("explain " + beside_folder + "same-2.6.0.pickle --beside " +

@@ -262,6 +262,12 @@ TEST(CompareInTheWindow, TellsTheCausesThatExplainTells) {
   ASSERT_EQ(made->causes.size(), told.size());
   for (std::size_t i = 0; i < told.size(); ++i)
     EXPECT_EQ(made->causes[i].cause.bytes.count, told[i].at("bytes")) << made->causes[i].text;
+  // Inputs that make no step, as half of a word, are a problem of their own.
+  gui::WhatIf half = *request.what_if;
+  half.allocator = "exp";
+  model.ask(half, view);
+  EXPECT_THAT(model.problem(), HasSubstr("exp"));
+  EXPECT_NO_THROW(model.newest_diff(view));
 }
 
 // What is dropped into the window or picked there.

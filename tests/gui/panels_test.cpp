@@ -174,7 +174,8 @@ TEST(Comparison, OfMeasuredAndPredictedSaysWhatNobodyPredicted) {
       {.size = {3 << 20}, .category = Category::Workspace, .persistent = true});
   measured.timeline.baseline[static_cast<std::size_t>(Category::Workspace)] += Bytes{3 << 20};
   measured.offsets.clear();
-  const std::string expected = "measured: 3.00 MiB more than predicted: 3.00 MiB (";
+  const std::string expected =
+      "measured, with all workspaces: 3.00 MiB more than predicted: 3.00 MiB (";
   EXPECT_TRUE(diff_of(predicted, measured).headline.starts_with(expected));
   // Whichever of the two is shown.
   EXPECT_TRUE(diff_of(measured, predicted).headline.starts_with(expected));

@@ -68,7 +68,8 @@ class Questions(unittest.TestCase):
         self.assertEqual(len(sizes), 5)
 
     def test_explain_beside_a_recording_names_causes(self):
-        folder = pathlib.Path(__file__).resolve().parent.parent / "reference" / "beside"
+        beside_this = pathlib.Path(__file__).resolve().parent.parent / "reference"
+        folder = pathlib.Path(os.environ.get("TIDEMARK_REFERENCE", beside_this)) / "beside"
         difference = tm.explain(folder / "step-2.6.0.trace.json.zst",
                                 beside=folder / "outputs-2.6.0.pickle")
         self.assertEqual(difference.difference_bytes,

@@ -25,7 +25,7 @@ $pip install "$work"/wheels/tidemark-*.whl
 for name in package pytest_plugin sweep; do cp "$source/tests/python/test_$name.py" "$work"; done
 cd "$work" && unset TIDEMARK_PROGRAM PYTHONPATH || true
 env PATH="$work/venv/bin:/usr/bin:/bin" "$work/venv/bin/tidemark" --version
-"$work/venv/bin/python" -m pytest -q -p no:cacheprovider test_package.py \
+TIDEMARK_REFERENCE=$source/tests/reference "$work/venv/bin/python" -m pytest -q -p no:cacheprovider test_package.py \
   test_pytest_plugin.py test_sweep.py
 if [ $# -gt 1 ]; then
   cd "$source" && mkdir -p "$2" && cp "$work"/wheels/tidemark-*.whl "$2" && ls -l "$2"

@@ -215,6 +215,11 @@ TEST(OpaqueCheck, WritesGradientsOverSavedInputsOnly) {
   EXPECT_THAT(defects_after([](Trace& t) { t.opaque_rows[0].written_over = 0b100; }),
               Contains("/ops/1/row/written_over: found in2; need an operand that the op has "
                        "(inputs: 2)"));
+  EXPECT_THAT(defects_after([](Trace& t) {
+                t.opaque_rows[0].written_over = 0b10, t.opaque_rows[0].handed_on = 0;
+              }),
+              ElementsAre("/ops/1/row/written_over: in1, 'grid', is parameter; need a value of the "
+                          "step with memory of its own"));
 }
 
 TEST(RecordedUpdate, ReadsBackFromItsFile) {

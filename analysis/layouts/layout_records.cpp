@@ -53,6 +53,13 @@ std::string bounds_text(const LayoutRequest& request) {
   return text;
 }
 
+// It is shown again: no file moves the terminal's cursor.
+std::string shown_text(const JsonView& value) {
+  const std::string text(value.text());
+  if (printable(text, text.size() + 1) != text) value.fail("has characters that are not shown");
+  return text;
+}
+
 LayoutNumbers read_numbers(const JsonView& row) {
   const auto bytes = [&](std::string_view key) { return Bytes{row.at(key).integer()}; };
   const auto time = [&](std::string_view key) { return Nanoseconds{row.at(key).integer()}; };
@@ -69,7 +76,7 @@ LayoutNumbers read_numbers(const JsonView& row) {
           .bubble = time("bubble_ns"),
           .samples_per_second = rate("samples_per_second"),
           .throughput = rate("throughput"),
-          .throughput_unit = std::string(row.at("throughput_unit").text()),
+          .throughput_unit = shown_text(row.at("throughput_unit")),
           .mfu = rate("mfu")};
 }
 
@@ -81,7 +88,7 @@ void read_header(const JsonView& header, LayoutRecords& records) {
   records.question = header.at("question").text();
   records.part = parse_layout_part(header.at("part").text());
   for (const JsonView argument : header.at("arguments").items())
-    records.arguments.emplace_back(argument.text());
+    records.arguments.push_back(shown_text(argument));
 }
 
 }  // namespace

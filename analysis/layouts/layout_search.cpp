@@ -122,6 +122,11 @@ class LayoutSearcher {
   void count(LayoutRule rule, std::int64_t layouts = 1) {
     result_.cut[static_cast<std::size_t>(rule)] += layouts;
   }
+  // The first to be left out by a rule says why.
+  void leave_out(LayoutRule rule, const std::string& why, std::string& first) {
+    if (first.empty()) first = why;
+    count(rule);
+  }
   bool stops() {
     result_.is_stopped = result_.is_stopped || (watch_.is_stopped && watch_.is_stopped());
     return result_.is_stopped;
@@ -144,12 +149,15 @@ class LayoutSearcher {
   void consider(const MeshLayout& layout) {
     const LayoutParts& parts = parts_.at(parts_key(layout));
     if (!parts.tensor_refusal.empty()) {
-      if (result_.tensor_refusal.empty()) result_.tensor_refusal = parts.tensor_refusal;
-      return count(LayoutRule::Tensor);
+      // One tensor-parallel rank shares nothing: then it is the step that is refused.
+      if (layout.mesh[Axis::Tensor] == 1)
+        return leave_out(LayoutRule::Refused, parts.tensor_refusal, result_.refusal);
+      return leave_out(LayoutRule::Tensor, parts.tensor_refusal, result_.tensor_refusal);
     }
     const bool is_piped = layout.mesh[Axis::Pipeline] > 1 && layout.micro_batches > 1;
-    if (!parts.refusal.empty() || (is_piped && !parts.pipeline_refusal.empty()))
-      return count(LayoutRule::Strategy);
+    const std::string refusal =
+        !parts.refusal.empty() || !is_piped ? parts.refusal : parts.pipeline_refusal;
+    if (!refusal.empty()) return leave_out(LayoutRule::Strategy, refusal, result_.strategy_refusal);
     const StepOptions step = step_in(request(), layout);
     if (!sharing_defect(step).empty()) return count(LayoutRule::Sharding);
     const LayoutBounds bounds = bounds_of(request(), layout, parts);
@@ -224,8 +232,7 @@ class LayoutSearcher {
       } else if (answer.refusal.empty()) {
         take(std::move(answer.made), answer.is_known);
       } else {
-        if (result_.refusal.empty()) result_.refusal = answer.refusal;
-        count(LayoutRule::Refused);
+        leave_out(LayoutRule::Refused, answer.refusal, result_.refusal);
       }
     }
   }
@@ -248,6 +255,15 @@ class LayoutSearcher {
   void find_nearest() {
     if (!result_.nearest && !smallest_) return;
     const MeshLayout layout = result_.nearest ? result_.nearest->layout : smallest_->layout;
+    try {
+      show_nearest(layout);
+    } catch (const InputError& error) {
+      result_.nearest.reset();
+      result_.refusal = error.what();
+    }
+  }
+
+  void show_nearest(const MeshLayout& layout) {
     const Report report = report_in(request(), layout);
     if (!report.applies) return;
     result_.nearest = {

@@ -37,12 +37,13 @@ struct LayoutSearch {
   std::vector<FoundLayout> found;  ///< the fastest, then the rest of the front; in order of time
   LayoutCounts cut{};              ///< by rule; with `found` they are all layouts
   std::int64_t all = 0, simulated = 0;
-  std::string tensor_refusal;  ///< what the first mesh that the model does not divide by said
-  std::string refusal;         ///< … the first layout that was refused when it was simulated
+  std::string tensor_refusal;    ///< what the first mesh that the model does not divide by said
+  std::string strategy_refusal;  ///< … the first strategy that does not apply
+  std::string refusal;           ///< … the first layout that was refused, or the nearest one
   std::string throughput_unit = "samples";
   /// Where nothing fits: the layout that needs least by its bound, simulated, and the most of it.
   std::optional<FoundLayout> nearest = {};
-  std::string nearest_peak;  ///< "forward of blocks.3.mlp.fc1"
+  std::string nearest_peak;  ///< "forward of blocks.3.mlp.fc1"; "" where the search was stopped
   BytesByCategory nearest_bytes{};
   bool is_stopped = false;
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/quoted.h"
@@ -140,12 +141,18 @@ class LayoutEnumeration {
     if (joined_ && static_cast<double>(mesh[Axis::Tensor]) > joined_->gpus_per_node)
       return LayoutRule::Node;
     if (mesh[Axis::Pipeline] == 1) return {};
-    if (schedule.blocks.empty() && blocks_ % (mesh[Axis::Pipeline] * schedule.chunks) != 0)
-      return LayoutRule::Blocks;
-    if (blocks_ == 0) return LayoutRule::Blocks;
+    if (!are_dealt_out(schedule, mesh[Axis::Pipeline] * schedule.chunks)) return LayoutRule::Blocks;
     if (schedule.chunks > 1 && layout.micro_batches % mesh[Axis::Pipeline] != 0)
       return LayoutRule::Rounds;
     return {};
+  }
+
+  // Evenly, or as the schedule says, which says it for one number of chunks.
+  bool are_dealt_out(const PipelineSchedule& schedule, std::int64_t chunks) const {
+    if (schedule.blocks.empty()) return blocks_ > 0 && blocks_ % chunks == 0;
+    return std::ssize(schedule.blocks) == chunks &&
+           std::accumulate(schedule.blocks.begin(), schedule.blocks.end(), std::int64_t{}) ==
+               blocks_;
   }
 
   const LayoutRequest& request_;
@@ -203,6 +210,7 @@ StepOptions step_in(const LayoutRequest& request, const MeshLayout& layout) {
   step.batch = layout.batch;
   step.accumulate.count = layout.micro_batches;
   step.sequence_parallel = layout.sequence_parallel;
+  step.schedule.reset();
   if (layout.mesh[Axis::Pipeline] > 1) step.schedule = request.schedules[layout.schedule];
   const Sharding& sharding = request.shardings[layout.sharding];
   if (layout.mesh[Axis::Data] > 1 || is_megatron(sharding)) step.shard = sharding;

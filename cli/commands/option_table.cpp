@@ -127,9 +127,10 @@ void add_scenario(std::vector<OptionRow>& rows) {
                   "only the I-th of N parts of the layouts, 1/7 to 7/7, for as many machines; auto "
                   "takes I and N from the variables of a Slurm array, Open MPI, PMI or Slurm's "
                   "tasks. With --records"});
-  rows.push_back({"scenario", "--records", "FILE", &Options::records, for_search,
-                  "keep what is simulated in FILE.jsonl (of a part FILE.I-of-N.jsonl), go on where "
-                  "it ends, and let tidemark search merge unite the parts"});
+  rows.push_back(
+      {"scenario", "--records", "FILE", &Options::records, for_search,
+       "keep what is simulated in FILE (r.jsonl; of the first of seven parts r.1-of-7.jsonl), "
+       "go on where it ends, and let tidemark search merge unite the parts"});
   rows.push_back({"scenario", "--saved", "", &Options::saved, for_explain,
                   "list the saved tensors in groups, as an autograd graph would"});
   rows.push_back({"scenario", "--levers", "", &Options::levers, for_explain,

@@ -1,6 +1,8 @@
 // `tidemark search`: which layouts over many GPUs fit, and which of them are the fastest.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/quoted.h"
 #include "cli/commands/command_line.h"
@@ -19,7 +21,13 @@ constexpr std::int64_t most_samples = std::int64_t{1} << 30;
 constexpr std::int64_t most_rows = 100'000;
 
 std::vector<StrategySpec> searched_strategies(const Options& options) {
-  return parse_strategies(options.strategies.value_or("vanilla,checkpoint,checkpoint:selective"));
+  const auto named =
+      parse_strategies(options.strategies.value_or("vanilla,checkpoint,checkpoint:selective"));
+  std::vector<StrategySpec> all;
+  for (const StrategySpec& strategy : named)
+    if (std::ranges::find(all, strategy.text, &StrategySpec::text) == all.end())
+      all.push_back(strategy);
+  return all;
 }
 
 LayoutRequest search_request(const Options& options) {
@@ -119,7 +127,8 @@ Result result_of(const LayoutSearch& search, const Options& asked, const Options
   };
   Result result{print_search(search, command, format_of(shown, for_search), style_of(shown)),
                 notes_on(request.scenario), ExitCode::Ok};
-  if (search.is_stopped) result.notes += "stopped: the best that was found by then\n";
+  if (search.is_stopped && !search.found.empty())
+    result.notes += "stopped: the best that was found by then\n";
   if (request.part.count > 1)
     result.notes += fmt::format("part {} of a search: tidemark search merge unites the files\n",
                                 to_text(request.part));
@@ -127,10 +136,21 @@ Result result_of(const LayoutSearch& search, const Options& asked, const Options
   return result;
 }
 
+// The files say what was asked; how it is shown is said anew.
+void require_nothing_asked(const Options& options) {
+  for (const OptionRow& row : option_table()) {
+    const bool is_shown = row.group == "output" || long_name(row) == "--require-fit";
+    if (!is_shown && is_given(options, row))
+      throw UsageError(
+          fmt::format("search merge asks what its files say (leave {} out)", long_name(row)));
+  }
+}
+
 // What all parts have simulated stands in their files; the search over it is that of one run.
 Result run_merge(const Options& options) {
   if (options.files.empty())
     throw UsageError("search merge: no files (name those that --records has written)");
+  require_nothing_asked(options);
   const LayoutRecords all = merged_records(options.files);
   if (all.version != TIDEMARK_VERSION)
     throw InputError(fmt::format("{}: is of tidemark {}, and this is {} (merge with that one)",

@@ -35,14 +35,36 @@ constexpr std::array task_variables = {
     TaskVariables{"PMI_RANK", "PMI_SIZE", nullptr},
     TaskVariables{"SLURM_PROCID", "SLURM_NTASKS", nullptr}};
 
-LayoutRecords read_records(const std::string& path) {
-  LayoutRecords records = read_layout_records(read_file(path, records_kind), path);
+// Else several processes would do the part of their array task, or numbers that no task has stay
+// undone.
+void require_single_tasks() {
+  const char* const step = std::getenv("SLURM_ARRAY_TASK_STEP");
+  if (step && parse_count(step, "SLURM_ARRAY_TASK_STEP", 1, LayoutPart::most) != 1)
+    throw UsageError(fmt::format(
+        "--part auto: the array counts in steps of {} (give --part I/N, or an array 1-7)",
+        printable(step, 40)));
+  for (const TaskVariables& row : task_variables) {
+    const char* const count = std::getenv(row.count);
+    if (&row == &task_variables.front() || !std::getenv(row.number) || !count) continue;
+    if (parse_count(count, row.count, 1, LayoutPart::most) > 1)
+      throw UsageError(fmt::format(
+          "--part auto: {} is set, and {} is {} (give --part I/N, or each array task one process)",
+          task_variables.front().number, row.count, printable(count, 40)));
+  }
+}
+
+LayoutRecords records_in(std::string_view text, const std::string& path) {
+  LayoutRecords records = read_layout_records(text, path);
   if (records.arguments.empty() && records.whole > 0)
     throw InputError(fmt::format("{}: names no search", printable(path, 200)));
   return records;
 }
 
-// "2, 5 and 6"
+LayoutRecords read_records(const std::string& path) {
+  return records_in(read_file(path, records_kind), path);
+}
+
+// "2, 5, 6"
 std::string missing_parts(const std::set<std::int64_t>& there, std::int64_t count) {
   std::vector<std::int64_t> missing;
   for (std::int64_t part = 1; part <= count && missing.size() < 20; ++part)
@@ -68,6 +90,7 @@ LayoutPart search_part(const std::string& text) {
   for (const TaskVariables& row : task_variables) {
     const char *number = std::getenv(row.number), *count = std::getenv(row.count);
     if (!number || !count) continue;
+    if (&row == &task_variables.front()) require_single_tasks();
     const char* least = row.least ? std::getenv(row.least) : nullptr;
     const std::int64_t first = least ? parse_count(least, row.least, 0, LayoutPart::most) : 0;
     const std::int64_t all = parse_count(count, row.count, 1, LayoutPart::most);
@@ -75,8 +98,7 @@ LayoutPart search_part(const std::string& text) {
   }
   throw UsageError(
       "--part auto: none of SLURM_ARRAY_TASK_ID, OMPI_COMM_WORLD_RANK, PMI_RANK and SLURM_PROCID "
-      "is "
-      "set (give --part 1/7)");
+      "is set (give --part 1/7)");
 }
 
 std::string records_path(const std::string& path, const LayoutPart& part) {
@@ -89,18 +111,37 @@ std::string records_path(const std::string& path, const LayoutPart& part) {
 
 SearchRecords::SearchRecords(const std::string& path, LayoutRecords asked)
     : path_(path), records_(std::move(asked)) {
-  if (std::filesystem::exists(path)) {
-    LayoutRecords before = read_records(path);
-    if (before.whole > 0) require_same(records_, before, path);
-    std::filesystem::resize_file(path, before.whole);
-    records_.rows = std::move(before.rows);
-    records_.is_done = before.is_done;
-    records_.whole = before.whole;
-  }
+  if (path.ends_with(".zst"))
+    throw InputError(
+        fmt::format("{}: is written line by line, and is not compressed (leave .zst out)",
+                    printable(path, 200)));
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) take_up();
   file_.reset(std::fopen(path.c_str(), "ab"));
   if (!file_)
     throw InputError(fmt::format("cannot write {}: {}", printable(path, 200), strerror(errno)));
   if (records_.whole == 0) write(header_line(records_));
+}
+
+// Cut off is a line of this search that was torn, and nothing else.
+void SearchRecords::take_up() {
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(path_, failed))
+    throw InputError(fmt::format("{}: is no regular file, which can be read again (name another)",
+                                 printable(path_, 200)));
+  const std::string text = read_file(path_, records_kind);
+  LayoutRecords before = records_in(text, path_);
+  if (before.whole > 0) {
+    require_same(records_, before, path_);
+  } else if (!header_line(records_).starts_with(text)) {
+    throw InputError(fmt::format("{}: holds no search (name another file)", printable(path_, 200)));
+  }
+  if (before.whole != text.size()) std::filesystem::resize_file(path_, before.whole, failed);
+  if (failed)
+    throw InputError(fmt::format("cannot write {}: {}", printable(path_, 200), failed.message()));
+  records_.rows = std::move(before.rows);
+  records_.is_done = before.is_done;
+  records_.whole = before.whole;
 }
 
 const LayoutNumbers* SearchRecords::find(const std::string& key) const {

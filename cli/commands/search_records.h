@@ -11,7 +11,7 @@
 namespace tidemark::cli {
 
 /// "3/7"; or "auto": that of a task of a Slurm array, of Open MPI, PMI or Slurm, by the variables
-/// that they set. Throws UsageError.
+/// that they set. Throws UsageError, too where they do not number the tasks one by one.
 LayoutPart search_part(const std::string& text);
 
 /// "runs/gpt2.3-of-7.jsonl" of "runs/gpt2.jsonl"; as it is for the one part of one.
@@ -28,6 +28,7 @@ class SearchRecords {
   void finish();
 
  private:
+  void take_up();
   void write(const std::string& line);
 
   struct Close {

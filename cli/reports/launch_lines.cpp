@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "simulator/parallel/cluster.h"
 
@@ -24,6 +25,13 @@ struct Launch {
   std::int64_t size(Axis axis) const { return step.mesh[axis]; }
 };
 
+// As many on each node, with whole groups of tensor-parallel ranks, which stay on one.
+std::int64_t processes_per_node(std::int64_t gpus, std::int64_t most, std::int64_t tensor) {
+  std::int64_t found = std::min(gpus, most) / tensor * tensor;
+  while (found > tensor && gpus % found != 0) found -= tensor;
+  return std::max(found, tensor);
+}
+
 Launch launch_of(const LayoutRequest& request, const MeshLayout& layout) {
   Launch launch;
   launch.step = step_in(request, layout);
@@ -31,9 +39,9 @@ Launch launch_of(const LayoutRequest& request, const MeshLayout& layout) {
   launch.global_batch = request.global_batch;
   const auto* joined = interconnect_of(request.scenario.device);
   const std::int64_t gpus = layout.mesh.gpus();
-  launch.per_node =
-      std::min(gpus, joined ? static_cast<std::int64_t>(joined->gpus_per_node) : gpus);
-  launch.nodes = (gpus + launch.per_node - 1) / launch.per_node;
+  const auto most = joined ? static_cast<std::int64_t>(joined->gpus_per_node) : gpus;
+  launch.per_node = processes_per_node(gpus, most, layout.mesh[Axis::Tensor]);
+  launch.nodes = gpus / launch.per_node;
   const StrategySpec& strategy = request.scenario.strategies[layout.strategy];
   launch.strategy = strategy.text;
   if (strategy.text == reference_strategy().name) return launch;
@@ -59,18 +67,23 @@ std::string torchrun(const Launch& launch) {
   return fmt::format("torchrun --nnodes {} --nproc-per-node {}", launch.nodes, launch.per_node);
 }
 
-std::string_view megatron_precision(const StepOptions& step) {
+std::string no_such_precision(const Launch& launch) {
+  return fmt::format("it has no options for {}", to_string(precision_of(launch.step)));
+}
+
+// Its 16-bit weights are those of the model, with fp32 copies: autocast has fp32 ones.
+std::optional<std::string_view> megatron_precision(const StepOptions& step) {
   switch (precision_of(step)) {
     case Precision::Bf16:
+      return step.shard->gradients_are_wide ? " --bf16" : " --bf16 --grad-reduce-in-bf16";
     case Precision::AmpBf16:
-      return " --bf16";
     case Precision::AmpFp16:
-      return " --fp16";
+      return {};
     case Precision::Fp32:
     case Precision::Tf32:
       return "";
   }
-  return "";
+  return {};
 }
 
 std::string megatron_sharing(const Sharding& sharding) {
@@ -90,11 +103,13 @@ LaunchLine megatron_line(const Launch& launch) {
   if (schedule.kind == PipelineSchedule::Kind::GPipe) return without(program, "it has no GPipe");
   if (!schedule.blocks.empty())
     return without(program, "stages dealt out by hand need --pipeline-model-parallel-layout");
+  const auto precision = megatron_precision(launch.step);
+  if (!precision) return without(program, no_such_precision(launch));
   std::string line = fmt::format(
       "{} pretrain_gpt.py … --tensor-model-parallel-size {} --pipeline-model-parallel-size {} "
       "--micro-batch-size {} --global-batch-size {}{}",
       torchrun(launch), launch.size(Axis::Tensor), launch.size(Axis::Pipeline), launch.step.batch,
-      launch.global_batch, megatron_precision(launch.step));
+      launch.global_batch, *precision);
   if (launch.step.sequence_parallel) line += " --sequence-parallel";
   if (schedule.chunks > 1)
     line += fmt::format(" --num-layers-per-virtual-pipeline-stage {}",
@@ -146,6 +161,21 @@ std::string titan_stages(const Launch& launch, const PipelineSchedule& schedule)
   return text;
 }
 
+// Its parameters are fp32 and are computed with in bf16 unless it is told otherwise.
+std::optional<std::string_view> titan_precision(const StepOptions& step) {
+  switch (precision_of(step)) {
+    case Precision::Bf16:
+    case Precision::AmpBf16:
+      return "";
+    case Precision::Fp32:
+      return " --training.mixed_precision_param float32";
+    case Precision::Tf32:
+    case Precision::AmpFp16:
+      return {};
+  }
+  return {};
+}
+
 LaunchLine titan_line(const Launch& launch) {
   constexpr std::string_view program = "torchtitan";
   if (launch.sharing == Sharding::Kind::Megatron)
@@ -159,11 +189,13 @@ LaunchLine titan_line(const Launch& launch) {
   const bool is_piped = launch.size(Axis::Pipeline) > 1;
   if (is_piped && !launch.step.schedule->blocks.empty())
     return without(program, "stages dealt out by hand need module_fqns_per_model_part");
+  const auto precision = titan_precision(launch.step);
+  if (!precision) return without(program, no_such_precision(launch));
   const std::int64_t local = launch.step.batch * (is_piped ? launch.step.accumulate.count : 1);
   std::string line = fmt::format(
       "{} -m torchtitan.train … --training.local_batch_size {} "
-      "--training.global_batch_size {}{}",
-      torchrun(launch), local, launch.global_batch, titan_replicas(launch));
+      "--training.global_batch_size {}{}{}",
+      torchrun(launch), local, launch.global_batch, *precision, titan_replicas(launch));
   if (launch.size(Axis::Tensor) > 1)
     line += fmt::format(" --parallelism.tensor_parallel_degree {}", launch.size(Axis::Tensor));
   if (is_piped) line += titan_stages(launch, *launch.step.schedule);

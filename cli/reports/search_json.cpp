@@ -23,12 +23,13 @@ Json counts_json(const LayoutSearch& search) {
 Json nearest_json(const LayoutSearch& search, const LayoutCommand& command) {
   if (!search.nearest) return nullptr;
   const LayoutNumbers& numbers = search.nearest->numbers;
+  const bool is_peak_known = !search.nearest_peak.empty();
   return {{"layout", search.nearest->key},
           {"allocated_bytes", numbers.allocated.count},
           {"short_by_bytes", numbers.short_by.count},
           {"capacity_bytes", numbers.capacity.count},
-          {"peak_at", search.nearest_peak},
-          {"at_peak", to_json(search.nearest_bytes)},
+          {"peak_at", is_peak_known ? Json(search.nearest_peak) : Json()},
+          {"at_peak", is_peak_known ? to_json(search.nearest_bytes) : Json()},
           {"command", command(search.nearest->layout)}};
 }
 

@@ -34,8 +34,9 @@ std::string common_step(const LayoutRequest& request) {
 std::string search_heading(const LayoutSearch& search) {
   const LayoutRequest& request = search.request;
   const Interconnect* const joined = interconnect_of(request.scenario.device);
-  return fmt::format("{} on {} GPUs{}: {}\nglobal batch {}{}\nAll numbers are predicted.\n\n",
+  return fmt::format("{} on {} GPU{}{}: {}\nglobal batch {}{}\nAll numbers are predicted.\n\n",
                      printable(request.scenario.model.title, 200), request.gpus,
+                     request.gpus == 1 ? "" : "s",
                      joined ? fmt::format(" ({})", printable(joined->cluster, 100)) : "",
                      request.scenario.device.title, request.global_batch, common_step(request));
 }
@@ -95,14 +96,20 @@ std::string left_out_text(const LayoutSearch& search, const Style& style) {
   TextTable table;
   table.add_column({"layouts", Align::Right});
   table.add_column({"left out because", Align::Left});
+  bool is_any_cut = false;
   for (const LayoutRuleRow& rule : layout_rules) {
     const std::int64_t cut = search.cut[static_cast<std::size_t>(rule.value)];
+    is_any_cut = is_any_cut || cut > 0;
     if (cut > 0) table.add_row({{fmt::format("{}", cut)}, {std::string(rule.says)}});
   }
-  std::string text = fmt::format("\n{} layouts, {} of them simulated, {} shown\n{}", search.all,
-                                 search.simulated, search.found.size(), table.draw(style));
+  std::string text = fmt::format("\n{} layouts, {} of them simulated, {} shown\n", search.all,
+                                 search.simulated, search.found.size());
+  if (is_any_cut) text += table.draw(style);
   if (!search.tensor_refusal.empty())
     text += wrapped_text(fmt::format("tp: {}", printable(search.tensor_refusal, 400)), style.width);
+  if (search.found.empty() && !search.strategy_refusal.empty())
+    text += wrapped_text(fmt::format("strategy: {}", printable(search.strategy_refusal, 400)),
+                         style.width);
   if (!search.refusal.empty())
     text += wrapped_text(fmt::format("refused: {}", printable(search.refusal, 400)), style.width);
   return text;
@@ -137,6 +144,7 @@ std::string what_binds(const BytesByCategory& bytes) {
 
 std::string nothing_fits(const LayoutSearch& search, const LayoutCommand& command,
                          const Style& style) {
+  if (search.is_stopped) return "Nothing that fits was found before the search was stopped.\n";
   if (!search.nearest) return "No layout was found.\n";
   const LayoutNumbers& numbers = search.nearest->numbers;
   const std::string words = fmt::format(

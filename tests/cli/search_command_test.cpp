@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tests/cli/interrupted.h"
 #include "tests/cli/program.h"
 
 namespace tidemark::cli::search_command_test {
@@ -124,6 +125,63 @@ TEST_F(SearchParts, OfAnotherSearchAreRefused) {
   EXPECT_NE(outcome.errors.find("is another one here"), std::string::npos) << outcome.errors;
 }
 
+TEST_F(SearchParts, AreKeptInNoOtherFile) {
+  for (const char* other : {"my notes", "my notes\n", "{\"format\": 1"}) {
+    write_text(folder_ / "notes.txt", other);
+    const Outcome outcome = run(std::string(search_line) + " --records notes.txt");
+    EXPECT_EQ(outcome.exit_code, 1) << other;
+    EXPECT_EQ(text("notes.txt"), other);
+  }
+  write_text(folder_ / "notes.txt", "my notes");
+  EXPECT_EQ(run(std::string(search_line) + " --records notes.txt").errors,
+            "tidemark: notes.txt: holds no search (name another file)\n");
+  for (const char* path : {"/dev/null", ".", "r.jsonl.zst"}) {
+    const Outcome outcome = run(fmt::format("{} --records {}", search_line, path));
+    EXPECT_EQ(outcome.exit_code, 1) << path;
+    EXPECT_TRUE(outcome.errors.starts_with(fmt::format("tidemark: {}: is ", path)))
+        << outcome.errors;
+  }
+}
+
+TEST_F(SearchParts, AreMergedAsTheirFilesSay) {
+  run_part(1, 1);
+  for (const char* option : {"--top 3", "--batch 1", "--part 1/2", "--gpus 8"}) {
+    const Outcome outcome = run(fmt::format("search merge r.jsonl {}", option));
+    EXPECT_EQ(outcome.exit_code, 2) << option;
+    EXPECT_NE(outcome.errors.find("asks what its files say (leave --"), std::string::npos)
+        << outcome.errors;
+  }
+  EXPECT_EQ(run("search merge r.jsonl --require-fit --color never").exit_code, 0);
+}
+
+TEST_F(SearchParts, DoNotMoveTheCursor) {
+  run_part(1, 1);
+  std::string whole = text("r.jsonl");
+  const std::string unit = R"("throughput_unit":")";
+  whole.insert(whole.find(unit) + unit.size(), R"(\u001b[2J)");
+  write_text(folder_ / "r.jsonl", whole);
+  const Outcome outcome = run("search merge r.jsonl");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.errors.find("/throughput_unit"), std::string::npos) << outcome.errors;
+  EXPECT_EQ(outcome.errors.find('\x1b'), std::string::npos);
+}
+
+TEST_F(SearchParts, OfTasksThatAreNotCountedOneByOneAreRefused) {
+  const std::vector<std::string> task = {"SLURM_ARRAY_TASK_ID=5", "SLURM_ARRAY_TASK_COUNT=9",
+                                         "SLURM_ARRAY_TASK_MIN=1"};
+  const std::array<std::vector<std::string>, 2> more = {
+      {{"SLURM_ARRAY_TASK_STEP=2"}, {"SLURM_PROCID=1", "SLURM_NTASKS=4"}}};
+  for (const auto& variables : more) {
+    Surroundings around = around_;
+    around.environment.insert(around.environment.end(), task.begin(), task.end());
+    around.environment.insert(around.environment.end(), variables.begin(), variables.end());
+    const Outcome outcome =
+        tidemark(std::string(search_line) + " --part auto --records r.jsonl", around);
+    EXPECT_EQ(outcome.exit_code, 2) << variables.front();
+    EXPECT_NE(outcome.errors.find("give --part I/N"), std::string::npos) << outcome.errors;
+  }
+}
+
 TEST_F(SearchParts, AreThoseOfTheTask) {
   struct Task {
     std::vector<std::string> variables;
@@ -183,6 +241,60 @@ TEST_F(SearchParts, RunUnderGnuParallel) {
                   search_line));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_EQ(merged(names(7)), one_run());
+}
+
+TEST_F(SearchParts, ShowAStrategyOnce) {
+  const std::string once = "search config.json --gpus 1 --global-batch 2 --strategies vanilla";
+  EXPECT_EQ(run(once + ",vanilla").output, run(once).output);
+  EXPECT_NE(run(once).output.find(" on 1 GPU ("), std::string::npos) << run(once).output;
+}
+
+// Its bounds take some tenths of a second, before anything is simulated.
+TEST(StoppedSearch, DoesNotSayThatNothingFits) {
+  const Outcome outcome = interrupted(
+      "search llama-13b --gpus 1024 --cluster dgx-h100 --global-batch 65536 --strategies "
+      "vanilla,checkpoint,mesa,lowmemorybp,offload,mesa+checkpoint,lowmemorybp+checkpoint",
+      1);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_NE(outcome.output.find("Nothing that fits was found before the search was stopped.\n"),
+            std::string::npos)
+      << outcome.output;
+  EXPECT_EQ(outcome.output.find("The nearest"), std::string::npos) << outcome.output;
+}
+
+// What other programs are told; one sample per GPU.
+class LaunchLines : public SearchParts {
+ protected:
+  std::string lines(const std::string& options) {
+    const Outcome outcome =
+        run("search config.json --cluster dgx-h100 --strategies vanilla --format csv " + options);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    return outcome.output;
+  }
+};
+
+bool says(const std::string& lines, std::string_view words) {
+  return lines.find(words) != std::string::npos;
+}
+
+// Twelve processes on nodes of eight are six on each of two.
+TEST_F(LaunchLines, StartAsManyProcessesAsThereAreGpus) {
+  const std::string all = lines("--gpus 12 --precision bf16 --shard fsdp2");
+  EXPECT_TRUE(says(all, "--nnodes 2 --nproc-per-node 6 ")) << all;
+  EXPECT_FALSE(says(all, "--nproc-per-node 8 ")) << all;
+}
+
+TEST_F(LaunchLines, SayThePrecision) {
+  EXPECT_TRUE(says(lines("--gpus 2 --precision fp32 --shard fsdp2"),
+                   " --training.mixed_precision_param float32"));
+  EXPECT_FALSE(says(lines("--gpus 2 --precision tf32 --shard fsdp2"), "torchtitan.train"));
+  const std::string wide = lines("--gpus 2 --precision bf16 --master-weights --shard megatron");
+  EXPECT_TRUE(says(wide, " --bf16")) << wide;
+  EXPECT_FALSE(says(wide, "--grad-reduce-in-bf16")) << wide;
+  const std::string narrow =
+      lines("--gpus 2 --precision bf16 --master-weights --shard megatron:narrow-gradients");
+  EXPECT_TRUE(says(narrow, " --bf16 --grad-reduce-in-bf16")) << narrow;
+  EXPECT_FALSE(says(lines("--gpus 2 --precision amp-bf16 --shard megatron"), "pretrain_gpt.py"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 
@@ -88,6 +89,30 @@ TEST(LayoutSpace, CountsWhatRulesCut) {
   EXPECT_EQ(cut_by(space.cut, LayoutRule::Batch), 0);
 }
 
+// Four blocks dealt out to two stages: neither four stages, nor other sums.
+TEST(LayoutSpace, BlocksDealtOutByHandAreForOneNumberOfStages) {
+  LayoutRequest request = small_request(4, 16);
+  request.schedules = {parse_schedule("1f1b:blocks=1-3")};
+  for (const MeshLayout& layout : enumerate_layouts(request).layouts)
+    EXPECT_LE(layout.mesh[Axis::Pipeline], 2);
+  EXPECT_GT(cut_by(enumerate_layouts(request).cut, LayoutRule::Blocks), 0);
+  const LayoutSearch search = search_layouts(request);
+  EXPECT_TRUE(std::ranges::any_of(search.found,
+                                  [](const FoundLayout& found) {
+                                    return found.layout.mesh[Axis::Pipeline] == 2;
+                                  }) ||
+              cut_by(search.cut, LayoutRule::Bound) + cut_by(search.cut, LayoutRule::Slower) > 0);
+  request.schedules = {parse_schedule("1f1b:blocks=6-6")};
+  for (const MeshLayout& layout : enumerate_layouts(request).layouts)
+    EXPECT_EQ(layout.mesh[Axis::Pipeline], 1);
+}
+
+TEST(LayoutSpace, OneStageHasNoSchedule) {
+  LayoutRequest request = small_request(2, 2);
+  request.scenario.step.schedule = parse_schedule("gpipe");
+  EXPECT_FALSE(step_in(request, MeshLayout()).schedule);
+}
+
 TEST(LayoutSpace, TensorParallelRanksShareANode) {
   LayoutRequest request = small_request(16, 16);
   for (const MeshLayout& layout : enumerate_layouts(request).layouts)
@@ -160,6 +185,15 @@ TEST(LayoutSearch, StopsBetweenWaves) {
   EXPECT_FALSE(search.found.empty());
 }
 
+// Nothing was looked at, so nothing is said to be too large.
+TEST(LayoutSearch, KnowsNoNearestWhereItWasStopped) {
+  const LayoutSearch search =
+      search_layouts(small_request(4, 8), {.tell = {}, .is_stopped = [] { return true; }});
+  EXPECT_TRUE(search.is_stopped);
+  EXPECT_TRUE(search.found.empty());
+  EXPECT_TRUE(search.nearest_peak.empty());
+}
+
 // Three key heads do not divide by two.
 TEST(LayoutSearch, SaysWhyAModelIsNotCut) {
   LayoutRequest request = small_request(2, 2);
@@ -168,6 +202,18 @@ TEST(LayoutSearch, SaysWhyAModelIsNotCut) {
   const LayoutSearch search = search_layouts(request);
   EXPECT_GT(cut_by(search.cut, LayoutRule::Tensor), 0);
   EXPECT_FALSE(search.tensor_refusal.empty());
+}
+
+// Fused attention keeps no map that a selective checkpoint could recompute.
+TEST(LayoutSearch, SaysWhyNoStrategyApplies) {
+  LayoutRequest request = small_request(2, 2);
+  request.scenario.strategies = {parse_strategy("checkpoint:selective")};
+  const LayoutSearch search = search_layouts(request);
+  EXPECT_TRUE(search.found.empty());
+  EXPECT_FALSE(search.nearest);
+  EXPECT_GT(cut_by(search.cut, LayoutRule::Strategy), 0);
+  EXPECT_NE(search.strategy_refusal.find("attention"), std::string::npos)
+      << search.strategy_refusal;
 }
 
 }  // namespace

@@ -56,6 +56,26 @@ class PassingOn {
   std::array<struct sigaction, passed_on.size()> before_{};
 };
 
+/// While it lives, those signals wait: one that comes before this process knows its child is the
+/// child's, too.
+class Waiting {
+ public:
+  Waiting() {
+    sigset_t all;
+    ::sigemptyset(&all);
+    for (const int signal : passed_on) ::sigaddset(&all, signal);
+    ::pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~Waiting() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+  const sigset_t& before() const { return before_; }
+
+ private:
+  sigset_t before_{};
+};
+
 std::vector<char*> pointers_into(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (std::string& text : texts) pointers.push_back(text.data());
@@ -75,15 +95,18 @@ std::vector<std::string> environment_with(const std::vector<std::string>& variab
   return all;
 }
 
-// This program ignores SIGPIPE; the child is to have it as it usually is.
-pid_t spawn(std::vector<std::string> words, std::vector<std::string> variables) {
+// This program ignores SIGPIPE; the child is to have it as it usually is. None of its signals
+// waits.
+pid_t spawn(std::vector<std::string> words, std::vector<std::string> variables,
+            const sigset_t& mask) {
   sigset_t usual;
   ::sigemptyset(&usual);
   ::sigaddset(&usual, SIGPIPE);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
   ::posix_spawnattr_setsigdefault(&attributes, &usual);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  ::posix_spawnattr_setsigmask(&attributes, &mask);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
   pid_t child = 0;
   const int problem = ::posix_spawnp(&child, words.front().c_str(), nullptr, &attributes,
                                      pointers_into(words).data(), pointers_into(variables).data());
@@ -99,8 +122,12 @@ pid_t spawn(std::vector<std::string> words, std::vector<std::string> variables) 
 Ending run_program(const std::vector<std::string>& words,
                    const std::vector<std::string>& variables) {
   const PassingOn passing_on;
-  const pid_t child = spawn(words, environment_with(variables));
-  child_process = child;
+  pid_t child = 0;
+  {
+    const Waiting waiting;
+    child = spawn(words, environment_with(variables), waiting.before());
+    child_process = child;
+  }
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

@@ -1,4 +1,5 @@
 // A search in parts, on whatever starts them, gives what one run gives; stopped ones go on.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

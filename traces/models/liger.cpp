@@ -2,7 +2,7 @@
 // asks.
 #include "traces/models/liger.h"
 
-#include "traces/models/language_model.h"
+#include "traces/models/model_config.h"
 
 namespace tidemark {
 namespace {

@@ -121,7 +121,7 @@ TEST(LayoutSpace, TensorParallelRanksShareANode) {
 }
 
 TEST(LayoutSearch, ShowsWhatSimulatingAllWouldShow) {
-  for (const std::size_t top : {1, 5}) {
+  for (const std::size_t top : {1U, 5U}) {
     LayoutRequest request = small_request(8, 8);
     request.top = top;
     std::int64_t others = 0;

@@ -76,7 +76,7 @@ TEST_F(SearchParts, OneAndSevenOfThemGiveWhatOneRunGives) {
   for (int part = 7; part >= 1; --part) run_part(part, 7);
   std::vector<std::string> files = names(7);
   EXPECT_EQ(merged(files), expected);
-  std::ranges::rotate(files, files.begin() + 3);
+  std::rotate(files.begin(), files.begin() + 3, files.end());
   files.push_back(files.front());  // one twice
   EXPECT_EQ(merged(files), expected);
 }

@@ -7,10 +7,11 @@
 #include <map>
 #include <tuple>
 
+#include "base/units.h"
+#include "simulator/arena.h"
+
 namespace tidemark::diff {
 namespace {
-
-constexpr std::int64_t grain = 512;  // bytes
 
 struct Alive {
   std::string name;
@@ -45,7 +46,7 @@ std::vector<Alive> alive_at_peak(const Recording& recording) {
   return alive;
 }
 
-std::int64_t grains(Bytes size) { return (size.count + grain - 1) / grain; }
+std::int64_t rounded_size(Bytes size) { return round_up(size.count, arena_alignment); }
 
 void pair_up(Alive& before, Alive& after, TensorMatch& match) {
   before.is_matched = after.is_matched = true;
@@ -107,9 +108,9 @@ TensorMatch match_tensors(const Recording& before, const Recording& after) {
   TensorMatch match;
   match.before = sum_of(a), match.after = sum_of(b);
   pair_by(
-      a, b, [](const Alive& one) { return std::pair(grains(one.size), one.name); }, match);
+      a, b, [](const Alive& one) { return std::pair(rounded_size(one.size), one.name); }, match);
   pair_by(
-      a, b, [](const Alive& one) { return grains(one.size); }, match);
+      a, b, [](const Alive& one) { return rounded_size(one.size); }, match);
   match.missing = unmatched(a), match.extra = unmatched(b);
   return match;
 }

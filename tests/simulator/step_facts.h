@@ -34,6 +34,21 @@ inline Bytes live_peak(const Schedule& schedule) {
   return peak;
 }
 
+/// The same of sizes as PyTorch's allocator rounds them, to 512 bytes.
+inline std::int64_t rounded_live_peak(const Schedule& schedule) {
+  const auto rounded_of = [&](BufferId id) { return (schedule[id].size.count + 511) / 512 * 512; };
+  std::int64_t now = 0;
+  for (std::size_t b = 0; b < schedule.buffers.size(); ++b)
+    if (schedule.buffers[b].persistent) now += rounded_of(static_cast<BufferId>(b));
+  std::int64_t peak = now;
+  for (const Step& step : schedule.steps) {
+    if (const auto* s = std::get_if<Allocate>(&step))
+      peak = std::max(peak, now += rounded_of(s->buffer));
+    if (const auto* s = std::get_if<Free>(&step)) now -= rounded_of(s->buffer);
+  }
+  return peak;
+}
+
 inline std::vector<Run> runs_of(const Schedule& schedule) {
   std::vector<Run> runs;
   for (const Step& step : schedule.steps)

@@ -25,7 +25,7 @@ TensorId liger_gated(TraceBuilder& builder, const std::string& name, TensorId ga
 std::array<TensorId, 2> liger_rope(TraceBuilder& builder, const std::string& name,
                                    std::array<TensorId, 2> heads, TensorId cosine, TensorId sine);
 
-/// True for the ops that these make.
+/// True for its norm, which every network with its kernels has.
 bool is_liger(const OpaqueRow& row);
 
 }  // namespace tidemark

@@ -10,6 +10,7 @@
 #include "simulator/parallel/rank_trace.h"
 #include "simulator/simulate.h"
 #include "tests/simulator/dice.h"
+#include "tests/simulator/step_facts.h"
 #include "tests/support/all_strategies.h"
 #include "traces/presets.h"
 #include "traces/trace_builder.h"
@@ -90,21 +91,6 @@ const Device& device() {
   return found;
 }
 
-// The most that is there in issue order, by a walk that knows nothing of stages.
-std::int64_t host_live_peak(const Schedule& schedule) {
-  const auto rounded = [](Bytes size) { return (size.count + 511) / 512 * 512; };
-  std::int64_t now = 0;
-  for (const Buffer& buffer : schedule.buffers)
-    if (buffer.persistent) now += rounded(buffer.size);
-  std::int64_t most = now;
-  for (const Step& step : schedule.steps) {
-    if (const auto* allocate = std::get_if<Allocate>(&step))
-      most = std::max(most, now += rounded(schedule[allocate->buffer].size));
-    if (const auto* free = std::get_if<Free>(&step)) now -= rounded(schedule[free->buffer].size);
-  }
-  return most;
-}
-
 std::vector<std::size_t> some_points(const Planner& planner) {
   std::vector<std::size_t> points;
   for (std::size_t i = 0; i <= 24; ++i) points.push_back(i * (planner.size() - 1) / 24);
@@ -121,7 +107,7 @@ TEST(Planner, AddsUpToTheByte) {
       ASSERT_THAT(check(*trace, plan), IsEmpty()) << c;
       const Schedule schedule = lower(*trace, plan);
       ASSERT_THAT(validate(*trace, schedule), IsEmpty()) << c;
-      ASSERT_EQ(host_live_peak(schedule), planner[point].bytes) << c << " point " << point;
+      ASSERT_EQ(rounded_live_peak(schedule), planner[point].bytes) << c << " point " << point;
       const auto simulated =
           static_cast<double>(simulate(*trace, schedule, device()).duration.count());
       ASSERT_LE(planner[point].time, simulated + 1000) << c;
@@ -158,7 +144,7 @@ TEST(Planner, BoundIsBelowEveryStrategyOfItsClass) {
       const PlannedStep step = plan_step(trace, parse_strategy(text));
       if (!step.refusal.empty()) continue;
       const Schedule schedule = lower(step);
-      const std::int64_t bound = planner.lower_bound(host_live_peak(schedule));
+      const std::int64_t bound = planner.lower_bound(rounded_live_peak(schedule));
       ASSERT_LE(bound, simulate(*trace, schedule, device()).duration.count()) << c << " " << text;
       ASSERT_GT(bound, 0) << c;
     }
@@ -174,7 +160,7 @@ TEST(Planner, BoundOfJoinedBlocksIsBelowEverySegmentedCheckpoint) {
       const PlannedStep step = plan_step(trace, parse_strategy(text));
       if (!step.refusal.empty()) continue;
       const Schedule schedule = lower(step);
-      const std::int64_t bytes = host_live_peak(schedule);
+      const std::int64_t bytes = rounded_live_peak(schedule);
       const std::int64_t bound = planner.lower_bound_of_joined(bytes);
       ASSERT_LE(bound, simulate(*trace, schedule, device()).duration.count()) << c << " " << text;
       ASSERT_LE(bound, planner.lower_bound(bytes)) << c << " " << text;
@@ -194,7 +180,7 @@ TEST(Planner, BoundOfOffloadIsBelowEveryStrategyThatOffloads) {
       const PlannedStep step = plan_step(trace, parse_strategy(text));
       if (!step.refusal.empty()) continue;
       const Schedule schedule = lower(step);
-      const std::int64_t bytes = host_live_peak(schedule);
+      const std::int64_t bytes = rounded_live_peak(schedule);
       const auto simulated = simulate(*trace, schedule, device()).duration.count();
       ASSERT_LE(planner.lower_bound_of_joined(bytes, link), simulated) << c << " " << text;
       const bool joins = std::string_view(text).starts_with("checkpoint:every");
@@ -216,7 +202,7 @@ TEST(Planner, OffloadedPlansCanBeCarriedOut) {
       const Schedule schedule = lower(*trace, plan);
       ASSERT_THAT(validate(*trace, schedule), IsEmpty()) << c;
       // What is under way is counted for every stage, whether or not the one before it offloads.
-      ASSERT_LE(host_live_peak(schedule), planner[point].bytes) << c << " point " << point;
+      ASSERT_LE(rounded_live_peak(schedule), planner[point].bytes) << c << " point " << point;
       std::int64_t offloaded = 0, named = 0;
       for (const Planner::Part& part : planner.parts_at(point)) offloaded += part.entry->offloaded;
       for (std::size_t t = 0; t < plan.decisions.size(); ++t)
@@ -243,7 +229,7 @@ TEST(Planner, JoinsBlocksWhereMemoryIsLeast) {
   for (const char* text :
        {"checkpoint:every=2", "checkpoint:every=3", "checkpoint:every=5", "checkpoint:every=12"}) {
     const Schedule schedule = lower(plan_step(trace, parse_strategy(text)));
-    const auto point = planner.within(host_live_peak(schedule));
+    const auto point = planner.within(rounded_live_peak(schedule));
     ASSERT_TRUE(point) << text;
     EXPECT_LE(planner[*point].time, simulate(*trace, schedule, device()).duration.count()) << text;
   }
@@ -269,7 +255,7 @@ TEST(Planner, CodesAddUp) {
       ASSERT_THAT(check(*trace, plan), IsEmpty()) << c;
       const Schedule schedule = lower(*trace, plan);
       ASSERT_THAT(validate(*trace, schedule), IsEmpty()) << c;
-      const std::int64_t peak = host_live_peak(schedule);
+      const std::int64_t peak = rounded_live_peak(schedule);
       ASSERT_LE(peak, planner[point].bytes) << c << " point " << point;
       ASSERT_GE(peak, planner[point].bytes * 999 / 1000) << c << " point " << point;
       const auto simulated = simulate(*trace, schedule, device()).duration.count();
@@ -290,7 +276,7 @@ TEST(Planner, BoundOfCodesIsBelowMixturesOfLocalPlans) {
       for (const Stage& stage : planner.stages().all)
         locals.push_back(&dice.pick(planner.menu(stage.kind)).plan);
       const Schedule schedule = lower(*trace, assembled(*trace, planner.stages(), locals));
-      ASSERT_LE(planner.lower_bound(host_live_peak(schedule)),
+      ASSERT_LE(planner.lower_bound(rounded_live_peak(schedule)),
                 simulate(*trace, schedule, device()).duration.count())
           << cases()[which];
     }
@@ -308,7 +294,7 @@ TEST(Planner, BoundIsBelowMixturesOfLocalPlans) {
       for (const Stage& stage : stages.all)
         locals.push_back(&dice.pick(planner.menu(stage.kind)).plan);
       const Schedule schedule = lower(*trace, assembled(*trace, stages, locals));
-      ASSERT_LE(planner.lower_bound(host_live_peak(schedule)),
+      ASSERT_LE(planner.lower_bound(rounded_live_peak(schedule)),
                 simulate(*trace, schedule, device()).duration.count())
           << c;
     }

@@ -163,6 +163,12 @@ class LayoutEnumeration {
   LayoutSpace space_;
 };
 
+std::optional<PipelineSchedule> schedule_in(const LayoutRequest& request,
+                                            const MeshLayout& layout) {
+  if (layout.mesh[Axis::Pipeline] == 1) return {};
+  return request.schedules[layout.schedule];
+}
+
 }  // namespace
 
 LayoutPart parse_layout_part(std::string_view text) {
@@ -210,8 +216,7 @@ StepOptions step_in(const LayoutRequest& request, const MeshLayout& layout) {
   step.batch = layout.batch;
   step.accumulate.count = layout.micro_batches;
   step.sequence_parallel = layout.sequence_parallel;
-  step.schedule.reset();
-  if (layout.mesh[Axis::Pipeline] > 1) step.schedule = request.schedules[layout.schedule];
+  step.schedule = schedule_in(request, layout);
   const Sharding& sharding = request.shardings[layout.sharding];
   if (layout.mesh[Axis::Data] > 1 || is_megatron(sharding)) step.shard = sharding;
   return as_run_on(request.scenario.device, std::move(step));

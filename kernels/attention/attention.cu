@@ -7,11 +7,9 @@ void attend_tiles(Launch& launch, const AttentionCall& attention) {
   const AttentionShape& s = attention.o.shape;
   attention.dispatch([&]<typename T, int D>() {
     using Tile = AttentionTile<T, D>;
-    constexpr std::size_t bytes =
-        sizeof(T) * ((Tile::rows + Tile::columns) * Tile::pitch + Tile::rows * Tile::weights_pitch);
     start_tiles(launch, "attention", attend<T, D>,
-                tile_count(s.tokens, Tile::rows) * s.heads * s.batches, Tile::threads, bytes,
-                attention.o);
+                tile_count(s.tokens, Tile::rows) * s.heads * s.batches, Tile::threads,
+                ForwardTiles<T, D>::bytes, attention.o);
   });
 }
 

@@ -42,14 +42,40 @@ struct BiasOperand {
   std::int64_t batch = 0, head = 0, row = 0, column = 0;  ///< strides, 0 = repeated
 };
 
+/// Columns of a tile, [begin, end).
+struct TileRange {
+  int begin, end;
+  __device__ static TileRange within(std::int64_t begin, std::int64_t end, int count) {
+    const auto clamped = [&](std::int64_t x) {
+      return x < 0 ? 0 : x > count ? count : static_cast<int>(x);
+    };
+    return {clamped(begin), clamped(end)};
+  }
+  __device__ bool has(int column) const { return column >= begin && column < end; }
+};
+
 struct AttentionShape {
   std::int64_t batches, heads, key_heads, tokens, keys, window;
   int d, e;
   float scale;
   bool causal;
 
-  __device__ bool sees(std::int64_t i, std::int64_t j) const {
-    return i < tokens && j < keys && (!causal || j <= i) && (window == 0 || j > i - window);
+  /// Of the `count` keys from j0 on, those that query i sees.
+  __device__ TileRange keys_of_query(std::int64_t i, std::int64_t j0, int count) const {
+    const std::int64_t begin = window > 0 ? i - window + 1 : 0;
+    const std::int64_t end = causal && i + 1 < keys ? i + 1 : keys;
+    return TileRange::within(begin - j0, i < tokens ? end - j0 : 0, count);
+  }
+  /// Of the `count` queries from i0 on, those that see key j.
+  __device__ TileRange queries_of_key(std::int64_t j, std::int64_t i0, int count) const {
+    const std::int64_t begin = causal ? j : 0;
+    const std::int64_t end = window > 0 && j + window < tokens ? j + window : tokens;
+    return TileRange::within(begin - i0, j < keys ? end - i0 : 0, count);
+  }
+  /// All of them exist, and each query sees each key: most tiles need not ask element by element.
+  __device__ bool all_seen(std::int64_t i0, int queries, std::int64_t j0, int columns) const {
+    return i0 + queries <= tokens && j0 + columns <= keys && (!causal || j0 + columns <= i0 + 1) &&
+           (window == 0 || j0 > i0 + queries - 1 - window);
   }
 };
 
@@ -102,6 +128,10 @@ __device__ inline void load_tile(SharedMatrix<T> tile, int rows, const T* from,
   }
 }
 
+// Weights are powers of two: what scores are multiplied by holds 1 / ln 2, so that no exponential
+// multiplies once more. The sums that are saved are natural logarithms.
+inline constexpr float log2_of_e = 1.44269504f, log_of_2 = 0.693147181f;
+
 /// What one head adds to its scores.
 struct HeadBias {
   const float* data;
@@ -112,9 +142,29 @@ struct HeadBias {
     if (data != nullptr) data += b % bias.batches * bias.batch + h % bias.heads * bias.head;
   }
   __device__ float at(std::int64_t i, std::int64_t j) const {
-    return data == nullptr ? 0 : data[i * row + j * column];
+    return data == nullptr ? 0 : data[i * row + j * column] * log2_of_e;
   }
 };
+
+/// From products of 16 rows with columns to scores: queries and keys, or with `swapped` keys and
+/// queries, from i0 and j0 on. −∞ where the one does not see the other.
+template <bool swapped, int N>
+__device__ inline void finish_scores(WarpSums<N>& scores, const AttentionShape& s,
+                                     const HeadBias& bias, std::int64_t i0, std::int64_t j0) {
+  const float factor = s.scale * log2_of_e;
+  if (bias.data == nullptr && s.all_seen(i0, swapped ? N : 16, j0, swapped ? 16 : N)) {
+    for_elements(scores, [&](int, int, float& x) { x *= factor; });
+    return;
+  }
+  const auto range_of = [&](int row) {
+    return swapped ? s.queries_of_key(j0 + row, i0, N) : s.keys_of_query(i0 + row, j0, N);
+  };
+  const TileRange seen[2] = {range_of(scores.row(0)), range_of(scores.row(2))};
+  for_elements(scores, [&](int row, int column, float& x) {
+    const int i = swapped ? column : row, j = swapped ? row : column;
+    x = seen[row / 8].has(column) ? x * factor + bias.at(i0 + i, j0 + j) : -INFINITY;
+  });
+}
 
 /// Sums and maxima of a row lie in four neighbouring lanes.
 __device__ inline float sum_of_row(float x) {
@@ -124,13 +174,6 @@ __device__ inline float sum_of_row(float x) {
 __device__ inline float maximum_of_row(float x) {
   x = fmaxf(x, __shfl_xor_sync(whole_warp, x, 1));
   return fmaxf(x, __shfl_xor_sync(whole_warp, x, 2));
-}
-
-template <int N, typename T>
-__device__ inline void store_rounded(SharedMatrix<T> tile, WarpSums<N>& sums) {
-  for_elements(sums, [&](int row, int column, float value) {
-    tile.row(row)[column] = rounded_to<T>(value);
-  });
 }
 
 /// factor · sums of the warp's rows, to memory. Results are of the operands' dtype, unless dtypes
@@ -162,20 +205,31 @@ __device__ inline BlockPlace block_place(std::int64_t tokens, int rows, std::int
 }
 
 template <typename T, int D>
+struct ForwardTiles {
+  using Tile = AttentionTile<T, D>;
+  int first_row = static_cast<int>(threadIdx.x / warp_size) * 16;  ///< first: `weights` uses it
+  SharedMatrix<T> queries, keys, values, weights;
+
+  __device__ explicit ForwardTiles(T* shared)
+      : queries{shared, Tile::pitch},
+        keys{queries.row(Tile::rows), Tile::pitch},
+        values{keys.row(Tile::columns), Tile::pitch},
+        weights{values.row(Tile::columns) + first_row * Tile::weights_pitch, Tile::weights_pitch} {}
+  static constexpr std::size_t bytes = sizeof(T) * ((Tile::rows + 2 * Tile::columns) * Tile::pitch +
+                                                    Tile::rows * Tile::weights_pitch);
+};
+
+template <typename T, int D>
 __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
     attend(const AttentionOperands o) {
   using Tile = AttentionTile<T, D>;
   TIDEMARK_SHARED(T, shared);
+  const ForwardTiles<T, D> tiles(shared);
   const AttentionShape& s = o.shape;
   const BlockPlace place = block_place(s.tokens, Tile::rows, s.heads);
   const std::int64_t b = place.batch, h = place.head, kh = h / (s.heads / s.key_heads);
-  const int first_row = static_cast<int>(threadIdx.x / warp_size) * 16;
-  const std::int64_t i0 = place.first + first_row;
-  const SharedMatrix<T> queries{shared, Tile::pitch};
-  const SharedMatrix<T> other{queries.row(Tile::rows), Tile::pitch};  // keys, then values
-  const SharedMatrix<T> weights{other.row(Tile::columns) + first_row * Tile::weights_pitch,
-                                Tile::weights_pitch};
-  load_tile<D>(queries, Tile::rows, head_at<T>(o.q, b, h), o.q, place.first, s.tokens, s.d);
+  const std::int64_t i0 = place.first + tiles.first_row;
+  load_tile<D>(tiles.queries, Tile::rows, head_at<T>(o.q, b, h), o.q, place.first, s.tokens, s.d);
 
   WarpSums<D> sums;
   float maximum[2] = {-INFINITY, -INFINITY}, total[2] = {};
@@ -183,43 +237,40 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
   const Span seen = keys_seen(s, place.first, Tile::rows);
   for (std::int64_t j0 = seen.begin; j0 < seen.end; j0 += Tile::columns) {
     __syncthreads();
-    load_tile<D>(other, Tile::columns, head_at<T>(o.k, b, kh), o.k, j0, s.keys, s.d);
+    load_tile<D>(tiles.keys, Tile::columns, head_at<T>(o.k, b, kh), o.k, j0, s.keys, s.d);
+    load_tile<D>(tiles.values, Tile::columns, head_at<T>(o.v, b, kh), o.v, j0, s.keys, s.e);
     __syncthreads();
+    if (i0 >= s.tokens) continue;  // a warp without queries only helps to load
     WarpSums<Tile::columns> scores;
-    add_product_transposed(scores, SharedMatrix<T>{queries.row(first_row), Tile::pitch}, other, D);
+    add_product_transposed(scores, SharedMatrix<T>{tiles.queries.row(tiles.first_row), Tile::pitch},
+                           tiles.keys, D);
+    finish_scores<false>(scores, s, bias, i0, j0);
 
     float highest[2] = {maximum[0], maximum[1]};
-    for_elements(scores, [&](int row, int column, float& x) {
-      const std::int64_t i = i0 + row, j = j0 + column;
-      x = s.sees(i, j) ? x * s.scale + bias.at(i, j) : -INFINITY;
-      highest[row / 8] = fmaxf(highest[row / 8], x);
-    });
+    for_elements(scores,
+                 [&](int row, int, float x) { highest[row / 8] = fmaxf(highest[row / 8], x); });
     float factor[2], base[2];
     for (int half = 0; half < 2; ++half) {
       highest[half] = maximum_of_row(highest[half]);
       // Equal first: −∞ − (−∞) is no number. Nothing seen yet: weights relative to 0 are all 0.
-      factor[half] = highest[half] == maximum[half] ? 1 : expf(maximum[half] - highest[half]);
+      factor[half] = highest[half] == maximum[half] ? 1 : power_of_2(maximum[half] - highest[half]);
       maximum[half] = highest[half];
       base[half] = highest[half] == -INFINITY ? 0 : highest[half];
       total[half] *= factor[half];
     }
     for_elements(scores, [&](int row, int, float& x) {
-      x = expf(x - base[row / 8]);
+      x = power_of_2(x - base[row / 8]);
       total[row / 8] += x;
     });
-    store_rounded(weights, scores);
-    __syncthreads();
-    load_tile<D>(other, Tile::columns, head_at<T>(o.v, b, kh), o.v, j0, s.keys, s.e);
-    __syncthreads();
     for_elements(sums, [&](int row, int, float& x) { x *= factor[row / 8]; });
-    add_product(sums, weights, other, Tile::columns);
+    add_product_of_sums(sums, scores, tiles.weights, tiles.values);
   }
 
   for (int half = 0; half < 2; ++half) {
     total[half] = sum_of_row(total[half]);
     const std::int64_t i = i0 + sums.row(2 * half);
     if (o.lse != nullptr && i < s.tokens && threadIdx.x % 4 == 0)
-      o.lse[(b * s.heads + h) * s.tokens + i] = maximum[half] + logf(total[half]);
+      o.lse[(b * s.heads + h) * s.tokens + i] = maximum[half] * log_of_2 + logf(total[half]);
     total[half] = total[half] == 0 ? 0 : 1 / total[half];
   }
   for_elements(sums, [&](int row, int, float& x) { x *= total[row / 8]; });

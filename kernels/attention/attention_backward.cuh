@@ -24,27 +24,58 @@ __global__ void dot_rows(const AttentionOperands o, std::int64_t rows) {
   if (threadIdx.x % warp_size == 0) o.dots[row] = sum;
 }
 
-/// From the score's product and that of dy · v: the weight, and the gradient of the score.
-struct WeightAndError {
-  float weight, error;
+/// What a query's weights and their errors are relative to. Where it sees nothing, or does not
+/// exist, all weights are 0.
+struct QueryNumbers {
+  float lse = INFINITY;  ///< by powers of two
+  float dot = 0;
 };
-struct Weigher {
-  const AttentionShape& shape;
-  const float *lse, *dots;  ///< of the head
-  HeadBias bias;
 
-  __device__ Weigher(const AttentionOperands& o, std::int64_t b, std::int64_t h)
-      : shape(o.shape),
-        lse(o.lse + (b * o.shape.heads + h) * o.shape.tokens),
+struct HeadNumbers {
+  const float *lse, *dots;
+  std::int64_t tokens;
+
+  __device__ HeadNumbers(const AttentionOperands& o, std::int64_t b, std::int64_t h)
+      : lse(o.lse + (b * o.shape.heads + h) * o.shape.tokens),
         dots(o.dots + (b * o.shape.heads + h) * o.shape.tokens),
-        bias(o.bias, b, h) {}
-  __device__ WeightAndError operator()(std::int64_t i, std::int64_t j, float product,
-                                       float d_weight) const {
-    if (!shape.sees(i, j) || lse[i] == -INFINITY) return {0, 0};
-    const float weight = expf(product * shape.scale + bias.at(i, j) - lse[i]);
-    return {weight, weight * (d_weight - dots[i])};
+        tokens(o.shape.tokens) {}
+  __device__ QueryNumbers of(std::int64_t i) const {
+    if (i >= tokens || lse[i] == -INFINITY) return {};
+    return {lse[i] * log2_of_e, dots[i]};
   }
 };
+
+/// From a score and dy · v to the error of the weight's logarithm.
+__device__ inline float error_of(float score, float d_weight, const QueryNumbers& query) {
+  return power_of_2(score - query.lse) * (d_weight - query.dot);
+}
+/// The same for all elements of `errors`, which holds dy · v, of two rows of queries per lane.
+template <int N>
+__device__ inline void find_errors(const WarpSums<N>& scores, WarpSums<N>& errors,
+                                   const QueryNumbers (&queries)[2]) {
+  TIDEMARK_UNROLL
+  for (int piece = 0; piece < N / 8; ++piece) {
+    TIDEMARK_UNROLL
+    for (int k = 0; k < 4; ++k)
+      errors.of[piece][k] = error_of(scores.of[piece][k], errors.of[piece][k], queries[k / 2]);
+  }
+}
+
+/// Of two rows of keys per lane; the scores become weights.
+template <int N>
+__device__ inline void find_errors_and_weights(WarpSums<N>& scores, WarpSums<N>& errors,
+                                               const float* lse, const float* dots) {
+  TIDEMARK_UNROLL
+  for (int piece = 0; piece < N / 8; ++piece) {
+    TIDEMARK_UNROLL
+    for (int k = 0; k < 4; ++k) {
+      const int i = scores.column(piece, k);
+      float& weight = scores.of[piece][k];
+      weight = power_of_2(weight - lse[i]);
+      errors.of[piece][k] = weight * (errors.of[piece][k] - dots[i]);
+    }
+  }
+}
 
 /// Where the backward's kernels keep their operands: two of the block's rows, two that pass by.
 template <typename T, int D>
@@ -52,15 +83,19 @@ struct BackwardTiles {
   using Tile = AttentionTile<T, D>;
   int first_row = static_cast<int>(threadIdx.x / warp_size) * 16;  ///< first: `weights` uses it
   SharedMatrix<T> own0, own1, other0, other1, weights;
+  float *lse, *dots;  ///< of the queries that pass by
 
   __device__ explicit BackwardTiles(T* shared)
       : own0{shared, Tile::pitch},
         own1{own0.row(Tile::rows), Tile::pitch},
         other0{own1.row(Tile::rows), Tile::pitch},
         other1{other0.row(Tile::columns), Tile::pitch},
-        weights{other1.row(Tile::columns) + first_row * Tile::weights_pitch, Tile::weights_pitch} {}
-  static constexpr std::size_t bytes = sizeof(T) * (2 * (Tile::rows + Tile::columns) * Tile::pitch +
-                                                    Tile::rows * Tile::weights_pitch);
+        weights{other1.row(Tile::columns) + first_row * Tile::weights_pitch, Tile::weights_pitch},
+        lse(reinterpret_cast<float*>(shared + elements)),
+        dots(lse + Tile::columns) {}
+  static constexpr int elements =
+      2 * (Tile::rows + Tile::columns) * Tile::pitch + Tile::rows * Tile::weights_pitch;
+  static constexpr std::size_t bytes = elements * sizeof(T) + 2 * Tile::columns * sizeof(float);
 
   /// products = own0 · other0ᵀ, d_weights = own1 · other1ᵀ where wanted, for the warp's rows.
   template <bool wants_d_weights = true>
@@ -87,26 +122,21 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
   load_tile<D>(tiles.own0, Tile::rows, head_at<T>(o.q, b, h), o.q, place.first, s.tokens, s.d);
   load_tile<D>(tiles.own1, Tile::rows, head_at<T>(o.dy, b, h), o.dy, place.first, s.tokens, s.e);
   WarpSums<D> sums;
-  const Weigher weigh(o, b, h);
+  const HeadBias bias(o.bias, b, h);
+  const HeadNumbers numbers(o, b, h);
+  const QueryNumbers queries[2] = {numbers.of(i0 + sums.row(0)), numbers.of(i0 + sums.row(2))};
   const Span seen = keys_seen(s, place.first, Tile::rows);
   for (std::int64_t j0 = seen.begin; j0 < seen.end; j0 += Tile::columns) {
     __syncthreads();
     load_tile<D>(tiles.other0, Tile::columns, head_at<T>(o.k, b, kh), o.k, j0, s.keys, s.d);
     load_tile<D>(tiles.other1, Tile::columns, head_at<T>(o.v, b, kh), o.v, j0, s.keys, s.e);
     __syncthreads();
+    if (i0 >= s.tokens) continue;  // a warp without queries only helps to load
     WarpSums<Tile::columns> scores, errors;
     tiles.multiply(scores, errors);
-    TIDEMARK_UNROLL
-    for (int piece = 0; piece < Tile::columns / 8; ++piece) {
-      TIDEMARK_UNROLL
-      for (int k = 0; k < 4; ++k)
-        errors.of[piece][k] = weigh(i0 + errors.row(k), j0 + errors.column(piece, k),
-                                    scores.of[piece][k], errors.of[piece][k])
-                                  .error;
-    }
-    store_rounded(tiles.weights, errors);
-    __syncwarp();
-    add_product(sums, tiles.weights, tiles.other0, Tile::columns);
+    finish_scores<false>(scores, s, bias, i0, j0);
+    find_errors(scores, errors, queries);
+    add_product_of_sums(sums, errors, tiles.weights, tiles.other0);
   }
   write_rows<T>(dq, b, h, i0, s.tokens, s.d, sums, s.scale);
 }
@@ -138,34 +168,28 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
   WarpSums<of_values ? D : 8> dv_sums;
   const Span seeing = queries_seeing(s, place.first, Tile::rows);
   for (std::int64_t h = kh * group; h < (kh + 1) * group; ++h) {
-    const Weigher weigh(o, b, h);
+    const HeadBias bias(o.bias, b, h);
+    const HeadNumbers numbers(o, b, h);
     for (std::int64_t i0 = seeing.begin; i0 < seeing.end; i0 += Tile::columns) {
       __syncthreads();
       load_tile<D>(tiles.other0, Tile::columns, head_at<T>(o.q, b, h), o.q, i0, s.tokens, s.d);
       load_tile<D>(tiles.other1, Tile::columns, head_at<T>(o.dy, b, h), o.dy, i0, s.tokens, s.e);
+      for (int i = static_cast<int>(threadIdx.x); i < Tile::columns;
+           i += static_cast<int>(blockDim.x)) {
+        const QueryNumbers query = numbers.of(i0 + i);
+        tiles.lse[i] = query.lse, tiles.dots[i] = query.dot;
+      }
       __syncthreads();
+      if (j0 >= s.keys) continue;  // a warp without keys only helps to load
       WarpSums<Tile::columns> scores, errors;
       tiles.template multiply<of_keys>(scores, errors);
-      TIDEMARK_UNROLL
-      for (int piece = 0; piece < Tile::columns / 8; ++piece) {
-        TIDEMARK_UNROLL
-        for (int k = 0; k < 4; ++k) {
-          const WeightAndError found = weigh(i0 + errors.column(piece, k), j0 + errors.row(k),
-                                             scores.of[piece][k], errors.of[piece][k]);
-          scores.of[piece][k] = found.weight, errors.of[piece][k] = found.error;
-        }
-      }
-      if constexpr (of_values) {
-        store_rounded(tiles.weights, scores);
-        __syncwarp();
-        add_product(dv_sums, tiles.weights, tiles.other1, Tile::columns);
-        __syncwarp();
-      }
-      if constexpr (of_keys) {
-        store_rounded(tiles.weights, errors);
-        __syncwarp();
-        add_product(dk_sums, tiles.weights, tiles.other0, Tile::columns);
-      }
+      finish_scores<true>(scores, s, bias, i0, j0);
+      if constexpr (of_keys)
+        find_errors_and_weights(scores, errors, tiles.lse, tiles.dots);
+      else
+        for_elements(scores, [&](int, int i, float& x) { x = power_of_2(x - tiles.lse[i]); });
+      if constexpr (of_values) add_product_of_sums(dv_sums, scores, tiles.weights, tiles.other1);
+      if constexpr (of_keys) add_product_of_sums(dk_sums, errors, tiles.weights, tiles.other0);
     }
   }
   if constexpr (of_keys)
@@ -193,7 +217,9 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
   for (std::int64_t b = first_batch; b < s.batches; b += batch_sums) {
     for (std::int64_t h = bias_head; h < s.heads; h += o.bias.heads) {
       const std::int64_t kh = h / (s.heads / s.key_heads);
-      const Weigher weigh(o, b, h);
+      const HeadBias bias(o.bias, b, h);
+      const HeadNumbers numbers(o, b, h);
+      const QueryNumbers queries[2] = {numbers.of(i0 + sums.row(0)), numbers.of(i0 + sums.row(2))};
       __syncthreads();
       load_tile<D>(tiles.own0, Tile::rows, head_at<T>(o.q, b, h), o.q, place.first, s.tokens, s.d);
       load_tile<D>(tiles.own1, Tile::rows, head_at<T>(o.dy, b, h), o.dy, place.first, s.tokens,
@@ -203,13 +229,12 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
       __syncthreads();
       WarpSums<Tile::columns> scores, errors;
       tiles.multiply(scores, errors);
+      finish_scores<false>(scores, s, bias, i0, j0);
+      find_errors(scores, errors, queries);
       TIDEMARK_UNROLL
       for (int piece = 0; piece < Tile::columns / 8; ++piece) {
         TIDEMARK_UNROLL
-        for (int k = 0; k < 4; ++k)
-          sums.of[piece][k] += weigh(i0 + sums.row(k), j0 + sums.column(piece, k),
-                                     scores.of[piece][k], errors.of[piece][k])
-                                   .error;
+        for (int k = 0; k < 4; ++k) sums.of[piece][k] += errors.of[piece][k];
       }
     }
   }

@@ -7,9 +7,22 @@
 // fp32 and for devices whose tensor cores lack these instructions (before compute capability 8.0).
 #pragma once
 
+#include <cmath>
+
 #include "kernels/cuda/device.cuh"
 
 namespace tidemark::cuda {
+
+/// 2^x, to within two units in the last place; below the normal numbers 0.
+__device__ inline float power_of_2(float x) {
+#if defined(__CUDACC__)
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+#else
+  return exp2f(x);
+#endif
+}
 
 template <int N>
 struct WarpSums {
@@ -94,6 +107,17 @@ void multiply_add(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b
 #endif
 
 #if defined(TIDEMARK_TENSOR_CORES)
+/// Registers of two 16-bit elements each.
+template <typename T>
+__device__ inline unsigned rounded_pair(float x, float y) {
+  static_assert(sizeof(T) == 2);
+  T pair[2];
+  round_pair(x, y, pair);
+  unsigned bits;
+  memcpy(&bits, pair, sizeof bits);
+  return bits;
+}
+
 /// 16 × 16 of A: rows of the warp, columns from k on.
 template <typename T>
 __device__ inline void load_a(unsigned (&r)[4], SharedMatrix<T> a, int k) {
@@ -145,28 +169,10 @@ __device__ inline void add_product_transposed(WarpSums<N>& sums, SharedMatrix<T>
   }
 }
 
-/// sums += A[16, k] · B[k, N]; the same multiples.
+/// sums += A[16, k] · B[k, N], by plain loops.
 template <int N, typename T>
 __device__ inline void add_product(WarpSums<N>& sums, SharedMatrix<T> a, SharedMatrix<T> b,
                                    int depth) {
-#if defined(TIDEMARK_TENSOR_CORES)
-  if constexpr (sizeof(T) == 2) {
-    const int lane = static_cast<int>(threadIdx.x % warp_size);
-    const int row = lane % 16, part = lane / 16 * 8;
-    for (int k = 0; k < depth; k += 16) {
-      unsigned fa[4];
-      load_a(fa, a, k);
-      TIDEMARK_UNROLL
-      for (int piece = 0; piece < N / 8; piece += 2) {
-        unsigned fb[4];
-        load_transposed(fb, b.row(k + row) + 8 * piece + part);
-        multiply_add<T>(sums.of[piece], fa, fb[0], fb[1]);
-        multiply_add<T>(sums.of[piece + 1], fa, fb[2], fb[3]);
-      }
-    }
-    return;
-  }
-#endif
   const int row = sums.row(0), column = sums.column(0, 0);
   const T *a0 = a.row(row), *a1 = a.row(row + 8);
   for (int k = 0; k < depth; ++k) {
@@ -182,6 +188,38 @@ __device__ inline void add_product(WarpSums<N>& sums, SharedMatrix<T> a, SharedM
       }
     }
   }
+}
+
+/// sums += A[16, K] · B[K, N], A rounded to T. Tensor cores take A as they leave their sums: two
+/// pieces side by side are one operand. The plain loops find it in `space`, the warp's own.
+template <int N, int K, typename T>
+__device__ inline void add_product_of_sums(WarpSums<N>& sums, WarpSums<K>& a, SharedMatrix<T> space,
+                                           SharedMatrix<T> b) {
+#if defined(TIDEMARK_TENSOR_CORES)
+  if constexpr (sizeof(T) == 2) {
+    const int lane = static_cast<int>(threadIdx.x % warp_size);
+    const int row = lane % 16, part = lane / 16 * 8;
+    TIDEMARK_UNROLL
+    for (int k = 0; k < K; k += 16) {
+      const auto &left = a.of[k / 8], &right = a.of[k / 8 + 1];
+      const unsigned fa[4] = {rounded_pair<T>(left[0], left[1]), rounded_pair<T>(left[2], left[3]),
+                              rounded_pair<T>(right[0], right[1]),
+                              rounded_pair<T>(right[2], right[3])};
+      TIDEMARK_UNROLL
+      for (int piece = 0; piece < N / 8; piece += 2) {
+        unsigned fb[4];
+        load_transposed(fb, b.row(k + row) + 8 * piece + part);
+        multiply_add<T>(sums.of[piece], fa, fb[0], fb[1]);
+        multiply_add<T>(sums.of[piece + 1], fa, fb[2], fb[3]);
+      }
+    }
+    return;
+  }
+#endif
+  __syncwarp();  // what was there has been read
+  for_elements(a, [&](int row, int column, float x) { space.row(row)[column] = rounded_to<T>(x); });
+  __syncwarp();
+  add_product(sums, space, b, K);
 }
 
 }  // namespace tidemark::cuda

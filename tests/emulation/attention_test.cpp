@@ -98,6 +98,24 @@ TEST(AttentionTwins, CausalAndWindows) {
     }
 }
 
+// Tiles of which every query sees every key take another way than those that a mask or the end
+// cuts, and a last tile has warps without any query or key. Borders that meet the tiles', and do
+// not.
+TEST(AttentionTwins, WholeTilesBesideCutOnes) {
+  for (const DType dtype : {DType::Float32, DType::BFloat16}) {
+    const AttentionCase c{.heads = 1, .key_heads = 1, .tokens = 81, .keys = 133, .dtype = dtype};
+    expect_attention(c);
+    for (const std::int64_t window : {0, 16, 65}) {
+      AttentionCase causal = c;
+      causal.tokens = causal.keys = 129, causal.causal = true, causal.window = window;
+      expect_attention(causal);
+    }
+    AttentionCase with_bias = c;
+    with_bias.bias = Shape{81, 133};
+    expect_attention(with_bias);
+  }
+}
+
 TEST(AttentionTwins, QueryHeadsThatShareKeys) {
   expect_attention({.batches = 2, .heads = 4, .key_heads = 2, .tokens = 9, .keys = 11});
   expect_attention({.heads = 3, .key_heads = 1, .causal = true});

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <memory>
@@ -15,6 +16,15 @@ namespace {
 
 /// Small enough that its zeros are still in the processor's cache when they are overwritten.
 constexpr std::size_t growth_step = std::size_t{1} << 16;
+
+/// `place`: of the packed bytes, where the decompressor stood.
+[[noreturn]] void fail_at(const std::string& path, std::size_t place, std::size_t code) {
+  if (place == 0 && ZSTD_getErrorCode(code) == ZSTD_error_prefix_unknown)
+    throw InputError(fmt::format(
+        "{}: not a zstd file, although it is named .zst (rename it if it is a plain text)", path));
+  throw InputError(fmt::format("{}: not a sound zstd file: {} behind byte {} (copy it again)", path,
+                               ZSTD_getErrorName(code), place));
+}
 
 }  // namespace
 
@@ -47,14 +57,15 @@ std::string decompressed(std::string_view packed, const std::string& path,
     text.resize(old_size + growth_step);
     ZSTD_outBuffer output{text.data(), text.size(), old_size};
     hint = ZSTD_decompressStream(stream.get(), &output, &input);
-    if (ZSTD_isError(hint))
-      throw InputError(fmt::format("{}: not a sound zstd file: {}", path, ZSTD_getErrorName(hint)));
+    if (ZSTD_isError(hint)) fail_at(path, input.pos, hint);
     text.resize(output.pos);
     require_within_so_far(kind, path, text.size());
     progress = input.pos > old_position || output.pos > old_size;
     if (hint == 0 && input.pos == input.size) return text;
   }
-  throw InputError(fmt::format("{}: not a sound zstd file: it ends early", path));
+  throw InputError(
+      fmt::format("{}: not a sound zstd file: it ends early, behind byte {} (copy it again)", path,
+                  packed.size()));
 }
 
 }  // namespace tidemark

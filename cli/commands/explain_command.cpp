@@ -32,6 +32,7 @@ Result print_saved(const Options& options) {
   if (!options.item.empty() || options.strategies || options.plan || options.plan_out)
     throw UsageError(
         "--saved lists what vanilla saves (leave out the strategy, the plan and the name)");
+  if (options.levers) throw UsageError("--saved is a report of its own (leave out --levers)");
   const Format format = format_of(options, for_explain, with_saved);
   Result result;
   const Trace trace = trace_of(options, result.notes);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "analysis/export/graph_picture.h"
 #include "analysis/item_facts.h"
@@ -19,10 +21,11 @@ using exports::ShownGraph;
 using Write = std::string (*)(const ShownGraph& shown);
 
 void refuse_other_answers(const Options& options) {
+  constexpr std::array<std::string_view, 6> others = {"--top",     "--saved",       "--levers",
+                                                      "--measure", "--require-fit", "--plan-out"};
   for (const OptionRow& row : option_table()) {
-    const bool is_answer = row.group == "output" || row.names == "--top" ||
-                           row.names == "--saved" || row.names == "--require-fit" ||
-                           row.names == "--plan-out";
+    const bool is_answer =
+        row.group == "output" || std::ranges::find(others, row.names) != others.end();
     if (is_answer && long_name(row) != "--quiet" && is_given(options, row))
       throw UsageError(fmt::format(
           "--graph writes the graph and nothing else: {} has no meaning here (leave it out)",

@@ -179,6 +179,11 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"explain gpt2 --graph g.dot --top 3", 2,
                 "--graph writes the graph and nothing else: --top has no meaning here (leave it "
                 "out)\n"},
+        Mistake{"explain gpt2 --graph g.dot --levers", 2,
+                "--graph writes the graph and nothing else: --levers has no meaning here (leave it "
+                "out)\n"},
+        Mistake{"explain gpt2 --saved --levers", 2,
+                "--saved is a report of its own (leave out --levers)\n"},
         Mistake{"explain gpt2 --graph g.dot --format json", 2,
                 "--graph writes the graph and nothing else: --format has no meaning here (leave it "
                 "out)\n"},

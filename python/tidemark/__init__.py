@@ -14,16 +14,16 @@ from __future__ import annotations
 import pathlib
 from typing import Any, Callable
 
-from .answers import Answer, Comparison, Difference, Explanation, PlanAnswer
+from .answers import Answer, Comparison, Difference, Explanation, LayoutSearch, PlanAnswer
 from .errors import TidemarkError, UsageError
 from .program import program
-from .questions import check, compare, diff, explain, plan
+from .questions import check, compare, diff, explain, merged_search, plan, search
 from .recording.errors import CaptureError
 from .sweep import SweepRow, sweep
 
-__all__ = ["Answer", "CaptureError", "Comparison", "Difference", "Explanation", "PlanAnswer",
-           "SweepRow", "TidemarkError", "UsageError", "capture", "check", "compare", "diff",
-           "explain", "plan", "program", "sweep"]
+__all__ = ["Answer", "CaptureError", "Comparison", "Difference", "Explanation", "LayoutSearch",
+           "PlanAnswer", "SweepRow", "TidemarkError", "UsageError", "capture", "check", "compare",
+           "diff", "explain", "merged_search", "plan", "program", "search", "sweep"]
 
 
 def capture(model: Any, batch: Any, *, loss: Callable[..., Any] | None = None,

@@ -118,6 +118,32 @@ class PlanAnswer(Answer):
     """The fastest plan that keeps to a budget, and how far from the best it can be."""
 
 
+class LayoutSearch(Answer):
+    """The layouts of a job over many GPUs: `rows`, the fastest that fit before the smaller ones."""
+
+    @property
+    def rows(self) -> list[Row]:
+        """mesh, batch, accumulate, shard, strategy, allocated_bytes, step_ns, command, … of
+        each. Empty where nothing fits; `search["nearest"]` is then the layout nearest to it."""
+        return self._content["rows"]
+
+    @property
+    def fastest(self) -> Row | None:
+        """Of the rows; None where nothing fits."""
+        return self.rows[0] if self.rows else None
+
+    @property
+    def front(self) -> list[Row]:
+        """Those that need less memory than any that is as fast."""
+        return [row for row in self.rows if row["is_on_front"]]
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas.DataFrame; pandas must be installed."""
+        import pandas
+
+        return pandas.DataFrame(self.rows)
+
+
 def _inputs_of(point: Mapping[str, Any]) -> dict[str, Any]:
     options = {key: point["options"][key] for key in ("batch", "sequence", "image")}
     return {"device": point["device"]["name"], **options}

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pathlib
+import tempfile
+import weakref
 from typing import Any, Sequence
 
-from .answers import Answer, Comparison, Difference, Explanation, PlanAnswer
+from .answers import Answer, Comparison, Difference, Explanation, LayoutSearch, PlanAnswer
 from .arguments import Step, option_arguments, strategy_arguments, subject_of
+from .errors import UsageError
 from .program import ask, run
 
 
@@ -47,6 +53,40 @@ def plan(step: Step, *, budget: str | None = None, device: str | None = None,
         arguments = ["plan", subject,
                      *option_arguments({"budget": budget, "device": device, **options})]
         return _answer(PlanAnswer, step, subject, arguments)
+
+
+def search(step: Step, *, gpus: int, cluster: str | None = None,
+           strategies: str | Sequence[str] | None = None,
+           records: str | os.PathLike[str] | None = None, **options: Any) -> LayoutSearch:
+    """The layouts of a job over `gpus` GPUs: the fastest that fit, and those that need less memory
+    than any faster one. `step` is a preset or a config; `cluster` is one of `tidemark clusters`, or
+    the path of a cluster file.
+
+    search("llama-2-7b", gpus=64, cluster="dgx-h100", global_batch=256, precision="bf16").fastest
+
+    What is simulated is kept line by line in the file `records`: a search that was stopped goes on
+    from there, and with part="3/7" it is one part of it, for merged_search().
+    """
+    if records is not None and not isinstance(step, (str, os.PathLike)):
+        raise UsageError("records are of a step that can be named again: write the config to a "
+                         "file, and name that")
+    with contextlib.ExitStack() as files:
+        subject = files.enter_context(subject_of(step))
+        if records is None:  # else each way of showing the answer would search again
+            folder = files.enter_context(tempfile.TemporaryDirectory(prefix="tidemark-"))
+            records = pathlib.Path(folder) / "search.jsonl"
+        arguments = ["search", subject, *strategy_arguments(strategies),
+                     *option_arguments({"gpus": gpus, "cluster": cluster, "records": records,
+                                        **options})]
+        answer = LayoutSearch(ask(arguments), lambda form: run([*arguments, "--format", form]))
+        weakref.finalize(answer, files.pop_all().close)
+        return answer
+
+
+def merged_search(*records: str | os.PathLike[str]) -> LayoutSearch:
+    """What one search would have found, of the files that all its parts have written."""
+    arguments = ["search", "merge", *map(os.fspath, records)]
+    return LayoutSearch(ask(arguments), lambda form: run([*arguments, "--format", form]))
 
 
 def check(baseline: Any = None, **options: Any) -> Answer:

@@ -13,9 +13,10 @@ from typing import Any, Callable, Iterable, Iterator, Mapping
 from .answers import Answer
 from .errors import TidemarkError, UsageError
 from .program import run
-from .questions import compare, explain, plan
+from .questions import compare, explain, plan, search
 
-_KINDS: dict[str, Callable[..., Answer]] = {"compare": compare, "explain": explain, "plan": plan}
+_KINDS: dict[str, Callable[..., Answer]] = {"compare": compare, "explain": explain, "plan": plan,
+                                           "search": search}
 # What waits for an executor: enough for a thousand workers, and a million questions stay unmade.
 _MOST_WAITING = 4096
 
@@ -36,7 +37,7 @@ def sweep(questions: Iterable[Mapping[str, Any]],
     """Answers all `questions`, in their order whatever order they were answered in.
 
     A question is a mapping: "step", the options of `compare`, and if it is another question, "ask"
-    ("compare", "explain" or "plan"): {"step": "gpt2", "batch": 8, "ask": "plan", "budget": "8GiB"}.
+    ("compare", "explain", "plan" or "search"): {"step": "gpt2", "batch": 8, "ask": "plan", "budget": "8GiB"}.
     A step is a preset, a path or a config as a mapping. Equal questions are asked once.
 
     `executor` is any of concurrent.futures (threads if there is none), an

@@ -86,6 +86,35 @@ class Questions(unittest.TestCase):
             self.assertEqual(len(rows), 2)
             self.assertLessEqual(rows[1]["planned_bytes"], 10 * 2**30)
 
+    def test_search_has_the_rows_of_the_program(self):
+        answer = tm.search(CONFIG, gpus=8, cluster="dgx-h100", global_batch=32)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "config.json"
+            path.write_text(json.dumps(CONFIG), encoding="utf-8")
+            expected = typed("search", str(path), "--gpus", "8", "--cluster", "dgx-h100",
+                             "--global-batch", "32")
+            without_paths = [{**row, "command": ""} for row in expected["rows"]]
+        self.assertEqual([{**row, "command": ""} for row in answer.rows], without_paths)
+        self.assertEqual(answer.fastest, answer.rows[0])
+        self.assertEqual(min(row["step_ns"] for row in answer.rows), answer.fastest["step_ns"])
+        self.assertTrue(0 < len(answer.front) <= len(answer.rows))
+        self.assertIn("To run the fastest:", str(answer))
+
+    def test_search_in_parts_is_that_of_one_run(self):
+        asked = dict(gpus=4, cluster="dgx-h100", global_batch=8, strategies=["vanilla"])
+        with tempfile.TemporaryDirectory() as folder:
+            records = pathlib.Path(folder) / "r.jsonl"
+            for part in ("1/2", "2/2"):
+                tm.search("vit-ti-16", records=records, part=part, **asked)
+            merged = tm.merged_search(*sorted(pathlib.Path(folder).iterdir()))
+        self.assertEqual(merged.to_dict(), tm.search("vit-ti-16", **asked).to_dict())
+
+    def test_a_search_that_nothing_fits_has_the_nearest(self):
+        answer = tm.search("gpt2-xl", gpus=1, device="t4")
+        self.assertEqual(answer.rows, [])
+        self.assertIsNone(answer.fastest)
+        self.assertGreater(answer["nearest"]["short_by_bytes"], 0)
+
     def test_check_records_and_compares(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "tidemark.json")
@@ -108,6 +137,10 @@ class Mistakes(unittest.TestCase):
             tm.compare("gpt2", bach=3)
         with self.assertRaisesRegex(tm.UsageError, "did you mean 'vanilla'"):
             tm.compare("gpt2", strategies=["vanila"])
+
+    def test_records_of_a_search_are_of_a_step_with_a_name(self):
+        with self.assertRaisesRegex(tm.UsageError, "write the config to a file, and name that"):
+            tm.search(CONFIG, gpus=2, records="r.jsonl")
 
     def test_wrong_files_are_named_with_their_place(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -141,7 +141,7 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(executor.asked, [wrong])
 
     def test_say_what_is_no_question(self):
-        with self.assertRaisesRegex(tm.UsageError, "compare, explain, plan, not 'check'"):
+        with self.assertRaisesRegex(tm.UsageError, "compare, explain, plan, search, not 'check'"):
             tm.sweep([{"ask": "check", "step": "gpt2"}])
         with self.assertRaisesRegex(tm.UsageError, "needs \"step\".*not NoneType"):
             tm.sweep([{"batch": 2}])

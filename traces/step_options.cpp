@@ -185,6 +185,9 @@ std::string sharing_defect(const StepOptions& options) {
   if (sharing->bucket_view && gradients_stay)
     return "views of gradients that stay between steps are not simulated (leave bucket-view out)";
   if (sharing->kind == Sharding::Kind::Ddp) return {};
+  const bool is_fsdp1 = sharing->kind == Sharding::Kind::Fsdp1;
+  if (is_zero(sharing->kind) || is_fsdp1 || sharing->shard_ranks > 0)
+    return fmt::format("{} is not simulated yet (take --shard fsdp2)", to_text(*sharing));
   if (const std::string defect = instances_defect(options, *sharing); !defect.empty())
     return defect;
   if (sharing->kind == Sharding::Kind::Megatron && gradients_stay)

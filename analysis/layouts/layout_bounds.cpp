@@ -175,6 +175,10 @@ RestBound rest_bound(const StepOptions& step, const Part& all) {
   switch (shared->kind) {
     case Sharding::Kind::Ddp:
       return {whole + all.gradients, shared->bucket_view ? Bytes{} : all.gradients};
+    case Sharding::Kind::Fsdp1:
+    case Sharding::Kind::Zero1:
+    case Sharding::Kind::Zero2:
+    case Sharding::Kind::Zero3:
     case Sharding::Kind::Fsdp2:
       return {Bytes{whole.count / ranks}, Bytes{all.gradients.count / ranks}};
     case Sharding::Kind::Megatron: {

@@ -17,6 +17,11 @@ JointGraph share_among_ranks(const Trace& trace, JointGraph graph) {
       return shard_fully(trace, graph, *sharing);
     case Sharding::Kind::Megatron:
       return keep_main_gradients(trace, graph, *sharing);
+    case Sharding::Kind::Zero1:
+    case Sharding::Kind::Zero2:
+    case Sharding::Kind::Zero3:
+    case Sharding::Kind::Fsdp1:
+      break;  // refused above
   }
   return graph;
 }

@@ -1,6 +1,7 @@
 // Meshes: read, written, checked, and fitted to a number of GPUs.
 #include "traces/mesh.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -67,16 +68,33 @@ TEST(Mesh, TheNearestMeshKeepsInnerAxesFirst) {
 TEST(Sharding, IsReadAndWrittenWithItsOptions) {
   for (const char* text :
        {"ddp", "fsdp2", "ddp:bucket-view", "ddp:bucket-view,bucket-mb=50", "fsdp2:no-reshard",
-        "megatron", "megatron:whole-states,overlap,narrow-gradients", "megatron:instances=2"})
+        "megatron", "megatron:whole-states,overlap,narrow-gradients", "megatron:instances=2",
+        "fsdp2:no-reshard,shard=8", "fsdp1", "fsdp1:no-reshard", "zero1", "zero2:overlap",
+        "zero1:reduce-bucket=1000", "zero3",
+        "zero3:no-overlap,prefetch=0,max-live=1,reuse=2,persistence=3"})
     EXPECT_EQ(to_text(parse_sharding(text)), text);
   EXPECT_FALSE(parse_sharding("fsdp2:no-reshard").reshards);
+  EXPECT_TRUE(parse_sharding("zero3").overlaps);
+}
+
+TEST(Sharding, CountsMayBeWrittenAsDeepSpeedsAre) {
+  EXPECT_EQ(parse_sharding("zero2:reduce-bucket=5e7").reduce_bucket, 50'000'000);
+  EXPECT_EQ(to_text(parse_sharding("zero2:reduce-bucket=5e8")), "zero2");
+  for (const char* text : {"5e", "5e-1", "e8", "1e99", "-5"})
+    EXPECT_NE(error_of([=] {
+                parse_sharding(fmt::format("zero2:reduce-bucket={}", text));
+              }).find("is not a whole number from 1 to 1000000000000"),
+              std::string::npos)
+        << text;
 }
 
 TEST(Sharding, MistakesAreTold) {
   const auto error = [](std::string_view text) { return error_of([=] { parse_sharding(text); }); };
   EXPECT_EQ(error("fsdp"),
-            "unknown sharding 'fsdp' (did you mean 'fsdp2'? known: ddp, fsdp2, megatron)");
-  EXPECT_EQ(error("fsdp2:bucket-view"), "shard: no option 'bucket-view' (fsdp2 has no-reshard)");
+            "unknown sharding 'fsdp' (did you mean 'fsdp2'? known: ddp, fsdp2, megatron, zero1, "
+            "zero2, zero3, fsdp1)");
+  EXPECT_EQ(error("fsdp2:bucket-view"),
+            "shard: no option 'bucket-view' (fsdp2 has no-reshard and shard=N)");
   EXPECT_EQ(error("ddp:bucket-mb=0"),
             "shard: bucket-mb: '0' is not a whole number from 1 to 1048576");
   EXPECT_EQ(error("megatron:instances=0"),

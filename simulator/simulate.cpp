@@ -1,5 +1,5 @@
 // Time advances from one change to the next: a run starts or ends on some stream. Between changes
-// every active run progresses at the same rate, the largest at which the sum of slot shares and
+// every active run progresses at the same rate, the largest at which the sum of SM shares and
 // the sum of bandwidth shares both stay at or below one; collectives more slowly if their links
 // cannot carry them all. A run whose end is the next change ends there because it was chosen, not
 // because nothing seems left of it: doubles cannot tell.
@@ -236,10 +236,10 @@ class Simulation {
 
   double common_rate() const {
     if (busy_ < 2) return 1;
-    double slots = 0, bandwidth = 0;
+    double sms = 0, bandwidth = 0;
     for (const Active& active : active_)
-      if (active.busy) slots += active.sm_share, bandwidth += active.memory_share;
-    return 1 / std::max({1.0, slots, bandwidth});
+      if (active.busy) sms += active.sm_share, bandwidth += active.memory_share;
+    return 1 / std::max({1.0, sms, bandwidth});
   }
 
   // Collectives that share a link slow each other down, and nothing else.

@@ -7,7 +7,7 @@
 namespace tidemark {
 
 /// Plays the schedule on the device: the host issues steps in order, each stream runs its own in
-/// order, and runs that are active together share block slots and memory bandwidth: all slow down
+/// order, and runs that are active together share SMs and memory bandwidth: all slow down
 /// by the factor that makes both fit.
 Timeline simulate(const Trace& trace, const Schedule& schedule, const Device& device);
 Timeline simulate(const Trace& trace, const Needs& needs, const Schedule& schedule,

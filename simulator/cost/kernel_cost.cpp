@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -34,13 +35,36 @@ constexpr double columns_per_block = 32;
 constexpr double bytes_in_flight_per_block = 32 * 16 * 2 * 2 * 4;
 constexpr double memory_latency_cycles = 290;
 
+// What an SM takes per cycle from beyond its own cache: the second-level cache's measured rate, by
+// SMs and clock. Memory cannot come faster, so a kernel that only streams needs so many SMs. Where
+// no measurement is known the least, with which it needs most.
+struct SmRate {
+  std::string_view capability;
+  double bytes_per_cycle;
+};
+// RRZE-HPC/gpu-benches, gpu-l2-cache and (A40) gpu-l2-stream: A100 5.43 TB/s by 108 SMs at 1.41
+// GHz, A40 3.2 by 84 at 1.74, L40 5.2 by 142 at 2.49, H100 PCIe 6.95 by 114 at 1.755.
+constexpr std::array sm_rates = {SmRate{"8.0", 35.7}, SmRate{"8.6", 21.9}, SmRate{"8.9", 14.7},
+                                 SmRate{"9.0", 34.7}};
+constexpr double least_sm_rate = 14.7;
+
+// The share of the SMs that saturates the memory. A kernel that holds a few cores of a CPU needs
+// them all.
+double streaming_demand(const Device& device, double bytes_per_ns) {
+  if (device.product_share) return 1;
+  const auto* const known =
+      std::ranges::find(sm_rates, device.compute_capability, &SmRate::capability);
+  const double per_cycle = known == sm_rates.end() ? least_sm_rate : known->bytes_per_cycle;
+  return std::min(1.0, bytes_per_ns / (device.sm_count * per_cycle * device.clock_hz / 1e9));
+}
+
 // std::ceil for block counts, without its call for special values.
 double ceiling(double x) {
   const auto whole = static_cast<double>(static_cast<std::int64_t>(x));
   return whole < x ? whole + 1 : whole;
 }
 
-// Share of slots held on average: full waves hold all, the last one what is left.
+// Share of the SMs at work on average: full waves have all, the last one what is left.
 double wave_share(double blocks, double slots) {
   if (blocks <= 0) return 0;
   return blocks / (ceiling(blocks / slots) * slots);
@@ -104,13 +128,14 @@ Cost KernelCosts::elementwise(double bytes, double elements, int kernels) const 
   const double memory = bytes / bytes_per_ns_;
   const double gap = static_cast<double>(device_.kernel_gap.count()) * kernels;
   const double blocks = ceiling(elements / elements_per_block);
-  return {
-      rounded_ns(memory + gap),
-      kernels,
-      0,
-      bytes,
-      wave_share(blocks, device_.sm_count * blocks_per_sm) * memory / std::max(memory + gap, 1.0),
-      memory / std::max(memory + gap, 1.0)};
+  const double demand = std::min(wave_share(blocks, device_.sm_count * blocks_per_sm),
+                                 streaming_demand(device_, bytes_per_ns_));
+  return {rounded_ns(memory + gap),
+          kernels,
+          0,
+          bytes,
+          demand * memory / std::max(memory + gap, 1.0),
+          memory / std::max(memory + gap, 1.0)};
 }
 
 Cost KernelCosts::with_flops(double flops, DType dtype, double bytes, double elements,
@@ -120,8 +145,12 @@ Cost KernelCosts::with_flops(double flops, DType dtype, double bytes, double ele
   const double compute = flops / flops_per_ns(dtype);
   const double memory = bytes / bytes_per_ns_;
   cost.flops = flops;
-  if (compute <= memory) return cost;
-  const double total = compute + static_cast<double>(device_.kernel_gap.count()) * kernels;
+  const double gap = static_cast<double>(device_.kernel_gap.count()) * kernels;
+  if (compute <= memory) {
+    cost.sm_share = std::max(cost.sm_share, compute / std::max(memory + gap, 1.0));
+    return cost;
+  }
+  const double total = compute + gap;
   cost.time = rounded_ns(total);
   cost.sm_share = compute / std::max(total, 1.0);
   cost.memory_share = memory / std::max(total, 1.0);
@@ -142,13 +171,15 @@ Cost KernelCosts::product(double batch, double m, double n, double k, DType dtyp
   const double share = wave_share(used, sms);
   const double compute = fewest * 2 / flops_per_ns(dtype);
   const double memory = bytes / bytes_per_ns_;
-  const double busy = std::max(compute, memory);
-  const double total = busy + static_cast<double>(device_.kernel_gap.count());
+  const double total = std::max(compute, memory) + static_cast<double>(device_.kernel_gap.count());
+  // While memory is what it waits for, fewer SMs would do.
+  const double needed =
+      std::max(share * compute, std::min(share, streaming_demand(device_, bytes_per_ns_)) * memory);
   return {rounded_ns(total),
           1,
           2 * batch * m * n * k,
           bytes,
-          share * busy / std::max(total, 1.0),
+          needed / std::max(total, 1.0),
           memory / std::max(total, 1.0)};
 }
 

@@ -14,7 +14,7 @@ struct Cost {
   int kernels = 0;     ///< what the host launches
   double flops = 0;
   double bytes = 0;         ///< moved from and to device memory
-  double sm_share = 0;      ///< fraction of the block slots that it holds, averaged over its time
+  double sm_share = 0;      ///< fraction of the SMs that it needs for that, averaged over its time
   double memory_share = 0;  ///< fraction of the memory bandwidth that it uses
   double link_share = 0;    ///< fraction of the links to other ranks that it uses
 };

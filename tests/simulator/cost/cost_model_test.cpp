@@ -218,6 +218,61 @@ TEST(CostModel, CalibrationSaysHowLongAKernelTakes) {
             ns(cost_of(trace, Task::Backward, "fc", compute_bound())));
 }
 
+// An SM of capability 9.0 takes 34.7 bytes per cycle, so that 10 SMs at 1 GHz could take 347 B/ns.
+Device with_fast_memory(double bytes_per_ns) {
+  Device device = toy_device();
+  device.sm_count = 10, device.compute_capability = "9.0";
+  device.bytes_per_second = bytes_per_ns * 1e9;
+  return device;
+}
+
+// Four of ten SMs saturate a memory of 138.8 B/ns; one that is faster than all of them needs all.
+// Where no rate is known an SM takes 14.7 bytes, the least that was measured.
+TEST(CostModel, AStreamingKernelNeedsTheSmsThatSaturateTheMemory) {
+  TraceBuilder b("gelu", "toy", {.precision = Precision::Fp32});
+  // 512 elements per block, 16 blocks per SM: ten full SMs.
+  const Trace trace = b.finish(b.gelu("gelu", b.parameter("p", {512 * 160})));
+  const auto share = [&](double bytes_per_ns) {
+    return cost_of(trace, Task::Forward, "gelu", with_fast_memory(bytes_per_ns)).sm_share;
+  };
+  EXPECT_NEAR(share(138.8), 0.4, 1e-12);
+  EXPECT_EQ(share(694), 1);
+  Device unknown = with_fast_memory(73.5);
+  unknown.compute_capability = "99.0";
+  EXPECT_NEAR(cost_of(trace, Task::Forward, "gelu", unknown).sm_share, 0.5, 1e-12);
+}
+
+// One block alone holds one of 160 slots, however fast the memory is.
+TEST(CostModel, ASmallStreamingKernelHoldsNoMoreThanItsBlocks) {
+  TraceBuilder b("gelu", "toy", {.precision = Precision::Fp32});
+  const Trace trace = b.finish(b.gelu("gelu", b.parameter("p", {512})));
+  EXPECT_DOUBLE_EQ(cost_of(trace, Task::Forward, "gelu", with_fast_memory(138.8)).sm_share,
+                   1.0 / 160);
+}
+
+// Ten tiles of 32 × 32 on ten SMs, whose memory takes a hundred times as long as their arithmetic:
+// two fifths would do. Where arithmetic takes as long as memory all are needed.
+TEST(CostModel, AProductThatWaitsForMemoryNeedsFewerSms) {
+  const Trace trace = product(320, 32, 32);
+  Device device = with_fast_memory(138.8);
+  const double bytes = cost_of(trace, Task::Forward, "fc", device).bytes,
+               flops = 2.0 * 320 * 32 * 32;
+  const double memory = bytes / 138.8;
+  device.flops_per_second.fill(100 * flops / memory * 1e9);
+  EXPECT_NEAR(cost_of(trace, Task::Forward, "fc", device).sm_share, 0.4, 1e-12);
+  device.flops_per_second.fill(flops / memory * 1e9);
+  EXPECT_NEAR(cost_of(trace, Task::Forward, "fc", device).sm_share, 1, 1e-12);
+}
+
+// What its kernels hold was measured: cores, not parts of one.
+TEST(CostModel, OnACpuAStreamingKernelHoldsItsCore) {
+  TraceBuilder b("gelu", "toy", {.precision = Precision::Fp32});
+  const Trace trace = b.finish(b.gelu("gelu", b.parameter("p", {512 * 160})));
+  Device device = with_fast_memory(138.8);
+  device.product_share = 0.5;
+  EXPECT_DOUBLE_EQ(cost_of(trace, Task::Forward, "gelu", device).sm_share, 0.5);
+}
+
 TEST(CostModel, AKernelHoldsNoMoreThanItsShareOfTheDevice) {
   Device device = toy_device();
   device.product_share = 0.5, device.stream_share = 0.25;
@@ -225,7 +280,7 @@ TEST(CostModel, AKernelHoldsNoMoreThanItsShareOfTheDevice) {
   const Cost whole = cost_of(trace, Task::Forward, "fc", toy_device());
   const Cost part = cost_of(trace, Task::Forward, "fc", device);
   EXPECT_EQ(ns(part), ns(whole));
-  EXPECT_DOUBLE_EQ(part.sm_share, whole.sm_share / 2);
+  EXPECT_DOUBLE_EQ(part.sm_share, 0.5);  // of a whole device, as two tiles on two SMs hold
   EXPECT_DOUBLE_EQ(part.memory_share, whole.memory_share / 4);
 }
 

@@ -41,6 +41,10 @@ std::vector<Palette> all_palettes() {
 // What side by side is told apart at a glance.
 constexpr double clear = 20;
 
+// What else is seen as two colours when it lies side by side: as far as of palettes that are drawn
+// in one picture.
+constexpr double apart = 12;
+
 void expect_clear(Color x, Color y) {
   EXPECT_GE(difference(x, y, Vision::Full), clear) << hex(x) << " " << hex(y);
   EXPECT_GE(difference(x, y, Vision::NoGreen), clear) << hex(x) << " " << hex(y);
@@ -77,6 +81,14 @@ TEST(Palette, NeighboursInALegendAreClearWithoutGreen) {
     for (std::size_t i = 1; i < colors.size(); ++i) expect_clear(colors[i - 1], colors[i]);
 }
 
+TEST(Palette, NeighboursInALegendStayApartWhateverColorIsNotSeen) {
+  for (const Vision vision : {Vision::NoRed, Vision::NoGreen, Vision::NoBlue})
+    for (const Palette& colors : all_palettes())
+      for (std::size_t i = 1; i < colors.size(); ++i)
+        EXPECT_GE(difference(colors[i - 1], colors[i], vision), apart)
+            << hex(colors[i - 1]) << " " << hex(colors[i]);
+}
+
 // Layers that are empty for a while bring others together: there are no gradients in the forward
 // pass, and of temporaries, inputs and workspace any may be missing.
 TEST(Palette, LayersThatMayTouchInAStackAreClearWithoutGreen) {
@@ -110,7 +122,7 @@ TEST(Palette, CategoriesTasksAndKindsShareNoColor) {
     for (std::size_t q = p + 1; q < together.size(); ++q)
       for (const Color x : together[p])
         for (const Color y : together[q])
-          EXPECT_GE(difference(x, y, Vision::Full), 12) << hex(x) << " " << hex(y);
+          EXPECT_GE(difference(x, y, Vision::Full), apart) << hex(x) << " " << hex(y);
 }
 
 TEST(Palette, TextOnEachColorCanBeRead) {

@@ -66,26 +66,50 @@ void open_five_million_events(benchmark::State& state) {
 }
 BENCHMARK(open_five_million_events)->Unit(benchmark::kMillisecond)->Iterations(1);
 
+// A window on that step, which is opened once for all benchmarks.
+class DeepWindow {
+ public:
+  /// Zoomed in by so many halvings, with the mouse at this height.
+  explicit DeepWindow(std::int64_t halvings, float mouse_y = -1) {
+    if (model().is_empty()) model().add(predict(deep_llama()).front().opened->recording);
+    show_all(opened(), view);
+    for (std::int64_t i = 0; i < halvings; ++i)
+      view.visible = zoomed(view.visible, 0.7 * opened().end(), 0.5, {opened().end()});
+    if (mouse_y >= 0) input_.x = 600, input_.y = mouse_y;
+  }
+
+  static gui::ViewModel& model() {
+    static gui::ViewModel only;
+    return only;
+  }
+  static const gui::Opened& opened() { return *model().recordings().front().opened; }
+
+  void frame() { stage_.frame(model(), view, input_, {1920, 1080}); }
+  /// What comes beside the drawing is waited for.
+  void settle() {
+    for (int i = 0; i < 3 || !model().live().is_complete(); ++i) {
+      frame();
+      model().wait();
+    }
+  }
+
+  gui::ViewState view;
+
+ private:
+  gui::Stage stage_{1};
+  gui::Input input_;
+};
+
 // The argument is the zoom: how many halvings of the whole.
 void frame_of_five_million_events(benchmark::State& state) {
-  static gui::ViewModel model;
-  gui::ViewState view;
-  gui::Stage stage(1);
-  if (model.is_empty()) model.add(predict(deep_llama()).front().opened->recording);
-  const gui::Opened& opened = *model.recordings().front().opened;
-  show_all(opened, view);
-  for (int i = 0; i < state.range(0); ++i)
-    view.visible = zoomed(view.visible, 0.7 * opened.end(), 0.5, {opened.end()});
-  gui::Input input;
-  input.x = 600, input.y = 65;
-  do {
-    stage.frame(model, view, input, {1920, 1080});
-  } while (!model.live().is_complete());
-  if (state.range(0) == 0 && view.facts.runs != opened.timeline().runs.size())
+  DeepWindow window(state.range(0), 65);
+  window.settle();
+  const gui::FrameFacts& facts = window.view.facts;
+  if (state.range(0) == 0 && facts.runs != DeepWindow::opened().timeline().runs.size())
     state.SkipWithError("runs are missing");
-  for (auto _ : state) stage.frame(model, view, input, {1920, 1080});
-  state.counters["cells"] = static_cast<double>(view.facts.cells);
-  state.counters["runs"] = static_cast<double>(view.facts.runs);
+  for (auto _ : state) window.frame();
+  state.counters["cells"] = static_cast<double>(facts.cells);
+  state.counters["runs"] = static_cast<double>(facts.runs);
   state.counters["GiB"] = resident_gib();
 }
 BENCHMARK(frame_of_five_million_events)
@@ -97,41 +121,24 @@ BENCHMARK(frame_of_five_million_events)
     ->Arg(20)
     ->Unit(benchmark::kMillisecond);
 
-// The stack by category, module or tensor, whole and zoomed in; bands that come beside the drawing
-// are waited for.
+// The stack by category, module or tensor, whole and zoomed in.
 void frame_of_bands(benchmark::State& state) {
-  static gui::ViewModel model;
-  gui::ViewState view;
-  gui::Stage stage(1);
-  if (model.is_empty()) model.add(predict(deep_llama()).front().opened->recording);
-  const gui::Opened& opened = *model.recordings().front().opened;
-  show_all(opened, view);
-  view.curve.by = static_cast<gui::CurveBy>(state.range(0));
-  for (int i = 0; i < state.range(1); ++i)
-    view.visible = zoomed(view.visible, 0.7 * opened.end(), 0.5, {opened.end()});
-  gui::Input input;
-  input.x = 600, input.y = 300;
-  for (int i = 0; i < 3 || !model.live().is_complete(); ++i) {
-    stage.frame(model, view, input, {1920, 1080});
-    model.wait();
-  }
-  for (auto _ : state) stage.frame(model, view, input, {1920, 1080});
-  state.counters["boxes"] = static_cast<double>(view.facts.bands);
+  DeepWindow window(state.range(1), 300);
+  window.view.curve.by = static_cast<gui::CurveBy>(state.range(0));
+  window.settle();
+  for (auto _ : state) window.frame();
+  state.counters["boxes"] = static_cast<double>(window.view.facts.bands);
 }
 BENCHMARK(frame_of_bands)->ArgsProduct({{0, 1, 2}, {0, 8, 16}})->Unit(benchmark::kMillisecond);
 
-// The cursor moves by a state each frame, so that the live set is made anew all the time.
+// The cursor moves by a thousand states each frame, so that the live set is made anew all the time.
 void frame_with_moving_cursor(benchmark::State& state) {
-  gui::ViewModel model;
-  gui::ViewState view;
-  model.add(predict(deep_llama()).front().opened->recording);
-  gui::Stage stage(1);
-  const gui::Opened& opened = *model.recordings().front().opened;
-  show_all(opened, view);
-  gui::Input input;
+  DeepWindow window(0);
+  gui::ViewState& view = window.view;
+  const gui::Opened& opened = DeepWindow::opened();
   for (auto _ : state) {
     put_cursor(opened, view.cursor > 1000 ? view.cursor - 1000 : opened.peak(), view);
-    stage.frame(model, view, input, {1920, 1080});
+    window.frame();
   }
 }
 BENCHMARK(frame_with_moving_cursor)->Unit(benchmark::kMillisecond);

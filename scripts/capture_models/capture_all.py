@@ -6,7 +6,8 @@
     venv/bin/python scripts/capture_models/capture_all.py build/tidemark tests/reference/captures
     venv/bin/python scripts/capture_models/capture_all.py build/tidemark /tmp/some --only '^gpt2'
 
-and with torch 2.15.0, torchvision 0.29.2, transformers 5.23.0 to tests/reference/captures_torch-2.15.
+with --compiled those under torch.compile, to tests/reference/captures_compiled; and with torch
+2.15.0, torchvision 0.29.2, transformers 5.23.0 to tests/reference/captures_torch-2.15.
 
 Per model a trace and, in measured.json, of the second of the steps that a capture runs, which is an
 ordinary one in the real caching allocator (docs/capture.md):
@@ -50,13 +51,14 @@ def main():
     parser.add_argument("program", type=pathlib.Path, help="build/tidemark")
     parser.add_argument("folder", type=pathlib.Path, help="where traces and measured.json go")
     parser.add_argument("--only", default="", help="cases whose name matches this expression")
+    parser.add_argument("--compiled", action="store_true", help="the cases under torch.compile")
     arguments = parser.parse_args()
     import models
 
     arguments.folder.mkdir(parents=True, exist_ok=True)
     rows, versions = [], {}
     with tempfile.TemporaryDirectory() as scratch:
-        for case in models.CASES:
+        for case in models.COMPILED if arguments.compiled else models.CASES:
             if not re.search(arguments.only, case[0]):
                 continue
             measured = capture(arguments.program.resolve(), case, arguments.folder.resolve(),

@@ -303,6 +303,48 @@ def lstm():
     return Recurrent(), torch.zeros(4, 20, dtype=torch.long), lambda output: output.pow(2).mean()
 
 
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(256)
+        self.up, self.down = nn.Linear(256, 1024), nn.Linear(1024, 256)
+
+    def forward(self, x):
+        return self.down(F.gelu(self.up(self.norm(x)))).square().mean()
+
+
+def compiled(step):
+    model, *rest = step
+    return torch.compile(model), *rest
+
+
+def net_compiled():
+    return compiled((Net(), torch.zeros(4096, 256)))
+
+
+def small_compiled():
+    return compiled(small())
+
+
+def small_compiled_blocks():
+    model, batch = small()
+    for block in model.blocks:
+        block.compile()
+    return model, batch
+
+
+def gpt2_compiled():
+    return compiled(gpt2())
+
+
+def llama_compiled():
+    return compiled(llama())
+
+
+def vit_compiled():
+    return compiled(vit())
+
+
 # What is captured for the tests: name, function, precision, optimizer.
 CASES = [
     ("gpt2-fp32", "gpt2", "fp32", "adamw"),
@@ -332,4 +374,12 @@ CASES = [
     ("clip-amp-bf16", "clip", "amp-bf16", "adamw"),
     ("pvt-fp32", "pvt", "fp32", "adamw"),
     ("lstm-fp32", "lstm", "fp32", "sgd"),
+]
+
+# Under torch.compile.
+COMPILED = [(f"{name}-{precision}", f"{name}_compiled", precision, "adamw")
+            for name in ("net", "small", "gpt2", "llama", "vit")
+            for precision in ("fp32", "amp-bf16")] + [
+    ("small-blocks-fp32", "small_compiled_blocks", "fp32", "adamw"),
+    ("small-blocks-amp-bf16", "small_compiled_blocks", "amp-bf16", "adamw"),
 ]

@@ -131,6 +131,14 @@ constexpr auto what_captures_miss =
     "Convolutions ran without cuDNN, which cannot be stood in for: what it would take is not "
     "known.";
 
+constexpr auto about_compiled =
+    "The same numbers of steps under `torch.compile` ([capture.md](capture.md#torchcompile)), {} "
+    "of "
+    "them, of models that are compiled as a whole and of one whose blocks are. Inductor's code ran "
+    "in PyTorch's allocator, without its kernels. What a graph takes inside is one temporary "
+    "here, and many buffers there: which of them meets which free block differs, most in "
+    "*reserved*.";
+
 void list_captures(Page& page, const std::vector<MeasuredStep>& steps) {
   page.line(
       "Off by, in per cent: median · ninth of ten · worst. Saved {}, live {}, allocated {}, "
@@ -166,6 +174,12 @@ void captured_section(Page& page, const std::string& folder) {
   page.line("### In PyTorch 2.6");
   page.line("");
   list_captures(page, before);
+  const std::vector<MeasuredStep> compiled = captured_steps(folder + "/captures_compiled");
+  page.line("### Under torch.compile, in PyTorch 2.6");
+  page.line("");
+  page.line(about_compiled, compiled.size());
+  page.line("");
+  list_captures(page, compiled);
 }
 
 }  // namespace tidemark

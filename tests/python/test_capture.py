@@ -89,12 +89,16 @@ def python_with_torch():
     return python
 
 
-class Capture(unittest.TestCase):
+class CaptureTest(unittest.TestCase):
+    """Runs captures of functions of one script."""
+
+    script = python = ""
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.path = pathlib.Path(cls.folder.name)
-        (cls.path / "net.py").write_text(SCRIPT)
+        (cls.path / "net.py").write_text(cls.script)
         cls.environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
 
     @classmethod
@@ -102,7 +106,7 @@ class Capture(unittest.TestCase):
         cls.folder.cleanup()
 
     def run_python(self, *arguments):
-        return subprocess.run([PYTHON, *arguments], cwd=self.path, env=self.environment,
+        return subprocess.run([self.python, *arguments], cwd=self.path, env=self.environment,
                               capture_output=True, text=True)
 
     def capture(self, function, *more):
@@ -111,6 +115,10 @@ class Capture(unittest.TestCase):
 
     def trace(self, name="step.trace.json"):
         return json.loads((self.path / name).read_text())
+
+
+class Capture(CaptureTest):
+    script = SCRIPT
 
     def test_replicas_are_of_the_questions_not_of_the_capture(self):
         done = self.capture("sharded")
@@ -187,5 +195,5 @@ class Capture(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PYTHON = python_with_torch()
+    CaptureTest.python = python_with_torch()
     unittest.main(argv=sys.argv)

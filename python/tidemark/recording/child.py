@@ -59,12 +59,13 @@ def run(arguments: argparse.Namespace) -> None:
     import torch
     from torch.utils._pytree import tree_leaves
 
-    from . import document, step, values
+    from . import compiled, document, step, values
 
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
     torch.set_num_threads(1)
     step.install_groups()
+    compiled.install_compile()
     with values.Values():
         with torch.device("cuda"):
             made = step.as_step(what_to_run(arguments))
@@ -74,9 +75,11 @@ def run(arguments: argparse.Namespace) -> None:
             made.optimizer = arguments.optimizer
         step.place(made)
         recording = step.record(made)
-    classes = {name: type(module).__name__ for name, module in made.model.named_modules()}
+    classes = {compiled.plain_name(name): type(module).__name__
+               for name, module in made.model.named_modules()}
     tensors = [x for x in tree_leaves(made.batch) if isinstance(x, torch.Tensor) and x.dim() > 0]
-    trace = document.write(recording, arguments, classes, type(made.model).__name__,
+    model = getattr(made.model, "_orig_mod", made.model)
+    trace = document.write(recording, arguments, classes, type(model).__name__,
                            tensors[0].shape[0] if tensors else 1)
     if arguments.measured:
         report_measured(recording, arguments.measured)

@@ -67,6 +67,17 @@ def run_child(arguments: list[str], capability: int, multiprocessors: int | None
     environment = stand_in.environment(capability, multiprocessors)
     paths = [str(PACKAGE.parent), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    with tempfile.TemporaryDirectory(prefix="tidemark-") as folder:
+        return run_in(environment | compiler_caches(folder), arguments, capability)
+
+
+def compiler_caches(folder: str) -> dict[str, str]:
+    """Nothing that is compiled for the stand-in is found by a run on a GPU."""
+    return dict(TORCHINDUCTOR_CACHE_DIR=folder, TORCHINDUCTOR_FX_GRAPH_CACHE="0",
+                TORCHINDUCTOR_AUTOGRAD_CACHE="0", TORCHINDUCTOR_COMPILE_THREADS="1")
+
+
+def run_in(environment: dict[str, str], arguments: list[str], capability: int) -> int:
     command = [sys.executable, "-m", "tidemark.recording.child", *arguments, "--sm",
                str(capability)]
     code = subprocess.run(command, env=environment, check=False).returncode

@@ -70,6 +70,7 @@ class Operation:
     launches: int = 0
     group: int | None = None
     line: str = ""  # of the model's code
+    region: Any = None  # a compiled.Region
 
 
 @dataclasses.dataclass
@@ -183,6 +184,8 @@ class Recorder(TorchDispatchMode):
         self.pending: list[tuple[int, int]] = []  # node, storage: kept by an operation to come
         self.unplaced: list[tuple[int, int]] = []
         self.open_group: Group | None = None
+        self.region: Any = None  # of compiled code: the one that runs
+        self.in_compiled = False  # in that of a backward, or of the optimizer's step
         self.allocator, self.launches = Allocator(), Launches()
         self.running_node = NO_NODE
         self.live = 0  # bytes of the storages that are there
@@ -243,6 +246,8 @@ class Recorder(TorchDispatchMode):
         kwargs = kwargs or {}
         if self.phase == "idle" or function._schema.name.startswith("prim::"):
             return function(*args, **kwargs)
+        if self.region is not None:
+            return self.region.dispatched(self, function, args, kwargs)
         if self.phase == "forward":
             return self.record_forward(function, args, kwargs)
         if self.phase == "optimizer":
@@ -301,7 +306,8 @@ class Recorder(TorchDispatchMode):
         del inputs
         before = self.allocator.requested()[0]
         started = self.launches()
-        self.allocator.reset()
+        if not self.in_compiled:  # whose highest point may be before this operator
+            self.allocator.reset()
         result = function(*args, **kwargs)
         made = [self.reference(x, with_source=False) for x in self.on_device(result)]
         run = self.nodes.get(self.running_node)
@@ -320,7 +326,8 @@ class Recorder(TorchDispatchMode):
         return result
 
     def record_update(self, function: Any, args: Any, kwargs: Any) -> Any:
-        self.allocator.reset()
+        if not self.in_compiled:
+            self.allocator.reset()
         result = function(*args, **kwargs)
         operands = self.on_device((args, kwargs, result))
         self.moved_by_update += sum(physical_bytes(self.reference(x, with_source=False))

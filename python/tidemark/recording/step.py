@@ -12,6 +12,7 @@ from typing import Any, Callable, Iterator
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
+from . import compiled
 from .errors import CaptureError
 from .graph import Graph
 from .recorder import Recorder, Reference
@@ -212,7 +213,7 @@ class Recording:
 
 @contextlib.contextmanager
 def watched_modules(recorder: Recorder, model: torch.nn.Module) -> Iterator[None]:
-    names = {module: name for name, module in model.named_modules()}
+    names = {module: compiled.plain_name(name) for name, module in model.named_modules()}
     register = torch.nn.modules.module
 
     def enter(module: Any, inputs: Any) -> None:
@@ -221,24 +222,29 @@ def watched_modules(recorder: Recorder, model: torch.nn.Module) -> Iterator[None
     def leave(module: Any, inputs: Any, output: Any) -> None:
         recorder.leave_module(names.get(module, type(module).__name__))
 
-    hooks = [register.register_module_forward_pre_hook(enter),
-             register.register_module_forward_hook(leave, always_call=True)]
+    if compiled.is_used():  # which depends on whether there are hooks of all modules
+        undo = compiled.watch_modules(names, enter, leave)
+    else:
+        hooks = [register.register_module_forward_pre_hook(enter),
+                 register.register_module_forward_hook(leave, always_call=True)]
+        undo = [hook.remove for hook in hooks]
     try:
         yield
     finally:
-        for hook in hooks:
-            hook.remove()
+        for each in undo:
+            each()
 
 
 def note_what_is_there(recorder: Recorder, step: Step, optimizer: Any) -> dict[int, int]:
     leaves = {}
     for name, parameter in step.model.named_parameters():
-        recorder.there_before(parameter, name, "parameter", parameter.requires_grad)
+        recorder.there_before(parameter, compiled.plain_name(name), "parameter",
+                              parameter.requires_grad)
         if parameter.device.type == "cuda" and parameter.untyped_storage().nbytes() > 0:
             leaves[parameter.untyped_storage()._cdata] = recorder.number(parameter)
     for name, buffer in step.model.named_buffers():
-        recorder.there_before(buffer, name, "parameter", False)
-    names = {id(p): name for name, p in step.model.named_parameters()}
+        recorder.there_before(buffer, compiled.plain_name(name), "parameter", False)
+    names = {id(p): compiled.plain_name(name) for name, p in step.model.named_parameters()}
     for parameter, state in optimizer.state.items():
         for key, value in state.items():
             if isinstance(value, torch.Tensor):
@@ -335,6 +341,7 @@ def groups_of(recorder: Recorder | None) -> None:
     """Functions and checkpoints are written down as groups in this recorder."""
     global _recorder
     _recorder = recorder
+    compiled.regions_of(recorder)
 
 
 def held_by(function: Any) -> list[Any]:
@@ -359,6 +366,9 @@ def install_groups() -> None:
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         recorder = _recorder
+        if recorder is not None and recorder.phase == "forward" and compiled.is_compiled(cls):
+            return compiled.record_region(recorder, args,
+                                          lambda: plain_apply(None, cls)(*args, **kwargs))
         if recorder is None or not recorder.begin_group(cls.__name__, False, args):
             return plain_apply(None, cls)(*args, **kwargs)
         result = plain_apply(None, cls)(*args, **kwargs)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from . import blocks as block_finder
+from . import compiled_ops
 from .errors import CaptureError
 from .graph import End
 from .recorder import NO_NODE, Operation, Reference, physical_bytes
@@ -434,7 +435,10 @@ class Builder:
             operation = operations[self.at]
             self.module = operation.module
             if operation.group is None or operation.group >= len(self.recorder.groups):
-                self.add_operation(operation)
+                if operation.region is not None:
+                    compiled_ops.add(self, operation)
+                else:
+                    self.add_operation(operation)
                 self.called_at(operation.line)
                 self.at += 1
                 continue

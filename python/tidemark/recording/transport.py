@@ -21,6 +21,15 @@ from .errors import CaptureError
 MOST_ELEMENTS = 1 << 20
 
 
+def refuse_compiled(model: Any) -> None:
+    """What was compiled does not travel, and would be run without."""
+    for name, module in model.named_modules() if isinstance(model, torch.nn.Module) else ():
+        if module._compiled_call_impl is not None or type(module).__name__ == "OptimizedModule":
+            raise CaptureError(f"{name or 'the model'} is compiled, which stays in this process: "
+                               "capture a script that compiles it, `tidemark capture "
+                               "SCRIPT.py:FUNCTION`")
+
+
 def described(tensor: torch.Tensor) -> dict[str, Any]:
     is_parameter = isinstance(tensor, torch.nn.Parameter)
     values = None
@@ -102,6 +111,7 @@ def made_tensor(shape: Any, strides: Any, dtype: torch.dtype, requires_grad: boo
 
 
 def packed(step: dict[str, Any]) -> bytes:
+    refuse_compiled(step["model"])
     main = getattr(sys.modules.get("__main__"), "__file__", None)
     file = io.BytesIO()
     pickle.dump(dict(main=main, path=sys.path), file)

@@ -1,0 +1,91 @@
+"""Captures small models under torch.compile, where PyTorch is. Loudly skipped elsewhere."""
+
+import sys
+import unittest
+
+import test_capture
+
+SCRIPT = '''
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(64), nn.Linear(64, 128), nn.Linear(128, 64)
+
+    def forward(self, x):
+        return x + self.down(torch.nn.functional.gelu(self.up(self.norm(x))))
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(Block() for _ in range(2))
+        self.out = nn.Linear(64, 64)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.out(x)
+
+def made(compiled):
+    model = Net()
+    return compiled(model) or model, torch.zeros(64, 16, 64), lambda y: y.square().mean()
+
+def whole():
+    return made(torch.compile)
+
+def blocks():
+    def compiled(model):
+        for layer in model.layers:
+            layer.compile()
+    return made(compiled)
+
+def with_graphs():
+    return made(lambda model: torch.compile(model, mode="reduce-overhead"))
+
+if __name__ == "__main__":
+    import tidemark
+    tidemark.capture(*whole()[:2], loss=lambda y: y.mean(), output="api.trace.json")
+'''
+
+
+class Compiled(test_capture.CaptureTest):
+    script = SCRIPT
+
+    def rows(self):
+        return [op["row"]["operation"] for op in self.trace()["ops"] if op["kind"] == "opaque"]
+
+    def test_a_whole_model(self):
+        done = self.capture("whole")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        trace = self.trace()
+        self.assertEqual(trace["model"], "Net")
+        self.assertEqual(trace["blocks"], [])
+        tensors = {tensor["name"]: tensor for tensor in trace["tensors"]}
+        self.assertTrue(tensors["layers.1.up.weight"]["trainable"])
+        self.assertEqual(tensors["layers.1.up.addmm"]["shape"], [1024, 128])
+        self.assertEqual(self.rows().count("aten::mean"), 1)  # the loss, outside
+
+    def test_blocks_stay_blocks(self):
+        done = self.capture("blocks")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        trace = self.trace()
+        self.assertEqual([block["name"] for block in trace["blocks"]], ["layers.0", "layers.1"])
+        self.assertIn("aten::addmm", self.rows())  # self.out is eager
+        inside = {op["row"]["operation"] for op in trace["ops"] if op.get("block")}
+        self.assertEqual(inside, {"torch.compile"})
+
+    def test_cuda_graphs_are_refused(self):
+        done = self.capture("with_graphs")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"^tidemark capture: torch\.compile with CUDA graphs")
+
+    def test_what_is_compiled_does_not_travel(self):
+        done = self.run_python("net.py")
+        self.assertIn("the model is compiled, which stays in this process", done.stderr)
+
+
+if __name__ == "__main__":
+    test_capture.CaptureTest.python = test_capture.python_with_torch()
+    unittest.main(argv=sys.argv)

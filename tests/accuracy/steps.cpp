@@ -137,7 +137,9 @@ constexpr auto about_compiled =
     "them, of models that are compiled as a whole and of one whose blocks are. Inductor's code ran "
     "in PyTorch's allocator, without its kernels. What a graph takes inside is one temporary "
     "here, and many buffers there: which of them meets which free block differs, most in "
-    "*reserved*.";
+    "*reserved*. Where *allocated* is more than 1 % off, it is blocks that were not split: what "
+    "stays from step to step, the same tensors as in fp32, takes 1.3 MiB more there in "
+    "small-amp-bf16.";
 
 void list_captures(Page& page, const std::vector<MeasuredStep>& steps) {
   page.line(

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from .compiled import OPERATION, Region
+from .errors import CaptureError
 from .recorder import NO_NODE, Operation
 from .regions import DTYPES
 
@@ -35,19 +36,26 @@ class Writer:
         self.name = f"{operation.module}.compiled".lstrip(".")
         self.inputs: list[Tensor] = []
         self.wants: list[bool] = []
+        self.carries: dict[int, bool] = {}  # by storage of a result: a gradient comes back
         self.written: list[Op] = []
 
     def write(self) -> None:
         self.find_inputs()
         results = self.find_results()
         hidden = [self.labelled(at) for at in self.region.made if self.is_hidden(at)]
-        has_gradients = self.operation.node != NO_NODE and any(self.wants) and bool(results) and \
-            results[0].dtype.is_floating_point and results[0].dtype in DTYPES
-        if not has_gradients:
+        with_gradient = [x for x, wants in zip(self.inputs, self.wants) if wants and
+                         x.dtype in DTYPES and x.dtype.is_floating_point]
+        if self.operation.node == NO_NODE or not with_gradient or not results or \
+                not self.carries[results[0].number]:
             self.add_makers(hidden + results)
         else:
-            self.add_makers(hidden)
-            self.add_results(results, hidden)
+            more = results[MOST_OPERANDS:]
+            if any(self.carries[x.number] for x in more):
+                raise CaptureError(f"a compiled graph in {self.operation.module or 'the model'} "
+                                   f"returns {len(results)} tensors; gradients may come from at "
+                                   f"most {MOST_OPERANDS}")
+            self.add_makers(hidden + more)
+            self.add_results(results[:MOST_OPERANDS], hidden, with_gradient)
         self.add_figures()
 
     # --- operands -------------------------------------------------------------------------------
@@ -72,7 +80,7 @@ class Writer:
         asked = {end[1:] for ends in builder.recording.graph.ends.values() for end in ends
                  if end is not None and end[0] == "node"} | {loss.source}
         made: dict[int, Tensor] = {}
-        carries: dict[int, bool] = {}
+        carries = self.carries
         for written in self.operation.writes:
             number = written.storage
             if number in self.region.made and number not in made:
@@ -122,11 +130,11 @@ class Writer:
             self.add(before + (groups[at] if at < len(groups) else []), piece)
             before = piece[:1]
 
-    def add_results(self, results: list[Tensor], hidden: list[Tensor]) -> None:
+    def add_results(self, results: list[Tensor], hidden: list[Tensor],
+                    with_gradient: list[Tensor]) -> None:
         builder = self.builder
-        kept = self.operation.kept_reads | {x.number for x in hidden}
-        with_gradient = [x for x, wants in zip(self.inputs, self.wants) if wants and
-                         x.dtype in DTYPES and x.dtype.is_floating_point]
+        kept = self.operation.kept_reads | {
+            x.number for x in hidden if builder.storages[x.number].gone_before is None}
         others = [x for x in self.inputs if not any(x is y for y in with_gradient) and
                   x.number in kept]
         by_size = sorted(with_gradient, key=lambda x: x.bytes)

@@ -6,8 +6,8 @@
     venv/bin/python scripts/capture_models/capture_all.py build/tidemark tests/reference/captures
     venv/bin/python scripts/capture_models/capture_all.py build/tidemark /tmp/some --only '^gpt2'
 
-with --compiled those under torch.compile, to tests/reference/captures_compiled; and with torch
-2.15.0, torchvision 0.29.2, transformers 5.23.0 to tests/reference/captures_torch-2.15.
+and with torch 2.15.0, torchvision 0.29.2, transformers 5.23.0 to tests/reference/captures_torch-2.15.
+Those under torch.compile (--compiled) go to captures_compiled and captures_compiled_torch-2.15 there.
 
 Per model a trace and, in measured.json, of the second of the steps that a capture runs, which is an
 ordinary one in the real caching allocator (docs/capture.md):

@@ -91,7 +91,8 @@ INSTANTIATE_TEST_SUITE_P(
                  0.05,
                  1.5,
                  {{"lstm-fp32", -60424}, {"mamba-fp32", -114696}}},
-        Captures{"captures_compiled", "Compiled", 12, 0.5, 3.0, {}}),
+        Captures{"captures_compiled", "CompiledTorch2_6", 12, 0.5, 3.0, {}},
+        Captures{"captures_compiled_torch-2.15", "CompiledTorch2_15", 5, 0.05, 3.5, {}}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

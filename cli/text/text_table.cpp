@@ -22,6 +22,14 @@ std::string repeat(std::string_view text, std::size_t times) {
   return result;
 }
 
+// Of no line can a word be cut.
+std::size_t longest_word(std::string_view text) {
+  std::size_t longest = 0;
+  for (const std::string& word : wrapped_lines(text, 1))
+    longest = std::max(longest, display_width(word));
+  return longest;
+}
+
 std::size_t total(const std::vector<std::size_t>& widths) {
   std::size_t sum = 0;
   for (const std::size_t width : widths) sum += width == 0 ? 0 : width + gap;
@@ -46,9 +54,10 @@ TextTable::Layout TextTable::fit(const Style& style) const {
     widths[c] = std::max(display_width(column.title), display_width(column.unit));
     for (const auto& row : rows_) widths[c] = std::max(widths[c], display_width(row[c].text));
     if (column.align == Align::Bar) widths[c] = longest_bar;
-    least[c] = column.align == Align::Bar       ? shortest_bar
-               : column.align == Align::Wrapped ? std::min(widths[c], shortest_wrapped)
-                                                : widths[c];
+    least[c] = column.align == Align::Bar ? shortest_bar : widths[c];
+    if (column.align != Align::Wrapped) continue;
+    least[c] = std::min(widths[c], shortest_wrapped);
+    for (const auto& row : rows_) least[c] = std::max(least[c], longest_word(row[c].text));
   }
   while (total(least) > style.width) {
     std::size_t worst = columns_.size();

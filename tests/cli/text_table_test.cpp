@@ -72,6 +72,22 @@ TEST(TextTable, ContinuesWrappedCellsBelow) {
             "   over\n");
 }
 
+// No word of a wrapped cell can be cut: where the longest has no room, the column is left out.
+TEST(TextTable, LeavesOutWhatCannotBeWrapped) {
+  TextTable table;
+  table.add_column({"name", Align::Left});
+  table.add_column({"source", Align::Wrapped, 3});
+  table.add_row({{"a"}, {"see tests/reference/steps_transformers-5.json"}});
+  EXPECT_EQ(table.draw({.width = 47}),
+            "name  source\n"
+            "a     see\n"
+            "      tests/reference/steps_transformers-5.json\n");
+  EXPECT_EQ(table.draw({.width = 46}),
+            "name\n"
+            "a\n"
+            "(left out of 46 columns: source)\n");
+}
+
 TEST(TextTable, DrawsBarsInEighths) {
   TextTable table;
   table.add_column({"", Align::Bar});

@@ -153,6 +153,12 @@ bool run_dense(Launch& launch, const char* name, const Function& function,
   return true;
 }
 
+/// Elements per thread. Many operands of mixed dtypes go one by one: in vectors the kernel of eight
+/// takes the compiler longer than any other, and it runs once per step.
+template <typename Function, typename T>
+inline constexpr int pointwise_vector =
+    std::is_same_v<T, AnyFloat>&& Function::inputs > 5 ? 1 : vector_size<T>;
+
 template <typename Function>
 using Operands = std::array<const Array*, static_cast<std::size_t>(operands_of<Function>)>;
 
@@ -174,7 +180,7 @@ void with_axes(Operands<Function> operands, const Run& run) {
   const Axes<count> axes = merged(axes_over<count>(output.shape, operands), leader);
   with_dtype_of(operands, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    run(tag, axes, operands, is_vectorizable<count>(axes, operands, vector_size<T>));
+    run(tag, axes, operands, is_vectorizable<count>(axes, operands, pointwise_vector<Function, T>));
   });
 }
 
@@ -188,7 +194,8 @@ PointwiseArguments<Function, T> pointwise_arguments(const Axes<operands_of<Funct
     arguments.in[k] = reader<T>(*operands[static_cast<std::size_t>(k)]);
   for (int k = 0; k < Function::outputs; ++k)
     arguments.out[k] = writer<T>(*operands[static_cast<std::size_t>(inputs + k)]);
-  arguments.walk = Walk<operands_of<Function>>(axes, has_vectors ? vector_size<T> : 1);
+  arguments.walk =
+      Walk<operands_of<Function>>(axes, has_vectors ? pointwise_vector<Function, T> : 1);
   return arguments;
 }
 
@@ -203,8 +210,8 @@ void pointwise(Launch& launch, const char* name, const Function& function,
     if constexpr (!std::is_same_v<T, AnyFloat>)
       if (vectors && run_dense<Function, T>(launch, name, function, axes, operands)) return;
     const auto arguments = pointwise_arguments<Function, T>(axes, operands, vectors);
-    const auto kernel =
-        vectors ? pointwise_kernel<Function, T, vector_size<T>> : pointwise_kernel<Function, T, 1>;
+    const auto kernel = vectors ? pointwise_kernel<Function, T, pointwise_vector<Function, T>>
+                                : pointwise_kernel<Function, T, 1>;
     start(launch, name, kernel, dim3(blocks_for(launch, arguments.walk.vectors)),
           dim3(usual_threads), 0, function, arguments);
   });

@@ -81,6 +81,14 @@ TEST(ElementwiseTwins, LongSumsAreCutIntoParts) {
   }
 }
 
+// Of any dtypes it goes element by element, where others go in vectors.
+TEST(ElementwiseTwins, AnAverageOfMixedDtypes) {
+  CallMaker average;
+  average.input({40, 64}, DType::BFloat16).input({40, 64}).input({40, 64}, DType::Float16);
+  average.output({40, 64}, DType::BFloat16);
+  expect_twins(average.finish(), cpu::average_forward, cuda::average_forward);
+}
+
 TEST(ElementwiseTwins, ScaleAverageAndCast) {
   for (const DType dtype : data_dtypes) {
     CallMaker scale;

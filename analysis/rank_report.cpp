@@ -153,8 +153,8 @@ Evaluation evaluate_ranks(std::span<const std::shared_ptr<const Trace>> traces,
 
 Report totals_of_ranks(std::span<const std::shared_ptr<const Trace>> traces,
                        const StrategySpec& strategy, const Device& device,
-                       const MemoryBudget& budget) {
-  return evaluate_each(traces, {},
+                       const MemoryBudget& budget, std::optional<RankClass> rank) {
+  return evaluate_each(traces, rank,
                        [&](const std::shared_ptr<const Trace>& trace) {
                          return evaluate_totals(trace, strategy, device, budget);
                        })

@@ -3,7 +3,7 @@
 #include "analysis/remedies.h"
 
 #include "analysis/levers.h"
-#include "analysis/rank_report.h"
+#include "analysis/report_totals.h"
 #include "base/error.h"
 #include "base/parallel.h"
 
@@ -15,8 +15,7 @@ std::optional<Report> report_of(const Scenario& scenario, const MemoryBudget& bu
                                 const StrategySpec& strategy) {
   try {
     const Report report =
-        evaluate_ranks(traces_of(scenario), strategy, scenario.device, budget, scenario.step.rank)
-            .report;
+        totals_of_ranks(traces_of(scenario), strategy, scenario.device, budget, scenario.step.rank);
     return report.applies ? std::optional(report) : std::nullopt;
   } catch (const InputError&) {
     return std::nullopt;

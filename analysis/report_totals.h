@@ -12,7 +12,7 @@ namespace tidemark {
 /// MFU, communication and bubble, each as evaluate_ranks() has it.
 Report totals_of_ranks(std::span<const std::shared_ptr<const Trace>> traces,
                        const StrategySpec& strategy, const Device& device,
-                       const MemoryBudget& budget);
+                       const MemoryBudget& budget, std::optional<RankClass> rank = {});
 
 /// … of one rank, with what its pipeline's clock asks for.
 Evaluation evaluate_totals(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,

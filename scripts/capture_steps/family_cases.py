@@ -117,6 +117,17 @@ CONFIGS = {
                              n_shared_experts=1, num_experts_per_tok=2, first_k_dense_replace=0,
                              kv_lora_rank=48, q_lora_rank=None, qk_nope_head_dim=24,
                              qk_rope_head_dim=8, v_head_dim=40, attention_bias=True),
+    # One head of keys, which is expanded and not copied; heads that no fused kernel takes with a
+    # mask.
+    "gemma-one-key": dict(model_type="gemma", vocab_size=1861, hidden_size=200,
+                          num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=1,
+                          head_dim=40, intermediate_size=610),
+    "stablelm-one-key": dict(model_type="stablelm", vocab_size=1867, hidden_size=240,
+                             num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=1,
+                             intermediate_size=610, partial_rotary_factor=0.5, use_qkv_bias=True),
+    "llama-odd-heads": dict(model_type="llama", vocab_size=1871, hidden_size=144,
+                            num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+                            intermediate_size=500),
 }
 SIZES = {"bart": dict(batch=4, tokens=127, target_tokens=61),
          "falcon": dict(batch=4, tokens=143), "modernbert": dict(batch=5, tokens=131),
@@ -126,7 +137,8 @@ SIZES = {"bart": dict(batch=4, tokens=127, target_tokens=61),
          "pvt_v2": dict(batch=7), "clip_text_model": dict(batch=9, tokens=71),
          "clip_vision_model": dict(batch=17), "siglip_text_model": dict(batch=9, tokens=67),
          "siglip_vision_model": dict(batch=17), "whisper": dict(batch=3, target_tokens=83),
-         "swin": dict(batch=5)}
+         "swin": dict(batch=5), "gemma": dict(batch=4, tokens=143),
+         "stablelm": dict(batch=4, tokens=149), "llama": dict(batch=5, tokens=149)}
 # Whose code has no fused attention.
 EAGER = ("deberta-v2", "swin", "pvt", "pvt_v2")
 
@@ -168,6 +180,8 @@ CASES += [
     step("pvt-v2", "fp32", "math", "-checkpoint", checkpoint=True),
     step("pvt-v2-linear", "amp-bf16", "math", "-checkpoint", checkpoint=True),
     step("deepseek-v2", "bf16", "sdpa", "-checkpoint", checkpoint=True),
+    step("gemma-one-key", "bf16", "sdpa", "-padded", padded=True),
+    step("llama-odd-heads", "bf16", "sdpa", "-padded-checkpoint", padded=True, checkpoint=True),
     step("deberta-v3", "bf16", "math", "-lora", lora=lora("query_proj", "value_proj")),
     step("deberta-v2", "fp32", "math", "-lora", lora=lora("key_proj", "pos_query_proj", "dense")),
 ]

@@ -22,24 +22,20 @@ void keep_paths_to_loss(const Trace& trace, std::vector<std::uint32_t>& gradient
   }
 }
 
-// What an op works in place on holds a later value: what wrote the earlier one would write over it,
-// and what read that would read another.
-std::vector<bool> ops_that_run_once(const Trace& trace, const std::vector<OpId>& overwritten) {
-  std::vector<bool> once(trace.ops.size());
-  const auto is_overwritten = [](OpId by) { return by != no_op; };
-  if (trace.opaque_rows.empty() && std::ranges::none_of(overwritten, is_overwritten)) return once;
+}  // namespace
+
+void add_ops_on_earlier_versions(const Trace& trace, const Needs& needs,
+                                 const std::vector<bool>& stays, std::vector<bool>& once) {
+  const auto stays_as = [&](TensorId tensor, std::size_t from) {
+    const TensorId storage = trace[tensor].storage;
+    return stays[index(storage)] && index(needs.overwritten_by[index(storage)]) >= from;
+  };
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
     const Op& op = trace.ops[i];
-    const auto by = [&](TensorId tensor) { return overwritten[index(trace[tensor].storage)]; };
-    once[i] = runs_once(trace, op);
-    for (const TensorId output : trace.outputs(op)) once[i] = once[i] || by(output) != no_op;
-    for (const TensorId input : trace.inputs(op))
-      once[i] = once[i] || (by(input) != no_op && index(by(input)) > i);
+    for (const TensorId output : trace.outputs(op)) once[i] = once[i] || stays_as(output, 0);
+    for (const TensorId input : trace.inputs(op)) once[i] = once[i] || stays_as(input, i + 1);
   }
-  return once;
 }
-
-}  // namespace
 
 std::vector<std::uint32_t> derive_gradients(const Trace& trace) {
   std::vector<std::uint32_t> gradients(trace.ops.size());
@@ -77,6 +73,24 @@ std::uint32_t handed_on(const Trace& trace, const Op& op, std::uint32_t gradient
 
 }  // namespace
 
+namespace {
+
+// What was there before the step is changed in place for good.
+std::vector<bool> ops_that_run_once(const Trace& trace, const Needs& needs) {
+  std::vector<bool> once(trace.ops.size()), stays(trace.tensors.size());
+  if (!trace.opaque_rows.empty())
+    for (std::size_t i = 0; i < once.size(); ++i) once[i] = runs_once(trace, trace.ops[i]);
+  bool is_any = false;
+  for (std::size_t s = 0; s < stays.size(); ++s) {
+    stays[s] = needs.overwritten_by[s] != no_op && needs.producer[s] == no_op;
+    is_any = is_any || stays[s];
+  }
+  if (is_any) add_ops_on_earlier_versions(trace, needs, stays, once);
+  return once;
+}
+
+}  // namespace
+
 Needs derive_needs(const Trace& trace) {
   Needs needs;
   const std::size_t ops = trace.ops.size(), tensors = trace.tensors.size();
@@ -102,7 +116,7 @@ Needs derive_needs(const Trace& trace) {
     for_each_operand(trace, op, needs.saved[i],
                      [&](TensorId storage, TensorId) { ++needs.uses[index(storage)]; });
   }
-  needs.runs_once = ops_that_run_once(trace, needs.overwritten_by);
+  needs.runs_once = ops_that_run_once(trace, needs);
   return needs;
 }
 

@@ -15,8 +15,9 @@ struct Needs {
   std::vector<Operands> saved;
   /// Per storage: the op that writes it, or no_op for parameters and inputs.
   std::vector<OpId> producer;
-  /// Per op: it does not run again, because its row says so, or because a later op works in place
-  /// on what it reads or writes.
+  /// Per op: it does not run again, whatever the plan: its row says so, or it works in place on
+  /// what was there before the step. What else is written over may be made again from its first
+  /// version on (recovery.h).
   std::vector<bool> runs_once;
   /// Per storage: the last op that reads it, through whichever alias, or no_op.
   std::vector<OpId> last_read;
@@ -29,6 +30,11 @@ struct Needs {
 
 /// Per op: the inputs that get a gradient, on a path from a trainable tensor to the loss.
 std::vector<std::uint32_t> derive_gradients(const Trace& trace);
+
+/// Adds the ops that meet an earlier version of a storage that `stays` as its last op in place has
+/// left it: what wrote the earlier one would write over it, and what read that would read another.
+void add_ops_on_earlier_versions(const Trace& trace, const Needs& needs,
+                                 const std::vector<bool>& stays, std::vector<bool>& once);
 
 /// An op has a backward if the loss depends on a trainable tensor through it.
 Needs derive_needs(const Trace& trace);

@@ -15,7 +15,7 @@ namespace {
 class Marking {
  public:
   Marking(const Trace& trace, const Plan& plan, const Needs& needs)
-      : trace_(trace), plan_(plan), needs_(needs) {
+      : trace_(trace), plan_(plan), needs_(needs), once_(ops_that_run_once()) {
     result_.reruns.resize(trace.ops.size());
     result_.inverts.resize(trace.ops.size());
     result_.reads_kept.resize(trace.tensors.size());
@@ -49,6 +49,60 @@ class Marking {
     return action != Action::Recompute && action != Action::Reconstruct;
   }
 
+  // By op: the part of a region that recovers it, counted from 1; 0 outside of regions.
+  std::vector<std::uint32_t> parts() const {
+    std::vector<std::uint32_t> part(trace_.ops.size());
+    std::uint32_t next = 0;
+    for (const Region& region : plan_.regions) {
+      const auto number = [&](OpId begin, OpId end) {
+        ++next;
+        for (std::size_t i = index(begin); i < index(end); ++i) part[i] = next;
+      };
+      number(region.begin, region.split);
+      number(region.split, region.end);
+    }
+    return part;
+  }
+
+  // What ops in place have changed is made again from its first version on, by all who wrote it:
+  // if none of it stays from the forward, and one part of a region has them all.
+  std::vector<bool> ops_that_run_once() const {
+    std::vector<bool> once = needs_.runs_once, stays(trace_.tensors.size());
+    const auto is_changed = [](OpId by) { return by != no_op; };
+    if (std::ranges::none_of(needs_.overwritten_by, is_changed)) return once;
+    const std::vector<std::uint32_t> part = parts();
+    for (std::size_t s = 0; s < stays.size(); ++s) {
+      const OpId first = needs_.producer[s], last = needs_.overwritten_by[s];
+      if (first == no_op || last == no_op) continue;
+      const bool is_in_one_part =
+          part[index(first)] != 0 && part[index(first)] == part[index(last)];
+      stays[s] = !is_in_one_part || is_kept(static_cast<TensorId>(s));
+    }
+    add_ops_on_earlier_versions(trace_, needs_, stays, once);
+    while (add_unfinished(once, stays)) add_ops_on_earlier_versions(trace_, needs_, stays, once);
+    return once;
+  }
+
+  bool is_kept(TensorId storage) const {
+    return needs_.uses[index(storage)] > 0
+               ? survives_forward(plan_.decisions[index(storage)].action)
+               : is_kept_for_recovery(plan_, storage);
+  }
+
+  // One op that does not run again is enough for what it changes to stay.
+  bool add_unfinished(const std::vector<bool>& once, std::vector<bool>& stays) const {
+    bool is_any = false;
+    for (std::size_t i = 0; i < once.size(); ++i) {
+      if (!once[i] || is_view(trace_.ops[i].kind)) continue;
+      for (const TensorId output : trace_.outputs(trace_.ops[i])) {
+        const std::size_t s = index(trace_[output].storage);
+        if (needs_.overwritten_by[s] == no_op || stays[s]) continue;
+        stays[s] = is_any = true;
+      }
+    }
+    return is_any;
+  }
+
   void mark(std::size_t begin, std::size_t end) {
     wanted_list_.clear();
     for (std::size_t i = begin; i < end; ++i) {
@@ -74,7 +128,7 @@ class Marking {
   // rest, unless the plan keeps it for that. But the sum that a coupling is undone from is where
   // recovery starts, and what an op makes that may not run again stays.
   void forget_unsaved(std::size_t i) {
-    if (undoes(i) || needs_.runs_once[i]) return;
+    if (undoes(i) || once_[i]) return;
     for (const TensorId output : trace_.outputs(trace_.ops[i]))
       if (trace_[output].storage == output && needs_.uses[index(output)] == 0 &&
           !is_kept_for_recovery(plan_, output))
@@ -83,7 +137,7 @@ class Marking {
 
   // What the plan says is made again is, even if nobody needs it.
   void want_decided(std::size_t i) {
-    if (needs_.runs_once[i] || is_view(trace_.ops[i].kind)) return;
+    if (once_[i] || is_view(trace_.ops[i].kind)) return;
     for (const TensorId output : trace_.outputs(trace_.ops[i]))
       if (trace_[output].storage == output && needs_.uses[index(output)] == 0 &&
           plan_.decisions[index(output)].action == Action::Recompute)
@@ -100,7 +154,7 @@ class Marking {
       read(trace_[trace_.outputs(op)[0]].storage);
       read(trace_[trace_.inputs(op)[1]].storage);
     }
-    if (is_view(op.kind) || needs_.runs_once[i]) return;
+    if (is_view(op.kind) || once_[i]) return;
     bool reruns = false;
     for (const TensorId output : trace_.outputs(op)) {
       const TensorId storage = trace_[output].storage;
@@ -108,7 +162,11 @@ class Marking {
     }
     if (!reruns) return;
     result_.reruns[i] = true;
-    for (const TensorId output : trace_.outputs(op)) present_[index(trace_[output].storage)] = true;
+    // Who works in place on it has others before, down to the one that makes it.
+    for (const TensorId output : trace_.outputs(op)) {
+      const TensorId storage = trace_[output].storage;
+      if (needs_.producer[index(storage)] == static_cast<OpId>(i)) present_[index(storage)] = true;
+    }
     for (const TensorId input : trace_.inputs(op)) read(trace_[input].storage);
   }
 
@@ -167,6 +225,7 @@ class Marking {
   const Trace& trace_;
   const Plan& plan_;
   const Needs& needs_;
+  const std::vector<bool> once_;  ///< by op: it does not run again in this plan
   Recovery result_;
   std::vector<bool> present_, wanted_;
   std::vector<bool> is_inverted_;  ///< not before this part's later ops

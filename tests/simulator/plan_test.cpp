@@ -53,21 +53,31 @@ TEST_F(PlanOfAChain, RecomputingInsideOfARegionIsSound) {
 }
 
 // f2 writes its result over x1.
-TEST_F(PlanOfAChain, WhatIsOverwrittenInPlaceCannotBeRecomputed) {
+TEST_F(PlanOfAChain, WhatIsOverwrittenInPlaceIsRecomputedByBothOrNotAtAll) {
   trace.tensors[2].storage = TensorId{1};
-  add_region(0, 0, 2);
+  add_region(0, 0, 3);
   decide(1, Action::Recompute);
-  EXPECT_THAT(defects(),
-              ElementsAre(HasSubstr("'x1' is recompute, but 'x2' works in place on it")));
+  EXPECT_THAT(defects(), IsEmpty());
+  plan.regions.clear();
+  add_region(1, 1, 3);
+  EXPECT_THAT(defects(), ElementsAre(HasSubstr("'x1' is recompute but nothing provides it")));
 }
 
-TEST_F(PlanOfAChain, CheckpointsKeepWhatIsWorkedOnInPlace) {
+TEST_F(PlanOfAChain, WhatIsOverwrittenInPlaceIsNotReconstructed) {
+  trace.tensors[2].storage = TensorId{1};
+  add_region(0, 0, 2);
+  decide(1, Action::Reconstruct);
+  EXPECT_THAT(defects(),
+              ElementsAre(HasSubstr("'x1' is reconstruct, but 'x2' works in place on it")));
+}
+
+TEST_F(PlanOfAChain, CheckpointsMakeAgainWhatIsWorkedOnInPlace) {
   trace.tensors[4].storage = TensorId{3};
   const PlannedStep step =
       plan_step(std::make_shared<const Trace>(trace), parse_strategy("checkpoint:every=2"));
   EXPECT_EQ(step.refusal, "");
   EXPECT_EQ(step.plan.decisions[1].action, Action::Recompute);
-  EXPECT_EQ(step.plan.decisions[3].action, Action::Keep);
+  EXPECT_EQ(step.plan.decisions[3].action, Action::Recompute);
 }
 
 TEST_F(PlanOfAChain, RecomputingWithoutARegionIsRefused) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "simulator/graph/differentiate.h"
 #include "simulator/graph/graph_rewriter.h"
 #include "simulator/judge/validate.h"
@@ -25,13 +27,20 @@ using testing::IsEmpty;
 
 enum class Second { Over, Beside };
 
+// Twice in place is not the same as once.
+bool works_in_place(const JointGraph& graph, const Node& node) {
+  return std::ranges::any_of(graph.writes(node), [&](InstanceId write) {
+    return std::ranges::count(graph.reads(node), graph[write].over) > 0;
+  });
+}
+
 // The second result is written over the first, or into memory of its own.
 template <Second second>
 JointGraph recompute_twice(const JointGraph& graph) {
   GraphRewriter rewriter(graph);
   for (const Node& node : graph.nodes) {
     rewriter.copy_next();
-    if (node.task != Task::Recompute) continue;
+    if (node.task != Task::Recompute || works_in_place(graph, node)) continue;
     Operation again = rewriter.reads_of(node);
     for (const InstanceId first : graph.writes(node)) {
       if (second == Second::Beside) {

@@ -89,6 +89,64 @@ TEST(Recovery, RunsEachProducerOnce) {
   EXPECT_TRUE(recovery.reads_kept[index(tensor_named(trace, "fc1"))]);
 }
 
+/// Ops 0 to 5: fc1 → fc2 → early, a tanh; mask, in place of fc2's output → late, a tanh; both.
+struct ChangedInPlace : testing::Test {
+  Trace trace = [] {
+    TraceBuilder b("changed", "toy", {.precision = Precision::Fp32});
+    const TensorId made =
+        b.linear("fc2", b.linear("fc1", b.input("x", {2, 4}, DType::Float32), 4), 4);
+    const TensorId early = b.tanh("early", made);
+    const TensorId masked = b.add_in_place("mask", made, b.input("zeros", {2, 4}, DType::Float32));
+    const TensorId sum = b.add("both", early, b.tanh("late", masked));
+    return b.finish(b.cross_entropy("loss", sum, b.input("targets", {2}, DType::Int64)));
+  }();
+  const TensorId scores = tensor_named(trace, "fc2");
+  Plan plan = keep_everything(trace);
+
+  Recovery recover_part(int begin, int end, const std::vector<const char*>& names) {
+    plan.regions = {{op(begin), op(begin), op(end), 0}};
+    for (const char* name : names)
+      decide(plan, tensor_named(trace, name), Action::Recompute, "to test");
+    return recover(trace, plan);
+  }
+  static std::vector<bool> first_five(const Recovery& recovery) {
+    return {recovery.reruns.begin(), recovery.reruns.begin() + 5};
+  }
+};
+
+TEST_F(ChangedInPlace, IsMadeAgainFromItsFirstVersionOn) {
+  const Recovery recovery = recover_part(1, 6, {"early", "late"});
+  EXPECT_THAT(first_five(recovery), ElementsAre(false, true, true, true, true));
+  EXPECT_THAT(recovery.defects, IsEmpty());
+  EXPECT_EQ(recovery.uses[index(scores)], 3u);  // early, mask, late
+  EXPECT_TRUE(is_made_again(derive_needs(trace), recovery, scores));
+}
+
+// The earlier version alone is wanted: nobody changes it again.
+TEST_F(ChangedInPlace, IsChangedNoFurtherThanWanted) {
+  EXPECT_THAT(first_five(recover_part(1, 6, {"early"})),
+              ElementsAre(false, true, true, false, false));
+}
+
+TEST_F(ChangedInPlace, StaysWhereItIsKeptForRecovery) {
+  keep_for_recovery(plan, scores);
+  const Recovery recovery = recover_part(1, 6, {"late"});
+  EXPECT_THAT(first_five(recovery), ElementsAre(false, false, false, false, true));
+  EXPECT_TRUE(recovery.reads_kept[index(scores)]);
+}
+
+TEST_F(ChangedInPlace, StaysWhereAnotherPartMadeIt) {
+  const Recovery recovery = recover_part(3, 6, {"late"});
+  EXPECT_THAT(first_five(recovery), ElementsAre(false, false, false, false, true));
+  EXPECT_TRUE(recovery.reads_kept[index(scores)]);
+}
+
+TEST_F(ChangedInPlace, HasNoEarlierVersionWhereItStays) {
+  keep_for_recovery(plan, scores);
+  EXPECT_THAT(recover_part(1, 6, {"early"}).defects,
+              ElementsAre(HasSubstr("'early' is recompute but nothing provides it")));
+}
+
 /// y = x + branch(z), with the add in a region of its own.
 struct CouplingTest : testing::Test {
   Trace trace;

@@ -14,7 +14,9 @@
 #include "simulator/kernel_choice.h"
 #include "simulator/parallel/cluster.h"
 #include "simulator/parallel/collectives.h"
+#include "simulator/parallel/exchanges.h"
 #include "simulator/parallel/rank_trace.h"
+#include "simulator/parallel/shards.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark {
@@ -155,9 +157,14 @@ Bytes communicator_bytes_of(const Scenario& scenario) {
   if (mesh.is_one() || !joined) return {};
   Bytes sum;
   for (const auto& axis : axes)
-    if (mesh[axis.value] > 1)
+    if (mesh[axis.value] > 1 && axis.value != Axis::Data)
       sum += communicator_bytes(*joined, group_of(mesh, axis.value, *joined));
-  return sum;
+  if (mesh[Axis::Data] == 1) return sum;
+  const auto of = [&](Pattern pattern) {
+    return communicator_bytes(*joined, group_of(scenario.step, {pattern, Axis::Data, {}}, *joined));
+  };
+  const bool is_hybrid = ranks_that_share(scenario.step) < mesh[Axis::Data];
+  return sum + of(Pattern::AllGather) + (is_hybrid ? of(Pattern::AllReduce) : Bytes{});
 }
 
 MemoryBudget memory_budget_of(const Scenario& scenario) {

@@ -28,6 +28,19 @@ def is_simumax(row):
     return "SimuMax" in row["source"]
 
 
+def is_mosaic(row):
+    return "llm-foundry" in row["source"]
+
+
+def refusal_of_mosaic(row):
+    """Of a row of llm-foundry's benchmarks of MPT with FSDP1."""
+    if "fp8" in row["precision"]:
+        return "float8"
+    if row["global_batch"] % (row["gpus"] * row["micro_batch"]):
+        return "micro-batches of several sizes"
+    return None
+
+
 def refusal_of_gpt(row):
     """Of a row of TIMED_GPTS."""
     if "step_s" not in row and "model_tflops_per_gpu" not in row:
@@ -83,13 +96,13 @@ def refusal_of(row):
         return refusal_of_megatron(row)
     if is_simumax(row):
         return None if row["model"].startswith("llama3-70b") else f"no such model: {row['model']}"
-    if "deepspeed" in row["source"].lower() and row.get("zero"):
-        return "ZeRO as DeepSpeed does it"
+    if is_mosaic(row):
+        return refusal_of_mosaic(row)
+    if "deepspeedai" in row["source"] and row.get("zero"):
+        return "a formula's result, no run"
     if "Megatron-Bridge" in row["source"]:
         return "recipes whose options the row does not state"
     notes = str(row.get("notes", ""))
-    if "FSDP1" in notes:
-        return "FSDP1"
     if "compile" in notes or "loat8" in notes + str(row.get("precision", "")):
         return "torch.compile or float8"
     if row.get("recompute") not in (None, "none", "full"):
@@ -230,6 +243,18 @@ def question_of_simumax(program, row, folder):
             "vanilla", "--format", "json"] + (["--sp"] if row["sequence_parallel"] and row["tp"] > 1 else [])
 
 
+def question_of_mosaic(program, row, folder):
+    """MPT as GPT-2's layer without dropout: its biases and positions take little. Reductions are in fp32, as of mixed precision DEFAULT."""
+    path = written({"model_type": "gpt2", "n_layer": row["layers"], "n_embd": row["hidden"], "n_head": row["heads"],
+                    "n_inner": row["ffn"], "vocab_size": row["vocab"], "n_positions": row["sequence"],
+                    "activation_function": "gelu", "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}, folder)
+    return ["compare", path, "-b", str(row["micro_batch"]), "--accumulate", str(row["global_batch"] // (row["gpus"] * row["micro_batch"])),
+            "-s", str(row["sequence"]), "--precision", "bf16", "--master-weights", "--optimizer-form", "fused", "--attention", "sdpa",
+            "--gpus", str(row["gpus"]), "--shard", "fsdp1" if row["zero"] == 3 else "fsdp1:no-reshard",
+            "--cluster", cluster_of(program, row, folder), "--strategies", "checkpoint" if row["recompute"] == "full" else "vanilla",
+            "--format", "json"]
+
+
 def question_of(program, row, folder):
     if is_timed_gpt(row):
         return question_of_gpt(program, row, folder)
@@ -237,6 +262,8 @@ def question_of(program, row, folder):
         return question_of_megatron(program, row, folder)
     if is_simumax(row):
         return question_of_simumax(program, row, folder)
+    if is_mosaic(row):
+        return question_of_mosaic(program, row, folder)
     strategy = "checkpoint" if row.get("recompute") == "full" else "vanilla"
     return ["compare", MODELS[row["model"]], "-b", str(row["micro_batch"]), "-s", str(row["sequence"]), "--precision", "bf16",
             "--master-weights", "--optimizer-form", "fused", "--gpus", str(row["gpus"]), "--shard", "fsdp2", "--cluster",

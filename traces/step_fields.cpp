@@ -549,9 +549,9 @@ std::vector<StepField> surroundings() {
            .is_of_replicas = true,
            .switches = {{"--shard", "NAME",
                          "how the dp ranks share parameters, gradients and optimizer states: ddp, "
-                         "fsdp2 or megatron, with options as in ddp:bucket-view, "
-                         "fsdp2:no-reshard or megatron:whole-states (default ddp; "
-                         "docs/parallel.md)"}}}))};
+                         "fsdp2, fsdp1, megatron, zero1, zero2 or zero3, with options as in "
+                         "ddp:bucket-view, fsdp2:no-reshard, megatron:whole-states or "
+                         "zero3:prefetch=5e7 (default ddp; docs/parallel.md)"}}}))};
 }
 
 // Does not compile when StepOptions has a member more. Then give it a row, too.

@@ -167,9 +167,30 @@ namespace {
 
 std::string instances_defect(const StepOptions& options, const Sharding& sharing) {
   const std::int64_t ranks = options.mesh[Axis::Data];
+  if (sharing.shard_ranks > 0 && ranks % sharing.shard_ranks != 0) {
+    const std::int64_t nearest = nearest_divisor(ranks, sharing.shard_ranks);
+    return fmt::format("{} replicas are no groups of {} ranks (nearest: {})", ranks,
+                       sharing.shard_ranks,
+                       nearest > 1 ? fmt::format("shard={}", nearest) : "--shard ddp");
+  }
   if (ranks % sharing.instances == 0) return {};
   return fmt::format("{} replicas are no {} instances of as many each (nearest: instances={})",
                      ranks, sharing.instances, nearest_divisor(ranks, sharing.instances));
+}
+
+std::string framework_defect(const StepOptions& options, const Sharding& sharing) {
+  const std::string_view name = sharding_kinds[static_cast<std::size_t>(sharing.kind)].name;
+  const bool is_piped = options.mesh[Axis::Pipeline] > 1;
+  if (is_piped && is_fsdp(sharing.kind))
+    return fmt::format(
+        "what {} gathers for micro-batches in flight is not simulated yet (take --shard ddp)",
+        name);
+  if (!is_zero(sharing.kind)) return {};
+  if (is_piped)
+    return fmt::format("{} is not simulated with pipeline stages (take --shard megatron)", name);
+  if (precision_of(options) == Precision::Bf16 && !options.master_weights)
+    return fmt::format("{} updates fp32 copies of 16-bit weights (add --master-weights)", name);
+  return {};
 }
 
 }  // namespace
@@ -185,15 +206,14 @@ std::string sharing_defect(const StepOptions& options) {
   if (sharing->bucket_view && gradients_stay)
     return "views of gradients that stay between steps are not simulated (leave bucket-view out)";
   if (sharing->kind == Sharding::Kind::Ddp) return {};
-  const bool is_fsdp1 = sharing->kind == Sharding::Kind::Fsdp1;
-  if (is_zero(sharing->kind) || is_fsdp1 || sharing->shard_ranks > 0)
-    return fmt::format("{} is not simulated yet (take --shard fsdp2)", to_text(*sharing));
   if (const std::string defect = instances_defect(options, *sharing); !defect.empty())
     return defect;
   if (sharing->kind == Sharding::Kind::Megatron && gradients_stay)
     return "Megatron-LM's gradients stay in its buffers (leave --keep-gradients out)";
-  if (options.mesh[Axis::Pipeline] > 1 && sharing->kind == Sharding::Kind::Fsdp2)
-    return "what fsdp2 gathers for micro-batches in flight is not simulated yet (take --shard ddp)";
+  if (is_zero(sharing->kind) && gradients_stay)
+    return "DeepSpeed frees gradients once they are reduced (leave --keep-gradients out)";
+  if (const std::string defect = framework_defect(options, *sharing); !defect.empty())
+    return defect;
   const OptimizerRow& optimizer = row_of(options.optimizer);
   const bool is_by_element =
       optimizer.state == StateKind::LikeParameter || optimizer.state == StateKind::Fp32;

@@ -161,30 +161,57 @@ std::int64_t chunks_in_flight(const PipelineSchedule& schedule, const MeshLayout
 
 Bytes times(Bytes bytes, std::int64_t count) { return {bytes.count * count}; }
 
-// What stays between steps, and what gradients add to it before the update.
+// What stays between steps, what gradients add to it between micro-batches, and what they and
+// their buffers add before the update.
 struct RestBound {
-  Bytes rest, gradients;
+  Bytes rest, gradients, last;
 };
+
+// fp32 gradients of its part, in ZeRO 3 of a billion elements at once, follow those of the
+// parameters' type, which lie beside a bucket while the last are reduced. Parameters in fp32 have a
+// copy that is updated, but not in ZeRO 3.
+RestBound zero_rest(const Sharding& sharing, std::int64_t ranks, const Part& all) {
+  const auto part = [ranks](Bytes bytes) { return Bytes{bytes.count / ranks}; };
+  constexpr std::int64_t fp32 = 4, at_once = fp32 * 1'000'000'000;
+  const bool is_fp32 = all.gradients.count == fp32 * all.trained;
+  const Bytes wide = part(Bytes{fp32 * all.trained});
+  const Bytes bucket{all.trained > 0 ? sharing.reduce_bucket * (is_fp32 ? fp32 : 2) : 0};
+  if (sharing.kind == Sharding::Kind::Zero3)
+    return {part(all.parameters + all.states + all.gradients) + bucket,
+            {},
+            std::min(wide, Bytes{at_once})};
+  const Bytes copy = is_fp32 ? wide : Bytes{};
+  const bool is_whole = sharing.kind == Sharding::Kind::Zero1;
+  const Bytes kept = is_whole ? all.gradients : part(all.gradients);
+  const Bytes beside = is_whole && sharing.overlaps ? Bytes{} : kept;
+  return {all.parameters + part(all.states) + copy, kept, std::max(wide, beside + bucket)};
+}
 
 RestBound rest_bound(const StepOptions& step, const Part& all) {
   const std::int64_t ranks = step.mesh[Axis::Data];
   const std::optional<Sharding> shared = sharing_of(step);
   const Bytes whole = all.parameters + all.states;
   const Bytes loose = step.update_in_backward ? Bytes{} : all.gradients;
-  if (!shared) return {whole, loose};
+  if (!shared) return {whole, loose, loose};
   switch (shared->kind) {
-    case Sharding::Kind::Ddp:
-      return {whole + all.gradients, shared->bucket_view ? Bytes{} : all.gradients};
-    case Sharding::Kind::Fsdp1:
+    case Sharding::Kind::Ddp: {
+      const Bytes beside = shared->bucket_view ? Bytes{} : all.gradients;
+      return {whole + all.gradients, beside, beside};
+    }
+    case Sharding::Kind::Fsdp2:
+    case Sharding::Kind::Fsdp1: {
+      const std::int64_t cut = shared->shard_ranks > 0 ? shared->shard_ranks : ranks;
+      const Bytes gradients{all.gradients.count / cut};
+      return {Bytes{whole.count / cut}, gradients, gradients};
+    }
     case Sharding::Kind::Zero1:
     case Sharding::Kind::Zero2:
     case Sharding::Kind::Zero3:
-    case Sharding::Kind::Fsdp2:
-      return {Bytes{whole.count / ranks}, Bytes{all.gradients.count / ranks}};
+      return zero_rest(*shared, ranks, all);
     case Sharding::Kind::Megatron: {
       const std::int64_t cut = shared->cuts_states ? ranks / shared->instances : 1;
       const Bytes main = shared->gradients_are_wide ? Bytes{4 * all.trained} : all.gradients;
-      return {all.parameters + Bytes{all.states.count / cut} + main, {}};
+      return {all.parameters + Bytes{all.states.count / cut} + main, {}, {}};
     }
   }
   return {};
@@ -241,7 +268,7 @@ class StageBounds {
     const bool others_follow = layout_.micro_batches * schedule_.chunks > flying;
     Bytes full = bound.rest + times(stages_[s].least_saved, flying);
     if (others_follow && schedule_.chunks == 1) full += bound.gradients;
-    return std::max(full, bound.rest + bound.gradients);
+    return std::max(full, bound.rest + bound.last);
   }
 
   const MeshLayout layout_;

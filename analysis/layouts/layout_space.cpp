@@ -188,8 +188,8 @@ std::string to_text(const LayoutPart& part) { return fmt::format("{}/{}", part.i
 
 std::vector<Sharding> LayoutRequest::usual_shardings() {
   std::vector<Sharding> all;
-  for (const char* text :
-       {"ddp", "ddp:bucket-view", "fsdp2", "fsdp2:no-reshard", "megatron", "megatron:overlap"})
+  for (const char* text : {"ddp", "ddp:bucket-view", "fsdp2", "fsdp2:no-reshard", "megatron",
+                           "megatron:overlap", "zero1", "zero2", "zero3"})
     all.push_back(parse_sharding(text));
   return all;
 }

@@ -53,12 +53,19 @@ bool allows(const std::vector<Allowed>& allowed, Allowed what) {
 
 // A pipeline's step is the time of all its stages together: no sum over one rank's. With lanes for
 // what ranks exchange, live bytes follow the device's clock, and no bound is known for them.
-void refuse_meshes(const Mesh& mesh, Measure measure) {
+void refuse_meshes(const StepOptions& step, Measure measure) {
+  const Mesh& mesh = step.mesh;
   if (mesh[Axis::Pipeline] > 1)
     throw UsageError(fmt::format(
         "plans are made for ranks of one pipeline stage, not for a mesh of {} (compare takes "
         "strategies)",
         to_text(mesh)));
+  const std::optional<Sharding> sharing = sharing_of(step);
+  if (sharing && (is_zero(sharing->kind) || sharing->kind == Sharding::Kind::Fsdp1))
+    throw UsageError(
+        fmt::format("plans are made for ranks that share with ddp, fsdp2 or megatron, not with {} "
+                    "(compare takes strategies)",
+                    to_text(*sharing)));
   if (mesh[Axis::Data] > 1 && measure == Measure::Live)
     throw UsageError(
         "--measure live: what replicas exchange runs beside the step, and live bytes follow its "
@@ -152,7 +159,7 @@ Bytes measured(const Report& report, Measure measure) {
 }
 
 Planning plan_within(const Scenario& scenario, const PlanRequest& request, const PlanWatch& asked) {
-  refuse_meshes(scenario.step.mesh, request.measure);
+  refuse_meshes(scenario.step, request.measure);
   Planning planning;
   planning.request = request;
   bool was_stopped = false;

@@ -1,5 +1,5 @@
-// Names of options as in megatron/training/arguments.py, torchtitan/config/job_config.py and
-// accelerate/commands/launch.py.
+// Names of options as in megatron/training/arguments.py, torchtitan/config/job_config.py,
+// deepspeed/runtime/zero/config.py and accelerate/commands/launch.py.
 #include "cli/reports/launch_lines.h"
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "simulator/parallel/cluster.h"
+#include "simulator/parallel/shards.h"
 
 namespace tidemark::cli {
 namespace {
@@ -130,9 +131,13 @@ std::string titan_replicas(const Launch& launch) {
         " --parallelism.data_parallel_replicate_degree {} --parallelism.data_parallel_shard_degree "
         "1",
         ranks);
+  const std::int64_t cut = ranks_that_share(launch.step);
+  const std::string copies =
+      cut < ranks ? fmt::format(" --parallelism.data_parallel_replicate_degree {}", ranks / cut)
+                  : "";
   return fmt::format(
-      " --parallelism.data_parallel_shard_degree {} --parallelism.fsdp_reshard_after_forward {}",
-      ranks, launch.step.shard->reshards ? "always" : "never");
+      "{} --parallelism.data_parallel_shard_degree {} --parallelism.fsdp_reshard_after_forward {}",
+      copies, cut, launch.step.shard->reshards ? "always" : "never");
 }
 
 std::string titan_stages(const Launch& launch, const PipelineSchedule& schedule) {
@@ -180,6 +185,8 @@ LaunchLine titan_line(const Launch& launch) {
   constexpr std::string_view program = "torchtitan";
   if (launch.sharing == Sharding::Kind::Megatron)
     return without(program, "it has fully_shard and replicas, no buffers of Megatron-LM");
+  if (launch.sharing != Sharding::Kind::Ddp && launch.sharing != Sharding::Kind::Fsdp2)
+    return without(program, "it has fully_shard and replicas only");
   if (launch.size(Axis::Tensor) > 1 && !launch.step.sequence_parallel)
     return without(program, "its tensor parallelism is with --sp");
   const bool wraps_others = launch.recomputed == Recomputed::Blocks && launch.every != 1;
@@ -204,6 +211,43 @@ LaunchLine titan_line(const Launch& launch) {
   return {program, line, ""};
 }
 
+std::string zero_config(const Sharding& sharding) {
+  const bool is_three = sharding.kind == Sharding::Kind::Zero3;
+  const char* const stage = is_three ? "3" : sharding.kind == Sharding::Kind::Zero2 ? "2" : "1";
+  std::string text = fmt::format("\"stage\": {}, \"overlap_comm\": {}, \"reduce_bucket_size\": {}",
+                                 stage, sharding.overlaps, sharding.reduce_bucket);
+  if (is_three)
+    text += fmt::format(
+        ", \"stage3_prefetch_bucket_size\": {}, \"stage3_max_live_parameters\": {}, "
+        "\"stage3_max_reuse_distance\": {}, \"stage3_param_persistence_threshold\": {}",
+        sharding.prefetch, sharding.max_live, sharding.reuse_distance, sharding.persistence);
+  return text;
+}
+
+// Its own 16 bits have fp32 copies; autocast is the script's.
+LaunchLine deepspeed_line(const Launch& launch) {
+  constexpr std::string_view program = "DeepSpeed";
+  if (!is_zero(launch.sharing))
+    return without(program, "its data parallelism is --shard zero1 to 3");
+  if (launch.size(Axis::Tensor) > 1)
+    return without(program, "its tensor parallelism is the model's own");
+  if (launch.recomputed != Recomputed::Nothing)
+    return without(program, fmt::format("{} is written in the script", launch.strategy));
+  const Precision precision = precision_of(launch.step);
+  if (precision == Precision::AmpBf16 || precision == Precision::AmpFp16)
+    return without(program, "autocast is written in the script");
+  const std::string_view bits =
+      precision == Precision::Bf16 ? "\"bf16\": {\"enabled\": true}, " : "";
+  return {program,
+          fmt::format("echo '{{\"train_micro_batch_size_per_gpu\": {}, "
+                      "\"gradient_accumulation_steps\": {}, {}\"zero_optimization\": {{{}}}}}' > "
+                      "ds.json && deepspeed --num_nodes {} --num_gpus {} train.py … --deepspeed "
+                      "--deepspeed_config ds.json",
+                      launch.step.batch, launch.step.accumulate.count, bits,
+                      zero_config(*launch.step.shard), launch.nodes, launch.per_node),
+          ""};
+}
+
 std::string_view accelerate_precision(const StepOptions& step) {
   switch (precision_of(step)) {
     case Precision::Bf16:
@@ -218,13 +262,30 @@ std::string_view accelerate_precision(const StepOptions& step) {
   return "no";
 }
 
+std::string fsdp_options(const Sharding& sharding, std::int64_t ranks) {
+  const std::string_view begin = " --use_fsdp --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP";
+  if (sharding.kind == Sharding::Kind::Fsdp2) {
+    std::string text = fmt::format("{} --fsdp_version 2 --fsdp_reshard_after_forward {}", begin,
+                                   sharding.reshards);
+    if (sharding.shard_ranks > 0 && sharding.shard_ranks < ranks)
+      text += fmt::format(
+          " --use_parallelism_config --parallelism_config_dp_replicate_size {} "
+          "--parallelism_config_dp_shard_size {}",
+          ranks / sharding.shard_ranks, sharding.shard_ranks);
+    return text;
+  }
+  return fmt::format("{} --fsdp_version 1 --fsdp_sharding_strategy {}", begin,
+                     sharding.reshards ? "FULL_SHARD" : "SHARD_GRAD_OP");
+}
+
 LaunchLine accelerate_line(const Launch& launch) {
   constexpr std::string_view program = "accelerate";
   if (launch.size(Axis::Tensor) * launch.size(Axis::Pipeline) > 1)
     return without(program, "of these layouts it launches replicas only");
   if (launch.sharing == Sharding::Kind::Megatron)
     return without(program, "it has no buffers of Megatron-LM in its own loop");
-  const bool is_cut = launch.sharing == Sharding::Kind::Fsdp2;
+  if (is_zero(launch.sharing)) return without(program, "of ZeRO it reads DeepSpeed's JSON");
+  const bool is_cut = is_fsdp(launch.sharing);
   const bool wraps = launch.recomputed == Recomputed::Blocks && launch.every == 1;
   if (launch.recomputed != Recomputed::Nothing && !(wraps && is_cut))
     return without(program, fmt::format("{} is written in the script", launch.strategy));
@@ -234,10 +295,7 @@ LaunchLine accelerate_line(const Launch& launch) {
       launch.nodes, launch.size(Axis::Data), accelerate_precision(launch.step),
       launch.step.accumulate.count);
   if (is_cut) {
-    line += fmt::format(
-        " --use_fsdp --fsdp_version 2 --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP "
-        "--fsdp_reshard_after_forward {}",
-        launch.step.shard->reshards);
+    line += fsdp_options(*launch.step.shard, launch.size(Axis::Data));
     if (wraps) line += " --fsdp_activation_checkpointing true";
   } else if (launch.size(Axis::Data) > 1) {
     line += " --multi_gpu";
@@ -250,7 +308,8 @@ LaunchLine accelerate_line(const Launch& launch) {
 std::vector<LaunchLine> launch_lines(const LayoutRequest& request, const MeshLayout& layout) {
   Launch launch = launch_of(request, layout);
   launch.blocks = block_count(request);
-  return {megatron_line(launch), titan_line(launch), accelerate_line(launch)};
+  return {megatron_line(launch), titan_line(launch), deepspeed_line(launch),
+          accelerate_line(launch)};
 }
 
 }  // namespace tidemark::cli

@@ -1,5 +1,5 @@
-// How other programs are told to run a layout: the options of Megatron-LM, torchtitan and
-// accelerate that say it. What a program does not have is said instead.
+// How other programs are told to run a layout: the options of Megatron-LM, torchtitan, DeepSpeed
+// and accelerate that say it. What a program does not have is said instead.
 #pragma once
 
 #include <string>

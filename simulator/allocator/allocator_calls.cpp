@@ -60,10 +60,12 @@ class Listing {
   }
 
  private:
-  // Parameters of Megatron-LM's distributed optimizer are parts of one buffer.
+  // Parameters of Megatron-LM's distributed optimizer and DeepSpeed's are parts of one buffer.
   bool joins_parameters() const {
     const std::optional<Sharding> sharing = sharing_of(trace_.step);
-    return sharing && sharing->kind == Sharding::Kind::Megatron && sharing->cuts_states;
+    if (!sharing) return false;
+    return is_zero(sharing->kind) ||
+           (sharing->kind == Sharding::Kind::Megatron && sharing->cuts_states);
   }
 
   bool lies_beside_others(const Buffer& buffer) const {

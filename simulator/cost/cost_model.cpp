@@ -9,6 +9,7 @@
 #include "simulator/parallel/cluster.h"
 #include "simulator/parallel/collectives.h"
 #include "simulator/parallel/exchanges.h"
+#include "simulator/parallel/shards.h"
 #include "traces/optimizer_of.h"
 
 namespace tidemark {
@@ -18,6 +19,14 @@ namespace {
 struct Product {
   double batch = 1, m = 1, n = 1, k = 1;
 };
+
+constexpr double wide_element = 4;  // bytes of fp32
+
+// Of many parameters together, for the update.
+bool has_wide_gradients(const StepOptions& step) {
+  const std::optional<Sharding> sharing = sharing_of(step);
+  return sharing && (is_zero(sharing->kind) || sharing->kind == Sharding::Kind::Megatron);
+}
 
 double count_of(Bytes bytes) { return static_cast<double>(bytes.count); }
 
@@ -81,7 +90,9 @@ CostModel::CostModel(const Trace& trace, const Needs& needs, const Device& devic
       framework_(find_framework(trace.step.framework)),
       kernels_(device, precision_of(trace.step)),
       traffic_(trace, needs),
-      alike_(find_alike_ops(trace, needs, traffic_)) {
+      alike_(find_alike_ops(trace, needs, traffic_)),
+      updated_(updated_elements(trace)),
+      buffers_are_wide_(has_wide_gradients(trace.step)) {
   tabulate();
 }
 
@@ -271,19 +282,25 @@ Cost CostModel::conversion(const Schedule& schedule, const Run& run) const {
 // several kernels walks as often as its row says.
 Cost CostModel::update(const Schedule& schedule, const Run& run) const {
   double gradients = 0, changed = 0;
-  BufferId bucket = no_buffer;  // gradients may be views of one, which is read once
+  bool reads_buffers = false;  // of many gradients
   for (const BufferId buffer : schedule.reads(run)) {
-    const bool is_read = schedule[buffer].category == Category::Communication && bucket == buffer;
-    if (!is_read) gradients += count_of(schedule[buffer].size);
-    bucket = buffer;
+    const bool is_of_many = schedule[buffer].role == Role::Temporary;
+    if (!is_of_many) gradients += count_of(schedule[buffer].size);
+    reads_buffers = reads_buffers || is_of_many;
   }
   const OptimizerRow* row = nullptr;
   Cost products;
   for (const BufferId b : schedule.writes(run)) {
     const Buffer& buffer = schedule[b];
     if (buffer.role == Role::Temporary) continue;
-    changed += count_of(buffer.size);
-    if (buffer.role != Role::Value && buffer.role != Role::Shard) continue;
+    if (buffer.role != Role::Value && buffer.role != Role::Shard) {
+      changed += count_of(buffer.size);
+      continue;
+    }
+    const double elements = updated(buffer);
+    const auto element = static_cast<double>(size_of(trace_[buffer.tensor].dtype));
+    changed += updated_.empty() ? count_of(buffer.size) : elements * element;
+    if (reads_buffers) gradients += elements * (buffers_are_wide_ ? wide_element : element);
     if (!row) row = &optimizer_of(trace_, buffer.tensor);
     if (row->value == Optimizer::Muon) products = then(products, orthogonalization(buffer.tensor));
   }
@@ -291,6 +308,12 @@ Cost CostModel::update(const Schedule& schedule, const Run& run) const {
   const UpdateForm& form = *row->in(update_form_of(trace_.step, *row));
   const double bytes = form.passes > 0 ? form.passes * gradients : gradients + 2 * changed;
   return then(kernels_.elementwise(bytes, gradients / 4, form.kernels), products);
+}
+
+// Elements of a parameter, or of the part that is kept or updated.
+double CostModel::updated(const Buffer& buffer) const {
+  if (!updated_.empty()) return static_cast<double>(updated_[index(buffer.tensor)]);
+  return count_of(buffer.size) / static_cast<double>(size_of(trace_[buffer.tensor].dtype));
 }
 
 Cost CostModel::orthogonalization(TensorId matrix) const {
@@ -305,17 +328,23 @@ Cost CostModel::orthogonalization(TensorId matrix) const {
   return cost;
 }
 
-// What belongs to tensors is read on one side and written on the other.
+// What belongs to tensors is read on one side and written on the other; from buffer to buffer goes
+// what both can hold.
 Cost CostModel::packing(const Schedule& schedule, const Run& run) const {
   double bytes = 0;
   for (const BufferId buffer : schedule.operands_of(run))
     if (schedule[buffer].role != Role::Temporary) bytes += 2 * count_of(schedule[buffer].size);
+  const auto reads = schedule.reads(run), writes = schedule.writes(run);
+  if (reads.empty()) return {};  // memory alone
+  if (bytes == 0) bytes = 2 * count_of(std::min(schedule[reads[0]].size, schedule[writes[0]].size));
   return kernels_.elementwise(bytes, bytes / 8, 1);
 }
 
 // To a part of a buffer of all gradients, in fp32: as large as what is added, in elements.
 Cost CostModel::adding(const Schedule& schedule, const Run& run) const {
   const Buffer& added = schedule[schedule.reads(run)[0]];
+  if (added.role == Role::Temporary)  // one buffer to another
+    return kernels_.elementwise(3 * count_of(added.size), count_of(added.size) / 4, 1);
   const double part = 4 * count(trace_[added.tensor]);
   const double bytes = count_of(added.size) + 2 * part;
   return kernels_.elementwise(bytes, part / 4, 1);
@@ -342,10 +371,7 @@ Cost CostModel::collective(const Exchange& exchange) const {
     throw InputError(fmt::format(
         "{}: no cluster of it is known (name one with --cluster; see tidemark clusters)",
         device_.title));
-  const Mesh& mesh = trace_.step.mesh;
-  const RankGroup group = exchange.pattern == Pattern::Send
-                              ? neighbours_on(mesh, exchange.axis, *joined)
-                              : group_of(mesh, exchange.axis, *joined);
+  const RankGroup group = group_of(trace_.step, exchange, *joined);
   const Collective made = collective_of(*joined, group, exchange.pattern, count_of(exchange.size));
   Cost cost{.time = rounded_ns(made.ns), .kernels = 1, .bytes = made.moved};
   cost.sm_share = std::min(1.0, made.blocks / std::max(1, device_.sm_count));

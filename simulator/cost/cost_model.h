@@ -34,6 +34,7 @@ class CostModel {
   const Cost* tabulated(const Schedule& schedule, const Run& run) const;
   Cost compute(const Schedule& schedule, const Run& run) const;
   Cost update(const Schedule& schedule, const Run& run) const;
+  double updated(const Buffer& buffer) const;
   Cost orthogonalization(TensorId matrix) const;
   Cost roofline(const Schedule& schedule, const Run& run) const;
   Cost forward(const Op& op) const;
@@ -55,7 +56,9 @@ class CostModel {
   KernelCosts kernels_;
   Traffic traffic_;
   AlikeOps alike_;
-  std::vector<Cost> forward_, backward_;  ///< by group of ops; of a backward that reads no codes
+  const std::vector<std::int64_t> updated_;  ///< by tensor; empty: all that is kept
+  const bool buffers_are_wide_;              ///< of many gradients: fp32
+  std::vector<Cost> forward_, backward_;     ///< by group of ops; of a backward that reads no codes
 };
 
 }  // namespace tidemark

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "simulator/parallel/contiguous.h"
 #include "simulator/parallel/shards.h"
 #include "traces/optimizer_of.h"
 
@@ -16,16 +15,13 @@ OptimizerNodes::OptimizerNodes(const Trace& trace, const Needs& needs, GraphBuil
       needs_(needs),
       framework_(find_framework(trace.step.framework)),
       parameters_are_cut_(parameters_are_cut(trace.step)),
+      elements_(updated_elements(trace)),
       graph_(graph),
       values_(values),
       gradients_(gradients),
       state_(trace.tensors.size(), no_instance),
       complete_after_(trace.tensors.size(), no_op),
-      is_updated_(trace.tensors.size()) {
-  const std::optional<Sharding> sharing = sharing_of(trace.step);
-  if (sharing && sharing->kind == Sharding::Kind::Megatron && sharing->cuts_states)
-    elements_ = elements_of_first_rank(trace, *sharing);
-}
+      is_updated_(trace.tensors.size()) {}
 
 void OptimizerNodes::place_state() {
   // A weight that the loss does not depend on never gets a gradient, and so no state.

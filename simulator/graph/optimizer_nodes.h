@@ -39,7 +39,7 @@ class OptimizerNodes {
   const Needs& needs_;
   const Framework& framework_;
   const bool parameters_are_cut_;
-  std::vector<std::int64_t> elements_;  ///< by tensor that this rank updates; empty: all
+  const std::vector<std::int64_t> elements_;  ///< by tensor that this rank updates; empty: all
   GraphBuilder& graph_;
   PresentValues& values_;
   PresentGradients& gradients_;

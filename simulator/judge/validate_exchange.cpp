@@ -28,14 +28,24 @@ void Runs::put(const Operand& write, const std::vector<Content>& contents) {
   memory_.write(write.buffer, found->number);
 }
 
+// Of hybrid sharding a group reduces gradients, and all groups reduce the shards of that; 0: such
+// contents are not reduced.
+std::uint64_t Runs::ranks_that_reduce(Role role) const {
+  const std::int64_t ranks = trace_.step.mesh[Axis::Data];
+  const std::int64_t grouped = trace_.step.shard.value_or(Sharding()).shard_ranks;
+  if (role == Role::Gradient) return static_cast<std::uint64_t>(grouped > 0 ? grouped : ranks);
+  const bool is_part = role == Role::GradientShard && grouped > 0;
+  return is_part ? static_cast<std::uint64_t>(ranks / grouped) : 0;
+}
+
 void Runs::exchange(Task task) {
-  const auto ranks = static_cast<std::uint64_t>(trace_.step.mesh[Axis::Data]);
   std::vector<Content> contents;
   for (Operand& read : reads_) {
     read.is_expected = true;
     for (Content content : contents_of(read)) {
       const bool is_reduced = task == Task::AllReduce || task == Task::ReduceScatter;
-      if (is_reduced && content.role != Role::Gradient)
+      const std::uint64_t ranks = ranks_that_reduce(content.role);
+      if (is_reduced && ranks == 0)
         memory_.complain("reduces the {} of {}", roles[static_cast<std::size_t>(content.role)].name,
                          memory_.name(content.tensor));
       if (is_reduced) content.number *= ranks;
@@ -47,8 +57,7 @@ void Runs::exchange(Task task) {
   for (Operand& write : writes_) {
     write.is_expected = true;
     put(write, contents);
-    if (task == Task::AllGather && buffer(write).role == Role::Value)
-      is_stale_[index(buffer(write).tensor)] = false;
+    if (buffer(write).role == Role::Value) is_stale_[index(buffer(write).tensor)] = false;
   }
 }
 

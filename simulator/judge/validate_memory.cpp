@@ -23,12 +23,16 @@ Memory::Memory(const Trace& trace, const Schedule& schedule)
   check_buffers();
 }
 
-// Rows are dealt out in equal parts, the last filled up; master weights are fp32.
+// Rows, or of flat parameters elements, are dealt out in equal parts, the last filled up. Master
+// weights are fp32, but DeepSpeed's lie elsewhere.
 std::int64_t Memory::shard_bytes(const Tensor& tensor) const {
-  const std::int64_t ranks = trace_.step.mesh[Axis::Data];
+  const std::int64_t grouped = trace_.step.shard->shard_ranks;
+  const std::int64_t ranks = grouped > 0 ? grouped : trace_.step.mesh[Axis::Data];
+  const Sharding::Kind kind = trace_.step.shard->kind;
+  const bool is_wide = trace_.step.master_weights && !is_zero(kind);
+  const std::int64_t element = is_wide ? size_of(DType::Float32) : size_of(tensor.dtype);
+  if (kind != Sharding::Kind::Fsdp2) return (numel(tensor.shape) + ranks - 1) / ranks * element;
   const std::int64_t rows = tensor.shape.rank() == 0 ? 1 : tensor.shape[0];
-  const std::int64_t element =
-      trace_.step.master_weights ? size_of(DType::Float32) : size_of(tensor.dtype);
   return (rows + ranks - 1) / ranks * (numel(tensor.shape) / rows) * element;
 }
 

@@ -13,6 +13,11 @@ Operands bit_of(const Op& op, std::size_t k) {
   return k < op.inputs ? Operands{1} << k : Operands{1} << (16 + k - op.inputs);
 }
 
+bool keeps_more_than_it_updates(const Sharding& sharing) {
+  if (sharing.kind == Sharding::Kind::Megatron) return sharing.cuts_states;
+  return sharing.kind == Sharding::Kind::Zero1 || sharing.kind == Sharding::Kind::Zero2;
+}
+
 }  // namespace
 
 Runs::Runs(const Trace& trace, const Schedule& schedule, Memory& memory)
@@ -23,7 +28,10 @@ Runs::Runs(const Trace& trace, const Schedule& schedule, Memory& memory)
       has_run_(trace.ops.size()),
       has_run_back_(trace.ops.size()),
       is_updated_(trace.tensors.size()),
-      is_stale_(trace.tensors.size()) {
+      is_stale_(trace.tensors.size()),
+      has_whole_(trace.tensors.size()) {
+  for (const Buffer& buffer : schedule.buffers)
+    if (buffer.persistent && buffer.role == Role::Value) has_whole_[index(buffer.tensor)] = true;
   const auto sharing = sharing_of(trace.step);
   is_interleaved_ = trace.step.schedule.value_or(PipelineSchedule()).chunks > 1 &&
                     trace.step.mesh[Axis::Pipeline] > 1;
@@ -31,8 +39,8 @@ Runs::Runs(const Trace& trace, const Schedule& schedule, Memory& memory)
     forward_runs_.resize(trace.ops.size());
     backward_runs_.resize(trace.ops.size());
   }
-  updates_are_cut_ = sharing && sharing->kind == Sharding::Kind::Megatron && sharing->cuts_states &&
-                     trace.step.mesh[Axis::Data] > 1;
+  updates_are_cut_ =
+      sharing && keeps_more_than_it_updates(*sharing) && trace.step.mesh[Axis::Data] > 1;
 }
 
 // Operands mostly come in the order in which they are looked for, so the search goes on behind the
@@ -267,7 +275,7 @@ void Runs::read_ranges(const Operand& codes) {
 bool Runs::has_state(TensorId parameter) const {
   const OptimizerRow& row = optimizer_of(trace_, parameter);
   const auto sharing = sharing_of(trace_.step);
-  const bool is_cut = sharing && sharing->kind == Sharding::Kind::Fsdp2;  // its shards are fp32
+  const bool is_cut = sharing && is_fsdp(sharing->kind);  // its shards are fp32
   const bool has_copy =
       trace_.step.master_weights && size_of(trace_[parameter].dtype) == 2 && !is_cut;
   return !trace_.update && !row.is_paged && (row.states > 0 || has_copy);
@@ -288,7 +296,8 @@ void Runs::optimize() {
     is_updated_[index(tensor)] = true;
     read_shared_gradient(tensor);
     write(role, tensor, 0);  // of no use to any op of this step
-    if (updates_are_cut_) is_stale_[index(tensor)] = true;
+    const bool is_kept = role == Role::Shard && has_whole_[index(tensor)];
+    if (updates_are_cut_ || is_kept) is_stale_[index(tensor)] = true;
     // Of a parameter that is another rank's there is no state here.
     const bool is_written = std::ranges::any_of(writes_, [&](const Operand& operand) {
       return buffer(operand).role == Role::OptimizerState && buffer(operand).tensor == tensor;

@@ -45,6 +45,7 @@ class Runs {
   bool has_state(TensorId parameter) const;
   void optimize();
   void exchange(Task task);
+  std::uint64_t ranks_that_reduce(Role role) const;
   void add_shards();
   void add_to_buffer();
   void read_shared_gradient(TensorId tensor);
@@ -91,6 +92,7 @@ class Runs {
 
   std::vector<bool> has_run_, has_run_back_, is_updated_;
   std::vector<bool> is_stale_;    // each rank has updated a part of it
+  std::vector<bool> has_whole_;   // that stays between steps
   bool updates_are_cut_ = false;  // among ranks
   bool is_interleaved_ = false;
   std::vector<std::int64_t> forward_runs_, backward_runs_;  // by op, of an interleaved stage

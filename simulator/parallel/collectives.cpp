@@ -117,10 +117,14 @@ double least_ns(const Interconnect& joined, const RankGroup& group, bool is_all_
 
 }  // namespace
 
-RankGroup group_of(const Mesh& mesh, Axis axis, const Interconnect& interconnect) {
+RankGroup group_of(std::int64_t ranks, std::int64_t stride, const Interconnect& interconnect) {
   const auto on_node = static_cast<std::int64_t>(interconnect.gpus_per_node);
-  const std::int64_t side_by_side = std::max<std::int64_t>(1, on_node / mesh.stride(axis));
-  return {mesh[axis], std::min(mesh[axis], side_by_side)};
+  const std::int64_t side_by_side = std::max<std::int64_t>(1, on_node / stride);
+  return {ranks, std::min(ranks, side_by_side)};
+}
+
+RankGroup group_of(const Mesh& mesh, Axis axis, const Interconnect& interconnect) {
+  return group_of(mesh[axis], mesh.stride(axis), interconnect);
 }
 
 RankGroup neighbours_on(const Mesh& mesh, Axis axis, const Interconnect& interconnect) {

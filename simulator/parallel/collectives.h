@@ -18,7 +18,10 @@ struct RankGroup {
   std::int64_t nodes() const { return (ranks + per_node - 1) / per_node; }
 };
 
-/// The ranks along one axis. Neighbours of an inner axis lie side by side on a node.
+/// Of ranks that lie so far from each other; those next to each other lie side by side on a node.
+RankGroup group_of(std::int64_t ranks, std::int64_t stride, const Interconnect& interconnect);
+
+/// The ranks along one axis.
 RankGroup group_of(const Mesh& mesh, Axis axis, const Interconnect& interconnect);
 
 /// Two neighbours of which one sends: of different nodes if any two of the axis are.

@@ -6,6 +6,8 @@
 #include <map>
 #include <numeric>
 
+#include "simulator/parallel/complete_gradients.h"
+
 namespace tidemark {
 namespace {
 
@@ -58,11 +60,6 @@ class LayoutOfDType {
   ContiguousLayout& layout_;
   std::int64_t begin_ = 0, end_ = 0;  ///< of the open bucket
 };
-
-bool is_trained(const Trace& trace, TensorId id) {
-  const Tensor& tensor = trace[id];
-  return tensor.category == Category::Parameter && tensor.trainable && tensor.storage == id;
-}
 
 }  // namespace
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "simulator/parallel/shards.h"
+
 namespace tidemark {
 namespace {
 
@@ -52,6 +54,18 @@ std::optional<Exchange> exchange_of(const Trace& trace, const Schedule& schedule
   return Exchange{
       pattern_of(run.task), Axis::Data,
       std::max(total(schedule, schedule.reads(run)), total(schedule, schedule.writes(run)))};
+}
+
+RankGroup group_of(const StepOptions& step, const Exchange& exchange,
+                   const Interconnect& interconnect) {
+  if (exchange.pattern == Pattern::Send)
+    return neighbours_on(step.mesh, exchange.axis, interconnect);
+  const std::int64_t shared = ranks_that_share(step), ranks = step.mesh[Axis::Data];
+  if (exchange.axis != Axis::Data || shared == ranks)
+    return group_of(step.mesh, exchange.axis, interconnect);
+  const std::int64_t stride = step.mesh.stride(Axis::Data);
+  if (exchange.pattern != Pattern::AllReduce) return group_of(shared, stride, interconnect);
+  return group_of(ranks / shared, stride * shared, interconnect);
 }
 
 }  // namespace tidemark

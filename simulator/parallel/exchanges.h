@@ -18,4 +18,9 @@ struct Exchange {
 /// Nothing if the run exchanges nothing, or little beside what it computes.
 std::optional<Exchange> exchange_of(const Trace& trace, const Schedule& schedule, const Run& run);
 
+/// Who takes part in it. Of hybrid sharding, ranks side by side gather and scatter, and those with
+/// the same shards reduce.
+RankGroup group_of(const StepOptions& step, const Exchange& exchange,
+                   const Interconnect& interconnect);
+
 }  // namespace tidemark

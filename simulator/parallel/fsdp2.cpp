@@ -6,10 +6,14 @@
 // * forward: the output of an all-gather stays until that of the next group is there
 // * backward: it is freed as soon as it is unpacked, and one group ahead is gathered then
 // * the input of a reduce-scatter stays until the next one is packed
-// Tested by tests/simulator/parallel/fsdp2_test.cpp.
+// FSDP1 gathers into the parameters themselves, views of one flat parameter per group, and frees
+// them together; its host waits for the memory of the group before the last. Autograd makes one
+// gradient of the views' gradients.
+// Tested by tests/simulator/parallel/fsdp2_test.cpp and fsdp1_test.cpp.
 #include <algorithm>
 
 #include "simulator/graph/graph_rewriter.h"
+#include "simulator/parallel/cut_parameters.h"
 #include "simulator/parallel/kept_gradient.h"
 #include "simulator/parallel/shards.h"
 #include "simulator/parallel/share.h"
@@ -19,25 +23,16 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t root = 0;
-
-// What stays between steps is cut: the rewriter starts from that.
-JointGraph cut(const Trace& trace, JointGraph graph) {
-  for (Instance& instance : graph.instances) {
-    if (!instance.persistent || instance.tensor == no_tensor) continue;
-    if (trace[instance.tensor].category != Category::Parameter) continue;
-    if (instance.role != Role::Value && instance.role != Role::Gradient) continue;
-    instance.role = instance.role == Role::Value ? Role::Shard : Role::GradientShard;
-    instance.size = size(local_parameter(trace, instance.tensor));
-  }
-  return graph;
-}
+constexpr std::size_t in_flight = 2;  // all-gathers of FSDP1: _FreeEventQueue
 
 class FullSharding {
  public:
   FullSharding(const Trace& trace, const JointGraph& graph, const Sharding& sharing)
       : trace_(trace),
-        graph_(cut(trace, graph)),
+        graph_(cut_parameters(trace, graph)),
         reshards_(sharing.reshards),
+        is_flat_(sharing.kind == Sharding::Kind::Fsdp1),
+        is_cast_(trace.step.master_weights),
         groups_(wrapped_groups(trace)),
         passes_(passes_of(trace, graph_, groups_)),
         rewriter_(graph_),
@@ -114,13 +109,52 @@ class FullSharding {
         return keep_gradient(trace_, graph_, node, rewriter_);
       }
     }
-    rewriter_.copy_next();
+    computed_ = rewriter_.copy_next();
+  }
+
+  void gather(std::size_t g) {
+    const State& state = states_[g];
+    if (state.is_whole || state.gathered != no_instance || groups_[g].parameters.empty()) return;
+    is_flat_ ? gather_flat(g) : gather_output(g);
+  }
+
+  // The host waits until of two groups before one is free (limit_all_gathers).
+  void gather_flat(std::size_t g) {
+    if (freed_by_.size() == in_flight) {
+      rewriter_.order(freed_by_.front(), Lane::Gather);
+      freed_by_.erase(freed_by_.begin());
+    }
+    Operation cast, all;
+    Bytes narrow;
+    for (const TensorId parameter : groups_[g].parameters) {
+      cast.read(shard_[index(parameter)]);
+      narrow.count += padded_numel(trace_, parameter) / ranks_that_share(trace_.step) *
+                      size_of(trace_[parameter].dtype);
+    }
+    if (is_cast_) {
+      cast.write(buffer(g, narrow));
+      rewriter_.append(Task::Pack, Lane::Gather, groups_[g].first_op, cast);
+    }
+    for (const InstanceId input : is_cast_ ? cast.writes() : cast.reads()) all.read(input);
+    write_whole(g, all);
+    rewriter_.append(Task::AllGather, Lane::Gather, groups_[g].first_op, all);
+    states_[g].gathered = all.writes().front();
+  }
+
+  void write_whole(std::size_t g, Operation& operation) {
+    for (const TensorId parameter : groups_[g].parameters) {
+      const InstanceId whole = rewriter_.add({.size = size(trace_[parameter]),
+                                              .tensor = parameter,
+                                              .role = Role::Value,
+                                              .category = Category::Parameter});
+      operation.write(whole);
+      rewriter_.replace(value_[index(parameter)], whole);
+    }
   }
 
   // The input is a part of the output, so that both are one memory.
-  void gather(std::size_t g) {
+  void gather_output(std::size_t g) {
     State& state = states_[g];
-    if (state.is_whole || state.gathered != no_instance || groups_[g].parameters.empty()) return;
     Operation pack;
     Bytes size;
     for (const TensorId parameter : groups_[g].parameters) {
@@ -148,18 +182,12 @@ class FullSharding {
     gather(g);
     State& state = states_[g];
     state.is_whole = true;
+    if (is_flat_) state.gathered = no_instance;
     if (state.gathered == no_instance) return;
     if (!is_backward) free_kept_output();
     Operation unpack;
     unpack.read(state.gathered);
-    for (const TensorId parameter : groups_[g].parameters) {
-      const InstanceId whole = rewriter_.add({.size = size(trace_[parameter]),
-                                              .tensor = parameter,
-                                              .role = Role::Value,
-                                              .category = Category::Parameter});
-      unpack.write(whole);
-      rewriter_.replace(value_[index(parameter)], whole);
-    }
+    write_whole(g, unpack);
     const NodeId unpacked =
         rewriter_.append(Task::Pack, Lane::Compute, groups_[g].first_op, unpack);
     if (is_backward) {
@@ -180,8 +208,11 @@ class FullSharding {
 
   void reshard(std::size_t g) {
     states_[g].is_whole = false;
-    for (const TensorId parameter : groups_[g].parameters)
+    for (const TensorId parameter : groups_[g].parameters) {
+      if (is_flat_) rewriter_.release(rewriter_.now(value_[index(parameter)]));
       rewriter_.replace(value_[index(parameter)], shard_[index(parameter)]);
+    }
+    if (is_flat_) freed_by_.push_back(computed_);
   }
 
   // What the passes since the last reduction have made.
@@ -204,6 +235,7 @@ class FullSharding {
   void reduce(std::size_t g) {
     const std::vector<TensorId> parameters = with_gradients(g);
     if (parameters.empty()) return;
+    if (is_flat_) return reduce_flat(g, parameters);
     await_reduction();
     Operation pack;
     Bytes size;
@@ -218,6 +250,28 @@ class FullSharding {
     scatter(g, parameters);
   }
 
+  // Another stream widens and reduces the flat gradient, whose memory is its own meanwhile.
+  void reduce_flat(std::size_t g, const std::vector<TensorId>& parameters) {
+    Operation join, widen;
+    Bytes narrow, wide;
+    for (const TensorId parameter : parameters) {
+      join.read(whole_gradient(parameter));
+      const std::int64_t elements = padded_numel(trace_, parameter);
+      narrow.count += elements * size_of(trace_[parameter].dtype);
+      wide.count += elements * size_of(local_parameter(trace_, parameter).dtype);
+    }
+    reduced_input_ = buffer(g, narrow);
+    join.write(reduced_input_);
+    rewriter_.append(Task::Pack, Lane::Compute, groups_[g].first_op, join);
+    if (is_cast_) {
+      widen.read(reduced_input_);
+      widen.write(reduced_input_ = buffer(g, wide));
+      rewriter_.append(Task::Pack, Lane::Reduce, groups_[g].first_op, widen);
+    }
+    scatter(g, parameters);
+    reduced_input_ = no_instance;
+  }
+
   void scatter(std::size_t g, const std::vector<TensorId>& parameters) {
     Operation scatter;
     scatter.read(reduced_input_);
@@ -230,8 +284,19 @@ class FullSharding {
       scatter.write(shards.back());
     }
     reduced_by_ = rewriter_.append(Task::ReduceScatter, Lane::Reduce, groups_[g].first_op, scatter);
+    if (ranks_that_share(trace_.step) < trace_.step.mesh[Axis::Data]) sum_copies(g, shards);
     for (std::size_t i = 0; i < parameters.size(); ++i)
       keep(parameters[i], shards[i], groups_[g].first_op);
+  }
+
+  // Hybrid sharding: other groups of ranks have the same shards.
+  void sum_copies(std::size_t g, std::vector<InstanceId>& shards) {
+    Operation all;
+    for (InstanceId& shard : shards) {
+      all.read(shard);
+      all.write(shard = rewriter_.add_over(shard));
+    }
+    rewriter_.append(Task::AllReduce, Lane::Reduce, groups_[g].first_op, all);
   }
 
   // The first micro-batch's is the gradient, and those of others are added to it.
@@ -257,11 +322,16 @@ class FullSharding {
   }
 
   void end_forward() { free_kept_output(); }
-  void end_backward() { await_reduction(); }
+  void end_backward() {
+    await_reduction();
+    if (is_flat_) rewriter_.order(reduced_by_, Lane::Compute);
+  }
 
   const Trace& trace_;
   const JointGraph graph_;
   const bool reshards_;
+  const bool is_flat_;  ///< FSDP1
+  const bool is_cast_;  ///< shards are wider than what is computed with
   const std::vector<WrappedGroup> groups_;
   const std::vector<Pass> passes_;
   GraphRewriter rewriter_;
@@ -272,6 +342,8 @@ class FullSharding {
   std::vector<InstanceId> pending_;  ///< by tensor: the sum that a gradient is to be added to
   InstanceId kept_output_ = no_instance;
   NodeId kept_until_ = no_node;
+  NodeId computed_ = no_node;
+  std::vector<NodeId> freed_by_;  ///< FSDP1: what groups were freed behind
   InstanceId reduced_input_ = no_instance;
   NodeId reduced_by_ = no_node;
 };

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "simulator/graph/graph_rewriter.h"
+#include "simulator/parallel/complete_gradients.h"
 #include "simulator/parallel/contiguous.h"
 #include "simulator/parallel/kept_gradient.h"
 #include "simulator/parallel/share.h"
@@ -26,14 +27,17 @@ class MainGradients {
         bucket_of_(trace.tensors.size(), nowhere),
         gradients_(trace.tensors.size()),
         values_(trace.tensors.size(), no_instance),
-        missing_(layout_.buckets.size()) {
+        missing_(layout_.buckets.size()),
+        complete_(complete_gradients(trace, graph)),
+        end_(index(complete_.end)) {
     for (const ContiguousPlace& place : layout_.places)
       bucket_of_[index(place.parameter)] = place.bucket;
     if (ranks() > 1) rewriter_.use(Lane::Reduce);
     for (const ContiguousBucket& bucket : layout_.buckets) main_.push_back(place_main(bucket));
     place_padding();
     for (std::size_t i = 0; i < graph.instances.size(); ++i) note(static_cast<InstanceId>(i));
-    find_complete();
+    for (const CompleteGradient& gradient : complete_.all)
+      if (gradient.is_last) ++missing_[bucket_of_[index(gradient.parameter)]];
   }
 
   JointGraph run() && {
@@ -42,8 +46,8 @@ class MainGradients {
       if (n == end_) reduce_all();
       copy(graph_.nodes[n]);
       rewriter_.end_node();
-      for (; next < complete_.size() && index(complete_[next].after) == n; ++next)
-        add_to_main(complete_[next], graph_.nodes[n]);
+      for (; next < complete_.all.size() && index(complete_.all[next].after) == n; ++next)
+        add_to_main(complete_.all[next], graph_.nodes[n]);
     }
     if (sharing_.cuts_states && ranks() > 1) gather_parameters();
     for (const InstanceId copy : wide_) rewriter_.release(copy);
@@ -52,12 +56,6 @@ class MainGradients {
 
  private:
   static constexpr std::size_t nowhere = SIZE_MAX;
-
-  struct Complete {
-    TensorId parameter;
-    NodeId after;
-    bool is_last;  ///< micro-batch
-  };
 
   std::int64_t ranks() const { return trace_.step.mesh[Axis::Data]; }
 
@@ -99,32 +97,6 @@ class MainGradients {
     if (instance.role == Role::Value) values_[index(instance.tensor)] = id;
   }
 
-  // Behind which node a micro-batch's part of a parameter's gradient is complete. Within one, ops
-  // go back; an op that comes again, or one behind it, is another micro-batch's.
-  void find_complete() {
-    std::vector<NodeId> last(trace_.tensors.size(), no_node);
-    const auto is_other_batch = [&](const Node& node, const Node& before) {
-      return node.op > before.op || (node.op == before.op && node.task == Task::Backward);
-    };
-    for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
-      for (const InstanceId id : graph_.writes(graph_.nodes[n])) {
-        if (graph_[id].role != Role::Gradient || !is_placed(graph_[id].tensor)) continue;
-        NodeId& before = last[index(graph_[id].tensor)];
-        const bool is_known = before != no_node && index(before) != n;
-        if (is_known && is_other_batch(graph_.nodes[n], graph_[before]))
-          complete_.push_back({graph_[id].tensor, before, false});
-        before = static_cast<NodeId>(n);
-      }
-    for (const ContiguousPlace& place : layout_.places)
-      if (const NodeId after = last[index(place.parameter)]; after != no_node) {
-        complete_.push_back({place.parameter, after, true});
-        ++missing_[place.bucket];
-        end_ = std::max(end_, index(after) + 1);
-      }
-    std::ranges::stable_sort(complete_, {}, &Complete::after);
-    while (end_ < graph_.nodes.size() && graph_.nodes[end_].task != Task::Optimizer) ++end_;
-  }
-
   bool is_main(InstanceId made) const {
     return rewriter_[made].role == Role::Temporary &&
            rewriter_[made].category == Category::Gradient;
@@ -149,7 +121,7 @@ class MainGradients {
       if (rewriter_.now(version) != no_instance) rewriter_.replace(version, main);
   }
 
-  void add_to_main(const Complete& complete, const Node& made) {
+  void add_to_main(const CompleteGradient& complete, const Node& made) {
     const std::size_t b = bucket_of_[index(complete.parameter)];
     Operation add;
     add.read(gradient(complete.parameter));
@@ -220,9 +192,9 @@ class MainGradients {
   std::vector<InstanceId> values_;                  ///< by tensor: the last, of the old graph
   std::vector<std::size_t> missing_;                ///< by bucket, of the last micro-batch
   std::vector<InstanceId> main_;                    ///< by bucket, of the new graph
-  std::vector<InstanceId> wide_;                    ///< fp32 copies
-  std::vector<Complete> complete_;                  ///< in order
-  std::size_t end_ = 0;                             ///< of the last backward: a node
+  const CompleteGradients complete_;
+  const std::size_t end_;         ///< of the last backward: a node
+  std::vector<InstanceId> wide_;  ///< fp32 copies
 };
 
 }  // namespace

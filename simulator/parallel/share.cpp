@@ -14,14 +14,15 @@ JointGraph share_among_ranks(const Trace& trace, JointGraph graph) {
     case Sharding::Kind::Ddp:
       return reduce_in_buckets(trace, graph, *sharing);
     case Sharding::Kind::Fsdp2:
+    case Sharding::Kind::Fsdp1:
       return shard_fully(trace, graph, *sharing);
     case Sharding::Kind::Megatron:
       return keep_main_gradients(trace, graph, *sharing);
     case Sharding::Kind::Zero1:
     case Sharding::Kind::Zero2:
+      return partition_gradients(trace, graph, *sharing);
     case Sharding::Kind::Zero3:
-    case Sharding::Kind::Fsdp1:
-      break;  // refused above
+      return partition_parameters(trace, graph, *sharing);
   }
   return graph;
 }

@@ -24,4 +24,14 @@ JointGraph shard_fully(const Trace& trace, const JointGraph& graph, const Shardi
 JointGraph keep_main_gradients(const Trace& trace, const JointGraph& graph,
                                const Sharding& sharing);
 
+/// DeepSpeed's ZeRO 1 and 2: each rank updates a part of the flat parameters
+/// (deepspeed/runtime/zero/stage_1_and_2.py of 2026).
+JointGraph partition_gradients(const Trace& trace, const JointGraph& graph,
+                               const Sharding& sharing);
+
+/// DeepSpeed's ZeRO 3: parameters are cut, too, and fetched module by module
+/// (deepspeed/runtime/zero/stage3.py, partitioned_param_coordinator.py).
+JointGraph partition_parameters(const Trace& trace, const JointGraph& graph,
+                                const Sharding& sharing);
+
 }  // namespace tidemark

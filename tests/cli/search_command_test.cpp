@@ -266,9 +266,10 @@ TEST(StoppedSearch, DoesNotSayThatNothingFits) {
 // What other programs are told; one sample per GPU.
 class LaunchLines : public SearchParts {
  protected:
-  std::string lines(const std::string& options) {
+  std::string lines(const std::string& options, std::string_view format = "csv") {
     const Outcome outcome =
-        run("search config.json --cluster dgx-h100 --strategies vanilla --format csv " + options);
+        run(fmt::format("search config.json --cluster dgx-h100 --strategies vanilla --format {} {}",
+                        format, options));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     return outcome.output;
   }
@@ -296,6 +297,28 @@ TEST_F(LaunchLines, SayThePrecision) {
       lines("--gpus 2 --precision bf16 --master-weights --shard megatron:narrow-gradients");
   EXPECT_TRUE(says(narrow, " --bf16 --grad-reduce-in-bf16")) << narrow;
   EXPECT_FALSE(says(lines("--gpus 2 --precision amp-bf16 --shard megatron"), "pretrain_gpt.py"));
+}
+
+// Its options are JSON.
+TEST_F(LaunchLines, SayDeepSpeedsZero) {
+  const std::string options = "--gpus 2 --precision bf16 --master-weights --shard ";
+  const std::string three = lines(options + "zero3:prefetch=5e6", "json");
+  EXPECT_TRUE(says(three, R"(\"bf16\": {\"enabled\": true}, \"zero_optimization\": {\"stage\": 3, )"
+                          R"(\"overlap_comm\": true, \"reduce_bucket_size\": 500000000, )"
+                          R"(\"stage3_prefetch_bucket_size\": 5000000, )"))
+      << three;
+  EXPECT_TRUE(says(three, "deepspeed --num_nodes 1 --num_gpus 2 train.py")) << three;
+  const std::string two = lines(options + "zero2", "json");
+  EXPECT_TRUE(says(two, R"(\"stage\": 2, \"overlap_comm\": false, )")) << two;
+  EXPECT_FALSE(says(lines(options + "fsdp1"), "deepspeed --num_nodes"));
+}
+
+TEST_F(LaunchLines, SayGroupsThatShare) {
+  const std::string all = lines("--gpus 4 --precision bf16 --master-weights --shard fsdp2:shard=2");
+  EXPECT_TRUE(
+      says(all, "data_parallel_replicate_degree 2 --parallelism.data_parallel_shard_degree 2"))
+      << all;
+  EXPECT_TRUE(says(all, "--parallelism_config_dp_replicate_size 2")) << all;
 }
 
 }  // namespace

@@ -29,7 +29,15 @@ constexpr std::array bounded_shardings = {"ddp",
                                           "megatron",
                                           "megatron:whole-states",
                                           "megatron:overlap",
-                                          "megatron:narrow-gradients"};
+                                          "megatron:narrow-gradients",
+                                          "fsdp1",
+                                          "fsdp1:no-reshard",
+                                          "zero1",
+                                          "zero1:overlap,reduce-bucket=5000",
+                                          "zero2",
+                                          "zero2:reduce-bucket=5000",
+                                          "zero3",
+                                          "zero3:reduce-bucket=5000,persistence=100,prefetch=500"};
 
 class BoundDice {
  public:

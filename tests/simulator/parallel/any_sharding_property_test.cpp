@@ -21,7 +21,15 @@ constexpr std::array shardings = {"ddp",
                                   "fsdp2:no-reshard",
                                   "megatron",
                                   "megatron:whole-states,overlap",
-                                  "megatron:narrow-gradients"};
+                                  "megatron:narrow-gradients",
+                                  "fsdp1",
+                                  "fsdp1:no-reshard",
+                                  "zero1:reduce-bucket=2000",
+                                  "zero1:overlap",
+                                  "zero2",
+                                  "zero2:overlap,reduce-bucket=2000",
+                                  "zero3:persistence=50,reduce-bucket=2000,prefetch=1000",
+                                  "zero3:no-overlap,persistence=0,reuse=500"};
 
 void expect_sound(const Trace& trace, const Plan& plan, const std::string& what) {
   const JointGraph graph = differentiate(trace, plan);

@@ -142,6 +142,25 @@ TEST(Fsdp2, MicroBatchesAreReducedOneByOneIntoTheShards) {
   EXPECT_THAT(validate(trace_of(options), schedule), IsEmpty());
 }
 
+// fully_shard() on a mesh of two dimensions: as much as of two ranks, and gradients are summed once
+// more among those that have the same shards.
+TEST(Fsdp2, HybridShardingKeepsAShardOfTheGroup) {
+  const StepOptions hybrid = of_ranks(ranks, "fsdp2:shard=2", {.accumulate = {2}});
+  const StepOptions two = of_ranks(2, "fsdp2", {.accumulate = {2}});
+  const Schedule schedule = schedule_of(hybrid);
+  EXPECT_EQ(persistent_bytes(schedule), persistent_bytes(schedule_of(two)));
+  EXPECT_EQ(live_peak(schedule), live_peak(schedule_of(two)));
+  EXPECT_EQ(count_runs(schedule, Task::AllReduce), count_runs(schedule, Task::ReduceScatter));
+  EXPECT_THAT(validate(trace_of(hybrid), schedule), IsEmpty());
+  EXPECT_EQ(sharing_defect(of_ranks(6, "fsdp2:shard=4")),
+            "6 replicas are no groups of 4 ranks (nearest: shard=3)");
+}
+
+TEST(Fsdp2, HybridShardingOfAllRanksIsFullSharding) {
+  EXPECT_EQ(schedule_of(of_ranks(ranks, "fsdp2:shard=4")).buffers,
+            schedule_of(of_ranks(ranks, "fsdp2")).buffers);
+}
+
 TEST(Fsdp2, FrozenParametersAreGatheredAndNotReduced) {
   StepOptions options = of_ranks(ranks, "fsdp2");
   options.tuning = parse_tuning("lora:r=2,targets=all");

@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "base/quoted.h"
+#include "simulator/parallel/recorded_update.h"
+#include "simulator/parallel/shards.h"
 #include "simulator/parallel/stage_trace.h"
 #include "simulator/parallel/tensor_cuts.h"
 #include "simulator/strategies/trace_edit.h"
@@ -194,6 +196,13 @@ TensorCuts only_loss(const Trace& trace) {
   return cuts;
 }
 
+bool has_replicas_only(const Mesh& mesh) { return mesh.gpus() == mesh[Axis::Data]; }
+
+Trace with_cut_update(Trace recorded) {
+  return states_are_cut(recorded.step) ? with_update_by_its_row(std::move(recorded))
+                                       : std::move(recorded);
+}
+
 }  // namespace
 
 Trace cut_for_ranks(Trace trace) {
@@ -207,21 +216,21 @@ Trace cut_for_ranks(Trace trace) {
 }
 
 Trace among_replicas(Trace recorded, const StepOptions& step) {
-  if (step.mesh.is_one() && !step.shard) return recorded;
-  if (!recorded.step.mesh.is_one())
+  if (step.mesh.is_one() && !step.shard) return with_cut_update(std::move(recorded));
+  if (!has_replicas_only(recorded.step.mesh))
     throw InputError(fmt::format("{} was recorded as a part of {} (name the model for another)",
                                  quoted(recorded.model), to_text(recorded.step.mesh)));
-  if (step.mesh.gpus() != step.mesh[Axis::Data])
+  if (!has_replicas_only(step.mesh))
     throw InputError(fmt::format(
         "of {} a recorded step can have replicas only (give --mesh dp=N, or name a model)",
         to_text(step.mesh)));
-  recorded.step.mesh = step.mesh;
-  recorded.step.shard = step.shard;
+  if (!step.mesh.is_one()) recorded.step.mesh = step.mesh;
+  if (step.shard) recorded.step.shard = step.shard;
   for (const StepField& field : step_fields()) {
     const std::string defect = field.is_of_replicas ? field.defect(recorded.step) : "";
     if (!defect.empty()) throw InputError(defect);
   }
-  return recorded;
+  return with_cut_update(std::move(recorded));
 }
 
 Trace build_rank_trace(const Model& model, const StepOptions& options) {

@@ -27,6 +27,12 @@ std::int64_t ranks_that_share(const StepOptions& step) {
   return is_hybrid ? sharing->shard_ranks : step.mesh[Axis::Data];
 }
 
+bool states_are_cut(const StepOptions& step) {
+  const std::optional<Sharding> sharing = sharing_of(step);
+  if (!sharing || sharing->kind == Sharding::Kind::Ddp) return false;
+  return sharing->kind != Sharding::Kind::Megatron || sharing->cuts_states;
+}
+
 Tensor local_parameter(const Trace& trace, TensorId parameter) {
   Tensor local = trace[parameter];
   if (!parameters_are_cut(trace.step)) return local;

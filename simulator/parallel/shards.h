@@ -13,6 +13,9 @@ bool parameters_are_cut(const StepOptions& step);
 /// Among how many ranks parameters are cut: all replicas, or, of hybrid sharding, a group of them.
 std::int64_t ranks_that_share(const StepOptions& step);
 
+/// Does each rank update a part of the parameters only, and keep the states of that part?
+bool states_are_cut(const StepOptions& step);
+
 /// The part of a parameter that the rank's optimizer updates, as a tensor: itself if nothing is
 /// cut. torch's fully_shard deals out rows, ⌈rows / ranks⌉ to each, so that the last ranks hold
 /// padding (distributed/fsdp/_fully_shard/_fsdp_param.py); this is the largest shard, rank 0's.

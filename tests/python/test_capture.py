@@ -52,13 +52,39 @@ def with_lengths():
     labels = torch.tensor([[3, 4, 5, -1], [1, -1, -1, -1], [6, 7, -1, -1], [2, 2, 2, 2]])
     return Scores(), (torch.zeros(4, 32, 16), labels), loss
 
-def sharded():
+def replicated(**options):
     import torch.distributed as dist
-    from torch.testing._internal.distributed.fake_pg import FakeStore
-    from torch.distributed.fsdp import fully_shard
-    dist.init_process_group("fake", rank=0, world_size=4, store=FakeStore())
+    dist.init_process_group("nccl", world_size=4, rank=3)
     model, *rest = make_step()
-    return fully_shard(model.cuda()), *rest
+    wrapped = nn.parallel.DistributedDataParallel(model.cuda(), device_ids=[0], **options)
+    return wrapped, *rest
+
+def views():
+    return replicated(gradient_as_bucket_view=True, bucket_cap_mb=50)
+
+def sharded(parts=slice(0, 2), whole=True, **options):
+    from torch.distributed.fsdp import fully_shard
+    model, *rest = make_step()
+    for layer in model.layers[parts]:
+        fully_shard(layer, **options)
+    return fully_shard(model) if whole else model, *rest
+
+def kept():
+    return sharded(reshard_after_forward=False)
+
+def parts_only():
+    return sharded(whole=False)
+
+def mixed():
+    from torch.distributed.fsdp import MixedPrecisionPolicy
+    return sharded(mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
+
+def flat():
+    import torch.distributed as dist
+    from torch.distributed.fsdp import FullyShardedDataParallel
+    dist.init_process_group("nccl")
+    model, *rest = make_step()
+    return FullyShardedDataParallel(model, device_id=0), *rest
 
 def broken():
     raise KeyError("nothing here")
@@ -105,13 +131,14 @@ class CaptureTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def run_python(self, *arguments):
-        return subprocess.run([self.python, *arguments], cwd=self.path, env=self.environment,
+    def run_python(self, *arguments, job={}):
+        return subprocess.run([self.python, *arguments], cwd=self.path, env={**self.environment, **job},
                               capture_output=True, text=True)
 
-    def capture(self, function, *more):
+    def capture(self, function, *more, ranks=None):
+        job = {} if ranks is None else {"WORLD_SIZE": str(ranks)}
         return self.run_python("-m", "tidemark.capture", f"net.py:{function}", "-o",
-                               "step.trace.json", *more)
+                               "step.trace.json", *more, job=job)
 
     def trace(self, name="step.trace.json"):
         return json.loads((self.path / name).read_text())
@@ -120,10 +147,29 @@ class CaptureTest(unittest.TestCase):
 class Capture(CaptureTest):
     script = SCRIPT
 
-    def test_replicas_are_of_the_questions_not_of_the_capture(self):
-        done = self.capture("sharded")
-        self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"sharded \(fully_shard\).*--mesh dp=N --shard fsdp2")
+    def test_wrappers_say_how_ranks_share_and_are_taken_off(self):
+        names = {}
+        for function, mesh, shard in (("make_step", None, None), ("replicated", "dp=4", "ddp"),
+                                      ("views", "dp=4", "ddp:bucket-view,bucket-mb=50"),
+                                      ("sharded", "dp=8", "fsdp2"),
+                                      ("kept", "dp=8", "fsdp2:no-reshard")):
+            done = self.capture(function, ranks=8)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            trace = self.trace()
+            self.assertEqual((trace["step"].get("mesh"), trace["step"].get("shard")), (mesh, shard))
+            names[function] = [tensor["name"] for tensor in trace["tensors"]]
+            self.assertEqual(names[function], names["make_step"])
+            groups = ["layers.0", "layers.1", "layers.2"][:2 if mesh == "dp=8" else 3]
+            self.assertEqual([block["name"] for block in trace["blocks"]], groups)
+
+    def test_what_is_not_captured_of_wrappers_is_said(self):
+        for function, problem in (("parts_only", "call it on the model itself as well"),
+                                  ("mixed", r"MixedPrecisionPolicy\(param_dtype=…\) is not captured"),
+                                  ("flat", "FullyShardedDataParallel.*--mesh dp=N --shard fsdp2")):
+            done = self.capture(function, ranks=8)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, problem)
+        self.assertIn("Put WORLD_SIZE=8 before the command", self.capture("sharded").stderr)
 
     def test_lengths_that_a_loss_reads_on_the_host(self):
         done = self.capture("with_lengths")

@@ -47,9 +47,11 @@ def chosen_members(classes: dict[str, str]) -> set[str]:
     return chosen
 
 
-def blocks_of(classes: dict[str, str], calls: list[Call]) -> list[tuple[int, Call]]:
-    """Calls of chosen members, with their number in `calls`; none within another."""
-    chosen = chosen_members(classes)
+def blocks_of(classes: dict[str, str], calls: list[Call],
+              named: set[str] | None = None) -> list[tuple[int, Call]]:
+    """Calls of chosen members, or of those named, with their number in `calls`; none within
+    another."""
+    chosen = chosen_members(classes) if named is None else named
     blocks: list[tuple[int, Call]] = []
     for number, call in enumerate(calls):
         name, begin, end = call

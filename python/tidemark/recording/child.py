@@ -59,13 +59,14 @@ def run(arguments: argparse.Namespace) -> None:
     import torch
     from torch.utils._pytree import tree_leaves
 
-    from . import compiled, document, step, values
+    from . import compiled, document, replicas, step, values
 
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
     torch.set_num_threads(1)
     step.install_groups()
     compiled.install_compile()
+    replicas.install()
     with values.Values():
         with torch.device("cuda"):
             made = step.as_step(what_to_run(arguments))

@@ -52,6 +52,9 @@ def step_of(recording: Recording, arguments: argparse.Namespace, batch: int) -> 
         step["compute_capability"] = arguments.sm
     if recording.framework:
         step["framework"] = recording.framework
+    if recording.replicas and recording.replicas.ranks > 1:
+        step["mesh"] = f"dp={recording.replicas.ranks}"
+        step["shard"] = recording.replicas.shard
     return step
 
 

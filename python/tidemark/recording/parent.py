@@ -102,10 +102,13 @@ def capture_objects(model: Any, batch: Any, loss: Any, optimizer: Any, precision
                     device: str | None, sm: int | None, output: pathlib.Path,
                     beside_gpu: bool) -> pathlib.Path:
     from . import transport
+    from .replicas import without_wrappers
 
     check_machine(beside_gpu)
     capability, count = target_of(device, sm)
-    step = dict(model=model, batch=batch, loss=loss, optimizer=optimizer, precision=precision)
+    model, replicas = without_wrappers(model)
+    step = dict(model=model, batch=batch, loss=loss, optimizer=optimizer, precision=precision,
+                replicas=replicas)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "step.pickle"
         path.write_bytes(transport.packed(step))

@@ -16,6 +16,7 @@ from . import compiled
 from .errors import CaptureError
 from .graph import Graph
 from .recorder import Recorder, Reference
+from .replicas import Replicas, without_wrappers
 
 PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16")
 AMP = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
@@ -30,9 +31,17 @@ class Step:
     loss: Callable[..., torch.Tensor] | None = None  # of the model's output, or of that and batch
     optimizer: Any = "adamw"  # a name, an Optimizer, or a function of the parameters
     precision: str = "fp32"
+    replicas: Replicas | None = None
 
 
 def as_step(made: Any) -> Step:
+    step = step_in(made)
+    step.model, found = without_wrappers(step.model)
+    step.replicas = step.replicas or found
+    return step
+
+
+def step_in(made: Any) -> Step:
     if isinstance(made, Step):
         return made
     if isinstance(made, dict) and "model" in made:
@@ -64,26 +73,8 @@ def make_optimizer(step: Step) -> Any:
                        "or give a function of the parameters)")
 
 
-# Wrappers of replicas, and what to ask about their step once it is captured without them.
-WRAPPERS = {"DistributedDataParallel": "--mesh dp=N --shard ddp",
-            "FullyShardedDataParallel": "--mesh dp=N --shard fsdp2"}
-
-
-def refuse_replicas(model: torch.nn.Module) -> None:
-    """A capture is of one process, whose parameters are whole."""
-    for module in model.modules():
-        name = type(module).__name__
-        if name in WRAPPERS and type(module).__module__.startswith("torch."):
-            raise CaptureError(f"the model is wrapped in {name}: capture what is inside, and say "
-                               f"{WRAPPERS[name]} to compare, explain and check")
-    if any(type(parameter).__name__ == "DTensor" for parameter in model.parameters()):
-        raise CaptureError("the model's parameters are sharded (fully_shard): capture it before that,"
-                           " and say --mesh dp=N --shard fsdp2 to compare, explain and check")
-
-
 def place(step: Step) -> None:
     """Model and batch on the device, in the precision that was asked for."""
-    refuse_replicas(step.model)
     if step.precision not in PRECISIONS:
         raise CaptureError(f"no precision named {step.precision!r} (known: "
                            f"{', '.join(PRECISIONS)})")
@@ -209,6 +200,7 @@ class Recording:
     framework: str | None  # a row of `tidemark frameworks`; None: the usual one
     parameters: int  # elements
     trainable: int
+    replicas: Replicas | None
 
 
 @contextlib.contextmanager
@@ -320,7 +312,7 @@ def record(step: Step) -> Recording:
     parameters = list(step.model.parameters())
     return Recording(recorder, graph, measured, update, last, step.precision, leaves, saved,
                      versions, framework(), sum(p.numel() for p in parameters),
-                     sum(p.numel() for p in parameters if p.requires_grad))
+                     sum(p.numel() for p in parameters if p.requires_grad), step.replicas)
 
 
 def is_saved(recorder: Recorder, number: int, loss: Reference) -> bool:

@@ -424,7 +424,8 @@ class Builder:
             if storage.name:
                 self.whole_of(number)
         calls = [call[:3] for call in self.recorder.calls]
-        chosen = block_finder.blocks_of(classes, calls)
+        replicas = self.recording.replicas
+        chosen = block_finder.blocks_of(classes, calls, replicas.groups if replicas else None)
         begins = {call[1]: self.recorder.calls[at][3] for at, call in chosen}
         operations = self.recorder.operations
         self.at = 0

@@ -1,0 +1,91 @@
+// Example, AdamW of two weights a and b:
+//   tensors   a  b  a.exp_avg  a.exp_avg_sq  b.exp_avg  b.exp_avg_sq  x …  →  a  b  x …
+// and the graph places states for what each rank keeps of a and b.
+// Tested by tests/simulator/parallel/recorded_update_test.cpp.
+#include "simulator/parallel/recorded_update.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/quoted.h"
+#include "traces/optimizer.h"
+
+namespace tidemark {
+namespace {
+
+/// What torch.optim calls its classes.
+struct NamedOptimizer {
+  std::string_view name;
+  Optimizer value;
+};
+
+constexpr std::array named_optimizers = {
+    NamedOptimizer{"AdamW", Optimizer::AdamW}, NamedOptimizer{"Adam", Optimizer::AdamW},
+    NamedOptimizer{"SGD", Optimizer::Sgd}, NamedOptimizer{"SGD", Optimizer::SgdMomentum}};
+
+bool is_state(const Tensor& tensor) { return tensor.category == Category::OptimizerState; }
+
+Bytes recorded_states(const Trace& trace) {
+  Bytes sum;
+  for (const Tensor& tensor : trace.tensors)
+    if (is_state(tensor)) sum += size(tensor);
+  return sum;
+}
+
+// Of parameters that got a gradient, for only these have states.
+Bytes states_of(const Trace& trace, const OptimizerRow& row) {
+  Bytes sum;
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    const Tensor& tensor = trace.tensors[t];
+    if (tensor.category == Category::Parameter && tensor.trainable &&
+        tensor.storage == static_cast<TensorId>(t))
+      sum += state_bytes(row, tensor, false);
+  }
+  return sum;
+}
+
+Optimizer optimizer_in(const Trace& trace) {
+  const Bytes kept = recorded_states(trace);
+  for (const NamedOptimizer& known : named_optimizers)
+    if (known.name == trace.update->optimizer && states_of(trace, row_of(known.value)) == kept)
+      return known.value;
+  throw InputError(fmt::format(
+      "of {}'s states it is not known what a rank keeps when parameters are cut (capture "
+      "with AdamW or SGD, or give --shard ddp)",
+      printable(trace.update->optimizer, 80)));
+}
+
+void forget_states(Trace& trace) {
+  std::vector<TensorId> now(trace.tensors.size(), no_tensor);
+  std::int32_t count = 0;
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t)
+    if (!is_state(trace.tensors[t])) now[t] = static_cast<TensorId>(count++);
+  std::erase_if(trace.tensors, is_state);
+  const auto move = [&](TensorId& id) {
+    if (id != no_tensor) id = now[index(id)];
+  };
+  for (Tensor& tensor : trace.tensors) move(tensor.storage);
+  for (TensorId& operand : trace.operands) move(operand);
+  for (Block& block : trace.blocks) move(block.input);
+  move(trace.loss);
+}
+
+}  // namespace
+
+Trace with_update_by_its_row(Trace recorded) {
+  if (!recorded.update) return recorded;
+  recorded.step.optimizer = optimizer_in(recorded);
+  for (const TensorId operand : recorded.operands)
+    if (is_state(recorded[operand]))
+      throw InputError(
+          fmt::format("{}: the step reads this state of its optimizer, which cannot be "
+                      "cut (give --shard ddp)",
+                      quoted(recorded[operand].name)));
+  forget_states(recorded);
+  recorded.update.reset();
+  return recorded;
+}
+
+}  // namespace tidemark

@@ -206,10 +206,12 @@ class FullSharding {
     kept_output_ = no_instance;
   }
 
+  // Parameters of a group are there until all of it is, whoever reads them last: the root's
+  // embedding for all of the backward.
   void reshard(std::size_t g) {
     states_[g].is_whole = false;
     for (const TensorId parameter : groups_[g].parameters) {
-      if (is_flat_) rewriter_.release(rewriter_.now(value_[index(parameter)]));
+      rewriter_.release(rewriter_.now(value_[index(parameter)]));
       rewriter_.replace(value_[index(parameter)], shard_[index(parameter)]);
     }
     if (is_flat_) freed_by_.push_back(computed_);

@@ -61,6 +61,7 @@ struct Framework {
   bool packs_unmasked = false;       ///< a batch without a mask is taken for packed, and gets one
   bool vision_softmax_fp32 = false;  ///< probabilities of ViT's eager code are made in fp32
   bool adapters_fp32 = false;        ///< LoRA's weights are fp32 whatever the base's dtype is
+  bool keeps_originals = false;      ///< beside modules that adapters' training copies: heads, too
 
   // How gradients and updates are stored.
   bool accumulates_in_place = true;  ///< a second gradient of one tensor is added into the first

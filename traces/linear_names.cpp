@@ -17,7 +17,8 @@ struct ModuleName {
 // modules: attention.output.dense, intermediate.dense and output.dense, unlike in GPT-NeoX and Phi,
 // where it is the attention's; then Phi-3, GPT-NeoX and OPT; then DistilBERT; then Mixtral; then
 // ModernBERT; then DeepSeek. PVT's MLPs have names that only begin with "dense". DeBERTa's
-// query_proj and its kin stand among the others.
+// query_proj and its kin stand among the others. Last, tables of words and the head that GPT-NeoX
+// has, which no adapter sits beside, but which may be trained whole.
 constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
                                      ModuleName{"k_proj", {"k"}},
                                      ModuleName{"v_proj", {"v"}},
@@ -65,7 +66,14 @@ constexpr std::array module_names = {ModuleName{"q_proj", {"q"}},
                                      ModuleName{"q_b_proj", {"q_b"}},
                                      ModuleName{"kv_a_proj_with_mqa", {"kv_a"}},
                                      ModuleName{"kv_b_proj", {"kv_b"}},
-                                     ModuleName{"all-linear", {"all"}}};
+                                     ModuleName{"all-linear", {"all"}},
+                                     ModuleName{"embed_tokens", {"embed"}},
+                                     ModuleName{"wte", {"embed"}},
+                                     ModuleName{"embed_in", {"embed"}},
+                                     ModuleName{"word_embeddings", {"embed"}},
+                                     ModuleName{"tok_embeddings", {"embed"}},
+                                     ModuleName{"shared", {"embed"}},
+                                     ModuleName{"embed_out", {"lm_head"}}};
 
 }  // namespace
 

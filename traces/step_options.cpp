@@ -58,28 +58,44 @@ bool parse_base_dtype(std::string_view text) {
   return text == "base";
 }
 
-// "r=4,targets=q,v": values after `targets=` belong to it until the next key.
+constexpr std::array<std::string_view, 8> lora_options = {"r",    "dropout", "dtype",  "targets",
+                                                          "save", "dora",    "rslora", "rank"};
+
+[[noreturn]] void refuse_lora_option(std::string_view part) {
+  const std::string_view key = part.substr(0, part.find('='));
+  const std::string_view near = nearest_name(key, {lora_options.begin(), lora_options.end()});
+  throw UsageError(fmt::format(
+      "tuning: '{}' is not understood ({}write for example lora:r=4,targets=q,v; also dropout=0.1, "
+      "dtype=base, dora, rslora, save=embed_tokens,lm_head)",
+      part.substr(0, 64),
+      near.empty() || near == key ? "" : fmt::format("did you mean '{}'? ", near)));
+}
+
+// "r=4,targets=q,v,save=lm_head": values after `targets=` and `save=` belong to it until the next
+// key.
 void parse_lora(Tuning& tuning, std::string_view arguments) {
+  std::vector<std::string>* names = &tuning.targets;
   for (std::string_view part : split(arguments, ',')) {
-    if (part.starts_with("r=")) {
-      tuning.rank = parse_rank(part.substr(2));
-      continue;
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const std::string_view key = part.substr(0, equals);
+    const std::string_view value = part.substr(std::min(equals + 1, part.size()));
+    if (equals == part.size()) {
+      if (part.empty()) refuse_lora_option(part);
+      if (part == "dora") tuning.magnitudes = true;
+      if (part == "dora" || part == "rslora") continue;  // this: another factor, as many bytes
+      names->emplace_back(part);
+    } else if (key == "r" || key == "rank") {
+      tuning.rank = parse_rank(value);
+    } else if (key == "dropout") {
+      tuning.dropout = parse_dropout(value);
+    } else if (key == "dtype") {
+      tuning.base_dtype = parse_base_dtype(value);
+    } else if ((key == "targets" || key == "save") && !value.empty()) {
+      names = key == "save" ? &tuning.whole : &tuning.targets;
+      names->emplace_back(value);
+    } else {
+      refuse_lora_option(part);
     }
-    if (part.starts_with("dropout=")) {
-      tuning.dropout = parse_dropout(part.substr(8));
-      continue;
-    }
-    if (part.starts_with("dtype=")) {
-      tuning.base_dtype = parse_base_dtype(part.substr(6));
-      continue;
-    }
-    if (part == "rslora") continue;  // another factor of the same product: as many bytes
-    if (part.starts_with("targets=")) part.remove_prefix(8);
-    if (part.empty() || part.find('=') != std::string_view::npos)
-      throw UsageError(
-          fmt::format("tuning: '{}' is not understood (write for example lora:r=4,targets=q,v)",
-                      part.substr(0, 64)));
-    tuning.targets.emplace_back(part);
   }
 }
 
@@ -137,8 +153,11 @@ std::string to_text(const Tuning& tuning) {
   if (tuning.kind == Tuning::Kind::Frozen) return fmt::format("{}:{}", name, list);
   const std::string dropout =
       tuning.dropout > 0 ? fmt::format(",dropout={}", tuning.dropout) : std::string();
-  return fmt::format("{}:r={}{}{},targets={}", name, tuning.rank, dropout,
-                     tuning.base_dtype ? ",dtype=base" : "", list);
+  const std::string whole =
+      tuning.whole.empty() ? "" : fmt::format(",save={}", fmt::join(tuning.whole, ","));
+  return fmt::format("{}:r={}{}{}{},targets={}{}", name, tuning.rank, dropout,
+                     tuning.base_dtype ? ",dtype=base" : "", tuning.magnitudes ? ",dora" : "", list,
+                     whole);
 }
 
 Precision precision_of(const StepOptions& options) {

@@ -32,14 +32,17 @@ struct Tuning {
   std::int64_t rank = 8;
   double dropout = 0;       ///< of what an adapter reads
   bool base_dtype = false;  ///< adapters have the base's dtype, whatever the framework's rule is
+  bool magnitudes = false;  ///< DoRA: one is trained per output, too (arXiv 2402.09353)
   std::vector<std::string> targets =
       {};  ///< names of linears ("q", "v", "fc1", "all") or frozen globs
+  std::vector<std::string> whole = {};  ///< modules trained as copies: peft's modules_to_save
 
   bool operator==(const Tuning&) const = default;
 };
 
 /// "full", "lora:r=4,targets=q,v", "lora:r=4,dropout=0.1,dtype=base,targets=all",
-/// "lora-fa:r=4,targets=all", "frozen:embed*,blocks.0.*".
+/// "lora:r=4,dora,targets=q,v,save=embed_tokens,lm_head", "lora-fa:r=4,targets=all",
+/// "frozen:embed*,blocks.0.*".
 Tuning parse_tuning(std::string_view text);
 std::string to_text(const Tuning& tuning);
 

@@ -44,8 +44,6 @@ DType compute_dtype_of(Precision precision) {
   return DType::Float32;
 }
 
-bool is_adapter(std::string_view op_name) { return op_name.ends_with(".lora_a"); }
-
 bool matches_glob(std::string_view text, std::string_view glob) {
   return ::fnmatch(std::string(glob).c_str(), std::string(text).c_str(), 0) == 0;
 }
@@ -73,15 +71,6 @@ double TraceBuilder::dropout_probability(double of_config) const {
 
 double TraceBuilder::drop_path_probability(double of_config) const {
   return step().drop_path.value_or(of_config);
-}
-
-bool TraceBuilder::is_lora_target(std::string_view leaf) const {
-  const Tuning& tuning = step().tuning;
-  if (tuning.kind != Tuning::Kind::Lora && tuning.kind != Tuning::Kind::LoraFa) return false;
-  return std::ranges::any_of(tuning.targets, [&](const std::string& target) {
-    const std::vector<std::string_view> named = linears_named(target, trace_.family);
-    return named.front() == "all" || std::ranges::find(named, leaf) != named.end();
-  });
 }
 
 bool TraceBuilder::is_trainable(std::string_view name, ParameterRole role) const {
@@ -132,7 +121,11 @@ TensorId TraceBuilder::input(std::string name, const Shape& shape, DType dtype,
 }
 
 TensorId TraceBuilder::parameter(std::string name, const Shape& shape, ParameterRole role) {
-  return parameter_of(std::move(name), shape, base_, role);
+  if (!is_copied(name, role)) return parameter_of(std::move(name), shape, base_, role);
+  const TensorId original = parameter_of(name_of_original(name), shape, base_, ParameterRole::Base);
+  const TensorId copy = parameter_of(std::move(name), shape, base_, ParameterRole::Head);
+  copied_.push_back({original, copy});
+  return copy;
 }
 
 TensorId TraceBuilder::parameter_of(std::string name, const Shape& shape, DType dtype,
@@ -225,30 +218,16 @@ TensorId TraceBuilder::to_compute(TensorId x) {
 TensorId TraceBuilder::linear(const std::string& name, TensorId x, std::int64_t out, bool bias,
                               ParameterRole role) {
   const std::int64_t in = shape(x).back();
+  Adapter adapter;
   TensorId y = no_tensor;
   if (step().base && role == ParameterRole::Base) {
     y = quantized_linear(name, x, out, bias);
   } else {
-    const TensorId weight = parameter(name + ".weight", {out, in}, role);
-    y = linear_with(name, x, weight, bias ? parameter(name + ".bias", {out}, role) : no_tensor);
+    adapter.weight = parameter(name + ".weight", {out, in}, role);
+    if (bias) adapter.bias = parameter(name + ".bias", {out}, role);
+    y = linear_with(name, x, adapter.weight, adapter.bias);
   }
-  Adapter adapter;
   return adapted(name, leaf_of(name), x, y, adapter);
-}
-
-TensorId TraceBuilder::adapted(const std::string& name, std::string_view leaf, TensorId x,
-                               TensorId y, Adapter& adapter) {
-  if (!is_lora_target(leaf)) return y;
-  const Tuning& tuning = step().tuning;
-  if (adapter.a == no_tensor) {
-    const auto role =
-        tuning.kind == Tuning::Kind::Lora ? ParameterRole::Adapter : ParameterRole::FrozenAdapter;
-    const DType dtype = framework_.adapters_fp32 && !tuning.base_dtype ? DType::Float32 : base_;
-    adapter.a = parameter_of(name + ".lora_a.weight", {tuning.rank, shape(x).back()}, dtype, role);
-    adapter.b = parameter_of(name + ".lora_b.weight", {shape(y).back(), tuning.rank}, dtype,
-                             ParameterRole::Adapter);
-  }
-  return add_lora(name, x, y, adapter);
 }
 
 TensorId TraceBuilder::linear_with(const std::string& name, TensorId x, TensorId weight,
@@ -262,28 +241,6 @@ TensorId TraceBuilder::linear_with(const std::string& name, TensorId x, TensorId
   if (bias == no_tensor) return emit(OpKind::Linear, name, {x16, w16}, {{"", result, compute_}});
   const TensorId b16 = to_compute(bias);
   return emit(OpKind::Linear, name, {x16, w16, b16}, {{"", result, compute_}});
-}
-
-// y + B(A(x)), as in tuners/lora/layer.py of peft: x in the adapter's dtype is a tensor of each
-// adapted linear, and the sum, in the wider dtype, is cast back. Under autocast each projection
-// casts for itself.
-TensorId TraceBuilder::add_lora(const std::string& name, TensorId x, TensorId y,
-                                const Adapter& adapter) {
-  const auto [a, b] = adapter;
-  const DType dtype = trace_[a].dtype;
-  TensorId read = framework_.autocast_casts ? cast(name + ".lora_cast", x, dtype) : x;
-  read = dropout(name + ".lora_drop", read, step().tuning.dropout);
-  const TensorId low = linear_with(name + ".lora_a", read, a);
-  const TensorId high = linear_with(name + ".lora_b", low, b);
-  const TensorId scaled = scale(name + ".lora_scale", high, 1.0);
-  if (step().base) {  // tuners/lora/bnb.py: a copy of y, and the sum in its dtype
-    if (*step().base != BaseWeights::Int8) y = copy(name + ".lora_clone", y, shape(y));
-    const TensorId rounded =
-        autocast_ ? scaled : cast(name + ".lora_cast_back", scaled, trace_[y].dtype);
-    return add(name + ".lora_add", y, rounded);
-  }
-  const TensorId sum = add(name + ".lora_add", y, scaled);
-  return cast(name + ".lora_result", sum, trace_[y].dtype);
 }
 
 TensorId TraceBuilder::matmul(const std::string& name, TensorId a, TensorId b) {
@@ -393,6 +350,28 @@ void require_known_targets(const Trace& trace) {
   }
 }
 
+// The module that a parameter is of: "blocks.0.attn.q.weight" → "q".
+std::string_view module_of(std::string_view parameter) {
+  return leaf_of(parameter.substr(0, std::min(parameter.rfind('.'), parameter.size())));
+}
+
+void require_known_copies(const Trace& trace) {
+  for (const std::string& module : trace.step.tuning.whole) {
+    const std::vector<std::string_view> named = linears_named(module, trace.family);
+    std::vector<std::string_view> modules;
+    bool is_known = false;
+    for (const Tensor& tensor : trace.tensors) {
+      if (tensor.category != Category::Parameter || tensor.name.find(".lora_") != std::string::npos)
+        continue;
+      const std::string_view name = module_of(tensor.name);
+      is_known |= tensor.trainable && std::ranges::find(named, name) != named.end();
+      if (name != "original" && std::ranges::find(modules, name) == modules.end())
+        modules.push_back(name);
+    }
+    if (!is_known) throw UsageError(unknown_name("module", module, modules));
+  }
+}
+
 }  // namespace
 
 void require_used_options(const Trace& trace) {
@@ -400,11 +379,15 @@ void require_used_options(const Trace& trace) {
     if (const std::string defect = field.defect(trace.step); !defect.empty())
       throw UsageError(fmt::format("{}: {}", long_name(field.switches.front().names), defect));
   require_known_targets(trace);
+  require_known_copies(trace);
   const Tuning::Kind tuning = trace.step.tuning.kind;
   if (trace.step.base && tuning != Tuning::Kind::Lora && tuning != Tuning::Kind::LoraFa)
     throw UsageError(
         fmt::format("--base: weights in {} cannot be trained; need adapters (--tuning lora:r=8,…)",
                     base_weights[static_cast<std::size_t>(*trace.step.base)].name));
+  if (trace.step.base && trace.step.tuning.magnitudes)
+    throw UsageError(
+        "--base: what DoRA makes of weights in few bits is not known (leave out dora)");
   if (trace.step.loss && std::ranges::none_of(trace.opaque_rows, is_chunked_loss))
     throw UsageError(fmt::format(
         "--loss: {} has no logits of the next words (or caps them), which is what {} is for",

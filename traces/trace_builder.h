@@ -41,9 +41,12 @@ struct FusedKernel {
   double factor = 1;  ///< of the scores, beside 1/√d
 };
 
-/// The two small weights of a LoRA adapter.
+/// The linear that an adapter sits beside (none where its weight is stored in few bits), and what
+/// is trained.
 struct Adapter {
+  TensorId weight = no_tensor, bias = no_tensor;
   TensorId a = no_tensor, b = no_tensor;
+  TensorId magnitude = no_tensor;  ///< of DoRA: one per output
 };
 
 class TraceBuilder {
@@ -72,6 +75,9 @@ class TraceBuilder {
   TensorId input(std::string name, const Shape& shape, DType dtype,
                  const std::optional<InputFill>& fill = {});
   TensorId parameter(std::string name, const Shape& shape, ParameterRole = ParameterRole::Base);
+  /// The weight of the module `name`, which shares the parameter `table`: that, unless one of both
+  /// is trained as a copy, which ends the sharing.
+  TensorId tied(const std::string& name, TensorId table);
   /// x as matrix products read it: autocast's cast of it, or x.
   TensorId to_compute(TensorId x);
 
@@ -194,6 +200,9 @@ class TraceBuilder {
   std::string cast_name(TensorId x);
   TensorId quantized_linear(const std::string& name, TensorId x, std::int64_t out, bool bias);
   TensorId add_lora(const std::string& name, TensorId x, TensorId y, const Adapter& adapter);
+  TensorId add_dora(const std::string& name, TensorId x, TensorId y, const Adapter& adapter);
+  TensorId dora_norm(const std::string& name, TensorId read, const Adapter& adapter);
+  bool is_copied(std::string_view parameter, ParameterRole role) const;
   bool is_trainable(std::string_view name, ParameterRole role) const;
   TensorId add_external(Tensor tensor);
   DType promoted(TensorId a, TensorId b) const;
@@ -210,6 +219,11 @@ class TraceBuilder {
   std::vector<std::size_t> first_local_;  ///< of each function being traced
   std::vector<TensorId> weight_casts_;    ///< autocast casts each weight once per step
   std::vector<int> casts_;                ///< per activation: how often it has been cast
+  /// Parameters of modules that are trained as copies.
+  struct Copied {
+    TensorId original, copy;
+  };
+  std::vector<Copied> copied_;
 };
 
 /// UsageError if an option of the step asks for what the model does not have: a linear or parameter
@@ -221,6 +235,9 @@ DType compute_dtype_of(Precision precision);
 
 /// True for the name of the first projection of a LoRA adapter.
 bool is_adapter(std::string_view op_name);
+
+/// "lm_head.weight" → "lm_head.original.weight": what lies frozen beside a copy that is trained.
+std::string name_of_original(std::string_view parameter);
 
 /// Matches '*' as any run of characters.
 bool matches_glob(std::string_view text, std::string_view glob);

@@ -1,6 +1,6 @@
 // Losses by chunks and bases in four and eight bits beside what ran in PyTorch's own allocator with
-// bitsandbytes 0.50.2 (steps_heads_and_bases.json), and Liger's kernels, 0.6.4 (steps_liger.json);
-// both made by scripts/capture_steps/capture.py.
+// bitsandbytes 0.50.2 (steps_heads_and_bases.json), Liger's kernels, 0.6.4 (steps_liger.json), and
+// adapters of peft 0.21 (steps_adapters.json); all made by scripts/capture_steps/capture.py.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,6 +43,25 @@ TEST(MeasuredLiger, HasThePredictedPeaks) {
     EXPECT_LE(off(step, &StepBytes::live), 0.3)
         << step.name << " live " << step.predicted.live << " against " << step.measured.live;
     EXPECT_LE(off(step, &StepBytes::allocated), 3.5)
+        << step.name << " allocated " << step.predicted.allocated << " against "
+        << step.measured.allocated;
+  }
+}
+
+TEST(MeasuredAdapters, HaveThePredictedPeaks) {
+  const std::vector<MeasuredStep> steps =
+      measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_adapters.json");
+  EXPECT_EQ(steps.size(), 21u);
+  for (const MeasuredStep& step : steps) {
+    EXPECT_EQ(step.predicted.parameters, step.measured.parameters) << step.name;
+    EXPECT_EQ(step.predicted.trainable, step.measured.trainable) << step.name;
+    // Behind a classifier, whose loss is small, the peak lies in the last block's backward.
+    const bool classifies =
+        !step.options.tuning.whole.empty() &&
+        (step.options.tuning.whole[0] == "classifier" || step.options.tuning.whole[0] == "score");
+    EXPECT_LE(off(step, &StepBytes::live), classifies ? 3.5 : 0.5)
+        << step.name << " live " << step.predicted.live << " against " << step.measured.live;
+    EXPECT_LE(off(step, &StepBytes::allocated), 3)
         << step.name << " allocated " << step.predicted.allocated << " against "
         << step.measured.allocated;
   }

@@ -21,25 +21,6 @@ std::string device_of(const JsonView& step) {
   return capability == 75 ? "t4" : capability == 90 ? "h100" : "a100-80gb";
 }
 
-// peft's names of modules and numbers, as --tuning has them.
-Tuning tuning_of(const JsonView& step) {
-  const auto lora = step.find("lora");
-  if (!lora) return {};
-  std::string text = fmt::format("lora:r={}", lora->at("r").integer());
-  if (const double dropout = lora->number_or("lora_dropout", 0, 0, 1); dropout > 0)
-    text += fmt::format(",dropout={}", dropout);
-  if (const auto peft = step.find("peft");
-      peft && !peft->boolean_or("autocast_adapter_dtype", true))
-    text += ",dtype=base";
-  text += ",targets=";
-  std::string separator;
-  for (const JsonView module : lora->at("target_modules").items()) {
-    text += separator + std::string(module.text());
-    separator = ",";
-  }
-  return parse_tuning(text);
-}
-
 StepOptions options_of(const JsonView& step) {
   StepOptions options{.batch = step.at("batch").integer(),
                       .precision = parse_name(precisions, "precision", step.at("precision").text()),
@@ -122,6 +103,32 @@ StepBytes predicted_bytes(const MeasuredStep& step, const std::shared_ptr<const 
 }
 
 }  // namespace
+
+// peft's names of modules and numbers, as --tuning has them.
+Tuning tuning_of(const JsonView& step) {
+  const auto lora = step.find("lora");
+  if (!lora) return {};
+  std::string text = fmt::format("lora:r={}", lora->at("r").integer());
+  if (const double dropout = lora->number_or("lora_dropout", 0, 0, 1); dropout > 0)
+    text += fmt::format(",dropout={}", dropout);
+  if (const auto peft = step.find("peft");
+      peft && !peft->boolean_or("autocast_adapter_dtype", true))
+    text += ",dtype=base";
+  if (lora->boolean_or("use_dora", false)) text += ",dora";
+  if (lora->boolean_or("use_rslora", false)) text += ",rslora";
+  const auto add_modules = [&](std::string_view key, std::string_view option) {
+    const auto modules = lora->find(key);
+    if (!modules) return;
+    std::string_view before = option;
+    for (const JsonView module : modules->items()) {
+      text += fmt::format("{}{}", before, module.text());
+      before = ",";
+    }
+  };
+  add_modules("target_modules", ",targets=");
+  add_modules("modules_to_save", ",save=");
+  return parse_tuning(text);
+}
 
 double percent_off(std::int64_t predicted, std::int64_t measured) {
   return (static_cast<double>(predicted) / static_cast<double>(measured) - 1) * 100;

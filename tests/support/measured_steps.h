@@ -30,6 +30,9 @@ struct MeasuredStep {
   StepBytes measured, predicted;
 };
 
+/// The --tuning of a fixture's step, which has what peft's LoraConfig was given.
+Tuning tuning_of(const JsonView& step);
+
 /// How far a prediction is off, in per cent of what was measured.
 double percent_off(std::int64_t predicted, std::int64_t measured);
 

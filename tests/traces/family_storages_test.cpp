@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/json_reader.h"
+#include "tests/support/measured_steps.h"
 #include "traces/models/config_reader.h"
 
 namespace tidemark::family_storages_test {
@@ -121,7 +122,7 @@ TEST(LigerStorages, AreWhatPyTorchKeeps) {
     const std::string name(step.at("name").text());
     const ModelConfig config = read_model_config(step.at("config").text(), name).config;
     StepOptions options = options_of(step);
-    if (step.find("lora")) options.tuning = parse_tuning("lora:r=6,targets=q,v");
+    options.tuning = tuning_of(step);
     const Trace trace = build_trace({name, "", "", "", config}, options);
     Storages measured = measured_storages(step);
     leave_out_gradient_of_table(step, trace, measured);
@@ -129,6 +130,27 @@ TEST(LigerStorages, AreWhatPyTorchKeeps) {
     ++compared;
   }
   EXPECT_EQ(compared, 28);
+}
+
+// Of rank-stabilized LoRA, of DoRA with and without dropout and biases, and of modules that are
+// trained as copies.
+TEST(AdapterStorages, AreWhatPyTorchKeeps) {
+  const JsonDocument document =
+      read_json(TIDEMARK_TESTS_DIR "/reference/steps_adapters.json", FileKind::TrainingData);
+  int compared = 0;
+  for (const JsonView step : document.root().at("steps").items()) {
+    if (step.find("checkpoint")) continue;
+    const std::string name(step.at("name").text());
+    const ModelConfig config = read_model_config(step.at("config").text(), name).config;
+    StepOptions options = options_of(step);
+    options.tuning = tuning_of(step);
+    const Trace trace = build_trace({name, "", "", "", config}, options);
+    Storages measured = measured_storages(step);
+    leave_out_indices(step, config, measured);
+    EXPECT_EQ(predicted_storages(trace), measured) << name;
+    ++compared;
+  }
+  EXPECT_EQ(compared, 20);
 }
 
 }  // namespace

@@ -35,10 +35,22 @@ TEST(Tuning, TakesRankStabilizedLoraForLora) {
   EXPECT_EQ(parse_tuning("lora:r=6,rslora,targets=q,v"), parse_tuning("lora:r=6,targets=q,v"));
 }
 
+TEST(Tuning, HasMagnitudesAndModulesThatAreTrainedWhole) {
+  const Tuning tuning = parse_tuning("lora:dora,save=embed_tokens,lm_head,targets=q,v,r=4");
+  EXPECT_EQ(tuning, (Tuning{.kind = Kind::Lora,
+                            .rank = 4,
+                            .magnitudes = true,
+                            .targets = {"q", "v"},
+                            .whole = {"embed_tokens", "lm_head"}}));
+  EXPECT_EQ(to_text(tuning), "lora:r=4,dora,targets=q,v,save=embed_tokens,lm_head");
+  EXPECT_EQ(parse_tuning(to_text(tuning)), tuning);
+}
+
 TEST(Tunings, AreReadFromText) {
   EXPECT_EQ(parse_tuning("full"), Tuning{});
   EXPECT_EQ(parse_tuning("lora:r=4,targets=q,v"),
             (Tuning{.kind = Kind::Lora, .rank = 4, .targets = {"q", "v"}}));
+  EXPECT_EQ(parse_tuning("lora:rank=4"), parse_tuning("lora:r=4"));
   EXPECT_EQ(parse_tuning("lora:targets=fc1,fc2,r=16"),
             (Tuning{.kind = Kind::Lora, .rank = 16, .targets = {"fc1", "fc2"}}));
   EXPECT_EQ(parse_tuning("lora-fa:r=4,targets=all"),
@@ -66,10 +78,13 @@ TEST(Tunings, SayWhatIsWrong) {
   EXPECT_EQ(error_of("lora:r=0"), "tuning: r=0 is not a rank (1 to 65536)");
   EXPECT_EQ(error_of("lora:r=65537"), "tuning: r=65537 is not a rank (1 to 65536)");
   EXPECT_EQ(error_of("lora:r=4x"), "tuning: r=4x is not a rank (1 to 65536)");
-  EXPECT_EQ(error_of("lora:rank=4"),
-            "tuning: 'rank=4' is not understood (write for example lora:r=4,targets=q,v)");
-  EXPECT_EQ(error_of("lora:r=4,,"),
-            "tuning: '' is not understood (write for example lora:r=4,targets=q,v)");
+  const std::string options =
+      "write for example lora:r=4,targets=q,v; also dropout=0.1, dtype=base, dora, rslora, "
+      "save=embed_tokens,lm_head)";
+  EXPECT_EQ(error_of("lora:target=q"),
+            "tuning: 'target=q' is not understood (did you mean 'targets'? " + options);
+  EXPECT_EQ(error_of("lora:dora=yes"), "tuning: 'dora=yes' is not understood (" + options);
+  EXPECT_EQ(error_of("lora:r=4,,"), "tuning: '' is not understood (" + options);
   EXPECT_EQ(error_of("frozen"),
             "tuning: 'frozen' needs names (for example frozen:embed*,blocks.0.*)");
   EXPECT_EQ(error_of(""), "unknown tuning '' (known: full, lora, lora-fa, frozen)");

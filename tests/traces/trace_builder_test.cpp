@@ -131,6 +131,59 @@ TEST(Lora, FaFreezesTheFirstProjection) {
   EXPECT_TRUE(trace[tensor_named(trace, "fc.lora_b.weight")].trainable);
 }
 
+// What it adds to y needs y: m/‖W + BA‖ is trained through it.
+TEST(Lora, DoraHasAMagnitudePerOutputAndKeepsTheProduct) {
+  StepOptions step = with_tuning("lora:r=2,dora,targets=q");
+  step.precision = Precision::Bf16;
+  const Trace trace = built(
+      step, [](TraceBuilder& b, TensorId x) { return b.linear("m.q", b.linear("fc", x, 4), 6); });
+  EXPECT_EQ(trace[tensor_named(trace, "m.q.lora_magnitude.weight")].shape, Shape{6});
+  EXPECT_TRUE(trace[tensor_named(trace, "m.q.lora_magnitude.weight")].trainable);
+  EXPECT_EQ(trace[tensor_named(trace, "m.q.dora_norm.eye")].shape, (Shape{4, 4}));
+  EXPECT_EQ(trace[tensor_named(trace, "m.q.dora_norm.weight")].dtype, DType::Float32);
+  EXPECT_EQ(trace[tensor_named(trace, "m.q.lora_result")].dtype, DType::BFloat16);
+  EXPECT_THAT(op_names(trace), testing::Contains("m.q.dora_unbiased"));
+  EXPECT_THAT(check(trace), IsEmpty());
+
+  step.tuning.dropout = 0.5;
+  const Trace dropped = built(
+      step, [](TraceBuilder& b, TensorId x) { return b.linear("m.q", b.linear("fc", x, 4), 6); });
+  EXPECT_THAT(op_names(dropped), testing::Contains("m.q.dora_base"));
+  EXPECT_THAT(op_names(dropped), testing::Not(testing::Contains("m.q.dora_unbiased")));
+  EXPECT_THAT(check(dropped), IsEmpty());
+}
+
+// peft's modules_to_save: the original stays, frozen, beside the copy.
+TEST(Lora, TrainsCopiesOfWholeModules) {
+  const auto one = [](TraceBuilder& b, TensorId x) {
+    return b.linear("score", b.linear("fc", x, 4), 3, true, ParameterRole::Head);
+  };
+  const Trace trace = built(with_tuning("lora:targets=q,save=fc,score"), one);
+  for (const char* copy : {"fc.weight", "fc.bias", "score.weight", "score.bias"}) {
+    const TensorId original = tensor_named(trace, name_of_original(copy));
+    EXPECT_TRUE(trace[tensor_named(trace, copy)].trainable) << copy;
+    EXPECT_FALSE(trace[original].trainable) << copy;
+    EXPECT_EQ(trace[original].shape, trace[tensor_named(trace, copy)].shape);
+  }
+}
+
+// Of a tied pair, a copy of one ends the sharing, and the other goes on with the original.
+TEST(Lora, CopiesEndTheSharingOfATable) {
+  const auto tied = [](TraceBuilder& b, TensorId x) {
+    const TensorId table = b.parameter("embed.weight", {5, 4});
+    return b.linear_with("lm_head", b.add("sum", x, b.select("row", table, {1, 4})),
+                         b.tied("lm_head", table));
+  };
+  const auto table_of_head = [&](const char* tuning) {
+    const Trace trace = built(with_tuning(tuning), tied);
+    return trace[trace.inputs(*std::ranges::find(trace.ops, "lm_head", &Op::name))[1]].name;
+  };
+  EXPECT_EQ(table_of_head("lora"), "embed.weight");
+  EXPECT_EQ(table_of_head("lora:save=lm_head"), "lm_head.weight");
+  EXPECT_EQ(table_of_head("lora:save=embed_tokens"), "embed.original.weight");
+  EXPECT_EQ(table_of_head("lora:save=wte,lm_head"), "lm_head.weight");
+}
+
 TEST(Lora, TrainsTheHead) {
   const Trace trace = built(with_tuning("lora"), [](TraceBuilder& b, TensorId x) {
     return b.linear("head", b.linear("fc", x, 4), 3, true, ParameterRole::Head);

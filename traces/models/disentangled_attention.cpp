@@ -18,20 +18,19 @@ struct Disentangled {
 
   struct Projection {
     std::string leaf;
-    TensorId weight, bias;
-    Adapter adapter = {};
+    Adapter adapter;
   };
 
   Projection projection(const std::string& which) const {
     const std::string full = name + "." + which;
-    return {which, b.parameter(full + ".weight", {config.width, config.width}),
-            b.parameter(full + ".bias", {config.width})};
+    const TensorId weight = b.parameter(full + ".weight", {config.width, config.width});
+    return {which, {.weight = weight, .bias = b.parameter(full + ".bias", {config.width})}};
   }
 
   // x [batch, tokens, width] → [batch, heads, tokens, d], in one piece.
   TensorId heads(const std::string& which, TensorId x, Projection& by) const {
     const std::string full = name + "." + which;
-    TensorId y = b.linear_with(full, x, by.weight, by.bias);
+    TensorId y = b.linear_with(full, x, by.adapter.weight, by.adapter.bias);
     y = b.adapted(full, by.leaf, x, y, by.adapter);
     const Shape by_head = {b.shape(x)[0], config.heads, b.shape(x)[1], head_width()};
     return b.copy(full + ".heads", y, by_head, LayoutTransform::SplitHeads);

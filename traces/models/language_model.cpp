@@ -56,7 +56,7 @@ TensorId vocabulary_head(TraceBuilder& b, const std::string& name, TensorId x, T
 
 TensorId vocabulary_table(TraceBuilder& b, const std::string& name, TensorId x, TensorId tied_table,
                           std::int64_t vocabulary) {
-  return tied_table != no_tensor ? tied_table
+  return tied_table != no_tensor ? b.tied(name, tied_table)
                                  : b.parameter(name + ".weight", {vocabulary, b.shape(x).back()});
 }
 

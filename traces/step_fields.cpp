@@ -440,8 +440,9 @@ std::vector<StepField> arithmetic() {
            .is_always_written = true,
            .switches = {{"--tuning", "WHAT",
                          "full, lora:r=4,targets=q,v, lora-fa:r=4,targets=all or "
-                         "frozen:embed*,blocks.0.* (default full); of adapters also dropout=0.1 "
-                         "and dtype=base, for those that are not fp32"}}}),
+                         "frozen:embed*,blocks.0.* (default full); of adapters also dropout=0.1, "
+                         "dtype=base (not fp32), dora (magnitudes), rslora (the same bytes) and "
+                         "save=embed_tokens,lm_head (peft's modules_to_save)"}}}),
       field<&StepOptions::base>(
           {.key = "base",
            .noun = "base",

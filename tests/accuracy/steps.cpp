@@ -27,8 +27,7 @@ constexpr const char* what_is_missed =
     "and that of whole stages, frees some variables earlier here than PyTorch does. *Saved*: "
     "tables of indices that are buffers of a module (Swin, BERT's positions) count here and not "
     "in the measurement; steps with checkpointing are left out, because what they keep is held "
-    "by the checkpoint, not by nodes. Not measured here: peft's modules_to_save keeps the "
-    "original head beside its trained copy, which is not counted. What SigLIP's pooling of patches "
+    "by the checkpoint, not by nodes. What SigLIP's pooling of patches "
     "needs in its backward is one tensor of the patches low. Falcon's products cast their weights "
     "anew "
     "under autocast, so that checkpointing frees the casts, which stay until the loss here. "
@@ -92,6 +91,7 @@ void steps_section(Page& page, const std::string& folder) {
   add("transformers-4.51", "transformers-4.51");
   add("transformers-4.47", "transformers-4.47");
   add("transformers-4.57, Liger's kernels", "liger");
+  add("transformers-4.57, DoRA and saved modules", "adapters");
   for (const auto& [version, steps] : all)
     page.line("| {} | {} | {} | {} | {} | {} |", version, steps.size(), spread(steps, numbers[0]),
               spread(steps, numbers[1]), spread(steps, numbers[2]), spread(steps, numbers[3]));

@@ -22,7 +22,8 @@ bool is_plain(char c) {
 // What stands before the endings, which may be two: "step.timeline.json.zst".
 std::size_t end_of_stem(const std::string& path) {
   const std::size_t name = path.find_last_of('/') + 1;
-  for (const std::string_view ending : {".chrome.json", ".timeline.json", ".timeline.json.zst"})
+  for (const std::string_view ending :
+       {".chrome.json", ".timeline.json", ".timeline.json.zst", ".notes.md", ".session.json"})
     if (path.ends_with(ending)) return path.size() - ending.size();
   const std::size_t point = path.rfind('.');
   return point == path.npos || point < name ? path.size() : point;

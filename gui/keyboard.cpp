@@ -3,8 +3,12 @@
 
 #include <imgui.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "gui/input.h"
 #include "gui/navigation.h"
+#include "gui/session.h"
 
 namespace tidemark::gui {
 namespace {
@@ -30,7 +34,12 @@ constexpr std::array help = {
     KeyHelp{"X", "leave out what is persistent, or show it again"},
     KeyHelp{"H", "hide the selected category; without one, show all again"},
     KeyHelp{"K", "keep the recording to compare with"},
-    KeyHelp{"Ctrl + Z", "take back the last change of an input"},
+    KeyHelp{"N", "write a note at the mouse, or at the cursor"},
+    KeyHelp{"B", "bookmark there, or take the bookmark away"},
+    KeyHelp{"J  Shift + J", "cursor to the next, previous note"},
+    KeyHelp{"T", "light or dark"},
+    KeyHelp{"Ctrl + S", "save the session"},
+    KeyHelp{"Ctrl + Z", "take back the last change of an input or a note"},
     KeyHelp{"Ctrl + Y", "make it again; also Ctrl + Shift + Z"},
     KeyHelp{"/", "search ops and tensors"},
     KeyHelp{"?", "this help"},
@@ -101,12 +110,58 @@ void hide_or_show(ViewState& view) {
   view.selection = {};
 }
 
+void toggle_theme(ViewState& view) {
+  view.theme = theme_of(view) == Theme::Light ? ThemeChoice::Dark : ThemeChoice::Light;
+}
+
 void use_curve_keys(ViewState& view) {
   CurveChoice& curve = view.curve;
   if (was_typed('m'))
     curve.by = static_cast<CurveBy>((static_cast<std::size_t>(curve.by) + 1) % curve_names.size());
   if (was_typed('x')) curve.hides_persistent = !curve.hides_persistent;
   if (was_typed('h')) hide_or_show(view);
+}
+
+// Where hands point, as far as the step goes.
+double pointed_at(const Opened& opened, const ViewState& view) {
+  return std::clamp(view.hover.value_or(view.cursor_time), 0.0, opened.end());
+}
+
+Note note_here(const ViewModel& model, const ViewState& view) {
+  const Opened& opened = *model.shown(view);
+  return {.moment = pointed_at(opened, view),
+          .step = std::max(1.0, opened.end()),  // nothing may have been recorded
+          .file = model.recordings()[view.shown].path};
+}
+
+// A second one within reach of the first takes that away, unless it says something.
+void toggle_bookmark(ViewModel& model, ViewState& view) {
+  const Opened& opened = *model.shown(view);
+  const Note here = note_here(model, view);
+  constexpr double reach = 0.005;  // of what is visible: some pixels
+  NoteList notes = view.notes;
+  const auto near = std::ranges::find_if(notes, [&](const Note& note) {
+    return note.file == here.file && note.text.empty() &&
+           std::abs(moment_in(opened, note) - here.moment) <= reach * view.visible.span();
+  });
+  near == notes.end() ? notes.push_back(here) : (void)notes.erase(near);
+  model.change_notes(std::move(notes), view);
+}
+
+void go_to_note(const ViewModel& model, ViewState& view, bool forward) {
+  const Opened& opened = *model.shown(view);
+  const auto next =
+      next_note(view.notes, model.recordings()[view.shown].path, opened, view.cursor_time, forward);
+  if (next) show_note(opened, view.notes[*next], view);
+}
+
+void use_note_keys(ViewModel& model, ViewState& view) {
+  if (was_typed('n')) {
+    view.edited_note = EditedNote{{}, note_here(model, view)};
+    view.focuses_note = true;
+  }
+  if (was_typed('b')) toggle_bookmark(model, view);
+  if (was_typed('j')) go_to_note(model, view, !ImGui::GetIO().KeyShift);
 }
 
 void close_shown(const ViewModel& model, ViewState& view) {
@@ -121,9 +176,12 @@ void close_shown(const ViewModel& model, ViewState& view) {
 void escape(ViewState& view) {
   // A list that is open closes itself, and a number that is typed is given up.
   if (ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup)) return;
-  if (ImGui::GetIO().WantTextInput && !view.shows_search) return;
+  if (ImGui::GetIO().WantTextInput && !view.shows_search && !view.saving && !view.edited_note)
+    return;
   // One thing at a time, the topmost first.
-  if (view.shows_help || view.shows_search) {
+  if (view.saving || view.edited_note) {
+    view.saving.reset(), view.edited_note.reset();
+  } else if (view.shows_help || view.shows_search) {
     view.shows_help = view.shows_search = false;
   } else if (view.range) {
     view.range.reset();
@@ -138,6 +196,7 @@ namespace {
 
 void use_control_keys(ViewModel& model, ViewState& view) {
   if (was_pressed(Key::W)) close_shown(model, view);
+  if (was_pressed(Key::S)) save_session(model, view);
   const bool is_again = was_pressed(Key::Y) || (ImGui::GetIO().KeyShift && was_pressed(Key::Z));
   if (is_again) return model.redo(view);
   if (was_pressed(Key::Z)) model.undo(view);
@@ -153,11 +212,13 @@ void use_keyboard(ViewModel& model, ViewState& view) {
   // A letter that is typed into a field is no command.
   if (ImGui::GetIO().WantTextInput) return;
   if (was_typed('?')) view.shows_help = !view.shows_help;
+  if (was_typed('t')) toggle_theme(view);
   if (model.is_empty()) return;
   const Opened& opened = *model.shown(view);
   if (ImGui::GetIO().KeyCtrl) return use_control_keys(model, view);
   move(view);
   use_curve_keys(view);
+  use_note_keys(model, view);
   if (was_typed('f')) fit(view);
   if (was_typed('p')) put_cursor(opened, opened.peak(), view);
   if (was_typed('c'))

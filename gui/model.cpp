@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tidemark::gui {
 namespace {
@@ -73,6 +74,11 @@ std::string ViewModel::take_opened(ViewState& view) {
 
 std::string ViewModel::start(const std::string& subject, ViewState& view) {
   try {
+    if (is_check_file(subject)) {
+      open_baseline(subject);
+      view.wanted_tab = Tab::Baseline;
+      return "";
+    }
     auto inputs = inputs_of ? inputs_of(subject, what_if_ ? &*what_if_ : nullptr) : std::nullopt;
     if (!inputs) {
       open(subject, Opening::Shown);
@@ -119,31 +125,46 @@ void ViewModel::close(std::size_t recording, ViewState& view) {
 
 // A gesture that goes through many inputs, as a slider does, is taken back as one.
 void ViewModel::remember(const ViewState& view) {
-  constexpr std::size_t most = 1000;
   if (!what_if_ || remembered_gesture_ == view.gesture) return;
   remembered_gesture_ = view.gesture;
-  undone_to_.push_back(*what_if_);
+  remember(*what_if_);
+  if (predicted_ > 0) before_ = {recordings_[0].opened, *recordings_[0].report};
+}
+
+void ViewModel::remember(Before before) {
+  constexpr std::size_t most = 1000;
+  undone_to_.push_back(std::move(before));
   if (undone_to_.size() > most) undone_to_.erase(undone_to_.begin());
   redone_to_.clear();
-  if (predicted_ > 0) before_ = {recordings_[0].opened, *recordings_[0].report};
+}
+
+// Puts back what there was, and returns what there is.
+ViewModel::Before ViewModel::exchange(Before before, ViewState& view) {
+  if (NoteList* notes = std::get_if<NoteList>(&before)) return std::exchange(view.notes, *notes);
+  Before now = *what_if_;
+  forget_before();
+  predict_and_plan(std::get<WhatIf>(std::move(before)), view);
+  return now;
 }
 
 void ViewModel::undo(ViewState& view) {
   if (undone_to_.empty()) return;
-  redone_to_.push_back(*what_if_);
-  WhatIf earlier = std::move(undone_to_.back());
+  Before earlier = std::move(undone_to_.back());
   undone_to_.pop_back();
-  forget_before();
-  predict_and_plan(std::move(earlier), view);
+  redone_to_.push_back(exchange(std::move(earlier), view));
 }
 
 void ViewModel::redo(ViewState& view) {
   if (redone_to_.empty()) return;
-  undone_to_.push_back(*what_if_);
-  WhatIf later = std::move(redone_to_.back());
+  Before later = std::move(redone_to_.back());
   redone_to_.pop_back();
-  forget_before();
-  predict_and_plan(std::move(later), view);
+  undone_to_.push_back(exchange(std::move(later), view));
+}
+
+void ViewModel::change_notes(NoteList notes, ViewState& view) {
+  if (notes == view.notes) return;
+  remember(std::exchange(view.notes, std::move(notes)));
+  remembered_gesture_.reset();
 }
 
 void ViewModel::ask(WhatIf what_if, ViewState& view) {
@@ -240,10 +261,24 @@ void ViewModel::keep(ViewState& view) {
     view.notice = same->name + " is kept already";
     return;
   }
+  kept.inputs = *what_if_;
+  kept.inputs->strategies = {what_if_->strategies.at(view.shown)};
+  if (view.shown != 0) kept.inputs->planned.reset();  // the plan is the first one's
   kept.name = fmt::format("kept {}, batch {}: {}", ++kept_, kept.opened->trace().step.batch,
                           kept.opened->name);
   add(std::move(kept));
   view.against = recordings_.size() - 1;
+}
+
+void ViewModel::add_kept(const WhatIf& inputs, std::string name) {
+  Prediction made = predict(inputs).front();
+  if (!made.opened)
+    throw InputError(made.report.strategy + " does not apply: " + made.report.reason);
+  add({.opened = std::move(made.opened),
+       .name = std::move(name),
+       .report = std::move(made.report),
+       .ranks = std::move(made.ranks),
+       .inputs = inputs});
 }
 
 void ViewModel::imagine_levers(ViewState& view) {
@@ -330,7 +365,30 @@ void ViewModel::wait() const {
   if (what_if_) levers_.wait(), planned_.wait(), imagined_.wait();
   newest_diff_.wait();
   curves_.wait(), range_.wait();
+  if (baselines_) baselines_->wait();
   loading_.wait();
+}
+
+void ViewModel::open_baseline(const std::string& path) {
+  if (!baselines_) baselines_ = std::make_unique<Baselines>();
+  baseline_path_ = path;
+  baselines_->ask(path);
+}
+
+std::shared_ptr<const CheckedBaseline> ViewModel::baseline() const {
+  return baselines_ && !baselines_->is_catching_up() ? baselines_->newest() : nullptr;
+}
+
+void ViewModel::open_experiment(const regression::Experiment& experiment, ViewState& view) {
+  try {
+    WhatIf inputs = gui::inputs_of(baseline_path_, experiment);
+    ++view.gesture;
+    ask(std::move(inputs), view);
+    if (predicted_ > 0 && view.shown != 0) show(0, view);
+    view.notice = problem_.empty() ? "opened " + experiment.id : problem_;
+  } catch (const InputError& error) {
+    view.notice = error.what();
+  }
 }
 
 const Report* ViewModel::report_of(std::size_t recording) const {
@@ -348,6 +406,11 @@ void ViewModel::show_rank(std::optional<RankClass> rank, ViewState& view) {
   WhatIf changed = *what_if_;
   changed.scenario.step.rank = rank;
   ask(std::move(changed), view);
+}
+
+Theme theme_of(const ViewState& view) {
+  if (view.theme == ThemeChoice::Auto) return view.desktop_theme;
+  return view.theme == ThemeChoice::Light ? Theme::Light : Theme::Dark;
 }
 
 void show_all(const Opened& opened, ViewState& view) {
@@ -373,6 +436,15 @@ void fit(ViewState& view) {
 void put_cursor(const Opened& opened, StateId state, ViewState& view) {
   view.cursor = state;
   view.cursor_time = static_cast<double>(opened.memory().begin_of(state).count());
+}
+
+void show_note(const Opened& opened, const Note& note, ViewState& view) {
+  const double moment = moment_in(opened, note);
+  put_cursor(opened, opened.memory().at(moment), view);
+  view.cursor_time = moment;
+  if (view.visible.contains(moment)) return;
+  const double half = view.visible.span() / 2;
+  view.visible = clamped({moment - half, moment + half}, {view.end});
 }
 
 void select_run(const Opened& opened, RunId run, ViewState& view) {

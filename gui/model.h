@@ -4,7 +4,9 @@
 
 #include <functional>
 #include <optional>
+#include <variant>
 
+#include "gui/baseline.h"
 #include "gui/curves.h"
 #include "gui/indexes/live_set.h"
 #include "gui/indexes/search.h"
@@ -25,6 +27,7 @@ struct OpenRecording {
   std::optional<Report> report = {};        ///< of what was predicted here
   std::shared_ptr<const Ranks> ranks = {};  ///< of a pipeline that was predicted here
   std::string path = {};                    ///< of a file
+  std::optional<WhatIf> inputs = {};        ///< of what was kept, with its one strategy
 };
 
 class ViewModel {
@@ -50,6 +53,8 @@ class ViewModel {
   void ask(WhatIf what_if, ViewState& view);
   void undo(ViewState& view);
   void redo(ViewState& view);
+  /// A step of the same history.
+  void change_notes(NoteList notes, ViewState& view);
   bool can_undo() const { return !undone_to_.empty(); }
   bool can_redo() const { return !redone_to_.empty(); }
   /// What was shown before the last gesture changed it, until the next one; null after that.
@@ -63,6 +68,8 @@ class ViewModel {
   void follow_front(ViewState& view);
   /// Keeps the prediction that is shown as it is now, beside what further changes make of it.
   void keep(ViewState& view);
+  /// As keep() made it once. Throws InputError for inputs that make no step.
+  void add_kept(const WhatIf& inputs, std::string name);
 
   /// Predictions first.
   const std::vector<OpenRecording>& recordings() const { return recordings_; }
@@ -82,7 +89,8 @@ class ViewModel {
   void wait() const;
   bool is_catching_up() const {
     return levers_.is_catching_up() || newest_diff_.is_catching_up() || planned_.is_catching_up() ||
-           imagined_.is_catching_up() || curves_.is_catching_up() || range_.is_catching_up();
+           imagined_.is_catching_up() || curves_.is_catching_up() || range_.is_catching_up() ||
+           (baselines_ && baselines_->is_catching_up());
   }
   const Loading& loading() const { return loading_; }
 
@@ -107,6 +115,15 @@ class ViewModel {
   /// Changes the inputs by this lever, or by all that are collected if it is one of them.
   void pull(const std::string& lever, ViewState& view);
 
+  /// Runs the experiments of a check file.
+  void open_baseline(const std::string& path);
+  /// Its name; "" where none is open.
+  const std::string& baseline_path() const { return baseline_path_; }
+  /// What they gave; null until that is known.
+  std::shared_ptr<const CheckedBaseline> baseline() const;
+  /// Predicts what the experiment asks.
+  void open_experiment(const regression::Experiment& experiment, ViewState& view);
+
   LiveSetBuilder& live() { return live_; }
   Search& search() { return search_; }
   Curves& curves() { return curves_; }
@@ -124,6 +141,10 @@ class ViewModel {
 
   /// How to type the inputs on a command line; set by who knows the command line.
   std::function<std::string(const WhatIf&)> command_of;
+  /// The same for another day and folder: files by their whole path, the plan along a front left
+  /// out. And the way back, which throws InputError.
+  std::function<std::string(const WhatIf&)> lasting_command_of;
+  std::function<WhatIf(const std::string& command)> inputs_typed;
 
  private:
   void add(OpenRecording recording);
@@ -137,9 +158,16 @@ class ViewModel {
   std::size_t predicted_ = 0;  ///< so many of them, the first
   std::size_t kept_ = 0;       ///< so many have ever been
   Loading loading_{[](const std::string& path) { return read_recording(path); }};
+  /// What there was before a step of the history changed it.
+  using Before = std::variant<WhatIf, NoteList>;
+
+  Before exchange(Before before, ViewState& view);
+  void remember(Before before);
+
   std::optional<WhatIf> what_if_;
-  std::vector<WhatIf> undone_to_, redone_to_;  ///< the newest last
-  std::uint64_t remembered_gesture_ = 0;
+  std::vector<Before> undone_to_, redone_to_;  ///< the newest last
+  /// Whose changes of inputs are one step; nothing after a step of another kind.
+  std::optional<std::uint64_t> remembered_gesture_ = 0;
   Prediction before_;
   std::string problem_;
   Levers levers_;
@@ -147,6 +175,8 @@ class ViewModel {
   std::string imagines_;  ///< the name of what is imagined; "" = nothing
   Planned planned_;
   std::shared_ptr<const PlannedFront> followed_;  ///< the front that what is shown is taken from
+  std::string baseline_path_;
+  std::unique_ptr<Baselines> baselines_;  ///< once a file is opened
   LiveSetBuilder live_;
   NewestDiff newest_diff_;
   Search search_;
@@ -162,6 +192,8 @@ void show_all(const Opened& opened, ViewState& view);
 void fit(ViewState& view);
 /// The cursor to this state.
 void put_cursor(const Opened& opened, StateId state, ViewState& view);
+/// The cursor to the note, in sight.
+void show_note(const Opened& opened, const Note& note, ViewState& view);
 /// What is selected, and all that belongs to it: the run's op, the buffer's producer.
 void select_run(const Opened& opened, RunId run, ViewState& view);
 void select_buffer(const Opened& opened, BufferId buffer, ViewState& view);

@@ -25,6 +25,7 @@ std::string write_settings_text(const ViewState& view, PixelSize window) {
       "  \"version\": {},\n"
       "  \"color_by\": \"{}\",\n"
       "  \"curve\": \"{}\",\n"
+      "  \"theme\": \"{}\",\n"
       "  \"tab\": \"{}\",\n"
       "  \"lower_share\": {:.3f},\n"
       "  \"shows_what_if\": {},\n"
@@ -33,6 +34,7 @@ std::string write_settings_text(const ViewState& view, PixelSize window) {
       "}}\n",
       version, color_names[static_cast<std::size_t>(view.color_by)].name,
       curve_names[static_cast<std::size_t>(view.curve.by)].name,
+      theme_choices[static_cast<std::size_t>(view.theme)].name,
       tab_names[static_cast<std::size_t>(view.tab)].name, view.lower_share, view.shows_what_if,
       window.width, window.height);
 }
@@ -45,10 +47,11 @@ void read_settings_text(std::string_view text, std::string_view file, ViewState&
   ViewState read = view;
   read_name(root, "color_by", color_names, read.color_by);
   read_name(root, "curve", curve_names, read.curve.by);
+  read_name(root, "theme", theme_choices, read.theme);
   read_name(root, "tab", tab_names, read.tab);
   read.wanted_tab = read.tab;
-  read.lower_share =
-      static_cast<float>(root.number_or("lower_share", read.lower_share, 0.15, 0.75));
+  read.lower_share = static_cast<float>(
+      root.number_or("lower_share", read.lower_share, least_lower_share, most_lower_share));
   read.shows_what_if = root.boolean_or("shows_what_if", read.shows_what_if);
   const auto side = [&](std::string_view key, int usual, int least, int most) {
     return static_cast<int>(root.integer_or(key, usual, least, most));

@@ -12,6 +12,7 @@
 #include "gui/drawing/paint.h"
 #include "gui/export.h"
 #include "gui/panels/layout.h"
+#include "gui/session.h"
 
 namespace tidemark::gui {
 namespace {
@@ -73,22 +74,58 @@ Image Stage::picture() const {
 void begin_frame(ViewState& view) {
   if (!view.wants_export.empty()) view.export_path = std::exchange(view.wants_export, "");
   if (!view.export_path.empty()) ImGui::GetIO().MousePos = {-FLT_MAX, -FLT_MAX};
+  if (theme_of(view) != theme_now()) set_theme(theme_of(view));
   ImGui::NewFrame();
 }
+
+namespace {
+
+std::string open_dropped(const std::string& path, ViewModel& model, ViewState& view) {
+  if (!path.ends_with(session_ending)) return model.start(path, view);
+  try {
+    open_session_file(path, model, view);
+    return "";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+void export_view(const ViewModel& model, ViewState& view, const std::function<Image()>& picture) {
+  const std::string path = free_path(std::exchange(view.export_path, ""));
+  const OpenRecording& shown = model.recordings()[view.shown];
+  if (path.ends_with(".png")) {
+    write_file(path, to_png(picture()));
+  } else if (path.ends_with(".notes.md")) {
+    write_file(path, notes_as_markdown(view.notes, shown.path, *shown.opened));
+  } else {
+    write_export(path, *shown.opened);
+  }
+  view.notice = "wrote " + path;
+}
+
+// Into a file that is there only if that is ours, or if somebody said so.
+void keep_session(const ViewModel& model, ViewState& view) {
+  const std::string path = std::exchange(view.wants_session, "");
+  const bool replaces = std::exchange(view.replaces_session, false);
+  if (!replaces && is_foreign(path, view)) {
+    view.saving = SaveDialog{path, true};
+    return;
+  }
+  write_session(path, model, view);
+  view.saving.reset();
+  view.notice = "saved " + path;
+}
+
+}  // namespace
 
 void finish_frame(ViewModel& model, ViewState& view, const Input& input,
                   const std::function<Image()>& picture) {
   for (const std::string& path : input.drops)
-    if (std::string problem = model.start(path, view); !problem.empty()) view.notice = problem;
-  if (view.export_path.empty()) return;
-  const std::string path = free_path(std::exchange(view.export_path, ""));
+    if (std::string problem = open_dropped(path, model, view); !problem.empty())
+      view.notice = problem;
   try {
-    if (path.ends_with(".png")) {
-      write_file(path, to_png(picture()));
-    } else {
-      write_export(path, *model.shown(view));
-    }
-    view.notice = "wrote " + path;
+    if (!view.wants_session.empty()) keep_session(model, view);
+    if (!view.export_path.empty()) export_view(model, view, picture);
   } catch (const InputError& error) {
     view.notice = error.what();
   }

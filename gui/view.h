@@ -15,6 +15,8 @@ struct ViewRequest {
   std::vector<std::string> files = {};  ///< timeline files, or whatever else `read` takes
   std::function<Recording(const std::string& path)> read = {};
   std::optional<WhatIf> what_if = {};  ///< shown before them
+  std::string session = {};            ///< a file: opened before all of them
+  std::string baseline = {};           ///< a check file
   int width = 1280, height = 800;      ///< pixels
   bool has_size = false;               ///< asked for: else the settings' own
   std::optional<float> scale = {};
@@ -28,6 +30,9 @@ struct ViewRequest {
   CausesOf causes_of = {};
   /// The inputs as one types them.
   std::function<std::string(const WhatIf&)> command_of = {};
+  /// For sessions; see ViewModel.
+  std::function<std::string(const WhatIf&)> lasting_command_of = {};
+  std::function<WhatIf(const std::string& command)> inputs_typed = {};
 };
 
 /// Throws NoDisplay if there must be a window and cannot be one. Returns what to tell at the end.

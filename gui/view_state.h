@@ -2,6 +2,7 @@
 // keep a part of it, and tests look at it instead of at pixels.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -9,8 +10,10 @@
 
 #include "analysis/planning/planning.h"
 #include "gui/curve_choice.h"
+#include "gui/drawing/theme.h"
 #include "gui/indexes/buffer_index.h"
 #include "gui/indexes/track_index.h"
+#include "gui/notes.h"
 
 namespace tidemark::gui {
 
@@ -29,6 +32,9 @@ enum class Tab : std::uint8_t {
   Icicle,
   Addresses,
   Compare,
+  Notes,
+  Recordings,
+  Baseline,
   Details,
   WhatIf
 };
@@ -39,6 +45,9 @@ inline constexpr std::array tab_names = {Named{Tab::Levers, std::string_view("le
                                          Named{Tab::Icicle, std::string_view("icicle")},
                                          Named{Tab::Addresses, std::string_view("addresses")},
                                          Named{Tab::Compare, std::string_view("compare")},
+                                         Named{Tab::Notes, std::string_view("notes")},
+                                         Named{Tab::Recordings, std::string_view("recordings")},
+                                         Named{Tab::Baseline, std::string_view("baseline")},
                                          Named{Tab::Details, std::string_view("details")},
                                          Named{Tab::WhatIf, std::string_view("what-if")}};
 static_assert(is_in_order(tab_names));
@@ -79,10 +88,18 @@ struct FrameFacts {
   std::size_t front_points = 0;  ///< of the front that is drawn
   std::size_t range_rows = 0;    ///< kinds in the table of the range
   std::size_t levers = 0;        ///< that are listed
+  std::size_t notes = 0;         ///< that are listed
+  std::size_t note_marks = 0;    ///< of them in the picture
+  float first_note = 0;          ///< where the first of the list is, from the top
+  std::size_t experiments = 0;   ///< of the baseline, that are listed
+  float first_experiment = 0;    ///< where the first of them is, from the top
+  std::size_t recordings = 0;    ///< that are listed, with what each holds
+  float first_recording = 0;     ///< where the first of them is, from the top
   std::size_t ranks = 0;         ///< classes that are listed
   float first_rank = 0;          ///< where the first of them is, from the top
   std::size_t passes = 0;        ///< boxes in the picture of the pipeline
   float first_lever = 0;         ///< where the first of them is, from the top; 0 = none is
+  float last_session = 0;        ///< where it is offered, from the top; 0 = it is not
   float plan_slider = 0;  ///< where the slider along the front is, from the top; 0 = there is none
   float covered = 0;      ///< pixels of the curve that are hidden by its labels
   /// Where the caution of what is shown ends, from the top; 0 = none is said.
@@ -91,6 +108,23 @@ struct FrameFacts {
   /// modules, of the first lane, the curve, the mini-map.
   float left = 0, right = 0, modules = 0, lanes = 0, memory_top = 0, memory_bottom = 0,
         mini_map = 0;
+};
+
+/// Of the height, for the lower half.
+inline constexpr double least_lower_share = 0.15, most_lower_share = 0.75;
+
+struct Session;
+
+/// A note that is being written.
+struct EditedNote {
+  std::optional<std::size_t> index = {};  ///< which; nothing = a new one
+  Note note;
+};
+
+/// What is asked about a session before it is saved.
+struct SaveDialog {
+  std::string name;
+  bool is_refused = false;  ///< a file of this name is there that is not ours
 };
 
 struct ViewState {
@@ -112,6 +146,8 @@ struct ViewState {
 
   Range addresses;  ///< visible in the address map, in bytes
   ColorBy color_by = ColorBy::Kind;
+  ThemeChoice theme = ThemeChoice::Auto;
+  Theme desktop_theme = Theme::Dark;
   Measure measure = Measure::Allocated;  ///< of levers and of the front
   LeverOrder lever_order = LeverOrder::Best;
   std::vector<std::string> marked = {};    ///< levers that are collected, by name
@@ -128,6 +164,17 @@ struct ViewState {
   bool focuses_search = false;
   std::string search;
   std::size_t search_choice = 0;
+  NoteList notes;
+  std::optional<EditedNote> edited_note = {};
+  bool focuses_note = false;
+  std::string session_path;               ///< where the session is kept; "" = nowhere yet
+  std::string session_text;               ///< as it was read or written last
+  std::optional<SaveDialog> saving = {};  ///< while the dialog is open
+  bool focuses_saving = false;
+  std::string wants_session;                    ///< a file to keep the session in, after this frame
+  bool replaces_session = false;                ///< whatever is there
+  std::shared_ptr<const Session> last_session;  ///< that the empty window offers
+  std::shared_ptr<const Session> opening;       ///< whose view comes when its recordings are there
   std::string notice;        ///< one line at the bottom: what was exported, what went wrong
   std::string wants_export;  ///< a file to write, when the menu that asked for it is gone
   std::string export_path;   ///< the file that this frame is to be written to
@@ -136,5 +183,8 @@ struct ViewState {
 
   FrameFacts facts;
 };
+
+/// The one to draw in.
+Theme theme_of(const ViewState& view);
 
 }  // namespace tidemark::gui

@@ -154,11 +154,14 @@ void add_view(std::vector<Command>& rows) {
        "in "
        "the window. FILEs are timelines (.timeline.json or .timeline.json.zst) and memory "
        "snapshots and profiles of PyTorch, and recorded runs (tidemark record). Two strategies or "
-       "two files are compared. ? in the window lists keys and mouse.",
+       "two files are compared. A session (NAME.session.json, by Ctrl + S in the window) goes on "
+       "where it was saved, and a check file (tidemark check) opens as a list of experiments. ? in "
+       "the window lists keys and mouse.",
        {{"tidemark view vit-b-16 -b 64 --strategy pareprop --screenshot tide.png",
          "a picture, without a display"},
         {"tidemark view vit-b-16 -b 64 --strategies vanilla,checkpoint --screenshot two.png",
-         "two strategies on one axis"}},
+         "two strategies on one axis"},
+        {"tidemark view monday.session.json", "what a window held"}},
        for_view,
        run_view,
        model_names});

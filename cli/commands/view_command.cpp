@@ -2,13 +2,18 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <filesystem>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/recorded.h"
 #include "cli/commands/scenario.h"
 
 #ifdef TIDEMARK_HAVE_GUI
+#include "base/quoted.h"
+#include "cli/commands/command_line.h"
 #include "cli/commands/view_command.h"
+#include "gui/baseline.h"
+#include "gui/session.h"
 #include "gui/view.h"
 #include "gui/window.h"
 #include "simulator/cost/usual_device.h"
@@ -109,6 +114,30 @@ void set_picture(const Options& options, gui::ViewRequest& request) {
                                  options.in_window ? "" : " or .svg"));
 }
 
+// The options that ask for these inputs.
+Options shown_by(Options options, const gui::WhatIf& what_if) {
+  const StepOptions& step = what_if.scenario.step;
+  if (!what_if.scenario.trace) {
+    options.subject = what_if.scenario.model.name;
+    options.step = typed_step(step);
+  }
+  if (what_if.scenario.device.name !=
+      find_device(options.device.value_or(std::string(usual_device))).name)
+    options.device = what_if.scenario.device.name;
+  options.budget.reset();
+  if (what_if.scenario.budget) options.budget = fmt::format("{}B", what_if.scenario.budget->count);
+  options.alloc_conf.reset();
+  if (!what_if.allocator.empty()) options.alloc_conf = what_if.allocator;
+  set_strategies(what_if.strategies, options);
+  return options;
+}
+
+std::string view_line(const Options& options) {
+  return fmt::format("tidemark view {}{}{}{}", shell_quoted(options.subject),
+                     as_typed(options, "step"), as_typed(options, "device"),
+                     as_typed(options, "scenario"));
+}
+
 // The plan that is shown, for what follows it: its proof, its files.
 std::string plan_command_line(Options options, const gui::PlanChoice& choice) {
   options.budget = fmt::format("{}B", choice.budget.count);
@@ -118,22 +147,88 @@ std::string plan_command_line(Options options, const gui::PlanChoice& choice) {
                      as_typed(options, "step"), as_typed(options, "device"), allowed);
 }
 
+bool is_session(const std::string& path) { return path.ends_with(gui::session_ending); }
+
+// What may be a file is one by its whole path.
+void make_lasting(std::string& name_or_path) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(name_or_path, error))
+    name_or_path = std::filesystem::absolute(name_or_path).lexically_normal().string();
+}
+
+// The inverse of shell_quoted(), of a whole command. InputError where a quote is not closed.
+std::vector<std::string> words_of(std::string_view command) {
+  std::vector<std::string> words;
+  bool is_in_word = false, is_quoted = false;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    char c = command[i];
+    if (!is_quoted && c == ' ') {
+      is_in_word = false;
+      continue;
+    }
+    if (!is_in_word) words.emplace_back();
+    is_in_word = true;
+    if (c == '\'') {
+      is_quoted = !is_quoted;
+      continue;
+    }
+    if (!is_quoted && c == '\\' && i + 1 < command.size()) c = command[++i];
+    words.back() += c;
+  }
+  if (is_quoted) throw InputError(fmt::format("{}: a quote is not closed", command));
+  return words;
+}
+
+// Of the command that a session holds: read, never run.
+Options options_of(const std::string& command) {
+  std::vector<std::string> words = words_of(command);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  const CommandLine line = parse_command_line(static_cast<int>(arguments.size()), arguments.data());
+  if (!line.command || line.command->run != run_view || line.options.subject.empty() ||
+      !line.options.files.empty())
+    throw InputError(
+        fmt::format("{}: need tidemark view and one model", tidemark::quoted(command)));
+  if (line.options.screenshot || line.options.script)
+    throw InputError(fmt::format("{}: a session needs no --screenshot and no --script",
+                                 tidemark::quoted(command)));
+  return line.options;
+}
+
+std::string lasting_command_line(Options options, const gui::WhatIf& what_if) {
+  options = shown_by(std::move(options), what_if);
+  make_lasting(options.subject);
+  for (auto* text : {&options.device, &options.cluster})
+    if (*text) make_lasting(**text);
+  std::vector<std::string> plans;
+  for (const StrategySpec& strategy : what_if.strategies)
+    if (strategy.plan) make_lasting(plans.emplace_back(strategy.plan->file()));
+  if (!plans.empty()) options.plan = fmt::format("{}", fmt::join(plans, ","));
+  return view_line(options);
+}
+
 }  // namespace
 
 gui::ViewRequest view_request(const Options& options) {
   gui::ViewRequest request;
   set_picture(options, request);
   // What is copied as a command line is about what was opened last.
-  const auto subject = std::make_shared<std::string>(options.subject);
-  request.inputs_of = [options, subject](const std::string& opened, const gui::WhatIf* now) {
-    auto inputs = inputs_of(options, opened, now);
-    if (inputs && inputs->scenario.trace && !opened.ends_with(".plan.json")) *subject = opened;
+  const auto typed = std::make_shared<Options>(options);
+  request.inputs_of = [typed](const std::string& opened, const gui::WhatIf* now) {
+    auto inputs = inputs_of(*typed, opened, now);
+    if (inputs && inputs->scenario.trace && !opened.ends_with(".plan.json"))
+      typed->subject = opened;
     return inputs;
   };
-  request.command_of = [options, subject](const gui::WhatIf& what_if) {
-    Options shown = options;
-    shown.subject = *subject;
-    return view_command_line(shown, what_if);
+  request.command_of = [typed](const gui::WhatIf& what_if) {
+    return view_command_line(*typed, what_if);
+  };
+  request.lasting_command_of = [typed](const gui::WhatIf& what_if) {
+    return lasting_command_line(*typed, what_if);
+  };
+  request.inputs_typed = [typed](const std::string& command) {
+    *typed = options_of(command);
+    return what_if_of(*typed);
   };
   request.causes_of = [](const Evaluation& predicted, const Device& device,
                          const std::string& file) {
@@ -148,7 +243,10 @@ gui::ViewRequest view_request(const Options& options) {
           fmt::format("{}: after the first operand only timeline files (.timeline.json) and memory "
                       "snapshots may follow",
                       file));
-  if (is_recorded(options.subject)) {
+  if (is_session(options.subject) || gui::is_check_file(options.subject)) {
+    refuse_inputs(options);
+    (is_session(options.subject) ? request.session : request.baseline) = options.subject;
+  } else if (is_recorded(options.subject)) {
     refuse_inputs(options);
     request.files.insert(request.files.begin(), options.subject);
   } else if (!options.subject.empty()) {
@@ -158,23 +256,8 @@ gui::ViewRequest view_request(const Options& options) {
 }
 
 std::string view_command_line(Options options, const gui::WhatIf& what_if) {
-  const StepOptions& step = what_if.scenario.step;
-  if (!what_if.scenario.trace) {
-    options.subject = what_if.scenario.model.name;
-    options.step = typed_step(step);
-  }
-  if (what_if.scenario.device.name !=
-      find_device(options.device.value_or(std::string(usual_device))).name)
-    options.device = what_if.scenario.device.name;
-  options.budget.reset();
-  if (what_if.scenario.budget) options.budget = fmt::format("{}B", what_if.scenario.budget->count);
-  options.alloc_conf.reset();
-  if (!what_if.allocator.empty()) options.alloc_conf = what_if.allocator;
-  if (what_if.planned) return plan_command_line(options, *what_if.planned);
-  set_strategies(what_if.strategies, options);
-  return fmt::format("tidemark view {}{}{}{}", shell_quoted(options.subject),
-                     as_typed(options, "step"), as_typed(options, "device"),
-                     as_typed(options, "scenario"));
+  options = shown_by(std::move(options), what_if);
+  return what_if.planned ? plan_command_line(options, *what_if.planned) : view_line(options);
 }
 
 Result run_view(const Options& options) {

@@ -57,11 +57,6 @@ std::size_t line_end(std::string_view text, float width) {
   return end == text.size() || point == text.npos ? end : point + 1;
 }
 
-ImVec4 as_vector(Color color, float alpha = 1) {
-  return {static_cast<float>(color.red) / 255, static_cast<float>(color.green) / 255,
-          static_cast<float>(color.blue) / 255, alpha};
-}
-
 }  // namespace
 
 float text_width(std::string_view text) { return ImGui::CalcTextSize(text.data(), end_of(text)).x; }
@@ -163,7 +158,6 @@ std::string count_text(std::size_t count, std::string_view noun) {
 
 void set_style(float scale) {
   ImGuiStyle style;
-  ImGui::StyleColorsDark(&style);
   style.WindowPadding = {8, 6};
   style.FramePadding = {6, 3};
   style.ItemSpacing = {8, 5};
@@ -172,29 +166,9 @@ void set_style(float scale) {
   style.TabRounding = 3;
   style.ScrollbarSize = 12;
   style.WindowBorderSize = 1;
-  const auto set = [&](ImGuiCol which, Color color) { style.Colors[which] = as_vector(color); };
-  set(ImGuiCol_Text, theme::text), set(ImGuiCol_TextDisabled, theme::faint);
-  set(ImGuiCol_WindowBg, theme::ground), set(ImGuiCol_ChildBg, theme::panel);
-  set(ImGuiCol_PopupBg, Color{0x22, 0x27, 0x30}), set(ImGuiCol_Border, theme::line);
-  set(ImGuiCol_FrameBg, Color{0x26, 0x2C, 0x36}),
-      set(ImGuiCol_FrameBgHovered, Color{0x32, 0x3A, 0x47});
-  set(ImGuiCol_FrameBgActive, Color{0x3A, 0x45, 0x55});
-  set(ImGuiCol_Button, Color{0x2A, 0x31, 0x3C}),
-      set(ImGuiCol_ButtonHovered, Color{0x38, 0x43, 0x52});
-  set(ImGuiCol_ButtonActive, Color{0x2C, 0x5D, 0x7A});
-  set(ImGuiCol_Tab, Color{0x22, 0x27, 0x30}), set(ImGuiCol_TabHovered, Color{0x38, 0x43, 0x52});
-  set(ImGuiCol_TabActive, Color{0x2C, 0x4A, 0x5E});
-  set(ImGuiCol_Header, Color{0x2C, 0x4A, 0x5E}),
-      set(ImGuiCol_HeaderHovered, Color{0x33, 0x55, 0x6C});
-  set(ImGuiCol_HeaderActive, Color{0x38, 0x62, 0x7E});
-  set(ImGuiCol_TitleBg, Color{0x22, 0x27, 0x30}),
-      set(ImGuiCol_TitleBgActive, Color{0x22, 0x2F, 0x3A});
-  set(ImGuiCol_TableHeaderBg, Color{0x22, 0x27, 0x30}), set(ImGuiCol_TableBorderLight, theme::line);
-  set(ImGuiCol_TableBorderStrong, theme::line), set(ImGuiCol_SliderGrab, Color{0x2C, 0x6A, 0x8C});
-  set(ImGuiCol_SliderGrabActive, Color{0x3A, 0x86, 0xB0});
-  set(ImGuiCol_CheckMark, theme::accent), set(ImGuiCol_Separator, theme::line);
   style.ScaleAllSizes(scale);
   ImGui::GetStyle() = style;
+  set_theme(theme_now());
 }
 
 }  // namespace tidemark::gui

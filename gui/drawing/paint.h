@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "analysis/export/palette.h"
+#include "gui/drawing/theme.h"
 #include "gui/indexes/track_index.h"
 
 namespace tidemark::gui {
@@ -26,14 +27,6 @@ struct Box {
 constexpr ImU32 ink(Color color, unsigned alpha = 255) {
   return color.red | (unsigned{color.green} << 8) | (unsigned{color.blue} << 16) | (alpha << 24);
 }
-
-/// The window's own colours; data has those of analysis/export/palette.h.
-namespace theme {
-inline constexpr Color ground{0x12, 0x15, 0x1A}, panel{0x1A, 0x1E, 0x25}, plot{0x0D, 0x10, 0x14},
-    line{0x2C, 0x33, 0x3D}, text{0xDD, 0xE2, 0xE9}, faint{0x8B, 0x95, 0xA3},
-    accent{0x56, 0xB4, 0xE9}, bright{0xFF, 0xFF, 0xFF}, alarm{0xFF, 0x6B, 0x4A},
-    folded{0x4A, 0x52, 0x5E};
-}  // namespace theme
 
 /// Between two colours; share 0 is the first.
 constexpr Color mixed(Color a, Color b, double share) {
@@ -103,7 +96,7 @@ std::string grouped(std::size_t count);
 /// "1 run", "1 209 019 runs"
 std::string count_text(std::size_t count, std::string_view noun);
 
-/// Dark and square, scaled for the font.
+/// Square, scaled for the font; in the colours of the theme.
 void set_style(float scale);
 
 }  // namespace tidemark::gui

@@ -10,6 +10,7 @@
 #include "gui/input.h"
 #include "gui/keyboard.h"
 #include "gui/panels/panels.h"
+#include "gui/session.h"
 #include "traces/presets.h"
 
 namespace tidemark::gui {
@@ -33,14 +34,19 @@ constexpr float high_enough = 24;
 
 // What stands beside the timeline; the rest is offered as tabs.
 struct Sides {
-  bool can_ask, has_what_if, has_details, has_ranks;
+  bool can_ask, has_what_if, has_details, has_ranks, has_notes, has_several, has_baseline;
 };
 
 Sides sides_of(const ViewModel& model, const ViewState& view, float em) {
   const bool is_wide = ImGui::GetIO().DisplaySize.x >= wide_enough * em;
   const bool can_ask = model.what_if().has_value();
-  return {can_ask, can_ask && is_wide && view.shows_what_if, is_wide,
-          model.ranks_of(view.shown) != nullptr};
+  return {can_ask,
+          can_ask && is_wide && view.shows_what_if,
+          is_wide,
+          model.ranks_of(view.shown) != nullptr,
+          !view.notes.empty(),
+          model.recordings().size() > 1,
+          !model.baseline_path().empty()};
 }
 
 void draw_lower_tab(ViewModel& model, ViewState& view, Tab tab) {
@@ -59,6 +65,12 @@ void draw_lower_tab(ViewModel& model, ViewState& view, Tab tab) {
       return draw_address_map(model, view);
     case Tab::Compare:
       return draw_compare(model, view);
+    case Tab::Notes:
+      return draw_notes(model, view);
+    case Tab::Recordings:
+      return draw_recordings(model, view);
+    case Tab::Baseline:
+      return draw_baseline(model, view);
     case Tab::Details:
       return draw_details(model, view);
     case Tab::WhatIf:
@@ -70,14 +82,18 @@ bool is_offered(Tab tab, const Sides& sides) {
   if (tab == Tab::Levers) return sides.can_ask;
   if (tab == Tab::Front) return sides.can_ask && !sides.has_details;
   if (tab == Tab::Ranks) return sides.has_ranks;
+  if (tab == Tab::Notes) return sides.has_notes;
+  if (tab == Tab::Recordings) return sides.has_several;
+  if (tab == Tab::Baseline) return sides.has_baseline;
   if (tab == Tab::Details) return !sides.has_details;
   if (tab == Tab::WhatIf) return sides.can_ask && !sides.has_what_if;
   return true;
 }
 
 void draw_tabs(ViewModel& model, ViewState& view, const Sides& sides) {
-  constexpr std::array titles = {"Levers",    "Front",   "Ranks",   "Live set", "Icicle",
-                                 "Addresses", "Compare", "Details", "What if"};
+  constexpr std::array titles = {"Levers",     "Front",     "Ranks",   "Live set",
+                                 "Icicle",     "Addresses", "Compare", "Notes",
+                                 "Recordings", "Baseline",  "Details", "What if"};
   static_assert(titles.size() == tab_names.size());
   if (view.wanted_tab && !is_offered(*view.wanted_tab, sides)) view.wanted_tab.reset();
   if (!ImGui::BeginTabBar("tabs", ImGuiTabBarFlags_FittingPolicyScroll)) return;
@@ -103,7 +119,8 @@ void draw_splitter(ViewState& view, float height) {
   const bool is_hot = ImGui::IsItemHovered() || ImGui::IsItemActive();
   if (ImGui::IsItemActive())
     view.lower_share =
-        std::clamp(view.lower_share - ImGui::GetIO().MouseDelta.y / height, 0.15F, 0.75F);
+        std::clamp(view.lower_share - ImGui::GetIO().MouseDelta.y / height,
+                   static_cast<float>(least_lower_share), static_cast<float>(most_lower_share));
   const float x = at.x + width / 2, y = at.y + 0.25F * em;
   ImGui::GetWindowDrawList()->AddLine({x - 2 * em, y}, {x + 2 * em, y},
                                       ink(is_hot ? theme::accent : theme::line), 3);
@@ -159,10 +176,22 @@ void pick_model(ViewModel& model, ViewState& view) {
   }
 }
 
+void offer_last_session(ViewModel& model, ViewState& view) {
+  if (!view.last_session) return;
+  const float em = ImGui::GetFontSize(), room = ImGui::GetContentRegionAvail().x;
+  const std::string text = fitted("Go on: " + describe(*view.last_session), room - 4 * em);
+  ImGui::SetCursorPosX((ImGui::GetWindowWidth() - text_width(text) - 2 * em) / 2);
+  view.facts.last_session = ImGui::GetCursorScreenPos().y;
+  if (ImGui::Button(text.c_str(), {text_width(text) + 2 * em, 0}))
+    open_session(*view.last_session, model, view);
+}
+
 void draw_empty(ViewModel& model, ViewState& view) {
   draw_line_of_empty("Nothing is open.");
   draw_line_of_empty(
-      "Drop a timeline, a snapshot, a config.json or a trace here. Ctrl + Q closes.");
+      "Drop a timeline, snapshot, config.json, trace or session here. Ctrl + Q closes.");
+  offer_last_session(model, view);
+  if (!model.baseline_path().empty()) return draw_baseline(model, view);
   if (!model.inputs_of) return;
   draw_line_of_empty("Or start with a model:");
   pick_model(model, view);
@@ -176,7 +205,7 @@ void draw_notice(const ViewModel& model, const ViewState& view, float em) {
   const float width = std::min(size.x - 2 * em, text_width(text) + 1.6F * em);
   const Box box{(size.x - width) / 2, size.y - 2.4F * em, (size.x + width) / 2, size.y - 0.8F * em};
   ImDrawList& list = *ImGui::GetForegroundDrawList();
-  list.AddRectFilled(box.min(), box.max(), ink(Color{0x26, 0x2C, 0x36}, 245), 4);
+  list.AddRectFilled(box.min(), box.max(), ink(theme::field, 245), 4);
   list.AddRect(box.min(), box.max(), ink(theme::accent, 160), 4);
   draw_text(list, {box.x0 + 0.6F * em, box.y0, box.x1 - 0.6F * em, box.y1}, text, theme::text,
             Align::Center);
@@ -207,6 +236,7 @@ void draw_frame(ViewModel& model, ViewState& view) {
   if (view.closes) model.close(*std::exchange(view.closes, std::nullopt), view);
   if (std::string problem = model.take_opened(view); !problem.empty()) view.notice = problem;
   model.follow_front(view);
+  go_on_opening(model, view);
   // A notice stays until the hands do something else: nobody reads at a fixed speed.
   if (ImGui::IsMouseClicked(0)) {
     view.notice.clear();
@@ -236,6 +266,8 @@ void draw_frame(ViewModel& model, ViewState& view) {
   ImGui::PopStyleVar();
   if (model.what_if()) model.imagine_levers(view);
   if (!model.is_empty() && view.shows_search) draw_search(model, view);
+  if (!model.is_empty() && view.edited_note) draw_note_editor(model, view);
+  if (view.saving) draw_saving(view);
   if (view.shows_help) draw_help(view);
   if (view.export_path.empty()) draw_notice(model, view, em);
 }

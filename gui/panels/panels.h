@@ -38,6 +38,15 @@ void draw_front(ViewModel& model, ViewState& view);
 void describe_lever(const TriedLever& lever);
 /// While the mouse is over it: shows its curve, pulls it, or collects it while Ctrl is held.
 void use_lever(const TriedLever& lever, ViewModel& model, ViewState& view);
+void draw_notes(ViewModel& model, ViewState& view);
+/// While a note is written.
+void draw_note_editor(ViewModel& model, ViewState& view);
+/// Where and whether to save the session.
+void draw_saving(ViewState& view);
+/// The experiments of a check file, those that moved first.
+void draw_baseline(ViewModel& model, ViewState& view);
+/// All that is open.
+void draw_recordings(const ViewModel& model, ViewState& view);
 void draw_search(ViewModel& model, ViewState& view);
 void draw_help(ViewState& view);
 

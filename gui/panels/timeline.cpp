@@ -213,6 +213,7 @@ void draw_timeline(ViewModel& model, ViewState& view) {
   draw_phases(list, places, opened);
   draw_modules(list, places, opened, view);
   for (const auto& lane : places.lanes) draw_lane(list, places, lane, view);
+  draw_note_marks(list, places, model, view);
   draw_moment(list, places, view.cursor_time, theme::bright);
   if (view.hover) draw_moment(list, places, *view.hover, theme::accent);
   if (view.range) draw_range(list, places, opened, *view.range);

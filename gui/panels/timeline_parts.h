@@ -80,6 +80,10 @@ void draw_reading(ImDrawList& list, const TimelinePlaces& places, const ViewMode
 /// Of the curve of the i-th that is overlaid: white, then greys, because hues mean categories.
 Color outline_color(std::size_t i);
 
+/// Of what is shown.
+void draw_note_marks(ImDrawList& list, const TimelinePlaces& places, const ViewModel& model,
+                     ViewState& view);
+
 void use_hands(const TimelinePlaces& places, const Hovered& hovered, ViewModel& model,
                ViewState& view);
 

@@ -6,6 +6,7 @@
 #include "gui/drawing/widgets.h"
 #include "gui/export.h"
 #include "gui/panels/panels.h"
+#include "gui/session.h"
 
 namespace tidemark::gui {
 namespace {
@@ -59,6 +60,11 @@ void export_menu(const ViewModel& model, ViewState& view) {
   for (const char* ending : {".png", ".svg", ".chrome.json", ".timeline.json.zst"})
     if (const std::string name = stem + ending; ImGui::MenuItem(name.c_str()))
       view.wants_export = name;
+  if (!view.notes.empty())
+    if (const std::string name = stem + ".notes.md"; ImGui::MenuItem(name.c_str()))
+      view.wants_export = name;
+  ImGui::Separator();
+  if (ImGui::MenuItem("session ...", "Ctrl + S")) save_session(model, view);
   text_line("into the folder that tidemark was started in; no file is replaced", theme::faint);
   ImGui::EndPopup();
 }
@@ -101,7 +107,8 @@ bool arrow_button(const char* text, bool is_possible, const char* tooltip) {
 }
 
 void draw_history(ViewModel& model, ViewState& view) {
-  if (arrow_button("↶", model.can_undo(), "take back the last change of an input (Ctrl + Z)"))
+  if (arrow_button("↶", model.can_undo(),
+                   "take back the last change of an input or note (Ctrl + Z)"))
     model.undo(view);
   ImGui::SameLine(0, 3);
   if (arrow_button("↷", model.can_redo(), "make it again (Ctrl + Y)")) model.redo(view);
@@ -109,7 +116,7 @@ void draw_history(ViewModel& model, ViewState& view) {
 }
 
 void draw_buttons(ViewModel& model, ViewState& view, float room, float em) {
-  if (model.what_if()) draw_history(model, view);
+  if (model.what_if() || model.can_undo() || model.can_redo()) draw_history(model, view);
   if (ImGui::Button("Keep")) model.keep(view);
   if (ImGui::IsItemHovered())
     ImGui::SetTooltip("keep this one as it is, to compare what-ifs with it");

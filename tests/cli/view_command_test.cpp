@@ -270,6 +270,44 @@ TEST(CompareInTheWindow, TellsTheCausesThatExplainTells) {
   EXPECT_NO_THROW(model.newest_diff(view));
 }
 
+// The command in a session gives, read again, the inputs that were saved; no other command does.
+TEST(CommandOfASession, ReproducesTheInputsAndNothingElse) {
+  const Options began = parsed("tidemark view vit-b-16 --optimizer sgd --strategy mesa").options;
+  const gui::ViewRequest request = view_request(began);
+  gui::WhatIf changed = *request.what_if;
+  changed.scenario.step.batch = 96;
+  changed.scenario.budget = Bytes{3'000'000'000};
+  const gui::WhatIf again = view_request({}).inputs_typed(request.lasting_command_of(changed));
+  EXPECT_EQ(again.scenario.step, changed.scenario.step);
+  EXPECT_EQ(again.scenario.budget, changed.scenario.budget);
+  EXPECT_EQ(again.scenario.device.name, changed.scenario.device.name);
+  EXPECT_EQ(again.strategies.front().text, "mesa");
+  for (const char* wrong : {"tidemark compare gpt2", "tidemark view", "rm -r x", "tidemark view 'a",
+                            "tidemark view gpt2 --screenshot x.png"})
+    EXPECT_ANY_THROW(view_request({}).inputs_typed(wrong)) << wrong;
+}
+
+TEST_F(View, OpensSessionsAndCheckFiles) {
+  write_text(folder_ / "a.session.json",
+             R"({"tidemark_session": 1, "command": "tidemark view vit-ti-16 --batch 4"})");
+  EXPECT_EQ(tidemark("view " + (folder_ / "a.session.json") + " --screenshot " +
+                     (folder_ / "a.png") + " --size 640x480")
+                .exit_code,
+            0);
+  EXPECT_EQ(file_start("a.png", 4), "\x89PNG");
+  EXPECT_EQ(
+      tidemark("view " + (folder_ / "a.session.json") + " --screenshot " + (folder_ / "a.svg"))
+          .exit_code,
+      0);
+  EXPECT_THAT(file_text(folder_ / "a.svg"), HasSubstr("vit-ti-16"));
+  write_text(folder_ / "b.session.json", R"({"tidemark_session": 1, "vieww": {}})");
+  const Outcome wrong =
+      tidemark("view " + (folder_ / "b.session.json") + " --screenshot " + (folder_ / "b.png"));
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(wrong.errors, HasSubstr("b.session.json"));
+  EXPECT_THAT(wrong.errors, HasSubstr("view"));
+}
+
 // What is dropped into the window or picked there.
 TEST(InputsOfTheWindow, AreOfModelsPlansAndTraces) {
   const Options began = parsed("tidemark view vit-ti-16 --batch 4").options;

@@ -39,7 +39,7 @@ class Monkey {
         robot.input.keys.erase(some_key());
         return;
       default:
-        robot.input.text += "fpckrz.,/mxh?5e"[draw(15)];
+        robot.input.text += "fpckrz.,/mxh?5enbjt"[draw(19)];
     }
   }
 
@@ -47,6 +47,7 @@ class Monkey {
   void frame() {
     robot.stage.frame(robot.model, robot.view, robot.input, robot.size);
     robot.view.wants_export.clear(), robot.view.export_path.clear();
+    robot.view.wants_session.clear();
     robot.view.wants_to_close = false;
     robot.input.end_frame();
     if (draw(200) == 0)

@@ -45,9 +45,27 @@ TEST(Panels, WhatHasNoRoomAtTheSidesIsATab) {
       const bool is_beside =
           width == 1280 && (tab == Tab::Details || tab == Tab::WhatIf || tab == Tab::Front);
       if (tab == Tab::Ranks) continue;  // of a pipeline
+      if (tab == Tab::Notes || tab == Tab::Recordings || tab == Tab::Baseline)
+        continue;  // once there are some
       EXPECT_EQ(robot.view.tab == tab, !is_beside) << name << " at " << width;
     }
   }
+}
+
+TEST(Panels, NotesAndRecordingsAreTabsOnceThereAreSome) {
+  Robot robot;
+  robot.ask(vit({"vanilla", "checkpoint"}));
+  robot.press(Key::B);
+  robot.view.wanted_tab = Tab::Notes;
+  robot.frames(3);
+  EXPECT_EQ(robot.view.tab, Tab::Notes);
+  EXPECT_EQ(robot.view.facts.notes, 1u);
+  robot.view.wanted_tab = Tab::Recordings;
+  robot.frames(3);
+  EXPECT_EQ(robot.view.tab, Tab::Recordings);
+  EXPECT_EQ(robot.view.facts.recordings, 2u);
+  robot.click(400, robot.view.facts.first_recording + 5 + 20);  // the second row
+  EXPECT_EQ(robot.view.shown, 1u);
 }
 
 TEST(Panels, DrawNothingAtAll) {

@@ -12,6 +12,7 @@ TEST(SettingsText, SaysEachSettingByName) {
   ViewState view;
   view.color_by = ColorBy::Task;
   view.curve.by = CurveBy::Tensor;
+  view.theme = ThemeChoice::Light;
   view.tab = Tab::Compare;
   view.lower_share = 0.25F;
   view.shows_what_if = false;
@@ -20,6 +21,7 @@ TEST(SettingsText, SaysEachSettingByName) {
             "  \"version\": 1,\n"
             "  \"color_by\": \"task\",\n"
             "  \"curve\": \"tensor\",\n"
+            "  \"theme\": \"light\",\n"
             "  \"tab\": \"compare\",\n"
             "  \"lower_share\": 0.250,\n"
             "  \"shows_what_if\": false,\n"

@@ -276,16 +276,19 @@ TensorId fused_attention(TraceBuilder& b, const std::string& name, Heads heads,
   const bool makes_contiguous = is_sdpa && framework.contiguous_heads && config.by_shared_code;
   const TensorId bias = fused_bias(b, name, config, kernel);
   // repeat_kv of one head only expands it: what reads that without a copy finds the head itself.
+  // A kernel takes as many heads of keys as of values, so where one of them is copied both are
+  // here.
   const auto expands = [&](TensorId x) {
     const bool is_copied = b[x].dtype != b.compute_dtype() || makes_contiguous ||
                            (is_flash && b.shape(x).back() % 8 != 0);
     return b.shape(x)[1] == 1 && !is_copied;
   };
+  const bool both_expand = expands(heads.k) && expands(heads.v);
   const auto ready = [&](TensorId x, const char* which) {
     const Shape of = b.shape(x);
     const bool repeats =
         framework.repeats_key_heads || config.repeats_key_heads || bias != no_tensor;
-    if (is_sdpa && repeats && of[1] != config.heads && !expands(x))
+    if (is_sdpa && repeats && of[1] != config.heads && !both_expand)
       x = b.repeat_heads(name + which + std::string(".repeat"), x,
                          {of[0], config.heads, of[2], of[3]});
     else if (makes_contiguous && head_order(b, x) == HeadOrder::ByToken)

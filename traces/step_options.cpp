@@ -90,7 +90,9 @@ void parse_lora(Tuning& tuning, std::string_view arguments) {
       tuning.dropout = parse_dropout(value);
     } else if (key == "dtype") {
       tuning.base_dtype = parse_base_dtype(value);
-    } else if ((key == "targets" || key == "save") && !value.empty()) {
+    } else if (key == "targets" || key == "save") {
+      if (value.empty()) refuse_lora_option(part);
+      if (value.find('=') != value.npos) refuse_lora_option(value);
       names = key == "save" ? &tuning.whole : &tuning.targets;
       names->emplace_back(value);
     } else {

@@ -37,7 +37,7 @@ std::vector<MeasuredStep> by_depthwise(const std::vector<MeasuredStep>& steps, b
 /// How far off the predictions of a fixture may be.
 struct Bounds {
   const char* fixture;
-  double live_worst, allocated_median, allocated_worst;
+  double live_worst, allocated_median, allocated_worst, saved_worst = 1;
 };
 
 class MeasuredSteps : public testing::TestWithParam<Bounds> {
@@ -56,7 +56,7 @@ TEST_P(MeasuredSteps, HaveTheParametersThatWeCount) {
 TEST_P(MeasuredSteps, SaveWhatIsPredicted) {
   const Spread saved = spread_of(steps_, &StepBytes::saved);
   EXPECT_LE(saved.median, 0.01);
-  EXPECT_LE(saved.worst, 1);
+  EXPECT_LE(saved.worst, GetParam().saved_worst);
 }
 
 TEST_P(MeasuredSteps, HaveThePredictedPeaks) {
@@ -77,9 +77,10 @@ TEST(MeasuredDepthwise, IsFartherOffBecauseCuDnnWasNotThere) {
 
 // Falcon's products cast their weights anew under autocast, so that checkpointing frees the casts;
 // here they stay until the loss. Mistral's own code in 4.47 makes rotary tables per layer and frees
-// its 16-bit logits before the loss, which its row does not say.
+// its 16-bit logits before the loss, which its row does not say. Of one head under autocast values
+// are kept as often as there are heads, where PyTorch copies keys only.
 INSTANTIATE_TEST_SUITE_P(Fixtures, MeasuredSteps,
-                         testing::Values(Bounds{"steps_families.json", 4, 0.5, 2.5},
+                         testing::Values(Bounds{"steps_families.json", 4, 0.5, 2.5, 3},
                                          Bounds{"steps_families_transformers-5.json", 1, 0.5, 1.5},
                                          Bounds{"steps_transformers-5.json", 0.5, 0.5, 1.5},
                                          Bounds{"steps_transformers-4.57.json", 3, 0.5, 3},

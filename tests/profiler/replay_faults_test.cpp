@@ -104,8 +104,8 @@ TEST(ReplayReport, AStrategyThatDoesNotApplyRunsNothing) {
   EXPECT_FALSE(evaluation.measured.has_value());
 }
 
-// One definition for both sides. By the time in which both streams are busy, which is no saving,
-// the measured share would be 95 %.
+// One definition for both sides, and not that of the time in which both streams are busy, which is
+// no saving: by that more than half would be hidden.
 TEST(NullBackend, HidesWhatIsPredictedToBeHidden) {
   NullBackend backend;
   ReplayScenario q = scenario(find_model("vit-b-16"), "pareprop");
@@ -115,7 +115,7 @@ TEST(NullBackend, HidesWhatIsPredictedToBeHidden) {
   const ReplayReport report = replay(q, backend).report;
   EXPECT_NEAR(report.measured.hidden_share().value(), report.predicted.hidden_share().value(),
               1e-4);
-  EXPECT_LT(report.predicted.hidden_share().value(), 0.2);
+  EXPECT_LT(report.predicted.hidden_share().value(), 0.5);
   EXPECT_GT(report.measured.overlap, report.measured.recovery->alone / 2);
 }
 

@@ -75,14 +75,21 @@ std::uint32_t handed_on(const Trace& trace, const Op& op, std::uint32_t gradient
 
 namespace {
 
-// What was there before the step is changed in place for good.
+// What one block makes, changes in place and leaves to no gradient may be made again with all that
+// wrote it. Anything else stays as its last op in place has left it.
+bool may_be_made_again(const Trace& trace, const Needs& needs, std::size_t storage) {
+  const OpId first = needs.producer[storage], last = needs.overwritten_by[storage];
+  if (first == no_op || needs.uses[storage] > 0) return false;
+  return trace[first].block >= 0 && trace[first].block == trace[last].block;
+}
+
 std::vector<bool> ops_that_run_once(const Trace& trace, const Needs& needs) {
   std::vector<bool> once(trace.ops.size()), stays(trace.tensors.size());
   if (!trace.opaque_rows.empty())
     for (std::size_t i = 0; i < once.size(); ++i) once[i] = runs_once(trace, trace.ops[i]);
   bool is_any = false;
   for (std::size_t s = 0; s < stays.size(); ++s) {
-    stays[s] = needs.overwritten_by[s] != no_op && needs.producer[s] == no_op;
+    stays[s] = needs.overwritten_by[s] != no_op && !may_be_made_again(trace, needs, s);
     is_any = is_any || stays[s];
   }
   if (is_any) add_ops_on_earlier_versions(trace, needs, stays, once);

@@ -15,9 +15,9 @@ struct Needs {
   std::vector<Operands> saved;
   /// Per storage: the op that writes it, or no_op for parameters and inputs.
   std::vector<OpId> producer;
-  /// Per op: it does not run again, whatever the plan: its row says so, or it works in place on
-  /// what was there before the step. What else is written over may be made again from its first
-  /// version on (recovery.h).
+  /// Per op: it does not run again, whatever the plan: its row says so, or a later op works in
+  /// place on what it reads or writes. But what one block makes, changes and leaves to no gradient
+  /// may be made again, from its first version on (recovery.h).
   std::vector<bool> runs_once;
   /// Per storage: the last op that reads it, through whichever alias, or no_op.
   std::vector<OpId> last_read;

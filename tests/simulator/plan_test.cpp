@@ -53,31 +53,21 @@ TEST_F(PlanOfAChain, RecomputingInsideOfARegionIsSound) {
 }
 
 // f2 writes its result over x1.
-TEST_F(PlanOfAChain, WhatIsOverwrittenInPlaceIsRecomputedByBothOrNotAtAll) {
-  trace.tensors[2].storage = TensorId{1};
-  add_region(0, 0, 3);
-  decide(1, Action::Recompute);
-  EXPECT_THAT(defects(), IsEmpty());
-  plan.regions.clear();
-  add_region(1, 1, 3);
-  EXPECT_THAT(defects(), ElementsAre(HasSubstr("'x1' is recompute but nothing provides it")));
-}
-
-TEST_F(PlanOfAChain, WhatIsOverwrittenInPlaceIsNotReconstructed) {
+TEST_F(PlanOfAChain, WhatIsOverwrittenInPlaceCannotBeRecomputed) {
   trace.tensors[2].storage = TensorId{1};
   add_region(0, 0, 2);
-  decide(1, Action::Reconstruct);
+  decide(1, Action::Recompute);
   EXPECT_THAT(defects(),
-              ElementsAre(HasSubstr("'x1' is reconstruct, but 'x2' works in place on it")));
+              ElementsAre(HasSubstr("'x1' is recompute, but 'x2' works in place on it")));
 }
 
-TEST_F(PlanOfAChain, CheckpointsMakeAgainWhatIsWorkedOnInPlace) {
+TEST_F(PlanOfAChain, CheckpointsKeepWhatIsWorkedOnInPlace) {
   trace.tensors[4].storage = TensorId{3};
   const PlannedStep step =
       plan_step(std::make_shared<const Trace>(trace), parse_strategy("checkpoint:every=2"));
   EXPECT_EQ(step.refusal, "");
   EXPECT_EQ(step.plan.decisions[1].action, Action::Recompute);
-  EXPECT_EQ(step.plan.decisions[3].action, Action::Recompute);
+  EXPECT_EQ(step.plan.decisions[3].action, Action::Keep);
 }
 
 TEST_F(PlanOfAChain, RecomputingWithoutARegionIsRefused) {

@@ -93,11 +93,13 @@ TEST(Recovery, RunsEachProducerOnce) {
 struct ChangedInPlace : testing::Test {
   Trace trace = [] {
     TraceBuilder b("changed", "toy", {.precision = Precision::Fp32});
-    const TensorId made =
-        b.linear("fc2", b.linear("fc1", b.input("x", {2, 4}, DType::Float32), 4), 4);
+    const TensorId x = b.input("x", {2, 4}, DType::Float32);
+    b.begin_block("block", x, -1);
+    const TensorId made = b.linear("fc2", b.linear("fc1", x, 4), 4);
     const TensorId early = b.tanh("early", made);
     const TensorId masked = b.add_in_place("mask", made, b.input("zeros", {2, 4}, DType::Float32));
     const TensorId sum = b.add("both", early, b.tanh("late", masked));
+    b.end_block();
     return b.finish(b.cross_entropy("loss", sum, b.input("targets", {2}, DType::Int64)));
   }();
   const TensorId scores = tensor_named(trace, "fc2");
@@ -139,6 +141,13 @@ TEST_F(ChangedInPlace, StaysWhereAnotherPartMadeIt) {
   const Recovery recovery = recover_part(3, 6, {"late"});
   EXPECT_THAT(first_five(recovery), ElementsAre(false, false, false, false, true));
   EXPECT_TRUE(recovery.reads_kept[index(scores)]);
+}
+
+// What is kept for a gradient is the last version.
+TEST_F(ChangedInPlace, StaysWhereAGradientNeedsIt) {
+  trace.ops[index(op_named(trace, "late"))].kind = OpKind::Silu;
+  const Recovery recovery = recover_part(1, 6, {"both"});
+  EXPECT_THAT(first_five(recovery), ElementsAre(false, false, false, false, true));
 }
 
 TEST_F(ChangedInPlace, HasNoEarlierVersionWhereItStays) {

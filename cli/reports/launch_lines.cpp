@@ -262,20 +262,26 @@ std::string_view accelerate_precision(const StepOptions& step) {
   return "no";
 }
 
+bool has_groups(const Sharding& sharding, std::int64_t ranks) {
+  return sharding.shard_ranks > 0 && sharding.shard_ranks < ranks;
+}
+
 std::string fsdp_options(const Sharding& sharding, std::int64_t ranks) {
   const std::string_view begin = " --use_fsdp --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP";
   if (sharding.kind == Sharding::Kind::Fsdp2) {
     std::string text = fmt::format("{} --fsdp_version 2 --fsdp_reshard_after_forward {}", begin,
                                    sharding.reshards);
-    if (sharding.shard_ranks > 0 && sharding.shard_ranks < ranks)
+    if (has_groups(sharding, ranks))
       text += fmt::format(
           " --use_parallelism_config --parallelism_config_dp_replicate_size {} "
           "--parallelism_config_dp_shard_size {}",
           ranks / sharding.shard_ranks, sharding.shard_ranks);
     return text;
   }
+  const std::string_view whole = sharding.reshards ? "FULL_SHARD" : "SHARD_GRAD_OP";
+  const std::string_view by_node = sharding.reshards ? "HYBRID_SHARD" : "HYBRID_SHARD_ZERO2";
   return fmt::format("{} --fsdp_version 1 --fsdp_sharding_strategy {}", begin,
-                     sharding.reshards ? "FULL_SHARD" : "SHARD_GRAD_OP");
+                     has_groups(sharding, ranks) ? by_node : whole);
 }
 
 LaunchLine accelerate_line(const Launch& launch) {
@@ -285,6 +291,10 @@ LaunchLine accelerate_line(const Launch& launch) {
   if (launch.sharing == Sharding::Kind::Megatron)
     return without(program, "it has no buffers of Megatron-LM in its own loop");
   if (is_zero(launch.sharing)) return without(program, "of ZeRO it reads DeepSpeed's JSON");
+  const std::int64_t replicas = launch.size(Axis::Data);
+  if (launch.sharing == Sharding::Kind::Fsdp1 && has_groups(*launch.step.shard, replicas) &&
+      launch.step.shard->shard_ranks * launch.nodes != replicas)
+    return without(program, "FSDP1's groups are nodes there, others are written in the script");
   const bool is_cut = is_fsdp(launch.sharing);
   const bool wraps = launch.recomputed == Recomputed::Blocks && launch.every == 1;
   if (launch.recomputed != Recomputed::Nothing && !(wraps && is_cut))
@@ -292,12 +302,11 @@ LaunchLine accelerate_line(const Launch& launch) {
   std::string line = fmt::format(
       "accelerate launch --num_machines {} --num_processes {} --mixed_precision {} "
       "--gradient_accumulation_steps {}",
-      launch.nodes, launch.size(Axis::Data), accelerate_precision(launch.step),
-      launch.step.accumulate.count);
+      launch.nodes, replicas, accelerate_precision(launch.step), launch.step.accumulate.count);
   if (is_cut) {
-    line += fsdp_options(*launch.step.shard, launch.size(Axis::Data));
+    line += fsdp_options(*launch.step.shard, replicas);
     if (wraps) line += " --fsdp_activation_checkpointing true";
-  } else if (launch.size(Axis::Data) > 1) {
+  } else if (replicas > 1) {
     line += " --multi_gpu";
   }
   return {program, line + " train.py …", ""};

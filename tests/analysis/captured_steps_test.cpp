@@ -10,6 +10,7 @@
 #include "analysis/comparison.h"
 #include "simulator/judge/validate.h"
 #include "simulator/lower.h"
+#include "simulator/planner/planner.h"
 #include "tests/support/measured_steps.h"
 #include "traces/trace_json.h"
 
@@ -74,6 +75,20 @@ TEST_P(CapturedSteps, AreLoweredByEveryStrategyAsTheJudgeAccepts) {
       EXPECT_THAT(validate(*planned.trace, lower(planned)), testing::IsEmpty())
           << step.name << ", " << strategy.text;
     }
+  }
+}
+
+// Residual sums and activations in place close a block of a ResNet: what they change is not made
+// again, nor what else the op makes that they change.
+TEST_P(CapturedSteps, ArePlannedAndCheckpointedWhereTheyHaveBlocks) {
+  for (const MeasuredStep& step : steps_) {
+    const auto trace =
+        std::make_shared<const Trace>(load_trace(folder_ + "/" + step.name + ".trace.json.zst"));
+    if (trace->blocks.empty()) continue;
+    const Planner planner(trace, find_device("a100-80gb"), {});
+    EXPECT_THAT(check(*trace, planner.plan_at(0)), testing::IsEmpty()) << step.name;
+    const std::string refusal = plan_step(trace, parse_strategy("checkpoint")).refusal;
+    EXPECT_THAT(refusal, testing::Not(testing::HasSubstr("nothing provides it"))) << step.name;
   }
 }
 

@@ -319,6 +319,9 @@ TEST_F(LaunchLines, SayGroupsThatShare) {
       says(all, "data_parallel_replicate_degree 2 --parallelism.data_parallel_shard_degree 2"))
       << all;
   EXPECT_TRUE(says(all, "--parallelism_config_dp_replicate_size 2")) << all;
+  const std::string flat =
+      lines("--gpus 4 --precision bf16 --master-weights --shard fsdp1:shard=2");
+  EXPECT_TRUE(says(flat, "FSDP1's groups are nodes there")) << flat;  // the four are one node's
 }
 
 }  // namespace

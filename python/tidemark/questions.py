@@ -70,6 +70,8 @@ def search(step: Step, *, gpus: int, cluster: str | None = None,
     if records is not None and not isinstance(step, (str, os.PathLike)):
         raise UsageError("records are of a step that can be named again: write the config to a "
                          "file, and name that")
+    if records is None and options.get("part") is not None:
+        raise UsageError("what a part finds is for merged_search(): say where with records=FILE")
     with contextlib.ExitStack() as files:
         subject = files.enter_context(subject_of(step))
         if records is None:  # else each way of showing the answer would search again

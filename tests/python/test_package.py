@@ -142,6 +142,10 @@ class Mistakes(unittest.TestCase):
         with self.assertRaisesRegex(tm.UsageError, "write the config to a file, and name that"):
             tm.search(CONFIG, gpus=2, records="r.jsonl")
 
+    def test_a_part_of_a_search_is_kept_somewhere(self):
+        with self.assertRaisesRegex(tm.UsageError, "say where with records=FILE"):
+            tm.search("vit-ti-16", gpus=2, part="1/2")
+
     def test_wrong_files_are_named_with_their_place(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "config.json")

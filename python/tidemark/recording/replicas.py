@@ -75,6 +75,9 @@ def buckets_of(wrapper: Any) -> str:
     if getattr(wrapper, "_comm_hooks", None):
         raise CaptureError("a communication hook changes what DistributedDataParallel exchanges: "
                            "capture without register_comm_hook")
+    if getattr(wrapper, "mixed_precision", None) is not None:
+        raise CaptureError("DistributedDataParallel(mixed_precision=…) keeps copies that are not "
+                           "modelled: capture without it")
     mib, rest = divmod(wrapper.bucket_bytes_cap, MIB)
     if rest or mib == 0:
         raise CaptureError(f"buckets of {wrapper.bucket_bytes_cap} bytes: give bucket_cap_mb in whole "

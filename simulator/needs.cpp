@@ -76,10 +76,12 @@ std::uint32_t handed_on(const Trace& trace, const Op& op, std::uint32_t gradient
 namespace {
 
 // What one block makes, changes in place and leaves to no gradient may be made again with all that
-// wrote it. Anything else stays as its last op in place has left it.
+// wrote it: scores under a mask. Anything else stays as its last op in place has left it, and so
+// does what opaque ops change, which may make and read more beside it.
 bool may_be_made_again(const Trace& trace, const Needs& needs, std::size_t storage) {
   const OpId first = needs.producer[storage], last = needs.overwritten_by[storage];
-  if (first == no_op || needs.uses[storage] > 0) return false;
+  if (first == no_op || last == no_op || needs.uses[storage] > 0) return false;
+  if (trace[first].kind == OpKind::Opaque || trace[last].kind == OpKind::Opaque) return false;
   return trace[first].block >= 0 && trace[first].block == trace[last].block;
 }
 

@@ -5,8 +5,6 @@
 // micro-batch has added to it, else behind the backward. The distributed optimizer updates the
 // rank's part of the parameters, which are gathered behind it.
 // Tested by tests/simulator/parallel/megatron_test.cpp.
-#include <algorithm>
-
 #include "simulator/graph/graph_rewriter.h"
 #include "simulator/parallel/complete_gradients.h"
 #include "simulator/parallel/contiguous.h"
@@ -110,15 +108,11 @@ class MainGradients {
   }
 
   InstanceId gradient(TensorId parameter) const {
-    const auto& all = gradients_[index(parameter)];
-    const auto written = std::find_if(
-        all.rbegin(), all.rend(), [&](InstanceId id) { return rewriter_.now(id) != no_instance; });
-    return rewriter_.now(*written);
+    return last_written(gradients_[index(parameter)], rewriter_);
   }
 
   void stand_for(TensorId parameter, InstanceId main) {
-    for (const InstanceId version : gradients_[index(parameter)])
-      if (rewriter_.now(version) != no_instance) rewriter_.replace(version, main);
+    tidemark::stand_for(gradients_[index(parameter)], main, rewriter_);
   }
 
   void add_to_main(const CompleteGradient& complete, const Node& made) {

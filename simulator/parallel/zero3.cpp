@@ -233,15 +233,11 @@ class PartitionedParameters {
   }
 
   InstanceId gradient(TensorId parameter) const {
-    const auto& all = gradients_[index(parameter)];
-    const auto written = std::find_if(
-        all.rbegin(), all.rend(), [&](InstanceId id) { return rewriter_.now(id) != no_instance; });
-    return rewriter_.now(*written);
+    return last_written(gradients_[index(parameter)], rewriter_);
   }
 
   void stand_for(TensorId parameter, InstanceId made) {
-    for (const InstanceId version : gradients_[index(parameter)])
-      if (rewriter_.now(version) != no_instance) rewriter_.replace(version, made);
+    tidemark::stand_for(gradients_[index(parameter)], made, rewriter_);
   }
 
   // Gradients that are larger than the bucket are reduced from where they are.

@@ -34,10 +34,14 @@ std::vector<MeasuredStep> by_depthwise(const std::vector<MeasuredStep>& steps, b
   return chosen;
 }
 
+/// Of one head under autocast values are kept as often as there are heads, where PyTorch copies
+/// keys only (family_storages_test.cpp counts them).
+constexpr std::string_view copies_values = "stablelm-one-key-amp-bf16-sdpa";
+
 /// How far off the predictions of a fixture may be.
 struct Bounds {
   const char* fixture;
-  double live_worst, allocated_median, allocated_worst, saved_worst = 1;
+  double live_worst, allocated_median, allocated_worst;
 };
 
 class MeasuredSteps : public testing::TestWithParam<Bounds> {
@@ -54,9 +58,11 @@ TEST_P(MeasuredSteps, HaveTheParametersThatWeCount) {
 }
 
 TEST_P(MeasuredSteps, SaveWhatIsPredicted) {
-  const Spread saved = spread_of(steps_, &StepBytes::saved);
+  std::vector<MeasuredStep> steps = steps_;
+  std::erase_if(steps, [](const MeasuredStep& step) { return step.name == copies_values; });
+  const Spread saved = spread_of(steps, &StepBytes::saved);
   EXPECT_LE(saved.median, 0.01);
-  EXPECT_LE(saved.worst, GetParam().saved_worst);
+  EXPECT_LE(saved.worst, 1);
 }
 
 TEST_P(MeasuredSteps, HaveThePredictedPeaks) {
@@ -77,10 +83,9 @@ TEST(MeasuredDepthwise, IsFartherOffBecauseCuDnnWasNotThere) {
 
 // Falcon's products cast their weights anew under autocast, so that checkpointing frees the casts;
 // here they stay until the loss. Mistral's own code in 4.47 makes rotary tables per layer and frees
-// its 16-bit logits before the loss, which its row does not say. Of one head under autocast values
-// are kept as often as there are heads, where PyTorch copies keys only.
+// its 16-bit logits before the loss, which its row does not say.
 INSTANTIATE_TEST_SUITE_P(Fixtures, MeasuredSteps,
-                         testing::Values(Bounds{"steps_families.json", 4, 0.5, 2.5, 3},
+                         testing::Values(Bounds{"steps_families.json", 4, 0.5, 2.5},
                                          Bounds{"steps_families_transformers-5.json", 1, 0.5, 1.5},
                                          Bounds{"steps_transformers-5.json", 0.5, 0.5, 1.5},
                                          Bounds{"steps_transformers-4.57.json", 3, 0.5, 3},

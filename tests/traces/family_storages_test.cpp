@@ -125,9 +125,11 @@ void leave_out_gradient_of_table(const JsonView& step, const Trace& trace, Stora
   }
 }
 
-TEST(LigerStorages, AreWhatPyTorchKeeps) {
+/// Compares each step of a fixture that is not checkpointed, and says how many these were.
+template <typename LeaveOut>
+int compare_kept(const std::string& fixture, LeaveOut leave_out) {
   const JsonDocument document =
-      read_json(TIDEMARK_TESTS_DIR "/reference/steps_liger.json", FileKind::TrainingData);
+      read_json(TIDEMARK_TESTS_DIR "/reference/" + fixture, FileKind::TrainingData);
   int compared = 0;
   for (const JsonView step : document.root().at("steps").items()) {
     if (step.find("checkpoint")) continue;
@@ -137,31 +139,27 @@ TEST(LigerStorages, AreWhatPyTorchKeeps) {
     options.tuning = tuning_of(step);
     const Trace trace = build_trace({name, "", "", "", config}, options);
     Storages measured = measured_storages(step);
-    leave_out_gradient_of_table(step, trace, measured);
+    leave_out(step, config, trace, measured);
     EXPECT_EQ(predicted_storages(trace), measured) << name;
     ++compared;
   }
+  return compared;
+}
+
+TEST(LigerStorages, AreWhatPyTorchKeeps) {
+  const int compared = compare_kept("steps_liger.json", [](const JsonView& step, const ModelConfig&,
+                                                           const Trace& trace, Storages& measured) {
+    leave_out_gradient_of_table(step, trace, measured);
+  });
   EXPECT_EQ(compared, 28);
 }
 
 // Of rank-stabilized LoRA, of DoRA with and without dropout and biases, and of modules that are
 // trained as copies.
 TEST(AdapterStorages, AreWhatPyTorchKeeps) {
-  const JsonDocument document =
-      read_json(TIDEMARK_TESTS_DIR "/reference/steps_adapters.json", FileKind::TrainingData);
-  int compared = 0;
-  for (const JsonView step : document.root().at("steps").items()) {
-    if (step.find("checkpoint")) continue;
-    const std::string name(step.at("name").text());
-    const ModelConfig config = read_model_config(step.at("config").text(), name).config;
-    StepOptions options = options_of(step);
-    options.tuning = tuning_of(step);
-    const Trace trace = build_trace({name, "", "", "", config}, options);
-    Storages measured = measured_storages(step);
-    leave_out_indices(step, config, measured);
-    EXPECT_EQ(predicted_storages(trace), measured) << name;
-    ++compared;
-  }
+  const int compared = compare_kept(
+      "steps_adapters.json", [](const JsonView& step, const ModelConfig& config, const Trace&,
+                                Storages& measured) { leave_out_indices(step, config, measured); });
   EXPECT_EQ(compared, 20);
 }
 

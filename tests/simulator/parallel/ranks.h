@@ -22,6 +22,16 @@ inline StepOptions of_ranks(std::int64_t ranks, std::string_view shard, StepOpti
   return options;
 }
 
+/// bf16 beside fp32 copies, a fused AdamW.
+inline StepOptions of_bf16(std::int64_t ranks, std::string_view shard,
+                           std::int64_t micro_batches = 1) {
+  StepOptions options = of_ranks(ranks, shard, {.precision = Precision::Bf16});
+  options.accumulate = {micro_batches};
+  options.master_weights = true;
+  options.optimizer_form = OptimizerForm::Fused;
+  return options;
+}
+
 inline Trace trace_of(const StepOptions& options) { return build_trace(small_gpt2(), options); }
 
 inline Schedule schedule_of(const StepOptions& options, std::string_view strategy = "vanilla") {

@@ -17,14 +17,6 @@ using testing::IsEmpty;
 // Few of the small model's parameters stay, so that there is something to fetch.
 constexpr const char* usual = "zero3:persistence=100,reduce-bucket=100000";
 
-StepOptions of_bf16(std::int64_t ranks, std::string_view shard, std::int64_t micro_batches = 1) {
-  StepOptions options = of_ranks(ranks, shard, {.precision = Precision::Bf16});
-  options.accumulate = {micro_batches};
-  options.master_weights = true;
-  options.optimizer_form = OptimizerForm::Fused;
-  return options;
-}
-
 struct Toy {
   Trace trace;
   TensorId a, b, c;

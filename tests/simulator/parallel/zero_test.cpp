@@ -14,14 +14,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-StepOptions of_bf16(std::int64_t ranks, std::string_view shard, std::int64_t micro_batches = 1) {
-  StepOptions options = of_ranks(ranks, shard, {.precision = Precision::Bf16});
-  options.accumulate = {micro_batches};
-  options.master_weights = true;
-  options.optimizer_form = OptimizerForm::Fused;
-  return options;
-}
-
 Trace two_parameters(std::int64_t ranks) {
   TraceBuilder b("toy", "toy", of_bf16(ranks, "zero2"));
   b.parameter("first", {5});

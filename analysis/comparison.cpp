@@ -17,6 +17,7 @@
 #include "simulator/parallel/exchanges.h"
 #include "simulator/parallel/rank_trace.h"
 #include "simulator/parallel/shards.h"
+#include "traces/replicas.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark {
@@ -55,7 +56,9 @@ void describe(const Trace& trace, Comparison& comparison) {
         "--sp cuts what tp ranks share, and here is one: it changes nothing");
   if (trace.blocks.empty()) return;
   const Shape& input = trace[trace.blocks.front().input].shape;
-  const std::int64_t parts = trace.step.sequence_parallel ? trace.step.mesh[Axis::Tensor] : 1;
+  const Mesh& mesh = trace.step.mesh;
+  const std::int64_t parts =
+      mesh[Axis::Context] * (trace.step.sequence_parallel ? mesh[Axis::Tensor] : 1);
   comparison.tokens =
       parts * numel(input) / std::max<std::int64_t>(1, input.back() * trace.step.batch);
 }
@@ -159,11 +162,11 @@ Bytes communicator_bytes_of(const Scenario& scenario) {
   for (const auto& axis : axes)
     if (mesh[axis.value] > 1 && axis.value != Axis::Data)
       sum += communicator_bytes(*joined, group_of(mesh, axis.value, *joined));
-  if (mesh[Axis::Data] == 1) return sum;
+  if (replicas_of(mesh) == 1) return sum;
   const auto of = [&](Pattern pattern) {
     return communicator_bytes(*joined, group_of(scenario.step, {pattern, Axis::Data, {}}, *joined));
   };
-  const bool is_hybrid = ranks_that_share(scenario.step) < mesh[Axis::Data];
+  const bool is_hybrid = ranks_that_share(scenario.step) < replicas_of(mesh);
   return sum + of(Pattern::AllGather) + (is_hybrid ? of(Pattern::AllReduce) : Bytes{});
 }
 

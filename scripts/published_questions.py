@@ -53,10 +53,13 @@ def refusal_of_gpt(row):
 
 
 def refusal_of_axes(row):
-    for axis, what in [("cp", "context parallelism"), ("ep", "expert parallelism")]:
-        if (row.get(axis) or 1) > 1:
-            return what
-    return None
+    if (row.get("ep") or 1) > 1:
+        return "expert parallelism"
+    if (row.get("cp") or 1) == 1:
+        return None
+    notes = row.get("notes")
+    is_of_heads = isinstance(notes, dict) and "all-to-all" in notes.get("attention", "")
+    return "context ranks that exchange heads" if is_of_heads else None
 
 
 def refusal_of_megatron(row):
@@ -79,6 +82,8 @@ def refusal_of_megatron(row):
         return f"positions '{options['position-embedding-type']}'"
     if row.get("recompute") not in ("none", "full"):
         return f"recomputation '{row.get('recompute')}'"
+    if (row.get("cp") or 1) > 1 and options.get("attention-backend") in ("unfused", "local"):
+        return "context ranks without a fused kernel"
     if "memory_bytes" not in row or "global_batch" not in row:
         return "no memory, or no batch, is stated"
     if "tunable_overlap" in row["model"]:
@@ -211,12 +216,13 @@ def question_of_megatron(program, row, folder):
     """The last rank of a functional test, which writes the log."""
     options = row["notes"]["options"]
     gpus = row.get("gpus") or (SMALL_NODE if row["model"].endswith("_1node") else NODE)
-    replicas = row.get("dp") or gpus // (row["tp"] * row["pp"] * (row.get("cp") or 1))
+    context = row.get("cp") or 1
+    replicas = row.get("dp") or gpus // (row["tp"] * row["pp"] * context)
     micro_batches = row["global_batch"] // (replicas * row["micro_batch"])
     is_local = options.get("transformer-impl", "transformer_engine") == "local"
     is_fixed = row["notes"].get("cublas_workspace") == ":4096:8"
     is_materialized = is_local or options.get("attention-backend") in ("unfused", "local")
-    mesh = f"pp={row['pp']},dp={replicas},tp={row['tp']}"
+    mesh = f"pp={row['pp']},dp={replicas},cp={context},tp={row['tp']}"
     question = ["compare", written(megatron_config(row), folder), "-b", str(row["micro_batch"]), "--accumulate", str(micro_batches),
                 "-s", str(row["sequence"]), "--precision", "bf16", "--master-weights",
                 "--framework", "megatron-local" if is_local else "megatron-deterministic" if is_fixed else "megatron",

@@ -23,6 +23,8 @@ class Fit {
 
   const Shape& operator[](int bit) const { return tensor(bit).shape; }
   const Tensor& tensor(int bit) const { return trace_[operand(trace_, op_, bit)]; }
+  const Trace& trace() const { return trace_; }
+  const Op& op() const { return op_; }
   const StepOptions& step() const { return trace_.step; }
   bool has(int bit) const { return operand(trace_, op_, bit) != no_tensor; }
   std::span<const TensorId> inputs() const { return trace_.inputs(op_); }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "traces/exchange_axis.h"
 #include "traces/shape_fit.h"
 
 namespace tidemark {
@@ -188,25 +189,28 @@ bool mean_pool(Fit& f) {
 
 bool max_pool(Fit& f) { return part_of(f) && (!f.has(out1) || f.same(out1, f[out0])); }
 
-std::int64_t ranks_of(const Fit& f) { return f.step().mesh[Axis::Tensor]; }
-
 // Are the shapes equal but for one dimension, in which `whole` has that of `part` times the ranks?
-bool is_part_of(const Fit& f, int part, int whole) {
+bool is_part_of(const Fit& f, int part, int whole, std::int64_t ranks) {
   const Shape &small = f[part], &large = f[whole];
   if (small.rank() != large.rank()) return false;
   int cut = 0;
   for (std::size_t i = 0; i < small.rank(); ++i) {
     if (small[i] == large[i]) continue;
-    if (small[i] * ranks_of(f) != large[i]) return false;
+    if (small[i] * ranks != large[i]) return false;
     ++cut;
   }
   return cut == 1;
 }
 
-constexpr std::string_view one_part = "one dimension that differs by the tp ranks of the mesh";
+bool exchanges_parts(Fit& f, int part, int whole) {
+  const Axis axis = exchange_axis(f.trace(), f.op());
+  return f.need(is_part_of(f, part, whole, f.step().mesh[axis]), out0,
+                fmt::format("one dimension that differs by the {} ranks of the mesh",
+                            axes[static_cast<std::size_t>(axis)].name));
+}
 
-bool gathers(Fit& f) { return f.need(is_part_of(f, in0, out0), out0, one_part); }
-bool scatters(Fit& f) { return f.need(is_part_of(f, out0, in0), out0, one_part); }
+bool gathers(Fit& f) { return exchanges_parts(f, in0, out0); }
+bool scatters(Fit& f) { return exchanges_parts(f, out0, in0); }
 
 bool receive(Fit& f) { return f.same(in0, {}); }
 bool send(Fit& f) { return f.same(out0, {}); }

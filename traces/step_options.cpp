@@ -5,6 +5,8 @@
 
 #include <charconv>
 
+#include "traces/replicas.h"
+
 namespace tidemark {
 namespace {
 
@@ -169,25 +171,24 @@ Precision precision_of(const StepOptions& options) {
 std::optional<Sharding> sharing_of(const StepOptions& options) {
   const Sharding sharing = options.shard.value_or(Sharding());
   // Megatron-LM has its buffers on a rank alone, too.
-  if (options.mesh[Axis::Data] == 1 && sharing.kind != Sharding::Kind::Megatron) return {};
+  if (replicas_of(options.mesh) == 1 && sharing.kind != Sharding::Kind::Megatron) return {};
   return sharing;
 }
 
 std::string mesh_defect(const StepOptions& options) {
   const Mesh& mesh = options.mesh;
   if (const std::string defect = defect_of(mesh); !defect.empty()) return defect;
+  if (mesh.experts == 1) return {};
   Mesh known = mesh;
-  known[Axis::Data] *= known[Axis::Context];
-  known[Axis::Context] = known.experts = 1;
-  if (known == mesh) return {};
-  return fmt::format("of {} only pp, dp and tp are simulated yet (nearest: {})", to_text(mesh),
+  known.experts = 1;
+  return fmt::format("of {} only pp, dp, cp and tp are simulated yet (nearest: {})", to_text(mesh),
                      to_text(known));
 }
 
 namespace {
 
 std::string instances_defect(const StepOptions& options, const Sharding& sharing) {
-  const std::int64_t ranks = options.mesh[Axis::Data];
+  const std::int64_t ranks = replicas_of(options.mesh);
   if (sharing.shard_ranks > 0 && ranks % sharing.shard_ranks != 0) {
     const std::int64_t nearest = nearest_divisor(ranks, sharing.shard_ranks);
     return fmt::format("{} replicas are no groups of {} ranks (nearest: {})", ranks,

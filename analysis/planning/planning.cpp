@@ -60,6 +60,10 @@ void refuse_meshes(const StepOptions& step, Measure measure) {
         "plans are made for ranks of one pipeline stage, not for a mesh of {} (compare takes "
         "strategies)",
         to_text(mesh)));
+  if (mesh[Axis::Context] > 1)
+    throw UsageError(fmt::format(
+        "plans are not made for context ranks yet, as of a mesh of {} (compare takes strategies)",
+        to_text(mesh)));
   const std::optional<Sharding> sharing = sharing_of(step);
   if (sharing && (is_zero(sharing->kind) || sharing->kind == Sharding::Kind::Fsdp1))
     throw UsageError(

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simulator/judge/validate_runs.h"
+#include "traces/replicas.h"
 
 namespace tidemark::judge {
 
@@ -31,7 +32,7 @@ void Runs::put(const Operand& write, const std::vector<Content>& contents) {
 // Of hybrid sharding a group reduces gradients, and all groups reduce the shards of that; 0: such
 // contents are not reduced.
 std::uint64_t Runs::ranks_that_reduce(Role role) const {
-  const std::int64_t ranks = trace_.step.mesh[Axis::Data];
+  const std::int64_t ranks = replicas_of(trace_.step.mesh);
   const std::int64_t grouped = trace_.step.shard.value_or(Sharding()).shard_ranks;
   if (role == Role::Gradient) return static_cast<std::uint64_t>(grouped > 0 ? grouped : ranks);
   const bool is_part = role == Role::GradientShard && grouped > 0;
@@ -93,7 +94,7 @@ void Runs::add_to_buffer() {
 // Averaged over ranks where there are several, wherever it lies then.
 void Runs::read_shared_gradient(TensorId tensor) {
   const std::int64_t micro_batches = trace_.step.accumulate.count;
-  const std::int64_t ranks = trace_.step.mesh[Axis::Data];
+  const std::int64_t ranks = replicas_of(trace_.step.mesh);
   if (!sharing_of(trace_.step)) return read_gradient(tensor, micro_batches);
   const std::uint64_t wanted =
       static_cast<std::uint64_t>(micro_batches * ranks) * numbers_.gradient(tensor);

@@ -2,6 +2,7 @@
 #include "simulator/judge/validate_memory.h"
 
 #include "simulator/judge/validate_numbers.h"
+#include "traces/replicas.h"
 
 namespace tidemark::judge {
 
@@ -27,7 +28,7 @@ Memory::Memory(const Trace& trace, const Schedule& schedule)
 // weights are fp32, but DeepSpeed's lie elsewhere.
 std::int64_t Memory::shard_bytes(const Tensor& tensor) const {
   const std::int64_t grouped = trace_.step.shard->shard_ranks;
-  const std::int64_t ranks = grouped > 0 ? grouped : trace_.step.mesh[Axis::Data];
+  const std::int64_t ranks = grouped > 0 ? grouped : replicas_of(trace_.step.mesh);
   const Sharding::Kind kind = trace_.step.shard->kind;
   const bool is_wide = trace_.step.master_weights && !is_zero(kind);
   const std::int64_t element = is_wide ? size_of(DType::Float32) : size_of(tensor.dtype);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "traces/optimizer_of.h"
+#include "traces/replicas.h"
 
 namespace tidemark::judge {
 namespace {
@@ -40,7 +41,7 @@ Runs::Runs(const Trace& trace, const Schedule& schedule, Memory& memory)
     backward_runs_.resize(trace.ops.size());
   }
   updates_are_cut_ =
-      sharing && keeps_more_than_it_updates(*sharing) && trace.step.mesh[Axis::Data] > 1;
+      sharing && keeps_more_than_it_updates(*sharing) && replicas_of(trace.step.mesh) > 1;
 }
 
 // Operands mostly come in the order in which they are looked for, so the search goes on behind the

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "simulator/parallel/complete_gradients.h"
+#include "traces/replicas.h"
 
 namespace tidemark {
 namespace {
@@ -19,7 +20,7 @@ std::int64_t up_to_multiple(std::int64_t count, std::int64_t unit) {
 }
 
 std::int64_t cut_among(const Trace& trace, const Sharding& sharing) {
-  return trace.step.mesh[Axis::Data] / sharing.instances;
+  return replicas_of(trace.step.mesh) / sharing.instances;
 }
 
 class LayoutOfDType {
@@ -50,7 +51,7 @@ class LayoutOfDType {
   static std::int64_t limit_of(const Trace& trace, const Sharding& sharing) {
     const bool is_first_stage = trace.step.rank.value_or(RankClass()).stage == 0;
     if (!sharing.overlaps || !is_first_stage) return INT64_MAX;
-    return std::max(least_bucket, bucket_per_rank * trace.step.mesh[Axis::Data]);
+    return std::max(least_bucket, bucket_per_rank * replicas_of(trace.step.mesh));
   }
 
   const Trace& trace_;

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "simulator/parallel/shards.h"
+#include "traces/exchange_axis.h"
+#include "traces/replicas.h"
 
 namespace tidemark {
 namespace {
@@ -32,7 +34,7 @@ std::optional<Exchange> exchange_of_op(const Trace& trace, const Run& run) {
   if (run.task == Task::Forward || run.task == Task::Recompute) pattern = forward_pattern(op.kind);
   if (run.task == Task::Backward) pattern = backward_pattern(op.kind);
   if (!pattern) return {};
-  return Exchange{*pattern, *pattern == Pattern::Send ? Axis::Pipeline : Axis::Tensor,
+  return Exchange{*pattern, exchange_axis(trace, op),
                   std::max(size(trace[trace.inputs(op)[0]]), size(trace[trace.outputs(op)[0]]))};
 }
 
@@ -60,10 +62,10 @@ RankGroup group_of(const StepOptions& step, const Exchange& exchange,
                    const Interconnect& interconnect) {
   if (exchange.pattern == Pattern::Send)
     return neighbours_on(step.mesh, exchange.axis, interconnect);
-  const std::int64_t shared = ranks_that_share(step), ranks = step.mesh[Axis::Data];
-  if (exchange.axis != Axis::Data || shared == ranks)
-    return group_of(step.mesh, exchange.axis, interconnect);
-  const std::int64_t stride = step.mesh.stride(Axis::Data);
+  if (exchange.axis != Axis::Data) return group_of(step.mesh, exchange.axis, interconnect);
+  const std::int64_t shared = ranks_that_share(step), ranks = replicas_of(step.mesh);
+  const std::int64_t stride = step.mesh.stride(Axis::Context);  // those of a replica lie inside
+  if (shared == ranks) return group_of(ranks, stride, interconnect);
   if (exchange.pattern != Pattern::AllReduce) return group_of(shared, stride, interconnect);
   return group_of(ranks / shared, stride * shared, interconnect);
 }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "simulator/parallel/complete_gradients.h"
+#include "traces/replicas.h"
 
 namespace tidemark {
 namespace {
@@ -30,7 +31,7 @@ std::vector<FlatGroup> flat_groups(const Trace& trace) {
     const std::int64_t begin = group.places.empty() ? 0 : group.places.back().end;
     group.places.push_back({id, begin, begin + numel(trace[id].shape)});
   }
-  const std::int64_t unit = alignment * trace.step.mesh[Axis::Data];
+  const std::int64_t unit = alignment * replicas_of(trace.step.mesh);
   std::vector<FlatGroup> groups;
   for (auto& [dtype, group] : by_dtype) {
     group.partition = (group.places.back().end + unit - 1) / unit * alignment;

@@ -18,6 +18,7 @@
 #include "simulator/parallel/shards.h"
 #include "simulator/parallel/share.h"
 #include "simulator/parallel/wrapped_groups.h"
+#include "traces/replicas.h"
 
 namespace tidemark {
 namespace {
@@ -286,7 +287,7 @@ class FullSharding {
       scatter.write(shards.back());
     }
     reduced_by_ = rewriter_.append(Task::ReduceScatter, Lane::Reduce, groups_[g].first_op, scatter);
-    if (ranks_that_share(trace_.step) < trace_.step.mesh[Axis::Data]) sum_copies(g, shards);
+    if (ranks_that_share(trace_.step) < replicas_of(trace_.step.mesh)) sum_copies(g, shards);
     for (std::size_t i = 0; i < parameters.size(); ++i)
       keep(parameters[i], shards[i], groups_[g].first_op);
   }

@@ -10,6 +10,7 @@
 #include "simulator/parallel/contiguous.h"
 #include "simulator/parallel/kept_gradient.h"
 #include "simulator/parallel/share.h"
+#include "traces/replicas.h"
 
 namespace tidemark {
 namespace {
@@ -55,7 +56,7 @@ class MainGradients {
  private:
   static constexpr std::size_t nowhere = SIZE_MAX;
 
-  std::int64_t ranks() const { return trace_.step.mesh[Axis::Data]; }
+  std::int64_t ranks() const { return replicas_of(trace_.step.mesh); }
 
   DType main_dtype(const ContiguousBucket& bucket) const {
     return sharing_.gradients_are_wide ? DType::Float32 : bucket.dtype;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/quoted.h"
+#include "simulator/parallel/context_trace.h"
 #include "simulator/parallel/recorded_update.h"
 #include "simulator/parallel/shards.h"
 #include "simulator/parallel/stage_trace.h"
@@ -206,6 +207,7 @@ Trace with_cut_update(Trace recorded) {
 }  // namespace
 
 Trace cut_for_ranks(Trace trace) {
+  trace = cut_for_context(std::move(trace));
   if (trace.step.mesh[Axis::Tensor] == 1)
     return find_framework(trace.step.framework).vocabulary_loss
                ? RankTrace(trace, only_loss(trace)).run()

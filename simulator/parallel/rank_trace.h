@@ -5,12 +5,12 @@
 
 namespace tidemark {
 
-/// The part of a rank-alone step that each of its tp ranks has, with collectives between the parts;
-/// the trace itself without tensor parallelism. InputError if the step cannot be cut so.
+/// The part of a rank-alone step that each of its cp and tp ranks has, with collectives between the
+/// parts; the trace itself without either. InputError if the step cannot be cut so.
 Trace cut_for_ranks(Trace trace);
 
-/// build_trace(), cut for the tp ranks of the mesh, and of its stages for the one that the step's
-/// rank names, or the first.
+/// build_trace(), cut for the context and tensor-parallel ranks of the mesh, and of its stages for
+/// the one that the step's rank names, or the first.
 Trace build_rank_trace(const Model& model, const StepOptions& options);
 
 /// A recorded step as that of each of the replicas that `step` states: of a mesh with no other

@@ -3,6 +3,7 @@
 
 #include "simulator/parallel/contiguous.h"
 #include "simulator/parallel/flat_partitions.h"
+#include "traces/replicas.h"
 
 namespace tidemark {
 namespace {
@@ -24,7 +25,7 @@ bool parameters_are_cut(const StepOptions& step) {
 std::int64_t ranks_that_share(const StepOptions& step) {
   const std::optional<Sharding> sharing = sharing_of(step);
   const bool is_hybrid = sharing && sharing->shard_ranks > 0;
-  return is_hybrid ? sharing->shard_ranks : step.mesh[Axis::Data];
+  return is_hybrid ? sharing->shard_ranks : replicas_of(step.mesh);
 }
 
 bool states_are_cut(const StepOptions& step) {

@@ -157,6 +157,8 @@ class CutSearch {
       case OpKind::Concat:
       case OpKind::RepeatHeads:
         return elementwise(op, true);
+      case OpKind::AllGather:
+        return gather(op);
       case OpKind::Opaque:
         refuse("{} is opaque: nobody knows which part of it a rank would have", quoted(op.name));
       case OpKind::MsLayerNorm:
@@ -168,7 +170,6 @@ class CutSearch {
       case OpKind::MaxPool:
       case OpKind::Replicate:
       case OpKind::AllReduce:
-      case OpKind::AllGather:
       case OpKind::ReduceScatter:
       case OpKind::Scatter:
       case OpKind::Receive:
@@ -243,6 +244,12 @@ class CutSearch {
         shape(input(op, 3))[1] != 1)
       need_whole(op);
     for (const TensorId written : trace_.outputs(op)) cut(written) = cut(input(op));
+  }
+
+  // Context ranks gather tokens of the heads that each tensor-parallel rank has.
+  void gather(const Op& op) {
+    if (cut(input(op)) != whole && cut(input(op)) != 1) need_whole(op);
+    cut(output(op)) = cut(input(op));
   }
 
   // Counted from the last dimension, where operands are aligned; those of one element spread.

@@ -14,6 +14,7 @@
 #include "simulator/parallel/flat_partitions.h"
 #include "simulator/parallel/kept_gradient.h"
 #include "simulator/parallel/share.h"
+#include "traces/replicas.h"
 
 namespace tidemark {
 namespace {
@@ -51,7 +52,7 @@ class PartitionedGradients {
 
  private:
   bool is_of_stage_one() const { return sharing_.kind == Sharding::Kind::Zero1; }
-  std::int64_t ranks() const { return trace_.step.mesh[Axis::Data]; }
+  std::int64_t ranks() const { return replicas_of(trace_.step.mesh); }
   OpId last_op() const { return graph_.nodes[index(complete_.end) - 1].op; }
   TensorId first() const { return groups_.front().places.front().parameter; }
 

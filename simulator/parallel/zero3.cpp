@@ -16,6 +16,7 @@
 #include "simulator/parallel/module_fetches.h"
 #include "simulator/parallel/shards.h"
 #include "simulator/parallel/share.h"
+#include "traces/replicas.h"
 
 namespace tidemark {
 namespace {
@@ -78,7 +79,7 @@ class PartitionedParameters {
     std::vector<TensorId> parameters;
   };
 
-  std::int64_t ranks() const { return trace_.step.mesh[Axis::Data]; }
+  std::int64_t ranks() const { return replicas_of(trace_.step.mesh); }
   OpId last_op() const { return graph_.nodes[index(complete_.end) - 1].op; }
   std::int64_t element() const { return size_of(trace_[trained_.front()].dtype); }
 

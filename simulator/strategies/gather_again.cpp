@@ -1,6 +1,7 @@
 // Between forward and backward a rank keeps its own part of a sequence, and not what was gathered
 // from all: that is gathered once more before the gradients of the linears that read it, as
-// Megatron-LM does (arXiv 2205.05198, section 4.2.2; tensor_parallel/layers.py).
+// Megatron-LM does (arXiv 2205.05198, section 4.2.2; tensor_parallel/layers.py), or before those of
+// the attention that read keys and values of all context ranks.
 #include <algorithm>
 
 #include "simulator/strategies/regions.h"

@@ -310,7 +310,8 @@ Refusal decide(const Trace& trace, const StrategySpec& spec, Plan& plan, Derived
   }
   if (const std::string defect = pipeline_defect(trace.step, plan); !defect.empty())
     return fmt::format("{}: {}", spec.text, defect);
-  if (trace.step.sequence_parallel) gather_again(trace, derived.needs, plan);
+  if (trace.step.sequence_parallel || trace.step.mesh[Axis::Context] > 1)
+    gather_again(trace, derived.needs, plan);
   // A trace from elsewhere may have dependencies that no strategy thought of.
   const std::vector<std::string> defects = check(trace, plan, derived);
   return defects.empty() ? Refusal() : fmt::format("{}: {}", spec.text, defects.front());

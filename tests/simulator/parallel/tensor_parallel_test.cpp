@@ -3,15 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-
-#include "simulator/arena.h"
-#include "simulator/graph/differentiate.h"
-#include "simulator/judge/validate.h"
-#include "simulator/parallel/exchanges.h"
 #include "simulator/parallel/rank_trace.h"
-#include "simulator/parallel/tensor_cuts.h"
-#include "simulator/place/place.h"
 #include "tests/simulator/parallel/ranks.h"
 #include "tests/support/all_strategies.h"
 
@@ -19,7 +11,6 @@ namespace tidemark::tensor_parallel_test {
 namespace {
 
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 StepOptions of_tensor_ranks(std::int64_t ranks, bool shares_sequence = false) {
   StepOptions options{.batch = 2, .precision = Precision::Bf16};
@@ -35,31 +26,6 @@ std::string tensor_refusal(const Model& model, const StepOptions& options) {
     return error.what();
   }
   return "";
-}
-
-// GPT-2's layer with one kernel for GELU, as in the formulas.
-Model formula_gpt(std::int64_t depth) {
-  return small_model("formula-gpt", Gpt2Config{.width = 64,
-                                               .depth = depth,
-                                               .heads = 4,
-                                               .mlp = 256,
-                                               .vocabulary = 500,
-                                               .positions = 32,
-                                               .gelu_tanh = false});
-}
-
-// Bytes that the step keeps when its forward is done.
-std::int64_t kept_at_the_loss(const Model& model, const StepOptions& options,
-                              std::string_view strategy = "vanilla") {
-  const Schedule schedule = lower(planned(build_rank_trace(model, options), strategy));
-  Bytes live;
-  for (const Step& step : schedule.steps) {
-    if (const auto* s = std::get_if<Allocate>(&step)) live += schedule[s->buffer].size;
-    if (const auto* s = std::get_if<Free>(&step)) live -= schedule[s->buffer].size;
-    const auto* run = std::get_if<tidemark::Run>(&step);
-    if (run && run->task == Task::Seed) return live.count;
-  }
-  return 0;
 }
 
 std::int64_t kept_per_layer(const StepOptions& options) {
@@ -79,36 +45,22 @@ TEST(TensorParallel, KeepsWhatTheFormulasSay) {
   }
 }
 
-std::map<Pattern, std::int64_t> exchanged(const Model& model, const StepOptions& options,
-                                          std::map<Pattern, std::int64_t>& bytes) {
-  const Trace trace = build_rank_trace(model, options);
-  const Schedule schedule = lower(planned(trace, "vanilla"));
-  std::map<Pattern, std::int64_t> count;
-  for (const tidemark::Run& run : runs_of(schedule))
-    if (const auto exchange = exchange_of(trace, schedule, run)) {
-      ++count[exchange->pattern];
-      bytes[exchange->pattern] += exchange->size.count;
-    }
-  return count;
-}
-
 // Per layer two all-reduces forward and two backward, of the residual stream; the embedding's sum
 // and the head's gradient.
 TEST(TensorParallel, ReducesFourTimesPerLayer) {
-  std::map<Pattern, std::int64_t> bytes;
-  EXPECT_EQ(exchanged(formula_gpt(3), of_tensor_ranks(2), bytes)[Pattern::AllReduce], 3 * 4 + 2);
-  EXPECT_EQ(bytes[Pattern::AllReduce], (3 * 4 + 2) * 2 * s * b * h);
+  auto among = exchanged(formula_gpt(3), of_tensor_ranks(2));
+  EXPECT_EQ(among[Pattern::AllReduce].count, 3 * 4 + 2);
+  EXPECT_EQ(among[Pattern::AllReduce].bytes, (3 * 4 + 2) * 2 * s * b * h);
 }
 
 // As many bytes in two halves, and the gathers again: two per layer and one of the head. Positions
 // are added before ranks part the sequence, so the embedding's sum is not scattered, and the
 // gradient of that parting is gathered.
 TEST(SequenceParallel, GathersAndScattersWhatTensorParallelismReduces) {
-  std::map<Pattern, std::int64_t> bytes;
-  auto count = exchanged(formula_gpt(3), of_tensor_ranks(2, true), bytes);
-  EXPECT_EQ(count[Pattern::AllReduce], 1);
-  EXPECT_EQ(count[Pattern::ReduceScatter], 3 * 4 + 1);
-  EXPECT_EQ(count[Pattern::AllGather], 3 * 4 + 1 + 1 + (3 * 2 + 1));
+  auto among = exchanged(formula_gpt(3), of_tensor_ranks(2, true));
+  EXPECT_EQ(among[Pattern::AllReduce].count, 1);
+  EXPECT_EQ(among[Pattern::ReduceScatter].count, 3 * 4 + 1);
+  EXPECT_EQ(among[Pattern::AllGather].count, 3 * 4 + 1 + 1 + (3 * 2 + 1));
 }
 
 TEST(TensorParallel, DividesWeightsAndFillsUpTheVocabulary) {
@@ -152,18 +104,6 @@ TEST(TensorParallel, IsRefusedWhereNobodyKnowsTheParts) {
   chunks.loss = parse_token_loss("chunked:2");
   EXPECT_THAT(tensor_refusal(small_llama(), chunks), HasSubstr("is opaque"));
   EXPECT_THAT(tensor_refusal(small_swin(), of_tensor_ranks(2)), HasSubstr("--mesh: tp: "));
-}
-
-void expect_sound_ranks(const Model& model, const StepOptions& options, const char* strategy) {
-  const auto trace = std::make_shared<const Trace>(build_rank_trace(model, options));
-  const std::string what = fmt::format("{} {} {}", model.name, strategy, to_text(options.mesh));
-  ASSERT_THAT(check(*trace), IsEmpty()) << what;
-  const PlannedStep step = plan_step(trace, parse_strategy(strategy));
-  const JointGraph graph = differentiate(*step.trace, step.plan);
-  ASSERT_THAT(validate(graph), IsEmpty()) << what;
-  const Schedule schedule = place(graph, placement_of(step.plan));
-  ASSERT_THAT(validate(*step.trace, schedule), IsEmpty()) << what;
-  EXPECT_THAT(validate(schedule, plan_arena(schedule)), IsEmpty()) << what;
 }
 
 TEST(TensorParallel, WithEveryStrategyIsSound) {

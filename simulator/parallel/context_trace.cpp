@@ -1,0 +1,324 @@
+// Example, two ranks:
+//   alone   x [b, s, h] ─► q, k, v [b, a, s, d] ─attention─► [b, a, s, d] ─► …
+//   rank    x [b, s/2, h] ─► q, k, v [b, a, s/2, d]
+//                            k, v ─all_gather─► [b, a, s, d] ─attention of q─► [b, a, s/2, d] ─► …
+// Which dimension counts tokens is found from how the ops go together, from the words on. Of a
+// causal sequence cut into 2c pieces rank i has pieces i and 2c − 1 − i, so that all do as much.
+#include "simulator/parallel/context_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/quoted.h"
+#include "simulator/strategies/trace_edit.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::int8_t uncut = -1;
+
+template <typename... Args>
+[[noreturn]] void refuse_context(fmt::format_string<Args...> why, Args&&... args) {
+  throw InputError("--mesh: cp: " + fmt::format(why, std::forward<Args>(args)...));
+}
+
+Shape with_size(const Shape& shape, std::size_t dimension, std::int64_t size) {
+  std::vector<std::int64_t> dims(shape.dims().begin(), shape.dims().end());
+  dims[dimension] = size;
+  return Shape(dims);
+}
+
+// Elements up to and with the dimension.
+std::int64_t elements_through(const Shape& shape, std::size_t dimension) {
+  const auto dims = shape.dims().first(dimension + 1);
+  return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+/// By tensor: the dimension that counts tokens, or uncut.
+class TokenSearch {
+ public:
+  explicit TokenSearch(const Trace& trace)
+      : trace_(trace), cut_(trace.tensors.size(), uncut), is_made_(trace.tensors.size()) {
+    for (const Op& op : trace.ops)
+      for (const TensorId output : trace.outputs(op)) is_made_[index(output)] = true;
+  }
+
+  std::vector<std::int8_t> run() {
+    find_tokens();
+    check_sizes();
+    for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
+      const Tensor& tensor = trace_.tensors[t];
+      const bool counts_tokens = tensor.shape.rank() == 2 && !is_floating(tensor.dtype) &&
+                                 !is_made_[t] && is_of_tokens(tensor.shape.back());
+      if (counts_tokens) cut_[t] = 1;
+    }
+    for (const Op& op : trace_.ops)
+      if (std::ranges::any_of(trace_.inputs(op), [&](TensorId x) { return is_cut(x); })) visit(op);
+    return cut_;
+  }
+
+  std::int64_t tokens() const { return tokens_; }
+
+ private:
+  bool is_cut(TensorId tensor) const { return cut_[index(tensor)] != uncut; }
+  std::int8_t& cut(TensorId tensor) { return cut_[index(tensor)]; }
+  const Shape& shape(TensorId tensor) const { return trace_[tensor].shape; }
+  TensorId input(const Op& op, std::size_t i = 0) const { return trace_.inputs(op)[i]; }
+  TensorId output(const Op& op) const { return trace_.outputs(op)[0]; }
+  std::string name_of(TensorId tensor) const { return quoted(trace_[tensor].name); }
+
+  // Labels may have one more, of which the first is left out.
+  bool is_of_tokens(std::int64_t size) const { return size == tokens_ || size == tokens_ + 1; }
+
+  // Words are looked up in the largest table.
+  void find_tokens() {
+    std::int64_t most = 0;
+    for (const Op& op : trace_.ops) {
+      if (op.kind != OpKind::Embedding || shape(input(op, 1))[0] <= most) continue;
+      most = shape(input(op, 1))[0];
+      tokens_ = shape(input(op)).rank() == 2 ? shape(input(op)).back() : 0;
+    }
+    if (tokens_ == 0) refuse_context("the step reads no sequences of words that could be cut");
+  }
+
+  void check_sizes() const {
+    const std::int64_t ranks = trace_.step.mesh[Axis::Context];
+    if (tokens_ % (2 * ranks) == 0) return;
+    Mesh nearest = trace_.step.mesh;
+    const std::int64_t pairs = std::max<std::int64_t>(1, tokens_ / 2);
+    if (const std::int64_t shared = tokens_ % 2 == 0 ? std::gcd(pairs, ranks) : 1; shared > 1) {
+      nearest[Axis::Context] = shared;
+      nearest[Axis::Data] *= ranks / shared;  // as many GPUs
+    } else {
+      nearest[Axis::Context] = tokens_ % 2 == 0 ? nearest_divisor(pairs, ranks) : 1;
+    }
+    refuse_context("{} tokens are no {} pieces, two for each of {} ranks (nearest: --mesh {})",
+                   tokens_, 2 * ranks, ranks, to_text(nearest));
+  }
+
+  void visit(const Op& op) {
+    switch (op.kind) {
+      case OpKind::Embedding:
+        return void(cut(output(op)) = cut(input(op)));
+      case OpKind::Linear:
+        return linear(op);
+      case OpKind::FlashAttention:
+        return attention(op);
+      case OpKind::View:
+      case OpKind::Select:
+      case OpKind::Split:
+      case OpKind::Copy:
+        return move(op);
+      case OpKind::LayerNorm:
+      case OpKind::RmsNorm:
+      case OpKind::LogSoftmax:
+        return elementwise(op, false);
+      case OpKind::Gelu:
+      case OpKind::GeluComposed:
+      case OpKind::Silu:
+      case OpKind::Tanh:
+      case OpKind::Sigmoid:
+      case OpKind::Relu:
+      case OpKind::Add:
+      case OpKind::Mul:
+      case OpKind::Scale:
+      case OpKind::Average:
+      case OpKind::Dropout:
+      case OpKind::Cast:
+      case OpKind::Rope:
+      case OpKind::Concat:
+      case OpKind::RepeatHeads:
+        return elementwise(op, true);
+      case OpKind::NllLoss:
+        if (!is_cut(input(op)) || !is_cut(input(op, 1))) need_whole(op);
+        return;
+      case OpKind::MatMul:
+      case OpKind::Softmax:
+        refuse_scores(op);
+      case OpKind::Opaque:
+        refuse_context("{} is opaque: nobody knows which tokens of it a rank would have",
+                       quoted(op.name));
+      case OpKind::MsLayerNorm:
+      case OpKind::MsRmsNorm:
+      case OpKind::ReGelu2:
+      case OpKind::ReSilu2:
+      case OpKind::Conv2d:
+      case OpKind::DropPath:
+      case OpKind::MeanPool:
+      case OpKind::MaxPool:
+      case OpKind::Replicate:
+      case OpKind::AllReduce:
+      case OpKind::AllGather:
+      case OpKind::ReduceScatter:
+      case OpKind::Scatter:
+      case OpKind::Receive:
+      case OpKind::Send:
+      case OpKind::VocabularyLoss:
+        return need_whole(op);
+    }
+  }
+
+  [[noreturn]] void refuse_scores(const Op& op) const {
+    refuse_context(
+        "{} is of scores in memory; context ranks need a fused kernel (take --attention flash)",
+        quoted(op.name));
+  }
+
+  [[noreturn]] void need_whole(const Op& op) const {
+    refuse_context("{} needs all tokens of {}, of which each rank has some", quoted(op.name),
+                   name_of(input(op)));
+  }
+
+  void linear(const Op& op) {
+    const TensorId x = input(op);
+    if (!is_cut(x) || cut(x) + 1 == static_cast<int>(shape(x).rank())) need_whole(op);
+    cut(output(op)) = cut(x);
+  }
+
+  void attention(const Op& op) {
+    for (std::size_t i = 0; i < 3; ++i)
+      if (cut(input(op, i)) != 2) need_whole(op);
+    if (op.inputs > 3)
+      refuse_context("{} adds {} to the scores of all tokens (leave --padded out)", quoted(op.name),
+                     name_of(input(op, 3)));
+    for (const TensorId written : trace_.outputs(op)) cut(written) = 2;
+  }
+
+  // Counted from the last dimension, where operands are aligned. Tables by token are cut, too.
+  void elementwise(const Op& op, bool may_cut_back) {
+    int from_back = -1;
+    for (const TensorId x : trace_.inputs(op)) {
+      if (!is_cut(x)) continue;
+      const int here = static_cast<int>(shape(x).rank()) - 1 - cut(x);
+      if (from_back >= 0 && from_back != here) need_whole(op);
+      from_back = here;
+    }
+    if (from_back == 0 && !may_cut_back) need_whole(op);
+    const auto at = static_cast<std::size_t>(from_back);
+    for (const TensorId x : trace_.inputs(op)) {
+      const bool is_whole = !is_cut(x) && shape(x).rank() > at && shape(x).back(at) == tokens_;
+      if (!is_whole) continue;
+      if (is_made_[index(x)] || trace_[x].category == Category::Parameter)
+        refuse_context("{} reads all tokens of {} beside those that a rank has", quoted(op.name),
+                       name_of(x));
+      cut(x) = static_cast<std::int8_t>(shape(x).rank() - 1 - at);
+    }
+    for (const TensorId written : trace_.outputs(op)) {
+      const Shape& made = shape(written);
+      if (made.rank() == shape(output(op)).rank() && made.back(at) == shape(output(op)).back(at))
+        cut(written) = static_cast<std::int8_t>(made.rank() - 1 - at);
+    }
+    if (!is_cut(output(op))) need_whole(op);
+  }
+
+  void move(const Op& op) {
+    const TensorId x = input(op);
+    for (const TensorId y : trace_.outputs(op)) {
+      cut(y) = moved(op, x, y);
+      if (!is_cut(y)) need_whole(op);
+    }
+  }
+
+  std::int8_t moved(const Op& op, TensorId x, TensorId y) const {
+    const auto transform = static_cast<LayoutTransform>(
+        static_cast<int>(attribute(trace_, op, AttributeKey::LayoutTransform)));
+    if (transform == LayoutTransform::ChannelsFirst && cut_[index(x)] == 2) refuse_scores(op);
+    const Shape &from = shape(x), &to = shape(y);
+    const std::int8_t old = cut_[index(x)];
+    if (transform == LayoutTransform::SplitHeads) return old == 1 ? std::int8_t{2} : uncut;
+    if (transform == LayoutTransform::MergeHeads) return old == 2 ? std::int8_t{1} : uncut;
+    const bool is_part = numel(to) < numel(from);
+    if (transform == LayoutTransform::Slice || (transform == LayoutTransform::Reshape && is_part)) {
+      const auto at = static_cast<std::size_t>(old);
+      const bool keeps_tokens =
+          from.rank() == to.rank() && (to[at] == from[at] || (old == 1 && to[at] == tokens_));
+      return keeps_tokens ? old : uncut;
+    }
+    return transform == LayoutTransform::Reshape ? reshaped(from, static_cast<std::size_t>(old), to)
+                                                 : uncut;
+  }
+
+  // [b, t, w] → [(b t), w] and back: where the elements up to the tokens end, another dimension
+  // must.
+  std::int8_t reshaped(const Shape& from, std::size_t old, const Shape& to) const {
+    const std::int64_t through = elements_through(from, old);
+    for (std::size_t i = 0; i < to.rank(); ++i)
+      if (elements_through(to, i) == through && to[i] % tokens_ == 0)
+        return static_cast<std::int8_t>(i);
+    return uncut;
+  }
+
+  const Trace& trace_;
+  std::vector<std::int8_t> cut_;
+  std::vector<bool> is_made_;  ///< by tensor: by an op
+  std::int64_t tokens_ = 0;
+};
+
+std::int64_t filled_up(std::int64_t rows) {
+  constexpr std::int64_t unit = 32;  // kAlignLSE of mem_eff_attention/kernel_forward.h
+  return (rows + unit - 1) / unit * unit;
+}
+
+// Labels may have one token more than there are; sums of a kernel are filled up to whole units.
+void cut_tokens(const std::vector<std::int8_t>& cuts, std::int64_t tokens, Trace& trace) {
+  const std::int64_t ranks = trace.step.mesh[Axis::Context];
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    if (cuts[t] == uncut) continue;
+    Shape& shape = trace.tensors[t].shape;
+    const auto at = static_cast<std::size_t>(cuts[t]);
+    const bool has_one_more = shape[at] == tokens + 1;
+    shape = with_size(shape, at, shape[at] / ranks + (has_one_more ? 1 : 0));
+  }
+  for (const Op& op : trace.ops) {
+    const bool fills_sums = op.kind == OpKind::FlashAttention && op.outputs > 1 &&
+                            attribute(trace, op, AttributeKey::MemoryEfficient) != 0;
+    if (!fills_sums) continue;
+    Shape& sums = trace.tensors[index(trace.outputs(op)[1])].shape;
+    sums = sums.with_back(filled_up(tokens / ranks));
+  }
+}
+
+// Of all ranks, for the attention of this one.
+TensorId gathered(const Trace& from, OpId attention, TensorId own, TraceEdit& edit) {
+  Tensor all = from[own];
+  all.name += ".gather";
+  all.storage = no_tensor;
+  all.held_until = no_op;
+  all.shape = with_size(all.shape, 2, all.shape[2] * from.step.mesh[Axis::Context]);
+  return edit.emit_beside(attention, OpKind::AllGather, all.name, {edit.map(own)}, all);
+}
+
+Trace with_gathered_keys(const Trace& from) {
+  TraceEdit edit(from);
+  for (std::size_t i = 0; i < from.ops.size(); ++i) {
+    const auto id = static_cast<OpId>(i);
+    if (from[id].kind != OpKind::FlashAttention) {
+      edit.copy(id);
+      continue;
+    }
+    const TensorId k = from.inputs(from[id])[1], v = from.inputs(from[id])[2];
+    const TensorId own_k = edit.map(k), own_v = edit.map(v);
+    const TensorId all_k = gathered(from, id, k, edit);
+    const TensorId all_v = k == v ? all_k : gathered(from, id, v, edit);
+    edit.redirect(k, all_k), edit.redirect(v, all_v);
+    edit.copy(id);
+    edit.redirect(k, own_k), edit.redirect(v, own_v);
+  }
+  return edit.finish();
+}
+
+}  // namespace
+
+Trace cut_for_context(Trace trace) {
+  if (trace.step.mesh[Axis::Context] == 1) return trace;
+  TokenSearch search(trace);
+  const std::vector<std::int8_t> cuts = search.run();
+  cut_tokens(cuts, search.tokens(), trace);
+  return with_gathered_keys(trace);
+}
+
+}  // namespace tidemark

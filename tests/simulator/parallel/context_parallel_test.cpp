@@ -1,0 +1,168 @@
+// What context-parallel ranks keep and exchange: everything of a token over c, and keys and values
+// of all tokens while an attention reads them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/simulator/parallel/ranks.h"
+#include "tests/support/all_strategies.h"
+
+namespace tidemark::context_parallel_test {
+namespace {
+
+using testing::HasSubstr;
+
+StepOptions of_context_ranks(std::int64_t ranks, std::int64_t tensor_ranks = 1) {
+  StepOptions options{.batch = 2, .precision = Precision::Bf16};
+  options.mesh[Axis::Context] = ranks;
+  options.mesh[Axis::Tensor] = tensor_ranks;
+  options.sequence_parallel = tensor_ranks > 1;
+  return options;
+}
+
+std::string context_refusal(const Model& model, const StepOptions& options) {
+  try {
+    build_rank_trace(model, options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+constexpr std::int64_t s = 32, b = 2, h = 64, a = 4;
+
+TEST(ContextParallel, OfOneRankChangesNothing) {
+  const StepOptions alone = of_context_ranks(1);
+  EXPECT_EQ(build_rank_trace(small_llama(), alone), build_trace(small_llama(), alone));
+}
+
+// The 34 of arXiv 2205.05198, table 2, fp32 mean and 1/deviation of two norms, and the kernel's
+// fp32 per row and head: of s / (ct) tokens each. What was gathered is not kept.
+TEST(ContextParallel, KeepsItsTokensShareOfEachLayer) {
+  const std::int64_t sbh = s * b * h, statistics = 2 * 2 * 4 * s * b, lse = 4 * s * b * a;
+  for (const std::int64_t c : {1, 2, 4})
+    for (const std::int64_t t : {1, 2}) {
+      const StepOptions options = of_context_ranks(c, t);
+      const std::int64_t per_layer =
+          kept_at_the_loss(formula_gpt(5), options) - kept_at_the_loss(formula_gpt(4), options);
+      EXPECT_EQ(per_layer, (34 * sbh + statistics + lse) / (c * t)) << to_text(options.mesh);
+    }
+}
+
+// Keys and values of all tokens, 2·2·sbh bytes of 16 bits per layer, are gathered before the
+// attention and again before its gradients; theirs are reduced and scattered.
+TEST(ContextParallel, GathersKeysAndValuesTwice) {
+  for (const std::int64_t c : {2, 4}) {
+    auto among = exchanged(formula_gpt(3), of_context_ranks(c), Axis::Context);
+    EXPECT_EQ(among[Pattern::AllGather].count, 3 * 2 * 2);
+    EXPECT_EQ(among[Pattern::AllGather].bytes, 3 * 2 * 2 * 2 * s * b * h);
+    EXPECT_EQ(among[Pattern::ReduceScatter].count, 3 * 2);
+    EXPECT_EQ(among[Pattern::ReduceScatter].bytes, 3 * 2 * 2 * s * b * h);
+  }
+}
+
+// As many key heads as a rank has, of a quarter of the queries'.
+TEST(ContextParallel, GathersOnlyTheKeyHeadsOfATensorParallelRank) {
+  const Model model = small_llama();
+  auto alone = exchanged(model, of_context_ranks(2), Axis::Context);
+  auto shared = exchanged(model, of_context_ranks(2, 2), Axis::Context);
+  EXPECT_EQ(alone[Pattern::AllGather].count, shared[Pattern::AllGather].count);
+  EXPECT_EQ(alone[Pattern::AllGather].bytes, 2 * shared[Pattern::AllGather].bytes);
+}
+
+TEST(ContextParallel, KeepsAllParameters) {
+  EXPECT_EQ(parameters_of(build_rank_trace(small_llama(), of_context_ranks(2))),
+            parameters_of(build_trace(small_llama(), of_context_ranks(1))));
+}
+
+// States are cut, and gradients reduced, among dp · cp ranks as among as many replicas.
+TEST(ContextParallel, SharesStatesAsReplicasDo) {
+  for (const char* shard :
+       {"megatron", "megatron:whole-states", "fsdp2", "zero1", "zero3", "ddp"}) {
+    StepOptions replicas = of_bf16(4, shard), tokens = of_bf16(1, shard), both = of_bf16(2, shard);
+    tokens.mesh[Axis::Context] = 4;
+    both.mesh[Axis::Context] = 2;
+    const auto resting_bytes = [](const StepOptions& options) {
+      const Schedule schedule = lower(planned(build_rank_trace(small_gpt2(), options), "vanilla"));
+      std::int64_t bytes = 0;
+      for (const Buffer& buffer : schedule.buffers)
+        if (buffer.persistent && buffer.category != Category::Input) bytes += buffer.size.count;
+      return bytes;
+    };
+    EXPECT_EQ(resting_bytes(tokens), resting_bytes(replicas)) << shard;
+    EXPECT_EQ(resting_bytes(both), resting_bytes(replicas)) << shard;
+    EXPECT_EQ(exchanged(small_gpt2(), tokens, Axis::Data)[Pattern::AllReduce].bytes,
+              exchanged(small_gpt2(), replicas, Axis::Data)[Pattern::AllReduce].bytes);
+  }
+}
+
+// Ranks of a replica's context lie next to each other, replicas behind them.
+TEST(ContextParallel, ReducesAmongAllRanksWithTheSameParameters) {
+  StepOptions options = of_context_ranks(2, 2);
+  options.mesh[Axis::Data] = 4;
+  Interconnect joined;
+  joined.gpus_per_node = 8;
+  const RankGroup reduced = group_of(options, {Pattern::AllReduce, Axis::Data, {}}, joined);
+  EXPECT_EQ(reduced.ranks, 8);
+  EXPECT_EQ(reduced.per_node, 4);  // 2 apart
+  EXPECT_EQ(group_of(options, {Pattern::AllGather, Axis::Context, {}}, joined).ranks, 2);
+}
+
+TEST(ContextParallel, OfMoreRanksNeedsLess) {
+  std::int64_t before = kept_at_the_loss(small_llama(), of_context_ranks(1));
+  for (const std::int64_t c : {2, 4}) {
+    const std::int64_t now = kept_at_the_loss(small_llama(), of_context_ranks(c));
+    EXPECT_LT(now, before);
+    before = now;
+  }
+}
+
+TEST(ContextParallel, IsRefusedWithTheNearestMesh) {
+  StepOptions odd = of_context_ranks(4);
+  odd.sequence = 12;
+  EXPECT_THAT(context_refusal(small_llama(), odd),
+              HasSubstr("12 tokens are no 8 pieces, two for each of 4 ranks (nearest: --mesh "
+                        "dp=2,cp=2)"));
+  odd.sequence = 13;
+  EXPECT_THAT(context_refusal(small_llama(), odd), HasSubstr("(nearest: --mesh 1)"));
+}
+
+TEST(ContextParallel, IsRefusedWhereTokensMeet) {
+  StepOptions scores = of_context_ranks(2);
+  scores.attention = Attention::Math;
+  EXPECT_THAT(context_refusal(small_llama(), scores), HasSubstr("take --attention flash"));
+  StepOptions chunks = of_context_ranks(2);
+  chunks.loss = parse_token_loss("chunked:2");
+  EXPECT_THAT(context_refusal(small_llama(), chunks),
+              HasSubstr("needs all tokens of 'hidden.rows'"));
+  EXPECT_THAT(context_refusal(small_vit(), of_context_ranks(2)),
+              HasSubstr("no sequences of words"));
+}
+
+TEST(ContextParallel, WithEveryStrategyIsSound) {
+  for (const Model& model : {small_gpt2(), small_llama(), small_neox()})
+    for (const char* strategy : all_strategies)
+      for (const char* shard : {"fsdp2", "megatron"}) {
+        StepOptions options = of_context_ranks(2, 2);
+        options.mesh[Axis::Data] = 2;
+        options.master_weights = true;
+        options.optimizer_form = OptimizerForm::Fused;
+        options.shard = parse_sharding(shard);
+        expect_sound_ranks(model, options, strategy);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+}
+
+TEST(ContextParallel, InPipelineStagesIsSound) {
+  for (const std::int64_t stage : {0, 1}) {
+    StepOptions options = of_context_ranks(2);
+    options.mesh[Axis::Pipeline] = 2;
+    options.accumulate = {4};
+    options.rank = RankClass{stage};
+    options.shard = parse_sharding("megatron");
+    expect_sound_ranks(small_gpt2(), options, "checkpoint");
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace tidemark::context_parallel_test

@@ -1,0 +1,12 @@
+// Who has the same parameters.
+#pragma once
+
+#include "traces/mesh.h"
+
+namespace tidemark {
+
+/// Ranks that average gradients, and among which states may be cut: replicas, and the context ranks
+/// of each, which have other tokens but the same parameters.
+inline std::int64_t replicas_of(const Mesh& mesh) { return mesh[Axis::Data] * mesh[Axis::Context]; }
+
+}  // namespace tidemark

@@ -19,7 +19,7 @@ const std::string& page() {
     const std::string path = folder / "report.html";
     const Outcome outcome =
         tidemark_with({"compare", "vit-ti-16", "-b", "4", "--strategies",
-                       "vanilla,checkpoint,pareprop,reversible+mesa", "--max-batch", "-o", path});
+                       "vanilla,checkpoint,pareprop,reversible+mesa", "--budget", "2GiB", "--max-batch", "-o", path});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     return file_text(path);
   }();
@@ -39,7 +39,7 @@ TEST(HtmlReport, HoldsTheNumbersOfTheSameComparisonAsJson) {
   const auto json = nlohmann::json::parse(data);
   const auto direct = nlohmann::json::parse(
       tidemark("compare vit-ti-16 -b 4 --strategies vanilla,checkpoint,pareprop,reversible+mesa "
-               "--max-batch --format json")
+               "--budget 2GiB --max-batch --format json")
           .output);
   EXPECT_EQ(json, direct);
   for (const auto& row : json["rows"])

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <variant>
 
 #include "base/error.h"
 #include "base/quoted.h"
@@ -74,14 +75,16 @@ class TokenSearch {
   // Labels may have one more, of which the first is left out.
   bool is_of_tokens(std::int64_t size) const { return size == tokens_ || size == tokens_ + 1; }
 
-  // Words are looked up in the largest table.
+  bool is_of_words(TensorId tensor) const {
+    const InputFill* const fill = fill_of(trace_, trace_[tensor]);
+    return fill && std::holds_alternative<fill::Words>(*fill) && shape(tensor).rank() == 2;
+  }
+
+  // Words are looked up in a table.
   void find_tokens() {
-    std::int64_t most = 0;
-    for (const Op& op : trace_.ops) {
-      if (op.kind != OpKind::Embedding || shape(input(op, 1))[0] <= most) continue;
-      most = shape(input(op, 1))[0];
-      tokens_ = shape(input(op)).rank() == 2 ? shape(input(op)).back() : 0;
-    }
+    for (const Op& op : trace_.ops)
+      if (tokens_ == 0 && op.kind == OpKind::Embedding && is_of_words(input(op)))
+        tokens_ = shape(input(op)).back();
     if (tokens_ == 0) refuse_context("the step reads no sequences of words that could be cut");
   }
 
@@ -115,6 +118,7 @@ class TokenSearch {
         return move(op);
       case OpKind::LayerNorm:
       case OpKind::RmsNorm:
+      case OpKind::Softmax:
       case OpKind::LogSoftmax:
         return elementwise(op, false);
       case OpKind::Gelu:
@@ -137,7 +141,6 @@ class TokenSearch {
         if (!is_cut(input(op)) || !is_cut(input(op, 1))) need_whole(op);
         return;
       case OpKind::MatMul:
-      case OpKind::Softmax:
         refuse_scores(op);
       case OpKind::Opaque:
         refuse_context("{} is opaque: nobody knows which tokens of it a rank would have",
@@ -183,8 +186,9 @@ class TokenSearch {
     for (std::size_t i = 0; i < 3; ++i)
       if (cut(input(op, i)) != 2) need_whole(op);
     if (op.inputs > 3)
-      refuse_context("{} adds {} to the scores of all tokens (leave --padded out)", quoted(op.name),
-                     name_of(input(op, 3)));
+      refuse_context(
+          "{} adds {} to the scores of all tokens (take --attention flash without --padded)",
+          quoted(op.name), name_of(input(op, 3)));
     for (const TensorId written : trace_.outputs(op)) cut(written) = 2;
   }
 

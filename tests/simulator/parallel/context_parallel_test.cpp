@@ -134,8 +134,11 @@ TEST(ContextParallel, IsRefusedWhereTokensMeet) {
   chunks.loss = parse_token_loss("chunked:2");
   EXPECT_THAT(context_refusal(small_llama(), chunks),
               HasSubstr("needs all tokens of 'hidden.rows'"));
-  EXPECT_THAT(context_refusal(small_vit(), of_context_ranks(2)),
-              HasSubstr("no sequences of words"));
+  StepOptions padded = of_context_ranks(2);
+  padded.padded = true;
+  EXPECT_THAT(context_refusal(small_llama(), padded), HasSubstr("without --padded"));
+  for (const Model& model : {small_vit(), small_mvit()})
+    EXPECT_THAT(context_refusal(model, of_context_ranks(2)), HasSubstr("no sequences of words"));
 }
 
 TEST(ContextParallel, WithEveryStrategyIsSound) {

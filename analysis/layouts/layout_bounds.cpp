@@ -10,6 +10,7 @@
 #include "simulator/parallel/rank_trace.h"
 #include "simulator/place/place.h"
 #include "simulator/simulate.h"
+#include "traces/replicas.h"
 
 namespace tidemark {
 namespace {
@@ -100,10 +101,12 @@ class PartSums {
     }
   }
 
+  // Without what context ranks, which are never alone, do with gradients: that may be hidden.
   void add_times(const Timeline& timeline) {
     for (const TimedRun& timed : timeline.runs) {
       const Run* run = std::get_if<Run>(&schedule_.steps[timed.step]);
-      if (run && run->op != no_op) sums_[part_[index(run->op)]].time += timed.end - timed.begin;
+      if (!run || run->op == no_op || run->task == Task::Pack || is_collective(run->task)) continue;
+      sums_[part_[index(run->op)]].time += timed.end - timed.begin;
     }
   }
 
@@ -188,7 +191,7 @@ RestBound zero_rest(const Sharding& sharing, std::int64_t ranks, const Part& all
 }
 
 RestBound rest_bound(const StepOptions& step, const Part& all) {
-  const std::int64_t ranks = step.mesh[Axis::Data];
+  const std::int64_t ranks = replicas_of(step.mesh);
   const std::optional<Sharding> shared = sharing_of(step);
   const Bytes whole = all.parameters + all.states;
   const Bytes loose = step.update_in_backward ? Bytes{} : all.gradients;

@@ -47,6 +47,8 @@ std::string bounds_text(const LayoutRequest& request) {
                                  request.micro_batch.value_or(0), request.top,
                                  request.scenario.budget.value_or(Bytes{-1}).count,
                                  request.scenario.step.sequence_parallel);
+  const Mesh& mesh = request.scenario.step.mesh;
+  if (!mesh.is_one()) text += " " + to_text(mesh);
   for (const StrategySpec& strategy : request.scenario.strategies) text += " " + strategy.text;
   for (const Sharding& sharding : request.shardings) text += " " + to_text(sharding);
   for (const PipelineSchedule& schedule : request.schedules) text += " " + to_text(schedule);

@@ -13,6 +13,7 @@
 #include "simulator/kernel_choice.h"
 #include "simulator/parallel/cluster.h"
 #include "traces/models/model_config.h"
+#include "traces/replicas.h"
 
 namespace tidemark {
 
@@ -49,6 +50,13 @@ std::vector<std::int64_t> divisors_of(std::int64_t number) {
 
 bool is_megatron(const Sharding& sharding) { return sharding.kind == Sharding::Kind::Megatron; }
 
+// What other axes share where so many ranks share each sequence.
+std::int64_t context_groups(std::int64_t gpus, std::int64_t context) {
+  if (gpus % context == 0) return gpus / context;
+  throw UsageError(fmt::format("--mesh: {} GPUs are no groups of cp={} (nearest: --mesh cp={})",
+                               gpus, context, nearest_divisor(gpus, context)));
+}
+
 class LayoutEnumeration {
  public:
   explicit LayoutEnumeration(const LayoutRequest& request)
@@ -60,12 +68,15 @@ class LayoutEnumeration {
   }
 
   LayoutSpace run() && {
-    for (const std::int64_t tensor : divisors_of(request_.gpus))
-      for (const std::int64_t stages : divisors_of(request_.gpus / tensor)) {
+    const std::int64_t context = request_.scenario.step.mesh[Axis::Context];
+    const std::int64_t groups = context_groups(request_.gpus, context);
+    for (const std::int64_t tensor : divisors_of(groups))
+      for (const std::int64_t stages : divisors_of(groups / tensor)) {
         MeshLayout layout;
         layout.mesh[Axis::Tensor] = tensor;
+        layout.mesh[Axis::Context] = context;
         layout.mesh[Axis::Pipeline] = stages;
-        layout.mesh[Axis::Data] = request_.gpus / tensor / stages;
+        layout.mesh[Axis::Data] = groups / tensor / stages;
         add_mesh(layout);
       }
     return std::move(space_);
@@ -126,7 +137,7 @@ class LayoutEnumeration {
     const bool asked = request_.scenario.step.sequence_parallel;
     if (mesh[Axis::Tensor] == 1 && layout.sequence_parallel && !asked) return true;
     if (mesh[Axis::Pipeline] == 1 && layout.schedule != 0) return true;
-    if (mesh[Axis::Data] > 1) return false;
+    if (replicas_of(mesh) > 1) return false;
     const Sharding& sharding = request_.shardings[layout.sharding];
     for (std::size_t i = 0; i < layout.sharding; ++i)
       if (is_megatron(request_.shardings[i]) == is_megatron(sharding)) return true;
@@ -218,7 +229,7 @@ StepOptions step_in(const LayoutRequest& request, const MeshLayout& layout) {
   step.sequence_parallel = layout.sequence_parallel;
   step.schedule = schedule_in(request, layout);
   const Sharding& sharding = request.shardings[layout.sharding];
-  if (layout.mesh[Axis::Data] > 1 || is_megatron(sharding)) step.shard = sharding;
+  if (replicas_of(layout.mesh) > 1 || is_megatron(sharding)) step.shard = sharding;
   return as_run_on(request.scenario.device, std::move(step));
 }
 

@@ -24,7 +24,7 @@ constexpr std::uint32_t for_all =
 
 // What a search decides, and does not ask for.
 bool is_searched(const StepField& field) {
-  return field.key == "mesh" || field.key == "accumulate" || field.key == "rank";
+  return field.key == "accumulate" || field.key == "rank";
 }
 
 void add_step(std::vector<OptionRow>& rows) {
@@ -36,9 +36,11 @@ void add_step(std::vector<OptionRow>& rows) {
                           (is_searched(field) ? 0u : for_search),
                       option.help});
     }
-  rows.push_back({"step", "--gpus", "N", &Options::gpus, for_reports | for_view,
-                  "how many GPUs the job has: without --mesh all are replicas (dp), with it its "
-                  "product has to be N; a search lays the step out over them"});
+  rows.push_back(
+      {"step", "--gpus", "N", &Options::gpus, for_reports | for_view,
+       "how many GPUs the job has: without --mesh all are replicas (dp), with it its "
+       "product has to be N; a search lays the step out over them, with the cp of a --mesh in "
+       "every layout"});
   rows.push_back({"step", "--global-batch", "N", &Options::global_batch, for_search,
                   "samples per step of all GPUs together (default: one for each); --batch, --sp, "
                   "--schedule and --shard, where they are given, are those of every layout"});

@@ -30,6 +30,16 @@ std::vector<StrategySpec> searched_strategies(const Options& options) {
   return all;
 }
 
+// Which ranks share a sequence is said, not searched.
+void require_context_only(const Mesh& mesh) {
+  Mesh context;
+  context[Axis::Context] = mesh[Axis::Context];
+  if (mesh == context) return;
+  throw UsageError(
+      fmt::format("search: --mesh {}: other axes than cp are what it tries ({})", to_text(mesh),
+                  context.is_one() ? "leave --mesh out" : "give --mesh " + to_text(context)));
+}
+
 LayoutRequest search_request(const Options& options) {
   if (!options.gpus) throw UsageError("search: how many GPUs does the job have? (give --gpus 64)");
   LayoutRequest request;
@@ -50,6 +60,7 @@ LayoutRequest search_request(const Options& options) {
                              : request.gpus;
   if (options.step.contains("--batch")) request.micro_batch = request.scenario.step.batch;
   const StepOptions& step = request.scenario.step;
+  require_context_only(step.mesh);
   if (step.shard) request.shardings = {*step.shard};
   if (step.schedule) request.schedules = {*step.schedule};
   if (options.top)

@@ -9,6 +9,7 @@
 
 #include "simulator/parallel/cluster.h"
 #include "simulator/parallel/shards.h"
+#include "traces/replicas.h"
 
 namespace tidemark::cli {
 namespace {
@@ -111,6 +112,9 @@ LaunchLine megatron_line(const Launch& launch) {
       "--micro-batch-size {} --global-batch-size {}{}",
       torchrun(launch), launch.size(Axis::Tensor), launch.size(Axis::Pipeline), launch.step.batch,
       launch.global_batch, *precision);
+  if (launch.size(Axis::Context) > 1)
+    line += fmt::format(" --context-parallel-size {} --cp-comm-type all_gather",
+                        launch.size(Axis::Context));
   if (launch.step.sequence_parallel) line += " --sequence-parallel";
   if (schedule.chunks > 1)
     line += fmt::format(" --num-layers-per-virtual-pipeline-stage {}",
@@ -131,7 +135,8 @@ std::string titan_replicas(const Launch& launch) {
         " --parallelism.data_parallel_replicate_degree {} --parallelism.data_parallel_shard_degree "
         "1",
         ranks);
-  const std::int64_t cut = ranks_that_share(launch.step);
+  // Context ranks share, too, and are not counted.
+  const std::int64_t cut = ranks_that_share(launch.step) / launch.size(Axis::Context);
   const std::string copies =
       cut < ranks ? fmt::format(" --parallelism.data_parallel_replicate_degree {}", ranks / cut)
                   : "";
@@ -187,6 +192,9 @@ LaunchLine titan_line(const Launch& launch) {
     return without(program, "it has fully_shard and replicas, no buffers of Megatron-LM");
   if (launch.sharing != Sharding::Kind::Ddp && launch.sharing != Sharding::Kind::Fsdp2)
     return without(program, "it has fully_shard and replicas only");
+  const bool is_hybrid = ranks_that_share(launch.step) < replicas_of(launch.step.mesh);
+  if (launch.size(Axis::Context) > 1 && (launch.sharing == Sharding::Kind::Ddp || is_hybrid))
+    return without(program, "there all context ranks share parameters, as with fully_shard");
   if (launch.size(Axis::Tensor) > 1 && !launch.step.sequence_parallel)
     return without(program, "its tensor parallelism is with --sp");
   const bool wraps_others = launch.recomputed == Recomputed::Blocks && launch.every != 1;
@@ -205,6 +213,8 @@ LaunchLine titan_line(const Launch& launch) {
       torchrun(launch), local, launch.global_batch, *precision, titan_replicas(launch));
   if (launch.size(Axis::Tensor) > 1)
     line += fmt::format(" --parallelism.tensor_parallel_degree {}", launch.size(Axis::Tensor));
+  if (launch.size(Axis::Context) > 1)
+    line += fmt::format(" --parallelism.context_parallel_degree {}", launch.size(Axis::Context));
   if (is_piped) line += titan_stages(launch, *launch.step.schedule);
   const bool is_full = launch.recomputed == Recomputed::Blocks;
   line += fmt::format(" --activation_checkpoint.mode {}", is_full ? "full" : "none");
@@ -231,6 +241,8 @@ LaunchLine deepspeed_line(const Launch& launch) {
     return without(program, "its data parallelism is --shard zero1 to 3");
   if (launch.size(Axis::Tensor) > 1)
     return without(program, "its tensor parallelism is the model's own");
+  if (launch.size(Axis::Context) > 1)
+    return without(program, "its ranks exchange heads where they share a sequence");
   if (launch.recomputed != Recomputed::Nothing)
     return without(program, fmt::format("{} is written in the script", launch.strategy));
   const Precision precision = precision_of(launch.step);
@@ -286,7 +298,7 @@ std::string fsdp_options(const Sharding& sharding, std::int64_t ranks) {
 
 LaunchLine accelerate_line(const Launch& launch) {
   constexpr std::string_view program = "accelerate";
-  if (launch.size(Axis::Tensor) * launch.size(Axis::Pipeline) > 1)
+  if (launch.size(Axis::Tensor) * launch.size(Axis::Context) * launch.size(Axis::Pipeline) > 1)
     return without(program, "of these layouts it launches replicas only");
   if (launch.sharing == Sharding::Kind::Megatron)
     return without(program, "it has no buffers of Megatron-LM in its own loop");

@@ -324,5 +324,21 @@ TEST_F(LaunchLines, SayGroupsThatShare) {
   EXPECT_FALSE(says(flat, "--fsdp_sharding_strategy")) << flat;  // whose groups are whole nodes
 }
 
+TEST_F(LaunchLines, SayContextRanks) {
+  const std::string all =
+      lines("--gpus 4 --mesh cp=2 --precision bf16 --master-weights --shard fsdp2");
+  EXPECT_TRUE(says(all, "--parallelism.context_parallel_degree 2")) << all;
+  EXPECT_FALSE(says(all, "data_parallel_shard_degree 4")) << all;  // they are not counted there
+  const std::string megatron =
+      lines("--gpus 4 --mesh cp=2 --precision bf16 --master-weights --shard megatron");
+  EXPECT_TRUE(says(megatron, "--context-parallel-size 2 --cp-comm-type all_gather")) << megatron;
+}
+
+TEST_F(SearchParts, TryAllAxesButContextRanks) {
+  const Outcome outcome = run(std::string(search_line) + " --mesh cp=2,tp=2");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.errors.find("(give --mesh cp=2)"), std::string::npos) << outcome.errors;
+}
+
 }  // namespace
 }  // namespace tidemark::cli::search_command_test

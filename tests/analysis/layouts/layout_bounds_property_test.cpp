@@ -65,6 +65,7 @@ class BoundDice {
     request.shardings = {parse_sharding(one_of(bounded_shardings))};
     request.schedules.push_back(parse_schedule("gpipe"));
     request.gpus = one_of(std::array{1, 2, 4, 6, 8, 16});
+    if (request.gpus % 2 == 0) step.mesh[Axis::Context] = one_of(std::array{1, 1, 2});
     request.global_batch = request.gpus * one_of(std::array{1, 2, 3, 4});
     return request;
   }

@@ -72,6 +72,19 @@ TEST(LayoutSpace, DealsOutGpusAndSamples) {
   EXPECT_EQ(sum_of(space.cut) + static_cast<std::int64_t>(space.layouts.size()), space.all);
 }
 
+TEST(LayoutSpace, HasTheContextRanksThatAreAskedFor) {
+  LayoutRequest request = small_request(8, 16);
+  request.scenario.step.mesh[Axis::Context] = 2;
+  const LayoutSpace space = enumerate_layouts(request);
+  ASSERT_FALSE(space.layouts.empty());
+  for (const MeshLayout& layout : space.layouts) {
+    EXPECT_EQ(layout.mesh[Axis::Context], 2);
+    EXPECT_EQ(layout.mesh.gpus(), 8);
+  }
+  request.scenario.step.mesh[Axis::Context] = 3;
+  EXPECT_THROW(enumerate_layouts(request), UsageError);
+}
+
 // Four blocks: eight stages get none each, four stages of two chunks neither.
 TEST(LayoutSpace, CountsWhatRulesCut) {
   LayoutRequest request = small_request(8, 16);
@@ -121,9 +134,10 @@ TEST(LayoutSpace, TensorParallelRanksShareANode) {
 }
 
 TEST(LayoutSearch, ShowsWhatSimulatingAllWouldShow) {
-  for (const std::size_t top : {1U, 5U}) {
+  for (const auto& [top, context] : {std::pair(1U, 1), std::pair(5U, 1), std::pair(5U, 2)}) {
     LayoutRequest request = small_request(8, 8);
     request.top = top;
+    request.scenario.step.mesh[Axis::Context] = context;
     std::int64_t others = 0;
     const auto expected = best_of(all_that_fit(request), top, others);
     const LayoutSearch search = search_layouts(request);

@@ -11,7 +11,6 @@
 #include "analysis/planning/plan_groups.h"
 #include "analysis/planning/plan_searches.h"
 #include "base/error.h"
-#include "traces/replicas.h"
 
 namespace tidemark {
 namespace {
@@ -61,13 +60,17 @@ void refuse_meshes(const StepOptions& step, Measure measure) {
         "plans are made for ranks of one pipeline stage, not for a mesh of {} (compare takes "
         "strategies)",
         to_text(mesh)));
+  if (mesh[Axis::Context] > 1)
+    throw UsageError(fmt::format(
+        "plans are not made for context ranks yet, as of a mesh of {} (compare takes strategies)",
+        to_text(mesh)));
   const std::optional<Sharding> sharing = sharing_of(step);
   if (sharing && (is_zero(sharing->kind) || sharing->kind == Sharding::Kind::Fsdp1))
     throw UsageError(
         fmt::format("plans are made for ranks that share with ddp, fsdp2 or megatron, not with {} "
                     "(compare takes strategies)",
                     to_text(*sharing)));
-  if (replicas_of(mesh) > 1 && measure == Measure::Live)
+  if (mesh[Axis::Data] > 1 && measure == Measure::Live)
     throw UsageError(
         "--measure live: what replicas exchange runs beside the step, and live bytes follow its "
         "clock (their plans are measured in allocated, reserved or planned)");

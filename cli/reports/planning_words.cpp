@@ -6,7 +6,6 @@
 #include "cli/reports/print_planning.h"
 #include "simulator/strategies/block_list.h"
 #include "simulator/tensor_roles.h"
-#include "traces/replicas.h"
 
 namespace tidemark::cli {
 namespace {
@@ -90,7 +89,7 @@ std::string certificate(const Planning& planning) {
       verbs_of(planning.request), fmt::format(fmt::runtime(each), joined_lengths.back()),
       may_change_operators(planning.request) ? ", with these operators or others" : "",
       to_text(planning.lower_bound), to_text(bytes), gap_text(planning.gap));
-  if (replicas_of(planning.comparison.scenario.step.mesh) > 1)
+  if (planning.comparison.scenario.step.mesh[Axis::Data] > 1)
     text += " What replicas exchange is hidden in the bound, and simulated in the plan.";
   text += operators_text(planning.planned);
   if (planning.request.form != PlanForm::Tensors) text += wrapped_blocks(planning);

@@ -29,12 +29,11 @@ struct Case {
   std::int64_t ranks = 1;  ///< tensor-parallel
   std::int64_t replicas = 1;
   std::string shard = "ddp";
-  std::int64_t context = 1;
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << c.model << " " << to_string(c.precision) << " " << c.tuning << " × " << c.accumulate
-             << " tp=" << c.ranks << " dp=" << c.replicas << " cp=" << c.context << " " << c.shard;
+             << " tp=" << c.ranks << " dp=" << c.replicas << " " << c.shard;
 }
 
 std::shared_ptr<const Trace> trace_of(const Case& c) {
@@ -43,7 +42,6 @@ std::shared_ptr<const Trace> trace_of(const Case& c) {
   step.update_in_backward = c.update_in_backward;
   step.mesh[Axis::Tensor] = c.ranks;
   step.mesh[Axis::Data] = c.replicas;
-  step.mesh[Axis::Context] = c.context;
   if (c.replicas > 1) step.shard = parse_sharding(c.shard);
   step.sequence_parallel = c.ranks > 2;
   return std::make_shared<const Trace>(build_rank_trace(find_model(c.model), step));
@@ -77,8 +75,6 @@ const std::vector<Case>& replicas() {
     made.push_back(
         {"llama-7b", Precision::Bf16, "lora:r=8,targets=q,v", 1, 2, false, 1, 8, "fsdp2"});
     made.push_back({"llama-7b", Precision::Bf16, "full", 1, 2, false, 2, 4, "megatron"});
-    made.push_back({"llama-7b", Precision::Bf16, "full", 1, 2, false, 1, 2, "fsdp2", 4});
-    made.push_back({"gpt2", Precision::Bf16, "full", 2, 4, false, 4, 2, "megatron", 2});
     return made;
   }();
   return all;

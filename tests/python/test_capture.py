@@ -11,6 +11,7 @@ import unittest
 ROOT = pathlib.Path(__file__).parent.parent.parent
 SCRIPT = '''
 import torch
+import torch.utils.checkpoint
 from torch import nn
 
 class Net(nn.Module):
@@ -85,6 +86,15 @@ def flat():
     dist.init_process_group("nccl")
     model, *rest = make_step()
     return FullyShardedDataParallel(model, device_id=0), *rest
+
+class Checkpointed(Net):
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=True)
+        return x
+
+def reentrant():
+    return Checkpointed(), torch.zeros(8, 16, 64, requires_grad=True), lambda y: y.mean()
 
 def broken():
     raise KeyError("nothing here")
@@ -190,6 +200,14 @@ class Capture(CaptureTest):
         self.assertEqual(kinds.count("split"), 1)
         in_place = [op for op in trace["ops"] if op.get("row", {}).get("operation") == "aten::relu_"]
         self.assertIn("storage", tensors[in_place[0]["outputs"][0]])
+
+    def test_a_reentrant_checkpoint_makes_gradients_of_weights(self):
+        done = self.capture("reentrant")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for op in self.trace()["ops"]:
+            if op["name"].startswith("checkpoint"):
+                trained = [op["inputs"][int(x[2:])] for x in op["row"]["gradients"]]
+                self.assertEqual([x.rpartition(".")[2] for x in trained[-2:]], ["weight", "bias"])
 
     def test_operations_have_the_line_that_called_them(self):
         done = self.capture("make_step")

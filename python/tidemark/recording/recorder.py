@@ -85,6 +85,7 @@ class NodeRun:
     flops: int = 0
     knows_flops: bool = False
     moved: int = 0
+    trained: set[int] = dataclasses.field(default_factory=set)  # storages that it recomputes from
 
 
 @dataclasses.dataclass
@@ -303,6 +304,9 @@ class Recorder(TorchDispatchMode):
         self.enter_node(node)
         inputs = self.on_device((args, kwargs))
         moved = sum(physical_bytes(self.reference(x, with_source=False)) for x in inputs)
+        if torch.is_grad_enabled() and self.running_node in self.nodes:
+            self.nodes[self.running_node].trained |= {self.number(x) for x in inputs
+                                                      if x.requires_grad and x.is_leaf}
         del inputs
         before = self.allocator.requested()[0]
         started = self.launches()

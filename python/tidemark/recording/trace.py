@@ -370,6 +370,9 @@ class Builder:
         reads = [(read, wanted) for operation in operations
                  for read, wanted in zip(operation.reads, operation.wants)]
         reads += [(x, True) for x in group.arguments]
+        last = group.last_node if group.is_checkpoint else group.first_node + 1
+        ran = [node for node in self.recorder.nodes if group.first_node <= node < last]
+        trained = {at for node in ran for at in self.recorder.nodes[node].trained}
         for read, wanted in reads:
             if read.storage in made:
                 continue
@@ -379,6 +382,8 @@ class Builder:
                 inputs.append(tensor)
                 wants.append(False)
             at = inputs.index(tensor)
+            # A reentrant checkpoint's forward runs without gradients.
+            wanted = wanted or (group.is_checkpoint and read.storage in trained)
             wants[at] = wants[at] or (wanted and is_wanted)
         outputs = []
         name = f"{group.module}.{group.name}" if group.module else group.name
@@ -410,8 +415,6 @@ class Builder:
         self.add_pass(row, "forward", max(x.live for x in operations) - group.live_before - fresh,
                       max(x.peak for x in operations) - group.before - fresh,
                       sum(flops) if flops else None, moved, sum(x.launches for x in operations))
-        last = group.last_node if group.is_checkpoint else group.first_node + 1
-        ran = [node for node in self.recorder.nodes if group.first_node <= node < last]
         self.add_backward(row, ran, inputs)
         self.append_split(Op(outputs[0].name, "opaque", inputs, outputs, self.at, row))
 

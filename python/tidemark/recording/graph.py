@@ -11,10 +11,17 @@ from typing import Any
 
 import torch
 
+from .errors import CaptureError
 from .recorder import NO_NODE, Group, Operation, Storage
 
 # An edge's other end: a node and its output, or the storage of a leaf.
 End = tuple[str, int, int]
+
+
+def require_dense(name: str, gradients: Any) -> None:
+    if any(isinstance(x, torch.Tensor) and x.layout != torch.strided for x in gradients):
+        raise CaptureError(f"{name} makes a sparse gradient, as large as the ids say, which is not "
+                           "captured: capture with sparse=False")
 
 
 class Graph:
@@ -43,11 +50,12 @@ class Graph:
                 continue
             seen.add(node)
             self.ends[self.number(node)] = [self.end_of(*edge) for edge in node.next_functions]
-            node.register_hook(self.hook(self.number(node)))
+            node.register_hook(self.hook(self.number(node), node.name()))
             stack += [following for following, _ in node.next_functions]
 
-    def hook(self, number: int) -> Any:
+    def hook(self, number: int, name: str) -> Any:
         def note(made: Any, came: Any) -> None:
+            require_dense(name, made)
             incoming = {x.untyped_storage()._cdata for x in came if isinstance(x, torch.Tensor)}
             self.handed_on[number] = {
                 at for at, x in enumerate(made)

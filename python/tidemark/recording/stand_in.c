@@ -189,3 +189,13 @@ API int cublasLtMatmulAlgoGetHeuristic(void* handle, void* operation, void* a, v
   memset(results, 0, 96);
   return *found = 1, 0;
 }
+
+API int cufftCreate(int* plan) { return *plan = 1, 0; }
+API int cufftXtMakePlanMany(int plan, int rank, long long* n, long long* in, long long in_stride,
+                            long long in_distance, int in_type, long long* out,
+                            long long out_stride, long long out_distance, int out_type,
+                            long long batch, size_t* workspace, int type) {
+  (void)plan, (void)rank, (void)n, (void)in, (void)in_stride, (void)in_distance, (void)in_type;
+  (void)out, (void)out_stride, (void)out_distance, (void)out_type, (void)batch, (void)type;
+  return *workspace = 0, 0; /* what a plan takes, a GPU alone knows */
+}

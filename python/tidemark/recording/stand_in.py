@@ -1,7 +1,7 @@
 """Builds the stand-in for the CUDA runtime, and the environment of a process that is to use it.
 
 The two C files beside this one answer what PyTorch needs an answer to. All else that its CUDA
-libraries import from the runtime and from cuBLAS answers 0, by functions that are made here from the
+libraries import from the runtime, cuBLAS and cuFFT answers 0, by functions that are made here from the
 libraries' own lists. What would start kernels counts them.
 """
 
@@ -21,7 +21,7 @@ from .errors import CaptureError
 HERE = pathlib.Path(__file__).parent
 LIBRARIES = ("libtorch_cuda.so", "libc10_cuda.so", "libtorch_python.so")
 STARTS_KERNELS = re.compile(
-    r"gemm|gemv|dot|LtMatmul$|LaunchKernel|Memset|trsm|geqrf|getr[fs]|gels", re.IGNORECASE)
+    r"gemm|gemv|dot|LtMatmul$|cufftXtExec|LaunchKernel|Memset|trsm|geqrf|getr[fs]|gels", re.IGNORECASE)
 
 
 def torch_folder() -> pathlib.Path:
@@ -53,7 +53,7 @@ def imported_names(libraries: list[pathlib.Path]) -> set[str]:
     for library in libraries:
         for line in run(tool("nm", "binutils"), "-D", "--undefined-only", library).splitlines():
             names.add(line.split()[-1].split("@")[0])
-    return {name for name in names if name.startswith(("cuda", "cublas")) and
+    return {name for name in names if name.startswith(("cuda", "cublas", "cufft")) and
             not name.startswith(("cudaProfiler", "__"))}
 
 

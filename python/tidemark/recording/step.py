@@ -59,14 +59,24 @@ OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def checked(optimizer: Any) -> Any:
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise CaptureError("LBFGS runs the model again and again within one step, which is not "
+                           "captured: give another optimizer")
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise CaptureError(f"the function of the parameters returned {type(optimizer).__name__}; "
+                           "need a torch.optim.Optimizer")
+    return optimizer
+
+
 def make_optimizer(step: Step) -> Any:
     trained = [p for p in step.model.parameters() if p.requires_grad]
     if not trained:
         raise CaptureError("no parameter of the model requires a gradient: nothing is trained")
     if isinstance(step.optimizer, torch.optim.Optimizer):
-        return step.optimizer
+        return checked(step.optimizer)
     if callable(step.optimizer):
-        return step.optimizer(trained)
+        return checked(step.optimizer(trained))
     if step.optimizer in OPTIMIZERS:
         return OPTIMIZERS[step.optimizer](trained)
     raise CaptureError(f"no optimizer named {step.optimizer!r} (known: {', '.join(OPTIMIZERS)}; "

@@ -96,6 +96,33 @@ class Checkpointed(Net):
 def reentrant():
     return Checkpointed(), torch.zeros(8, 16, 64, requires_grad=True), lambda y: y.mean()
 
+class Chosen(Net):
+    def forward(self, x, mask):
+        some = self.out(x)[mask]
+        x = x.clone()
+        x[mask] = some
+        nothing = x[torch.zeros_like(mask)].sum()
+        return torch.masked_select(x, mask[..., None]).mean() + nothing
+
+def chosen():
+    return Chosen(), (torch.zeros(8, 16, 64), torch.arange(16).expand(8, 16) < 5)
+
+class Mixed(Net):
+    def forward(self, x):
+        return torch.fft.fft2(self.out(x), dim=(-1, -2)).real
+
+def fourier():
+    return Mixed(), torch.zeros(8, 16, 64), lambda y: y.mean()
+
+def sparse():
+    return nn.Embedding(100, 8, sparse=True), torch.arange(9), lambda y: y.mean(), torch.optim.SGD
+
+def lbfgs():
+    return *make_step(), torch.optim.LBFGS
+
+def no_optimizer():
+    return *make_step(), lambda parameters: None
+
 def broken():
     raise KeyError("nothing here")
 
@@ -201,6 +228,19 @@ class Capture(CaptureTest):
         in_place = [op for op in trace["ops"] if op.get("row", {}).get("operation") == "aten::relu_"]
         self.assertIn("storage", tensors[in_place[0]["outputs"][0]])
 
+    def test_masks_choose_as_many_rows_as_they_have(self):
+        done = self.capture("chosen")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        shapes = {tensor["name"]: tensor["shape"] for tensor in self.trace()["tensors"]}
+        self.assertEqual(shapes["index"], [40, 64])
+        self.assertEqual(shapes["masked_select"], [40 * 64])
+
+    def test_fourier_transforms(self):
+        done = self.capture("fourier")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("aten::_fft_c2c", [op["row"]["operation"] for op in self.trace()["ops"]
+                                        if "row" in op])
+
     def test_a_reentrant_checkpoint_makes_gradients_of_weights(self):
         done = self.capture("reentrant")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -253,6 +293,9 @@ class Capture(CaptureTest):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"net\.py:\d+: KeyError: 'nothing here'")
         self.assertIn("no function named 'nothing'", self.capture("nothing").stderr)
+        self.assertIn("EmbeddingBackward0 makes a sparse gradient", self.capture("sparse").stderr)
+        self.assertIn("LBFGS runs the model again", self.capture("lbfgs").stderr)
+        self.assertIn("returned NoneType; need a torch.optim.Opt", self.capture("no_optimizer").stderr)
         self.assertIn("the loss is (8, 16, 32)", self.capture("no_loss").stderr)
         self.assertIn("no device named 'a1000'",
                       self.capture("make_step", "--device", "a1000").stderr)

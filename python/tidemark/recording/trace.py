@@ -174,7 +174,8 @@ class Builder:
         return "leaf", self.leaf_of.get(reference.storage, 0), 0
 
     def add_view(self, operation: Operation) -> None:
-        if not operation.reads or operation.node == NO_NODE or not any(operation.wants):
+        if not operation.reads or not operation.writes or operation.node == NO_NODE or \
+                not any(operation.wants):
             return  # what reads it finds its part of the storage
         read = operation.reads[0]
         whole = self.look_up(read)

@@ -7,6 +7,7 @@ Which experts a token goes to depends on weights: they take turns, so that all h
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import torch
@@ -23,6 +24,9 @@ SHAPED_BY_VALUES = {ATEN.nonzero.default, ATEN.masked_select.default, ATEN.index
 # tensors, below which the host would read what no kernel has written. Which arguments those are.
 TAKES_LISTS = {ATEN._ctc_loss.Tensor: (ATEN._ctc_loss.default, (2, 3)),
                ATEN._ctc_loss_backward.Tensor: (ATEN._ctc_loss_backward.default, (3, 4))}
+# Masks among their indices become the numbers of what they choose, which a kernel would count.
+INDEXED = {ATEN.index.Tensor, ATEN.index_put.default, ATEN.index_put_.default,
+           ATEN._index_put_impl_.default}
 
 
 def turns(rows: int, experts: int, slots: int) -> torch.Tensor:
@@ -33,6 +37,7 @@ class Values(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.twins: Any = torch.utils.weak.WeakIdKeyDictionary()
+        self.masks: dict[int, torch.Tensor] = {}  # by storage: autograd hands on other tensors of it
 
     def twin(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
@@ -56,6 +61,31 @@ class Values(TorchDispatchMode):
     def forget_overwritten(self, function: Any, args: Any) -> None:
         if function._schema.is_mutable and args and isinstance(args[0], torch.Tensor):
             self.twins.pop(args[0], None)
+            self.masks.pop(args[0].untyped_storage()._cdata, None)
+
+    def known_mask(self, index: Any) -> torch.Tensor | None:
+        if not isinstance(index, torch.Tensor) or index.dtype is not torch.bool:
+            return None
+        twin = self.twins.get(index)
+        if twin is None and index.device.type == "cuda":
+            twin = self.masks.get(index.untyped_storage()._cdata)
+        return twin if twin is not None and twin.shape == index.shape else None
+
+    def chosen(self, indices: Any) -> list[Any]:
+        """The indices, with those that each mask chooses in its place, one per axis."""
+        found: list[Any] = []
+        for index in indices:
+            mask = self.known_mask(index)
+            found += [index] if mask is None else mask.nonzero().to("cuda").unbind(1)
+        return found
+
+    def run(self, function: Any, args: Any, kwargs: Any) -> Any:
+        if function in INDEXED:
+            args = (args[0], self.chosen(args[1]), *args[2:])
+        elif function is ATEN.masked_select.default and self.known_mask(args[1]) is not None:
+            value, mask = torch.broadcast_tensors(args[0], self.known_mask(args[1]))
+            return ATEN.index.Tensor(value, mask.nonzero().to("cuda").unbind(1))
+        return function(*args, **kwargs)
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
                            kwargs: Any = None) -> Any:
@@ -77,7 +107,7 @@ class Values(TorchDispatchMode):
             if all(x.device.type == "cpu" for x in lengths.values()):
                 function = same
                 args = tuple(lengths[i].tolist() if i in lists else x for i, x in enumerate(args))
-        result = function(*args, **kwargs)
+        result = self.run(function, args, kwargs)
         if function is ATEN.topk.default and value is None and args[0].dim() == 2:
             value = None, turns(*args[0].shape, args[1])
         self.note(result, value)
@@ -89,7 +119,14 @@ class Values(TorchDispatchMode):
                     made.device.type == "cuda" and made.shape == twin.shape and \
                     twin.numel() <= MOST_ELEMENTS:
                 self.twins[made] = twin
+                if twin.dtype is torch.bool and made.untyped_storage().nbytes() == made.numel():
+                    self.remember_mask(made.untyped_storage(), twin)
             elif isinstance(made, torch.Tensor) and made is not twin and \
                     made.device.type == "cpu" and isinstance(twin, torch.Tensor) and \
                     made.shape == twin.shape:
                 made.copy_(twin)  # brought from the device, where nothing was computed
+
+    def remember_mask(self, storage: torch.UntypedStorage, twin: torch.Tensor) -> None:
+        if storage._cdata not in self.masks:
+            weakref.finalize(storage, self.masks.pop, storage._cdata, None)
+        self.masks[storage._cdata] = twin

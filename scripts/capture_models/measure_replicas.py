@@ -14,6 +14,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python")]
@@ -76,13 +77,20 @@ def in_a_process_of_its_own(*question):
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        with os.fdopen(writing, "w") as file:
-            json.dump(measured(*question), file)
-        os._exit(0)
+        code = 1
+        try:
+            with os.fdopen(writing, "w") as file:
+                json.dump(measured(*question), file)
+            code = 0
+        except Exception:
+            traceback.print_exc()
+        finally:  # never on into the parent's loop
+            os._exit(code)
     os.close(writing)
     with os.fdopen(reading) as file:
         text = file.read()
-    os.waitpid(child, 0)
+    if os.waitpid(child, 0)[1] != 0:
+        sys.exit(f"{question}: not measured")
     return json.loads(text)
 
 

@@ -30,7 +30,8 @@ class Net(nn.Module):
 
 def made(compiled):
     model = Net()
-    return compiled(model) or model, torch.zeros(64, 16, 64), lambda y: y.square().mean()
+    result = compiled(model)
+    return model if result is None else result, torch.zeros(64, 16, 64), lambda y: y.square().mean()
 
 def whole():
     return made(torch.compile)
@@ -43,6 +44,31 @@ def blocks():
 
 def with_graphs():
     return made(lambda model: torch.compile(model, mode="reduce-overhead"))
+
+def hidden():
+    torch._dynamo.config.suppress_errors = True
+    return with_graphs()
+
+def replicated():
+    import torch.distributed as dist
+    dist.init_process_group("nccl")
+    return made(lambda model: torch.compile(nn.parallel.DistributedDataParallel(model)))
+
+def sharded():
+    from torch.distributed.fsdp import fully_shard
+    def compiled(model):
+        model.layers[0] = torch.compile(model.layers[0])
+        for layer in model.layers:
+            fully_shard(layer)
+        return torch.compile(fully_shard(model), backend="eager")
+    return made(compiled)
+
+def compiled_update():
+    def optimizer(parameters):
+        made = torch.optim.Adam(parameters)
+        made.step = torch.compile(made.step)
+        return made
+    return *made(lambda model: model), optimizer
 
 if __name__ == "__main__":
     import tidemark
@@ -80,6 +106,22 @@ class Compiled(test_capture.CaptureTest):
         done = self.capture("with_graphs")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"^tidemark capture: torch\.compile with CUDA graphs")
+
+        self.assertRegex(self.capture("hidden").stderr, "torch.compile with CUDA graphs")
+
+    def test_wrappers_within_compiled_models(self):
+        done = self.capture("replicated", ranks=4)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.trace()["step"]["shard"], "ddp")
+        self.assertIn("torch.compile", self.rows())
+        done = self.capture("sharded", ranks=4)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.trace()["step"]["shard"], "fsdp2")
+
+    def test_a_compiled_update(self):
+        done = self.capture("compiled_update")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(self.trace()["update"]["moved_bytes"], 0)
 
     def test_what_is_compiled_does_not_travel(self):
         done = self.run_python("net.py")

@@ -237,6 +237,7 @@ def measured(recorder: Recorder, run: Callable[[Any], Any], inputs: Any) -> Any:
 # --- installing -----------------------------------------------------------------------------------
 
 _is_installed = False
+_refusals: list[CaptureError] = []  # which torch._dynamo.config.suppress_errors would hide
 
 
 def is_used() -> bool:
@@ -259,10 +260,10 @@ def install() -> None:
     global _is_installed
     if _is_installed:
         return
-    _is_installed = True
     replace_triton()
     replace_inductor()
     replace_dynamo()
+    _is_installed = True
 
 
 def replace_triton() -> None:
@@ -290,7 +291,11 @@ def replace_inductor() -> None:
     plain_call = graphs.__call__
 
     def inner(gm: Any, *args: Any, **kwargs: Any) -> Any:
-        refuse_what_needs_a_gpu()
+        try:
+            refuse_what_needs_a_gpu()
+        except CaptureError as error:
+            _refusals.append(error)
+            raise
         made = plain_inner(gm, *args, **kwargs)
         made.tidemark_labels = labels_of(gm)
         return made
@@ -315,13 +320,18 @@ def refuse_what_needs_a_gpu() -> None:
     if config.max_autotune or config.max_autotune_gemm:
         raise CaptureError("torch.compile with mode=\"max-autotune…\" chooses kernels by their "
                            "time on a GPU: capture it without a mode")
+    if config.cpp_wrapper:
+        raise CaptureError("torch._inductor.config.cpp_wrapper makes C++ code, which is not run "
+                           "here: capture without it")
+    if config.triton.multi_kernel:
+        raise CaptureError("torch._inductor.config.triton.multi_kernel chooses kernels by their "
+                           "time on a GPU: capture without it")
 
 
 def replace_dynamo() -> None:
     """Dynamo passes over what runs under a mode, as all does here. It compiles without modes; but
     guards see that tensors are under one, so those are made where modes are as when they ask."""
     from torch._dynamo import convert_frame, trace_rules
-    from torch._dynamo.exc import BackendCompilerFailed
     from torch.utils import _python_dispatch as dispatch
 
     for module in ("recorder", "values", "step", "lines", "compiled"):
@@ -339,10 +349,9 @@ def replace_dynamo() -> None:
         try:
             with dispatch._disable_current_modes():
                 return plain_call(self, *args, **kwargs)
-        except BackendCompilerFailed as error:
-            if isinstance(error.inner_exception, CaptureError):
-                raise error.inner_exception from None
-            raise
+        finally:
+            if _refusals:
+                raise _refusals[0] from None
 
     def guards(*args: Any, **kwargs: Any) -> Any:
         with dispatch._disable_current_modes():
@@ -385,9 +394,9 @@ def plain_operator(node: Any) -> str:
 
 
 def module_path(path: str) -> str:
-    """`L['self']._modules['h']._modules['0'].mlp` is `h.0.mlp`."""
-    parts = re.findall(r"[A-Za-z_]\w*|\d+", path.partition("self")[2])
-    return ".".join(x for x in parts if x not in ("_modules", "_orig_mod"))
+    """`L['self']._modules['h']._modules['0'].mlp` is `h.0.mlp`. What comes first is a variable."""
+    parts = re.findall(r"[A-Za-z_]\w*|\d+", re.sub(r"^[LG]\['\w+'\]", "", path))
+    return ".".join(x for x in parts if x not in ("_modules", "_orig_mod", "__self__"))
 
 
 # --- modules --------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from .compiled import plain_name
 from .errors import CaptureError
 
 DEFINES_FULLY_SHARD = "torch.distributed.fsdp._fully_shard._fully_shard"
@@ -48,13 +49,23 @@ def is_torchs(module: torch.nn.Module, name: str) -> bool:
 
 def without_wrappers(model: torch.nn.Module) -> tuple[torch.nn.Module, Replicas | None]:
     """The model inside, and what the wrapper around it said."""
+    around, model = model, bare(model)
     if is_torchs(model, "DistributedDataParallel"):
         inside: Any = model.module
         replicas = Replicas(model.process_group.size(), buckets_of(model))  # type: ignore[union-attr, operator]
         require_bare(inside)
-        return inside, replicas
+        return inside if around is model else compiled_like(around, inside), replicas
     require_bare(model)
-    return model, sharded(model)
+    return around, sharded(model)
+
+
+def bare(module: Any) -> Any:
+    """Without what torch.compile puts around it."""
+    return getattr(module, "_orig_mod", module)
+
+
+def compiled_like(compiled: Any, module: torch.nn.Module) -> torch.nn.Module:
+    return type(compiled)(module, compiled.dynamo_ctx)
 
 
 def require_bare(model: torch.nn.Module) -> None:
@@ -92,8 +103,9 @@ def buckets_of(wrapper: Any) -> str:
 
 
 def sharded(model: torch.nn.Module) -> Replicas | None:
-    paths = {module: path for path, module in model.named_modules()}
-    calls = [call for call in _calls if call.module in paths]
+    paths = {bare(module): plain_name(path) for path, module in model.named_modules()}
+    calls = [dataclasses.replace(call, module=bare(call.module)) for call in _calls
+             if bare(call.module) in paths]
     if not calls:
         return None
     if model not in (call.module for call in calls):

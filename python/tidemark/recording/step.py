@@ -311,8 +311,8 @@ def record(step: Step) -> Recording:
         recorder.live_peaks["backward"] = recorder.live
         loss.backward()
         recorder.phase = "idle"
-    groups_of(None)
     update = update_of(optimizer, recorder)
+    groups_of(None)
     optimizer.zero_grad(set_to_none=True)
     packages = ("torch", "transformers", "torchvision", "timm", "peft")
     versions = {}

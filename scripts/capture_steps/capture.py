@@ -28,6 +28,9 @@ Per case:
 The steps of families that came later (steps_families.json, and of some with transformers 5):
     --cases scripts/capture_steps/family_cases.py
 
+Activations that are not the family's own (steps_activations.json):
+    --cases scripts/capture_steps/activation_cases.py
+
 Liger's kernels (steps_liger.json), which are not launched:
     --cases scripts/capture_steps/liger_cases.py
 

@@ -324,11 +324,13 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"FractionalDepth", R"({"model_type": "gpt2", "n_layer": 1.5})", "/n_layer"},
         Refusal{"TextForANumber", R"({"model_type": "bert", "vocab_size": "30522"})",
                 "/vocab_size"},
-        Refusal{"UnknownActivation", R"({"model_type": "bert", "hidden_act": "relu"})",
-                "/hidden_act: activation 'relu' is not modelled for this family (known: gelu, "
-                "gelu_new, gelu_pytorch_tanh)"},
-        Refusal{"ActivationOfADecoder", R"({"model_type": "llama", "hidden_act": "gelu_fast"})",
-                "(known: silu, swish, gelu, gelu_pytorch_tanh, gelu_new, relu)"},
+        Refusal{"UnknownActivation", R"({"model_type": "bert", "hidden_act": "mish"})",
+                "/hidden_act: activation 'mish' is not modelled (known: gelu, gelu_pytorch_tanh, "
+                "gelu_new, quick_gelu, silu, swish, relu)"},
+        Refusal{"UnknownGatedActivation",
+                R"({"model_type": "t5", "feed_forward_proj": "gated-mish"})",
+                "/feed_forward_proj: activation 'gated-mish' is not modelled (known, each with "
+                "\"gated-\" before it, too: gelu, "},
         Refusal{"PartOfAHeadThatDoesNotTurn",
                 R"({"model_type": "llama", "partial_rotary_factor": 0.5})",
                 "/partial_rotary_factor: rotating a part of each head is not modelled for this "

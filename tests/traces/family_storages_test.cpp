@@ -154,6 +154,26 @@ TEST(LigerStorages, AreWhatPyTorchKeeps) {
   EXPECT_EQ(compared, 28);
 }
 
+// BERT's token types are a buffer of the module, too; GPT-2 makes its positions in the step. (Of
+// RoBERTa's kin both is true, and both have the same bytes.)
+void count_indices(const JsonView& step, const ModelConfig& config, Storages& storages) {
+  constexpr std::int64_t of_index = 8;
+  const auto* bert = std::get_if<BertConfig>(&config);
+  if (bert && bert->token_types > 0 && !bert->is_roberta())
+    ++storages[step.at("batch").integer() * step.at("tokens").integer() * of_index];
+  if (std::holds_alternative<Gpt2Config>(config)) {
+    EXPECT_EQ(storages.erase(step.at("tokens").integer() * of_index), 1u);
+  }
+}
+
+// In the place of a family's own: ReLU, SiLU, and GELU in its other ways, in fifteen families.
+TEST(ActivationStorages, AreWhatPyTorchKeeps) {
+  const int compared = compare_kept(
+      "steps_activations.json", [](const JsonView& step, const ModelConfig& config, const Trace&,
+                                   Storages& measured) { count_indices(step, config, measured); });
+  EXPECT_EQ(compared, 45);
+}
+
 // Of rank-stabilized LoRA, of DoRA with and without dropout and biases, and of modules that are
 // trained as copies.
 TEST(AdapterStorages, AreWhatPyTorchKeeps) {

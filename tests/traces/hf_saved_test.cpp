@@ -96,7 +96,8 @@ void add_flash_state(const Case& of, std::int64_t depth, std::vector<Difference>
 // gelu_new multiplies by three numbers, each of which PyTorch keeps as a CPU tensor of 8 bytes. The
 // scores are divided by a tensor of their own dtype where we have such a number.
 void add_gpt2(const Case& of, const Gpt2Config& config, std::vector<Difference>& differences) {
-  if (config.gelu_tanh) differences.push_back({3 * config.depth, 8});
+  if (config.activation == ActivationForm::GeluComposed)
+    differences.push_back({3 * config.depth, 8});
   if (!of.eager) return;
   differences.push_back({-config.depth, 8});
   differences.push_back({config.depth, of.compute_bytes()});

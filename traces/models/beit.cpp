@@ -2,6 +2,7 @@
 // by relative places, out of a table that is stretched to the image in every call.
 #include <fmt/format.h>
 
+#include "traces/models/decoder_parts.h"
 #include "traces/models/image_model.h"
 #include "traces/models/model_config.h"
 #include "traces/models/task_head.h"
@@ -82,7 +83,7 @@ struct Beit {
     x = b.residual(name + ".add1", x, b.drop_path(name + ".drop_path1", y, rate));
     b.part(Part::G);
     y = b.linear(name + ".fc1", b.layer_norm(name + ".norm2", x, config.epsilon), config.mlp);
-    y = b.linear(name + ".fc2", b.gelu(name + ".gelu", y), config.width);
+    y = b.linear(name + ".fc2", activation(b, name, y, config.activation), config.width);
     y = scaled(name + ".scale2", b.dropout(name + ".drop", y, dropout));
     x = b.residual(name + ".add2", x, b.drop_path(name + ".drop_path2", y, rate));
     b.end_function();

@@ -2,6 +2,7 @@
 // modeling_roberta.py, modeling_distilbert.py and modeling_electra.py of Hugging Face transformers,
 // eager. Post-norm: each half ends in LayerNorm(branch + shortcut), so the norm reads what the
 // residual add wrote.
+#include "traces/models/decoder_parts.h"
 #include "traces/models/language_model.h"
 #include "traces/models/model_config.h"
 #include "traces/models/task_head.h"
@@ -11,7 +12,7 @@ namespace {
 
 TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const BertConfig& config) {
   TensorId y = b.linear(name + ".fc1", x, config.mlp);
-  y = b.gelu(name + ".gelu", y, config.gelu_tanh);
+  y = activation(b, name, y, config.activation);
   return b.linear(name + ".fc2", y, config.width);
 }
 
@@ -62,7 +63,8 @@ TensorId masked_language_loss(TraceBuilder& b, const std::string& name, TensorId
   const TensorId labels =
       b.input("labels", {b.shape(x)[0], b.shape(x)[1]}, DType::Int64, fill::Words{});
   TensorId y = b.linear("transform.dense", x, b.shape(table).back());
-  y = b.gelu("transform.gelu", y, config.gelu_tanh && !config.is_roberta() && !config.electra);
+  const bool has_own = config.is_roberta() || config.electra;  // whatever the blocks have
+  y = activation(b, "transform", y, has_own ? ActivationForm::Gelu : config.activation);
   y = b.layer_norm("transform.norm", y, config.epsilon);
   const TensorId bias = b.parameter("lm_head.bias", {config.vocabulary});
   const TensorId tied = config.tied_head ? table : no_tensor;

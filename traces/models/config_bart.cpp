@@ -19,8 +19,7 @@ BartConfig encoder_decoder(Fields& root, const BartConfig& usual) {
   config.dropout = probability(root, "dropout", usual.dropout);
   config.activation_dropout = probability(root, "activation_dropout", 0);
   config.attention_dropout = probability(root, "attention_dropout", 0);
-  if (activation(root, "activation_function", {"gelu", "relu"}) == "relu")
-    config.activation = ActivationForm::Relu;
+  config.activation = activation_form(root, "activation_function", usual.activation);
   if (root.boolean_or("scale_embedding", false))
     config.embedding_factor = std::sqrt(static_cast<double>(config.width));
   config.tied_head = root.boolean_or("tie_word_embeddings", true);

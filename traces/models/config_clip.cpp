@@ -4,14 +4,6 @@
 namespace tidemark::config {
 namespace {
 
-ActivationForm activation_of(Fields& root, std::string_view usual) {
-  const std::string_view name = root.text_or("hidden_act", usual);
-  if (name == "quick_gelu") return ActivationForm::QuickGelu;
-  if (name == "gelu_pytorch_tanh") return ActivationForm::GeluTanh;
-  activation(root, "hidden_act", {"gelu", "quick_gelu", "gelu_pytorch_tanh"});
-  return ActivationForm::Gelu;
-}
-
 ClipConfig tower(Fields& root, const ClipConfig& usual) {
   ClipConfig config = usual;
   config.width = count(root, "hidden_size", usual.width, widest);
@@ -20,7 +12,8 @@ ClipConfig tower(Fields& root, const ClipConfig& usual) {
   config.mlp = count(root, "intermediate_size", usual.mlp, widest);
   config.epsilon = epsilon(root, "layer_norm_eps", usual.epsilon);
   config.attention_dropout = probability(root, "attention_dropout", 0);
-  config.activation = activation_of(root, usual.is_sigmoid ? "gelu_pytorch_tanh" : "quick_gelu");
+  config.activation = activation_form(
+      root, "hidden_act", usual.is_sigmoid ? ActivationForm::GeluTanh : ActivationForm::QuickGelu);
   require_divides(root, "num_attention_heads", config.heads, "hidden_size", config.width);
   return config;
 }

@@ -54,9 +54,9 @@ ModelConfig read_deberta(Fields& root) {
   config.place_to_content = config.span > 0 && scores(root, "p2c");
   const std::int64_t words = count(root, "embedding_size", config.width, widest);
   if (words != config.width) config.embedding_width = words;
-  activation(root, "hidden_act", {"gelu"});
+  config.activation = activation_form(root, "hidden_act", config.activation);
   require_divides(root, "num_attention_heads", config.heads, "hidden_size", config.width);
-  activation(root, "pooler_hidden_act", {"gelu"});
+  config.pooler_activation = activation_form(root, "pooler_hidden_act", config.pooler_activation);
   if (count(root, "pooler_hidden_size", config.width, widest) != config.width)
     fail_at(root, "pooler_hidden_size", "a pooler of another width; use that of hidden_size");
   refuse(root, "conv_kernel_size", "a convolution beside the first block; remove it");

@@ -6,17 +6,6 @@
 namespace tidemark::config {
 namespace {
 
-// transformers' ACT2FN, where we know what a kind of activation keeps.
-ActivationForm activation_form(Fields& root, std::string_view key, ActivationForm fallback) {
-  if (!root.find(key)) return fallback;
-  const std::string_view name =
-      activation(root, key, {"silu", "swish", "gelu", "gelu_pytorch_tanh", "gelu_new", "relu"});
-  if (name == "relu") return ActivationForm::Relu;
-  if (name == "gelu") return ActivationForm::Gelu;
-  if (name == "gelu_pytorch_tanh") return ActivationForm::GeluTanh;
-  return name == "gelu_new" ? ActivationForm::GeluComposed : ActivationForm::Silu;
-}
-
 // A head's width: stated, or what the width leaves to each head.
 std::int64_t head_width(Fields& root, const DecoderConfig& config, const Kin& kin) {
   if (root.find("head_dim") || kin.head_width_is_free)

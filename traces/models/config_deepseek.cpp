@@ -56,7 +56,7 @@ ExpertsConfig sorted_experts_of(Fields& root) {
     fail_at(root, "num_experts_per_tok", "says how many experts a token goes to; give it");
   require_per_token(root, config);
   if (root.text_or("topk_method", "greedy") == "greedy") return config;
-  activation(root, "topk_method", {"greedy", "group_limited_greedy"});
+  one_of(root, "topk_method", {"greedy", "group_limited_greedy"});
   config.groups = count(root, "n_group", 1, most_experts);
   config.best_groups = count(root, "topk_group", 1, most_experts);
   require_groups(root, config);

@@ -60,9 +60,15 @@ std::optional<double> optional_probability(Fields& root,
                                            std::initializer_list<std::string_view> keys);
 double epsilon(Fields& root, std::string_view key, double fallback);
 
-/// The activation is one of `known`, the first of which is the default.
-std::string_view activation(Fields& root, std::string_view key,
-                            std::initializer_list<std::string_view> known);
+/// The text is one of `known`, the first of which is the default.
+std::string_view one_of(Fields& root, std::string_view key,
+                        std::initializer_list<std::string_view> known);
+
+/// Of transformers' ACT2FN those of which it is known what they keep.
+ActivationForm activation_form(Fields& root, std::string_view key, ActivationForm fallback);
+std::optional<ActivationForm> find_activation(std::string_view name);
+/// "silu, gelu, …"
+std::string known_activations();
 
 /// The `parts` that `key` asks for must divide the `whole` that is called `whole_key`.
 void require_divides(Fields& root, std::string_view key, std::int64_t parts,

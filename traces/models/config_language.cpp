@@ -7,13 +7,6 @@
 namespace tidemark::config {
 namespace {
 
-// "gelu_pytorch_tanh" is one fused kernel with the memory of the exact form; "gelu_new" is written
-// out in elementwise kernels.
-bool is_composed_gelu(Fields& root, std::string_view key,
-                      std::initializer_list<std::string_view> known) {
-  return activation(root, key, known) == "gelu_new";
-}
-
 BertConfig bert(Fields& root, const BertConfig& usual) {
   BertConfig config{
       .width = count(root, "hidden_size", usual.width, widest),
@@ -30,8 +23,7 @@ BertConfig bert(Fields& root, const BertConfig& usual) {
       .tied_head = root.boolean_or("tie_word_embeddings", true),
       .labels = classes(root),
       .classifier_dropout = optional_probability(root, {"classifier_dropout"})};
-  config.gelu_tanh =
-      is_composed_gelu(root, "hidden_act", {"gelu", "gelu_new", "gelu_pytorch_tanh"});
+  config.activation = activation_form(root, "hidden_act", ActivationForm::Gelu);
   require_divides(root, "num_attention_heads", config.heads, "hidden_size", config.width);
   refuse(root, "is_decoder", "a decoder's causal mask; remove it");
   refuse(root, "add_cross_attention", "a second attention per block; remove it");
@@ -85,7 +77,7 @@ ModelConfig read_distilbert(Fields& root) {
       .token_types = 0,
       .dropout = probability(root, "dropout", 0.1),
       .attention_dropout = probability(root, "attention_dropout", 0.1),
-      .gelu_tanh = is_composed_gelu(root, "activation", {"gelu", "gelu_new", "gelu_pytorch_tanh"}),
+      .activation = activation_form(root, "activation", ActivationForm::Gelu),
       .scales_query = true,
       .drops_attention_output = false,
       .has_pooler = false,
@@ -119,8 +111,7 @@ ModelConfig read_gpt2(Fields& root) {
       .labels = classes(root),
       .classifier_dropout = optional_probability(root, {"classifier_dropout", "hidden_dropout"})};
   config.mlp = count(root, "n_inner", 4 * config.width, 4 * widest);
-  config.gelu_tanh =
-      is_composed_gelu(root, "activation_function", {"gelu_new", "gelu", "gelu_pytorch_tanh"});
+  config.activation = activation_form(root, "activation_function", usual.activation);
   require_divides(root, "n_head", config.heads, "n_embd", config.width);
   refuse(root, "add_cross_attention", "a second attention per block; remove it");
   refuse(root, "reorder_and_upcast_attn", "scores computed in fp32; remove it");

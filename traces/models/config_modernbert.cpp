@@ -26,13 +26,13 @@ ModelConfig read_modernbert(Fields& root) {
       .tied_head = root.boolean_or("tie_word_embeddings", true),
       .labels = classes(root),
       .classifier_dropout = probability(root, "classifier_dropout", 0)};
-  config.pools_mean = activation(root, "classifier_pooling", {"cls", "mean"}) == "mean";
+  config.pools_mean = one_of(root, "classifier_pooling", {"cls", "mean"}) == "mean";
   constexpr double largest_theta = 1e12;
   config.rotary.theta = root.number_or("global_rope_theta", usual.rotary.theta, 1, largest_theta);
   config.local_rotary.theta =
       root.number_or("local_rope_theta", usual.local_rotary.theta, 1, largest_theta);
-  activation(root, "hidden_activation", {"gelu"});
-  activation(root, "classifier_activation", {"gelu"});
+  config.activation = activation_form(root, "hidden_activation", config.activation);
+  config.head_activation = activation_form(root, "classifier_activation", config.head_activation);
   require_divides(root, "num_attention_heads", config.heads, "hidden_size", config.width);
   refuse(root, "sparse_prediction", "a loss of the masked words alone; remove it");
   return config;

@@ -47,7 +47,7 @@ PvtConfig pyramid(Fields& root, const Names& names) {
   config.dropout = probability(root, "hidden_dropout_prob", 0);
   config.attention_dropout = probability(root, "attention_probs_dropout_prob", 0);
   config.drop_path = probability(root, "drop_path_rate", 0);
-  activation(root, "hidden_act", {"gelu"});
+  config.activation = activation_form(root, "hidden_act", config.activation);
   const std::int64_t stages = count(root, "num_encoder_blocks", 4, most_stages);
   const Numbers widths = numbers(root, "hidden_sizes", names.widths, stages, widest);
   const Numbers depths = numbers(root, "depths", {2, 2, 2, 2}, stages, most_blocks);

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
+#include "base/names.h"
 #include "base/quoted.h"
 #include "traces/models/config_fields.h"
 
@@ -42,13 +44,44 @@ double epsilon(Fields& root, std::string_view key, double fallback) {
   return root.number_or(key, fallback, 0, 1);
 }
 
-std::string_view activation(Fields& root, std::string_view key,
-                            std::initializer_list<std::string_view> known) {
+std::string_view one_of(Fields& root, std::string_view key,
+                        std::initializer_list<std::string_view> known) {
   const std::string_view name = root.text_or(key, *known.begin());
   if (std::ranges::find(known, name) != known.end()) return name;
   fail_at(root, key,
-          fmt::format("activation {} is not modelled for this family (known: {})", quoted(name),
-                      fmt::join(known, ", ")));
+          fmt::format("{} is not modelled (known: {})", quoted(name), fmt::join(known, ", ")));
+}
+
+namespace {
+
+constexpr std::array activations = {
+    Named{ActivationForm::Gelu, std::string_view("gelu")},
+    Named{ActivationForm::GeluTanh, std::string_view("gelu_pytorch_tanh")},
+    Named{ActivationForm::GeluComposed, std::string_view("gelu_new")},
+    Named{ActivationForm::QuickGelu, std::string_view("quick_gelu")},
+    Named{ActivationForm::Silu, std::string_view("silu")},
+    Named{ActivationForm::Silu, std::string_view("swish")},
+    Named{ActivationForm::Relu, std::string_view("relu")}};
+
+}  // namespace
+
+std::optional<ActivationForm> find_activation(std::string_view name) {
+  for (const auto& [form, known] : activations)
+    if (known == name) return form;
+  return std::nullopt;
+}
+
+std::string known_activations() {
+  return fmt::format("{}", fmt::join(names_of(activations), ", "));
+}
+
+ActivationForm activation_form(Fields& root, std::string_view key, ActivationForm fallback) {
+  if (!root.find(key)) return fallback;
+  const std::string_view name = root.text_or(key, "");
+  if (const auto form = find_activation(name)) return *form;
+  fail_at(
+      root, key,
+      fmt::format("activation {} is not modelled (known: {})", quoted(name), known_activations()));
 }
 
 void require_divides(Fields& root, std::string_view key, std::int64_t parts,

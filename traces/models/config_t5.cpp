@@ -1,7 +1,33 @@
 // t5: the first version has a plain MLP with ReLU, the later ones and FLAN-T5 a gated one.
+#include <fmt/format.h>
+
+#include "base/quoted.h"
 #include "traces/models/config_fields.h"
 
 namespace tidemark::config {
+
+namespace {
+
+// "gated-gelu" is T5 1.1's, whose GELU is gelu_new; any other name is that of ACT2FN.
+void read_feed_forward(Fields& root, T5Config& config) {
+  constexpr std::string_view key = "feed_forward_proj", gated = "gated-";
+  const std::string_view stated = root.text_or(key, "relu");
+  std::string_view name = stated;
+  if (name.starts_with(gated)) {
+    config.mlp_form = MlpForm::Gated;
+    name.remove_prefix(gated.size());
+    if (name == "gelu") name = "gelu_new";
+  }
+  const auto form = find_activation(name);
+  if (!form)
+    fail_at(root, key,
+            fmt::format(
+                "activation {} is not modelled (known, each with \"gated-\" before it, too: {})",
+                quoted(stated), known_activations()));
+  config.activation = *form;
+}
+
+}  // namespace
 
 ModelConfig read_t5(Fields& root) {
   const T5Config usual;
@@ -16,11 +42,7 @@ ModelConfig read_t5(Fields& root) {
                   .dropout = probability(root, "dropout_rate", usual.dropout),
                   .tied_head = root.boolean_or("tie_word_embeddings", true)};
   config.decoder_depth = count(root, "num_decoder_layers", config.depth, most_blocks);
-  const std::string_view form = activation(root, "feed_forward_proj", {"relu", "gated-gelu"});
-  if (form == "gated-gelu") {
-    config.mlp_form = MlpForm::Gated;
-    config.activation = ActivationForm::GeluComposed;
-  }
+  read_feed_forward(root, config);
   return config;
 }
 

@@ -25,7 +25,7 @@ VitConfig vision_transformer(Fields& root, std::int64_t patch = 16) {
                    .drops_hidden = false,
                    .packed_qkv = false,
                    .scales_query = false};
-  activation(root, "hidden_act", {"gelu"});
+  config.activation = activation_form(root, "hidden_act", config.activation);
   require_divides(root, "num_attention_heads", config.heads, "hidden_size", config.width);
   require_divides(root, "patch_size", config.patch, "image_size", config.image);
   return config;
@@ -79,6 +79,7 @@ ModelConfig read_beit(Fields& root) {
                     .heads = of.heads,
                     .mlp = of.mlp,
                     .classes = of.classes,
+                    .activation = of.activation,
                     .epsilon = of.epsilon,
                     .dropout = of.dropout,
                     .attention_dropout = of.attention_dropout};
@@ -155,7 +156,7 @@ ModelConfig read_swin(Fields& root) {
                     .scales_query = false,
                     .fused_shift = false,
                     .checkpoints_stages = true};
-  activation(root, "hidden_act", {"gelu"});
+  config.activation = activation_form(root, "hidden_act", config.activation);
   if (config.heads.size() != config.depths.size())
     fail_at(root, "num_heads",
             fmt::format("{} entries but depths has {}; give one per stage", config.heads.size(),

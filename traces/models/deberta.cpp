@@ -2,6 +2,7 @@
 // other attention: post-norm like BERT.
 #include <fmt/format.h>
 
+#include "traces/models/decoder_parts.h"
 #include "traces/models/disentangled_attention.h"
 #include "traces/models/language_model.h"
 #include "traces/models/model_config.h"
@@ -28,7 +29,8 @@ struct DebertaBlock {
     b.part(Part::F);
     x = half(".attn", x, disentangled_attention(b, name + ".attn", x, config, shared));
     b.part(Part::G);
-    const TensorId y = b.gelu(name + ".gelu", b.linear(name + ".fc1", x, config.mlp));
+    const TensorId y =
+        activation(b, name, b.linear(name + ".fc1", x, config.mlp), config.activation);
     x = half(".mlp", x, y);
     b.end_block();
     return x;
@@ -73,7 +75,8 @@ TensorId relative_places(TraceBuilder& b, const DebertaConfig& config) {
 TensorId words_loss(TraceBuilder& b, TensorId x, TensorId table, const DebertaConfig& config) {
   const Shape s = b.shape(x);
   const std::int64_t rows = s[0] * s[1];
-  x = b.gelu("transform.gelu", b.linear("transform.dense", x, b.shape(table).back()));
+  x = b.linear("transform.dense", x, b.shape(table).back());
+  x = activation(b, "transform", x, config.activation);
   x = b.layer_norm("transform.norm", x, config.epsilon);
   const TensorId bias = b.parameter("lm_head.bias", {config.vocabulary});
   const TensorId tied = config.tied_head ? table : no_tensor;
@@ -88,7 +91,8 @@ TensorId sequence_loss(TraceBuilder& b, TensorId x, double dropout, const Debert
   const Shape row = {b.shape(x)[0], b.shape(x)[2]};
   TensorId y = b.select("first_token", x, row);
   y = b.dropout("pooler.drop", y, b.dropout_probability(config.pooler_dropout));
-  y = b.gelu("pooler.gelu", b.linear("pooler.dense", y, config.width));
+  y = b.linear("pooler.dense", y, config.width);
+  y = activation(b, "pooler", y, config.pooler_activation);
   y = head_linear(b, "classifier", b.dropout("classifier.drop", y, dropout), config.labels);
   const TensorId labelled = b.input("labelled", {row[0], 1}, DType::Int64);
   const OutputSpec found{"", b.shape(y), b[y].dtype};

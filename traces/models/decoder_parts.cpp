@@ -6,7 +6,6 @@
 #include "traces/models/liger.h"
 
 namespace tidemark {
-namespace {
 
 TensorId activation(TraceBuilder& b, const std::string& name, TensorId x, ActivationForm form) {
   switch (form) {
@@ -25,6 +24,8 @@ TensorId activation(TraceBuilder& b, const std::string& name, TensorId x, Activa
   }
   return no_tensor;
 }
+
+namespace {
 
 TensorId gated(TraceBuilder& b, const std::string& name, TensorId x, const MlpConfig& config) {
   TensorId gate = b.linear(name + ".gate", x, config.width, config.bias);

@@ -45,6 +45,10 @@ enum class BlockForm : std::uint8_t {
 };
 constexpr bool is_parallel(BlockForm form) { return form >= BlockForm::Parallel; }
 
+/// f(x), whose operators are called `name` and what they do.
+TensorId activation(TraceBuilder& builder, const std::string& name, TensorId x,
+                    ActivationForm form);
+
 TensorId norm(TraceBuilder& builder, const std::string& name, TensorId x, NormForm form,
               double epsilon);
 

@@ -1,5 +1,6 @@
 // GPT-2 as in modeling_gpt2.py of Hugging Face transformers, eager: pre-norm, packed c_attn (a
 // Conv1D is a linear whose weight is stored transposed), learned positions.
+#include "traces/models/decoder_parts.h"
 #include "traces/models/language_model.h"
 #include "traces/models/model_config.h"
 #include "traces/models/task_head.h"
@@ -9,7 +10,7 @@ namespace {
 
 TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const Gpt2Config& config) {
   TensorId y = b.linear(name + ".fc1", x, config.mlp);
-  y = b.gelu(name + ".gelu", y, config.gelu_tanh);
+  y = activation(b, name, y, config.activation);
   y = b.linear(name + ".fc2", y, config.width);
   return b.dropout(name + ".drop", y, b.dropout_probability(config.residual_dropout));
 }

@@ -34,8 +34,9 @@ struct VitConfig {
   bool softmax_in_fp32 = false;  ///< and rounded to the dtype of q
   bool layer_scale = false;      ///< a weight per channel on what each branch adds
   bool gated_mlp = false;        ///< SwiGLU, gate and up in one product
-  bool pools_patches = false;    ///< the head reads the mean of the patches beside the class token
-  bool mask_token = false;       ///< a parameter that a step of its own training uses, not this one
+  ActivationForm activation = ActivationForm::Gelu;  ///< of the other MLP
+  bool pools_patches = false;  ///< the head reads the mean of the patches beside the class token
+  bool mask_token = false;     ///< a parameter that a step of its own training uses, not this one
   bool stretches_positions = false;  ///< the table is the config's image's, whatever image comes
   bool ema = false;                  ///< the published recipe keeps a moving average of the weights
 
@@ -53,6 +54,7 @@ struct BeitConfig {
   bool biases_blocks = false;    ///< a table of relative places in each block
   bool biases_together = false;  ///< one for all blocks, looked up in each
   bool layer_scale = true;
+  ActivationForm activation = ActivationForm::Gelu;
   bool pools_patches = true;  ///< their mean is normed, and the tokens are not; else class token
   double epsilon = 1e-12;
   double dropout = 0, attention_dropout = 0, drop_path = 0.1;
@@ -89,6 +91,7 @@ struct PvtConfig {
   bool overlaps = false;    ///< version 2: patches overlap, MLPs have a depthwise convolution
   bool pools_keys = false;  ///< version 2, linear: the keys' grid is a mean of 7 × 7
   bool qkv_bias = true;
+  ActivationForm activation = ActivationForm::Gelu;
   double epsilon = 1e-6;
   double dropout = 0, attention_dropout = 0, drop_path = 0;
   std::int64_t classes = 2;
@@ -109,6 +112,7 @@ struct SwinConfig {
   Head head = Head::ImageClassification;
   bool qkv_bias = true;
   bool absolute_positions = false;
+  ActivationForm activation = ActivationForm::Gelu;
   double epsilon = 1e-5;
   double dropout = 0, attention_dropout = 0, drop_path = 0.1;
   bool drops_hidden = true;   ///< as in VitConfig
@@ -154,7 +158,7 @@ struct BertConfig {
   std::int64_t first_position = 0;  ///< RoBERTa counts from its padding index + 1
   double epsilon = 1e-12;
   double dropout = 0.1, attention_dropout = 0.1;
-  bool gelu_tanh = false;
+  ActivationForm activation = ActivationForm::Gelu;
   bool scales_query = false;  ///< scale on q; otherwise on the scores
   bool drops_attention_output = true;
   bool electra = false;              ///< its own heads, and no call of fused attention
@@ -175,7 +179,7 @@ struct Gpt2Config {
   std::int64_t vocabulary = 50257, positions = 1024;
   double epsilon = 1e-5;
   double embedding_dropout = 0.1, residual_dropout = 0.1, attention_dropout = 0.1;
-  bool gelu_tanh = true;  ///< "gelu_new"
+  ActivationForm activation = ActivationForm::GeluComposed;
   bool tied_head = true;
   Head head = Head::CausalLanguage;
   std::int64_t labels = 2;                        ///< classes of the heads that classify
@@ -278,6 +282,7 @@ struct ModernBertConfig {
   std::int64_t window = 128;  ///< tokens, half of them on each side
   std::int64_t global_every = 3;
   double epsilon = 1e-5;
+  ActivationForm activation = ActivationForm::Gelu, head_activation = ActivationForm::Gelu;
   bool norm_bias = false, attention_bias = false, mlp_bias = false;
   bool classifier_bias = false, decoder_bias = true;
   double embedding_dropout = 0, attention_dropout = 0, mlp_dropout = 0;
@@ -305,6 +310,7 @@ struct DebertaConfig {
   bool absolute_places = true;
   std::int64_t kernel = 0;  ///< of the convolution beside the first block; 0: none
   ActivationForm kernel_activation = ActivationForm::Gelu;
+  ActivationForm activation = ActivationForm::Gelu, pooler_activation = ActivationForm::Gelu;
   double epsilon = 1e-7, dropout = 0.1, attention_dropout = 0.1;
   bool tied_head = true;
   Head head = Head::MaskedLanguage;

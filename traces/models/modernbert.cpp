@@ -63,7 +63,7 @@ struct Encoder {
     b.part(Part::G);
     y = mlp(b, name + ".mlp", normed(name + ".norm2", x),
             {.form = MlpForm::GatedPacked,
-             .activation = ActivationForm::Gelu,
+             .activation = config.activation,
              .width = config.mlp,
              .bias = config.mlp_bias,
              .dropout = b.dropout_probability(config.mlp_dropout)});
@@ -91,7 +91,8 @@ struct Encoder {
 TensorId prediction_head(const Encoder& encoder, TensorId x) {
   TraceBuilder& b = encoder.b;
   const ModernBertConfig& config = encoder.config;
-  x = b.gelu("head.gelu", b.linear("head.dense", x, config.width, config.classifier_bias));
+  x = b.linear("head.dense", x, config.width, config.classifier_bias);
+  x = activation(b, "head", x, config.head_activation);
   return encoder.normed("head.norm", x);
 }
 

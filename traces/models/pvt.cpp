@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "traces/models/attention.h"
+#include "traces/models/decoder_parts.h"
 #include "traces/models/image_model.h"
 #include "traces/models/model_config.h"
 #include "traces/models/task_head.h"
@@ -84,7 +85,7 @@ struct PvtStage {
       y = b.view(which + ".tokens", y, {b.shape(x)[0], side * side, inside},
                  LayoutTransform::ChannelsLast);
     }
-    y = b.dropout(which + ".drop1", b.gelu(which + ".gelu", y), dropout());
+    y = b.dropout(which + ".drop1", activation(b, which, y, config.activation), dropout());
     y = config.overlaps ? apart(which + ".fc2", y) : b.linear(which + ".fc2", y, stage.width);
     return b.dropout(which + ".drop2", y, dropout());
   }

@@ -4,6 +4,7 @@
 //   norm ─ cut windows ─ qkv ─ scores + bias (+ mask) ─ softmax ─ mix ─ proj ─ merge windows ─ add
 #include <fmt/format.h>
 
+#include "traces/models/decoder_parts.h"
 #include "traces/models/image_model.h"
 #include "traces/models/model_config.h"
 #include "traces/models/task_head.h"
@@ -119,7 +120,7 @@ TensorId mlp_half(TraceBuilder& b, const std::string& name, TensorId x, const St
   const double dropout = b.dropout_probability(config.dropout);
   TensorId y = b.layer_norm(name + ".norm2", x, config.epsilon);
   y = b.linear(name + ".mlp.fc1", y, stage.mlp);
-  y = b.gelu(name + ".mlp.gelu", y);
+  y = activation(b, name + ".mlp", y, config.activation);
   y = b.dropout(name + ".mlp.drop1", y, config.drops_hidden ? dropout : 0);
   y = b.linear(name + ".mlp.fc2", y, stage.width);
   return b.dropout(name + ".mlp.drop2", y, dropout);

@@ -11,7 +11,7 @@ TensorId half_of_mlp(TraceBuilder& b, const std::string& name, TensorId x, const
   if (config.gated_mlp)
     return mlp(b, name, x, {.form = MlpForm::GatedPacked, .width = config.mlp, .bias = true});
   TensorId y = b.linear(name + ".fc1", x, config.mlp);
-  y = b.gelu(name + ".gelu", y);
+  y = activation(b, name, y, config.activation);
   y = b.dropout(name + ".drop1", y, config.drops_hidden ? dropout : 0);
   y = b.linear(name + ".fc2", y, config.width);
   return b.dropout(name + ".drop2", y, dropout);

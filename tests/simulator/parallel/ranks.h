@@ -74,7 +74,7 @@ inline Model formula_gpt(std::int64_t depth) {
                                                .mlp = 256,
                                                .vocabulary = 500,
                                                .positions = 32,
-                                               .gelu_tanh = false});
+                                               .activation = ActivationForm::Gelu});
 }
 
 /// Bytes that the step keeps when its forward is done.

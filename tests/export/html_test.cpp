@@ -17,9 +17,9 @@ const std::string& page() {
   static const std::string text = [] {
     const Folder folder;
     const std::string path = folder / "report.html";
-    const Outcome outcome =
-        tidemark_with({"compare", "vit-ti-16", "-b", "4", "--strategies",
-                       "vanilla,checkpoint,pareprop,reversible+mesa", "--budget", "2GiB", "--max-batch", "-o", path});
+    const Outcome outcome = tidemark_with({"compare", "vit-ti-16", "-b", "4", "--strategies",
+                                           "vanilla,checkpoint,pareprop,reversible+mesa",
+                                           "--budget", "2GiB", "--max-batch", "-o", path});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     return file_text(path);
   }();

@@ -61,9 +61,10 @@ void refuse_meshes(const StepOptions& step, Measure measure) {
         "strategies)",
         to_text(mesh)));
   if (mesh[Axis::Context] > 1)
-    throw UsageError(fmt::format(
-        "plans are not made for context ranks yet, as of a mesh of {} (compare takes strategies)",
-        to_text(mesh)));
+    throw UsageError(
+        fmt::format("plans that offload would promise less than context ranks need: none is made "
+                    "for a mesh of {} yet (compare takes strategies)",
+                    to_text(mesh)));
   const std::optional<Sharding> sharing = sharing_of(step);
   if (sharing && (is_zero(sharing->kind) || sharing->kind == Sharding::Kind::Fsdp1))
     throw UsageError(

@@ -10,7 +10,8 @@ PresentGradients::PresentGradients(const Trace& trace, const Plan& plan, GraphBu
       framework_(find_framework(trace.step.framework)),
       graph_(graph),
       names_(names),
-      slot_(trace.tensors.size(), no_instance) {}
+      slot_(trace.tensors.size(), no_instance),
+      holds_view_(trace.tensors.size()) {}
 
 void PresentGradients::place(TensorId parameter) {
   slot_[index(parameter)] = graph_.add({.size = size(trace_[parameter]),
@@ -21,6 +22,7 @@ void PresentGradients::place(TensorId parameter) {
 }
 
 void PresentGradients::seed(OpId producer) {
+  holds_view_.assign(holds_view_.size(), false);
   const TensorId loss = trace_.loss;
   slot_[index(loss)] = graph_.add({.size = size(trace_[loss]),
                                    .tensor = loss,
@@ -33,10 +35,14 @@ void PresentGradients::seed(OpId producer) {
 
 InstanceId PresentGradients::add(TensorId tensor) {
   const bool becomes_leaf_gradient = is_leaf(tensor) && of(tensor) == no_instance;
+  return make(tensor, becomes_leaf_gradient ? Category::Gradient : Category::Temporary);
+}
+
+InstanceId PresentGradients::make(TensorId tensor, Category category) {
   return graph_.add({.size = size(trace_[tensor]),
                      .tensor = tensor,
                      .role = Role::Gradient,
-                     .category = becomes_leaf_gradient ? Category::Gradient : Category::Temporary});
+                     .category = category});
 }
 
 InstanceId PresentGradients::add_over(TensorId tensor, InstanceId value) {
@@ -68,8 +74,18 @@ void PresentGradients::drop(TensorId tensor, OpId at) {
   slot = no_instance;
 }
 
-// A part of a concatenation's gradient is a view, and what others share must not change.
+// A linear's backward hands on views of what it makes for its weight (a product, transposed) and
+// its bias (a sum, with fewer axes).
+bool PresentGradients::is_view(TensorId tensor, BackwardPlace made_at) const {
+  return is_leaf(tensor) && made_at.input > 0 &&
+         trace_.ops[index(made_at.op)].kind == OpKind::Linear;
+}
+
+// A part of a concatenation's gradient is a view, and what others share must not change. Nor are
+// views added to that a parameter has from its first use (can_accumulate_inplace() of
+// torch/csrc/autograd/input_buffer.cpp); the sum of two is none any more.
 bool PresentGradients::adds_in_place(TensorId tensor) {
+  if (holds_view_[index(tensor)]) return false;
   const InstanceId slot = of(tensor);
   const bool is_part = graph_[slot].size != size(trace_[tensor]);
   return (is_leaf(tensor) || framework_.accumulates_in_place) && !is_part && references(slot) == 1;
@@ -81,16 +97,20 @@ void PresentGradients::contribute(TensorId tensor, InstanceId contribution, Back
   if (is_first && (!is_leaf(tensor) || graph_[contribution].category == Category::Gradient)) {
     name(contribution, tensor);
     slot = contribution;
+    holds_view_[index(tensor)] = is_view(tensor, at);
     return;
   }
   const bool in_place = !is_first && adds_in_place(tensor);
-  const InstanceId sum = in_place ? graph_.add_over(slot) : add(tensor);
+  const InstanceId sum =
+      in_place ? graph_.add_over(slot)
+               : make(tensor, is_leaf(tensor) ? Category::Gradient : Category::Temporary);
   operation_.clear();
   operation_.read(contribution);
   if (!is_first) operation_.read_again(slot);  // may be the same: then it holds both
   operation_.write(sum);
   graph_.append(Task::Accumulate, at.lane, at.op, operation_);
   graph_.adds_to(at.input);
+  holds_view_[index(tensor)] = false;
   if (!is_first && !in_place) {
     // The variable still names the first contribution, unless that belongs to the block behind.
     if (name_of(slot) != tensor) name(sum, tensor);

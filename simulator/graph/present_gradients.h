@@ -39,9 +39,11 @@ class PresentGradients {
 
  private:
   bool is_leaf(TensorId tensor) const { return trace_[tensor].trainable; }
+  InstanceId make(TensorId tensor, Category category);
   std::uint32_t& references(InstanceId gradient);
   void unreference(InstanceId gradient, OpId at);
   bool adds_in_place(TensorId tensor);
+  bool is_view(TensorId tensor, BackwardPlace made_at) const;
   TensorId name_of(InstanceId gradient) const;
   void name(InstanceId gradient, TensorId tensor);
 
@@ -52,6 +54,7 @@ class PresentGradients {
   NamedInstances& names_;
   Operation operation_;
   std::vector<InstanceId> slot_;           ///< by tensor
+  std::vector<bool> holds_view_;           ///< by tensor: of the micro-batch at hand
   std::vector<std::uint32_t> references_;  ///< by instance: gradients that share it
   std::vector<TensorId> name_;             ///< by instance: the coupling state whose gradient a
                                            ///< variable of published code calls it

@@ -92,13 +92,9 @@ class TokenSearch {
     const std::int64_t ranks = trace_.step.mesh[Axis::Context];
     if (tokens_ % (2 * ranks) == 0) return;
     Mesh nearest = trace_.step.mesh;
-    const std::int64_t pairs = std::max<std::int64_t>(1, tokens_ / 2);
-    if (const std::int64_t shared = tokens_ % 2 == 0 ? std::gcd(pairs, ranks) : 1; shared > 1) {
-      nearest[Axis::Context] = shared;
-      nearest[Axis::Data] *= ranks / shared;  // as many GPUs
-    } else {
-      nearest[Axis::Context] = tokens_ % 2 == 0 ? nearest_divisor(pairs, ranks) : 1;
-    }
+    const std::int64_t shared = tokens_ % 2 == 0 ? std::gcd(tokens_ / 2, ranks) : 1;
+    nearest[Axis::Context] = shared;
+    nearest[Axis::Data] *= ranks / shared;  // as many GPUs
     refuse_context("{} tokens are no {} pieces, two for each of {} ranks (nearest: --mesh {})",
                    tokens_, 2 * ranks, ranks, to_text(nearest));
   }

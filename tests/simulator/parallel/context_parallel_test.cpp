@@ -123,7 +123,7 @@ TEST(ContextParallel, IsRefusedWithTheNearestMesh) {
               HasSubstr("12 tokens are no 8 pieces, two for each of 4 ranks (nearest: --mesh "
                         "dp=2,cp=2)"));
   odd.sequence = 13;
-  EXPECT_THAT(context_refusal(small_llama(), odd), HasSubstr("(nearest: --mesh 1)"));
+  EXPECT_THAT(context_refusal(small_llama(), odd), HasSubstr("(nearest: --mesh dp=4)"));
 }
 
 TEST(ContextParallel, IsRefusedWhereTokensMeet) {

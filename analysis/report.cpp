@@ -72,14 +72,16 @@ PeakMaker maker_of(const Trace& trace, const Schedule& schedule, const Timeline&
   return is_loss_most(trace, schedule, timeline, peak) ? PeakMaker::Loss : PeakMaker::Other;
 }
 
-// What a sample consists of: the ids that the first table is asked for, or an image.
+// What a sample consists of: the ids that the first table is asked for, by all context ranks
+// together, or an image.
 void add_throughput(const Trace& trace, Report& report) {
   report.throughput = report.samples_per_second;
   for (const Op& op : trace.ops) {
     if (op.kind == OpKind::Conv2d) return void(report.throughput_unit = "images");
     if (op.kind != OpKind::Embedding) continue;
-    const auto ids = static_cast<double>(numel(trace[trace.inputs(op)[0]].shape));
-    report.throughput *= ids / static_cast<double>(trace.step.batch);
+    const std::int64_t ids =
+        numel(trace[trace.inputs(op)[0]].shape) * trace.step.mesh[Axis::Context];
+    report.throughput *= static_cast<double>(ids) / static_cast<double>(trace.step.batch);
     return void(report.throughput_unit = "tokens");
   }
 }

@@ -46,6 +46,19 @@ TEST(RankReport, IsOfTheRankThatWasNamed) {
   }
 }
 
+// Each has some tokens of every sequence; what is said is of all.
+TEST(RankReport, CountsTheTokensOfAllContextRanks) {
+  StepOptions options{.batch = 3, .precision = Precision::Bf16};
+  options.sequence = 32;
+  options.mesh[Axis::Data] = 2;
+  options.mesh[Axis::Context] = 4;
+  const Report report = shown(rank_traces(small_llama(4), options)).report;
+  const double seconds = static_cast<double>(report.step.count()) / 1e9;
+  EXPECT_EQ(report.throughput_unit, "tokens");
+  EXPECT_NEAR(report.throughput * seconds, 2 * 3 * 32, 1e-6);
+  EXPECT_NEAR(report.samples_per_second * seconds, 2 * 3, 1e-6);
+}
+
 // All stages wait for the same pipeline, and none works longer than it takes.
 TEST(RankReport, HasTheTimeOfTheWholePipeline) {
   const auto traces = rank_traces(small_llama(4), of_stages(4));

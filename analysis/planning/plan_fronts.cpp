@@ -34,8 +34,11 @@ class Sampling {
     if (!found) return;
     Report report = searches_.report_of(*found);
     if (!front_.points.empty() && report.step >= front_.points.back().report.step) return;
-    report.strategy = fmt::format("front:{}", front_.points.size() + 1);
     const Bytes budget = measured(report, measure_);
+    // Fragmentation: a plan of more live bytes may be given less.
+    while (!front_.points.empty() && front_.points.back().budget >= budget)
+      front_.points.pop_back();
+    report.strategy = fmt::format("front:{}", front_.points.size() + 1);
     const Planner& planner = found->search->planner();
     front_.points.push_back({budget, std::move(report), groups_of(planner, found->point),
                              binding_of(planner, found->point),

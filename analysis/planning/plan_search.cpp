@@ -88,6 +88,13 @@ Bytes PlanSearch::bytes_of(std::size_t point) const {
   return measure_ == Measure::Reserved ? result.reserved_peak : result.allocated_peak;
 }
 
+std::optional<std::size_t> PlanSearch::within_sums(std::int64_t bytes) const {
+  std::optional<std::size_t> point = planner_->within(bytes);
+  while (point && !keeps_host_budget(*point))
+    point = *point > 0 ? std::optional(*point - 1) : std::nullopt;
+  return point;
+}
+
 Nanoseconds PlanSearch::time_of(std::size_t point) const {
   const PlannedStep step = step_at(point);
   return simulate(*step.trace, step.derived->needs, lower(step), device_).duration;

@@ -33,6 +33,8 @@ class PlanSearch {
   std::optional<std::size_t> not_longer(Nanoseconds step) const;
 
   PlannedStep step_at(std::size_t point) const;
+  /// The fastest point whose sum is within so many bytes and whose copies the host has memory for.
+  std::optional<std::size_t> within_sums(std::int64_t bytes) const;
   /// Of the step, simulated.
   Nanoseconds time_of(std::size_t point) const;
   /// True bytes of the point in the measure.

@@ -116,7 +116,7 @@ std::optional<FoundPlan> PlanSearches::within(Bytes budget, bool must_fit) const
 
 std::optional<FoundPlan> PlanSearches::within_sums(std::int64_t bytes) const {
   return best_of(
-      all_, [&](const PlanSearch& search) { return search.planner().within(bytes); },
+      all_, [&](const PlanSearch& search) { return search.within_sums(bytes); },
       [](const PlanSearch& search, std::size_t point) { return search.time_of(point); });
 }
 

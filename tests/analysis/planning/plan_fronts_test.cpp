@@ -46,6 +46,27 @@ TEST(PlanFronts, MoreFreedomIsNeverSlowerInTheSameBytes) {
   EXPECT_GT(faster, rows.size());
 }
 
+// GPT-2's fragmentation gives some plans of fewer live bytes more.
+TEST(PlanFronts, BudgetsRiseFromPointToPoint) {
+  const Planning planning =
+      plan_within(offload_scenario(), {.allowed = {Allowed::Offload}, .front_points = 24});
+  for (const PlanFront& front : planning.fronts)
+    for (std::size_t i = 1; i < front.points.size(); ++i) {
+      EXPECT_LT(front.points[i - 1].budget, front.points[i].budget) << class_name(front.allowed);
+      EXPECT_GT(front.points[i - 1].report.step, front.points[i].report.step);
+    }
+}
+
+TEST(PlanFronts, KeepToTheHostsMemory) {
+  constexpr Bytes host{64 << 20};
+  const Planning planning = plan_within(
+      offload_scenario(), {.allowed = {Allowed::Offload}, .host_budget = host, .front_points = 6});
+  ASSERT_EQ(planning.fronts.size(), 2u);
+  EXPECT_GT(planning.fronts[1].points.size(), 3u);
+  for (const FrontPoint& found : planning.fronts[1].points)
+    EXPECT_LE(found.report.pinned, host) << to_text(found.budget);
+}
+
 FrontPoint point(std::int64_t bytes, std::int64_t step) {
   FrontPoint point;
   point.budget = Bytes{bytes};

@@ -101,6 +101,7 @@ class Chosen(Net):
         some = self.out(x)[mask]
         x = x.clone()
         x[mask] = some
+        x[mask] = 0.0
         nothing = x[torch.zeros_like(mask)].sum()
         return torch.masked_select(x, mask[..., None]).mean() + nothing
 
@@ -234,6 +235,9 @@ class Capture(CaptureTest):
         shapes = {tensor["name"]: tensor["shape"] for tensor in self.trace()["tensors"]}
         self.assertEqual(shapes["index"], [40, 64])
         self.assertEqual(shapes["masked_select"], [40 * 64])
+        rows = {op["name"]: op["row"] for op in self.trace()["ops"] if "row" in op}
+        self.assertIn("scratch_bytes", rows["index_put"]["forward"])
+        self.assertNotIn("scratch_bytes", rows["index_put.1"]["forward"])  # a fill: no indices
 
     def test_fourier_transforms(self):
         done = self.capture("fourier")

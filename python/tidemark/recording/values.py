@@ -33,6 +33,12 @@ def turns(rows: int, experts: int, slots: int) -> torch.Tensor:
     return (torch.arange(rows * slots, device="cpu") % experts).view(rows, slots)
 
 
+def is_masked_fill(value: Any = None, accumulate: bool = False, *_: Any) -> bool:
+    """x[mask] = 0.0 takes no indices: its value lies on the CPU, and PyTorch fills instead."""
+    return value is not None and value.device.type == "cpu" and value.numel() == 1 and \
+        not accumulate
+
+
 class Values(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
@@ -80,7 +86,7 @@ class Values(TorchDispatchMode):
         return found
 
     def run(self, function: Any, args: Any, kwargs: Any) -> Any:
-        if function in INDEXED:
+        if function in INDEXED and not is_masked_fill(*args[2:]):
             args = (args[0], self.chosen(args[1]), *args[2:])
         elif function is ATEN.masked_select.default and self.known_mask(args[1]) is not None:
             value, mask = torch.broadcast_tensors(args[0], self.known_mask(args[1]))

@@ -282,7 +282,7 @@ TensorId TraceBuilder::flash_attention(const std::string& name, TensorId q, Tens
   // kAlignLSE of mem_eff_attention/kernel_forward.h
   constexpr std::int64_t unit = 32;
   Shape sums = rows(q);
-  if (kernel.memory_efficient) sums = sums.with_back((sums.back() + unit - 1) / unit * unit);
+  if (kernel.memory_efficient) sums = sums.with_back(round_up(sums.back(), unit));
   const std::array outputs = {OutputSpec{"", result, compute_},
                               OutputSpec{"lse", sums, DType::Float32}};
   std::vector<Attribute> attributes;

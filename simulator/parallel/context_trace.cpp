@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/quoted.h"
+#include "base/units.h"
 #include "simulator/strategies/trace_edit.h"
 
 namespace tidemark {
@@ -258,12 +259,8 @@ class TokenSearch {
   std::int64_t tokens_ = 0;
 };
 
-std::int64_t filled_up(std::int64_t rows) {
-  constexpr std::int64_t unit = 32;  // kAlignLSE of mem_eff_attention/kernel_forward.h
-  return (rows + unit - 1) / unit * unit;
-}
-
-// Labels may have one token more than there are; sums of a kernel are filled up to whole units.
+// Labels may have one token more than there are; sums of a kernel are filled up to whole units, as
+// TraceBuilder::flash_attention() has them (kAlignLSE, 32).
 void cut_tokens(const std::vector<std::int8_t>& cuts, std::int64_t tokens, Trace& trace) {
   const std::int64_t ranks = trace.step.mesh[Axis::Context];
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
@@ -278,7 +275,7 @@ void cut_tokens(const std::vector<std::int8_t>& cuts, std::int64_t tokens, Trace
                             attribute(trace, op, AttributeKey::MemoryEfficient) != 0;
     if (!fills_sums) continue;
     Shape& sums = trace.tensors[index(trace.outputs(op)[1])].shape;
-    sums = sums.with_back(filled_up(tokens / ranks));
+    sums = sums.with_back(round_up(tokens / ranks, 32));
   }
 }
 

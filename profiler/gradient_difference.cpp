@@ -1,4 +1,5 @@
-// Relative distance per parameter, with a floor from the root mean square of all gradients.
+// Relative distance of all gradients together, and per parameter with a floor from the root mean
+// square of all.
 #include "profiler/gradient_difference.h"
 
 #include <algorithm>
@@ -16,13 +17,17 @@ double squares(const std::vector<double>& x) {
   return sum;
 }
 
-double mean_square(const NamedValues& gradients) {
-  double sum = 0, count = 0;
+struct Total {
+  double squares = 0, elements = 0;
+};
+
+Total total_of(const NamedValues& gradients) {
+  Total total;
   for (const auto& [name, gradient] : gradients) {
-    sum += squares(gradient);
-    count += static_cast<double>(gradient.size());
+    total.squares += squares(gradient);
+    total.elements += static_cast<double>(gradient.size());
   }
-  return count > 0 ? sum / count : 0;
+  return total;
 }
 
 double distance(const std::vector<double>& a, const std::vector<double>& b) {
@@ -38,17 +43,22 @@ double distance(const std::vector<double>& a, const std::vector<double>& b) {
 GradientDifference gradient_difference(const NamedValues& found, const NamedValues& reference) {
   GradientDifference result;
   result.bit_identical = found == reference;
-  const double usual = mean_square(reference);
+  const Total total = total_of(reference);
+  const double usual = total.elements > 0 ? total.squares / total.elements : 0;
+  double error_squares = 0;
   for (const auto& [name, expected] : reference) {
     const auto gradient = found.find(name);
     const double error = gradient == found.end() ? std::numeric_limits<double>::infinity()
                                                  : distance(gradient->second, expected);
     if (error == 0) continue;
+    error_squares += error * error;
     const double floor = smallest_scale * std::sqrt(usual * static_cast<double>(expected.size()));
     const double relative = error / std::max(std::sqrt(squares(expected)), floor);
     if (relative > result.largest) result.largest = relative, result.parameter = name;
   }
-  if (found.size() != reference.size()) result.largest = std::numeric_limits<double>::infinity();
+  result.overall = error_squares > 0 ? std::sqrt(error_squares / total.squares) : 0;
+  if (found.size() != reference.size())
+    result.overall = result.largest = std::numeric_limits<double>::infinity();
   return result;
 }
 

@@ -6,7 +6,10 @@
 namespace tidemark::profiler {
 
 struct GradientDifference {
-  double largest = 0;         ///< over parameters; infinite if one is not finite or missing
+  /// Of all parameters together: ‖found − reference‖ / ‖reference‖. Its squares add up where
+  /// errors are independent, as those of stochastic rounding are.
+  double overall = 0;
+  double largest = 0;         ///< over parameters; both infinite if one is not finite or missing
   std::string parameter;      ///< that has it
   bool bit_identical = true;  ///< all of them, in name and value
 };

@@ -153,11 +153,11 @@ std::string markdown(const Replays& replays) {
   return text + fmt::format("\nSizes in {}, times in {}.\n", size.name(), time.name());
 }
 
-std::array<std::string, 3> gradient_cells(const profiler::ReplayReport& report) {
+std::array<std::string, 4> gradient_cells(const profiler::ReplayReport& report) {
   if (!report.gradients) return {};
   const profiler::GradientDifference& difference = report.gradients->difference;
   return {report.gradients->reference, fmt::format("{}", difference.largest),
-          difference.bit_identical ? "true" : "false"};
+          difference.bit_identical ? "true" : "false", fmt::format("{}", difference.overall)};
 }
 
 /// Of all replays: one that does not apply knows fewer numbers.
@@ -193,7 +193,7 @@ std::string csv(const Replays& replays) {
     heads.push_back(fmt::format("measured_{}", key));
   }
   heads.insert(heads.end(), {"resident_peak_bytes", "gradient_reference", "gradient_max_rel_error",
-                             "gradient_bit_identical"});
+                             "gradient_bit_identical", "gradient_rel_error"});
   std::string text = csv_line(heads);
   for (const profiler::ReplayReport& report : replays) text += csv_line(csv_cells(report, keys));
   return text;

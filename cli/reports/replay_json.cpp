@@ -38,6 +38,8 @@ Json report_json(const profiler::ReplayScenario& scenario, const profiler::Repla
   json["gradient_reference"] = report.gradients ? Json(report.gradients->reference) : Json();
   json["gradient_max_rel_error"] =
       report.gradients ? Json(report.gradients->difference.largest) : Json();
+  json["gradient_rel_error"] =
+      report.gradients ? Json(report.gradients->difference.overall) : Json();
   json["gradient_bit_identical"] =
       report.gradients ? Json(report.gradients->difference.bit_identical) : Json();
   json["workspace_bytes"] = report.workspace.count;

@@ -57,8 +57,9 @@ std::string gradient_text(const profiler::GradientComparison& gradients) {
   const profiler::GradientDifference& difference = gradients.difference;
   if (difference.bit_identical)
     return fmt::format("gradients: bit-identical to {}\n", gradients.reference);
-  return fmt::format("gradients: within {:.2g} of {} (farthest: {})\n", difference.largest,
-                     gradients.reference, difference.parameter);
+  return fmt::format("gradients: within {:.2g} of {} (farthest: {}), {:.2g} of all together\n",
+                     difference.largest, gradients.reference, difference.parameter,
+                     difference.overall);
 }
 
 std::string loss_text(const profiler::ReplayReport& report) {

@@ -130,9 +130,12 @@ TEST(ReplayTable, SaysHowTheGradientsCompare) {
   EXPECT_THAT(table_of(replayed), HasSubstr("gradients: bit-identical to vanilla's\n"));
   replayed.gradients->difference.bit_identical = false;
   replayed.gradients->difference.largest = 0.00123;
+  replayed.gradients->difference.overall = 0.00045;
   replayed.gradients->difference.parameter = "head.weight";
-  EXPECT_THAT(table_of(replayed),
-              HasSubstr("gradients: within 0.0012 of vanilla's (farthest: head.weight)\n"));
+  EXPECT_THAT(
+      table_of(replayed),
+      HasSubstr("gradients: within 0.0012 of vanilla's (farthest: head.weight), 0.00045 of all "
+                "together\n"));
 }
 
 TEST(ReplayTable, NamesMemoryOutsideOfTheArena) {

@@ -40,6 +40,7 @@ TEST(ReplayCommand, JsonHasPredictedAndMeasuredUnderTheSameKeys) {
   EXPECT_EQ(json["loss"].size(), 3u);  // two steps after one to warm up
   EXPECT_EQ(json["gradient_bit_identical"], true);
   EXPECT_EQ(json["gradient_max_rel_error"], 0);
+  EXPECT_EQ(json["gradient_rel_error"], 0);
 }
 
 TEST(ReplayCommand, TableSaysWhatIsPredictedAndWhatIsMeasured) {
@@ -127,7 +128,7 @@ TEST(CompareReplay, CsvHasWhatNarrowTablesLeaveOut) {
                               " --strategies vanilla,checkpoint --replay cpu --format csv");
   EXPECT_THAT(outcome.output,
               HasSubstr("resident_peak_bytes,gradient_reference,gradient_max_rel_error"));
-  EXPECT_THAT(outcome.output, HasSubstr(",vanilla,0,true\n"));
+  EXPECT_THAT(outcome.output, HasSubstr(",vanilla,0,true,0\n"));
 }
 
 // What programs read is never a sentence for people.

@@ -58,17 +58,6 @@ NamedValues by_place(const Trace& trace, const NamedValues& values) {
   return placed;
 }
 
-// Of all gradients together.
-double relative_error(const NamedValues& found, const NamedValues& wanted) {
-  double error = 0, norm = 0;
-  for (const auto& [name, values] : wanted)
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const double difference = found.at(name)[i] - values[i];
-      error += difference * difference, norm += values[i] * values[i];
-    }
-  return std::sqrt(error / norm);
-}
-
 // No name means anything to a replay: not a tensor's, not an op's, not the model's.
 TEST_P(Network, IsTheSameUnderOtherNames) {
   const StepOptions step = step_of(Precision::Fp32, Attention::Math);
@@ -212,8 +201,9 @@ TEST_P(Network, TheForwardStaysExactWhereOnlyTheBackwardIsApproximate) {
 TEST_P(Network, ShorterCodesGiveNoisierGradients) {
   const Replayed vanilla = run("vanilla");
   const auto error = [&](std::string_view strategy) {
-    return relative_error(run(strategy).gradients, vanilla.gradients);
+    return gradient_difference(run(strategy).gradients, vanilla.gradients).overall;
   };
+  EXPECT_EQ(error("checkpoint"), 0);
   const double eight = error("mesa:bits=8");
   EXPECT_GT(error("mesa:bits=4"), 4 * eight);
   EXPECT_GT(error("mesa:bits=2"), 4 * eight);

@@ -166,6 +166,12 @@ Bytes communicator_bytes_of(const Scenario& scenario) {
   const auto of = [&](Pattern pattern) {
     return communicator_bytes(*joined, group_of(scenario.step, {pattern, Axis::Data, {}}, *joined));
   };
+  if (mesh.experts > 1) {
+    const Exchange visits{Pattern::AllToAll, Axis::Data, {}};
+    const Exchange gradients{Pattern::ReduceScatter, Axis::Data, {}, true};
+    sum += all_to_all_bytes(*joined, group_of(scenario.step, visits, *joined)) +
+           communicator_bytes(*joined, group_of(scenario.step, gradients, *joined));
+  }
   const bool is_hybrid = ranks_that_share(scenario.step) < replicas_of(mesh);
   return sum + of(Pattern::AllGather) + (is_hybrid ? of(Pattern::AllReduce) : Bytes{});
 }

@@ -53,8 +53,6 @@ def refusal_of_gpt(row):
 
 
 def refusal_of_axes(row):
-    if (row.get("ep") or 1) > 1:
-        return "expert parallelism"
     if (row.get("cp") or 1) == 1:
         return None
     notes = row.get("notes")
@@ -66,14 +64,19 @@ def refusal_of_megatron(row):
     """Of a row of Megatron-LM's functional tests."""
     options = row["notes"]["options"]
     family = row["model"].split("/")[0]
-    if family not in ("gpt", "gpt3") and not row["model"].startswith("gpt"):
+    is_mixture = family == "moe" and "/gpt3" in row["model"]
+    if family not in ("gpt", "gpt3") and not row["model"].startswith("gpt") and not is_mixture:
         return f"no such model: {family}"
-    for option, what in [("num-experts", "experts"), ("use-megatron-fsdp", "Megatron-FSDP"), ("fp8-format", "float8"),
+    for option, what in [("use-megatron-fsdp", "Megatron-FSDP"), ("fp8-format", "float8"),
                          ("multi-latent-attention", "latent attention with Megatron-LM's kernels"),
                          ("mtp-num-layers", "prediction of several tokens"), ("qk-layernorm", "norms of q and k"),
                          ("cross-entropy-loss-fusion", "a fused loss")]:
         if options.get(option):
             return what
+    if options.get("moe-token-dispatcher-type", "alltoall") != "alltoall":
+        return f"tokens dispatched by '{options['moe-token-dispatcher-type']}'"
+    if "op_fuser" in row["model"]:
+        return "experts in fused operators"
     if "modelopt" in row["model"] or "distill" in row["model"]:
         return "distillation"
     if row["notes"].get("test_type") == "release" or row["hidden"] >= 4096:
@@ -176,6 +179,10 @@ def megatron_config(row):
             config[key] = options[key.replace("_", "-")]
     if "ffn" in row:
         config["ffn_hidden_size"] = row["ffn"]
+    if "num-experts" in options:
+        config |= {"num_experts": options["num-experts"], "moe_router_topk": options.get("moe-router-topk", 2)}
+        if "moe-ffn-hidden-size" in options:
+            config["moe_ffn_hidden_size"] = options["moe-ffn-hidden-size"]
     return config
 
 
@@ -222,7 +229,7 @@ def question_of_megatron(program, row, folder):
     is_local = options.get("transformer-impl", "transformer_engine") == "local"
     is_fixed = row["notes"].get("cublas_workspace") == ":4096:8"
     is_materialized = is_local or options.get("attention-backend") in ("unfused", "local")
-    mesh = f"pp={row['pp']},dp={replicas},cp={context},tp={row['tp']}"
+    mesh = f"pp={row['pp']},dp={replicas},cp={context},tp={row['tp']},ep={row.get('ep') or 1}"
     question = ["compare", written(megatron_config(row), folder), "-b", str(row["micro_batch"]), "--accumulate", str(micro_batches),
                 "-s", str(row["sequence"]), "--precision", "bf16", "--master-weights",
                 "--framework", "megatron-local" if is_local else "megatron-deterministic" if is_fixed else "megatron",

@@ -9,4 +9,9 @@ namespace tidemark {
 /// of each, which have other tokens but the same parameters.
 inline std::int64_t replicas_of(const Mesh& mesh) { return mesh[Axis::Data] * mesh[Axis::Context]; }
 
+/// The same of an expert's parameters, which only those have that are as far into their group.
+inline std::int64_t expert_replicas_of(const Mesh& mesh) {
+  return replicas_of(mesh) / mesh.experts;
+}
+
 }  // namespace tidemark

@@ -175,14 +175,25 @@ std::optional<Sharding> sharing_of(const StepOptions& options) {
   return sharing;
 }
 
+namespace {
+
+// Others reduce gradients of all parameters among all replicas.
+std::string experts_defect(const StepOptions& options) {
+  const Sharding::Kind kind = options.shard.value_or(Sharding()).kind;
+  if (options.mesh.experts == 1 || kind == Sharding::Kind::Megatron) return {};
+  Mesh alone = options.mesh;
+  alone.experts = 1;
+  return fmt::format(
+      "in {} only Megatron-LM's data parallelism reduces experts among those that have them (take "
+      "--framework megatron --shard megatron; nearest: {})",
+      to_text(options.mesh), to_text(alone));
+}
+
+}  // namespace
+
 std::string mesh_defect(const StepOptions& options) {
-  const Mesh& mesh = options.mesh;
-  if (const std::string defect = defect_of(mesh); !defect.empty()) return defect;
-  if (mesh.experts == 1) return {};
-  Mesh known = mesh;
-  known.experts = 1;
-  return fmt::format("of {} only pp, dp, cp and tp are simulated yet (nearest: {})", to_text(mesh),
-                     to_text(known));
+  if (const std::string defect = defect_of(options.mesh); !defect.empty()) return defect;
+  return experts_defect(options);
 }
 
 namespace {
@@ -220,6 +231,7 @@ std::string framework_defect(const StepOptions& options, const Sharding& sharing
 std::string sharing_defect(const StepOptions& options) {
   const std::optional<Sharding> sharing = sharing_of(options);
   if (!sharing) return {};
+  if (const std::string defect = experts_defect(options); !defect.empty()) return defect;
   if (options.ddp) return "the ranks of a mesh have buckets of their own (leave --ddp out)";
   if (options.update_in_backward)
     return "gradients are averaged over ranks before an update (leave --update-in-backward out)";

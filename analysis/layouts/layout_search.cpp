@@ -116,7 +116,7 @@ class LayoutSearcher {
   }
 
  private:
-  using PartsKey = std::tuple<std::int64_t, bool, std::int64_t, std::uint16_t>;
+  using PartsKey = std::tuple<std::int64_t, std::int64_t, bool, std::int64_t, std::uint16_t>;
 
   const LayoutRequest& request() const { return result_.request; }
   void count(LayoutRule rule, std::int64_t layouts = 1) {
@@ -133,7 +133,8 @@ class LayoutSearcher {
   }
 
   static PartsKey parts_key(const MeshLayout& layout) {
-    return {layout.mesh[Axis::Tensor], layout.sequence_parallel, layout.batch, layout.strategy};
+    return {layout.mesh[Axis::Tensor], layout.mesh.experts, layout.sequence_parallel, layout.batch,
+            layout.strategy};
   }
 
   void find_parts(const std::vector<MeshLayout>& layouts) {
@@ -150,7 +151,7 @@ class LayoutSearcher {
     const LayoutParts& parts = parts_.at(parts_key(layout));
     if (!parts.tensor_refusal.empty()) {
       // One tensor-parallel rank shares nothing: then it is the step that is refused.
-      if (layout.mesh[Axis::Tensor] == 1)
+      if (layout.mesh[Axis::Tensor] == 1 && layout.mesh.experts == 1)
         return leave_out(LayoutRule::Refused, parts.tensor_refusal, result_.refusal);
       return leave_out(LayoutRule::Tensor, parts.tensor_refusal, result_.tensor_refusal);
     }

@@ -12,6 +12,7 @@
 #include "base/quoted.h"
 #include "simulator/kernel_choice.h"
 #include "simulator/parallel/cluster.h"
+#include "traces/expert_ops.h"
 #include "traces/models/model_config.h"
 #include "traces/replicas.h"
 
@@ -57,12 +58,17 @@ std::int64_t context_groups(std::int64_t gpus, std::int64_t context) {
                                gpus, context, nearest_divisor(gpus, context)));
 }
 
+Trace one_rank(const LayoutRequest& request) {
+  return build_trace(request.scenario.model, step_in(request, MeshLayout()));
+}
+
 class LayoutEnumeration {
  public:
   explicit LayoutEnumeration(const LayoutRequest& request)
       : request_(request),
         joined_(interconnect_of(request.scenario.device)),
-        blocks_(block_count(request)) {
+        trace_(one_rank(request)),
+        blocks_(std::ssize(trace_.blocks)) {
     batches_ = divisors_of(request.global_batch);
     if (request.micro_batch) batches_ = {*request.micro_batch};
   }
@@ -77,12 +83,21 @@ class LayoutEnumeration {
         layout.mesh[Axis::Context] = context;
         layout.mesh[Axis::Pipeline] = stages;
         layout.mesh[Axis::Data] = groups / tensor / stages;
-        add_mesh(layout);
+        for (const std::int64_t ranks : expert_ranks(replicas_of(layout.mesh))) {
+          layout.mesh.experts = ranks;
+          add_mesh(layout);
+        }
       }
     return std::move(space_);
   }
 
  private:
+  // That can share the model's experts.
+  std::vector<std::int64_t> expert_ranks(std::int64_t replicas) const {
+    const std::int64_t experts = experts_in(trace_);
+    return experts == 0 ? std::vector<std::int64_t>{1} : divisors_of(std::gcd(experts, replicas));
+  }
+
   // --sp, where the scenario's step asks for it, is not left out again.
   void add_mesh(MeshLayout layout) {
     for (const bool is_cut : {false, true}) {
@@ -168,6 +183,7 @@ class LayoutEnumeration {
 
   const LayoutRequest& request_;
   const Interconnect* const joined_;
+  const Trace trace_;  ///< of one rank
   const std::int64_t blocks_;
   std::vector<std::int64_t> batches_;
   std::int64_t number_ = 0;
@@ -217,8 +233,7 @@ LayoutSpace enumerate_layouts(const LayoutRequest& request) {
 }
 
 std::int64_t block_count(const LayoutRequest& request) {
-  const StepOptions step = step_in(request, MeshLayout());
-  return static_cast<std::int64_t>(build_trace(request.scenario.model, step).blocks.size());
+  return std::ssize(one_rank(request).blocks);
 }
 
 StepOptions step_in(const LayoutRequest& request, const MeshLayout& layout) {

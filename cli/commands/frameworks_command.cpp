@@ -47,6 +47,8 @@ constexpr std::array rules = {
     Rule{"adapters_fp32", &Framework::adapters_fp32, "LoRA's weights are fp32 on any base"},
     Rule{"keeps_originals", &Framework::keeps_originals,
          "heads beside LoRA are trained as copies, and the originals stay"},
+    Rule{"grouped_experts", &Framework::grouped_experts,
+         "one product has the weights of all experts, of tokens sorted by expert"},
     Rule{"accumulates_in_place", &Framework::accumulates_in_place,
          "a second gradient is added in place"},
     Rule{"gradients_persist", &Framework::gradients_persist, "gradient buffers stay between steps"},

@@ -115,6 +115,10 @@ LaunchLine megatron_line(const Launch& launch) {
   if (launch.size(Axis::Context) > 1)
     line += fmt::format(" --context-parallel-size {} --cp-comm-type all_gather",
                         launch.size(Axis::Context));
+  if (const std::int64_t ranks = launch.step.mesh.experts; ranks > 1)
+    line += fmt::format(
+        " --expert-model-parallel-size {} --moe-token-dispatcher-type alltoall --moe-grouped-gemm",
+        ranks);
   if (launch.step.sequence_parallel) line += " --sequence-parallel";
   if (schedule.chunks > 1)
     line += fmt::format(" --num-layers-per-virtual-pipeline-stage {}",

@@ -29,10 +29,17 @@ void Runs::put(const Operand& write, const std::vector<Content>& contents) {
   memory_.write(write.buffer, found->number);
 }
 
+// Those of an expert are fewer.
+std::int64_t Runs::replicas(TensorId parameter) const {
+  const Mesh& mesh = trace_.step.mesh;
+  return of_experts_[index(parameter)] ? expert_replicas_of(mesh) : replicas_of(mesh);
+}
+
 // Of hybrid sharding a group reduces gradients, and all groups reduce the shards of that; 0: such
 // contents are not reduced.
-std::uint64_t Runs::ranks_that_reduce(Role role) const {
-  const std::int64_t ranks = replicas_of(trace_.step.mesh);
+std::uint64_t Runs::ranks_that_reduce(const Content& content) const {
+  const Role role = content.role;
+  const std::int64_t ranks = replicas(content.tensor);
   const std::int64_t grouped = trace_.step.shard.value_or(Sharding()).shard_ranks;
   if (role == Role::Gradient) return static_cast<std::uint64_t>(grouped > 0 ? grouped : ranks);
   const bool is_part = role == Role::GradientShard && grouped > 0;
@@ -45,7 +52,7 @@ void Runs::exchange(Task task) {
     read.is_expected = true;
     for (Content content : contents_of(read)) {
       const bool is_reduced = task == Task::AllReduce || task == Task::ReduceScatter;
-      const std::uint64_t ranks = ranks_that_reduce(content.role);
+      const std::uint64_t ranks = ranks_that_reduce(content);
       if (is_reduced && ranks == 0)
         memory_.complain("reduces the {} of {}", roles[static_cast<std::size_t>(content.role)].name,
                          memory_.name(content.tensor));
@@ -94,7 +101,7 @@ void Runs::add_to_buffer() {
 // Averaged over ranks where there are several, wherever it lies then.
 void Runs::read_shared_gradient(TensorId tensor) {
   const std::int64_t micro_batches = trace_.step.accumulate.count;
-  const std::int64_t ranks = replicas_of(trace_.step.mesh);
+  const std::int64_t ranks = replicas(tensor);
   if (!sharing_of(trace_.step)) return read_gradient(tensor, micro_batches);
   const std::uint64_t wanted =
       static_cast<std::uint64_t>(micro_batches * ranks) * numbers_.gradient(tensor);

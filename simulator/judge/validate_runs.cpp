@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "traces/expert_ops.h"
 #include "traces/optimizer_of.h"
 #include "traces/replicas.h"
 
@@ -30,7 +31,8 @@ Runs::Runs(const Trace& trace, const Schedule& schedule, Memory& memory)
       has_run_back_(trace.ops.size()),
       is_updated_(trace.tensors.size()),
       is_stale_(trace.tensors.size()),
-      has_whole_(trace.tensors.size()) {
+      has_whole_(trace.tensors.size()),
+      of_experts_(parameters_of_experts(trace)) {
   for (const Buffer& buffer : schedule.buffers)
     if (buffer.persistent && buffer.role == Role::Value) has_whole_[index(buffer.tensor)] = true;
   const auto sharing = sharing_of(trace.step);
@@ -298,13 +300,13 @@ void Runs::optimize() {
     read_shared_gradient(tensor);
     write(role, tensor, 0);  // of no use to any op of this step
     const bool is_kept = role == Role::Shard && has_whole_[index(tensor)];
-    if (updates_are_cut_ || is_kept) is_stale_[index(tensor)] = true;
+    const bool is_cut = updates_are_cut_ && replicas(tensor) > 1;
+    if (is_cut || is_kept) is_stale_[index(tensor)] = true;
     // Of a parameter that is another rank's there is no state here.
     const bool is_written = std::ranges::any_of(writes_, [&](const Operand& operand) {
       return buffer(operand).role == Role::OptimizerState && buffer(operand).tensor == tensor;
     });
-    if (has_state(tensor) && (is_written || !updates_are_cut_))
-      write(Role::OptimizerState, tensor, 0);
+    if (has_state(tensor) && (is_written || !is_cut)) write(Role::OptimizerState, tensor, 0);
   }
 }
 

@@ -45,7 +45,6 @@ class Runs {
   bool has_state(TensorId parameter) const;
   void optimize();
   void exchange(Task task);
-  std::uint64_t ranks_that_reduce(Role role) const;
   void add_shards();
   void add_to_buffer();
   void read_shared_gradient(TensorId tensor);
@@ -56,6 +55,8 @@ class Runs {
     Role role;
     std::uint64_t number;
   };
+  std::int64_t replicas(TensorId parameter) const;
+  std::uint64_t ranks_that_reduce(const Content& content) const;
   std::vector<Content> contents_of(const Operand& read) const;
   void put(const Operand& write, const std::vector<Content>& contents);
 
@@ -91,9 +92,10 @@ class Runs {
   OperandList reads_, writes_;  // of the run in hand
 
   std::vector<bool> has_run_, has_run_back_, is_updated_;
-  std::vector<bool> is_stale_;    // each rank has updated a part of it
-  std::vector<bool> has_whole_;   // that stays between steps
-  bool updates_are_cut_ = false;  // among ranks
+  std::vector<bool> is_stale_;          // each rank has updated a part of it
+  std::vector<bool> has_whole_;         // that stays between steps
+  const std::vector<bool> of_experts_;  // parameters that fewer ranks have
+  bool updates_are_cut_ = false;        // among ranks
   bool is_interleaved_ = false;
   std::vector<std::int64_t> forward_runs_, backward_runs_;  // by op, of an interleaved stage
   std::int64_t forward_ = 0, backward_ = 0;                 // of which micro-batch

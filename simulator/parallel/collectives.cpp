@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/error.h"
@@ -115,6 +116,23 @@ double least_ns(const Interconnect& joined, const RankGroup& group, bool is_all_
   return least;
 }
 
+/// NCCL has no model of it (src/graph/tuning.cc): each rank sends to all others at once, to those
+/// of its node over the links, to all others through its part of the node's cards; one step is
+/// waited for.
+double all_to_all_ns(const Interconnect& joined, const RankGroup& group, double bytes) {
+  const Joint joint = joined.link_is_pcie > 0 ? Pcie : Nvlink;
+  const bool is_on_node = group.nodes() == 1;
+  const auto ranks = static_cast<double>(group.ranks), near = static_cast<double>(group.per_node);
+  const double over_links = bytes * (near - 1) / ranks / joined.link_bytes_per_second;
+  const double card = is_on_node ? 1
+                                 : joined.network_cards * joined.network_bytes_per_second /
+                                       std::max(1.0, joined.gpus_per_node);
+  const double over_network = is_on_node ? 0 : bytes * (ranks - near) / ranks / card;
+  const Protocol& simple = protocols.back();
+  return 1e3 * (simple.base_ring + simple.hop_ring[is_on_node ? joint : Network]) +
+         1e9 * std::max(over_links, over_network);
+}
+
 }  // namespace
 
 RankGroup group_of(std::int64_t ranks, std::int64_t stride, const Interconnect& interconnect) {
@@ -144,12 +162,15 @@ Collective collective_of(const Interconnect& joined, const RankGroup& group, Pat
   const bool is_measured =
       is_all_reduce && is_whole_node(joined, group) && !joined.all_reduce.empty();
   Collective made;
-  made.ns = std::max(1.0, is_measured ? 1e9 * sent / bus_bandwidth(joined.all_reduce, bytes)
-                                      : least_ns(joined, group, is_all_reduce, sent));
+  const double ring = ring_bandwidth(joined, group);
+  const double ns = pattern == Pattern::AllToAll ? all_to_all_ns(joined, group, bytes)
+                    : is_measured ? 1e9 * sent / bus_bandwidth(joined.all_reduce, bytes)
+                                  : least_ns(joined, group, is_all_reduce, sent);
+  made.ns = std::max(1.0, ns);
   made.blocks = joined.channels;
   made.moved =
       sends_all ? bytes : (passes + 1) * bytes;  // what comes is written, and what goes on read
-  made.link_share = std::min(1.0, 1e9 * sent / ring_bandwidth(joined, group) / made.ns);
+  made.link_share = std::min(1.0, 1e9 * sent / ring / made.ns);
   return made;
 }
 
@@ -162,6 +183,17 @@ Bytes communicator_bytes(const Interconnect& joined, const RankGroup& group) {
   const auto channels = static_cast<std::int64_t>(joined.channels);
   const auto multicast = static_cast<std::int64_t>(joined.multicast_channels);
   return {channels * (12_MiB).count + 2 * 8 * multicast * group.per_node * (128_KiB).count};
+}
+
+// Channels of sends are rounded up to a power of two (ncclTopoComputeP2pChannels()). Those between
+// nodes share a pool of 16 chunks of 128 KiB per channel and direction (src/transport/net.cc).
+Bytes all_to_all_bytes(const Interconnect& joined, const RankGroup& group) {
+  using namespace literals;
+  if (group.ranks == 1) return {};
+  const auto channels =
+      static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(joined.channels)));
+  const std::int64_t pools = group.nodes() > 1 ? 2 : 0;
+  return {channels * ((group.per_node - 1) * (12_MiB).count + pools * 16 * (128_KiB).count)};
 }
 
 }  // namespace tidemark

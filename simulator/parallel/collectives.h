@@ -9,7 +9,7 @@
 namespace tidemark {
 
 /// What ranks do with each other.
-enum class Pattern : std::uint8_t { AllReduce, AllGather, ReduceScatter, Send };
+enum class Pattern : std::uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Send };
 
 /// Ranks that exchange something; so many of them on one node.
 struct RankGroup {
@@ -34,7 +34,8 @@ struct Collective {
   double link_share = 0;  ///< of the link's bandwidth, averaged over its time
 };
 
-/// `bytes` is the whole buffer: of an all-gather what comes out, of a reduce-scatter what goes in.
+/// `bytes` is the whole buffer: of an all-gather what comes out, of a reduce-scatter what goes in,
+/// of an all-to-all what a rank has, of which it keeps its own part.
 /// Who sends needs a group of two.
 /// InputError if the group spans nodes that no network joins.
 Collective collective_of(const Interconnect& interconnect, const RankGroup& group, Pattern pattern,
@@ -43,5 +44,8 @@ Collective collective_of(const Interconnect& interconnect, const RankGroup& grou
 /// NCCL's own memory for the group's communicator, outside of PyTorch's: buffers of a ring per
 /// channel, and of the switch's multicast.
 Bytes communicator_bytes(const Interconnect& interconnect, const RankGroup& group);
+
+/// The same of ranks that send to all others at once: buffers of each channel for each of them.
+Bytes all_to_all_bytes(const Interconnect& interconnect, const RankGroup& group);
 
 }  // namespace tidemark

@@ -17,6 +17,7 @@
 #include "base/quoted.h"
 #include "base/units.h"
 #include "simulator/strategies/trace_edit.h"
+#include "traces/expert_ops.h"
 
 namespace tidemark {
 namespace {
@@ -140,6 +141,7 @@ class TokenSearch {
       case OpKind::MatMul:
         refuse_scores(op);
       case OpKind::Opaque:
+        if (expert_op(trace_, op)) return rows(op);
         refuse_context("{} is opaque: nobody knows which tokens of it a rank would have",
                        quoted(op.name));
       case OpKind::MsLayerNorm:
@@ -214,6 +216,12 @@ class TokenSearch {
         cut(written) = static_cast<std::int8_t>(made.rank() - 1 - at);
     }
     if (!is_cut(output(op))) need_whole(op);
+  }
+
+  // Tokens, and visits of experts, are rows.
+  void rows(const Op& op) {
+    if (cut(input(op)) != 0) need_whole(op);
+    for (const TensorId y : trace_.outputs(op)) cut(y) = 0;
   }
 
   void move(const Op& op) {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "simulator/parallel/complete_gradients.h"
+#include "traces/expert_ops.h"
 #include "traces/replicas.h"
 
 namespace tidemark {
@@ -19,18 +20,29 @@ std::int64_t up_to_multiple(std::int64_t count, std::int64_t unit) {
   return (count + unit - 1) / unit * unit;
 }
 
-std::int64_t cut_among(const Trace& trace, const Sharding& sharing) {
-  return replicas_of(trace.step.mesh) / sharing.instances;
+/// Parameters of one buffer.
+struct BufferKind {
+  bool of_experts;
+  DType dtype;
+
+  auto operator<=>(const BufferKind&) const = default;
+};
+
+std::int64_t cut_among(std::int64_t replicas, const Sharding& sharing) {
+  return std::max<std::int64_t>(1, replicas / sharing.instances);
 }
 
-class LayoutOfDType {
+class LayoutOfKind {
  public:
-  LayoutOfDType(const Trace& trace, const Sharding& sharing, DType dtype, ContiguousLayout& layout)
+  LayoutOfKind(const Trace& trace, const Sharding& sharing, BufferKind kind,
+               ContiguousLayout& layout)
       : trace_(trace),
         cuts_(sharing.cuts_states),
-        bucket_unit_(std::lcm(cut_among(trace, sharing), end_unit)),
+        replicas_(kind.of_experts ? expert_replicas_of(trace.step.mesh)
+                                  : replicas_of(trace.step.mesh)),
+        bucket_unit_(std::lcm(cut_among(replicas_, sharing), end_unit)),
         limit_(limit_of(trace, sharing)),
-        dtype_(dtype),
+        dtype_(kind.dtype),
         layout_(layout) {}
 
   void add(TensorId parameter) {
@@ -43,7 +55,7 @@ class LayoutOfDType {
   void close() {
     if (end_ == begin_) return;
     if (cuts_) end_ = begin_ + up_to_multiple(end_ - begin_, bucket_unit_);
-    layout_.buckets.push_back({dtype_, begin_, end_});
+    layout_.buckets.push_back({dtype_, begin_, end_, replicas_});
     begin_ = end_;
   }
 
@@ -56,7 +68,7 @@ class LayoutOfDType {
 
   const Trace& trace_;
   const bool cuts_;
-  const std::int64_t bucket_unit_, limit_;
+  const std::int64_t replicas_, bucket_unit_, limit_;
   const DType dtype_;
   ContiguousLayout& layout_;
   std::int64_t begin_ = 0, end_ = 0;  ///< of the open bucket
@@ -65,26 +77,26 @@ class LayoutOfDType {
 }  // namespace
 
 ContiguousLayout contiguous_layout(const Trace& trace, const Sharding& sharing) {
-  std::map<DType, std::vector<TensorId>> by_dtype;
+  const std::vector<bool> of_experts = parameters_of_experts(trace);
+  std::map<BufferKind, std::vector<TensorId>> by_kind;
   for (std::size_t t = trace.tensors.size(); t-- > 0;)
     if (const auto id = static_cast<TensorId>(t); is_trained(trace, id))
-      by_dtype[trace[id].dtype].push_back(id);
+      by_kind[{of_experts[t], trace[id].dtype}].push_back(id);
   ContiguousLayout layout;
-  for (const auto& [dtype, parameters] : by_dtype) {
-    LayoutOfDType of_dtype(trace, sharing, dtype, layout);
-    for (const TensorId parameter : parameters) of_dtype.add(parameter);
-    of_dtype.close();
+  for (const auto& [kind, parameters] : by_kind) {
+    LayoutOfKind of_kind(trace, sharing, kind, layout);
+    for (const TensorId parameter : parameters) of_kind.add(parameter);
+    of_kind.close();
   }
   return layout;
 }
 
 std::vector<std::int64_t> elements_of_first_rank(const Trace& trace, const Sharding& sharing) {
   const ContiguousLayout layout = contiguous_layout(trace, sharing);
-  const std::int64_t ranks = cut_among(trace, sharing);
   std::vector<std::int64_t> elements(trace.tensors.size());
   for (const ContiguousPlace& place : layout.places) {
     const ContiguousBucket& bucket = layout.buckets[place.bucket];
-    const std::int64_t end = bucket.begin + bucket.numel() / ranks;
+    const std::int64_t end = bucket.begin + bucket.numel() / cut_among(bucket.replicas, sharing);
     elements[index(place.parameter)] =
         std::max<std::int64_t>(0, std::min(place.end, end) - place.begin);
   }

@@ -18,6 +18,7 @@ struct ContiguousPlace {
 struct ContiguousBucket {
   DType dtype = DType::Float32;  ///< of the parameters
   std::int64_t begin = 0, end = 0;
+  std::int64_t replicas = 1;  ///< ranks with the same parameters, which reduce it
 
   std::int64_t numel() const { return end - begin; }
 };
@@ -27,7 +28,8 @@ struct ContiguousLayout {
   std::vector<ContiguousBucket> buckets;
 };
 
-/// Parameters that are trained, in reverse order. Those of the distributed optimizer start at
+/// Parameters that are trained, in reverse order; those of experts that ranks share by themselves,
+/// because fewer ranks have the same ones. Those of the distributed optimizer start at
 /// multiples of 64 elements, and buckets end at multiples of the ranks and of 128, so that each
 /// rank gets as much (core/distributed/param_and_grad_buffer.py). With `overlap` buckets of the
 /// first pipeline stage close at max(40 million, 1 million per rank) elements; all else is one.

@@ -6,6 +6,7 @@
 
 #include "simulator/parallel/shards.h"
 #include "traces/exchange_axis.h"
+#include "traces/expert_ops.h"
 #include "traces/replicas.h"
 
 namespace tidemark {
@@ -30,6 +31,8 @@ std::optional<Pattern> backward_pattern(OpKind kind) {
 std::optional<Exchange> exchange_of_op(const Trace& trace, const Run& run) {
   if (run.op == no_op) return {};
   const Op& op = trace[run.op];
+  if (expert_op(trace, op) == ExpertOp::Exchange)
+    return Exchange{Pattern::AllToAll, Axis::Data, size(trace[trace.inputs(op)[0]])};
   std::optional<Pattern> pattern;
   if (run.task == Task::Forward || run.task == Task::Recompute) pattern = forward_pattern(op.kind);
   if (run.task == Task::Backward) pattern = backward_pattern(op.kind);
@@ -49,19 +52,36 @@ Bytes total(const Schedule& schedule, std::span<const BufferId> buffers) {
   return sum;
 }
 
+// Of Megatron-LM's buffers, which hold experts' apart.
+bool is_of_experts(const Trace& trace, const Schedule& schedule, const Run& run) {
+  const auto writes = schedule.writes(run);
+  const auto& shard = trace.step.shard;
+  const bool are_apart = trace.step.mesh.experts > 1 && shard &&
+                         shard->kind == Sharding::Kind::Megatron && !writes.empty();
+  if (!are_apart) return false;
+  const TensorId written = schedule[writes[0]].tensor;
+  return written != no_tensor && parameters_of_experts(trace)[index(written)];
+}
+
 }  // namespace
 
 std::optional<Exchange> exchange_of(const Trace& trace, const Schedule& schedule, const Run& run) {
   if (!is_collective(run.task)) return exchange_of_op(trace, run);
   return Exchange{
       pattern_of(run.task), Axis::Data,
-      std::max(total(schedule, schedule.reads(run)), total(schedule, schedule.writes(run)))};
+      std::max(total(schedule, schedule.reads(run)), total(schedule, schedule.writes(run))),
+      is_of_experts(trace, schedule, run)};
 }
 
 RankGroup group_of(const StepOptions& step, const Exchange& exchange,
                    const Interconnect& interconnect) {
   if (exchange.pattern == Pattern::Send)
     return neighbours_on(step.mesh, exchange.axis, interconnect);
+  if (exchange.pattern == Pattern::AllToAll)
+    return group_of(step.mesh.experts, step.mesh.stride(Axis::Context), interconnect);
+  if (exchange.of_experts)
+    return group_of(expert_replicas_of(step.mesh),
+                    step.mesh.stride(Axis::Context) * step.mesh.experts, interconnect);
   if (exchange.axis != Axis::Data) return group_of(step.mesh, exchange.axis, interconnect);
   const std::int64_t shared = ranks_that_share(step), ranks = replicas_of(step.mesh);
   const std::int64_t stride = step.mesh.stride(Axis::Context);  // those of a replica lie inside

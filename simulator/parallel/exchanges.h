@@ -13,6 +13,8 @@ struct Exchange {
   Pattern pattern;
   Axis axis;   ///< of the mesh: among whom
   Bytes size;  ///< the whole buffer
+  /// Of what belongs to experts, among replicas: only ranks with the same ones take part.
+  bool of_experts = false;
 };
 
 /// Nothing if the run exchanges nothing, or little beside what it computes.

@@ -32,7 +32,10 @@ class MainGradients {
     for (const ContiguousPlace& place : layout_.places)
       bucket_of_[index(place.parameter)] = place.bucket;
     if (ranks() > 1) rewriter_.use(Lane::Reduce);
-    for (const ContiguousBucket& bucket : layout_.buckets) main_.push_back(place_main(bucket));
+    first_.assign(layout_.buckets.size(), no_tensor);
+    for (const ContiguousPlace& place : layout_.places)
+      if (first_[place.bucket] == no_tensor) first_[place.bucket] = place.parameter;
+    for (std::size_t b = 0; b < layout_.buckets.size(); ++b) main_.push_back(place_main(b));
     place_padding();
     for (std::size_t i = 0; i < graph.instances.size(); ++i) note(static_cast<InstanceId>(i));
     for (const CompleteGradient& gradient : complete_.all)
@@ -57,18 +60,21 @@ class MainGradients {
   static constexpr std::size_t nowhere = SIZE_MAX;
 
   std::int64_t ranks() const { return replicas_of(trace_.step.mesh); }
+  bool is_shared(std::size_t b) const { return layout_.buckets[b].replicas > 1; }
 
   DType main_dtype(const ContiguousBucket& bucket) const {
     return sharing_.gradients_are_wide ? DType::Float32 : bucket.dtype;
   }
 
-  InstanceId place_main(const ContiguousBucket& bucket) {
-    return place(Bytes{bucket.numel() * size_of(main_dtype(bucket))}, Category::Gradient);
+  InstanceId place_main(std::size_t b) {
+    const ContiguousBucket& bucket = layout_.buckets[b];
+    return place(Bytes{bucket.numel() * size_of(main_dtype(bucket))}, Category::Gradient,
+                 first_[b]);
   }
 
-  InstanceId place(Bytes size, Category category, bool stays = true) {
+  InstanceId place(Bytes size, Category category, TensorId first, bool stays = true) {
     return rewriter_.add({.size = size,
-                          .tensor = layout_.places.front().parameter,
+                          .tensor = first,
                           .role = Role::Temporary,
                           .category = category,
                           .persistent = stays});
@@ -82,7 +88,7 @@ class MainGradients {
       padding.count += bucket.numel() * size_of(bucket.dtype);
     for (const ContiguousPlace& at : layout_.places)
       padding.count -= size(trace_[at.parameter]).count;
-    if (padding > Bytes{}) place(padding, Category::Parameter);
+    if (padding > Bytes{}) place(padding, Category::Parameter, first_.front());
   }
 
   bool is_placed(TensorId tensor) const {
@@ -124,7 +130,7 @@ class MainGradients {
     rewriter_.append(Task::Accumulate, made.lane, made.op, add);
     stand_for(complete.parameter, main_[b]);
     if (!complete.is_last || --missing_[b] > 0) return;
-    if (sharing_.overlaps && ranks() > 1) reduce(b, made.op);
+    if (sharing_.overlaps && is_shared(b)) reduce(b, made.op);
   }
 
   void write_main(Operation& operation, std::size_t b) {
@@ -145,7 +151,7 @@ class MainGradients {
   void reduce_all() {
     const OpId op = graph_.nodes[end_ - 1].op;
     for (std::size_t b = 0; b < main_.size(); ++b) {
-      if (!sharing_.overlaps && ranks() > 1) reduce(b, op);
+      if (!sharing_.overlaps && is_shared(b)) reduce(b, op);
       if (!sharing_.gradients_are_wide) widen(b, op);
     }
     for (const ContiguousPlace& place : layout_.places)
@@ -153,11 +159,14 @@ class MainGradients {
   }
 
   void widen(std::size_t b, OpId op) {
-    const std::int64_t parts = sharing_.cuts_states ? ranks() / sharing_.instances : 1;
+    const std::int64_t replicas = layout_.buckets[b].replicas;
+    const std::int64_t parts =
+        sharing_.cuts_states ? std::max<std::int64_t>(1, replicas / sharing_.instances) : 1;
     const std::int64_t elements = layout_.buckets[b].numel() / parts;
     Operation widen;
     widen.read(main_[b]);
-    main_[b] = place(Bytes{elements * size_of(DType::Float32)}, Category::Gradient, false);
+    main_[b] =
+        place(Bytes{elements * size_of(DType::Float32)}, Category::Gradient, first_[b], false);
     wide_.push_back(main_[b]);
     widen.write(main_[b]);
     rewriter_.append(Task::Pack, Lane::Compute, op, widen);
@@ -166,6 +175,7 @@ class MainGradients {
   void gather_parameters() {
     const OpId op = graph_.nodes[end_ - 1].op;
     for (std::size_t b = 0; b < main_.size(); ++b) {
+      if (!is_shared(b)) continue;
       Operation gather;
       for (const ContiguousPlace& place : layout_.places) {
         const InstanceId value = values_[index(place.parameter)];
@@ -183,6 +193,7 @@ class MainGradients {
   const ContiguousLayout layout_;
   GraphRewriter rewriter_;
   std::vector<std::size_t> bucket_of_;              ///< by tensor
+  std::vector<TensorId> first_;                     ///< by bucket: a parameter of it
   std::vector<std::vector<InstanceId>> gradients_;  ///< by tensor, of the old graph
   std::vector<InstanceId> values_;                  ///< by tensor: the last, of the old graph
   std::vector<std::size_t> missing_;                ///< by bucket, of the last micro-batch

@@ -6,11 +6,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/error.h"
 #include "base/quoted.h"
 #include "simulator/parallel/context_trace.h"
+#include "simulator/parallel/expert_trace.h"
 #include "simulator/parallel/recorded_update.h"
 #include "simulator/parallel/shards.h"
 #include "simulator/parallel/stage_trace.h"
@@ -93,7 +95,7 @@ class RankTrace {
       case RankPart::Columns:
         return edit_.copy_with_input0(id, entered(id));
       case RankPart::Rows:
-        edit_.copy_as(id, OpKind::Linear, 2, 1);
+        edit_.copy_as(id, from_[id].kind, std::min<std::size_t>(2, from_[id].inputs), 1);
         return add_up(id);
       case RankPart::Table:
         edit_.copy(id);
@@ -130,7 +132,8 @@ class RankTrace {
     const bool is_part = cuts_.dimension[index(x)] != TensorCuts::whole;
     Tensor tensor = result_like(x, is_part ? "gather" : "replicate");
     if (is_part) {
-      tensor.shape = divided(tensor.shape, 1, tensor.shape[1] * ranks_);
+      const auto at = static_cast<std::size_t>(cuts_.dimension[index(x)]);
+      tensor.shape = divided(tensor.shape, at, tensor.shape[at] * ranks_);
     } else {
       tensor.storage = edit_[edit_.map(x)].storage;
     }
@@ -145,7 +148,10 @@ class RankTrace {
     const TensorId y = from_.outputs(op)[0];
     const bool is_scattered = cuts_.dimension[index(y)] != TensorCuts::whole;
     Tensor sum = result_like(y, is_scattered ? "reduce_scatter" : "all_reduce");
-    if (is_scattered) sum.shape = divided(sum.shape, 1, sum.shape[1] / ranks_);
+    if (is_scattered) {
+      const auto at = static_cast<std::size_t>(cuts_.dimension[index(y)]);
+      sum.shape = divided(sum.shape, at, sum.shape[at] / ranks_);
+    }
     const OpKind kind = is_scattered ? OpKind::ReduceScatter : OpKind::AllReduce;
     TensorId now = edit_.emit_beside(id, kind, sum.name, {edit_.map(y)}, sum);
     if (op.kind == OpKind::Linear && op.inputs > 2) {
@@ -206,8 +212,9 @@ Trace with_cut_update(Trace recorded) {
 
 }  // namespace
 
-Trace cut_for_ranks(Trace trace) {
-  trace = cut_for_context(std::move(trace));
+namespace {
+
+Trace cut_for_tensor_ranks(Trace trace) {
   if (trace.step.mesh[Axis::Tensor] == 1)
     return find_framework(trace.step.framework).vocabulary_loss
                ? RankTrace(trace, only_loss(trace)).run()
@@ -215,6 +222,13 @@ Trace cut_for_ranks(Trace trace) {
   const TensorCuts cuts = find_cuts(trace);
   const Trace shaped = with_cut_shapes(cuts, std::move(trace));
   return RankTrace(shaped, cuts).run();
+}
+
+}  // namespace
+
+Trace cut_for_ranks(Trace trace) {
+  trace = share_experts(cut_for_context(std::move(trace)));
+  return with_counted_experts(cut_for_tensor_ranks(std::move(trace)));
 }
 
 Trace among_replicas(Trace recorded, const StepOptions& step) {

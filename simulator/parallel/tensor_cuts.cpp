@@ -8,12 +8,14 @@
 
 #include "base/error.h"
 #include "base/quoted.h"
+#include "traces/expert_ops.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::int8_t whole = TensorCuts::whole;
 constexpr std::int8_t sequence_dimension = 1;  // of [batch, tokens, width]
+constexpr std::int8_t row_dimension = 0;       // of [batch · tokens, width]
 
 template <typename... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> why, Args&&... args) {
@@ -25,7 +27,8 @@ class CutSearch {
   explicit CutSearch(const Trace& trace)
       : trace_(trace),
         ranks_(trace.step.mesh[Axis::Tensor]),
-        producer_(trace.tensors.size(), no_op) {
+        producer_(trace.tensors.size(), no_op),
+        is_part_of_sum_(trace.tensors.size()) {
     cuts_.dimension.assign(trace.tensors.size(), whole);
     cuts_.is_vocabulary.assign(trace.tensors.size(), false);
     cuts_.part.assign(trace.ops.size(), RankPart::Alike);
@@ -160,6 +163,7 @@ class CutSearch {
       case OpKind::AllGather:
         return gather(op);
       case OpKind::Opaque:
+        if (const auto kind = expert_op(trace_, op)) return expert(id, *kind);
         refuse("{} is opaque: nobody knows which part of it a rank would have", quoted(op.name));
       case OpKind::MsLayerNorm:
       case OpKind::MsRmsNorm:
@@ -210,8 +214,8 @@ class CutSearch {
   }
 
   // What ranks add up is whole for each, or scattered along the sequence.
-  void sum(OpId id, TensorId y) {
-    if (is_sequence_cut_from(id)) cut(y) = sequence_dimension;
+  void sum(OpId id, TensorId y, std::int8_t dimension = sequence_dimension) {
+    if (is_sequence_cut_from(id)) cut(y) = dimension;
   }
 
   // Weights have no other readers than what casts them.
@@ -294,6 +298,11 @@ class CutSearch {
     }
   }
 
+  // [batch, tokens, width] → [batch · tokens, width]
+  static bool joins_rows(const Shape& from, const Shape& to) {
+    return from.rank() == 3 && to.rank() == 2 && from.back() == to.back();
+  }
+
   std::int8_t moved_cut(const Op& op, TensorId x, TensorId y) {
     const Shape &from = shape(x), &to = shape(y);
     const auto transform = static_cast<LayoutTransform>(
@@ -308,11 +317,44 @@ class CutSearch {
     if (numel(to) < numel(from)) return from.rank() == to.rank() ? cut(x) : whole;  // a slice
     if (is_cut_at_back(x) && from.back() == to.back()) return back(y);
     if (from == to) return cut(x);
+    if (joins_rows(from, to)) return cut(x) == sequence_dimension ? row_dimension : whole;
+    if (joins_rows(to, from)) return cut(x) == row_dimension ? sequence_dimension : whole;
     const bool splits = to.rank() >= 2 && to.back() * to.back(1) == from.back();
     if (is_cut_at_back(x) && splits) return static_cast<std::int8_t>(to.rank() - 2);
     const bool joins = from.rank() >= 2 && from.back() * from.back(1) == to.back();
     if (joins && cut(x) + 2 == static_cast<int>(from.rank())) return back(y);
     return whole;
+  }
+
+  // Visits of a rank's own tokens are gathered where they are sorted, of experts of which each rank
+  // has some columns; a second sort adds up.
+  void expert(OpId id, ExpertOp kind) {
+    const Op& op = trace_[id];
+    const TensorId x = input(op), y = output(op);
+    if (kind == ExpertOp::Gate && cut(x) == whole)
+      refuse("experts are shared by ranks that have some tokens each (add --sp)");
+    if (kind == ExpertOp::Product) return product_of_experts(op);
+    if (kind == ExpertOp::Swiglu) return void(cut(y) = cut(x));
+    if (kind == ExpertOp::Sort && is_part_of_sum_[index(x)]) {
+      cuts_.part[index(id)] = RankPart::Rows;
+      return sum(id, y, row_dimension);
+    }
+    if (kind == ExpertOp::Sort && cut(x) != whole) {
+      cuts_.part[index(id)] = RankPart::Columns;
+      return;
+    }
+    for (const TensorId written : trace_.outputs(op)) cut(written) = cut(x);
+  }
+
+  void product_of_experts(const Op& op) {
+    const TensorId x = input(op), y = output(op);
+    if (is_cut_at_back(x)) {
+      cut_weight(input(op, 1), 1, false);
+      is_part_of_sum_[index(y)] = true;
+    } else {
+      cut_weight(input(op, 1), 2, false);
+      cut(y) = back(y);
+    }
   }
 
   // All sizes at once, so that the nearest mesh is one that would do. Heads say it best.
@@ -349,7 +391,8 @@ class CutSearch {
 
   const Trace& trace_;
   const std::int64_t ranks_;
-  std::vector<OpId> producer_;  ///< by tensor
+  std::vector<OpId> producer_;        ///< by tensor
+  std::vector<bool> is_part_of_sum_;  ///< by tensor: of products of experts
   OpId table_ = no_op, head_ = no_op;
   TensorId scattered_ = no_tensor;
   TensorCuts cuts_;

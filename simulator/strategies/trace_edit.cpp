@@ -73,7 +73,8 @@ void TraceEdit::append(Op op, std::uint32_t first_operand, std::size_t inputs,
   op.first_attribute = static_cast<std::uint32_t>(to_.attributes.size());
   op.attributes = static_cast<std::uint16_t>(attributes.size());
   to_.attributes.insert(to_.attributes.end(), attributes.begin(), attributes.end());
-  if (const OpaqueRow* row = opaque_row(from_, op)) {
+  if (op.opaque != no_opaque) {  // else it is new, or of another kind
+    const OpaqueRow* const row = opaque_row(from_, op);
     op.opaque = static_cast<OpaqueId>(to_.opaque_rows.size());
     to_.opaque_rows.push_back(*row);
   }
@@ -122,6 +123,14 @@ TensorId TraceEdit::emit_beside(OpId beside, OpKind kind, const std::string& nam
   return emit(
       {.name = name, .kind = kind, .part = from_[beside].part, .block = from_[beside].block},
       inputs, output);
+}
+
+TensorId TraceEdit::emit_beside(OpId beside, OpaqueRow row, const std::string& name,
+                                std::initializer_list<TensorId> inputs, const Tensor& output) {
+  const TensorId made = emit_beside(beside, OpKind::Opaque, name, inputs, output);
+  to_.ops.back().opaque = static_cast<OpaqueId>(to_.opaque_rows.size());
+  to_.opaque_rows.push_back(std::move(row));
+  return made;
 }
 
 TensorId TraceEdit::emit(Op op, std::initializer_list<TensorId> inputs, const Tensor& output) {

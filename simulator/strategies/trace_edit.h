@@ -30,6 +30,9 @@ class TraceEdit {
   /// As emit, in the block and part of an op of the old trace.
   TensorId emit_beside(OpId beside, OpKind kind, const std::string& name,
                        std::initializer_list<TensorId> inputs, const Tensor& output);
+  /// As emit_beside, an opaque op.
+  TensorId emit_beside(OpId beside, OpaqueRow row, const std::string& name,
+                       std::initializer_list<TensorId> inputs, const Tensor& output);
   /// What no op makes.
   TensorId external(const Tensor& tensor) { return add_tensor(tensor); }
   TensorId parameter(const std::string& name, const Shape& shape, const Tensor& like);

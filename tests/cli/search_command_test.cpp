@@ -334,6 +334,16 @@ TEST_F(LaunchLines, SayContextRanks) {
   EXPECT_TRUE(says(megatron, "--context-parallel-size 2 --cp-comm-type all_gather")) << megatron;
 }
 
+TEST_F(LaunchLines, SayExpertRanks) {
+  write_text(folder_ / "config.json",
+             R"({"model_type": "megatron-gpt", "num_layers": 2, "hidden_size": 64,
+                 "num_attention_heads": 4, "vocab_size": 128, "max_position_embeddings": 32,
+                 "add_bias_linear": false, "num_experts": 2})");
+  const std::string all = lines(
+      "--gpus 2 --precision bf16 --master-weights --framework megatron --shard megatron --top 9");
+  EXPECT_TRUE(says(all, " --expert-model-parallel-size 2 ")) << all;
+}
+
 TEST_F(SearchParts, TryAllAxesButContextRanks) {
   const Outcome outcome = run(std::string(search_line) + " --mesh cp=2,tp=2");
   EXPECT_EQ(outcome.exit_code, 2);

@@ -111,6 +111,25 @@ inline Model small_neox(std::int64_t depth = 3) {
                        depth);
 }
 
+/// GPT of Megatron-LM with eight experts in each block, two for each token.
+inline Model small_mixture(MlpForm form = MlpForm::GatedPacked, std::int64_t depth = 2) {
+  const bool is_gated = form != MlpForm::Plain;
+  return small_model(
+      "small-mixture",
+      DecoderConfig{.family = "megatron-gpt",
+                    .width = 32,
+                    .depth = depth,
+                    .heads = 4,
+                    .mlp = 64,
+                    .key_heads = 4,
+                    .head_width = 8,
+                    .vocabulary = 61,
+                    .positions = 16,
+                    .mlp_form = form,
+                    .activation = is_gated ? ActivationForm::Silu : ActivationForm::Gelu,
+                    .experts = {.count = 8, .per_token = 2, .width = 48}});
+}
+
 /// "vit" of "small-vit", for the names of tests.
 inline std::string short_name(const Model& model) {
   return model.name.substr(std::string_view("small-").size());

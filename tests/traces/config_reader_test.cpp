@@ -67,6 +67,10 @@ TEST(ConfigReader, FillsInTheDefaultsOfEachClass) {
           "swiglu": true, "add_bias_linear": false, "position_embedding_type": "rope"})");
   EXPECT_EQ(gated.mlp, 1344);  // 8/3 · 512 in whole 64s
   EXPECT_FALSE(gated.mlp_bias || gated.learned_positions);
+  const auto mixture = read<DecoderConfig>(
+      R"({"model_type": "megatron-gpt", "add_bias_linear": false, "num_experts": 8})");
+  EXPECT_EQ(mixture.experts.per_token, 2);
+  EXPECT_EQ(mixture.experts.width, mixture.mlp);
   const auto roberta = read<BertConfig>(R"({"model_type": "roberta"})");
   EXPECT_EQ(roberta.vocabulary, 50265);
   EXPECT_EQ(roberta.first_position, 2);  // behind the padding index, 1

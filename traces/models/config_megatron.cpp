@@ -1,6 +1,8 @@
 // GPTModel of Megatron-LM's core, by the names of its command line (core/models/gpt/gpt_model.py,
 // core/transformer/transformer_config.py): one product for q, k and v, biases unless they are left
 // out, dropout of 0.1, learned positions or rotation, LayerNorm or RMSNorm, GELU or SwiGLU.
+#include <fmt/format.h>
+
 #include "traces/models/config_decoder.h"
 
 namespace tidemark::config {
@@ -26,6 +28,22 @@ std::int64_t usual_mlp(std::int64_t width, bool is_gated) {
   return is_gated ? width * 8 / 3 / 64 * 64 : 4 * width;
 }
 
+ExpertsConfig experts_of(Fields& root, const DecoderConfig& config) {
+  ExpertsConfig experts{.count = count(root, "num_experts", 0, most_experts)};
+  if (experts.count == 0) return experts;
+  experts.per_token = count(root, "moe_router_topk", 2, most_experts);
+  if (experts.per_token > experts.count)
+    fail_at(root, "moe_router_topk",
+            fmt::format("{} of {} experts; use {} or less", experts.per_token, experts.count,
+                        experts.count));
+  experts.width = count(root, "moe_ffn_hidden_size", config.mlp, widest);
+  experts.shared_width = count(root, "moe_shared_expert_intermediate_size", 0, widest);
+  experts.gates_shared = root.boolean_or("moe_shared_expert_gate", false);
+  if (config.mlp_bias)
+    fail_at(root, "add_bias_linear", "biases of experts are not simulated; set it to false");
+  return experts;
+}
+
 }  // namespace
 
 ModelConfig read_megatron_gpt(Fields& root) {
@@ -48,6 +66,7 @@ ModelConfig read_megatron_gpt(Fields& root) {
   config.norm = norm_of(root);
   config.epsilon = epsilon(root, "norm_epsilon", 1e-5);
   config.qkv_bias = config.out_bias = config.mlp_bias = root.boolean_or("add_bias_linear", true);
+  config.experts = experts_of(root, config);
   config.packed_qkv = config.plain_scores = true;
   config.unpacking = Unpacking::Slices;
   config.tied_head = !root.boolean_or("untie_embeddings_and_output_weights", false);

@@ -37,14 +37,19 @@ struct DecoderBlock {
     return drops ? b.dropout(name + ".attn.drop", y, residual_dropout()) : y;
   }
 
+  TensorId mixed(TensorId x, const MlpConfig& inside) const {
+    const bool is_megatrons = config.mlp_form != MlpForm::Gated;  // those of all others are gated
+    return b.framework().grouped_experts || is_megatrons
+               ? grouped_experts(b, name + ".mlp", x, config.experts, inside)
+               : mixture_of_experts(b, name + ".mlp", x, config.experts, config.activation);
+  }
+
   TensorId feed(TensorId x) const {
     const MlpConfig inside{.form = config.mlp_form,
                            .activation = config.activation,
                            .width = config.mlp,
                            .bias = config.mlp_bias};
-    const TensorId y =
-        has_experts ? mixture_of_experts(b, name + ".mlp", x, config.experts, config.activation)
-                    : mlp(b, name + ".mlp", x, inside);
+    const TensorId y = has_experts ? mixed(x, inside) : mlp(b, name + ".mlp", x, inside);
     return config.drops_sum ? y : b.dropout(name + ".mlp.drop", y, residual_dropout());
   }
 

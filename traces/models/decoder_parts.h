@@ -100,6 +100,10 @@ struct ExpertsConfig {
 TensorId mixture_of_experts(TraceBuilder& builder, const std::string& name, TensorId x,
                             const ExpertsConfig& config, ActivationForm activation);
 
+/// The same as Megatron-LM's core runs it: `inside` says what one expert is, but for its width.
+TensorId grouped_experts(TraceBuilder& builder, const std::string& name, TensorId x,
+                         const ExpertsConfig& config, const MlpConfig& inside);
+
 /// The same with RouterForm::SoftmaxSorted.
 TensorId sorted_experts(TraceBuilder& builder, const std::string& name, TensorId x,
                         const ExpertsConfig& config, ActivationForm activation);

@@ -148,6 +148,22 @@ TEST(LayoutSearch, ShowsWhatSimulatingAllWouldShow) {
   }
 }
 
+// Of eight experts, what divides them and the replicas; only Megatron-LM's buffers know of them.
+TEST(LayoutSearch, TriesAllRanksThatCanShareExperts) {
+  LayoutRequest request = small_request(4, 4);
+  request.scenario.model = small_mixture();
+  request.scenario.step.framework = "megatron";
+  request.shardings = {parse_sharding("ddp"), parse_sharding("megatron")};
+  std::set<std::int64_t> tried;
+  for (const MeshLayout& layout : enumerate_layouts(request).layouts)
+    tried.insert(layout.mesh.experts);
+  EXPECT_EQ(tried, (std::set<std::int64_t>{1, 2, 4}));
+  std::int64_t others = 0;
+  const auto expected = best_of(all_that_fit(request), request.top, others);
+  const LayoutSearch search = search_layouts(request);
+  EXPECT_EQ(keys_of(search.found), keys_of(expected));
+}
+
 // A search makes totals only; what compare() shows is the same.
 TEST(LayoutSearch, HasTheNumbersOfTheWholeReport) {
   const LayoutSearch search = search_layouts(small_request(8, 16));

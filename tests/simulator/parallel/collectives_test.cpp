@@ -46,10 +46,29 @@ TEST(Collectives, TheNetworkCarriesWhatCrossesIt) {
   EXPECT_NEAR(seconds(joined, {2, 1}, Pattern::AllGather, large), 1.0 / 2 * large / 10e9, 1e-3);
 }
 
+// Of what a rank has, 7 of 8 parts leave it on one node. Of two nodes half of it crosses, through
+// its own card of 10 GB/s. One step of NCCL's Simple protocol is waited for: 8.4 + 3.4 µs.
+TEST(Collectives, AllToAllSendsToAllAtOnce) {
+  const Interconnect joined = toy_interconnect();
+  EXPECT_NEAR(seconds(joined, {8, 8}, Pattern::AllToAll, large), 7.0 / 8 * large / 100e9, 1e-3);
+  EXPECT_NEAR(seconds(joined, {16, 8}, Pattern::AllToAll, large), 8.0 / 16 * large / 10e9, 1e-3);
+  EXPECT_NEAR(seconds(joined, {8, 8}, Pattern::AllToAll, 1), 11.8e-6, 1e-9);
+}
+
+// Two channels, with 12 MiB for each of the others on the node; pools of 16 chunks of 128 KiB for
+// what crosses, there and back.
+TEST(Collectives, AllToAllHasBuffersForEachOther) {
+  const Interconnect joined = toy_interconnect();
+  EXPECT_EQ(all_to_all_bytes(joined, {1, 1}), Bytes{});
+  EXPECT_EQ(all_to_all_bytes(joined, {8, 8}), 168_MiB);
+  EXPECT_EQ(all_to_all_bytes(joined, {16, 8}), 176_MiB);
+}
+
 TEST(Collectives, WithoutANetworkNodesAreNotJoined) {
   Interconnect joined = toy_interconnect();
   joined.network_cards = 0;
   EXPECT_THROW(seconds(joined, {16, 8}, Pattern::AllGather, large), InputError);
+  EXPECT_THROW(seconds(joined, {16, 8}, Pattern::AllToAll, large), InputError);
 }
 
 // LL over NVLink: 6.6 + 14 · 0.6 µs of a ring; a tree takes 6.8 + 2 · 7 · 0.6.
@@ -62,7 +81,8 @@ TEST(Collectives, SmallOnesTakeTheirLatency) {
 TEST(Collectives, MoreBytesNeverTakeLess) {
   for (const Cluster& cluster : known_clusters()) {
     const auto gpus = static_cast<std::int64_t>(cluster.interconnect.gpus_per_node);
-    for (const Pattern pattern : {Pattern::AllReduce, Pattern::AllGather, Pattern::ReduceScatter}) {
+    for (const Pattern pattern :
+         {Pattern::AllReduce, Pattern::AllGather, Pattern::ReduceScatter, Pattern::AllToAll}) {
       double before = 0;
       for (double bytes = 1; bytes < 1e11; bytes *= 1.7) {
         const double ns = collective_of(cluster.interconnect, {gpus, gpus}, pattern, bytes).ns;

@@ -1,0 +1,123 @@
+// Example, four experts and two ranks:
+//   alone   visits ─sort─► ─products of experts 0 to 3─► ─sort─► ─unpermute─►
+//   rank 0  visits ─exchange─► ─sort─► ─products of 0 and 1─► ─sort─► ─exchange─► ─unpermute─►
+// As many visits come as go, for experts get equal shares. A rank with one expert sorts nothing.
+#include "simulator/parallel/expert_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/quoted.h"
+#include "simulator/strategies/trace_edit.h"
+#include "traces/expert_ops.h"
+#include "traces/replicas.h"
+
+namespace tidemark {
+namespace {
+
+template <typename... Args>
+[[noreturn]] void refuse_experts(fmt::format_string<Args...> why, Args&&... args) {
+  throw InputError("--mesh: ep: " + fmt::format(why, std::forward<Args>(args)...));
+}
+
+Mesh with_experts(Mesh mesh, std::int64_t ranks) {
+  mesh.experts = ranks;
+  return mesh;
+}
+
+[[noreturn]] void refuse_without_experts(const Trace& trace) {
+  const Mesh alone = with_experts(trace.step.mesh, 1);
+  if (!find_framework(trace.step.framework).grouped_experts)
+    refuse_experts(
+        "{} has no experts that ranks share; take --framework megatron and a model that has some "
+        "(nearest: --mesh {})",
+        trace.step.framework, to_text(alone));
+  refuse_experts("{} has no experts (nearest: --mesh {})", quoted(trace.model), to_text(alone));
+}
+
+void check_sizes(const Trace& trace) {
+  const Mesh& mesh = trace.step.mesh;
+  const std::int64_t experts = experts_in(trace);
+  if (experts == 0) refuse_without_experts(trace);
+  if (experts % mesh.experts == 0) return;
+  const std::int64_t most = std::gcd(experts, replicas_of(mesh));
+  refuse_experts("{} experts are not shared by {} ranks (nearest: --mesh {})", experts,
+                 mesh.experts, to_text(with_experts(mesh, nearest_divisor(most, mesh.experts))));
+}
+
+void cut_weights(Trace& trace) {
+  const std::vector<bool> is_cut = parameters_of_experts(trace);
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    if (!is_cut[t]) continue;
+    std::vector<std::int64_t> dims(trace.tensors[t].shape.dims().begin(),
+                                   trace.tensors[t].shape.dims().end());
+    dims[0] /= trace.step.mesh.experts;
+    trace.tensors[t].shape = Shape(dims);
+  }
+}
+
+class ExchangedVisits {
+ public:
+  explicit ExchangedVisits(const Trace& from) : from_(from), edit_(from) {}
+
+  Trace run() && {
+    for (std::size_t i = 0; i < from_.ops.size(); ++i) write(static_cast<OpId>(i));
+    return edit_.finish();
+  }
+
+ private:
+  void write(OpId id) {
+    const Op& op = from_[id];
+    const std::optional<ExpertOp> kind = expert_op(from_, op);
+    if (kind == ExpertOp::Unpermute) exchange(id, from_.inputs(op)[0], "combine");
+    edit_.copy(id);
+    if (kind == ExpertOp::Permute || kind == ExpertOp::Weigh)
+      exchange(id, from_.outputs(op)[0], "dispatch");
+  }
+
+  // From here on, what comes stands for what went.
+  void exchange(OpId beside, TensorId visits, std::string_view suffix) {
+    const TensorId sent = edit_.map(visits);
+    Tensor come = edit_[sent];
+    come.name += fmt::format(".{}", suffix);
+    come.storage = no_tensor;
+    if (suffix == "combine") come.held_until = no_op;
+    edit_.redirect(visits, edit_.emit_beside(beside, expert_row(ExpertOp::Exchange, come.shape),
+                                             come.name, {sent}, come));
+  }
+
+  const Trace& from_;
+  TraceEdit edit_;
+};
+
+Trace without_sorts(const Trace& trace) {
+  TraceEdit edit(trace);
+  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
+    const Op& op = trace.ops[i];
+    if (expert_op(trace, op) == ExpertOp::Sort)
+      edit.redirect(trace.outputs(op)[0], edit.map(trace.inputs(op)[0]));
+    else
+      edit.copy(static_cast<OpId>(i));
+  }
+  return edit.finish();
+}
+
+}  // namespace
+
+Trace share_experts(Trace trace) {
+  if (trace.step.mesh.experts == 1) return trace;
+  check_sizes(trace);
+  cut_weights(trace);
+  return ExchangedVisits(trace).run();
+}
+
+Trace with_counted_experts(Trace trace) {
+  if (trace.step.mesh.experts > 1 && experts_in(trace) == 1) trace = without_sorts(trace);
+  recount_expert_ops(trace);
+  return trace;
+}
+
+}  // namespace tidemark

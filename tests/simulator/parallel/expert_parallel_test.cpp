@@ -1,0 +1,183 @@
+// What ranks that share experts keep and exchange: their own experts' parameters, and as many
+// visits as their tokens make.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/parallel/contiguous.h"
+#include "simulator/parallel/expert_trace.h"
+#include "tests/simulator/parallel/ranks.h"
+#include "traces/expert_ops.h"
+
+namespace tidemark::expert_parallel_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::int64_t h = 32, f = 48, experts = 8, per_token = 2, depth = 2, tokens = 2 * 16;
+
+StepOptions of_expert_ranks(std::int64_t ranks, std::int64_t replicas = 8,
+                            std::string_view shard = "megatron") {
+  StepOptions options = of_bf16(replicas, shard);
+  options.framework = "megatron";
+  options.mesh.experts = ranks;
+  return options;
+}
+
+std::string expert_refusal(const Model& model, const StepOptions& options) {
+  try {
+    build_rank_trace(model, options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// Of all layers: what all ranks have, and what the experts have.
+struct Counts {
+  std::int64_t dense = 0, of_experts = 0;
+};
+
+Counts counts_of(const StepOptions& options, const Model& model = small_mixture()) {
+  const Trace trace = build_rank_trace(model, options);
+  Counts counts{.dense = parameters_of(trace)};
+  for (const Op& op : trace.ops)
+    if (expert_op(trace, op) == ExpertOp::Product)
+      counts.of_experts += numel(trace[trace.inputs(op)[1]].shape);
+  counts.dense -= counts.of_experts;
+  return counts;
+}
+
+TEST(ExpertParallel, OfOneRankChangesNothing) {
+  StepOptions alone = of_expert_ranks(1, 1);
+  alone.shard = {};
+  EXPECT_EQ(share_experts(build_trace(small_mixture(), alone)),
+            build_trace(small_mixture(), alone));
+}
+
+// Two products of [h, 2f] and [f, h] per expert.
+TEST(ExpertParallel, SharesExpertsAndNothingElse) {
+  const Counts alone = counts_of(of_expert_ranks(1));
+  EXPECT_EQ(alone.of_experts, depth * experts * 3 * h * f);
+  for (const std::int64_t ranks : {2, 4, 8}) {
+    const Counts shared = counts_of(of_expert_ranks(ranks));
+    EXPECT_EQ(shared.of_experts, alone.of_experts / ranks);
+    EXPECT_EQ(shared.dense, alone.dense);
+  }
+}
+
+// docs of the distributed optimizer: 6 + 12/d bytes per parameter among d ranks with the same ones,
+// which are dp for most and dp/ep for experts. Sizes here need no padding but each buffer's end.
+TEST(ExpertParallel, CutsStatesAmongRanksWithTheSameExperts) {
+  for (const std::int64_t ranks : {1, 2, 4, 8}) {
+    const StepOptions options = of_expert_ranks(ranks);
+    const Trace trace = build_rank_trace(small_mixture(), options);
+    const Schedule schedule = lower(planned(trace, "vanilla"));
+    const ContiguousLayout layout = contiguous_layout(trace, *options.shard);
+    ASSERT_EQ(layout.buckets.size(), ranks > 1 ? 2U : 1U);
+    double states = 0, elements = 0;
+    for (const ContiguousBucket& bucket : layout.buckets) {
+      states += 12.0 * static_cast<double>(bucket.numel()) / static_cast<double>(bucket.replicas);
+      elements += static_cast<double>(bucket.numel());
+    }
+    EXPECT_EQ(layout.buckets.back().replicas, 8 / ranks);
+    EXPECT_EQ(resting(schedule, Category::Gradient), static_cast<std::int64_t>(4 * elements));
+    EXPECT_EQ(resting(schedule, Category::Parameter), static_cast<std::int64_t>(2 * elements));
+    // The first rank's part may end in padding.
+    EXPECT_LE(resting(schedule, Category::OptimizerState), static_cast<std::int64_t>(states) + 64);
+    EXPECT_GT(resting(schedule, Category::OptimizerState), static_cast<std::int64_t>(0.8 * states));
+  }
+}
+
+// Per layer: rows and shares there, rows back; in the backward their gradients the other way round.
+TEST(ExpertParallel, ExchangesAllVisitsThereAndBack) {
+  constexpr std::int64_t visits = tokens * per_token, rows = 2 * visits * h, shares = 2 * visits;
+  EXPECT_THAT(exchanged(small_mixture(), of_expert_ranks(1), Axis::Data),
+              testing::Not(testing::Contains(testing::Key(Pattern::AllToAll))));
+  for (const std::int64_t ranks : {2, 8}) {
+    auto among = exchanged(small_mixture(), of_expert_ranks(ranks), Axis::Data);
+    EXPECT_EQ(among[Pattern::AllToAll].count, depth * 2 * 3);
+    EXPECT_EQ(among[Pattern::AllToAll].bytes, depth * 2 * (2 * rows + shares));
+  }
+}
+
+// With equal shares as many visits come as go, so that what is kept does not depend on the ranks.
+TEST(ExpertParallel, KeepsAsMuchOfEachLayer) {
+  const std::int64_t alone = kept_at_the_loss(small_mixture(), of_expert_ranks(1));
+  for (const std::int64_t ranks : {2, 4, 8})
+    EXPECT_EQ(kept_at_the_loss(small_mixture(), of_expert_ranks(ranks)), alone);
+}
+
+// What an expert keeps of a visit in 16 bits: its input, both halves, their product; its share and
+// two numbers that say where it came from.
+TEST(ExpertParallel, KeepsInputHalvesAndProductOfEachVisit) {
+  const auto kept_with = [](std::int64_t count) {
+    Model model = small_mixture();
+    std::get<DecoderConfig>(model.config).experts.per_token = count;
+    return kept_at_the_loss(model, of_expert_ranks(4));
+  };
+  const std::int64_t of_visit = 2 * (h + 2 * f + f) + 2 + 2 * 8;
+  const std::int64_t of_pick = 8 + 4;  // which expert, and its share in fp32
+  EXPECT_EQ(kept_with(3) - kept_with(2), depth * tokens * (of_visit + of_pick));
+}
+
+TEST(ExpertParallel, OfMoreRanksNeedsLessBetweenSteps) {
+  const auto between_steps = [](std::int64_t ranks) {
+    const Schedule schedule =
+        lower(planned(build_rank_trace(small_mixture(), of_expert_ranks(ranks)), "vanilla"));
+    std::int64_t bytes = 0;
+    for (const Buffer& buffer : schedule.buffers)
+      if (buffer.persistent) bytes += buffer.size.count;
+    return bytes;
+  };
+  for (const std::int64_t ranks : {2, 4, 8})
+    EXPECT_LT(between_steps(ranks), between_steps(ranks / 2));
+}
+
+// Neighbours share experts, those as far into their group reduce gradients.
+TEST(ExpertParallel, GroupsAreNeighboursAndThoseWithTheSameExperts) {
+  StepOptions options = of_expert_ranks(4);
+  options.mesh[Axis::Tensor] = 2;
+  Interconnect joined;
+  joined.gpus_per_node = 8;
+  const RankGroup visits = group_of(options, {Pattern::AllToAll, Axis::Data, {}}, joined);
+  EXPECT_EQ(visits.ranks, 4);
+  EXPECT_EQ(visits.per_node, 4);  // 2 apart
+  const RankGroup same = group_of(options, {Pattern::ReduceScatter, Axis::Data, {}, true}, joined);
+  EXPECT_EQ(same.ranks, 2);
+  EXPECT_EQ(same.per_node, 1);  // 8 apart
+}
+
+TEST(ExpertParallel, IsRefusedWithTheNearestMesh) {
+  EXPECT_THAT(expert_refusal(small_mixture(), of_expert_ranks(16, 16)),
+              HasSubstr("8 experts are not shared by 16 ranks (nearest: --mesh dp=16,ep=8)"));
+  EXPECT_THAT(expert_refusal(small_mixture(), of_expert_ranks(3, 12)),
+              HasSubstr("8 experts are not shared by 3 ranks (nearest: --mesh dp=12,ep=2)"));
+  EXPECT_THAT(expert_refusal(small_llama(), of_expert_ranks(2)),
+              HasSubstr("'small-llama' has no experts (nearest: --mesh dp=8)"));
+  StepOptions loop = of_expert_ranks(2);
+  loop.framework = default_framework;
+  EXPECT_THAT(expert_refusal(small_llama(), loop), HasSubstr("take --framework megatron"));
+  StepOptions without_sp = of_expert_ranks(2, 4);
+  without_sp.mesh[Axis::Tensor] = 2;
+  EXPECT_THAT(expert_refusal(small_mixture(), without_sp), HasSubstr("add --sp"));
+}
+
+TEST(ExpertParallel, EveryStrategyIsSoundBesideOtherAxes) {
+  for (const MlpForm form : {MlpForm::GatedPacked, MlpForm::Plain})
+    for (const auto& [replicas, context, tensor, ranks] : std::vector<std::array<std::int64_t, 4>>{
+             {4, 1, 1, 2}, {2, 1, 1, 2}, {2, 2, 1, 4}, {2, 1, 2, 2}, {1, 2, 2, 2}, {8, 1, 1, 8}})
+      for (const char* shard :
+           {"megatron", "megatron:whole-states", "megatron:overlap", "megatron:narrow-gradients"})
+        for (const char* strategy : {"vanilla", "checkpoint", "checkpoint:selective"}) {
+          StepOptions options = of_expert_ranks(ranks, replicas, shard);
+          options.accumulate = {2};
+          options.mesh[Axis::Context] = context;
+          options.mesh[Axis::Tensor] = tensor;
+          options.sequence_parallel = tensor > 1;
+          expect_sound_ranks(small_mixture(form), options, strategy);
+        }
+}
+
+}  // namespace
+}  // namespace tidemark::expert_parallel_test

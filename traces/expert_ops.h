@@ -1,0 +1,52 @@
+// What Megatron-LM's layer of experts is made of, beside products and norms: opaque ops whose rows
+// follow from their shapes, so that transforms may cut these (core/transformer/moe).
+#pragma once
+
+#include <optional>
+
+#include "traces/trace.h"
+
+namespace tidemark {
+
+/// Rows are tokens, or visits: each token visits so many experts.
+enum class ExpertOp : std::uint8_t {
+  Gate,      ///< tokens, weight [experts, width] → logits
+  Pick,      ///< logits → shares, whether picked, which are picked, their shares in fp32
+  Permute,   ///< tokens, whether picked → visits in order of experts, of which token, which share
+  Weigh,     ///< shares, which share → of each visit
+  Exchange,  ///< visits of this rank's tokens → visits of its experts; and back
+  Sort,      ///< visits by rank and expert → by expert; and back
+  Product,   ///< visits, weights [experts, in, out] → visits
+  Swiglu,    ///< visits, shares → silu(first half) · second half · share
+  Unpermute  ///< visits, of which token → tokens, summed
+};
+
+inline constexpr std::array expert_ops = {
+    Named{ExpertOp::Gate, std::string_view("megatron::router_gating_linear")},
+    Named{ExpertOp::Pick, std::string_view("megatron::topk_routing")},
+    Named{ExpertOp::Permute, std::string_view("megatron::permute")},
+    Named{ExpertOp::Weigh, std::string_view("megatron::permute_probs")},
+    Named{ExpertOp::Exchange, std::string_view("c10d::alltoall_base_")},
+    Named{ExpertOp::Sort, std::string_view("megatron::sort_chunks_by_idxs")},
+    Named{ExpertOp::Product, std::string_view("megatron::grouped_gemm")},
+    Named{ExpertOp::Swiglu, std::string_view("megatron::weighted_swiglu")},
+    Named{ExpertOp::Unpermute, std::string_view("megatron::unpermute")}};
+static_assert(is_in_order(expert_ops));
+
+/// Nothing if the op is none of these.
+std::optional<ExpertOp> expert_op(const Trace& trace, const Op& op);
+
+/// What the op says about itself; shapes of its inputs, the second if there is one.
+OpaqueRow expert_row(ExpertOp op, const Shape& first, const Shape& second = {});
+
+/// The rows of all of these, of the shapes that they have now.
+void recount_expert_ops(Trace& trace);
+
+/// Of each layer of them, that the trace has; 0: no such layers.
+std::int64_t experts_in(const Trace& trace);
+
+/// By tensor: parameters (and what autocast makes of them) of which a rank has those of its own
+/// experts only. None where all ranks have all experts.
+std::vector<bool> parameters_of_experts(const Trace& trace);
+
+}  // namespace tidemark

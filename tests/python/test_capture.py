@@ -115,6 +115,15 @@ class Mixed(Net):
 def fourier():
     return Mixed(), torch.zeros(8, 16, 64), lambda y: y.mean()
 
+class Penalized(Net):
+    def forward(self, x):
+        y = super().forward(x.requires_grad_())
+        slope, = torch.autograd.grad(y.sum(), x, create_graph=True)
+        return y.mean() + (slope.norm(dim=-1) - 1).square().mean()
+
+def penalized():
+    return Penalized(), torch.zeros(8, 16, 64)
+
 def sparse():
     return nn.Embedding(100, 8, sparse=True), torch.arange(9), lambda y: y.mean(), torch.optim.SGD
 
@@ -264,7 +273,12 @@ class Capture(CaptureTest):
         self.assertEqual(lines["mean"], f"net.py:{number}")
 
     def test_what_is_saved_is_what_nodes_hold(self):
-        self.assertEqual(self.capture("make_step", "--measured", "measured.json").returncode, 0)
+        for function in ("make_step", "penalized"):
+            with self.subTest(function):
+                self.require_saved_as_measured(function)
+
+    def require_saved_as_measured(self, function):
+        self.assertEqual(self.capture(function, "--measured", "measured.json").returncode, 0)
         trace, measured = self.trace(), json.loads((self.path / "measured.json").read_text())
         tensors = {tensor["name"]: tensor for tensor in trace["tensors"]}
         sizes = dict(float32=4, bool=1)

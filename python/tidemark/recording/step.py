@@ -169,11 +169,18 @@ def run_plain(step: Step, optimizer: Any) -> Measured:
     return measured
 
 
+def one_count_of_nodes() -> Any:
+    """A thread numbers the nodes that it makes, and backwards have threads of their own: nodes that
+    a backward makes, for a gradient of a gradient or to recompute something, would have numbers of
+    others."""
+    return torch.autograd.set_multithreading_enabled(False)
+
+
 def run_for_graph(step: Step, optimizer: Any) -> Graph:
     """With a recorder, too: asking a tensor for its node may make one, so both count the same."""
     recorder = Recorder()
     graph = Graph(recorder.first_node)
-    with recorder, watched_modules(recorder, step.model):
+    with recorder, watched_modules(recorder, step.model), one_count_of_nodes():
         with torch.autograd.graph.saved_tensors_hooks(recorder.pack, lambda tensor: tensor):
             loss = forward(step)
         recorder.phase = "idle"
@@ -301,7 +308,7 @@ def record(step: Step) -> Recording:
     groups_of(recorder)
     leaves = note_what_is_there(recorder, step, optimizer)
     recorder.live_peaks = {"begin": recorder.live, "forward": recorder.live}
-    with recorder, watched_modules(recorder, step.model):
+    with recorder, watched_modules(recorder, step.model), one_count_of_nodes():
         with torch.autograd.graph.saved_tensors_hooks(recorder.pack, lambda tensor: tensor):
             loss = forward(step)
         last = recorder.reference(loss)

@@ -303,6 +303,52 @@ def lstm():
     return Recurrent(), torch.zeros(4, 20, dtype=torch.long), lambda output: output.pow(2).mean()
 
 
+class Cells(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.head = nn.GRUCell(64, 192), nn.Linear(192, 5)
+
+    def forward(self, x):
+        state = None
+        for at in range(x.shape[1]):
+            state = self.cell(x[:, at], state)
+        return self.head(state)
+
+
+def cells():
+    return Cells(), torch.zeros(4, 12, 64), lambda output: output.pow(2).mean()
+
+
+class Siamese(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tower = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 256))
+
+    def forward(self, left, right):
+        return F.cosine_similarity(self.tower(left), self.tower(right), dim=-1).mean()
+
+
+def siamese():
+    return Siamese(), (torch.zeros(2, 7, 256), torch.zeros(2, 7, 256))
+
+
+class Penalized(nn.Module):
+    """A critic whose gradient is held at a length of 1."""
+
+    def __init__(self):
+        super().__init__()
+        self.critic = nn.Sequential(nn.Linear(256, 512), nn.Tanh(), nn.Linear(512, 1))
+
+    def forward(self, x):
+        scores = self.critic(x.requires_grad_())
+        slope, = torch.autograd.grad(scores.sum(), x, create_graph=True)
+        return scores.mean() + (slope.norm(dim=1) - 1).square().mean()
+
+
+def penalized():
+    return Penalized(), torch.zeros(16, 256)
+
+
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -374,6 +420,10 @@ CASES = [
     ("clip-amp-bf16", "clip", "amp-bf16", "adamw"),
     ("pvt-fp32", "pvt", "fp32", "adamw"),
     ("lstm-fp32", "lstm", "fp32", "sgd"),
+    ("cells-fp32", "cells", "fp32", "sgd"),
+    ("siamese-fp32", "siamese", "fp32", "sgd"),
+    ("siamese-amp-bf16", "siamese", "amp-bf16", "sgd"),
+    ("penalized-fp32", "penalized", "fp32", "sgd"),
 ]
 
 # Under torch.compile.

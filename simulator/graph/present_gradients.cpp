@@ -2,6 +2,20 @@
 #include "simulator/graph/present_gradients.h"
 
 namespace tidemark {
+namespace {
+
+// By tensor: the parameter whose gradient is this one's, which a view hands on; or no_tensor.
+std::vector<TensorId> leaves_behind(const Trace& trace) {
+  std::vector<TensorId> leaves(trace.tensors.size(), no_tensor);
+  for (std::size_t i = 0; i < leaves.size(); ++i)
+    if (trace.tensors[i].trainable) leaves[i] = static_cast<TensorId>(i);
+  for (const Op& op : trace.ops)
+    if (op.kind == OpKind::View)
+      leaves[index(trace.outputs(op)[0])] = leaves[index(trace.inputs(op)[0])];
+  return leaves;
+}
+
+}  // namespace
 
 PresentGradients::PresentGradients(const Trace& trace, const Plan& plan, GraphBuilder& graph,
                                    NamedInstances& names)
@@ -11,7 +25,8 @@ PresentGradients::PresentGradients(const Trace& trace, const Plan& plan, GraphBu
       graph_(graph),
       names_(names),
       slot_(trace.tensors.size(), no_instance),
-      holds_view_(trace.tensors.size()) {}
+      holds_view_(trace.tensors.size()),
+      leaf_behind_(leaves_behind(trace)) {}
 
 void PresentGradients::place(TensorId parameter) {
   slot_[index(parameter)] = graph_.add({.size = size(trace_[parameter]),
@@ -34,7 +49,8 @@ void PresentGradients::seed(OpId producer) {
 }
 
 InstanceId PresentGradients::add(TensorId tensor) {
-  const bool becomes_leaf_gradient = is_leaf(tensor) && of(tensor) == no_instance;
+  const TensorId leaf = leaf_behind_[index(tensor)];
+  const bool becomes_leaf_gradient = leaf != no_tensor && of(leaf) == no_instance;
   return make(tensor, becomes_leaf_gradient ? Category::Gradient : Category::Temporary);
 }
 
@@ -75,10 +91,10 @@ void PresentGradients::drop(TensorId tensor, OpId at) {
 }
 
 // A linear's backward hands on views of what it makes for its weight (a product, transposed) and
-// its bias (a sum, with fewer axes).
+// its bias (a sum, with fewer axes). So does what a view op stands for.
 bool PresentGradients::is_view(TensorId tensor, BackwardPlace made_at) const {
-  return is_leaf(tensor) && made_at.input > 0 &&
-         trace_.ops[index(made_at.op)].kind == OpKind::Linear;
+  const OpKind kind = trace_.ops[index(made_at.op)].kind;
+  return kind == OpKind::View || (is_leaf(tensor) && made_at.input > 0 && kind == OpKind::Linear);
 }
 
 // A part of a concatenation's gradient is a view, and what others share must not change. Nor are

@@ -55,6 +55,7 @@ class PresentGradients {
   Operation operation_;
   std::vector<InstanceId> slot_;           ///< by tensor
   std::vector<bool> holds_view_;           ///< by tensor: of the micro-batch at hand
+  std::vector<TensorId> leaf_behind_;      ///< by tensor: itself, or what it is a view of
   std::vector<std::uint32_t> references_;  ///< by instance: gradients that share it
   std::vector<TensorId> name_;             ///< by instance: the coupling state whose gradient a
                                            ///< variable of published code calls it

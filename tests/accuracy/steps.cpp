@@ -131,8 +131,9 @@ constexpr auto what_captures_miss =
     "up to 1 MiB more than was asked for, and which request meets which block depends on the order "
     "within an op's backward, which is one run here; weights of such small networks are a few MiB. "
     "PyTorch 2.15 gives workspaces of cuBLAS back with each call, and fewer blocks stay whole. "
-    "*Live*: gradients of a weight that a recurrent layer uses again and again are added out of "
-    "place; why Mamba in 2.15 needs more and DeBERTa in 2.6 less is not known. "
+    "*Live*: the batch of the penalized critic is told to require a gradient, 16 KiB that stay "
+    "from "
+    "step to step; why Mamba in 2.15 needs more and DeBERTa in 2.6 less is not known. "
     "Convolutions ran without cuDNN, which cannot be stood in for: what it would take is not "
     "known.";
 

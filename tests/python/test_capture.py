@@ -124,6 +124,13 @@ class Penalized(Net):
 def penalized():
     return Penalized(), torch.zeros(8, 16, 64)
 
+class Siamese(Net):
+    def forward(self, left, right):
+        return (super().forward(left) * super().forward(right)).mean()
+
+def siamese():
+    return Siamese(), (torch.zeros(8, 16, 64), torch.zeros(8, 16, 64))
+
 def sparse():
     return nn.Embedding(100, 8, sparse=True), torch.arange(9), lambda y: y.mean(), torch.optim.SGD
 
@@ -272,8 +279,14 @@ class Capture(CaptureTest):
                                               "lambda y: y.float().mean()")
         self.assertEqual(lines["mean"], f"net.py:{number}")
 
+    def test_weights_used_again_have_gradients_that_are_views(self):
+        self.assertEqual(self.capture("siamese").returncode, 0)
+        viewed = [op["inputs"][0] for op in self.trace()["ops"] if op["kind"] == "view"]
+        self.assertIn("layers.1.0.weight", viewed)
+        self.assertEqual(len(viewed), len(set(viewed)))  # the first gradient of each
+
     def test_what_is_saved_is_what_nodes_hold(self):
-        for function in ("make_step", "penalized"):
+        for function in ("make_step", "siamese", "penalized"):
             with self.subTest(function):
                 self.require_saved_as_measured(function)
 

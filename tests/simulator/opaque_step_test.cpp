@@ -146,6 +146,58 @@ TEST(OpaqueStep, WritesOverNothingThatAnotherGradientNeeds) {
   EXPECT_EQ(count_gradients_of({trace, {}, schedule}, "fc"), 1);
 }
 
+/// A weight [4, 4] that two products read. The gradient of the second comes first, and maybe
+/// through a view.
+Planned used_twice(bool through_view) {
+  TraceBuilder b("twice", "toy",
+                 {.batch = 2, .precision = Precision::Fp32, .optimizer = Optimizer::Sgd});
+  const TensorId x = b.input("x", {2, 4}, DType::Float32);
+  const TensorId targets = b.input("targets", {2}, DType::Int64);
+  const TensorId w = b.parameter("w", {4, 4});
+  const OpaqueRow product = {
+      .operation = "aten::mm", .gradients = 3, .saved = input_bit(0) | input_bit(1)};
+  const std::array output = {OutputSpec{"", {2, 4}, DType::Float32}};
+  const std::array first = {b.linear("fc", x, 4, false), w};
+  const TensorId h = b.opaque("first", first, output, product);
+  const std::array second = {h, through_view ? b.view("transposed", w, {4, 4}) : w};
+  const TensorId y = b.opaque("second", second, output, product);
+  Trace trace = b.finish(b.cross_entropy("loss", y, targets));
+  Plan plan = keep_everything(trace);
+  Schedule schedule = lower(trace, plan);
+  return {std::move(trace), std::move(plan), std::move(schedule)};
+}
+
+// can_accumulate_inplace() of PyTorch: a view is not added to, the sum lies beside both parts.
+TEST(OpaqueStep, HasTheSumBesideAFirstGradientThatIsAView) {
+  const auto count = [](bool through_view) {
+    const Planned step = used_twice(through_view);
+    expect_sound(step);
+    return std::ranges::count_if(step.schedule.buffers, [&](const Buffer& buffer) {
+      return buffer.role == Role::Gradient && buffer.tensor != no_tensor &&
+             step.trace[buffer.tensor].storage == tensor_named(step.trace, "w");
+    });
+  };
+  EXPECT_EQ(count(false), 2);
+  EXPECT_EQ(count(true), 3);
+}
+
+// A view hands its parameter's only gradient on; nothing is copied.
+TEST(OpaqueStep, HasOneGradientOfAParameterThatIsReadThroughAView) {
+  TraceBuilder b("viewed", "toy",
+                 {.batch = 2, .precision = Precision::Fp32, .optimizer = Optimizer::Sgd});
+  const TensorId x = b.input("x", {2, 4}, DType::Float32);
+  const TensorId targets = b.input("targets", {2}, DType::Int64);
+  const std::array inputs = {x, b.view("w.view", b.parameter("w", {4, 4}), {4, 4})};
+  const std::array output = {OutputSpec{"", {2, 4}, DType::Float32}};
+  const TensorId y = b.opaque("product", inputs, output,
+                              {.operation = "aten::mm", .gradients = 2, .saved = input_bit(0)});
+  const Trace trace = b.finish(b.cross_entropy("loss", y, targets));
+  const Schedule schedule = lower(trace, keep_everything(trace));
+  EXPECT_THAT(validate(trace, schedule), IsEmpty());
+  const auto is_sum = [](const auto& run) { return run.task == Task::Accumulate; };
+  EXPECT_EQ(std::ranges::count_if(runs_of(schedule), is_sum), 0);
+}
+
 // PyTorch's allocator sees it; live memory does not.
 TEST(OpaqueStep, TakesItsScratchFromTheAllocatorOnly) {
   OpaqueRow row = scan_row();

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from .compiled import OPERATION, Region
 from .errors import CaptureError
+from .parts import Op, Tensor
 from .recorder import NO_NODE, Operation
 from .regions import DTYPES
 
 if TYPE_CHECKING:
-    from .trace import Builder, Op, Tensor
+    from .trace import Builder
 
 MOST_OPERANDS = 16
 
@@ -109,8 +110,6 @@ class Writer:
     # --- ops ------------------------------------------------------------------------------------
 
     def add(self, inputs: list[Tensor], outputs: list[Tensor], **labels: list[str]) -> Op:
-        from .trace import Op
-
         row: dict[str, Any] = {"operation": OPERATION}
         row.update((key, value) for key, value in labels.items() if value)
         row["forward"] = {"kernels": 0}

@@ -8,9 +8,10 @@ import os
 import pathlib
 from typing import Any
 
+from .parts import Block, Op, Tensor, Trace
 from .regions import written_shape
 from .step import Recording, Update
-from .trace import Block, Op, Tensor, Trace, trace_of
+from .trace import trace_of
 
 VERSION = 5
 OPTIMIZERS = {"AdamW": "adamw", "Adam": "adamw", "SGD": "sgd"}

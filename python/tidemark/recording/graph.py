@@ -29,6 +29,7 @@ class Graph:
         self.first_node = first_node
         self.ends: dict[int, list[End | None]] = {}  # by node, per input that may get a gradient
         self.handed_on: dict[int, set[int]] = {}  # by node: positions in `ends`
+        self.views: dict[int, set[int]] = {}  # by node: of these gradients, the ones that are views
 
     def number(self, node: Any) -> int:
         return node._sequence_nr() - self.first_node
@@ -60,6 +61,8 @@ class Graph:
             self.handed_on[number] = {
                 at for at, x in enumerate(made)
                 if isinstance(x, torch.Tensor) and x.untyped_storage()._cdata in incoming}
+            self.views[number] = {at for at, x in enumerate(made)
+                                  if isinstance(x, torch.Tensor) and x._is_view()}
         return note
 
     def settle(self, operations: list[Operation], storages: list[Storage],
@@ -97,3 +100,15 @@ class Graph:
         """Is the gradient for this end the memory of the one that the node got?"""
         ends = self.ends.get(node, [])
         return any(ends[at] == end for at in self.handed_on.get(node, ()) if at < len(ends))
+
+    def arrives_as_view(self, node: int, end: End, passed: set[int]) -> bool:
+        """Is what the node makes for this end a view when it comes to the tensor that owns the
+        memory? `passed`: nodes of views, which hand gradients on."""
+        ends = self.ends.get(node, [])
+        if not any(ends[at] == end for at in range(len(ends))):
+            return False
+        if end[0] == "node" and end[1] in passed:
+            following = self.ends.get(end[1], [])
+            return bool(following) and following[0] is not None and \
+                self.arrives_as_view(end[1], following[0], passed)
+        return any(ends[at] == end for at in self.views.get(node, ()) if at < len(ends))

@@ -7,68 +7,20 @@ gradient is memory of its own (a slice, a sum over what was expanded) does the v
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import torch
 
 from . import blocks as block_finder
-from . import compiled_ops
+from . import compiled_ops, sums
 from .errors import CaptureError
 from .graph import End
+from .parts import Block, Op, Tensor, Trace
 from .recorder import NO_NODE, Operation, Reference, physical_bytes
 from .regions import DTYPES, PAIRS, Region, elements, physical_shape, region_of, written_shape
 from .step import Recording
 
 MOST_OPERANDS = 16
-
-
-@dataclasses.dataclass
-class Tensor:
-    name: str
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-    category: str
-    number: int  # of its storage
-    trainable: bool = False
-    storage: Tensor | None = None  # who owns the bytes, if not itself
-    held_until: str | None = None
-    line: str = ""
-
-    @property
-    def bytes(self) -> int:
-        return elements(self.shape) * self.dtype.itemsize
-
-    @property
-    def owner(self) -> Tensor:
-        return self.storage or self
-
-
-@dataclasses.dataclass
-class Op:
-    name: str
-    kind: str
-    inputs: list[Tensor]
-    outputs: list[Tensor]
-    recorded: int  # number of the first recorded operation
-    row: dict[str, Any] | None = None
-    block: str | None = None
-    line: str = ""  # of the model's code
-
-
-@dataclasses.dataclass
-class Block:
-    name: str
-    input: Tensor
-
-
-@dataclasses.dataclass
-class Trace:
-    tensors: list[Tensor]
-    ops: list[Op]
-    blocks: list[Block]
-    loss: Tensor
-    unexplained: list[str]
 
 
 class Builder:
@@ -87,6 +39,7 @@ class Builder:
         self.module, self.at = "", 0
         self.unexplained: list[str] = []
         self.block_inputs: dict[int, Tensor] = {}
+        self.passed: set[int] = set()  # nodes of views that hand gradients on
 
     # --- tensors --------------------------------------------------------------------------------
 
@@ -185,6 +138,7 @@ class Builder:
         is_same = physical_bytes(written) >= physical_bytes(read)
         if is_same and self.recording.graph.hands_on(operation.node, self.end_of(read)):
             self.by_source[operation.node, 0] = whole
+            self.passed.add(operation.node)
             return
         part = self.add(self.part_of(written, whole, self.name_of(operation)))
         self.by_source[operation.node, 0] = part
@@ -223,7 +177,15 @@ class Builder:
         self.add_pass(row, "forward", 0, operation.peak - operation.after, operation.flops, moved,
                       operation.launches)
         self.add_backward(row, [operation.node], inputs)
-        self.append_split(Op(outputs[0].name, "opaque", inputs, outputs, self.at, row))
+        self.append_split(Op(outputs[0].name, "opaque", inputs, outputs, self.at, row,
+                             viewed=self.viewed(operation, inputs)))
+
+    def viewed(self, operation: Operation, inputs: list[Tensor]) -> set[int]:
+        """Inputs whose gradient is a view of what the node makes."""
+        arrives = self.recording.graph.arrives_as_view
+        found = {read.storage for read in operation.reads
+                 if arrives(operation.node, self.end_of(read), self.passed)}
+        return {at for at, tensor in enumerate(inputs) if tensor.number in found}
 
     def operands(self, operation: Operation) -> tuple[list[Tensor], list[bool], list[bool]]:
         inputs: list[Tensor] = []
@@ -455,6 +417,7 @@ class Builder:
             self.at = end
         loss = self.look_up(self.recording.loss)
         loss.shape = ()
+        sums.show_views(self)
         self.hold()
         return Trace(self.tensors, self.ops, self.mark_blocks([call for _, call in chosen]), loss,
                      self.unexplained)

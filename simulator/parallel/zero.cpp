@@ -109,8 +109,8 @@ class PartitionedGradients {
   // As setup_buckets(), at the first gradient.
   void open_buckets(OpId op) {
     Operation open;
-    const int count = sharing_.overlaps ? 2 : 1;
-    for (int b = 0; b < count; ++b) {
+    const std::size_t count = sharing_.overlaps ? 2 : 1;
+    for (std::size_t b = 0; b < count; ++b) {
       buckets_[b] = buffer(sharing_.reduce_bucket * element(), Category::Communication);
       open.write(buckets_[b]);
     }

@@ -147,6 +147,14 @@ void scaled_channels_backward(const Place& at, Scratch& scratch) {
   broadcast_backward(at, scratch);
 }
 
+// y = half · one_plus, whose two gradients are there at once; that of a half in 16 bits is cast
+// from fp32. Only one of them goes on as the op's own.
+void composed_gelu_backward(const Place& at, Scratch& scratch) {
+  scratch.add(size(at.output(0)).count);
+  const Tensor& half = at.output(2);
+  if (half.dtype != at.output(0).dtype) scratch.add(size(half).count);
+}
+
 void of_backward(const Place& at, Scratch& scratch) {
   switch (at.op.kind) {
     case OpKind::Linear:
@@ -161,6 +169,8 @@ void of_backward(const Place& at, Scratch& scratch) {
       return scaled_channels_backward(at, scratch);
     case OpKind::RmsNorm:
       return rms_norm_backward(at, scratch);
+    case OpKind::GeluComposed:
+      return composed_gelu_backward(at, scratch);
     case OpKind::Softmax:  // cuda/SoftMax.cu: dy · y is a tensor
       return scratch.add(size(at.output(0)).count);
     case OpKind::MatMul:
@@ -170,7 +180,6 @@ void of_backward(const Place& at, Scratch& scratch) {
     case OpKind::MsLayerNorm:
     case OpKind::MsRmsNorm:
     case OpKind::Gelu:
-    case OpKind::GeluComposed:
     case OpKind::Silu:
     case OpKind::Tanh:
     case OpKind::Sigmoid:

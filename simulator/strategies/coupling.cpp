@@ -145,12 +145,32 @@ class Coupling {
   bool coupled_ = false;
 };
 
+// Each half of a coupling is a function of its own, which returns before the next one runs.
+void end_variables_with_their_halves(Trace& trace) {
+  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
+    const Op& maker = trace.ops[i];
+    if (maker.part == Part::None) continue;
+    const auto is_beside = [&](const Op& op) {
+      return op.part == maker.part && op.block == maker.block;
+    };
+    for (const TensorId output : trace.outputs(maker)) {
+      OpId& held = trace.tensors[index(output)].held_until;
+      if (held == no_op || is_beside(trace[held])) continue;
+      std::size_t last = i;
+      while (is_beside(trace.ops[last + 1])) ++last;
+      held = static_cast<OpId>(last);
+    }
+  }
+}
+
 }  // namespace
 
 Rewritten couple_blocks(const Trace& trace, const StrategyArguments&) {
   Coupling coupling(trace);
   if (!coupling.run()) return "no block has two residual branches that could be coupled";
-  return coupling.finish();
+  Trace coupled = coupling.finish();
+  end_variables_with_their_halves(coupled);
+  return coupled;
 }
 
 }  // namespace tidemark

@@ -23,13 +23,15 @@ constexpr const char* what_is_missed =
     "whole, up to 1 MiB more than was asked for, and which request meets which block depends on "
     "all before it; the tensors inside of composed ops (RMSNorm, rotary positions) are not among"
     " those here. *Live*: the mask of scores that lie in memory is an input here, alive "
-    "throughout; in PyTorch it is gone when the blocks are done. Checkpointing under autocast, "
-    "and that of whole stages, frees some variables earlier here than PyTorch does. *Saved*: "
+    "throughout; in PyTorch it is gone when the blocks are done. What variables of a model name "
+    "across its blocks and stages (transformers' Swin: what was merged, and each stage's input) "
+    "is gone earlier here, 1 to 3 % in networks of two stages. *Saved*: "
     "tables of indices that are buffers of a module (Swin, BERT's positions) count here and not "
     "in the measurement; steps with checkpointing are left out, because what they keep is held "
     "by the checkpoint, not by nodes; where autocast copies the one head of keys for each head of "
-    "queries, values are kept as copied here, too. What SigLIP's pooling of patches "
-    "needs in its backward is one tensor of the patches low. Falcon's products cast their weights "
+    "queries, values are kept as copied here, too. The sum of both parts of "
+    "SigLIP's packed keys and values is made in place by plain PyTorch, as here, but beside them "
+    "while it is watched for this measurement. Falcon's products cast their weights "
     "anew "
     "under autocast, so that checkpointing frees the casts, which stay until the loss here. "
     "Mistral's own "
@@ -38,9 +40,8 @@ constexpr const char* what_is_missed =
     "not here; its rotation works in place, here its result lies beside what it turns for a "
     "moment, "
     "which in networks of 30 to 60 MiB often takes a segment of 20 MiB more (*reserved*). The "
-    "backward of gelu_new holds the gradients of two factors at once, of which one is counted "
-    "here: "
-    "in vision transformers of two blocks 3 to 5 % of *live*.";
+    "backward of gelu_new holds the gradients of two factors at once, of which one is live here "
+    "and the other scratch: in vision transformers of two blocks 3 to 5 % of *live*.";
 
 /// Of a checkpointed step the nodes hold something else than the strategy keeps.
 bool is_known(const MeasuredStep& step, const Number& number) {

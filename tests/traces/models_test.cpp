@@ -305,12 +305,13 @@ TEST(FindModel, ReadsAConfigByItsPathOrItsFolder) {
 }
 
 TEST(Swin, ShiftsEverySecondBlockUntilTheWindowIsTheGrid) {
-  const Trace trace = math_trace("swin-t");  // 2, 2, 6, 2 blocks on grids of 56, 28, 14, 7 tokens
+  // 2, 2, 6, 2 blocks on grids of 56, 28, 14, 7 tokens; the last is one window, which a view cuts.
+  const Trace trace = math_trace("swin-t");
   std::vector<double> shifts;
   for (const Op& op : trace.ops)
     if (op.name.ends_with(".windows") && op.kind == OpKind::Copy)
       shifts.push_back(attribute(trace, op, AttributeKey::Shift));
-  EXPECT_THAT(shifts, ElementsAre(0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0, 0));
+  EXPECT_THAT(shifts, ElementsAre(0, 3, 0, 3, 0, 3, 0, 3, 0, 3));
 }
 
 TEST(Swin, MasksTheScoresOfShiftedWindowsPerImage) {

@@ -84,9 +84,24 @@ TensorId window_attention(TraceBuilder& b, const std::string& name, TensorId x, 
   return self_attention(b, name, x, attention);
 }
 
-// norm1, windows, attention, windows undone; what the residual adds.
-TensorId attention_half(TraceBuilder& b, const std::string& name, TensorId x, const Stage& stage,
-                        const SwinConfig& config, std::int64_t shift) {
+/// Of one layer's attention: what the residual adds, and what the code's variables name.
+struct AttentionHalf {
+  TensorId y{};
+  TensorId normed{};                ///< up to the variable's next value
+  std::vector<TensorId> variables;  ///< until the layer returns
+};
+
+void named_until_now(TraceBuilder& b, std::span<const TensorId> variables) {
+  b.begin_function();
+  for (const TensorId variable : variables) b.local(variable);
+  b.end_function();
+}
+
+// norm1, windows, attention, windows undone. Microsoft's code has fewer variables than
+// transformers' shifted_hidden_states, hidden_states_windows, attention_output, shifted_windows,
+// attention_windows.
+AttentionHalf attention_half(TraceBuilder& b, const std::string& name, TensorId x,
+                             const Stage& stage, const SwinConfig& config, std::int64_t shift) {
   const Shape tokens = {b.shape(x)[0], stage.padded * stage.padded, b.shape(x)[2]};
   const std::int64_t area = stage.window * stage.window;
   const Shape windows = {tokens[0] * tokens[1] / area, area, tokens[2]};
@@ -95,47 +110,62 @@ TensorId attention_half(TraceBuilder& b, const std::string& name, TensorId x, co
   const Attribute shifted{AttributeKey::Shift, as_double(shift)};
   const Attribute shifted_too{AttributeKey::Shift, as_double(rolls ? 0 : shift)};
 
-  b.begin_function();
-  const TensorId normed = b.local(b.layer_norm(name + ".norm1", x, config.epsilon));
-  const TensorId whole = b.local(resized(b, name + ".pad", normed, stage.side, stage.padded));
+  const TensorId normed = resized(
+      b, name + ".pad", b.layer_norm(name + ".norm1", x, config.epsilon), stage.side, stage.padded);
   const TensorId rolled =
-      rolls ? b.local(b.copy(name + ".roll", whole, tokens, LayoutTransform::Roll, {shifted}))
-            : whole;
-  const TensorId cut = b.local(b.copy(name + ".windows", rolled, windows,
-                                      LayoutTransform::CutWindows, {window, shifted_too}));
+      rolls ? b.copy(name + ".roll", normed, tokens, LayoutTransform::Roll, {shifted}) : normed;
+  const bool is_one_window = stage.padded == stage.window;  // whose tokens are in order
+  const TensorId cut = is_one_window ? b.view(name + ".windows", rolled, windows)
+                                     : b.copy(name + ".windows", rolled, windows,
+                                              LayoutTransform::CutWindows, {window, shifted_too});
   const TensorId attended = window_attention(b, name + ".attn", cut, stage, config, shift);
-  const TensorId kept =
-      b.local(b.dropout(name + ".drop", attended, b.dropout_probability(config.dropout)));
-  const TensorId merged =
-      b.copy(name + ".merge", kept, tokens, LayoutTransform::JoinWindows, {window, shifted_too});
-  TensorId y =
+  const double dropout = config.fused_shift ? config.dropout : config.attention_dropout;
+  const TensorId kept = b.dropout(name + ".drop", attended, b.dropout_probability(dropout));
+  const TensorId merged = is_one_window
+                              ? b.view(name + ".merge", kept, tokens)
+                              : b.copy(name + ".merge", kept, tokens, LayoutTransform::JoinWindows,
+                                       {window, shifted_too});
+  const TensorId unrolled =
       rolls ? b.copy(name + ".unroll", merged, tokens, LayoutTransform::Unroll, {shifted}) : merged;
-  y = resized(b, name + ".cut", y, stage.padded, stage.side);
-  b.end_function();
-  return y;
+  AttentionHalf half{.y = resized(b, name + ".cut", unrolled, stage.padded, stage.side),
+                     .normed = normed,
+                     .variables = {cut, kept}};
+  if (!config.fused_shift)
+    half.variables.insert(half.variables.end(), {rolled, merged, half.y});
+  else if (shift == 0)
+    half.variables.push_back(merged);
+  return half;
 }
 
+// A module's input lives while it runs: of the whole MLP, or of its first half.
 TensorId mlp_half(TraceBuilder& b, const std::string& name, TensorId x, const Stage& stage,
                   const SwinConfig& config) {
   const double dropout = b.dropout_probability(config.dropout);
-  TensorId y = b.layer_norm(name + ".norm2", x, config.epsilon);
-  y = b.linear(name + ".mlp.fc1", y, stage.mlp);
+  const TensorId normed = b.layer_norm(name + ".norm2", x, config.epsilon);
+  TensorId y = b.linear(name + ".mlp.fc1", normed, stage.mlp);
   y = activation(b, name + ".mlp", y, config.activation);
+  if (!config.fused_shift) named_until_now(b, std::array{normed});
   y = b.dropout(name + ".mlp.drop1", y, config.drops_hidden ? dropout : 0);
   y = b.linear(name + ".mlp.fc2", y, stage.width);
-  return b.dropout(name + ".mlp.drop2", y, dropout);
+  y = b.dropout(name + ".mlp.drop2", y, dropout);
+  if (config.fused_shift) named_until_now(b, std::array{normed});
+  return y;
 }
 
 TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const Stage& stage,
                const SwinConfig& config, std::int64_t shift, double drop_path) {
   b.part(Part::F);
-  TensorId y = attention_half(b, name, x, stage, config, shift);
-  y = b.drop_path(name + ".drop_path1", y, drop_path);
+  const AttentionHalf half = attention_half(b, name, x, stage, config, shift);
+  if (config.fused_shift) named_until_now(b, std::array{half.normed});
+  TensorId y = b.drop_path(name + ".drop_path1", half.y, drop_path);
   x = b.residual(name + ".add1", x, y);
+  if (!config.fused_shift) named_until_now(b, std::array{half.normed});
   b.part(Part::G);
   y = mlp_half(b, name, x, stage, config);
   y = b.drop_path(name + ".drop_path2", y, config.mlp_drop_path ? drop_path : 0);
-  return b.residual(name + ".add2", x, y);
+  x = b.residual(name + ".add2", x, y);
+  named_until_now(b, half.variables);
+  return x;
 }
 
 // Each 2 × 2 group of tokens becomes one of four times the width, then a linear halves it.

@@ -125,6 +125,23 @@ TEST(Reversible, EachStageIsAStack) {
   }
 }
 
+// Swin's layer names what its attention made until its MLP has run; a half is a function of its
+// own.
+TEST(Reversible, VariablesEndWithTheirHalf) {
+  const Trace trace = build_trace(find_model("swin-t"), {.batch = 2});
+  const PlannedStep step = planned_stack(trace, "reversible");
+  const auto across = [](const Trace& of) {
+    std::size_t held = 0;
+    for (const Op& op : of.ops)
+      for (const TensorId output : of.outputs(op))
+        if (const OpId until = of[output].held_until; until != no_op && op.part != Part::None)
+          held += of[until].part != op.part || of[until].block != op.block;
+    return held;
+  };
+  EXPECT_GT(across(trace), 0u);
+  EXPECT_EQ(across(*step.trace), 0u);
+}
+
 // The norm behind the add reads the stream before the branch does; the stream itself is what
 // enters the block.
 TEST(Reversible, APostNormBlockBecomesPreNorm) {

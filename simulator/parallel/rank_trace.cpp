@@ -210,10 +210,6 @@ Trace with_cut_update(Trace recorded) {
                                        : std::move(recorded);
 }
 
-}  // namespace
-
-namespace {
-
 Trace cut_for_tensor_ranks(Trace trace) {
   if (trace.step.mesh[Axis::Tensor] == 1)
     return find_framework(trace.step.framework).vocabulary_loss

@@ -40,5 +40,18 @@ TEST(ParameterCount, RanksCountTheWholeModel) {
   EXPECT_EQ(packed.parameters - packed.trainable, 124'439'808);
 }
 
+TEST(ParameterCount, RanksThatShareExpertsCountThemAll) {
+  Scenario scenario{.model = find_model("mixtral-8x7b"),
+                    .step = {.batch = 1, .framework = "megatron"},
+                    .device = find_device("h100"),
+                    .strategies = {parse_strategy("vanilla")}};
+  const std::int64_t whole = count_parameters(scenario.model, scenario.step).all;
+  EXPECT_EQ(whole, 46'702'792'704);  // of mistralai/Mixtral-8x7B-v0.1
+  scenario.step.mesh[Axis::Data] = 8;
+  scenario.step.mesh.experts = 8;
+  scenario.step.shard = parse_sharding("megatron");
+  EXPECT_EQ(compare(scenario).parameters, whole);
+}
+
 }  // namespace
 }  // namespace tidemark::parameter_count_test

@@ -137,6 +137,34 @@ def sparse():
 def lbfgs():
     return *make_step(), torch.optim.LBFGS
 
+class Momentum:
+    def __init__(self, parameters):
+        self.parameters = list(parameters)
+        self.momenta = [torch.zeros_like(p) for p in self.parameters]
+
+    @torch.no_grad()
+    def step(self):
+        for p, momentum in zip(self.parameters, self.momenta):
+            momentum.mul_(0.9).add_(p.grad)
+            p.sub_(momentum, alpha=1e-3)
+
+def own_optimizer():
+    return *make_step(), Momentum
+
+def two_optimizers():
+    model, *rest = make_step()
+    return model, *rest, [torch.optim.SGD(model.layers[0].parameters(), momentum=0.9),
+                          torch.optim.AdamW(model.layers[1:].parameters())]
+
+class Accumulating(Net):
+    def forward(self, x):
+        for part in x.chunk(2):
+            super().forward(part).mean().backward()
+        return super().forward(x).mean()
+
+def accumulating():
+    return Accumulating(), torch.zeros(8, 16, 64)
+
 def no_optimizer():
     return *make_step(), lambda parameters: None
 
@@ -255,6 +283,18 @@ class Capture(CaptureTest):
         self.assertIn("scratch_bytes", rows["index_put"]["forward"])
         self.assertNotIn("scratch_bytes", rows["index_put.1"]["forward"])  # a fill: no indices
 
+    def test_optimizers_of_ones_own_and_several(self):
+        for function, name, states in (
+                ("own_optimizer", "Momentum", ["Momentum.momenta", "Momentum.momenta.1"]),
+                ("two_optimizers", "SGD+AdamW",
+                 ["layers.0.0.weight.momentum_buffer", "layers.2.0.bias.exp_avg_sq"])):
+            done = self.capture(function)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            trace = self.trace()
+            self.assertEqual(trace["update"]["optimizer"], name)
+            found = {tensor["name"]: tensor["category"] for tensor in trace["tensors"]}
+            self.assertEqual([found.get(state) for state in states], ["optimizer_state"] * 2)
+
     def test_fourier_transforms(self):
         done = self.capture("fourier")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -326,7 +366,8 @@ class Capture(CaptureTest):
         self.assertIn("no function named 'nothing'", self.capture("nothing").stderr)
         self.assertIn("EmbeddingBackward0 makes a sparse gradient", self.capture("sparse").stderr)
         self.assertIn("LBFGS runs the model again", self.capture("lbfgs").stderr)
-        self.assertIn("returned NoneType; need a torch.optim.Opt", self.capture("no_optimizer").stderr)
+        self.assertIn("is NoneType; need a torch.optim.Opt", self.capture("no_optimizer").stderr)
+        self.assertRegex(self.capture("accumulating").stderr, r"net\.py:\d+: backward\(\) is called")
         self.assertIn("the loss is (8, 16, 32)", self.capture("no_loss").stderr)
         self.assertIn("no device named 'a1000'",
                       self.capture("make_step", "--device", "a1000").stderr)

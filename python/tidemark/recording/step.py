@@ -15,6 +15,8 @@ from torch.utils._pytree import tree_leaves, tree_map
 from . import compiled
 from .errors import CaptureError
 from .graph import Graph
+from .lines import Lines
+from .optimizers import Optimizers, make_optimizers
 from .recorder import Recorder, Reference
 from .replicas import Replicas, without_wrappers
 
@@ -29,7 +31,7 @@ class Step:
     model: torch.nn.Module
     batch: Any
     loss: Callable[..., torch.Tensor] | None = None  # of the model's output, or of that and batch
-    optimizer: Any = "adamw"  # a name, an Optimizer, or a function of the parameters
+    optimizer: Any = "adamw"  # a name, an optimizer, several, or a function of the parameters
     precision: str = "fp32"
     replicas: Replicas | None = None
 
@@ -50,37 +52,6 @@ def step_in(made: Any) -> Step:
         return Step(*made)
     raise CaptureError(f"make_step returned {type(made).__name__}; need (model, batch), (model, "
                        "batch, loss) or (model, batch, loss, optimizer)")
-
-
-OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
-    "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=1e-4),
-    "adam": lambda parameters: torch.optim.Adam(parameters, lr=1e-4),
-    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=1e-4),
-}
-
-
-def checked(optimizer: Any) -> Any:
-    if isinstance(optimizer, torch.optim.LBFGS):
-        raise CaptureError("LBFGS runs the model again and again within one step, which is not "
-                           "captured: give another optimizer")
-    if not isinstance(optimizer, torch.optim.Optimizer):
-        raise CaptureError(f"the function of the parameters returned {type(optimizer).__name__}; "
-                           "need a torch.optim.Optimizer")
-    return optimizer
-
-
-def make_optimizer(step: Step) -> Any:
-    trained = [p for p in step.model.parameters() if p.requires_grad]
-    if not trained:
-        raise CaptureError("no parameter of the model requires a gradient: nothing is trained")
-    if isinstance(step.optimizer, torch.optim.Optimizer):
-        return checked(step.optimizer)
-    if callable(step.optimizer):
-        return checked(step.optimizer(trained))
-    if step.optimizer in OPTIMIZERS:
-        return OPTIMIZERS[step.optimizer](trained)
-    raise CaptureError(f"no optimizer named {step.optimizer!r} (known: {', '.join(OPTIMIZERS)}; "
-                       "or give a function of the parameters)")
 
 
 def place(step: Step) -> None:
@@ -130,10 +101,29 @@ def loss_of(step: Step, output: Any) -> torch.Tensor:
     return loss.reshape(()) if loss.dim() else loss
 
 
+@contextlib.contextmanager
+def no_backward() -> Iterator[None]:
+    """A backward inside of the forward adds to gradients, which nobody would see."""
+    plain = torch.autograd.backward
+
+    def backward(*_: Any, **__: Any) -> None:
+        place = Lines().current()
+        raise CaptureError(f"{place + ': ' if place else ''}backward() is called within the step, "
+                           "and a capture calls it itself: return the loss of one micro-batch "
+                           "(later ones have the gradients beside them, too), or call "
+                           "torch.autograd.grad where gradients are part of the model")
+
+    torch.autograd.backward = backward
+    try:
+        yield
+    finally:
+        torch.autograd.backward = plain
+
+
 def forward(step: Step) -> torch.Tensor:
     amp = AMP.get(step.precision)
     context = torch.autocast("cuda", amp) if amp else contextlib.nullcontext()
-    with context:
+    with context, no_backward():
         return loss_of(step, call(step.model, step.batch))
 
 
@@ -148,7 +138,7 @@ class Measured:
     reserved: int = 0
 
 
-def run_plain(step: Step, optimizer: Any) -> Measured:
+def run_plain(step: Step, optimizer: Optimizers) -> Measured:
     """An ordinary step, and its highest points."""
     measured = Measured(before=torch.cuda.memory_allocated())
     torch.cuda.reset_peak_memory_stats()
@@ -165,7 +155,7 @@ def run_plain(step: Step, optimizer: Any) -> Measured:
     measured.backward = phase()
     optimizer.step()
     measured.optimizer = phase()
-    optimizer.zero_grad(set_to_none=True)
+    optimizer.clear()
     return measured
 
 
@@ -176,7 +166,7 @@ def one_count_of_nodes() -> Any:
     return torch.autograd.set_multithreading_enabled(False)
 
 
-def run_for_graph(step: Step, optimizer: Any) -> Graph:
+def run_for_graph(step: Step, optimizer: Optimizers) -> Graph:
     """With a recorder, too: asking a tensor for its node may make one, so both count the same."""
     recorder = Recorder()
     graph = Graph(recorder.first_node)
@@ -186,7 +176,7 @@ def run_for_graph(step: Step, optimizer: Any) -> Graph:
         recorder.phase = "idle"
         graph.watch(loss)
         loss.backward()
-    optimizer.zero_grad(set_to_none=True)
+    optimizer.clear()
     return graph
 
 
@@ -244,7 +234,7 @@ def watched_modules(recorder: Recorder, model: torch.nn.Module) -> Iterator[None
             each()
 
 
-def note_what_is_there(recorder: Recorder, step: Step, optimizer: Any) -> dict[int, int]:
+def note_what_is_there(recorder: Recorder, step: Step, optimizer: Optimizers) -> dict[int, int]:
     leaves = {}
     for name, parameter in step.model.named_parameters():
         recorder.there_before(parameter, compiled.plain_name(name), "parameter",
@@ -253,12 +243,8 @@ def note_what_is_there(recorder: Recorder, step: Step, optimizer: Any) -> dict[i
             leaves[parameter.untyped_storage()._cdata] = recorder.number(parameter)
     for name, buffer in step.model.named_buffers():
         recorder.there_before(buffer, compiled.plain_name(name), "parameter", False)
-    names = {id(p): compiled.plain_name(name) for name, p in step.model.named_parameters()}
-    for parameter, state in optimizer.state.items():
-        for key, value in state.items():
-            if isinstance(value, torch.Tensor):
-                name = f"{names.get(id(parameter), 'parameter')}.{key}"
-                recorder.there_before(value, name, "optimizer_state", False)
+    for name, value in optimizer.states(step.model):
+        recorder.there_before(value, name, "optimizer_state", False)
     named = step.batch.items() if isinstance(step.batch, dict) else \
         ((f"input{at}" if at else "input", x) for at, x in enumerate(tree_leaves(step.batch)))
     for name, value in named:
@@ -268,7 +254,7 @@ def note_what_is_there(recorder: Recorder, step: Step, optimizer: Any) -> dict[i
     return leaves
 
 
-def update_of(optimizer: Any, recorder: Recorder) -> Update:
+def update_of(optimizer: Optimizers, recorder: Recorder) -> Update:
     """Runs the optimizer's step and says what it takes beside its states."""
     allocator = recorder.allocator
     recorder.phase = "optimizer"
@@ -280,7 +266,7 @@ def update_of(optimizer: Any, recorder: Recorder) -> Update:
         optimizer.step()
     recorder.phase = "idle"
     workspace = recorder.live_peaks["optimizer"] - live
-    return Update(type(optimizer).__name__, workspace,
+    return Update(optimizer.name, workspace,
                   max(0, recorder.highest - before - workspace), recorder.moved_by_update,
                   recorder.launches() - started)
 
@@ -300,7 +286,7 @@ def record(step: Step) -> Recording:
     """A whole step, the fourth: state and workspaces are there, and lengths of lists settled."""
     gc.collect()
     gc.disable()
-    optimizer = make_optimizer(step)
+    optimizer = make_optimizers(step.model, step.optimizer)
     run_plain(step, optimizer)
     measured = run_plain(step, optimizer)
     graph = run_for_graph(step, optimizer)
@@ -320,7 +306,7 @@ def record(step: Step) -> Recording:
         recorder.phase = "idle"
     update = update_of(optimizer, recorder)
     groups_of(None)
-    optimizer.zero_grad(set_to_none=True)
+    optimizer.clear()
     packages = ("torch", "transformers", "torchvision", "timm", "peft")
     versions = {}
     for package in packages:

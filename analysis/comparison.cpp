@@ -36,8 +36,8 @@ Traces traces_with_batch(const Scenario& scenario, std::int64_t batch) {
 void add_parameters(const Trace& trace, Comparison& comparison) {
   const Scenario& scenario = comparison.scenario;
   const Mesh& mesh = scenario.step.mesh;
-  const bool is_whole = mesh[Axis::Tensor] * mesh[Axis::Pipeline] * mesh.experts == 1 &&
-                        !scenario.step.base;
+  const bool is_whole =
+      mesh[Axis::Tensor] * mesh[Axis::Pipeline] * mesh.experts == 1 && !scenario.step.base;
   const ParameterCount count = scenario.trace || is_whole
                                    ? count_parameters(trace)
                                    : count_parameters(scenario.model, scenario.step);

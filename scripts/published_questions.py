@@ -12,6 +12,11 @@ CLUSTERS = [("h100", "dgx-h100"), ("dgx_h100", "dgx-h100"), ("a100", "dgx-a100")
 TIMED_GPTS = ("vTrain", "arXiv 2205.05198", "arXiv 2104.04473")
 # The functional tests' tokenizer is GPT-2's; Megatron-LM fills its words up to a multiple of 128 per tensor-parallel rank.
 WORDS = 50257
+# deepseek-ai/DeepSeek-V2, of whose layers SimuMax keeps the first few.
+DEEPSEEK_V2 = {
+    "model_type": "deepseek_v2", "vocab_size": 102400, "hidden_size": 5120, "num_attention_heads": 128, "intermediate_size": 12288,
+    "moe_intermediate_size": 1536, "n_routed_experts": 160, "num_experts_per_tok": 6, "first_k_dense_replace": 1, "n_group": 8,
+    "topk_group": 3, "topk_method": "group_limited_greedy", "max_position_embeddings": 163840}
 # One node of the functional tests: their recipes take 8 GPUs, those named so 4.
 NODE, SMALL_NODE = 8, 4
 
@@ -103,7 +108,7 @@ def refusal_of(row):
     if is_megatron_test(row):
         return refusal_of_megatron(row)
     if is_simumax(row):
-        return None if row["model"].startswith("llama3-70b") else f"no such model: {row['model']}"
+        return None if row["model"].startswith(("llama3-70b", "deepseek-v2")) else f"no such model: {row['model']}"
     if is_mosaic(row):
         return refusal_of_mosaic(row)
     if "deepspeedai" in row["source"] and row.get("zero"):
@@ -241,15 +246,23 @@ def question_of_megatron(program, row, folder):
     return question + (["--sp"] if row["sequence_parallel"] and row["tp"] > 1 else [])
 
 
+def llama_config(row, ranks):
+    return {"model_type": "megatron-gpt", "num_layers": row["layers"], "hidden_size": row["hidden"],
+            "num_attention_heads": row["heads"], "num_query_groups": 8, "ffn_hidden_size": row["ffn"],
+            "vocab_size": (row["vocab"] + ranks - 1) // ranks * ranks, "max_position_embeddings": row["sequence"],
+            "add_bias_linear": False, "untie_embeddings_and_output_weights": True, "swiglu": True, "normalization": "RMSNorm",
+            "position_embedding_type": "rope", "hidden_dropout": 0.0, "attention_dropout": 0.0}
+
+
 def question_of_simumax(program, row, folder):
-    """LLaMA 3's layer without dropout; the tightest rank."""
+    """LLaMA 3's layer without dropout, or DeepSeek-V2's; the tightest rank."""
     ranks = 128 * row["tp"]
-    path = written({"model_type": "megatron-gpt", "num_layers": row["layers"], "hidden_size": row["hidden"],
-                    "num_attention_heads": row["heads"], "num_query_groups": 8, "ffn_hidden_size": row["ffn"],
-                    "vocab_size": (row["vocab"] + ranks - 1) // ranks * ranks, "max_position_embeddings": row["sequence"],
-                    "add_bias_linear": False, "untie_embeddings_and_output_weights": True, "swiglu": True, "normalization": "RMSNorm",
-                    "position_embedding_type": "rope", "hidden_dropout": 0.0, "attention_dropout": 0.0}, folder)
-    mesh = f"pp={row['pp']},dp={row['dp']},tp={row['tp']}"
+    if row["model"].startswith("deepseek-v2"):
+        config = DEEPSEEK_V2 | {"num_hidden_layers": row["layers"]}
+    else:
+        config = llama_config(row, ranks)
+    path = written(config, folder)
+    mesh = f"pp={row['pp']},dp={row['dp']},tp={row['tp']},ep={row.get('ep') or 1}"
     return ["compare", path, "-b", str(row["micro_batch"]), "--accumulate", str(row["grad_accumulation"]), "-s", str(row["sequence"]),
             "--precision", "bf16", "--master-weights", "--framework", "megatron", "--mesh", mesh, "--shard",
             "megatron" if row["zero"] else "megatron:whole-states", "--cluster", cluster_of(program, row, folder), "--strategies",

@@ -522,8 +522,8 @@ std::vector<StepField> surroundings() {
            .is_of_replicas = true,
            .switches = {{"--mesh", "AXES",
                          "how the GPUs of a job are laid out: sizes of pp (pipeline stages), dp "
-                         "(replicas), cp (context), tp (tensor) and ep (experts), as in dp=8; the "
-                         "step is that of one rank (default 1)"}}})),
+                         "(replicas), cp (context), tp (tensor), and ep (how many of dp · cp share "
+                         "experts), as in dp=8; the step is that of one rank (default 1)"}}})),
       field<&StepOptions::sequence_parallel>(
           {.key = "sequence_parallel",
            .id_prefix = "sp=",
@@ -548,11 +548,12 @@ std::vector<StepField> surroundings() {
       among_ranks(field<&StepOptions::shard>(
           {.key = "shard",
            .is_of_replicas = true,
-           .switches = {{"--shard", "NAME",
-                         "how the dp ranks share parameters, gradients and optimizer states: ddp, "
-                         "fsdp2, fsdp1, megatron, zero1, zero2 or zero3, with options as in "
-                         "ddp:bucket-view, fsdp2:no-reshard, megatron:whole-states or "
-                         "zero3:prefetch=5e7 (default ddp; docs/parallel.md)"}}}))};
+           .switches = {
+               {"--shard", "NAME",
+                "how the dp · cp ranks share parameters, gradients and optimizer states: ddp, "
+                "fsdp2, fsdp1, megatron, zero1, zero2 or zero3, with options as in "
+                "ddp:bucket-view, fsdp2:no-reshard, megatron:whole-states or "
+                "zero3:prefetch=5e7 (default ddp; docs/parallel.md)"}}}))};
 }
 
 // Does not compile when StepOptions has a member more. Then give it a row, too.

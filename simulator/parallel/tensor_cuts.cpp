@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "traces/expert_ops.h"
+#include "traces/replicas.h"
 
 namespace tidemark {
 namespace {
@@ -372,12 +373,10 @@ class CutSearch {
     }
     if (worst == no_tensor) return;
     Mesh nearest = trace_.step.mesh;
-    if (const std::int64_t shared = std::gcd(common, ranks_); shared > 1) {
-      nearest[Axis::Tensor] = shared;
-      nearest[Axis::Data] *= ranks_ / shared;  // as many GPUs
-    } else {
-      nearest[Axis::Tensor] = nearest_divisor(common, ranks_);
-    }
+    const std::int64_t both = nearest[Axis::Data] * ranks_;  // as many GPUs
+    nearest[Axis::Tensor] = nearest_divisor(std::gcd(common, both), ranks_);
+    nearest[Axis::Data] = both / nearest[Axis::Tensor];
+    nearest.experts = std::gcd(nearest.experts, replicas_of(nearest));
     refuse("{} has {} {}, which {} ranks cannot share (nearest: --mesh {})", name_of(worst),
            shape(worst)[static_cast<std::size_t>(cut(worst))], counted_in(worst), ranks_,
            to_text(nearest));

@@ -155,6 +155,20 @@ TEST(ContextParallel, WithEveryStrategyIsSound) {
       }
 }
 
+TEST(ContextParallel, WithEitherKernelAndInGroupsIsSound) {
+  for (const Model& model : {small_bert(), small_gpt2()})
+    for (const Attention attention : {Attention::Flash, Attention::MemoryEfficient})
+      for (const char* shard : {"fsdp2:shard=2", "fsdp1:shard=4", "ddp"}) {
+        StepOptions options = of_context_ranks(2);
+        options.mesh[Axis::Data] = 4;
+        options.attention = attention;
+        options.shard = parse_sharding(shard);
+        for (const char* strategy : {"vanilla", "checkpoint"})
+          expect_sound_ranks(model, options, strategy);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+}
+
 TEST(ContextParallel, InPipelineStagesIsSound) {
   for (const std::int64_t stage : {0, 1}) {
     StepOptions options = of_context_ranks(2);

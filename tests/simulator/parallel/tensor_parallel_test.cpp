@@ -89,7 +89,7 @@ TEST(TensorParallel, IsRefusedWithTheNearestMesh) {
   EXPECT_THAT(tensor_refusal(small_llama(), of_tensor_ranks(4)),
               HasSubstr("has 2 heads, which 4 ranks cannot share (nearest: --mesh dp=2,tp=2)"));
   EXPECT_THAT(tensor_refusal(small_gpt2(), of_tensor_ranks(3)),
-              HasSubstr("(nearest: --mesh tp=2)"));
+              HasSubstr("(nearest: --mesh dp=3)"));  // as many GPUs
   StepOptions odd = of_tensor_ranks(2, true);
   odd.sequence = 15;
   EXPECT_THAT(tensor_refusal(small_llama(), odd),

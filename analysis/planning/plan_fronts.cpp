@@ -42,7 +42,7 @@ class Sampling {
     const Planner& planner = found->search->planner();
     front_.points.push_back({budget, std::move(report), groups_of(planner, found->point),
                              binding_of(planner, found->point),
-                             found->search->step_at(found->point)});
+                             found->search->step_at(found->point), planner.error_at(found->point)});
     front_.points.back().planned.derived.reset();  // large, and made again in milliseconds
   }
 

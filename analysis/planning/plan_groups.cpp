@@ -135,6 +135,7 @@ class Grouping {
         for (const TensorId input : stage(p).inputs) decided.bytes += size(trace(p)[input]);
     group.saved -= Bytes{part.entry->cost.first.kept};
     group.extra += Nanoseconds(part.entry->cost.time);
+    group.error += planner_.error_of(part);
     for (std::size_t s = part.first; s < part.first + part.count; ++s) {
       group.saved += Bytes{planner_.kept_cost(s).first.kept};
       group.extra -= Nanoseconds(planner_.kept_cost(s).time);

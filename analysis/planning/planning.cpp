@@ -94,6 +94,7 @@ void describe(const PlanSearches& searches, const FoundPlan& plan, Planning& pla
   rows.back().strategy = title_of(planning);
   add_ratios(rows);
   planning.groups = groups_of(planner, plan.point);
+  planning.error = planner.error_at(plan.point);
   planning.joins_blocks =
       std::ranges::any_of(planning.groups, [](const PlanGroup& group) { return group.joined > 1; });
   certify(searches, planning, rows.back(),

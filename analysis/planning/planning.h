@@ -97,6 +97,7 @@ struct PlanGroup {
   std::size_t joined = 1;          ///< so many at a time are recovered as one
   std::vector<Decided> decided;    ///< what is not kept; empty if all is
   std::vector<std::string> calls;  ///< of a selective form: ops in each block whose outputs stay
+  GradientError error;             ///< predicted
   Bytes saved;                     ///< less than if all were kept, when all forwards are done
   Nanoseconds extra{};             ///< more than if all were kept
 };
@@ -133,6 +134,7 @@ struct FrontPoint {
   std::vector<PlanGroup> groups;
   std::string binding;  ///< where memory is tightest
   PlannedStep planned;
+  GradientError error;  ///< predicted
 };
 
 /// Some points of the front of a class of plans.
@@ -151,6 +153,7 @@ struct Planning {
   std::shared_ptr<const Trace> trace;  ///< of the step that was asked for
   PlannedStep planned;                 ///< whose trace may have other operators
   std::vector<PlanGroup> groups;
+  GradientError error;               ///< of the gradients, predicted; 0 where they are exact
   std::vector<WrappedBlock> blocks;  ///< where the form is another one than tensors
   /// Then, too: what the fastest plan of tensors takes within the same budget.
   std::optional<Nanoseconds> step_of_tensors = {};

@@ -1,5 +1,6 @@
 // A plan as JSON: what was asked, what was found, its certificate, the front and the decisions.
 #include <algorithm>
+#include <cmath>
 
 #include "cli/reports/comparison_fields.h"
 #include "cli/reports/json_text.h"
@@ -13,6 +14,10 @@ Json list_json(const List& list, Print print) {
   Json json = Json::array();
   for (const auto& each : list) json.push_back(print(each));
   return json;
+}
+
+Json error_json(const GradientError& error) {
+  return std::isfinite(error.square()) ? Json(error.overall()) : Json();
 }
 
 Json group_json(const PlanGroup& group) {
@@ -30,6 +35,7 @@ Json group_json(const PlanGroup& group) {
           {"operators", group.operators},
           {"decisions", std::move(decisions)},
           {"calls", group.calls},
+          {"gradient_error", error_json(group.error)},
           {"bytes", group.saved.count},
           {"ns", group.extra.count()},
           {"ns_per_gib", price ? Json(price->count()) : Json()}};
@@ -44,6 +50,7 @@ Json point_json(const FrontPoint& point) {
           {"allocated_peak_bytes", point.report.allocated_peak.count},
           {"reserved_peak_bytes", point.report.reserved_peak.count},
           {"step_ns", point.report.step.count()},
+          {"gradient_error", error_json(point.error)},
           {"operators", operators_json(point.planned)}};
 }
 
@@ -82,6 +89,9 @@ std::string planning_json(const Planning& planning) {
   json["host_budget_bytes"] =
       planning.request.host_budget ? Json(planning.request.host_budget->count) : Json();
   json["operators"] = operators_json(planning.planned);
+  json["gradient_error"] = error_json(planning.error);
+  json["gradient_error_of_codes"] = error_json({.codes = planning.error.codes});
+  json["gradient_error_of_operators"] = error_json({.operators = planning.error.operators});
   json["fits"] = row.fits;
   json["allocated_peak_bytes"] = row.allocated_peak.count;
   json["reserved_peak_bytes"] = row.reserved_peak.count;

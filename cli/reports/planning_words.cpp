@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/reports/print_planning.h"
 #include "simulator/strategies/block_list.h"
@@ -77,6 +78,24 @@ std::string advice_text(const Planning& planning, bool is_feasible) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+// Two digits: it is a mean over networks that differ by far more.
+std::string percent_text(double square) { return fmt::format("{:.2g} %", 100 * std::sqrt(square)); }
+
+std::string error_text(const GradientError& error) {
+  if (error.square() == 0) return "";
+  if (!std::isfinite(error.square()))
+    return " How far that takes gradients from exact ones is not known: nobody has measured what "
+           "all of these codes and operators do.";
+  std::string parts;
+  if (error.codes > 0 && error.operators > 0)
+    parts = fmt::format(" (codes {}, operators {})", percent_text(error.codes),
+                        percent_text(error.operators));
+  return fmt::format(
+      " Gradients are about {} from exact ones{}, going by small networks at the "
+      "start of their training.",
+      percent_text(error.square()), parts);
+}
+
 std::string certificate(const Planning& planning) {
   const Report& row = planning.comparison.rows.back();
   const Bytes bytes =
@@ -92,6 +111,7 @@ std::string certificate(const Planning& planning) {
   if (planning.comparison.scenario.step.mesh[Axis::Data] > 1)
     text += " What replicas exchange is hidden in the bound, and simulated in the plan.";
   text += operators_text(planning.planned);
+  text += error_text(planning.error);
   if (planning.request.form != PlanForm::Tensors) text += wrapped_blocks(planning);
   if (planning.step_of_tensors)
     text += fmt::format(" The fastest plan of tensors takes {} within the same budget.",

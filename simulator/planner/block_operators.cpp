@@ -65,6 +65,7 @@ Planner::Planner(const Planner& plain, std::vector<BlockOperators> operators)
       needs_(plain.needs_),
       stages_(plain.stages_),
       joined_(plain.joined_),
+      noise_(plain.noise_),
       share_beyond_(plain.share_beyond_),
       coded_(plain.coded_),
       steady_(plain.steady_),

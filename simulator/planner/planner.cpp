@@ -21,7 +21,10 @@ Planner::Planner(std::shared_ptr<const Trace> trace, const Device& device, const
   const bool is_mixed = has_modes && settings_.form != PlanForm::Tensors;
   modes_.push_back({is_mixed ? Held::Free : Held::Kept});
   if (has_modes && !is_mixed) modes_.push_back({Held::Dropped});
-  if (!settings_.bits.empty()) measure_codes();
+  if (!settings_.bits.empty()) {
+    noise_ = std::make_shared<const GradientNoise>(*trace_, needs_);
+    measure_codes();
+  }
   propose();
   measure_menus();
   count_ranges();
@@ -35,6 +38,7 @@ Planner::Planner(const Planner& exact, double share_beyond)
       needs_(exact.needs_),
       stages_(exact.stages_),
       joined_(exact.joined_),
+      noise_(exact.noise_),
       share_beyond_(share_beyond),
       coded_(exact.coded_),
       steady_(exact.steady_),
@@ -178,6 +182,18 @@ std::vector<Planner::Part> Planner::parts_at(std::size_t point) const {
   for (const Front::Picked& picked : mode.front->choices_at(points_[point].point))
     parts.push_back(mode.parts[picked.stage][picked.choice]);
   return parts;
+}
+
+GradientError Planner::error_of(const Part& part) const {
+  const Planner& planner = of(part.operators);
+  return planner.noise_ ? stage_error(*planner.noise_, *part.stage, part.entry->plan)
+                        : GradientError{};
+}
+
+GradientError Planner::error_at(std::size_t point) const {
+  GradientError error;
+  for (const Part& part : parts_at(point)) error += error_of(part);
+  return error;
 }
 
 Planner::Tightest Planner::tightest(std::size_t point) const {

@@ -12,6 +12,7 @@
 #include "simulator/planner/front.h"
 #include "simulator/planner/local_plan.h"
 #include "simulator/planner/proposals.h"
+#include "simulator/planner/stage_noise.h"
 #include "simulator/planner/survey.h"
 #include "simulator/strategies/strategy.h"
 
@@ -108,6 +109,10 @@ class Planner {
   std::size_t named() const { return named_.size(); }
   /// Of the point's plan, in the order of stages.
   std::vector<Part> parts_at(std::size_t point) const;
+  /// Of a part, predicted: what its codes and operators make of the gradients.
+  GradientError error_of(const Part& part) const;
+  /// Of all parts of the point's plan.
+  GradientError error_at(std::size_t point) const;
   /// Where the plan of a point needs most; no stage: outside of all, in the optimizer's step.
   struct Tightest {
     std::optional<std::size_t> stage;
@@ -209,7 +214,8 @@ class Planner {
   Needs needs_;
   Stages stages_;
   std::vector<JoinedStages> joined_;
-  std::unique_ptr<CostModel> costs_;  ///< none where nothing is measured anew
+  std::shared_ptr<const GradientNoise> noise_;  ///< none where gradients are exact
+  std::unique_ptr<CostModel> costs_;            ///< none where nothing is measured anew
   double share_beyond_ = 0;
   std::vector<std::vector<Coded>> coded_;     ///< by tensor; empty where nothing may be coded
   std::int64_t steady_ = 0;                   ///< bytes of the ranges of codes, at most

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/planning/planning.h"
+#include "simulator/needs.h"
 #include "simulator/plan_json.h"
 #include "tests/analysis/planning/scenarios.h"
 
@@ -41,6 +42,32 @@ TEST(PlansWithOperators, AreNeverSlowerThanANamedStrategyAtItsOwnBytes) {
       ASSERT_LE(row.allocated_peak, named.allocated_peak) << model << " " << strategy;
       ASSERT_LE(row.step, named.step) << model << " " << strategy;
       ASSERT_LE(planning.lower_bound, row.step) << model << " " << strategy;
+    }
+  }
+}
+
+double noise_of_operators(const Trace& trace) {
+  const GradientNoise noise(trace, derive_needs(trace));
+  double sum = 0;
+  for (std::size_t i = 0; i < trace.ops.size(); ++i) sum += noise.of_op(static_cast<OpId>(i));
+  return sum;
+}
+
+// Codes belong to groups about which something is decided; operators also to others, as the GELU of
+// BERT's head does.
+TEST(PlansWithOperators, SayHowFarGradientsAreFromExactOnes) {
+  for (const char* model : {"bert-base", "gpt2"}) {
+    SCOPED_TRACE(model);
+    const Scenario scenario = planned_scenario(model, Precision::Fp32, 32);
+    const Bytes budget = report_of(scenario, "mesa:bits=4").allocated_peak;
+    for (const Allowed allowed : {Allowed::Exact, Allowed::Lossy, Allowed::Anything}) {
+      const Planning planning = planned_at(scenario, budget, allowed);
+      double codes = 0;
+      for (const PlanGroup& group : planning.groups) codes += group.error.codes;
+      EXPECT_NEAR(planning.error.codes, codes, 1e-9 * codes);
+      EXPECT_NEAR(planning.error.operators, noise_of_operators(*planning.planned.trace), 1e-9);
+      EXPECT_EQ(planning.error.square() > 0, allowed != Allowed::Exact);
+      EXPECT_EQ(planning.error.codes > 0, fewest_bits(planning.planned.plan) > 0);
     }
   }
 }

@@ -36,7 +36,7 @@ JointGraph differentiate(const Trace& trace, const Plan& plan, const Derived& de
   graph.use(plan.encodings);
   NamedInstances names(trace.ops.size(), graph);
   SavedValues values(trace, plan, derived, graph, names);
-  PresentGradients gradients(trace, plan, graph, names);
+  PresentGradients gradients(trace, plan, derived.needs, graph, names);
   OptimizerNodes optimizer(trace, derived.needs, graph, values.present, gradients);
   MicroBatch batch(trace, plan, derived, graph, names, values, gradients, optimizer);
 

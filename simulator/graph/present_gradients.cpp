@@ -1,24 +1,39 @@
 // Counts who shares a gradient, and sums contributions in place only where nobody else sees it.
 #include "simulator/graph/present_gradients.h"
 
+#include <bit>
+
 namespace tidemark {
 namespace {
 
-// By tensor: the parameter whose gradient is this one's, which a view hands on; or no_tensor.
-std::vector<TensorId> leaves_behind(const Trace& trace) {
+// By tensor: how many gradients come together.
+std::vector<std::uint32_t> count_gradients(const Trace& trace, const Needs& needs) {
+  std::vector<std::uint32_t> counts(trace.tensors.size());
+  for (std::size_t i = 0; i < trace.ops.size(); ++i)
+    for (std::uint32_t bits = needs.gradients[i]; bits != 0; bits &= bits - 1)
+      ++counts[index(trace.inputs(trace.ops[i])[static_cast<std::size_t>(std::countr_zero(bits))])];
+  return counts;
+}
+
+// By tensor: itself if it is a parameter, or the one whose first gradient of several is this one's,
+// which a view hands on; or no_tensor. An only gradient is copied: it bears the parameter's name.
+std::vector<TensorId> leaves_behind(const Trace& trace, const Needs& needs) {
   std::vector<TensorId> leaves(trace.tensors.size(), no_tensor);
   for (std::size_t i = 0; i < leaves.size(); ++i)
     if (trace.tensors[i].trainable) leaves[i] = static_cast<TensorId>(i);
-  for (const Op& op : trace.ops)
-    if (op.kind == OpKind::View)
-      leaves[index(trace.outputs(op)[0])] = leaves[index(trace.inputs(op)[0])];
+  const std::vector<std::uint32_t> gradients = count_gradients(trace, needs);
+  for (const Op& op : trace.ops) {
+    if (op.kind != OpKind::View) continue;
+    const TensorId read = trace.inputs(op)[0];
+    if (gradients[index(read)] > 1) leaves[index(trace.outputs(op)[0])] = leaves[index(read)];
+  }
   return leaves;
 }
 
 }  // namespace
 
-PresentGradients::PresentGradients(const Trace& trace, const Plan& plan, GraphBuilder& graph,
-                                   NamedInstances& names)
+PresentGradients::PresentGradients(const Trace& trace, const Plan& plan, const Needs& needs,
+                                   GraphBuilder& graph, NamedInstances& names)
     : trace_(trace),
       plan_(plan),
       framework_(find_framework(trace.step.framework)),
@@ -26,7 +41,7 @@ PresentGradients::PresentGradients(const Trace& trace, const Plan& plan, GraphBu
       names_(names),
       slot_(trace.tensors.size(), no_instance),
       holds_view_(trace.tensors.size()),
-      leaf_behind_(leaves_behind(trace)) {}
+      leaf_behind_(leaves_behind(trace, needs)) {}
 
 void PresentGradients::place(TensorId parameter) {
   slot_[index(parameter)] = graph_.add({.size = size(trace_[parameter]),

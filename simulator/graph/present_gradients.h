@@ -3,6 +3,7 @@
 #pragma once
 
 #include "simulator/graph/named_instances.h"
+#include "simulator/needs.h"
 #include "simulator/plan.h"
 
 namespace tidemark {
@@ -16,7 +17,7 @@ struct BackwardPlace {
 
 class PresentGradients {
  public:
-  PresentGradients(const Trace& trace, const Plan& plan, GraphBuilder& graph,
+  PresentGradients(const Trace& trace, const Plan& plan, const Needs& needs, GraphBuilder& graph,
                    NamedInstances& names);
 
   /// Where the tensor's gradient is, or no_instance.

@@ -181,23 +181,6 @@ TEST(OpaqueStep, HasTheSumBesideAFirstGradientThatIsAView) {
   EXPECT_EQ(count(true), 3);
 }
 
-// A view hands its parameter's only gradient on; nothing is copied.
-TEST(OpaqueStep, HasOneGradientOfAParameterThatIsReadThroughAView) {
-  TraceBuilder b("viewed", "toy",
-                 {.batch = 2, .precision = Precision::Fp32, .optimizer = Optimizer::Sgd});
-  const TensorId x = b.input("x", {2, 4}, DType::Float32);
-  const TensorId targets = b.input("targets", {2}, DType::Int64);
-  const std::array inputs = {x, b.view("w.view", b.parameter("w", {4, 4}), {4, 4})};
-  const std::array output = {OutputSpec{"", {2, 4}, DType::Float32}};
-  const TensorId y = b.opaque("product", inputs, output,
-                              {.operation = "aten::mm", .gradients = 2, .saved = input_bit(0)});
-  const Trace trace = b.finish(b.cross_entropy("loss", y, targets));
-  const Schedule schedule = lower(trace, keep_everything(trace));
-  EXPECT_THAT(validate(trace, schedule), IsEmpty());
-  const auto is_sum = [](const auto& run) { return run.task == Task::Accumulate; };
-  EXPECT_EQ(std::ranges::count_if(runs_of(schedule), is_sum), 0);
-}
-
 // PyTorch's allocator sees it; live memory does not.
 TEST(OpaqueStep, TakesItsScratchFromTheAllocatorOnly) {
   OpaqueRow row = scan_row();

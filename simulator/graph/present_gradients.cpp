@@ -112,8 +112,8 @@ bool PresentGradients::is_view(TensorId tensor, BackwardPlace made_at) const {
   return kind == OpKind::View || (is_leaf(tensor) && made_at.input > 0 && kind == OpKind::Linear);
 }
 
-// A part of a concatenation's gradient is a view, and what others share must not change. Nor are
-// views added to that a parameter has from its first use (can_accumulate_inplace() of
+// A part of a concatenation's gradient is a view, and what others share must not change. Nor is a
+// first gradient added to that is_view() (can_accumulate_inplace() of
 // torch/csrc/autograd/input_buffer.cpp); the sum of two is none any more.
 bool PresentGradients::adds_in_place(TensorId tensor) {
   if (holds_view_[index(tensor)]) return false;

@@ -201,12 +201,14 @@ std::string TraceBuilder::cast_name(TensorId x) {
   return trace_[x].name + (casts == 1 ? ".cast" : ".cast" + std::to_string(casts));
 }
 
-// Autocast reads 16-bit operands: activations are cast at each use, weights once per step.
+// Autocast reads 16-bit operands: trained weights are cast once per step; activations, frozen
+// weights and views of any at each use (cached_cast() of aten/src/ATen/autocast_mode.cpp caches
+// leaves that require a gradient).
 TensorId TraceBuilder::to_compute(TensorId x) {
   const Tensor& tensor = trace_[x];
   if (!framework_.autocast_casts || tensor.dtype == compute_ || !is_floating(tensor.dtype))
     return x;
-  if (tensor.category != Category::Parameter) return cast(cast_name(x), x, compute_);
+  if (!tensor.trainable) return cast(cast_name(x), x, compute_);
   if (weight_casts_.size() <= index(x)) weight_casts_.resize(trace_.tensors.size(), no_tensor);
   if (weight_casts_[index(x)] == no_tensor) {
     const TensorId copy = cast(tensor.name + ".cast", x, compute_);

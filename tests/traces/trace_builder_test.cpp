@@ -68,6 +68,22 @@ TEST(Autocast, CastsActivationsAtEachUseAndWeightsOnce) {
   EXPECT_THAT(check(trace), IsEmpty());
 }
 
+// Autocast's cache is for weights that are trained. What else it casts goes with its last reader.
+TEST(Autocast, CastsFrozenWeightsAtEachUse) {
+  StepOptions step = with_tuning("frozen:w");
+  step.precision = Precision::AmpBf16;
+  const Trace trace = built(step, [](TraceBuilder& b, TensorId x) {
+    const TensorId frozen = b.parameter("w", {4, 4}), trained = b.parameter("v", {4, 4});
+    const TensorId y = b.linear_with("first", b.linear_with("in", x, trained), frozen);
+    return b.linear_with("second", y, frozen);
+  });
+  EXPECT_THAT(op_names(trace),
+              ElementsAre("x.cast", "v.cast", "in", "w.cast", "first", "w.cast2", "second"));
+  EXPECT_EQ(trace[tensor_named(trace, "v.cast")].held_until,
+            static_cast<OpId>(trace.ops.size() - 1));
+  EXPECT_EQ(trace[tensor_named(trace, "w.cast")].held_until, no_op);
+}
+
 TEST(Autocast, NormsWriteFp32AndOtherPrecisionsCastNothing) {
   const auto norm = [](TraceBuilder& b, TensorId x) {
     return b.layer_norm("norm", b.linear("fc", x, 4), 1e-5);

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/quoted.h"
 #include "simulator/plan_json.h"
+#include "simulator/strategies/input_gradients.h"
 #include "simulator/tensor_roles.h"
 #include "traces/trace_json.h"
 
@@ -193,7 +194,7 @@ std::vector<StrategySpec::Component> components_of(const JsonView& rewrites) {
     rewrites.fail(error.what());
   }
   for (const StrategySpec::Component& component : spec.components)
-    if (!component.row->rewrite)
+    if (!component.row->rewrite && !asks_for_input_gradients(component))
       rewrites.fail(fmt::format(
           "{} rewrites no trace; leave it out, for what it decides stands in 'decisions'",
           component.row->name));

@@ -1,4 +1,5 @@
 # Adapters beside plain LoRA: rank-stabilized, with magnitudes (DoRA), and whole modules trained as copies.
+# And LoRA under each model's own checkpointing, with the gradients that peft's users ask for behind the embedding.
 import pathlib
 import runpy
 
@@ -11,7 +12,8 @@ def add(network, precision, label, *modules, dropout=0.0, **more):
     options = {key: more.pop(key) for key in ("use_rslora", "use_dora", "modules_to_save",
                                               "fan_in_fan_out") if key in more}
     CASES.append(dict(name=f"{network}-{precision}-{label}", config=config, precision=precision,
-                      attention="sdpa", lora={**BASE["lora"](*modules, dropout=dropout), **options},
+                      attention=more.pop("attention", "sdpa"),
+                      lora={**BASE["lora"](*modules, dropout=dropout), **options},
                       **{**BASE["SIZES"][config["model_type"]], **more}))
 
 
@@ -36,3 +38,14 @@ for NETWORK, CLASS, HEAD, *TARGETS in (
         ("llama", "LlamaForSequenceClassification", "score", "q_proj", "v_proj")):
     add(NETWORK, "bf16", HEAD, *TARGETS, modules_to_save=[HEAD], **{"class": CLASS})
     CASES[-1]["config"] = {**CASES[-1]["config"], "architectures": [CLASS], "pad_token_id": 0}
+
+for NETWORK, PRECISION, *TARGETS in (
+        ("bert", "bf16", "query", "value"), ("bert", "amp-bf16", "query", "value"),
+        ("distilbert", "bf16", "q_lin", "v_lin"), ("gpt2", "bf16", "c_attn"),
+        ("gpt2", "amp-bf16", "c_attn"), ("llama", "bf16", "q_proj", "v_proj"),
+        ("llama", "amp-bf16", "q_proj", "v_proj"), ("phi3", "amp-bf16", "qkv_proj"),
+        ("opt", "amp-bf16", "q_proj", "v_proj"), ("t5", "bf16", "q", "v"),
+        ("vit", "bf16", "query", "value"), ("dinov2", "amp-bf16", "query", "value")):
+    ATTENTION = "math" if NETWORK == "t5" else "sdpa"
+    SAVED = dict(modules_to_save=["classifier"]) if NETWORK in ("vit", "dinov2") else {}
+    add(NETWORK, PRECISION, "checkpoint", *TARGETS, checkpoint=True, attention=ATTENTION, **SAVED)

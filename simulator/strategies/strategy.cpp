@@ -11,6 +11,7 @@
 #include "simulator/parallel/pipeline_order.h"
 #include "simulator/plan_json.h"
 #include "simulator/strategies/block_list.h"
+#include "simulator/strategies/input_gradients.h"
 
 namespace tidemark {
 namespace {
@@ -285,10 +286,17 @@ std::string strategy_text(const std::vector<StrategySpec::Component>& components
   return text;
 }
 
-// A post-norm block becomes pre-norm when it is coupled.
+// What is switched on comes first. A post-norm block becomes pre-norm when it is coupled.
 Refusal rewrite(PlannedStep& step) {
+  std::erase_if(step.rewrites, [&](const StrategySpec::Component& component) {
+    if (!asks_for_input_gradients(component)) return false;
+    std::optional<Trace> changed = add_input_gradients(*step.trace);
+    if (changed) step.trace = std::make_shared<const Trace>(*std::move(changed));
+    return !changed;
+  });
   for (auto component = step.rewrites.rbegin(); component != step.rewrites.rend(); ++component) {
     const auto& [row, arguments] = *component;
+    if (!row->rewrite) continue;
     Rewritten changed = row->rewrite(*step.trace, arguments);
     if (const auto* refusal = std::get_if<Refusal>(&changed))
       return fmt::format("{}: {}", row->name, *refusal);
@@ -327,7 +335,9 @@ std::shared_ptr<const Derived> derived_of(const PlannedStep& step) {
 PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& spec) {
   PlannedStep step{trace, {}, contradiction_in(spec)};
   std::ranges::copy_if(spec.components, std::back_inserter(step.rewrites),
-                       [](const auto& component) { return component.row->rewrite != nullptr; });
+                       [](const auto& component) {
+                         return component.row->rewrite || asks_for_input_gradients(component);
+                       });
   if (step.refusal.empty()) step.refusal = rewrite(step);
   if (step.refusal.empty()) {
     step.plan = keep_everything(*step.trace);

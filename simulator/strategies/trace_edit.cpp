@@ -33,7 +33,7 @@ TensorId TraceEdit::map(TensorId old) {
   TensorId& now = map_[index(old)];
   if (now != no_tensor) return now;
   Tensor tensor = from_[old];
-  tensor.storage = tensor.storage == old ? no_tensor : map(tensor.storage);
+  tensor.storage = tensor.storage == old ? no_tensor : to_[map(tensor.storage)].storage;
   if (const InputFill* fill = fill_of(from_, tensor)) {
     tensor.fill = static_cast<FillId>(to_.fills.size());
     to_.fills.push_back(*fill);

@@ -27,6 +27,8 @@ class TraceEdit {
   /// A new op outside of blocks, or inside of the block that the last copied op belongs to.
   TensorId emit(OpKind kind, const std::string& name, std::initializer_list<TensorId> inputs,
                 const Tensor& output, bool inside_block = false);
+  /// The op as it is said, without attributes.
+  TensorId emit(Op op, std::initializer_list<TensorId> inputs, const Tensor& output);
   /// As emit, in the block and part of an op of the old trace.
   TensorId emit_beside(OpId beside, OpKind kind, const std::string& name,
                        std::initializer_list<TensorId> inputs, const Tensor& output);
@@ -50,7 +52,6 @@ class TraceEdit {
 
  private:
   std::uint32_t next_operand() const { return static_cast<std::uint32_t>(to_.operands.size()); }
-  TensorId emit(Op op, std::initializer_list<TensorId> inputs, const Tensor& output);
   void copy_operands(std::span<const TensorId> old);
   void append(Op op, std::uint32_t first_operand, std::size_t inputs,
               std::span<const Attribute> attributes);

@@ -303,7 +303,7 @@ TEST(PlanFile, ARegionGoesForwardAndDoesNotOverlap) {
 
 // The strategies would be decided about twice.
 TEST(PlanFile, OnlyStrategiesThatRewriteCanBeNamedForIt) {
-  EXPECT_THAT(error_of(file_with(R"("rewrites": "checkpoint", "decisions": [])")),
+  EXPECT_THAT(error_of(file_with(R"("rewrites": "checkpoint:blocks", "decisions": [])")),
               HasSubstr("/rewrites: checkpoint rewrites no trace; leave it out"));
   EXPECT_THAT(error_of(file_with(R"("rewrites": "reversibel", "decisions": [])")),
               HasSubstr("/rewrites: unknown strategy 'reversibel' (did you mean 'reversible'?"));

@@ -145,7 +145,8 @@ TEST(Planner, BoundIsBelowEveryStrategyOfItsClass) {
       if (!step.refusal.empty()) continue;
       const Schedule schedule = lower(step);
       const std::int64_t bound = planner.lower_bound(rounded_live_peak(schedule));
-      ASSERT_LE(bound, simulate(*trace, schedule, device()).duration.count()) << c << " " << text;
+      ASSERT_LE(bound, simulate(*step.trace, schedule, device()).duration.count())
+          << c << " " << text;
       ASSERT_GT(bound, 0) << c;
     }
   }

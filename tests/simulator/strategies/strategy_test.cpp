@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "simulator/judge/validate.h"
+#include "simulator/lower.h"
 #include "tests/traces/small_trace.h"
 #include "traces/presets.h"
 
@@ -194,6 +196,71 @@ TEST(Strategy, ATraceWithoutBlocksHasNoCheckpoints) {
   const auto trace = std::make_shared<const Trace>(b.finish(b.gelu("gelu", b.parameter("p", {}))));
   EXPECT_THAT(plan_step(trace, parse_strategy("checkpoint")).refusal,
               HasSubstr("the trace names no blocks"));
+}
+
+std::shared_ptr<const Trace> tuned(std::string_view model, std::string_view tuning) {
+  StepOptions step{.sequence = 8, .tuning = parse_tuning(tuning)};
+  if (model.starts_with("vit") || model.ends_with("vision")) step.sequence.reset();
+  return std::make_shared<const Trace>(build_trace(find_model(model), step));
+}
+
+/// Inputs that get gradients for the sake of those behind them.
+std::vector<std::string> zeros_in(const Trace& trace) {
+  std::vector<std::string> names;
+  for (const Tensor& tensor : trace.tensors)
+    if (tensor.category == Category::Input && tensor.trainable) names.push_back(tensor.name);
+  return names;
+}
+
+// enable_input_require_grads(): words, or patches. T5's encoder and decoder share the module;
+// BART's own copies of it have no hook.
+TEST(Strategy, TheModelsOwnCheckpointsGiveTheEmbeddingAGradientBesideAdapters) {
+  const auto zeros = [](std::string_view model, std::string_view strategy,
+                        std::string_view tuning) {
+    const PlannedStep step = plan_step(tuned(model, tuning), parse_strategy(strategy));
+    EXPECT_EQ(step.refusal, "");
+    EXPECT_THAT(check(*step.trace), IsEmpty());
+    EXPECT_THAT(check(*step.trace, step.plan), IsEmpty());
+    EXPECT_EQ(step.rewrites.size(), zeros_in(*step.trace).empty() ? 0u : 1u);
+    return zeros_in(*step.trace);
+  };
+  constexpr auto lora = "lora:r=4,targets=q";
+  EXPECT_THAT(zeros("bert-base", "checkpoint", lora), ElementsAre("embed.requires_grad.zero"));
+  EXPECT_THAT(zeros("siglip-base-vision", "checkpoint", lora),
+              ElementsAre("patch_embed.requires_grad.zero"));
+  EXPECT_THAT(zeros("vit-ti-16", "checkpoint", "lora:r=4,targets=qkv"), IsEmpty());  // timm's
+  EXPECT_EQ(zeros("t5-base", "checkpoint", lora).size(), 2u);
+  EXPECT_THAT(zeros("bart-base", "checkpoint", lora), IsEmpty());
+  EXPECT_THAT(zeros("bert-base", "checkpoint", "full"), IsEmpty());
+  EXPECT_THAT(zeros("bert-base", "checkpoint:blocks", lora), IsEmpty());
+  EXPECT_THAT(zeros("bert-base", "vanilla", lora), IsEmpty());
+  EXPECT_THAT(zeros("bert-base", "checkpoint", "lora:r=4,targets=q,save=embed_tokens"), IsEmpty());
+}
+
+// The zero's gradient ends with the step, however the step is cut.
+TEST(Strategy, InputGradientsEndWithTheStep) {
+  for (const bool in_backward : {false, true}) {
+    StepOptions step{.sequence = 8, .tuning = parse_tuning("lora:r=4,targets=q")};
+    step.update_in_backward = in_backward;
+    if (!in_backward) step.accumulate.count = 2;
+    const auto trace = std::make_shared<const Trace>(build_trace(find_model("bert-base"), step));
+    const PlannedStep planned = plan_step(trace, parse_strategy("checkpoint"));
+    EXPECT_THAT(validate(*planned.trace, lower(*planned.trace, planned.plan)), IsEmpty());
+  }
+}
+
+// What lies between the embedding and the first block keeps its inputs for gradients.
+TEST(Strategy, WithInputGradientsEmbeddingsKeepMore) {
+  const auto trace = tuned("bert-base", "lora:r=4,targets=q");
+  const PlannedStep step = plan_step(trace, parse_strategy("checkpoint"));
+  const auto keeps = [](const Trace& of, std::string_view op) {
+    const Needs needs = derive_needs(of);
+    for (std::size_t i = 0; i < of.ops.size(); ++i)
+      if (of.ops[i].name == op) return needs.saved[i] != 0;
+    return false;
+  };
+  EXPECT_FALSE(keeps(*trace, "embed_norm"));
+  EXPECT_TRUE(keeps(*step.trace, "embed_norm"));
 }
 
 // Coupled first, a post-norm block's norm feeds only linears, and its affine part needs no op.

@@ -12,11 +12,13 @@
   extern __shared__ uint4 tidemark_dynamic_shared[]; \
   type* const name = reinterpret_cast<type*>(tidemark_dynamic_shared)
 #define TIDEMARK_UNROLL _Pragma("unroll")
+#define TIDEMARK_NO_UNROLL _Pragma("unroll 1")
 #elif defined(TIDEMARK_EMULATE_CUDA)
 #include TIDEMARK_EMULATE_CUDA
 #define TIDEMARK_SHARED(type, name) \
   type* const name = reinterpret_cast<type*>(::tidemark::emulation::dynamic_shared())
 #define TIDEMARK_UNROLL
+#define TIDEMARK_NO_UNROLL
 #else
 #error "CUDA sources are for nvcc, or for the emulation of the tests"
 #endif

@@ -119,37 +119,96 @@ __device__ inline float decoded(std::uint8_t code, const GroupRange& group, int 
                    group.minimum);
 }
 
-/// Codes of less than a byte. Neighbours find theirs in the same cache line, if not byte.
-template <int V>
-__device__ inline void load_packed(const DeviceGroups& groups, std::int64_t offset,
-                                   std::int64_t stride, int valid, float (&out)[V]) {
-  const DeviceGroups::Group group = groups.at(offset);
-  const bool is_one_group = stride == 1 && group.left >= valid;
+/// The code of element `at`, which may be less than a byte. Neighbours find theirs in the same
+/// cache line, if not byte.
+__device__ inline std::uint8_t code_at(const DeviceGroups& groups, std::int64_t at) {
+  if (groups.bits == 8) return groups.codes[groups.first + at];
+  const std::int64_t bit = (groups.first + at) * groups.bits;
   const unsigned mask = (1u << groups.bits) - 1;
-  for (int i = 0; i < V; ++i) {
-    out[i] = 0;
-    if (i >= valid) continue;
-    const std::int64_t at = offset + i * stride, bit = (groups.first + at) * groups.bits;
-    const auto code =
-        static_cast<std::uint8_t>(unsigned{groups.codes[bit / 8]} >> (bit % 8) & mask);
-    out[i] = decoded(code, is_one_group ? *group.range : *groups.at(at).range, groups.bits);
+  return static_cast<std::uint8_t>(unsigned{groups.codes[bit / 8]} >> (bit % 8) & mask);
+}
+
+__device__ inline float element_at(const Reader<AnyFloat>& from, std::int64_t at) {
+  if (from.dtype == DType::Float32) return reinterpret_cast<const float*>(from.data)[at];
+  if (from.dtype == DType::BFloat16)
+    return to_fp32(reinterpret_cast<const BFloat16*>(from.data)[at]);
+  if (from.dtype == DType::UInt8)
+    return decoded(code_at(from.groups, at), *from.groups.at(at).range, from.groups.bits);
+  return to_fp32(reinterpret_cast<const Float16*>(from.data)[at]);
+}
+
+/// V codes of one group, side by side.
+template <int V>
+__device__ inline void load_codes(const DeviceGroups& groups, const GroupRange& group,
+                                  std::int64_t offset, float (&out)[V]) {
+  if (groups.bits == 8) {
+    const auto pack =
+        *reinterpret_cast<const Pack<std::uint8_t, V>*>(groups.codes + groups.first + offset);
+    for (int i = 0; i < V; ++i) out[i] = decoded(pack.values[i], group, 8);
+    return;
+  }
+  for (int i = 0; i < V; ++i) out[i] = decoded(code_at(groups, offset + i), group, groups.bits);
+}
+
+/// Whole vectors of any dtype, and one element for all of V. False: nothing was loaded.
+template <int V>
+__device__ inline bool load_quickly(const Reader<AnyFloat>& from, std::int64_t offset,
+                                    std::int64_t stride, int valid, float (&out)[V]) {
+  if (stride == 0) {
+    const float value = element_at(from, offset);
+    for (int i = 0; i < V; ++i) out[i] = i < valid ? value : 0.0f;
+    return true;
+  }
+  if (stride != 1 || valid != V) return false;
+  if (from.dtype == DType::Float32) {
+    load_of<V>(reinterpret_cast<const float*>(from.data), offset, 1, V, out);
+  } else if (from.dtype == DType::BFloat16) {
+    load_of<V>(reinterpret_cast<const BFloat16*>(from.data), offset, 1, V, out);
+  } else if (from.dtype == DType::Float16) {
+    load_of<V>(reinterpret_cast<const Float16*>(from.data), offset, 1, V, out);
+  } else {
+    const DeviceGroups::Group group = from.groups.at(offset);
+    if (group.left < V) return false;
+    load_codes<V>(from.groups, *group.range, offset, out);
+  }
+  return true;
+}
+
+/// In a dtype that is known at run time only, the ends of rows and what does not lie side by side
+/// come in one by one, in a loop that stays one: unrolled it is most of a kernel, which the compiler
+/// then spends most of its time on. The element is chosen by comparison, as an index would put the
+/// vector into local memory.
+template <int V>
+__device__ inline void load_each(const Reader<AnyFloat>& from, std::int64_t offset,
+                                 std::int64_t stride, int valid, float (&out)[V]) {
+  for (int e = 0; e < V; ++e) out[e] = 0;
+  TIDEMARK_NO_UNROLL
+  for (int i = 0; i < valid; ++i) {
+    const float value = element_at(from, offset + i * stride);
+    for (int e = 0; e < V; ++e) out[e] = e == i ? value : out[e];
   }
 }
 
+/// As load_of().
 template <int V>
-__device__ inline void load_decoded(const std::uint8_t* codes, const DeviceGroups& groups,
-                                    std::int64_t offset, std::int64_t stride, int valid,
-                                    float (&out)[V]) {
-  if (groups.bits < 8) return load_packed<V>(groups, offset, stride, valid, out);
-  const DeviceGroups::Group group = groups.at(offset);
-  if (stride == 1 && valid == V && group.left >= V) {
-    const auto pack = *reinterpret_cast<const Pack<std::uint8_t, V>*>(codes + offset);
-    for (int i = 0; i < V; ++i) out[i] = decoded(pack.values[i], *group.range, 8);
-    return;
-  }
-  for (int i = 0; i < V; ++i) {
-    const std::int64_t at = offset + i * stride;
-    out[i] = i < valid ? decoded(codes[at], *groups.at(at).range, 8) : 0.0f;
+__device__ inline void load_any(const Reader<AnyFloat>& from, std::int64_t offset,
+                                std::int64_t stride, int valid, float (&out)[V]) {
+  if constexpr (V == 1)
+    out[0] = valid > 0 ? element_at(from, offset) : 0.0f;
+  else if (!load_quickly<V>(from, offset, stride, valid, out))
+    load_each<V>(from, offset, stride, valid, out);
+}
+
+/// Calls act(i, values[i]) for i < valid, in a loop that stays one, as in load_each(): the next value
+/// moves to the front.
+template <int V, typename Act>
+__device__ inline void for_each_value(const float (&values)[V], int valid, const Act& act) {
+  float rest[V];
+  for (int e = 0; e < V; ++e) rest[e] = values[e];
+  TIDEMARK_NO_UNROLL
+  for (int i = 0; i < valid; ++i) {
+    act(i, rest[0]);
+    for (int e = 0; e + 1 < V; ++e) rest[e] = rest[e + 1];
   }
 }
 
@@ -163,36 +222,30 @@ template <int V>
 __device__ inline void note_min_max(const DeviceGroups& groups, std::int64_t offset,
                                     std::int64_t stride, int valid, const float (&values)[V]) {
   const DeviceGroups::Group group = groups.at(offset);
-  const bool is_one_group = stride == 1 && group.left >= valid;
+  if (stride != 1 || group.left < valid) {
+    for_each_value(values, valid, [&](int i, float x) {
+      const std::uint32_t high = order_key(x), low = ~high;
+      GroupRange* const own = groups.at(offset + i * stride).range;
+      note_max(&own->least, low), note_max(&own->most, high);
+    });
+    return;
+  }
   std::uint32_t least = 0, most = 0;
   for (int i = 0; i < V; ++i) {
     if (i >= valid) break;
     const std::uint32_t high = order_key(values[i]), low = ~high;
-    if (!is_one_group) {
-      GroupRange* const own = groups.at(offset + i * stride).range;
-      note_max(&own->least, low), note_max(&own->most, high);
-    }
     least = low > least ? low : least, most = high > most ? high : most;
   }
-  if (!is_one_group) return;
   note_max(&group.range->least, least), note_max(&group.range->most, most);
 }
 
 template <int V, typename T>
 __device__ inline void load(const Reader<T>& from, std::int64_t offset, std::int64_t stride,
                             int valid, float (&out)[V]) {
-  if (from.data == nullptr) {
+  if (from.data == nullptr) {  // absent: zeros
     for (int i = 0; i < V; ++i) out[i] = 0;
   } else if constexpr (std::is_same_v<T, AnyFloat>) {
-    if (from.dtype == DType::Float32)
-      load_of<V>(reinterpret_cast<const float*>(from.data), offset, stride, valid, out);
-    else if (from.dtype == DType::BFloat16)
-      load_of<V>(reinterpret_cast<const BFloat16*>(from.data), offset, stride, valid, out);
-    else if (from.dtype == DType::UInt8)
-      load_decoded<V>(reinterpret_cast<const std::uint8_t*>(from.data), from.groups, offset, stride,
-                      valid, out);
-    else
-      load_of<V>(reinterpret_cast<const Float16*>(from.data), offset, stride, valid, out);
+    load_any<V>(from, offset, stride, valid, out);
   } else {
     load_of<V>(from.data, offset, stride, valid, out);
   }
@@ -209,21 +262,40 @@ __device__ inline void store_to(T* data, std::int64_t offset, std::int64_t strid
     if (i < valid) data[offset + i * stride] = rounded_to<T>(values[i]);
 }
 
+__device__ inline void store_element(const Writer<AnyFloat>& to, std::int64_t at, float value) {
+  if (to.dtype == DType::Float32)
+    reinterpret_cast<float*>(to.data)[at] = value;
+  else if (to.dtype == DType::BFloat16)
+    reinterpret_cast<BFloat16*>(to.data)[at] = rounded_to<BFloat16>(value);
+  else
+    reinterpret_cast<Float16*>(to.data)[at] = rounded_to<Float16>(value);
+}
+
+/// As store_to().
+template <int V>
+__device__ inline void store_any(const Writer<AnyFloat>& to, std::int64_t offset,
+                                 std::int64_t stride, int valid, const float (&values)[V]) {
+  if (V == 1 || stride != 1 || valid != V) {
+    for_each_value(values, valid,
+                   [&](int i, float x) { store_element(to, offset + i * stride, x); });
+  } else if (to.dtype == DType::Float32) {
+    store_to<V>(reinterpret_cast<float*>(to.data), offset, 1, V, values);
+  } else if (to.dtype == DType::BFloat16) {
+    store_to<V>(reinterpret_cast<BFloat16*>(to.data), offset, 1, V, values);
+  } else {
+    store_to<V>(reinterpret_cast<Float16*>(to.data), offset, 1, V, values);
+  }
+}
+
 /// An absent array swallows what is written. Whoever watches it does so elsewhere (watch.cuh).
 template <int V, typename T>
 __device__ inline void store_unwatched(const Writer<T>& to, std::int64_t offset,
                                        std::int64_t stride, int valid, const float (&values)[V]) {
   if (to.data == nullptr) return;
-  if constexpr (std::is_same_v<T, AnyFloat>) {
-    if (to.dtype == DType::Float32)
-      store_to<V>(reinterpret_cast<float*>(to.data), offset, stride, valid, values);
-    else if (to.dtype == DType::BFloat16)
-      store_to<V>(reinterpret_cast<BFloat16*>(to.data), offset, stride, valid, values);
-    else
-      store_to<V>(reinterpret_cast<Float16*>(to.data), offset, stride, valid, values);
-  } else {
+  if constexpr (std::is_same_v<T, AnyFloat>)
+    store_any<V>(to, offset, stride, valid, values);
+  else
     store_to<V>(to.data, offset, stride, valid, values);
-  }
 }
 
 /// Extremes go to the device's memory at once.

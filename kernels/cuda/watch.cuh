@@ -45,9 +45,9 @@ class Watch {
         if (i < valid) add(values[i]);
       return;
     }
-    TIDEMARK_UNROLL
-    for (int i = 0; i < V; ++i)
-      if (i < valid) change_to(groups_.at(offset + i * stride).range), add(values[i]);
+    for_each_value(values, valid, [&](int i, float x) {
+      change_to(groups_.at(offset + i * stride).range), add(x);
+    });
   }
 
   __device__ void finish() {

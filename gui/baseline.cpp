@@ -72,8 +72,7 @@ WhatIf inputs_of(const std::string& check_file, const regression::Experiment& ex
   Scenario& scenario = what_if.scenario;
   scenario.device = find_device(regression::resolved(check_file, experiment.device));
   if (regression::is_trace_path(model)) {
-    scenario.trace =
-        std::make_shared<const Trace>(among_replicas(load_trace(model), experiment.step));
+    scenario.trace = std::make_shared<const Trace>(as_stated(load_trace(model), experiment.step));
     scenario.model = {model, scenario.trace->family, scenario.trace->model, model};
     scenario.step = scenario.trace->step;
   } else {

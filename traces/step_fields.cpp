@@ -355,6 +355,7 @@ std::vector<StepField> sizes() {
           {.key = "accumulate",
            .id_prefix = "accumulate=",
            .shown = StepShown::Apart,
+           .fits_recorded = true,
            .switches = {{"--accumulate", "N",
                          "number of micro-batches, of --batch samples each, whose gradients add up "
                          "before the optimizer updates (default 1)"}}}),
@@ -519,7 +520,7 @@ std::vector<StepField> surroundings() {
           {.key = "mesh",
            .id_prefix = "mesh=",
            .noun = "mesh",
-           .is_of_replicas = true,
+           .fits_recorded = true,
            .switches = {{"--mesh", "AXES",
                          "how the GPUs of a job are laid out: sizes of pp (pipeline stages), dp "
                          "(replicas), cp (context), tp (tensor), and ep (how many of dp · cp share "
@@ -547,7 +548,7 @@ std::vector<StepField> surroundings() {
                          "the stage that needs most)"}}}),
       among_ranks(field<&StepOptions::shard>(
           {.key = "shard",
-           .is_of_replicas = true,
+           .fits_recorded = true,
            .switches = {
                {"--shard", "NAME",
                 "how the dp · cp ranks share parameters, gradients and optimizer states: ddp, "

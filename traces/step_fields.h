@@ -39,7 +39,7 @@ struct StepField {
   std::string_view noun = {};      ///< said after a name that does not say what it is of
   bool is_always_written = false;  ///< trace files state it even where it is the default
   bool is_swept = false;           ///< the command line takes several values of it
-  bool is_of_replicas = false;     ///< says nothing of what runs: a recorded step may have any
+  bool fits_recorded = false;      ///< a recorded step may have any value of it
   std::vector<StepSwitch> switches = {};
 
   /// Nothing while the option is unset.

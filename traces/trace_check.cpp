@@ -22,16 +22,6 @@ void check_step(const StepOptions& step, Defects& defects) {
       defects.add(fmt::format("/step/{}", field.key), "{}", defect);
 }
 
-// Every micro-batch is planned op by op.
-void check_micro_batches(const Trace& trace, Defects& defects) {
-  constexpr std::int64_t most_runs = 10'000'000;
-  const auto ops = static_cast<std::int64_t>(trace.ops.size());
-  const std::int64_t batches = trace.step.accumulate.count;
-  if (batches > 1 && batches <= MicroBatches::most && ops > most_runs / batches)
-    defects.add("/step/accumulate", "found {} micro-batches of {} ops; need at most {} runs in all",
-                batches, ops, most_runs);
-}
-
 void check_loss(const Trace& trace, const TraceFacts& facts, Defects& defects) {
   if (!exists(trace, trace.loss))
     return defects.add("/loss", "{}", missing_tensor(trace, trace.loss));
@@ -149,11 +139,22 @@ std::string read_defect(const Trace& trace, const TraceFacts& facts, TensorId id
                      quoted(tensor.name));
 }
 
+// Every micro-batch is planned op by op.
+std::string micro_batches_defect(const Trace& trace) {
+  constexpr std::int64_t most_runs = 10'000'000;
+  const auto ops = static_cast<std::int64_t>(trace.ops.size());
+  const std::int64_t batches = trace.step.accumulate.count;
+  if (batches == 1 || batches > MicroBatches::most || ops <= most_runs / batches) return {};
+  return fmt::format("found {} micro-batches of {} ops; need at most {} runs in all", batches, ops,
+                     most_runs);
+}
+
 std::vector<std::string> check(const Trace& trace) {
   const TraceFacts facts(trace);
   Defects defects;
   check_step(trace.step, defects);
-  check_micro_batches(trace, defects);
+  if (const std::string defect = micro_batches_defect(trace); !defect.empty())
+    defects.add("/step/accumulate", "{}", defect);
   check_loss(trace, facts, defects);
   check_blocks(trace, facts, defects);
   check_tensors(trace, facts, defects);

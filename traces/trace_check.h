@@ -69,6 +69,9 @@ std::string missing_tensor(const Trace& trace, TensorId id);
 /// What the fill needs of a tensor of positive dimensions and does not find; "" if all is there.
 std::string_view unmet_need(const Tensor& tensor, const InputFill& fill);
 
+/// Why so many micro-batches are too many; "" if they are not.
+std::string micro_batches_defect(const Trace& trace);
+
 void check_tensors(const Trace& trace, const TraceFacts& facts, Defects& defects);
 void check_ops(const Trace& trace, const TraceFacts& facts, Defects& defects);
 void check_opaque_rows(const Trace& trace, Defects& defects);

@@ -152,7 +152,7 @@ Experiment combine(const JsonView& entry, const std::optional<JsonView>& default
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const GridAxis& axis = axes[i];
     const JsonView value = combination.value(i);
-    if (is_trace && axis.field->step && !axis.field->step->is_of_replicas) {
+    if (is_trace && axis.field->step && !axis.field->step->fits_recorded) {
       if (axis.is_own)
         value.fail(fmt::format("a trace file describes one step as it is; leave out '{}'",
                                axis.field->key));

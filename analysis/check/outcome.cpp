@@ -67,7 +67,7 @@ std::shared_ptr<const Trace> make_trace(const std::string& file, const Experimen
                                         const Device& device) {
   const std::string path = resolved(file, experiment.model);
   if (is_trace_path(path))
-    return std::make_shared<const Trace>(among_replicas(load_trace(path), experiment.step));
+    return std::make_shared<const Trace>(as_stated(load_trace(path), experiment.step));
   if (experiment.step.mesh[Axis::Pipeline] > 1 && !experiment.step.rank)
     throw InputError(
         "an experiment of pipeline stages is that of one (name it, as in \"rank\": \"pp0\")");

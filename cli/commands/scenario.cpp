@@ -40,14 +40,14 @@ bool is_trace_file(std::string_view path) {
   return path.ends_with(".trace.json") || path.ends_with(".trace.json.zst");
 }
 
-// What a trace file says itself. Replicas of its step it knows nothing of.
+// What a trace file says itself. Of replicas and micro-batches of its step it knows nothing.
 void refuse_step_options(const Options& options) {
-  const auto is_of_replicas = [](const OptionRow& row) {
+  const auto fits_recorded = [](const OptionRow& row) {
     const auto* member = std::get_if<StepMember>(&row.member);
-    return member ? member->field->is_of_replicas : long_name(row) == "--gpus";
+    return member ? member->field->fits_recorded : long_name(row) == "--gpus";
   };
   for (const OptionRow& row : option_table())
-    if (row.group == "step" && is_given(options, row) && !is_of_replicas(row))
+    if (row.group == "step" && is_given(options, row) && !fits_recorded(row))
       throw UsageError(fmt::format(
           "{} cannot change {}: a trace file describes one step as it is (leave the option out, or "
           "name a model)",
@@ -154,8 +154,10 @@ void set_step(const Options& options, Scenario& scenario) {
     throw UsageError(fmt::format("--max-batch cannot change the batch of {}: name a model instead",
                                  tidemark::quoted(subject)));
   Trace recorded = load_trace(subject);
+  const StepOptions step = step_of(options);
+  if (options.step.contains("--accumulate")) recorded.step.accumulate = step.accumulate;  // also 1
   auto trace = std::make_shared<const Trace>(
-      from_command_line([&] { return among_replicas(std::move(recorded), step_of(options)); }));
+      from_command_line([&] { return as_stated(std::move(recorded), step); }));
   scenario.model = {subject, trace->family, trace->model, subject};
   scenario.step = trace->step;
   scenario.trace = std::move(trace);

@@ -54,7 +54,7 @@ def measured(case, shard, ranks):
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
     import models
-    from tidemark.recording import step, values
+    from tidemark.recording import optimizers, step, values
 
     name, function, precision, optimizer = case
     torch.backends.cudnn.enabled = False
@@ -66,13 +66,13 @@ def measured(case, shard, ranks):
         step.place(made)
         dist.init_process_group("fake", rank=0, world_size=ranks, store=FakeStore())
         made.model = wrapped(made.model, shard)
-        made_optimizer = step.make_optimizer(made)
+        made_optimizer = optimizers.make_optimizers(made.model, made.optimizer)
         step.run_plain(made, made_optimizer)
         found = dataclasses.asdict(step.run_plain(made, made_optimizer))
     return dict(name=name, shard=shard, ranks=ranks, reserved=found.pop("reserved"), allocated=found)
 
 
-def in_a_process_of_its_own(*question):
+def in_a_process_of_its_own(measure, *question):
     """An allocator that has done nothing yet; what is imported already is shared."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -80,7 +80,7 @@ def in_a_process_of_its_own(*question):
         code = 1
         try:
             with os.fdopen(writing, "w") as file:
-                json.dump(measured(*question), file)
+                json.dump(measure(*question), file)
             code = 0
         except Exception:
             traceback.print_exc()
@@ -94,12 +94,26 @@ def in_a_process_of_its_own(*question):
     return json.loads(text)
 
 
-def main():
+def require_stand_in():
     if not os.environ.get("TIDEMARK_STAND_IN"):
         from tidemark.recording import stand_in
 
         environment = stand_in.environment(80, 108)
         sys.exit(subprocess.run([sys.executable, *sys.argv], env=environment).returncode)
+
+
+def write(path, rows):
+    import torch
+    import transformers
+
+    lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
+    versions = dict(torch=torch.__version__.split("+")[0], transformers=transformers.__version__)
+    text = json.dumps(dict(versions=versions), separators=(",", ":"))[:-1]
+    path.write_text(f'{text},"steps":[\n{lines}\n]}}\n')
+
+
+def main():
+    require_stand_in()
     import torch  # noqa: F401, before the processes part
     import transformers  # noqa: F401
 
@@ -109,12 +123,9 @@ def main():
     for case in (case for case in models.CASES if case[0] in CASES):
         for shard in SHARDS:
             for ranks in RANKS:
-                rows.append(in_a_process_of_its_own(case, shard, ranks))
+                rows.append(in_a_process_of_its_own(measured, case, shard, ranks))
                 print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
-    lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
-    versions = dict(torch=torch.__version__.split("+")[0], transformers=transformers.__version__)
-    text = json.dumps(dict(versions=versions), separators=(",", ":"))[:-1]
-    pathlib.Path(sys.argv[1]).write_text(f'{text},"steps":[\n{lines}\n]}}\n')
+    write(pathlib.Path(sys.argv[1]), rows)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@
 #include "simulator/parallel/tensor_cuts.h"
 #include "simulator/strategies/trace_edit.h"
 #include "traces/step_fields.h"
+#include "traces/trace_check.h"
 
 namespace tidemark {
 namespace {
@@ -205,6 +206,18 @@ TensorCuts only_loss(const Trace& trace) {
 
 bool has_replicas_only(const Mesh& mesh) { return mesh.gpus() == mesh[Axis::Data]; }
 
+void set_replicas(Trace& recorded, const StepOptions& step) {
+  if (!has_replicas_only(recorded.step.mesh))
+    throw InputError(fmt::format("{} was recorded as a part of {} (name the model for another)",
+                                 quoted(recorded.model), to_text(recorded.step.mesh)));
+  if (!has_replicas_only(step.mesh))
+    throw InputError(fmt::format(
+        "of {} a recorded step can have replicas only (give --mesh dp=N, or name a model)",
+        to_text(step.mesh)));
+  if (!step.mesh.is_one()) recorded.step.mesh = step.mesh;
+  if (step.shard) recorded.step.shard = step.shard;
+}
+
 Trace with_cut_update(Trace recorded) {
   return states_are_cut(recorded.step) ? with_update_by_its_row(std::move(recorded))
                                        : std::move(recorded);
@@ -227,21 +240,15 @@ Trace cut_for_ranks(Trace trace) {
   return with_counted_experts(cut_for_tensor_ranks(std::move(trace)));
 }
 
-Trace among_replicas(Trace recorded, const StepOptions& step) {
-  if (step.mesh.is_one() && !step.shard) return with_cut_update(std::move(recorded));
-  if (!has_replicas_only(recorded.step.mesh))
-    throw InputError(fmt::format("{} was recorded as a part of {} (name the model for another)",
-                                 quoted(recorded.model), to_text(recorded.step.mesh)));
-  if (!has_replicas_only(step.mesh))
-    throw InputError(fmt::format(
-        "of {} a recorded step can have replicas only (give --mesh dp=N, or name a model)",
-        to_text(step.mesh)));
-  if (!step.mesh.is_one()) recorded.step.mesh = step.mesh;
-  if (step.shard) recorded.step.shard = step.shard;
+Trace as_stated(Trace recorded, const StepOptions& step) {
+  if (step.accumulate != MicroBatches()) recorded.step.accumulate = step.accumulate;
+  if (!step.mesh.is_one() || step.shard) set_replicas(recorded, step);
   for (const StepField& field : step_fields()) {
-    const std::string defect = field.is_of_replicas ? field.defect(recorded.step) : "";
+    const std::string defect = field.defect(recorded.step);
     if (!defect.empty()) throw InputError(defect);
   }
+  if (const std::string defect = micro_batches_defect(recorded); !defect.empty())
+    throw InputError(defect);
   return with_cut_update(std::move(recorded));
 }
 

@@ -13,9 +13,9 @@ Trace cut_for_ranks(Trace trace);
 /// the one that the step's rank names, or the first.
 Trace build_rank_trace(const Model& model, const StepOptions& options);
 
-/// A recorded step as that of each of the replicas that `step` states: of a mesh with no other
-/// axis, and of their sharding; the rest of `step` is not looked at. As it was recorded, where it
-/// states none. InputError if it cannot be.
-Trace among_replicas(Trace recorded, const StepOptions& step);
+/// A recorded step of as many micro-batches as `step` states, and as that of each of the replicas
+/// that it states: of a mesh with no other axis, and of their sharding; the rest of `step` is not
+/// looked at. As it was recorded, where it states none. InputError if it cannot be.
+Trace as_stated(Trace recorded, const StepOptions& step);
 
 }  // namespace tidemark

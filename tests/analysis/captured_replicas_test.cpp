@@ -34,7 +34,7 @@ StepOptions of_replicas(std::int64_t ranks, std::string_view shard) {
 }
 
 Report report_of(const Replicated& step) {
-  const auto trace = std::make_shared<const Trace>(among_replicas(
+  const auto trace = std::make_shared<const Trace>(as_stated(
       load_trace(folder + step.name + ".trace.json.zst"), of_replicas(step.ranks, step.shard)));
   return evaluate(trace, parse_strategy("vanilla"), find_device("a100-80gb"),
                   MemoryBudget{Bytes{most}})
@@ -97,11 +97,11 @@ TEST(CapturedReplicas, KeepWhatPyTorchKeeps) {
 // A capture of a wrapped model says its ranks itself; other ranks may be asked about all the same.
 TEST(CapturedReplicas, MayBeOfOtherRanksThanTheirs) {
   Trace trace = load_trace(folder + "llama-bf16.trace.json.zst");
-  const Trace asked = among_replicas(trace, of_replicas(8, "fsdp2"));
+  const Trace asked = as_stated(trace, of_replicas(8, "fsdp2"));
   trace.step.mesh[Axis::Data] = 2;
   trace.step.shard = parse_sharding("ddp");
-  EXPECT_EQ(among_replicas(trace, of_replicas(8, "fsdp2")), asked);
-  EXPECT_EQ(among_replicas(trace, StepOptions()).step.mesh[Axis::Data], 2);
+  EXPECT_EQ(as_stated(trace, of_replicas(8, "fsdp2")), asked);
+  EXPECT_EQ(as_stated(trace, StepOptions()).step.mesh[Axis::Data], 2);
 }
 
 }  // namespace

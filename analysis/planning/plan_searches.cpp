@@ -48,6 +48,14 @@ std::vector<PlannedStep> steps_to_plan(const std::shared_ptr<const Trace>& trace
   return steps;
 }
 
+PlannerSettings settings_for(const PlanRequest& request, const PlanWatch& watch) {
+  PlannerSettings settings{.form = request.form, .bits = code_bits_of(request)};
+  settings.is_stopped = watch.is_stopped;
+  if (request.max_gradient_error)
+    settings.most_error = *request.max_gradient_error * *request.max_gradient_error;
+  return settings;
+}
+
 }  // namespace
 
 PlanSearches::PlanSearches(const std::shared_ptr<const Trace>& trace, const Device& device,
@@ -57,6 +65,7 @@ PlanSearches::PlanSearches(const std::shared_ptr<const Trace>& trace, const Devi
   for (const PlannedStep& step : steps_to_plan(trace, request))
     if (all_.empty() || !is_stopped(watch)) add(step, request, watch);
   if (!is_stopped(watch)) add_mixed();
+  std::erase_if(all_, [](const PlanSearch& search) { return search.planner().size() == 0; });
 }
 
 PlanSearches::PlanSearches(const std::shared_ptr<const Trace>& trace, const Device& device,
@@ -64,12 +73,14 @@ PlanSearches::PlanSearches(const std::shared_ptr<const Trace>& trace, const Devi
                            const PlanWatch& watch, const std::string& operators)
     : trace_(trace), device_(device), memory_(memory) {
   add(plan_step(trace, parse_strategy(operators)), request, watch);
+  if (all_.front().planner().size() > 0) return;
+  all_.clear();
+  add(plan_step(trace, parse_strategy(reference_strategy().name)), request, watch);
 }
 
 void PlanSearches::add(const PlannedStep& step, const PlanRequest& request,
                        const PlanWatch& watch) {
-  all_.emplace_back(step, device_, memory_, request.measure,
-                    PlannerSettings{request.form, code_bits_of(request), watch.is_stopped});
+  all_.emplace_back(step, device_, memory_, request.measure, settings_for(request, watch));
   if (!may_offload(request)) return;
   ways_ = 1 + shares_beyond.size();
   const std::size_t without = all_.size() - 1;

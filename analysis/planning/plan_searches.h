@@ -13,12 +13,14 @@ struct FoundPlan {
 /// The first offloads nothing. The others, where that is allowed, count the link's time in ways of
 /// their own; a plan's true time is simulated, so each is only a proposal. Where gradients may be
 /// approximate, all of them are there once more for each way to change the step's operators, and
-/// once for all ways to change those of single blocks.
+/// once for all ways to change those of single blocks; those without a plan whose predicted error
+/// stays within the request's bound are left out.
 class PlanSearches {
  public:
   PlanSearches(const std::shared_ptr<const Trace>& trace, const Device& device,
                const MemoryBudget& memory, const PlanRequest& request, const PlanWatch& watch = {});
-  /// With no other operators than the strategy's, in all blocks.
+  /// With no other operators than the strategy's, in all blocks; with none where they alone exceed
+  /// the request's bound on errors.
   PlanSearches(const std::shared_ptr<const Trace>& trace, const Device& device,
                const MemoryBudget& memory, const PlanRequest& request, const PlanWatch& watch,
                const std::string& operators);

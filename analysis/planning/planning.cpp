@@ -105,6 +105,37 @@ void describe(const PlanSearches& searches, const FoundPlan& plan, Planning& pla
   planning.loss_binds = tightest.stage && *tightest.stage + 1 == planner.stages().all.size();
 }
 
+/// Less of a difference is not worth an approximation.
+constexpr double least_gain = 1e-3;
+
+bool approximates(const FoundPlan& plan) {
+  return plan.search->planner().error_at(plan.point).square() > 0;
+}
+
+// Plans of the request's class that change no gradient: taken where the best of the class is no
+// better by more than a thousandth, and named beside it elsewhere.
+void weigh_exact(const PlanSearches& exact, Planning& planning, std::optional<FoundPlan>& found) {
+  const std::optional<FoundPlan> best = plan_for(exact, planning);
+  if (!best) return;
+  if (!found) {
+    found = best;
+    return;
+  }
+  const auto worth = [&](const FoundPlan& plan) {
+    return static_cast<double>(planning.request.max_slowdown
+                                   ? plan.search->bytes_of(plan.point).count
+                                   : plan.search->time_of(plan.point).count());
+  };
+  if (worth(*best) * (1 - least_gain) <= worth(*found)) {
+    found = best;
+    return;
+  }
+  const Report report = exact.report_of(*best);
+  planning.exact = {report.step, measured(report, planning.request.measure),
+                    std::ranges::none_of(groups_of(best->search->planner(), best->point),
+                                         [](const PlanGroup& group) { return is_changed(group); })};
+}
+
 }  // namespace
 
 void tell(const PlanWatch& watch, std::string_view what) {
@@ -130,6 +161,15 @@ bool may_offload(const PlanRequest& request) {
 
 bool may_change_operators(const PlanRequest& request) {
   return allows(request.allowed, Allowed::Lossy) || allows(request.allowed, Allowed::Anything);
+}
+
+bool may_approximate(const PlanRequest& request) { return !code_bits_of(request).empty(); }
+
+PlanRequest exactly(PlanRequest request) {
+  const Allowed copies = may_offload(request) ? Allowed::Offload : Allowed::Exact;
+  request.allowed = {copies};
+  request.max_gradient_error.reset();
+  return request;
 }
 
 std::vector<int> code_bits_of(const PlanRequest& request) {
@@ -181,7 +221,13 @@ Planning plan_within(const Scenario& scenario, const PlanRequest& request, const
   const auto begin = std::chrono::steady_clock::now();
   planning.trace = trace_of(comparison.scenario);
   const PlanSearches searches(planning.trace, scenario.device, comparison.budget, request, watch);
-  const std::optional<FoundPlan> found = plan_for(searches, planning);
+  std::optional<FoundPlan> found = plan_for(searches, planning);
+  std::optional<PlanSearches> exact;
+  if (may_approximate(request) && request.form == PlanForm::Tensors && !is_stopped(watch) &&
+      (!found || approximates(*found))) {
+    exact.emplace(planning.trace, scenario.device, comparison.budget, exactly(request), watch);
+    weigh_exact(*exact, planning, found);
+  }
   planning.solve = std::chrono::steady_clock::now() - begin;
 
   planning.feasible = found.has_value();

@@ -58,8 +58,9 @@ struct PlanRequest {
   PlanForm form = PlanForm::Tensors;
   std::vector<Allowed> allowed = {Allowed::Exact};
   std::optional<Bytes> host_budget = {};  ///< so much of the host's memory may be offloaded to
-  std::size_t front_points = 0;           ///< of the front, to be evaluated and shown
-  bool lists_forms = false;               ///< also what other ways to write a plan down would cost
+  std::optional<double> max_gradient_error = {};  ///< of the predicted error; 0.05 = 5 %
+  std::size_t front_points = 0;                   ///< of the front, to be evaluated and shown
+  bool lists_forms = false;  ///< also what other ways to write a plan down would cost
 };
 
 /// Of planning that takes long.
@@ -79,6 +80,10 @@ bool may_offload(const PlanRequest& request);
 /// May operators be replaced by such with approximate gradients, or with parameters merged into
 /// those of the next?
 bool may_change_operators(const PlanRequest& request);
+/// May gradients be others than vanilla's?
+bool may_approximate(const PlanRequest& request);
+/// The same, with gradients that are vanilla's bit by bit.
+PlanRequest exactly(PlanRequest request);
 /// Of the codes that tensors may be kept in; none if they may not.
 std::vector<int> code_bits_of(const PlanRequest& request);
 
@@ -157,6 +162,16 @@ struct Planning {
   std::vector<WrappedBlock> blocks;  ///< where the form is another one than tensors
   /// Then, too: what the fastest plan of tensors takes within the same budget.
   std::optional<Nanoseconds> step_of_tensors = {};
+
+  /// Where the request's class approximates: what the fastest plan with exact gradients takes
+  /// within the same budget, or needs within the same time; and whether it has to do anything at
+  /// all.
+  struct Exact {
+    Nanoseconds step{};
+    Bytes measured;
+    bool keeps_all = false;
+  };
+  std::optional<Exact> exact = {};
 
   /// No plan that keeps or recomputes what stages save, each stage by itself on one stream, is
   /// faster in this budget; if the plan joins blocks, none that joins so many either.

@@ -87,6 +87,8 @@ void add_plan(std::vector<Command>& rows) {
         {"tidemark plan vit-b-16 -b 64 --budget 4GiB --plan-out vit.plan.json",
          "a file for --plan of other commands"},
         {"tidemark plan bert-large -b 32 --front -o front.svg", "what every budget costs"},
+        {"tidemark plan gpt2 -b 16 --budget 12GiB --allow lossy --max-gradient-error 1%",
+         "codes and other operators, but gradients within 1 % of exact ones"},
         {"tidemark plan bert-large -b 32 --allow anything -o plan.html",
          "the same for three classes of plans, with a slider along each front"}},
        for_plan,

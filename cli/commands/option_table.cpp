@@ -111,6 +111,10 @@ void add_scenario(std::vector<OptionRow>& rows) {
                   "offload to the host's memory, lossy (8-bit codes as Mesa, operators of "
                   "LowMemoryBP), both with a comma, or anything (codes of 4 and 2 bits, too)",
                   nullptr, [] { return name_texts(allowances); }});
+  rows.push_back(
+      {"scenario", "--max-gradient-error", "PERCENT", &Options::max_gradient_error, for_plan,
+       "where plans may be lossy: how far from exact ones, as predicted, a plan may take "
+       "the gradients, as 5% (default: as far as it likes)"});
   rows.push_back({"scenario", "--host-budget", "SIZE", &Options::host_budget, for_plan,
                   "where plans may offload: how much of the host's memory a plan may take"});
   rows.push_back({"scenario", "--front", "", &Options::front, for_plan,

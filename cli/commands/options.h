@@ -23,7 +23,7 @@ struct Options {
 
   // What is asked.
   Text strategies, plan, plan_out, plan_budget, top, python_out;
-  Text measure, max_slowdown, form, allow, host_budget;
+  Text measure, max_slowdown, form, allow, host_budget, max_gradient_error;
   bool front = false, forms = false;
   Text part, records;
   bool max_batch = false, require_fit = false, units = false, saved = false, levers = false;

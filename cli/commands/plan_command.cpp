@@ -22,15 +22,28 @@ namespace {
 constexpr std::size_t front_points = 24;
 
 // "10%" is 0.1. Without the sign it would be a guess.
-double parse_slowdown(std::string_view text) {
+double parse_share(std::string_view option, std::string_view text, std::string_view whole,
+                   std::string_view example) {
   double percent = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   if (error != std::errc() || (unit != "%" && unit != " %") || !std::isfinite(percent) ||
       percent < 0 || percent > 1e6)
-    throw UsageError(fmt::format("--max-slowdown: {} is no share of a step (write 10%)",
-                                 tidemark::quoted(text)));
+    throw UsageError(fmt::format("{}: {} is no share of {} (write {})", option,
+                                 tidemark::quoted(text), whole, example));
   return percent / 100;
+}
+
+double parse_error(std::string_view text, const PlanRequest& request) {
+  constexpr std::string_view option = "--max-gradient-error";
+  if (!may_approximate(request))
+    throw UsageError(fmt::format(
+        "{}: gradients are exact without --allow lossy or anything (add one of them)", option));
+  const double error = parse_share(option, text, "the gradients", "5%");
+  if (error == 0)
+    throw UsageError(fmt::format(
+        "{} {}: nothing approximate is left then (leave it out, and lossy)", option, text));
+  return error;
 }
 
 // "exact,offload": exact is always allowed.
@@ -51,8 +64,11 @@ PlanRequest request_of(const Options& options, const Scenario& scenario) {
   PlanRequest request{.budget = scenario.budget};
   if (options.measure) request.measure = parse_name(measures, "measure", *options.measure);
   if (options.form) request.form = parse_name(plan_forms, "form", *options.form);
-  if (options.max_slowdown) request.max_slowdown = parse_slowdown(*options.max_slowdown);
+  if (options.max_slowdown)
+    request.max_slowdown = parse_share("--max-slowdown", *options.max_slowdown, "a step", "10%");
   if (options.allow) request.allowed = parse_allowed(*options.allow);
+  if (options.max_gradient_error)
+    request.max_gradient_error = parse_error(*options.max_gradient_error, request);
   if (options.host_budget) {
     if (!may_offload(request))
       throw UsageError("--host-budget: nothing goes to the host without --allow exact,offload");

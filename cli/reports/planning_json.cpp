@@ -20,6 +20,13 @@ Json error_json(const GradientError& error) {
   return std::isfinite(error.square()) ? Json(error.overall()) : Json();
 }
 
+Json exact_json(const std::optional<Planning::Exact>& exact) {
+  if (!exact) return {};
+  return {{"step_ns", exact->step.count()},
+          {"measured_bytes", exact->measured.count},
+          {"keeps_all", exact->keeps_all}};
+}
+
 Json group_json(const PlanGroup& group) {
   Json decisions = Json::array();
   for (const PlanGroup::Decided& decided : group.decided)
@@ -82,6 +89,7 @@ std::string planning_json(const Planning& planning) {
   Json json = inputs_json("tidemark-plan-1", planning.comparison);
   json["budget_bytes"] = planning.request.max_slowdown ? Json() : Json(planning.budget.count);
   json["max_slowdown"] = to_json(planning.request.max_slowdown);
+  json["max_gradient_error"] = to_json(planning.request.max_gradient_error);
   json["measure"] = to_string(planning.request.measure);
   json["form"] = plan_forms[static_cast<std::size_t>(planning.request.form)].name;
   json["feasible"] = planning.feasible;
@@ -92,6 +100,7 @@ std::string planning_json(const Planning& planning) {
   json["gradient_error"] = error_json(planning.error);
   json["gradient_error_of_codes"] = error_json({.codes = planning.error.codes});
   json["gradient_error_of_operators"] = error_json({.operators = planning.error.operators});
+  json["exact"] = exact_json(planning.exact);
   json["fits"] = row.fits;
   json["allocated_peak_bytes"] = row.allocated_peak.count;
   json["reserved_peak_bytes"] = row.reserved_peak.count;

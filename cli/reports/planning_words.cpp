@@ -96,6 +96,30 @@ std::string error_text(const GradientError& error) {
       percent_text(error.square()), parts);
 }
 
+// What approximations are there for.
+std::string exact_text(const Planning& planning) {
+  const PlanRequest& request = planning.request;
+  if (!may_approximate(request) || request.form != PlanForm::Tensors) return "";
+  if (planning.error.square() == 0)
+    return " Gradients are exact: nothing that approximates gains a thousandth.";
+  if (!planning.exact) return "";
+  const Planning::Exact& exact = *planning.exact;
+  if (exact.keeps_all && !request.max_slowdown)
+    return fmt::format(
+        " All fits with exact gradients, too, in {}: approximations are here because they are "
+        "faster, not to save memory (without --allow {}, nothing approximates).",
+        to_text(exact.step), class_name(request.allowed));
+  if (request.max_slowdown)
+    return fmt::format(" With exact gradients {} are needed.", to_text(exact.measured));
+  return fmt::format(" With exact gradients it takes {} within the same budget.",
+                     to_text(exact.step));
+}
+
+std::string bound_text(const Planning& planning) {
+  const std::optional<double>& most = planning.request.max_gradient_error;
+  return most ? fmt::format(", gradients within {:g} % of exact ones", 100 * *most) : "";
+}
+
 std::string certificate(const Planning& planning) {
   const Report& row = planning.comparison.rows.back();
   const Bytes bytes =
@@ -103,15 +127,16 @@ std::string certificate(const Planning& planning) {
   const std::string_view each =
       planning.joins_blocks ? "blocks by themselves or up to {} together" : "each block by itself";
   std::string text = fmt::format(
-      "Proof: no plan that {} what blocks save, {}{}, takes less than {} in {}; "
+      "Proof: no plan that {} what blocks save, {}{}{}, takes less than {} in {}; "
       "this one is at most {} above that.",
       verbs_of(planning.request), fmt::format(fmt::runtime(each), joined_lengths.back()),
       may_change_operators(planning.request) ? ", with these operators or others" : "",
-      to_text(planning.lower_bound), to_text(bytes), gap_text(planning.gap));
+      bound_text(planning), to_text(planning.lower_bound), to_text(bytes), gap_text(planning.gap));
   if (planning.comparison.scenario.step.mesh[Axis::Data] > 1)
     text += " What replicas exchange is hidden in the bound, and simulated in the plan.";
   text += operators_text(planning.planned);
   text += error_text(planning.error);
+  text += exact_text(planning);
   if (planning.request.form != PlanForm::Tensors) text += wrapped_blocks(planning);
   if (planning.step_of_tensors)
     text += fmt::format(" The fastest plan of tensors takes {} within the same budget.",

@@ -175,9 +175,9 @@ __device__ inline bool load_quickly(const Reader<AnyFloat>& from, std::int64_t o
 }
 
 /// In a dtype that is known at run time only, the ends of rows and what does not lie side by side
-/// come in one by one, in a loop that stays one: unrolled it is most of a kernel, which the compiler
-/// then spends most of its time on. The element is chosen by comparison, as an index would put the
-/// vector into local memory.
+/// come in one by one, in a loop that stays one: unrolled it is most of a kernel, which the
+/// compiler then spends most of its time on. The element is chosen by comparison, as an index would
+/// put the vector into local memory.
 template <int V>
 __device__ inline void load_each(const Reader<AnyFloat>& from, std::int64_t offset,
                                  std::int64_t stride, int valid, float (&out)[V]) {
@@ -199,8 +199,8 @@ __device__ inline void load_any(const Reader<AnyFloat>& from, std::int64_t offse
     load_each<V>(from, offset, stride, valid, out);
 }
 
-/// Calls act(i, values[i]) for i < valid, in a loop that stays one, as in load_each(): the next value
-/// moves to the front.
+/// Calls act(i, values[i]) for i < valid, in a loop that stays one, as in load_each(): the next
+/// value moves to the front.
 template <int V, typename Act>
 __device__ inline void for_each_value(const float (&values)[V], int valid, const Act& act) {
   float rest[V];

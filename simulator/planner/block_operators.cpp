@@ -50,6 +50,7 @@ bool is_sum_of_blocks(const Planner& plain, const BlockOperators& operators,
 bool Planner::takes_in_blocks(const BlockOperators& operators) const {
   const Planner& everywhere = *operators.everywhere;
   if (everywhere.stages_.all.size() != stages_.all.size()) return false;
+  if (!everywhere.has_block_within_bound()) return false;
   if (!std::ranges::equal(everywhere.modes_, modes_, {}, &Mode::held, &Mode::held)) return false;
   return std::ranges::all_of(std::array{0, 1}, [&](std::int32_t first) {
     const BlockList blocks = every_second(*trace_, first);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -15,6 +16,14 @@ struct Choice {
       0;  ///< bytes that must be free when its forward begins, for both of its passes
   std::int64_t time = 0;   ///< ns, forward and backward
   std::uint32_t span = 1;  ///< how many stages, this one and those behind it, it decides about
+  std::int64_t error = 0;  ///< of the gradients, in units of its own; never below 0
+};
+
+/// What errors may sum up to; of plans of equal time and room the one of least error is taken.
+struct ErrorBound {
+  std::int64_t most = std::int64_t{1} << 62;
+  std::size_t cells = 1;                                        ///< see Front
+  std::size_t steps = std::numeric_limits<std::size_t>::max();  ///< of a cell that sums share
 };
 
 /// Exact for sums: no product of choices is missed, and nothing is rounded. With V_j(r) the least
@@ -23,19 +32,29 @@ struct Choice {
 /// a falling staircase, which is held as the list of its steps: from the last stage to the first,
 /// each choice shifts the list, and the lists are merged. One pass gives the answer to every
 /// budget.
+///
+/// Where errors are bounded, there is such a list for each sum of errors, until there are more than
+/// `cells`: from then on sums that are nearer than a cell's width share a list, in which only room
+/// and time decide who stays, and of those at most `steps` at equal distances in time. Sums remain
+/// those of the plans, so that no plan exceeds the bound. The front is exact while is_exact(), and
+/// in any case at least as good as that of all plans without errors.
 class Front {
  public:
   /// choices[j]: those that begin with stage j, one of span 1 among them, none beyond the last
-  /// stage; of those of equal worth the first is taken.
-  explicit Front(const std::vector<std::vector<Choice>>& choices);
+  /// stage; of those of equal worth the first is taken. Without points if all exceed the bound.
+  explicit Front(const std::vector<std::vector<Choice>>& choices, const ErrorBound& bound = {});
 
   struct Point {
-    std::int64_t room;  ///< the least free memory that gives …
-    std::int64_t time;  ///< … this time
+    std::int64_t room;   ///< the least free memory that gives …
+    std::int64_t time;   ///< … this time …
+    std::int64_t error;  ///< … with this error
   };
+  bool is_exact() const { return is_exact_; }
   std::size_t size() const { return steps_.front().size(); }
-  /// Room rises, time falls.
-  Point operator[](std::size_t i) const { return {steps_[0][i].room, steps_[0][i].time}; }
+  /// Room rises, time falls, or is the same with less error.
+  Point operator[](std::size_t i) const {
+    return {steps_[0][i].room, steps_[0][i].time, steps_[0][i].error};
+  }
   /// The last point that so much memory allows.
   std::optional<std::size_t> within(std::int64_t room) const;
   struct Picked {
@@ -47,15 +66,31 @@ class Front {
 
  private:
   struct Step {
-    std::int64_t room, time;
+    std::int64_t room, time, error;
     std::uint32_t choice, next;  ///< next: the step of the stage behind
   };
   using Staircase = std::vector<Step>;
-  static Staircase shifted(std::span<const Step> behind, const Choice& choice,
-                           std::uint32_t number);
+  /// Which sums of errors share a staircase.
+  struct Grid {
+    ErrorBound bound;
+    /// Each by itself, rising; nothing where they lie in cells of equal width.
+    std::optional<std::vector<std::int64_t>> sums = {};
+
+    std::size_t cell_of(std::int64_t error) const;
+    std::size_t size() const { return sums ? sums->size() : bound.cells; }
+  };
+  Grid grid_of(const std::vector<Choice>& choices, std::size_t stage) const;
+  void add_shifted(const Choice& choice, std::uint32_t number, std::size_t stage, std::size_t cell,
+                   std::vector<Staircase>& cells) const;
+  void join_cells(std::size_t stage, const std::vector<Staircase>& cells);
+  void thin(std::size_t stage, std::size_t cell, Staircase& steps) const;
   static Staircase merged(std::span<const Step> a, std::span<const Step> b);
 
-  std::vector<Staircase> steps_;                   ///< by stage; the last is the end
+  ErrorBound bound_;
+  bool is_exact_ = true;
+  std::vector<Staircase> steps_;                   ///< by stage, cell by cell; the last is the end
+  std::vector<std::vector<std::uint32_t>> cells_;  ///< by stage: where each begins, and the end
+  std::vector<Grid> grids_;                        ///< by stage
   std::vector<std::vector<std::uint32_t>> spans_;  ///< of the choices
 };
 

@@ -133,7 +133,7 @@ std::set<double> Planner::prices_of_free() const {
 
 // A moment at which a joined stage is under way knows only what stands before that: of it, nothing
 // but the least time, as of all that stands behind the moment.
-std::int64_t Planner::lower_bound_of_joined(std::int64_t bytes, double link) const {
+std::int64_t Planner::bound_of_joined(std::int64_t bytes, double link) const {
   LeastCosts costs(*this);
   const std::vector<double> forward = forward_room(bytes, link), backward = backward_room(bytes);
   const std::size_t count = stages_.all.size();

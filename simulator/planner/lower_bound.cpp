@@ -178,7 +178,7 @@ Hull Planner::hull_at(std::size_t stage, Held held) const {
   return operators_.empty() ? all : lower_hull(std::move(all));
 }
 
-std::int64_t Planner::lower_bound(std::int64_t bytes, double link) const {
+std::int64_t Planner::bound_of_single(std::int64_t bytes, double link) const {
   std::vector<Hull> keeping, free;
   for (std::size_t s = 0; s < stages_.all.size(); ++s) {
     keeping.push_back(hull_at(s, Held::Kept));

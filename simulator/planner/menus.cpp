@@ -84,24 +84,6 @@ bool holds_gathered(const Trace& trace, const Needs& needs, const Stage& stage,
   });
 }
 
-// Entries that another one beats in all terms would only make the lists longer.
-void thin(std::vector<Planner::Entry>& menu) {
-  const auto beats = [](const StageCost& a, const StageCost& b) {
-    return a.time <= b.time && a.first.kept <= b.first.kept && a.first.forward <= b.first.forward &&
-           a.first.backward <= b.first.backward && a.later.forward <= b.later.forward &&
-           a.later.backward <= b.later.backward;
-  };
-  std::vector<Planner::Entry> left;
-  for (std::size_t i = 0; i < menu.size(); ++i) {
-    bool is_beaten = false;
-    for (std::size_t k = 0; k < menu.size() && !is_beaten; ++k)
-      is_beaten = k != i && beats(menu[k].cost, menu[i].cost) &&
-                  (k < i || !beats(menu[i].cost, menu[k].cost));
-    if (!is_beaten) left.push_back(menu[i]);
-  }
-  menu = std::move(left);
-}
-
 }  // namespace
 
 // Each form by itself, everything else being kept: the codes' own passes, less what gradients read
@@ -118,6 +100,8 @@ void Planner::measure_codes() {
     for (std::size_t d = 0; d < stage.decided.size(); ++d)
       for (const int each : settings_.bits) {
         if (!quantizable[index(stage.decided[d])] || stage.held[d]) continue;
+        if (bounds_errors() && noise_->of_codes(stage.decided[d], each) > settings_.most_error)
+          continue;
         menu.push_back({keep_all(stage), {}});
         const Shape& shape = (*trace_)[stage.decided[d]].shape;
         menu.back().plan.forms[d] = {Action::Quantize, mesa_encoding(shape, each)};
@@ -195,19 +179,44 @@ void Planner::add_named(const Stages& stages, std::size_t length, const PlannedS
     named.parts.push_back({&stages.all[s], first, count, &named.entries[s]});
     first += count;
   }
-  named_.push_back(std::move(named));
+  GradientError error;
+  for (const Part& part : named.parts) error += error_of(part);
+  if (!bounds_errors() || error.square() <= settings_.most_error)
+    named_.push_back(std::move(named));
+}
+
+// The hulls of a kind of stage that can be cut.
+void Planner::cut(std::uint32_t kind, const std::vector<std::vector<Coded>>* coded) {
+  const Stage& stage = stages_.all[stages_.kinds[kind].front()];
+  ProposalInput input{*trace_, needs_, stage, forward_ns_, Held::Kept, coded};
+  keeping_[kind] = hull_of(input);
+  input.held = Held::Free;
+  free_[kind] = can_drop_held(stages_) ? hull_of(input) : keeping_[kind];
+}
+
+// Where errors are bounded: the hulls at prices of errors, and that of exact plans with its
+// neighbours.
+std::vector<LocalPlan> Planner::of_less_error(const ProposalInput& input) const {
+  std::vector<LocalPlan> plans;
+  ProposalInput exact = input;
+  exact.coded = nullptr;
+  const std::vector<Proposal> hull = hull_of(exact);
+  for (const Proposal& proposal : hull) plans.push_back(proposal.plan);
+  for (const double share : {1.0, 0.1, 0.01}) {
+    const std::vector<std::vector<Coded>> coded = coded_at(price_of_errors(share));
+    ProposalInput priced = input;
+    priced.coded = &coded;
+    for (Proposal& proposal : hull_of(priced)) plans.push_back(std::move(proposal.plan));
+  }
+  for (Proposal& proposal : neighbours_of(exact, hull)) plans.push_back(std::move(proposal.plan));
+  return plans;
 }
 
 void Planner::propose_single(const std::vector<PlannedStep>& named, std::uint32_t kind) {
   const Stage& stage = stages_.all[stages_.kinds[kind].front()];
   ProposalInput input{*trace_, needs_, stage, forward_ns_, Held::Free, coded_forms()};
   const bool is_cut = !stage.decided.empty() && can_be_cut(stage);
-  if (is_cut) {
-    input.held = Held::Kept;
-    keeping_[kind] = hull_of(input);
-    input.held = Held::Free;
-    free_[kind] = can_drop_held(stages_) ? hull_of(input) : keeping_[kind];
-  }
+  if (is_cut) cut(kind, coded_forms());
   for (Mode& mode : modes_) {
     input.held = mode.held;
     MenuBuilder menu(stage, mode.held, mode.menus.front()[kind]);
@@ -219,6 +228,7 @@ void Planner::propose_single(const std::vector<PlannedStep>& named, std::uint32_
     if (!is_cut || settings_.form != PlanForm::Tensors) continue;
     const std::vector<Proposal> hull = mode.held == Held::Kept ? keeping_[kind] : hull_of(input);
     menu.add(hull);
+    if (bounds_errors()) menu.add(of_less_error(input));
     if (!is_stopped()) menu.add(neighbours_of(input, hull));
     std::erase_if(mode.menus.front()[kind], [&](const Entry& entry) {
       return holds_gathered(*trace_, needs_, stage, entry.plan);
@@ -262,9 +272,15 @@ void Planner::propose_joined(Mode& mode, const JoinedStages& joined, const Plann
     if (stage.block < 0 || stage.decided.empty()) continue;
     if (std::optional<LocalPlan> local = local_plan_of(*trace_, segmented.plan, stage))
       menu.add(std::move(*local));
-    for (const double price : prices_within(stage))
+    ProposalInput exact = input;
+    exact.coded = nullptr;
+    for (const double price : prices_within(stage)) {
       if (LocalPlan local = cheapest_at(input, price).plan; is_joint(stage, local))
         menu.add(std::move(local));
+      if (!bounds_errors()) continue;
+      if (LocalPlan local = cheapest_at(exact, price).plan; is_joint(stage, local))
+        menu.add(std::move(local));
+    }
   }
 }
 
@@ -301,8 +317,34 @@ void Planner::measure(const Stages& stages, std::vector<Menu>& menus) const {
 void Planner::measure_menus() {
   for (Mode& mode : modes_) {
     for (std::size_t c = 0; c < mode.menus.size(); ++c) measure(chain(c), mode.menus[c]);
-    for (std::vector<Menu>& menus : mode.menus)
-      for (Menu& menu : menus) thin(menu);
+    for (std::size_t c = 0; c < mode.menus.size(); ++c) thin(chain(c), mode.menus[c]);
+  }
+}
+
+// Entries that another one beats in all terms would only make the lists longer. Errors are a term
+// where they are bounded.
+void Planner::thin(const Stages& stages, std::vector<Menu>& menus) const {
+  const auto beats = [](const StageCost& a, const StageCost& b) {
+    return a.time <= b.time && a.first.kept <= b.first.kept && a.first.forward <= b.first.forward &&
+           a.first.backward <= b.first.backward && a.later.forward <= b.later.forward &&
+           a.later.backward <= b.later.backward;
+  };
+  for (std::size_t kind = 0; kind < menus.size(); ++kind) {
+    const Stage& stage = stages.all[stages.kinds[kind].front()];
+    std::vector<double> errors;
+    for (const Entry& entry : menus[kind])
+      errors.push_back(bounds_errors() ? stage_error(*noise_, stage, entry.plan).square() : 0);
+    const auto is_no_worse = [&](std::size_t a, std::size_t b) {
+      return beats(menus[kind][a].cost, menus[kind][b].cost) && errors[a] <= errors[b];
+    };
+    Menu left;
+    for (std::size_t i = 0; i < menus[kind].size(); ++i) {
+      bool is_beaten = false;
+      for (std::size_t k = 0; k < menus[kind].size() && !is_beaten; ++k)
+        is_beaten = k != i && is_no_worse(k, i) && (k < i || !is_no_worse(i, k));
+      if (!is_beaten) left.push_back(menus[kind][i]);
+    }
+    menus[kind] = std::move(left);
   }
 }
 

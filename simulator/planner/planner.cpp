@@ -2,10 +2,20 @@
 #include "simulator/planner/planner.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "simulator/parallel/shards.h"
 
 namespace tidemark {
+namespace {
+
+/// In these units errors sum up: so many are what a plan may have, or 100 %.
+constexpr std::int64_t whole_error = std::int64_t{1} << 30;
+/// More would take longer, and gain less than a thousandth (docs/planning.md).
+constexpr std::size_t cells_of_errors = 8, steps_of_errors = 256;
+
+}  // namespace
+
 Planner::Planner(std::shared_ptr<const Trace> trace, const Device& device, const Counted& counted,
                  PlannerSettings settings)
     : trace_(std::move(trace)),
@@ -21,7 +31,7 @@ Planner::Planner(std::shared_ptr<const Trace> trace, const Device& device, const
   const bool is_mixed = has_modes && settings_.form != PlanForm::Tensors;
   modes_.push_back({is_mixed ? Held::Free : Held::Kept});
   if (has_modes && !is_mixed) modes_.push_back({Held::Dropped});
-  if (!settings_.bits.empty()) {
+  if (!settings_.bits.empty() || std::isfinite(settings_.most_error)) {
     noise_ = std::make_shared<const GradientNoise>(*trace_, needs_);
     measure_codes();
   }
@@ -35,6 +45,7 @@ Planner::Planner(const Planner& exact, double share_beyond)
     : trace_(exact.trace_),
       device_(exact.device_),
       counted_(exact.counted_),
+      settings_(exact.settings_),
       needs_(exact.needs_),
       stages_(exact.stages_),
       joined_(exact.joined_),
@@ -89,9 +100,9 @@ void Planner::offer(std::size_t mode, std::uint32_t s, std::vector<Choice>& choi
     const auto add = [&](const Stage& stage, std::uint32_t count, const Entry& entry) {
       const auto stall =
           static_cast<std::int64_t>(share_beyond_ * static_cast<double>(entry.stall));
-      choices.push_back({entry.cost.first.kept, need_of(s + count - 1, entry.cost, late) + passing,
-                         entry.cost.time + stall, count});
       parts.push_back({&stage, s, count, &entry, operators});
+      choices.push_back({entry.cost.first.kept, need_of(s + count - 1, entry.cost, late) + passing,
+                         entry.cost.time + stall, count, units_of(error_of(parts.back()))});
     };
     const Stage& single = planner.stages_.all[s];
     for (const Entry& entry : its.menus.front()[single.kind])
@@ -107,13 +118,17 @@ void Planner::offer(std::size_t mode, std::uint32_t s, std::vector<Choice>& choi
 namespace {
 
 // What another choice is no worse than in any term would only make staircases longer: with several
-// sets of operators, much of what each offers.
-void drop_beaten(std::vector<Choice>& choices, std::vector<Planner::Part>& parts) {
+// sets of operators, much of what each offers. Errors are a term where they are bounded.
+void drop_beaten(std::vector<Choice>& choices, std::vector<Planner::Part>& parts,
+                 bool bounds_errors) {
   const auto beats = [&](std::size_t k, std::size_t i) {
     const Choice &a = choices[k], &b = choices[i];
     const bool is_no_worse =
         a.span == b.span && a.kept <= b.kept && a.need <= b.need && a.time <= b.time;
-    return is_no_worse && (k < i || a.kept < b.kept || a.need < b.need || a.time < b.time);
+    const bool is_better = a.kept < b.kept || a.need < b.need || a.time < b.time;
+    if (bounds_errors || !is_better)
+      return is_no_worse && a.error <= b.error && (k < i || is_better || a.error < b.error);
+    return is_no_worse;
   };
   std::vector<Choice> left;
   std::vector<Planner::Part> their_parts;
@@ -138,7 +153,8 @@ void Planner::solve(std::size_t number) {
   std::int64_t late = 0, passing = 0, leaving = 0;
   for (std::uint32_t s = 0; s < choices.size(); ++s) {
     offer(number, s, choices[s], mode.parts[s], late, passing);
-    if (!operators_.empty()) drop_beaten(choices[s], mode.parts[s]);
+    if (!operators_.empty() || bounds_errors())
+      drop_beaten(choices[s], mode.parts[s], bounds_errors());
     std::int64_t most_late = 0, most_passing = 0;
     for (const Part& part : mode.parts[s]) {
       if (part.count > 1) continue;
@@ -151,7 +167,9 @@ void Planner::solve(std::size_t number) {
     passing = most_passing + (parameters_are_cut(trace_->step) ? leaving : 0);
     leaving = most_passing;
   }
-  mode.front.emplace(choices);
+  mode.front.emplace(choices, bounds_errors()
+                                  ? ErrorBound{whole_error, cells_of_errors, steps_of_errors}
+                                  : ErrorBound{});
 }
 
 void Planner::merge_fronts() {
@@ -182,6 +200,14 @@ std::vector<Planner::Part> Planner::parts_at(std::size_t point) const {
   for (const Front::Picked& picked : mode.front->choices_at(points_[point].point))
     parts.push_back(mode.parts[picked.stage][picked.choice]);
   return parts;
+}
+
+// Rounded up, so that no sum is beyond what it says; what nobody has measured is beyond every
+// bound.
+std::int64_t Planner::units_of(const GradientError& error) const {
+  const double whole = bounds_errors() ? settings_.most_error : 1;
+  const double units = std::ceil(error.square() / whole * static_cast<double>(whole_error));
+  return static_cast<std::int64_t>(std::min(units, 16.0 * static_cast<double>(whole_error)));
 }
 
 GradientError Planner::error_of(const Part& part) const {

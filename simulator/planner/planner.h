@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <set>
 
@@ -28,6 +30,8 @@ enum class PlanForm : std::uint8_t {
 struct PlannerSettings {
   PlanForm form = PlanForm::Tensors;
   std::vector<int> bits = {};  ///< storages may be kept in codes of so many, as Mesa codes them
+  /// Of all parts of a plan together; see GradientError::square().
+  double most_error = std::numeric_limits<double>::infinity();
   /// Asked now and then: nobody waits for more, what is known by now is enough.
   std::function<bool()> is_stopped = {};
   /// That somebody made of the trace, and that is looked at beside the planner's own.
@@ -72,7 +76,8 @@ class Planner {
   /// Do the operators change single blocks alone, whichever have them?
   bool takes_in_blocks(const BlockOperators& operators) const;
 
-  /// Of the whole step, in sums: bytes never fall from point to point, and ns do.
+  /// Of the whole step, in sums: bytes never fall from point to point, and ns do. There is no
+  /// point where no plan keeps to the bound on errors.
   struct Point {
     std::int64_t bytes, time;
   };
@@ -121,7 +126,8 @@ class Planner {
   Tightest tightest(std::size_t point) const;
 
   /// No plan that keeps or recomputes tensors inside of stages takes less time in so many bytes;
-  /// nor, if a link to the host brings so many bytes per ns each way, one that offloads some.
+  /// nor, if a link to the host brings so many bytes per ns each way, one that offloads some. Plans
+  /// whose errors exceed the settings' bound may be faster.
   std::int64_t lower_bound(std::int64_t bytes, double link = 0) const;
   /// Nor one that does so inside of blocks joined as `joined_lengths` say.
   std::int64_t lower_bound_of_joined(std::int64_t bytes, double link = 0) const;
@@ -159,6 +165,13 @@ class Planner {
     std::uint32_t mode, point;
   };
 
+  /// The same for bounds: so many ns are added for a unit of error, to forms in codes and to stages
+  /// with approximate operators. It has no front.
+  struct PriceOfError {
+    double price;
+  };
+  Planner(const Planner& plain, PriceOfError price);
+
   const Stages& chain(std::size_t number) const {
     return number == 0 ? stages_ : joined_[number - 1].chain;
   }
@@ -166,6 +179,11 @@ class Planner {
     return coded_.empty() ? nullptr : &coded_;
   }
   std::vector<std::int64_t> least_bytes() const;
+  bool bounds_errors() const { return noise_ && std::isfinite(settings_.most_error); }
+  std::int64_t units_of(const GradientError& error) const;
+  bool has_block_within_bound() const;
+  double price_of_errors(double share) const;
+  std::vector<std::vector<Coded>> coded_at(double price) const;
   const Planner& of(std::uint32_t operators) const {
     return operators == 0 ? *this : *operators_[operators - 1].everywhere;
   }
@@ -183,6 +201,9 @@ class Planner {
   void propose();
   void add_named(const Stages& stages, std::size_t length, const PlannedStep& step);
   void propose_single(const std::vector<PlannedStep>& named, std::uint32_t kind);
+  std::vector<LocalPlan> of_less_error(const ProposalInput& input) const;
+  void cut(std::uint32_t kind, const std::vector<std::vector<Coded>>* coded);
+  void thin(const Stages& stages, std::vector<Menu>& menus) const;
   void propose_joined(Mode& mode, const JoinedStages& joined, const PlannedStep& segmented,
                       std::vector<Menu>& menus) const;
   void count_ranges();
@@ -197,6 +218,10 @@ class Planner {
   std::int64_t need_of(std::size_t stage, const StageCost& cost, std::int64_t late) const;
   std::vector<double> forward_room(std::int64_t bytes, double link) const;
   std::vector<double> backward_room(std::int64_t bytes) const;
+  template <typename Bound>
+  std::int64_t best_at_prices_of_errors(Bound bound) const;
+  std::int64_t bound_of_single(std::int64_t bytes, double link) const;
+  std::int64_t bound_of_joined(std::int64_t bytes, double link) const;
   class LeastCosts;
   std::set<double> prices_of_free() const;
   double kept_time() const;

@@ -48,6 +48,19 @@ INSTANTIATE_TEST_SUITE_P(
                 "--max-slowdown: 'ten%' is no share of a step (write 10%)\n"},
         Mistake{"plan gpt2 --max-slowdown -5%", 2,
                 "--max-slowdown: '-5%' is no share of a step (write 10%)\n"},
+        Mistake{"plan gpt2 --max-gradient-error 1%", 2,
+                "--max-gradient-error: gradients are exact without --allow lossy or anything (add "
+                "one of them)\n"},
+        Mistake{"plan gpt2 --allow exact,offload --max-gradient-error 1%", 2,
+                "--max-gradient-error: gradients are exact without --allow lossy or anything (add "
+                "one of them)\n"},
+        Mistake{"plan gpt2 --allow lossy --max-gradient-error 0%", 2,
+                "--max-gradient-error 0%: nothing approximate is left then (leave it out, and "
+                "lossy)\n"},
+        Mistake{"plan gpt2 --allow lossy --max-gradient-error 0.05", 2,
+                "--max-gradient-error: '0.05' is no share of the gradients (write 5%)\n"},
+        Mistake{"plan gpt2 --allow lossy --max-gradient-error little", 2,
+                "--max-gradient-error: 'little' is no share of the gradients (write 5%)\n"},
         Mistake{"plan gpt2 --budget 12", 2,
                 "--budget: '12' has no unit (write for example 12GiB, or 12B for bytes)\n"},
         Mistake{"plan gpt2 --budget 12GiB --strategy mesa", 2,

@@ -72,6 +72,57 @@ TEST(PlansWithOperators, SayHowFarGradientsAreFromExactOnes) {
   }
 }
 
+// Plans keep to a bound on errors, and to the budget; the wider it is, the faster they are.
+TEST(PlansWithOperators, KeepToABoundOnErrors) {
+  for (const auto& [model, precision] :
+       {std::pair{"gpt2", Precision::Fp32}, std::pair{"vit-b-16", Precision::AmpFp16}}) {
+    SCOPED_TRACE(model);
+    const Scenario scenario = planned_scenario(model, precision, 32);
+    const Bytes budget = report_of(scenario, "mesa").allocated_peak;
+    Nanoseconds last = planned_at(scenario, budget, Allowed::Exact).comparison.rows.back().step;
+    for (const double most : {1e-6, 0.003, 0.02, 2.0}) {
+      const Planning planning = plan_within(
+          scenario, {.budget = budget, .allowed = {Allowed::Lossy}, .max_gradient_error = most});
+      const Report& row = planning.comparison.rows.back();
+      ASSERT_TRUE(planning.feasible) << most;
+      EXPECT_LE(row.allocated_peak, budget) << most;
+      EXPECT_LE(planning.error.overall(), most);
+      EXPECT_LE(planning.lower_bound, row.step) << most;
+      // What is no faster by a thousandth gives way to exact plans.
+      EXPECT_LE(static_cast<double>(row.step.count()), 1.002 * static_cast<double>(last.count()));
+      EXPECT_EQ(planning.exact.has_value(), planning.error.square() > 0) << most;
+      last = row.step;
+    }
+    // Wide bounds cost what cells of errors do: 0.2 % measured.
+    const Nanoseconds least =
+        planned_at(scenario, budget, Allowed::Lossy).comparison.rows.back().step;
+    EXPECT_LE(static_cast<double>(last.count()), 1.003 * static_cast<double>(least.count()));
+  }
+}
+
+// Where nothing has to be saved, approximations are there for speed alone: that is said, and they
+// stay away where they bring none.
+TEST(PlansWithOperators, SayWhatExactGradientsWouldTake) {
+  const Scenario fast = planned_scenario("gpt2", Precision::Fp32);
+  const Planning faster = planned_at(fast, gib(70), Allowed::Lossy);
+  ASSERT_TRUE(faster.exact);
+  EXPECT_TRUE(faster.exact->keeps_all);
+  EXPECT_EQ(faster.exact->step, faster.comparison.rows.front().step);
+  EXPECT_LT(faster.comparison.rows.back().step, faster.exact->step);
+  const Bytes tight = report_of(fast, "mesa").allocated_peak;
+  const Planning smaller = planned_at(fast, tight, Allowed::Lossy);
+  ASSERT_TRUE(smaller.exact);
+  EXPECT_FALSE(smaller.exact->keeps_all);
+  EXPECT_EQ(smaller.exact->step,
+            planned_at(fast, tight, Allowed::Exact).comparison.rows.back().step);
+  const Planning exact = plan_within(
+      fast, {.budget = gib(70), .allowed = {Allowed::Lossy}, .max_gradient_error = 1e-6});
+  EXPECT_FALSE(exact.exact);
+  EXPECT_EQ(exact.error.square(), 0);  // MS norms may be there: their gradients are exact
+  EXPECT_LE(exact.comparison.rows.back().step, exact.comparison.rows.front().step);
+  EXPECT_EQ(exact.comparison.rows.back().caution, "");
+}
+
 TEST(PlansWithOperators, AreLeftToClassesThatSaySo) {
   const Scenario scenario = planned_scenario("gpt2", Precision::Fp32);
   const Report named = report_of(scenario, "lowmemorybp");

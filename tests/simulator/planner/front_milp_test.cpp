@@ -20,8 +20,9 @@ std::string signed_term(std::int64_t factor, const std::string& name) {
 }
 
 // x_j_p = 1: stage j, and as many behind it as the choice spans, do choice p. Each stage is decided
-// about once; where a choice begins, its need fits beside what those before it keep.
-std::string program_of(const Menus& menus, std::int64_t room) {
+// about once; where a choice begins, its need fits beside what those before it keep. Errors of all
+// that is chosen stay within a bound.
+std::string program_of(const Menus& menus, std::int64_t room, std::int64_t most_error) {
   const auto name = [](std::size_t stage, std::size_t choice) {
     return fmt::format("x_{}_{}", stage, choice);
   };
@@ -46,6 +47,11 @@ std::string program_of(const Menus& menus, std::int64_t room) {
       text += signed_term(menus[stage][p].need, name(stage, p));
     text += fmt::format(" <= {}\n", room);
   }
+  text += " error:\n";
+  for (std::size_t j = 0; j < menus.size(); ++j)
+    for (std::size_t p = 0; p < menus[j].size(); ++p)
+      text += signed_term(menus[j][p].error, name(j, p));
+  text += fmt::format(" <= {}\n", most_error);
   return text + "Binary\n" + binaries + "End\n";
 }
 
@@ -90,7 +96,8 @@ std::optional<double> solve(const Solver& solver, const std::string& program) {
 }
 
 // Sizes in MiB and times in µs, as blocks have them: keeping much takes no time, keeping little
-// takes some, and what is made again is needed beside.
+// takes some, and what is made again is needed beside. Some choices keep codes: in less time, with
+// errors.
 Menus menus_for_milp(Dice& dice) {
   Menus menus(4 + dice.below(5));
   for (std::size_t j = 0; j < menus.size(); ++j) {
@@ -100,6 +107,10 @@ Menus menus_for_milp(Dice& dice) {
       choice.kept = static_cast<std::int64_t>(dice.below(static_cast<std::size_t>(all)));
       choice.need = all + static_cast<std::int64_t>(dice.below(100));
       choice.time = 5 * (all - choice.kept) + static_cast<std::int64_t>(dice.below(500));
+      if (dice.below(2) == 0) {
+        choice.error = static_cast<std::int64_t>(1 + dice.below(12));
+        choice.time = choice.time * (3 + static_cast<std::int64_t>(dice.below(6))) / 10;
+      }
       if (&choice != &menus[j].front() && dice.below(4) == 0)
         choice.span = static_cast<std::uint32_t>(1 + dice.below(menus.size() - j));
     }
@@ -107,25 +118,35 @@ Menus menus_for_milp(Dice& dice) {
   return menus;
 }
 
-TEST(Front, IsWhatAnIntegerProgramFinds) {
+// One bound holds no choice with errors out, one all of them.
+class OfAnIntegerProgram : public testing::TestWithParam<std::int64_t> {};
+
+TEST_P(OfAnIntegerProgram, IsTheFront) {
   const Solver* solver = installed_solver();
   if (!solver) GTEST_SKIP() << "none of glpsol, cbc and highs is installed";
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     Dice dice(seed);
     const Menus menus = menus_for_milp(dice);
-    const Front front(menus);
-    EXPECT_FALSE(solve(*solver, program_of(menus, front[0].room - 1))) << seed;
+    const std::int64_t most = GetParam();
+    const Front front(menus, {most, 128});
+    if (front.size() == 0) {
+      EXPECT_FALSE(solve(*solver, program_of(menus, 1 << 20, most))) << seed;
+      continue;
+    }
+    ASSERT_TRUE(front.is_exact()) << seed;
+    EXPECT_FALSE(solve(*solver, program_of(menus, front[0].room - 1, most))) << seed;
     for (const std::size_t share : {0u, 1u, 2u, 4u}) {
       const std::size_t point = share * (front.size() - 1) / 4;
       for (const std::int64_t more : {0, 3}) {
         const std::int64_t room = front[point].room + more;
-        const std::optional<double> time = solve(*solver, program_of(menus, room));
+        const std::optional<double> time = solve(*solver, program_of(menus, room, most));
         ASSERT_TRUE(time) << solver->program << " seed " << seed;
         EXPECT_EQ(std::llround(*time), front[*front.within(room)].time) << seed << " " << room;
       }
     }
   }
 }
+INSTANTIATE_TEST_SUITE_P(Front, OfAnIntegerProgram, testing::Values(0, 7, 25, 96));
 
 }  // namespace
 }  // namespace tidemark::front_milp_test

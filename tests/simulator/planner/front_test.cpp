@@ -13,7 +13,7 @@ namespace {
 using Menus = std::vector<std::vector<Choice>>;
 
 struct Walked {
-  std::int64_t room = 0, time = 0;
+  std::int64_t room = 0, time = 0, error = 0;
 };
 
 // The room that a combination needs, by playing it.
@@ -24,6 +24,7 @@ Walked walk(const Menus& menus, const std::vector<Front::Picked>& picked) {
     const Choice& choice = menus[pick.stage][pick.choice];
     walked.room = std::max(walked.room, kept + choice.need);
     walked.time += choice.time;
+    walked.error += choice.error;
     kept += choice.kept;
     walked.room = std::max(walked.room, kept);
   }
@@ -32,27 +33,43 @@ Walked walk(const Menus& menus, const std::vector<Front::Picked>& picked) {
 
 using Best = std::map<std::int64_t, std::int64_t>;
 
+constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
+
 void try_all(const Menus& menus, std::size_t stage, std::vector<Front::Picked>& picked,
-             Best& best) {
+             std::int64_t most_error, Best& best) {
   if (stage == menus.size()) {
     const Walked walked = walk(menus, picked);
+    if (walked.error > most_error) return;
     const auto [entry, is_new] = best.try_emplace(walked.room, walked.time);
     if (!is_new) entry->second = std::min(entry->second, walked.time);
     return;
   }
   for (std::uint32_t number = 0; number < menus[stage].size(); ++number) {
     picked.push_back({static_cast<std::uint32_t>(stage), number});
-    try_all(menus, stage + menus[stage][number].span, picked, best);
+    try_all(menus, stage + menus[stage][number].span, picked, most_error, best);
     picked.pop_back();
   }
 }
 
-// By room the least time of all combinations.
-Best all_of(const Menus& menus) {
+// By room the least time of all combinations, or of those whose errors stay within a bound.
+Best all_of(const Menus& menus, std::int64_t most_error = unlimited) {
   Best best;
   std::vector<Front::Picked> picked;
-  try_all(menus, 0, picked, best);
+  try_all(menus, 0, picked, most_error, best);
+  std::int64_t least = unlimited;
+  for (auto& [room, time] : best) time = least = std::min(least, time);
   return best;
+}
+
+// In so much room.
+std::int64_t time_in(const Best& best, std::int64_t room) {
+  const auto after = best.upper_bound(room);
+  return after == best.begin() ? unlimited : std::prev(after)->second;
+}
+
+std::int64_t time_in(const Front& front, std::int64_t room) {
+  const auto point = front.within(room);
+  return point ? front[*point].time : unlimited;
 }
 
 Menus random_menus(Dice& dice) {
@@ -75,13 +92,8 @@ TEST(Front, IsTheBestOfAllCombinationsAtEveryBudget) {
     Dice dice(seed);
     const Menus menus = random_menus(dice);
     const Front front(menus);
-    std::int64_t best = std::numeric_limits<std::int64_t>::max();
-    for (const auto& [room, time] : all_of(menus)) {
-      best = std::min(best, time);
-      const auto point = front.within(room);
-      ASSERT_TRUE(point) << "seed " << seed << " room " << room;
-      ASSERT_EQ(front[*point].time, best) << "seed " << seed << " room " << room;
-    }
+    for (const auto& [room, time] : all_of(menus))
+      ASSERT_EQ(time_in(front, room), time) << "seed " << seed << " room " << room;
     ASSERT_FALSE(front.within(front[0].room - 1)) << "seed " << seed;
   }
 }
@@ -98,6 +110,74 @@ TEST(Front, ReadsEachPointsChoicesBack) {
       if (i == 0) continue;
       ASSERT_GT(front[i].room, front[i - 1].room);
       ASSERT_LT(front[i].time, front[i - 1].time);
+    }
+  }
+}
+
+Menus menus_with_errors(Dice& dice) {
+  Menus menus = random_menus(dice);
+  for (std::vector<Choice>& choices : menus)
+    for (Choice& choice : choices)
+      if (dice.below(3) > 0) choice.error = static_cast<std::int64_t>(dice.below(10));
+  return menus;
+}
+
+TEST(Front, IsTheBestOfAllCombinationsWithinABoundOnErrors) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Dice dice(seed);
+    const Menus menus = menus_with_errors(dice);
+    const Best all = all_of(menus);
+    for (const std::int64_t most : {0, 1, 4, 9, 20, 45}) {
+      const Best best = all_of(menus, most);
+      const Front front(menus, {most, 64});
+      ASSERT_TRUE(front.is_exact()) << "seed " << seed << " error " << most;
+      for (const auto& [room, time] : all)
+        ASSERT_EQ(time_in(front, room), time_in(best, room))
+            << "seed " << seed << " room " << room << " error " << most;
+    }
+  }
+}
+
+// With few cells plans are still within the bound, and lose no more than is said.
+TEST(Front, OfFewCellsLosesNoMoreThanACellsWidthPerStage) {
+  std::size_t inexact = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Dice dice(seed);
+    const Menus menus = menus_with_errors(dice);
+    const std::int64_t most = 12 + static_cast<std::int64_t>(dice.below(20));
+    const std::size_t cells = 3 + dice.below(6);
+    const Front front(menus, {most, cells});
+    inexact += front.is_exact() ? 0 : 1;
+    for (std::size_t i = 0; i < front.size(); ++i) {
+      const Walked walked = walk(menus, front.choices_at(i));
+      ASSERT_EQ(walked.time, front[i].time) << "seed " << seed;
+      ASSERT_EQ(walked.error, front[i].error) << "seed " << seed;
+      ASSERT_LE(walked.error, most) << "seed " << seed;
+      ASSERT_LE(walked.room, front[i].room) << "seed " << seed;
+    }
+    const std::int64_t width = most / static_cast<std::int64_t>(cells - 1) + 1;
+    const Best within = all_of(menus, most), without = all_of(menus, 0);
+    const Best less = all_of(menus, most - width * static_cast<std::int64_t>(menus.size()));
+    for (const auto& [room, time] : all_of(menus)) {
+      ASSERT_GE(time_in(front, room), time_in(within, room)) << "seed " << seed;
+      ASSERT_LE(time_in(front, room), time_in(less, room)) << "seed " << seed;
+      ASSERT_LE(time_in(front, room), time_in(without, room)) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(inexact, 100u);
+}
+
+// By room the least error of the fastest combinations.
+TEST(Front, TakesTheLeastErrorOfEqualTimes) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    Dice dice(seed);
+    Menus menus = menus_with_errors(dice);
+    for (std::vector<Choice>& choices : menus)
+      for (Choice& choice : choices) choice.time /= 10;  // so that many are equal
+    const Front front(menus);
+    for (std::size_t i = 0; i < front.size(); ++i) {
+      ASSERT_EQ(time_in(all_of(menus, front[i].error), front[i].room), front[i].time);
+      ASSERT_GT(time_in(all_of(menus, front[i].error - 1), front[i].room), front[i].time) << seed;
     }
   }
 }

@@ -10,8 +10,8 @@ from .recording import parent
 from .recording.errors import CaptureError
 
 DESCRIPTION = """Writes the trace of a training step of any PyTorch model, without a GPU.
-FUNCTION takes nothing and returns (model, batch), (model, batch, loss) or (model, batch, loss,
-optimizer)."""
+FUNCTION takes nothing and returns (model, batch), (model, batch, loss), (model, batch, loss,
+optimizer), or a function that does a whole step."""
 
 
 def main(argv: list[str] | None = None) -> int:

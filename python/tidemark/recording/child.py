@@ -55,11 +55,24 @@ def place_of(error: BaseException, script: str) -> str:
     return found
 
 
-def run(arguments: argparse.Namespace) -> None:
+def captured(made: Any, arguments: argparse.Namespace) -> tuple[Any, int]:
     import torch
     from torch.utils._pytree import tree_leaves
 
-    from . import compiled, document, replicas, step, values
+    from . import step
+
+    made.precision = arguments.precision or made.precision
+    made.optimizer = arguments.optimizer or made.optimizer
+    step.place(made)
+    recording = step.record(made)
+    tensors = [x for x in tree_leaves(made.batch) if isinstance(x, torch.Tensor) and x.dim() > 0]
+    return recording, tensors[0].shape[0] if tensors else 1
+
+
+def run(arguments: argparse.Namespace) -> None:
+    import torch
+
+    from . import compiled, document, loops, replicas, step, values
 
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
@@ -69,19 +82,16 @@ def run(arguments: argparse.Namespace) -> None:
     replicas.install()
     with values.Values():
         with torch.device("cuda"):
-            made = step.as_step(what_to_run(arguments))
-        if arguments.precision:
-            made.precision = arguments.precision
-        if arguments.optimizer:
-            made.optimizer = arguments.optimizer
-        step.place(made)
-        recording = step.record(made)
+            returned = what_to_run(arguments)
+        if loops.is_own_step(returned):
+            made, recording, batch = loops.captured(returned, arguments)
+        else:
+            made = step.as_step(returned)
+            recording, batch = captured(made, arguments)
     classes = {compiled.plain_name(name): type(module).__name__
                for name, module in made.model.named_modules()}
-    tensors = [x for x in tree_leaves(made.batch) if isinstance(x, torch.Tensor) and x.dim() > 0]
     model = getattr(made.model, "_orig_mod", made.model)
-    trace = document.write(recording, arguments, classes, type(model).__name__,
-                           tensors[0].shape[0] if tensors else 1)
+    trace = document.write(recording, arguments, classes, type(model).__name__, batch)
     if arguments.measured:
         report_measured(recording, arguments.measured)
     for text in trace.unexplained:

@@ -41,6 +41,8 @@ def op_line(op: Op) -> dict[str, Any]:
         line["line"] = op.line
     if op.block is not None:
         line["block"] = op.block
+    if op.also_keeps:
+        line["also_keeps"] = op.also_keeps
     if op.row is not None:
         line["row"] = {key: value for key, value in op.row.items() if value != {}}
     return line
@@ -49,6 +51,12 @@ def op_line(op: Op) -> dict[str, Any]:
 def step_of(recording: Recording, arguments: argparse.Namespace, batch: int) -> dict[str, Any]:
     step = dict(batch=batch, precision=recording.precision,
                 optimizer=OPTIMIZERS.get(recording.update.name, "sgd"))
+    if recording.updates_in_backward:
+        step["update_in_backward"] = True
+    if recording.keeps_gradients:
+        step["keep_gradients"] = True
+    if recording.accumulate > 1:
+        step["accumulate"] = recording.accumulate
     if arguments.sm != 80:
         step["compute_capability"] = arguments.sm
     if recording.framework:

@@ -41,6 +41,7 @@ class Op:
     row: dict[str, Any] | None = None
     block: str | None = None
     line: str = ""  # of the model's code
+    also_keeps: list[str] = dataclasses.field(default_factory=list)  # operands
     viewed: set[int] = dataclasses.field(default_factory=set)  # inputs whose gradient is a view
 
 

@@ -192,6 +192,7 @@ class Recorder(TorchDispatchMode):
         self.live = 0  # bytes of the storages that are there
         self.live_peaks = {"begin": 0}
         self.kept: set[int] = set()  # storages that nodes hold
+        self.added_to: set[int] = set()  # parameters with a gradient that is there before
         self.highest = self.moved_by_update = 0  # of the optimizer's step
         self.lines = Lines()
 
@@ -217,10 +218,13 @@ class Recorder(TorchDispatchMode):
         if self.phase == "forward":
             self.storages[number].gone_before = len(self.operations)
 
+    def knows(self, tensor: torch.Tensor) -> bool:
+        return tensor.untyped_storage()._cdata in self.numbers
+
     def there_before(self, tensor: torch.Tensor, name: str, category: str, trainable: bool) -> None:
         if tensor.device.type != "cuda" or tensor.untyped_storage().nbytes() == 0:
             return
-        is_new = tensor.untyped_storage()._cdata not in self.numbers
+        is_new = not self.knows(tensor)
         storage = self.storages[self.number(tensor)]
         if is_new:
             storage.name, storage.category, storage.trainable = name, category, trainable

@@ -172,6 +172,11 @@ class Noticing:
 # --- process groups -----------------------------------------------------------------------------
 
 
+def as_inside(wrapper: Any, *inputs: Any, **more: Any) -> Any:
+    """DistributedDataParallel's forward without what exchanges gradients, no_sync() or not."""
+    return wrapper.module(*inputs, **more)
+
+
 def ranks_of_job() -> int:
     import torch.distributed as dist
 
@@ -191,6 +196,8 @@ def install() -> None:
 
     if not dist.is_available():
         return
+    from torch import nn
+
     plain = dist.init_process_group
 
     def init_process_group(backend: Any = None, init_method: Any = None, timeout: Any = None,
@@ -200,6 +207,7 @@ def install() -> None:
         plain("fake", rank=0, world_size=world_size if world_size > 0 else ranks_of_job(),
               store=FakeStore())
 
+    nn.parallel.DistributedDataParallel.forward = as_inside  # type: ignore[method-assign]
     for name in ("torch.distributed", "torch.distributed.distributed_c10d",
                  "torch.distributed.device_mesh"):
         module = sys.modules.get(name)

@@ -51,7 +51,8 @@ def step_in(made: Any) -> Step:
     if isinstance(made, tuple) and 2 <= len(made) <= 4:
         return Step(*made)
     raise CaptureError(f"make_step returned {type(made).__name__}; need (model, batch), (model, "
-                       "batch, loss) or (model, batch, loss, optimizer)")
+                       "batch, loss), (model, batch, loss, optimizer), or a function that does a "
+                       "whole step")
 
 
 def place(step: Step) -> None:
@@ -109,9 +110,9 @@ def no_backward() -> Iterator[None]:
     def backward(*_: Any, **__: Any) -> None:
         place = Lines().current()
         raise CaptureError(f"{place + ': ' if place else ''}backward() is called within the step, "
-                           "and a capture calls it itself: return the loss of one micro-batch "
-                           "(later ones have the gradients beside them, too), or call "
-                           "torch.autograd.grad where gradients are part of the model")
+                           "and a capture calls it itself: return from make_step a function "
+                           "that does the whole step, or call torch.autograd.grad where gradients "
+                           "are part of the model")
 
     torch.autograd.backward = backward
     try:
@@ -208,6 +209,10 @@ class Recording:
     parameters: int  # elements
     trainable: int
     replicas: Replicas | None
+    accumulate: int = 1  # micro-batches that are alike
+    has_update: bool = True
+    keeps_gradients: bool = False  # those of before are added to
+    updates_in_backward: bool = False  # hooks do, and free each gradient
 
 
 @contextlib.contextmanager
@@ -254,6 +259,24 @@ def note_what_is_there(recorder: Recorder, step: Step, optimizer: Optimizers) ->
     return leaves
 
 
+def note_constants(recorder: Recorder) -> None:
+    """All that variables hold besides: averaged weights, teachers, states that hooks update. What
+    nobody but C++ holds, as a wrapper's buckets, is no variable's."""
+    gc.collect()
+    objects = gc.get_objects()
+    found = {id(value): value for value in objects
+             if issubclass(type(value), torch.Tensor) and value.layout == torch.strided and
+             not torch._C._functorch.is_functorch_wrapped_tensor(value) and
+             not recorder.knows(value)}
+    if not found:
+        return
+    held = {id(value) for owner in objects for value in gc.get_referents(owner)
+            if id(value) in found}
+    for number, value in found.items():
+        if number in held:
+            recorder.there_before(value, "constant", "input", False)
+
+
 def update_of(optimizer: Optimizers, recorder: Recorder) -> Update:
     """Runs the optimizer's step and says what it takes beside its states."""
     allocator = recorder.allocator
@@ -293,6 +316,7 @@ def record(step: Step) -> Recording:
     recorder = Recorder()
     groups_of(recorder)
     leaves = note_what_is_there(recorder, step, optimizer)
+    note_constants(recorder)
     recorder.live_peaks = {"begin": recorder.live, "forward": recorder.live}
     with recorder, watched_modules(recorder, step.model), one_count_of_nodes():
         with torch.autograd.graph.saved_tensors_hooks(recorder.pack, lambda tensor: tensor):
@@ -304,9 +328,17 @@ def record(step: Step) -> Recording:
         recorder.live_peaks["backward"] = recorder.live
         loss.backward()
         recorder.phase = "idle"
+    has_gradients = any(p.grad is not None for p in optimizer.trained)
     update = update_of(optimizer, recorder)
     groups_of(None)
     optimizer.clear()
+    recording = recording_of(step, recorder, graph, measured, update, last, leaves, saved)
+    recording.updates_in_backward = not has_gradients
+    return recording
+
+
+def recording_of(step: Step, recorder: Recorder, graph: Graph, measured: Measured, update: Update,
+                 last: Reference, leaves: dict[int, int], saved: dict[int, int]) -> Recording:
     packages = ("torch", "transformers", "torchvision", "timm", "peft")
     versions = {}
     for package in packages:

@@ -16,7 +16,7 @@ from . import compiled_ops, sums
 from .errors import CaptureError
 from .graph import End
 from .parts import Block, Op, Tensor, Trace
-from .recorder import NO_NODE, Operation, Reference, physical_bytes
+from .recorder import NO_NODE, Operation, Reference, Storage, physical_bytes
 from .regions import DTYPES, PAIRS, Region, elements, physical_shape, region_of, written_shape
 from .step import Recording
 
@@ -176,7 +176,7 @@ class Builder:
         moved = sum(physical_bytes(x) for x in operation.reads + operation.writes)
         self.add_pass(row, "forward", 0, operation.peak - operation.after, operation.flops, moved,
                       operation.launches)
-        self.add_backward(row, [operation.node], inputs)
+        self.add_backward(row, [operation.node], inputs, self.views_of_leaves(operation))
         self.append_split(Op(outputs[0].name, "opaque", inputs, outputs, self.at, row,
                              viewed=self.viewed(operation, inputs)))
 
@@ -272,7 +272,16 @@ class Builder:
             figures["kernels"] = launches
         row[key] = figures
 
-    def add_backward(self, row: dict[str, Any], nodes: list[int], inputs: list[Tensor]) -> None:
+    def views_of_leaves(self, operation: Operation) -> list[int]:
+        """Nodes that hand a gradient on to a parameter; what its hooks make is theirs."""
+        nodes = {read.source[0] for read in operation.reads if read.source is not None}
+        ends = self.recording.graph.ends
+        return [node for node in nodes & self.passed
+                if any(end is not None and end[0] == "leaf" for end in ends.get(node, []))]
+
+    def add_backward(self, row: dict[str, Any], nodes: list[int], inputs: list[Tensor],
+                     after: list[int] | None = None) -> None:
+        """`after`: nodes that run when all gradients are made."""
         runs = [self.recorder.nodes[node] for node in nodes if node in self.recorder.nodes]
         if "gradients" not in row:
             return
@@ -282,9 +291,12 @@ class Builder:
         shared = row.get("handed_on", [])
         fresh = sum(inputs[int(label[2:])].bytes for label in row["gradients"]
                     if label not in shared)
+        late = [self.recorder.nodes[node] for node in after or () if node in self.recorder.nodes]
         self.add_pass(row, "backward",
-                      max(run.live_peak for run in runs) - runs[0].live_before - fresh,
-                      max(run.peak for run in runs) - runs[0].before - fresh,
+                      max([max(run.live_peak for run in runs) - runs[0].live_before - fresh,
+                           *(run.live_peak - run.live_before for run in late)]),
+                      max([max(run.peak for run in runs) - runs[0].before - fresh,
+                           *(run.peak - run.before for run in late)]),
                       sum(run.flops for run in runs) if any(x.knows_flops for x in runs) else None,
                       sum(run.moved for run in runs), sum(run.launches for run in runs))
 
@@ -383,12 +395,43 @@ class Builder:
 
     # --- the whole ------------------------------------------------------------------------------
 
+    @staticmethod
+    def goes(storage: Storage) -> bool:
+        """Is it of before the step and held by a variable that the forward gives another value?"""
+        return storage.gone_before is not None and storage.category == "input"
+
+    def add_what_goes(self) -> None:
+        going = [number for number, storage in enumerate(self.storages)
+                 if storage.name and self.goes(storage)]
+        for begin in range(0, len(going), MOST_OPERANDS):
+            outputs = []
+            for number in going[begin:begin + MOST_OPERANDS]:
+                self.storages[number].made_by = 0
+                outputs.append(self.whole_of(number, self.storages[number].name))
+            row: dict[str, Any] = {"operation": "held", "forward": {"kernels": 0}}
+            self.ops.append(Op(outputs[0].name, "opaque", [], outputs, 0, row))
+
+    def leave_out_what_is_added_to(self) -> None:
+        """A gradient that is there before is an input; what is added to it, a temporary of the
+        backward that makes it."""
+        left_out = set(self.recorder.added_to)
+        for number in left_out:
+            self.storages[number].trainable = False
+        for operation in self.recorder.operations:
+            wanted = any(operation.wants)
+            operation.wants = [wants and read.storage not in left_out
+                               for read, wants in zip(operation.reads, operation.wants)]
+            if wanted and not any(operation.wants):
+                left_out |= {written.storage for written in operation.writes}
+
     def build(self, classes: dict[str, str]) -> Trace:
         self.recording.graph.settle(self.recorder.operations, self.storages,
                                     self.recorder.groups)
+        self.leave_out_what_is_added_to()
         for number, storage in enumerate(self.storages):
-            if storage.name:
+            if storage.name and not self.goes(storage):
                 self.whole_of(number)
+        self.add_what_goes()
         calls = [call[:3] for call in self.recorder.calls]
         replicas = self.recording.replicas
         chosen = block_finder.blocks_of(classes, calls, replicas.groups if replicas else None)
@@ -448,10 +491,18 @@ class Builder:
             until = len(ran) - 1 if gone is None else self.last_before(ran, gone)
             is_loss = tensor.number == self.recording.loss.storage
             if gone is None and tensor.number not in saved and not is_loss:
-                self.unexplained.append(f"{tensor.name}: {tensor.bytes} B")
+                self.keep_beyond(tensor)
             if until > last_use.get(tensor.number, 0) and \
                     not (gone is None and tensor.number in saved):
                 tensor.held_until = self.ops[until].name
+
+    def keep_beyond(self, tensor: Tensor) -> None:
+        """A variable holds it in the backward, too; here it goes with the gradient of who made it."""
+        maker = next((op for op in self.ops if tensor in op.outputs), None)
+        if maker is not None and maker.row is not None and "gradients" in maker.row:
+            maker.also_keeps.append(f"out{maker.outputs.index(tensor)}")
+        else:
+            self.unexplained.append(f"{tensor.name}: {tensor.bytes} B")
 
     @staticmethod
     def last_before(ran: list[int], recorded: int) -> int:

@@ -134,6 +134,16 @@ def retained():
         optimizer.step()
     return step
 
+def run_again_by_the_optimizer():
+    model, x, _ = setting()
+    optimizer = torch.optim.LBFGS(model.parameters())
+    def loss():
+        optimizer.zero_grad()
+        value = model(x).square().mean()
+        value.backward()
+        return value
+    return lambda: optimizer.step(loss)
+
 def never_updated():
     model, x, _ = setting()
     return lambda: model(x).square().mean().backward()
@@ -194,6 +204,7 @@ class Loops(test_capture.CaptureTest):
         for function, problem in (
                 ("through_both", r"net\.py:\d+: backward\(\) goes through what was made before"),
                 ("retained", r"net\.py:\d+: backward\(retain_graph=True\)"),
+                ("run_again_by_the_optimizer", "LBFGS runs the model again"),
                 ("never_updated", "calls no step\\(\\) of a torch.optim.Optimizer")):
             done = self.capture(function)
             self.assertEqual(done.returncode, 1)

@@ -21,7 +21,7 @@ from . import compiled, step
 from .errors import CaptureError
 from .graph import Graph
 from .lines import Lines
-from .optimizers import Optimizers
+from .optimizers import Optimizers, checked
 from .recorder import Recorder
 from .replicas import without_wrappers
 
@@ -148,7 +148,7 @@ class Discovery(Watcher):
         self.depth -= 1
 
     def optimizer_stepped(self, optimizer: Any) -> None:
-        self.cast.saw_optimizer(optimizer)
+        self.cast.saw_optimizer(checked(optimizer))
 
     def forward_ended(self, loss: torch.Tensor) -> None:
         self.in_backward = True

@@ -2,8 +2,10 @@
 // program, given to glpsol, cbc or highs, whichever is installed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -80,13 +82,15 @@ std::string read_text(const std::string& path) {
 
 // The least time, or nothing if the solver finds none.
 std::optional<double> solve(const Solver& solver, const std::string& program) {
-  const std::string problem = testing::TempDir() + "front_milp.lp";
-  const std::string answer = testing::TempDir() + "front_milp.txt";
+  // Several of these tests run at once, in one folder.
+  const std::string own = fmt::format("{}front_milp_{}", testing::TempDir(), getpid());
+  const std::string problem = own + ".lp", answer = own + ".txt";
   std::ofstream(problem) << program;
   std::ofstream(answer) << "";
   const std::string command = fmt::format(fmt::runtime(solver.command), problem, answer);
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
   const std::string text = read_text(answer);
+  std::filesystem::remove(problem), std::filesystem::remove(answer);
   const bool is_empty = text.find("EMPTY") != std::string::npos ||
                         text.find("UNDEFINED") != std::string::npos ||
                         text.find("nfeasible") != std::string::npos;

@@ -144,7 +144,7 @@ std::string micro_batches_defect(const Trace& trace) {
   constexpr std::int64_t most_runs = 10'000'000;
   const auto ops = static_cast<std::int64_t>(trace.ops.size());
   const std::int64_t batches = trace.step.accumulate.count;
-  if (batches == 1 || batches > MicroBatches::most || ops <= most_runs / batches) return {};
+  if (batches <= 1 || batches > MicroBatches::most || ops <= most_runs / batches) return {};
   return fmt::format("found {} micro-batches of {} ops; need at most {} runs in all", batches, ops,
                      most_runs);
 }

@@ -107,8 +107,8 @@ std::string exact_text(const Planning& planning) {
   if (exact.keeps_all && !request.max_slowdown)
     return fmt::format(
         " All fits with exact gradients, too, in {}: approximations are here because they are "
-        "faster, not to save memory (without --allow {}, nothing approximates).",
-        to_text(exact.step), class_name(request.allowed));
+        "faster, not to save memory (--allow exact approximates nothing).",
+        to_text(exact.step));
   if (request.max_slowdown)
     return fmt::format(" With exact gradients {} are needed.", to_text(exact.measured));
   return fmt::format(" With exact gradients it takes {} within the same budget.",

@@ -58,24 +58,8 @@ bool Planner::takes_in_blocks(const BlockOperators& operators) const {
   });
 }
 
-Planner::Planner(const Planner& plain, std::vector<BlockOperators> operators)
-    : trace_(plain.trace_),
-      device_(plain.device_),
-      counted_(plain.counted_),
-      settings_(plain.settings_),
-      needs_(plain.needs_),
-      stages_(plain.stages_),
-      joined_(plain.joined_),
-      noise_(plain.noise_),
-      share_beyond_(plain.share_beyond_),
-      coded_(plain.coded_),
-      steady_(plain.steady_),
-      forward_ns_(plain.forward_ns_),
-      reference_(plain.reference_),
-      least_backward_(plain.least_backward_),
-      keeping_(plain.keeping_),
-      free_(plain.free_),
-      operators_(std::move(operators)) {
+Planner::Planner(const Planner& plain, std::vector<BlockOperators> operators) : Planner(plain) {
+  operators_ = std::move(operators);
   for (const BlockOperators& each : operators_)
     steady_ = std::max(steady_, each.everywhere->steady_);
   for (const Mode& mode : plain.modes_) modes_.push_back({mode.held, mode.menus});

@@ -16,6 +16,9 @@ namespace {
 constexpr std::array coarse_shares = {1. / 1024, 1. / 256, 1. / 64, 1. / 16, 1. / 4};
 constexpr int halvings = 2;
 
+// ns, eleven days: what no plan takes. Errors that nobody has measured are infinite.
+constexpr double never = 1e15;
+
 }  // namespace
 
 // Of at least one block, if its own operators were the plan's only ones.
@@ -40,26 +43,12 @@ std::vector<std::vector<Coded>> Planner::coded_at(double price) const {
   return coded;
 }
 
-Planner::Planner(const Planner& plain, PriceOfError price)
-    : trace_(plain.trace_),
-      device_(plain.device_),
-      counted_(plain.counted_),
-      settings_(plain.settings_),
-      needs_(plain.needs_),
-      stages_(plain.stages_),
-      joined_(plain.joined_),
-      noise_(plain.noise_),
-      coded_(plain.coded_at(price.price)),
-      steady_(plain.steady_),
-      forward_ns_(plain.forward_ns_),
-      reference_(plain.reference_),
-      least_backward_(plain.least_backward_),
-      keeping_(plain.keeping_),
-      free_(plain.free_) {
+Planner::Planner(const Planner& plain, PriceOfError price) : Planner(plain) {
+  coded_ = plain.coded_at(price.price);
   for (const Mode& mode : plain.modes_) modes_.push_back({mode.held, {mode.menus.front()}});
   for (std::size_t s = 0; s < stages_.all.size(); ++s) {
     const double error = stage_error(*noise_, stages_.all[s], keep_all(stages_.all[s])).square();
-    reference_.stages[s].time += static_cast<std::int64_t>(std::min(price.price * error, 1e15));
+    reference_.stages[s].time += static_cast<std::int64_t>(std::min(price.price * error, never));
   }
   for (std::uint32_t kind = 0; kind < stages_.kinds.size(); ++kind)
     if (!keeping_[kind].empty()) cut(kind, &coded_);

@@ -2,7 +2,6 @@
 #include "simulator/planner/front.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -15,6 +14,7 @@ Front::Front(const std::vector<std::vector<Choice>>& choices, const ErrorBound& 
       cells_(choices.size() + 1),
       grids_(choices.size() + 1, Grid{bound}),
       spans_(choices.size()) {
+  CHECK(bound_.cells > 1 || bound_.most == ErrorBound{}.most);
   steps_.back() = {{}};
   cells_.back() = {0, 1};
   grids_.back() = {bound_, std::vector<std::int64_t>{0}};
@@ -30,7 +30,7 @@ Front::Front(const std::vector<std::vector<Choice>>& choices, const ErrorBound& 
     for (std::uint32_t p = 0; p < choices[j].size(); ++p)
       for (std::size_t c = 0; c + 1 < cells_[j + choices[j][p].span].size(); ++c)
         add_shifted(choices[j][p], p, j, c, cells);
-    join_cells(j, cells);
+    join_cells(j, std::move(cells));
   }
 }
 
@@ -58,34 +58,61 @@ Front::Grid Front::grid_of(const std::vector<Choice>& choices, std::size_t stage
 }
 
 // Steps that ask for less than the choice itself needs fall together; the fastest of them stays.
-// Sums of one cell may come to lie in two.
+Front::Staircase Front::shifted(const Choice& choice, std::uint32_t number,
+                                std::span<const Step> behind, std::uint32_t first) {
+  const auto own = std::ranges::upper_bound(behind, choice.need - choice.kept, {}, &Step::room);
+  const auto begin = own == behind.begin() ? own : own - 1;
+  Staircase steps(static_cast<std::size_t>(behind.end() - begin));
+  const auto skipped = static_cast<std::uint32_t>(begin - behind.begin());
+  for (std::uint32_t i = 0; i < steps.size(); ++i)
+    steps[i] = {choice.kept + begin[i].room, choice.time + begin[i].time,
+                choice.error + begin[i].error, number, first + skipped + i};
+  if (begin != own) steps.front().room = choice.need;
+  return steps;
+}
+
+// Steps of one cell may come to lie in two. In each, what the choice itself needs joins them anew.
 void Front::add_shifted(const Choice& choice, std::uint32_t number, std::size_t stage,
                         std::size_t cell, std::vector<Staircase>& cells) const {
   const std::size_t behind = stage + choice.span;
+  const std::uint32_t begin = cells_[behind][cell], end = cells_[behind][cell + 1];
+  const std::span<const Step> steps = std::span(steps_[behind]).subspan(begin, end - begin);
+  const auto add = [&](std::size_t target, Staircase piece) {
+    cells[target] = cells[target].empty() ? std::move(piece) : merged(cells[target], piece);
+  };
+  // All of them have one sum of errors, or any is allowed.
+  if (cells.size() == 1) {
+    if (!steps.empty() && choice.error + steps.front().error <= bound_.most)
+      add(0, shifted(choice, number, steps, begin));
+    return;
+  }
   std::vector<std::pair<std::size_t, Staircase>> pieces;
-  const std::uint32_t end = cells_[behind][cell + 1];
-  for (std::uint32_t i = cells_[behind][cell]; i < end; ++i) {
-    const Step& last = steps_[behind][i];
+  for (std::uint32_t i = 0; i < steps.size(); ++i) {
+    const Step& last = steps[i];
     const Step step{std::max(choice.need, choice.kept + last.room), choice.time + last.time,
-                    choice.error + last.error, number, i};
+                    choice.error + last.error, number, begin + i};
     if (step.error > bound_.most) continue;
     const std::size_t target = grids_[stage].cell_of(step.error);
     auto piece = std::ranges::find(pieces, target, [](const auto& each) { return each.first; });
     if (piece == pieces.end()) {
       pieces.push_back({target, {}});
       piece = pieces.end() - 1;
-      piece->second.reserve(end - i);
+      piece->second.reserve(steps.size() - i);
     }
-    Staircase& steps = piece->second;
-    if (!steps.empty() && steps.back().room == step.room) steps.pop_back();
-    steps.push_back(step);
+    Staircase& found = piece->second;
+    if (!found.empty() && found.back().room == step.room) found.pop_back();
+    found.push_back(step);
   }
-  for (const auto& [target, steps] : pieces)
-    cells[target] = cells[target].empty() ? steps : merged(cells[target], steps);
+  for (auto& [target, piece] : pieces) add(target, std::move(piece));
 }
 
 // What a plan of less error beats in room and time is left out.
-void Front::join_cells(std::size_t stage, const std::vector<Staircase>& cells) {
+void Front::join_cells(std::size_t stage, std::vector<Staircase> cells) {
+  if (cells.size() == 1) {
+    cells_[stage] = {0, static_cast<std::uint32_t>(cells.front().size())};
+    steps_[stage] = std::move(cells.front());
+    return;
+  }
   Staircase best, all;
   cells_[stage] = {0};
   for (std::size_t c = 0; c < cells.size(); ++c) {
@@ -117,16 +144,18 @@ void Front::thin(std::size_t stage, std::size_t cell, Staircase& steps) const {
   steps = std::move(left);
 }
 
-// Of two that are equal, a's.
+// Of equal room and time the one of less error; of two that are equal in all, a's.
 Front::Staircase Front::merged(std::span<const Step> a, std::span<const Step> b) {
   Staircase steps;
   steps.reserve(a.size() + b.size());
-  const auto terms = [](const Step& x) { return std::tie(x.room, x.time, x.error); };
-  const auto worth = [](const Step& x) { return std::tie(x.time, x.error); };
+  const auto is_before = [](const Step& x, const Step& y) {
+    if (x.room != y.room) return x.room < y.room;
+    return x.time != y.time ? x.time < y.time : x.error <= y.error;
+  };
   for (std::size_t i = 0, k = 0; i < a.size() || k < b.size();) {
-    const bool takes_a = k == b.size() || (i < a.size() && terms(a[i]) <= terms(b[k]));
+    const bool takes_a = k == b.size() || (i < a.size() && is_before(a[i], b[k]));
     const Step& next = takes_a ? a[i++] : b[k++];
-    if (steps.empty() || worth(next) < worth(steps.back())) steps.push_back(next);
+    if (steps.empty() || next.time < steps.back().time) steps.push_back(next);
   }
   return steps;
 }

@@ -19,10 +19,10 @@ struct Choice {
   std::int64_t error = 0;  ///< of the gradients, in units of its own; never below 0
 };
 
-/// What errors may sum up to; of plans of equal time and room the one of least error is taken.
+/// What errors may sum up to.
 struct ErrorBound {
   std::int64_t most = std::int64_t{1} << 62;
-  std::size_t cells = 1;                                        ///< see Front
+  std::size_t cells = 1;  ///< see Front; more than one where there is a bound
   std::size_t steps = std::numeric_limits<std::size_t>::max();  ///< of a cell that sums share
 };
 
@@ -51,7 +51,7 @@ class Front {
   };
   bool is_exact() const { return is_exact_; }
   std::size_t size() const { return steps_.front().size(); }
-  /// Room rises, time falls, or is the same with less error.
+  /// Room rises, time falls.
   Point operator[](std::size_t i) const {
     return {steps_[0][i].room, steps_[0][i].time, steps_[0][i].error};
   }
@@ -80,9 +80,12 @@ class Front {
     std::size_t size() const { return sums ? sums->size() : bound.cells; }
   };
   Grid grid_of(const std::vector<Choice>& choices, std::size_t stage) const;
+  /// `behind` begins with the step of that number.
+  static Staircase shifted(const Choice& choice, std::uint32_t number, std::span<const Step> behind,
+                           std::uint32_t first);
   void add_shifted(const Choice& choice, std::uint32_t number, std::size_t stage, std::size_t cell,
                    std::vector<Staircase>& cells) const;
-  void join_cells(std::size_t stage, const std::vector<Staircase>& cells);
+  void join_cells(std::size_t stage, std::vector<Staircase> cells);
   void thin(std::size_t stage, std::size_t cell, Staircase& steps) const;
   static Staircase merged(std::span<const Step> a, std::span<const Step> b);
 

@@ -17,6 +17,9 @@ namespace {
 constexpr std::size_t longest_menu = 64;
 // Blocks are joined where memory is dear: the dearest prices are enough.
 constexpr std::size_t prices_of_joined = 10;
+// Of the step's time, for all the error that is allowed: prices from those that rule most codes out
+// to those that let most in (of bounds: bounded_errors.cpp). Each is one more hull in the menu.
+constexpr std::array shares_of_errors = {1.0, 0.1, 0.01};
 
 Schedule schedule_of(const Trace& trace, const Needs& needs, const Plan& plan) {
   Derived derived{needs, derive_recovery(trace, plan, needs)};
@@ -202,7 +205,7 @@ std::vector<LocalPlan> Planner::of_less_error(const ProposalInput& input) const 
   exact.coded = nullptr;
   const std::vector<Proposal> hull = hull_of(exact);
   for (const Proposal& proposal : hull) plans.push_back(proposal.plan);
-  for (const double share : {1.0, 0.1, 0.01}) {
+  for (const double share : shares_of_errors) {
     const std::vector<std::vector<Coded>> coded = coded_at(price_of_errors(share));
     ProposalInput priced = input;
     priced.coded = &coded;

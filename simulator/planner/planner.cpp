@@ -11,7 +11,7 @@ namespace {
 
 /// In these units errors sum up: so many are what a plan may have, or 100 %.
 constexpr std::int64_t whole_error = std::int64_t{1} << 30;
-/// More would take longer, and gain less than a thousandth (docs/planning.md).
+/// More would take longer, and gain at most 0.2 % (docs/planning.md).
 constexpr std::size_t cells_of_errors = 8, steps_of_errors = 256;
 
 }  // namespace
@@ -41,23 +41,26 @@ Planner::Planner(std::shared_ptr<const Trace> trace, const Device& device, const
   solve_all();
 }
 
-Planner::Planner(const Planner& exact, double share_beyond)
-    : trace_(exact.trace_),
-      device_(exact.device_),
-      counted_(exact.counted_),
-      settings_(exact.settings_),
-      needs_(exact.needs_),
-      stages_(exact.stages_),
-      joined_(exact.joined_),
-      noise_(exact.noise_),
-      share_beyond_(share_beyond),
-      coded_(exact.coded_),
-      steady_(exact.steady_),
-      forward_ns_(exact.forward_ns_),
-      reference_(exact.reference_),
-      least_backward_(exact.least_backward_),
-      keeping_(exact.keeping_),
-      free_(exact.free_) {
+Planner::Planner(const Planner& other)
+    : trace_(other.trace_),
+      device_(other.device_),
+      counted_(other.counted_),
+      settings_(other.settings_),
+      needs_(other.needs_),
+      stages_(other.stages_),
+      joined_(other.joined_),
+      noise_(other.noise_),
+      share_beyond_(other.share_beyond_),
+      coded_(other.coded_),
+      steady_(other.steady_),
+      forward_ns_(other.forward_ns_),
+      reference_(other.reference_),
+      least_backward_(other.least_backward_),
+      keeping_(other.keeping_),
+      free_(other.free_) {}
+
+Planner::Planner(const Planner& exact, double share_beyond) : Planner(exact) {
+  share_beyond_ = share_beyond;
   for (const Mode& mode : exact.modes_) modes_.push_back({mode.held, mode.menus});
   for (Mode& mode : modes_) offer_offload(mode);
   solve_all();

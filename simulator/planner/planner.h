@@ -165,6 +165,8 @@ class Planner {
     std::uint32_t mode, point;
   };
 
+  /// What is known of the trace, without menus, fronts and operators.
+  Planner(const Planner& other);
   /// The same for bounds: so many ns are added for a unit of error, to forms in codes and to stages
   /// with approximate operators. It has no front.
   struct PriceOfError {

@@ -68,6 +68,13 @@ inline PlannedStep stored(const PlannedStep& like) {
   return {.trace = like.trace, .plan = keep_everything(*like.trace), .refusal = ""};
 }
 
+/// A norm's bias in front of the keys shifts all scores of a query alike: its gradient is zero, and
+/// what is there is rounding alone, which has no scale.
+inline NamedValues without_zeros(NamedValues gradients) {
+  std::erase_if(gradients, [](const auto& g) { return g.first.ends_with("pool_k.norm.bias"); });
+  return gradients;
+}
+
 inline double norm_of(const std::vector<double>& x) {
   double sum = 0;
   for (const double v : x) sum += v * v;

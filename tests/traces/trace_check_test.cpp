@@ -133,6 +133,12 @@ TEST(TraceCheckStep, OptionsAreInRange) {
                           "/step/dropout: found 1.5; need a number from 0 to below 1"));
 }
 
+// Traces made in code may say what no reader lets through.
+TEST(TraceCheckStep, NoMicroBatchesAreADefect) {
+  EXPECT_THAT(defects_after([](Trace& t) { t.step.accumulate = {0}; }),
+              ElementsAre(StartsWith("/step/accumulate: found 0; need ")));
+}
+
 TEST(TraceCheckStep, DropoutIsANumber) {
   EXPECT_THAT(defects_after([](Trace& t) { t.step.dropout = std::nan(""); }),
               ElementsAre("/step/dropout: found nan; need a number from 0 to below 1"));

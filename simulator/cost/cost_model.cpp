@@ -103,10 +103,13 @@ Cost CostModel::forward(const Op& op) const {
       return {};
     case Work::Linear:
     case Work::BatchedProduct:
-    case Work::Convolution:
-    case Work::Attention: {
+    case Work::Convolution: {
       const Product p = product_of(trace_, op);
       return kernels_.product(p.batch, p.m, p.n, p.k, trace_[trace_.inputs(op)[0]].dtype, bytes);
+    }
+    case Work::Attention: {
+      const Product p = product_of(trace_, op);
+      return kernels_.attention(p.batch, p.m, p.n, p.k, trace_[trace_.inputs(op)[0]].dtype, bytes);
     }
     case Work::Exchange:
       return {};  // what is received: who sends it takes the time
@@ -152,7 +155,7 @@ Cost CostModel::attention_gradient(const Op& op, const GradientTraffic& moved) c
   const Tensor& y = trace_[trace_.outputs(op)[0]];
   const double rows = 2 * count_of(size(y));
   return then(kernels_.elementwise(rows, count(y), 1),
-              kernels_.product(p.batch, p.m, p.n, p.k * 5 / 2, y.dtype, moved.bytes - rows));
+              kernels_.attention(p.batch, p.m, p.n, p.k * 5 / 2, y.dtype, moved.bytes - rows));
 }
 
 Cost CostModel::norm_gradient(const Op& op, const GradientTraffic& moved) const {

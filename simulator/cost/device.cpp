@@ -19,6 +19,14 @@ double gemm_flops_per_second(const Device& device, MathUnit unit) {
   return device.flops_per_second[used] * device.gemm_efficiency[used];
 }
 
+double attention_flops_per_second(const Device& device, MathUnit unit) {
+  const bool is_wide = unit != MathUnit::Fp16 && unit != MathUnit::Bf16;
+  const double rate = device.flops_per_second[static_cast<std::size_t>(MathUnit::Fp16)];
+  if (is_wide || !device.attention_efficiency || rate == 0)
+    return gemm_flops_per_second(device, unit);
+  return rate * *device.attention_efficiency;
+}
+
 double time_on(const Curve& curve, double work) {
   CHECK(!curve.empty());
   const auto next = std::ranges::lower_bound(curve, work, {}, &CurvePoint::work);

@@ -66,6 +66,10 @@ struct Device {
   std::array<double, math_unit_names.size()> flops_per_second{};
   std::array<double, math_unit_names.size()> gemm_efficiency{};
 
+  // The fraction of the 16-bit rate that fused attention of 16-bit operands reaches, forward and
+  // backward together, half of the multiplications counted when causal. Unset: that of products.
+  std::optional<double> attention_efficiency;
+
   Nanoseconds kernel_gap{};   // added to each kernel of one stream, the host being ahead
   Nanoseconds host_launch{};  // host time of an eager framework for one op
 
@@ -87,6 +91,9 @@ struct Device {
 
 /// What large matrix products reach on `unit`, or on the CUDA cores if the device has no such unit.
 double gemm_flops_per_second(const Device& device, MathUnit unit);
+
+/// What fused attention reaches with operands of `unit`.
+double attention_flops_per_second(const Device& device, MathUnit unit);
 
 /// What large streaming kernels reach.
 double stream_bytes_per_second(const Device& device);

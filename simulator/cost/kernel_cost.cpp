@@ -158,8 +158,8 @@ Cost KernelCosts::with_flops(double flops, DType dtype, double bytes, double ele
 }
 
 // The best tile is the one whose waves could do the fewest multiplications.
-Cost KernelCosts::product(double batch, double m, double n, double k, DType dtype,
-                          double bytes) const {
+Cost KernelCosts::in_tiles(double batch, double m, double n, double k, double flops_per_ns,
+                           double bytes) const {
   const double sms = device_.sm_count;
   double fewest = 0, used = 0;
   for (const Tile& tile : tiles) {
@@ -169,7 +169,7 @@ Cost KernelCosts::product(double batch, double m, double n, double k, DType dtyp
     fewest = multiplications, used = blocks;
   }
   const double share = wave_share(used, sms);
-  const double compute = fewest * 2 / flops_per_ns(dtype);
+  const double compute = fewest * 2 / flops_per_ns;
   const double memory = bytes / bytes_per_ns_;
   const double total = std::max(compute, memory) + static_cast<double>(device_.kernel_gap.count());
   // While memory is what it waits for, fewer SMs would do.
@@ -181,6 +181,17 @@ Cost KernelCosts::product(double batch, double m, double n, double k, DType dtyp
           bytes,
           needed / std::max(total, 1.0),
           memory / std::max(total, 1.0)};
+}
+
+Cost KernelCosts::product(double batch, double m, double n, double k, DType dtype,
+                          double bytes) const {
+  return in_tiles(batch, m, n, k, flops_per_ns(dtype), bytes);
+}
+
+Cost KernelCosts::attention(double batch, double m, double n, double k, DType dtype,
+                            double bytes) const {
+  const double rate = attention_flops_per_second(device_, unit_for(dtype, precision_)) / 1e9;
+  return in_tiles(batch, m, n, k, rate, bytes);
 }
 
 Cost KernelCosts::sum_by_columns(double bytes, double columns) const {

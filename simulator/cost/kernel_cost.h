@@ -44,6 +44,8 @@ class KernelCosts {
   Cost with_flops(double flops, DType dtype, double bytes, double elements, int kernels) const;
   /// m × k times k × n, `batch` times.
   Cost product(double batch, double m, double n, double k, DType dtype, double bytes) const;
+  /// The same in fused attention, which is slower.
+  Cost attention(double batch, double m, double n, double k, DType dtype, double bytes) const;
   /// Sums over rows, one thread block per 32 columns: few blocks, which cannot use all bandwidth.
   Cost sum_by_columns(double bytes, double columns) const;
   /// Between host and device.
@@ -53,6 +55,8 @@ class KernelCosts {
   double bytes_per_ns() const { return bytes_per_ns_; }
 
  private:
+  Cost in_tiles(double batch, double m, double n, double k, double flops_per_ns,
+                double bytes) const;
   double flops_per_ns(DType dtype) const;
 
   const Device& device_;

@@ -207,6 +207,25 @@ TEST(CostModel, ACausalMaskHalvesAttention) {
   EXPECT_DOUBLE_EQ(flops(true), 2.0 * 64 * 64 * 64);
 }
 
+// Of 16 bits at its own rate, a quarter of the products' here; of others at that of products.
+TEST(CostModel, FusedAttentionHasARateOfItsOwn) {
+  const auto time = [](Precision precision, Task task, std::optional<double> efficiency) {
+    TraceBuilder b("attention", "toy", {.precision = precision});
+    const TensorId q = b.parameter("q", {1, 1, 256, 64});
+    const Trace trace = b.finish(b.flash_attention("attention", q, q, q, false));
+    Device device = toy_device();
+    device.bytes_per_second = 1e15;
+    device.attention_efficiency = efficiency;
+    return ns(cost_of(trace, task, "attention", device));
+  };
+  for (const Task task : {Task::Forward, Task::Backward}) {
+    const auto products = time(Precision::Bf16, task, {});
+    EXPECT_NEAR(static_cast<double>(time(Precision::Bf16, task, 0.25)),
+                4 * static_cast<double>(products), 2);
+    EXPECT_EQ(time(Precision::Fp32, task, 0.25), time(Precision::Fp32, task, {}));
+  }
+}
+
 // A measured curve takes the place of the rates: 4096 FLOP lie half way, on a logarithmic scale,
 // between its points.
 TEST(CostModel, CalibrationSaysHowLongAKernelTakes) {

@@ -1,6 +1,7 @@
 // A config.json gives its preset's parameters and its class's defaults; mistakes are refused.
 #include "traces/models/config_reader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -313,6 +314,16 @@ INSTANTIATE_TEST_SUITE_P(
                 "/mask_ratio: no patch is left"},
         Refusal{"ExpertsOfNobody", R"({"model_type": "deepseek_v2"})",
                 "says how many experts a token goes to"},
+        Refusal{"SeveralModels",
+                R"({"model_type": "clip", "text_config": {"model_type": "clip_text_model"},
+                    "vision_config": {"model_type": "clip_vision_model"}})",
+                "/model_type: model_type 'clip' is several models, which are planned one by one: "
+                "text_config (clip_text_model), vision_config (clip_vision_model); cut one out: "
+                "jq .text_config config.json > text_config.json"},
+        Refusal{"MistakesOfAModelInside",
+                R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
+                    "hidden_size": 0}})",
+                "/text_config/hidden_size"},
         Refusal{"MisspeltModelType", R"({"model_type": "lama"})", "did you mean 'llama'?"},
         Refusal{"HeadsThatDoNotDivide",
                 R"({"model_type": "vit", "hidden_size": 770, "num_attention_heads": 12})",
@@ -423,6 +434,23 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"MisspeltFieldOfOurOwn", R"({"model_type": "mvit", "embed_dims": 96})",
                 "embed_dim"}),
     [](const auto& test) { return std::string(test.param.name); });
+
+// Of a decoder that also sees the file has two models, and the weights' dtype outside of both.
+TEST(ConfigReader, PlansTheLanguageModelOfSeveral) {
+  constexpr std::string_view text = R"({"model_type": "gemma3_text", "num_hidden_layers": 34,
+                                        "hidden_size": 2560, "intermediate_size": 10240})";
+  const Model alone = read_model_config(text, "config.json");
+  const Model inside = read_model_config(
+      fmt::format(R"({{"model_type": "gemma3", "torch_dtype": "bfloat16", "text_config": {},
+                       "architectures": ["Gemma3ForConditionalGeneration"],
+                       "vision_config": {{"model_type": "siglip_vision_model"}}}})",
+                  text),
+      "config.json");
+  EXPECT_EQ(inside.config, alone.config);
+  EXPECT_EQ(inside.precision, Precision::Bf16);
+  EXPECT_THAT(inside.notes, testing::Contains(HasSubstr("only the language model of this 'gemma3'"
+                                                        " is planned (text_config)")));
+}
 
 TEST(ConfigReader, ShowsForeignTextOnOneLine) {
   const std::string message = error_of("{\"model_type\": \"a\\nb\"}");

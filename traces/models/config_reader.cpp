@@ -171,12 +171,43 @@ constexpr std::array readers = {
     Reader{"siglip_vision_model", "SiglipVision", read_siglip_vision},
 };
 
-const Reader& reader_of(const JsonView& type) {
-  const auto* row = std::ranges::find(readers, type.text(), &Reader::model_type);
-  if (row != readers.end()) return *row;
-  std::vector<std::string_view> known;
-  for (const Reader& reader : readers) known.push_back(reader.model_type);
-  type.fail(unknown_name("model_type", printable(type.text()), known));
+const Reader* find_reader(std::string_view type) {
+  const auto* row = std::ranges::find(readers, type, &Reader::model_type);
+  return row != readers.end() ? row : nullptr;
+}
+
+struct Inner {
+  JsonView object;  ///< whose key is "text_config"
+  const Reader* reader;
+};
+
+// The known models in a file of several.
+std::vector<Inner> models_inside(const JsonView& root) {
+  std::vector<Inner> inside;
+  for (const JsonView member : root.members()) {
+    if (member.kind() != JsonKind::Object) continue;
+    const auto type = member.find("model_type");
+    if (!type || type->kind() != JsonKind::Text) continue;
+    if (const Reader* reader = find_reader(type->text())) inside.push_back({member, reader});
+  }
+  return inside;
+}
+
+[[noreturn]] void refuse_type(const JsonView& type, const std::vector<Inner>& inside,
+                              std::string_view file) {
+  if (inside.empty()) {
+    std::vector<std::string_view> known;
+    for (const Reader& reader : readers) known.push_back(reader.model_type);
+    type.fail(unknown_name("model_type", printable(type.text()), known));
+  }
+  std::vector<std::string> parts;
+  for (const Inner& each : inside)
+    parts.push_back(fmt::format("{} ({})", each.object.key(), each.reader->model_type));
+  type.fail(fmt::format(
+      "model_type {} is several models, which are planned one by one: {}; cut one out: jq .{} {} > "
+      "{}.json",
+      quoted(type.text()), fmt::join(parts, ", "), inside.front().object.key(), printable(file),
+      inside.front().object.key()));
 }
 
 void refuse_what_no_reader_models(Fields& root) {
@@ -186,25 +217,47 @@ void refuse_what_no_reader_models(Fields& root) {
       refuse(root, key, "a mixture of experts in this family; give a dense model");
 }
 
+Model read(const Reader& reader, Fields& fields, std::string_view file) {
+  Model model{.name = std::string(file),
+              .family = "",
+              .title = std::string(file),
+              .source = std::string(file),
+              .config = reader.read(fields)};
+  refuse_what_no_reader_models(fields);
+  model.family = family_of(model.config);
+  read_head(fields, reader.class_prefix, model);
+  read_precision(fields, model);
+  note_what_was_not_read(fields, model);
+  return model;
+}
+
+// The decoder of a model that also sees or hears. Nothing for towers, which are trained together.
+std::optional<Model> read_language_model(const Inner& inner, Fields& whole, std::string_view file) {
+  Fields fields(inner.object);
+  Model model = read(*inner.reader, fields, file);
+  if (inner.object.key() != "text_config" || !std::holds_alternative<DecoderConfig>(model.config))
+    return {};
+  if (!model.precision) read_precision(whole, model);
+  model.notes.push_back(
+      fmt::format("only the language model of this {} is planned ({}): its other parts come on top",
+                  quoted(whole.text_or("model_type", "")), inner.object.key()));
+  return model;
+}
+
 }  // namespace
 }  // namespace config
 
 Model read_model_config(std::string_view json, std::string_view file) {
   const JsonDocument document(json, file);
   config::Fields fields(document.root());
-  const auto type = fields.find("model_type");
-  const config::Reader& reader = config::reader_of(type ? *type : document.root().at("model_type"));
-  Model model{.name = std::string(file),
-              .family = "",
-              .title = std::string(file),
-              .source = std::string(file),
-              .config = reader.read(fields)};
-  config::refuse_what_no_reader_models(fields);
-  model.family = family_of(model.config);
-  config::read_head(fields, reader.class_prefix, model);
-  config::read_precision(fields, model);
-  config::note_what_was_not_read(fields, model);
-  return model;
+  const auto stated = fields.find("model_type");
+  const JsonView type = stated ? *stated : document.root().at("model_type");
+  if (const config::Reader* reader = config::find_reader(type.text()))
+    return config::read(*reader, fields, file);
+  const std::vector<config::Inner> inside = config::models_inside(document.root());
+  for (const config::Inner& inner : inside)
+    if (auto model = config::read_language_model(inner, fields, file)) return std::move(*model);
+  config::refuse_type(type, inside, file);
 }
 
 }  // namespace tidemark

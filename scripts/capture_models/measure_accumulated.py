@@ -23,18 +23,10 @@ MICRO_BATCHES = 3
 def measured(case, count):
     import torch
 
-    import models
-    from tidemark.recording import optimizers, step, values
+    from tidemark.recording import optimizers, step
     from tidemark.recording.recorder import Recorder
 
-    name, function, precision, optimizer = case
-    torch.backends.cudnn.enabled = False
-    torch.set_num_threads(1)
-    with values.Values():
-        with torch.device("cuda"):
-            made = step.as_step(getattr(models, function)())
-        made.precision, made.optimizer = precision, optimizer
-        step.place(made)
+    with measure_replicas.placed(case) as made:
         update = optimizers.make_optimizers(made.model, made.optimizer)
         for _ in range(2):
             torch.cuda.reset_peak_memory_stats()
@@ -49,7 +41,7 @@ def measured(case, count):
         with recorder, step.one_count_of_nodes():
             for _ in range(count):
                 step.forward(made).backward()
-    return dict(name=name, micro_batches=count, live=max(recorder.live_peaks.values()), **found)
+    return dict(name=case[0], micro_batches=count, live=max(recorder.live_peaks.values()), **found)
 
 
 def main():

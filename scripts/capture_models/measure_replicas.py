@@ -8,6 +8,7 @@ the CUDA runtime, as capture_all.py's steps are run; their traces are the ones b
 sharding and number of ranks, of the second step: most bytes allocated per phase, and reserved.
 """
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -48,15 +49,15 @@ def wrapped(model, shard):
     return fully_shard(model)
 
 
-def measured(case, shard, ranks):
+@contextlib.contextmanager
+def placed(case):
+    """The step of a case, on the device, and a place where values are known to run it."""
     import torch
-    import torch.distributed as dist
-    from torch.testing._internal.distributed.fake_pg import FakeStore
 
     import models
-    from tidemark.recording import optimizers, step, values
+    from tidemark.recording import step, values
 
-    name, function, precision, optimizer = case
+    _, function, precision, optimizer = case
     torch.backends.cudnn.enabled = False
     torch.set_num_threads(1)
     with values.Values():
@@ -64,12 +65,22 @@ def measured(case, shard, ranks):
             made = step.as_step(getattr(models, function)())
         made.precision, made.optimizer = precision, optimizer
         step.place(made)
+        yield made
+
+
+def measured(case, shard, ranks):
+    import torch.distributed as dist
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    from tidemark.recording import optimizers, step
+
+    with placed(case) as made:
         dist.init_process_group("fake", rank=0, world_size=ranks, store=FakeStore())
         made.model = wrapped(made.model, shard)
         made_optimizer = optimizers.make_optimizers(made.model, made.optimizer)
         step.run_plain(made, made_optimizer)
         found = dataclasses.asdict(step.run_plain(made, made_optimizer))
-    return dict(name=name, shard=shard, ranks=ranks, reserved=found.pop("reserved"), allocated=found)
+    return dict(name=case[0], shard=shard, ranks=ranks, reserved=found.pop("reserved"), allocated=found)
 
 
 def in_a_process_of_its_own(measure, *question):

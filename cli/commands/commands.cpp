@@ -212,8 +212,9 @@ void add_files(std::vector<Command>& rows) {
        "Runs a training step of your own code on a stand-in for the CUDA runtime, in a child "
        "process, and writes its trace: kernels do nothing, weights take no memory, and PyTorch "
        "itself chooses kernels for the device. FUNCTION takes nothing and returns (model, batch), "
-       "(model, batch, loss) or (model, batch, loss, optimizer); docs/capture.md says more. Needs "
-       "Linux, a C compiler, and a Python with PyTorch built for CUDA (as pip install torch is).",
+       "(model, batch, loss) or (model, batch, loss, optimizer), or a function that does a whole "
+       "step of a training loop, optimizer and all; docs/capture.md says more. Needs Linux, a C "
+       "compiler, and a Python with PyTorch built for CUDA (as pip install torch is).",
        {{"tidemark capture train.py:make_step -o step.trace.json",
          "a file for every command that takes a MODEL"},
         {"tidemark capture train.py:make_step --precision amp-bf16 -d h100 -o step.trace.json.zst",

@@ -7,7 +7,8 @@
     venv/bin/python scripts/capture_models/capture_all.py build/tidemark /tmp/some --only '^gpt2'
 
 and with torch 2.15.0, torchvision 0.29.2, transformers 5.23.0 to tests/reference/captures_torch-2.15.
-Those under torch.compile (--compiled) go to captures_compiled and captures_compiled_torch-2.15 there.
+Those under torch.compile (--compiled) go to captures_compiled and captures_compiled_torch-2.15 there,
+whole steps of loops.py (--loops) to captures_loops.
 
 Per model a trace and, in measured.json, of the second of the steps that a capture runs, which is an
 ordinary one in the real caching allocator (docs/capture.md):
@@ -31,10 +32,9 @@ sys.path.insert(0, str(HERE))
 
 
 def capture(program, case, folder, scratch):
-    name, function, precision, optimizer = case
+    name, target, *options = case
     trace, measured = scratch / f"{name}.trace.json", scratch / f"{name}.json"
-    command = [sys.executable, "-m", "tidemark.capture", f"{HERE / 'models.py'}:{function}",
-               "--precision", precision, "--optimizer", optimizer, "-o", trace,
+    command = [sys.executable, "-m", "tidemark.capture", HERE / target, *options, "-o", trace,
                "--measured", measured]
     done = subprocess.run([str(part) for part in command], cwd=HERE.parent.parent / "python",
                           capture_output=True, text=True)
@@ -46,19 +46,31 @@ def capture(program, case, folder, scratch):
     return json.loads(measured.read_text())
 
 
+def cases(arguments):
+    """Name, SCRIPT.py:FUNCTION, and options."""
+    import loops
+    import models
+
+    if arguments.loops:
+        return [(made.__name__.replace("_", "-"), f"loops.py:{made.__name__}")
+                for made in loops.CASES]
+    return [(name, f"models.py:{function}", "--precision", precision, "--optimizer", optimizer)
+            for name, function, precision, optimizer in
+            (models.COMPILED if arguments.compiled else models.CASES)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=pathlib.Path, help="build/tidemark")
     parser.add_argument("folder", type=pathlib.Path, help="where traces and measured.json go")
     parser.add_argument("--only", default="", help="cases whose name matches this expression")
     parser.add_argument("--compiled", action="store_true", help="the cases under torch.compile")
+    parser.add_argument("--loops", action="store_true", help="whole steps of training loops")
     arguments = parser.parse_args()
-    import models
-
     arguments.folder.mkdir(parents=True, exist_ok=True)
     rows, versions = [], {}
     with tempfile.TemporaryDirectory() as scratch:
-        for case in models.COMPILED if arguments.compiled else models.CASES:
+        for case in cases(arguments):
             if not re.search(arguments.only, case[0]):
                 continue
             measured = capture(arguments.program.resolve(), case, arguments.folder.resolve(),

@@ -81,14 +81,111 @@ def adversaries():
     return step
 
 def through_both():
+    """As PyTorch's DCGAN tutorial has it, with what it prints between backward() and step()."""
     maker, critic = net(16, 32, 64), Critic()
-    optimizer = torch.optim.Adam([*maker.parameters(), *critic.parameters()])
-    z = torch.zeros(8, 16)
+    of_maker = torch.optim.Adam(maker.parameters())
+    of_critic = torch.optim.Adam(critic.parameters())
+    z, real = torch.zeros(8, 16), torch.zeros(8, 64)
+    said = []
     def step():
+        critic.zero_grad()
+        critic(real).mean().neg().backward()
         fake = maker(z)
-        critic(fake.detach()).mean().backward()
-        critic(fake).mean().backward()
+        output = critic(fake.detach())
+        output.mean().backward()
+        said.append(output.mean().item())
+        of_critic.step()
+        maker.zero_grad()
+        critic(fake).mean().neg().backward()
+        of_maker.step()
+    return step
+
+def two_losses():
+    trunk, one, other = net(64, 128, 128), nn.Linear(128, 8), nn.Linear(128, 16)
+    optimizer = torch.optim.AdamW([*trunk.parameters(), *one.parameters(), *other.parameters()])
+    x = torch.zeros(8, 64)
+    def step():
+        y = trunk(x)
+        loss, second = one(y).square().mean(), other(y).square().mean()
+        loss.backward(retain_graph=True)
+        second.backward()
         optimizer.step()
+        optimizer.zero_grad()
+    return step
+
+def scored():
+    """A metric, called between backward() and step(), is no next pass; nor is a loss that is read."""
+    model, x, optimizer = setting()
+    metric, seen = nn.L1Loss(), []
+    def step():
+        y = model(x)
+        loss = y.square().mean()
+        loss.backward()
+        seen.append(loss.item())
+        metric(y, torch.zeros_like(y))
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
+def scaled_by_a_weight():
+    """The first operation on what needs a gradient is of the model: a temperature."""
+    tower, scale = net(64, 32), nn.Parameter(torch.zeros(()))
+    optimizer = torch.optim.AdamW([*tower.parameters(), scale])
+    x, y = torch.zeros(8, 64), torch.arange(8)
+    def step():
+        scores = scale.exp() * tower(x) @ tower(x).T
+        nn.functional.cross_entropy(scores, y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
+def sharpened():
+    """Two passes that are alike and add nothing up: between them the gradients are taken."""
+    model, x, optimizer = setting()
+    def step():
+        model(x).square().mean().backward()
+        moved = [p.grad * 0.05 for p in model.parameters()]
+        with torch.no_grad():
+            for p, by in zip(model.parameters(), moved):
+                p.add_(by)
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        with torch.no_grad():
+            for p, by in zip(model.parameters(), moved):
+                p.sub_(by)
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
+def teacher_in_the_forward():
+    """A teacher that follows the student, by values of its own, before the loss (MoCo)."""
+    model, x, optimizer = setting()
+    teacher = net(64, 128, 64, 32).requires_grad_(False)
+    def step():
+        y = model(x)
+        with torch.no_grad():
+            for p, q in zip(model.parameters(), teacher.parameters()):
+                q.data = q.data * 0.99 + p.data * 0.01
+            z = teacher(x)
+        nn.functional.mse_loss(y, z).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
+def some_in_backward():
+    model, x, _ = setting()
+    large = [p for p in model.parameters() if p.dim() == 2]
+    each = {p: torch.optim.AdamW([p], foreach=False) for p in large}
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.dim() == 1])
+    def update(p):
+        each[p].step()
+        each[p].zero_grad()
+    for p in large:
+        p.register_post_accumulate_grad_hook(update)
+    def step():
+        model(x).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
     return step
 
 def averaged():
@@ -111,6 +208,21 @@ def updates_in_backward():
         p.register_post_accumulate_grad_hook(update)
     return lambda: model(x).square().mean().backward()
 
+def updates_in_both_backwards():
+    """Of two networks, each in its backward."""
+    first, second = net(64, 128, 64), Critic()
+    each = {p: torch.optim.SGD([p]) for p in [*first.parameters(), *second.parameters()]}
+    def update(p):
+        each[p].step()
+        p.grad = None
+    for p in each:
+        p.register_post_accumulate_grad_hook(update)
+    x = torch.zeros(8, 64)
+    def step():
+        first(x).square().mean().backward()
+        second(x).square().mean().backward()
+    return step
+
 def gradients_stay():
     model, x, optimizer = setting()
     def step():
@@ -128,9 +240,17 @@ def hooked():
 def retained():
     model, x, optimizer = setting()
     def step():
-        loss = model(x).square().mean()
-        loss.backward(retain_graph=True)
-        loss.backward()
+        model(x).square().mean().backward(retain_graph=True)
+        optimizer.step()
+    return step
+
+def of_the_step_before():
+    model = net(64, 32)
+    optimizer = torch.optim.AdamW(model.parameters())
+    x, state = torch.zeros(8, 64), [torch.zeros(8, 32)]
+    def step():
+        state[0] = model(x) + state[0]
+        state[0].mean().backward(retain_graph=True)
         optimizer.step()
     return step
 
@@ -183,16 +303,64 @@ class Loops(test_capture.CaptureTest):
 
     def test_of_two_networks_the_pass_that_needs_most(self):
         trace, said = self.captured("adversaries")
-        self.assertIn("of 2 passes of different kinds this is the", said)
+        self.assertRegex(said, "of 2 passes of different kinds this is number [12], which")
         tensors = {tensor["name"]: tensor for tensor in trace["tensors"]}
         self.assertTrue(any(name.startswith("Critic.layers.0.weight.exp_avg") for name in tensors))
         self.assertTrue(any(name.startswith("Sequential.0.weight.exp_avg") for name in tensors))
 
+    def test_a_backward_that_another_goes_behind_is_one_op_of_its_forward(self):
+        trace, said = self.captured("through_both")
+        self.assertIn("of 2 passes of different kinds this is number 2, which", said)
+        inner = [op for op in trace["ops"] if op["row"]["operation"] == "backward"]
+        self.assertEqual(len(inner), 1)
+        self.assertRegex(inner[0]["line"], r"net\.py:\d+")
+        self.assertGreater(inner[0]["row"]["forward"]["workspace_bytes"], 0)
+        products = [op["name"] for op in trace["ops"] if op["row"]["operation"] == "aten::addmm"]
+        self.assertEqual(len(products), 2 + 2 + 2)  # the maker's, the critic's twice
+        trained = [x["name"] for x in trace["tensors"] if x.get("trainable")]
+        self.assertEqual(len(trained), 4)  # to the critic's gradients it adds
+        trace, said = self.captured("two_losses")
+        self.assertEqual(said, "")
+        self.assertEqual(sum(op["row"]["operation"] == "backward" for op in trace["ops"]), 1)
+        grown = [x["name"] for x in trace["tensors"] if x["name"].endswith(".weight.grad")]
+        self.assertEqual(len(grown), 3)  # of the first loss: two of the trunk, one of its head
+
+    def test_what_reads_results_before_the_update_is_of_the_update(self):
+        trace, said = self.captured("scored")
+        self.assertEqual(said, "")
+        self.assertEqual(trace["update"]["optimizer"], "AdamW")
+        self.assertGreater(trace["update"].get("workspace_bytes", 0), 0)
+
+    def test_a_pass_may_begin_with_an_operation(self):
+        trace, _ = self.captured("scaled_by_a_weight")
+        self.assertEqual(sum(bool(x.get("trainable")) for x in trace["tensors"]), 3)
+
+    def test_passes_that_add_nothing_up_are_no_micro_batches(self):
+        trace, said = self.captured("sharpened")
+        self.assertNotIn("accumulate", trace["step"])
+        self.assertIn("of 2 passes of different kinds", said)
+
+    def test_what_takes_the_place_of_what_was_is_written_over_it(self):
+        trace, said = self.captured("teacher_in_the_forward")
+        self.assertEqual(said, "")
+        owners = {x.get("storage") for x in trace["tensors"]}
+        weights = [x["name"] for x in trace["tensors"] if x["category"] == "parameter" and
+                   "storage" not in x and not x.get("trainable")]
+        self.assertEqual(len(weights), 6)
+        self.assertEqual(set(weights) - owners, set())
+
+    def test_gradients_that_some_hooks_free_are_temporaries(self):
+        trace, _ = self.captured("some_in_backward")
+        self.assertNotIn("update_in_backward", trace["step"])
+        trained = [x["name"] for x in trace["tensors"] if x.get("trainable")]
+        self.assertEqual(len(trained), 3)  # biases
+
     def test_gradients_that_stay_and_updates_in_the_backward(self):
         trace, _ = self.captured("gradients_stay")
         self.assertTrue(trace["step"]["keep_gradients"])
-        trace, _ = self.captured("updates_in_backward")
-        self.assertTrue(trace["step"]["update_in_backward"])
+        for function in ("updates_in_backward", "updates_in_both_backwards"):
+            trace, _ = self.captured(function)
+            self.assertTrue(trace["step"]["update_in_backward"])
 
     def test_what_hooks_of_weights_make_is_counted(self):
         trace, _ = self.captured("hooked")
@@ -202,7 +370,7 @@ class Loops(test_capture.CaptureTest):
 
     def test_what_is_not_captured_is_said_with_its_line(self):
         for function, problem in (
-                ("through_both", r"net\.py:\d+: backward\(\) goes through what was made before"),
+                ("of_the_step_before", r"net\.py:\d+: backward\(\) goes through what was made before the step"),
                 ("retained", r"net\.py:\d+: backward\(retain_graph=True\)"),
                 ("run_again_by_the_optimizer", "LBFGS runs the model again"),
                 ("never_updated", "calls no step\\(\\) of a torch.optim.Optimizer")):

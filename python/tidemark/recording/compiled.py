@@ -168,7 +168,7 @@ class Kernel:
         if recorder.region is not None:
             recorder.region.moved += moved
         elif recorder.phase == "optimizer":
-            recorder.moved_by_update += moved
+            recorder.stretch.moved += moved
         elif recorder.running_node in recorder.nodes:
             node = recorder.nodes[recorder.running_node]
             node.moved += moved
@@ -227,7 +227,7 @@ def measured(recorder: Recorder, run: Callable[[Any], Any], inputs: Any) -> Any:
     _, peak = recorder.allocator.requested()
     node = recorder.nodes.get(recorder.running_node)
     if recorder.phase == "optimizer":
-        recorder.highest = max(recorder.highest, peak)
+        recorder.stretch.highest = max(recorder.stretch.highest, peak)
     elif node is not None:
         node.peak = max(node.peak, peak)
         node.live_peak = max(node.live_peak, recorder.live)

@@ -18,11 +18,10 @@ from .errors import CaptureError
 from .parts import Op, Tensor
 from .recorder import NO_NODE, Operation
 from .regions import DTYPES
+from .rows import MOST_OPERANDS, add_pass
 
 if TYPE_CHECKING:
     from .trace import Builder
-
-MOST_OPERANDS = 16
 
 
 def pieces(items: Sequence[Any], size: int) -> list[Any]:
@@ -174,9 +173,9 @@ class Writer:
             return
         first = self.written[0]
         fresh = sum(x.bytes for x in first.outputs if x.storage is None)
-        builder.add_pass(first.row, "forward", region.live_peak - region.live_before - fresh,
-                         operation.peak - region.before - fresh, operation.flops, region.moved,
-                         operation.launches)
+        add_pass(first.row, "forward", region.live_peak - region.live_before - fresh,
+                 operation.peak - region.before - fresh, operation.flops, region.moved,
+                 operation.launches)
         runs = [x for x in self.written if set(x.row.get("gradients", [])) -
                 set(x.row.get("handed_on", []))]
         if runs:
@@ -195,9 +194,9 @@ class Writer:
                     if label not in row.get("handed_on", []))
         less = fresh - sum(gone.values())
         row.pop("backward")
-        builder.add_pass(row, "backward", run.live_peak - run.live_before - less,
-                         run.peak - run.before - less, run.flops if run.knows_flops else None,
-                         run.moved, run.launches)
+        add_pass(row, "backward", run.live_peak - run.live_before - less,
+                 run.peak - run.before - less, run.flops if run.knows_flops else None,
+                 run.moved, run.launches)
 
     @staticmethod
     def kept_by(op: Op) -> list[Tensor]:

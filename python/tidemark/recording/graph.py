@@ -7,6 +7,8 @@ is not the one whose memory counts.
 
 from __future__ import annotations
 
+import collections
+import functools
 from typing import Any
 
 import torch
@@ -54,6 +56,11 @@ class Graph:
             node.register_hook(self.hook(self.number(node), node.name()))
             stack += [following for following, _ in node.next_functions]
 
+    @property
+    def oldest(self) -> int:
+        """Of the nodes watched, the number that was given first."""
+        return min(self.ends, default=0)
+
     def hook(self, number: int, name: str) -> Any:
         def note(made: Any, came: Any) -> None:
             require_dense(name, made)
@@ -100,6 +107,12 @@ class Graph:
         """Is the gradient for this end the memory of the one that the node got?"""
         ends = self.ends.get(node, [])
         return any(ends[at] == end for at in self.handed_on.get(node, ()) if at < len(ends))
+
+    @functools.cached_property
+    def edges_to(self) -> collections.Counter[int]:
+        """How many gradients come to a node."""
+        return collections.Counter(end[1] for ends in self.ends.values() for end in ends
+                                   if end is not None and end[0] == "node")
 
     def arrives_as_view(self, node: int, end: End, passed: set[int]) -> bool:
         """Is what the node makes for this end a view when it comes to the tensor that owns the

@@ -71,6 +71,20 @@ class Operation:
     group: int | None = None
     line: str = ""  # of the model's code
     region: Any = None  # a compiled.Region
+    inside: Any = None  # an inside.Inside
+    adds_only: bool = False  # its gradients are temporaries, all of them
+
+
+@dataclasses.dataclass
+class Stretch:
+    """What counts as a whole: the optimizer's step, a backward within the forward."""
+
+    live: int  # bytes of storages, when it began
+    requested: int  # of the allocator
+    launches: int
+    highest: int  # requested, at most
+    moved: int = 0
+    flops: int = 0
 
 
 @dataclasses.dataclass
@@ -171,7 +185,8 @@ def mutated_arguments(function: Any, args: Any, kwargs: Any) -> list[torch.Tenso
 
 
 class Recorder(TorchDispatchMode):
-    def __init__(self) -> None:
+    def __init__(self, nodes_made: int = 0) -> None:
+        """`nodes_made`: of operations that it is about to see."""
         super().__init__()
         self.storages: list[Storage] = []
         self.numbers: dict[int, int] = {}  # of storages that are there
@@ -181,7 +196,7 @@ class Recorder(TorchDispatchMode):
         self.modules: list[str] = []
         self.calls: list[tuple[str, int, int, Reference | None]] = []  # module, begin, end, input
         self.phase = "forward"
-        self.first_node = self.last_number = torch.autograd._get_sequence_nr()
+        self.first_node = self.last_number = torch.autograd._get_sequence_nr() - nodes_made
         self.pending: list[tuple[int, int]] = []  # node, storage: kept by an operation to come
         self.unplaced: list[tuple[int, int]] = []
         self.open_group: Group | None = None
@@ -192,8 +207,10 @@ class Recorder(TorchDispatchMode):
         self.live = 0  # bytes of the storages that are there
         self.live_peaks = {"begin": 0}
         self.kept: set[int] = set()  # storages that nodes hold
-        self.added_to: set[int] = set()  # parameters with a gradient that is there before
-        self.highest = self.moved_by_update = 0  # of the optimizer's step
+        self.hooked: list[Any] = []  # weights whose hooks may free their gradients at once
+        self.lingering: set[int] = set()  # storages of those among them that did not
+        self.added_to: set[int] = set()  # parameters whose gradient is none that a backward leaves
+        self.stretch = Stretch(0, 0, 0, 0)
         self.lines = Lines()
 
     # --- storages -------------------------------------------------------------------------------
@@ -215,7 +232,7 @@ class Recorder(TorchDispatchMode):
         if self.numbers.get(key) == number:
             del self.numbers[key]
         self.live -= self.storages[number].bytes
-        if self.phase == "forward":
+        if self.phase in ("forward", "inside"):
             self.storages[number].gone_before = len(self.operations)
 
     def knows(self, tensor: torch.Tensor) -> bool:
@@ -255,8 +272,8 @@ class Recorder(TorchDispatchMode):
             return self.region.dispatched(self, function, args, kwargs)
         if self.phase == "forward":
             return self.record_forward(function, args, kwargs)
-        if self.phase == "optimizer":
-            return self.record_update(function, args, kwargs)
+        if self.phase in ("optimizer", "inside"):
+            return self.record_stretch(function, args, kwargs)
         return self.record_backward(function, args, kwargs)
 
     def record_forward(self, function: Any, args: Any, kwargs: Any) -> Any:
@@ -333,20 +350,28 @@ class Recorder(TorchDispatchMode):
         run.knows_flops = run.knows_flops or flops is not None
         return result
 
-    def record_update(self, function: Any, args: Any, kwargs: Any) -> Any:
+    def begin_stretch(self, phase: str) -> None:
+        self.phase = phase
+        self.live_peaks[phase] = self.live
+        requested, _ = self.allocator.requested()
+        self.stretch = Stretch(self.live, requested, self.launches(), requested)
+
+    def record_stretch(self, function: Any, args: Any, kwargs: Any) -> Any:
         if not self.in_compiled:
             self.allocator.reset()
         result = function(*args, **kwargs)
         operands = self.on_device((args, kwargs, result))
-        self.moved_by_update += sum(physical_bytes(self.reference(x, with_source=False))
-                                    for x in operands)
-        self.highest = max(self.highest, self.allocator.requested()[1])
+        self.stretch.moved += sum(physical_bytes(self.reference(x, with_source=False))
+                                  for x in operands)
+        self.stretch.flops += flops_of(function, args, kwargs, result) or 0
+        self.stretch.highest = max(self.stretch.highest, self.allocator.requested()[1])
         return result
 
     def enter_node(self, node: Any) -> None:
         """Nodes that the backward itself makes, to recompute something, belong to the one before."""
         if node is None or node.name().endswith("AccumulateGrad"):
             return
+        self.lingering |= {self.number(p) for p in self.hooked if p.grad is not None}
         number = node._sequence_nr() - self.first_node
         if not 0 <= number < self.last_number - self.first_node:
             return

@@ -138,6 +138,10 @@ class Measured:
     optimizer: int = 0
     reserved: int = 0
 
+    @property
+    def most(self) -> int:
+        return max(self.forward, self.backward, self.optimizer)
+
 
 def run_plain(step: Step, optimizer: Optimizers) -> Measured:
     """An ordinary step, and its highest points."""
@@ -211,8 +215,18 @@ class Recording:
     replicas: Replicas | None
     accumulate: int = 1  # micro-batches that are alike
     has_update: bool = True
-    keeps_gradients: bool = False  # those of before are added to
+    adds: bool = False  # to gradients of before
+    keeps_gradients: bool = False  # all of those
     updates_in_backward: bool = False  # hooks do, and free each gradient
+
+    def note_freed(self, freed: set[int], trained: int) -> None:
+        """Where hooks free some gradients only, each is a temporary of the backward that makes it."""
+        self.updates_in_backward = len(freed) == trained
+        ends = {end[1] for ends in self.graph.ends.values() for end in ends
+                if end is not None and end[0] == "leaf"}
+        if not self.updates_in_backward:
+            self.recorder.added_to |= {number for key, number in self.leaves.items()
+                                       if number in freed and key in ends}
 
 
 @contextlib.contextmanager
@@ -279,19 +293,18 @@ def note_constants(recorder: Recorder) -> None:
 
 def update_of(optimizer: Optimizers, recorder: Recorder) -> Update:
     """Runs the optimizer's step and says what it takes beside its states."""
-    allocator = recorder.allocator
-    recorder.phase = "optimizer"
-    recorder.live_peaks["optimizer"] = live = recorder.live
-    before, _ = allocator.requested()
-    recorder.highest = before
-    started = recorder.launches()
+    recorder.begin_stretch("optimizer")
     with recorder:
         optimizer.step()
+    return end_update(optimizer.name, recorder)
+
+
+def end_update(name: str, recorder: Recorder) -> Update:
     recorder.phase = "idle"
-    workspace = recorder.live_peaks["optimizer"] - live
-    return Update(optimizer.name, workspace,
-                  max(0, recorder.highest - before - workspace), recorder.moved_by_update,
-                  recorder.launches() - started)
+    stretch = recorder.stretch
+    workspace = recorder.live_peaks["optimizer"] - stretch.live
+    return Update(name, workspace, max(0, stretch.highest - stretch.requested - workspace),
+                  stretch.moved, recorder.launches() - stretch.launches)
 
 
 def framework() -> str | None:
@@ -326,15 +339,28 @@ def record(step: Step) -> Recording:
                  for number in recorder.numbers.values() if is_saved(recorder, number, last)}
         recorder.phase = "backward"
         recorder.live_peaks["backward"] = recorder.live
+        recorder.hooked = hooked(optimizer.trained)
         loss.backward()
         recorder.phase = "idle"
-    has_gradients = any(p.grad is not None for p in optimizer.trained)
+    freed = gradients_freed(recorder, optimizer.trained)
     update = update_of(optimizer, recorder)
     groups_of(None)
     optimizer.clear()
     recording = recording_of(step, recorder, graph, measured, update, last, leaves, saved)
-    recording.updates_in_backward = not has_gradients
+    recording.note_freed(freed, len(optimizer.trained))
     return recording
+
+
+def hooked(trained: list[Any]) -> list[Any]:
+    return [p for p in trained if p._backward_hooks or
+            getattr(p, "_post_accumulate_grad_hooks", None)]
+
+
+def gradients_freed(recorder: Recorder, trained: list[Any]) -> set[int]:
+    """Weights without a gradient when the backward is over: there was none, or hooks freed it before
+    the next node began."""
+    return {recorder.number(p) for p in trained
+            if p.grad is None and recorder.knows(p)} - recorder.lingering
 
 
 def recording_of(step: Step, recorder: Recorder, graph: Graph, measured: Measured, update: Update,

@@ -1,0 +1,91 @@
+"""Who takes part in a step of the user's own: seen by running it once."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import torch
+
+from . import step
+from .optimizers import checked
+from .replicas import without_wrappers
+from .watching import Watcher
+
+AMP = {torch.bfloat16: "amp-bf16", torch.float16: "amp-fp16"}
+
+
+@dataclasses.dataclass
+class Cast:
+    """Who takes part, seen by running the step once: outermost modules and optimizers."""
+
+    models: list[torch.nn.Module] = dataclasses.field(default_factory=list)
+    optimizers: list[Any] = dataclasses.field(default_factory=list)
+    autocast: torch.dtype | None = None
+
+    def saw_module(self, module: torch.nn.Module) -> None:
+        if all(module is not known for known in self.models):
+            self.models.append(module)
+        if torch.is_autocast_enabled():
+            self.autocast = torch.get_autocast_gpu_dtype()
+
+    def saw_optimizer(self, optimizer: Any) -> None:
+        if all(optimizer is not known for known in self.optimizers):
+            self.optimizers.append(optimizer)
+
+    def precision(self) -> str:
+        if self.autocast:
+            return AMP.get(self.autocast, "fp32")
+        floats = [p.dtype for model in self.models for p in model.parameters()
+                  if p.is_floating_point()]
+        if floats and all(dtype is torch.bfloat16 for dtype in floats):
+            return "bf16"
+        return "tf32" if torch.backends.cuda.matmul.allow_tf32 else "fp32"
+
+    def as_step(self) -> step.Step:
+        """One module that has all of them."""
+        inner = {id(part) for model in self.models for part in model.modules() if part is not model}
+        roots = [model for model in self.models if id(model) not in inner]
+        bared = [without_wrappers(root) for root in roots]
+        whole, replicas = bared[0] if len(roots) == 1 else (None, None)
+        loose = self.loose_weights()
+        if whole is None or loose:
+            names: dict[str, torch.nn.Module] = {}
+            for model in [model for model, _ in bared] + loose:
+                name = type(model).__name__
+                while name in names:
+                    name += "_"
+                names[name] = model
+            whole = torch.nn.ModuleDict(names)
+        return step.Step(whole, (), precision=self.precision(), replicas=replicas)
+
+    def loose_weights(self) -> list[torch.nn.Module]:
+        """Of no module, which optimizers update: a temperature, a prompt."""
+        known = {id(p) for model in self.models for p in model.parameters()}
+        loose = [p for optimizer in self.optimizers
+                 for group in getattr(optimizer, "param_groups", []) for p in group["params"]
+                 if id(p) not in known]
+        return [torch.nn.ParameterList(loose)] if loose else []
+
+
+class Discovery(Watcher):
+    def __init__(self) -> None:
+        self.cast, self.depth, self.passes = Cast(), 0, 0
+        self.in_backward = False
+
+    def module_called(self, module: Any, inputs: Any) -> None:
+        if self.depth == 0 and not self.in_backward:
+            self.cast.saw_module(module)
+        self.depth += 1
+
+    def module_left(self, module: Any) -> None:
+        self.depth -= 1
+
+    def optimizer_stepped(self, optimizer: Any) -> None:
+        self.cast.saw_optimizer(checked(optimizer))
+
+    def forward_ended(self, loss: torch.Tensor, retains: bool) -> None:
+        self.in_backward = True
+
+    def backward_ended(self) -> None:
+        self.in_backward, self.passes = False, self.passes + 1

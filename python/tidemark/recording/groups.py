@@ -1,0 +1,74 @@
+"""A function of the user's own, or a checkpointed segment, as one op."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .parts import Op, Tensor
+from .recorder import Operation, physical_bytes
+from .rows import add_pass, row_of
+
+if TYPE_CHECKING:
+    from .trace import Builder
+
+
+def add_group(builder: Builder, number: int, operations: list[Operation]) -> None:
+    group = builder.recorder.groups[number]
+    end = group.first_operation + len(operations)
+    made = {at for at, storage in enumerate(builder.storages)
+            if storage.made_by is not None and group.first_operation <= storage.made_by < end}
+    inputs: list[Tensor] = []
+    wants: list[bool] = []
+    reads = [(read, wanted) for operation in operations
+             for read, wanted in zip(operation.reads, operation.wants)]
+    reads += [(x, True) for x in group.arguments]
+    last = group.last_node if group.is_checkpoint else group.first_node + 1
+    ran = [node for node in builder.recorder.nodes if group.first_node <= node < last]
+    trained = {at for node in ran for at in builder.recorder.nodes[node].trained}
+    for read, wanted in reads:
+        if read.storage in made:
+            continue
+        is_wanted = read.source is not None or builder.storages[read.storage].trainable
+        tensor = builder.look_up(read, may_cut=False)
+        if tensor not in inputs:
+            inputs.append(tensor)
+            wants.append(False)
+        at = inputs.index(tensor)
+        # A reentrant checkpoint's forward runs without gradients.
+        wanted = wanted or (group.is_checkpoint and read.storage in trained)
+        wants[at] = wants[at] or (wanted and is_wanted)
+    if any(x.adds_only for x in operations) and not any(wants):
+        inputs.append(builder.left_out())
+        wants.append(True)
+    outputs = []
+    name = f"{group.module}.{group.name}" if group.module else group.name
+    results = {result.storage for result in group.results}
+    order = sorted(made, key=lambda at: (at not in results, at))
+    for at in order:
+        gone = builder.storages[at].gone_before
+        if gone is None or gone > end or at in results:
+            outputs.append(builder.whole_of(at, f"{name}.{len(outputs)}" if outputs else name))
+    mutated = {at for operation in operations for at in operation.mutates} - made
+    outputs += [builder.version_over(at, name) for at in sorted(mutated)]
+    for result in group.results:
+        if result.source is not None and result.storage in builder.whole:
+            builder.by_source[result.source] = builder.whole[result.storage]
+    if not outputs:
+        return
+    kept = {at for x in operations for at in x.kept_reads | x.kept_writes}
+    if group.is_checkpoint:
+        kept = {x.storage for x in group.arguments}
+    read_later = {read.storage for x in builder.recorder.operations[end:] for read in x.reads}
+    kept |= {x.number for x in outputs
+             if builder.storages[x.number].gone_before is None and x.number not in results and
+             x.number not in read_later}
+    row = row_of(group.name, inputs, outputs, wants, [], kept, kept)
+    fresh = sum(x.bytes for x in outputs if x.storage is None)
+    flops = [x.flops for x in operations if x.flops is not None]
+    moved = sum(physical_bytes(x) for o in operations if o.launches
+                for x in o.reads + o.writes)
+    add_pass(row, "forward", max(x.live for x in operations) - group.live_before - fresh,
+             max(x.peak for x in operations) - group.before - fresh,
+             sum(flops) if flops else None, moved, sum(x.launches for x in operations))
+    builder.add_backward(row, ran, inputs)
+    builder.append_split(Op(outputs[0].name, "opaque", inputs, outputs, builder.at, row))

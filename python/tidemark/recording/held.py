@@ -1,0 +1,129 @@
+"""What variables of the user's code hold: beyond the last use of it, or from step to step."""
+
+from __future__ import annotations
+
+import bisect
+from typing import TYPE_CHECKING, Any
+
+from .parts import Op, Tensor
+from .recorder import Storage
+from .regions import elements
+from .rows import MOST_OPERANDS
+
+if TYPE_CHECKING:
+    from .trace import Builder
+
+
+def goes(storage: Storage) -> bool:
+    """Is it of before the step and held by a variable that the forward gives another value?"""
+    return storage.gone_before is not None and storage.category == "input"
+
+
+def add_what_goes(builder: Builder) -> None:
+    going = [number for number, storage in enumerate(builder.storages)
+             if storage.name and goes(storage)]
+    for begin in range(0, len(going), MOST_OPERANDS):
+        outputs = []
+        for number in going[begin:begin + MOST_OPERANDS]:
+            builder.storages[number].made_by = 0
+            outputs.append(builder.whole_of(number, builder.storages[number].name))
+        row: dict[str, Any] = {"operation": "held", "forward": {"kernels": 0}}
+        builder.ops.append(Op(outputs[0].name, "opaque", [], outputs, 0, row))
+
+
+def hold(builder: Builder) -> None:
+    """Local variables of the model's code keep tensors beyond their last use."""
+    last_use: dict[int, int] = {}
+    saved: set[int] = set()
+    for at, op in enumerate(builder.ops):
+        for tensor in op.inputs + op.outputs:
+            last_use[tensor.number] = at
+        for label in (op.row or {}).get("saved", []):
+            operands = op.inputs if label.startswith("in") else op.outputs
+            saved.add(operands[int(label[3:] if label.startswith("out") else label[2:])].number)
+    ran = [op.recorded for op in builder.ops]
+    beyond: list[Tensor] = []
+    for tensor in builder.tensors:
+        storage = builder.storages[tensor.number]
+        if tensor.storage is not None or storage.made_by is None:
+            continue
+        gone = storage.gone_before
+        until = len(ran) - 1 if gone is None else last_before(ran, gone)
+        is_loss = tensor.number == builder.recording.loss.storage
+        if gone is None and tensor.number not in saved and not is_loss:
+            beyond.append(tensor)
+        if until > last_use.get(tensor.number, 0) and \
+                not (gone is None and tensor.number in saved):
+            tensor.held_until = builder.ops[until].name
+    for tensor in beyond:
+        keep_beyond(builder, tensor)
+
+
+def keep_beyond(builder: Builder, tensor: Tensor) -> None:
+    """A variable holds it in the backward, too; here it goes with the gradient of who made it."""
+    maker = next((op for op in builder.ops if tensor in op.outputs), None)
+    if maker is None or maker.row is None:
+        builder.unexplained.append(f"{tensor.name}: {tensor.bytes} B")
+    elif "gradients" in maker.row:
+        maker.also_keeps.append(f"out{maker.outputs.index(tensor)}")
+    else:
+        keep_always(builder, tensor, maker)
+
+
+def keep_always(builder: Builder, tensor: Tensor, maker: Op) -> None:
+    """It is there from step to step, or takes the place of what was: written over that."""
+    if len(maker.inputs) == MOST_OPERANDS:
+        builder.unexplained.append(f"{tensor.name}: {tensor.bytes} B")
+        return
+    before = what_goes_for(builder, tensor, maker)
+    if before is None:
+        before = builder.add(Tensor(builder.unique(f"{tensor.name}.before"), tensor.shape,
+                                    tensor.dtype, "input", tensor.number))
+    maker.inputs.append(before)
+    tensor.held_until = None
+    for each in builder.tensors:
+        if each.owner is tensor:
+            each.storage, each.category = before, before.category
+
+
+def hold_rest_of_loss(builder: Builder, loss: Tensor) -> None:
+    """Some losses are as large as what they are of, and only called a number (mse_loss)."""
+    shape, loss.shape = loss.shape, ()
+    maker = next((op for op in builder.ops if loss in op.outputs), None)
+    if elements(shape) > 1 and loss.storage is None and maker is not None and \
+            len(maker.outputs) < MOST_OPERANDS:
+        rest = builder.add(Tensor(builder.unique(f"{loss.name}.whole"), shape, loss.dtype,
+                                  loss.category, loss.number))
+        maker.outputs.append(rest)
+        keep_always(builder, rest, maker)
+
+
+def what_goes_for(builder: Builder, tensor: Tensor, maker: Op) -> Tensor | None:
+    """Of before the step, as large, and not there any more when the forward is over. Where it is
+    there when the new one is made, both are for a while."""
+    for number, found in builder.whole.items():
+        storage = builder.storages[number]
+        if storage.name and storage.gone_before is not None and found.storage is None and \
+                found.dtype == tensor.dtype and found.bytes == tensor.bytes:
+            if storage.gone_before > maker.recorded and maker.row is not None:
+                forward = maker.row.setdefault("forward", {})
+                forward["workspace_bytes"] = forward.get("workspace_bytes", 0) + found.bytes
+            storage.gone_before = None
+            if storage.category == "input":
+                stay(builder, found)
+            return found
+    return None
+
+
+def stay(builder: Builder, tensor: Tensor) -> None:
+    """Not made by the op that has what goes."""
+    maker = next(op for op in builder.ops if tensor in op.outputs)
+    maker.outputs.remove(tensor)
+    if not maker.outputs:
+        builder.ops.remove(maker)
+    tensor.category, tensor.held_until = "input", None
+    builder.storages[tensor.number].made_by = None
+
+
+def last_before(ran: list[int], recorded: int) -> int:
+    return bisect.bisect_left(ran, recorded) - 1

@@ -1,0 +1,204 @@
+"""The passes of a step of the user's own, each in a recorder of its own."""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from . import step
+from .graph import Graph
+from .inside import Inside
+from .lines import Lines
+from .optimizers import Optimizers
+from .recorder import Recorder, Reference
+from .watching import Watcher, refuse
+
+
+@dataclasses.dataclass
+class Pass:
+    recorder: Recorder
+    graph: Graph
+    batch: int = 1
+    leaves: dict[int, int] = dataclasses.field(default_factory=dict)
+    saved: dict[int, int] = dataclasses.field(default_factory=dict)
+    loss: Reference | None = None
+    keeps_gradients: bool = False
+    adds: bool = False
+    freed: set[int] = dataclasses.field(default_factory=set)  # weights whose gradients hooks free
+    stepped: list[Any] = dataclasses.field(default_factory=list)  # optimizers
+    update: step.Update | None = None
+
+    def close(self, optimizers: Optimizers) -> None:
+        """Its update is over."""
+        parts = Optimizers(self.stepped or optimizers.parts, [])
+        self.update = step.end_update(parts.name, self.recorder)
+
+    def recording(self, whole: step.Step, trained: int) -> step.Recording:
+        assert self.update is not None and self.loss is not None
+        made = step.recording_of(whole, self.recorder, self.graph, step.Measured(), self.update,
+                                 self.loss, self.leaves, self.saved)
+        made.has_update = bool(self.stepped)
+        made.keeps_gradients = self.keeps_gradients
+        made.adds = self.adds
+        made.note_freed(self.freed, trained)
+        return made
+
+
+class Writer(TorchDispatchMode, Watcher):
+    """Has a recorder for each pass. `inside`: numbers of backwards that are inside of the pass of a
+    later one. `for_graph`: learns of each pass its graph, and no more."""
+
+    def __init__(self, whole: step.Step, optimizers: Optimizers, inside: set[int],
+                 for_graph: bool) -> None:
+        super().__init__()
+        self.whole, self.optimizers, self.for_graph = whole, optimizers, for_graph
+        self.inside_of_later, self.count = inside, 0  # of backwards
+        self.reaches: list[int] = []  # by backward, the pass of the oldest node that it goes through
+        self.passes: list[Pass] = []
+        self.inside: Inside | None = None
+        self.in_backward = False
+        self.names = {module: name for name, module in whole.model.named_modules()}
+        self.nodes = torch.autograd._get_sequence_nr()
+
+    @property
+    def recorder(self) -> Recorder | None:
+        return self.passes[-1].recorder if self.passes else None
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
+                           kwargs: Any = None) -> Any:
+        nodes, self.nodes = self.nodes, torch.autograd._get_sequence_nr()
+        if self.nodes > nodes and self.is_between():
+            self.begin(self.nodes - nodes)
+        if self.recorder is None:
+            return function(*args, **(kwargs or {}))
+        return self.recorder.__torch_dispatch__(function, types, args, kwargs)
+
+    def pack(self, tensor: torch.Tensor) -> torch.Tensor:
+        return self.recorder.pack(tensor) if self.recorder is not None else tensor
+
+    # --- where passes begin ---------------------------------------------------------------------
+
+    def is_between(self) -> bool:
+        return not self.in_backward and \
+            (self.recorder is None or self.recorder.phase != "forward")
+
+    def begin(self, nodes_made: int = 0) -> None:
+        """`nodes_made`: of the operation at hand."""
+        if self.inside is not None and self.inside.is_open:
+            return self.inside.end(self.whole.model, nodes_made)
+        if self.passes and not self.for_graph:
+            self.passes[-1].close(self.optimizers)
+        recorder = Recorder(nodes_made)
+        self.passes.append(Pass(recorder, Graph(recorder.first_node)))
+        self.inside = None
+        if self.for_graph:
+            return
+        step.groups_of(recorder)
+        self.passes[-1].leaves = step.note_what_is_there(recorder, self.whole, self.optimizers)
+        self.note_what_else_is_there(recorder)
+        recorder.live_peaks = {"begin": recorder.live, "forward": recorder.live}
+
+    def note_what_else_is_there(self, recorder: Recorder) -> None:
+        """Gradients of before, and all that variables hold: averaged weights, teachers."""
+        for name, parameter in self.whole.model.named_parameters():
+            if parameter.grad is not None:
+                recorder.there_before(parameter.grad, f"{name}.grad", "input", False)
+        step.note_constants(recorder)
+
+    def optimizer_begins(self) -> None:
+        """What looked like a next pass, a metric of the output, say, is still of the update."""
+        if self.in_backward or self.recorder is None or self.recorder.phase != "forward":
+            return
+        if self.inside is not None:
+            self.inside.resume()
+        elif len(self.passes) > 1:
+            self.passes.pop().recorder.phase = "idle"
+            self.recorder.phase = "idle" if self.for_graph else "optimizer"
+            step.groups_of(None if self.for_graph else self.recorder)
+
+    # --- what a pass is told --------------------------------------------------------------------
+
+    def module_called(self, module: Any, inputs: Any) -> None:
+        if self.is_between():
+            self.begin()
+        at = self.passes[-1]
+        given = [x for x in tree_leaves(inputs) if isinstance(x, torch.Tensor)]
+        if not at.recorder.modules and given and given[0].dim() and at.batch == 1:
+            at.batch = given[0].shape[0]
+        at.recorder.enter_module(self.names.get(module, type(module).__name__), given)
+
+    def module_left(self, module: Any) -> None:
+        if self.recorder is not None:
+            self.recorder.leave_module(self.names.get(module, type(module).__name__))
+
+    def optimizer_stepped(self, optimizer: Any) -> None:
+        if self.passes:
+            self.passes[-1].stepped.append(optimizer)
+
+    def forward_ended(self, loss: torch.Tensor, retains: bool) -> None:
+        if self.is_between():
+            self.begin()
+        self.in_backward = True
+        self.count += 1
+        recorder = self.passes[-1].recorder
+        if self.count - 1 in self.inside_of_later:
+            self.inside = Inside(recorder, Lines().current())
+        elif self.for_graph:
+            recorder.phase = "idle"
+            self.watch(loss)
+        else:
+            if retains:
+                refuse("backward(retain_graph=True), and no later backward() of the step goes through "
+                       "that graph: leave it out")
+            self.note_forward(self.passes[-1], loss)
+            recorder.phase = "backward"
+            recorder.live_peaks["backward"] = recorder.live
+            recorder.hooked = step.hooked(self.optimizers.trained)
+
+    def watch(self, loss: torch.Tensor) -> None:
+        graph = self.passes[-1].graph
+        graph.watch(loss)
+        began = [each.recorder.first_node for each in self.passes]
+        reached = bisect.bisect_right(began, graph.first_node + graph.oldest) - 1
+        if reached < 0:
+            refuse("backward() goes through what was made before the step: detach it")
+        self.reaches.append(reached)
+
+    def note_forward(self, at: Pass, loss: torch.Tensor) -> None:
+        recorder = at.recorder
+        at.loss = recorder.reference(loss)
+        trained = [p for p in self.whole.model.parameters() if p.requires_grad]
+        added = [p for p in trained if p.grad is not None]
+        # Where all have a gradient from before, that is as if gradients stay.
+        at.adds = bool(added)
+        at.keeps_gradients = bool(added) and len(added) == len(trained) and all(
+            recorder.storages[recorder.number(p.grad)].made_by is None for p in added)
+        for parameter in added:
+            if at.keeps_gradients:
+                recorder.storages[recorder.number(parameter.grad)].name = ""
+            else:
+                recorder.added_to.add(recorder.number(parameter))
+        at.saved = {number: recorder.storages[number].bytes
+                    for number in recorder.numbers.values()
+                    if step.is_saved(recorder, number, at.loss)}
+
+    def backward_ended(self) -> None:
+        self.in_backward, self.passes[-1].stepped = False, []
+        if (self.inside is not None and self.inside.is_open) or self.for_graph:
+            return
+        at = self.passes[-1]
+        at.freed = step.gradients_freed(at.recorder, self.optimizers.trained)
+        at.recorder.begin_stretch("optimizer")
+
+    def ended(self) -> None:
+        recorder = self.recorder
+        if recorder is not None and recorder.phase == "forward":  # and no backward() followed
+            self.passes.pop().recorder.phase = "idle"
+        elif recorder is not None and not self.for_graph:
+            self.passes[-1].close(self.optimizers)
+        step.groups_of(None)

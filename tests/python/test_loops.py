@@ -172,6 +172,17 @@ def teacher_in_the_forward():
         optimizer.zero_grad()
     return step
 
+def chances():
+    """A distribution that checks its numbers would find that they mean nothing."""
+    model, x, optimizer = setting()
+    def step():
+        scores = model(x) / torch.zeros((), device="cuda")
+        chance = torch.distributions.Categorical(logits=scores)
+        chance.log_prob(torch.zeros(8, dtype=torch.long, device="cuda")).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
 def some_in_backward():
     model, x, _ = setting()
     large = [p for p in model.parameters() if p.dim() == 2]
@@ -348,6 +359,10 @@ class Loops(test_capture.CaptureTest):
                    "storage" not in x and not x.get("trainable")]
         self.assertEqual(len(weights), 6)
         self.assertEqual(set(weights) - owners, set())
+
+    def test_distributions_take_the_numbers_that_there_are(self):
+        trace, _ = self.captured("chances")
+        self.assertEqual(trace["update"]["optimizer"], "AdamW")
 
     def test_gradients_that_some_hooks_free_are_temporaries(self):
         trace, _ = self.captured("some_in_backward")

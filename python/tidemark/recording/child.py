@@ -77,6 +77,7 @@ def run(arguments: argparse.Namespace) -> None:
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
     torch.set_num_threads(1)
+    torch.distributions.Distribution.set_default_validate_args(False)  # no number means anything
     step.install_groups()
     compiled.install_compile()
     replicas.install()

@@ -37,6 +37,22 @@ def is_mosaic(row):
     return "llm-foundry" in row["source"]
 
 
+def calibrations(rows):
+    """Rows of one kind of GPU and program, with those few whose step times its rates are fitted to: of llm-foundry one wide and one
+    narrow network at 2048 tokens and one at the longest sequence, on as few GPUs as there are; of vTrain's single nodes the first and the
+    middle row of each width. (name, rows, fitted) each; what is fitted to is not scored."""
+    for hardware in sorted({row["hardware"] for row in rows if is_mosaic(row)}):
+        group = [row for row in rows if is_mosaic(row) and row["hardware"] == hardware and not refusal_of(row)]
+        group.sort(key=lambda row: row["gpus"])
+        long = max((row for row in group if row["model"] == "mpt-1b"), key=lambda row: row["sequence"])
+        picked = [next(row for row in group if row["model"] == model and row["sequence"] == 2048) for model in ("mpt-7b", "mpt-760m")]
+        yield f"llm-foundry, {hardware}", group, picked + [long]
+    group = [row for row in rows if "vTrain" in row["source"] and row["hardware"] == "A100 (one node)" and not refusal_of(row)]
+    group.sort(key=lambda row: (row["hidden"], row["layers"], row["gpus"], row["micro_batch"]))
+    widths = [[row for row in group if row["hidden"] == width] for width in sorted({row["hidden"] for row in group})]
+    yield "vTrain, A100 (one node)", group, [rows[place] for rows in widths for place in (0, len(rows) // 2)]
+
+
 def refusal_of_mosaic(row):
     """Of a row of llm-foundry's benchmarks of MPT with FSDP1."""
     if "fp8" in row["precision"]:

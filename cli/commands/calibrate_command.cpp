@@ -1,8 +1,12 @@
-// `tidemark calibrate`: prints the measured device and how well it predicts other networks.
+// `tidemark calibrate`: prints the measured device, or one fitted to timed steps, and how well it
+// predicts.
 #include <fmt/format.h>
 
+#include "analysis/rate_fit.h"
+#include "base/files.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/formats.h"
+#include "cli/commands/timed_steps.h"
 #include "cli/text/terminal.h"
 #include "cli/text/units_text.h"
 #include "profiler/backends.h"
@@ -27,10 +31,48 @@ std::string held_out_text(const profiler::Calibration& calibration) {
   return text;
 }
 
+double ratio(Nanoseconds predicted, Nanoseconds measured) {
+  return static_cast<double>(predicted.count()) / static_cast<double>(measured.count());
+}
+
+std::string fit_text(const RateFit& fit, const std::vector<TimedStep>& steps) {
+  std::string text = "of the device's own:";
+  for (const RateFit::Rate& rate : fit.rates)
+    text += fmt::format(" {} {:.2f}{}", rate.name, rate.factor,
+                        &rate == &fit.rates.back() ? "\n" : ",");
+  text += "predicted beside measured, before and with the fit, and by a fit to all other steps:\n";
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Nanoseconds measured = steps[i].measured;
+    const TimeUnit unit(measured);
+    const RateFit::Step& step = fit.steps[i];
+    text += fmt::format("  {} {} measured, {} before, {} fitted, {} left out: {}\n", unit(measured),
+                        unit.name(), change_text(ratio(step.before, measured)),
+                        change_text(ratio(step.fitted, measured)),
+                        change_text(ratio(step.left_out, measured)), steps[i].asked);
+  }
+  return text;
+}
+
+Result run_fit(const Options& options) {
+  if (options.backend) throw UsageError("--from measures nothing (leave --backend out)");
+  const std::vector<TimedStep> steps =
+      read_timed_steps(read_file(*options.timed, FileKind::Settings), *options.timed);
+  std::vector<Nanoseconds> measured;
+  for (const TimedStep& step : steps) measured.push_back(step.measured);
+  const StepPredictor predict = [&](const Device& device, std::size_t i) {
+    Scenario scenario = steps[i].scenario;
+    scenario.device = device;
+    return compare(scenario).rows.front().step;
+  };
+  const RateFit fit = fit_rates(steps.front().scenario.device, measured, predict);
+  return {write_device(fit.device), fit_text(fit, steps), ExitCode::Ok};
+}
+
 }  // namespace
 
 Result run_calibrate(const Options& options) {
   require_ending(options, ".json", "a device file");
+  if (options.timed) return run_fit(options);
   const std::unique_ptr<Backend> backend =
       profiler::find_unwatched_backend(options.backend.value_or("cpu"));
   if (backend->ground() == Ground::Addresses)

@@ -55,7 +55,8 @@ void add_device(std::vector<OptionRow>& rows) {
        nullptr, [] { return name_texts(known_devices()); }});
   rows.push_back({"device", "--cluster", "NAME", &Options::cluster, for_reports | for_view,
                   "what joins the GPUs of a --mesh, or a cluster file; the device is then the "
-                  "cluster's (default: the first of the device, see tidemark clusters)",
+                  "cluster's, or a --device that was measured of it (default: the first of the "
+                  "device, see tidemark clusters)",
                   nullptr, [] { return name_texts(known_clusters()); }});
   rows.push_back({"device", "--budget", "SIZE", &Options::budget, for_reports | for_view,
                   "memory for tensors: 20GiB, 20G, or 24GB in decimal units (default: the "
@@ -177,6 +178,11 @@ void add_run(std::vector<OptionRow>& rows) {
   add("--backend", "NAME", &Options::backend, for_replay | for_calibrate,
       "cpu, cuda or null, which computes nothing and takes the predicted time (default cpu)",
       nullptr, backend_names);
+  add("--from", "FILE", &Options::timed, for_calibrate,
+      "measure nothing, but fit a known device's rates to the steps in the file, which were timed: "
+      "{\"format\": \"tidemark-timed-steps\", \"version\": 1, \"steps\": [{\"compare\": \"gpt2 -b "
+      "8\", "
+      "\"seconds\": 0.21}]}, each as tidemark compare is asked about it");
   add("--replay", "NAME", &Options::replay, for_compare,
       "run every strategy on this backend, too: cpu, cuda or null; predicted beside measured",
       nullptr, backend_names);

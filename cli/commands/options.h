@@ -35,7 +35,7 @@ struct Options {
   Text also;
 
   // What is run.
-  Text backend, replay, steps, seed, data;
+  Text backend, replay, steps, seed, data, timed;
   bool no_check = false;
 
   // What is captured.

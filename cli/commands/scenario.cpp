@@ -73,11 +73,24 @@ bool continues(std::string_view previous, std::string_view piece) {
   return std::ranges::find(row->options, option, &StrategyOption::name) != row->options.end();
 }
 
+// A device beside a cluster stands for the cluster's own: a file of what was measured of it.
+Device device_in_cluster(const Options& options) {
+  const Cluster cluster = find_cluster(*options.cluster);
+  const Device own = device_of(cluster);
+  if (!options.device) return own;
+  Device device = find_device(*options.device);
+  if (device.compute_capability != own.compute_capability)
+    throw UsageError(fmt::format(
+        "--device {}: compute capability {}, but the GPUs of --cluster {} have {} (leave --device "
+        "out, or name a file of such a GPU)",
+        *options.device, device.compute_capability, cluster.name, own.compute_capability));
+  device.interconnect = own.interconnect;
+  return device;
+}
+
 void set_device(const Options& options, Scenario& scenario) {
-  if (options.cluster && options.device)
-    throw UsageError("--cluster has a device of its own (leave --device out)");
   scenario.device = options.cluster
-                        ? device_of(find_cluster(*options.cluster))
+                        ? device_in_cluster(options)
                         : find_device(options.device.value_or(std::string(usual_device)));
   if (options.budget) scenario.budget = parse_size(*options.budget, "--budget");
   if (options.alloc_conf)

@@ -15,6 +15,7 @@ set(ZLIB_USE_STATIC_LIBS ON)  # where there is one, as below
 find_package(ZLIB QUIET)
 set(ZLIB_USE_STATIC_LIBS ${ZLIB_FOUND})
 tidemark_require(ZLIB zlib1g-dev)
+tidemark_require(SQLite3 libsqlite3-dev)
 tidemark_require(CLI11 libcli11-dev)
 tidemark_require(OpenBLAS libopenblas-dev)
 find_package(Threads REQUIRED)  # of the compiler's own
@@ -31,6 +32,16 @@ if(TARGET zstd::libzstd_static)
   set(TIDEMARK_ZSTD zstd::libzstd_static)
 else()
   set(TIDEMARK_ZSTD zstd::libzstd)
+endif()
+
+# SQLite's module for CMake finds the shared library first.
+find_library(TIDEMARK_SQLITE_STATIC ${CMAKE_STATIC_LIBRARY_PREFIX}sqlite3${CMAKE_STATIC_LIBRARY_SUFFIX})
+set(TIDEMARK_SQLITE SQLite::SQLite3)
+if(TIDEMARK_SQLITE_STATIC)
+  add_library(tidemark_sqlite INTERFACE)
+  target_include_directories(tidemark_sqlite SYSTEM INTERFACE ${SQLite3_INCLUDE_DIRS})
+  target_link_libraries(tidemark_sqlite INTERFACE ${TIDEMARK_SQLITE_STATIC} ${CMAKE_DL_LIBS} m)
+  set(TIDEMARK_SQLITE tidemark_sqlite)
 endif()
 
 # fmt 9, the one of Debian 12 and Ubuntu 24.04, is made static here; of others nobody knows yet

@@ -1,17 +1,16 @@
 // The recording's own times are since 1970; the timeline begins with the first thing that happened.
 #include "importers/run_timeline.h"
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "base/quoted.h"
+#include "importers/gpu_names.h"
 #include "importers/stack_category.h"
 
 namespace tidemark::importers {
@@ -20,40 +19,10 @@ namespace {
 constexpr std::uint8_t device_memory = 3, managed_memory = 5, static_memory = 6;  // of CUPTI
 constexpr std::uint64_t longest_ns = std::uint64_t{1} << 50;  // of a timeline: 13 days
 
-// "void f<int>(int*)" → "f<int>": the parameters follow from the rest, mostly.
-std::string kernel_name(const std::string& name) {
-  if (!name.starts_with("_Z")) return printable(name, 400);
-  int status = 0;
-  char* const text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  std::string plain = text == nullptr ? name : text;
-  std::free(text);
-  if (plain.starts_with("void ")) plain.erase(0, 5);
-  if (!plain.ends_with(')')) return printable(plain, 400);
-  int depth = 0;
-  for (std::size_t i = plain.size(); i-- > 1;) {
-    depth += plain[i] == ')' ? 1 : plain[i] == '(' ? -1 : 0;
-    if (depth == 0) return printable(std::string_view(plain).substr(0, i), 400);
-  }
-  return printable(plain, 400);
-}
-
-// As CUPTI numbers the kinds of copies.
 std::string transfer_name(const TransferRow& row) {
-  constexpr std::array<std::string_view, 11> kinds = {"copy",
-                                                      "copy to device",
-                                                      "copy to host",
-                                                      "copy to array",
-                                                      "copy from array",
-                                                      "copy between arrays",
-                                                      "copy from array",
-                                                      "copy to array",
-                                                      "copy on device",
-                                                      "copy on host",
-                                                      "copy between devices"};
   if (row.kind == memset_transfer) return "fill";
-  const std::string name(row.kind < kinds.size() ? kinds[row.kind] : kinds[0]);
   constexpr std::uint8_t pageable = 1;
-  return row.source == pageable || row.target == pageable ? name + " (pageable)" : name;
+  return copy_name(row.kind, row.source == pageable || row.target == pageable);
 }
 
 /// Which range a moment of a thread lies in: ranges of one thread lie within each other.
@@ -301,10 +270,10 @@ std::vector<MemoryRow> RunReading::driver_memory() const {
   return rows;
 }
 
-std::string_view name_of(const MemoryRow& row) {
-  if (row.memory == static_memory) return "(variables of modules)";
-  if (row.memory == managed_memory) return "(managed memory)";
-  return row.is_async != 0 ? "(from a pool of the driver)" : "(from the driver)";
+std::string name_of(const MemoryRow& row) {
+  if (row.memory == static_memory) return static_memory_name;
+  if (row.memory == managed_memory) return managed_memory_name;
+  return row.is_async != 0 ? pool_memory_name : driver_memory_name;
 }
 
 void RunReading::add_driver_memory(TimelineBuilder& builder) {
@@ -316,8 +285,7 @@ void RunReading::add_driver_memory(TimelineBuilder& builder) {
     const auto found = present.find(row.address);
     if (row.operation == allocated && found == present.end()) {
       const auto bytes = static_cast<std::int64_t>(std::min(row.bytes, most));
-      const BufferId id =
-          builder.add_buffer(bytes, builder.tensor(std::string(name_of(row)), "", bytes));
+      const BufferId id = builder.add_buffer(bytes, builder.tensor(name_of(row), "", bytes));
       present.emplace(row.address, id);
       builder.appear(id, since(row.time));
       now += Bytes{bytes};

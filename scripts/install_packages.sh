@@ -10,6 +10,7 @@ build=(
   nlohmann-json3-dev                     # JSON
   libzstd-dev zstd                       # compressed traces; the tool makes test data
   zlib1g-dev                             # profiles of others that are .gz
+  libsqlite3-dev                         # what Nsight Systems exports
   libopenblas-dev                        # matrix products of the CPU kernels
   libimgui-dev libglfw3-dev libgl-dev libstb-dev  # the window of tidemark view
   fonts-dejavu-core                      # its font

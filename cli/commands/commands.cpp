@@ -155,8 +155,9 @@ void add_view(std::vector<Command>& rows) {
        "With a MODEL (as compare takes it) the step is predicted, and every input can be changed "
        "in "
        "the window. FILEs are timelines (.timeline.json or .timeline.json.zst) and memory "
-       "snapshots and profiles of PyTorch, and recorded runs (tidemark record). Two strategies or "
-       "two files are compared. A session (NAME.session.json, by Ctrl + S in the window) goes on "
+       "snapshots and profiles of PyTorch, exports of Nsight Systems (.sqlite), and recorded runs "
+       "(tidemark record). Two strategies or two files are compared. A session (NAME.session.json, "
+       "by Ctrl + S in the window) goes on "
        "where it was saved, and a check file (tidemark check) opens as a list of experiments. ? in "
        "the window lists keys and mouse.",
        {{"tidemark view vit-b-16 -b 64 --strategy pareprop --screenshot tide.png",
@@ -175,9 +176,8 @@ void add_diff(std::vector<Command>& rows) {
        "BEFORE [AFTER]",
        "what differs between two timelines, reports or baselines",
        "BEFORE and AFTER are any two of: timelines (explain or replay --format timeline), reports "
-       "(compare, explain or replay --format json), baselines (check --update) and memory "
-       "snapshots "
-       "and profiles of PyTorch. A replay's "
+       "(compare, explain or replay --format json), baselines (check --update), memory "
+       "snapshots and profiles of PyTorch, and exports of Nsight Systems (.sqlite). A replay's "
        "report alone is compared with itself: predicted and measured. Where a file has many steps, "
        "the one of the other's strategy, device and batch is taken. Rows are matched by name, "
        "blocks of models that name them differently by place, and sorted by the size of the "

@@ -5,15 +5,12 @@
 #include "cli/commands/recorded.h"
 #include "cli/commands/scenario.h"
 #include "cli/reports/print_diff.h"
-#include "importers/run_file.h"
 
 namespace tidemark::cli {
 namespace {
 
 diff::Profile read_side(const std::string& path) {
-  if (!importers::is_memory_snapshot(path) && !importers::is_kineto(path) &&
-      !importers::is_run_file(path))
-    return diff::read_profile(path);
+  if (!is_imported(path)) return diff::read_profile(path);
   Recording recording = read_step(path);
   recording.planned = {};  // what its segments reached to is no arena that was planned
   return diff::profile_of(recording);

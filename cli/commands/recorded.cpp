@@ -14,6 +14,7 @@
 #include "cli/commands/scenario.h"
 #include "cli/reports/print_run.h"
 #include "cli/reports/print_snapshot.h"
+#include "importers/nsys.h"
 #include "importers/run_timeline.h"
 #include "importers/stack_category.h"
 #include "importers/timeline_window.h"
@@ -74,6 +75,11 @@ Recording read_profile(const std::string& path) {
   return recording_of(std::move(made), "profiled", "allocated in ");
 }
 
+Recording read_export(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  return recording_of(importers::read_nsys(path, printable(name)), "profiled", "");
+}
+
 // With what each block is for, as far as its stack says so.
 RecordedRun snapshot_with_categories(const std::string& path) {
   ReadSnapshot read = read_snapshot(path);
@@ -98,10 +104,12 @@ ReadRun read_run(const std::string& path) {
 
 }  // namespace
 
-bool is_recorded(const std::string& path) {
-  return is_timeline(path) || importers::is_run_file(path) || importers::is_memory_snapshot(path) ||
-         importers::is_kineto(path);
+bool is_imported(const std::string& path) {
+  return importers::is_run_file(path) || importers::is_memory_snapshot(path) ||
+         importers::is_kineto(path) || importers::is_nsys(path);
 }
+
+bool is_recorded(const std::string& path) { return is_timeline(path) || is_imported(path); }
 
 Recording recording_of(const importers::MemorySnapshot& snapshot,
                        const importers::SnapshotTimeline& made) {
@@ -131,6 +139,11 @@ void refuse_profile(const std::string& path) {
         fmt::format("{}: is a profile of PyTorch, of kernels and allocations; a step to plan is "
                     "needed here (tidemark view and diff take profiles)",
                     printable(path, 200)));
+  if (importers::is_nsys(path))
+    throw UsageError(
+        fmt::format("{}: is taken for a recording of Nsight Systems, of kernels and copies; a step "
+                    "to plan is needed here (tidemark view and diff take it, exported to SQLite)",
+                    printable(path, 200)));
 }
 
 Recording read_step(const std::string& path) {
@@ -146,6 +159,7 @@ Recording read_step(const std::string& path) {
 Recording read_recorded(const std::string& path) {
   if (importers::is_kineto(path)) return read_profile(path);
   if (importers::is_run_file(path)) return recording_of(read_run(path).made);
+  if (importers::is_nsys(path)) return read_export(path);
   if (!importers::is_memory_snapshot(path)) return read_recording(path);
   const ReadSnapshot read = read_snapshot(path);
   return recording_of(read.snapshot, read.made);

@@ -11,8 +11,11 @@
 
 namespace tidemark::cli {
 
-/// A timeline file, by its name; a recorded run, a memory snapshot or a profile of PyTorch, by its
-/// first bytes.
+/// A recorded run, a memory snapshot or a profile of PyTorch, or an export of Nsight Systems, by
+/// its first bytes.
+bool is_imported(const std::string& path);
+
+/// One of those, or a timeline file, by its name.
 bool is_recorded(const std::string& path);
 
 /// Reads any of them.
@@ -34,7 +37,8 @@ RecordedRun read_beside(const std::string& path);
 Recording recording_of(const importers::MemorySnapshot& snapshot,
                        const importers::SnapshotTimeline& made);
 
-/// UsageError of a profile or a recorded run, where a step to plan or to explain is needed.
+/// UsageError of a profile, a recorded run or an export of Nsight Systems, where a step to plan or
+/// to explain is needed.
 void refuse_profile(const std::string& path);
 
 /// UsageError if an option is given that would change a prediction.

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tests/cli/program.h"
+#include "tests/support/sqlite_database.h"
 
 namespace tidemark::cli::snapshot_command_test {
 namespace {
@@ -77,6 +78,36 @@ TEST(ProfileCommands, AreForDiffAndView) {
   EXPECT_THAT(same.output, HasSubstr("mlp_cpu.json · profiled · measured on cpu"));
   EXPECT_THAT(problem("explain " + profile, 2), HasSubstr("is a profile of PyTorch"));
   EXPECT_THAT(problem("compare " + profile, 2), HasSubstr("tidemark view and diff take profiles"));
+}
+
+TEST(NsysCommands, ExportsAreForDiffAndView) {
+  const Folder folder;
+  const std::string before = folder / "before.sqlite", after = folder / "after.db";
+  write_text(before, nsys_step());
+  write_text(after, nsys_step("DELETE FROM CUPTI_ACTIVITY_KIND_MEMSET;"));
+  const Outcome outcome = tidemark("diff " + before + " " + after);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("before.sqlite · profiled · measured on cuda:0"));
+  EXPECT_THAT(outcome.output, HasSubstr("[GONE]  forward of fill"));
+  EXPECT_THAT(problem("explain " + before, 2),
+              HasSubstr("is taken for a recording of Nsight Systems, of kernels"));
+  EXPECT_THAT(problem("compare " + after, 2), HasSubstr("tidemark view and diff take it"));
+}
+
+TEST(NsysCommands, WhatIsNoExportIsToldSo) {
+  const Folder folder;
+  write_text(folder / "notes.sqlite", "nothing but a text\n");
+  write_text(folder / "report.nsys-rep", "anything");
+  write_text(folder / "other.db", sqlite_database("CREATE TABLE urls (id INTEGER);"));
+  write_text(folder / "cut.sqlite", nsys_step().substr(0, 4096));
+  const auto told = [&](const std::string& name) {
+    return problem("diff " + (folder / name) + " " + (folder / name), 1);
+  };
+  EXPECT_THAT(told("notes.sqlite"), HasSubstr("is no database of SQLite: export it (again): nsys"));
+  EXPECT_THAT(told("report.nsys-rep"), HasSubstr("nsys export --type sqlite -o report.sqlite"));
+  EXPECT_THAT(told("other.db"), HasSubstr("but no export of Nsight Systems (nsys export"));
+  EXPECT_THAT(told("cut.sqlite"), HasSubstr("database disk image is malformed (SQLite): export"));
+  EXPECT_THAT(told("missing.sqlite"), HasSubstr("there is no such file"));
 }
 
 // What posix.system('id') looks like, as an attacker would write it.

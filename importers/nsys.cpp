@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/quoted.h"
@@ -31,6 +32,7 @@ class NsysReading {
     find_times();
     TimelineBuilder builder(name, Nanoseconds{last_ - first_});
     add_runs(builder);
+    add_memory(builder);
     made_ = std::move(builder).finish();
     made_.device = fmt::format("cuda:{}", tables_.device);
   }
@@ -39,6 +41,8 @@ class NsysReading {
  private:
   void find_times();
   void add_runs(TimelineBuilder& builder) const;
+  void add_memory(TimelineBuilder& builder) const;
+  std::map<std::int64_t, BufferId> add_earlier(TimelineBuilder& builder) const;
   Nanoseconds since(std::int64_t time) const { return Nanoseconds{time - first_}; }
 
   const NsysTables tables_;
@@ -52,6 +56,10 @@ void NsysReading::find_times() {
   for (const NsysRun& run : tables_.runs) {
     first_ = std::min(first_, run.begin);
     last_ = std::max(last_, run.end);
+  }
+  for (const NsysMemory& event : tables_.memory) {
+    first_ = std::min(first_, event.time);
+    last_ = std::max(last_, event.time);
   }
   if (last_ - first_ > longest_recording)
     file_.fail(
@@ -69,6 +77,36 @@ void NsysReading::add_runs(TimelineBuilder& builder) const {
     spans.push_back({since(run.begin), since(run.end), lanes[{run.context, run.stream}],
                      tables_.names[run.name], Task::Forward});
   builder.add_runs(std::move(spans));
+}
+
+// What is given back and was never asked for was there before the recording began.
+std::map<std::int64_t, BufferId> NsysReading::add_earlier(TimelineBuilder& builder) const {
+  std::map<std::int64_t, BufferId> present;
+  std::set<std::int64_t> seen;
+  for (const NsysMemory& event : tables_.memory) {
+    if (!seen.insert(event.address).second || event.appears) continue;
+    const BufferId id = builder.add_buffer(
+        event.bytes, builder.tensor("(in use before the recording)", "", event.bytes));
+    present.emplace(event.address, id);
+    builder.appear(id, Nanoseconds{});
+  }
+  return present;
+}
+
+void NsysReading::add_memory(TimelineBuilder& builder) const {
+  std::map<std::int64_t, BufferId> present = add_earlier(builder);
+  for (const NsysMemory& event : tables_.memory) {
+    const auto found = present.find(event.address);
+    if (event.appears && found == present.end()) {
+      const BufferId id =
+          builder.add_buffer(event.bytes, builder.tensor(event.name, "", event.bytes));
+      present.emplace(event.address, id);
+      builder.appear(id, since(event.time));
+    } else if (!event.appears && found != present.end()) {
+      builder.disappear(found->second, since(event.time));
+      present.erase(found);
+    }
+  }
 }
 
 }  // namespace

@@ -34,6 +34,8 @@ class TableReader {
   void add_run(const SqliteRow& row, std::uint32_t name);
   void name_kernels();
   void keep_the_busiest();
+  void read_memory();
+  std::vector<std::pair<std::int64_t, const char*>> kinds_of_memory();
   std::uint32_t name(const std::string& text);
   std::int64_t number_of(std::string_view table, std::string_view name, std::int64_t otherwise);
 
@@ -68,6 +70,7 @@ NsysTables TableReader::read() && {
   if (made_.runs.empty())
     file_.fail("holds no kernel, copy or fill of a GPU (nsys profile --trace=cuda,nvtx)");
   keep_the_busiest();
+  read_memory();
   return std::move(made_);
 }
 
@@ -151,6 +154,61 @@ void TableReader::keep_the_busiest() {
   std::erase_if(made_.runs, [&](const NsysRun& run) {
     return run.process != made_.process || run.device != made_.device;
   });
+}
+
+// Of the device: what lies in the host's memory is none of its.
+std::vector<std::pair<std::int64_t, const char*>> TableReader::kinds_of_memory() {
+  struct Kind {
+    std::string_view name;
+    std::int64_t usual_number;
+    const char* shown;
+  };
+  constexpr Kind kinds[] = {
+      {"CUDA_MEMOPR_MEMORY_KIND_DEVICE", 2, driver_memory_name},
+      {"CUDA_MEMOPR_MEMORY_KIND_ARRAY", 3, driver_memory_name},
+      {"CUDA_MEMOPR_MEMORY_KIND_MANAGED", 4, managed_memory_name},
+      {"CUDA_MEMOPR_MEMORY_KIND_DEVICE_STATIC", 5, static_memory_name},
+      {"CUDA_MEMOPR_MEMORY_KIND_MANAGED_STATIC", 6, static_memory_name},
+  };
+  std::vector<std::pair<std::int64_t, const char*>> found;
+  for (const Kind& kind : kinds)
+    found.emplace_back(number_of("ENUM_CUDA_MEM_KIND", kind.name, kind.usual_number), kind.shown);
+  return found;
+}
+
+// Only with --cuda-memory-usage=true. Some versions write it without times, all of them 0: that is
+// a list, and no curve.
+void TableReader::read_memory() {
+  const auto kinds = kinds_of_memory();
+  const std::int64_t released =
+      number_of("ENUM_CUDA_DEV_MEM_EVENT_OPER", "CUDA_DEV_MEM_EVENT_OPR_DEALLOCATION", 1);
+  file_.each_row(
+      "CUDA_GPU_MEMORY_USAGE_EVENTS",
+      {{"start"},
+       {"deviceId"},
+       {"address"},
+       {"bytes"},
+       {"memoryOperationType"},
+       {"memKind", false},
+       {"globalPid", false},
+       {"localMemoryPoolAddress", false}},
+      [&](const SqliteRow& row) {
+        constexpr std::int64_t device = 2, most = std::int64_t{1} << 48;  // what addresses can name
+        const auto kind = std::ranges::find(kinds, row.integer_or(5, device),
+                                            &std::pair<std::int64_t, const char*>::first);
+        const std::int64_t time = time_of(row, 0), bytes = row.integer(3);
+        if (time == 0 || kind == kinds.end() || row.integer(1) != made_.device ||
+            row.integer_or(6, made_.process) != made_.process)
+          return;
+        if (bytes < 0 || bytes > most) row.fail("bytes is no size of memory");
+        const bool is_pooled = row.integer_or(7, 0) != 0;
+        made_.memory.push_back({.time = time,
+                                .address = row.integer(2),
+                                .bytes = bytes,
+                                .name = is_pooled ? pool_memory_name : kind->second,
+                                .appears = row.integer(4) != released});
+      });
+  std::ranges::stable_sort(made_.memory, {}, &NsysMemory::time);
 }
 
 // What a number means is said by a table of the export, where there is one.

@@ -19,10 +19,18 @@ struct NsysRun {
   std::uint32_t name = 0;        ///< into names
 };
 
+/// Memory was asked of the driver, or given back to it.
+struct NsysMemory {
+  std::int64_t time = 0, address = 0, bytes = 0;
+  const char* name = nullptr;  ///< of its kind
+  bool appears = true;
+};
+
 struct NsysTables {
   std::vector<std::string> names;
   std::vector<NsysRun> runs;  ///< of the busiest process and GPU
   std::int64_t process = 0, device = 0;
+  std::vector<NsysMemory> memory;  ///< of the same, in the order of time
 };
 
 NsysTables read_nsys_tables(SqliteFile& file);

@@ -173,6 +173,12 @@ RecordedRun read_beside(const std::string& path) {
         fmt::format("{}: --beside needs what was recorded: a memory snapshot, a profile with "
                     "profile_memory=True, a recorded run or a timeline",
                     printable(path, 200)));
+  if (importers::is_nsys(path))
+    throw InputError(
+        fmt::format("{}: a recording of Nsight Systems has what was asked of the driver, pieces in "
+                    "which PyTorch places its tensors: --beside needs the tensors' own blocks (a "
+                    "memory snapshot, or a profile with profile_memory=True)",
+                    printable(path, 200)));
   RecordedRun run = importers::is_memory_snapshot(path) ? snapshot_with_categories(path)
                                                         : RecordedRun{read_step(path), {}};
   if (run.recording.schedule.buffers.empty())

@@ -92,6 +92,8 @@ TEST(NsysCommands, ExportsAreForDiffAndView) {
   EXPECT_THAT(problem("explain " + before, 2),
               HasSubstr("is taken for a recording of Nsight Systems, of kernels"));
   EXPECT_THAT(problem("compare " + after, 2), HasSubstr("tidemark view and diff take it"));
+  EXPECT_THAT(problem("explain gpt2 --beside " + before, 1),
+              HasSubstr("has what was asked of the driver, pieces in which PyTorch places"));
 }
 
 TEST(NsysCommands, WhatIsNoExportIsToldSo) {

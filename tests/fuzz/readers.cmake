@@ -22,8 +22,11 @@ set(reader_kineto
 set(reader_memory_snapshot
     importers/memory_snapshot.cpp importers/pickle.cpp importers/pool_replay.cpp
     importers/snapshot_timeline.cpp importers/stack_text.cpp)
+set(reader_nsys
+    importers/gpu_names.cpp importers/nsys.cpp importers/nsys_tables.cpp importers/sqlite_file.cpp
+    importers/timeline_builder.cpp)
 set(reader_run
-    importers/run_file.cpp importers/run_timeline.cpp importers/stack_category.cpp
+    importers/gpu_names.cpp importers/run_file.cpp importers/run_timeline.cpp importers/stack_category.cpp
     importers/timeline_builder.cpp importers/timeline_window.cpp)
 set(reader_plan simulator/plan_json_reader.cpp simulator/tensor_roles.cpp)
 set(reader_timeline

@@ -91,6 +91,48 @@ TEST(Nsys, CudaGraphsAreRunsWhereTheirKernelsWereNotRecorded) {
               ElementsAre("1 copy to device (pageable) 0-400", "0 CUDA graph 5 500-900"));
 }
 
+std::vector<std::string> memory_of(const RecordedTimeline& made) {
+  std::vector<std::string> events;
+  for (const MemoryEvent& event : made.timeline.memory) {
+    const Buffer& buffer = made.schedule[event.buffer];
+    events.push_back(fmt::format("{} {}{} {}", event.time.count(), event.appears ? '+' : '-',
+                                 buffer.size.count, (*made.trace)[buffer.tensor].name));
+    EXPECT_EQ(buffer.category, Category::Unknown);
+  }
+  return events;
+}
+
+// The timeline begins with the first allocation, at 500 ns of the session. Pinned memory of the
+// host is left out, and so is the other process.
+TEST(Nsys, WhatWasAskedOfTheDriverIsTheCurve) {
+  const RecordedTimeline made = read(nsys_step());
+  EXPECT_THAT(memory_of(made), ElementsAre("0 +1048576 (in use before the recording)",
+                                           "0 +2097152 (from the driver)",
+                                           "200 -1048576 (in use before the recording)",
+                                           "600 +20971520 (from a pool of the driver)",
+                                           "5200 -20971520 (from a pool of the driver)"));
+  EXPECT_EQ(peak(made.schedule, made.timeline).bytes, Bytes{2097152 + 20971520});
+  EXPECT_EQ(made.timeline.duration, Nanoseconds(5200));
+  EXPECT_EQ(runs_of(made).front(), "1 copy to device (pageable) 500-900");
+}
+
+TEST(Nsys, WhatNumbersMeanIsSaidByTheExport) {
+  const RecordedTimeline made = read(nsys_step(
+      "UPDATE ENUM_CUDA_DEV_MEM_EVENT_OPER SET id = id + 14;"
+      "UPDATE CUDA_GPU_MEMORY_USAGE_EVENTS SET memoryOperationType = memoryOperationType + 14;"
+      "UPDATE ENUM_CUDA_MEM_KIND SET id = 72 WHERE id = 2;"
+      "UPDATE CUDA_GPU_MEMORY_USAGE_EVENTS SET memKind = 72 WHERE memKind = 2;"));
+  EXPECT_EQ(memory_of(made), memory_of(read(nsys_step())));
+}
+
+// As some versions write it: a list of allocations, all at the same time, 0.
+TEST(Nsys, MemoryWithoutTimesIsNoCurve) {
+  const RecordedTimeline made =
+      read(nsys_step("UPDATE CUDA_GPU_MEMORY_USAGE_EVENTS SET start = 0;"));
+  EXPECT_TRUE(made.timeline.memory.empty());
+  EXPECT_EQ(made.timeline.duration, Nanoseconds(4600));
+}
+
 TEST(Nsys, WhatIsMissingOrWrongIsSaid) {
   EXPECT_THAT(problem_of(sqlite_database("CREATE TABLE moz_places (id INTEGER);")),
               AllOf(HasSubstr("step.sqlite: is a database of SQLite, but no export of Nsight"),

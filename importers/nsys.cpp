@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/quoted.h"
+#include "importers/nsys_phases.h"
 #include "importers/nsys_tables.h"
 
 namespace tidemark::importers {
@@ -29,6 +30,7 @@ class NsysReading {
  public:
   NsysReading(SqliteFile& file, const std::string& name)
       : tables_(read_nsys_tables(file)), file_(file) {
+    set_phases(file, tables_);
     find_times();
     TimelineBuilder builder(name, Nanoseconds{last_ - first_});
     add_runs(builder);
@@ -45,7 +47,7 @@ class NsysReading {
   std::map<std::int64_t, BufferId> add_earlier(TimelineBuilder& builder) const;
   Nanoseconds since(std::int64_t time) const { return Nanoseconds{time - first_}; }
 
-  const NsysTables tables_;
+  NsysTables tables_;
   const SqliteFile& file_;
   std::int64_t first_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t last_ = std::numeric_limits<std::int64_t>::min();
@@ -75,7 +77,7 @@ void NsysReading::add_runs(TimelineBuilder& builder) const {
   std::vector<RecordedSpan> spans;
   for (const NsysRun& run : tables_.runs)
     spans.push_back({since(run.begin), since(run.end), lanes[{run.context, run.stream}],
-                     tables_.names[run.name], Task::Forward});
+                     tables_.names[run.name], run.task});
   builder.add_runs(std::move(spans));
 }
 

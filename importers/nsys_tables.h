@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "importers/sqlite_file.h"
+#include "simulator/schedule.h"
 
 namespace tidemark::importers {
 
@@ -17,6 +18,7 @@ struct NsysRun {
   std::int64_t context = 0, stream = 0;
   std::int64_t correlation = 0;  ///< with the call that launched it; 0: none
   std::uint32_t name = 0;        ///< into names
+  Task task = Task::Forward;     ///< as ranges say; forward where none does
 };
 
 /// Memory was asked of the driver, or given back to it.

@@ -23,8 +23,8 @@ set(reader_memory_snapshot
     importers/memory_snapshot.cpp importers/pickle.cpp importers/pool_replay.cpp
     importers/snapshot_timeline.cpp importers/stack_text.cpp)
 set(reader_nsys
-    importers/gpu_names.cpp importers/nsys.cpp importers/nsys_tables.cpp importers/sqlite_file.cpp
-    importers/timeline_builder.cpp)
+    importers/gpu_names.cpp importers/nsys.cpp importers/nsys_phases.cpp
+    importers/nsys_tables.cpp importers/sqlite_file.cpp importers/timeline_builder.cpp)
 set(reader_run
     importers/gpu_names.cpp importers/run_file.cpp importers/run_timeline.cpp importers/stack_category.cpp
     importers/timeline_builder.cpp importers/timeline_window.cpp)

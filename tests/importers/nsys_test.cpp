@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "importers/nsys_phases.h"
 #include "tests/support/sqlite_database.h"
 
 namespace tidemark::importers::nsys_test {
@@ -89,6 +90,39 @@ TEST(Nsys, CudaGraphsAreRunsWhereTheirKernelsWereNotRecorded) {
       " (1500, 1900, 0, 5, 1, 7, 0x1000001000000);");
   EXPECT_THAT(runs_of(read(graphs)),
               ElementsAre("1 copy to device (pageable) 0-400", "0 CUDA graph 5 500-900"));
+}
+
+std::vector<std::string> phases_of(const RecordedTimeline& made) {
+  std::vector<std::string> phases;
+  for (const TimedRun& timed : made.timeline.runs)
+    phases.emplace_back(to_string(std::get<Run>(made.schedule.steps[timed.step]).task));
+  return phases;
+}
+
+// The gradient's product was launched by the autograd engine's thread, which has no range, while
+// the script's was within loss.backward(); the fill between the ranges, within "step 3".
+TEST(Nsys, RangesSayThePhaseOfWhatTheyLaunched) {
+  EXPECT_THAT(phases_of(read(nsys_step())),
+              ElementsAre("forward", "forward", "forward", "backward", "optimizer"));
+  EXPECT_THAT(
+      phases_of(read(nsys_step("UPDATE NVTX_EVENTS SET text = 'optimizer' WHERE start = 800;"
+                               "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET globalTid = NULL"
+                               " WHERE correlationId = 104;"))),
+      ElementsAre("optimizer", "forward", "optimizer", "backward", "forward"));
+  EXPECT_THAT(phases_of(read(nsys_step("DROP TABLE NVTX_EVENTS;"))),
+              testing::Each(std::string("forward")));
+}
+
+// As PyTorch and people call them.
+TEST(Nsys, APhaseIsAWordOfARangesName) {
+  EXPECT_EQ(phase_of("autograd::engine::evaluate_function: MmBackward0, op_id = 3"),
+            Task::Backward);
+  EXPECT_EQ(phase_of("Optimizer.step#AdamW.step"), Task::Optimizer);
+  EXPECT_EQ(phase_of("FSDP::post_forward (layer.0)"), Task::Forward);
+  EXPECT_EQ(phase_of("step_bwd"), Task::Backward);
+  EXPECT_EQ(phase_of("aten::mm, seq = 4"), std::nullopt);
+  EXPECT_EQ(phase_of("feedforward"), std::nullopt);
+  EXPECT_EQ(phase_of(""), std::nullopt);
 }
 
 std::vector<std::string> memory_of(const RecordedTimeline& made) {

@@ -148,8 +148,9 @@ Nanoseconds PlanSearches::lower_bound(std::int64_t bytes, double link, bool are_
   for (const PlanSearch& search : all_) {
     if (search.may_offload()) continue;  // bounds are those of the planner that it was made of
     const Planner& planner = search.planner();
-    least = std::min(least, are_joined ? planner.lower_bound_of_joined(bytes, link)
-                                       : planner.lower_bound(bytes, link));
+    // One that is above another's does not count.
+    least = std::min(least, are_joined ? planner.lower_bound_of_joined(bytes, link, least)
+                                       : planner.lower_bound(bytes, link, least));
   }
   return Nanoseconds(least);
 }

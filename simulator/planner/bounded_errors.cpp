@@ -59,7 +59,7 @@ Planner::Planner(const Planner& plain, PriceOfError price) : Planner(plain) {
 
 // The best of coarse prices, then of those beside it, nearer each time.
 template <typename Bound>
-std::int64_t Planner::best_at_prices_of_errors(Bound bound) const {
+std::int64_t Planner::best_at_prices_of_errors(std::int64_t enough, Bound bound) const {
   if (!bounds_errors()) return bound(*this);
   const auto bound_at = [&](double share) {
     const double price = price_of_errors(share);
@@ -69,6 +69,7 @@ std::int64_t Planner::best_at_prices_of_errors(Bound bound) const {
   std::int64_t best = bound(*this);
   double best_share = coarse_shares.front();
   const auto look_at = [&](double share) {
+    if (best >= enough) return;
     if (const std::int64_t found = bound_at(share); found > best) best = found, best_share = share;
   };
   for (const double share : coarse_shares) look_at(share);
@@ -81,14 +82,15 @@ std::int64_t Planner::best_at_prices_of_errors(Bound bound) const {
   return best;
 }
 
-std::int64_t Planner::lower_bound(std::int64_t bytes, double link) const {
+std::int64_t Planner::lower_bound(std::int64_t bytes, double link, std::int64_t enough) const {
   return best_at_prices_of_errors(
-      [&](const Planner& planner) { return planner.bound_of_single(bytes, link); });
+      enough, [&](const Planner& planner) { return planner.bound_of_single(bytes, link); });
 }
 
-std::int64_t Planner::lower_bound_of_joined(std::int64_t bytes, double link) const {
+std::int64_t Planner::lower_bound_of_joined(std::int64_t bytes, double link,
+                                            std::int64_t enough) const {
   return best_at_prices_of_errors(
-      [&](const Planner& planner) { return planner.bound_of_joined(bytes, link); });
+      enough, [&](const Planner& planner) { return planner.bound_of_joined(bytes, link); });
 }
 
 }  // namespace tidemark

@@ -127,10 +127,14 @@ class Planner {
 
   /// No plan that keeps or recomputes tensors inside of stages takes less time in so many bytes;
   /// nor, if a link to the host brings so many bytes per ns each way, one that offloads some. Plans
-  /// whose errors exceed the settings' bound may be faster.
-  std::int64_t lower_bound(std::int64_t bytes, double link = 0) const;
+  /// whose errors exceed the settings' bound may be faster. From `enough` on no higher bound is
+  /// looked for.
+  std::int64_t lower_bound(std::int64_t bytes, double link = 0,
+                           std::int64_t enough = std::numeric_limits<std::int64_t>::max()) const;
   /// Nor one that does so inside of blocks joined as `joined_lengths` say.
-  std::int64_t lower_bound_of_joined(std::int64_t bytes, double link = 0) const;
+  std::int64_t lower_bound_of_joined(
+      std::int64_t bytes, double link = 0,
+      std::int64_t enough = std::numeric_limits<std::int64_t>::max()) const;
   /// What no decision about stages changes: the most that is there outside of them.
   std::int64_t rest() const { return reference_.rest + steady_; }
 
@@ -221,7 +225,7 @@ class Planner {
   std::vector<double> forward_room(std::int64_t bytes, double link) const;
   std::vector<double> backward_room(std::int64_t bytes) const;
   template <typename Bound>
-  std::int64_t best_at_prices_of_errors(Bound bound) const;
+  std::int64_t best_at_prices_of_errors(std::int64_t enough, Bound bound) const;
   std::int64_t bound_of_single(std::int64_t bytes, double link) const;
   std::int64_t bound_of_joined(std::int64_t bytes, double link) const;
   class LeastCosts;

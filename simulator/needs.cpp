@@ -73,6 +73,19 @@ std::uint32_t handed_on(const Trace& trace, const Op& op, std::uint32_t gradient
 
 }  // namespace
 
+OpId last_that_packs(const Trace& trace, const Needs& needs, OpId begin, OpId end) {
+  for (std::size_t i = index(end); i-- > index(begin);)
+    if (needs.saved[i] != 0 && trace.ops[i].kind != OpKind::Scale) return static_cast<OpId>(i);
+  return no_op;
+}
+
+OpId end_of_reruns(const Trace& trace, const Needs& needs, OpId begin, OpId end) {
+  const OpId last = last_that_packs(trace, needs, begin, end);
+  if (last == no_op) return begin;
+  const bool runs = needs.saved[index(last)] >= output_bit(0);
+  return static_cast<OpId>(runs ? index(last) + 1 : index(last));
+}
+
 namespace {
 
 // What one block makes, changes in place and leaves to no gradient may be made again with all that

@@ -45,6 +45,15 @@ inline OpId last_forward_use(const Needs& needs, TensorId storage) {
   return read == no_op ? needs.producer[index(storage)] : read;
 }
 
+/// The last of ops [begin, end) that hands tensors to PyTorch's saved-tensor hooks, frozen weights
+/// like any; no_op if none does. The number that something is scaled by never meets them.
+OpId last_that_packs(const Trace& trace, const Needs& needs, OpId begin, OpId end);
+
+/// Of ops [begin, end), run again as torch.utils.checkpoint does: where that stops. An op's inputs
+/// are packed before it runs, its outputs afterwards; when the last is, the rest of the function
+/// does not run (_StopRecomputationError of torch/utils/checkpoint.py).
+OpId end_of_reruns(const Trace& trace, const Needs& needs, OpId begin, OpId end);
+
 /// Calls `visit(storage, tensor)` for each operand in the mask, lowest bit first.
 template <typename Visit>
 void for_each_operand(const Trace& trace, const Op& op, Operands mask, Visit visit) {

@@ -152,8 +152,12 @@ void TraceBuilder::end_block() {
   part_ = Part::None;
 }
 
+// What a block was called with has a name outside of it.
 TensorId TraceBuilder::local(TensorId x) {
-  if (framework_.holds_locals && !first_local_.empty()) locals_.push_back(x);
+  const bool is_given =
+      block_ >= 0 && (trace_.blocks.back().begin == static_cast<OpId>(trace_.ops.size()) ||
+                      trace_[x].storage < trace_.outputs(trace_[trace_.blocks.back().begin])[0]);
+  if (framework_.holds_locals && !first_local_.empty() && !is_given) locals_.push_back(x);
   return x;
 }
 
@@ -238,11 +242,16 @@ TensorId TraceBuilder::linear_with(const std::string& name, TensorId x, TensorId
   const DType stated = trace_[weight].dtype;
   if (!autocast_ && stated != base_)  // an adapter's, which reads its own dtype
     return emit(OpKind::Linear, name, {x, weight}, {{"", result, stated}});
+  begin_function();
   const TensorId x16 = to_compute(x);
+  if (x16 != x) local(x);  // the argument of a call that has not returned
   const TensorId w16 = to_compute(weight);
-  if (bias == no_tensor) return emit(OpKind::Linear, name, {x16, w16}, {{"", result, compute_}});
-  const TensorId b16 = to_compute(bias);
-  return emit(OpKind::Linear, name, {x16, w16, b16}, {{"", result, compute_}});
+  const TensorId y =
+      bias == no_tensor
+          ? emit(OpKind::Linear, name, {x16, w16}, {{"", result, compute_}})
+          : emit(OpKind::Linear, name, {x16, w16, to_compute(bias)}, {{"", result, compute_}});
+  end_function();
+  return y;
 }
 
 TensorId TraceBuilder::matmul(const std::string& name, TensorId a, TensorId b) {

@@ -87,8 +87,8 @@ class TraceBuilder {
   void part(Part part) { part_ = part; }
   void end_block();
 
-  // A function of the model's code: memory of its local variables is not free before it returns.
-  // Ignored where the framework's rules have no local variables.
+  // A function of the model's code: memory of its local variables, and of what it was called with,
+  // is not free before it returns. Ignored where the framework's rules have no local variables.
   void begin_function() { first_local_.push_back(locals_.size()); }
   TensorId local(TensorId x);
   void end_function();

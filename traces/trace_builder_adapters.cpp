@@ -95,23 +95,28 @@ TensorId TraceBuilder::adapted(const std::string& name, std::string_view leaf, T
 
 // y + B(A(x)), as in tuners/lora/layer.py of peft: x in the adapter's dtype is a tensor of each
 // adapted linear, and the sum, in the wider dtype, is cast back. Under autocast each projection
-// casts for itself.
+// casts for itself. A call's argument lives until it returns: x until the sum is made, what is left
+// of it by dropout until A has read it.
 TensorId TraceBuilder::add_lora(const std::string& name, TensorId x, TensorId y,
                                 const Adapter& adapter) {
   const TensorId a = adapter.a, b = adapter.b;
   const DType dtype = trace_[a].dtype;
-  TensorId read = framework_.autocast_casts ? cast(name + ".lora_cast", x, dtype) : x;
-  read = dropout(name + ".lora_drop", read, step().tuning.dropout);
-  const TensorId low = linear_with(name + ".lora_a", read, a);
+  begin_function();
+  const TensorId read = framework_.autocast_casts ? cast(name + ".lora_cast", local(x), dtype) : x;
+  const TensorId left = dropout(name + ".lora_drop", local(read), step().tuning.dropout);
+  const TensorId low = linear_with(name + ".lora_a", left, a);
   const TensorId high = linear_with(name + ".lora_b", low, b);
   const TensorId scaled = scale(name + ".lora_scale", high, 1.0);
   if (step().base) {  // tuners/lora/bnb.py: a copy of y, and the sum in its dtype
     if (*step().base != BaseWeights::Int8) y = copy(name + ".lora_clone", y, shape(y));
     const TensorId rounded =
         autocast_ ? scaled : cast(name + ".lora_cast_back", scaled, trace_[y].dtype);
-    return add(name + ".lora_add", y, rounded);
+    const TensorId sum = add(name + ".lora_add", y, rounded);
+    end_function();
+    return sum;
   }
   const TensorId sum = add(name + ".lora_add", y, scaled);
+  end_function();
   return cast(name + ".lora_result", sum, trace_[y].dtype);
 }
 

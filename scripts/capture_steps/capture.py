@@ -31,6 +31,9 @@ The steps of families that came later (steps_families.json, and of some with tra
 Activations that are not the family's own (steps_activations.json):
     --cases scripts/capture_steps/activation_cases.py
 
+Models' own checkpointing, beside adapters and alone (steps_checkpointed.json):
+    --cases scripts/capture_steps/checkpointed_cases.py
+
 Embeddings that heads share (steps_tied.json):
     --cases scripts/capture_steps/tied_cases.py
 

@@ -131,11 +131,21 @@ void broadcast_backward(const Place& at, Scratch& scratch) {
   }
 }
 
-// The weight's gradient: dy times the normalized x, which is a tensor, then a sum of each column.
+// Composed of kernels. The weight's gradient: dy times the normalized x, which is a tensor, then a
+// sum of each column. Then x's: beside dn · rstd, which is the op's own, there are the gradient of
+// the mean spread over each row, x to the power of one, twice that, and their product
+// (MeanBackward, PowBackward); dy and the normalized x are gone by then.
 void rms_norm_backward(const Place& at, Scratch& scratch) {
-  if (!at.makes_gradient(1) || at.op.outputs < 3) return;
+  if (at.op.outputs < 3) return;
   const Tensor& y = at.output(0);
-  scratch.add(size(y).count);
+  const std::int64_t x = size(at.input(0)).count, normalized = size(at.output(2)).count;
+  const std::int64_t of_weight = at.makes_gradient(1) ? size(y).count : 0;
+  const std::int64_t gone = size(y).count + (at.makes_gradient(1) ? normalized : 0);
+  const std::int64_t of_power = at.makes_gradient(0) ? 4 * x - gone : 0;
+  for (std::int64_t left = of_power; of_power > of_weight && left > 0; left -= x)
+    scratch.add(std::min(left, x));
+  if (of_power > of_weight || of_weight == 0) return;
+  scratch.add(of_weight);
   add_column_sum(at, rows_of(y.shape), y.shape.back(), scratch);
 }
 

@@ -6,6 +6,7 @@ namespace tidemark {
 RegionRecovery::RegionRecovery(const Trace& trace, const Derived& derived, GraphBuilder& graph,
                                SavedValues& values, ForwardNodes& nodes)
     : trace_(trace),
+      needs_(derived.needs),
       recovery_(derived.recovery),
       held_(last_held_uses(trace, derived.needs)),
       graph_(graph),
@@ -14,6 +15,7 @@ RegionRecovery::RegionRecovery(const Trace& trace, const Derived& derived, Graph
 
 void RegionRecovery::recover(const Region& region, Lane lane, OpId at) {
   position_ = at;
+  stop_ = end_of_reruns(trace_, needs_, region.begin, region.end);
   recover_ops(index(region.split), index(region.end), lane);
   recover_ops(index(region.begin), index(region.split), lane);
 }
@@ -25,6 +27,9 @@ void RegionRecovery::recover_ops(std::size_t begin, std::size_t end, Lane lane) 
     for (const TensorId storage : held_(i))  // the function returns: its variables go
       if (values_.present.reads_to_come(storage) == 0) values_.forget(storage, position_);
   }
+  for (const TensorId storage : left_)
+    if (values_.present.reads_to_come(storage) == 0) values_.forget(storage, position_);
+  left_.clear();
 }
 
 void RegionRecovery::rerun(std::size_t i, std::size_t end, Lane lane) {
@@ -33,15 +38,20 @@ void RegionRecovery::rerun(std::size_t i, std::size_t end, Lane lane) {
   for (const TensorId input : trace_.inputs(op)) read(trace_[input].storage, i, end);
   for (const TensorId output : trace_.outputs(op))
     if (values_.present.reads_to_come(output) == 0 && trace_[output].storage == output)
-      values_.present.drop(output, position_);
+      let_go(output, i, end);
 }
 
-// While ops run again, their local variables hold values as before.
 void RegionRecovery::read(TensorId storage, std::size_t at, std::size_t end) {
-  if (!values_.present.count_read(storage)) return;
-  const OpId held = trace_[storage].held_until;
-  const bool is_named = held != no_op && index(held) > at && index(held) < end;
-  if (!is_named) values_.forget(storage, position_);
+  if (values_.present.count_read(storage)) let_go(storage, at, end);
+}
+
+// While ops run again, their local variables hold values as before, and so do those that were still
+// to be read where the function is left.
+void RegionRecovery::let_go(TensorId storage, std::size_t at, std::size_t end) {
+  const OpId held = trace_[storage].held_until, read = needs_.last_read[index(storage)];
+  if (held != no_op && index(held) > at && index(held) < end) return;
+  if (read != no_op && read >= stop_ && index(read) < end) return left_.push_back(storage);
+  values_.forget(storage, position_);
 }
 
 void RegionRecovery::invert(std::size_t i, std::size_t end, Lane lane) {

@@ -21,16 +21,20 @@ class RegionRecovery {
   void recover_ops(std::size_t begin, std::size_t end, Lane lane);
   void rerun(std::size_t op, std::size_t end, Lane lane);
   void read(TensorId storage, std::size_t at, std::size_t end);
+  void let_go(TensorId storage, std::size_t at, std::size_t end);
   void invert(std::size_t op, std::size_t end, Lane lane);
 
   const Trace& trace_;
+  const Needs& needs_;
   const Recovery& recovery_;
   const TensorsByOp held_;
   GraphBuilder& graph_;
   SavedValues& values_;
   ForwardNodes& nodes_;
   OpId position_ = no_op;
-  Operation operation_;  ///< the node at hand
+  OpId stop_ = no_op;           ///< from here on nothing of the region runs again
+  std::vector<TensorId> left_;  ///< storages that ops from there on would have read
+  Operation operation_;         ///< the node at hand
 };
 
 }  // namespace tidemark

@@ -30,22 +30,35 @@ std::vector<bool> mark_decided(const Trace& trace, const Stage& stage) {
   return decided;
 }
 
-bool decides_elsewhere(const Trace& trace, const Plan& plan, const Stage& stage) {
+// Of what is not among the stage's decided: what is made again although no gradient needs it.
+// Nothing where the plan decides anything else about it.
+std::optional<std::vector<LocalValue>> made_again(const Trace& trace, const Needs& needs,
+                                                  const Plan& plan, const Stage& stage) {
   const std::vector<bool> decided = mark_decided(trace, stage);
-  for (std::size_t i = index(stage.begin); i < index(stage.end); ++i)
-    for (const TensorId output : trace.outputs(trace.ops[i]))
-      if (!decided[index(output)] && plan.decisions[index(output)].action != Action::Keep)
-        return true;
-  return false;
+  std::vector<LocalValue> values;
+  for (std::size_t i = index(stage.begin); i < index(stage.end); ++i) {
+    const auto outputs = trace.outputs(trace.ops[i]);
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const std::size_t output = index(outputs[k]);
+      const Action action = plan.decisions[output].action;
+      if (decided[output] || action == Action::Keep) continue;
+      if (action != Action::Recompute || needs.uses[output] > 0) return std::nullopt;
+      values.push_back({i - index(stage.begin), k});
+    }
+  }
+  return values;
 }
 
 }  // namespace
 
 LocalPlan keep_all(const Stage& stage) { return {std::vector<Form>(stage.decided.size()), {}}; }
 
-std::optional<LocalPlan> local_plan_of(const Trace& trace, const Plan& plan, const Stage& stage) {
-  if (decides_elsewhere(trace, plan, stage)) return std::nullopt;
+std::optional<LocalPlan> local_plan_of(const Trace& trace, const Needs& needs, const Plan& plan,
+                                       const Stage& stage) {
+  std::optional<std::vector<LocalValue>> others = made_again(trace, needs, plan, stage);
+  if (!others) return std::nullopt;
   LocalPlan local;
+  local.made_again = std::move(*others);
   for (const TensorId storage : stage.decided) {
     const Decision& decision = plan.decisions[index(storage)];
     if (decision.action == Action::Offload || decision.action == Action::Reconstruct)

@@ -48,7 +48,8 @@ LocalPlan keep_all(const Stage& stage);
 /// What a plan decides about a stage; nothing where that cannot be said of the stage alone: a
 /// region reaches beyond it, something else than its decided storages is let go, or copies run
 /// beside the step.
-std::optional<LocalPlan> local_plan_of(const Trace& trace, const Plan& plan, const Stage& stage);
+std::optional<LocalPlan> local_plan_of(const Trace& trace, const Needs& needs, const Plan& plan,
+                                       const Stage& stage);
 
 /// Of what is offloaded; storages rounded as the allocator does.
 std::int64_t offloaded_bytes(const Trace& trace, const Stage& stage, const LocalPlan& local);

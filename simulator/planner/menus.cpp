@@ -167,7 +167,7 @@ void Planner::add_named(const Stages& stages, std::size_t length, const PlannedS
   if (!step.refusal.empty()) return;
   NamedPlan named;
   for (const Stage& stage : stages.all) {
-    std::optional<LocalPlan> local = local_plan_of(*trace_, step.plan, stage);
+    std::optional<LocalPlan> local = local_plan_of(*trace_, needs_, step.plan, stage);
     if (!local) return;
     named.entries.push_back({std::move(*local), {}});
   }
@@ -225,7 +225,7 @@ void Planner::propose_single(const std::vector<PlannedStep>& named, std::uint32_
     MenuBuilder menu(stage, mode.held, mode.menus.front()[kind]);
     menu.add(keep_all(stage));
     for (const PlannedStep& step : named)
-      if (std::optional<LocalPlan> local = local_plan_of(*trace_, step.plan, stage))
+      if (std::optional<LocalPlan> local = local_plan_of(*trace_, needs_, step.plan, stage))
         menu.add(std::move(*local));
     if (settings_.form == PlanForm::Policy) menu.add(policy_plans(input));
     if (!is_cut || settings_.form != PlanForm::Tensors) continue;
@@ -273,7 +273,7 @@ void Planner::propose_joined(Mode& mode, const JoinedStages& joined, const Plann
     MenuBuilder menu(stage, mode.held, menus[kind]);
     menu.add(stage.decided.empty() ? keep_all(stage) : cheapest_at(input, 0).plan);
     if (stage.block < 0 || stage.decided.empty()) continue;
-    if (std::optional<LocalPlan> local = local_plan_of(*trace_, segmented.plan, stage))
+    if (std::optional<LocalPlan> local = local_plan_of(*trace_, needs_, segmented.plan, stage))
       menu.add(std::move(*local));
     ProposalInput exact = input;
     exact.coded = nullptr;

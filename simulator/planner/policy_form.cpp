@@ -19,11 +19,13 @@ constexpr std::size_t longest_list = 56;
 class Choosing {
  public:
   explicit Choosing(const ProposalInput& in)
-      : in_(in), begin_(index(in.stage.begin)), count_(index(in.stage.end) - begin_) {}
+      : in_(in),
+        begin_(index(in.stage.begin)),
+        count_(index(in.stage.end) - begin_),
+        end_(index(end_of_reruns(in.trace, in.needs, in.stage.begin, in.stage.end)) - begin_) {}
 
   std::vector<LocalPlan> run() {
     if (in_.stage.block < 0 || !is_known()) return {};
-    find_last();
     find_calls();
     std::vector<LocalPlan> plans;
     for (const std::uint32_t subset : undominated_subsets())
@@ -43,15 +45,6 @@ class Choosing {
     for (std::size_t i = 0; i < count_; ++i)
       if (!has_known_calls(in_.trace, op_at(i)) || in_.needs.runs_once[begin_ + i]) return false;
     return true;
-  }
-
-  // PyTorch notes what an op reads before the op runs, and what it writes afterwards; it stops when
-  // all that gradients need is there.
-  void find_last() {
-    for (std::size_t i = 0; i < count_; ++i) {
-      const Operands saved = in_.needs.saved[begin_ + i];
-      if (saved != 0) end_ = saved >= output_bit(0) ? i + 1 : i;
-    }
   }
 
   bool is_written_over(const Op& op) const {
@@ -152,7 +145,7 @@ class Choosing {
 
   const ProposalInput& in_;
   std::size_t begin_, count_;
-  std::size_t end_ = 0;  ///< ops before it run again, unless their outputs stay
+  std::size_t end_;  ///< ops before it run again, unless their outputs stay
   std::vector<Call> calls_;
 };
 

@@ -12,6 +12,11 @@
 namespace tidemark {
 namespace {
 
+// What a node holds without a hook: the number that something is scaled by.
+bool is_number(const Trace& trace, std::size_t op, TensorId output) {
+  return trace.ops[op].kind == OpKind::Scale && output != trace.outputs(trace.ops[op])[0];
+}
+
 // Saved tensors that are written and read only inside of [begin, end), by ops that may run again.
 template <typename Select>
 bool recompute_inside(const Trace& trace, const Needs& needs, Region region, Plan& plan,
@@ -21,6 +26,7 @@ bool recompute_inside(const Trace& trace, const Needs& needs, Region region, Pla
     if (needs.runs_once[i]) continue;
     for (const TensorId output : trace.outputs(trace.ops[i])) {
       if (trace[output].storage != output || needs.uses[index(output)] == 0) continue;
+      if (is_number(trace, i, output)) continue;
       if (last_forward_use(needs, output) >= region.end || !select(output)) continue;
       decide(plan, output, Action::Recompute, reason);
       any = true;
@@ -28,6 +34,40 @@ bool recompute_inside(const Trace& trace, const Needs& needs, Region region, Pla
   }
   return any;
 }
+
+// The function of a segment runs again as a whole, up to the last op that holds anything: what no
+// gradient needs is made with the rest, but where another segment reads it, too, and it stays. What
+// is written over stays as well, and so nothing is made from it in vain.
+class WholeFunction {
+ public:
+  WholeFunction(const Trace& trace, const Needs& needs, Plan& plan)
+      : trace_(trace), needs_(needs), plan_(plan), stays_(trace.tensors.size()) {}
+
+  void rerun(Region region) {
+    const std::size_t stop = index(end_of_reruns(trace_, needs_, region.begin, region.end));
+    for (std::size_t i = index(region.begin); i < stop; ++i) {
+      const Op& op = trace_.ops[i];
+      // What ranks exchange is not the function's: who gathers parameters does so where they are
+      // read.
+      if (is_view(op.kind) || row_of(op.kind).work == Work::Exchange) continue;
+      const auto stays = [&](TensorId input) { return stays_[index(trace_[input].storage)]; };
+      const bool runs = !needs_.runs_once[i] && std::ranges::none_of(trace_.inputs(op), stays);
+      for (const TensorId output : trace_.outputs(op)) {
+        if (trace_[output].storage != output || needs_.uses[index(output)] > 0) continue;
+        if (!runs || needs_.overwritten_by[index(output)] != no_op)
+          stays_[index(output)] = true;
+        else if (last_forward_use(needs_, output) < region.end)
+          decide(plan_, output, Action::Recompute, "made again with all else of its segment");
+      }
+    }
+  }
+
+ private:
+  const Trace& trace_;
+  const Needs& needs_;
+  Plan& plan_;
+  std::vector<bool> stays_;  ///< by storage: of what no gradient needs
+};
 
 std::vector<Region> segments_of_blocks(const Trace& trace, std::size_t every) {
   std::vector<Region> segments;
@@ -59,9 +99,13 @@ std::vector<Region> segments_of_model(const Trace& trace) {
 Refusal checkpoint_segments(const Trace& trace, const Needs& needs,
                             const std::vector<Region>& segments, Plan& plan) {
   bool any = false;
+  WholeFunction function(trace, needs, plan);
   for (const Region& region : segments) {
-    any |= recompute_inside(trace, needs, region, plan, "recomputed from its segment's kept input",
-                            [](TensorId) { return true; });
+    if (recompute_inside(trace, needs, region, plan, "recomputed from its segment's kept input",
+                         [](TensorId) { return true; })) {
+      function.rerun(region);
+      any = true;
+    }
     add_region(plan, region);
   }
   number_chains(plan);

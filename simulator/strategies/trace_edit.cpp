@@ -153,8 +153,12 @@ Trace TraceEdit::finish() {
   to_.loss = map(from_.loss);
   for (std::size_t b = 0; b < to_.blocks.size(); ++b)
     to_.blocks[b].input = block_input_[b] == no_tensor ? map(to_.blocks[b].input) : block_input_[b];
-  for (Tensor& tensor : to_.tensors)
+  for (std::size_t t = 0; t < to_.tensors.size(); ++t) {
+    Tensor& tensor = to_.tensors[t];
+    const bool is_view = tensor.storage != static_cast<TensorId>(t);
+    if (is_view) tensor.held_until = no_op;  // what is now a part of another has that one's life
     if (tensor.held_until != no_op) tensor.held_until = new_op_[index(tensor.held_until)];
+  }
   return std::move(to_);
 }
 

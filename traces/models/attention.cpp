@@ -407,6 +407,7 @@ TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,
                         const AttentionConfig& config) {
   const std::int64_t width = b.shape(x).back();
   b.begin_function();
+  b.local(x);
   Heads heads = project_heads(b, name, x, config);
   if (config.head_norm == HeadNorm::PerHead) {
     heads.q = b.rms_norm(name + ".q_norm", heads.q, config.head_norm_epsilon, config.head_gain);

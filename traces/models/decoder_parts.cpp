@@ -58,9 +58,15 @@ TensorId norm(TraceBuilder& b, const std::string& name, TensorId x, NormForm for
 
 TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const MlpConfig& config) {
   const std::int64_t width = b.shape(x).back();
+  b.begin_function();
+  b.local(x);
   const auto last = [&](std::string_view which, TensorId y) {
     y = b.dropout(name + ".inner_drop", y, config.dropout);
-    return b.linear(name + std::string(which), y, width, config.bias);
+    if (config.reads_as_weights && b.framework().autocast_casts && !b.step().base)
+      y = b.cast(name + ".inner_cast", y, b.base_dtype());
+    y = b.linear(name + std::string(which), y, width, config.bias);
+    b.end_function();
+    return y;
   };
   switch (config.form) {
     case MlpForm::Gated:

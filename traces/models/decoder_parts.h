@@ -57,7 +57,8 @@ struct MlpConfig {
   ActivationForm activation = ActivationForm::Silu;
   std::int64_t width = 0;  ///< inside
   bool bias = false;
-  double dropout = 0;  ///< of what the last product reads
+  double dropout = 0;             ///< of what the last product reads
+  bool reads_as_weights = false;  ///< … which is cast to the dtype of the weights, autocast or not
 };
 
 /// x [..., width] → [..., width]

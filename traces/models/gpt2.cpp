@@ -24,11 +24,13 @@ TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const Gpt2C
   TensorId y = b.layer_norm(name + ".norm1", x, config.epsilon);
   y = self_attention(b, name + ".attn", y, attention);
   y = b.dropout(name + ".drop", y, b.dropout_probability(config.residual_dropout));
-  x = b.residual(name + ".add1", x, y);
+  b.begin_function();  // GPT2Block has names for what its attention gives and what its MLP reads
+  x = b.residual(name + ".add1", x, b.local(y));
   b.part(Part::G);
   y = b.layer_norm(name + ".norm2", x, config.epsilon);
-  y = mlp(b, name + ".mlp", y, config);
+  y = mlp(b, name + ".mlp", b.local(y), config);
   x = b.residual(name + ".add2", x, y);
+  b.end_function();
   b.end_block();
   return x;
 }

@@ -77,7 +77,8 @@ struct T5Stack {
     const MlpConfig inside{.form = config.mlp_form,
                            .activation = config.activation,
                            .width = config.mlp,
-                           .dropout = dropout};
+                           .dropout = dropout,
+                           .reads_as_weights = true};
     const TensorId y = mlp(b, which, normed(which + "_norm", x), inside);
     return b.residual(which + ".add", x, dropped(which, y));
   }

@@ -6,14 +6,20 @@
 namespace tidemark {
 namespace {
 
+// Hugging Face's ViT and its like call the half as two modules, the first of which ends with the
+// activation: by then nobody names what it read. DINOv2's and timm's is one.
 TensorId half_of_mlp(TraceBuilder& b, const std::string& name, TensorId x, const VitConfig& config,
                      double dropout) {
   if (config.gated_mlp)
     return mlp(b, name, x, {.form = MlpForm::GatedPacked, .width = config.mlp, .bias = true});
-  TensorId y = b.linear(name + ".fc1", x, config.mlp);
+  const bool is_one = config.packed_qkv || config.layer_scale;
+  b.begin_function();
+  TensorId y = b.linear(name + ".fc1", b.local(x), config.mlp);
   y = activation(b, name, y, config.activation);
+  if (!is_one) b.end_function();
   y = b.dropout(name + ".drop1", y, config.drops_hidden ? dropout : 0);
   y = b.linear(name + ".fc2", y, config.width);
+  if (is_one) b.end_function();
   return b.dropout(name + ".drop2", y, dropout);
 }
 

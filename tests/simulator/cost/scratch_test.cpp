@@ -39,6 +39,21 @@ std::int64_t backward_scratch(const Trace& trace, OpKind kind) {
   return scratch_in(Task::Backward, trace, kind);
 }
 
+// What one norm adds, of 6 rows of 32 in fp32: three more tensors than dx while x is squared (the
+// spread mean, x, 2x and their product, less dy, less the normalized x where the weight is
+// trained).
+TEST(RmsNormBackward, HoldsTheGradientsOfItsKernels) {
+  const auto scratch = [](std::string_view tuning) {
+    TraceBuilder b("norm", "toy", {.precision = Precision::Fp32, .tuning = parse_tuning(tuning)});
+    const TensorId x = b.linear("fc", b.input("x", {6, 32}, DType::Float32), 32);
+    return backward_scratch(b.finish(b.mean("loss", b.rms_norm("norm", x, 1e-6))), OpKind::RmsNorm);
+  };
+  constexpr std::int64_t tensor = 6 * 32 * 4;
+  EXPECT_EQ(scratch("full"), 2 * tensor);
+  EXPECT_EQ(scratch("frozen:norm*"), 3 * tensor);
+  EXPECT_EQ(scratch("frozen:fc*"), tensor);  // x has no gradient: dy times the normalized x
+}
+
 struct Heads {
   std::int64_t batch, heads, tokens, width;
 };

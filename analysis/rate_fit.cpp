@@ -133,14 +133,26 @@ Factors fitted(const Problem& problem) {
   return best;
 }
 
-void note_sources(Device& device, const Device& before, std::size_t steps) {
+constexpr std::string_view fit_mark = " (fitted to ", source_mark = " before: ";
+
+// Of what was fitted already: the source before.
+std::string_view origin_of(std::string_view source) {
+  const std::size_t mark = source.find(source_mark);
+  return mark == std::string_view::npos ? source : source.substr(mark + source_mark.size());
+}
+
+// The title is what reports show; the name still says which clusters have the device.
+void note_fit(Device& device, const Device& before, std::size_t count) {
+  const std::string steps = fmt::format("{} timed step{}", count, count == 1 ? "" : "s");
+  device.title =
+      fmt::format("{}{}{})", before.title.substr(0, before.title.find(fit_mark)), fit_mark, steps);
   const std::vector<Figure> own = figures(before);
   for (const Figure& figure : figures(device)) {
     const auto old = std::ranges::find(own, figure.key, &Figure::key);
     if (old->number == figure.number) continue;
     device.sources[figure.key] = {FigureKind::Derived,
-                                  fmt::format("fitted to {} timed step{}; {} before: {}", steps,
-                                              steps == 1 ? "" : "s", old->text, old->source.text)};
+                                  fmt::format("fitted to {}; {}{}{}", steps, old->text, source_mark,
+                                              origin_of(old->source.text))};
   }
 }
 
@@ -157,7 +169,7 @@ RateFit fit_rates(const Device& device, const std::vector<Nanoseconds>& measured
     const Device others = with(device, fitted({device, measured, predict, i}));
     fit.steps.push_back({predict(device, i), predict(fit.device, i), predict(others, i)});
   }
-  note_sources(fit.device, device, measured.size());
+  note_fit(fit.device, device, measured.size());
   return fit;
 }
 

@@ -87,6 +87,14 @@ TEST(RateFit, SaysWhatItChangedAndFromWhat) {
               testing::StartsWith("fitted to 2 timed steps; 0.8 before"));
   EXPECT_EQ(fit.device.sources.at("memory_efficiency").kind, FigureKind::Derived);
   EXPECT_FALSE(fit.device.sources.contains("capacity"));
+  EXPECT_EQ(fit.device.name, before().name);
+  EXPECT_EQ(fit.device.title, " (fitted to 2 timed steps)");
+  const RateFit again =
+      fit_rates(fit.device, {2 * time_of(wide, truth)},
+                [](const Device& device, std::size_t) { return time_of(wide, device); });
+  EXPECT_EQ(again.device.title, " (fitted to 1 timed step)");
+  const std::string source = again.device.sources.at("memory_efficiency").text;
+  EXPECT_EQ(source.find(" before: "), source.rfind(" before: ")) << source;
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ class Questions(unittest.TestCase):
             self.assertEqual(answer["format"], "tidemark-plan-1")
             rows = tm.compare("gpt2", batch=8, plan=path, strategies="vanilla").rows
             self.assertEqual(len(rows), 2)
-            self.assertLessEqual(rows[1]["planned_bytes"], 10 * 2**30)
+            self.assertLessEqual(rows[1]["allocated_peak_bytes"], 10 * 2**30)
 
     def test_search_has_the_rows_of_the_program(self):
         answer = tm.search(CONFIG, gpus=8, cluster="dgx-h100", global_batch=32)

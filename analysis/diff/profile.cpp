@@ -48,8 +48,9 @@ class RecordingProfile {
   }
 
   std::vector<ProfileTable> make() && {
-    add_totals();
-    add_peak();
+    if (has_memory()) add_memory();
+    add_time();
+    if (has_memory()) add_peak();
     add_times();
     return std::move(tables_);
   }
@@ -59,13 +60,19 @@ class RecordingProfile {
     tables_.push_back({std::move(name), measure, kind, std::move(rows)});
   }
 
-  void add_totals() {
-    const Timeline& timeline = recording_.timeline;
+  // Many are recorded without: nothing is known then, rather than that nothing is there.
+  bool has_memory() const { return !recording_.schedule.buffers.empty(); }
+
+  void add_memory() {
     std::vector<ProfileRow> memory = {
-        {"live peak", peak(recording_.schedule, timeline).bytes.count},
-        {"persistent", total(timeline.baseline).count}};
+        {"live peak", peak(recording_.schedule, recording_.timeline).bytes.count},
+        {"persistent", total(recording_.timeline.baseline).count}};
     if (recording_.planned.count > 0) memory.push_back({"planned", recording_.planned.count});
     add("totals", Measure::Size, RowKind::Fact, std::move(memory));
+  }
+
+  void add_time() {
+    const Timeline& timeline = recording_.timeline;
     add("time", Measure::Time, RowKind::Fact,
         {{"step", timeline.duration.count()},
          {"idle", timeline.idle.count()},

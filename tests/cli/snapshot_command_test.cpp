@@ -96,6 +96,17 @@ TEST(NsysCommands, ExportsAreForDiffAndView) {
               HasSubstr("has what was asked of the driver, pieces in which PyTorch places"));
 }
 
+TEST(NsysCommands, MemoryThatWasNotRecordedIsUnknown) {
+  const Folder folder;
+  const std::string timed = folder / "timed.sqlite", whole = folder / "whole.sqlite";
+  write_text(timed, nsys_step("DELETE FROM CUDA_GPU_MEMORY_USAGE_EVENTS;"));
+  write_text(whole, nsys_step());
+  const Outcome outcome = tidemark("diff " + timed + " " + whole);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("Only one of the two says: totals; at the peak, by cat"));
+  EXPECT_THAT(outcome.output, testing::Not(HasSubstr("live peak")));
+}
+
 TEST(NsysCommands, WhatIsNoExportIsToldSo) {
   const Folder folder;
   write_text(folder / "notes.sqlite", "nothing but a text\n");

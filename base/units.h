@@ -38,9 +38,12 @@ constexpr Bytes operator""_GiB(unsigned long long n) {
 /// 2^63 because every trace is checked against it as well.
 inline constexpr std::int64_t largest_size = std::int64_t{1} << 60;
 
+/// How many parts of at most `size` `n` is cut into; both positive.
+constexpr std::int64_t ceil_div(std::int64_t n, std::int64_t size) { return (n + size - 1) / size; }
+
 /// Smallest multiple of `step` that is not below `n`; both positive.
 constexpr std::int64_t round_up(std::int64_t n, std::int64_t step) {
-  return (n + step - 1) / step * step;
+  return ceil_div(n, step) * step;
 }
 
 /// "3.20 GiB", "512 B": three significant digits in the largest binary unit that keeps the number

@@ -3,16 +3,16 @@
 
 #include <algorithm>
 
+#include "base/units.h"
+
 namespace tidemark {
 namespace {
-
-std::int64_t parts(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit; }
 
 // optim/optimizer.py of bitsandbytes 0.50: min_8bit_size and the blocks of optimizer_update_8bit.
 std::int64_t blocks_8bit(std::int64_t elements) {
   constexpr std::int64_t least = 4096, block = 256;
   if (elements < least) return elements * size_of(DType::Float32);
-  return elements + parts(elements, block) * size_of(DType::Float32);
+  return elements + ceil_div(elements, block) * size_of(DType::Float32);
 }
 
 std::int64_t factors(const Shape& shape) {

@@ -3,6 +3,7 @@
 // codes and makes the 16-bit weight again.
 #include <algorithm>
 
+#include "base/units.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark {
@@ -10,8 +11,6 @@ namespace {
 
 constexpr std::int64_t block = 64;               // elements per factor
 constexpr std::int64_t factors_per_block = 256;  // factors per factor of theirs
-
-std::int64_t units_of(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit; }
 
 struct StoredWeight {
   std::vector<TensorId> tensors;  // codes first
@@ -37,14 +36,14 @@ TensorId TraceBuilder::quantized_linear(const std::string& name, TensorId x, std
     stored.tensors = {frozen(".weight", {out, in}, DType::UInt8),
                       frozen(".weight.scale", {out}, DType::Float32)};
   } else {
-    const std::int64_t factors = units_of(elements, block);
+    const std::int64_t factors = ceil_div(elements, block);
     const bool nests = *step().base == BaseWeights::Nf4Double;
-    stored.tensors = {frozen(".weight", {units_of(elements, 2), 1}, DType::UInt8),
+    stored.tensors = {frozen(".weight", {ceil_div(elements, 2), 1}, DType::UInt8),
                       frozen(".weight.absmax", {factors}, nests ? DType::UInt8 : DType::Float32),
                       frozen(".weight.quant_map", {16}, DType::Float32)};
     if (nests) {
       stored.tensors.push_back(
-          frozen(".weight.nested_absmax", {units_of(factors, factors_per_block)}, DType::Float32));
+          frozen(".weight.nested_absmax", {ceil_div(factors, factors_per_block)}, DType::Float32));
       stored.tensors.push_back(frozen(".weight.nested_quant_map", {256}, DType::Float32));
       stored.factors_again = Bytes{factors * size_of(DType::Float32)};
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/units.h"
 #include "simulator/allocator/caching_allocator.h"
 #include "simulator/cost/scratch.h"
 
@@ -84,7 +85,7 @@ AllocatorResult replay_allocator(const Trace& trace, const Schedule& schedule,
 
 Bytes requested_peak(const Schedule& schedule, const Framework& framework, const Device& device) {
   constexpr std::int64_t unit = 512;  // no block is smaller, whatever the settings
-  const auto rounded = [](Bytes size) { return Bytes{(size.count + unit - 1) / unit * unit}; };
+  const auto rounded = [](Bytes size) { return Bytes{round_up(size.count, unit)}; };
   Bytes now;
   for (const Buffer& buffer : schedule.buffers)
     if (buffer.persistent) now += rounded(buffer.size);

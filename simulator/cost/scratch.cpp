@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/units.h"
 #include "simulator/kernel_choice.h"
 #include "traces/optimizer_of.h"
 
 namespace tidemark {
 namespace {
-
-std::int64_t up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
-std::int64_t parts(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit; }
 
 std::int64_t rows_of(const Shape& shape) {
   return shape.rank() == 0 ? 1 : numel(shape) / std::max<std::int64_t>(1, shape.back());
@@ -65,9 +63,9 @@ void linear_backward(const Place& at, Scratch& scratch) {
 // and dv of every head where the heads are grouped.
 void flash_backward(const Place& at, Scratch& scratch) {
   const Shape &q = at.input(0).shape, &k = at.input(1).shape;
-  const std::int64_t heads = q[0] * q[1] * up(q[2], 128);
+  const std::int64_t heads = q[0] * q[1] * round_up(q[2], 128);
   scratch.add(4 * heads);
-  scratch.add(4 * heads * up(q[3], 32));
+  scratch.add(4 * heads * round_up(q[3], 32));
   if (k[1] == q[1]) return;
   const std::int64_t expanded = q[0] * q[1] * k[2] * k[3] * size_of(at.input(1).dtype);
   scratch.add(expanded), scratch.add(expanded);
@@ -86,8 +84,8 @@ void memory_efficient_backward(const Place& at, Scratch& scratch) {
   else if (d <= 128 && is_half)
     tile_columns = 128;
   std::int64_t per_head =
-      parts(q[2], tile_rows) * parts(d, tile_columns) * (4 * tile_rows * tile_columns + lock);
-  if (is_half && d > 128) per_head += 2 * 4 * up(k[2], 64) * up(d, 128);
+      ceil_div(q[2], tile_rows) * ceil_div(d, tile_columns) * (4 * tile_rows * tile_columns + lock);
+  if (is_half && d > 128) per_head += 2 * 4 * round_up(k[2], 64) * round_up(d, 128);
   const std::int64_t products = is_half ? 0 : numel(q) * size_of(DType::Float32);
   scratch.add(4 * heads * q[2]);
   scratch.add(std::max(heads * per_head, products));
@@ -266,14 +264,14 @@ std::int64_t column_sum_staging(std::int64_t rows, std::int64_t columns, const D
   width = std::min(along_columns, threads / height);
   std::int64_t rows_of_thread = rows;
   if (rows_of_thread < std::min(height * 16, most_rows)) return 0;  // no split over warps
-  rows_of_thread = parts(rows, height);
-  const std::int64_t grid = parts(columns / vector, width);
+  rows_of_thread = ceil_div(rows, height);
+  const std::int64_t grid = ceil_div(columns / vector, width);
   const std::int64_t most_blocks =
       device.sm_count * (threads_per_multiprocessor(device) / (width * height));
   if (rows_of_thread < most_rows || grid > most_blocks) return 0;
   const std::int64_t blocks =
-      std::max(std::min(parts(most_blocks, grid), parts(rows_of_thread, least_rows)),
-               parts(rows_of_thread, most_rows));
+      std::max(std::min(ceil_div(most_blocks, grid), ceil_div(rows_of_thread, least_rows)),
+               ceil_div(rows_of_thread, most_rows));
   return blocks < 2 ? 0 : 4 * columns * blocks * width * vector;
 }
 

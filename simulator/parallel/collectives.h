@@ -15,7 +15,7 @@ enum class Pattern : std::uint8_t { AllReduce, AllGather, ReduceScatter, AllToAl
 struct RankGroup {
   std::int64_t ranks = 1, per_node = 1;
 
-  std::int64_t nodes() const { return (ranks + per_node - 1) / per_node; }
+  std::int64_t nodes() const { return ceil_div(ranks, per_node); }
 };
 
 /// Of ranks that lie so far from each other; those next to each other lie side by side on a node.

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/units.h"
 #include "simulator/parallel/complete_gradients.h"
 #include "traces/expert_ops.h"
 #include "traces/replicas.h"
@@ -15,10 +16,6 @@ namespace {
 
 constexpr std::int64_t start_unit = 64, end_unit = 128;  // elements
 constexpr std::int64_t least_bucket = 40'000'000, bucket_per_rank = 1'000'000;
-
-std::int64_t up_to_multiple(std::int64_t count, std::int64_t unit) {
-  return (count + unit - 1) / unit * unit;
-}
 
 /// Parameters of one buffer.
 struct BufferKind {
@@ -46,7 +43,7 @@ class LayoutOfKind {
         layout_(layout) {}
 
   void add(TensorId parameter) {
-    const std::int64_t begin = cuts_ ? up_to_multiple(end_, start_unit) : end_;
+    const std::int64_t begin = cuts_ ? round_up(end_, start_unit) : end_;
     end_ = begin + numel(trace_[parameter].shape);
     layout_.places.push_back({parameter, begin, end_, layout_.buckets.size()});
     if (end_ - begin_ >= limit_) close();
@@ -54,7 +51,7 @@ class LayoutOfKind {
 
   void close() {
     if (end_ == begin_) return;
-    if (cuts_) end_ = begin_ + up_to_multiple(end_ - begin_, bucket_unit_);
+    if (cuts_) end_ = begin_ + round_up(end_ - begin_, bucket_unit_);
     layout_.buckets.push_back({dtype_, begin_, end_, replicas_});
     begin_ = end_;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/units.h"
 #include "simulator/parallel/complete_gradients.h"
 #include "traces/replicas.h"
 
@@ -34,7 +35,7 @@ std::vector<FlatGroup> flat_groups(const Trace& trace) {
   const std::int64_t unit = alignment * replicas_of(trace.step.mesh);
   std::vector<FlatGroup> groups;
   for (auto& [dtype, group] : by_dtype) {
-    group.partition = (group.places.back().end + unit - 1) / unit * alignment;
+    group.partition = ceil_div(group.places.back().end, unit) * alignment;
     groups.push_back(std::move(group));
   }
   return groups;

@@ -1,6 +1,7 @@
 // Cuts the first dimension, or all elements, into equal parts.
 #include "simulator/parallel/shards.h"
 
+#include "base/units.h"
 #include "simulator/parallel/contiguous.h"
 #include "simulator/parallel/flat_partitions.h"
 #include "traces/replicas.h"
@@ -11,7 +12,7 @@ namespace {
 Shape shard_of(const Shape& shape, std::int64_t ranks) {
   if (shape.rank() == 0) return shape;
   std::vector<std::int64_t> dims(shape.dims().begin(), shape.dims().end());
-  dims[0] = (dims[0] + ranks - 1) / ranks;
+  dims[0] = ceil_div(dims[0], ranks);
   return Shape(dims);
 }
 

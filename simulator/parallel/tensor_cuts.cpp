@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/quoted.h"
+#include "base/units.h"
 #include "traces/expert_ops.h"
 #include "traces/replicas.h"
 
@@ -404,7 +405,7 @@ TensorCuts find_cuts(const Trace& trace) { return CutSearch(trace).run(); }
 std::int64_t words_per_rank(std::int64_t words, std::int64_t ranks) {
   constexpr std::int64_t multiple = 128;  // make_vocab_size_divisible_by
   const std::int64_t all = multiple * ranks;
-  return (words + all - 1) / all * multiple;
+  return ceil_div(words, all) * multiple;
 }
 
 }  // namespace tidemark

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/units.h"
 #include "traces/models/head_order.h"
 #include "traces/models/liger.h"
 
@@ -200,7 +201,7 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
 // [..., d] → [..., d up to a multiple of `unit`], zeros behind.
 TensorId padded(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t unit) {
   const Shape s = b.shape(x);
-  const std::int64_t width = (s.back() + unit - 1) / unit * unit;
+  const std::int64_t width = round_up(s.back(), unit);
   if (width == s.back()) return x;
   const Shape ones = {1, 1, 1, width - s.back()};
   const TensorId zeros = b.input(name + ".zeros", ones, b[x].dtype, fill::Constant{0});

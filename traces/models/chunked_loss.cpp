@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/units.h"
+
 namespace tidemark {
 namespace {
 
@@ -13,8 +15,6 @@ constexpr std::string_view of_chunk = "checkpointed linear_cross_entropy";
 constexpr std::string_view of_liger = "liger_kernel::fused_linear_cross_entropy";
 
 constexpr std::int64_t fp32 = 4;
-
-std::int64_t parts(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit; }
 
 /// The sizes of a product of rows with the table.
 struct Product {
@@ -59,7 +59,7 @@ OpaqueRow chunk_row(const Product& p, Operands saved) {
 // the gradients of x and of the table, stand at the begin of the backward here: nothing runs in
 // between.
 OpaqueRow liger_row(const Product& p, Operands saved, bool autocast) {
-  const auto wanted = static_cast<std::uint64_t>(parts(p.rows, parts(p.vocabulary, p.width)));
+  const auto wanted = static_cast<std::uint64_t>(ceil_div(p.rows, ceil_div(p.vocabulary, p.width)));
   const std::int64_t chunk = std::min(p.rows, static_cast<std::int64_t>(std::bit_ceil(wanted)));
   const std::int64_t table = p.vocabulary * p.width;
   const std::int64_t logits = chunk * p.vocabulary * p.element;
@@ -68,7 +68,7 @@ OpaqueRow liger_row(const Product& p, Operands saved, bool autocast) {
   std::int64_t workspace = logits + fp32 * p.rows;
   workspace += std::max(p.table_is_trained ? of_table : 0, of_next_chunk);
   if (autocast) workspace += table * p.element;
-  const auto chunks = static_cast<int>(std::min<std::int64_t>(parts(p.rows, chunk), 2000));
+  const auto chunks = static_cast<int>(std::min<std::int64_t>(ceil_div(p.rows, chunk), 2000));
   OpaqueRow row{.operation = std::string(of_liger), .gradients = 0b11, .saved = saved};
   row.forward = pass(workspace, p.flops(), p, 2 * chunks);
   row.backward = pass(workspace, p.flops() * (p.table_is_trained ? 2 : 1), p, 2 * chunks);
@@ -98,7 +98,7 @@ Rows scored_rows(TraceBuilder& b, TensorId x) {
 std::vector<TensorId> chunks_of(TraceBuilder& b, TensorId rows, std::int64_t chunks) {
   static constexpr std::array<std::string_view, TokenLoss::most_chunks> suffixes = {
       "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"};
-  const std::int64_t all = b.shape(rows)[0], each = parts(all, chunks);
+  const std::int64_t all = b.shape(rows)[0], each = ceil_div(all, chunks);
   std::vector<Shape> shapes;
   for (std::int64_t begin = 0; begin < all; begin += each)
     shapes.push_back({std::min(each, all - begin), b.shape(rows).back()});

@@ -4,6 +4,7 @@
 //   norm ─ cut windows ─ qkv ─ scores + bias (+ mask) ─ softmax ─ mix ─ proj ─ merge windows ─ add
 #include <fmt/format.h>
 
+#include "base/units.h"
 #include "traces/models/decoder_parts.h"
 #include "traces/models/image_model.h"
 #include "traces/models/model_config.h"
@@ -22,15 +23,13 @@ struct Stage {
 
 double as_double(std::int64_t n) { return static_cast<double>(n); }
 
-std::int64_t rounded_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
-
 // Half a grid is half of it padded to an even one. Microsoft's code pads nothing.
 Stage stage_of(const SwinConfig& config, std::int64_t image, std::size_t s) {
   Stage stage{.width = config.width << s, .heads = config.heads[s]};
-  stage.side = rounded_up(image, config.patch) / config.patch;
+  stage.side = round_up(image, config.patch) / config.patch;
   for (std::size_t before = 0; before < s; ++before) stage.side = (stage.side + 1) / 2;
   stage.window = std::min(config.window, stage.side);
-  stage.padded = rounded_up(stage.side, stage.window);
+  stage.padded = round_up(stage.side, stage.window);
   stage.mlp = static_cast<std::int64_t>(as_double(stage.width) * config.mlp_ratio);
   const bool fits = image % (config.patch << s) == 0 && stage.padded == stage.side;
   const bool halves = s + 1 == config.depths.size() || stage.side % 2 == 0;
@@ -171,7 +170,7 @@ TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const Stage
 // Each 2 × 2 group of tokens becomes one of four times the width, then a linear halves it.
 TensorId merge_patches(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t side,
                        const SwinConfig& config) {
-  const std::int64_t even = rounded_up(side, 2);
+  const std::int64_t even = round_up(side, 2);
   x = resized(b, name + ".pad", x, side, even);
   const Shape s = b.shape(x);
   const Shape quarter = {s[0], even / 2, even / 2, s[2]};

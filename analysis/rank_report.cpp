@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analysis/many_batches.h"
 #include "analysis/report_totals.h"
 #include "simulator/parallel/rank_trace.h"
 #include "simulator/parallel/stage_trace.h"
@@ -12,56 +13,27 @@
 namespace tidemark {
 namespace {
 
-struct StageTime {
-  StageTimes of_batch;
-  Nanoseconds behind{};  ///< from the last backward to the end of the step
-};
-
 bool is_tighter(const Report& a, const Report& b) {
   if (a.fits != b.fits) return b.fits;
   return a.allocated_peak > b.allocated_peak;
 }
 
-// Passes alternate in time: a forward begins at its first op, a backward at its seed, or what
-// another stage has sent back.
-StageTime stage_time(const Evaluation& made) {
-  const std::int64_t batches = made.planned.trace->step.accumulate.count;
-  Nanoseconds forward{}, backward{}, begin{}, end{};
-  OpId last = no_op;
-  bool is_backward = false;
-  const auto close = [&](Nanoseconds now) {
-    (is_backward ? backward : forward) += now - begin;
-    begin = now;
-  };
-  for (const TimedRun& timed : made.timeline.runs) {
-    const Run* run = std::get_if<Run>(&made.schedule.steps[timed.step]);
-    if (!run || run->task == Task::Optimizer) continue;
-    const bool goes_back = run->task == Task::Backward || run->task == Task::Recompute;
-    const bool starts_backward = run->task == Task::Seed || (goes_back && !is_backward);
-    const bool starts_forward =
-        run->task == Task::Forward && (is_backward || (last != no_op && run->op <= last));
-    if (starts_backward || starts_forward) close(timed.begin);
-    if (starts_backward || starts_forward) is_backward = starts_backward;
-    if (run->task == Task::Forward) last = run->op;
-    if (!is_collective(run->task)) end = std::max(end, timed.end);
-  }
-  close(end);
-  return {{forward / batches, backward / batches}, made.timeline.duration - end};
-}
-
 // What is known of all stages, one after the other.
 class StageSums {
  public:
-  void add(const Evaluation& stage) {
-    const StageTime time = stage_time(stage);
-    times_.push_back(time.of_batch);
-    behind_ = std::max(behind_, time.behind);
-    busy_flops_ += stage.report.mfu * static_cast<double>(stage.report.step.count());
-    if (times_.size() == 1) first_ = stage.report;
+  explicit StageSums(const StepOptions& step) : step_(step) {}
+
+  void add(const Report& report, const StepTimes& times) {
+    const std::int64_t batches = step_.accumulate.count;
+    times_.push_back({times.forward / batches, times.backward / batches});
+    behind_ = std::max(behind_, times.behind);
+    busy_flops_ += report.mfu * static_cast<double>(report.step.count());
+    if (times_.size() == 1) first_ = report;
   }
 
-  PipelineTimes run(const StepOptions& step) const {
-    return run_pipeline(step.schedule.value_or(PipelineSchedule()), times_, step.accumulate.count);
+  PipelineTimes run() const {
+    return run_pipeline(step_.schedule.value_or(PipelineSchedule()), times_,
+                        step_.accumulate.count);
   }
 
   /// The pipeline's time instead of the stage's own.
@@ -77,30 +49,36 @@ class StageSums {
   }
 
  private:
+  const StepOptions& step_;
   std::vector<StageTimes> times_;
   Nanoseconds behind_{};
   double busy_flops_ = 0;
   Report first_;
 };
 
+StepTimes times_of(const Evaluation& made) {
+  return times_of(*made.planned.trace, made.schedule, made.timeline);
+}
+StepTimes times_of(const StepTotals& made) { return made.times; }
+
 // `evaluate_one` of each class; the tightest, or `rank`, with the time of all. No other is kept.
 template <typename EvaluateOne>
-Evaluation evaluate_each(std::span<const std::shared_ptr<const Trace>> traces,
-                         std::optional<RankClass> rank, EvaluateOne evaluate_one) {
+auto evaluate_each(std::span<const std::shared_ptr<const Trace>> traces,
+                   std::optional<RankClass> rank, EvaluateOne evaluate_one) {
   if (traces.size() == 1) return evaluate_one(traces.front());
   const auto named = static_cast<std::size_t>(rank ? rank->stage : -1);
-  StageSums stages;
-  std::optional<Evaluation> shown;
+  StageSums stages(traces.front()->step);
+  std::optional<decltype(evaluate_one(traces.front()))> shown;
   for (std::size_t s = 0; s < traces.size(); ++s) {
-    Evaluation made = evaluate_one(traces[s]);
+    auto made = evaluate_one(traces[s]);
     if (!made.report.applies) return made;
     made.report.rank = RankClass{static_cast<std::int64_t>(s)};
-    stages.add(made);
+    stages.add(made.report, times_of(made));
     const bool is_shown =
         named < traces.size() ? s == named : !shown || is_tighter(made.report, shown->report);
     if (is_shown) shown = std::move(made);
   }
-  stages.add_pipeline(stages.run(traces.front()->step), shown->report);
+  stages.add_pipeline(stages.run(), shown->report);
   return std::move(*shown);
 }
 
@@ -136,9 +114,9 @@ RankEvaluations evaluate_all_ranks(std::span<const std::shared_ptr<const Trace>>
     all.classes[s].report.rank = RankClass{static_cast<std::int64_t>(s)};
     if (is_tighter(all.classes[s].report, all.classes[all.tightest].report)) all.tightest = s;
   }
-  StageSums stages;
-  for (const Evaluation& made : all.classes) stages.add(made);
-  all.pipeline = stages.run(traces.front()->step);
+  StageSums stages(traces.front()->step);
+  for (const Evaluation& made : all.classes) stages.add(made.report, times_of(made));
+  all.pipeline = stages.run();
   for (Evaluation& made : all.classes) stages.add_pipeline(all.pipeline, made.report);
   return all;
 }

@@ -18,9 +18,6 @@
 namespace tidemark {
 namespace {
 
-// Large enough that nothing is released or refused: what the peak would be.
-constexpr Bytes unlimited{std::int64_t{1} << 59};
-
 // The run that writes the buffer whose arrival made the peak, or null.
 const Run* run_at_peak(const Schedule& schedule, const Timeline& timeline, const Peak& peak) {
   if (peak.event >= timeline.memory.size()) return nullptr;
@@ -72,27 +69,6 @@ PeakMaker maker_of(const Trace& trace, const Schedule& schedule, const Timeline&
   return is_loss_most(trace, schedule, timeline, peak) ? PeakMaker::Loss : PeakMaker::Other;
 }
 
-// What a sample consists of: the ids that the first table is asked for, by all context ranks
-// together, or an image.
-void add_throughput(const Trace& trace, Report& report) {
-  report.throughput = report.samples_per_second;
-  for (const Op& op : trace.ops) {
-    if (op.kind == OpKind::Conv2d) return void(report.throughput_unit = "images");
-    if (op.kind != OpKind::Embedding) continue;
-    const std::int64_t ids =
-        numel(trace[trace.inputs(op)[0]].shape) * trace.step.mesh[Axis::Context];
-    report.throughput *= static_cast<double>(ids) / static_cast<double>(trace.step.batch);
-    return void(report.throughput_unit = "tokens");
-  }
-}
-
-void add_utilization(const Trace& asked, double flops, const Device& device, Report& report) {
-  const auto unit = static_cast<std::size_t>(unit_used(device, precision_of(asked.step)));
-  const double possible = device.flops_per_second[unit] * static_cast<double>(report.step.count());
-  const auto micro_batches = static_cast<double>(asked.step.accumulate.count);
-  if (possible > 0) report.mfu = micro_batches * flops * 1e9 / possible;
-}
-
 // Plans only move or recompute what they keep, unless they code it; rewriting is what else changes.
 std::string cautions_of(const PlannedStep& step) {
   std::vector<std::string> cautions;
@@ -121,40 +97,6 @@ RecoveryTime recovery_of(const JointGraph& graph, const CostModel& costs,
     return recovery_time(schedule, simulate_alone(costs, schedule), evaluation.timeline);
   const Schedule alone = place(graph, {.regions_on_compute = true});
   return recovery_time(alone, simulate(costs, alone), evaluation.timeline);
-}
-
-void add_time(const Trace& trace, const Evaluation& evaluation, Report& report) {
-  const Timeline& timeline = evaluation.timeline;
-  report.step = timeline.duration;
-  const std::int64_t samples =
-      trace.step.batch * trace.step.accumulate.count * trace.step.mesh[Axis::Data];
-  report.samples_per_second = static_cast<double>(samples) * 1e9 /
-                              static_cast<double>(std::max<std::int64_t>(1, report.step.count()));
-  report.communication = communication_of(trace, evaluation.schedule, timeline);
-  report.overlap = timeline.overlap;
-  report.launch_bound = timeline.waits_for_host > timeline.duration / 10;
-}
-
-void add_allocator(const Trace& trace, const Schedule& schedule, const Device& device,
-                   const MemoryBudget& budget, Report& report) {
-  const Framework& framework = find_framework(trace.step.framework);
-  const allocator::AllocatorCalls calls = allocator::calls_of(trace, schedule, framework, device);
-  allocator::AllocatorResult result =
-      allocator::replay_allocator(calls, budget.allocator, budget.capacity);
-  report.capacity = budget.capacity;
-  report.fits = !result.out_of_memory;
-  report.allocator_retries = result.retries;
-  if (result.out_of_memory)
-    result = allocator::replay_allocator(calls, budget.allocator, unlimited);
-  report.allocated_peak = result.allocated_peak;
-  report.allocated_at_rest = result.allocated_at_rest;
-  report.reserved_peak = result.reserved_peak;
-  if (report.fits) return;
-  report.short_by = std::max(Bytes{0}, result.allocated_peak - budget.capacity);
-  if (report.short_by > Bytes{0} || budget.allocator.expandable_segments) return;
-  const allocator::AllocatorSettings expandable = allocator::expandable(budget.allocator);
-  report.fits_expandable =
-      !allocator::replay_allocator(calls, expandable, budget.capacity).out_of_memory;
 }
 
 Evaluation begun(PlannedStep step) {
@@ -206,19 +148,6 @@ void add_kept(Evaluation& result) {
   report.units = block_units(*step.trace, step.plan, step.derived->needs);
 }
 
-void add_totals(const Trace& asked, const Device& device, const MemoryBudget& budget,
-                Evaluation& result) {
-  const PlannedStep& step = result.planned;
-  Report& report = result.report;
-  add_allocator(*step.trace, result.schedule, device, budget, report);
-  add_time(*step.trace, result, report);
-  add_throughput(asked, report);
-  const bool is_rewritten = &asked != step.trace.get();
-  add_utilization(
-      asked, is_rewritten ? model_flops(asked) : model_flops(asked, step.derived->needs.gradients),
-      device, report);
-}
-
 }  // namespace
 
 Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
@@ -228,23 +157,35 @@ Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
   const Played played = play(device, result);
   add_peak(result);
   add_kept(result);
-  add_totals(asked, device, budget, result);
   result.report.recovery = recovery_of(played.graph, played.costs, result);
-  return result;
-}
-
-Evaluation evaluate_totals(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
-                           const Device& device, const MemoryBudget& budget) {
-  Evaluation result = begun(plan_step(trace, strategy));
-  if (!result.report.applies) return result;
-  play(device, result);
-  add_totals(*trace, device, budget, result);
+  StepTotals totals = totals_of(asked, device, result);
+  set_memory(totals.calls, budget, totals.report);
+  result.report = std::move(totals.report);
   return result;
 }
 
 Evaluation evaluate(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
                     const Device& device, const MemoryBudget& budget) {
   return evaluate(*trace, plan_step(trace, strategy), device, budget);
+}
+
+Evaluation play_step(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
+                     const Device& device) {
+  Evaluation result = begun(plan_step(trace, strategy));
+  if (result.report.applies) play(device, result);
+  return result;
+}
+
+StepTotals totals_of(const Trace& asked, const Device& device, const Evaluation& made) {
+  const Trace& trace = *made.planned.trace;
+  const auto& gradients = made.planned.derived->needs.gradients;
+  const Framework& framework = find_framework(trace.step.framework);
+  StepTotals totals{.report = made.report,
+                    .times = times_of(trace, made.schedule, made.timeline),
+                    .calls = allocator::calls_of(trace, made.schedule, framework, device),
+                    .flops = &asked == &trace ? model_flops(asked, gradients) : model_flops(asked)};
+  set_rates(asked, device, totals);
+  return totals;
 }
 
 bool fits(const PlannedStep& planned, const Device& device, const MemoryBudget& budget) {

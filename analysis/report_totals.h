@@ -4,18 +4,37 @@
 #include <span>
 
 #include "analysis/report.h"
+#include "analysis/step_times.h"
+#include "simulator/allocator/allocator_calls.h"
+#include "simulator/allocator/repeated_calls.h"
 
 namespace tidemark {
 
-/// evaluate_ranks() without arena, peak, saved tensors and recovery: of the report there are
-/// strategy, applies and reason, rank, what the allocator says and what fits, step, throughput,
-/// MFU, communication and bubble, each as evaluate_ranks() has it.
+/// Of one rank. The report says strategy, applies and reason, and what the functions below set.
+struct StepTotals {
+  Report report;
+  StepTimes times = {};
+  allocator::AllocatorCalls calls = {};
+  double flops = 0;  ///< of the model, per micro-batch
+};
+
+/// Schedule and timeline, and of the report strategy, applies and reason.
+Evaluation play_step(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
+                     const Device& device);
+
+/// All but what set_memory() sets, of a step that was played; `asked` is the trace before any
+/// rewriting.
+StepTotals totals_of(const Trace& asked, const Device& device, const Evaluation& made);
+/// Of the report: step, throughput, MFU, communication and what the host holds up, from the rest.
+void set_rates(const Trace& asked, const Device& device, StepTotals& totals);
+
+/// What the caching allocator says, and whether it fits.
+void set_memory(const allocator::AllocatorCalls& calls, const MemoryBudget& budget, Report& report);
+void set_memory(const allocator::RepeatedCalls& calls, const MemoryBudget& budget, Report& report);
+
+/// evaluate_ranks() without arena, peak, saved tensors and recovery.
 Report totals_of_ranks(std::span<const std::shared_ptr<const Trace>> traces,
                        const StrategySpec& strategy, const Device& device,
                        const MemoryBudget& budget, std::optional<RankClass> rank = {});
-
-/// … of one rank, with what its pipeline's clock asks for.
-Evaluation evaluate_totals(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
-                           const Device& device, const MemoryBudget& budget);
 
 }  // namespace tidemark

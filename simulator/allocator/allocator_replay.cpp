@@ -5,71 +5,36 @@
 #include <span>
 
 #include "base/units.h"
-#include "simulator/allocator/caching_allocator.h"
+#include "simulator/allocator/call_player.h"
 #include "simulator/cost/scratch.h"
 
 namespace tidemark::allocator {
 namespace {
 
-using Kind = AllocatorCall::Kind;
-
-class Replay {
- public:
-  Replay(const AllocatorCalls& calls, const AllocatorSettings& settings, Bytes capacity)
-      : allocator_(settings, capacity), streams_(calls.streams), handles_(calls.slots, no_block) {}
-
-  /// False at the first call that is out of memory.
-  bool run(std::span<const AllocatorCall> calls) {
-    for (const AllocatorCall& call : calls) {
-      const auto stream = static_cast<std::uint32_t>(call.stream);
-      switch (call.kind) {
-        case Kind::Allocate: {
-          const auto handle = allocator_.allocate(call.size, stream);
-          if (!handle) return false;
-          handles_[call.slot] = *handle;
-          break;
-        }
-        case Kind::Free:
-          allocator_.free(handles_[call.slot]);
-          break;
-        case Kind::RecordStream:
-          allocator_.record_stream(handles_[call.slot], stream);
-          break;
-        case Kind::CompleteEvents:
-          complete_events();
-          break;
-      }
-    }
-    return true;
-  }
-
-  const AllocatorStats& stats() const { return allocator_.stats(); }
-
- private:
-  void complete_events() {
-    for (std::size_t s = 0; s < streams_; ++s)
-      allocator_.complete_events(static_cast<std::uint32_t>(s));
-  }
-
-  CachingAllocator allocator_;
-  std::size_t streams_;
-  std::vector<BlockHandle> handles_;  // by slot
-};
+// False at the first call that is out of memory.
+bool play(std::span<const AllocatorCall> calls, CallPlayer& player) {
+  return std::ranges::all_of(
+      calls, [&](const AllocatorCall& call) { return player.play(call, call.slot); });
+}
 
 }  // namespace
 
 AllocatorResult replay_allocator(const AllocatorCalls& calls, const AllocatorSettings& settings,
                                  Bytes capacity) {
-  Replay replay(calls, settings, capacity);
-  bool fits = replay.run(calls.before);
+  CallPlayer player(settings, capacity, calls.streams, calls.slots);
+  const AllocatorStats& stats = player.allocator().stats();
+  bool fits = play(calls.before, player);
   const std::span<const AllocatorCall> step = calls.step;
   Bytes at_rest;
   for (int i = 0; fits && i < 2; ++i) {
-    fits = replay.run(step.first(calls.work));
-    at_rest = replay.stats().allocated;
-    fits = fits && replay.run(step.subspan(calls.work));
+    fits = play(step.first(calls.work), player);
+    at_rest = stats.allocated;
+    fits = fits && play(step.subspan(calls.work), player);
   }
-  const AllocatorStats& stats = replay.stats();
+  return result_of(stats, at_rest, fits);
+}
+
+AllocatorResult result_of(const AllocatorStats& stats, Bytes at_rest, bool fits) {
   return {.allocated_peak = stats.allocated_peak,
           .reserved_peak = stats.reserved_peak,
           .allocated_at_rest = at_rest,

@@ -3,6 +3,7 @@
 
 #include "simulator/allocator/allocator_calls.h"
 #include "simulator/allocator/allocator_settings.h"
+#include "simulator/allocator/caching_allocator.h"
 
 namespace tidemark::allocator {
 
@@ -15,6 +16,8 @@ struct AllocatorResult {
 
   bool operator==(const AllocatorResult&) const = default;
 };
+
+AllocatorResult result_of(const AllocatorStats& stats, Bytes at_rest, bool fits);
 
 /// Plays what comes before the step, then two steps: the second meets the cache that the first
 /// left. Streams have pools of their own.

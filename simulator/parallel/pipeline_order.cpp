@@ -189,6 +189,8 @@ std::vector<StageAction> interleaved_forwards(const PipelineSchedule& schedule, 
   return list;
 }
 
+}  // namespace
+
 std::int64_t forwards_ahead(const PipelineSchedule& schedule, std::int64_t stages,
                             std::int64_t stage) {
   switch (schedule.kind) {
@@ -201,8 +203,6 @@ std::int64_t forwards_ahead(const PipelineSchedule& schedule, std::int64_t stage
   }
   return 0;
 }
-
-}  // namespace
 
 std::vector<StageAction> actions_of(const PipelineSchedule& schedule, std::int64_t stages,
                                     std::int64_t stage, std::int64_t micro_batches) {

@@ -25,6 +25,11 @@ struct StageAction {
 std::vector<StageAction> actions_of(const PipelineSchedule& schedule, std::int64_t stages,
                                     std::int64_t stage, std::int64_t micro_batches);
 
+/// How many forwards, of one chunk each, a stage has done more than backwards before it takes both
+/// in turn; INT64_MAX: it does all of them first.
+std::int64_t forwards_ahead(const PipelineSchedule& schedule, std::int64_t stages,
+                            std::int64_t stage);
+
 /// How many micro-batches differentiate() writes one after the other: all, or for a stage the first
 /// two, of which all others are made.
 std::int64_t written_micro_batches(const StepOptions& step);

@@ -1,0 +1,26 @@
+// The times of a step that grow with its micro-batches.
+#pragma once
+
+#include "analysis/communication.h"
+#include "simulator/schedule.h"
+#include "simulator/timeline.h"
+#include "traces/trace.h"
+
+namespace tidemark {
+
+struct StepTimes {
+  Nanoseconds duration{};
+  Nanoseconds waits_for_host{};  ///< of the duration, while the device has nothing to do
+  Nanoseconds overlap{};         ///< with two streams busy
+  Communication communication;   ///< with other ranks of the mesh
+
+  // Of a pipeline stage alone:
+  Nanoseconds forward{}, backward{};  ///< of all its micro-batches
+  Nanoseconds behind{};               ///< from the last backward to the end of the step
+
+  bool operator==(const StepTimes&) const = default;
+};
+
+StepTimes times_of(const Trace& trace, const Schedule& schedule, const Timeline& timeline);
+
+}  // namespace tidemark

@@ -1,0 +1,33 @@
+// The calls of a step that does the same again and again, from two steps that do it few times.
+#pragma once
+
+#include <optional>
+
+#include "simulator/allocator/allocator_calls.h"
+#include "simulator/allocator/allocator_replay.h"
+
+namespace tidemark::allocator {
+
+/// A step is head, some rounds, tail. What is listed has one round, and its slots count what is
+/// allocated: `before`, then all of the step.
+struct RepeatedCalls {
+  std::vector<AllocatorCall> before, head, round, tail;
+  std::vector<bool> is_about_head;  ///< by call of the tail: however many rounds lie between
+  std::size_t work = 0;             ///< calls of the tail up to the step's last run
+  std::size_t round_begin = 0;      ///< the first slot of the round
+  std::size_t allocations = 0;      ///< of a round: so much higher are the slots of the next
+  std::int64_t rounds = 1;
+  std::size_t streams = 1;
+};
+
+/// `more` has one round more than `few`; the result has `rounds` more than `more`. Nothing if what
+/// `more` has more is not the same as what is before it.
+std::optional<RepeatedCalls> repeated_calls(const AllocatorCalls& few, const AllocatorCalls& more,
+                                            std::int64_t rounds);
+
+/// As of all calls in a row. Rounds after which everything lies where it lay after an earlier one
+/// are not done again.
+AllocatorResult replay_allocator(const RepeatedCalls& calls, const AllocatorSettings& settings,
+                                 Bytes capacity);
+
+}  // namespace tidemark::allocator

@@ -11,6 +11,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "simulator/planner/alike_nodes.h"
 #include "simulator/planner/min_cut.h"
 #include "simulator/planner/survey.h"
 
@@ -55,6 +56,41 @@ class Cutting {
     return proposal();
   }
 
+  /// By decided storage: the first one that no cut tells from it. Cuts that force one of the two
+  /// cost the same.
+  std::vector<std::uint32_t> alike_storages() const {
+    const auto ops = static_cast<std::uint32_t>(count_);
+    const auto decided = static_cast<std::uint32_t>(in_.stage.decided.size());
+    std::vector<std::uint64_t> labels;  // ops, decided storages, then charged values
+    std::vector<LabelledEdge> edges;
+    std::unordered_map<TensorId, std::uint32_t> values;
+    for (std::size_t i = 0; i < count_; ++i)
+      labels.push_back(label_of({may_run_again(i), in_.forward_ns[begin_ + i]}));
+    for (std::uint32_t d = 0; d < decided; ++d) {
+      labels.push_back(label_of_decided(d));
+      edges.push_back({static_cast<std::uint32_t>(offset(in_.stage.decided[d])), ops + d});
+    }
+    const auto value_node = [&](TensorId storage) {
+      const auto node = static_cast<std::uint32_t>(labels.size());
+      const auto [found, is_new] = values.try_emplace(storage, node);
+      if (!is_new) return found->second;
+      labels.push_back(label_of({2, is_inside(storage), rounded(size(in_.trace[storage]))}));
+      if (is_inside(storage)) edges.push_back({static_cast<std::uint32_t>(offset(storage)), node});
+      return node;
+    };
+    for (std::uint32_t i = 0; i < ops; ++i) {
+      if (!may_run_again(i)) continue;
+      for (const TensorId input : in_.trace.inputs(op_at(i)))
+        if (is_charged(in_.trace[input].storage))
+          edges.push_back({value_node(in_.trace[input].storage), i});
+    }
+    std::vector<std::uint32_t> first = first_alike(std::move(labels), edges);
+    first.erase(first.begin(), first.begin() + ops);
+    first.resize(decided);
+    for (std::uint32_t& f : first) f -= ops;
+    return first;
+  }
+
   /// Above it, whatever can be made again is, or has the smallest codes: storages differ by 512
   /// bytes at least.
   double highest_price() const { return most_time_ / 512; }
@@ -90,6 +126,15 @@ class Cutting {
   Forced forced_of(std::size_t d) const {
     if (!in_.stage.held[d] || in_.held == Held::Free) return Forced::No;
     return in_.held == Held::Kept ? Forced::Kept : Forced::Absent;
+  }
+
+  std::uint64_t label_of_decided(std::uint32_t d) const {
+    const TensorId storage = in_.stage.decided[d];
+    std::uint64_t label = label_of({3, in_.stage.held[d], rounded(size(in_.trace[storage]))});
+    if (!in_.coded) return label;
+    for (const Coded& coded : (*in_.coded)[index(storage)])
+      label = label_of({static_cast<std::int64_t>(label), coded.bytes, coded.time});
+    return label;
   }
 
   struct Weight {
@@ -312,11 +357,13 @@ std::vector<double> prices_of(const std::vector<Proposal>& hull) {
 std::vector<Proposal> neighbours_of(const ProposalInput& input, const std::vector<Proposal>& hull) {
   Cutting cutting(input);
   std::vector<Proposal> found;
+  const std::vector<std::uint32_t> alike = cutting.alike_storages();
   const std::vector<double> prices = prices_of(hull);
   for (std::size_t corner = 0; corner < prices.size(); ++corner) {
     const double price = prices[corner];
     for (std::size_t d = 0; d < input.stage.decided.size(); ++d) {
       if (input.stage.held[d] && input.held != Held::Free) continue;
+      if (alike[d] != d) continue;  // many experts of a layer
       const bool is_kept = hull[corner].plan.forms[d].action != Action::Recompute;
       found.push_back(cutting.solve(price, {d, is_kept ? Forced::Absent : Forced::Kept}));
     }

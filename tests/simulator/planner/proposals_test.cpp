@@ -27,6 +27,15 @@ class Enumeration {
 
   std::size_t size() const { return may_.size(); }
 
+  bool may_run(TensorId storage) const {
+    return std::ranges::find(may_, index(in_.needs.producer[index(storage)])) != may_.end();
+  }
+  bool runs(std::uint32_t chosen, TensorId storage) const {
+    for (std::size_t k = 0; k < may_.size(); ++k)
+      if (may_[k] == index(in_.needs.producer[index(storage)])) return chosen >> k & 1;
+    return false;
+  }
+
   /// In the forms that are cheapest where a byte costs so many ns.
   Told tell(std::uint32_t chosen, double price) const {
     std::vector<bool> again(in_.trace.ops.size());
@@ -167,6 +176,49 @@ TEST(Proposals, CornersFallFromKeepingAllToKeepingLeast) {
       }
     }
   }
+}
+
+// Of all plans that decide otherwise than the corner about storage d none is cheaper than every
+// neighbour. Returns whether there are any.
+bool expect_neighbour(const ProposalInput& input, const Proposal& corner, std::size_t d,
+                      double price) {
+  const Enumeration all(input);
+  const TensorId storage = input.stage.decided[d];
+  const bool is_kept = corner.plan.forms[d].action != Action::Recompute;
+  if (is_kept && !all.may_run(storage)) return false;
+  const auto cost = [&](const auto& plan) {
+    return static_cast<double>(plan.time) + price * static_cast<double>(plan.kept);
+  };
+  double least = std::numeric_limits<double>::infinity(), otherwise = least;
+  for (const Proposal& neighbour : neighbours_of(input, hull_of(input)))
+    least = std::min(least, cost(neighbour));
+  for (std::uint32_t chosen = 0; chosen < 1u << all.size(); ++chosen)
+    if (all.runs(chosen, storage) == is_kept)
+      otherwise = std::min(otherwise, cost(all.tell(chosen, price)));
+  EXPECT_LE(least, otherwise + 0.1) << "storage " << d << ", price " << price;
+  return true;
+}
+
+// Times of ops are equal, so that some storages are alike.
+TEST(Proposals, NeighboursDecideOtherwiseAboutEachStorage) {
+  std::size_t compared = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Dice dice(seed);
+    const Trace trace = random_trace(dice, Concats::Some, Opaques::Some);
+    const Needs needs = derive_needs(trace);
+    const std::vector<std::int64_t> forward_ns(trace.ops.size(), 100);
+    for (const Stage& stage : stages_of(trace, needs).all) {
+      const ProposalInput input{trace, needs, stage, forward_ns};
+      if (stage.decided.empty() || Enumeration(input).size() > 10) continue;
+      SCOPED_TRACE(testing::Message() << "seed " << seed);
+      const std::vector<Proposal> hull = hull_of(input);
+      const std::vector<double> prices = prices_of(hull);
+      for (std::size_t c = 0; c < prices.size(); ++c)
+        for (std::size_t d = 0; d < stage.decided.size(); ++d)
+          compared += expect_neighbour(input, hull[c], d, prices[c]) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(compared, 300u);
 }
 
 }  // namespace

@@ -27,13 +27,14 @@ Schedule schedule_of(const Trace& trace, const Needs& needs, const Plan& plan) {
   return place(differentiate(trace, plan, derived), placement_of(plan));
 }
 
-// Of each op its forward runs, one in each pass, from the schedule that runs nothing twice.
+// Of each op its forward runs, one in each of so many passes, from the schedule that runs nothing
+// twice.
 std::vector<std::int64_t> forward_times(const Trace& trace, const Schedule& schedule,
-                                        const CostModel& costs) {
+                                        const CostModel& costs, std::int64_t passes) {
   std::vector<std::int64_t> times(trace.ops.size());
   for (const Step& step : schedule.steps)
     if (const Run* run = std::get_if<Run>(&step); run && run->task == Task::Forward)
-      times[index(run->op)] += costs.of(schedule, *run).time.count();
+      times[index(run->op)] = passes * costs.of(schedule, *run).time.count();
   return times;
 }
 
@@ -133,11 +134,11 @@ std::vector<std::int64_t> Planner::least_bytes() const {
 }
 
 void Planner::propose() {
-  const Schedule kept = schedule_of(*trace_, needs_, keep_everything(*trace_));
+  const Schedule kept = schedule_of(*measured_, needs_, keep_everything(*trace_));
   reference_ = survey(*trace_, stages_, kept, *costs_, device_, counted_);
   least_backward_ =
       least_backward(*trace_, stages_, kept, reference_, device_, counted_, least_bytes());
-  forward_ns_ = forward_times(*trace_, kept, *costs_);
+  forward_ns_ = forward_times(*trace_, kept, *costs_, trace_->step.accumulate.count);
   for (Mode& mode : modes_) mode.menus.emplace_back(stages_.kinds.size());
   std::vector<PlannedStep> named = {plan_step(trace_, parse_strategy("checkpoint:blocks"))};
   if (settings_.form == PlanForm::Tensors) {
@@ -289,7 +290,7 @@ void Planner::propose_joined(Mode& mode, const JoinedStages& joined, const Plann
 
 Survey Planner::survey_of(const Stages& stages, const std::vector<const LocalPlan*>& locals) const {
   const Plan plan = assembled(*trace_, stages, locals);
-  return survey(*trace_, stages, schedule_of(*trace_, needs_, plan), *costs_, device_, counted_);
+  return survey(*trace_, stages, schedule_of(*measured_, needs_, plan), *costs_, device_, counted_);
 }
 
 // Stages do not see each other's plans, so one lowering measures as many as there are stages. What

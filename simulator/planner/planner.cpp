@@ -14,13 +14,29 @@ constexpr std::int64_t whole_error = std::int64_t{1} << 30;
 /// More would take longer, and gain at most 0.2 % (docs/planning.md).
 constexpr std::size_t cells_of_errors = 8, steps_of_errors = 256;
 
+// The first pass makes gradients, the last is followed by the update; all between are alike.
+constexpr std::int64_t measured_passes = 3;
+
+std::shared_ptr<const Trace> of_few_passes(const std::shared_ptr<const Trace>& trace) {
+  if (trace->step.accumulate.count <= measured_passes) return trace;
+  auto few = std::make_shared<Trace>(*trace);
+  few->step.accumulate.count = measured_passes;
+  return few;
+}
+
+Counted over_all_passes(Counted counted, const Trace& trace) {
+  counted.like_second = std::max<std::int64_t>(1, trace.step.accumulate.count - 2);
+  return counted;
+}
+
 }  // namespace
 
 Planner::Planner(std::shared_ptr<const Trace> trace, const Device& device, const Counted& counted,
                  PlannerSettings settings)
     : trace_(std::move(trace)),
+      measured_(of_few_passes(trace_)),
       device_(device),
-      counted_(counted),
+      counted_(over_all_passes(counted, *trace_)),
       settings_(std::move(settings)),
       needs_(derive_needs(*trace_)),
       stages_(stages_of(*trace_, needs_)),
@@ -43,6 +59,7 @@ Planner::Planner(std::shared_ptr<const Trace> trace, const Device& device, const
 
 Planner::Planner(const Planner& other)
     : trace_(other.trace_),
+      measured_(other.measured_),
       device_(other.device_),
       counted_(other.counted_),
       settings_(other.settings_),

@@ -239,6 +239,7 @@ class Planner {
   std::int64_t forward_time(std::size_t kind) const;
 
   std::shared_ptr<const Trace> trace_;
+  std::shared_ptr<const Trace> measured_;  ///< the same with few passes, which stand for all
   Device device_;
   Counted counted_;
   PlannerSettings settings_;

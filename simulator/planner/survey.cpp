@@ -75,6 +75,8 @@ class Walk {
     if (home != no_stage) passing_[home].late += rounded(buffer.size);
   }
 
+  std::int64_t passes_like_this() const { return passes_ == 1 ? counted_.like_second : 1; }
+
   static bool is_forward(const Run& run) {
     return run.task == Task::Forward || run.task == Task::Quantize;
   }
@@ -107,8 +109,9 @@ class Walk {
   // Nobody knows yet what follows.
   void pass_exchange(const Run& run) {
     const Cost cost = costs_.of(schedule_, run);
-    result_.launches += cost.kernels * device_.host_launch.count();
-    if (run.stream == StreamId::Compute) result_.rest_time += cost.time.count();
+    const std::int64_t times = passes_like_this();
+    result_.launches += times * cost.kernels * device_.host_launch.count();
+    if (run.stream == StreamId::Compute) result_.rest_time += times * cost.time.count();
     exchange_ = std::max(exchange_, now_ + (counted_.scratch ? scratch(run) : 0));
   }
 
@@ -117,21 +120,21 @@ class Walk {
 
   void pass(const Run& run) {
     const std::int64_t before = found_by(run);
-    const Cost cost = costs_.of(schedule_, run);
-    const std::int64_t ns = cost.time.count();
-    result_.launches += cost.kernels * device_.host_launch.count();
     const std::int64_t during =
         std::max(now_ + (counted_.scratch ? scratch(run) : 0), std::exchange(exchange_, 0));
     // An update in the backward meets what stages keep, and so belongs to the stage at hand.
     const bool is_of_stage = run.op != no_op || (in_backward_ && trace_.step.update_in_backward);
+    if (is_of_stage && is_forward(run) && in_backward_) {
+      end_pass();
+      begin_pass();
+    }
+    const Cost cost = costs_.of(schedule_, run);
+    const std::int64_t ns = passes_like_this() * cost.time.count();
+    result_.launches += passes_like_this() * cost.kernels * device_.host_launch.count();
     if (!is_of_stage) {
       result_.rest = std::max(result_.rest, during);
       result_.rest_time += ns;
       return;
-    }
-    if (is_forward(run) && in_backward_) {
-      end_pass();
-      begin_pass();
     }
     if (!is_forward(run) && !in_backward_) {
       in_backward_ = true;

@@ -15,6 +15,8 @@ namespace tidemark {
 struct Counted {
   bool scratch = false;
   Bytes besides;  ///< there all the time
+  /// Passes of the step that take what the second one takes; a schedule of many has one of them.
+  std::int64_t like_second = 1;
 };
 
 /// As PyTorch's allocator rounds a request at least.

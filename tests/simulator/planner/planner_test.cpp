@@ -50,6 +50,7 @@ std::shared_ptr<const Trace> trace_of(const Case& c) {
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {{"gpt2", Precision::Fp32},
                                         {"gpt2", Precision::Bf16, "full", 3},
+                                        {"gpt2", Precision::Bf16, "full", 7},
                                         {"bert-base", Precision::Fp32},
                                         {"vit-b-16", Precision::AmpFp16, "full", 1, 32},
                                         {"swin-t", Precision::Fp32},
@@ -69,7 +70,7 @@ const std::vector<Case>& replicas() {
     for (const char* shard : {"ddp", "ddp:bucket-view", "fsdp2", "fsdp2:no-reshard", "megatron",
                               "megatron:overlap", "megatron:narrow-gradients"})
       made.push_back({"gpt2", Precision::Bf16, "full", 1, 4, false, 1, 8, shard});
-    made.push_back({"gpt2", Precision::Fp32, "full", 3, 4, false, 1, 2, "fsdp2"});
+    made.push_back({"gpt2", Precision::Fp32, "full", 5, 4, false, 1, 2, "fsdp2"});
     made.push_back({"swin-t", Precision::Fp32, "full", 1, 4, false, 1, 4, "fsdp2"});
     made.push_back({"bert-base", Precision::AmpFp16, "full", 1, 4, false, 1, 4, "fsdp2"});
     made.push_back(

@@ -20,10 +20,13 @@ from .program import program
 from .questions import check, compare, diff, explain, merged_search, plan, search
 from .recording.errors import CaptureError
 from .sweep import SweepRow, sweep
+from .tables import Table
+from .timeline import Timeline, read_timeline, timeline
 
 __all__ = ["Answer", "CaptureError", "Comparison", "Difference", "Explanation", "LayoutSearch",
-           "PlanAnswer", "SweepRow", "TidemarkError", "UsageError", "capture", "check", "compare",
-           "diff", "explain", "merged_search", "plan", "program", "search", "sweep"]
+           "PlanAnswer", "SweepRow", "Table", "TidemarkError", "Timeline", "UsageError", "capture",
+           "check", "compare", "diff", "explain", "merged_search", "plan", "program", "read_timeline",
+           "search", "sweep", "timeline"]
 
 
 def capture(model: Any, batch: Any, *, loss: Callable[..., Any] | None = None,

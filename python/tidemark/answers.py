@@ -6,6 +6,8 @@ import html
 from collections.abc import Iterator, Mapping
 from typing import Any, Callable
 
+from .tables import Table, table_of
+
 # Of --format json: sizes are bytes, and times nanoseconds, both whole numbers.
 Row = Mapping[str, Any]
 _Show = Callable[[str], str]
@@ -46,7 +48,27 @@ class Answer(Mapping[str, Any]):
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
-class Comparison(Answer):
+class Rows(Answer):
+    """An answer that consists of rows."""
+
+    @property
+    def rows(self) -> list[Row]:
+        return list(self._content["rows"])
+
+    @property
+    def table(self) -> Table:
+        """The rows as columns, for polars, pyarrow, DuckDB and numpy. Keys within a mapping are joined
+        by a dot ("saved.total_bytes"), lists become JSON."""
+        return table_of(self.rows)
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas.DataFrame; pandas must be installed."""
+        import pandas
+
+        return pandas.DataFrame(self.rows)
+
+
+class Comparison(Rows):
     """What each strategy needs and costs: `rows`, in the order asked for."""
 
     @property
@@ -67,12 +89,6 @@ class Comparison(Answer):
             if row["strategy"] == strategy:
                 return row
         raise KeyError(f"{strategy} (there are: {', '.join(r['strategy'] for r in self.rows)})")
-
-    def to_pandas(self) -> Any:
-        """The rows as a pandas.DataFrame; pandas must be installed."""
-        import pandas
-
-        return pandas.DataFrame(self.rows)
 
     def _repr_html_(self) -> str:
         columns = ["strategy", "allocated_peak_bytes", "reserved_peak_bytes", "step_ns", "fits"]
@@ -118,7 +134,7 @@ class PlanAnswer(Answer):
     """The fastest plan that keeps to a budget, and how far from the best it can be."""
 
 
-class LayoutSearch(Answer):
+class LayoutSearch(Rows):
     """The layouts of a job over many GPUs: `rows`, the fastest that fit before the smaller ones."""
 
     @property
@@ -136,12 +152,6 @@ class LayoutSearch(Answer):
     def front(self) -> list[Row]:
         """Those that need less memory than any that is as fast."""
         return [row for row in self.rows if row["is_on_front"]]
-
-    def to_pandas(self) -> Any:
-        """The rows as a pandas.DataFrame; pandas must be installed."""
-        import pandas
-
-        return pandas.DataFrame(self.rows)
 
 
 def _inputs_of(point: Mapping[str, Any]) -> dict[str, Any]:

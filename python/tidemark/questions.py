@@ -62,7 +62,7 @@ def search(step: Step, *, gpus: int, cluster: str | None = None,
     than any faster one. `step` is a preset or a config; `cluster` is one of `tidemark clusters`, or
     the path of a cluster file.
 
-    search("llama-2-7b", gpus=64, cluster="dgx-h100", global_batch=256, precision="bf16").fastest
+    search("llama-7b", gpus=64, cluster="dgx-h100", global_batch=256, precision="bf16").fastest
 
     What is simulated is kept line by line in the file `records`: a search that was stopped goes on
     from there, and with part="3/7" it is one part of it, for merged_search().

@@ -22,11 +22,11 @@ $pip install pytest
 $pip wheel --no-deps -w "$work/wheels" -C build-dir="$work/build" \
   -C cmake.define.TIDEMARK_PREBUILT="$program" "$source"
 $pip install "$work"/wheels/tidemark-*.whl
-for name in package pytest_plugin sweep; do cp "$source/tests/python/test_$name.py" "$work"; done
+for name in package pytest_plugin sweep tables; do cp "$source/tests/python/test_$name.py" "$work"; done
 cd "$work" && unset TIDEMARK_PROGRAM PYTHONPATH || true
 env PATH="$work/venv/bin:/usr/bin:/bin" "$work/venv/bin/tidemark" --version
 TIDEMARK_REFERENCE=$source/tests/reference "$work/venv/bin/python" -m pytest -q -p no:cacheprovider test_package.py \
-  test_pytest_plugin.py test_sweep.py
+  test_pytest_plugin.py test_sweep.py test_tables.py
 if [ $# -gt 1 ]; then
   cd "$source" && mkdir -p "$2" && cp "$work"/wheels/tidemark-*.whl "$2" && ls -l "$2"
 fi

@@ -18,6 +18,9 @@ constexpr const char* allocated_means =
     "of kernels (max_memory_allocated).";
 constexpr const char* live_means =
     "Bytes of the tensors that are there at the peak, without rounding.";
+constexpr const char* no_memory_means =
+    "Whoever recorded this did not record memory: torch.profiler does with profile_memory=True, "
+    "nsys with --cuda-memory-usage=true.";
 constexpr const char* arena_means =
     "The smallest single block found in which every tensor of the step has a fixed place.";
 constexpr const char* step_means = "From the first kernel to the end of the optimizer's last.";
@@ -58,7 +61,9 @@ Gauge step_gauge(const Report& report, const Report* before) {
 std::vector<Gauge> gauges_of(const Opened& opened) {
   const Recording& recording = opened.recording;
   std::vector<Gauge> gauges = {
-      gauge("live", to_text(opened.memory().total_of(opened.peak())), live_means)};
+      has_memory(recording)
+          ? gauge("live", to_text(opened.memory().total_of(opened.peak())), live_means)
+          : gauge("live", "unknown", no_memory_means)};
   if (recording.capacity.count > 0) gauges.front().value += " of " + to_text(recording.capacity);
   if (recording.planned.count > 0)
     gauges.push_back(gauge("arena", to_text(recording.planned), arena_means));
@@ -103,7 +108,9 @@ std::vector<Chip> chips_of(const WhatIf& what_if) {
 
 std::vector<Chip> chips_of(const Recording& recording) {
   std::vector<Chip> chips = {{"", recording.trace->model}};
-  for (Chip& chip : chips_of(recording.trace->step)) chips.push_back({"", std::move(chip.text)});
+  const StepOptions& step = recording.trace->step;
+  for (Chip& chip : chips_of(step))  // a profile does not say its batch
+    if (chip.key != "batch" || step.batch > 0) chips.push_back({"", std::move(chip.text)});
   for (const std::string& text : {recording.strategy, recording.device})
     if (!text.empty()) chips.push_back({"", text});
   return chips;

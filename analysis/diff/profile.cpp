@@ -48,9 +48,9 @@ class RecordingProfile {
   }
 
   std::vector<ProfileTable> make() && {
-    if (has_memory()) add_memory();
+    if (has_memory(recording_)) add_memory();
     add_time();
-    if (has_memory()) add_peak();
+    if (has_memory(recording_)) add_peak();
     add_times();
     return std::move(tables_);
   }
@@ -59,9 +59,6 @@ class RecordingProfile {
   void add(std::string name, Measure measure, RowKind kind, std::vector<ProfileRow> rows) {
     tables_.push_back({std::move(name), measure, kind, std::move(rows)});
   }
-
-  // Many are recorded without: nothing is known then, rather than that nothing is there.
-  bool has_memory() const { return !recording_.schedule.buffers.empty(); }
 
   void add_memory() {
     std::vector<ProfileRow> memory = {

@@ -101,6 +101,8 @@ std::string defect_of(const Recording& recording) {
   return "";
 }
 
+bool has_memory(const Recording& recording) { return !recording.schedule.buffers.empty(); }
+
 std::string title(const Recording& recording) {
   const std::string& model = recording.trace->model;
   return fmt::format("{} · {} · {} {} {}", model.empty() ? "(unnamed)" : model, recording.strategy,

@@ -36,6 +36,9 @@ struct Recording {
   std::shared_ptr<const Derived> derived = {};
 };
 
+/// False of profiles without it: nothing is known then, rather than that nothing is there.
+bool has_memory(const Recording& recording);
+
 /// "vit-b-16 · pareprop · predicted for a100-80gb"
 std::string title(const Recording& recording);
 

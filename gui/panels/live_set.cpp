@@ -136,6 +136,7 @@ std::vector<LiveLine> lines_of(const Opened& opened, std::vector<LiveRow> rows, 
 
 void draw_summary(ViewModel& model, const Opened& opened, const ViewState& view,
                   const LiveSet& live) {
+  if (!has_memory(opened.recording)) return text_line("no memory was recorded", theme::faint);
   std::string text =
       fmt::format("{} alive in {} at {}", to_text(live.bytes), count_text(live.count, "buffer"),
                   to_text(Nanoseconds{static_cast<std::int64_t>(view.cursor_time)}));

@@ -125,6 +125,7 @@ std::string peak_text(const Opened& opened, const Bands& curve, const CurveChoic
   if (!choice.is_whole())
     return fmt::format("{} at most, {}", to_text(curve.total_of(curve.highest())),
                        choice.left_out());
+  if (!has_memory(opened.recording)) return "no memory was recorded";
   const StateId peak = opened.peak();
   const Bytes bytes = opened.memory().total_of(peak);
   std::string text = "peak " + to_text(bytes);
@@ -253,6 +254,9 @@ void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const Vie
                        ViewState& view) {
   const Opened& opened = *model.shown(view);
   const std::vector<const Opened*> overlaid = model.overlaid(view);
+  const auto knows_memory = [](const Opened* one) { return has_memory(one->recording); };
+  if (!knows_memory(&opened) && std::ranges::none_of(overlaid, knows_memory))
+    return draw_text(list, places.memory, "no memory was recorded", theme::faint, Align::Center);
   const Opened* const before = model.is_prediction(view.shown) ? model.before().get() : nullptr;
   // A part of the memory says nothing about what holds all of it.
   const std::vector<Level> levels =

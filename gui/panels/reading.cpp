@@ -64,6 +64,11 @@ std::vector<KeyEntry> reading_of(const TimelinePlaces& places, const ViewModel& 
   return entries;
 }
 
+std::string live_text(const Opened& opened, std::optional<StateId> state) {
+  if (!has_memory(opened.recording)) return "memory unknown";
+  return state ? to_text(opened.memory().total_of(*state)) + " live" : "A has ended";
+}
+
 void draw_reading(ImDrawList& list, const TimelinePlaces& places, const ViewModel& model,
                   const ViewState& view) {
   const Box& box = places.reading;
@@ -72,8 +77,7 @@ void draw_reading(ImDrawList& list, const TimelinePlaces& places, const ViewMode
   const float y = box.y0 + 0.2F * places.em;
   const Opened& opened = *model.shown(view);
   const auto state = state_at_reading(places, opened, view, view.cursor);
-  draw_text(list, {places.all.x0 + 2, y, box.x0 - 6, y + places.em},
-            state ? to_text(opened.memory().total_of(*state)) + " live" : "A has ended",
+  draw_text(list, {places.all.x0 + 2, y, box.x0 - 6, y + places.em}, live_text(opened, state),
             theme::text, Align::Right);
   draw_keys(list, {box.x0 + 4, y, box.x1, box.y1}, reading_of(places, model, view), theme::text);
 }

@@ -59,6 +59,22 @@ TEST(Header, ARecordingHasNoReport) {
   EXPECT_EQ(gauges.back().name, "step");
 }
 
+// A profile without memory, and without a batch.
+TEST(Header, WhatNobodyRecordedIsUnknown) {
+  Recording made = recorded(small_trace(), "vanilla");
+  made.schedule.buffers.clear(), made.schedule.steps.clear(), made.schedule.operands.clear();
+  made.timeline.runs.clear(), made.timeline.memory.clear(), made.timeline.baseline = {};
+  auto trace = std::make_shared<Trace>(*made.trace);
+  trace->step.batch = 0;
+  made.trace = trace;
+  made.capacity = made.planned = {};
+  const Opened opened(made);
+  EXPECT_EQ(gauges_of(opened, nullptr, nullptr).front().value, "unknown");
+  EXPECT_THAT(texts(chips_of(made)), testing::Each(testing::Not(HasSubstr("batch"))));
+  trace->step.batch = 6;
+  EXPECT_THAT(texts(chips_of(made)), testing::Contains("batch 6"));
+}
+
 TEST(Header, NamesWhatIsNotTheDefault) {
   WhatIf what_if = vit({"vanilla"}, 1);
   EXPECT_THAT(chips_of(what_if), IsEmpty());

@@ -7,7 +7,7 @@ import os
 import pathlib
 import tempfile
 import weakref
-from typing import Any, Sequence
+from typing import Any, Sequence, overload
 
 from .answers import Answer, Comparison, Difference, Explanation, LayoutSearch, PlanAnswer
 from .arguments import Step, option_arguments, strategy_arguments, subject_of
@@ -32,6 +32,13 @@ def compare(step: Step, *, strategies: str | Sequence[str] | None = None,
         return _answer(Comparison, step, subject, arguments)
 
 
+@overload
+def explain(step: Step, item: str | None = None, *, strategy: str | None = None,
+            device: str | None = None, beside: None = None, **options: Any) -> Explanation: ...
+@overload
+def explain(step: Step, item: str | None = None, *, strategy: str | None = None,
+            device: str | None = None, beside: str | os.PathLike[str],
+            **options: Any) -> Difference: ...
 def explain(step: Step, item: str | None = None, *, strategy: str | None = None,
             device: str | None = None, beside: Any = None,
             **options: Any) -> Explanation | Difference:
@@ -87,7 +94,7 @@ def search(step: Step, *, gpus: int, cluster: str | None = None,
 
 def merged_search(*records: str | os.PathLike[str]) -> LayoutSearch:
     """What one search would have found, of the files that all its parts have written."""
-    arguments = ["search", "merge", *map(os.fspath, records)]
+    arguments = ["search", "merge", *(os.fspath(record) for record in records)]
     return LayoutSearch(ask(arguments), lambda form: run([*arguments, "--format", form]))
 
 

@@ -168,22 +168,22 @@ class Writer:
     # --- figures --------------------------------------------------------------------------------
 
     def add_figures(self) -> None:
-        builder, region, operation = self.builder, self.region, self.operation
+        region, operation = self.region, self.operation
         if not self.written:
             return
         first = self.written[0]
         fresh = sum(x.bytes for x in first.outputs if x.storage is None)
-        add_pass(first.row, "forward", region.live_peak - region.live_before - fresh,
+        add_pass(first.described, "forward", region.live_peak - region.live_before - fresh,
                  operation.peak - region.before - fresh, operation.flops, region.moved,
                  operation.launches)
-        runs = [x for x in self.written if set(x.row.get("gradients", [])) -
-                set(x.row.get("handed_on", []))]
+        runs = [x for x in self.written if set(x.described.get("gradients", [])) -
+                set(x.described.get("handed_on", []))]
         if runs:
             self.add_backward(runs[-1])
 
     def add_backward(self, op: Op) -> None:
         """What the ops after this one hold is gone when its backward begins: made up for."""
-        builder, row = self.builder, op.row
+        row = op.described
         run = self.recorder.nodes.get(self.operation.node)
         if run is None:
             return
@@ -200,7 +200,7 @@ class Writer:
 
     @staticmethod
     def kept_by(op: Op) -> list[Tensor]:
-        saved = set(op.row.get("saved", []))
+        saved = set(op.described.get("saved", []))
         return [x for at, x in enumerate(op.inputs) if f"in{at}" in saved and
                 x.owner.category != "parameter"]
 

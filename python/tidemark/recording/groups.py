@@ -40,7 +40,7 @@ def add_group(builder: Builder, number: int, operations: list[Operation]) -> Non
     if any(x.adds_only for x in operations) and not any(wants):
         inputs.append(builder.left_out())
         wants.append(True)
-    outputs = []
+    outputs: list[Tensor] = []
     name = f"{group.module}.{group.name}" if group.module else group.name
     results = {result.storage for result in group.results}
     order = sorted(made, key=lambda at: (at not in results, at))

@@ -121,8 +121,7 @@ class Operations(Tensors):
             self.ops.append(op)
             return
         inputs, op.inputs = op.inputs[MOST_OPERANDS:], op.inputs[:MOST_OPERANDS]
-        assert op.row is not None
-        row = op.row
+        row = op.described
         rest = {key: value for key, value in row.items() if key not in ("forward", "backward")}
         labels = {key: row[key] for key in ("gradients", "handed_on", "saved") if key in row}
         for key, value in labels.items():

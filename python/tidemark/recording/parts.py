@@ -44,6 +44,12 @@ class Op:
     also_keeps: list[str] = dataclasses.field(default_factory=list)  # operands
     viewed: set[int] = dataclasses.field(default_factory=set)  # inputs whose gradient is a view
 
+    @property
+    def described(self) -> dict[str, Any]:
+        """The row of an op that has one."""
+        assert self.row is not None
+        return self.row
+
 
 @dataclasses.dataclass
 class Block:

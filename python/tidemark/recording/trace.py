@@ -79,7 +79,7 @@ class Builder(Operations):
             op.line = line
 
     def mark_blocks(self, calls: list[tuple[str, int, int]]) -> list[Block]:
-        found = []
+        found: list[Block] = []
         for name, begin, end in calls:
             mine = [op for op in self.ops if begin <= op.recorded < end]
             if not mine or begin not in self.block_inputs:

@@ -115,7 +115,8 @@ class Values(TorchDispatchMode):
                 args = tuple(lengths[i].tolist() if i in lists else x for i, x in enumerate(args))
         result = self.run(function, args, kwargs)
         if function is ATEN.topk.default and value is None and args[0].dim() == 2:
-            value = None, turns(*args[0].shape, args[1])
+            rows, experts = args[0].shape
+            value = None, turns(rows, experts, args[1])
         self.note(result, value)
         return result
 

@@ -6,7 +6,8 @@
 
 namespace tidemark::importers {
 
-/// "void f<int>(int*)", mangled or not → "f<int>": the parameters follow from the rest, mostly.
+/// "void f<int>(int*)", mangled or not → "f<int>": the parameters follow from the rest, mostly. Of
+/// mangled names that may stand for megabytes only the beginning: "cutlass::device_kernel<…>".
 std::string kernel_name(const std::string& name);
 
 /// `kind` as CUPTI numbers copies, which Nsight Systems does, too.

@@ -59,9 +59,48 @@ bool has_known_calls(const Trace& trace, const Op& op) {
       return false;
     case OpKind::MatMul:
       return is_batched(trace, op);
-    default:
-      return true;  // of elementwise kernels and moves, which no group counts
+    case OpKind::Linear:
+    case OpKind::Conv2d:
+    case OpKind::FlashAttention:
+    case OpKind::LayerNorm:
+    case OpKind::RmsNorm:
+    case OpKind::Gelu:
+    case OpKind::GeluComposed:
+    case OpKind::Silu:
+    case OpKind::Tanh:
+    case OpKind::Sigmoid:
+    case OpKind::Relu:
+    case OpKind::Softmax:
+    case OpKind::LogSoftmax:
+    case OpKind::Add:
+    case OpKind::Mul:
+    case OpKind::Scale:
+    case OpKind::Average:
+    case OpKind::Dropout:
+    case OpKind::DropPath:
+    case OpKind::Cast:
+    case OpKind::Rope:
+    case OpKind::View:
+    case OpKind::Select:
+    case OpKind::Split:
+    case OpKind::Copy:
+    case OpKind::Concat:
+    case OpKind::RepeatHeads:
+    case OpKind::Embedding:
+    case OpKind::MeanPool:
+    case OpKind::MaxPool:
+    case OpKind::Replicate:
+    case OpKind::AllReduce:
+    case OpKind::AllGather:
+    case OpKind::ReduceScatter:
+    case OpKind::Scatter:
+    case OpKind::Receive:
+    case OpKind::Send:
+    case OpKind::NllLoss:
+    case OpKind::VocabularyLoss:
+      return true;  // some elementwise kernels and moves, which no group counts
   }
+  return false;
 }
 
 // PyTorch adds the bias in place where rows do not lie in two or three dimensions.

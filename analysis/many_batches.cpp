@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "simulator/parallel/pipeline_order.h"
+#include "simulator/parallel/pipeline_actions.h"
 
 namespace tidemark {
 namespace {
@@ -79,6 +79,7 @@ StepTimes after_rounds(const StepTimes& before, const StepTimes& last, std::int6
                             after(before.communication.exposed, last.communication.exposed)},
           .forward = after(before.forward, last.forward),
           .backward = after(before.backward, last.backward),
+          .weights = after(before.weights, last.weights),
           .behind = after(before.behind, last.behind)};
 }
 

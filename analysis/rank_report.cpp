@@ -25,7 +25,7 @@ class StageSums {
 
   void add(const Report& report, const StepTimes& times) {
     const std::int64_t batches = step_.accumulate.count;
-    times_.push_back({times.forward / batches, times.backward / batches});
+    times_.push_back({times.forward / batches, times.backward / batches, times.weights / batches});
     behind_ = std::max(behind_, times.behind);
     busy_flops_ += report.mfu * static_cast<double>(report.step.count());
     if (times_.size() == 1) first_ = report;

@@ -3,29 +3,38 @@
 
 #include <algorithm>
 
+#include "simulator/parallel/pipeline_actions.h"
+
 namespace tidemark {
 namespace {
 
-// Passes alternate in time: a forward begins at its first op, a backward at its seed, or what
-// another stage has sent back.
+// The work that a run begins, if another was under way: a forward begins at its first op, a
+// backward at its seed, or what another stage has sent back.
+StageWork work_of(const Run& run, StageWork now) {
+  if (run.task == Task::Forward) return StageWork::Forward;
+  if (run.task == Task::WeightGradient) return StageWork::Weights;
+  const bool goes_back =
+      run.task == Task::Seed || run.task == Task::Backward || run.task == Task::Recompute;
+  return goes_back ? StageWork::Backward : now;
+}
+
 void add_passes(const Schedule& schedule, const Timeline& timeline, StepTimes& times) {
   Nanoseconds begin{}, end{};
-  OpId last = no_op;
-  bool is_backward = false;
-  const auto close = [&](Nanoseconds now) {
-    (is_backward ? times.backward : times.forward) += now - begin;
-    begin = now;
+  StageWork now = StageWork::Forward;
+  const auto close = [&](Nanoseconds at) {
+    Nanoseconds& sum = now == StageWork::Forward    ? times.forward
+                       : now == StageWork::Backward ? times.backward
+                                                    : times.weights;
+    sum += at - begin;
+    begin = at;
   };
   for (const TimedRun& timed : timeline.runs) {
     const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
     if (!run || run->task == Task::Optimizer) continue;
-    const bool goes_back = run->task == Task::Backward || run->task == Task::Recompute;
-    const bool starts_backward = run->task == Task::Seed || (goes_back && !is_backward);
-    const bool starts_forward =
-        run->task == Task::Forward && (is_backward || (last != no_op && run->op <= last));
-    if (starts_backward || starts_forward) close(timed.begin);
-    if (starts_backward || starts_forward) is_backward = starts_backward;
-    if (run->task == Task::Forward) last = run->op;
+    if (const StageWork next = work_of(*run, now); next != now) {
+      close(timed.begin);
+      now = next;
+    }
     if (!is_collective(run->task)) end = std::max(end, timed.end);
   }
   close(end);

@@ -16,6 +16,7 @@ struct StepTimes {
 
   // Of a pipeline stage alone:
   Nanoseconds forward{}, backward{};  ///< of all its micro-batches
+  Nanoseconds weights{};              ///< of backwards in two halves: the second ones
   Nanoseconds behind{};               ///< from the last backward to the end of the step
 
   bool operator==(const StepTimes&) const = default;

@@ -52,6 +52,7 @@ class Binder {
         return calls.push_back(dequantize(node));
       case Task::Optimizer:
         return optimize(node, calls);
+      case Task::WeightGradient:
       case Task::Pack:
       case Task::AllReduce:
       case Task::AllGather:

@@ -63,9 +63,10 @@ enum class Task : std::uint8_t {
   Forward,
   Seed,  ///< the loss's own gradient, one
   Backward,
-  Accumulate,   ///< a second contribution to a gradient is added
-  Recompute,    ///< a forward op again
-  Reconstruct,  ///< the inverse of a coupling's add
+  WeightGradient,  ///< of a backward in two halves: that of what other gradients do not need
+  Accumulate,      ///< a second contribution to a gradient is added
+  Recompute,       ///< a forward op again
+  Reconstruct,     ///< the inverse of a coupling's add
   Quantize,
   Dequantize,
   Optimizer,
@@ -79,6 +80,7 @@ inline constexpr std::array tasks = {
     Named{Task::Forward, std::string_view("forward")},
     Named{Task::Seed, std::string_view("seed")},
     Named{Task::Backward, std::string_view("backward")},
+    Named{Task::WeightGradient, std::string_view("weight gradient")},
     Named{Task::Accumulate, std::string_view("accumulate")},
     Named{Task::Recompute, std::string_view("recompute")},
     Named{Task::Reconstruct, std::string_view("reconstruct")},

@@ -162,7 +162,9 @@ PipelineSchedule parse_schedule(std::string_view text) {
   const std::size_t colon = text.find(':');
   PipelineSchedule schedule{.kind =
                                 parse_name(pipeline_schedules, "schedule", text.substr(0, colon))};
-  if (schedule.kind == PipelineSchedule::Kind::Interleaved) schedule.chunks = 2;
+  const bool has_two = schedule.kind == PipelineSchedule::Kind::Interleaved ||
+                       schedule.kind == PipelineSchedule::Kind::ZeroBubbleV;
+  if (has_two) schedule.chunks = 2;
   if (colon == std::string_view::npos) return schedule;
   for (std::size_t begin = colon + 1; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());

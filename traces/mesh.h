@@ -47,20 +47,28 @@ struct PipelineSchedule {
     OneForwardOneBackward,  ///< as many forwards ahead as stages follow
     GPipe,                  ///< all forwards, then all backwards
     Interleaved,            ///< 1F1B of stages that have several chunks of the model each
+    ZeroBubbleH1,  ///< 1F1B whose gradients of weights fill what stages would wait; no more kept
+    ZeroBubbleH2,  ///< the same with twice as many micro-batches in flight
+    ZeroBubbleV,   ///< the same with two chunks of each stage, which come back to the first
   };
   static constexpr std::int64_t most_chunks = 1024;
 
   Kind kind = Kind::OneForwardOneBackward;
-  std::int64_t chunks = 1;                ///< of each stage; more than one only if interleaved
+  std::int64_t chunks = 1;                ///< of each stage; two of zb-v, any if interleaved
   std::vector<std::int64_t> blocks = {};  ///< of each chunk, in model order; empty: as many of each
 
+  /// Do gradients of weights wait for a time at which nothing else is to be done?
+  bool splits_backward() const { return kind >= Kind::ZeroBubbleH1; }
   bool operator==(const PipelineSchedule&) const = default;
 };
 
 inline constexpr std::array pipeline_schedules = {
     Named{PipelineSchedule::Kind::OneForwardOneBackward, std::string_view("1f1b")},
     Named{PipelineSchedule::Kind::GPipe, std::string_view("gpipe")},
-    Named{PipelineSchedule::Kind::Interleaved, std::string_view("interleaved")}};
+    Named{PipelineSchedule::Kind::Interleaved, std::string_view("interleaved")},
+    Named{PipelineSchedule::Kind::ZeroBubbleH1, std::string_view("zb-h1")},
+    Named{PipelineSchedule::Kind::ZeroBubbleH2, std::string_view("zb-h2")},
+    Named{PipelineSchedule::Kind::ZeroBubbleV, std::string_view("zb-v")}};
 static_assert(is_in_order(pipeline_schedules));
 
 /// "1f1b", "gpipe:blocks=2-4-4-2", "interleaved:v=3,blocks=0-1-1-1-1-1-1-0". Throws UsageError.

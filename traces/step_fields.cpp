@@ -537,7 +537,8 @@ std::vector<StepField> surroundings() {
            .id_prefix = "schedule=",
            .switches = {{"--schedule", "NAME",
                          "in which order pipeline stages take the micro-batches of --accumulate: "
-                         "1f1b (default), gpipe, or interleaved:v=2 with chunks of the model; "
+                         "1f1b (default), gpipe, interleaved:v=2 with chunks of the model, or with "
+                         "gradients of weights where stages would wait zb-h1, zb-h2 or zb-v; "
                          "blocks=2-4-4-2 for uneven stages"}}}),
       field<&StepOptions::rank>(
           {.key = "rank",

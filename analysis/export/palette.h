@@ -40,6 +40,7 @@ static_assert(is_in_order(category_colors) && category_colors.size() == category
 inline constexpr std::array task_colors = {Colored<Task>{Task::Forward, {0xA2, 0xCE, 0xEE}},
                                            Colored<Task>{Task::Seed, {0x6E, 0x75, 0x84}},
                                            Colored<Task>{Task::Backward, {0xFE, 0xBD, 0x43}},
+                                           Colored<Task>{Task::WeightGradient, {0x00, 0x4B, 0x64}},
                                            Colored<Task>{Task::Accumulate, {0x8C, 0x5A, 0x1E}},
                                            Colored<Task>{Task::Recompute, {0xE0, 0x7E, 0xA0}},
                                            Colored<Task>{Task::Reconstruct, {0x22, 0x6D, 0x65}},

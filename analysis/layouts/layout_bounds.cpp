@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "simulator/graph/differentiate.h"
+#include "simulator/parallel/pipeline_actions.h"
 #include "simulator/parallel/pipeline_order.h"
 #include "simulator/parallel/rank_trace.h"
 #include "simulator/place/place.h"
@@ -158,6 +159,12 @@ std::int64_t chunks_in_flight(const PipelineSchedule& schedule, const MeshLayout
     case PipelineSchedule::Kind::Interleaved:
       return std::min(all * schedule.chunks,
                       2 * (stages - stage - 1) + (schedule.chunks - 1) * stages + 1);
+    case PipelineSchedule::Kind::ZeroBubbleH1:
+      return std::min(all, stages - stage);
+    case PipelineSchedule::Kind::ZeroBubbleH2:
+      return std::min(all, 2 * (stages - stage) - 1);
+    case PipelineSchedule::Kind::ZeroBubbleV:  // of the first chunk, and of the second
+      return std::min(all, 2 * stages - stage - 1) + std::min(all, stage + 1);
   }
   return 1;
 }
@@ -229,7 +236,8 @@ class StageBounds {
     const auto ranges = chunk_parts(schedule_, stages, parts.parts.size() - 2);
     stages_.resize(static_cast<std::size_t>(stages));
     for (std::size_t c = 0; c < ranges.size(); ++c) {
-      Stage& stage = stages_[c % stages_.size()];
+      Stage& stage = stages_[static_cast<std::size_t>(
+          place_of_chunk(schedule_, stages, static_cast<std::int64_t>(c)).stage)];
       Part chunk;
       for (std::size_t p = ranges[c].begin; p < ranges[c].end; ++p) add(parts.parts[p], chunk);
       stage.least_saved = stage.is_begun ? std::min(stage.least_saved, chunk.saved) : chunk.saved;
@@ -245,16 +253,18 @@ class StageBounds {
   }
 
   // A stage begins when the first micro-batch has come through those before it, and they end when
-  // the last has gone back. Averages over micro-batches are rounded down.
+  // the last has gone back; with zero-bubble schedules the next step's has begun by then. Averages
+  // over micro-batches are rounded down.
   Nanoseconds duration() const {
     Nanoseconds before{}, most{};
     for (const Stage& stage : stages_) {
       most = std::max(most, stage.all.time * layout_.micro_batches + before / schedule_.chunks);
-      before += stage.all.time;
+      if (!schedule_.splits_backward()) before += stage.all.time;
     }
     if (stages_.size() == 1) return most;
+    const std::int64_t passes = schedule_.splits_backward() ? 3 : 2;
     const Nanoseconds rounded{
-        2 * (layout_.micro_batches * schedule_.chunks + layout_.mesh[Axis::Pipeline])};
+        passes * (layout_.micro_batches * schedule_.chunks + layout_.mesh[Axis::Pipeline])};
     return std::max(Nanoseconds{}, most - rounded);
   }
 
@@ -270,7 +280,8 @@ class StageBounds {
     const std::int64_t flying = chunks_in_flight(schedule_, layout_, static_cast<std::int64_t>(s));
     const bool others_follow = layout_.micro_batches * schedule_.chunks > flying;
     Bytes full = bound.rest + times(stages_[s].least_saved, flying);
-    if (others_follow && schedule_.chunks == 1) full += bound.gradients;
+    if (others_follow && schedule_.chunks == 1 && !schedule_.splits_backward())
+      full += bound.gradients;
     return std::max(full, bound.rest + bound.last);
   }
 

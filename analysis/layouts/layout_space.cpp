@@ -168,7 +168,8 @@ class LayoutEnumeration {
       return LayoutRule::Node;
     if (mesh[Axis::Pipeline] == 1) return {};
     if (!are_dealt_out(schedule, mesh[Axis::Pipeline] * schedule.chunks)) return LayoutRule::Blocks;
-    if (schedule.chunks > 1 && layout.micro_batches % mesh[Axis::Pipeline] != 0)
+    if (schedule.kind == PipelineSchedule::Kind::Interleaved &&
+        layout.micro_batches % mesh[Axis::Pipeline] != 0)
       return LayoutRule::Rounds;
     return {};
   }

@@ -9,6 +9,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/formats.h"
 #include "cli/commands/interrupt.h"
+#include "cli/commands/program_build.h"
 #include "cli/commands/scenario.h"
 #include "cli/commands/search_records.h"
 #include "cli/reports/print_search.h"
@@ -116,7 +117,7 @@ LayoutSearch watched_search(const LayoutRequest& request, const Options& options
 
 LayoutSearch recorded_search(const LayoutRequest& request, const Options& options) {
   SearchRecords records(records_path(*options.records, request.part),
-                        {.version = TIDEMARK_VERSION,
+                        {.version = program_build(),
                          .question = question_of(request),
                          .part = request.part,
                          .arguments = arguments_of(options),
@@ -163,10 +164,10 @@ Result run_merge(const Options& options) {
     throw UsageError("search merge: no files (name those that --records has written)");
   require_nothing_asked(options);
   const LayoutRecords all = merged_records(options.files);
-  if (all.version != TIDEMARK_VERSION)
+  if (all.version != program_build())
     throw InputError(fmt::format("{}: is of tidemark {}, and this is {} (merge with that one)",
                                  printable(options.files.front(), 200), printable(all.version, 40),
-                                 TIDEMARK_VERSION));
+                                 program_build()));
   std::vector<std::string> texts = {"tidemark"};
   texts.insert(texts.end(), all.arguments.begin(), all.arguments.end());
   std::vector<char*> pointers;

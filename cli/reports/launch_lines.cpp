@@ -103,6 +103,7 @@ LaunchLine megatron_line(const Launch& launch) {
   if (launch.recomputed == Recomputed::Other) return without(program, no_such_strategy(launch));
   const PipelineSchedule schedule = launch.step.schedule.value_or(PipelineSchedule());
   if (schedule.kind == PipelineSchedule::Kind::GPipe) return without(program, "it has no GPipe");
+  if (schedule.splits_backward()) return without(program, "it has no zero-bubble schedules");
   if (!schedule.blocks.empty())
     return without(program, "stages dealt out by hand need --pipeline-model-parallel-layout");
   const auto precision = megatron_precision(launch.step);
@@ -161,6 +162,12 @@ std::string titan_stages(const Launch& launch, const PipelineSchedule& schedule)
     case PipelineSchedule::Kind::Interleaved:
       name = "Interleaved1F1B";
       break;
+    case PipelineSchedule::Kind::ZeroBubbleV:
+      name = "ZBVZeroBubble";
+      break;
+    case PipelineSchedule::Kind::ZeroBubbleH1:  // titan_line() has refused them
+    case PipelineSchedule::Kind::ZeroBubbleH2:
+      break;
   }
   std::string text = fmt::format(
       " --parallelism.pipeline_parallel_degree {} --parallelism.pipeline_parallel_schedule {} "
@@ -208,6 +215,8 @@ LaunchLine titan_line(const Launch& launch) {
   const bool is_piped = launch.size(Axis::Pipeline) > 1;
   if (is_piped && !launch.step.schedule->blocks.empty())
     return without(program, "stages dealt out by hand need module_fqns_per_model_part");
+  if (is_piped && launch.step.schedule->splits_backward() && launch.step.schedule->chunks == 1)
+    return without(program, "its zero-bubble schedules have two chunks per stage (zb-v)");
   const auto precision = titan_precision(launch.step);
   if (!precision) return without(program, no_such_precision(launch));
   const std::int64_t local = launch.step.batch * (is_piped ? launch.step.accumulate.count : 1);

@@ -53,6 +53,11 @@ void draw_table(const Ranks& ranks, ViewModel& model, ViewState& view) {
   ImGui::EndTable();
 }
 
+Task task_of(StageWork work) {
+  if (work == StageWork::Forward) return Task::Forward;
+  return work == StageWork::Backward ? Task::Backward : Task::WeightGradient;
+}
+
 // Passes of a stage from left to right; those that pixels cannot tell apart are one box.
 void draw_passes(ImDrawList& list, const Box& row, const Axis& time,
                  const std::vector<PipelinePass>& passes, ViewState& view) {
@@ -64,11 +69,11 @@ void draw_passes(ImDrawList& list, const Box& row, const Axis& time,
     float x1 = time.to_pixel(static_cast<double>(pass.end.count()));
     for (++i; i < passes.size() && x1 - x0 < narrowest_pass; ++i)
       x1 = time.to_pixel(static_cast<double>(passes[i].end.count()));
-    const Color color = color_of(pass.is_backward ? Task::Backward : Task::Forward);
+    const Color color = color_of(task_of(pass.action.work));
     list.AddRectFilled({x0, row.y0}, {std::max(x0 + 1, x1 - 1), row.y1}, ink(color));
     ++view.facts.passes;
     if (x1 - x0 > 1.6F * em && row.height() >= em)
-      draw_text(list, {x0, row.y0, x1, row.y1}, fmt::format("{}", pass.micro_batch),
+      draw_text(list, {x0, row.y0, x1, row.y1}, fmt::format("{}", pass.action.micro_batch),
                 text_color_on(color), Align::Center);
   }
 }
@@ -80,7 +85,7 @@ void draw_pipeline(const Ranks& ranks, ViewModel& model, ViewState& view) {
   const auto stages = static_cast<float>(ranks.pipeline.passes.size());
   const float step = std::clamp(room.y / stages, 2.0F, 1.7F * em);
   const float left = at.x + 3.2F * em, right = at.x + std::max(room.x, 6 * em);
-  const Axis time{{0, static_cast<double>(ranks.pipeline.total.count())}, left, right};
+  const Axis time{{0, static_cast<double>(ranks.pipeline.end.count())}, left, right};
   ImDrawList& list = *ImGui::GetWindowDrawList();
   ImGui::InvisibleButton("pipeline", {right - at.x, step * stages});
   const bool is_clicked = ImGui::IsItemClicked();

@@ -48,6 +48,8 @@ class Search {
            x.outputs == y.outputs && needs_.gradients[index(a)] == needs_.gradients[index(b)] &&
            needs_.handed_on[index(a)] == needs_.handed_on[index(b)] &&
            needs_.saved[index(a)] == needs_.saved[index(b)] &&
+           traffic_.makes_gradients(Task::WeightGradient, a) ==
+               traffic_.makes_gradients(Task::WeightGradient, b) &&
            std::ranges::equal(trace_.attributes_of(x), trace_.attributes_of(y)) &&
            have_equal_operands(x, y);
   }

@@ -208,7 +208,11 @@ void CostModel::tabulate() {
   forward_.reserve(alike_.first.size()), backward_.reserve(alike_.first.size());
   for (const OpId op : alike_.first) {
     forward_.push_back(cost_of(Task::Forward, op));
-    backward_.push_back(traffic_.has_backward(op) ? cost_of(Task::Backward, op) : Cost());
+    const auto gradients = [&](Task task) {
+      return traffic_.makes_gradients(task, op) ? cost_of(task, op) : Cost();
+    };
+    backward_.push_back(gradients(Task::Backward));
+    if (traffic_.splits_backward()) weights_.push_back(gradients(Task::WeightGradient));
   }
 }
 
@@ -217,9 +221,9 @@ const Cost* CostModel::tabulated(const Schedule& schedule, const Run& run) const
   const std::uint32_t group = alike_.group[index(run.op)];
   if (run.task == Task::Forward || run.task == Task::Recompute) return &forward_[group];
   const auto is_code = [&](BufferId buffer) { return schedule[buffer].role == Role::Codes; };
-  if (run.task != Task::Backward || std::ranges::any_of(schedule.reads(run), is_code))
-    return nullptr;
-  return &backward_[group];
+  const bool makes_gradients = run.task == Task::Backward || run.task == Task::WeightGradient;
+  if (!makes_gradients || std::ranges::any_of(schedule.reads(run), is_code)) return nullptr;
+  return run.task == Task::Backward ? &backward_[group] : &weights_[group];
 }
 
 Cost CostModel::compute(const Schedule& schedule, const Run& run) const {
@@ -240,9 +244,10 @@ Cost CostModel::compute(const Schedule& schedule, const Run& run) const {
 
 std::string CostModel::curve_key(const Schedule& schedule, const Run& run) const {
   std::string key(to_string(run.task));
-  const bool is_of_op =
-      run.task == Task::Forward || run.task == Task::Backward || run.task == Task::Recompute;
+  const bool is_of_op = run.task == Task::Forward || run.task == Task::Backward ||
+                        run.task == Task::WeightGradient || run.task == Task::Recompute;
   if (run.task == Task::Recompute) key = to_string(Task::Forward);
+  if (run.task == Task::WeightGradient) key = to_string(Task::Backward);
   TensorId tensor = no_tensor;
   if (is_of_op) {
     key.append(" ").append(operation_name(trace_, trace_[run.op]));
@@ -399,6 +404,7 @@ Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
     case Task::Recompute:
       return forward(trace_[run.op]);
     case Task::Backward:
+    case Task::WeightGradient:
       return backward(schedule, run);
     case Task::Accumulate:
       if (const auto writes = schedule.writes(run);

@@ -59,6 +59,7 @@ class CostModel {
   const std::vector<std::int64_t> updated_;  ///< by tensor; empty: all that is kept
   const bool buffers_are_wide_;              ///< of many gradients: fp32
   std::vector<Cost> forward_, backward_;     ///< by group of ops; of a backward that reads no codes
+  std::vector<Cost> weights_;                ///< as backward_, of steps that split it
 };
 
 }  // namespace tidemark

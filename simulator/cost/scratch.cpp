@@ -231,7 +231,7 @@ void of_forward(const Place& at, Scratch& scratch) {
 }
 
 void add_scratch(const Place& at, Scratch& scratch) {
-  if (at.run.task == Task::Backward)
+  if (at.run.task == Task::Backward || at.run.task == Task::WeightGradient)
     of_backward(at, scratch);
   else if (at.run.task == Task::Forward || at.run.task == Task::Recompute)
     of_forward(at, scratch);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "simulator/parallel/split_backward.h"
+
 namespace tidemark {
 namespace {
 
@@ -28,12 +30,22 @@ std::size_t leader(const Trace& trace, const Op& op, std::size_t input) {
 }  // namespace
 
 Traffic::Traffic(const Trace& trace, const Needs& needs)
-    : trace_(trace), needs_(needs), has_gradient_(trace.tensors.size()) {
+    : trace_(trace),
+      needs_(needs),
+      of_weights_(gradients_of_weights(trace)),
+      has_gradient_(trace.tensors.size()) {
   if (trace.loss != no_tensor) has_gradient_[index(trace.loss)] = true;
   for (std::size_t i = 0; i < trace.ops.size(); ++i)
     for (std::uint32_t bits = needs.gradients[i]; bits != 0; bits &= bits - 1)
       has_gradient_[index(
           trace.inputs(trace.ops[i])[static_cast<std::size_t>(std::countr_zero(bits))])] = true;
+}
+
+std::uint32_t Traffic::gradients_in(Task task, OpId op) const {
+  const std::uint32_t all = needs_.gradients[index(op)];
+  if (of_weights_.empty()) return task == Task::Backward ? all : 0;
+  const std::uint32_t of_weights = of_weights_[index(op)];
+  return task == Task::Backward ? all & ~of_weights : of_weights;
 }
 
 // Intermediates have the elements of the output, in the wider of the formats around them.
@@ -93,7 +105,7 @@ double Traffic::incoming_bytes(const Op& op, std::size_t input) const {
 GradientTraffic Traffic::opaque_backward(const Schedule& schedule, const Run& run) const {
   const Op& op = trace_[run.op];
   const OpaquePass& pass = opaque_row(trace_, op)->backward;
-  const std::uint32_t gradients = needs_.gradients[index(run.op)];
+  const std::uint32_t gradients = gradients_in(run.task, run.op);
   GradientTraffic all{static_cast<std::size_t>(std::countr_zero(gradients)), pass.kernels,
                       incoming_bytes(op, 0), elements(trace_.outputs(op)[0])};
   for_each_operand(trace_, op, opaque_row(trace_, op)->saved, [&](TensorId, TensorId tensor) {
@@ -115,7 +127,7 @@ GradientTraffics Traffic::backward(const Schedule& schedule, const Run& run) con
     all.add(opaque_backward(schedule, run));
     return all;
   }
-  const std::uint32_t gradients = needs_.gradients[index(run.op)];
+  const std::uint32_t gradients = gradients_in(run.task, run.op);
   const std::uint32_t written_by_kernels = gradients & ~needs_.handed_on[index(run.op)];
   Operands unread = 0;  // of what is saved, by the kernels at hand
   std::size_t last = op.inputs;

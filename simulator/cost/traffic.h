@@ -42,7 +42,10 @@ class Traffic {
   /// What the row of an opaque op says, or where it says nothing, each operand once.
   double forward(const Op& op) const;
   int forward_kernels(const Op& op) const;
-  bool has_backward(OpId op) const { return needs_.gradients[index(op)] != 0; }
+  /// Does such a run make any gradient of the op? Backward or WeightGradient.
+  bool makes_gradients(Task task, OpId op) const { return gradients_in(task, op) != 0; }
+  /// Are there runs of both kinds?
+  bool splits_backward() const { return !of_weights_.empty(); }
   bool has_gradient(TensorId tensor) const { return has_gradient_[index(tensor)]; }
   /// By input. What the run reads as codes counts as codes.
   GradientTraffics backward(const Schedule& schedule, const Run& run) const;
@@ -55,11 +58,13 @@ class Traffic {
   double bytes_of_passes(const Op& op, int passes) const;
   double saved_bytes(const Schedule& schedule, const Run& run, TensorId tensor) const;
   double incoming_bytes(const Op& op, std::size_t input) const;
+  std::uint32_t gradients_in(Task task, OpId op) const;
   GradientTraffic opaque_backward(const Schedule& schedule, const Run& run) const;
 
   const Trace& trace_;
   const Needs& needs_;
-  std::vector<bool> has_gradient_;  ///< per tensor
+  const std::vector<std::uint32_t> of_weights_;  ///< gradients_of_weights() of the trace
+  std::vector<bool> has_gradient_;               ///< per tensor
 };
 
 }  // namespace tidemark

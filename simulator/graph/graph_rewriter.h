@@ -35,6 +35,9 @@ class GraphRewriter {
     return graph_.append(task, lane, op, operation);
   }
 
+  /// As GraphBuilder::adds_to(), of a node of the pass's own.
+  void adds_to(std::uint8_t input) { graph_.adds_to(input); }
+
   /// Nodes of the pass's own go to this lane, too.
   void use(Lane lane) { graph_.use(lane); }
   /// What comes next on the lane happens after `before`, a node of the new graph, or no_node.

@@ -10,11 +10,6 @@
 namespace tidemark::judge {
 namespace {
 
-// Of operand k, outputs counted behind the inputs.
-Operands bit_of(const Op& op, std::size_t k) {
-  return k < op.inputs ? Operands{1} << k : Operands{1} << (16 + k - op.inputs);
-}
-
 bool keeps_more_than_it_updates(const Sharding& sharing) {
   if (sharing.kind == Sharding::Kind::Megatron) return sharing.cuts_states;
   return sharing.kind == Sharding::Kind::Zero1 || sharing.kind == Sharding::Kind::Zero2;
@@ -36,8 +31,11 @@ Runs::Runs(const Trace& trace, const Schedule& schedule, Memory& memory)
   for (const Buffer& buffer : schedule.buffers)
     if (buffer.persistent && buffer.role == Role::Value) has_whole_[index(buffer.tensor)] = true;
   const auto sharing = sharing_of(trace.step);
-  is_interleaved_ = trace.step.schedule.value_or(PipelineSchedule()).chunks > 1 &&
-                    trace.step.mesh[Axis::Pipeline] > 1;
+  const auto schedule_of_stages = trace.step.schedule.value_or(PipelineSchedule());
+  const bool has_stages = trace.step.mesh[Axis::Pipeline] > 1;
+  is_split_ = has_stages && schedule_of_stages.splits_backward();
+  is_interleaved_ = is_split_ || (has_stages && schedule_of_stages.chunks > 1);
+  if (is_split_) begin_split();
   if (is_interleaved_) {
     forward_runs_.resize(trace.ops.size());
     backward_runs_.resize(trace.ops.size());
@@ -73,7 +71,8 @@ void Runs::run(const Run& run) {
       seed();
       break;
     case Task::Backward:
-      backward(run);
+    case Task::WeightGradient:
+      is_split_ ? split_backward(run) : backward(run);
       break;
     case Task::Accumulate:
       accumulate(run);
@@ -150,6 +149,7 @@ void Runs::seed() {
 
 void Runs::backward(const Run& run) {
   const Op& op = trace_[run.op];
+  if (run.task != Task::Backward) return memory_.complain("is a half of a pass that has none");
   if (!numbers_.has_backward(op)) return memory_.complain("has no gradient to write");
   if (has_run_back_[index(run.op)] && !is_interleaved_) memory_.complain("runs again");
   has_run_back_[index(run.op)] = true;
@@ -433,7 +433,9 @@ void Runs::check_counts() {
   for (std::size_t i = 0; i < trace_.ops.size(); ++i) {
     if (!is_view(trace_.ops[i].kind) && forward_runs_[i] != wanted)
       memory_.complain("{} ran {} times of {}", trace_.ops[i].name, forward_runs_[i], wanted);
-    if (numbers_.has_backward(trace_.ops[i]) && backward_runs_[i] != wanted)
+    if (is_split_) {
+      check_contributions(trace_.ops[i], wanted);
+    } else if (numbers_.has_backward(trace_.ops[i]) && backward_runs_[i] != wanted)
       memory_.complain("the backward of {} ran {} times of {}", trace_.ops[i].name,
                        backward_runs_[i], wanted);
   }

@@ -10,6 +10,11 @@
 
 namespace tidemark::judge {
 
+/// Of operand k, outputs counted behind the inputs.
+constexpr Operands bit_of(const Op& op, std::size_t k) {
+  return k < op.inputs ? Operands{1} << k : Operands{1} << (16 + k - op.inputs);
+}
+
 class Runs {
  public:
   Runs(const Trace& trace, const Schedule& schedule, Memory& memory);
@@ -74,7 +79,10 @@ class Runs {
   void check_unexpected();
   void begin_forward();
   void begin_backward();
+  void begin_split();
+  void split_backward(const Run& run);
   void check_counts();
+  void check_contributions(const Op& op, std::int64_t wanted);
   void check_forward();
   void check_backward();
   void check_trained(TensorId tensor);
@@ -96,10 +104,15 @@ class Runs {
   std::vector<bool> has_whole_;         // that stays between steps
   const std::vector<bool> of_experts_;  // parameters that fewer ranks have
   bool updates_are_cut_ = false;        // among ranks
+  // Micro-batches do not come one after the other: chunks, or gradients of weights, of several lie
+  // between each other.
   bool is_interleaved_ = false;
   std::vector<std::int64_t> forward_runs_, backward_runs_;  // by op, of an interleaved stage
-  std::int64_t forward_ = 0, backward_ = 0;                 // of which micro-batch
-  std::size_t next_op_ = 0;  // no earlier op may still run for the first time
+  bool is_split_ = false;                                   // backward passes come in two halves
+  std::vector<bool> is_made_of_parameters_;                 // by tensor, where they do
+  std::vector<std::int64_t> contributed_;    // by operand, where they do: gradients of it so far
+  std::int64_t forward_ = 0, backward_ = 0;  // of which micro-batch
+  std::size_t next_op_ = 0;                  // no earlier op may still run for the first time
   bool is_seeded_ = false;
   std::set<std::pair<TensorId, std::uint64_t>> sums_;       // that accumulating has made
   std::set<std::pair<TensorId, std::size_t>> parts_added_;  // out of larger gradients

@@ -8,7 +8,8 @@ namespace tidemark {
 namespace {
 
 bool is_of_another_batch(const Node& node, const Node& before) {
-  return node.op > before.op || (node.op == before.op && node.task == Task::Backward);
+  const bool makes_gradients = node.task == Task::Backward || node.task == Task::WeightGradient;
+  return node.op > before.op || (node.op == before.op && makes_gradients);
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
-// Stages take turns until none can go on: each has one list of actions, and looks only at its
-// neighbours' clocks.
+// Stages take turns until none can go on: each has one list of actions, and looks only at when its
+// neighbours' chunks were done.
 #include "simulator/parallel/pipeline_clock.h"
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "simulator/parallel/pipeline_order.h"
 
 namespace tidemark {
 namespace {
@@ -14,14 +13,17 @@ class PipelineClock {
  public:
   PipelineClock(const PipelineSchedule& schedule, std::span<const StageTimes> stages,
                 std::int64_t micro_batches)
-      : stages_(stages), chunks_(schedule.chunks), state_(stages.size()) {
-    const auto count = static_cast<std::int64_t>(stages.size());
-    for (std::size_t s = 0; s < stages.size(); ++s) {
-      state_[s].actions = actions_of(schedule, count, static_cast<std::int64_t>(s), micro_batches);
-      const auto parts = static_cast<std::size_t>(micro_batches * chunks_);
-      state_[s].forward_done.assign(parts, never);
-      state_[s].backward_done.assign(parts, never);
-    }
+      : schedule_(schedule),
+        stages_(stages),
+        micro_batches_(micro_batches),
+        chunks_(std::ssize(stages) * schedule.chunks),
+        state_(stages.size()) {
+    for (std::size_t s = 0; s < stages.size(); ++s)
+      state_[s].actions =
+          actions_of(schedule, std::ssize(stages), static_cast<std::int64_t>(s), micro_batches);
+    const auto parts = static_cast<std::size_t>(micro_batches * chunks_);
+    forward_done_.assign(parts, never);
+    backward_done_.assign(parts, never);
   }
 
   PipelineTimes run() && {
@@ -33,7 +35,9 @@ class PipelineClock {
     PipelineTimes times;
     for (const State& state : state_) {
       CHECK(state.next == state.actions.size());
-      times.total = std::max(times.total, state.now);
+      if (state.passes.empty()) continue;
+      times.total = std::max(times.total, state.now - state.passes.front().begin);
+      times.end = std::max(times.end, state.now);
     }
     for (State& state : state_) {
       times.waits.push_back(times.total - state.busy);
@@ -49,50 +53,58 @@ class PipelineClock {
     std::vector<StageAction> actions;
     std::size_t next = 0;
     Nanoseconds now{}, busy{};
-    std::vector<Nanoseconds> forward_done, backward_done;  ///< by micro-batch and chunk
     std::vector<PipelinePass> passes;
   };
 
-  std::size_t part_of(const StageAction& action, std::int64_t chunk) const {
-    return static_cast<std::size_t>(action.micro_batch * chunks_ + chunk);
+  std::size_t part_of(std::int64_t chunk, std::int64_t micro_batch) const {
+    return static_cast<std::size_t>(chunk * micro_batches_ + micro_batch);
   }
 
-  // When what the action needs of a neighbour is there: the first stage's is the last, one chunk
-  // before, and the last stage's the first, one chunk behind.
-  Nanoseconds ready(std::size_t s, const StageAction& action) const {
-    const std::int64_t chunk = action.chunk;
-    const auto& first = state_.front();
-    const auto& last = state_.back();
-    if (!action.is_backward) {
-      if (s > 0) return state_[s - 1].forward_done[part_of(action, chunk)];
-      return chunk == 0 ? Nanoseconds{} : last.forward_done[part_of(action, chunk - 1)];
+  // When what the action needs of the chunk before or behind is there.
+  Nanoseconds ready(const StageAction& action, std::int64_t chunk) const {
+    switch (action.work) {
+      case StageWork::Forward:
+        return chunk == 0 ? Nanoseconds{} : forward_done_[part_of(chunk - 1, action.micro_batch)];
+      case StageWork::Backward:
+        return chunk + 1 == chunks_ ? forward_done_[part_of(chunk, action.micro_batch)]
+                                    : backward_done_[part_of(chunk + 1, action.micro_batch)];
+      case StageWork::Weights:
+        return backward_done_[part_of(chunk, action.micro_batch)];
     }
-    if (s + 1 < state_.size()) return state_[s + 1].backward_done[part_of(action, chunk)];
-    return chunk + 1 == chunks_ ? last.forward_done[part_of(action, chunk)]
-                                : first.backward_done[part_of(action, chunk + 1)];
+    return {};
+  }
+
+  Nanoseconds time_of(const StageTimes& stage, StageWork work) const {
+    if (work == StageWork::Forward) return stage.forward;
+    return work == StageWork::Backward ? stage.backward : stage.weights;
   }
 
   bool act(std::size_t s) {
     State& state = state_[s];
     if (state.next == state.actions.size()) return false;
     const StageAction action = state.actions[state.next];
-    const Nanoseconds from = ready(s, action);
+    const std::int64_t chunk = chunk_in_model(schedule_, std::ssize(stages_),
+                                              {static_cast<std::int64_t>(s), action.chunk});
+    const Nanoseconds from = ready(action, chunk);
     if (from == never) return false;
-    const Nanoseconds whole = action.is_backward ? stages_[s].backward : stages_[s].forward;
-    const Nanoseconds takes = whole * (action.chunk + 1) / chunks_ - whole * action.chunk / chunks_;
+    const Nanoseconds whole = time_of(stages_[s], action.work);
+    const Nanoseconds takes =
+        whole * (action.chunk + 1) / schedule_.chunks - whole * action.chunk / schedule_.chunks;
     state.now = std::max(state.now, from) + takes;
     state.busy += takes;
-    state.passes.push_back(
-        {action.micro_batch, action.chunk, action.is_backward, state.now - takes, state.now});
-    auto& done = action.is_backward ? state.backward_done : state.forward_done;
-    done[part_of(action, action.chunk)] = state.now;
+    state.passes.push_back({action, state.now - takes, state.now});
+    const std::size_t part = part_of(chunk, action.micro_batch);
+    if (action.work == StageWork::Forward) forward_done_[part] = state.now;
+    if (action.work == StageWork::Backward) backward_done_[part] = state.now;
     ++state.next;
     return true;
   }
 
+  const PipelineSchedule& schedule_;
   std::span<const StageTimes> stages_;
-  const std::int64_t chunks_;
+  const std::int64_t micro_batches_, chunks_;  ///< chunks: of all stages
   std::vector<State> state_;
+  std::vector<Nanoseconds> forward_done_, backward_done_;  ///< by chunk of the model, micro-batch
 };
 
 }  // namespace

@@ -5,31 +5,35 @@
 #include <vector>
 
 #include "base/units.h"
-#include "traces/mesh.h"
+#include "simulator/parallel/pipeline_actions.h"
 
 namespace tidemark {
 
 /// Of one micro-batch on one stage, with what it sends.
 struct StageTimes {
   Nanoseconds forward{}, backward{};
+  Nanoseconds weights{};  ///< of schedules that split backwards; their gradients of inputs alone
+                          ///< are `backward` then
 };
 
 /// A stage while it is busy with a micro-batch.
 struct PipelinePass {
-  std::int64_t micro_batch = 0, chunk = 0;
-  bool is_backward = false;
+  StageAction action;
   Nanoseconds begin{}, end{};
 };
 
 struct PipelineTimes {
-  Nanoseconds total{};             ///< until the last backward is done
+  /// From one step's begin to the next's: as long as the stage that takes longest from its first
+  /// pass to its last. But with zero-bubble schedules that is the first one, which ends last.
+  Nanoseconds total{};
+  Nanoseconds end{};               ///< when the last pass of all is done
   std::vector<Nanoseconds> waits;  ///< by stage: of the total, while it does nothing
   std::vector<std::vector<PipelinePass>> passes = {};  ///< by stage, in order
 };
 
-/// A forward begins when the stage before is done with the micro-batch, a backward when the stage
-/// behind is; each stage in the order of its schedule. Chunks of an interleaved stage take equal
-/// parts of its times, and follow each other around all stages. Linear in stages and micro-batches.
+/// A forward begins when the chunk before is done with the micro-batch, a backward when the chunk
+/// behind is; each stage in the order of its schedule. Chunks of a stage take equal parts of its
+/// times. Linear in stages and micro-batches.
 PipelineTimes run_pipeline(const PipelineSchedule& schedule, std::span<const StageTimes> stages,
                            std::int64_t micro_batches);
 

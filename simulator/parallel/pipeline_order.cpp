@@ -2,40 +2,39 @@
 // nodes are copies of the second's. Example, two stages and three micro-batches, the first stage:
 //   written   F1 B1 F2 B2 update
 //   ordered   F1 F2 B1 F3 B2 B3 update
-// Passes of interleaved stages are cut where another chunk begins, which receives something.
+// Passes of stages with chunks are cut where another chunk begins.
 #include "simulator/parallel/pipeline_order.h"
 
 #include <algorithm>
 
 #include "base/error.h"
 #include "simulator/graph/graph_builder.h"
+#include "simulator/parallel/pipeline_actions.h"
+#include "simulator/parallel/split_backward.h"
+#include "simulator/parallel/stage_trace.h"
 #include "simulator/parallel/wrapped_groups.h"
 
 namespace tidemark {
 namespace {
 
-// Each chunk but the step's first begins with what it receives.
-std::vector<std::int64_t> chunks_of(const Trace& trace) {
-  std::vector<std::int64_t> chunk_of(trace.ops.size());
-  for (std::size_t i = 1; i < trace.ops.size(); ++i)
-    chunk_of[i] = chunk_of[i - 1] + (trace.ops[i].kind == OpKind::Receive ? 1 : 0);
-  return chunk_of;
-}
-
 class OrderedBatches {
  public:
-  OrderedBatches(const Trace& trace, const JointGraph& old)
+  /// `weights`: see SplitGraph; none of a graph whose backward passes are whole.
+  OrderedBatches(const Trace& trace, const JointGraph& old, const std::vector<NodeId>& weights)
       : old_(old),
         passes_(passes_of(trace, old, {WrappedGroup()})),
-        chunk_of_(chunks_of(trace)),
+        weights_(weights),
+        chunk_of_(chunk_of_ops(trace)),
         graph_(trace.tensors.size(), old.nodes.size(), old.operands.size()),
         batch_of_(old.instances.size(), nobody),
         leaves_(old.instances.size()),
-        shared_(trace.tensors.size() * roles.size() + roles.size(), no_instance) {
+        shared_(trace.tensors.size() * roles.size() + roles.size(), no_instance),
+        shared_by_(shared_.size(), 0) {
     graph_.use(old.encodings);
     holds_ = old.holds;
     std::ranges::stable_sort(holds_, {}, &Hold::until);
     note_owners();
+    note_parameters(trace);
   }
 
   JointGraph run(const std::vector<StageAction>& ordered, std::int64_t micro_batches) && {
@@ -45,14 +44,15 @@ class OrderedBatches {
       if (!instance.persistent || instance.over != no_instance) continue;
       shared_[place_of(InstanceId(i))] = graph_.add(instance);
     }
+    std::vector<std::size_t> left(static_cast<std::size_t>(micro_batches));
+    for (const StageAction& action : ordered) ++left[static_cast<std::size_t>(action.micro_batch)];
     for (const StageAction& action : ordered) {
-      const std::size_t written = std::min<std::size_t>(
-          static_cast<std::size_t>(action.micro_batch), passes_.size() / 2 - 1);
-      const Pass& pass = passes_[2 * written + (action.is_backward ? 1 : 0)];
-      take_values(static_cast<std::size_t>(action.micro_batch));
-      const auto [begin, end] = part_of(pass, action.chunk);
-      copy(begin, end);
-      if (action.is_backward && action.chunk == 0) unused_.push_back(std::move(*local_));
+      const auto batch = static_cast<std::size_t>(action.micro_batch);
+      take_values(batch);
+      ++action_;
+      const Part part = part_of(nodes_of(action), action);
+      copy(part.begin, part.end);
+      if (--left[batch] == 0) unused_.push_back(std::move(*local_));
     }
     Values of_update(old_.instances.size(), no_instance);
     local_ = &of_update;
@@ -69,19 +69,34 @@ class OrderedBatches {
     std::size_t begin, end;
   };
 
+  // Of all chunks.
+  Part nodes_of(const StageAction& action) const {
+    const std::size_t written =
+        std::min<std::size_t>(static_cast<std::size_t>(action.micro_batch), passes_.size() / 2 - 1);
+    const Pass& forward = passes_[2 * written];
+    if (action.work == StageWork::Forward) return {index(forward.begin), index(forward.end)};
+    const Pass& backward = passes_[2 * written + 1];
+    if (weights_.empty()) return {index(backward.begin), index(backward.end)};
+    const std::size_t second = index(weights_[written]);
+    if (action.work == StageWork::Backward) return {index(backward.begin), second};
+    return {second, index(backward.end)};
+  }
+
   // Ops of later chunks stand behind in a forward pass, and before in a backward.
-  Part part_of(const Pass& pass, std::int64_t chunk) const {
-    Part part{index(pass.end), index(pass.end)};
-    std::int64_t now = pass.is_backward ? chunk_of_.back() : 0;
-    for (std::size_t n = index(pass.begin); n < index(pass.end); ++n) {
+  Part part_of(const Part& all, const StageAction& action) const {
+    const bool goes_back = action.work != StageWork::Forward;
+    Part part{all.end, all.end};
+    std::int64_t now = goes_back ? chunk_of_.back() : 0;
+    for (std::size_t n = all.begin; n < all.end; ++n) {
       const OpId op = old_.nodes[n].op;
       if (op != no_op) now = chunk_of_[index(op)];
-      if (now == chunk && part.begin == index(pass.end)) part.begin = n;
-      if (pass.is_backward ? now < chunk : now > chunk) {
+      if (now == action.chunk && part.begin == all.end) part.begin = n;
+      if (goes_back ? now < action.chunk : now > action.chunk) {
         part.end = n;
         break;
       }
     }
+    part.begin = std::min(part.begin, part.end);
     return part;
   }
 
@@ -124,11 +139,23 @@ class OrderedBatches {
     for (const Hold& hold : holds_) note_use(hold.instance, batch_of_node(index(hold.until)));
   }
 
+  // Chunks of one stage that read the same table add to the same gradient, in the stage's order.
+  void note_parameters(const Trace& trace) {
+    for (std::size_t i = 0; i < leaves_.size(); ++i) {
+      const Instance& instance = old_.instances[i];
+      if (instance.role == Role::Gradient && instance.category == Category::Gradient &&
+          instance.tensor != no_tensor && trace[instance.tensor].trainable)
+        leaves_[i] = true;
+    }
+  }
+
   void note_use(InstanceId id, std::size_t batch) {
     if (batch_of_[index(id)] != batch) leaves_[index(id)] = true;
   }
 
   InstanceId now(InstanceId old) const {
+    const InstanceId common = leaves_[index(old)] ? shared_[place_of(old)] : no_instance;
+    if (common != no_instance) return common;
     if (const InstanceId own = (*local_)[index(old)]; own != no_instance) return own;
     const InstanceId shared = shared_[place_of(old)];
     CHECK(shared != no_instance);
@@ -149,77 +176,48 @@ class OrderedBatches {
     for (const InstanceId read : old_.reads(node)) operation.read_again(now(read));
     for (const InstanceId old : old_.writes(node)) {
       const Instance& instance = old_[old];
-      const InstanceId made =
-          instance.over == no_instance ? graph_.add(instance) : graph_.add_over(now(instance.over));
+      const InstanceId made = write(node, instance);
       (*local_)[index(old)] = made;
       // What lies over something shared is the same, one version later.
       const bool is_over_shared = instance.over != no_instance && leaves_[index(instance.over)];
-      if (leaves_[index(old)] || is_over_shared) shared_[place_of(old)] = made;
+      if (leaves_[index(old)] || is_over_shared) {
+        shared_[place_of(old)] = made;
+        shared_by_[place_of(old)] = action_;
+      }
       operation.write(made);
     }
     graph_.append(node.task, node.lane, node.op, operation);
     graph_.adds_to(node.input);
   }
 
+  // The sum of what one pass contributes to a gradient may need memory; what is there from a pass
+  // before is added to.
+  InstanceId write(const Node& node, const Instance& instance) {
+    if (instance.over != no_instance) return graph_.add_over(now(instance.over));
+    if (node.task != Task::Accumulate) return graph_.add(instance);
+    const InstanceId slot = old_.reads(node).back();
+    const bool is_of_another_pass = leaves_[index(slot)] && shared_by_[place_of(slot)] != action_ &&
+                                    old_[slot].size == instance.size;
+    return is_of_another_pass ? graph_.add_over(now(slot)) : graph_.add(instance);
+  }
+
   const JointGraph& old_;
   const std::vector<Pass> passes_;            ///< forward and backward of each written micro-batch
+  const std::vector<NodeId> weights_;         ///< of each: where the second half of its backward is
   const std::vector<std::int64_t> chunk_of_;  ///< by op
   GraphBuilder graph_;
-  std::vector<std::size_t> batch_of_;  ///< by old instance: the micro-batch that writes it
-  std::vector<bool> leaves_;           ///< by old instance: read or held elsewhere
-  std::vector<Hold> holds_;            ///< by `until`
-  std::vector<InstanceId> shared_;     ///< between micro-batches: see place_of()
-  std::vector<Values> values_;         ///< by micro-batch; empty unless it is in flight
+  std::vector<std::size_t> batch_of_;    ///< by old instance: the micro-batch that writes it
+  std::vector<bool> leaves_;             ///< by old instance: read or held elsewhere
+  std::vector<Hold> holds_;              ///< by `until`
+  std::vector<InstanceId> shared_;       ///< between micro-batches: see place_of()
+  std::vector<std::int64_t> shared_by_;  ///< the action that has written it
+  std::int64_t action_ = 0;              ///< the one at hand, counted from 1
+  std::vector<Values> values_;           ///< by micro-batch; empty unless it is in flight
   std::vector<Values> unused_;
   Values* local_ = nullptr;  ///< of the one at hand
 };
 
 }  // namespace
-
-namespace {
-
-// Micro-batches by chunk, in groups of as many as there are stages: the order of forwards.
-std::vector<StageAction> interleaved_forwards(const PipelineSchedule& schedule, std::int64_t stages,
-                                              std::int64_t micro_batches) {
-  std::vector<StageAction> list;
-  for (std::int64_t first = 0; first < micro_batches; first += stages)
-    for (std::int64_t chunk = 0; chunk < schedule.chunks; ++chunk)
-      for (std::int64_t i = first; i < std::min(first + stages, micro_batches); ++i)
-        list.push_back({false, i, chunk});
-  return list;
-}
-
-}  // namespace
-
-std::int64_t forwards_ahead(const PipelineSchedule& schedule, std::int64_t stages,
-                            std::int64_t stage) {
-  switch (schedule.kind) {
-    case PipelineSchedule::Kind::OneForwardOneBackward:
-      return stages - stage - 1;
-    case PipelineSchedule::Kind::GPipe:
-      return INT64_MAX;
-    case PipelineSchedule::Kind::Interleaved:
-      return 2 * (stages - stage - 1) + (schedule.chunks - 1) * stages;
-  }
-  return 0;
-}
-
-std::vector<StageAction> actions_of(const PipelineSchedule& schedule, std::int64_t stages,
-                                    std::int64_t stage, std::int64_t micro_batches) {
-  const std::vector<StageAction> forwards = interleaved_forwards(schedule, stages, micro_batches);
-  const std::size_t ahead = static_cast<std::size_t>(std::min(
-      static_cast<std::int64_t>(forwards.size()), forwards_ahead(schedule, stages, stage)));
-  std::vector<StageAction> list(forwards.begin(),
-                                forwards.begin() + static_cast<std::ptrdiff_t>(ahead));
-  for (std::size_t i = ahead; i < forwards.size() + ahead; ++i) {
-    if (i < forwards.size()) list.push_back(forwards[i]);
-    StageAction back = forwards[i - ahead];
-    back.is_backward = true;
-    back.chunk = schedule.chunks - 1 - back.chunk;
-    list.push_back(back);
-  }
-  return list;
-}
 
 std::int64_t written_micro_batches(const StepOptions& step) {
   const std::int64_t all = step.accumulate.count;
@@ -227,7 +225,8 @@ std::int64_t written_micro_batches(const StepOptions& step) {
 }
 
 std::string pipeline_defect(const StepOptions& step, const Plan& plan) {
-  if (step.mesh[Axis::Pipeline] == 1 || step.accumulate.count == 1) return {};
+  if (step.mesh[Axis::Pipeline] == 1) return {};
+  if (step.accumulate.count == 1 && !splits_backward(step)) return {};
   if (plan.overlap)
     return "recovery beside gradients is not simulated for micro-batches in flight yet";
   for (const Decision& decision : plan.decisions) {
@@ -241,13 +240,15 @@ std::string pipeline_defect(const StepOptions& step, const Plan& plan) {
 
 JointGraph order_micro_batches(const Trace& trace, JointGraph graph) {
   const StepOptions& step = trace.step;
-  if (step.mesh[Axis::Pipeline] == 1 || step.accumulate.count == 1) return graph;
+  const std::int64_t stages = step.mesh[Axis::Pipeline], batches = step.accumulate.count;
+  if (stages == 1 || (batches == 1 && !splits_backward(step))) return graph;
   CHECK(graph.lanes.size() == 1);  // pipeline_defect() of the plan
-  const auto schedule = step.schedule.value_or(PipelineSchedule());
-  return OrderedBatches(trace, graph)
-      .run(actions_of(schedule, step.mesh[Axis::Pipeline], step.rank.value_or(RankClass()).stage,
-                      step.accumulate.count),
-           step.accumulate.count);
+  SplitGraph split =
+      splits_backward(step) ? split_backward(trace, graph) : SplitGraph{std::move(graph), {}};
+  const std::vector<StageAction> ordered =
+      actions_of(step.schedule.value_or(PipelineSchedule()), stages,
+                 step.rank.value_or(RankClass()).stage, batches);
+  return OrderedBatches(trace, split.graph, split.weights).run(ordered, batches);
 }
 
 }  // namespace tidemark

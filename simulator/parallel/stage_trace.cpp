@@ -3,14 +3,17 @@
 // The gradient of send is received, that of receive is sent: both are ops like any other.
 // An interleaved stage has several such chunks, one behind the other:
 //   … ─send─► number ─receive─► x' ─blocks─► …
+// The last stage of zb-v has neighbouring chunks, and sends nothing in between.
 #include "simulator/parallel/stage_trace.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 #include "base/quoted.h"
+#include "simulator/parallel/pipeline_actions.h"
 #include "simulator/strategies/trace_edit.h"
 
 namespace tidemark {
@@ -30,7 +33,7 @@ void refuse_uneven(const Trace& trace, std::int64_t blocks, std::int64_t chunks)
                         blocks, chunks, stages));
 }
 
-// By chunk in model order, chunk c being of stage c modulo their number; and one behind the last.
+// By chunk in model order; and one behind the last.
 std::vector<std::size_t> first_blocks(const Trace& trace) {
   const auto schedule = trace.step.schedule.value_or(PipelineSchedule());
   const auto blocks = static_cast<std::int64_t>(trace.blocks.size());
@@ -59,6 +62,7 @@ class StageTrace {
         first_block_(first_blocks(from)),
         stages_(static_cast<std::size_t>(from.step.mesh[Axis::Pipeline])),
         stage_(stage),
+        own_(own_chunks()),
         producer_(from.tensors.size(), no_op),
         wanted_(from.ops.size()),
         edit_(from) {
@@ -69,8 +73,8 @@ class StageTrace {
   }
 
   Trace run() && {
-    for (std::size_t chunk = stage_; chunk < chunks(); chunk += stages_) want(chunk);
-    for (std::size_t chunk = stage_; chunk < chunks(); chunk += stages_) write(chunk);
+    for (const std::size_t chunk : own_) want(chunk);
+    for (const std::size_t chunk : own_) write(chunk);
     for (std::size_t b = 0; b < from_.blocks.size(); ++b)
       if (!is_own(b)) edit_.feed_block(b, TensorId{0});
     return with_own_blocks(edit_.finish());
@@ -79,6 +83,19 @@ class StageTrace {
  private:
   std::size_t chunks() const { return first_block_.size() - 1; }
   bool is_last(std::size_t chunk) const { return chunk + 1 == chunks(); }
+  bool is_own_chunk(std::size_t chunk) const {
+    return std::ranges::find(own_, chunk) != own_.end();
+  }
+
+  std::vector<std::size_t> own_chunks() const {
+    const auto schedule = from_.step.schedule.value_or(PipelineSchedule());
+    const auto stages = static_cast<std::int64_t>(stages_);
+    std::vector<std::size_t> own;
+    for (std::int64_t chunk = 0; chunk < schedule.chunks; ++chunk)
+      own.push_back(static_cast<std::size_t>(
+          chunk_in_model(schedule, stages, {static_cast<std::int64_t>(stage_), chunk})));
+    return own;
+  }
 
   // Ops of a chunk begin with its first block; those behind all blocks are the last one's.
   std::size_t begin_of(std::size_t chunk) const {
@@ -98,7 +115,7 @@ class StageTrace {
 
   // Of this stage's chunks, which the block is of, or -1.
   std::int32_t own_chunk(std::size_t block) const {
-    for (std::size_t chunk = stage_; chunk < chunks(); chunk += stages_)
+    for (const std::size_t chunk : own_)
       if (block >= first_block_[chunk] && block < first_block_[chunk + 1])
         return static_cast<std::int32_t>(chunk / stages_);
     return -1;
@@ -138,10 +155,10 @@ class StageTrace {
   }
 
   void write(std::size_t chunk) {
-    if (chunk > 0) receive(chunk);
+    if (chunk > 0 && !is_own_chunk(chunk - 1)) receive(chunk);
     for (const std::size_t end = begin_of(chunk + 1); next_ < end; ++next_)
       if (wanted_[next_]) edit_.copy(static_cast<OpId>(next_));
-    if (!is_last(chunk)) send(chunk);
+    if (!is_last(chunk) && !is_own_chunk(chunk + 1)) send(chunk);
   }
 
   std::string name_in(std::size_t chunk, std::string_view what) const {
@@ -169,7 +186,7 @@ class StageTrace {
   void send(std::size_t chunk) {
     const Tensor number{.name = name_in(chunk, "send"), .shape = {}, .dtype = DType::Float32};
     sent_ = edit_.emit(OpKind::Send, number.name, {edit_.map(input_of(chunk + 1))}, number);
-    if (chunk + stages_ >= chunks()) edit_.redirect(from_.loss, sent_);
+    if (chunk == own_.back()) edit_.redirect(from_.loss, sent_);
   }
 
   // What another stage has made is no part of a stack: each chunk has stacks of its own.
@@ -193,12 +210,28 @@ class StageTrace {
   const Trace& from_;
   const std::vector<std::size_t> first_block_;  ///< by chunk of all stages, and one behind
   const std::size_t stages_, stage_;
-  std::vector<OpId> producer_;  ///< by storage: who makes it first
-  std::vector<bool> wanted_;    ///< by op
+  const std::vector<std::size_t> own_;  ///< chunks, of the model's
+  std::vector<OpId> producer_;          ///< by storage: who makes it first
+  std::vector<bool> wanted_;            ///< by op
   TraceEdit edit_;
   std::size_t next_ = 0;       ///< op to be copied
   TensorId sent_ = no_tensor;  ///< of the chunk before
 };
+
+// The op that begins the stage's second chunk, if that goes on with what the first has made there.
+std::optional<OpId> begin_of_joined_chunk(const Trace& trace) {
+  const auto schedule = trace.step.schedule.value_or(PipelineSchedule());
+  const std::int64_t stages = trace.step.mesh[Axis::Pipeline];
+  const std::int64_t stage = trace.step.rank.value_or(RankClass()).stage;
+  if (stages == 1 || schedule.kind != PipelineSchedule::Kind::ZeroBubbleV || stage + 1 < stages)
+    return {};
+  const std::size_t first = schedule.blocks.empty()
+                                ? trace.blocks.size() / 2
+                                : static_cast<std::size_t>(schedule.blocks[static_cast<std::size_t>(
+                                      chunk_in_model(schedule, stages, {stage, 0}))]);
+  if (first < trace.blocks.size()) return trace.blocks[first].begin;
+  return trace.blocks.empty() ? OpId{1} : trace.blocks.back().end;
+}
 
 }  // namespace
 
@@ -211,6 +244,16 @@ Trace cut_for_stage(Trace trace) {
                                  to_text(*trace.step.rank), stages, stages - 1));
   trace.step.rank = RankClass{stage};
   return StageTrace(trace, static_cast<std::size_t>(stage)).run();
+}
+
+// Each chunk but the stage's first begins with what it receives, or is joined to the one before.
+std::vector<std::int64_t> chunk_of_ops(const Trace& trace) {
+  std::vector<std::int64_t> chunk_of(trace.ops.size());
+  for (std::size_t i = 1; i < trace.ops.size(); ++i)
+    chunk_of[i] = chunk_of[i - 1] + (trace.ops[i].kind == OpKind::Receive ? 1 : 0);
+  if (const std::optional<OpId> joined = begin_of_joined_chunk(trace))
+    for (std::size_t i = index(*joined); i < trace.ops.size(); ++i) chunk_of[i] = 1;
+  return chunk_of;
 }
 
 }  // namespace tidemark

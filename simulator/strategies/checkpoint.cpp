@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "simulator/needs.h"
+#include "simulator/parallel/stage_trace.h"
 #include "simulator/strategies/consumers.h"
 #include "simulator/strategies/regions.h"
 #include "simulator/strategies/strategy.h"
@@ -69,10 +70,20 @@ class WholeFunction {
   std::vector<bool> stays_;  ///< by storage: of what no gradient needs
 };
 
+// By block: which chunk of a pipeline stage it is of. No segment is of two: each is a module.
+std::vector<std::int64_t> chunk_of_blocks(const Trace& trace) {
+  const std::vector<std::int64_t> chunk_of = chunk_of_ops(trace);
+  std::vector<std::int64_t> found;
+  for (const Block& block : trace.blocks) found.push_back(chunk_of[index(block.begin)]);
+  return found;
+}
+
 std::vector<Region> segments_of_blocks(const Trace& trace, std::size_t every) {
+  const std::vector<std::int64_t> chunk = chunk_of_blocks(trace);
   std::vector<Region> segments;
-  for (std::size_t first = 0; first < trace.blocks.size(); first += every) {
-    const std::size_t next = std::min(first + every, trace.blocks.size());
+  for (std::size_t first = 0, next = 0; first < trace.blocks.size(); first = next) {
+    for (next = first + 1; next < std::min(first + every, trace.blocks.size()); ++next)
+      if (chunk[next] != chunk[first]) break;
     const OpId begin = trace.blocks[first].begin;
     segments.push_back({begin, begin, trace.blocks[next - 1].end});
   }
@@ -81,14 +92,16 @@ std::vector<Region> segments_of_blocks(const Trace& trace, std::size_t every) {
 
 // What the model's own checkpointing wraps: a block, or blocks and what follows them.
 std::vector<Region> segments_of_model(const Trace& trace) {
+  const std::vector<std::int64_t> chunk = chunk_of_blocks(trace);
   std::vector<Region> segments;
   for (std::size_t b = 0; b < trace.blocks.size();) {
     const Block& first = trace.blocks[b];
     std::size_t next = b + 1;
     while (first.segment >= 0 && next < trace.blocks.size() &&
-           trace.blocks[next].segment == first.segment)
+           trace.blocks[next].segment == first.segment && chunk[next] == chunk[b])
       ++next;
-    const bool has_tail = first.segment >= 0 && next < trace.blocks.size();
+    const bool has_tail =
+        first.segment >= 0 && next < trace.blocks.size() && chunk[next] == chunk[b];
     const OpId end = has_tail ? trace.blocks[next].begin : trace.blocks[next - 1].end;
     segments.push_back({first.begin, first.begin, end});
     b = next;

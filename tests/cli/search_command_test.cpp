@@ -81,6 +81,20 @@ TEST_F(SearchParts, OneAndSevenOfThemGiveWhatOneRunGives) {
   EXPECT_EQ(merged(files), expected);
 }
 
+// A program whose file differs by a byte, as another build's does, takes up and unites nothing.
+TEST_F(SearchParts, OfAnotherBuildAreRefused) {
+  run_part(1, 1);
+  const std::string other = (folder_ / "other").string();
+  std::filesystem::copy_file(TIDEMARK_PROGRAM, other);
+  std::ofstream(other, std::ios::app) << 'x';
+  for (const std::string& line :
+       {std::string("search merge r.jsonl"), fmt::format("{} --records r.jsonl", search_line)}) {
+    const Outcome outcome = shell(fmt::format("./other {}", line));
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
+    EXPECT_NE(outcome.errors.find("r.jsonl: is of tidemark "), std::string::npos) << outcome.errors;
+  }
+}
+
 TEST_F(SearchParts, GoOnWhereTheyWere) {
   run_part(1, 1);
   const std::string whole = text("r.jsonl");

@@ -65,10 +65,11 @@ TEST_F(RanksTab, ThePictureHasAllPasses) {
     for (const PipelinePass& pass : passes) {
       EXPECT_GE(pass.begin, end);
       end = pass.end, busy += pass.end - pass.begin;
-      if (s == 0 || pass.is_backward) continue;
+      if (s == 0 || pass.action.work != StageWork::Forward) continue;
       const auto& before = ranks().pipeline.passes[s - 1];
       const auto sent = std::ranges::find_if(before, [&](const PipelinePass& other) {
-        return !other.is_backward && other.micro_batch == pass.micro_batch;
+        return other.action.work == StageWork::Forward &&
+               other.action.micro_batch == pass.action.micro_batch;
       });
       ASSERT_NE(sent, before.end());
       EXPECT_LE(sent->end, pass.begin);

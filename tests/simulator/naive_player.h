@@ -179,6 +179,7 @@ class Player {
         return convert(run);
       case Task::Optimizer:
         return optimize(run);
+      case Task::WeightGradient:
       case Task::Pack:
       case Task::AllReduce:
       case Task::AllGather:

@@ -103,9 +103,10 @@ TEST(Sharding, MistakesAreTold) {
 
 TEST(PipelineSchedule, IsReadAndWrittenWithItsOptions) {
   for (const char* text : {"1f1b", "gpipe", "interleaved:v=3", "1f1b:blocks=2-4-4-2",
-                           "interleaved:v=2,blocks=0-1-1-0"})
+                           "interleaved:v=2,blocks=0-1-1-0", "zb-h1", "zb-h2:blocks=3-1", "zb-v"})
     EXPECT_EQ(to_text(parse_schedule(text)), text);
   EXPECT_EQ(parse_schedule("interleaved").chunks, 2);
+  EXPECT_EQ(parse_schedule("zb-v").chunks, 2);
 }
 
 TEST(PipelineSchedule, MistakesAreTold) {

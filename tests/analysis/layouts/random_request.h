@@ -62,7 +62,8 @@ class RequestDice {
     request.scenario.device = device_of(find_cluster("dgx-h100"));
     request.scenario.strategies = {parse_strategy(one_of(asked_strategies))};
     request.shardings = {parse_sharding(one_of(asked_shardings))};
-    request.schedules.push_back(parse_schedule("gpipe"));
+    for (const char* schedule : {"gpipe", "zb-h1", "zb-h2", "zb-v"})
+      request.schedules.push_back(parse_schedule(schedule));
     request.gpus = one_of(std::array{1, 2, 4, 6, 8, 16});
     if (request.gpus % 2 == 0) step.mesh[Axis::Context] = one_of(std::array{1, 1, 2});
     request.global_batch = request.gpus * one_of(std::array{1, 2, 3, 4});

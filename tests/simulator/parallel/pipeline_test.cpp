@@ -9,7 +9,6 @@
 #include "simulator/graph/differentiate.h"
 #include "simulator/judge/validate.h"
 #include "simulator/parallel/pipeline_clock.h"
-#include "simulator/parallel/pipeline_order.h"
 #include "simulator/parallel/rank_trace.h"
 #include "simulator/place/place.h"
 #include "tests/simulator/parallel/ranks.h"
@@ -23,10 +22,12 @@ using testing::IsEmpty;
 
 const PipelineSchedule one_each = {}, all_first = {PipelineSchedule::Kind::GPipe};
 
+char letter_of(StageWork work) { return "FBW"[static_cast<std::size_t>(work)]; }
+
 std::string text_of(const std::vector<StageAction>& actions) {
   std::string text;
   for (const StageAction& action : actions)
-    text += fmt::format("{}{} ", action.is_backward ? 'B' : 'F', action.micro_batch);
+    text += fmt::format("{}{} ", letter_of(action.work), action.micro_batch);
   return text;
 }
 
@@ -40,7 +41,7 @@ TEST(StageActions, AreThoseOfThePapers) {
 std::string with_chunks(const std::vector<StageAction>& actions) {
   std::string text;
   for (const StageAction& action : actions)
-    text += fmt::format("{}{}{} ", action.is_backward ? 'B' : 'F', action.micro_batch,
+    text += fmt::format("{}{}{} ", letter_of(action.work), action.micro_batch,
                         static_cast<char>('a' + action.chunk));
   return text;
 }
@@ -56,9 +57,9 @@ TEST(StageActions, InterleaveChunksInGroupsOfStages) {
 // With one chunk each stage's order is that of 1F1B, but for what is ahead.
 TEST(StageActions, OfEachChunkComeInOrder) {
   for (const std::int64_t stage : {0, 1, 2}) {
-    std::map<std::pair<bool, std::int64_t>, std::int64_t> next;
+    std::map<std::pair<StageWork, std::int64_t>, std::int64_t> next;
     for (const StageAction& action : actions_of(parse_schedule("interleaved:v=3"), 3, stage, 7)) {
-      std::int64_t& expected = next[{action.is_backward, action.chunk}];
+      std::int64_t& expected = next[{action.work, action.chunk}];
       EXPECT_EQ(action.micro_batch, expected++) << stage;
     }
     EXPECT_EQ(next.size(), 6u);

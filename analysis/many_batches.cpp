@@ -72,14 +72,18 @@ bool are_alike(const Evaluation& few, const Evaluation& more) {
 // Where the last of two steps, which are a round apart, comes to after some rounds more.
 StepTimes after_rounds(const StepTimes& before, const StepTimes& last, std::int64_t rounds) {
   const auto after = [rounds](Nanoseconds a, Nanoseconds b) { return b + (b - a) * rounds; };
+  std::vector<ChunkTimes> chunks;
+  for (std::size_t c = 0; c < last.chunks.size(); ++c) {
+    const ChunkTimes &a = before.chunks[c], &b = last.chunks[c];
+    chunks.push_back(
+        {after(a.forward, b.forward), after(a.backward, b.backward), after(a.weights, b.weights)});
+  }
   return {.duration = after(before.duration, last.duration),
           .waits_for_host = after(before.waits_for_host, last.waits_for_host),
           .overlap = after(before.overlap, last.overlap),
           .communication = {after(before.communication.alone, last.communication.alone),
                             after(before.communication.exposed, last.communication.exposed)},
-          .forward = after(before.forward, last.forward),
-          .backward = after(before.backward, last.backward),
-          .weights = after(before.weights, last.weights),
+          .chunks = std::move(chunks),
           .behind = after(before.behind, last.behind)};
 }
 

@@ -25,15 +25,24 @@ class StageSums {
 
   void add(const Report& report, const StepTimes& times) {
     const std::int64_t batches = step_.accumulate.count;
-    times_.push_back({times.forward / batches, times.backward / batches, times.weights / batches});
+    stages_.push_back({});
+    for (const ChunkTimes& of : times.chunks)
+      stages_.back().push_back({of.forward / batches, of.backward / batches, of.weights / batches});
     behind_ = std::max(behind_, times.behind);
     busy_flops_ += report.mfu * static_cast<double>(report.step.count());
-    if (times_.size() == 1) first_ = report;
+    if (stages_.size() == 1) first_ = report;
   }
 
   PipelineTimes run() const {
-    return run_pipeline(step_.schedule.value_or(PipelineSchedule()), times_,
-                        step_.accumulate.count);
+    const auto schedule = step_.schedule.value_or(PipelineSchedule());
+    const auto stages = std::ssize(stages_);
+    std::vector<ChunkTimes> in_model;
+    for (std::int64_t c = 0; c < stages * schedule.chunks; ++c) {
+      const StageChunk at = place_of_chunk(schedule, stages, c);
+      in_model.push_back(
+          stages_[static_cast<std::size_t>(at.stage)][static_cast<std::size_t>(at.chunk)]);
+    }
+    return run_pipeline(schedule, in_model, step_.accumulate.count);
   }
 
   /// The pipeline's time instead of the stage's own.
@@ -44,13 +53,13 @@ class StageSums {
     report.samples_per_second = first_.samples_per_second * slower;
     report.throughput = first_.throughput * slower;
     report.throughput_unit = first_.throughput_unit;
-    report.mfu = busy_flops_ / static_cast<double>(times_.size()) / total;
+    report.mfu = busy_flops_ / static_cast<double>(stages_.size()) / total;
     report.bubble = all.waits[static_cast<std::size_t>(report.rank->stage)];
   }
 
  private:
   const StepOptions& step_;
-  std::vector<StageTimes> times_;
+  std::vector<std::vector<ChunkTimes>> stages_;  ///< of one micro-batch, by stage and chunk
   Nanoseconds behind_{};
   double busy_flops_ = 0;
   Report first_;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "simulator/parallel/pipeline_actions.h"
+#include "simulator/parallel/stage_trace.h"
 
 namespace tidemark {
 namespace {
@@ -18,22 +18,38 @@ StageWork work_of(const Run& run, StageWork now) {
   return goes_back ? StageWork::Backward : now;
 }
 
-void add_passes(const Schedule& schedule, const Timeline& timeline, StepTimes& times) {
+Nanoseconds& time_of(ChunkTimes& chunk, StageWork work) {
+  if (work == StageWork::Forward) return chunk.forward;
+  return work == StageWork::Backward ? chunk.backward : chunk.weights;
+}
+
+bool is_of_chunk(Task task) {
+  return task == Task::Forward || task == Task::Seed || task == Task::Backward ||
+         task == Task::WeightGradient || task == Task::Recompute;
+}
+
+void add_passes(const Trace& trace, const Schedule& schedule, const Timeline& timeline,
+                StepTimes& times) {
+  const std::vector<std::int64_t> chunk_of = chunk_of_ops(trace);
+  times.chunks.resize(
+      static_cast<std::size_t>(trace.step.schedule.value_or(PipelineSchedule()).chunks));
   Nanoseconds begin{}, end{};
   StageWork now = StageWork::Forward;
+  std::size_t chunk = 0;
   const auto close = [&](Nanoseconds at) {
-    Nanoseconds& sum = now == StageWork::Forward    ? times.forward
-                       : now == StageWork::Backward ? times.backward
-                                                    : times.weights;
-    sum += at - begin;
+    time_of(times.chunks[chunk], now) += at - begin;
     begin = at;
   };
   for (const TimedRun& timed : timeline.runs) {
     const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
     if (!run || run->task == Task::Optimizer) continue;
-    if (const StageWork next = work_of(*run, now); next != now) {
+    const StageWork work = work_of(*run, now);
+    const std::size_t of = is_of_chunk(run->task) && run->op != no_op
+                               ? static_cast<std::size_t>(chunk_of[index(run->op)])
+                               : chunk;
+    if (work != now || of != chunk) {
       close(timed.begin);
-      now = next;
+      now = work, chunk = of;
     }
     if (!is_collective(run->task)) end = std::max(end, timed.end);
   }
@@ -48,7 +64,7 @@ StepTimes times_of(const Trace& trace, const Schedule& schedule, const Timeline&
                   .waits_for_host = timeline.waits_for_host,
                   .overlap = timeline.overlap,
                   .communication = communication_of(trace, schedule, timeline)};
-  if (trace.step.mesh[Axis::Pipeline] > 1) add_passes(schedule, timeline, times);
+  if (trace.step.mesh[Axis::Pipeline] > 1) add_passes(trace, schedule, timeline, times);
   return times;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analysis/communication.h"
+#include "simulator/parallel/pipeline_clock.h"
 #include "simulator/schedule.h"
 #include "simulator/timeline.h"
 #include "traces/trace.h"
@@ -15,9 +16,8 @@ struct StepTimes {
   Communication communication;   ///< with other ranks of the mesh
 
   // Of a pipeline stage alone:
-  Nanoseconds forward{}, backward{};  ///< of all its micro-batches
-  Nanoseconds weights{};              ///< of backwards in two halves: the second ones
-  Nanoseconds behind{};               ///< from the last backward to the end of the step
+  std::vector<ChunkTimes> chunks = {};  ///< of each, the sum over its micro-batches
+  Nanoseconds behind{};                 ///< from the last backward to the end of the step
 
   bool operator==(const StepTimes&) const = default;
 };

@@ -241,6 +241,7 @@ class StageBounds {
       Part chunk;
       for (std::size_t p = ranges[c].begin; p < ranges[c].end; ++p) add(parts.parts[p], chunk);
       stage.least_saved = stage.is_begun ? std::min(stage.least_saved, chunk.saved) : chunk.saved;
+      if (!stage.is_begun) stage.first = chunk.time;
       stage.is_begun = true;
       add(chunk, stage.all);
     }
@@ -258,8 +259,8 @@ class StageBounds {
   Nanoseconds duration() const {
     Nanoseconds before{}, most{};
     for (const Stage& stage : stages_) {
-      most = std::max(most, stage.all.time * layout_.micro_batches + before / schedule_.chunks);
-      if (!schedule_.splits_backward()) before += stage.all.time;
+      most = std::max(most, stage.all.time * layout_.micro_batches + before);
+      if (!schedule_.splits_backward()) before += stage.first;
     }
     if (stages_.size() == 1) return most;
     const std::int64_t passes = schedule_.splits_backward() ? 3 : 2;
@@ -270,8 +271,9 @@ class StageBounds {
 
  private:
   struct Stage {
-    Part all;           ///< of all its chunks
-    Bytes least_saved;  ///< of one of them
+    Part all;             ///< of all its chunks
+    Bytes least_saved;    ///< of one of them
+    Nanoseconds first{};  ///< of the first of them
     bool is_begun = false;
   };
 

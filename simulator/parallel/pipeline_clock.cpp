@@ -11,17 +11,17 @@ namespace {
 
 class PipelineClock {
  public:
-  PipelineClock(const PipelineSchedule& schedule, std::span<const StageTimes> stages,
+  PipelineClock(const PipelineSchedule& schedule, std::span<const ChunkTimes> chunks,
                 std::int64_t micro_batches)
       : schedule_(schedule),
-        stages_(stages),
+        chunks_(chunks),
+        stages_(std::ssize(chunks) / schedule.chunks),
         micro_batches_(micro_batches),
-        chunks_(std::ssize(stages) * schedule.chunks),
-        state_(stages.size()) {
-    for (std::size_t s = 0; s < stages.size(); ++s)
+        state_(static_cast<std::size_t>(stages_)) {
+    for (std::size_t s = 0; s < state_.size(); ++s)
       state_[s].actions =
-          actions_of(schedule, std::ssize(stages), static_cast<std::int64_t>(s), micro_batches);
-    const auto parts = static_cast<std::size_t>(micro_batches * chunks_);
+          actions_of(schedule, stages_, static_cast<std::int64_t>(s), micro_batches);
+    const auto parts = static_cast<std::size_t>(micro_batches) * chunks.size();
     forward_done_.assign(parts, never);
     backward_done_.assign(parts, never);
   }
@@ -66,30 +66,29 @@ class PipelineClock {
       case StageWork::Forward:
         return chunk == 0 ? Nanoseconds{} : forward_done_[part_of(chunk - 1, action.micro_batch)];
       case StageWork::Backward:
-        return chunk + 1 == chunks_ ? forward_done_[part_of(chunk, action.micro_batch)]
-                                    : backward_done_[part_of(chunk + 1, action.micro_batch)];
+        return chunk + 1 == std::ssize(chunks_)
+                   ? forward_done_[part_of(chunk, action.micro_batch)]
+                   : backward_done_[part_of(chunk + 1, action.micro_batch)];
       case StageWork::Weights:
         return backward_done_[part_of(chunk, action.micro_batch)];
     }
     return {};
   }
 
-  Nanoseconds time_of(const StageTimes& stage, StageWork work) const {
-    if (work == StageWork::Forward) return stage.forward;
-    return work == StageWork::Backward ? stage.backward : stage.weights;
+  Nanoseconds time_of(const ChunkTimes& chunk, StageWork work) const {
+    if (work == StageWork::Forward) return chunk.forward;
+    return work == StageWork::Backward ? chunk.backward : chunk.weights;
   }
 
   bool act(std::size_t s) {
     State& state = state_[s];
     if (state.next == state.actions.size()) return false;
     const StageAction action = state.actions[state.next];
-    const std::int64_t chunk = chunk_in_model(schedule_, std::ssize(stages_),
-                                              {static_cast<std::int64_t>(s), action.chunk});
+    const std::int64_t chunk =
+        chunk_in_model(schedule_, stages_, {static_cast<std::int64_t>(s), action.chunk});
     const Nanoseconds from = ready(action, chunk);
     if (from == never) return false;
-    const Nanoseconds whole = time_of(stages_[s], action.work);
-    const Nanoseconds takes =
-        whole * (action.chunk + 1) / schedule_.chunks - whole * action.chunk / schedule_.chunks;
+    const Nanoseconds takes = time_of(chunks_[static_cast<std::size_t>(chunk)], action.work);
     state.now = std::max(state.now, from) + takes;
     state.busy += takes;
     state.passes.push_back({action, state.now - takes, state.now});
@@ -101,17 +100,17 @@ class PipelineClock {
   }
 
   const PipelineSchedule& schedule_;
-  std::span<const StageTimes> stages_;
-  const std::int64_t micro_batches_, chunks_;  ///< chunks: of all stages
+  std::span<const ChunkTimes> chunks_;  ///< of all stages
+  const std::int64_t stages_, micro_batches_;
   std::vector<State> state_;
   std::vector<Nanoseconds> forward_done_, backward_done_;  ///< by chunk of the model, micro-batch
 };
 
 }  // namespace
 
-PipelineTimes run_pipeline(const PipelineSchedule& schedule, std::span<const StageTimes> stages,
+PipelineTimes run_pipeline(const PipelineSchedule& schedule, std::span<const ChunkTimes> chunks,
                            std::int64_t micro_batches) {
-  return PipelineClock(schedule, stages, micro_batches).run();
+  return PipelineClock(schedule, chunks, micro_batches).run();
 }
 
 }  // namespace tidemark

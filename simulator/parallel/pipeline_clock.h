@@ -9,11 +9,12 @@
 
 namespace tidemark {
 
-/// Of one micro-batch on one stage, with what it sends.
-struct StageTimes {
+/// Of one micro-batch on one chunk of a stage, with what it sends.
+struct ChunkTimes {
   Nanoseconds forward{}, backward{};
   Nanoseconds weights{};  ///< of schedules that split backwards; their gradients of inputs alone
                           ///< are `backward` then
+  bool operator==(const ChunkTimes&) const = default;
 };
 
 /// A stage while it is busy with a micro-batch.
@@ -32,9 +33,9 @@ struct PipelineTimes {
 };
 
 /// A forward begins when the chunk before is done with the micro-batch, a backward when the chunk
-/// behind is; each stage in the order of its schedule. Chunks of a stage take equal parts of its
-/// times. Linear in stages and micro-batches.
-PipelineTimes run_pipeline(const PipelineSchedule& schedule, std::span<const StageTimes> stages,
+/// behind is; each stage in the order of its schedule. `chunks`: in the order of the model, as many
+/// of each stage. Linear in chunks and micro-batches.
+PipelineTimes run_pipeline(const PipelineSchedule& schedule, std::span<const ChunkTimes> chunks,
                            std::int64_t micro_batches);
 
 }  // namespace tidemark

@@ -165,6 +165,14 @@ class StageTrace {
     return chunk < stages_ ? std::string(what) : fmt::format("{}.{}", what, chunk / stages_);
   }
 
+  // What comes back through stages without blocks is there a second time.
+  bool is_own_result(TensorId x) const {
+    const OpId made_by = producer_[index(from_[x].storage)];
+    return made_by != no_op && std::ranges::any_of(own_, [&](std::size_t chunk) {
+             return index(made_by) >= begin_of(chunk) && index(made_by) < begin_of(chunk + 1);
+           });
+  }
+
   void receive(std::size_t chunk) {
     const TensorId x = input_of(chunk);
     if (from_[x].storage != x)
@@ -179,6 +187,7 @@ class StageTrace {
     Tensor received = from_[x];
     received.storage = no_tensor;
     received.held_until = no_op;
+    if (is_own_result(x)) received.name = name_in(chunk, received.name);
     edit_.redirect(x, edit_.emit(OpKind::Receive, name_in(chunk, "receive"), {link}, received));
   }
 
@@ -225,10 +234,10 @@ std::optional<OpId> begin_of_joined_chunk(const Trace& trace) {
   const std::int64_t stage = trace.step.rank.value_or(RankClass()).stage;
   if (stages == 1 || schedule.kind != PipelineSchedule::Kind::ZeroBubbleV || stage + 1 < stages)
     return {};
-  const std::size_t first = schedule.blocks.empty()
-                                ? trace.blocks.size() / 2
-                                : static_cast<std::size_t>(schedule.blocks[static_cast<std::size_t>(
-                                      chunk_in_model(schedule, stages, {stage, 0}))]);
+  const auto chunk = static_cast<std::size_t>(chunk_in_model(schedule, stages, {stage, 0}));
+  const std::size_t first = chunk < schedule.blocks.size()
+                                ? static_cast<std::size_t>(schedule.blocks[chunk])
+                                : trace.blocks.size() / 2;
   if (first < trace.blocks.size()) return trace.blocks[first].begin;
   return trace.blocks.empty() ? OpId{1} : trace.blocks.back().end;
 }

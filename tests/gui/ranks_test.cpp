@@ -78,6 +78,22 @@ TEST_F(RanksTab, ThePictureHasAllPasses) {
   }
 }
 
+// Gradients of weights are passes of their own; what ends behind the first stage's last pass, where
+// the next step begins already, is in the picture, too.
+TEST_F(RanksTab, ThePictureHasBothHalvesOfBackwards) {
+  WhatIf halves = pipelined();
+  halves.scenario.step.schedule = parse_schedule("zb-h2");
+  robot_.ask(halves);
+  EXPECT_EQ(robot_.view.facts.passes, 3u * 6 * 4);
+  const PipelineTimes& pipeline = ranks().pipeline;
+  EXPECT_GE(pipeline.end, pipeline.total);
+  for (const auto& passes : pipeline.passes) {
+    ASSERT_EQ(passes.size(), 18u);
+    EXPECT_EQ(passes.back().action.work, StageWork::Weights);
+    EXPECT_LE(passes.back().end, pipeline.end);
+  }
+}
+
 TEST_F(RanksTab, AShorterPipelineShowsWhatItHas) {
   robot_.model.show_rank(RankClass{3}, robot_.view);
   WhatIf shorter = *robot_.model.what_if();

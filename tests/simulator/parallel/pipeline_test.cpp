@@ -72,7 +72,7 @@ TEST(PipelineClock, HasTheBubbleOfTheFormula) {
   for (const std::int64_t p : {1, 2, 3, 5, 8})
     for (const std::int64_t m : {1, 2, 8, 13})
       for (const auto& schedule : {one_each, all_first}) {
-        const std::vector<StageTimes> stages(static_cast<std::size_t>(p),
+        const std::vector<ChunkTimes> stages(static_cast<std::size_t>(p),
                                              {Nanoseconds{7}, Nanoseconds{15}});
         const PipelineTimes times = run_pipeline(schedule, stages, m);
         EXPECT_EQ(times.total.count(), (m + p - 1) * 22) << p << ' ' << m;
@@ -84,17 +84,28 @@ TEST(PipelineClock, HasTheBubbleOfTheFormula) {
 TEST(PipelineClock, HasTheBubbleOfTheFormulaInterleaved) {
   for (const std::int64_t v : {2, 3})
     for (const std::int64_t p : {2, 4}) {
-      const std::vector<StageTimes> stages(static_cast<std::size_t>(p),
-                                           {Nanoseconds{6 * 7}, Nanoseconds{6 * 15}});
+      const std::vector<ChunkTimes> chunks(static_cast<std::size_t>(p * v),
+                                           {Nanoseconds{6 / v * 7}, Nanoseconds{6 / v * 15}});
       const auto schedule = parse_schedule(fmt::format("interleaved:v={}", v));
-      const PipelineTimes times = run_pipeline(schedule, stages, 3 * p);
+      const PipelineTimes times = run_pipeline(schedule, chunks, 3 * p);
       EXPECT_EQ(times.total.count(), 6 * 22 * 3 * p + 6 * 22 * (p - 1) / v) << p << ' ' << v;
     }
 }
 
+// A chunk that takes longer than the others is waited for: two stages of two chunks, the last of
+// which (with the head, say) takes 10 where others take 1. Both ways of it follow the first
+// micro-batch's way through three chunks, and all of its work is done one after the other.
+TEST(PipelineClock, KnowsHowLongEachChunkTakes) {
+  const ChunkTimes usual{Nanoseconds{1}, Nanoseconds{1}}, last{Nanoseconds{10}, Nanoseconds{10}};
+  const std::vector<ChunkTimes> chunks = {usual, usual, usual, last};
+  const PipelineTimes times = run_pipeline(parse_schedule("interleaved:v=2"), chunks, 2);
+  EXPECT_EQ(times.total.count(), 3 + 2 * 20 + 3);
+  EXPECT_EQ(times.waits[1].count(), times.total.count() - 2 * (10 + 10 + 1 + 1));
+}
+
 // The slowest stage works all the time but for what fills and drains the pipeline.
 TEST(PipelineClock, GoesAtThePaceOfTheSlowestStage) {
-  const std::vector<StageTimes> stages = {{Nanoseconds{5}, Nanoseconds{10}},
+  const std::vector<ChunkTimes> stages = {{Nanoseconds{5}, Nanoseconds{10}},
                                           {Nanoseconds{8}, Nanoseconds{16}}};
   EXPECT_EQ(run_pipeline(one_each, stages, 10).total.count(), 5 + 10 * 24 + 10);
 }

@@ -128,11 +128,10 @@ class Walker {
 
 constexpr std::array all_times = {Times{2, 2, 2}, Times{3, 4, 2}, Times{2, 3, 1}, Times{5, 5, 4}};
 
-std::vector<StageTimes> equal_stages(std::int64_t stages, const Times& times, std::int64_t chunks) {
-  return std::vector<StageTimes>(
-      static_cast<std::size_t>(stages),
-      {Nanoseconds{times.forward * chunks}, Nanoseconds{times.backward * chunks},
-       Nanoseconds{times.weights * chunks}});
+std::vector<ChunkTimes> equal_chunks(std::int64_t count, const Times& times) {
+  return std::vector<ChunkTimes>(
+      static_cast<std::size_t>(count),
+      {Nanoseconds{times.forward}, Nanoseconds{times.backward}, Nanoseconds{times.weights}});
 }
 
 // Each stage does all of its work once, gradients of weights behind those of inputs.
@@ -163,14 +162,14 @@ TEST(ZeroBubbleClock, HasTheBubblesOfThePapers) {
         const std::int64_t busy = m * (t.forward + t.backward + t.weights);
         const auto bubble = [&](const char* text) {
           const PipelineSchedule schedule = parse_schedule(text);
-          const auto stages = equal_stages(p, t, schedule.chunks);
-          return run_pipeline(schedule, stages, m).total.count() - busy * schedule.chunks;
+          const auto chunks = equal_chunks(p * schedule.chunks, t);
+          return run_pipeline(schedule, chunks, m).total.count() - busy * schedule.chunks;
         };
         EXPECT_EQ(bubble("zb-h1"), (p - 1) * (t.forward + t.backward - t.weights)) << p << ' ' << m;
         EXPECT_EQ(bubble("zb-h2"), (p - 1) * (t.forward + t.backward - 2 * t.weights))
             << p << ' ' << m;
         EXPECT_EQ(bubble("zb-v"), 2 * (p - 1) * (t.backward - t.weights)) << p << ' ' << m;
-        auto whole = equal_stages(p, {t.forward, t.backward + t.weights, 0}, 1);
+        auto whole = equal_chunks(p, {t.forward, t.backward + t.weights, 0});
         EXPECT_EQ(run_pipeline({}, whole, m).total.count() - busy,
                   (p - 1) * (t.forward + t.backward + t.weights));
       }
@@ -183,7 +182,7 @@ TEST(ZeroBubbleClock, IsThatOfAWalkFromMomentToMoment) {
         for (const Times& t : all_times) {
           const PipelineSchedule schedule = parse_schedule(text);
           const Walk walk = Walker(text, p, m, t).run();
-          const auto times = run_pipeline(schedule, equal_stages(p, t, schedule.chunks), m);
+          const auto times = run_pipeline(schedule, equal_chunks(p * schedule.chunks, t), m);
           EXPECT_EQ(times.total.count(), walk.longest) << text << ' ' << p << ' ' << m;
           EXPECT_EQ(times.end.count(), walk.end) << text << ' ' << p << ' ' << m;
         }
@@ -234,6 +233,18 @@ TEST(ZeroBubbleStages, OfOneMicroBatchAndOfManyAreSound) {
           expect_sound_ranks(small_gpt2(6), options, "vanilla");
           if (testing::Test::HasFatalFailure()) return;
         }
+}
+
+// The last stage's chunks are joined, however many blocks they have.
+TEST(ZeroBubbleStages, MayHaveAsManyBlocksAsIsSaid) {
+  for (const char* blocks : {"1-3-0-0", "0-2-2-0", "1-0-2-1", "2-0-0-2"})
+    for (const std::int64_t stage : {0, 1}) {
+      const StepOptions options = of_stage(2, 3, fmt::format("zb-v:blocks={}", blocks), stage);
+      expect_sound_ranks(small_llama(4), options, "vanilla");
+      const std::int64_t own = parameters_of(build_rank_trace(small_llama(4), options));
+      EXPECT_GE(own, 0) << blocks;
+      if (testing::Test::HasFatalFailure()) return;
+    }
 }
 
 // Without stages there is nothing that a schedule could order.

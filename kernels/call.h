@@ -38,6 +38,9 @@ struct Settings {
   double probability = 0;  ///< of dropping
   double factor = 1;       ///< of Scale, and of attention's scores beside 1 / √d
   double epsilon = 1e-5;
+  std::int64_t axis = 0, offset = 0;  ///< of formulas
+  bool l2_decay = false;              ///< of an update: weight decay is a term of the gradient
+  bool masters = false;               ///< and the state begins with an fp32 copy of the parameter
 };
 
 /// How one tensor is quantized (Mesa, arXiv 2111.11124): by groups of channels, or by heads.
@@ -73,13 +76,15 @@ inline Array coded(std::byte* codes, const Shape& shape, const Quantizer& quanti
 struct StepState {
   std::int64_t number = 0;  ///< counts from 0
   std::uint64_t seed = 0;   ///< random ops: numbers follow from (seed, number, key, element)
-  bool adamw = true;        ///< else plain SGD
+  bool updates = true;      ///< false: the optimizer leaves everything as it is
   double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01;
 };
 
 struct Call {
   Pass pass = Pass::Forward;
-  OpKind kind = OpKind::View;  ///< of Forward and Backward
+  OpKind kind = OpKind::View;              ///< of Forward and Backward
+  Formula formula{};                       ///< of an opaque op
+  Optimizer optimizer = Optimizer::AdamW;  ///< of Update
   Settings settings;
   /// The op's operands in its order. Backward: those that were saved; the others are absent, but
   /// their shapes and dtypes stand.
@@ -90,8 +95,8 @@ struct Call {
   std::vector<Rearrangement> moves;  ///< of ops that only move elements: one per piece
   std::uint64_t key = 0;             ///< random ops, Quantize
   Quantizer quantizer;               ///< of Quantize
-  // Update: inputs {a gradient per parameter}, outputs {of each the parameter, its state}; the
-  // state holds the first moments of all elements, then the second ones. SGD has no state.
+  // Update: inputs {a gradient per parameter}, outputs {of each the parameter, its state, if its
+  // optimizer keeps one, temporaries}; optimizer.h says what a state holds.
 };
 
 }  // namespace tidemark

@@ -4,11 +4,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/error.h"
 #include "base/quoted.h"
 #include "profiler/call_settings.h"
 #include "profiler/gradient_places.h"
 #include "simulator/needs.h"
+#include "traces/optimizer_of.h"
 
 namespace tidemark::profiler {
 namespace {
@@ -111,6 +115,7 @@ class Binder {
   Call call_of(Pass pass, const Op& op) const {
     Call call;
     call.pass = pass, call.kind = op.kind;
+    if (const OpaqueRow* row = opaque_row(trace_, op)) call.formula = row->computes;
     call.settings = settings_of(trace_, op);
     call.moves = moves_of(trace_, op);
     call.key = op.rng_key;
@@ -278,36 +283,71 @@ class Binder {
 
   // One call for all parameters that have as much: of each its gradient, itself, its state and the
   // framework's temporaries.
-  void optimize(const Node& node, std::vector<Call>& calls) const {
-    if (!row_of(trace_.step.optimizer).has_kernels || trace_.step.master_weights)
-      fail(node, "kernels exist for sgd and adamw (use --optimizer adamw)");
+  void optimize(const Node& node, std::vector<Call>& all) const {
+    std::vector<Call> calls;
     const Instances reads = graph_.reads(node), writes = graph_.writes(node);
     for (std::size_t w = 0, r = 0; w < writes.size(); ++w) {
       if (graph_[writes[w]].role != Role::Value) continue;
       const TensorId parameter = graph_[writes[w]].tensor;
       const InstanceId slope = reads[r++];
       if (graph_[slope].tensor != parameter) fail(node, "a parameter has no gradient of its own");
-      const DType dtype = trace_[parameter].dtype;
-      const std::int64_t elements = numel(trace_[parameter].shape);
+      const OptimizerRow& row = row_with_kernels(node, parameter);
       const Array of_slope = gradient(node, parameter, slope);
       std::vector<Array> outputs = {value(node, parameter, writes[w])};
-      for (std::size_t k = w + 1; k < writes.size() && is_of_update(writes[k], parameter); ++k) {
-        const bool is_state = graph_[writes[k]].role == Role::OptimizerState;
-        outputs.push_back(array_at(address(writes[k]), dtype,
-                                   is_state ? dense({2, elements}) : dense({elements})));
-      }
-      add_update(of_slope, outputs, calls);
+      for (std::size_t k = w + 1; k < writes.size() && is_of_update(writes[k], parameter); ++k)
+        outputs.push_back(graph_[writes[k]].role == Role::OptimizerState
+                              ? in_one_piece(writes[k], dtype_of_state(row, parameter))
+                              : in_one_piece(writes[k], trace_[parameter].dtype));
+      Call call;
+      call.pass = Pass::Update, call.optimizer = row.value;
+      call.settings.l2_decay = trace_.step.l2_decay;
+      call.settings.masters = has_master(parameter);
+      add_update(std::move(call), of_slope, outputs, calls);
     }
+    std::ranges::move(calls, std::back_inserter(all));
   }
 
-  static void add_update(const Array& gradient, const std::vector<Array>& outputs,
+  const OptimizerRow& row_with_kernels(const Node& node, TensorId parameter) const {
+    const OptimizerRow& row = optimizer_of(trace_, parameter);
+    if (row.is_paged)
+      fail(node, fmt::format("the state of {} lies in unified memory, and a replay has none (use "
+                             "--optimizer {})",
+                             row.name, row.name.substr(std::string_view("paged-").size())));
+    if (row.value == Optimizer::Muon || (has_master(parameter) && row.value != Optimizer::AdamW))
+      fail(node, fmt::format("no kernel is known for {}{} (use --optimizer adamw)", row.name,
+                             has_master(parameter) ? " with master weights" : ""));
+    return row;
+  }
+
+  bool has_master(TensorId parameter) const {
+    return trace_.step.master_weights && size_of(trace_[parameter].dtype) == 2;
+  }
+
+  DType dtype_of_state(const OptimizerRow& row, TensorId parameter) const {
+    const Tensor& tensor = trace_[parameter];
+    if (row.state == StateKind::Blocks8bit &&
+        state_bytes(row, tensor, false).count <
+            row.states * numel(tensor.shape) * size_of(DType::Float32))
+      return DType::UInt8;
+    const bool like_parameter =
+        row.state == StateKind::LikeParameter || row.state == StateKind::Factored;
+    return like_parameter && !has_master(parameter) ? tensor.dtype : DType::Float32;
+  }
+
+  /// All of the instance, as elements of a dtype.
+  Array in_one_piece(InstanceId id, DType dtype) const {
+    return array_at(address(id), dtype, dense({graph_[id].size.count / size_of(dtype)}));
+  }
+
+  static void add_update(Call call, const Array& gradient, const std::vector<Array>& outputs,
                          std::vector<Call>& calls) {
-    const bool goes_on = !calls.empty() &&
+    const bool goes_on = !calls.empty() && calls.back().optimizer == call.optimizer &&
+                         calls.back().settings.masters == call.settings.masters &&
                          calls.back().outputs.size() == calls.back().inputs.size() * outputs.size();
-    if (!goes_on) calls.emplace_back().pass = Pass::Update;
-    Call& call = calls.back();
-    call.inputs.push_back(gradient);
-    call.outputs.insert(call.outputs.end(), outputs.begin(), outputs.end());
+    if (!goes_on) calls.push_back(std::move(call));
+    Call& last = calls.back();
+    last.inputs.push_back(gradient);
+    last.outputs.insert(last.outputs.end(), outputs.begin(), outputs.end());
   }
 
   // A parameter's state and temporaries stand behind it.

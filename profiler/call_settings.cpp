@@ -33,6 +33,8 @@ Settings settings_of(const Trace& trace, const Op& op) {
   settings.probability = number(AttributeKey::Probability, 0);
   settings.factor = number(AttributeKey::Factor, 1);
   settings.epsilon = number(AttributeKey::Epsilon, settings.epsilon);
+  settings.axis = whole(AttributeKey::Axis, 0);
+  settings.offset = whole(AttributeKey::Offset, 0);
   return settings;
 }
 

@@ -11,6 +11,7 @@
 #include "base/quoted.h"
 #include "kernels/philox.h"
 #include "profiler/meant_values.h"
+#include "profiler/stored_parts.h"
 
 namespace tidemark::profiler {
 namespace {
@@ -57,6 +58,16 @@ bool scales_a_norm(const Trace& trace, TensorId parameter) {
   });
 }
 
+// A linear's usual weight, drawn by its codes' key and stored.
+std::vector<double> stored(const Trace& trace, const StoredPart& part, std::uint64_t seed) {
+  Dice dice(seed, key_of(trace, trace.inputs(trace[part.op])[1]));
+  const Shape shape = stored_shape(trace, part.op);
+  const double bound = 1 / std::sqrt(static_cast<double>(shape[1]));
+  std::vector<double> weight(static_cast<std::size_t>(numel(shape)));
+  for (double& x : weight) x = bound * (2 * dice.uniform() - 1);
+  return stored_values(trace, part, weight);
+}
+
 // Positions may reach beyond the table that a file gives them.
 void require_range(const Trace& trace, TensorId input, const std::vector<double>& values) {
   const double largest = *std::ranges::max_element(values);
@@ -70,6 +81,8 @@ void require_range(const Trace& trace, TensorId input, const std::vector<double>
 
 std::vector<double> initial_parameter(const Trace& trace, TensorId parameter, std::uint64_t seed) {
   const Tensor& tensor = trace[parameter];
+  if (!is_floating(tensor.dtype) || tensor.shape.rank() == 1)
+    if (const auto part = stored_part_of(trace, parameter)) return stored(trace, *part, seed);
   Dice dice(seed, key_of(trace, parameter));
   constexpr double small = 0.02;
   if (is_table(trace, parameter) || tensor.shape.rank() > 2)

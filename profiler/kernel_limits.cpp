@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "profiler/call_settings.h"
+#include "traces/formula.h"
 
 namespace tidemark::profiler {
 namespace {
@@ -21,9 +22,11 @@ class Limits {
   Limits(const Trace& trace, const Op& op) : trace_(trace), op_(op) {}
 
   std::string defect() const {
-    if (const OpaqueRow* row = opaque_row(trace_, op_))
-      return fmt::format("{} is opaque; no kernel is known for it", quoted(row->operation));
     if (const std::string found = attribute_defect(); !found.empty()) return found;
+    if (const OpaqueRow* row = opaque_row(trace_, op_))  // what a formula needs was checked before
+      return row->computes != Formula::None
+                 ? ""
+                 : fmt::format("{} is opaque; no kernel is known for it", quoted(row->operation));
     if (const std::string found = dtype_defect(); !found.empty()) return found;
     switch (op_.kind) {
       case OpKind::Average:

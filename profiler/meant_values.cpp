@@ -69,6 +69,28 @@ Values causal_mask(const Tensor& tensor, std::int64_t window) {
   });
 }
 
+// _relative_position_bucket() of transformers' modeling_t5.py.
+Values relative_buckets(const Tensor& tensor, const fill::RelativeBuckets& fill) {
+  const std::int64_t tokens = root(numel(tensor.shape));
+  const std::int64_t buckets = fill.looks_ahead ? fill.buckets / 2 : fill.buckets;
+  const std::int64_t near = buckets / 2;
+  const auto far = [=](std::int64_t distance) {
+    const auto steps = [=](std::int64_t of) {
+      return std::log(static_cast<double>(of) / static_cast<double>(near));
+    };
+    const double share = steps(distance) / steps(fill.farthest);
+    const auto beyond = static_cast<std::int64_t>(share * static_cast<double>(buckets - near));
+    return std::min(near + beyond, buckets - 1);
+  };
+  return filled(tensor, [=](std::int64_t i) {
+    const std::int64_t ahead = i % tokens - i / tokens;
+    const bool is_behind = fill.looks_ahead && ahead > 0;
+    const std::int64_t distance = is_behind ? ahead : std::max<std::int64_t>(-ahead, 0);
+    const std::int64_t bucket = distance < near ? distance : far(distance);
+    return static_cast<double>(bucket + (is_behind ? buckets : 0));
+  });
+}
+
 // Both halves of a head hold the same angles.
 Values rotary_table(const Tensor& tensor, const fill::RotaryTable& table) {
   const std::int64_t width = tensor.shape.back(), tokens = tensor.shape.back(1);
@@ -109,6 +131,9 @@ struct Meant {
   }
   std::optional<Values> operator()(const fill::AxisDifferences&) const {
     return axis_differences(tensor);
+  }
+  std::optional<Values> operator()(const fill::RelativeBuckets& fill) const {
+    return relative_buckets(tensor, fill);
   }
   std::optional<Values> operator()(const fill::RotaryTable& fill) const {
     return rotary_table(tensor, fill);

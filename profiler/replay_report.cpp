@@ -51,10 +51,7 @@ class Loader {
   }
 
   StepState state(std::int64_t number) const {
-    return {.number = number,
-            .seed = scenario_.seed,
-            .adamw = scenario_.trace->step.optimizer == Optimizer::AdamW,
-            .learning_rate = scenario_.learning_rate};
+    return {.number = number, .seed = scenario_.seed, .learning_rate = scenario_.learning_rate};
   }
 
   /// Gradients of the first step, under the names and in the form that vanilla's have.

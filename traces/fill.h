@@ -64,6 +64,14 @@ struct AxisDifferences {
   bool operator==(const AxisDifferences&) const = default;
 };
 
+/// For each query and key the bucket of their distance (T5, arXiv 1910.10683, section 2.1): near
+/// ones have one each, farther ones share them by the logarithm, from `farthest` on all the last.
+struct RelativeBuckets {
+  std::int64_t buckets = 32, farthest = 128;
+  bool looks_ahead = false;  ///< half of them are for keys behind the query
+  bool operator==(const RelativeBuckets&) const = default;
+};
+
 enum class Wave : std::uint8_t { Cosine, Sine };
 
 inline constexpr std::array waves = {Named{Wave::Cosine, std::string_view("cosine")},
@@ -82,12 +90,12 @@ struct RotaryTable {
 using InputFill =
     std::variant<fill::Words, fill::Pixels, fill::ImageClasses, fill::Positions, fill::CausalMask,
                  fill::PaddingMask, fill::SeamMask, fill::WindowDifferences, fill::AxisDifferences,
-                 fill::RotaryTable, fill::Constant>;
+                 fill::RotaryTable, fill::Constant, fill::RelativeBuckets>;
 
 /// By the fill's index().
 inline constexpr std::array<std::string_view, std::variant_size_v<InputFill>> fill_names = {
-    "words",        "pixels",    "image_classes",      "positions",        "causal_mask",
-    "padding_mask", "seam_mask", "window_differences", "axis_differences", "rotary_table",
-    "constant"};
+    "words",        "pixels",          "image_classes",      "positions",        "causal_mask",
+    "padding_mask", "seam_mask",       "window_differences", "axis_differences", "rotary_table",
+    "constant",     "relative_buckets"};
 
 }  // namespace tidemark

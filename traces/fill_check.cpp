@@ -57,6 +57,11 @@ struct Needs {
     const bool fits = rank() == 2 && (dim(0) % dim(1) == 0 || dim(1) % dim(0) == 0);
     return is_whole() && fits ? "" : "int64 [q side, k side], one a multiple of the other";
   }
+  std::string_view operator()(const fill::RelativeBuckets& fill) const {
+    if (!is_whole() || !is_square(numel(tensor.shape))) return "int64, one for each two tokens";
+    const std::int64_t near = fill.buckets / (fill.looks_ahead ? 4 : 2);
+    return near >= 1 && fill.farthest > near ? "" : "fewer buckets, or a farther distance";
+  }
   std::string_view operator()(const fill::RotaryTable&) const {
     const bool fits = rank() >= 2 && tensor.shape.back() % 2 == 0;
     return is_floating(tensor.dtype) && fits ? "" : "numbers [..., tokens, an even width]";

@@ -43,6 +43,12 @@ struct FillReader {
     object.allow_only({"kind", "shift"});
     fill.shift = object.at("shift").integer(1, most_tokens);
   }
+  void operator()(fill::RelativeBuckets& fill) const {
+    object.allow_only({"kind", "buckets", "farthest", "looks_ahead"});
+    fill.buckets = object.at("buckets").integer(4, most_tokens);
+    fill.farthest = object.at("farthest").integer(2, most_tokens);
+    fill.looks_ahead = object.boolean_or("looks_ahead", false);
+  }
   void operator()(fill::RotaryTable& fill) const {
     object.allow_only({"kind", "wave", "theta", "scaling", "factor", "low", "high",
                        "attention_factor", "original_positions"});

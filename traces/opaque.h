@@ -10,6 +10,9 @@
 
 namespace tidemark {
 
+/// What an op computes (formula.h); 0 = nobody knows.
+enum class Formula : std::uint8_t;
+
 /// Into Trace::opaque_rows.
 enum class OpaqueId : std::uint32_t {};
 constexpr std::size_t index(OpaqueId id) { return static_cast<std::size_t>(id); }
@@ -37,6 +40,7 @@ struct OpaqueRow {
   Operands quantized = 0;          ///< of these, what may be kept in eight bits
   bool runs_once = false;          ///< has effects, or draws random numbers that no key repeats
   std::optional<DType> math = {};  ///< of its FLOPs; otherwise that of its first floating operand
+  Formula computes{};              ///< in a replay
   OpaquePass forward = {}, backward = {};
 
   bool operator==(const OpaqueRow&) const = default;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/quoted.h"
+#include "traces/formula.h"
 #include "traces/shape_rules.h"
 
 namespace tidemark {
@@ -55,6 +56,13 @@ DType read_math(JsonView name) {
   return row->value;
 }
 
+Formula read_formula(JsonView name) {
+  const auto named = std::ranges::find(formulas, name.text(), &Named<Formula>::name);
+  if (named == formulas.end())
+    name.fail(unknown_name("formula", printable(name.text()), names_of(formulas)));
+  return named->value;
+}
+
 }  // namespace
 
 int read_operand_label(JsonView label) {
@@ -72,7 +80,7 @@ int read_operand_label(JsonView label) {
 
 OpaqueRow read_opaque_row(JsonView object) {
   object.allow_only({"operation", "gradients", "handed_on", "written_over", "saved", "quantized",
-                     "runs_once", "math", "forward", "backward"});
+                     "runs_once", "math", "computes", "forward", "backward"});
   OpaqueRow row;
   row.operation = object.at("operation").text();
   row.gradients = read_inputs(object, "gradients");
@@ -82,6 +90,7 @@ OpaqueRow read_opaque_row(JsonView object) {
   row.quantized = read_operands(object, "quantized");
   row.runs_once = object.boolean_or("runs_once", false);
   if (const auto math = object.find("math")) row.math = read_math(*math);
+  if (const auto computes = object.find("computes")) row.computes = read_formula(*computes);
   if (const auto forward = object.find("forward")) row.forward = read_pass(*forward);
   if (const auto backward = object.find("backward")) row.backward = read_pass(*backward);
   return row;

@@ -74,7 +74,6 @@ struct OptimizerRow {
   std::string_view source;
   std::optional<OptimizerForm> usual = {};  ///< unset: the framework's
   bool is_paged = false;                    ///< states in unified memory, outside of the allocator
-  bool has_kernels = false;                 ///< of our own, for a replay
 
   constexpr const std::optional<UpdateForm>& in(OptimizerForm form) const {
     return form == OptimizerForm::ForLoop   ? for_loop
@@ -84,17 +83,9 @@ struct OptimizerRow {
 };
 
 inline constexpr std::array optimizers = {
-    OptimizerRow{Optimizer::Sgd,
-                 "sgd",
-                 0,
-                 StateKind::LikeParameter,
-                 UpdateForm{.decay = 1, .passes = 3},
-                 UpdateForm{.decay = 1, .passes = 3},
-                 UpdateForm{},
-                 "torch/optim/sgd.py of PyTorch 2.6",
-                 {},
-                 false,
-                 true},
+    OptimizerRow{Optimizer::Sgd, "sgd", 0, StateKind::LikeParameter,
+                 UpdateForm{.decay = 1, .passes = 3}, UpdateForm{.decay = 1, .passes = 3},
+                 UpdateForm{}, "torch/optim/sgd.py of PyTorch 2.6"},
     OptimizerRow{Optimizer::SgdMomentum, "sgd-momentum", 1, StateKind::LikeParameter,
                  UpdateForm{.decay = 1, .passes = 8, .kernels = 3},
                  UpdateForm{.decay = 1, .passes = 8, .kernels = 3}, UpdateForm{},
@@ -118,17 +109,9 @@ inline constexpr std::array optimizers = {
                  "torch/optim/rmsprop.py of PyTorch 2.6"},
     // sqrt(v), and one parameter at a time the quotient beside it; 90 B per element of fp32 in
     // p.mul_, m.mul_, m.add_, v.mul_, v.addcmul_, sqrt, div, add_, addcdiv_.
-    OptimizerRow{Optimizer::AdamW,
-                 "adamw",
-                 2,
-                 StateKind::LikeParameter,
-                 UpdateForm{2, 1, 0, 22.5, 9},
-                 UpdateForm{1, 0, 0, 22.5, 9},
-                 UpdateForm{},
-                 "torch/optim/adamw.py of PyTorch 2.6",
-                 {},
-                 false,
-                 true},
+    OptimizerRow{Optimizer::AdamW, "adamw", 2, StateKind::LikeParameter,
+                 UpdateForm{2, 1, 0, 22.5, 9}, UpdateForm{1, 0, 0, 22.5, 9}, UpdateForm{},
+                 "torch/optim/adamw.py of PyTorch 2.6"},
     OptimizerRow{Optimizer::AdamW32bit,
                  "adamw-32bit",
                  2,

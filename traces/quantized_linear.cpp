@@ -55,7 +55,8 @@ TensorId TraceBuilder::quantized_linear(const std::string& name, TensorId x, std
 
   OpaqueRow row{.operation = is_int8 ? "bitsandbytes::int8_scaled_mm" : "bitsandbytes::gemm_4bit",
                 .gradients = 1,
-                .math = compute_};
+                .math = compute_,
+                .computes = is_int8 ? Formula::Int8Linear : Formula::Nf4Linear};
   for (int i = 1; i <= static_cast<int>(stored.tensors.size()); ++i) row.saved |= input_bit(i);
   if (is_int8) row.saved |= input_bit(0);  // MatMul8bitLt names it in ctx, though nothing reads it
   const std::int64_t half = size_of(compute_);

@@ -36,6 +36,11 @@ class Fit {
   /// "in1 is [5, 4]; need [out, in] beside in0 [2, 8]" unless `met`.
   bool need(bool met, int bit, std::string_view what);
   bool same(int bit, const Shape& shape);
+  /// What is wrong is not an operand.
+  bool require(bool met, std::string_view defect) {
+    if (!met) defect_ = defect;
+    return met;
+  }
   bool same_if_present(int bit, const Shape& shape) { return !has(bit) || same(bit, shape); }
   bool has_rows(int bit) { return need((*this)[bit].rank() > 0, bit, "at least one dimension"); }
 

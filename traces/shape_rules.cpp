@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "traces/exchange_axis.h"
+#include "traces/formula_rules.h"
 #include "traces/shape_fit.h"
 
 namespace tidemark {
@@ -231,8 +232,8 @@ bool nll_loss(Fit& f) {
          f.same(out0, {}) && f.same_if_present(out1, {});
 }
 
-// Nothing is known of its shapes.
-bool opaque(Fit&) { return true; }
+// Of its shapes is known what its formula asks for.
+bool opaque(Fit& f) { return fits_formula(f); }
 
 struct ShapeRule {
   OpKind value;

@@ -32,6 +32,7 @@ enum class AttributeKey : std::uint8_t {
   LayoutTransform,  ///< of ops that only move elements: a LayoutTransform, written by name
   Offset,           ///< first index of a slice
   MemoryEfficient,  ///< 1 = fused attention in the kernel that xFormers brought
+  Axis,             ///< that a formula looks up or sums along, counted from the first
 };
 
 inline constexpr std::array attribute_keys = {
@@ -49,7 +50,8 @@ inline constexpr std::array attribute_keys = {
     Named{AttributeKey::TanhApprox, std::string_view("tanh_approx")},
     Named{AttributeKey::LayoutTransform, std::string_view("layout_transform")},
     Named{AttributeKey::Offset, std::string_view("offset")},
-    Named{AttributeKey::MemoryEfficient, std::string_view("memory_efficient")}};
+    Named{AttributeKey::MemoryEfficient, std::string_view("memory_efficient")},
+    Named{AttributeKey::Axis, std::string_view("axis")}};
 static_assert(is_in_order(attribute_keys));
 
 /// What becomes of the axes where elements only move. Without one: the row-major order stays, or

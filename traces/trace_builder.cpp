@@ -306,8 +306,9 @@ TensorId TraceBuilder::flash_attention(const std::string& name, TensorId q, Tens
 }
 
 TensorId TraceBuilder::opaque(const std::string& name, std::span<const TensorId> inputs,
-                              std::span<const OutputSpec> outputs, OpaqueRow row) {
-  const TensorId first = emit(OpKind::Opaque, name, inputs, outputs);
+                              std::span<const OutputSpec> outputs, OpaqueRow row,
+                              std::span<const Attribute> attributes) {
+  const TensorId first = emit(OpKind::Opaque, name, inputs, outputs, attributes);
   last_op().opaque = static_cast<OpaqueId>(trace_.opaque_rows.size());
   trace_.opaque_rows.push_back(std::move(row));
   return first;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/formula.h"
 #include "traces/trace.h"
 
 namespace tidemark {
@@ -177,7 +178,8 @@ class TraceBuilder {
 
   /// An operation of no known kind, with what there is to know about it; returns its first output.
   TensorId opaque(const std::string& name, std::span<const TensorId> inputs,
-                  std::span<const OutputSpec> outputs, OpaqueRow row);
+                  std::span<const OutputSpec> outputs, OpaqueRow row,
+                  std::span<const Attribute> attributes = {});
 
   /// Hands over the trace. Throws InputError if its tensors sum to more than 2^58 bytes.
   Trace finish(TensorId loss);

@@ -11,6 +11,7 @@
 #include "base/json_reader.h"
 #include "base/json_text.h"
 #include "base/quoted.h"
+#include "traces/formula.h"
 #include "traces/shape_rules.h"
 #include "traces/step_fields.h"
 
@@ -81,6 +82,11 @@ struct FillWriter {
   void operator()(const fill::CausalMask& fill) const { line.number("window", fill.window); }
   void operator()(const fill::Constant& fill) const { line.number("value", fill.value); }
   void operator()(const fill::SeamMask& fill) const { line.number("shift", fill.shift); }
+  void operator()(const fill::RelativeBuckets& fill) const {
+    line.number("buckets", fill.buckets);
+    line.number("farthest", fill.farthest);
+    if (fill.looks_ahead) line.boolean("looks_ahead", true);
+  }
   void operator()(const fill::RotaryTable& fill) const {
     const Rotary& rotary = fill.rotary;
     line.text("wave", name_in(fill::waves, fill.wave));
@@ -264,6 +270,7 @@ void TraceWriter::write_row(LineWriter& line, const OpaqueRow& row) {
   write_operands(line, "quantized", row.quantized);
   if (row.runs_once) line.boolean("runs_once", true);
   if (row.math) line.text("math", to_string(*row.math));
+  if (row.computes != Formula::None) line.text("computes", to_string(row.computes));
   write_pass(line, "forward", row.forward);
   write_pass(line, "backward", row.backward);
 }

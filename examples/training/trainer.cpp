@@ -100,7 +100,7 @@ class Trainer {
     for (std::int64_t i = 0; i < task_.held_out_batches; ++i) {
       const profiler::NamedValues inputs = task_.held_out(i);
       write_inputs(replay, inputs);
-      result.held_out_loss += replay.step({.adamw = false, .learning_rate = 0}).loss;
+      result.held_out_loss += replay.step({.updates = false}).loss;
       if (task_.is_classifier) right += is_right(replay, inputs.at("targets")[0]);
     }
     const auto batches = static_cast<double>(task_.held_out_batches);

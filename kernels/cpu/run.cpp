@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "kernels/cpu/workspace.h"
 #include "kernels/rooms.h"
+#include "traces/formula.h"
 
 namespace tidemark::cpu {
 

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "kernels/cuda/run.h"
 #include "kernels/rooms.h"
+#include "traces/formula.h"
 
 namespace tidemark::cuda {
 namespace {

@@ -100,10 +100,16 @@ void adamw(const Call& call, Launch& launch) {
 
 void update(const Call& call, Launch& launch) {
   const StepState& state = launch.state;
-  if (state.adamw) return adamw(call, launch);
+  if (!state.updates) return;
+  if (call.optimizer == Optimizer::AdamW && !call.settings.masters) return adamw(call, launch);
+  const std::size_t each = outputs_per_parameter(call);
+  if (call.optimizer != Optimizer::Sgd) {
+    for (std::size_t i = 0; i < call.inputs.size(); ++i)
+      update_otherwise(call, call.inputs[i], &call.outputs[i * each], launch);
+    return;
+  }
   const SgdStep step{static_cast<float>(state.learning_rate),
                      static_cast<float>(state.weight_decay)};
-  const std::size_t each = outputs_per_parameter(call);
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     const Array& parameter = call.outputs[i * each];
     pointwise(launch, "sgd", PerElement<SgdStep>{step}, {&parameter, &call.inputs[i], &parameter});

@@ -106,10 +106,16 @@ void sgd(const Array& gradient, const Array& parameter, const StepState& state) 
 
 void update(const Call& call, Workspace& workspace) {
   const StepState& state = workspace.state;
+  if (!state.updates) return;
   const std::size_t each = outputs_per_parameter(call);
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     const auto outputs = std::span(call.outputs).subspan(i * each, each);
-    state.adamw ? adamw(call.inputs[i], outputs, state) : sgd(call.inputs[i], outputs[0], state);
+    if (call.optimizer == Optimizer::AdamW && !call.settings.masters)
+      adamw(call.inputs[i], outputs, state);
+    else if (call.optimizer == Optimizer::Sgd)
+      sgd(call.inputs[i], outputs[0], state);
+    else
+      update_otherwise(call, call.inputs[i], outputs, workspace);
   }
 }
 

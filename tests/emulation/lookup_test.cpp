@@ -3,6 +3,7 @@
 #include "kernels/embedding/embedding.cu"
 #include "kernels/loss/loss.cu"
 #include "kernels/optimizer/optimizer.cu"
+#include "kernels/optimizer/update.cu"
 #include "kernels/pooling/pooling.cu"
 #include "kernels/rope/rope.cu"
 #include "tests/emulation/twin.h"
@@ -144,7 +145,8 @@ TwinCase update_case(const Shape& shape, DType dtype, DType of_state, Lie lie, b
   CallMaker maker;
   maker.input(shape, dtype, lie);
   maker.saved(shape, random_values(shape, 8, 1, dtype), dtype).saved(twice, state, of_state);
-  maker.test.state.number = 4, maker.test.state.adamw = adamw;
+  maker.test.state.number = 4;
+  maker.call.optimizer = adamw ? Optimizer::AdamW : Optimizer::Sgd;
   maker.test.state.learning_rate = 0.05;
   return maker.finish(8);
 }
@@ -158,6 +160,54 @@ TEST(OptimizerTwins, AdamWAndSgd) {
           expect_twins(update_case(shape, dtype, DType::Float32, lie, adamw), cpu::update,
                        cuda::update);
         }
+}
+
+/// State as `numbers` of numbers per element, or of eight bits.
+TwinCase otherwise_case(Optimizer optimizer, const Shape& shape, DType dtype, Lie lie) {
+  const std::int64_t count = numel(shape);
+  CallMaker maker;
+  maker.call.optimizer = optimizer, maker.call.settings.l2_decay = true;
+  maker.input(shape, dtype, lie).saved(shape, random_values(shape, 8, 1, dtype), dtype, lie);
+  const OptimizerRow& row = row_of(optimizer);
+  const bool is_factored = row.state == StateKind::Factored || row.state == StateKind::FactoredFp32;
+  if (row.state == StateKind::Blocks8bit) {
+    // Factors of 2^-9 by their bytes, and codes.
+    const std::int64_t blocks = (count + 255) / 256, factors = 4 * row.states * blocks;
+    Values bytes = numbers_below({factors + row.states * count}, 256, 3);
+    for (std::int64_t i = 0; i < factors; ++i)
+      bytes[static_cast<std::size_t>(i)] = i % 4 == 3 ? 0x3b : 0;
+    maker.saved({static_cast<std::int64_t>(bytes.size())}, bytes, DType::UInt8);
+  } else {
+    std::int64_t numbers = row.states * count;
+    if (is_factored && shape.rank() > 1) numbers = count / shape.back() + count / shape.back(1);
+    Values state = random_values({numbers}, 3, 0.1);
+    for (double& x : state) x = std::abs(x) + 0.01;
+    maker.saved({numbers}, state, DType::Float32);
+  }
+  maker.test.state.number = 4, maker.test.state.learning_rate = 0.05;
+  return maker.finish(16);
+}
+
+TEST(OptimizerTwins, AllOthersOfTheTable) {
+  for (const OptimizerRow& row : optimizers) {
+    using enum Optimizer;
+    if (row.value == Sgd || row.value == AdamW || row.value == Muon) continue;
+    for (const Shape& shape : {Shape{31}, Shape{3, 1023}, Shape{2, 8, 16}})
+      for (const DType dtype : data_dtypes)
+        for (const Lie lie : {Lie::Dense, Lie::Reversed})
+          expect_twins(otherwise_case(row.value, shape, dtype, lie), cpu::update, cuda::update);
+  }
+}
+
+TEST(OptimizerTwins, MasterWeightsFromTheFirstStepOn) {
+  for (const std::int64_t number : {0, 3}) {
+    CallMaker maker;
+    maker.call.settings.masters = true;
+    maker.input({5, 33}, DType::BFloat16).saved({5, 33}, Values(165, 1.5), DType::BFloat16);
+    maker.saved({3 * 165}, Values(3 * 165, 0.25));
+    maker.test.state.number = number;
+    expect_twins(maker.finish(8), cpu::update, cuda::update);
+  }
 }
 
 // One launch for as many as its arguments hold, a kernel each for those that are not dense or whose

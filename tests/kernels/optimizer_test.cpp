@@ -63,7 +63,7 @@ TEST(Optimizer, FirstStepMovesByTheLearningRate) {
 TEST(Optimizer, SgdIsPyTorchsAndNeedsNoState) {
   Workspace workspace;
   StepState& s = workspace.state;
-  s.adamw = false, s.learning_rate = 0.1, s.weight_decay = 0.01;
+  s.learning_rate = 0.1, s.weight_decay = 0.01;
   for (const DType dtype : data_dtypes)
     for (const Lie lie : lies) {
       const Shape shape{5, 3, 33};
@@ -74,7 +74,7 @@ TEST(Optimizer, SgdIsPyTorchsAndNeedsNoState) {
       for (std::size_t i = 0; i < exact.size(); ++i)
         exact[i] -= 0.1 * (gradient[i] + 0.01 * exact[i]);
       Call call = update_of(g, p, absent({0}));
-      call.outputs.pop_back();
+      call.outputs.pop_back(), call.optimizer = Optimizer::Sgd;
       update(call, workspace);
       EXPECT_LE(max_error(p.values(), exact), epsilon_of(dtype) + 1e-6);
       EXPECT_TRUE(p.is_intact());
@@ -93,10 +93,10 @@ TEST(Optimizer, NotANumberStaysInItsElement) {
 TEST(Optimizer, ManyParametersAreUpdatedAsOneByOne) {
   for (const bool is_adamw : {true, false}) {
     Workspace workspace;
-    workspace.state.adamw = is_adamw;
     std::vector<TestArray> alone, together, gradients;
     Call call;
     call.pass = Pass::Update;
+    call.optimizer = is_adamw ? Optimizer::AdamW : Optimizer::Sgd;
     for (unsigned i = 0; i < 3; ++i) {
       const Shape shape{3 + 40 * static_cast<std::int64_t>(i)}, twice{2 * shape[0]};
       gradients.emplace_back(shape, random_values(shape, i), DType::Float32);
@@ -108,6 +108,7 @@ TEST(Optimizer, ManyParametersAreUpdatedAsOneByOne) {
     for (std::size_t i = 0; i < 3; ++i) {
       const Array state = is_adamw ? alone[2 * i + 1].array() : Array{};
       Call one = update_of(gradients[i], alone[2 * i], state);
+      one.optimizer = call.optimizer;
       call.inputs.push_back(gradients[i].array());
       call.outputs.push_back(together[2 * i].array());
       if (is_adamw) call.outputs.push_back(together[2 * i + 1].array());

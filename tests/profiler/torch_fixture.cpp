@@ -109,7 +109,8 @@ std::vector<double> torch_input(const Tensor& input, std::int64_t limit, bool is
     return each_filled(input, [&](auto i) { return signed_byte(name, i) / 64; });
   if (name == "token_type_ids")
     limit = 2;
-  else if (name != "input_ids" && name != "targets" && name != "labels")
+  else if (name != "input_ids" && name != "decoder_input_ids" && name != "targets" &&
+           name != "labels")
     return {};
   const bool some = name == "labels" && is_masked_language;
   return each_filled(input, [&](auto i) {

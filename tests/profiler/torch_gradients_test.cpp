@@ -93,6 +93,32 @@ std::vector<Case> cases() {
       {"opt", small_config(R"("model_type": "opt", "num_attention_heads": 2, "ffn_dim": 32,
            "do_layer_norm_before": false, "word_embed_proj_dim": 8)"),
        31, 3},
+      {"mixtral", small_config(R"("model_type": "mixtral", "num_attention_heads": 4,
+           "num_key_value_heads": 2, "intermediate_size": 24, "num_local_experts": 4,
+           "num_experts_per_tok": 2)"),
+       31},
+      {"t5",
+       read_model_config(R"({"model_type": "t5", "num_heads": 2, "d_model": 16, "d_kv": 8,
+           "d_ff": 32, "num_layers": 2, "vocab_size": 31, "relative_attention_num_buckets": 8,
+           "relative_attention_max_distance": 10})",
+                         "small")
+           .config,
+       31, 3},
+      {"pvt",
+       read_model_config(R"({"model_type": "pvt", "image_size": 32, "depths": [1, 1, 1, 1],
+           "hidden_sizes": [4, 8, 12, 16], "num_attention_heads": [1, 2, 3, 4],
+           "mlp_ratios": [2, 2, 2, 2], "sequence_reduction_ratios": [4, 2, 1, 1],
+           "num_labels": 7})",
+                         "small")
+           .config,
+       7},
+      {"pvt_v2",
+       read_model_config(R"({"model_type": "pvt_v2", "image_size": 64, "depths": [1, 1, 1, 1],
+           "hidden_sizes": [4, 8, 12, 16], "num_attention_heads": [1, 2, 3, 4],
+           "mlp_ratios": [2, 2, 2, 2], "linear_attention": true, "num_labels": 7})",
+                         "small")
+           .config,
+       7, 3},
       {"olmo2", small_config(R"("model_type": "olmo2", "num_attention_heads": 2,
            "intermediate_size": 24)"),
        31}};
@@ -118,11 +144,14 @@ class TorchGradients : public testing::TestWithParam<Case> {
                       .title = "",
                       .source = "",
                       .config = GetParam().config};
-    return build_trace(model, {.batch = 2,
-                               .precision = precision,
-                               .attention = attention,
-                               .dropout = 0.0,
-                               .framework = "transformers-4.47"});
+    const bool has_length = GetParam().network == "t5";  // others have as many positions
+    return build_trace(model,
+                       {.batch = 2,
+                        .precision = precision,
+                        .attention = attention,
+                        .sequence = has_length ? std::optional<std::int64_t>(12) : std::nullopt,
+                        .dropout = 0.0,
+                        .framework = "transformers-4.47"});
   }
 
   void fill(Replay& replay) const {

@@ -4,7 +4,7 @@
     /usr/bin/python3 make_gradient_fixtures.py [--only swin] gradients/
 
 Needs NumPy and PyTorch; the committed files were made with Debian 12's python3-torch 1.13.1, and with
-PyTorch 2.6.0 those of gradient_decoders.py, on the CPU. The networks and the formula that fills them are in gradient_networks.py.
+PyTorch 2.6.0 those of gradient_decoders.py and gradient_families.py, on the CPU. The networks and the formula that fills them are in gradient_networks.py.
 
 A fixture holds the loss and every gradient of a step in float64, rounded to float32, and how far
 PyTorch's own float32 and bfloat16 steps are from it (`error`: see relative_errors()): the yardstick
@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from gradient_decoders import gemma, gpt_neox, olmo2, opt, phi3
+from gradient_families import mixtral, pvt, pvt_v2, t5
 from gradient_networks import Network, bert, gpt2, llama, mvit, swin, vit
 
 NETWORKS = {
@@ -40,6 +41,14 @@ NETWORKS = {
                         head_width=4, mlp=24)),
     "opt": (opt, dict(batch=2, tokens=12, vocabulary=31, width=16, depth=2, heads=2, mlp=32,
                       words_width=8)),
+    "mixtral": (mixtral, dict(batch=2, tokens=12, vocabulary=31, width=16, depth=2, heads=4,
+                              key_heads=2, head_width=4, mlp=24, experts=4, per_token=2)),
+    "t5": (t5, dict(batch=2, tokens=12, vocabulary=31, width=16, depth=2, heads=2, head_width=8,
+                    mlp=32, buckets=8, farthest=10)),
+    "pvt": (pvt, dict(batch=2, image=32, widths=[4, 8, 12, 16], heads=[1, 2, 3, 4],
+                      reductions=[4, 2, 1, 1], mlp_ratio=2, classes=7)),
+    "pvt_v2": (pvt_v2, dict(batch=2, image=64, widths=[4, 8, 12, 16], heads=[1, 2, 3, 4],
+                            mlp_ratio=2, classes=7)),
     "olmo2": (olmo2, dict(batch=2, tokens=12, vocabulary=31, width=16, depth=2, heads=2, mlp=24)),
 }
 

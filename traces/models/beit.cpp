@@ -29,7 +29,9 @@ struct Beit {
     TensorId grid = b.select(name + ".grid", table, {span * span, heads});
     grid = b.view(name + ".map", grid, {1, heads, span, span}, LayoutTransform::ChannelsFirst);
     grid = opaque(name + ".stretch", grid, {1, heads, wanted, wanted},
-                  {.operation = "aten::upsample_bilinear2d", .gradients = 1});
+                  {.operation = "aten::upsample_bilinear2d",
+                   .gradients = 1,
+                   .computes = Formula::StretchBilinear});
     grid = b.view(name + ".rows", grid, {wanted * wanted, heads}, LayoutTransform::ChannelsLast);
     const TensorId others =
         b.select(name + ".others", table, {3, heads}, LayoutTransform::Slice, span * span);

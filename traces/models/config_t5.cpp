@@ -31,16 +31,23 @@ void read_feed_forward(Fields& root, T5Config& config) {
 
 ModelConfig read_t5(Fields& root) {
   const T5Config usual;
-  T5Config config{.width = count(root, "d_model", usual.width, widest),
-                  .depth = count(root, "num_layers", usual.depth, most_blocks),
-                  .heads = count(root, "num_heads", usual.heads, most_heads),
-                  .head_width = count(root, "d_kv", usual.head_width, widest),
-                  .mlp = count(root, "d_ff", usual.mlp, widest),
-                  .vocabulary = count(root, "vocab_size", usual.vocabulary, most_words),
-                  .buckets = count(root, "relative_attention_num_buckets", usual.buckets, widest),
-                  .epsilon = epsilon(root, "layer_norm_epsilon", usual.epsilon),
-                  .dropout = probability(root, "dropout_rate", usual.dropout),
-                  .tied_head = root.boolean_or("tie_word_embeddings", true)};
+  T5Config config{
+      .width = count(root, "d_model", usual.width, widest),
+      .depth = count(root, "num_layers", usual.depth, most_blocks),
+      .heads = count(root, "num_heads", usual.heads, most_heads),
+      .head_width = count(root, "d_kv", usual.head_width, widest),
+      .mlp = count(root, "d_ff", usual.mlp, widest),
+      .vocabulary = count(root, "vocab_size", usual.vocabulary, most_words),
+      .buckets = count(root, "relative_attention_num_buckets", usual.buckets, widest),
+      .farthest = count(root, "relative_attention_max_distance", usual.farthest, widest),
+      .epsilon = epsilon(root, "layer_norm_epsilon", usual.epsilon),
+      .dropout = probability(root, "dropout_rate", usual.dropout),
+      .tied_head = root.boolean_or("tie_word_embeddings", true)};
+  if (config.buckets < 4 || config.farthest <= config.buckets / 2)
+    fail_at(root, "relative_attention_num_buckets",
+            fmt::format("{} buckets for distances up to {}; need 4 or more, and more than half as "
+                        "many distances",
+                        config.buckets, config.farthest));
   config.decoder_depth = count(root, "num_decoder_layers", config.depth, most_blocks);
   read_feed_forward(root, config);
   return config;

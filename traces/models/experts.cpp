@@ -24,8 +24,9 @@ struct Mixture {
 
   // Each op's own row; `gradients` and `saved` as in OpaqueRow.
   TensorId opaque(const std::string& suffix, std::span<const TensorId> inputs,
-                  std::span<const OutputSpec> outputs, OpaqueRow row) const {
-    return b.opaque(name + suffix, inputs, outputs, std::move(row));
+                  std::span<const OutputSpec> outputs, OpaqueRow row,
+                  std::span<const Attribute> attributes = {}) const {
+    return b.opaque(name + suffix, inputs, outputs, std::move(row), attributes);
   }
 
   struct Routes {
@@ -45,17 +46,22 @@ struct Mixture {
     const TensorId logits = b.local(b.linear_with(router, read, wide));
     const TensorId shares = b.local(b.sigmoid(router + ".sigmoid", logits));
     const OutputSpec best{"", picked, DType::Int64};
-    const TensorId experts = b.local(opaque(".router.top", std::array{shares}, std::span(&best, 1),
-                                            {.operation = "aten::topk"}));
+    const TensorId experts =
+        b.local(opaque(".router.top", std::array{shares}, std::span(&best, 1),
+                       {.operation = "aten::topk", .computes = Formula::EvenTopK}));
     const OutputSpec found{"", picked, b[shares].dtype};
-    TensorId weights =
-        opaque(".router.found", std::array{shares, experts}, std::span(&found, 1),
-               {.operation = "aten::gather", .gradients = 1, .saved = input_bit(0) | input_bit(1)});
+    const Attribute along_experts{AttributeKey::Axis, 1};
+    TensorId weights = opaque(".router.found", std::array{shares, experts}, std::span(&found, 1),
+                              {.operation = "aten::gather",
+                               .gradients = 1,
+                               .saved = input_bit(0) | input_bit(1),
+                               .computes = Formula::Gather},
+                              std::span(&along_experts, 1));
     if (config.renormalizes) weights = renormalized(weights);
     weights = b.local(b.scale(router + ".scale", weights, 1));
     const OutputSpec chosen{"", {tokens, config.per_token, config.count}, DType::Int64};
     return {weights, b.local(opaque(".router.chosen", std::array{experts}, std::span(&chosen, 1),
-                                    {.operation = "aten::one_hot"}))};
+                                    {.operation = "aten::one_hot", .computes = Formula::OneHot}))};
   }
 
   Routes route(TensorId rows) const {
@@ -67,31 +73,38 @@ struct Mixture {
     const std::array best = {OutputSpec{"", picked, DType::Float32},
                              OutputSpec{"experts", picked, DType::Int64}};
     TensorId weights = opaque(".router.top", std::array{shares}, best,
-                              {.operation = "aten::topk", .gradients = 1, .saved = output_bit(1)});
+                              {.operation = "aten::topk",
+                               .gradients = 1,
+                               .saved = output_bit(1),
+                               .computes = Formula::EvenTopK});
     const TensorId experts{static_cast<std::uint32_t>(index(weights) + 1)};
     b.local(experts);
     if (config.renormalizes) weights = renormalized(weights);
     weights = b.local(b.cast(name + ".router.round", weights, b[rows].dtype));
     const OutputSpec chosen{"", {tokens, config.per_token, config.count}, DType::Int64};
     return {weights, b.local(opaque(".router.chosen", std::array{experts}, std::span(&chosen, 1),
-                                    {.operation = "aten::one_hot"}))};
+                                    {.operation = "aten::one_hot", .computes = Formula::OneHot}))};
   }
 
   TensorId renormalized(TensorId weights) const {
     const bool widens = is_amp(precision_of(b.step()));  // sums are on autocast's fp32 list
     const DType dtype = widens ? DType::Float32 : b[weights].dtype;
     const OutputSpec sum{"", {b.shape(weights)[0], 1}, dtype};
-    const TensorId all = opaque(".router.sum", std::array{weights}, std::span(&sum, 1),
-                                {.operation = "aten::sum", .gradients = 1});
+    const TensorId all =
+        opaque(".router.sum", std::array{weights}, std::span(&sum, 1),
+               {.operation = "aten::sum", .gradients = 1, .computes = Formula::Sum});
     const OutputSpec shares{"", b.shape(weights), b[weights].dtype};
     return opaque(".router.shares", std::array{weights, all}, std::span(&shares, 1),
-                  {.operation = "aten::div", .gradients = 3, .saved = input_bit(0) | input_bit(1)});
+                  {.operation = "aten::div",
+                   .gradients = 3,
+                   .saved = input_bit(0) | input_bit(1),
+                   .computes = Formula::Divide});
   }
 
   // Rows of x, or single weights: back comes a tensor of zeros of the size of all of x, and in it
   // the sums of what was looked up.
-  TensorId looked_up(const std::string& suffix, TensorId x, TensorId places,
-                     const Shape& shape) const {
+  TensorId looked_up(const std::string& suffix, TensorId x, TensorId places, const Shape& shape,
+                     Formula formula) const {
     const OutputSpec found{"", shape, b[x].dtype};
     const Bytes part{numel(shape) * size_of(b[x].dtype)};
     const OpaquePass forward{.workspace = {}, .moved = part + part};
@@ -100,6 +113,7 @@ struct Mixture {
                   {.operation = "aten::index",
                    .gradients = 1,
                    .saved = input_bit(1),
+                   .computes = formula,
                    .forward = forward,
                    .backward = backward});
   }
@@ -111,13 +125,18 @@ struct Mixture {
     const std::int64_t width = b.shape(rows)[1];
     const OutputSpec found{"", {count, 2}, DType::Int64};
     const Bytes of_one{all[0] * all[1] * index_bytes};
-    const TensorId places = opaque(
-        expert + ".places", std::array{routes.chosen}, std::span(&found, 1),
-        {.operation = "aten::nonzero", .forward = {.workspace = of_one, .moved = of_one + of_one}});
-    TensorId y = looked_up(expert + ".rows", rows, places, {count, width});
+    const Attribute of_expert{AttributeKey::Offset, static_cast<double>(i)};
+    const TensorId places =
+        opaque(expert + ".places", std::array{routes.chosen}, std::span(&found, 1),
+               {.operation = "aten::nonzero",
+                .computes = Formula::FindVisits,
+                .forward = {.workspace = of_one, .moved = of_one + of_one}},
+               std::span(&of_expert, 1));
+    TensorId y = looked_up(expert + ".rows", rows, places, {count, width}, Formula::IndexRows);
     y = mlp(b, name + expert, y,
             {.form = MlpForm::Gated, .activation = activation, .width = config.width});
-    const TensorId weights = looked_up(expert + ".weights", routes.weights, places, {count, 1});
+    const TensorId weights =
+        looked_up(expert + ".weights", routes.weights, places, {count, 1}, Formula::IndexPairs);
     y = b.mul(name + expert + ".weighted", y, weights);
     const OutputSpec total{"", b.shape(sum), b[sum].dtype, sum};
     const Bytes moved = bytes(y) + bytes(y) + bytes(y);
@@ -126,6 +145,7 @@ struct Mixture {
                    .gradients = 0b101,
                    .handed_on = 0b001,
                    .saved = input_bit(1) | input_bit(2),
+                   .computes = Formula::IndexAdd,
                    .forward = {.workspace = {}, .moved = moved},
                    .backward = {.workspace = {}, .moved = bytes(y) + bytes(y)}});
   }
@@ -148,8 +168,8 @@ struct Mixture {
     const DType dtype = b[rows].dtype;
     const bool as_weights = config.router == RouterForm::SigmoidOfGroups;
     const OutputSpec zeros{"", b.shape(rows), as_weights ? b[routes.weights].dtype : dtype};
-    TensorId sum =
-        opaque(".zeros", std::array{rows}, std::span(&zeros, 1), {.operation = "aten::zeros_like"});
+    TensorId sum = opaque(".zeros", std::array{rows}, std::span(&zeros, 1),
+                          {.operation = "aten::zeros_like", .computes = Formula::Zeros});
     const std::int64_t visits = b.shape(rows)[0] * config.per_token;
     for (std::int64_t i = 0; i < std::min(config.count, visits); ++i)
       sum = with_expert(i, (visits - i + config.count - 1) / config.count, rows, routes, sum);

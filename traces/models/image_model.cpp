@@ -29,7 +29,9 @@ TensorId stretched_positions(TraceBuilder& b, const std::string& name, const Pos
   grid = b.cast(name + ".float", grid, DType::Float32);
   const OutputSpec stretched{"", {1, wanted, of.width}, DType::Float32};
   grid = b.opaque(name + ".stretch", std::array{grid}, std::span(&stretched, 1),
-                  {.operation = "aten::upsample_bicubic2d", .gradients = 1});
+                  {.operation = "aten::upsample_bicubic2d",
+                   .gradients = 1,
+                   .computes = Formula::StretchBicubic});
   grid = b.cast(name + ".round", grid, b[table].dtype);
   return b.concat(name + ".join", std::array{first, grid}, {1, wanted + of.prefix, of.width});
 }

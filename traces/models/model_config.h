@@ -244,7 +244,8 @@ struct DecoderConfig {
 struct T5Config {
   std::int64_t width = 512, depth = 6, decoder_depth = 6, heads = 8, head_width = 64, mlp = 2048;
   std::int64_t vocabulary = 32128;
-  std::int64_t buckets = 32;  ///< of differences between positions, each with a number per head
+  std::int64_t buckets = 32;    ///< of differences between positions, each with a number per head
+  std::int64_t farthest = 128;  ///< difference that has a bucket
   double epsilon = 1e-6, dropout = 0.1;
   MlpForm mlp_form = MlpForm::Plain;
   ActivationForm activation = ActivationForm::Relu;

@@ -49,9 +49,11 @@ struct PvtStage {
     TensorId y = as_grid(which, x);
     if (config.pools_keys) {
       const OutputSpec mean{"", small, b[x].dtype};
-      y = b.opaque(
-          which + ".pool", std::array{y}, std::span(&mean, 1),
-          {.operation = "aten::_adaptive_avg_pool2d", .gradients = 1, .saved = input_bit(0)});
+      y = b.opaque(which + ".pool", std::array{y}, std::span(&mean, 1),
+                   {.operation = "aten::_adaptive_avg_pool2d",
+                    .gradients = 1,
+                    .saved = input_bit(0),
+                    .computes = Formula::AdaptiveMean});
     }
     y = as_tokens(which, b.conv2d(which + ".conv", y, small, kernel, kernel, 0, 1, true));
     y = b.local(normed(which + ".norm", y));
@@ -125,7 +127,9 @@ struct PvtStage {
     y = as_grid(name + ".pos_embed", y);
     const OutputSpec stretched{"", b.shape(y), b[y].dtype};
     y = b.opaque(name + ".pos_embed.stretch", std::array{y}, std::span(&stretched, 1),
-                 {.operation = "aten::upsample_bilinear2d", .gradients = 1});
+                 {.operation = "aten::upsample_bilinear2d",
+                  .gradients = 1,
+                  .computes = Formula::StretchBilinear});
     y = b.view(name + ".pos_embed.rows", y, rows, LayoutTransform::ChannelsLast);
     if (prefix == 0) return y;
     const TensorId first = b.select(name + ".pos_embed.class", table, {1, prefix, stage.width});

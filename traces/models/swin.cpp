@@ -49,9 +49,10 @@ TensorId resized(TraceBuilder& b, const std::string& name, TensorId x, std::int6
   if (from == to) return x;
   const Shape s = b.shape(x);
   const OutputSpec y{"", {s[0], to * to, s[2]}, b[x].dtype};
-  return b.opaque(
-      name, std::array{x}, std::span(&y, 1),
-      {.operation = from < to ? "aten::constant_pad_nd" : "aten::clone", .gradients = 1});
+  return b.opaque(name, std::array{x}, std::span(&y, 1),
+                  {.operation = from < to ? "aten::constant_pad_nd" : "aten::clone",
+                   .gradients = 1,
+                   .computes = Formula::PadOrCrop});
 }
 
 // The table holds one bias per head for every difference of two places in a window.
@@ -190,7 +191,7 @@ TensorId embed_patches(TraceBuilder& b, TensorId images, std::int64_t side,
   if (b.shape(images)[2] != whole) {
     const OutputSpec padded{"", {batch, config.channels, whole, whole}, b[images].dtype};
     images = b.opaque("patch_embed.pad", std::array{images}, std::span(&padded, 1),
-                      {.operation = "aten::constant_pad_nd"});
+                      {.operation = "aten::constant_pad_nd", .computes = Formula::PadOrCrop});
   }
   TensorId x = b.conv2d("patch_embed", images, {batch, config.width, side, side}, config.patch,
                         config.patch, 0, 1, true);

@@ -31,7 +31,8 @@ struct T5Stack {
   TensorId self_bias(std::int64_t tokens, bool is_causal) const {
     const std::string table_name = name + ".relative_bias";
     const TensorId buckets =
-        b.input(name + ".buckets", {tokens * tokens}, DType::Int64, fill::Constant{0});
+        b.input(name + ".buckets", {tokens * tokens}, DType::Int64,
+                fill::RelativeBuckets{config.buckets, config.farthest, !is_causal});
     const TensorId table = b.parameter(table_name + ".weight", {config.buckets, config.heads});
     const TensorId biases =
         b.view(table_name + ".heads", b.embedding(table_name, buckets, table),
@@ -49,7 +50,7 @@ struct T5Stack {
     const Shape shape = {b.step().batch, config.heads, tokens, b.shape(memory)[1]};
     const OutputSpec zeros{"", shape, b.base_dtype()};
     return b.local(b.opaque(name + ".cross_bias", std::array{memory}, std::span(&zeros, 1),
-                            {.operation = "aten::zeros"}));
+                            {.operation = "aten::zeros", .computes = Formula::Zeros}));
   }
 
   TensorId attend(const std::string& which, TensorId x, TensorId bias, TensorId memory) const {

@@ -1,0 +1,65 @@
+// What an opaque op computes, where kernels are known for it. Its row says what planning asks; the
+// formula is for a replay alone, and changes no number of a plan.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "base/names.h"
+
+namespace tidemark {
+
+/// What the operands are stands beside each rule in formula_rules.cpp, what is computed of them in
+/// the kernels' headers.
+enum class Formula : std::uint8_t {
+  None,
+  // mixtures of experts (kernels/routing)
+  EvenTopK,
+  OneHot,
+  FindVisits,
+  IndexPairs,
+  IndexAdd,
+  // rows and elements by their numbers (kernels/lookup)
+  IndexRows,
+  Gather,
+  // arithmetic beside that of the known kinds (kernels/arithmetic)
+  Zeros,
+  Sum,
+  Divide,
+  Subtract,
+  // planes of another size (kernels/resample)
+  StretchBilinear,
+  StretchBicubic,
+  AdaptiveMean,
+  PadOrCrop,
+  // frozen weights in few bits (kernels/stored_linear)
+  Nf4Linear,
+  Int8Linear,
+};
+
+inline constexpr std::array formulas = {
+    Named{Formula::None, std::string_view("none")},
+    Named{Formula::EvenTopK, std::string_view("even_top_k")},
+    Named{Formula::OneHot, std::string_view("one_hot")},
+    Named{Formula::FindVisits, std::string_view("find_visits")},
+    Named{Formula::IndexPairs, std::string_view("index_pairs")},
+    Named{Formula::IndexAdd, std::string_view("index_add")},
+    Named{Formula::IndexRows, std::string_view("index_rows")},
+    Named{Formula::Gather, std::string_view("gather")},
+    Named{Formula::Zeros, std::string_view("zeros")},
+    Named{Formula::Sum, std::string_view("sum")},
+    Named{Formula::Divide, std::string_view("divide")},
+    Named{Formula::Subtract, std::string_view("subtract")},
+    Named{Formula::StretchBilinear, std::string_view("stretch_bilinear")},
+    Named{Formula::StretchBicubic, std::string_view("stretch_bicubic")},
+    Named{Formula::AdaptiveMean, std::string_view("adaptive_mean")},
+    Named{Formula::PadOrCrop, std::string_view("pad_or_crop")},
+    Named{Formula::Nf4Linear, std::string_view("nf4_linear")},
+    Named{Formula::Int8Linear, std::string_view("int8_linear")}};
+static_assert(is_in_order(formulas));
+constexpr std::string_view to_string(Formula formula) {
+  return formulas[static_cast<std::size_t>(formula)].name;
+}
+
+}  // namespace tidemark

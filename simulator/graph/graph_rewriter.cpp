@@ -72,7 +72,8 @@ void GraphRewriter::end_node() {
   const auto ended = static_cast<NodeId>(index(next_) - 1);
   done_[index(ended)] = graph_.last_node(old_[ended].lane);
   for (; next_hold_ < holds_.size() && holds_[next_hold_].until <= ended; ++next_hold_)
-    graph_.release(now(holds_[next_hold_].instance));
+    if (const InstanceId held = now(holds_[next_hold_].instance); held != no_instance)
+      graph_.release(held);
   for (; next_edge_ < old_.edges.size() && old_.edges[next_edge_].from <= next_; ++next_edge_)
     graph_.order(done_[index(old_.edges[next_edge_].before)], old_.edges[next_edge_].lane);
 }

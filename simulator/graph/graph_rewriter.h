@@ -25,7 +25,8 @@ class GraphRewriter {
   /// the pass appends until the following one is copied belongs to this: edges and holds that wait
   /// for the node wait for that, too.
   NodeId copy_next();
-  /// The next node is left out. The pass says what stands for its results before they are read.
+  /// The next node is left out, or comes later. The pass says what stands for its results before
+  /// they are read; what was held for it and is not there yet is free with its last use.
   void skip_next();
   /// What the pass appends from now on belongs to no node: nothing that waits for the last one
   /// waits for it.

@@ -227,6 +227,8 @@ std::int64_t written_micro_batches(const StepOptions& step) {
 std::string pipeline_defect(const StepOptions& step, const Plan& plan) {
   if (step.mesh[Axis::Pipeline] == 1) return {};
   if (step.accumulate.count == 1 && !splits_backward(step)) return {};
+  if (splits_backward(step) && step.update_in_backward)
+    return "a step that updates inside its backward has no gradients of weights to put off";
   if (plan.overlap)
     return "recovery beside gradients is not simulated for micro-batches in flight yet";
   for (const Decision& decision : plan.decisions) {

@@ -64,6 +64,7 @@ class SplitPasses {
       split.weights.push_back(NodeId(count_));
       for (const Later& later : later_) second_half(later);
       later_.clear();
+      is_needed_.clear();
     }
     for (; n < old_.nodes.size(); ++n) copy();
     split.graph = std::move(rewriter_).finish();
@@ -139,7 +140,14 @@ class SplitPasses {
     } else {
       copy();
     }
-    if (halves.second) later_.push_back({n, !halves.first});
+    if (!halves.second) return;
+    later_.push_back({n, !halves.first});
+    for (const InstanceId read : old_.reads(node)) {
+      if (!is_written(read)) continue;
+      const std::size_t memory = index(memory_of(rewriter_.now(read)));
+      if (memory >= is_needed_.size()) is_needed_.resize(memory + 1);
+      is_needed_[memory] = true;
+    }
   }
 
   void second_half(const Later& later) {
@@ -208,8 +216,12 @@ class SplitPasses {
   }
 
   bool writes_over_what_is_needed(const Node& node) const {
-    return std::ranges::any_of(later_,
-                               [&](const Later& later) { return writes_over_what(node, later); });
+    return std::ranges::any_of(old_.writes(node), [&](InstanceId written) {
+      const InstanceId over = old_[written].over;
+      if (over == no_instance || !is_written(over)) return false;
+      const std::size_t memory = index(memory_of(rewriter_.now(over)));
+      return memory < is_needed_.size() && is_needed_[memory];
+    });
   }
 
   // For what is not a sum: who needs what it writes over is not put off any longer.
@@ -242,8 +254,9 @@ class SplitPasses {
   const JointGraph& old_;
   const std::vector<std::uint32_t> gradients_, of_weights_;  ///< by op
   GraphRewriter rewriter_;
-  std::vector<Later> later_;  ///< of the pass at hand, in order
-  std::size_t count_ = 0;     ///< of nodes so far
+  std::vector<Later> later_;     ///< of the pass at hand, in order
+  std::vector<bool> is_needed_;  ///< by memory of the new graph: do they read it?
+  std::size_t count_ = 0;        ///< of nodes so far
 };
 
 }  // namespace

@@ -9,12 +9,14 @@
 #include "simulator/cost/cost_model.h"
 #include "simulator/parallel/cluster.h"
 #include "simulator/parallel/pipeline_clock.h"
+#include "simulator/parallel/pipeline_order.h"
 #include "tests/simulator/parallel/ranks.h"
 #include "tests/support/all_strategies.h"
 
 namespace tidemark::zero_bubble_test {
 namespace {
 
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 const std::vector<std::string> all_schedules = {"zb-h1", "zb-h2", "zb-v"};
@@ -301,6 +303,17 @@ TEST(ZeroBubbleStages, KeepWhatGradientsOfWeightsRead) {
   constexpr std::int64_t tokens = 2 * 32, h = 64;
   constexpr std::int64_t link = 4;  // its gradient, from the first backward on
   EXPECT_EQ(live[1] - live[0], tokens * (32 * h + 8 * h + 2 * 2 * 4) + link);
+}
+
+TEST(ZeroBubbleStages, RefuseWhatCannotBePutOff) {
+  StepOptions options = of_stage(2, 1, "zb-h1", 0);
+  options.update_in_backward = true;
+  EXPECT_THAT(pipeline_defect(options, Plan()), HasSubstr("updates inside its backward"));
+  options.update_in_backward = false;
+  EXPECT_EQ(pipeline_defect(options, Plan()), "");
+  Plan plan;
+  plan.overlap = true;
+  EXPECT_THAT(pipeline_defect(options, plan), HasSubstr("recovery beside gradients"));
 }
 
 TEST(ZeroBubbleStages, HaveTheModelAmongThem) {

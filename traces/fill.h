@@ -72,10 +72,15 @@ struct RelativeBuckets {
   bool operator==(const RelativeBuckets&) const = default;
 };
 
-enum class Wave : std::uint8_t { Cosine, Sine };
+enum class Wave : std::uint8_t {
+  Cosine,
+  Sine,
+  Pairs,  ///< both, beside each other
+};
 
 inline constexpr std::array waves = {Named{Wave::Cosine, std::string_view("cosine")},
-                                     Named{Wave::Sine, std::string_view("sine")}};
+                                     Named{Wave::Sine, std::string_view("sine")},
+                                     Named{Wave::Pairs, std::string_view("pairs")}};
 static_assert(is_in_order(waves));
 
 /// [tokens, d]: of each token's angle of each pair.

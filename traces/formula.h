@@ -36,6 +36,21 @@ enum class Formula : std::uint8_t {
   // frozen weights in few bits (kernels/stored_linear)
   Nf4Linear,
   Int8Linear,
+  // pairs that lie beside each other (kernels/pairs)
+  TurnPairs,
+  SortPairs,
+  // rows by the experts that they go to (kernels/sorting)
+  HiddenGroups,
+  MaskedFill,
+  Argsort,
+  FloorDivide,
+  JoinRows,
+  PutRows,
+  MulKept,
+  // adapters (kernels/dora)
+  DoraNorm,
+  // sound (kernels/conv1d)
+  Conv1d,
 };
 
 inline constexpr std::array formulas = {
@@ -56,7 +71,18 @@ inline constexpr std::array formulas = {
     Named{Formula::AdaptiveMean, std::string_view("adaptive_mean")},
     Named{Formula::PadOrCrop, std::string_view("pad_or_crop")},
     Named{Formula::Nf4Linear, std::string_view("nf4_linear")},
-    Named{Formula::Int8Linear, std::string_view("int8_linear")}};
+    Named{Formula::Int8Linear, std::string_view("int8_linear")},
+    Named{Formula::TurnPairs, std::string_view("turn_pairs")},
+    Named{Formula::SortPairs, std::string_view("sort_pairs")},
+    Named{Formula::HiddenGroups, std::string_view("hidden_groups")},
+    Named{Formula::MaskedFill, std::string_view("masked_fill")},
+    Named{Formula::Argsort, std::string_view("argsort")},
+    Named{Formula::FloorDivide, std::string_view("floor_divide")},
+    Named{Formula::JoinRows, std::string_view("join_rows")},
+    Named{Formula::PutRows, std::string_view("put_rows")},
+    Named{Formula::MulKept, std::string_view("mul_kept")},
+    Named{Formula::DoraNorm, std::string_view("dora_norm")},
+    Named{Formula::Conv1d, std::string_view("conv1d")}};
 static_assert(is_in_order(formulas));
 constexpr std::string_view to_string(Formula formula) {
   return formulas[static_cast<std::size_t>(formula)].name;

@@ -169,6 +169,110 @@ bool resampled(Fit& f) {
          f.need(are_planes || are_squares, out0, "planes, or squares of tokens");
 }
 
+bool pairs(Fit& f) {
+  return is_number(f, in0) && is_number(f, out0) && f.has_rows(in0) && f.same(out0, f[in0]) &&
+         f.need(f[in0].back() % 2 == 0, in0, "an even width");
+}
+
+// x [..., d], a table of waves [tokens, d]
+bool turned_pairs(Fit& f) {
+  return pairs(f) && is_number(f, in1) &&
+         f.need(f[in1].rank() >= 2 && f[in1].back() == f[in0].back() &&
+                    divides(numel(f[in1]), numel(f[in0])),
+                in1, "a table [tokens, d]");
+}
+
+// shares [rows, n] → which are not among the groups that are picked
+bool hidden_groups(Fit& f) {
+  const std::int64_t groups = f.whole(AttributeKey::Groups, 1);
+  const std::int64_t picks = f.whole(AttributeKey::Window, 0);
+  return is_number(f, in0) && f.need(f[in0].rank() == 2, in0, "[rows, n]") &&
+         f.require(divides(groups, f[in0][1]) && picks >= 1 && picks <= f[in0][1],
+                   "its groups and window do not fit its shares") &&
+         holds(f, out0, DType::Bool, "a mask, of bool") && f.same(out0, f[in0]);
+}
+
+// x, mask that spreads over it → of x's shape
+bool masked_fill(Fit& f) {
+  return is_number(f, in0) && is_number(f, out0) && f.same(out0, f[in0]) &&
+         holds(f, in1, DType::Bool, "a mask, of bool") &&
+         f.need(spreads_over(f[in1].dims(), f[in0].dims()) && f[in1].rank() == f[in0].rank(), in1,
+                "what spreads over in0");
+}
+
+// x [rows, n], or anything as one row → places, and the elements in order
+bool argsort(Fit& f) {
+  const Shape &x = f[in0], &y = f[out0];
+  const bool is_line = y.rank() == 1 && y[0] == numel(x);
+  const bool is_known = f.tensor(in0).dtype == DType::Int64 || is_floating(f.tensor(in0).dtype);
+  return f.need(is_known, in0, "whole or floating-point numbers") && names_places(f, out0) &&
+         f.need(is_line || (y == x && x.rank() == 2), out0, "the rows, or one of all elements") &&
+         (!f.has(out1) || (f.same(out1, y) && f.need(f.tensor(out1).dtype == f.tensor(in0).dtype,
+                                                     out1, "of the dtype of in0")));
+}
+
+bool floor_divide(Fit& f) {
+  return names_places(f, in0) && names_places(f, out0) && f.same(out0, f[in0]) &&
+         f.require(f.whole(AttributeKey::Window, 0) >= 1, "its window is no divisor");
+}
+
+// pieces [m, width] → [n, width], from row Offset on
+bool join_rows(Fit& f) {
+  const Shape& y = f[out0];
+  std::int64_t row = f.whole(AttributeKey::Offset, 0);
+  if (!is_number(f, out0) || !f.need(y.rank() == 2, out0, "[n, width]")) return false;
+  for (int bit = in0; bit < f.op().inputs; ++bit) {
+    if (bit == in0 && f.op().inputs > 1 && f[in0] == y) {
+      if (!in_place_of(f, in0)) return false;
+      continue;
+    }
+    if (!is_number(f, bit) ||
+        !f.need(f[bit].rank() == 2 && f[bit][1] == y[1] && f[bit][0] <= y[0] - row && row >= 0, bit,
+                "rows that have room"))
+      return false;
+    row += f[bit][0];
+  }
+  return true;
+}
+
+// x [n, width], places [n] → [n, width]
+bool put_rows(Fit& f) {
+  return is_number(f, in0) && is_number(f, out0) && f.need(f[in0].rank() == 2, in0, "[n, width]") &&
+         f.same(out0, f[in0]) && names_places(f, in1) && f.same(in1, {f[in0][0]});
+}
+
+// y, b that spreads over it, y's kept copy → in the place of y
+bool mul_kept(Fit& f) {
+  return is_number(f, in1) && is_number(f, in2) && f.same(in2, f[in0]) && f.same(out0, f[in0]) &&
+         is_number(f, out0) && in_place_of(f, in0) &&
+         f.need(spreads_over(f[in1].dims(), f[in0].dims()), in1, "what spreads over in0");
+}
+
+// W [out, in], A [rank, in], B [out, rank] → [out], [in, in], [in, rank], [out, in]
+bool dora_norm(Fit& f) {
+  const Shape &w = f[in0], &a = f[in1];
+  for (const int bit : {in0, in1, in2, out0, out1, out2, out3})
+    if (!is_number(f, bit)) return false;
+  return f.need(w.rank() == 2, in0, "[out, in]") &&
+         f.need(a.rank() == 2 && a[1] == w[1], in1, "[rank, in]") && f.same(in2, {w[0], a[0]}) &&
+         f.same(out0, {w[0]}) && f.same(out1, {w[1], w[1]}) && f.same(out2, {w[1], a[0]}) &&
+         f.same(out3, w);
+}
+
+// x [n, c, length], weight [o, c, k], bias [o] → [n, o, length']
+bool conv1d(Fit& f) {
+  const Shape &x = f[in0], &w = f[in1], &y = f[out0];
+  const std::int64_t stride = f.whole(AttributeKey::Stride, 1);
+  const std::int64_t padding = f.whole(AttributeKey::Padding, 0);
+  return is_number(f, in0) && is_number(f, in1) && is_number(f, out0) &&
+         f.need(x.rank() == 3 && x[1] > 1, in0, "[batch, channels, length] of some channels") &&
+         f.need(w.rank() == 3 && w[1] == x[1], in1, "[out, channels, kernel]") &&
+         (!f.has(in2) || (is_number(f, in2) && f.same(in2, {w[0]}))) &&
+         f.need(stride > 0 && padding >= 0 && x[2] + 2 * padding >= w[2] &&
+                    y == Shape{x[0], w[0], (x[2] + 2 * padding - w[2]) / stride + 1},
+                out0, "[batch, out, (length + 2·padding − kernel) / stride + 1]");
+}
+
 struct FormulaRule {
   Formula value;
   OperandCounts inputs, outputs;
@@ -200,6 +304,17 @@ constexpr std::array formula_rules = [] {
       FormulaRule{PadOrCrop, one, one, resampled},
       FormulaRule{Nf4Linear, {4, 7}, one, nf4_linear},
       FormulaRule{Int8Linear, {3, 4}, one, int8_linear},
+      FormulaRule{TurnPairs, two, one, turned_pairs},
+      FormulaRule{SortPairs, one, one, pairs},
+      FormulaRule{HiddenGroups, one, one, hidden_groups},
+      FormulaRule{MaskedFill, two, one, masked_fill},
+      FormulaRule{Argsort, one, up_to_two, argsort},
+      FormulaRule{FloorDivide, one, one, floor_divide},
+      FormulaRule{JoinRows, any, one, join_rows},
+      FormulaRule{PutRows, two, one, put_rows},
+      FormulaRule{MulKept, three, one, mul_kept},
+      FormulaRule{DoraNorm, three, {4, 4}, dora_norm},
+      FormulaRule{Conv1d, {2, 3}, one, conv1d},
   };
 }();
 static_assert(is_in_order(formula_rules) && formula_rules.size() == formulas.size());

@@ -29,6 +29,7 @@ OpaqueRow elementwise(std::string_view operation, const TraceBuilder& b, TensorI
 // a − b, of which b has no gradient.
 TensorId subtracted(TraceBuilder& b, const std::string& name, TensorId a, TensorId less) {
   OpaqueRow row = elementwise("aten::sub", b, a);
+  row.computes = Formula::Subtract;
   const bool widens = less != no_tensor && size_of(b[less].dtype) > size_of(b[a].dtype);
   const OutputSpec result{"", b.shape(a), widens ? b[less].dtype : b[a].dtype};
   if (!widens) row.handed_on = 0b01;
@@ -131,6 +132,7 @@ TensorId TraceBuilder::add_dora(const std::string& name, TensorId x, TensorId y,
   const TensorId norm = dora_norm(name, read, adapter);
   OpaqueRow quotient = elementwise("aten::div", *this, norm);
   quotient.saved = input_bit(1);
+  quotient.computes = Formula::Divide;
   const OutputSpec per_output{"", shape(norm), trace_[norm].dtype};
   const TensorId factor = local(opaque(name + ".dora_factor", std::array{adapter.magnitude, norm},
                                        std::span(&per_output, 1), std::move(quotient)));
@@ -166,7 +168,8 @@ TensorId TraceBuilder::dora_norm(const std::string& name, TensorId read, const A
   std::int64_t workspace = 2 * delta;
   if (product != dtype)
     workspace = std::max(workspace, size_of(dtype) * in * in + size_of(product) * in * out - delta);
-  OpaqueRow row{.operation = "peft::dora_weight_norm", .math = product};
+  OpaqueRow row{
+      .operation = "peft::dora_weight_norm", .math = product, .computes = Formula::DoraNorm};
   row.forward = {.workspace = Bytes{workspace},
                  .flops = 2 * in * rank * (in + out),
                  .moved = Bytes{size_of(product) * in * in + 6 * delta},

@@ -1,8 +1,11 @@
 // The CUDA kernels of formulas, emulated, against their CPU twins.
 #include "kernels/arithmetic/arithmetic.cu"
+#include "kernels/dora/dora.cu"
 #include "kernels/lookup/lookup.cu"
+#include "kernels/pairs/pairs.cu"
 #include "kernels/resample/resample.cu"
 #include "kernels/routing/routing.cu"
+#include "kernels/sorting/sorting.cu"
 #include "tests/emulation/twin.h"
 
 namespace tidemark::formula_test {
@@ -177,6 +180,114 @@ TEST(ArithmeticTwins, QuotientsAndDifferences) {
   CallMaker zeros = of(Formula::Zeros);
   zeros.absent_input({3}).output({5, 7}, DType::BFloat16, Lie::Padded);
   expect_twins(zeros.finish(0), cpu::zeros_forward, cuda::zeros_forward);
+}
+
+TEST(PairTwins, TurnedAndSorted) {
+  for (const std::int64_t d : {2, 6, 64})
+    for (const DType dtype : data_dtypes)
+      for (const Lie lie : lies) {
+        const Shape x{2, 3, 5, d};
+        CallMaker turn = of(Formula::TurnPairs);
+        turn.input(x, dtype, lie).input({5, d}).output(x, dtype, lie);
+        expect_twins(turn.finish(), cpu::turn_pairs_forward, cuda::turn_pairs_forward);
+        CallMaker back = of(Formula::TurnPairs, Pass::Backward);
+        back.absent_input(x, dtype).input({5, d}).absent_output(x, dtype);
+        back.d_output(x, dtype, lie).d_input(x, dtype);
+        expect_twins(back.finish(), cpu::turn_pairs_backward, cuda::turn_pairs_backward);
+        CallMaker sort = of(Formula::SortPairs);
+        sort.input(x, dtype, lie).output(x, dtype, lie);
+        expect_twins(sort.finish(0), cpu::sort_pairs_forward, cuda::sort_pairs_forward);
+        CallMaker unsort = of(Formula::SortPairs, Pass::Backward);
+        unsort.absent_input(x, dtype).absent_output(x, dtype).d_output(x, dtype, lie);
+        unsort.d_input(x, dtype);
+        expect_twins(unsort.finish(0), cpu::sort_pairs_backward, cuda::sort_pairs_backward);
+      }
+}
+
+TEST(SortingTwins, GroupsAndMasks) {
+  for (const std::int64_t picks : {1, 2, 5}) {
+    CallMaker groups = of(Formula::HiddenGroups);
+    groups.call.settings.window = picks, groups.call.settings.groups = 3;
+    groups.absent_input({31, 6}).output({31, 6}, DType::Bool, Lie::Padded);
+    expect_twins(groups.finish(0), cpu::hidden_groups_forward, cuda::hidden_groups_forward);
+  }
+  for (const Shape& mask : {Shape{2, 3, 5, 7}, Shape{2, 1, 5, 7}})
+    for (const DType dtype : data_dtypes) {
+      const Shape x{2, 3, 5, 7};
+      CallMaker up = of(Formula::MaskedFill);
+      up.call.settings.factor = -5;
+      up.input(x, dtype, Lie::Swapped).input_of(mask, wholes_below(mask, 2, 3), DType::Bool);
+      up.output(x, dtype);
+      expect_twins(up.finish(0), cpu::masked_fill_forward, cuda::masked_fill_forward);
+      CallMaker down = of(Formula::MaskedFill, Pass::Backward);
+      down.absent_input(x, dtype).input_of(mask, wholes_below(mask, 2, 3), DType::Bool);
+      down.absent_output(x, dtype).d_output(x, dtype).d_input(x, dtype, Lie::Swapped);
+      expect_twins(down.finish(0), cpu::masked_fill_backward, cuda::masked_fill_backward);
+    }
+}
+
+TEST(SortingTwins, OrdersOfRowsAndOfAll) {
+  CallMaker all = of(Formula::Argsort);
+  all.input_of({31, 3}, wholes_below({31, 3}, 5, 3), DType::Int64).output({93}, DType::Int64);
+  expect_twins(all.finish(0), cpu::argsort_forward, cuda::argsort_forward);
+  CallMaker rows = of(Formula::Argsort);
+  rows.input({3, 33}, DType::BFloat16, Lie::Padded).output({3, 33}, DType::Int64);
+  rows.output({3, 33}, DType::BFloat16);
+  expect_twins(rows.finish(0), cpu::argsort_forward, cuda::argsort_forward);
+  CallMaker places = of(Formula::Argsort);
+  places.input_of({3, 33}, wholes_below({3, 33}, 9, 4), DType::Int64);
+  places.output({3, 33}, DType::Int64).output({3, 33}, DType::Int64);
+  expect_twins(places.finish(0), cpu::argsort_forward, cuda::argsort_forward);
+  CallMaker divide = of(Formula::FloorDivide);
+  divide.call.settings.window = 3;
+  divide.input_of({31}, wholes_below({31}, 90, 5), DType::Int64).output({31}, DType::Int64);
+  expect_twins(divide.finish(0), cpu::floor_divide_forward, cuda::floor_divide_forward);
+}
+
+TEST(SortingTwins, RowsJoinedAndPutBack) {
+  for (const DType dtype : data_dtypes) {
+    CallMaker join = of(Formula::JoinRows);
+    join.input({2, 33}, dtype).input({5, 33}, dtype, Lie::Padded).output({7, 33}, dtype);
+    expect_twins(join.finish(0), cpu::join_rows_forward, cuda::join_rows_forward);
+    CallMaker apart = of(Formula::JoinRows, Pass::Backward);
+    apart.absent_input({2, 33}, dtype).absent_input({5, 33}, dtype).absent_output({7, 33}, dtype);
+    apart.d_output({7, 33}, dtype).d_input({2, 33}, dtype).d_input({5, 33}, dtype);
+    expect_twins(apart.finish(0), cpu::join_rows_backward, cuda::join_rows_backward);
+    CallMaker last = of(Formula::JoinRows, Pass::Backward);  // of which the first is no piece
+    last.call.settings.offset = 4;
+    last.absent_input({7, 33}, dtype).absent_input({3, 33}, dtype).absent_output({7, 33}, dtype);
+    last.d_output({7, 33}, dtype).absent_d_input().d_input({3, 33}, dtype);
+    expect_twins(last.finish(0), cpu::join_rows_backward, cuda::join_rows_backward);
+    const Values order = different(9, 9, 3);
+    CallMaker put = of(Formula::PutRows);
+    put.input({9, 33}, dtype, Lie::Padded).input_of({9}, order, DType::Int64);
+    put.output({9, 33}, dtype);
+    expect_twins(put.finish(0), cpu::put_rows_forward, cuda::put_rows_forward);
+    CallMaker take = of(Formula::PutRows, Pass::Backward);
+    take.absent_input({9, 33}, dtype).input_of({9}, order, DType::Int64);
+    take.absent_output({9, 33}, dtype).d_output({9, 33}, dtype).d_input({9, 33}, dtype);
+    expect_twins(take.finish(0), cpu::put_rows_backward, cuda::put_rows_backward);
+  }
+}
+
+TEST(SortingTwins, ProductsOfWhatWasKept) {
+  const Shape x{4, 3, 33};
+  CallMaker up = of(Formula::MulKept);
+  up.absent_input(x).input({4, 3, 1}).input(x).output(x);
+  expect_twins(up.finish(1), cpu::mul_kept_forward, cuda::mul_kept_forward);
+  CallMaker down = of(Formula::MulKept, Pass::Backward);
+  down.absent_input(x).input({4, 3, 1}).input(x).absent_output(x).d_output(x);
+  down.d_input(x).d_input({4, 3, 1});
+  expect_twins(down.finish(64), cpu::mul_kept_backward, cuda::mul_kept_backward);
+}
+
+TEST(DoraTwins, NormsOfAdaptedRows) {
+  for (const DType dtype : data_dtypes) {
+    CallMaker maker = of(Formula::DoraNorm);
+    maker.input({7, 33}, dtype).input({2, 33}, dtype).input({7, 2}, dtype);
+    maker.output({7}, dtype).output({33, 33}, dtype).output({33, 2}, dtype).output({7, 33}, dtype);
+    expect_twins(maker.finish(8), cpu::dora_norm_forward, cuda::dora_norm_forward);
+  }
 }
 
 TEST(ResampleTwins, LargerAndSmallerPlanes) {

@@ -149,7 +149,7 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
   }
   if (config.latent.turns_complex) {  // a wave and its cosine beside each other
     attention.cosine = b.input("rope.waves" + suffix, table, DType::Float32,
-                               fill::RotaryTable{fill::Wave::Cosine, view.rotary});
+                               fill::RotaryTable{fill::Wave::Pairs, view.rotary});
     return attention;
   }
   attention.cosine =

@@ -38,7 +38,10 @@ struct Latent {
     const OutputSpec product{"", b.shape(x), DType::Float32};
     const TensorId y =
         b.opaque(name + which + "_rope", std::array{wide, attention.cosine}, std::span(&product, 1),
-                 {.operation = "aten::mul", .gradients = 1, .saved = input_bit(1)});
+                 {.operation = "aten::mul",
+                  .gradients = 1,
+                  .saved = input_bit(1),
+                  .computes = Formula::TurnPairs});
     return b.cast(name + which + ".round", y, b[x].dtype);
   }
 
@@ -47,7 +50,7 @@ struct Latent {
     if (latent.turns_complex) return turned_complex(which, x);
     const OutputSpec sorted{"", b.shape(x), b[x].dtype};
     x = b.opaque(name + which + ".sorted", std::array{x}, std::span(&sorted, 1),
-                 {.operation = "aten::clone", .gradients = 1});
+                 {.operation = "aten::clone", .gradients = 1, .computes = Formula::SortPairs});
     return b.rope(name + which + "_rope", x, attention.cosine, attention.sine);
   }
 

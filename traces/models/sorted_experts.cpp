@@ -18,9 +18,9 @@ struct SortedMixture {
   ActivationForm activation;
 
   TensorId opaque(const std::string& suffix, std::span<const TensorId> inputs, const Shape& shape,
-                  DType dtype, OpaqueRow row) const {
+                  DType dtype, OpaqueRow row, std::span<const Attribute> attributes = {}) const {
     const OutputSpec made{"", shape, dtype};
-    return b.opaque(name + suffix, inputs, std::span(&made, 1), std::move(row));
+    return b.opaque(name + suffix, inputs, std::span(&made, 1), std::move(row), attributes);
   }
 
   struct Picked {
@@ -30,10 +30,19 @@ struct SortedMixture {
   // Only the best groups are left, by a mask that the node keeps.
   TensorId of_best_groups(TensorId shares) const {
     const Shape all = b.shape(shares);
-    const TensorId hidden = opaque(".router.hidden", std::array{shares}, all, DType::Bool,
-                                   {.operation = "aten::bitwise_not"});
+    const std::array picks = {
+        Attribute{AttributeKey::Window, static_cast<double>(config.per_token)},
+        Attribute{AttributeKey::Groups, static_cast<double>(config.groups)}};
+    const TensorId hidden =
+        opaque(".router.hidden", std::array{shares}, all, DType::Bool,
+               {.operation = "aten::bitwise_not", .computes = Formula::HiddenGroups}, picks);
+    const Attribute zero{AttributeKey::Factor, 0};
     return opaque(".router.limited", std::array{shares, hidden}, all, DType::Float32,
-                  {.operation = "aten::masked_fill", .gradients = 1, .saved = input_bit(1)});
+                  {.operation = "aten::masked_fill",
+                   .gradients = 1,
+                   .saved = input_bit(1),
+                   .computes = Formula::MaskedFill},
+                  std::span(&zero, 1));
   }
 
   // Logits in fp32, of an fp32 copy of the weight.
@@ -49,9 +58,11 @@ struct SortedMixture {
     if (config.groups > 1) shares = of_best_groups(shares);
     const std::array best = {OutputSpec{"", picked, DType::Float32},
                              OutputSpec{"experts", picked, DType::Int64}};
-    const TensorId weights =
-        b.opaque(router + ".top", std::array{shares}, best,
-                 {.operation = "aten::topk", .gradients = 1, .saved = output_bit(1)});
+    const TensorId weights = b.opaque(router + ".top", std::array{shares}, best,
+                                      {.operation = "aten::topk",
+                                       .gradients = 1,
+                                       .saved = output_bit(1),
+                                       .computes = Formula::EvenTopK});
     const TensorId scaled = b.scale(router + ".scale", weights, 1);
     b.end_function();
     return {b.local(scaled), b.local(TensorId{static_cast<std::uint32_t>(index(weights) + 1)})};
@@ -60,10 +71,16 @@ struct SortedMixture {
   // Rows of x, one for each visit of an expert; back they are added up in zeros of x's size.
   TensorId sorted_rows(TensorId rows, TensorId order) const {
     const std::int64_t visits = b.shape(order)[0], width = b.shape(rows)[1];
-    const TensorId places = opaque(".places", std::array{order}, {visits}, DType::Int64,
-                                   {.operation = "aten::floor_divide"});
+    const Attribute visits_of_token{AttributeKey::Window, static_cast<double>(config.per_token)};
+    const TensorId places =
+        opaque(".places", std::array{order}, {visits}, DType::Int64,
+               {.operation = "aten::floor_divide", .computes = Formula::FloorDivide},
+               std::span(&visits_of_token, 1));
     return opaque(".sorted", std::array{rows, places}, {visits, width}, b[rows].dtype,
-                  {.operation = "aten::index", .gradients = 1, .saved = input_bit(1)});
+                  {.operation = "aten::index",
+                   .gradients = 1,
+                   .saved = input_bit(1),
+                   .computes = Formula::IndexRows});
   }
 
   TensorId with_experts(TensorId sorted) const {
@@ -87,16 +104,21 @@ struct SortedMixture {
   TensorId joined(std::span<const TensorId> parts, const Shape& shape) const {
     constexpr std::size_t at_once = 15;
     TensorId y = no_tensor;
+    std::int64_t row = 0;
     for (std::size_t begin = 0; begin < parts.size(); begin += at_once) {
       const auto some = parts.subspan(begin, std::min(at_once, parts.size() - begin));
       std::vector<TensorId> inputs;
       if (y != no_tensor) inputs.push_back(y);
       inputs.insert(inputs.end(), some.begin(), some.end());
       const OutputSpec made{"", shape, b[parts[0]].dtype, y};
+      const Attribute first{AttributeKey::Offset, static_cast<double>(row)};
+      for (const TensorId part : some) row += b.shape(part)[0];
       y = b.opaque(fmt::format("{}.joined.{}", name, begin / at_once), inputs, std::span(&made, 1),
                    {.operation = "aten::cat",
                     .gradients = (1U << inputs.size()) - 1,
-                    .handed_on = y != no_tensor ? 1U : 0U});
+                    .handed_on = y != no_tensor ? 1U : 0U,
+                    .computes = Formula::JoinRows},
+                   std::span(&first, 1));
     }
     return y;
   }
@@ -106,18 +128,25 @@ struct SortedMixture {
     const Shape s = b.shape(joined), picks = b.shape(picked.weights);
     const Shape by_token = {picks[0], picks[1], s[1]};
     TensorId y = opaque(".unsorted", std::array{joined, order}, s, b[joined].dtype,
-                        {.operation = "aten::index_put_", .gradients = 1, .saved = input_bit(1)});
+                        {.operation = "aten::index_put_",
+                         .gradients = 1,
+                         .saved = input_bit(1),
+                         .computes = Formula::PutRows});
     y = b.view(name + ".by_token", b.local(y), by_token);
     y = b.cast(name + ".by_token.float", y, DType::Float32);
     const TensorId weights = b.view(name + ".weights", picked.weights, by_token.with_back(1));
     const TensorId kept = b.copy(name + ".by_token.kept", y, by_token);
     const OutputSpec product{"", by_token, DType::Float32, y};
-    y = b.opaque(
-        name + ".weighted", std::array{y, weights, kept}, std::span(&product, 1),
-        {.operation = "aten::mul_", .gradients = 0b011, .saved = input_bit(1) | input_bit(2)});
+    y = b.opaque(name + ".weighted", std::array{y, weights, kept}, std::span(&product, 1),
+                 {.operation = "aten::mul_",
+                  .gradients = 0b011,
+                  .saved = input_bit(1) | input_bit(2),
+                  .computes = Formula::MulKept});
     const OutputSpec sum{"", {picks[0], s[1]}, DType::Float32};
+    const Attribute of_picks{AttributeKey::Axis, 1};
     y = b.opaque(name + ".sum", std::array{y}, std::span(&sum, 1),
-                 {.operation = "aten::sum", .gradients = 1});
+                 {.operation = "aten::sum", .gradients = 1, .computes = Formula::Sum},
+                 std::span(&of_picks, 1));
     return b.cast(name + ".sum.round", y, b[joined].dtype);
   }
 
@@ -127,8 +156,9 @@ struct SortedMixture {
     const Picked picked = pick(rows);
     const std::int64_t visits = b.shape(rows)[0] * config.per_token;
     b.begin_function();
-    const TensorId order = b.local(opaque(".order", std::array{picked.experts}, {visits},
-                                          DType::Int64, {.operation = "aten::sort"}));
+    const TensorId order =
+        b.local(opaque(".order", std::array{picked.experts}, {visits}, DType::Int64,
+                       {.operation = "aten::sort", .computes = Formula::Argsort}));
     const TensorId joined = with_experts(b.local(sorted_rows(rows, order)));
     const TensorId sum = b.view(name + ".tokens", weighted_sum(joined, order, picked), s);
     b.end_function();

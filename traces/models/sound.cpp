@@ -18,13 +18,17 @@ TensorId conv1d(TraceBuilder& b, const std::string& name, TensorId x, std::int64
   const std::int64_t length = (s[2] - 1) / stride + 1;
   const OutputSpec y{"", {s[0], out, length}, b.compute_dtype()};
   const std::int64_t flops = 2 * numel({s[0], out, length, s[1] * kernel});
+  const std::array attributes = {Attribute{AttributeKey::Stride, static_cast<double>(stride)},
+                                 Attribute{AttributeKey::Padding, kernel / 2}};
   const bool is_first = b[x].category == Category::Input;
   return b.opaque(name, inputs, std::span(&y, 1),
                   {.operation = "aten::convolution",
                    .gradients = is_first ? 0b110U : 0b111U,
                    .saved = input_bit(0) | input_bit(1),
+                   .computes = Formula::Conv1d,
                    .forward = {.flops = flops},
-                   .backward = {.flops = is_first ? flops : 2 * flops}});
+                   .backward = {.flops = is_first ? flops : 2 * flops}},
+                  attributes);
 }
 
 }  // namespace

@@ -163,9 +163,9 @@ RangeFacts facts_of(const Opened& opened, Range range) {
   facts.span = end - begin;
   for (std::size_t s = 0; s < opened.lanes().size(); ++s)
     facts.busy.push_back(Nanoseconds{opened.lanes()[s].covered(begin.count(), end.count())});
-  facts.overlap = Nanoseconds{opened.overlap().covered(begin.count(), end.count())};
+  facts.overlap = opened.overlap(begin, end);
   // Idle is when no stream is busy, not the sum of what each stream waits.
-  facts.idle = facts.span - Nanoseconds{opened.busy().covered(begin.count(), end.count())};
+  facts.idle = facts.span - opened.busy(begin, end);
   const Workload work = opened.work_in(begin, end);
   facts.runs = work.runs;
   // Of an unknown device nothing is known about what its kernels move: nothing is better than 0.

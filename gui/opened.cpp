@@ -2,44 +2,32 @@
 #include "gui/opened.h"
 
 #include <algorithm>
-#include <tuple>
+#include <array>
+#include <functional>
+#include <numeric>
 
 #include "analysis/comparison.h"
+#include "base/parallel.h"
 
 namespace tidemark::gui {
 namespace {
 
+// The runs of each stream as they follow one another; their order in the recording is the host's,
+// which is that of time on each stream.
 std::vector<TrackIndex> lanes_of(const Recording& recording) {
-  std::vector<std::vector<Stretch>> stretches(recording.schedule.streams);
   const auto& runs = recording.timeline.runs;
-  for (std::size_t r = 0; r < runs.size(); ++r)
-    stretches.at(index(runs[r].stream))
-        .push_back({runs[r].begin.count(), runs[r].end.count(), static_cast<std::uint32_t>(r)});
-  std::vector<TrackIndex> lanes;
-  for (auto& of_stream : stretches) lanes.emplace_back(std::move(of_stream));
-  return lanes;
-}
-
-// Where at least `wanted` of the lanes are busy: a sweep over all begins and ends in time order.
-TrackIndex busy_with(const std::vector<TrackIndex>& lanes, int wanted) {
-  std::vector<std::pair<std::int64_t, int>> changes;
-  for (const TrackIndex& lane : lanes)
-    for (std::size_t i = 0; i < lane.size(); ++i) {
-      if (lane.begin_of(i) == lane.end_of(i)) continue;
-      changes.emplace_back(lane.begin_of(i), 1);
-      changes.emplace_back(lane.end_of(i), -1);
-    }
-  // At one moment what begins comes first, so that touching runs make one stretch.
-  std::ranges::sort(changes, [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first < b.first : a.second > b.second;
+  const Groups by_stream(recording.schedule.streams, [&](auto emit) {
+    for (std::size_t r = 0; r < runs.size(); ++r)
+      emit(index(runs[r].stream), static_cast<std::uint32_t>(r));
   });
-  std::vector<Stretch> stretches;
-  int busy = 0;
-  for (const auto& [time, change] : changes) {
-    if (change > 0 && ++busy == wanted) stretches.push_back({time, time, 0});
-    if (change < 0 && busy-- == wanted) stretches.back().end = time;
+  std::vector<TrackIndex> lanes;
+  for (std::size_t stream = 0; stream < recording.schedule.streams; ++stream) {
+    const std::span<const std::uint32_t> items = by_stream[stream];
+    lanes.emplace_back(std::vector(items.begin(), items.end()), [&](std::uint32_t run) {
+      return Stretch{runs[run].begin.count(), runs[run].end.count(), run};
+    });
   }
-  return TrackIndex(std::move(stretches));
+  return lanes;
 }
 
 // By tensor: the op that writes its storage, or else the first that reads it.
@@ -74,23 +62,8 @@ std::optional<Device> device_called(const std::string& name) {
 Opened::Opened(Recording made)
     : recording(std::move(made)),
       name(title(recording)),
-      lanes_(lanes_of(recording)),
-      busy_(busy_with(lanes_, 1)),
-      overlap_(busy_with(lanes_, 2)),
-      memory_(recording.schedule, recording.timeline),
-      buffers_(recording),
-      home_(homes_of(*recording.trace)),
-      by_address_(gui::by_address(recording)),
-      peak_(memory_.highest()),
+      end_(std::max(1.0, static_cast<double>(timeline().duration.count()))),
       device_(device_called(recording.device)) {
-  end_ = std::max(1.0, static_cast<double>(timeline().duration.count()));
-  index_runs();
-  outer_ = outer_modules(trace()), inner_ = gui::inner_modules(trace());
-  outer_track_ = track_of(outer_), inner_track_ = track_of(inner_);
-  find_phases();
-  sort_by_home();
-  for (const Buffer& buffer : schedule().buffers)
-    has_category_[static_cast<std::size_t>(buffer.category)] = true;
   if (device_) {
     if (!recording.derived) needs_ = derive_needs(trace());
     costs_.emplace(trace(), recording.derived ? recording.derived->needs : needs_, *device_);
@@ -98,7 +71,41 @@ Opened::Opened(Recording made)
     of_device.device = *device_;
     device_capacity_ = memory_budget_of(of_device).capacity;
   }
+  // None needs what another one makes; the longest comes first.
+  const std::array<std::function<void()>, 3> parts = {[&] {
+                                                        buffers_ = BufferIndex(recording);
+                                                        index_homes();
+                                                      },
+                                                      [&] { index_lanes(); },
+                                                      [&] {
+                                                        memory_ =
+                                                            MemoryPyramid(schedule(), timeline());
+                                                        peak_ = memory_.highest();
+                                                        index_runs();
+                                                      }};
+  constexpr std::size_t worth_a_thread = 1'000'000;
+  if (timeline().runs.size() + timeline().memory.size() >= worth_a_thread) {
+    parallel_for(parts.size(), [&](std::size_t i) { parts[i](); });
+  } else {
+    for (const auto& part : parts) part();
+  }
+}
+
+void Opened::index_lanes() {
+  lanes_ = lanes_of(recording);
+  busy_ = BusyTimes(lanes_);
   sum_up_work();
+  outer_ = outer_modules(trace()), inner_ = gui::inner_modules(trace());
+  outer_track_ = track_of(outer_), inner_track_ = track_of(inner_);
+}
+
+// Of the indexed buffers: what has no tensor is at home where it is written.
+void Opened::index_homes() {
+  home_ = homes_of(*recording.trace);
+  sort_by_home();
+  by_address_ = gui::by_address(recording);
+  for (const Buffer& buffer : schedule().buffers)
+    has_category_[static_cast<std::size_t>(buffer.category)] = true;
 }
 
 void Opened::index_runs() {
@@ -114,12 +121,15 @@ void Opened::index_runs() {
     if (run && run->op != no_op)
       has_kind_[static_cast<std::size_t>(class_of(trace()[run->op].kind))] = true;
   }
+  find_phases();
 }
 
 // Of the first stream, which computes; what others do at the same time may be about another module.
+// Forward and backward of a module are two stretches: between them a pipeline's stage may wait.
 TrackIndex Opened::track_of(const Modules& modules) const {
   std::vector<Stretch> stretches;
   std::int64_t end_before = -1;  // of a run that belongs to the last stretch
+  bool was_forward = true;
   for (std::size_t i = 0; !lanes_.empty() && i < lanes_.front().size(); ++i) {
     const TrackIndex& lane = lanes_.front();
     const OpId op = op_of(RunId{lane.item_of(i)});
@@ -128,9 +138,14 @@ TrackIndex Opened::track_of(const Modules& modules) const {
       continue;
     }
     const std::uint32_t module = modules.of_op[index(op)];
-    if (end_before < 0 || stretches.back().item != module)
+    const Task task = run_of(RunId{lane.item_of(i)})->task;
+    // Ranks talk to each other in both.
+    const bool is_forward =
+        is_collective(task) ? was_forward : task == Task::Forward || task == Task::Quantize;
+    if (end_before < 0 || stretches.back().item != module || is_forward != was_forward)
       stretches.push_back({lane.begin_of(i), lane.end_of(i), module});
     stretches.back().end = end_before = lane.end_of(i);
+    was_forward = is_forward;
   }
   return TrackIndex(std::move(stretches));
 }
@@ -159,42 +174,70 @@ std::optional<RunId> Opened::maker_of_peak() const {
   return buffers_.first_writer(timeline().memory[peak_ - 1].buffer);
 }
 
-// The order of the icicle, so that its boxes are walked and never sorted while the cursor moves.
+// The order of the icicle, so that its boxes are walked and never sorted while the cursor moves. By
+// counting: there are millions of buffers, and far fewer ops and categories.
 void Opened::sort_by_home() {
-  struct Home {
-    std::tuple<Category, std::int32_t, OpId> key;
-    BufferId buffer;
-  };
-  std::vector<Home> homes(schedule().buffers.size());
-  for (std::size_t b = 0; b < homes.size(); ++b) {
-    const auto id = static_cast<BufferId>(b);
-    homes[b] = {{schedule()[id].category, block_of(id), home_of(id)}, id};
-  }
-  std::ranges::stable_sort(homes, {}, &Home::key);
-  by_home_.reserve(homes.size());
-  for (const Home& home : homes) by_home_.push_back(home.buffer);
+  const std::size_t ops = trace().ops.size();
+  std::vector<std::uint32_t> order(ops + 1);  // the last stands for no op, behind those of no block
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t op) {
+    return std::pair(op < ops ? trace().ops[op].block : -1, op);
+  });
+  std::vector<std::uint32_t> rank(ops + 1);
+  for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = static_cast<std::uint32_t>(i);
+  const std::size_t count = schedule().buffers.size();
+  const Groups by_rank(ops + 1, [&](auto emit) {
+    for (std::size_t b = 0; b < count; ++b) {
+      const OpId home = home_of(static_cast<BufferId>(b));
+      emit(rank[std::min(index(home), ops)], static_cast<std::uint32_t>(b));
+    }
+  });
+  const Groups by_category(category_count, [&](auto emit) {
+    for (std::size_t group = 0; group <= ops; ++group)
+      for (const std::uint32_t b : by_rank[group])
+        emit(static_cast<std::size_t>(schedule().buffers[b].category), b);
+  });
+  by_home_.reserve(count);
+  for (std::size_t category = 0; category < category_count; ++category)
+    for (const std::uint32_t b : by_category[category])
+      by_home_.push_back(static_cast<BufferId>(b));
 }
 
-// Prefix sums by stream: statistics of a range while it is dragged cost two searches per stream.
+// Prefix sums by stream: statistics of a range while it is dragged cost two searches per stream,
+// and the few runs behind the last sum that is kept.
 void Opened::sum_up_work() {
   for (const TrackIndex& lane : lanes_) {
-    std::vector<Workload> sums{Workload{}};
-    sums.reserve(lane.size() + 1);
+    std::vector<Workload> sums;
+    Workload sum;
     for (std::size_t i = 0; i < lane.size(); ++i) {
-      const auto cost = cost_of(RunId{lane.item_of(i)});
-      const Workload& before = sums.back();
-      sums.push_back({before.runs + 1, before.bytes + (cost ? cost->bytes : 0),
-                      before.flops + (cost ? cost->flops : 0)});
+      if (i % work_stride == 0) sums.push_back(sum);
+      add_work(RunId{lane.item_of(i)}, sum);
     }
+    sums.push_back(sum);
     work_.push_back(std::move(sums));
   }
+}
+
+void Opened::add_work(RunId run, Workload& sum) const {
+  const auto cost = cost_of(run);
+  ++sum.runs;
+  if (cost) sum.bytes += cost->bytes, sum.flops += cost->flops;
+}
+
+Workload Opened::work_before(std::size_t stream, std::size_t position) const {
+  const std::size_t sample = position / work_stride;
+  if (position == lanes_[stream].size()) return work_[stream].back();
+  Workload sum = work_[stream][sample];
+  for (std::size_t i = sample * work_stride; i < position; ++i)
+    add_work(RunId{lanes_[stream].item_of(i)}, sum);
+  return sum;
 }
 
 Workload Opened::work_in(Nanoseconds begin, Nanoseconds end) const {
   Workload work;
   for (std::size_t s = 0; s < lanes_.size(); ++s) {
-    const Workload& first = work_[s][lanes_[s].begins_before(begin.count())];
-    const Workload& last = work_[s][lanes_[s].begins_before(std::max(begin, end).count())];
+    const Workload first = work_before(s, lanes_[s].begins_before(begin.count()));
+    const Workload last = work_before(s, lanes_[s].begins_before(std::max(begin, end).count()));
     work.runs += last.runs - first.runs;
     work.bytes += last.bytes - first.bytes;
     work.flops += last.flops - first.flops;

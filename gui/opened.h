@@ -5,6 +5,7 @@
 #include "analysis/recording/recording.h"
 #include "gui/drawing/kind_class.h"
 #include "gui/indexes/buffer_index.h"
+#include "gui/indexes/busy_times.h"
 #include "gui/indexes/memory_pyramid.h"
 #include "gui/indexes/modules.h"
 #include "gui/indexes/track_index.h"
@@ -53,9 +54,13 @@ class Opened {
   const TrackIndex& module_track() const { return outer_track_; }
   const TrackIndex& inner_module_track() const { return inner_track_; }
 
-  /// Where any stream is busy, and where two or more are.
-  const TrackIndex& busy() const { return busy_; }
-  const TrackIndex& overlap() const { return overlap_; }
+  /// For how long of [begin, end) any stream is busy, and two or more are.
+  Nanoseconds busy(Nanoseconds begin, Nanoseconds end) const {
+    return Nanoseconds{busy_.busy(lanes_, begin.count(), end.count())};
+  }
+  Nanoseconds overlap(Nanoseconds begin, Nanoseconds end) const {
+    return Nanoseconds{busy_.overlap(begin.count(), end.count())};
+  }
   const MemoryPyramid& memory() const { return memory_; }
   const BufferIndex& buffers() const { return buffers_; }
   /// All buffers, by category, then block, then op that they belong to.
@@ -106,15 +111,21 @@ class Opened {
   std::string why_alive(BufferId buffer) const;
 
  private:
+  static constexpr std::size_t work_stride = 64;  ///< runs between two sums
+
+  void index_lanes();
+  void index_homes();
   void sum_up_work();
+  void add_work(RunId run, Workload& sum) const;
+  Workload work_before(std::size_t stream, std::size_t position) const;
   void index_runs();
   void find_phases();
   void sort_by_home();
   TrackIndex track_of(const Modules& modules) const;
 
   std::vector<TrackIndex> lanes_;
-  std::vector<std::vector<Workload>> work_;  ///< by stream: of all before a position
-  TrackIndex busy_, overlap_;
+  std::vector<std::vector<Workload>> work_;  ///< by stream: before every so-manieth, and of all
+  BusyTimes busy_;
   Modules outer_, inner_;
   TrackIndex outer_track_, inner_track_;
   MemoryPyramid memory_;
@@ -128,7 +139,7 @@ class Opened {
   std::vector<BufferId> by_address_, by_home_;
   StateId peak_ = 0;
   std::vector<Phase> phases_;
-  double end_ = 1;
+  double end_;
   std::optional<Device> device_;
   Needs needs_;  // of the costs, where the recording does not bring them
   std::optional<CostModel> costs_;

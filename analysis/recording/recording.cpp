@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/recording/packed_columns.h"
 #include "analysis/recording/recording_format.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -10,6 +11,8 @@
 
 namespace tidemark {
 namespace {
+
+using namespace literals;
 
 std::string defect_of_buffers(const Recording& recording) {
   Bytes sum;
@@ -73,6 +76,16 @@ std::string defect_of_memory(const Recording& recording) {
   return "";
 }
 
+// What is wrong with the rest of a text is wrong with the text, which has the lines to say it by.
+JsonDocument parsed(const UnpackedText& unpacked, std::string_view text, std::string_view file) {
+  if (unpacked.columns.by_place.empty()) return JsonDocument(text, file);
+  try {
+    return JsonDocument(unpacked.rest, file);
+  } catch (const InputError&) {
+    return JsonDocument(text, file);
+  }
+}
+
 }  // namespace
 
 StreamId stream_of(const Schedule& schedule, const Step& step) {
@@ -110,10 +123,28 @@ std::string title(const Recording& recording) {
                      recording.source == Source::Predicted ? "for" : "on", recording.device);
 }
 
+Recording read_recording_text(std::string&& text, std::string_view file) {
+  UnpackedText unpacked = take_columns(text, file);
+  const JsonDocument document = parsed(unpacked, text, file);
+  // Of a large step each of these is a gigabyte: what is not needed is gone before the next comes.
+  text = {}, unpacked.rest = {};
+  return read_recording(document.root(), file, std::move(unpacked.columns));
+}
+
+Recording read_recording_text(std::string_view text, std::string_view file) {
+  UnpackedText unpacked = take_columns(text, file);
+  const JsonDocument document = parsed(unpacked, text, file);
+  return read_recording(document.root(), file, std::move(unpacked.columns));
+}
+
+Recording read_recording(JsonView root, std::string_view file) {
+  return read_recording(root, file, PackedColumns{});
+}
+
 Recording read_recording(const std::string& path) {
-  // The text is gone before the recording comes.
-  const JsonDocument document = read_json(path, FileKind::Recording);
-  return read_recording(document.root(), path);
+  // The limits of JSON itself do not hold for its columns: 50 million runs and events have 3 GB.
+  constexpr FileKindRow file{FileKind::Recording, "a timeline", 4_GiB, "record a smaller step"};
+  return read_recording_text(read_file(path, file), path);
 }
 
 void write_recording(const std::string& path, const Recording& recording) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "analysis/recording/packed_columns.h"
 #include "analysis/recording/recording_format.h"
 #include "base/error.h"
 #include "base/json_reader.h"
@@ -28,37 +29,10 @@ std::vector<std::size_t> read_names(JsonView list, const Names& known) {
   return meanings;
 }
 
-/// Steps through a column in the pace of its neighbours, which must be as long.
-class Column {
- public:
-  Column(JsonView object, std::string_view key)
-      : list_(object.at(key)), items_(list_.items()), next_(items_.begin()) {}
-  std::size_t size() const { return items_.size(); }
-  std::int64_t next(std::int64_t min, std::int64_t max) {
-    if (next_ == items_.end()) list_.fail("is shorter than the columns beside it");
-    const std::int64_t value = (*next_).integer(min, max);
-    ++next_;
-    return value;
-  }
-  /// The enumerator that the file's number stands for.
-  template <typename Enum>
-  Enum name(const std::vector<std::size_t>& meanings) {
-    return static_cast<Enum>(meanings[static_cast<std::size_t>(
-        next(0, static_cast<std::int64_t>(meanings.size()) - 1))]);
-  }
-  void require_end() const {
-    if (next_ != items_.end()) list_.fail("is longer than the columns beside it");
-  }
-
- private:
-  JsonView list_;
-  JsonChildren items_;
-  JsonChildren::Iterator next_;
-};
-
 class RecordingReader {
  public:
-  RecordingReader(JsonView root, std::string_view file) : root_(root), file_(file) {}
+  RecordingReader(JsonView root, std::string_view file, PackedColumns packed)
+      : root_(root), file_(file), packed_(std::move(packed)) {}
   Recording read();
 
  private:
@@ -84,6 +58,7 @@ class RecordingReader {
 
   JsonView root_;
   std::string_view file_;
+  PackedColumns packed_;
   Recording recording_;
   std::vector<std::size_t> steps_, tasks_, roles_, categories_;
 };
@@ -95,10 +70,15 @@ Recording RecordingReader::read() {
   recording_.trace = std::make_shared<const Trace>(
       read_trace(root_.at("trace"), fmt::format("{}: /trace", file_)));
   read_buffers(root_.at("buffers"));
+  packed_.forget("buffers");
   read_steps(root_.at("steps"));
+  packed_.forget("steps"), packed_.forget("run_steps");
   read_operands();
+  packed_.forget("operands");
   read_runs(root_.at("runs"));
+  packed_.forget("runs");
   read_memory(root_.at("memory"));
+  packed_.forget("memory");
   if (const auto decisions = root_.find("decisions")) read_decisions(*decisions);
   if (const std::string defect = defect_of(recording_); !defect.empty())
     throw InputError(fmt::format("{}: {}", file_, defect));
@@ -154,8 +134,9 @@ void RecordingReader::read_buffers(JsonView view) {
   static const Keys keys = {"bytes",  "tensor",     "role",   "category",
                             "stream", "persistent", "offset", "encoding"};
   view.allow_only(keys);
-  Column bytes(view, "bytes"), tensor(view, "tensor"), role(view, "role"),
-      category(view, "category"), stream(view, "stream"), persistent(view, "persistent");
+  Column bytes(view, "bytes", packed_), tensor(view, "tensor", packed_),
+      role(view, "role", packed_), category(view, "category", packed_),
+      stream(view, "stream", packed_), persistent(view, "persistent", packed_);
   const std::size_t count = bytes.size();
   schedule().buffers.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -182,7 +163,8 @@ void RecordingReader::read_buffers(JsonView view) {
 void RecordingReader::read_encodings(JsonView buffers, JsonView view) {
   static const Keys keys = {"bits", "axis", "group", "metadata"};
   view.allow_only(keys);
-  Column bits(view, "bits"), axis(view, "axis"), group(view, "group"), metadata(view, "metadata");
+  Column bits(view, "bits", packed_), axis(view, "axis", packed_), group(view, "group", packed_),
+      metadata(view, "metadata", packed_);
   const auto number = [](Column& column, auto& member) {
     using Member = std::remove_reference_t<decltype(member)>;
     member = static_cast<Member>(column.next(0, std::numeric_limits<Member>::max()));
@@ -194,14 +176,15 @@ void RecordingReader::read_encodings(JsonView buffers, JsonView view) {
   }
   for (const Column* column : {&axis, &group, &metadata}) column->require_end();
   if (schedule().encodings.size() > 0xffff) view.fail("more than 65535");
-  Column encoding(buffers, "encoding");
+  Column encoding(buffers, "encoding", packed_);
   for (Buffer& buffer : schedule().buffers)
     buffer.encoding = static_cast<std::uint16_t>(encoding.next(0, last(bits.size())));
   encoding.require_end();
 }
 
 void RecordingReader::read_offsets(JsonView view) {
-  Column offset(view, "offset");
+  Column offset(view, "offset", packed_);
+  recording_.offsets.reserve(schedule().buffers.size());
   for (std::size_t i = 0; i < schedule().buffers.size(); ++i)
     recording_.offsets.push_back(offset.next(0, largest_size));
   offset.require_end();
@@ -212,8 +195,9 @@ void RecordingReader::read_steps(JsonView view) {
   view.allow_only(keys);
   const JsonView run_steps = root_.at("run_steps");
   run_steps.allow_only(run_keys);
-  Column kind(view, "kind"), of(view, "of"), stream(view, "stream");
-  Column task(run_steps, "task"), reads(run_steps, "reads"), writes(run_steps, "writes");
+  Column kind(view, "kind", packed_), of(view, "of", packed_), stream(view, "stream", packed_);
+  Column task(run_steps, "task", packed_), reads(run_steps, "reads", packed_),
+      writes(run_steps, "writes", packed_);
   const std::size_t count = kind.size();
   schedule().steps.reserve(count);
   std::int64_t operands = 0;
@@ -235,7 +219,7 @@ void RecordingReader::read_steps(JsonView view) {
   for (const Column* column : {&of, &stream, &task, &reads, &writes}) column->require_end();
   if (schedule().events > count)
     root_.at("events").fail(fmt::format("more than the {} steps", count));
-  if (root_.at("operands").items().size() != static_cast<std::size_t>(operands))
+  if (Column(root_, "operands", packed_).size() != static_cast<std::size_t>(operands))
     root_.at("operands").fail(fmt::format("need {}, as many as the runs read and write", operands));
 }
 
@@ -271,15 +255,19 @@ Step RecordingReader::read_step(std::size_t kind, std::int64_t of, StreamId stre
 }
 
 void RecordingReader::read_operands() {
-  for (const JsonView number : root_.at("operands").items())
+  Column operands(root_, "operands", packed_);
+  const std::size_t count = operands.size();
+  schedule().operands.reserve(count);
+  for (std::size_t i = 0; i < count; ++i)
     schedule().operands.push_back(
-        static_cast<BufferId>(number.integer(0, last(schedule().buffers.size()))));
+        static_cast<BufferId>(operands.next(0, last(schedule().buffers.size()))));
 }
 
 void RecordingReader::read_runs(JsonView view) {
   static const Keys keys = {"step", "begin_ns", "end_ns"};
   view.allow_only(keys);
-  Column step(view, "step"), begin(view, "begin_ns"), end(view, "end_ns");
+  Column step(view, "step", packed_), begin(view, "begin_ns", packed_),
+      end(view, "end_ns", packed_);
   const std::size_t count = step.size();
   recording_.timeline.runs.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -294,7 +282,8 @@ void RecordingReader::read_runs(JsonView view) {
 void RecordingReader::read_memory(JsonView view) {
   static const Keys keys = {"time_ns", "buffer", "appears"};
   view.allow_only(keys);
-  Column time(view, "time_ns"), buffer(view, "buffer"), appears(view, "appears");
+  Column time(view, "time_ns", packed_), buffer(view, "buffer", packed_),
+      appears(view, "appears", packed_);
   const std::size_t count = time.size();
   recording_.timeline.memory.reserve(count);
   for (std::size_t i = 0; i < count; ++i)
@@ -310,7 +299,7 @@ void RecordingReader::read_decisions(JsonView view) {
   view.allow_only(keys);
   std::vector<std::string_view> texts;
   for (const JsonView text : view.at("texts").items()) texts.push_back(text.text());
-  Column of_tensor(view, "of_tensor");
+  Column of_tensor(view, "of_tensor", packed_);
   for (std::size_t i = 0; i < recording_.trace->tensors.size(); ++i)
     recording_.decisions.emplace_back(
         texts[static_cast<std::size_t>(of_tensor.next(0, last(texts.size())))]);
@@ -319,13 +308,8 @@ void RecordingReader::read_decisions(JsonView view) {
 
 }  // namespace
 
-Recording read_recording_text(std::string_view json, std::string_view file) {
-  const JsonDocument document(json, file);
-  return read_recording(document.root(), file);
-}
-
-Recording read_recording(JsonView root, std::string_view file) {
-  return RecordingReader(root, file).read();
+Recording read_recording(JsonView root, std::string_view file, PackedColumns packed) {
+  return RecordingReader(root, file, std::move(packed)).read();
 }
 
 }  // namespace tidemark

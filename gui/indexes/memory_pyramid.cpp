@@ -15,27 +15,27 @@ constexpr std::size_t stride = 64;
 
 }  // namespace
 
-MemoryPyramid::MemoryPyramid(const Schedule& schedule, const Timeline& timeline) {
-  const std::size_t events = timeline.memory.size();
-  times_.reserve(events), categories_.reserve(events);
+MemoryPyramid::MemoryPyramid(const Schedule& schedule, const Timeline& timeline)
+    : events_(timeline.memory) {
+  const std::size_t events = events_.size();
+  categories_.reserve(events);
   std::vector<std::int64_t> totals;
   totals.reserve(events + 1);
   BytesByCategory now = timeline.baseline;
   std::int64_t total_now = total(now).count;
   totals.push_back(total_now);
   samples_.push_back(now);
-  for (const MemoryEvent& event : timeline.memory) {
+  for (const MemoryEvent& event : events_) {
     const Buffer& buffer = schedule[event.buffer];
     const Bytes change{event.appears ? buffer.size.count : -buffer.size.count};
     now[static_cast<std::size_t>(buffer.category)] += change;
     total_now += change.count;
-    times_.push_back(event.time.count());
     categories_.push_back(static_cast<std::uint8_t>(buffer.category));
     // All categories of every state would be 64 bytes for each of millions of events.
     if (totals.size() % stride == 0) samples_.push_back(now);
     totals.push_back(total_now);
   }
-  CHECK(std::ranges::is_sorted(times_));
+  CHECK(std::ranges::is_sorted(events_, {}, &MemoryEvent::time));
   totals_ = RangeMaximum(std::move(totals));
 }
 
@@ -48,14 +48,14 @@ BytesByCategory MemoryPyramid::categories_of(StateId state) const {
 }
 
 Nanoseconds MemoryPyramid::begin_of(StateId state) const {
-  return Nanoseconds{state == 0 ? 0 : times_[state - 1]};
+  return state == 0 ? Nanoseconds{} : events_[state - 1].time;
 }
 
 std::size_t MemoryPyramid::events_before(double moment) const {
-  const auto found = std::lower_bound(
-      times_.begin(), times_.end(), moment,
-      [](std::int64_t time, double wanted) { return static_cast<double>(time) < wanted; });
-  return static_cast<std::size_t>(found - times_.begin());
+  const auto found = std::ranges::lower_bound(events_, moment, {}, [](const MemoryEvent& event) {
+    return static_cast<double>(event.time.count());
+  });
+  return static_cast<std::size_t>(found - events_.begin());
 }
 
 // The next larger number, because events of the moment itself have happened.
@@ -67,7 +67,8 @@ std::pair<StateId, StateId> MemoryPyramid::states_in(double begin, double end) c
   const std::size_t before = events_before(begin);
   const std::size_t last = events_before(end);
   // A state that ends at the very beginning has no part in it.
-  const bool begins_here = before < last && static_cast<double>(times_[before]) == begin;
+  const bool begins_here =
+      before < last && static_cast<double>(events_[before].time.count()) == begin;
   return {before + (begins_here ? 1 : 0), std::max(before, last) + 1};
 }
 

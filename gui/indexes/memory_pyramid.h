@@ -3,6 +3,7 @@
 // one event is never lost.
 #pragma once
 
+#include <span>
 #include <utility>
 
 #include "gui/indexes/range_maximum.h"
@@ -16,6 +17,7 @@ using StateId = std::size_t;
 class MemoryPyramid {
  public:
   MemoryPyramid() = default;
+  /// The timeline must outlive it.
   MemoryPyramid(const Schedule& schedule, const Timeline& timeline);
 
   std::size_t states() const { return totals_.size(); }
@@ -35,7 +37,7 @@ class MemoryPyramid {
  private:
   std::size_t events_before(double moment) const;
 
-  std::vector<std::int64_t> times_;       ///< by event
+  std::span<const MemoryEvent> events_;
   std::vector<std::uint8_t> categories_;  ///< by event
   std::vector<BytesByCategory> samples_;  ///< of every so-manieth state
   RangeMaximum totals_;                   ///< by state

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <span>
 
+#include "gui/indexes/coverage.h"
 #include "gui/indexes/range_maximum.h"
 
 namespace tidemark::gui {
@@ -32,27 +33,42 @@ struct Cell {
   bool is_folded() const { return count() > 1; }
 };
 
+/// 20 bytes for each stretch.
 class TrackIndex {
  public:
   TrackIndex() = default;
   /// The stretches may touch, but not overlap; their order does not matter.
   explicit TrackIndex(std::vector<Stretch> stretches);
+  /// Of items that are in order already: `stretch_of(item)` says where each is.
+  template <typename StretchOf>
+  TrackIndex(std::vector<std::uint32_t> items, StretchOf stretch_of) : items_(std::move(items)) {
+    stretches_.reserve(items_.size());
+    for (const std::uint32_t item : items_) {
+      const Stretch stretch = stretch_of(item);
+      stretches_.add(stretch.begin, stretch.end);
+    }
+    longest_ = MaximumTree(size(), length());
+  }
 
-  std::size_t size() const { return ends_.size(); }
-  std::int64_t begin_of(std::size_t position) const { return begins_[position]; }
-  std::int64_t end_of(std::size_t position) const { return ends_[position]; }
+  std::size_t size() const { return stretches_.size(); }
+  std::int64_t begin_of(std::size_t position) const { return stretches_.begin_of(position); }
+  std::int64_t end_of(std::size_t position) const { return stretches_.end_of(position); }
   std::uint32_t item_of(std::size_t position) const { return items_[position]; }
 
   /// First position that ends after the place; size() if there is none.
-  std::size_t first_after(double place) const;
+  std::size_t first_after(double place) const { return stretches_.first_after(place); }
   /// The stretch that covers the place, or size().
   std::size_t at(double place) const;
   /// How many begin before the place.
-  std::size_t begins_before(std::int64_t place) const;
+  std::size_t begins_before(std::int64_t place) const { return stretches_.begins_before(place); }
   /// The longest of a cell.
-  std::size_t longest_of(Cell cell) const { return lengths_.largest_in(cell.first, cell.last); }
+  std::size_t longest_of(Cell cell) const {
+    return longest_.largest_in(cell.first, cell.last, length());
+  }
   /// How much of [begin, end) is covered.
-  std::int64_t covered(std::int64_t begin, std::int64_t end) const;
+  std::int64_t covered(std::int64_t begin, std::int64_t end) const {
+    return stretches_.covered(begin, end);
+  }
 
   /// Calls visit(Cell) from left to right for all that the range shows. What is narrower than
   /// `cell` is folded with its narrow neighbours of the same multiple of `cell`, so that a picture
@@ -60,10 +76,10 @@ class TrackIndex {
   template <typename Visit>
   void visit(Range range, double cell, Visit visit) const {
     for (std::size_t i = first_after(range.begin); i < size();) {
-      const auto begin = static_cast<double>(begins_[i]);
+      const auto begin = static_cast<double>(begin_of(i));
       if (begin >= range.end) return;
       std::size_t next = i + 1;
-      if (static_cast<double>(ends_[i]) - begin < cell)
+      if (static_cast<double>(end_of(i)) - begin < cell)
         next = std::max(next, first_after((std::floor(begin / cell) + 1) * cell));
       visit(Cell{i, next});
       i = next;
@@ -71,12 +87,15 @@ class TrackIndex {
   }
 
  private:
-  std::int64_t covered_before(std::int64_t place) const;
+  struct Length {
+    const Coverage& of;
+    std::int64_t operator()(std::size_t i) const { return of.end_of(i) - of.begin_of(i); }
+  };
+  Length length() const { return {stretches_}; }
 
-  std::vector<std::int64_t> begins_, ends_;
+  Coverage stretches_;
   std::vector<std::uint32_t> items_;
-  std::vector<std::int64_t> covered_;  ///< by all before this one
-  RangeMaximum lengths_;
+  MaximumTree longest_;
 };
 
 }  // namespace tidemark::gui

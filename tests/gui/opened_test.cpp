@@ -87,6 +87,43 @@ TEST(Selection, OfNothingHasNothing) {
     EXPECT_FALSE(belongs_to(*opened, static_cast<BufferId>(b), {}));
 }
 
+// What an icicle walks: by category, then block, then op, then number, as one sort would have it.
+TEST(ByHome, IsInTheOrderOfCategoryBlockAndOp) {
+  const auto made = predict(vit({"checkpoint"}));
+  for (const auto& opened : {made[0].opened, std::make_shared<const Opened>(synthetic(50))}) {
+    std::vector<BufferId> expected;
+    for (std::size_t b = 0; b < opened->schedule().buffers.size(); ++b)
+      expected.push_back(static_cast<BufferId>(b));
+    std::ranges::sort(expected, {}, [&](BufferId id) {
+      return std::tuple(opened->schedule()[id].category, opened->block_of(id), opened->home_of(id),
+                        id);
+    });
+    EXPECT_THAT(opened->by_home(), testing::ElementsAreArray(expected));
+  }
+}
+
+// Between two sums that are kept, and where there is one: the runs one by one.
+TEST(WorkIn, IsTheSumOverTheRunsThatBeginThere) {
+  const auto made = predict(vit({"vanilla"}));
+  const Opened& opened = *made.front().opened;
+  ASSERT_GT(opened.timeline().runs.size(), 200u);
+  for (const double share : {0.0, 0.1, 0.333, 0.5, 0.77, 1.0}) {
+    const Nanoseconds begin{static_cast<std::int64_t>(0.2 * share * opened.end())};
+    const Nanoseconds end{static_cast<std::int64_t>(share * opened.end())};
+    Workload expected;
+    for (std::size_t r = 0; r < opened.timeline().runs.size(); ++r) {
+      const auto run = static_cast<RunId>(r);
+      if (opened[run].begin < begin || opened[run].begin >= end) continue;
+      const Cost cost = opened.cost_of(run).value();
+      ++expected.runs, expected.bytes += cost.bytes, expected.flops += cost.flops;
+    }
+    const Workload found = opened.work_in(begin, end);
+    EXPECT_EQ(found.runs, expected.runs) << share;
+    EXPECT_NEAR(found.bytes, expected.bytes, 1e-9 * expected.bytes) << share;
+    EXPECT_NEAR(found.flops, expected.flops, 1e-9 * expected.flops) << share;
+  }
+}
+
 class Overlaid : public testing::Test {
  protected:
   void SetUp() override {

@@ -6,6 +6,7 @@
 #include "simulator/parallel/stage_trace.h"
 
 namespace tidemark {
+
 namespace {
 
 // The work that a run begins, if another was under way: a forward begins at its first op, a
@@ -28,36 +29,60 @@ bool is_of_chunk(Task task) {
          task == Task::WeightGradient || task == Task::Recompute;
 }
 
+bool is_in_order(Task task) {
+  return task == Task::Forward || task == Task::Backward || task == Task::WeightGradient;
+}
+
+// Of what another micro-batch has behind it: forwards go through the ops once, the others back.
+bool begins_anew(const Run& run, OpId last) {
+  if (run.task == Task::Seed) return true;
+  if (!is_in_order(run.task) || last == no_op) return false;
+  return run.task == Task::Forward ? run.op <= last : run.op > last;
+}
+
 void add_passes(const Trace& trace, const Schedule& schedule, const Timeline& timeline,
                 StepTimes& times) {
-  const std::vector<std::int64_t> chunk_of = chunk_of_ops(trace);
   times.chunks.resize(
       static_cast<std::size_t>(trace.step.schedule.value_or(PipelineSchedule()).chunks));
-  Nanoseconds begin{}, end{};
-  StageWork now = StageWork::Forward;
-  std::size_t chunk = 0;
-  const auto close = [&](Nanoseconds at) {
-    time_of(times.chunks[chunk], now) += at - begin;
-    begin = at;
-  };
-  for (const TimedRun& timed : timeline.runs) {
-    const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
-    if (!run || run->task == Task::Optimizer) continue;
-    const StageWork work = work_of(*run, now);
-    const std::size_t of = is_of_chunk(run->task) && run->op != no_op
-                               ? static_cast<std::size_t>(chunk_of[index(run->op)])
-                               : chunk;
-    if (work != now || of != chunk) {
-      close(timed.begin);
-      now = work, chunk = of;
-    }
-    if (!is_collective(run->task)) end = std::max(end, timed.end);
+  Nanoseconds end{};
+  for (const TimedPass& pass : passes_of(trace, schedule, timeline)) {
+    time_of(times.chunks[static_cast<std::size_t>(pass.chunk)], pass.work) += pass.end - pass.begin;
+    end = pass.end;
   }
-  close(end);
   times.behind = timeline.duration - end;
 }
 
 }  // namespace
+
+std::vector<TimedPass> passes_of(const Trace& trace, const Schedule& schedule,
+                                 const Timeline& timeline) {
+  const std::vector<std::int64_t> chunk_of = chunk_of_ops(trace);
+  std::vector<TimedPass> passes;
+  TimedPass now;
+  Nanoseconds end{};
+  OpId last = no_op;  // of the pass at hand
+  const auto close = [&](Nanoseconds at) {
+    now.end = at;
+    if (at > now.begin) passes.push_back(now);
+    now.begin = at;
+    last = no_op;
+  };
+  for (const TimedRun& timed : timeline.runs) {
+    const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
+    if (!run || run->task == Task::Optimizer) continue;
+    const StageWork work = work_of(*run, now.work);
+    const std::int64_t chunk =
+        is_of_chunk(run->task) && run->op != no_op ? chunk_of[index(run->op)] : now.chunk;
+    if (work != now.work || chunk != now.chunk || begins_anew(*run, last)) {
+      close(timed.begin);
+      now.work = work, now.chunk = chunk;
+    }
+    if (is_in_order(run->task)) last = run->op;
+    if (!is_collective(run->task)) end = std::max(end, timed.end);
+  }
+  close(end);
+  return passes;
+}
 
 StepTimes times_of(const Trace& trace, const Schedule& schedule, const Timeline& timeline) {
   StepTimes times{.duration = timeline.duration,

@@ -22,6 +22,17 @@ struct StepTimes {
   bool operator==(const StepTimes&) const = default;
 };
 
+/// What a pipeline stage does with one micro-batch on one chunk, one after the other.
+struct TimedPass {
+  StageWork work = StageWork::Forward;
+  std::int64_t chunk = 0;
+  Nanoseconds begin{}, end{};
+};
+
+/// From the step's begin to the end of its last backward.
+std::vector<TimedPass> passes_of(const Trace& trace, const Schedule& schedule,
+                                 const Timeline& timeline);
+
 StepTimes times_of(const Trace& trace, const Schedule& schedule, const Timeline& timeline);
 
 }  // namespace tidemark

@@ -34,6 +34,7 @@ constexpr std::array help = {
     KeyHelp{"X", "leave out what is persistent, or show it again"},
     KeyHelp{"H", "hide the selected category; without one, show all again"},
     KeyHelp{"K", "keep the recording to compare with"},
+    KeyHelp{"L", "lay what is compared over it phase by phase, or moment by moment"},
     KeyHelp{"N", "write a note at the mouse, or at the cursor"},
     KeyHelp{"B", "bookmark there, or take the bookmark away"},
     KeyHelp{"J  Shift + J", "cursor to the next, previous note"},
@@ -224,6 +225,7 @@ void use_keyboard(ViewModel& model, ViewState& view) {
   if (was_typed('c'))
     view.color_by = view.color_by == ColorBy::Kind ? ColorBy::Task : ColorBy::Kind;
   if (was_typed('k')) model.keep(view);
+  if (was_typed('l') && model.against(view)) view.aligns_phases = !view.aligns_phases;
   if (repeats('.')) step_to_neighbour(opened, view, true);
   if (repeats(',')) step_to_neighbour(opened, view, false);
   if (was_typed('r')) selection_to_range(opened, view);

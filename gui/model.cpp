@@ -339,7 +339,8 @@ std::vector<const Opened*> ViewModel::overlaid(const ViewState& view) const {
 
 void ViewModel::follow_axis(ViewState& view) const {
   double end = shown(view)->end();
-  for (const Opened* other : overlaid(view)) end = std::max(end, other->end());
+  if (!aligns_phases(view))
+    for (const Opened* other : overlaid(view)) end = std::max(end, other->end());
   const bool was_whole = view.visible == whole({view.end});
   view.end = end;
   view.visible = was_whole ? whole({end}) : clamped(view.visible, {end});

@@ -80,6 +80,10 @@ class ViewModel {
   /// All whose curves lie over what is shown: the one it is compared with, then the others that are
   /// open. Empty if it is compared with nothing.
   std::vector<const Opened*> overlaid(const ViewState& view) const;
+  /// Are they drawn phase by phase on the axis of what is shown?
+  bool aligns_phases(const ViewState& view) const {
+    return view.aligns_phases && against(view) != nullptr;
+  }
   /// Lets the time axis end where the last of them does. What showed everything still does.
   void follow_axis(ViewState& view) const;
 

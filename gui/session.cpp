@@ -72,7 +72,7 @@ void take_choices(const ViewState& from, ViewState& to) {
   to.measure = from.measure, to.lever_order = from.lever_order, to.marked = from.marked;
   to.groups_blocks = from.groups_blocks, to.open_groups = from.open_groups;
   to.live_filter = from.live_filter, to.lower_share = from.lower_share;
-  to.shows_what_if = from.shows_what_if;
+  to.shows_what_if = from.shows_what_if, to.aligns_phases = from.aligns_phases;
 }
 
 std::optional<std::size_t> recording_called(const ViewModel& model, const std::string& name) {

@@ -90,6 +90,7 @@ std::string view_object(const Session& session) {
   Lines lines(4);
   lines.add_text("shown", session.shown);
   lines.add_text("against", session.against);
+  lines.add_flag("aligns_phases", view.aligns_phases);
   if (!session.is_whole) lines.add_range("visible_ns", view.visible);
   lines.add_range("visible_bytes", view.bytes);
   if (!session.is_at_peak) lines.add("cursor_ns", fmt::format("{}", view.cursor_time));
@@ -177,14 +178,15 @@ void read_curve(const JsonView& object, CurveChoice& curve) {
 }
 
 void read_view(const JsonView& object, Session& session) {
-  object.allow_only({"shown",         "against",     "visible_ns",       "visible_bytes",
-                     "cursor_ns",     "range_ns",    "selection",        "color_by",
-                     "curve",         "hidden",      "hides_persistent", "theme",
-                     "tab",           "measure",     "lever_order",      "levers",
-                     "groups_blocks", "open_groups", "live_filter",      "lower_share",
-                     "shows_what_if"});
+  object.allow_only({"shown",         "against",      "visible_ns",       "visible_bytes",
+                     "cursor_ns",     "range_ns",     "selection",        "color_by",
+                     "curve",         "hidden",       "hides_persistent", "theme",
+                     "tab",           "measure",      "lever_order",      "levers",
+                     "groups_blocks", "open_groups",  "live_filter",      "lower_share",
+                     "shows_what_if", "aligns_phases"});
   ViewState& view = session.view;
   session.shown = text_of(object, "shown"), session.against = text_of(object, "against");
+  view.aligns_phases = object.boolean_or("aligns_phases", false);
   if (const auto visible = range_of(object, "visible_ns"))
     view.visible = *visible, session.is_whole = false;
   view.bytes = range_of(object, "visible_bytes");

@@ -98,6 +98,8 @@ struct FrameFacts {
   std::size_t ranks = 0;         ///< classes that are listed
   float first_rank = 0;          ///< where the first of them is, from the top
   std::size_t passes = 0;        ///< boxes in the picture of the pipeline
+  std::size_t rank_lanes = 0;    ///< of classes of ranks that are not the one shown
+  float first_rank_lane = 0;     ///< where the first of them is, from the top
   float first_lever = 0;         ///< where the first of them is, from the top; 0 = none is
   float last_session = 0;        ///< where it is offered, from the top; 0 = it is not
   float plan_slider = 0;  ///< where the slider along the front is, from the top; 0 = there is none
@@ -133,6 +135,7 @@ struct ViewState {
   double end = 1;  ///< of the time axis: what is compared may last longer than what is shown
   std::size_t shown = 0;
   std::optional<std::size_t> against = {};  ///< compared with this one
+  bool aligns_phases = false;               ///< while they are compared: of all that lies over it
 
   StateId cursor = 0;                    ///< whose live set is listed
   double curve_top = 0;                  ///< bytes; holds while a button is down

@@ -1,7 +1,12 @@
 // Predicts the strategies of the panel.
 #include "gui/what_if.h"
 
+#include <algorithm>
+#include <numeric>
+
+#include "analysis/pipeline_timeline.h"
 #include "analysis/recording/predicted_recording.h"
+#include "base/parallel.h"
 
 namespace tidemark::gui {
 
@@ -21,26 +26,49 @@ Scenario scenario_of(const WhatIf& what_if) {
 
 namespace {
 
-// Of a pipeline the class of ranks that is asked for, or else the tightest.
-Prediction prediction_of(RankEvaluations made, const WhatIf& what_if) {
+// What each class does while the others do what they do.
+Ranks ranks_of(RankEvaluations made, const WhatIf& what_if) {
   const auto& rank = what_if.scenario.step.rank;
-  const bool is_pipeline = made.classes.size() > 1;
   // A lever may make the pipeline shorter than it was when the class was chosen.
   const bool is_named = rank && static_cast<std::size_t>(rank->stage) < made.classes.size();
   const std::size_t shown = is_named ? static_cast<std::size_t>(rank->stage) : made.tightest;
-  const Evaluation& evaluation = made.classes[shown];
-  Prediction prediction{nullptr, evaluation.report};
-  if (evaluation.report.applies)
-    prediction.opened =
-        std::make_shared<const Opened>(recording_of(evaluation, what_if.scenario.device));
-  if (!is_pipeline) return prediction;
-  Ranks ranks{{}, made.tightest, shown, std::move(made.pipeline)};
+  Ranks ranks{{}, {}, made.tightest, shown, std::move(made.pipeline)};
   for (const Evaluation& one : made.classes) ranks.reports.push_back(one.report);
-  prediction.ranks = std::make_shared<const Ranks>(std::move(ranks));
-  return prediction;
+  ranks.steps.resize(made.classes.size());
+  parallel_for(made.classes.size(), [&](std::size_t s) {
+    Evaluation& one = made.classes[s];
+    one.timeline =
+        on_pipeline_clock(*one.planned.trace, one.schedule, one.timeline, ranks.pipeline.passes[s],
+                          ranks.pipeline.total, one.report.step);
+    ranks.steps[s] = std::make_shared<const Opened>(recording_of(one, what_if.scenario.device));
+  });
+  return ranks;
+}
+
+// Of a pipeline the class of ranks that is asked for, or else the tightest.
+Prediction prediction_of(RankEvaluations made, const WhatIf& what_if) {
+  if (made.classes.size() == 1) {  // one rank, or a class that the strategy does not apply to
+    const Evaluation& evaluation = made.classes.front();
+    if (!evaluation.report.applies) return {nullptr, evaluation.report};
+    return {std::make_shared<const Opened>(recording_of(evaluation, what_if.scenario.device)),
+            evaluation.report};
+  }
+  auto ranks = std::make_shared<const Ranks>(ranks_of(std::move(made), what_if));
+  return {ranks->steps[ranks->shown], ranks->reports[ranks->shown], ranks};
 }
 
 }  // namespace
+
+std::vector<std::size_t> tightest_first(const Ranks& ranks) {
+  std::vector<std::size_t> order(ranks.reports.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    const Report &left = ranks.reports[a], &right = ranks.reports[b];
+    if (left.fits != right.fits) return right.fits;
+    return left.allocated_peak > right.allocated_peak;
+  });
+  return order;
+}
 
 std::vector<Prediction> predict(const WhatIf& what_if) {
   const auto traces = traces_of(what_if.scenario);

@@ -24,10 +24,14 @@ std::vector<StrategySpec> offered(const WhatIf& what_if);
 
 /// The classes of ranks of a pipeline: what each needs, and when it works.
 struct Ranks {
-  std::vector<Report> reports;  ///< by stage
+  std::vector<Report> reports;                       ///< by stage
+  std::vector<std::shared_ptr<const Opened>> steps;  ///< likewise, on the pipeline's clock
   std::size_t tightest = 0, shown = 0;
   PipelineTimes pipeline;
 };
+
+/// Those that do not fit first, then those that need most.
+std::vector<std::size_t> tightest_first(const Ranks& ranks);
 
 /// An evaluation as a view wants it.
 struct Prediction {

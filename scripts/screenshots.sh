@@ -75,6 +75,11 @@ picture bands '1 press m
 7 mouse 760 360
 9 mouse 761 360' gpt2 --batch 8
 
+# Two strategies phase by phase; the mouse over the backward says how much longer it takes.
+picture phases '1 press l
+4 mouse 900 102
+7 mouse 901 102' vit-b-16 --batch 64 --strategies vanilla,checkpoint
+
 # A pipeline: who needs most, and who waits.
 picture ranks '1 mouse 378 534
 2 down left

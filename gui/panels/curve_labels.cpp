@@ -28,7 +28,7 @@ float CurveLabels::cover(const Box& label) const {
     return height_(places_.curve_of(one).total_of(state_under(places_, one, x)));
   };
   const auto is_over = [&](const Opened& one, float x) {
-    const double moment = places_.time.to_value(x);
+    const double moment = places_.moment_at(one, x);
     return moment >= 0 && moment <= one.end();
   };
   float pixels = 0;

@@ -8,8 +8,8 @@ namespace tidemark::gui {
 /// Calls visit(x0, x1, state) for neighbouring columns that show the same state.
 template <typename Visit>
 void visit_columns(const TimelinePlaces& places, const Opened& opened, Visit visit) {
-  const float first = std::max(places.time.x0, std::floor(places.time.to_pixel(0)));
-  const float last = std::min(places.time.x1, std::ceil(places.time.to_pixel(opened.end())));
+  const float first = std::max(places.time.x0, std::floor(places.x_of(opened, 0)));
+  const float last = std::min(places.time.x1, std::ceil(places.x_of(opened, opened.end())));
   float begin = first;
   std::optional<StateId> pending;
   for (float x = first; x < last; ++x) {

@@ -34,8 +34,10 @@ std::string_view short_name(const Opened& opened, RunId run) {
              : name;
 }
 
-bool is_dimmed(const Opened& opened, RunId run, const ViewState& view) {
-  if (view.selection.block < 0) return false;
+// Other classes of ranks have other blocks of the same number.
+bool is_dimmed(const TimelinePlaces::Lane& lane, RunId run, const ViewState& view) {
+  if (view.selection.block < 0 || lane.stage) return false;
+  const Opened& opened = *lane.opened;
   const OpId op = opened.op_of(run);
   return op == no_op || opened.trace()[op].block != view.selection.block;
 }
@@ -47,9 +49,9 @@ void draw_cell(ImDrawList& list, const TimelinePlaces& places, const TimelinePla
   // The longest stands for all of a cell: short ones next to it would flicker while zooming.
   const RunId run{track.item_of(track.longest_of(cell))};
   const std::int64_t begin = track.begin_of(cell.first), end = track.end_of(cell.last - 1);
-  const float x0 = std::max(places.time.x0 - 2, places.time.to_pixel(static_cast<double>(begin)));
-  const float x1 = std::min(places.time.x1 + 2,
-                            std::max(x0 + 1, places.time.to_pixel(static_cast<double>(end))));
+  const float x0 = std::max(places.time.x0 - 2, places.x_of(opened, static_cast<double>(begin)));
+  const float x1 =
+      std::min(places.time.x1 + 2, std::max(x0 + 1, places.x_of(opened, static_cast<double>(end))));
   Color color = color_of(opened, run, view.color_by);
   if (cell.is_folded()) {
     // As bright as it is busy: gaps between folded runs are not hidden.
@@ -57,34 +59,52 @@ void draw_cell(ImDrawList& list, const TimelinePlaces& places, const TimelinePla
                         static_cast<double>(std::max<std::int64_t>(1, end - begin));
     color = mixed(theme::plot, mixed(color, theme::folded, 0.35), 0.25 + 0.75 * busy);
   }
-  if (is_dimmed(opened, run, view)) color = mixed(theme::plot, color, 0.3);
+  if (is_dimmed(lane, run, view)) color = mixed(theme::plot, color, 0.3);
   const Box& box = lane.box;
   // A pixel of ground between boxes that are wide enough to spare it.
   list.AddRectFilled({x0, box.y0}, {x1 - (x1 - x0 > 3 ? 1 : 0), box.y1}, ink(color));
   const Run* of_step = opened.run_of(run);
   if (of_step && is_recovery(of_step->task) && view.color_by == ColorBy::Kind)
-    list.AddRectFilled({x0, box.y1 - 0.3F * places.em}, {x1 - (x1 - x0 > 3 ? 1 : 0), box.y1},
-                       ink(color_of(of_step->task)));
+    list.AddRectFilled({x0, box.y1 - std::min(0.3F * places.em, box.height() / 3)},
+                       {x1 - (x1 - x0 > 3 ? 1 : 0), box.y1}, ink(color_of(of_step->task)));
   const Box label{x0 + 4, box.y0, x1 - 4, box.y1 - 1};
-  if (!cell.is_folded() && label.width() > 2 * places.em)
+  if (!cell.is_folded() && label.width() > 2 * places.em && label.height() > 0.8F * places.em)
     draw_text(list, label, short_name(opened, run), text_color_on(color));
 }
 
 void mark_selected(ImDrawList& list, const TimelinePlaces& places, const TimelinePlaces::Lane& lane,
                    const ViewState& view) {
   const OpId op = view.selection.op;
-  if (op == no_op || index(op) >= lane.opened->trace().ops.size()) return;
+  if (op == no_op || lane.stage || index(op) >= lane.opened->trace().ops.size()) return;
   // An op runs forward, backward, and again where it is recomputed: all are marked.
   for (const std::uint32_t id : lane.opened->runs_of(op)) {
     const TimedRun& run = (*lane.opened)[RunId{id}];
     if (index(run.stream) != lane.stream) continue;
-    const float x0 = places.time.to_pixel(static_cast<double>(run.begin.count()));
-    const float x1 = std::max(x0 + 3, places.time.to_pixel(static_cast<double>(run.end.count())));
+    const float x0 = places.x_of(*lane.opened, static_cast<double>(run.begin.count()));
+    const float x1 =
+        std::max(x0 + 3, places.x_of(*lane.opened, static_cast<double>(run.end.count())));
     if (x1 < places.time.x0 || x0 > places.time.x1) continue;
     const bool is_the_one = view.selection.run && index(*view.selection.run) == id;
     list.AddRect({x0 - 1, lane.box.y0 - 1}, {x1 + 1, lane.box.y1 + 1},
                  ink(is_the_one ? theme::bright : theme::accent), 2, 0, is_the_one ? 2.5F : 1.5F);
   }
+}
+
+// The cells of a lane that `visible` of the axis shows, each once: one that goes over a knot of the
+// map is met on both sides of it.
+template <typename Visit>
+void visit_cells(const TimelinePlaces& places, const TimelinePlaces::Lane& lane, Range visible,
+                 Visit visit) {
+  const TrackIndex& track = lane.opened->lanes()[lane.stream];
+  std::size_t next = 0;
+  places.map_of(*lane.opened).visit(visible, [&](Range part, double pace) {
+    track.visit(part, narrowest * places.time.per_pixel() * pace, [&](Cell cell) {
+      cell.first = std::max(cell.first, next);
+      if (cell.first >= cell.last) return;
+      next = cell.last;
+      visit(cell);
+    });
+  });
 }
 
 }  // namespace
@@ -120,8 +140,7 @@ std::vector<KeyEntry> color_key(const Opened& opened, ColorBy by) {
 
 void draw_lane(ImDrawList& list, const TimelinePlaces& places, const TimelinePlaces::Lane& lane,
                ViewState& view) {
-  const TrackIndex& track = lane.opened->lanes()[lane.stream];
-  track.visit(places.time.range, narrowest * places.time.per_pixel(), [&](Cell cell) {
+  visit_cells(places, lane, places.time.range, [&](Cell cell) {
     draw_cell(list, places, lane, cell, view);
     ++view.facts.cells;
     view.facts.runs += cell.count();
@@ -138,16 +157,15 @@ Hovered hovered_in(const TimelinePlaces& places, ImVec2 mouse) {
     const TrackIndex& track = lane.opened->lanes()[lane.stream];
     const double moment = places.time.to_value(mouse.x);
     // The same cells as are drawn: from a little before the mouse, because a cell may begin there.
-    const double cell_width = narrowest * places.time.per_pixel();
-    track.visit({moment - 2 * cell_width, moment + places.time.per_pixel()}, cell_width,
-                [&](Cell cell) {
-                  const auto begin = static_cast<double>(track.begin_of(cell.first));
-                  const auto end = static_cast<double>(track.end_of(cell.last - 1));
-                  if (begin > moment || std::max(end, begin + places.time.per_pixel()) <= moment)
-                    return;
-                  hovered.cell = cell;
-                  hovered.run = RunId{track.item_of(track.longest_of(cell))};
-                });
+    const double pixel = places.time.per_pixel();
+    const TimeMap& map = places.map_of(*lane.opened);
+    visit_cells(places, lane, {moment - 2 * narrowest * pixel, moment + pixel}, [&](Cell cell) {
+      const double begin = map.to_axis(static_cast<double>(track.begin_of(cell.first)));
+      const double end = map.to_axis(static_cast<double>(track.end_of(cell.last - 1)));
+      if (begin > moment || std::max(end, begin + pixel) <= moment) return;
+      hovered.cell = cell;
+      hovered.run = RunId{track.item_of(track.longest_of(cell))};
+    });
   }
   return hovered;
 }

@@ -147,7 +147,7 @@ void draw_peak(ImDrawList& list, const TimelinePlaces& places, const Opened& ope
                const Heights& height, std::string_view text, Color color, CurveLabels& labels) {
   const Bands& curve = places.curve_of(opened);
   const StateId peak = curve.highest();
-  const float x = places.time.to_pixel(static_cast<double>(opened.memory().begin_of(peak).count()));
+  const float x = places.x_of(opened, static_cast<double>(opened.memory().begin_of(peak).count()));
   const float y = height(curve.total_of(peak));
   // Zoomed in, the peak may be outside of the picture.
   if (x < places.time.x0 || x > places.time.x1 || y < places.memory.y0 || y > places.memory.y1)
@@ -246,8 +246,8 @@ Heights heights_of(const TimelinePlaces& places, const std::vector<Level>& level
 
 StateId state_under(const TimelinePlaces& places, const Opened& opened, float x) {
   const float column = std::floor(x);
-  return places.curve_of(opened).highest_in(places.time.to_value(column),
-                                            places.time.to_value(column + 1));
+  return places.curve_of(opened).highest_in(places.moment_at(opened, column),
+                                            places.moment_at(opened, column + 1));
 }
 
 void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const ViewModel& model,

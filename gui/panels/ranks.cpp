@@ -2,23 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "gui/panels/panels.h"
 
 namespace tidemark::gui {
 namespace {
-
-std::vector<std::size_t> tightest_first(const Ranks& ranks) {
-  std::vector<std::size_t> order(ranks.reports.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    const Report &left = ranks.reports[a], &right = ranks.reports[b];
-    if (left.fits != right.fits) return right.fits;
-    return left.allocated_peak > right.allocated_peak;
-  });
-  return order;
-}
 
 RankClass class_of_stage(std::size_t stage) { return {static_cast<std::int64_t>(stage)}; }
 

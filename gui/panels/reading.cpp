@@ -19,7 +19,8 @@ std::string title_beside(const Opened& other, const Opened& shown) {
 // if what is compared takes longer: memory that is no more is not 1.6 GiB.
 std::optional<StateId> state_at_reading(const TimelinePlaces& places, const Opened& opened,
                                         const ViewState& view, StateId at_cursor) {
-  if (view.hover.value_or(view.cursor_time) > opened.end()) return {};
+  const double moment = view.hover.value_or(view.cursor_time);
+  if (places.map_of(opened).to_own(moment) > opened.end()) return {};
   if (view.hover) return state_under(places, opened, places.time.to_pixel(*view.hover));
   return at_cursor;
 }
@@ -52,8 +53,9 @@ std::vector<KeyEntry> reading_of(const TimelinePlaces& places, const ViewModel& 
       entries.push_back(entry(to_string(category), amount_of(category), color));
   const std::vector<const Opened*> overlaid = model.overlaid(view);
   for (std::size_t i = 0; i < overlaid.size(); ++i) {
+    const double own_time = places.map_of(*overlaid[i]).to_own(view.cursor_time);
     const auto then =
-        state_at_reading(places, *overlaid[i], view, overlaid[i]->memory().at(view.cursor_time));
+        state_at_reading(places, *overlaid[i], view, overlaid[i]->memory().at(own_time));
     entries.push_back(
         entry(fmt::format("{}: {},", recording_letter(i + 1), title_beside(*overlaid[i], opened)),
               then ? to_text(overlaid[i]->memory().total_of(*then)) : "-", outline_color(i)));
@@ -61,6 +63,9 @@ std::vector<KeyEntry> reading_of(const TimelinePlaces& places, const ViewModel& 
   const std::size_t drawn = 1 + overlaid.size(), open = model.recordings().size();
   if (!overlaid.empty() && open > drawn)
     entries.push_back({fmt::format("{} more open, not drawn", open - drawn)});
+  if (places.ranks_without_room > 0)
+    entries.push_back(
+        {fmt::format("{} more classes of ranks: see Ranks", places.ranks_without_room)});
   return entries;
 }
 

@@ -8,9 +8,10 @@
 
 namespace tidemark::gui {
 
-void draw_run_tooltip(const Hovered& hovered) {
+namespace {
+
+void draw_lines_of_run(const Hovered& hovered) {
   const Opened& opened = *hovered.lane->opened;
-  ImGui::BeginTooltip();
   if (hovered.cell.is_folded()) {
     const TrackIndex& track = opened.lanes()[hovered.lane->stream];
     const std::int64_t begin = track.begin_of(hovered.cell.first);
@@ -30,6 +31,17 @@ void draw_run_tooltip(const Hovered& hovered) {
     }
     is_first = false;
   }
+}
+
+}  // namespace
+
+void draw_run_tooltip(const Hovered& hovered, const Ranks* ranks) {
+  ImGui::BeginTooltip();
+  if (ranks && hovered.lane->stage) {
+    text_line(line_of(*ranks, *hovered.lane->stage), theme::bright);
+    text_line("a click shows it", theme::faint);
+  }
+  if (hovered.run) draw_lines_of_run(hovered);
   ImGui::EndTooltip();
 }
 

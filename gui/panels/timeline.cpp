@@ -13,6 +13,9 @@
 namespace tidemark::gui {
 namespace {
 
+// Of the height, for the lanes of other classes of ranks than the one shown.
+constexpr float most_for_ranks = 0.25F;
+
 // Of what lies over the stack only the sum is drawn.
 void add_curves(ViewModel& model, const ViewState& view, TimelinePlaces& places) {
   CurveChoice of_sum = view.curve;
@@ -41,6 +44,10 @@ TimelinePlaces place_everything(ViewModel& model, const ViewState& view) {
   TimelinePlaces places;
   add_curves(model, view, places);
   const Opened& opened = *model.shown(view);
+  if (model.aligns_phases(view))
+    for (const auto& curve : places.curves)
+      if (&curve->opened() != &opened)
+        places.maps.emplace_back(&curve->opened(), phase_by_phase(curve->opened(), opened));
   const float em = places.em = ImGui::GetFontSize();
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   places.all = {at.x, at.y, at.x + std::max(room.x, 12 * em), at.y + std::max(room.y, 8 * em)};
@@ -67,6 +74,8 @@ TimelinePlaces place_everything(ViewModel& model, const ViewState& view) {
       places.lanes.push_back({&one, s, take(1.8F * em, 2)});
   };
   add_lanes(opened);
+  if (const Ranks* ranks = model.ranks_of(view.shown))
+    y = place_rank_lanes(*ranks, y, most_for_ranks * places.all.height(), places);
   if (const Opened* against = model.against(view)) {
     y += 0.3F * em;
     add_lanes(*against);
@@ -117,27 +126,22 @@ void draw_time_axis(ImDrawList& list, const TimelinePlaces& places, const ViewSt
   }
 }
 
-// Forward, backward, optimizer: brackets over the lanes.
-void draw_phases(ImDrawList& list, const TimelinePlaces& places, const Opened& opened) {
-  const Box& row = places.phases;
-  if (row.height() <= 0) return;
-  for (const Phase& phase : opened.phases()) {
-    const float x0 = std::max(row.x0, places.time.to_pixel(phase.range.begin));
-    const float x1 = std::min(row.x1, places.time.to_pixel(phase.range.end));
-    if (x1 <= x0) continue;
-    list.AddRectFilled({x0, row.y0}, {std::max(x0 + 1, x1 - 2), row.y1}, ink(theme::line, 150), 2);
-    draw_text(list, {x0 + 5, row.y0, x1 - 5, row.y1}, phase.name, theme::text);
-  }
-}
-
+// "stream 0"; "B stream 0" while two are compared, "pp2 stream 0" of a pipeline.
 void draw_lane_label(ImDrawList& list, const TimelinePlaces& places,
-                     const TimelinePlaces::Lane& lane, const Opened& shown) {
+                     const TimelinePlaces::Lane& lane, const ViewModel& model,
+                     const ViewState& view) {
+  if (lane.stage) return;  // they have labels of their own
   const Box box{places.all.x0 + 2, lane.box.y0, lane.box.x0 - 6, lane.box.y1};
-  const char side = recording_letter(lane.opened == &shown ? 0 : 1);
-  const bool compares = places.lanes.front().opened != places.lanes.back().opened;
-  const std::string name = compares ? fmt::format("{} stream {}", side, lane.stream)
-                                    : fmt::format("stream {}", lane.stream);
-  draw_text(list, box, name, side == 'A' ? theme::text : theme::faint, Align::Right);
+  const bool is_shown = lane.opened == model.shown(view).get();
+  const Ranks* ranks = model.ranks_of(view.shown);
+  std::string whose;
+  if (model.against(view)) {
+    whose = fmt::format("{} ", recording_letter(is_shown ? 0 : 1));
+  } else if (ranks) {
+    whose = fmt::format("pp{} ", ranks->shown);
+  }
+  draw_text(list, box, fmt::format("{}stream {}", whose, lane.stream),
+            is_shown ? theme::text : theme::faint, Align::Right);
 }
 
 // A vertical line through everything, with the moment at the top.
@@ -181,6 +185,13 @@ const Bands* TimelinePlaces::find_curve(const Opened& opened) const {
   return found == curves.end() ? nullptr : found->get();
 }
 
+const TimeMap& TimelinePlaces::map_of(const Opened& opened) const {
+  static const TimeMap own_time;
+  const auto found =
+      std::ranges::find(maps, &opened, [](const auto& entry) { return entry.first; });
+  return found == maps.end() ? own_time : found->second;
+}
+
 const Bands& TimelinePlaces::curve_of(const Opened& opened) const {
   const Bands* const found = find_curve(opened);
   CHECK(found);
@@ -199,18 +210,24 @@ void draw_timeline(ViewModel& model, ViewState& view) {
   view.facts.left = places.time.x0, view.facts.right = places.time.x1;
   view.facts.lanes = places.lanes.front().box.y0, view.facts.mini_map = places.mini_map.y0;
   view.facts.modules = places.modules.y0;
+  for (const auto& lane : places.lanes)
+    if (lane.stage && view.facts.rank_lanes++ == 0) view.facts.first_rank_lane = lane.box.y0;
   view.facts.memory_top = places.memory.y0, view.facts.memory_bottom = places.memory.y1;
 
   list.PushClipRect(places.all.min(), places.all.max(), true);
   list.AddRectFilled({places.time.x0, places.axis.y1}, {places.time.x1, places.memory.y1},
                      ink(theme::plot));
-  for (const auto& lane : places.lanes) draw_lane_label(list, places, lane, opened);
+  for (const auto& lane : places.lanes) draw_lane_label(list, places, lane, model, view);
+  if (const Ranks* ranks = model.ranks_of(view.shown)) draw_rank_labels(list, places, *ranks);
   if (places.key.height() > 0)
     draw_keys(list, places.key, color_key(opened, view.color_by), theme::faint);
+  if (model.aligns_phases(view))
+    draw_text(list, {places.all.x0 + 2, places.axis.y0, places.axis.x0 - 6, places.axis.y1},
+              "time of A", theme::faint, Align::Right);
   draw_memory_curve(list, places, model, view);
   list.PushClipRect(places.time_area().min(), places.time_area().max(), true);
   draw_time_axis(list, places, view);
-  draw_phases(list, places, opened);
+  draw_phases(list, places, model, view);
   draw_modules(list, places, opened, view);
   for (const auto& lane : places.lanes) draw_lane(list, places, lane, view);
   draw_note_marks(list, places, model, view);

@@ -72,10 +72,25 @@ void draw_module_tooltip(const Module& module) {
   ImGui::EndTooltip();
 }
 
+void draw_phase_tooltip(const std::vector<std::string>& lines) {
+  ImGui::BeginTooltip();
+  Color color = theme::bright;
+  for (const std::string& line : lines) {
+    text_line(line, color);
+    color = theme::text;
+  }
+  ImGui::EndTooltip();
+}
+
 void select_under_mouse(const TimelinePlaces& places, const Hovered& hovered, ViewModel& model,
                         ViewState& view) {
   const Opened& opened = *model.shown(view);
   const ImVec2 mouse = ImGui::GetIO().MousePos;
+  if (hovered.lane && hovered.lane->stage) {
+    if (model.is_prediction(view.shown))
+      model.show_rank(RankClass{static_cast<std::int64_t>(*hovered.lane->stage)}, view);
+    return;
+  }
   // Runs of B are looked at, not selected: a selection is of what is shown.
   if (hovered.lane && hovered.lane->opened == &opened) {
     view.selection = {};
@@ -160,9 +175,12 @@ void use_hands(const TimelinePlaces& places, const Hovered& hovered, ViewModel& 
   if (is_over || ImGui::IsItemActive()) zoom_and_pan(places, view);
   use_mini_map(places, view);
   drag_and_click(places, hovered, model, view);
-  if (is_over && hovered.run) draw_run_tooltip(hovered);
+  if (is_over && (hovered.run || (hovered.lane && hovered.lane->stage)))
+    draw_run_tooltip(hovered, model.ranks_of(view.shown));
   if (const Module* module = module_under(places, *model.shown(view), mouse); is_over && module)
     draw_module_tooltip(*module);
+  if (const Phase* phase = phase_under(places, *model.shown(view), mouse); is_over && phase)
+    draw_phase_tooltip(lines_of(*phase, model, view));
   if (is_over && view.facts.band && !view.drag_from)
     draw_band_tooltip(places, *model.shown(view), view);
 }

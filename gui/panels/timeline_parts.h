@@ -3,6 +3,7 @@
 
 #include "gui/drawing/paint.h"
 #include "gui/model.h"
+#include "gui/time_map.h"
 
 namespace tidemark::gui {
 
@@ -12,6 +13,7 @@ struct TimelinePlaces {
     const Opened* opened;
     std::size_t stream;
     Box box;
+    std::optional<std::size_t> stage = {};  ///< of another class of ranks than the one shown
   };
 
   Box all;      ///< the others are parts of it, from top to bottom:
@@ -22,8 +24,12 @@ struct TimelinePlaces {
   Box reading;  ///< bytes by category at a moment
   Box memory;   ///< the curve
   Box mini_map;
-  std::vector<Lane> lanes;  ///< of what is shown, then of what it is compared with
-  Axis time;                ///< of the plot: right of the labels
+  /// Of what is shown, of the other classes of ranks, then of what it is compared with.
+  std::vector<Lane> lanes;
+  std::size_t ranks_without_room = 0;  ///< classes that have no lanes here
+  Axis time;                           ///< of the plot: right of the labels
+  /// Of those whose moments are elsewhere on the axis.
+  std::vector<std::pair<const Opened*, TimeMap>> maps;
   /// Of what is shown, then of all that lies over it.
   std::vector<std::shared_ptr<const Bands>> curves;
   float em = 13;
@@ -31,6 +37,13 @@ struct TimelinePlaces {
   /// Null for what came since the places were made.
   const Bands* find_curve(const Opened& opened) const;
   const Bands& curve_of(const Opened& opened) const;
+  const TimeMap& map_of(const Opened& opened) const;
+  float x_of(const Opened& opened, double moment) const {
+    return time.to_pixel(map_of(opened).to_axis(moment));
+  }
+  double moment_at(const Opened& opened, float x) const {
+    return map_of(opened).to_own(time.to_value(x));
+  }
   /// Where bytes are written: left of the curve.
   Box byte_axis() const { return {all.x0, memory.y0, time.x0, memory.y1}; }
   /// All that the time axis goes through.
@@ -51,6 +64,14 @@ Color color_of(const Opened& opened, RunId run, ColorBy by);
 /// Names and colours, for the key under the lanes.
 std::vector<KeyEntry> color_key(const Opened& opened, ColorBy by);
 
+void draw_phases(ImDrawList& list, const TimelinePlaces& places, const ViewModel& model,
+                 const ViewState& view);
+/// Null where none is.
+const Phase* phase_under(const TimelinePlaces& places, const Opened& opened, ImVec2 mouse);
+/// "forward", "12.3 ms, 31 % of the step", "B: 15.1 ms, 1.23 times as long"
+std::vector<std::string> lines_of(const Phase& phase, const ViewModel& model,
+                                  const ViewState& view);
+
 /// Are there modules to tell apart?
 bool has_modules(const Opened& opened);
 void draw_modules(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
@@ -61,7 +82,15 @@ const Module* module_under(const TimelinePlaces& places, const Opened& opened, I
 void draw_lane(ImDrawList& list, const TimelinePlaces& places, const TimelinePlaces::Lane& lane,
                ViewState& view);
 Hovered hovered_in(const TimelinePlaces& places, ImVec2 mouse);
-void draw_run_tooltip(const Hovered& hovered);
+/// In the lane of a class of ranks also where none is.
+void draw_run_tooltip(const Hovered& hovered, const Ranks* ranks);
+
+/// Low lanes of the other classes, the tightest first, in [top, top + room). Returns where they
+/// end.
+float place_rank_lanes(const Ranks& ranks, float top, float room, TimelinePlaces& places);
+void draw_rank_labels(ImDrawList& list, const TimelinePlaces& places, const Ranks& ranks);
+/// "pp2: 9.81 GiB allocated, fits, waits 12.3 % of the time"
+std::string line_of(const Ranks& ranks, std::size_t stage);
 
 void draw_memory_curve(ImDrawList& list, const TimelinePlaces& places, const ViewModel& model,
                        ViewState& view);

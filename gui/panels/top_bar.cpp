@@ -97,6 +97,15 @@ void name_side(const char* name) {
   ImGui::SameLine();
 }
 
+void choose_alignment(ViewState& view) {
+  ImGui::Checkbox("by phase", &view.aligns_phases);
+  if (ImGui::IsItemHovered())
+    ImGui::SetTooltip(
+        "each phase of B as wide as that of A, so that the same work stands below\n"
+        "each other (L)");
+  ImGui::SameLine();
+}
+
 // A button that is there, and faint, also while it can do nothing.
 bool arrow_button(const char* text, bool is_possible, const char* tooltip) {
   ImGui::BeginDisabled(!is_possible);
@@ -149,8 +158,9 @@ void draw_top_bar(ViewModel& model, ViewState& view) {
   const float em = ImGui::GetFontSize();
   const float room = ImGui::GetContentRegionAvail().x;
   const bool is_narrow = room < 60 * em;  // then buttons have a row of their own
-  const float combo = std::clamp((is_narrow ? 0.4F : 0.25F) * room, 6 * em, 30 * em);
   const bool compares = model.against(view) != nullptr;
+  const float share = is_narrow ? 0.4F : compares ? 0.21F : 0.25F;
+  const float combo = std::clamp(share * room, 6 * em, 30 * em);
   if (compares) name_side("A");
   if (const auto shown = choose_recording("##shown", model, view, view.shown, "", combo);
       *shown != view.shown) {
@@ -162,6 +172,7 @@ void draw_top_bar(ViewModel& model, ViewState& view) {
   view.against =
       choose_recording("##against", model, view, view.against, "compare with nothing", combo);
   if (!is_narrow) ImGui::SameLine();
+  if (compares) choose_alignment(view);
   draw_buttons(model, view, room, em);
 }
 

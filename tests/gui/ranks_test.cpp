@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 
 #include "analysis/comparison.h"
+#include "gui/panels/timeline_parts.h"
 #include "tests/gui/robot.h"
+#include "tests/gui/synthetic.h"
 
 namespace tidemark::gui::ranks_test {
 namespace {
@@ -92,6 +94,112 @@ TEST_F(RanksTab, ThePictureHasBothHalvesOfBackwards) {
     EXPECT_EQ(passes.back().action.work, StageWork::Weights);
     EXPECT_LE(passes.back().end, pipeline.end);
   }
+}
+
+// One group of lanes for each class: the one that is shown, then the others, the tightest first.
+TEST_F(RanksTab, AllClassesHaveTheirLanesOnOneAxis) {
+  EXPECT_EQ(robot_.view.facts.rank_lanes, 3u);
+  std::size_t runs = 0;
+  for (const auto& step : ranks().steps) {
+    EXPECT_EQ(step->end(), robot_.shown().end());
+    runs += step->timeline().runs.size();
+  }
+  EXPECT_EQ(robot_.view.facts.runs, runs);
+  EXPECT_EQ(robot_.view.end, static_cast<double>(robot_.model.report_of(0)->step.count()));
+  const std::vector<std::size_t> order = tightest_first(ranks());
+  EXPECT_EQ(order.front(), ranks().tightest);
+  for (std::size_t i = 1; i < order.size(); ++i)
+    EXPECT_GE(ranks().reports[order[i - 1]].allocated_peak,
+              ranks().reports[order[i]].allocated_peak);
+}
+
+TEST_F(RanksTab, AClickInALaneShowsItsClass) {
+  const std::size_t second = tightest_first(ranks())[1];
+  robot_.click(robot_.middle(), robot_.view.facts.first_rank_lane + 4);
+  ASSERT_TRUE(robot_.model.what_if()->scenario.step.rank);
+  EXPECT_EQ(ranks().shown, second);
+  EXPECT_EQ(&robot_.shown(), ranks().steps[second].get());
+  EXPECT_EQ(robot_.view.facts.rank_lanes, 3u);
+}
+
+TEST_F(RanksTab, ALaneSaysWhoseItIsAndWhatItNeeds) {
+  const Report& report = ranks().reports[2];
+  const std::string line = line_of(ranks(), 2);
+  EXPECT_THAT(line, testing::StartsWith("pp2: " + to_text(report.allocated_peak) + " allocated, "));
+  EXPECT_THAT(line, testing::HasSubstr(report.fits ? ", fits," : ", does not fit,"));
+}
+
+// A class that needs more than there is comes first, whatever the others need.
+TEST(TightestFirst, WhatDoesNotFitComesBeforeWhatNeedsMore) {
+  Ranks ranks;
+  ranks.reports.resize(3);
+  const auto set = [&](std::size_t i, std::int64_t bytes, bool fits) {
+    ranks.reports[i].allocated_peak = Bytes{bytes}, ranks.reports[i].fits = fits;
+  };
+  set(0, 10, true), set(1, 5, false), set(2, 20, true);
+  EXPECT_THAT(tightest_first(ranks), testing::ElementsAre(1, 2, 0));
+}
+
+class RankLanes : public testing::Test {
+ protected:
+  RankLanes() {
+    ranks_.shown = 1;
+    for (std::int64_t i = 0; i < 5; ++i) {
+      ranks_.reports.emplace_back();
+      ranks_.reports.back().allocated_peak = Bytes{i};
+      ranks_.steps.push_back(std::make_shared<const Opened>(synthetic(4)));  // two streams
+    }
+    places_.em = 14;
+  }
+  Ranks ranks_;
+  TimelinePlaces places_;
+};
+
+TEST_F(RankLanes, ShareTheRoomThatThereIs) {
+  const float end = place_rank_lanes(ranks_, 100, 90, places_);
+  ASSERT_EQ(places_.lanes.size(), 8u);  // four classes that are not shown
+  EXPECT_EQ(places_.ranks_without_room, 0u);
+  EXPECT_LE(end, 190);
+  EXPECT_EQ(places_.lanes.front().stage, 4u);
+  EXPECT_EQ(places_.lanes.back().stage, 0u);
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(places_.lanes[i].box.height(), 9);  // (90 - 4 · 2) / 8, without a pixel between them
+    if (i == 0) continue;
+    EXPECT_GT(places_.lanes[i].box.y0, places_.lanes[i - 1].box.y1);
+  }
+}
+
+TEST_F(RankLanes, AreNotHigherThanAFont) {
+  place_rank_lanes(ranks_, 0, 1000, places_);
+  EXPECT_FLOAT_EQ(places_.lanes.front().box.height(), 1.2F * 14);
+}
+
+// Two lanes of 3 pixels with one below each, and two before them: 10 for each class. Below that
+// only the first stream of each, 4 pixels.
+TEST_F(RankLanes, AreOfTheFirstStreamWhereThereIsLittleRoom) {
+  place_rank_lanes(ranks_, 100, 40, places_);
+  EXPECT_EQ(places_.lanes.size(), 8u);
+  EXPECT_EQ(places_.lanes.front().box.height(), 3);
+  EXPECT_EQ(places_.lanes.front().box.y0, 102);
+  TimelinePlaces low;
+  low.em = 14;
+  EXPECT_LE(place_rank_lanes(ranks_, 100, 39, low), 139);
+  ASSERT_EQ(low.lanes.size(), 4u);
+  EXPECT_EQ(low.ranks_without_room, 0u);
+  EXPECT_EQ(low.lanes.front().box.height(), 8);
+  for (const auto& lane : low.lanes) EXPECT_EQ(lane.stream, 0u);
+}
+
+TEST_F(RankLanes, AreLeftOutWhereTheyCouldNotBeToldApart) {
+  EXPECT_LE(place_rank_lanes(ranks_, 100, 11, places_), 111);
+  EXPECT_EQ(places_.lanes.size(), 2u);
+  EXPECT_EQ(places_.ranks_without_room, 2u);
+  EXPECT_EQ(places_.lanes.back().stage, 3u);
+  TimelinePlaces none;
+  none.em = 14;
+  EXPECT_EQ(place_rank_lanes(ranks_, 100, 3, none), 100);
+  EXPECT_TRUE(none.lanes.empty());
+  EXPECT_EQ(none.ranks_without_room, 4u);
 }
 
 TEST_F(RanksTab, AShorterPipelineShowsWhatItHas) {

@@ -65,6 +65,7 @@ TEST_F(ASession, IsAllThereAgain) {
   view.color_by = ColorBy::Task, view.curve.by = CurveBy::Module;
   view.curve.hidden.set(static_cast<std::size_t>(Category::Gradient));
   view.theme = ThemeChoice::Light, view.measure = Measure::Reserved;
+  view.aligns_phases = true;
   view.live_filter = "mlp", view.open_groups = {"blocks.*.mlp"}, view.groups_blocks = false;
   view.notes = {{1000, robot_.shown().end(), "here", ""}};
   robot_.model.keep(view);
@@ -86,6 +87,7 @@ TEST_F(ASession, IsAllThereAgain) {
   EXPECT_EQ(again.view.color_by, view.color_by);
   EXPECT_EQ(again.view.curve, view.curve);
   EXPECT_EQ(again.view.theme, view.theme);
+  EXPECT_TRUE(again.view.aligns_phases);
   EXPECT_EQ(again.view.measure, view.measure);
   EXPECT_EQ(again.view.live_filter, view.live_filter);
   EXPECT_EQ(again.view.open_groups, view.open_groups);

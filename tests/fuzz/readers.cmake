@@ -35,6 +35,7 @@ set(reader_trace_json
     traces/fill_reader.cpp traces/opaque_reader.cpp traces/trace_json_reader.cpp)
 set(reader_profile analysis/diff/profile_reader.cpp analysis/diff/report_profile.cpp)
 set(reader_training_data profiler/data_file.cpp)
+set(reader_session gui/session_text.cpp)
 set(reader_window_script gui/script.cpp)
 set(reader_window_settings gui/settings_text.cpp)
 

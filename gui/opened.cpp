@@ -125,7 +125,8 @@ void Opened::index_runs() {
 }
 
 // Of the first stream, which computes; what others do at the same time may be about another module.
-// Forward and backward of a module are two stretches: between them a pipeline's stage may wait.
+// Forward and backward of a module are two stretches where something is between them: a stage of a
+// pipeline may wait there.
 TrackIndex Opened::track_of(const Modules& modules) const {
   std::vector<Stretch> stretches;
   std::int64_t end_before = -1;  // of a run that belongs to the last stretch
@@ -142,7 +143,8 @@ TrackIndex Opened::track_of(const Modules& modules) const {
     // Ranks talk to each other in both.
     const bool is_forward =
         is_collective(task) ? was_forward : task == Task::Forward || task == Task::Quantize;
-    if (end_before < 0 || stretches.back().item != module || is_forward != was_forward)
+    const bool turns = is_forward != was_forward && lane.begin_of(i) > end_before;
+    if (end_before < 0 || stretches.back().item != module || turns)
       stretches.push_back({lane.begin_of(i), lane.end_of(i), module});
     stretches.back().end = end_before = lane.end_of(i);
     was_forward = is_forward;

@@ -143,9 +143,9 @@ void PackedColumn::widen_and_add(std::int64_t value) {
     if (!tiny_.empty()) wide_.assign(tiny_.begin(), tiny_.end());
     if (!narrow_.empty()) wide_.assign(narrow_.begin(), narrow_.end());
     wide_.push_back(value);
-    narrow_ = {};
+    narrow_ = std::vector<std::int32_t>();  // gives the room back, which {} would keep
   }
-  tiny_ = {};
+  tiny_ = std::vector<std::uint8_t>();
 }
 
 UnpackedText take_columns(std::string_view text, std::string_view file) {

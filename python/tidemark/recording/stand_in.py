@@ -20,6 +20,8 @@ from .errors import CaptureError
 
 HERE = pathlib.Path(__file__).parent
 LIBRARIES = ("libtorch_cuda.so", "libc10_cuda.so", "libtorch_python.so")
+# Of the names with two underscores others register kernels, which the runtime itself does.
+ANSWERED = ("cuda", "cublas", "cufft", "__cudaLaunchKernel")
 STARTS_KERNELS = re.compile(
     r"gemm|gemv|dot|LtMatmul$|cufftXtExec|LaunchKernel|Memset|trsm|geqrf|getr[fs]|gels", re.IGNORECASE)
 
@@ -53,8 +55,7 @@ def imported_names(libraries: list[pathlib.Path]) -> set[str]:
     for library in libraries:
         for line in run(tool("nm", "binutils"), "-D", "--undefined-only", library).splitlines():
             names.add(line.split()[-1].split("@")[0])
-    return {name for name in names if name.startswith(("cuda", "cublas", "cufft")) and
-            not name.startswith(("cudaProfiler", "__"))}
+    return {name for name in names if name.startswith(ANSWERED) and not name.startswith("cudaProfiler")}
 
 
 def answers(names: set[str], written: str) -> str:

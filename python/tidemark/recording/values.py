@@ -24,6 +24,11 @@ SHAPED_BY_VALUES = {ATEN.nonzero.default, ATEN.masked_select.default, ATEN.index
 # tensors, below which the host would read what no kernel has written. Which arguments those are.
 TAKES_LISTS = {ATEN._ctc_loss.Tensor: (ATEN._ctc_loss.default, (2, 3)),
                ATEN._ctc_loss_backward.Tensor: (ATEN._ctc_loss_backward.default, (3, 4))}
+# Of cuSOLVER, which is not stood in for: what they make is known, what they take is not.
+SOLVED = {getattr(ATEN, name).default
+          for name in ("linalg_qr", "linalg_cholesky_ex", "linalg_inv_ex", "linalg_lu_factor_ex",
+                       "_linalg_eigh", "_linalg_svd", "_linalg_solve_ex", "linalg_ldl_factor_ex", "geqrf",
+                       "linalg_householder_product", "linalg_lu_solve", "cholesky_solve")}
 # Masks among their indices become the numbers of what they choose, which a kernel would count.
 INDEXED = {ATEN.index.Tensor, ATEN.index_put.default, ATEN.index_put_.default,
            ATEN._index_put_impl_.default}
@@ -37,6 +42,17 @@ def is_masked_fill(value: Any = None, accumulate: bool = False, *_: Any) -> bool
     """x[mask] = 0.0 takes no indices: its value lies on the CPU, and PyTorch fills instead."""
     return value is not None and value.device.type == "cpu" and value.numel() == 1 and \
         not accumulate
+
+
+def made_only(function: Any, args: Any, kwargs: Any) -> Any:
+    """The results of an operator that is not run."""
+    def shape_of(value: Any) -> Any:
+        return value.to("meta") if isinstance(value, torch.Tensor) else value
+
+    def made(value: torch.Tensor) -> torch.Tensor:
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="cuda")
+
+    return tree_map(made, function(*tree_map(shape_of, args), **tree_map(shape_of, kwargs)))
 
 
 class Values(TorchDispatchMode):
@@ -91,6 +107,8 @@ class Values(TorchDispatchMode):
         elif function is ATEN.masked_select.default and self.known_mask(args[1]) is not None:
             value, mask = torch.broadcast_tensors(args[0], self.known_mask(args[1]))
             return ATEN.index.Tensor(value, mask.nonzero().to("cuda").unbind(1))
+        if function in SOLVED and args[0].device.type == "cuda":
+            return made_only(function, args, kwargs)
         return function(*args, **kwargs)
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),

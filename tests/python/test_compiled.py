@@ -54,6 +54,15 @@ def replicated():
     dist.init_process_group("nccl")
     return made(lambda model: torch.compile(nn.parallel.DistributedDataParallel(model)))
 
+def replicated_then_compiled():
+    import torch.distributed as dist
+    dist.init_process_group("nccl", world_size=4, rank=3)
+    def compiled(model):
+        wrapper = nn.parallel.DistributedDataParallel(model)
+        wrapper.compile(fullgraph=True)
+        return wrapper
+    return made(compiled)
+
 def sharded():
     from torch.distributed.fsdp import fully_shard
     def compiled(model):
@@ -111,6 +120,10 @@ class Compiled(test_capture.CaptureTest):
 
     def test_wrappers_within_compiled_models(self):
         done = self.capture("replicated", ranks=4)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.trace()["step"]["shard"], "ddp")
+        self.assertIn("torch.compile", self.rows())
+        done = self.capture("replicated_then_compiled", ranks=4)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.trace()["step"]["shard"], "ddp")
         self.assertIn("torch.compile", self.rows())

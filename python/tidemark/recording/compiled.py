@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import types
+import weakref
 from typing import Any, Callable
 
 import torch
@@ -237,6 +238,7 @@ def measured(recorder: Recorder, run: Callable[[Any], Any], inputs: Any) -> Any:
 # --- installing -----------------------------------------------------------------------------------
 
 _is_installed = False
+_told: weakref.WeakKeyDictionary[torch.nn.Module, Any] = weakref.WeakKeyDictionary()
 _refusals: list[CaptureError] = []  # which torch._dynamo.config.suppress_errors would hide
 
 
@@ -251,9 +253,19 @@ def install_compile() -> None:
 
     def compile(*args: Any, **kwargs: Any) -> Any:
         install()
+        owner = getattr(args[0], "__self__", None) if args else None
+        if isinstance(owner, torch.nn.Module):  # of its own compile()
+            _told[owner] = args[1:], kwargs
         return plain_compile(*args, **kwargs)
 
     torch.compile = compile
+
+
+def compile_as(wrapper: torch.nn.Module, inside: torch.nn.Module) -> None:
+    """The module inside, where wrapper.compile() was called."""
+    if wrapper._compiled_call_impl is not None and wrapper in _told:
+        args, kwargs = _told[wrapper]
+        inside.compile(*args, **kwargs)
 
 
 def install() -> None:

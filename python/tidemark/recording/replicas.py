@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from .compiled import plain_name
+from .compiled import compile_as, plain_name
 from .errors import CaptureError
 
 DEFINES_FULLY_SHARD = "torch.distributed.fsdp._fully_shard._fully_shard"
@@ -54,6 +54,7 @@ def without_wrappers(model: torch.nn.Module) -> tuple[torch.nn.Module, Replicas 
         inside: Any = model.module
         replicas = Replicas(model.process_group.size(), buckets_of(model))  # type: ignore[union-attr, operator]
         require_bare(inside)
+        compile_as(model, inside)
         return inside if around is model else compiled_like(around, inside), replicas
     require_bare(model)
     return around, sharded(model)

@@ -1,5 +1,6 @@
 // The CUDA kernels of formulas, emulated, against their CPU twins.
 #include "kernels/arithmetic/arithmetic.cu"
+#include "kernels/conv1d/conv1d.cu"
 #include "kernels/dora/dora.cu"
 #include "kernels/lookup/lookup.cu"
 #include "kernels/pairs/pairs.cu"
@@ -279,6 +280,28 @@ TEST(SortingTwins, ProductsOfWhatWasKept) {
   down.absent_input(x).input({4, 3, 1}).input(x).absent_output(x).d_output(x);
   down.d_input(x).d_input({4, 3, 1});
   expect_twins(down.finish(64), cpu::mul_kept_backward, cuda::mul_kept_backward);
+}
+
+TEST(Conv1dTwins, ForwardAndBackward) {
+  struct Case {
+    std::int64_t length, stride, padding;
+  };
+  for (const Case& c : {Case{9, 1, 1}, Case{9, 2, 1}, Case{8, 2, 1}, Case{5, 1, 0}})
+    for (const DType dtype : data_dtypes) {
+      const double ulps = dtype == DType::Float32 ? 64 : 2;
+      const Shape x{2, 3, c.length}, w{5, 3, 3};
+      const Shape y{2, 5, (c.length + 2 * c.padding - 3) / c.stride + 1};
+      CallMaker up = of(Formula::Conv1d);
+      up.call.settings.stride = c.stride, up.call.settings.padding = c.padding;
+      up.input(x, dtype, Lie::Swapped).input(w, dtype).input({5}, dtype).output(y, dtype);
+      expect_twins(up.finish(ulps), cpu::conv1d_forward, cuda::conv1d_forward);
+      CallMaker down = of(Formula::Conv1d, Pass::Backward);
+      down.call.settings = up.call.settings;
+      down.input(x, dtype).input(w, dtype).absent_input({5}, dtype).absent_output(y, dtype);
+      down.d_output(y, dtype, Lie::Padded).d_input(x, dtype, Lie::Swapped).d_input(w, dtype);
+      down.d_input({5}, dtype);
+      expect_twins(down.finish(ulps), cpu::conv1d_backward, cuda::conv1d_backward);
+    }
 }
 
 TEST(DoraTwins, NormsOfAdaptedRows) {

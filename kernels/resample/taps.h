@@ -18,10 +18,11 @@ enum class Resampling : std::uint8_t {
 /// Elements first, first + 1, …, each held inside of the line.
 struct Taps {
   std::int64_t first = 0, count = 0;
-  float weights[4] = {};  ///< of Mean the first one is that of all
+  float w0 = 0, w1 = 0, w2 = 0, w3 = 0;  ///< by name: an index would put them into local memory
 
   TIDEMARK_ANYWHERE float weight(Resampling kind, std::int64_t t) const {
-    return kind == Resampling::Mean ? weights[0] : weights[t];
+    if (kind == Resampling::Mean) return w0;  // that of all
+    return t == 0 ? w0 : t == 1 ? w1 : t == 2 ? w2 : w3;
   }
   TIDEMARK_ANYWHERE std::int64_t index(std::int64_t t, std::int64_t n) const {
     const std::int64_t at = first + t;
@@ -35,11 +36,11 @@ TIDEMARK_ANYWHERE inline std::int64_t floor_of(float x) {
 }
 
 /// Cubic convolution (Keys 1981) at distances 1 + t, t, 1 − t and 2 − t.
-TIDEMARK_ANYWHERE inline void cubic_weights(float t, float (&weights)[4]) {
+TIDEMARK_ANYWHERE inline void set_cubic(Taps& taps, float t) {
   constexpr float a = -0.75f;
   const auto near = [](float x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };
   const auto far = [](float x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
-  weights[0] = far(1 + t), weights[1] = near(t), weights[2] = near(1 - t), weights[3] = far(2 - t);
+  taps.w0 = far(1 + t), taps.w1 = near(t), taps.w2 = near(1 - t), taps.w3 = far(2 - t);
 }
 
 /// Of element i of m, made of n.
@@ -47,11 +48,11 @@ TIDEMARK_ANYWHERE inline Taps taps_of(Resampling kind, std::int64_t i, std::int6
                                       std::int64_t m) {
   Taps taps;
   if (kind == Resampling::Place) {
-    taps.first = i, taps.count = i < n ? 1 : 0, taps.weights[0] = 1;
+    taps.first = i, taps.count = i < n ? 1 : 0, taps.w0 = 1;
   } else if (kind == Resampling::Mean) {
     taps.first = i * n / m;
     taps.count = ((i + 1) * n + m - 1) / m - taps.first;
-    taps.weights[0] = 1.0f / static_cast<float>(taps.count);
+    taps.w0 = 1.0f / static_cast<float>(taps.count);
   } else {
     const float scale = static_cast<float>(n) / static_cast<float>(m);
     float at = scale * (static_cast<float>(i) + 0.5f) - 0.5f;
@@ -60,10 +61,10 @@ TIDEMARK_ANYWHERE inline Taps taps_of(Resampling kind, std::int64_t i, std::int6
     const float rest = at - static_cast<float>(whole);
     if (kind == Resampling::Bilinear) {
       taps.first = whole, taps.count = 2;
-      taps.weights[0] = 1 - rest, taps.weights[1] = rest;
+      taps.w0 = 1 - rest, taps.w1 = rest;
     } else {
       taps.first = whole - 1, taps.count = 4;
-      cubic_weights(rest, taps.weights);
+      set_cubic(taps, rest);
     }
   }
   return taps;

@@ -147,6 +147,7 @@ class TorchGradients : public testing::TestWithParam<Case> {
     std::optional<std::int64_t> length;  // others have as many positions
     if (GetParam().network == "t5") length = 12;
     return build_trace(model, {.batch = 2,
+                               .sequence = length,
                                .precision = precision,
                                .attention = attention,
                                .dropout = 0.0,

@@ -21,20 +21,22 @@ namespace {
 
 std::int64_t padded(Bytes bytes) { return round_up(bytes.count, arena_alignment); }
 
+// `few` is how many takers there are, if the compiler is to know it; 0: any number. Streams follow
+// each other only where there are several: `has_order`.
+template <std::size_t few, bool has_order>
 class Packing {
  public:
-  explicit Packing(const Schedule& schedule)
+  Packing(const Schedule& schedule, const Reuse& reuse)
       : schedule_(schedule),
-        reuse_(derive_reuse(schedule)),
-        has_order_(schedule.streams > 1),
-        takers_(reuse_.takers.size()),
-        taker_of_(schedule.streams, takers_),
-        gaps_(2 * takers_),
-        holes_(takers_),
-        right_(takers_),
-        waits_(takers_),
-        awaited_(takers_) {
-    for (std::size_t t = 0; t < takers_; ++t) taker_of_[index(reuse_.takers[t])] = t;
+        reuse_(reuse),
+        any_takers_(reuse.takers.size()),
+        taker_of_(schedule.streams, takers()),
+        gaps_(2 * takers()),
+        holes_(takers()),
+        right_(takers()),
+        waits_(takers()),
+        awaited_(takers()) {
+    for (std::size_t t = 0; t < takers(); ++t) taker_of_[index(reuse_.takers[t])] = t;
     arena_.offsets.assign(schedule.buffers.size(), 0);
     blocks_.assign(schedule.buffers.size(), allocator::no_block);
     for (std::size_t b = 0; b < schedule.buffers.size(); ++b)
@@ -46,11 +48,11 @@ class Packing {
       std::visit(Overload{[&](const Allocate& s) { place(s.buffer); },
                           [&](const Free& s) { release(s.buffer); },
                           [&](const Wait& s) {
-                            if (const std::size_t t = taker_of_[index(s.stream)]; t < takers_)
+                            if (const std::size_t t = taker_of_[index(s.stream)]; t < takers())
                               wait(t);
                           },
                           [&](const Synchronize&) {
-                            for (std::size_t t = 0; t < takers_; ++t) wait(t);
+                            for (std::size_t t = 0; t < takers(); ++t) wait(t);
                           },
                           [](const auto&) {}},
                  step);
@@ -71,6 +73,8 @@ class Packing {
     std::int64_t size;
     allocator::BlockHandle last;  // gap of the hole
   };
+
+  std::size_t takers() const { return few > 0 ? few : any_takers_; }
 
   void place(BufferId id) {
     const std::int64_t bytes = padded(schedule_[id].size);
@@ -110,7 +114,7 @@ class Packing {
     allocator::BlockHandle last = first;
     std::int64_t size = table_[first].size;
     for (; size < bytes && last != last_; size += table_[last].size) last = table_[last].next;
-    for (std::size_t t = 0; t < takers_; ++t) {
+    for (std::size_t t = 0; t < takers(); ++t) {
       right_[t] = t == taker ? Rest{size_of(hole), hole.last} : withdraw(t, first, last);
       right_[t].size -= bytes;
     }
@@ -123,7 +127,7 @@ class Packing {
     while (table_[first].size < bytes) swallow_next(first);
     table_[first].state = allocator::BlockState::Allocated;
     const allocator::BlockHandle next = table_[first].next;
-    for (std::size_t t = 0; t < takers_; ++t)
+    for (std::size_t t = 0; t < takers(); ++t)
       if (const Rest& rest = right_[t]; rest.size > 0)
         add_hole(t, {next, rest.last == last ? next : rest.last}, rest.size);
     return first;
@@ -152,12 +156,12 @@ class Packing {
     const allocator::BlockHandle block = blocks_[index(id)];
     if (block == allocator::no_block) return;
     table_[block].state = allocator::BlockState::Free;
-    if (has_order_) {
+    if (has_order) {
       make_room_for(block);
-      copy_to(ready_after(block), reuse_.ready_after[index(id)]);
+      note_ready_after(block, reuse_.ready_after[index(id)]);
       await(block);
     }
-    for (std::size_t t = 0; t < takers_; ++t)
+    for (std::size_t t = 0; t < takers(); ++t)
       if (is_ready(t, block)) offer(t, block);
     unite_if_equal(block);
   }
@@ -184,14 +188,18 @@ class Packing {
   }
 
   std::span<std::uint32_t> ready_after(allocator::BlockHandle gap) {
-    return gaps_[static_cast<std::size_t>(gap)].first(takers_);
+    return gaps_[static_cast<std::size_t>(gap)];
   }
   std::span<const std::uint32_t> ready_after(allocator::BlockHandle gap) const {
-    return gaps_[static_cast<std::size_t>(gap)].first(takers_);
+    return gaps_[static_cast<std::size_t>(gap)];
+  }
+  void note_ready_after(allocator::BlockHandle gap, std::span<const std::uint32_t> waits) {
+    const std::span<std::uint32_t> noted = ready_after(gap);
+    for (std::size_t t = 0; t < takers(); ++t) noted[t] = waits[t];
   }
 
   void await(allocator::BlockHandle gap) {
-    for (std::size_t t = 0; t < takers_; ++t) {
+    for (std::size_t t = 0; t < takers(); ++t) {
       const std::uint32_t waits = ready_after(gap)[t];
       if (waits == 0 || waits == never_follows) continue;
       if (waits >= awaited_[t].size()) awaited_[t].resize(waits + 1, none);
@@ -203,9 +211,9 @@ class Packing {
   void cut_gap(allocator::BlockHandle gap, std::int64_t size) {
     const allocator::BlockHandle rest = table_.cut(gap, size);
     if (last_ == gap) last_ = rest;
-    if (!has_order_) return;
+    if (!has_order) return;
     make_room_for(rest);
-    copy_to(ready_after(rest), ready_after(gap));
+    note_ready_after(rest, ready_after(gap));
     await(rest);
   }
 
@@ -213,12 +221,15 @@ class Packing {
 
   bool is_ready(std::size_t taker, allocator::BlockHandle block) const {
     return table_.is(block, allocator::BlockState::Free) &&
-           (!has_order_ || ready_after(block)[taker] == 0);
+           (!has_order || ready_after(block)[taker] == 0);
   }
 
   bool are_equal_gaps(allocator::BlockHandle a, allocator::BlockHandle b) const {
-    return table_.is(a, allocator::BlockState::Free) && table_.is(b, allocator::BlockState::Free) &&
-           (!has_order_ || std::ranges::equal(ready_after(a), ready_after(b)));
+    if (!table_.is(a, allocator::BlockState::Free) || !table_.is(b, allocator::BlockState::Free))
+      return false;
+    for (std::size_t t = 0; has_order && t < takers(); ++t)
+      if (ready_after(a)[t] != ready_after(b)[t]) return false;
+    return true;
   }
 
   void unite_if_equal(allocator::BlockHandle block) {
@@ -230,7 +241,7 @@ class Packing {
   // second end with the first.
   void unite_with_next(allocator::BlockHandle block) {
     const allocator::BlockHandle gone = table_[block].next;
-    for (std::size_t t = 0; has_order_ && t < takers_; ++t)
+    for (std::size_t t = 0; has_order && t < takers(); ++t)
       if (is_ready(t, gone) && !is_ready(t, table_[gone].next))
         link(t, {hole_that_ends_with(t, gone).first, block});
     swallow_next(block);
@@ -259,7 +270,7 @@ class Packing {
 
   void add_hole(std::size_t taker, const Hole& hole, std::int64_t size) {
     holes_[taker].insert(size, table_[hole.first].address, hole.first);
-    if (has_order_) link(taker, hole);
+    if (has_order) link(taker, hole);
   }
 
   std::int64_t size_of(const Hole& hole) const {
@@ -272,7 +283,7 @@ class Packing {
 
   // With one stream a hole is a gap.
   std::uint32_t& other_end(std::size_t taker, allocator::BlockHandle gap) {
-    return gaps_[static_cast<std::size_t>(gap)][takers_ + taker];
+    return gaps_[static_cast<std::size_t>(gap)][takers() + taker];
   }
 
   void link(std::size_t taker, const Hole& hole) {
@@ -281,11 +292,11 @@ class Packing {
   }
 
   Hole hole_that_begins_with(std::size_t taker, allocator::BlockHandle gap) {
-    return {gap, has_order_ ? allocator::BlockHandle{other_end(taker, gap)} : gap};
+    return {gap, has_order ? allocator::BlockHandle{other_end(taker, gap)} : gap};
   }
 
   Hole hole_that_ends_with(std::size_t taker, allocator::BlockHandle gap) {
-    return {has_order_ ? allocator::BlockHandle{other_end(taker, gap)} : gap, gap};
+    return {has_order ? allocator::BlockHandle{other_end(taker, gap)} : gap, gap};
   }
 
   Hole hole_around(std::size_t taker, allocator::BlockHandle gap) {
@@ -294,10 +305,9 @@ class Packing {
   }
 
   const Schedule& schedule_;
-  const Reuse reuse_;
-  const bool has_order_;  // streams follow each other only where there are several
-  const std::size_t takers_;
-  std::vector<std::size_t> taker_of_;  // by stream; takers_: takes nothing
+  const Reuse& reuse_;
+  const std::size_t any_takers_;
+  std::vector<std::size_t> taker_of_;  // by stream; takers(): takes nothing
   Arena arena_;
   std::vector<allocator::BlockHandle> blocks_;  // by buffer
   allocator::BlockTable table_;
@@ -314,6 +324,12 @@ class Packing {
 
 }  // namespace
 
-Arena plan_arena(const Schedule& schedule) { return Packing(schedule).run(); }
+Arena plan_arena(const Schedule& schedule) {
+  const Reuse reuse = derive_reuse(schedule);
+  if (schedule.streams == 1) return Packing<1, false>(schedule, reuse).run();
+  if (reuse.takers.size() == 1) return Packing<1, true>(schedule, reuse).run();
+  if (reuse.takers.size() == 2) return Packing<2, true>(schedule, reuse).run();
+  return Packing<0, true>(schedule, reuse).run();
+}
 
 }  // namespace tidemark

@@ -78,7 +78,14 @@ class Walk {
   std::uint32_t first_that_follows(std::size_t taker, std::uint32_t waited, Clock used) const {
     const StreamCounts& known = known_after_wait_[taker];
     if (follows(known[waited], used)) return 0;
-    std::size_t too_early = waited, first = known.rows();  // or all are too early
+    std::size_t too_early = waited, first = known.rows();              // or all are too early
+    for (std::size_t step = 1; first - too_early > step; step *= 2) {  // most follow soon
+      if (follows(known[too_early + step], used)) {
+        first = too_early + step;
+        break;
+      }
+      too_early += step;
+    }
     while (first - too_early > 1) {
       const std::size_t middle = too_early + (first - too_early) / 2;
       (follows(known[middle], used) ? first : too_early) = middle;

@@ -15,13 +15,21 @@ BlockHandle BlockTable::add(const MemoryBlock& block) {
   return reused;
 }
 
+// With what a removed one has left in it.
+BlockHandle BlockTable::add_unused() {
+  if (unused_ != no_block) return std::exchange(unused_, (*this)[unused_].next);
+  blocks_.emplace_back();
+  return BlockHandle{static_cast<std::uint32_t>(blocks_.size() - 1)};
+}
+
 void BlockTable::remove(BlockHandle block) {
   (*this)[block].state = BlockState::Unused;
   (*this)[block].next = std::exchange(unused_, block);
 }
 
+// Part by part: what was just written so and is read as a whole comes only out of the cache.
 BlockHandle BlockTable::cut(BlockHandle block, std::int64_t size) {
-  const BlockHandle result = add({});
+  const BlockHandle result = add_unused();
   MemoryBlock& kept = (*this)[block];
   MemoryBlock& rest = (*this)[result];
   rest.address = kept.address + size;

@@ -58,6 +58,8 @@ class BlockTable {
   void unite(BlockHandle block, BlockHandle neighbour);
 
  private:
+  BlockHandle add_unused();
+
   std::vector<MemoryBlock> blocks_;
   BlockHandle unused_ = no_block;
 };

@@ -7,22 +7,7 @@
 namespace tidemark::allocator {
 namespace {
 
-constexpr std::uint32_t word_bits = 64;
-
 int log2(std::uint64_t n) { return 63 - std::countl_zero(n); }
-
-// Rises with the size: one bucket for each of the smallest sizes, then eight per power of two.
-std::uint32_t bucket_of(std::int64_t size) {
-  constexpr std::uint32_t log2_buckets = 3;
-  const std::uint64_t units = static_cast<std::uint64_t>(size) >> 9;
-  if (units < 1U << log2_buckets) return static_cast<std::uint32_t>(units);
-  const std::uint32_t shift = static_cast<std::uint32_t>(log2(units)) - log2_buckets;
-  return (shift << log2_buckets) + static_cast<std::uint32_t>(units >> shift);
-}
-
-std::uint32_t position_of(std::size_t word, int bit) {
-  return static_cast<std::uint32_t>(word) * word_bits + static_cast<std::uint32_t>(bit);
-}
 
 // Orders blocks by size, then by address, with one subtraction.
 __extension__ using Key = unsigned __int128;
@@ -81,23 +66,22 @@ FreeBlocks::Position FreeBlocks::next_larger(Position position) const {
 
 FreeBlocks::Position FreeBlocks::largest() const {
   for (std::size_t word = filled_.size(); word-- > 0;)
-    if (filled_[word] != 0) return {position_of(word, log2(filled_[word])), 0};
+    if (filled_[word] != 0) return {bucket_at(word, log2(filled_[word])), 0};
   return none;
 }
 
-void FreeBlocks::insert(std::int64_t size, std::int64_t address, BlockHandle block) {
-  const std::uint32_t bucket = bucket_of(size);
-  if (bucket >= buckets_.size()) {
-    buckets_.resize(bucket + 1);
-    filled_.resize(bucket / word_bits + 1);
-  }
-  filled_[bucket / word_bits] |= std::uint64_t{1} << (bucket % word_bits);
-  Bucket& blocks = buckets_[bucket];
+void FreeBlocks::make_buckets(std::uint32_t count) {
+  buckets_.resize(count);
+  filled_.resize((count - 1) / word_bits + 1);
+}
+
+// Most come close to the end: a few make room one by one.
+void FreeBlocks::insert_before_end(Bucket& blocks, std::int64_t size, std::int64_t address,
+                                   BlockHandle block) {
+  const Key key = key_of(size, address);
   blocks.emplace_back();
   FreeBlock* const begin = blocks.data();
   FreeBlock* place = begin + blocks.size() - 1;
-  // Most come at the end or close to it: a few make room one by one.
-  const Key key = key_of(size, address);
   const auto belongs_here = [&] {
     return place == begin || key_of(place[-1].size, place[-1].address) >= key;
   };
@@ -114,24 +98,15 @@ void FreeBlocks::insert(std::int64_t size, std::int64_t address, BlockHandle blo
   place->size = size, place->address = address, place->block = block;
 }
 
-void FreeBlocks::erase(std::int64_t size, std::int64_t address) {
-  const std::uint32_t bucket = bucket_of(size);
-  const Bucket& blocks = buckets_[bucket];
-  std::size_t count = blocks.size();
-  if (blocks[count - 1].address != address || blocks[count - 1].size != size)
-    count = count_not_below(blocks.data(), count, key_of(size, address));
-  erase_at({bucket, static_cast<std::uint32_t>(count - 1)});
+void FreeBlocks::erase_before_end(std::uint32_t bucket, std::int64_t size, std::int64_t address) {
+  Bucket& blocks = buckets_[bucket];
+  const std::size_t count = count_not_below(blocks.data(), blocks.size(), key_of(size, address));
+  blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(count - 1));
 }
 
-void FreeBlocks::erase_at(Position position) {
+void FreeBlocks::erase_before_end(Position position) {
   Bucket& blocks = buckets_[position.bucket];
-  if (position.slot + 1 < blocks.size()) {
-    blocks.erase(blocks.begin() + position.slot);
-    return;
-  }
-  blocks.pop_back();
-  if (blocks.empty())
-    filled_[position.bucket / word_bits] &= ~(std::uint64_t{1} << (position.bucket % word_bits));
+  blocks.erase(blocks.begin() + position.slot);
 }
 
 void FreeBlocks::list(std::vector<BlockHandle>& blocks) const {
@@ -147,7 +122,7 @@ FreeBlocks::Position FreeBlocks::smallest_from(std::size_t bucket) const {
     if (++word == filled_.size()) return none;
     filled = filled_[word];
   }
-  const std::uint32_t found = position_of(word, std::countr_zero(filled));
+  const std::uint32_t found = bucket_at(word, std::countr_zero(filled));
   return {found, static_cast<std::uint32_t>(buckets_[found].size() - 1)};
 }
 

@@ -6,6 +6,7 @@
 // Measured with a thousand free blocks, this takes half the time of one sorted vector.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -42,7 +43,8 @@ class FreeBlocks {
   Position next_larger(Position position) const;
   Position largest() const;
 
-  /// In parts, which stay in registers: a fifth of a replay's time.
+  /// In parts, which stay in registers: a fifth of a replay's time. What comes to a bucket's end,
+  /// or leaves it there, is done where it is asked for.
   void insert(std::int64_t size, std::int64_t address, BlockHandle block);
   void insert(const FreeBlock& free) { insert(free.size, free.address, free.block); }
   void erase(std::int64_t size, std::int64_t address);  // which must be there
@@ -55,10 +57,62 @@ class FreeBlocks {
  private:
   using Bucket = std::vector<FreeBlock>;
 
+  static constexpr std::uint32_t word_bits = 64;
+
+  // Rises with the size: one bucket for each of the smallest sizes, then eight per power of two.
+  static std::uint32_t bucket_of(std::int64_t size) {
+    constexpr std::uint32_t log2_buckets = 3;
+    const std::uint64_t units = static_cast<std::uint64_t>(size) >> 9;
+    if (units < 1U << log2_buckets) return static_cast<std::uint32_t>(units);
+    const auto log2 = static_cast<std::uint32_t>(63 - std::countl_zero(units));
+    const std::uint32_t shift = log2 - log2_buckets;
+    return (shift << log2_buckets) + static_cast<std::uint32_t>(units >> shift);
+  }
+
+  static std::uint32_t bucket_at(std::size_t word, int bit) {
+    return static_cast<std::uint32_t>(word) * word_bits + static_cast<std::uint32_t>(bit);
+  }
+
   Position smallest_from(std::size_t bucket) const;
+  void make_buckets(std::uint32_t count);
+  static void insert_before_end(Bucket& blocks, std::int64_t size, std::int64_t address,
+                                BlockHandle block);
+  void erase_before_end(std::uint32_t bucket, std::int64_t size, std::int64_t address);
+  void erase_before_end(Position position);
+  void erase_end(std::uint32_t bucket) {
+    Bucket& blocks = buckets_[bucket];
+    blocks.pop_back();
+    if (blocks.empty()) filled_[bucket / word_bits] &= ~(std::uint64_t{1} << (bucket % word_bits));
+  }
 
   std::vector<Bucket> buckets_;
   std::vector<std::uint64_t> filled_;  // one bit per bucket
 };
+
+inline void FreeBlocks::insert(std::int64_t size, std::int64_t address, BlockHandle block) {
+  const std::uint32_t bucket = bucket_of(size);
+  if (bucket >= buckets_.size()) make_buckets(bucket + 1);
+  Bucket& blocks = buckets_[bucket];
+  if (blocks.empty()) {
+    filled_[bucket / word_bits] |= std::uint64_t{1} << (bucket % word_bits);
+  } else if (const FreeBlock& last = blocks.back();
+             last.size < size || (last.size == size && last.address < address)) {
+    return insert_before_end(blocks, size, address, block);
+  }
+  FreeBlock& added = blocks.emplace_back();
+  added.size = size, added.address = address, added.block = block;
+}
+
+inline void FreeBlocks::erase(std::int64_t size, std::int64_t address) {
+  const std::uint32_t bucket = bucket_of(size);
+  const FreeBlock& last = buckets_[bucket].back();
+  if (last.address != address || last.size != size) return erase_before_end(bucket, size, address);
+  erase_end(bucket);
+}
+
+inline void FreeBlocks::erase_at(Position position) {
+  if (position.slot + 1 < buckets_[position.bucket].size()) return erase_before_end(position);
+  erase_end(position.bucket);
+}
 
 }  // namespace tidemark::allocator

@@ -152,6 +152,7 @@ class Simulation {
                        .since = now_,
                        .left = static_cast<double>(cost.time.count())};
     ++busy_;
+    uses_links_ = uses_links_ || cost.link_share > 0;
     timeline_.runs.push_back({i, static_cast<StreamId>(stream), rounded(now_), rounded(now_)});
   }
 
@@ -165,7 +166,7 @@ class Simulation {
   // nothing is left to do with what has been issued.
   bool advance() {
     start_ready();
-    const double rate = common_rate(), link_rate = rate / links_wanted();
+    const double rate = common_rate(), link_rate = uses_links_ ? rate / links_wanted() : rate;
     Moment next = never;
     for (std::size_t s = 0; s < queues_.size(); ++s) {
       Active& active = active_[s];
@@ -185,6 +186,10 @@ class Simulation {
   // A run that keeps its rate keeps its end.
   Moment end_at(double rate, Active& active) const {
     if (active.rate == rate) return active.end;
+    if (rate == 1 && active.since == now_) {  // it has just begun, and nothing slows it down
+      active.rate = rate;
+      return active.end = now_ + active.left;
+    }
     active.left = std::max(0.0, active.left - (now_ - active.since) * active.rate);
     active.since = now_, active.rate = rate;
     return active.end = now_ + active.left / rate;
@@ -257,7 +262,8 @@ class Simulation {
   std::vector<Queue> queues_;
   std::vector<Cost> queued_costs_;
   std::vector<Active> active_;
-  std::size_t busy_ = 0;  ///< so many of them are
+  std::size_t busy_ = 0;     ///< so many of them are
+  bool uses_links_ = false;  ///< any of the runs so far
   std::vector<Moment> recorded_;
   bool records_ = false;  ///< an event, since the streams were last asked
   Moment now_, host_;

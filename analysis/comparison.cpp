@@ -68,7 +68,7 @@ void conclude(Comparison& comparison) {
   const Scenario& scenario = comparison.scenario;
   Conclusion& conclusion = comparison.conclusion;
   conclusion = conclude(comparison.rows, scenario.device, comparison.budget.capacity);
-  if (conclusion.maker != PeakMaker::OptimizerStep) return;
+  if (conclusion.maker == PeakMaker::Other) return;
   const auto found = std::ranges::find(comparison.rows, conclusion.smallest->strategies.front(),
                                        &Report::strategy);
   const Report& smallest = *found;

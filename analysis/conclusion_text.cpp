@@ -101,8 +101,7 @@ std::string maker_text(const Conclusion& c) {
     case PeakMaker::Loss:
       return fmt::format(
           " The logits and their loss make the peak of {}, where strategies save nothing: a "
-          "smaller --batch or --sequence lowers it, and so does, outside of Tidemark, a loss "
-          "computed in chunks.",
+          "smaller --batch or --sequence lowers it.",
           name);
   }
   return "";

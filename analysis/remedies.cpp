@@ -1,5 +1,6 @@
 // Tries a fused update, one in the backward, an 8-bit optimizer and LoRA where the optimizer's step
-// makes the peak, on all cores: together they take as long as four strategies.
+// makes the peak, and losses in parts where the logits do, on all cores: together they take as long
+// as four strategies.
 #include "analysis/remedies.h"
 
 #include "analysis/levers.h"
@@ -22,13 +23,26 @@ std::optional<Report> report_of(const Scenario& scenario, const MemoryBudget& bu
   }
 }
 
+bool relieves(const Lever& lever, PeakMaker maker) {
+  switch (maker) {
+    case PeakMaker::Other:
+      return false;
+    case PeakMaker::OptimizerStep:
+      return lever.relief == Relief::OptimizerStep;
+    case PeakMaker::Loss:
+      return lever.relief == Relief::Loss;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<Remedy> find_remedies(const Scenario& scenario, const MemoryBudget& budget,
                                   const StrategySpec& strategy, const Report& row) {
-  if (row.peak_maker != PeakMaker::OptimizerStep) return {};
   std::vector<Lever> levers = levers_of(scenario);
-  std::erase_if(levers, [](const Lever& lever) { return !lever.is_usual; });
+  std::erase_if(levers, [&](const Lever& lever) {
+    return !lever.is_usual || !relieves(lever, row.peak_maker);
+  });
   std::vector<std::optional<Report>> reports(levers.size());
   parallel_for(levers.size(),
                [&](std::size_t i) { reports[i] = report_of(levers[i].changed, budget, strategy); });

@@ -69,9 +69,9 @@ TEST(Conclusion, SaysWhatMakesAPeakThatNoStrategyLowers) {
   rows[0].peak_maker = rows[1].peak_maker = PeakMaker::OptimizerStep;
   EXPECT_THAT(said(rows), HasSubstr("The optimizer step makes the peak of vanilla"));
   rows[0].peak_maker = rows[1].peak_maker = PeakMaker::Loss;
-  EXPECT_THAT(said(rows), HasSubstr("a loss computed in chunks"));
+  EXPECT_THAT(said(rows), HasSubstr("The logits and their loss make the peak of vanilla"));
   rows[1].allocated_peak = 4_GiB, rows[1].fits = true;
-  EXPECT_THAT(said(rows), Not(HasSubstr("chunks")));  // checkpoint lowers it
+  EXPECT_THAT(said(rows), Not(HasSubstr("make the peak")));  // checkpoint lowers it
 }
 
 TEST(Conclusion, SaysWhatFragmentationKeepsOutAndItsCure) {
@@ -102,7 +102,7 @@ TEST(Conclusion, NamesOptionsThatWereTriedForAnOptimizerStep) {
   EXPECT_THAT(to_text(conclusion), HasSubstr("--optimizer-form fused would need"));
 }
 
-TEST(Conclusion, KnowsWhenTheLossIsThePeak) {
+TEST(Conclusion, NamesLossesInPartsThatWereTriedForLogits) {
   Scenario scenario;
   scenario.model = find_model("gpt2");
   scenario.step.batch = 32;
@@ -110,7 +110,12 @@ TEST(Conclusion, KnowsWhenTheLossIsThePeak) {
   scenario.device = find_device("rtx-4090");
   scenario.budget = 8_GiB;
   scenario.strategies = {parse_strategy("checkpoint")};
-  EXPECT_EQ(compare(scenario).conclusion.maker, PeakMaker::Loss);
+  const Conclusion conclusion = compare(scenario).conclusion;
+  EXPECT_EQ(conclusion.maker, PeakMaker::Loss);
+  EXPECT_THAT(to_text(conclusion), HasSubstr("--loss chunked:8 would need"));
+  EXPECT_THAT(to_text(conclusion), HasSubstr("--loss fused-linear would need"));
+  scenario.step.loss = parse_token_loss("chunked:2");
+  EXPECT_TRUE(compare(scenario).conclusion.remedies.empty());
 }
 
 }  // namespace

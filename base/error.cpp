@@ -9,6 +9,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/quoted.h"
+
 namespace tidemark {
 namespace {
 
@@ -57,10 +59,10 @@ std::string_view nearest_name(std::string_view name, const std::vector<std::stri
 
 std::string unknown_name(std::string_view what, std::string_view name,
                          const std::vector<std::string_view>& known) {
-  const std::string_view shown = name.substr(0, 64);
   const std::string_view near = nearest_name(name, known);
   const std::string hint = near.empty() ? "" : fmt::format("did you mean '{}'? ", near);
-  return fmt::format("unknown {} '{}' ({}known: {})", what, shown, hint, fmt::join(known, ", "));
+  return fmt::format("unknown {} {} ({}known: {})", what, quoted(name), hint,
+                     fmt::join(known, ", "));
 }
 
 }  // namespace tidemark

@@ -37,17 +37,18 @@ std::string conflict_at(std::string_view text, std::size_t position) {
   const std::size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
   if (!is_conflict_marker(line_from(text, begin))) return "";
   std::string lines;
+  int markers = 0;
   auto number = std::ranges::count(text.substr(0, begin), '\n') + 1;
   for (std::size_t next = begin; next < text.size(); ++number) {
     const std::string_view line = line_from(text, next);
-    if (is_conflict_marker(line)) lines += fmt::format("{}{}", lines.empty() ? "" : ", ", number);
+    if (is_conflict_marker(line)) lines += fmt::format("{}{}", markers++ ? ", " : "", number);
     if (line.starts_with(">>>>>>>")) break;
     next += line.size() + 1;
   }
   return fmt::format(
-      "found a merge conflict (its markers are in lines {}); keep what you want of "
-      "both sides and delete the markers",
-      lines);
+      "found a merge conflict (its markers are in line{} {}); keep what you want of both sides and "
+      "delete the markers",
+      markers == 1 ? "" : "s", lines);
 }
 
 /// The parser's own words without its "[json.exception…] parse error at line 1, column 2: ".

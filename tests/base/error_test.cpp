@@ -44,6 +44,9 @@ TEST(UnknownName, ListsWhatIsKnown) {
             "pareprop)");
   EXPECT_EQ(unknown_name("strategy", "offload", strategies),
             "unknown strategy 'offload' (known: vanilla, checkpoint, mesa, pareprop)");
+  // A NUL would end the message of an exception.
+  EXPECT_EQ(unknown_name("strategy", std::string_view("a\0b", 3), {"mesa"}),
+            "unknown strategy 'a?b' (known: mesa)");
 }
 
 TEST(Quoted, StaysShortAndOnOneLine) {

@@ -178,7 +178,7 @@ TEST(JsonReader, MergeConflictsAreNamedWithTheLinesOfTheirMarkers) {
             "f.json:2:1: found a merge conflict (its markers are in lines 2, 4, 6, 8); keep what "
             "you want of both sides and delete the markers");
   EXPECT_EQ(parse_error("[\n1,\n<<<<<<< ours"),
-            "f.json:3:1: found a merge conflict (its markers are in lines 3); keep what you want "
+            "f.json:3:1: found a merge conflict (its markers are in line 3); keep what you want "
             "of both sides and delete the markers");
   EXPECT_EQ(
       parse_error("[\n1,\n=======\n2,\n>>>>>>> theirs\n]").rfind("f.json:3:1: found a merge", 0),

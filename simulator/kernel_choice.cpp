@@ -86,10 +86,26 @@ std::string unit_note(const Device& device, Precision precision) {
       described(device), name, name);
 }
 
-// PyTorch's own composition splits the scale on queries and keys; a model's code does not.
+bool passes_on(OpKind kind) {
+  return kind == OpKind::View || kind == OpKind::Copy || kind == OpKind::RepeatHeads ||
+         kind == OpKind::Cast;
+}
+
+// PyTorch's own composition multiplies queries and keys by the root of the factor; a model's code
+// multiplies one of them, or the scores.
 bool is_composed(const Trace& trace) {
-  return std::ranges::any_of(trace.ops, [](const Op& op) {
-    return op.kind == OpKind::Scale && op.name.ends_with(".k.scale");
+  std::vector<const Op*> makers(trace.tensors.size());
+  for (const Op& op : trace.ops)
+    for (const TensorId output : trace.outputs(op)) makers[index(output)] = &op;
+  const auto factor_of = [&](TensorId tensor) {
+    const Op* op = makers[index(tensor)];
+    while (op && passes_on(op->kind)) op = makers[index(trace.inputs(*op)[0])];
+    return op && op->kind == OpKind::Scale ? attribute(trace, *op, AttributeKey::Factor) : 0;
+  };
+  return std::ranges::any_of(trace.ops, [&](const Op& op) {
+    if (op.kind != OpKind::MatMul) return false;
+    const double factor = factor_of(trace.inputs(op)[0]);
+    return factor != 0 && factor == factor_of(trace.inputs(op)[1]);
   });
 }
 
@@ -97,12 +113,14 @@ std::string attention_note(const Trace& trace, const Device& device) {
   if (!find_framework(trace.step.framework).picks_fused_attention) return "";
   const Precision precision = precision_of(trace.step);
   const Op* op = fused_op(trace);
+  const bool has_none = fused_attention(device, precision) == FusedAttention::None;
   if (is_composed(trace))
     return fmt::format(
-        "PyTorch has no fused kernel for this attention in {} on {} (grouped heads, a mask or the "
-        "width of a head): its scores lie in memory, in fp32",
-        to_string(precision), described(device));
-  if (op && fused_attention(device, precision) == FusedAttention::None)
+        "PyTorch has no fused kernel for this attention in {} on {}{}: its scores lie in memory, "
+        "in fp32",
+        to_string(precision), described(device),
+        has_none ? "" : " (grouped heads, a mask or the width of a head)");
+  if (op && has_none)
     return fmt::format(
         "this trace has fused attention, but PyTorch has no such kernel for {} on {}",
         to_string(precision), described(device));

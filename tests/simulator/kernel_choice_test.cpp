@@ -44,9 +44,9 @@ TEST(KernelChoice, KnowsTheCapabilityOfEachDevice) {
   EXPECT_EQ(fused_attention(processor, Precision::Fp32), FusedAttention::Flash);
 }
 
-Comparison asked(const char* device, const StepOptions& step) {
+Comparison asked(const char* device, const StepOptions& step, const char* model = "vit-ti-16") {
   Scenario scenario;
-  scenario.model = find_model("vit-ti-16");
+  scenario.model = find_model(model);
   scenario.step = step;
   scenario.device = find_device(device);
   scenario.strategies = {parse_strategy("vanilla")};
@@ -66,9 +66,22 @@ TEST(KernelChoice, ComposesAttentionThatNoKernelTakes) {
   const Comparison on_t4 = asked("t4", {.precision = Precision::Bf16});
   EXPECT_EQ(on_t4.attention, Attention::Math);  // PyTorch's own composition
   EXPECT_THAT(on_t4.notes,
-              testing::ElementsAre(HasSubstr("emulates the products at fp32's rate"),
-                                   HasSubstr("no fused kernel for this attention in bf16")));
+              testing::ElementsAre(
+                  HasSubstr("emulates the products at fp32's rate"),
+                  HasSubstr("no fused kernel for this attention in bf16 on NVIDIA T4 (compute "
+                            "capability 7.5): its scores")));
   EXPECT_EQ(asked("a100-80gb", {.precision = Precision::Bf16}).attention, Attention::Flash);
+}
+
+// DeBERTa's code multiplies and adds its scores itself, of keys that it scaled: nobody chose that.
+TEST(KernelChoice, SaysNothingOfAttentionThatTheModelsCodeComposes) {
+  const auto named = testing::Contains(HasSubstr("no fused kernel for this attention"));
+  for (const Precision precision : {Precision::Fp32, Precision::Bf16, Precision::AmpFp16})
+    EXPECT_THAT(asked("a100-80gb", {.precision = precision}, "deberta-v3-base").notes,
+                testing::Not(named));
+  for (const char* model : {"gpt2", "llama-3.2-1b", "vit-ti-16"})
+    for (const Precision precision : {Precision::Bf16, Precision::AmpBf16})
+      EXPECT_THAT(asked("t4", {.precision = precision}, model).notes, named) << model;
 }
 
 TEST(KernelChoice, SaysWhereAnOptionChangesNothing) {

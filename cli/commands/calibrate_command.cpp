@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "analysis/rate_fit.h"
+#include "base/error.h"
 #include "base/files.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/formats.h"
@@ -14,6 +15,10 @@
 
 namespace tidemark::cli {
 namespace {
+
+// At most 64 lines of what is typed.
+constexpr FileKindRow steps_file{FileKind::Settings, "a file of timed steps", Bytes{1 << 20},
+                                 "docs/replay.md shows one"};
 
 std::string held_out_text(const profiler::Calibration& calibration) {
   std::string text = "predicted beside measured, on networks that were not measured for it:\n";
@@ -53,16 +58,31 @@ std::string fit_text(const RateFit& fit, const std::vector<TimedStep>& steps) {
   return text;
 }
 
+// On a device that differs in rates. Where it cannot be said, the step's place is.
+Nanoseconds predicted(const TimedStep& step, const Device& device) {
+  Scenario scenario = step.scenario;
+  scenario.device = device;
+  scenario.device.interconnect = step.scenario.device.interconnect;
+  Report row;
+  try {
+    row = compare(scenario).rows.front();
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", step.place, error.what()));
+  }
+  if (!row.applies)
+    throw InputError(
+        fmt::format("{}: {} does not apply: {}", step.place, row.strategy, row.reason));
+  return row.step;
+}
+
 Result run_fit(const Options& options) {
   if (options.backend) throw UsageError("--from measures nothing (leave --backend out)");
   const std::vector<TimedStep> steps =
-      read_timed_steps(read_file(*options.timed, FileKind::Settings), *options.timed);
+      read_timed_steps(read_file(*options.timed, steps_file), *options.timed);
   std::vector<Nanoseconds> measured;
   for (const TimedStep& step : steps) measured.push_back(step.measured);
   const StepPredictor predict = [&](const Device& device, std::size_t i) {
-    Scenario scenario = steps[i].scenario;
-    scenario.device = device;
-    return compare(scenario).rows.front().step;
+    return predicted(steps[i], device);
   };
   const RateFit fit = fit_rates(steps.front().scenario.device, measured, predict);
   return {write_device(fit.device), fit_text(fit, steps), ExitCode::Ok};

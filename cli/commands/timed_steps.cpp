@@ -41,17 +41,24 @@ Scenario scenario_in(const std::string& asked) {
   return scenario;
 }
 
-TimedStep read_step(const JsonView& view) {
+TimedStep read_step(const JsonView& view, std::string_view file) {
   view.allow_only({"compare", "seconds"});
   TimedStep step;
+  step.place = fmt::format("{}: {}", file, view.at("compare").pointer());
   step.asked = view.at("compare").text();
   step.measured = Nanoseconds{std::llround(view.at("seconds").number(1e-6, 1e6) * 1e9)};
   try {
     step.scenario = scenario_in(step.asked);
-  } catch (const UsageError& error) {
+  } catch (const InputError& error) {
     view.at("compare").fail(error.what());
   }
   return step;
+}
+
+// Each may be in a cluster of its own.
+bool is_same_device(Device a, const Device& b) {
+  a.interconnect = b.interconnect;
+  return a == b;
 }
 
 }  // namespace
@@ -68,11 +75,12 @@ std::vector<TimedStep> read_timed_steps(std::string_view json, std::string_view 
     listed.fail(fmt::format("found {} steps; need 1 to {}", listed.items().size(), most_steps));
   std::vector<TimedStep> steps;
   for (const JsonView view : listed.items()) {
-    steps.push_back(read_step(view));
+    steps.push_back(read_step(view, file));
     const Device &first = steps.front().scenario.device, &here = steps.back().scenario.device;
-    if (here.name != first.name)
-      view.at("compare").fail(
-          fmt::format("found a step on {}; need all on {}, as the first", here.name, first.name));
+    if (!is_same_device(here, first))
+      view.at("compare").fail(fmt::format(
+          "found a step on {}; need all on {}, as the first",
+          here.name == first.name ? "another device of that name" : here.name, first.name));
   }
   return steps;
 }

@@ -62,16 +62,45 @@ TEST(CalibrateFrom, ADeviceOfAnotherKindIsNoneOfTheCluster) {
                         "dgx-h100 have 9.0"));
 }
 
+// The slower network of the second is no rate of the device's own.
+TEST(CalibrateFrom, LeavesEachStepInItsCluster) {
+  const Folder folder;
+  const std::string step =
+      "gpt2-xl -b 64 -s 16 --precision bf16 --gpus 64 --shard fsdp2 --cluster ";
+  const std::string quick = step + "gb200-nvl72", slow = step + "dgx-b200";
+  const double quick_s = predicted_ms(quick) / 1e3, slow_s = predicted_ms(slow) / 1e3;
+  ASSERT_GT(slow_s, 1.2 * quick_s);
+  const Outcome outcome = calibrated(
+      folder,
+      fmt::format(R"({{"format": "tidemark-timed-steps", "version": 1, "steps": [)"
+                  R"({{"compare": "{}", "seconds": {}}}, {{"compare": "{}", "seconds": {}}}]}})",
+                  quick, quick_s, slow, slow_s));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.errors,
+              HasSubstr("measured, 0.0 % before, 0.0 % fitted, 0.0 % left out: " + quick));
+  EXPECT_THAT(outcome.errors,
+              HasSubstr("measured, 0.0 % before, 0.0 % fitted, 0.0 % left out: " + slow));
+}
+
 TEST(CalibrateFrom, SaysWhereAFileIsWrong) {
   const Folder folder;
   const auto error = [&](const std::string& json) { return calibrated(folder, json).errors; };
   EXPECT_THAT(error("{}"), HasSubstr("steps.json: "));
+  EXPECT_THAT(error(std::string((1 << 20) + 1, ' ')),
+              HasSubstr("a file of timed steps may have 1.00 MiB (docs/replay.md shows one)"));
   EXPECT_THAT(error(file_of("gtp2 -b 8", 1)),
               HasSubstr("/steps/0/compare: unknown model 'gtp2' (did you mean 'gpt2'?"));
   EXPECT_THAT(error(file_of("gpt2 -b 8,16", 1)),
               HasSubstr("/steps/0/compare: a list of values; need the one of the step"));
   EXPECT_THAT(error(file_of("gpt2 --help", 1)), HasSubstr("/steps/0/compare: no step is asked"));
   EXPECT_THAT(error(file_of("gpt2", 0)), HasSubstr("/steps/0/seconds: "));
+  EXPECT_THAT(error(file_of("gpt2 -d none.json", 1)),
+              HasSubstr("steps.json: /steps/0/compare: none.json: cannot open"));
+  // What is only found where the step is predicted.
+  EXPECT_THAT(error(file_of("gpt2 --mesh tp=5", 1)),
+              HasSubstr("steps.json: /steps/0/compare: --mesh: tp: "));
+  EXPECT_THAT(error(file_of("gpt2 --precision bf16 --strategy checkpoint:selective", 1)),
+              HasSubstr("steps.json: /steps/0/compare: checkpoint:selective does not apply: "));
   EXPECT_THAT(error(R"({"format": "tidemark-timed-steps", "version": 1, "steps": []})"),
               HasSubstr("/steps: found 0 steps; need 1 to 64"));
   EXPECT_THAT(

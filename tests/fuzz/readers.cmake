@@ -31,6 +31,7 @@ set(reader_run
 set(reader_plan simulator/plan_json_reader.cpp simulator/tensor_roles.cpp)
 set(reader_timeline
     analysis/recording/recording.cpp analysis/recording/recording_json_reader.cpp)
+set(reader_timed_steps cli/commands/timed_steps.cpp)
 set(reader_trace_json
     traces/fill_reader.cpp traces/opaque_reader.cpp traces/trace_json_reader.cpp)
 set(reader_profile analysis/diff/profile_reader.cpp analysis/diff/report_profile.cpp)

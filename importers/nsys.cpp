@@ -126,10 +126,6 @@ RecordedTimeline read_nsys(const std::string& path, const std::string& name) {
                     "export --type sqlite -o report.sqlite report.nsys-rep",
                     printable(path, 200)));
   SqliteFile file(path, std::string(remedy));
-  return read_nsys(file, name);
-}
-
-RecordedTimeline read_nsys(SqliteFile& file, const std::string& name) {
   return NsysReading(file, name).take();
 }
 

@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "importers/sqlite_file.h"
 #include "importers/timeline_builder.h"
 
 namespace tidemark::importers {
@@ -16,6 +15,5 @@ bool is_nsys(const std::string& path);
 /// What one process ran on the GPU that was busiest. InputError says file, table, row, what is
 /// wrong and what would be right; `name` is the recording's.
 RecordedTimeline read_nsys(const std::string& path, const std::string& name);
-RecordedTimeline read_nsys(SqliteFile& file, const std::string& name);
 
 }  // namespace tidemark::importers

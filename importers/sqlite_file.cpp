@@ -76,26 +76,11 @@ SqliteFile::SqliteFile(const std::string& path, std::string remedy)
   if (error) fail(error.message());
   if (bytes_ > largest_file) fail("is larger than 4 GiB, which is not read");
   sqlite3* opened = nullptr;
-  const int code = sqlite3_open_v2(uri_of(path).c_str(), &opened,
-                                   SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
+  // One thread uses it: without the locks that each value of each row would take.
+  constexpr int how = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
+  const int code = sqlite3_open_v2(uri_of(path).c_str(), &opened, how, nullptr);
   database_.reset(opened);
   if (code != SQLITE_OK) fail_as(code);
-  guard();
-  read_schema();
-}
-
-SqliteFile::SqliteFile(std::string_view bytes, std::string name, std::string remedy)
-    : name_(std::move(name)), remedy_(std::move(remedy)), bytes_(bytes.size()) {
-  sqlite3* opened = nullptr;
-  const int code = sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE, nullptr);
-  database_.reset(opened);
-  if (code != SQLITE_OK) fail_as(code);
-  const auto size = static_cast<sqlite3_int64>(bytes.size());
-  // Read-only: the library takes a pointer to bytes that may change all the same.
-  auto* const start = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));
-  const int taken =
-      sqlite3_deserialize(opened, "main", start, size, size, SQLITE_DESERIALIZE_READONLY);
-  if (taken != SQLITE_OK) fail_as(taken);
   guard();
   read_schema();
 }
@@ -122,7 +107,7 @@ void SqliteFile::guard() {
 
   // A row of n columns takes n instructions and a few, and at least n bytes and a few of the file.
   constexpr int often = 1000;
-  constexpr std::uint64_t most_per_byte = 4, before_the_first_row = 1'000'000;
+  constexpr std::uint64_t most_per_byte = 4, before_the_first_row = 20'000;
   sqlite3_progress_handler(
       database, often,
       [](void* self) {

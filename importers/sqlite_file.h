@@ -47,8 +47,6 @@ class SqliteFile {
  public:
   /// What to do about a damaged file is said by `remedy`, which follows a colon.
   SqliteFile(const std::string& path, std::string remedy);
-  /// Of a file's bytes, which must outlive it.
-  SqliteFile(std::string_view bytes, std::string name, std::string remedy);
   SqliteFile(const SqliteFile&) = delete;  // the library calls back, by address
   SqliteFile& operator=(const SqliteFile&) = delete;
 

@@ -6,11 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
 #include "importers/nsys_phases.h"
+#include "tests/support/own_folder.h"
 #include "tests/support/sqlite_database.h"
 
 namespace tidemark::importers::nsys_test {
@@ -20,26 +20,16 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-RecordedTimeline read(const std::string& bytes) {
-  SqliteFile file(bytes, "step.sqlite", "export it again");
-  return read_nsys(file, "step");
-}
-
-std::string problem_of(const std::string& bytes) {
-  try {
-    read(bytes);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "(none)";
-}
-
-std::string problem_of_file(const std::string& name, const std::string& bytes) {
-  const std::string path = testing::TempDir() + name;
+RecordedTimeline read(const std::string& bytes, const std::string& name = "step.sqlite") {
+  const std::string path = own_folder() + "/" + name;
   std::ofstream(path, std::ios::binary) << bytes;
   EXPECT_TRUE(is_nsys(path));
+  return read_nsys(path, "step");
+}
+
+std::string problem_of(const std::string& bytes, const std::string& name = "step.sqlite") {
   try {
-    read_nsys(path, "step");
+    read(bytes, name);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -204,7 +194,7 @@ TEST(Nsys, DamagedFilesAreReadOrRefused) {
   const std::string whole = nsys_step();
   EXPECT_THAT(problem_of(whole.substr(0, 100)), HasSubstr("step.sqlite: "));
   EXPECT_THAT(problem_of(whole.substr(0, whole.size() / 2)),
-              HasSubstr("database disk image is malformed (SQLite): export it again"));
+              HasSubstr("database disk image is malformed (SQLite): export it (again)"));
   for (std::size_t i = 0; i < whole.size(); i += 31) {
     std::string damaged = whole;
     damaged[i] = static_cast<char>(~damaged[i]);
@@ -213,13 +203,13 @@ TEST(Nsys, DamagedFilesAreReadOrRefused) {
 }
 
 TEST(Nsys, AFileThatIsNoExportIsToldSo) {
-  EXPECT_THAT(problem_of_file("notes.sqlite", "these are notes, and more than sixteen bytes\n"),
+  EXPECT_THAT(problem_of("these are notes, and more than sixteen bytes\n", "notes.sqlite"),
               AllOf(HasSubstr("notes.sqlite: is no database of SQLite: "),
                     HasSubstr("nsys export --type sqlite")));
-  EXPECT_THAT(problem_of_file("report.nsys-rep", "QDSTREAM"),
+  EXPECT_THAT(problem_of("QDSTREAM", "report.nsys-rep"),
               AllOf(HasSubstr("is a report of Nsight Systems, which only its own programs read"),
                     HasSubstr("nsys export --type sqlite")));
-  EXPECT_THAT(problem_of_file("a step%20#1?.db", nsys_step()), "(none)");
+  EXPECT_THAT(problem_of(nsys_step(), "a step%20#1?.db"), "(none)");
   EXPECT_FALSE(is_nsys(TIDEMARK_TESTS_DIR "/reference/nsys/step.sql"));
   EXPECT_FALSE(is_nsys(TIDEMARK_TESTS_DIR "/reference/snapshots/ring.pickle"));
 }

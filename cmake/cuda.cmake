@@ -57,6 +57,32 @@ find_package(CUDAToolkit REQUIRED)
 # The plugin brings its own copy of the few sources of lower layers that it needs, because theirs
 # are not position-independent.
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS kernels/*.cu)
+# Before it has read a line of ours, nvcc is at work for three seconds: on the headers that all sources
+# share, several times over. Those that take not much longer themselves are therefore compiled as one,
+# in three parts, with what that asks of file-local names.
+set(long_to_compile activation attention_backward elementwise norm softmax)
+if(TIDEMARK_UNITY)
+  foreach(source IN LISTS cuda_sources)
+    cmake_path(GET source STEM name)
+    if(name IN_LIST long_to_compile)
+      continue()
+    endif()
+    list(REMOVE_ITEM cuda_sources ${source})
+    if(source MATCHES "/kernels/cuda/")
+      set(part backend)
+    elseif(name MATCHES "^[a-d]")
+      set(part kernels_a_to_d)
+    else()
+      set(part kernels_e_to_z)
+    endif()
+    string(APPEND text_of_${part} "#include \"${source}\"\n")
+  endforeach()
+  foreach(part IN ITEMS backend kernels_a_to_d kernels_e_to_z)
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/cuda/${part}.cu)
+    file(CONFIGURE OUTPUT ${source} CONTENT "${text_of_${part}}" @ONLY)
+    list(APPEND cuda_sources ${source})
+  endforeach()
+endif()
 add_library(tidemark_cuda MODULE ${cuda_sources}
   base/error.cpp traces/layouts.cpp traces/layout_transform.cpp base/quoted.cpp traces/tensor.cpp
   traces/trace.cpp base/units.cpp)

@@ -2,7 +2,7 @@
 # CUDA_ARCHITECTURES=90 the devices that `make test` compiles CUDA code for.
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
-FOLDERS = $(wildcard base traces simulator importers analysis kernels profiler gui cli tests bench)
+FOLDERS = $(wildcard base traces simulator importers analysis kernels profiler recorder gui cli tests bench)
 SOURCES = $(shell find $(FOLDERS) -name "*.h" -o -name "*.cpp" -o -name "*.cu" -o -name "*.cuh")
 
 .PHONY: help build demo package python test asan fuzz bench format tidy docs packages

@@ -202,6 +202,14 @@ TEST(Nsys, DamagedFilesAreReadOrRefused) {
   }
 }
 
+// 60 pages of 60 pages of 60: two rows stand there 216,000 times, in three kilobytes.
+TEST(Nsys, AFileWhosePagesStandInItManyTimesIsGivenUp) {
+  std::ifstream file(TIDEMARK_TESTS_DIR "/fuzz/corpus/nsys/much_work.sqlite", std::ios::binary);
+  EXPECT_THAT(
+      problem_of({std::istreambuf_iterator<char>(file), {}}),
+      HasSubstr("takes more work than its size explains: it is damaged: export it (again)"));
+}
+
 TEST(Nsys, AFileThatIsNoExportIsToldSo) {
   EXPECT_THAT(problem_of("these are notes, and more than sixteen bytes\n", "notes.sqlite"),
               AllOf(HasSubstr("notes.sqlite: is no database of SQLite: "),

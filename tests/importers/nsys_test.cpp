@@ -202,7 +202,7 @@ TEST(Nsys, DamagedFilesAreReadOrRefused) {
   }
 }
 
-// 60 pages of 60 pages of 60: two rows stand there 216,000 times, in three kilobytes.
+// Pages of eighty pages, five deep: two rows stand there three thousand million times.
 TEST(Nsys, AFileWhosePagesStandInItManyTimesIsGivenUp) {
   std::ifstream file(TIDEMARK_TESTS_DIR "/fuzz/corpus/nsys/much_work.sqlite", std::ios::binary);
   EXPECT_THAT(

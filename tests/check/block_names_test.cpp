@@ -23,8 +23,11 @@ TEST(BlockNames, AreAllInTheirRangesAndOthersAreNot) {
   const Names names = {"blocks.0", "blocks.1", "blocks.3", "x-2", "a.1-4", "99999999999999999999"};
   const Names ranges = block_ranges(names);
   for (const std::string& name : names) EXPECT_TRUE(is_in_ranges(ranges, name)) << name;
+  EXPECT_TRUE(is_in_ranges({"a.3-5"}, "a.3") && is_in_ranges({"a.3-5"}, "a.5"));
   for (const char* other : {"blocks.2", "blocks.4", "blocks", "stages.0", "x-1", "", "blocks.01"})
     EXPECT_FALSE(is_in_ranges(ranges, other)) << other;
+  for (const char* other : {"a.2", "a.6", "b.4", "a.4-5"})
+    EXPECT_FALSE(is_in_ranges({"a.3-5"}, other)) << other;
 }
 
 }  // namespace

@@ -43,7 +43,15 @@ TEST(Change, ShowsItsSignAndUnit) {
   EXPECT_EQ(change_text(Metric::Step, -1'500'000), "−1.50 ms");
   EXPECT_EQ(percent_text(1000, 31), "+3.10 %");
   EXPECT_EQ(percent_text(1000, -31), "−3.10 %");
+  EXPECT_EQ(percent_text(1000, 0), "0.00 %");
   EXPECT_EQ(percent_text(0, 31), "");
+}
+
+// A change is never shown as none.
+TEST(Change, OfLessThanAHundredthOfAPercentSaysSo) {
+  EXPECT_EQ(percent_text(100'000, 5), "+0.01 %");
+  EXPECT_EQ(percent_text(100'000, 4), "+<0.01 %");
+  EXPECT_EQ(percent_text(100'000, -4), "−<0.01 %");
 }
 
 TEST(Tolerance, ShowsAsItWasWritten) {

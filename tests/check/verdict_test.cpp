@@ -258,6 +258,17 @@ TEST(Verdict, HoldsTheBudgetWhateverTheBaselineSays) {
   EXPECT_EQ(verdict.findings[0].line, 6u);  // of "budget"
 }
 
+TEST(Verdict, SaysWhatTheBudgetIsLessAndWhyItDoesNotFit) {
+  ExperimentOutcome now = small_outcome();
+  now.fits = false;
+  now.available = Bytes{900};
+  const std::string experiment = R"({"id": "one", "model": "vit-ti-16", "budget": "1000B")";
+  EXPECT_EQ(judge(experiment + "}", now, now).findings.at(0).text,
+            "does not fit in 900 B: fragmentation keeps it out");
+  EXPECT_EQ(judge(experiment + R"(, "reserve": "10%"})", now, now).findings.at(0).text,
+            "does not fit in 900 B, the budget less a reserve of 10 %: fragmentation keeps it out");
+}
+
 constexpr const char* pair = R"({"id": "a", "model": "vit-ti-16"}, {"id": "b", "model": "gpt2"})";
 
 TEST(Report, WithoutABaselineFailsOnceUnlessNewIsAllowed) {

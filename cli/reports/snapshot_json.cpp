@@ -1,8 +1,6 @@
 // A snapshot's report as JSON, with exact bytes, and its peak as collapsed stacks.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "cli/reports/json_text.h"
 #include "cli/reports/print_snapshot.h"
 #include "importers/stack_text.h"
@@ -78,8 +76,6 @@ std::string snapshot_stacks(const SnapshotFacts& facts) {
       line += importers::frame_text(facts.snapshot.frames[frames[i]]);
     }
     if (line.empty()) line = site_of(facts.snapshot, group.stack);
-    std::ranges::replace_if(
-        line, [](unsigned char c) { return c < 0x20; }, '_');
     text += fmt::format("{} {}\n", line, group.size.count);
   }
   return text;

@@ -8,7 +8,7 @@ namespace tidemark::regression::step_fields_test {
 namespace {
 
 using StepFieldsOfChecks = EachStepField;
-INSTANTIATE_TEST_SUITE_P(All, StepFieldsOfChecks, every_step_field(), key_of);
+INSTANTIATE_TEST_SUITE_P(All, StepFieldsOfChecks, every_step_field(), step_field_name);
 
 TEST_P(StepFieldsOfChecks, AreReadAndStandInTheId) {
   const Experiment experiment =

@@ -6,7 +6,7 @@ namespace tidemark::cli::step_fields_json_test {
 namespace {
 
 using StepFieldsOfReports = EachStepField;
-INSTANTIATE_TEST_SUITE_P(All, StepFieldsOfReports, every_step_field(), key_of);
+INSTANTIATE_TEST_SUITE_P(All, StepFieldsOfReports, every_step_field(), step_field_name);
 
 TEST_P(StepFieldsOfReports, StandUnderTheirKey) {
   Comparison comparison;

@@ -18,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 
 using StepFields = EachStepField;
-INSTANTIATE_TEST_SUITE_P(All, StepFields, every_step_field(), key_of);
+INSTANTIATE_TEST_SUITE_P(All, StepFields, every_step_field(), step_field_name);
 
 TEST_P(StepFields, AreEachOneMemberOfTheOptions) {
   EXPECT_NE(step_, StepOptions());

@@ -48,7 +48,7 @@ class EachStepField : public testing::TestWithParam<std::size_t> {
   StepOptions step_ = step_with(field_);
 };
 
-inline std::string key_of(const testing::TestParamInfo<std::size_t>& field) {
+inline std::string step_field_name(const testing::TestParamInfo<std::size_t>& field) {
   return std::string(step_fields()[field.param].key);
 }
 

@@ -82,10 +82,11 @@ std::string count_text(std::int64_t count) {
   constexpr std::array<std::pair<double, const char*>, 3> scales = {
       {{1e9, " B"}, {1e6, " M"}, {1e3, " k"}}};
   const double value = static_cast<double>(count);
-  constexpr double rounded_up = 0.9995;  // of a scale: the one below would print four digits
+  constexpr double rounded_up = 0.9995;  // of a scale, or of its 100: less prints four digits
   for (const auto& [scale, suffix] : scales)
     if (value >= rounded_up * scale)
-      return fmt::format("{:.{}f}{}", value / scale, value / scale >= 100 ? 0 : 1, suffix);
+      return fmt::format("{:.{}f}{}", value / scale, value / scale >= 100 * rounded_up ? 0 : 1,
+                         suffix);
   return fmt::format("{}", count);
 }
 

@@ -46,6 +46,22 @@ TEST(AllocatorSettings, TakesAllOptionsAtOnce) {
             expected);
 }
 
+// PyTorch's own limits: sizes above its large buffer of 20 MiB, up to 128 threads, shares inside.
+TEST(AllocatorSettings, AreWithinPytorchsLimits) {
+  for (const char* text : {"max_split_size_mb:21", "max_non_split_rounding_mb:21",
+                           "pinned_num_register_threads:1", "pinned_num_register_threads:128",
+                           "roundup_power2_divisions:[>:0]", "roundup_power2_divisions:1",
+                           "roundup_power2_divisions:[1:0]", "garbage_collection_threshold:0.999"})
+    EXPECT_EQ(settings_error(text), "accepted");
+  for (const char* text :
+       {"max_split_size_mb:20", "max_non_split_rounding_mb:20", "pinned_num_register_threads:0",
+        "pinned_num_register_threads:256", "pinned_num_register_threads:3",
+        "roundup_power2_divisions:0", "roundup_power2_divisions:[1:3]",
+        "roundup_power2_divisions:[0:1]", "garbage_collection_threshold:0",
+        "garbage_collection_threshold:1", "max_split_size_mb:-30"})
+    EXPECT_NE(settings_error(text), "accepted") << text;
+}
+
 TEST(AllocatorSettings, IgnoresBlanksAndACommaAtTheEnd) {
   EXPECT_EQ(parse_allocator_settings(" max_split_size_mb : 21 , "),
             (AllocatorSettings{.max_split_size = 21_MiB}));

@@ -72,6 +72,19 @@ std::int64_t attention_scratch(Precision precision, Heads of, std::int64_t key_h
   return backward_scratch(b.finish(b.mean("loss", y)), OpKind::FlashAttention);
 }
 
+// A bias over rows is summed in memory of the sum's own; one as large as the result is not summed.
+TEST(BroadcastBackward, StagesTheSumOfWhatWasSpread) {
+  const auto scratch = [](const Shape& bias) {
+    TraceBuilder b("spread", "toy", {});
+    const TensorId x = b.parameter("x", {4728, 3072});
+    return backward_scratch(b.finish(b.add("add", x, b.parameter("bias", bias))), OpKind::Add);
+  };
+  EXPECT_EQ(scratch({3072}), column_sum_staging(4728, 3072, find_device("a100-80gb")));
+  EXPECT_EQ(scratch({1, 3072}), scratch({3072}));
+  EXPECT_EQ(scratch({4728, 3072}), 0);
+  EXPECT_EQ(scratch({4728, 1}), 0);  // not over leading axes
+}
+
 TEST(FlashBackward, AddsUpQueriesInFp32AndExpandsGroupedHeads) {
   EXPECT_EQ(attention_scratch(Precision::Bf16, {2, 3, 133, 80}, 3, false), 6144 + 589824);
   EXPECT_EQ(attention_scratch(Precision::Bf16, {1, 2, 300, 160}, 2, false), 3072 + 491520);

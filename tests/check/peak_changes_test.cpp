@@ -138,6 +138,39 @@ TEST(PeakChanges, CreditANewBlockWithGrowthOnly) {
   EXPECT_EQ(describe(changes[0]), "[NEW] +10 B blocks.2 (new block; 1 tensor)");
 }
 
+// A baseline of before blocks were listed, or of a measured result, knows no block: none is new.
+TEST(PeakChanges, OfABaselineWithoutBlocksCallNoneNew) {
+  ExperimentOutcome before = outcome_with({group("blocks.*.x", 20, 2)});
+  ExperimentOutcome now = outcome_with({group("blocks.*.x", 30, 3)});
+  now.blocks = {"blocks.0", "blocks.1", "blocks.2"};
+  now.peak[0].blocks = {{0, 2, 1, Bytes{10}}};
+  Expected expected = expected_of("x", before, 8);
+  for (const bool has_model : {false, true}) {
+    if (has_model) expected.model = ModelSize{1, 2, 3, {}};
+    if (!has_model) expected.model.reset();
+    const auto changes = difference_of_peaks(expected, now).changes;
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_EQ(describe(changes[0]), "+10 B blocks.*.x (activation of gelu; 2 → 3 tensors; keep)");
+  }
+}
+
+// Of what the baseline kept as one, tensors of a new block are told under its name, and their
+// number leaves the rest as their bytes do.
+TEST(PeakChanges, OfSmallGroupsCountTheTensorsOfNewBlocks) {
+  ExperimentOutcome before = outcome_with({group("a", 50), group("c", 5, 2), group("d", 4, 1)});
+  ExperimentOutcome now = outcome_with({group("a", 50), group("c", 15, 6), group("d", 4, 1)});
+  before.model.block_names = {"blocks.0"};
+  before.trace = now.trace = "a";
+  now.blocks = {"blocks.0", "blocks.1"};
+  now.peak[1].blocks = {{1, 1, 4, Bytes{10}}};
+  const PeakDifference found = difference_of_peaks(expected_of("x", before, 1), now);
+  ASSERT_EQ(found.changes.size(), 1u);
+  EXPECT_EQ(describe(found.changes[0]), "[NEW] +10 B blocks.1 (new block; 4 tensors)");
+  EXPECT_EQ(found.rest.before.tensors, 3);
+  EXPECT_EQ(found.rest.now.tensors, 3);
+  EXPECT_EQ(found.rest.change(), Bytes{});
+}
+
 TEST(PeakChange, IsDescribedInOneLine) {
   PeakChange change{group("blocks.*.mlp.gelu", 50, 12), group("blocks.*.mlp.gelu", 80, 14)};
   change.before.decision = "recompute";

@@ -63,7 +63,24 @@ TEST(PeakGroups, CountTheTensorsOfAllBlocks) {
   EXPECT_EQ(fc1->bytes, (Bytes{std::int64_t{12} * 64 * 197 * 768 * 2}));
   EXPECT_EQ(fc1->op, "linear");
   EXPECT_EQ(fc1->decision, "keep");
+  ASSERT_EQ(fc1->blocks.size(), 1u);  // twelve equal neighbours are told as one
+  EXPECT_EQ(fc1->blocks[0].first, 0u);
+  EXPECT_EQ(fc1->blocks[0].last, 11u);
+  EXPECT_EQ(fc1->blocks[0].tensors, 1);
+  EXPECT_EQ(fc1->blocks[0].bytes, (Bytes{std::int64_t{64} * 197 * 768 * 2}));
   EXPECT_FALSE(fc1->reason.empty());
+}
+
+// Decisions are about values that the backward needs: none is about a gradient.
+TEST(PeakGroups, SayNoDecisionAboutGradients) {
+  std::size_t gradients = 0;
+  for (const PeakGroup& group : peak_groups(evaluation_for("vit-ti-16", "vanilla")))
+    if (group.contents == "gradient") {
+      ++gradients;
+      EXPECT_EQ(group.decision, "") << group.role;
+      EXPECT_EQ(group.reason, "") << group.role;
+    }
+  EXPECT_GT(gradients, 0u);
 }
 
 TEST(PeakGroups, TellWhatIsPersistent) {

@@ -87,7 +87,8 @@ class Forms {
   void add_planned(PlanForm form, std::string name, std::string paste) {
     // PyTorch's checkpoints recompute and do nothing else.
     const bool is_asked = form == planning_.request.form &&
-                          (form == PlanForm::Tensors || !may_offload(planning_.request));
+                          (form == PlanForm::Tensors ||
+                           exactly(planning_.request).allowed == std::vector{Allowed::Exact});
     if (is_asked) {
       if (!planning_.feasible) return add_none(std::move(name));
       return add(std::move(name), std::move(paste), comparison_.rows.back());

@@ -12,11 +12,15 @@ namespace {
 
 using Classes = std::vector<std::vector<Allowed>>;
 
-// "anything" is offload, too.
+// Each does more than the one before. "anything" is offload, too.
 Classes classes_of(const PlanRequest& request) {
   Classes classes = {{Allowed::Exact}};
-  if (may_offload(request)) classes.push_back({Allowed::Exact, Allowed::Offload});
-  if (!code_bits_of(request).empty()) classes.push_back(request.allowed);
+  for (const Allowed each : exactly(request).allowed) {
+    if (each == Allowed::Exact) continue;
+    classes.push_back(classes.back());
+    classes.back().push_back(each);
+  }
+  if (class_name(classes.back()) != class_name(request.allowed)) classes.push_back(request.allowed);
   return classes;
 }
 

@@ -30,9 +30,9 @@ class Grouping {
   const LocalPlan& local(std::size_t p) const { return parts_[p].entry->plan; }
   const Trace& trace(std::size_t p) const { return planner_.trace_of(parts_[p]); }
   bool keeps_all(std::size_t p) const {
-    return !local(p).offloads_inputs && std::ranges::all_of(local(p).forms, [](const Form& form) {
-      return form.action == Action::Keep;
-    });
+    return !local(p).offloads_inputs && !local(p).reconstructs_inputs &&
+           std::ranges::all_of(local(p).forms,
+                               [](const Form& form) { return form.action == Action::Keep; });
   }
 
   bool continues(std::size_t p) const {
@@ -58,6 +58,8 @@ class Grouping {
         Names each{action.value, bits, {}};
         if (action.value == Action::Offload && bits == 0 && local(p).offloads_inputs)
           each.names.emplace_back("the block's input");
+        if (action.value == Action::Reconstruct && bits == 0 && local(p).reconstructs_inputs)
+          each.names.emplace_back("the block's inputs");
         for (std::size_t d = 0; d < stage(p).decided.size(); ++d) {
           if (action.value == Action::Keep || !is_so(p, d, each.action, bits)) continue;
           std::string name = name_within(p, stage(p).decided[d]);
@@ -131,14 +133,15 @@ class Grouping {
         if (is_so(p, d, decided.action, decided.bits))
           decided.bytes += size(trace(p)[stage(p).decided[d]]);
     for (PlanGroup::Decided& decided : group.decided)
-      if (decided.action == Action::Offload && local(p).offloads_inputs)
+      if ((decided.action == Action::Offload && local(p).offloads_inputs) ||
+          (decided.action == Action::Reconstruct && local(p).reconstructs_inputs))
         for (const TensorId input : stage(p).inputs) decided.bytes += size(trace(p)[input]);
     group.saved -= Bytes{part.entry->cost.first.kept};
-    group.extra += Nanoseconds(part.entry->cost.time);
+    group.extra += Nanoseconds(part.entry->cost.load[Resource::Time]);
     group.error += planner_.error_of(part);
     for (std::size_t s = part.first; s < part.first + part.count; ++s) {
       group.saved += Bytes{planner_.kept_cost(s).first.kept};
-      group.extra -= Nanoseconds(planner_.kept_cost(s).time);
+      group.extra -= Nanoseconds(planner_.kept_cost(s).load[Resource::Time]);
     }
   }
 

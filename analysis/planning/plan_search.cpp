@@ -57,6 +57,13 @@ PlanSearch PlanSearch::with_offload(double share_beyond, std::optional<Bytes> ho
   return search;
 }
 
+PlanSearch PlanSearch::with_overlap(Resource resource) const {
+  PlanSearch search = *this;
+  search.planner_ = std::make_shared<const Planner>(*planner_, resource);
+  search.overlaps_ = true;
+  return search;
+}
+
 std::optional<PlanSearch> PlanSearch::with_operators(
     const std::vector<const PlanSearch*>& others) const {
   std::vector<BlockOperators> operators;
@@ -70,9 +77,15 @@ std::optional<PlanSearch> PlanSearch::with_operators(
   return search;
 }
 
+bool PlanSearch::is_another_network() const {
+  return std::ranges::any_of(
+      rewrites_, [](const auto& component) { return component.row->is_another_network; });
+}
+
 PlannedStep PlanSearch::step_at(std::size_t point) const {
   PlannedStep step = planner_->step_at(point);
   if (step.rewrites.empty()) step.rewrites = rewrites_;
+  if (overlaps_) recover_beside_gradients(step.plan);
   return step;
 }
 

@@ -18,12 +18,18 @@ class PlanSearch {
   /// the planner is to count of the link's time: see there.
   PlanSearch with_offload(double share_beyond, std::optional<Bytes> host_budget) const;
 
+  /// The same, but what is recovered is recovered on a second stream. Points are those that are
+  /// best in what counts.
+  PlanSearch with_overlap(Resource resource) const;
+
   /// The same where each block may have the operators of one of the others, which have them in all
   /// blocks; nothing if none of them can be told from block to block.
   std::optional<PlanSearch> with_operators(const std::vector<const PlanSearch*>& others) const;
 
   const Planner& planner() const { return *planner_; }
   bool may_offload() const { return may_offload_; }
+  bool overlaps() const { return overlaps_; }
+  bool is_another_network() const;
 
   /// The fastest point whose true bytes stay within the budget. Above host-live bytes come blocks
   /// that are not split, alignment and fragmentation: where they exceed the budget, a smaller one
@@ -56,7 +62,7 @@ class PlanSearch {
   Measure measure_;
   std::function<bool()> is_stopped_;
   std::shared_ptr<const Planner> planner_;
-  bool may_offload_ = false;
+  bool may_offload_ = false, overlaps_ = false;
   std::optional<Bytes> host_budget_ = {};
 };
 

@@ -1,6 +1,8 @@
 // Of what each planner finds, the best; of equals the first, which offloads nothing.
 #include "analysis/planning/plan_searches.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -11,14 +13,15 @@ namespace {
 constexpr std::array shares_beyond = {1.0, 0.5, 0.25, 0.0};
 
 template <typename Find, typename Worth>
-std::optional<FoundPlan> best_of(const std::vector<PlanSearch>& searches, Find find, Worth worth) {
+std::optional<FoundPlan> best_of(const std::vector<const PlanSearch*>& searches, Find find,
+                                 Worth worth) {
   std::optional<FoundPlan> best;
-  decltype(worth(searches.front(), 0)) least{};
-  for (const PlanSearch& search : searches) {
-    const std::optional<std::size_t> point = find(search);
+  decltype(worth(*searches.front(), 0)) least{};
+  for (const PlanSearch* search : searches) {
+    const std::optional<std::size_t> point = find(*search);
     if (!point) continue;
-    const auto found = worth(search, *point);
-    if (!best || found < least) best = FoundPlan{&search, *point}, least = found;
+    const auto found = worth(*search, *point);
+    if (!best || found < least) best = FoundPlan{search, *point}, least = found;
   }
   return best;
 }
@@ -28,28 +31,43 @@ std::optional<FoundPlan> best_of(const std::vector<PlanSearch>& searches, Find f
 // left out.
 std::int64_t promised_time(const PlanSearch& search, Bytes budget) {
   const Planner& planner = search.planner();
+  if (search.overlaps() && planner.resource() == Resource::Time) return 0;  // two streams take less
   const std::optional<std::size_t> point = planner.within(budget.count + budget.count / 32);
   return planner[point.value_or(0)].time;
 }
 
-// The step as it is, and in classes that may change operators with each strategy's. PyTorch's
-// checkpoints change none.
+// The step as it is, and in classes that may change operators with each strategy's; where blocks
+// may be coupled, all of these once more for the network that has them. PyTorch's checkpoints
+// change nothing.
 std::vector<PlannedStep> steps_to_plan(const std::shared_ptr<const Trace>& trace,
                                        const PlanRequest& request) {
   std::vector<PlannedStep> steps = {plan_step(trace, parse_strategy(reference_strategy().name))};
-  if (!may_change_operators(request) || request.form != PlanForm::Tensors) return steps;
-  for (const StrategyRow& row : strategies()) {
-    if (!row.rewrite || row.is_another_network) continue;
-    PlannedStep step = plan_step(trace, parse_strategy(row.name));
+  if (request.form != PlanForm::Tensors) return steps;
+  const auto add = [&](const std::string& strategy) {
+    PlannedStep step = plan_step(trace, parse_strategy(strategy));
     const auto is_same = [&](const PlannedStep& other) { return *other.trace == *step.trace; };
-    if (step.refusal.empty() && std::ranges::none_of(steps, is_same))
-      steps.push_back(std::move(step));
+    if (!step.refusal.empty() || std::ranges::any_of(steps, is_same)) return;
+    step.plan.overlap = false;  // whether it does is for others to say
+    steps.push_back(std::move(step));
+  };
+  std::vector<std::string> others;
+  if (may_change_operators(request))
+    for (const StrategyRow& row : strategies())
+      if (row.rewrite && !row.is_another_network) others.emplace_back(row.name);
+  for (const std::string& other : others) add(other);
+  if (!may_couple(request)) return steps;
+  for (const StrategyRow& row : strategies()) {
+    if (!row.is_another_network) continue;
+    add(std::string(row.name));
+    for (const std::string& other : others) add(fmt::format("{}+{}", row.name, other));
   }
   return steps;
 }
 
 PlannerSettings settings_for(const PlanRequest& request, const PlanWatch& watch) {
   PlannerSettings settings{.form = request.form, .bits = code_bits_of(request)};
+  settings.overlaps = may_overlap(request);
+  settings.undoes_couplings = may_reconstruct(request);
   settings.is_stopped = watch.is_stopped;
   if (request.max_gradient_error)
     settings.most_error = *request.max_gradient_error * *request.max_gradient_error;
@@ -63,9 +81,11 @@ PlanSearches::PlanSearches(const std::shared_ptr<const Trace>& trace, const Devi
                            const PlanWatch& watch)
     : trace_(trace), device_(device), memory_(memory) {
   for (const PlannedStep& step : steps_to_plan(trace, request))
-    if (all_.empty() || !is_stopped(watch)) add(step, request, watch);
+    if (sets_.empty() || !is_stopped(watch)) add(step, request, watch);
   if (!is_stopped(watch)) add_mixed();
-  std::erase_if(all_, [](const PlanSearch& search) { return search.planner().size() == 0; });
+  std::erase_if(sets_, [](const std::vector<PlanSearch>& ways) {
+    return ways.front().planner().size() == 0;
+  });
 }
 
 PlanSearches::PlanSearches(const std::shared_ptr<const Trace>& trace, const Device& device,
@@ -73,44 +93,53 @@ PlanSearches::PlanSearches(const std::shared_ptr<const Trace>& trace, const Devi
                            const PlanWatch& watch, const std::string& operators)
     : trace_(trace), device_(device), memory_(memory) {
   add(plan_step(trace, parse_strategy(operators)), request, watch);
-  if (all_.front().planner().size() > 0) return;
-  all_.clear();
+  if (exact().size() > 0) return;
+  sets_.clear();
   add(plan_step(trace, parse_strategy(reference_strategy().name)), request, watch);
 }
 
 void PlanSearches::add(const PlannedStep& step, const PlanRequest& request,
                        const PlanWatch& watch) {
-  all_.emplace_back(step, device_, memory_, request.measure, settings_for(request, watch));
-  if (!may_offload(request)) return;
-  ways_ = 1 + shares_beyond.size();
-  const std::size_t without = all_.size() - 1;
-  for (const double share : shares_beyond) {
-    if (is_stopped(watch)) return;
-    all_.push_back(all_[without].with_offload(share, request.host_budget));
-  }
+  std::vector<PlanSearch>& ways = sets_.emplace_back();
+  ways.emplace_back(step, device_, memory_, request.measure, settings_for(request, watch));
+  if (may_offload(request))
+    for (const double share : shares_beyond)
+      if (!is_stopped(watch)) ways.push_back(ways.front().with_offload(share, request.host_budget));
+  if (!may_overlap(request)) return;
+  for (std::size_t way = 0, alone = ways.size(); way < alone; ++way)
+    for (const Resource resource : overlapped_resources)
+      if (!is_stopped(watch) && (way == 0 || resource == Resource::Time))
+        ways.push_back(ways[way].with_overlap(resource));
 }
 
-// Of each way to count the link's time, the step as it is with the operators of all others.
+// Of each way to count time, the step as it is with the operators of all others.
 void PlanSearches::add_mixed() {
-  const std::size_t made = all_.size();
-  all_.reserve(made + ways_);
-  for (std::size_t way = 0; way < ways_; ++way) {
+  std::vector<PlanSearch> made;
+  for (std::size_t way = 0; way < sets_.front().size(); ++way) {
     std::vector<const PlanSearch*> others;
-    for (std::size_t i = ways_ + way; i < made; i += ways_) others.push_back(&all_[i]);
-    if (std::optional<PlanSearch> mixed = all_[way].with_operators(others))
-      all_.push_back(std::move(*mixed));
+    for (std::size_t set = 1; set < sets_.size(); ++set)
+      if (!sets_[set][way].is_another_network()) others.push_back(&sets_[set][way]);
+    if (std::optional<PlanSearch> mixed = sets_.front()[way].with_operators(others))
+      made.push_back(std::move(*mixed));
   }
+  if (!made.empty()) sets_.push_back(std::move(made));
+}
+
+std::vector<const PlanSearch*> PlanSearches::all() const {
+  std::vector<const PlanSearch*> searches;
+  for (const std::vector<PlanSearch>& ways : sets_)
+    for (const PlanSearch& search : ways) searches.push_back(&search);
+  return searches;
 }
 
 std::int64_t PlanSearches::least_bytes() const {
   std::int64_t least = exact()[0].bytes;
-  for (const PlanSearch& search : all_) least = std::min(least, search.planner()[0].bytes);
+  for (const PlanSearch* search : all()) least = std::min(least, search->planner()[0].bytes);
   return least;
 }
 
 std::optional<FoundPlan> PlanSearches::within(Bytes budget, bool must_fit) const {
-  std::vector<const PlanSearch*> order;
-  for (const PlanSearch& search : all_) order.push_back(&search);
+  std::vector<const PlanSearch*> order = all();
   std::ranges::stable_sort(
       order, {}, [&](const PlanSearch* search) { return promised_time(*search, budget); });
   std::optional<FoundPlan> best;
@@ -127,30 +156,34 @@ std::optional<FoundPlan> PlanSearches::within(Bytes budget, bool must_fit) const
 
 std::optional<FoundPlan> PlanSearches::within_sums(std::int64_t bytes) const {
   return best_of(
-      all_, [&](const PlanSearch& search) { return search.within_sums(bytes); },
+      all(), [&](const PlanSearch& search) { return search.within_sums(bytes); },
       [](const PlanSearch& search, std::size_t point) { return search.time_of(point); });
 }
 
 std::optional<FoundPlan> PlanSearches::not_longer(Nanoseconds step) const {
   return best_of(
-      all_, [&](const PlanSearch& search) { return search.not_longer(step); },
+      all(), [&](const PlanSearch& search) { return search.not_longer(step); },
       [](const PlanSearch& search, std::size_t point) { return search.bytes_of(point); });
 }
 
 FoundPlan PlanSearches::smallest() const {
   return *best_of(
-      all_, [](const PlanSearch&) { return std::optional<std::size_t>(0); },
+      all(), [](const PlanSearch&) { return std::optional<std::size_t>(0); },
       [](const PlanSearch& search, std::size_t point) { return search.bytes_of(point); });
 }
 
 Nanoseconds PlanSearches::lower_bound(std::int64_t bytes, double link, bool are_joined) const {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const PlanSearch& search : all_) {
-    if (search.may_offload()) continue;  // bounds are those of the planner that it was made of
-    const Planner& planner = search.planner();
+  for (const std::vector<PlanSearch>& ways : sets_) {
+    // Bounds are those of the planner that the other ways were made of.
+    const Planner& planner = ways.front().planner();
+    const bool may_overlap = std::ranges::any_of(ways, &PlanSearch::overlaps);
     // One that is above another's does not count.
-    least = std::min(least, are_joined ? planner.lower_bound_of_joined(bytes, link, least)
-                                       : planner.lower_bound(bytes, link, least));
+    const std::int64_t bound = may_overlap
+                                   ? planner.lower_bound_of_streams(bytes, link, are_joined, least)
+                               : are_joined ? planner.lower_bound_of_joined(bytes, link, least)
+                                            : planner.lower_bound(bytes, link, least);
+    least = std::min(least, bound);
   }
   return Nanoseconds(least);
 }

@@ -10,8 +10,9 @@ struct FoundPlan {
   std::size_t point;
 };
 
-/// The first offloads nothing. The others, where that is allowed, count the link's time in ways of
-/// their own; a plan's true time is simulated, so each is only a proposal. Where gradients may be
+/// The first offloads nothing, on one stream. The others, where that is allowed, count the link's
+/// time in ways of their own, or what streams share; a plan's true time is simulated, so each is
+/// only a proposal. Where gradients may be
 /// approximate, all of them are there once more for each way to change the step's operators, and
 /// once for all ways to change those of single blocks; those without a plan whose predicted error
 /// stays within the request's bound are left out.
@@ -27,7 +28,7 @@ class PlanSearches {
   PlanSearches(const PlanSearches&) = delete;
   PlanSearches& operator=(const PlanSearches&) = delete;
 
-  const Planner& exact() const { return all_.front().planner(); }
+  const Planner& exact() const { return sets_.front().front().planner(); }
   /// Least bytes of any of them, in sums.
   std::int64_t least_bytes() const;
 
@@ -52,9 +53,10 @@ class PlanSearches {
   const MemoryBudget memory_;
   void add(const PlannedStep& step, const PlanRequest& request, const PlanWatch& watch);
   void add_mixed();
+  std::vector<const PlanSearch*> all() const;
 
-  std::vector<PlanSearch> all_;
-  std::size_t ways_ = 1;  ///< to count the link's time: of each set of operators, one after another
+  /// By set of operators, all ways to count time, the same for each set.
+  std::vector<std::vector<PlanSearch>> sets_;
 };
 
 /// What the request asks for: within its budget, or its time.

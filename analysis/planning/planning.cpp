@@ -89,9 +89,10 @@ void describe(const PlanSearches& searches, const FoundPlan& plan, Planning& pla
   planning.front_size = planner.size();
   planning.rest = Bytes{planner.rest()};
   planning.planned = plan.search->step_at(plan.point);
-  planning.planned.plan.strategy = title_of(planning);
+  planning.planned.plan.strategy =
+      title_of(planning) + (planning.planned.plan.overlap ? "+overlap" : "");
   rows.push_back(searches.report_of(plan));
-  rows.back().strategy = title_of(planning);
+  rows.back().strategy = planning.planned.plan.strategy;
   add_ratios(rows);
   planning.groups = groups_of(planner, plan.point);
   planning.error = planner.error_at(plan.point);
@@ -145,18 +146,26 @@ void tell(const PlanWatch& watch, std::string_view what) {
 bool is_stopped(const PlanWatch& watch) { return watch.is_stopped && watch.is_stopped(); }
 
 std::string class_name(const std::vector<Allowed>& allowed) {
-  std::string text;
+  const Allowed least = allows(allowed, Allowed::Anything) ? Allowed::Anything : Allowed::Exact;
+  std::string text(to_string(least));
   for (const Named<Allowed>& each : allowances) {
-    const bool is_named = allows(allowed, each.value);
-    if (each.value == Allowed::Anything && is_named) return std::string(each.name);
-    if (is_named || each.value == Allowed::Exact)
-      text.append(text.empty() ? "" : ",").append(each.name);
+    if (each.value == least || !allows(allowed, each.value)) continue;
+    const bool is_beside = each.value == Allowed::Overlap || each.value == Allowed::Coupled;
+    if (least == Allowed::Exact || is_beside) text.append(",").append(each.name);
   }
   return text;
 }
 
 bool may_offload(const PlanRequest& request) {
   return allows(request.allowed, Allowed::Offload) || allows(request.allowed, Allowed::Anything);
+}
+
+bool may_overlap(const PlanRequest& request) { return allows(request.allowed, Allowed::Overlap); }
+
+bool may_couple(const PlanRequest& request) { return allows(request.allowed, Allowed::Coupled); }
+
+bool may_reconstruct(const PlanRequest& request) {
+  return may_couple(request) || allows(request.allowed, Allowed::Anything);
 }
 
 bool may_change_operators(const PlanRequest& request) {
@@ -166,8 +175,10 @@ bool may_change_operators(const PlanRequest& request) {
 bool may_approximate(const PlanRequest& request) { return !code_bits_of(request).empty(); }
 
 PlanRequest exactly(PlanRequest request) {
-  const Allowed copies = may_offload(request) ? Allowed::Offload : Allowed::Exact;
-  request.allowed = {copies};
+  std::vector<Allowed> allowed = {Allowed::Exact};
+  if (may_offload(request)) allowed.push_back(Allowed::Offload);
+  if (may_overlap(request)) allowed.push_back(Allowed::Overlap);
+  request.allowed = std::move(allowed);
   request.max_gradient_error.reset();
   return request;
 }

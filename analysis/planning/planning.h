@@ -34,13 +34,20 @@ static_assert(is_in_order(plan_forms));
 enum class Allowed : std::uint8_t {
   Exact,     ///< nothing: gradients are those of vanilla, bit by bit
   Offload,   ///< let tensors wait in the host's memory, which changes no bit either
+  Overlap,   ///< recover blocks on a second stream, beside the gradients of those behind; nor does
+             ///< this change a bit
+  Coupled,   ///< couple blocks, whose inputs then follow from their outputs: another network
+             ///< (arXiv 2302.04869)
   Lossy,     ///< keep 8-bit codes, as Mesa does (arXiv 2111.11124), of no more tensors than Mesa,
              ///< and change operators, as LowMemoryBP does (arXiv 2406.16282)
-  Anything,  ///< offload, codes of 8, 4 and 2 bits, and other operators
+  Anything,  ///< offload, codes of 8, 4 and 2 bits, and other operators; of a network
+             ///< whose blocks are coupled already, inputs that follow from outputs
 };
 
 inline constexpr std::array allowances = {Named{Allowed::Exact, std::string_view("exact")},
                                           Named{Allowed::Offload, std::string_view("offload")},
+                                          Named{Allowed::Overlap, std::string_view("overlap")},
+                                          Named{Allowed::Coupled, std::string_view("coupled")},
                                           Named{Allowed::Lossy, std::string_view("lossy")},
                                           Named{Allowed::Anything, std::string_view("anything")}};
 static_assert(is_in_order(allowances));
@@ -73,10 +80,15 @@ struct PlanWatch {
 void tell(const PlanWatch& watch, std::string_view what);
 bool is_stopped(const PlanWatch& watch);
 
-/// "exact", "exact,offload": exact is always among them, unless anything goes.
+/// "exact", "exact,offload", "anything,overlap": exact is always among them, unless anything goes.
 std::string class_name(const std::vector<Allowed>& allowed);
 
 bool may_offload(const PlanRequest& request);
+bool may_overlap(const PlanRequest& request);
+/// May the network be another one, with coupled blocks?
+bool may_couple(const PlanRequest& request);
+/// May inputs of coupled blocks be recovered from their outputs, but for rounding?
+bool may_reconstruct(const PlanRequest& request);
 /// May operators be replaced by such with approximate gradients, or with parameters merged into
 /// those of the next?
 bool may_change_operators(const PlanRequest& request);

@@ -107,11 +107,14 @@ void add_scenario(std::vector<OptionRow>& rows) {
   rows.push_back({"scenario", "--python-out", "FILE", &Options::python_out, for_plan,
                   "also write a Python file whose apply(model) wraps the blocks of a PyTorch model "
                   "as planned, with --form blocks or policy"});
-  rows.push_back({"scenario", "--allow", "LIST", &Options::allow, for_plan,
-                  "what a plan may do beside keeping and computing again (exact, the default): "
-                  "offload to the host's memory, lossy (8-bit codes as Mesa, operators of "
-                  "LowMemoryBP), both with a comma, or anything (codes of 4 and 2 bits, too)",
-                  nullptr, [] { return name_texts(allowances); }});
+  rows.push_back(
+      {"scenario", "--allow", "LIST", &Options::allow, for_plan,
+       "what a plan may do beside keeping and computing again (exact, the default): "
+       "offload to the host's memory, overlap (recover on a second stream), lossy "
+       "(8-bit codes as Mesa, operators of LowMemoryBP), coupled (reversible blocks: "
+       "another network), several with commas, or anything (offload and lossy, and codes "
+       "of 4 and 2 bits)",
+       nullptr, [] { return name_texts(allowances); }});
   rows.push_back(
       {"scenario", "--max-gradient-error", "PERCENT", &Options::max_gradient_error, for_plan,
        "where plans may be lossy: how far from exact ones, as predicted, a plan may take "

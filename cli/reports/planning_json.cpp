@@ -58,6 +58,7 @@ Json point_json(const FrontPoint& point) {
           {"reserved_peak_bytes", point.report.reserved_peak.count},
           {"step_ns", point.report.step.count()},
           {"gradient_error", error_json(point.error)},
+          {"overlap", point.planned.plan.overlap},
           {"operators", operators_json(point.planned)}};
 }
 
@@ -96,6 +97,7 @@ std::string planning_json(const Planning& planning) {
   json["class"] = class_name(planning.request.allowed);
   json["host_budget_bytes"] =
       planning.request.host_budget ? Json(planning.request.host_budget->count) : Json();
+  json["overlap"] = planning.planned.plan.overlap;
   json["operators"] = operators_json(planning.planned);
   json["gradient_error"] = error_json(planning.error);
   json["gradient_error_of_codes"] = error_json({.codes = planning.error.codes});

@@ -65,6 +65,7 @@ std::string verbs_of(const PlanRequest& request) {
   std::vector<std::string> verbs = {"keeps"};
   if (!code_bits_of(request).empty()) verbs.emplace_back("codes");
   if (may_offload(request)) verbs.emplace_back("offloads");
+  if (may_couple(request)) verbs.emplace_back("reconstructs");
   return fmt::format("{} or recomputes", fmt::join(verbs, ", "));
 }
 
@@ -127,13 +128,16 @@ std::string certificate(const Planning& planning) {
   const std::string_view each =
       planning.joins_blocks ? "blocks by themselves or up to {} together" : "each block by itself";
   std::string text = fmt::format(
-      "Proof: no plan that {} what blocks save, {}{}{}, takes less than {} in {}; "
+      "Proof: no plan that {} what blocks save, {}{}{}{}, takes less than {} in {}; "
       "this one is at most {} above that.",
       verbs_of(planning.request), fmt::format(fmt::runtime(each), joined_lengths.back()),
+      may_overlap(planning.request) ? ", on one stream or two" : "",
       may_change_operators(planning.request) ? ", with these operators or others" : "",
       bound_text(planning), to_text(planning.lower_bound), to_text(bytes), gap_text(planning.gap));
   if (planning.comparison.scenario.step.mesh[Axis::Data] > 1)
     text += " What replicas exchange is hidden in the bound, and simulated in the plan.";
+  if (planning.planned.plan.overlap)
+    text += " What runs again does so on a second stream, beside the gradients of what follows it.";
   text += operators_text(planning.planned);
   text += error_text(planning.error);
   text += exact_text(planning);
@@ -172,6 +176,11 @@ std::string refusal(const Planning& planning) {
 std::string operators_text(const PlannedStep& planned) {
   std::string text;
   for (const auto& [row, arguments] : planned.rewrites) {
+    if (row->is_another_network) {
+      text += fmt::format(" The network is another one, with coupled blocks ({}): {}.", row->source,
+                          row->caution);
+      continue;
+    }
     const std::optional<BlockList> blocks = blocks_of(arguments);
     const bool is_some = blocks && blocks->size() < planned.trace->blocks.size();
     text += fmt::format(" Operators are those of {} in {} ({}; {}).", row->name,

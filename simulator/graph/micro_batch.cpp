@@ -77,9 +77,10 @@ void MicroBatch::gradients_of(const Region& region, Lane lane) {
     gradients_of(static_cast<OpId>(op), lane);
 }
 
-// On one lane: recover, then gradients. With two, each region's recovery was appended on this
-// region's lane while its successor's gradients ran on the other. Returns the lane of the ops
-// before the region: that of its gradients, until the chain ends.
+// On one lane: recover, then gradients. With two, a region that follows another of its chain is
+// recovered on a lane of its own, which waits for nothing but what it reads: beside the gradients
+// of the other and of what stands between. In issue order the two cases do not differ. Returns the
+// lane of the ops before the region: that of its gradients, until the chain ends.
 Lane MicroBatch::backward_region(std::size_t region) {
   const Region& current = plan_.regions[region];
   if (!plan_.overlap) {
@@ -87,17 +88,15 @@ Lane MicroBatch::backward_region(std::size_t region) {
     gradients_of(current, Lane::Compute);
     return Lane::Compute;
   }
-  if (!is_chained(region)) start_chain(current);
+  if (is_chained(region))
+    recover_beside(current);
+  else
+    start_chain(current);
   const Lane lane = lane_of(turn_);
   graph_.order(gradients_done_, lane);
   gradients_of(current, lane);
   gradients_done_ = graph_.last_node(lane);
-  if (region == 0 || !is_chained(region - 1)) return Lane::Compute;
-  const Lane beside = lane_of(++turn_);
-  graph_.order(recovered_, beside);
-  recovery_->recover(plan_.regions[region - 1], beside, position_);
-  recovered_ = graph_.last_node(beside);
-  return lane;
+  return region > 0 && is_chained(region - 1) ? lane : Lane::Compute;
 }
 
 // Both lanes start after all that was appended before.
@@ -109,7 +108,15 @@ void MicroBatch::start_chain(const Region& region) {
   recovered_ = graph_.last_node(lane_of(0));
 }
 
-// Was this region's recovery appended beside the gradients of the one after it?
+void MicroBatch::recover_beside(const Region& region) {
+  gradients_done_ = graph_.last_node(lane_of(turn_));  // of what stands between, too
+  const Lane beside = lane_of(++turn_);
+  graph_.order(recovered_, beside);
+  recovery_->recover(region, beside, position_);
+  recovered_ = graph_.last_node(beside);
+}
+
+// Is this region recovered beside the gradients of the one after it?
 bool MicroBatch::is_chained(std::size_t region) const {
   return region + 1 < plan_.regions.size() &&
          plan_.regions[region].chain == plan_.regions[region + 1].chain;

@@ -28,6 +28,7 @@ class MicroBatch {
   void gradients_of(const Region& region, Lane lane);
   Lane backward_region(std::size_t region);
   void start_chain(const Region& region);
+  void recover_beside(const Region& region);
   bool is_chained(std::size_t region) const;
   void join();
 

@@ -35,8 +35,14 @@ class Planner::LeastCosts {
   class LeastCost {
    public:
     LeastCost(const Trace& trace, const Needs& needs, const std::vector<std::int64_t>& forward_ns,
-              const std::vector<std::vector<Coded>>* coded, const Stages& chain)
-        : trace_(trace), needs_(needs), forward_ns_(forward_ns), coded_(coded), chain_(chain) {}
+              const std::vector<std::vector<Coded>>* coded, const Stages& chain,
+              const std::vector<std::vector<Proposal>>* undoing)
+        : trace_(trace),
+          needs_(needs),
+          forward_ns_(forward_ns),
+          coded_(coded),
+          chain_(chain),
+          undoing_(undoing) {}
 
     void set_price(double price) {
       price_ = price;
@@ -59,7 +65,14 @@ class Planner::LeastCosts {
       const Proposal found =
           cheapest_at({trace_, needs_, stage, forward_ns_, Held::Free, coded_}, price_);
       const std::int64_t all = decided_bytes(trace_, stage);
-      return static_cast<double>(found.time) - price_ * static_cast<double>(all - found.kept);
+      const auto beyond = [&](const Proposal& each) {
+        return static_cast<double>(each.time) - price_ * static_cast<double>(all - each.kept);
+      };
+      double least = beyond(found);
+      if (undoing_)
+        for (const Proposal& corner : (*undoing_)[stage.kind])
+          least = std::min(least, beyond(corner));
+      return least;
     }
 
     const Trace& trace_;
@@ -67,6 +80,7 @@ class Planner::LeastCosts {
     const std::vector<std::int64_t>& forward_ns_;
     const std::vector<std::vector<Coded>>* coded_;
     const Stages& chain_;
+    const std::vector<std::vector<Proposal>>* undoing_;  ///< of single stages
     double price_ = 0;
     std::vector<double> least_;
   };
@@ -110,12 +124,12 @@ class Planner::LeastCosts {
 
  private:
   static std::vector<LeastCost> costs_of(const Planner& planner) {
-    const auto with = [&](const Stages& chain) {
+    const auto with = [&](const Stages& chain, const std::vector<std::vector<Proposal>>* undoing) {
       return LeastCost(*planner.trace_, planner.needs_, planner.forward_ns_, planner.coded_forms(),
-                       chain);
+                       chain, undoing);
     };
-    std::vector<LeastCost> costs = {with(planner.stages_)};
-    for (const JoinedStages& joined : planner.joined_) costs.push_back(with(joined.chain));
+    std::vector<LeastCost> costs = {with(planner.stages_, &planner.undoing_)};
+    for (const JoinedStages& joined : planner.joined_) costs.push_back(with(joined.chain, nullptr));
     return costs;
   }
 

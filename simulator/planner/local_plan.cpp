@@ -16,8 +16,9 @@ constexpr std::string_view reason_of(Action action) {
       return "planned: codes are the cheapest way to this budget";
     case Action::Offload:
       return "planned: a copy in the host's memory is the cheapest way to this budget";
-    case Action::Keep:
     case Action::Reconstruct:
+      return "planned: recovered from what the block made of it";
+    case Action::Keep:
       break;
   }
   return usual_reason;
@@ -42,6 +43,8 @@ std::optional<std::vector<LocalValue>> made_again(const Trace& trace, const Need
       const std::size_t output = index(outputs[k]);
       const Action action = plan.decisions[output].action;
       if (decided[output] || action == Action::Keep) continue;
+      // The input of a later stage.
+      if (action == Action::Reconstruct && needs.last_read[output] >= stage.end) continue;
       if (action != Action::Recompute || needs.uses[output] > 0) return std::nullopt;
       values.push_back({i - index(stage.begin), k});
     }
@@ -67,12 +70,18 @@ std::optional<LocalPlan> local_plan_of(const Trace& trace, const Needs& needs, c
     if (decision.action == Action::Quantize)
       local.forms.back().encoding = encoding_of(plan, storage);
   }
+  const auto is_reconstructed = [&](TensorId input) {
+    return plan.decisions[index(input)].action == Action::Reconstruct;
+  };
+  local.reconstructs_inputs = std::ranges::any_of(stage.inputs, is_reconstructed);
+  if (local.reconstructs_inputs && !std::ranges::all_of(stage.inputs, is_reconstructed))
+    return std::nullopt;
   for (const Region& region : plan.regions) {
     if (region.end <= stage.begin || region.begin >= stage.end) continue;
     if (region.begin < stage.begin || region.end > stage.end) return std::nullopt;
-    if (region.split != region.begin) return std::nullopt;
-    local.regions.push_back(
-        {index(region.begin) - index(stage.begin), index(region.end) - index(stage.begin)});
+    local.regions.push_back({.begin = index(region.begin) - index(stage.begin),
+                             .end = index(region.end) - index(stage.begin),
+                             .first_half = index(region.split) - index(region.begin)});
   }
   for (std::size_t i = index(stage.begin); i < index(stage.end); ++i) {
     const auto outputs = trace.outputs(trace.ops[i]);
@@ -123,6 +132,9 @@ void apply(const Trace& trace, const Stage& stage, const LocalPlan& local, Plan&
   }
   if (local.offloads_inputs)
     for (const TensorId input : stage.inputs) offload(stage, input, plan);
+  if (local.reconstructs_inputs)
+    for (const TensorId input : stage.inputs)
+      decide(plan, input, Action::Reconstruct, reason_of(Action::Reconstruct));
   for (const LocalValue& value : local.kept_for_recovery)
     keep_for_recovery(plan, trace.outputs(trace.ops[index(stage.begin) + value.op])[value.output]);
   for (const LocalValue& value : local.made_again)
@@ -131,9 +143,15 @@ void apply(const Trace& trace, const Stage& stage, const LocalPlan& local, Plan&
   // A chain of its own each: without overlap that changes nothing.
   for (const LocalRegion& region : local.regions) {
     const auto begin = static_cast<OpId>(index(stage.begin) + region.begin);
-    plan.regions.push_back({begin, begin, static_cast<OpId>(index(stage.begin) + region.end),
+    plan.regions.push_back({begin, static_cast<OpId>(index(begin) + region.first_half),
+                            static_cast<OpId>(index(stage.begin) + region.end),
                             static_cast<std::int32_t>(plan.regions.size())});
   }
+}
+
+void recover_beside_gradients(Plan& plan) {
+  plan.overlap = plan.regions.size() > 1;  // the first has nothing to run beside
+  for (Region& region : plan.regions) region.chain = 0;
 }
 
 Plan assembled(const Trace& trace, const Stages& stages,

@@ -19,7 +19,8 @@ struct Form {
 /// Ops [begin, end), counted from the stage's first.
 struct LocalRegion {
   std::size_t begin = 0, end = 0;
-  bool runs_all = false;  ///< but for what stays, up to the last thing that gradients need
+  bool runs_all = false;       ///< but for what stays, up to the last thing that gradients need
+  std::size_t first_half = 0;  ///< ops of a coupling's half that is recovered after the rest
 
   bool operator==(const LocalRegion&) const = default;
 };
@@ -38,7 +39,8 @@ struct LocalPlan {
   std::vector<LocalValue> kept_for_recovery = {};
   /// What nobody needs, and is made again all the same.
   std::vector<LocalValue> made_again = {};
-  bool offloads_inputs = false;  ///< Stage::inputs wait in the host's memory, too
+  bool offloads_inputs = false;      ///< Stage::inputs wait in the host's memory, too
+  bool reconstructs_inputs = false;  ///< they follow from the stage's outputs
 
   bool operator==(const LocalPlan&) const = default;
 };
@@ -59,6 +61,9 @@ std::int64_t decided_bytes(const Trace& trace, const Stage& stage);
 
 /// Adds what the local plan says about the stage.
 void apply(const Trace& trace, const Stage& stage, const LocalPlan& local, Plan& plan);
+
+/// What the plan recovers is recovered on a second stream.
+void recover_beside_gradients(Plan& plan);
 
 /// Every local plan in its stage, one for each.
 Plan assembled(const Trace& trace, const Stages& stages,

@@ -135,7 +135,7 @@ std::vector<double> Planner::backward_room(std::int64_t bytes) const {
   std::vector<double> room;
   for (std::size_t s = 0; s < stages_.all.size(); ++s) {
     std::int64_t gradients = reference_.stages[s].first.gradients;
-    std::int64_t working = least_backward_[s] - gradients;
+    std::int64_t working = least_backward_[s] - gradients - undone_bytes(s);
     for (const BlockOperators& each : operators_) {
       const std::int64_t its = each.everywhere->reference_.stages[s].first.gradients;
       working = std::min(working, each.everywhere->least_backward_[s] - its);
@@ -165,17 +165,22 @@ std::int64_t Planner::least_launches() const {
 // Over all sets of operators that the stage may have.
 Hull Planner::hull_at(std::size_t stage, Held held) const {
   Hull all;
+  bool is_mixed = !operators_.empty();
   for_each_operators(stages_.all[stage], [&](std::uint32_t operators) {
     const Planner& planner = of(operators);
     const Stage& its = planner.stages_.all[stage];
     const StageCost& kept = planner.reference_.stages[stage];
     const auto& proposals = held == Held::Kept ? planner.keeping_ : planner.free_;
     const auto later = static_cast<double>(kept.time - reference_.stages[stage].time);
-    for (const Corner& corner :
-         hull_from(proposals[its.kind], kept.first.kept, decided_bytes(*planner.trace_, its)))
-      all.push_back({corner.kept, corner.time + later});
+    const std::int64_t decided = decided_bytes(*planner.trace_, its);
+    for (const auto* corners : {&proposals[its.kind], &planner.undoing_[its.kind]}) {
+      if (corners->empty() && corners != &proposals[its.kind]) continue;
+      for (const Corner& corner : hull_from(*corners, kept.first.kept, decided))
+        all.push_back({corner.kept, corner.time + later});
+    }
+    is_mixed = is_mixed || planner.undoes_[its.kind];
   });
-  return operators_.empty() ? all : lower_hull(std::move(all));
+  return is_mixed ? lower_hull(std::move(all)) : all;
 }
 
 std::int64_t Planner::bound_of_single(std::int64_t bytes, double link) const {

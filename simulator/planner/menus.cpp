@@ -9,6 +9,7 @@
 #include "simulator/place/place.h"
 #include "simulator/planner/planner.h"
 #include "simulator/planner/policy_form.h"
+#include "simulator/strategies/couplings.h"
 #include "simulator/strategies/strategy.h"
 
 namespace tidemark {
@@ -29,13 +30,13 @@ Schedule schedule_of(const Trace& trace, const Needs& needs, const Plan& plan) {
 
 // Of each op its forward runs, one in each of so many passes, from the schedule that runs nothing
 // twice.
-std::vector<std::int64_t> forward_times(const Trace& trace, const Schedule& schedule,
-                                        const CostModel& costs, std::int64_t passes) {
-  std::vector<std::int64_t> times(trace.ops.size());
+std::vector<Load> forward_load(const Trace& trace, const Schedule& schedule, const CostModel& costs,
+                               std::int64_t passes) {
+  std::vector<Load> load(trace.ops.size());
   for (const Step& step : schedule.steps)
     if (const Run* run = std::get_if<Run>(&step); run && run->task == Task::Forward)
-      times[index(run->op)] = passes * costs.of(schedule, *run).time.count();
-  return times;
+      load[index(run->op)] = load_shared(costs.of(schedule, *run), passes, true);
+  return load;
 }
 
 bool is_of_mode(const Stage& stage, const LocalPlan& local, Held held) {
@@ -120,7 +121,8 @@ void Planner::measure_codes() {
         const TensorId storage = stage.decided[d];
         coded_[index(storage)].push_back(
             {form.encoding, rounded(size_of_codes(form.encoding, (*trace_)[storage].shape)),
-             entry.cost.time - menus[stage.kind].front().cost.time});
+             entry.cost.time - menus[stage.kind].front().cost.time,
+             entry.cost.load - menus[stage.kind].front().cost.load});
       }
 }
 
@@ -138,14 +140,18 @@ void Planner::propose() {
   reference_ = survey(*trace_, stages_, kept, *costs_, device_, counted_);
   least_backward_ =
       least_backward(*trace_, stages_, kept, reference_, device_, counted_, least_bytes());
-  forward_ns_ = forward_times(*trace_, kept, *costs_, trace_->step.accumulate.count);
+  forward_load_ = forward_load(*trace_, kept, *costs_, trace_->step.accumulate.count);
+  forward_ns_ = forward_in(resource_);
   for (Mode& mode : modes_) mode.menus.emplace_back(stages_.kinds.size());
   std::vector<PlannedStep> named = {plan_step(trace_, parse_strategy("checkpoint:blocks"))};
   if (settings_.form == PlanForm::Tensors) {
     named.push_back(plan_step(trace_, parse_strategy("checkpoint:selective")));
     if (settings_.known) named.push_back({trace_, *settings_.known, {}});
+    if (settings_.undoes_couplings)
+      for (Plan& plan : plans_of_couplings(*trace_, needs_))
+        named.push_back({trace_, std::move(plan), {}});
   }
-  for (const PlannedStep& step : named) add_named(stages_, 1, step);
+  for (const PlannedStep& step : named) add_named(0, step);
   for (std::uint32_t kind = 0; kind < stages_.kinds.size(); ++kind) propose_single(named, kind);
   if (settings_.form != PlanForm::Tensors) return;
   joined_.reserve(joined_lengths.size());  // parts point into it
@@ -159,14 +165,21 @@ void Planner::propose() {
     for (Mode& mode : modes_)
       propose_joined(mode, joined, segmented, mode.menus.emplace_back(joined.chain.kinds.size()));
     joined_.push_back(std::move(joined));
-    add_named(joined_.back().chain, length, segmented);
+    add_named(joined_.size(), segmented);
   }
 }
 
+std::vector<std::int64_t> Planner::forward_in(Resource resource) const {
+  std::vector<std::int64_t> ns;
+  for (const Load& load : forward_load_) ns.push_back(load[resource]);
+  return ns;
+}
+
 // Not if it decides about anything that no stage of the chain decides about by itself.
-void Planner::add_named(const Stages& stages, std::size_t length, const PlannedStep& step) {
+void Planner::add_named(std::size_t number, const PlannedStep& step) {
   if (!step.refusal.empty()) return;
-  NamedPlan named;
+  const Stages& stages = chain(number);
+  NamedPlan named{number, {}};
   for (const Stage& stage : stages.all) {
     std::optional<LocalPlan> local = local_plan_of(*trace_, needs_, step.plan, stage);
     if (!local) return;
@@ -175,18 +188,24 @@ void Planner::add_named(const Stages& stages, std::size_t length, const PlannedS
   std::vector<const LocalPlan*> locals;
   for (const Entry& entry : named.entries) locals.push_back(&entry.plan);
   const Survey found = survey_of(stages, locals);
+  for (std::size_t s = 0; s < stages.all.size(); ++s) named.entries[s].cost = found.stages[s];
+  GradientError error;
+  for (const Part& part : parts_of(named)) error += error_of(part);
+  if (!bounds_errors() || error.square() <= settings_.most_error)
+    named_.push_back(std::make_shared<const NamedPlan>(std::move(named)));
+}
+
+std::vector<Planner::Part> Planner::parts_of(const NamedPlan& named) const {
+  const Stages& stages = chain(named.chain);
+  std::vector<Part> parts;
   std::uint32_t first = 0;
   for (std::size_t s = 0; s < stages.all.size(); ++s) {
-    named.entries[s].cost = found.stages[s];
     const bool is_joined = stages.all[s].end != stages_.all[first].end;
-    const auto count = static_cast<std::uint32_t>(is_joined ? length : 1);
-    named.parts.push_back({&stages.all[s], first, count, &named.entries[s]});
-    first += count;
+    const std::size_t count = is_joined ? joined_[named.chain - 1].length : 1;
+    parts.push_back({&stages.all[s], first, static_cast<std::uint32_t>(count), &named.entries[s]});
+    first += parts.back().count;
   }
-  GradientError error;
-  for (const Part& part : named.parts) error += error_of(part);
-  if (!bounds_errors() || error.square() <= settings_.most_error)
-    named_.push_back(std::move(named));
+  return parts;
 }
 
 // The hulls of a kind of stage that can be cut.
@@ -196,6 +215,20 @@ void Planner::cut(std::uint32_t kind, const std::vector<std::vector<Coded>>* cod
   keeping_[kind] = hull_of(input);
   input.held = Held::Free;
   free_[kind] = can_drop_held(stages_) ? hull_of(input) : keeping_[kind];
+  if (!undoes_[kind]) return;
+  input.undoes_couplings = true;
+  undoing_[kind] = hull_of(input);
+  for (Proposal& proposal : undoing_[kind])
+    proposal.kept -= undone_bytes(stages_.kinds[kind].front());
+}
+
+// Of the stage's inputs, if its couplings can be undone.
+std::int64_t Planner::undone_bytes(std::size_t stage) const {
+  std::int64_t bytes = 0;
+  if (undoes_[stages_.all[stage].kind])
+    for (const TensorId input : stages_.all[stage].inputs)
+      bytes += rounded(tidemark::size((*trace_)[input]));
+  return bytes;
 }
 
 // Where errors are bounded: the hulls at prices of errors, and that of exact plans with its
@@ -220,6 +253,10 @@ void Planner::propose_single(const std::vector<PlannedStep>& named, std::uint32_
   const Stage& stage = stages_.all[stages_.kinds[kind].front()];
   ProposalInput input{*trace_, needs_, stage, forward_ns_, Held::Free, coded_forms()};
   const bool is_cut = !stage.decided.empty() && can_be_cut(stage);
+  undoes_[kind] = std::ranges::any_of(named, [&](const PlannedStep& step) {
+    const std::optional<LocalPlan> local = local_plan_of(*trace_, needs_, step.plan, stage);
+    return local && local->reconstructs_inputs;
+  });
   if (is_cut) cut(kind, coded_forms());
   for (Mode& mode : modes_) {
     input.held = mode.held;
@@ -232,6 +269,11 @@ void Planner::propose_single(const std::vector<PlannedStep>& named, std::uint32_
     if (!is_cut || settings_.form != PlanForm::Tensors) continue;
     const std::vector<Proposal> hull = mode.held == Held::Kept ? keeping_[kind] : hull_of(input);
     menu.add(hull);
+    for (const Resource resource : overlapped_resources) {
+      if (!settings_.overlaps) break;
+      const std::vector<std::int64_t> shared = forward_in(resource);
+      menu.add(hull_of({*trace_, needs_, stage, shared, mode.held, coded_forms()}));
+    }
     if (bounds_errors()) menu.add(of_less_error(input));
     if (!is_stopped()) menu.add(neighbours_of(input, hull));
     std::erase_if(mode.menus.front()[kind], [&](const Entry& entry) {
@@ -278,19 +320,54 @@ void Planner::propose_joined(Mode& mode, const JoinedStages& joined, const Plann
       menu.add(std::move(*local));
     ProposalInput exact = input;
     exact.coded = nullptr;
-    for (const double price : prices_within(stage)) {
-      if (LocalPlan local = cheapest_at(input, price).plan; is_joint(stage, local))
-        menu.add(std::move(local));
-      if (!bounds_errors()) continue;
-      if (LocalPlan local = cheapest_at(exact, price).plan; is_joint(stage, local))
-        menu.add(std::move(local));
-    }
+    const std::vector<double> prices = prices_within(stage);
+    std::vector<Proposal> found = cheapest_at(input, prices);
+    if (bounds_errors())
+      for (Proposal& proposal : cheapest_at(exact, prices)) found.push_back(std::move(proposal));
+    for (Proposal& proposal : found)
+      if (is_joint(stage, proposal.plan)) menu.add(std::move(proposal.plan));
   }
 }
 
 Survey Planner::survey_of(const Stages& stages, const std::vector<const LocalPlan*>& locals) const {
   const Plan plan = assembled(*trace_, stages, locals);
-  return survey(*trace_, stages, schedule_of(*measured_, needs_, plan), *costs_, device_, counted_);
+  Survey found =
+      survey(*trace_, stages, schedule_of(*measured_, needs_, plan), *costs_, device_, counted_);
+  for (std::size_t s = 0; s < stages.all.size(); ++s)
+    if (locals[s]->reconstructs_inputs) charge_outputs(s, found);
+  return found;
+}
+
+// Who undoes couplings begins with its outputs, which nobody else needs by then. Such as no
+// gradient needs are there for it alone from the next stage's forward on. (While that one reads
+// them they are counted twice.)
+void Planner::charge_outputs(std::size_t stage, Survey& found) const {
+  const StageCost& kept = reference_.stages[stage];
+  StageCost& cost = found.stages[stage];
+  cost.first.backward += cost.first.gradients - kept.first.gradients;
+  cost.later.backward += cost.later.gradients - kept.later.gradients;
+  const std::int64_t bytes = unsaved_outputs(stages_.all[stage]);
+  if (bytes == 0) return;
+  StageCost& next = found.stages[stage + 1];
+  for (const auto pass : {&StageCost::first, &StageCost::later}) {
+    (cost.*pass).kept += bytes;
+    (next.*pass).kept -= bytes;
+    (next.*pass).backward -= bytes;
+  }
+}
+
+// Of couplings, read last behind the stage.
+std::int64_t Planner::unsaved_outputs(const Stage& stage) const {
+  std::int64_t bytes = 0;
+  for (std::size_t i = index(stage.begin); i < index(stage.end); ++i) {
+    const Op& op = trace_->ops[i];
+    if (!op.residual || !row_of(op.kind).inverts_input0) continue;
+    const TensorId sum = (*trace_)[trace_->outputs(op)[0]].storage;
+    const OpId last = needs_.last_read[index(sum)];
+    if (needs_.uses[index(sum)] == 0 && last != no_op && last >= stage.end)
+      bytes += rounded(tidemark::size((*trace_)[sum]));
+  }
+  return bytes;
 }
 
 // Stages do not see each other's plans, so one lowering measures as many as there are stages. What

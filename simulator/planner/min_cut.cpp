@@ -10,15 +10,18 @@ MinCut::Node MinCut::add_node() {
   return static_cast<Node>(edges_of_.size() - 1);
 }
 
-void MinCut::add_edge(Node from, Node to, std::int64_t capacity) {
-  if (capacity <= 0) return;
+MinCut::Edge MinCut::add_edge(Node from, Node to, std::int64_t capacity) {
   edges_of_[from].push_back(static_cast<std::uint32_t>(edges_.size()));
-  edges_.push_back({to, capacity});
+  edges_.push_back({to, 0});
   edges_of_[to].push_back(static_cast<std::uint32_t>(edges_.size()));
   edges_.push_back({from, 0});
+  capacities_.push_back(capacity);
+  return static_cast<Edge>(capacities_.size() - 1);
 }
 
 std::int64_t MinCut::solve() {
+  for (std::size_t e = 0; e < capacities_.size(); ++e)
+    edges_[2 * e].left = capacities_[e], edges_[2 * e + 1].left = 0;
   std::int64_t total = 0;
   while (measure_depths()) {
     next_.assign(edges_of_.size(), 0);
@@ -28,16 +31,16 @@ std::int64_t MinCut::solve() {
   return total;
 }
 
-// Breadth first along edges that can carry more.
+// Breadth first along edges that can carry more, as far as the sink.
 bool MinCut::measure_depths() {
   depth_.assign(edges_of_.size(), 0);
   depth_[source] = 1;
-  std::vector<Node> queue = {source};
-  for (std::size_t i = 0; i < queue.size(); ++i) {
-    for (const std::uint32_t e : edges_of_[queue[i]]) {
+  queue_ = {source};
+  for (std::size_t i = 0; i < queue_.size() && depth_[sink] == 0; ++i) {
+    for (const std::uint32_t e : edges_of_[queue_[i]]) {
       if (edges_[e].left == 0 || depth_[edges_[e].to] != 0) continue;
-      depth_[edges_[e].to] = depth_[queue[i]] + 1;
-      queue.push_back(edges_[e].to);
+      depth_[edges_[e].to] = depth_[queue_[i]] + 1;
+      queue_.push_back(edges_[e].to);
     }
   }
   return depth_[sink] != 0;
@@ -61,12 +64,12 @@ std::int64_t MinCut::push(Node node, std::int64_t flow) {
 void MinCut::mark_source_side() {
   is_reached_.assign(edges_of_.size(), false);
   is_reached_[source] = true;
-  std::vector<Node> queue = {source};
-  for (std::size_t i = 0; i < queue.size(); ++i) {
-    for (const std::uint32_t e : edges_of_[queue[i]]) {
+  queue_ = {source};
+  for (std::size_t i = 0; i < queue_.size(); ++i) {
+    for (const std::uint32_t e : edges_of_[queue_[i]]) {
       if (edges_[e].left == 0 || is_reached_[edges_[e].to]) continue;
       is_reached_[edges_[e].to] = true;
-      queue.push_back(edges_[e].to);
+      queue_.push_back(edges_[e].to);
     }
   }
 }

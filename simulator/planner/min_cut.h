@@ -16,17 +16,20 @@ class MinCut {
 
   static constexpr Node source = 0, sink = 1;
   Node add_node();
+  using Edge = std::uint32_t;
   /// Cut if `from` ends on the source's side and `to` on the sink's. The sum of all finite
   /// capacities must stay below `infinite`.
-  void add_edge(Node from, Node to, std::int64_t capacity);
+  Edge add_edge(Node from, Node to, std::int64_t capacity);
+  void set_capacity(Edge edge, std::int64_t capacity) { capacities_[edge] = capacity; }
 
-  /// The capacity of the cut. Then is_sink_side() says where a node ended; of cuts of equal
-  /// capacity it is the one with the fewest nodes on the source's side.
+  /// The capacity of the cut; again after capacities have changed. Then is_sink_side() says where a
+  /// node ended; of cuts of equal capacity it is the one with the fewest nodes on the source's
+  /// side.
   std::int64_t solve();
   bool is_sink_side(Node node) const { return !is_reached_[node]; }
 
  private:
-  struct Edge {
+  struct HalfEdge {
     Node to;
     std::int64_t left;
   };
@@ -35,10 +38,12 @@ class MinCut {
   std::int64_t push(Node node, std::int64_t flow);
   void mark_source_side();
 
-  std::vector<Edge> edges_;  ///< each beside its reverse, number ^ 1
+  std::vector<std::int64_t> capacities_;  ///< by edge
+  std::vector<HalfEdge> edges_;           ///< each beside its reverse, number ^ 1
   std::vector<std::vector<std::uint32_t>> edges_of_;
   std::vector<std::uint32_t> depth_, next_;
   std::vector<bool> is_reached_;
+  std::vector<Node> queue_;
 };
 
 }  // namespace tidemark

@@ -34,7 +34,8 @@ std::vector<Candidate> candidates_of(const Trace& trace, const Stage& stage,
 std::int64_t Planner::forward_time(std::size_t kind) const {
   const Stage& stage = stages_.all[stages_.kinds[kind].front()];
   std::int64_t time = 0;
-  for (std::size_t i = index(stage.begin); i < index(stage.end); ++i) time += forward_ns_[i];
+  for (std::size_t i = index(stage.begin); i < index(stage.end); ++i)
+    time += forward_load_[i][Resource::Time];
   return time;
 }
 

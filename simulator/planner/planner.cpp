@@ -42,7 +42,9 @@ Planner::Planner(std::shared_ptr<const Trace> trace, const Device& device, const
       stages_(stages_of(*trace_, needs_)),
       costs_(std::make_unique<CostModel>(*trace_, needs_, device_)),
       keeping_(stages_.kinds.size()),
-      free_(stages_.kinds.size()) {
+      free_(stages_.kinds.size()),
+      undoes_(stages_.kinds.size()),
+      undoing_(stages_.kinds.size()) {
   const bool has_modes = can_drop_held(stages_);
   const bool is_mixed = has_modes && settings_.form != PlanForm::Tensors;
   modes_.push_back({is_mixed ? Held::Free : Held::Kept});
@@ -70,16 +72,41 @@ Planner::Planner(const Planner& other)
       share_beyond_(other.share_beyond_),
       coded_(other.coded_),
       steady_(other.steady_),
+      resource_(other.resource_),
+      forward_load_(other.forward_load_),
       forward_ns_(other.forward_ns_),
       reference_(other.reference_),
       least_backward_(other.least_backward_),
       keeping_(other.keeping_),
-      free_(other.free_) {}
+      free_(other.free_),
+      undoes_(other.undoes_),
+      undoing_(other.undoing_) {}
 
 Planner::Planner(const Planner& exact, double share_beyond) : Planner(exact) {
   share_beyond_ = share_beyond;
   for (const Mode& mode : exact.modes_) modes_.push_back({mode.held, mode.menus});
   for (Mode& mode : modes_) offer_offload(mode);
+  solve_all();
+}
+
+void Planner::count(Resource resource) {
+  resource_ = resource;
+  forward_ns_ = forward_in(resource);
+  count_in(reference_, resource);
+  for (std::vector<Coded>& forms : coded_)
+    for (Coded& coded : forms) coded.time = coded.load[resource];
+  for (Mode& mode : modes_)
+    for (std::vector<Menu>& menus : mode.menus)
+      for (Menu& menu : menus)
+        for (Entry& entry : menu) entry.cost.time = entry.cost.load[resource];
+  for (std::uint32_t kind = 0; kind < stages_.kinds.size(); ++kind)
+    if (!keeping_[kind].empty()) cut(kind, coded_forms());
+}
+
+Planner::Planner(const Planner& plain, Resource resource) : Planner(plain) {
+  named_ = plain.named_;
+  for (const Mode& mode : plain.modes_) modes_.push_back({mode.held, mode.menus});
+  count(resource);
   solve_all();
 }
 
@@ -214,7 +241,7 @@ std::optional<std::size_t> Planner::within(std::int64_t bytes) const {
 }
 
 std::vector<Planner::Part> Planner::parts_at(std::size_t point) const {
-  if (point >= points_.size()) return named_[point - points_.size()].parts;
+  if (point >= points_.size()) return parts_of(*named_[point - points_.size()]);
   const Mode& mode = modes_[points_[point].mode];
   std::vector<Part> parts;
   for (const Front::Picked& picked : mode.front->choices_at(points_[point].point))

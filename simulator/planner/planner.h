@@ -36,6 +36,8 @@ struct PlannerSettings {
   std::function<bool()> is_stopped = {};
   /// That somebody made of the trace, and that is looked at beside the planner's own.
   std::optional<Plan> known = {};
+  bool undoes_couplings = false;  ///< blocks' inputs may follow from what they made of them
+  bool overlaps = false;  ///< menus have what is cheapest in the resources that streams share, too
 };
 
 /// So many neighbouring blocks may be recovered as one. Longer ones hold more recovered blocks at
@@ -67,6 +69,9 @@ class Planner {
   /// stage computes costs no time; what is beyond, at most its time on the link: so much of it is
   /// counted, as a share, because neighbours may leave the link to others.
   Planner(const Planner& exact, double share_beyond);
+  /// The same, counted in what runs take of a resource that streams share: its points are worth
+  /// trying with recovery on a second stream.
+  Planner(const Planner& plain, Resource resource);
   /// The same, but each block is as it is, or has one of these sets of operators; blocks that are
   /// recovered as one have the same. What stands outside of blocks stays as it is. Only of
   /// takes_in_blocks(): others are no sum of blocks. What an operator takes from parameters and
@@ -131,6 +136,10 @@ class Planner {
   /// looked for.
   std::int64_t lower_bound(std::int64_t bytes, double link = 0,
                            std::int64_t enough = std::numeric_limits<std::int64_t>::max()) const;
+  /// The same of plans whose recovery may run on a second stream.
+  std::int64_t lower_bound_of_streams(
+      std::int64_t bytes, double link = 0, bool are_joined = false,
+      std::int64_t enough = std::numeric_limits<std::int64_t>::max()) const;
   /// Nor one that does so inside of blocks joined as `joined_lengths` say.
   std::int64_t lower_bound_of_joined(
       std::int64_t bytes, double link = 0,
@@ -138,6 +147,7 @@ class Planner {
   /// What no decision about stages changes: the most that is there outside of them.
   std::int64_t rest() const { return reference_.rest + steady_; }
 
+  Resource resource() const { return resource_; }
   const Trace& trace() const { return *trace_; }
   const Needs& needs() const { return needs_; }
   const Stages& stages() const { return stages_; }
@@ -161,8 +171,8 @@ class Planner {
     std::optional<Front> front = {};
   };
   struct NamedPlan {
-    std::vector<Entry> entries;
-    std::vector<Part> parts;
+    std::size_t chain;
+    std::vector<Entry> entries;  ///< by stage of the chain
   };
   struct Step {
     std::int64_t bytes, time;  ///< bytes of the stages: they rise even where `rest` needs more
@@ -177,6 +187,8 @@ class Planner {
     double price;
   };
   Planner(const Planner& plain, PriceOfError price);
+  struct OnlyBounds {};
+  Planner(const Planner& plain, Resource resource, OnlyBounds);
 
   const Stages& chain(std::size_t number) const {
     return number == 0 ? stages_ : joined_[number - 1].chain;
@@ -205,9 +217,13 @@ class Planner {
   bool is_stopped() const { return settings_.is_stopped && settings_.is_stopped(); }
   void measure_codes();
   void propose();
-  void add_named(const Stages& stages, std::size_t length, const PlannedStep& step);
+  void add_named(std::size_t number, const PlannedStep& step);
+  std::vector<Part> parts_of(const NamedPlan& named) const;
+  std::vector<std::int64_t> forward_in(Resource resource) const;
+  void count(Resource resource);
   void propose_single(const std::vector<PlannedStep>& named, std::uint32_t kind);
   std::vector<LocalPlan> of_less_error(const ProposalInput& input) const;
+  std::int64_t undone_bytes(std::size_t stage) const;
   void cut(std::uint32_t kind, const std::vector<std::vector<Coded>>* coded);
   void thin(const Stages& stages, std::vector<Menu>& menus) const;
   void propose_joined(Mode& mode, const JoinedStages& joined, const PlannedStep& segmented,
@@ -216,6 +232,8 @@ class Planner {
   void solve_all();
   std::vector<double> prices_within(const Stage& stage) const;
   bool is_joint(const Stage& stage, const LocalPlan& local) const;
+  void charge_outputs(std::size_t stage, Survey& found) const;
+  std::int64_t unsaved_outputs(const Stage& stage) const;
   void measure(const Stages& stages, std::vector<Menu>& menus) const;
   void measure_menus();
   void solve(std::size_t mode);
@@ -251,14 +269,20 @@ class Planner {
   double share_beyond_ = 0;
   std::vector<std::vector<Coded>> coded_;     ///< by tensor; empty where nothing may be coded
   std::int64_t steady_ = 0;                   ///< bytes of the ranges of codes, at most
-  std::vector<std::int64_t> forward_ns_;      ///< by op: of its forward, in all passes
+  Resource resource_ = Resource::Time;        ///< that counts
+  std::vector<Load> forward_load_;            ///< by op: of its forward, in all passes
+  std::vector<std::int64_t> forward_ns_;      ///< … of what counts, in ns
   Survey reference_;                          ///< of the plan that keeps everything
   std::vector<std::int64_t> least_backward_;  ///< by stage
   std::vector<Mode> modes_;
   /// By kind: the hulls over local plans that keep what is held, and over all.
   std::vector<std::vector<Proposal>> keeping_, free_;
+  /// By kind: can its couplings be undone; then hulls of those that recover their inputs, too,
+  /// without the time of the inverse.
+  std::vector<bool> undoes_;
+  std::vector<std::vector<Proposal>> undoing_;
   std::vector<Step> points_;
-  std::vector<NamedPlan> named_;
+  std::vector<std::shared_ptr<const NamedPlan>> named_;
   std::vector<BlockOperators> operators_;
 };
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 
 #include "simulator/planner/alike_nodes.h"
@@ -39,20 +40,18 @@ class Cutting {
     for (std::uint32_t d = 0; d < in.stage.decided.size(); ++d)
       decided_of_[index(in.stage.decided[d])] = d;
     find_most();
+    connect();
   }
 
   Proposal solve(double price, const Exception& exception = {}) {
     price_ = price;
     scale_ =
         std::min(finest_scale, static_cast<double>(dear / 4) / (most_time_ + price * most_bytes_));
-    MinCut cut;
-    nodes_.clear();
-    values_.clear();
-    for (std::size_t i = 0; i < count_; ++i) nodes_.push_back(cut.add_node());
-    for (std::size_t i = 0; i < count_; ++i) add_op(cut, i, exception);
-    cut.solve();
+    for (std::size_t i = 0; i < count_; ++i) weigh(i, exception);
+    for (const Value& value : values_) cut_.set_capacity(value.edge, capacity(0, value.bytes));
+    cut_.solve();
     reruns_.assign(count_, false);
-    for (std::size_t i = 0; i < count_; ++i) reruns_[i] = cut.is_sink_side(nodes_[i]);
+    for (std::size_t i = 0; i < count_; ++i) reruns_[i] = cut_.is_sink_side(nodes_[i]);
     return proposal();
   }
 
@@ -153,37 +152,105 @@ class Cutting {
     return least;
   }
 
-  void add_op(MinCut& cut, std::size_t i, const Exception& exception) {
-    const std::int64_t time = capacity(in_.forward_ns[begin_ + i], 0);
+  /// Read by reruns, and there for nobody else.
+  struct Value {
+    TensorId storage;
+    std::int64_t bytes;
+    MinCut::Node node;
+    MinCut::Edge edge;
+    std::vector<std::size_t> readers;  ///< ops of the stage
+  };
+
+  // The graph without capacities: those are what prices change.
+  void connect() {
+    for (std::size_t i = 0; i < count_; ++i) {
+      nodes_.push_back(cut_.add_node());
+      run_edges_.push_back(cut_.add_edge(MinCut::source, nodes_[i], 0));
+      keep_edges_.push_back(cut_.add_edge(nodes_[i], MinCut::sink, 0));
+    }
+    std::unordered_map<TensorId, std::size_t> number;
+    std::unordered_map<TensorId, std::vector<std::size_t>> readers;
+    for (std::size_t i = 0; i < count_; ++i) {
+      for (const TensorId input : in_.trace.inputs(op_at(i)))
+        readers[in_.trace[input].storage].push_back(i);
+      if (!may_run_again(i)) continue;
+      for (const TensorId input : in_.trace.inputs(op_at(i)))
+        if (const TensorId storage = in_.trace[input].storage; is_charged(storage))
+          add_read(i, storage, number);
+    }
+    for (Value& value : values_) value.readers = readers[value.storage];
+    find_last_uses(readers);
+  }
+
+  void add_read(std::size_t reader, TensorId storage,
+                std::unordered_map<TensorId, std::size_t>& number) {
+    const auto [found, is_new] = number.try_emplace(storage, values_.size());
+    if (is_new) {
+      const MinCut::Node node = cut_.add_node();
+      const MinCut::Node maker = is_inside(storage) ? nodes_[offset(storage)] : MinCut::source;
+      values_.push_back(
+          {storage, rounded(size(in_.trace[storage])), node, cut_.add_edge(maker, node, 0), {}});
+    }
+    cut_.add_edge(values_[found->second].node, nodes_[reader], MinCut::infinite / 4);
+  }
+
+  // What each op makes is read last by gradients, or by one of these if it runs again.
+  void find_last_uses(const std::unordered_map<TensorId, std::vector<std::size_t>>& readers) {
+    decided_use_.resize(count_);
+    readers_.resize(count_);
+    for (std::size_t i = 0; i < count_; ++i) {
+      decided_use_[i] = i;
+      for (const TensorId output : in_.trace.outputs(op_at(i))) {
+        const TensorId storage = in_.trace[output].storage;
+        if (decided_of_[index(storage)] != none) {
+          const std::size_t last = index(last_forward_use(in_.needs, storage)) - begin_;
+          decided_use_[i] = std::max(decided_use_[i], last);
+        } else if (const auto found = readers.find(storage); found != readers.end()) {
+          readers_[i].insert(readers_[i].end(), found->second.begin(), found->second.end());
+        }
+      }
+      std::ranges::sort(readers_[i]);
+    }
+  }
+
+  void weigh(std::size_t i, const Exception& exception) {
     // One more than its time: of two plans of equal price, the one that runs less.
-    cut.add_edge(MinCut::source, nodes_[i], may_run_again(i) ? time + 1 : MinCut::infinite / 4);
+    std::int64_t run =
+        may_run_again(i) ? capacity(in_.forward_ns[begin_ + i], 0) + 1 : MinCut::infinite / 4;
+    std::int64_t keep = 0;
     for (const TensorId output : in_.trace.outputs(op_at(i))) {
       const std::uint32_t d = decided_of_[index(output)];
       if (d == none) continue;
       const Forced forced = exception.decided == d ? exception.forced : forced_of(d);
       const std::int64_t weight = weight_of(output).capacity;
       if (forced == Forced::Kept)
-        cut.add_edge(MinCut::source, nodes_[i], dear);
+        run += dear;
       else if (forced == Forced::Absent || weight >= 0)
-        cut.add_edge(nodes_[i], MinCut::sink, forced == Forced::Absent ? dear : weight);
+        keep += forced == Forced::Absent ? dear : weight;
       else
-        cut.add_edge(MinCut::source, nodes_[i], -weight);
+        run -= weight;
     }
-    if (!may_run_again(i)) return;
-    for (const TensorId input : in_.trace.inputs(op_at(i)))
-      add_read(cut, i, in_.trace[input].storage);
+    cut_.set_capacity(run_edges_[i], run);
+    cut_.set_capacity(keep_edges_[i], keep + weight_of_undone(i));
   }
 
-  void add_read(MinCut& cut, std::size_t reader, TensorId storage) {
-    if (!is_charged(storage)) return;
-    const auto [found, is_new] = values_.try_emplace(storage, MinCut::source);
-    if (is_new) {
-      found->second = cut.add_node();
-      const std::int64_t weight = capacity(0, rounded(size(in_.trace[storage])));
-      cut.add_edge(is_inside(storage) ? nodes_[offset(storage)] : MinCut::source, found->second,
-                   weight);
-    }
-    cut.add_edge(found->second, nodes_[reader], MinCut::infinite / 4);
+  std::int64_t weight_of_undone(std::size_t maker) const {
+    std::int64_t weight = 0;
+    for (std::size_t i = maker + 1; in_.undoes_couplings && i < count_; ++i)
+      if (const std::optional<TensorId> branch = branch_undone_by(i);
+          branch && offset(*branch) == maker)
+        weight += capacity(0, rounded(size(in_.trace[*branch])));
+    return weight;
+  }
+
+  // What no gradient needs of it, but for undoing the add.
+  std::optional<TensorId> branch_undone_by(std::size_t i) const {
+    const Op& op = op_at(i);
+    if (!in_.undoes_couplings || !op.residual || !row_of(op.kind).inverts_input0) return {};
+    const TensorId branch = in_.trace[in_.trace.inputs(op)[1]].storage;
+    const bool is_needed =
+        decided_of_[index(branch)] == none && is_inside(branch) && may_run_again(offset(branch));
+    return is_needed ? std::optional(branch) : std::nullopt;
   }
 
   // There only for reruns: no gradient needs it, and nobody behind the stage could have it kept.
@@ -217,10 +284,17 @@ class Cutting {
         made.kept += rounded(size(in_.trace[storage]));
       }
     }
-    for (const auto& [storage, node] : values_) {
-      if (!is_read_again(storage) || (is_inside(storage) && reruns_[offset(storage)])) continue;
-      made.kept += rounded(size(in_.trace[storage]));
-      if (is_inside(storage)) made.plan.kept_for_recovery.push_back(value_of(storage));
+    for (const Value& value : values_) {
+      const bool is_inner = is_inside(value.storage);
+      if (!is_read_again(value) || (is_inner && reruns_[offset(value.storage)])) continue;
+      made.kept += value.bytes;
+      if (is_inner) made.plan.kept_for_recovery.push_back(value_of(value.storage));
+    }
+    for (std::size_t i = 0; i < count_; ++i) {
+      const std::optional<TensorId> branch = branch_undone_by(i);
+      if (!branch || reruns_[offset(*branch)]) continue;
+      made.kept += rounded(size(in_.trace[*branch]));
+      made.plan.kept_for_recovery.push_back(value_of(*branch));
     }
     std::ranges::sort(made.plan.kept_for_recovery);
     made.plan.regions = regions();
@@ -233,13 +307,8 @@ class Cutting {
     return {offset(storage), static_cast<std::size_t>(output - outputs.begin())};
   }
 
-  bool is_read_again(TensorId storage) const {
-    for (std::size_t i = 0; i < count_; ++i) {
-      if (!reruns_[i]) continue;
-      for (const TensorId input : in_.trace.inputs(op_at(i)))
-        if (in_.trace[input].storage == storage) return true;
-    }
-    return false;
+  bool is_read_again(const Value& value) const {
+    return std::ranges::any_of(value.readers, [&](std::size_t i) { return reruns_[i]; });
   }
 
   // The smallest that hold what runs again and all who read it: what is recovered late is there for
@@ -259,18 +328,9 @@ class Cutting {
 
   // Of what the op makes again: by gradients, or by ops that run again.
   std::size_t last_use(std::size_t i) const {
-    std::size_t last = i;
-    for (const TensorId output : in_.trace.outputs(op_at(i))) {
-      const TensorId storage = in_.trace[output].storage;
-      if (decided_of_[index(storage)] != none) {
-        last = std::max(last, index(last_forward_use(in_.needs, storage)) - begin_);
-        continue;
-      }
-      for (std::size_t reader = i + 1; reader < count_; ++reader)
-        if (reruns_[reader])
-          for (const TensorId input : in_.trace.inputs(op_at(reader)))
-            if (in_.trace[input].storage == storage) last = std::max(last, reader);
-    }
+    std::size_t last = decided_use_[i];
+    for (const std::size_t reader : readers_[i])
+      if (reruns_[reader]) last = std::max(last, reader);
     return last;
   }
 
@@ -280,8 +340,12 @@ class Cutting {
   double scale_ = finest_scale;
   double most_time_ = 1, most_bytes_ = 0;
   std::vector<std::uint32_t> decided_of_;  ///< by tensor
-  std::vector<MinCut::Node> nodes_;        ///< by op of the stage
-  std::unordered_map<TensorId, MinCut::Node> values_;
+  MinCut cut_;
+  std::vector<MinCut::Node> nodes_;                   ///< by op of the stage
+  std::vector<MinCut::Edge> run_edges_, keep_edges_;  ///< likewise: to run it again, or to keep
+  std::vector<Value> values_;
+  std::vector<std::size_t> decided_use_;  ///< by op: see find_last_uses()
+  std::vector<std::vector<std::size_t>> readers_;
   std::vector<bool> reruns_;
 };
 
@@ -345,6 +409,13 @@ std::vector<Proposal> hull_of(const ProposalInput& input) {
 
 Proposal cheapest_at(const ProposalInput& input, double price) {
   return Cutting(input).solve(price);
+}
+
+std::vector<Proposal> cheapest_at(const ProposalInput& input, const std::vector<double>& prices) {
+  Cutting cutting(input);
+  std::vector<Proposal> found;
+  for (const double price : prices) found.push_back(cutting.solve(price));
+  return found;
 }
 
 std::vector<double> prices_of(const std::vector<Proposal>& hull) {

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "simulator/planner/load.h"
 #include "simulator/planner/local_plan.h"
 
 namespace tidemark {
@@ -20,6 +21,7 @@ struct Coded {
   Encoding encoding;
   std::int64_t bytes = 0;
   std::int64_t time = 0;  ///< ns; below 0 where gradients read codes faster than values
+  Load load = {};         ///< … in all resources
 };
 
 /// What happens to a stage's held storages.
@@ -33,6 +35,8 @@ struct ProposalInput {
   const std::vector<std::int64_t>& forward_ns;  ///< by op: to run its forward again
   Held held = Held::Free;
   const std::vector<std::vector<Coded>>* coded = nullptr;  ///< by tensor: the forms it may have
+  /// What the stage's couplings add must be there to undo them: kept, or made again.
+  bool undoes_couplings = false;
 };
 
 /// Not if it has so many ops that its cuts take longer than they are worth.
@@ -48,6 +52,8 @@ std::vector<Proposal> hull_of(const ProposalInput& input);
 
 /// The cheapest local plan where a byte costs so many ns.
 Proposal cheapest_at(const ProposalInput& input, double price);
+/// At each of the prices.
+std::vector<Proposal> cheapest_at(const ProposalInput& input, const std::vector<double>& prices);
 
 /// Prices at which the cheapest local plan changes, rising: between neighbouring corners.
 std::vector<double> prices_of(const std::vector<Proposal>& hull);

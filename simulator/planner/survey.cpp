@@ -48,6 +48,7 @@ class Walk {
     }
     end_exchange();
     end_pass();
+    count_in(result_, Resource::Time);
     return std::move(result_);
   }
 
@@ -73,6 +74,14 @@ class Walk {
     if (in_backward_ || buffer.tensor == no_tensor || buffer.role != Role::Value) return;
     const std::uint32_t home = held_of_[index(buffer.tensor)];
     if (home != no_stage) passing_[home].late += rounded(buffer.size);
+  }
+
+  // Nothing is recovered, and so nothing runs beside, before the first gradient and after the last.
+  Load load_of(const Run& run, const Cost& cost, std::int64_t times) const {
+    if (!in_backward_) return load_alone(cost, times);
+    const bool is_gradient = run.task == Task::Seed || run.task == Task::Backward ||
+                             run.task == Task::Accumulate || run.task == Task::Optimizer;
+    return load_shared(cost, times, !is_gradient);
   }
 
   std::int64_t passes_like_this() const { return passes_ == 1 ? counted_.like_second : 1; }
@@ -111,7 +120,7 @@ class Walk {
     const Cost cost = costs_.of(schedule_, run);
     const std::int64_t times = passes_like_this();
     result_.launches += times * cost.kernels * device_.host_launch.count();
-    if (run.stream == StreamId::Compute) result_.rest_time += times * cost.time.count();
+    if (run.stream == StreamId::Compute) result_.rest_load += load_of(run, cost, times);
     exchange_ = std::max(exchange_, now_ + (counted_.scratch ? scratch(run) : 0));
   }
 
@@ -129,11 +138,10 @@ class Walk {
       begin_pass();
     }
     const Cost cost = costs_.of(schedule_, run);
-    const std::int64_t ns = passes_like_this() * cost.time.count();
     result_.launches += passes_like_this() * cost.kernels * device_.host_launch.count();
     if (!is_of_stage) {
       result_.rest = std::max(result_.rest, during);
-      result_.rest_time += ns;
+      result_.rest_load += load_alone(cost, passes_like_this());
       return;
     }
     if (!is_forward(run) && !in_backward_) {
@@ -143,7 +151,7 @@ class Walk {
     if (run.op != no_op) stage_at_hand_ = stage_of_[index(run.op)];
     const std::uint32_t s = stage_at_hand_;
     Passing& stage = passing_[s];
-    result_.stages[s].time += ns;
+    result_.stages[s].load += load_of(run, cost, passes_like_this());
     if (in_backward_) {
       if (stage.gradients_entry == unset) stage.gradients_entry = before;
       stage.backward = std::max(stage.backward, during);
@@ -231,6 +239,11 @@ class Walk {
 };
 
 }  // namespace
+
+void count_in(Survey& survey, Resource resource) {
+  for (StageCost& stage : survey.stages) stage.time = stage.load[resource];
+  survey.rest_time = survey.rest_load[resource];
+}
 
 Survey survey(const Trace& trace, const Stages& stages, const Schedule& schedule,
               const CostModel& costs, const Device& device, const Counted& counted) {

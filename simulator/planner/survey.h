@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "simulator/cost/cost_model.h"
+#include "simulator/planner/load.h"
 #include "simulator/planner/stages.h"
 #include "simulator/schedule.h"
 
@@ -35,7 +36,8 @@ struct StagePass {
 
 struct StageCost {
   StagePass first, later;  ///< of the later passes: of each the maximum
-  std::int64_t time = 0;   ///< ns: all runs of all passes
+  Load load = {};          ///< all runs of all passes
+  std::int64_t time = 0;   ///< … of what counts, in ns
 };
 
 struct Survey {
@@ -43,12 +45,16 @@ struct Survey {
   std::int64_t before = 0;        ///< bytes before the first stage's forward in the first pass …
   std::int64_t before_later = 0;  ///< … and by how many more in later ones
   std::int64_t rest = 0;          ///< the most outside of stages: optimizer
-  std::int64_t rest_time = 0;     ///< ns
-  std::int64_t launches = 0;      ///< ns that the host needs to launch all kernels
+  Load rest_load = {};
+  std::int64_t rest_time = 0;  ///< … of what counts, in ns
+  std::int64_t launches = 0;   ///< ns that the host needs to launch all kernels
   bool has_later = false;
 };
 
-/// A schedule on one stream.
+/// Times are those of what counts.
+void count_in(Survey& survey, Resource resource);
+
+/// A schedule on one stream, counted in time.
 Survey survey(const Trace& trace, const Stages& stages, const Schedule& schedule,
               const CostModel& costs, const Device& device, const Counted& counted);
 

@@ -4,8 +4,10 @@
 // outputs, and what else its gradients need is recomputed from those.
 #include <algorithm>
 
+#include "simulator/derived.h"
 #include "simulator/needs.h"
 #include "simulator/strategies/consumers.h"
+#include "simulator/strategies/couplings.h"
 #include "simulator/strategies/halves.h"
 #include "simulator/strategies/strategy.h"
 
@@ -134,7 +136,33 @@ void hold_as_released(const Trace& trace, Names names, Plan& plan) {
   }
 }
 
+// In a block that is not, the branch reads what its own result is added to.
+bool is_coupled(const Trace& trace, const Coupled& block) {
+  const auto f = half_of(trace, trace.blocks[block.block], Part::F);
+  const TensorId added = trace[trace.inputs(trace.ops[f->add])[0]].storage;
+  const Op& first = trace.ops[f->ops.begin];
+  return block.first || std::ranges::none_of(trace.inputs(first), [&](TensorId input) {
+           return trace[input].storage == added;
+         });
+}
+
 }  // namespace
+
+std::vector<Plan> plans_of_couplings(const Trace& trace, const Needs& needs) {
+  std::vector<Plan> plans;
+  const std::vector<Coupled> blocks = coupled_blocks(trace);
+  if (blocks.empty() ||
+      !std::ranges::all_of(blocks, [&](const Coupled& block) { return is_coupled(trace, block); }))
+    return plans;
+  for (const auto decide : {reconstruct_blocks, reconstruct_in_parallel}) {
+    Plan plan = keep_everything(trace);
+    Derived derived{.needs = needs, .recovery = {}};
+    if (!decide(trace, needs, {}, plan).empty() || !check(trace, plan, derived).empty()) continue;
+    plan.overlap = false;
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
 
 Refusal reconstruct_blocks(const Trace& trace, const Needs& needs,
                            const StrategyArguments& arguments, Plan& plan) {

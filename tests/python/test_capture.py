@@ -128,6 +128,23 @@ class Siamese(Net):
     def forward(self, left, right):
         return (super().forward(left) * super().forward(right)).mean()
 
+class Thrice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(64, 64)
+
+    def forward(self, x):
+        y = self.layer(x)
+        return y.tanh().sum() + y.sigmoid().sum() + y.exp().sum()
+
+def summed():
+    return Thrice(), torch.zeros(8, 16, 64)
+
+def solved():
+    model = nn.Linear(64, 64)
+    nn.init.orthogonal_(model.weight)
+    return model, torch.zeros(8, 64), lambda y: torch.linalg.svdvals(y).sum()
+
 def siamese():
     return Siamese(), (torch.zeros(8, 16, 64), torch.zeros(8, 16, 64))
 
@@ -319,6 +336,29 @@ class Capture(CaptureTest):
         number = 1 + SCRIPT.split("\n").index("    return Net(), torch.zeros(8, 16, 64), "
                                               "lambda y: y.float().mean()")
         self.assertEqual(lines["mean"], f"net.py:{number}")
+
+    def test_kernels_are_counted(self):
+        self.assertEqual(self.capture("make_step").returncode, 0)
+        rows = [op["row"] for op in self.trace()["ops"] if op.get("row", {}).get("operation") ==
+                "aten::gelu"]
+        self.assertEqual(len(rows), 3)
+        for row in rows:
+            self.assertEqual([row[key].get("kernels", 1) for key in ("forward", "backward")], [1, 1])
+            self.assertGreater(row["backward"]["moved_bytes"], 0)
+
+    def test_gradients_are_added_in_place(self):
+        # tanh, sigmoid and exp make their gradient and no other tensor; PyTorch adds the three up in
+        # the memory of one, unless a mode looks on.
+        self.assertEqual(self.capture("summed").returncode, 0)
+        rows = {op["row"]["operation"]: op["row"] for op in self.trace()["ops"] if "row" in op}
+        for name in ("aten::tanh", "aten::sigmoid", "aten::exp"):
+            self.assertEqual(rows[name]["backward"].get("workspace_bytes", 0), 0, name)
+
+    def test_solvers_make_what_they_make(self):
+        done = self.capture("solved")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("aten::_linalg_svd", [op["row"]["operation"] for op in self.trace()["ops"]
+                                            if "row" in op])
 
     def test_weights_used_again_have_gradients_that_are_views(self):
         self.assertEqual(self.capture("siamese").returncode, 0)

@@ -36,6 +36,10 @@ def load_function(target: str) -> Any:
 
 
 def what_to_run(arguments: argparse.Namespace) -> Any:
+    from . import exported
+
+    if not arguments.packed and arguments.target.endswith(exported.ENDING):
+        return exported.step_of(arguments.target)
     if not arguments.packed:
         return load_function(arguments.target)()
     from . import transport
@@ -72,7 +76,7 @@ def captured(made: Any, arguments: argparse.Namespace) -> tuple[Any, int]:
 def run(arguments: argparse.Namespace) -> None:
     import torch
 
-    from . import compiled, document, loops, replicas, step, values
+    from . import accumulation, compiled, document, loops, replicas, step, values
 
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
@@ -81,6 +85,7 @@ def run(arguments: argparse.Namespace) -> None:
     step.install_groups()
     compiled.install_compile()
     replicas.install()
+    accumulation.learn()
     with values.Values():
         with torch.device("cuda"):
             returned = what_to_run(arguments)

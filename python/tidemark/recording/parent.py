@@ -101,12 +101,12 @@ def capture_script(target: str, output: pathlib.Path, options: argparse.Namespac
 def capture_objects(model: Any, batch: Any, loss: Any, optimizer: Any, precision: str,
                     device: str | None, sm: int | None, output: pathlib.Path,
                     beside_gpu: bool) -> pathlib.Path:
-    from . import transport
+    from . import exported, transport
     from .replicas import without_wrappers
 
     check_machine(beside_gpu)
     capability, count = target_of(device, sm)
-    model, replicas = without_wrappers(model)
+    model, replicas = (model, None) if exported.is_program(model) else without_wrappers(model)
     step = dict(model=model, batch=batch, loss=loss, optimizer=optimizer, precision=precision,
                 replicas=replicas)
     with tempfile.TemporaryDirectory() as folder:

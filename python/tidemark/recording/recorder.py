@@ -13,9 +13,11 @@ import weakref
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from . import accumulation
 from .lines import Lines
 
 ATEN = torch.ops.aten
@@ -163,6 +165,11 @@ def physical_bytes(reference: Reference) -> int:
     return count * reference.dtype.itemsize
 
 
+def is_fake(tensor: torch.Tensor) -> bool:
+    """Of a compiler, which traces with it: there is no memory."""
+    return isinstance(tensor, FakeTensor)
+
+
 def is_whole_number(tensor: torch.Tensor) -> bool:
     return not (tensor.is_floating_point() or tensor.is_complex())
 
@@ -188,6 +195,7 @@ class Recorder(TorchDispatchMode):
     def __init__(self, nodes_made: int = 0) -> None:
         """`nodes_made`: of operations that it is about to see."""
         super().__init__()
+        accumulation.learn()
         self.storages: list[Storage] = []
         self.numbers: dict[int, int] = {}  # of storages that are there
         self.operations: list[Operation] = []
@@ -204,6 +212,7 @@ class Recorder(TorchDispatchMode):
         self.in_compiled = False  # in that of a backward, or of the optimizer's step
         self.allocator, self.launches = Allocator(), Launches()
         self.running_node = NO_NODE
+        self.known_before_node = 0  # storages
         self.live = 0  # bytes of the storages that are there
         self.live_peaks = {"begin": 0}
         self.kept: set[int] = set()  # storages that nodes hold
@@ -261,7 +270,7 @@ class Recorder(TorchDispatchMode):
     def on_device(self, values: Any) -> list[torch.Tensor]:
         tensors = [plain(x) for x in tree_leaves(values) if isinstance(x, torch.Tensor)]
         return [x for x in tensors if x.device.type == "cuda" and x.layout == torch.strided and
-                x.untyped_storage().nbytes() > 0]
+                not is_fake(x) and x.untyped_storage().nbytes() > 0 and x.numel() > 0]
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
                            kwargs: Any = None) -> Any:
@@ -333,7 +342,8 @@ class Recorder(TorchDispatchMode):
         started = self.launches()
         if not self.in_compiled:  # whose highest point may be before this operator
             self.allocator.reset()
-        result = function(*args, **kwargs)
+        target = accumulation.in_place(function, args, kwargs, node, self.was_there)
+        result = function(*args, **kwargs) if target is None else accumulation.added(target, args)
         made = [self.reference(x, with_source=False) for x in self.on_device(result)]
         run = self.nodes.get(self.running_node)
         if node is None or run is None:
@@ -367,6 +377,11 @@ class Recorder(TorchDispatchMode):
         self.stretch.highest = max(self.stretch.highest, self.allocator.requested()[1])
         return result
 
+    def was_there(self, tensor: torch.Tensor) -> bool:
+        """Before the node that runs."""
+        return self.numbers.get(tensor.untyped_storage()._cdata, self.known_before_node) < \
+            self.known_before_node
+
     def enter_node(self, node: Any) -> None:
         """Nodes that the backward itself makes, to recompute something, belong to the one before."""
         if node is None or node.name().endswith("AccumulateGrad"):
@@ -375,6 +390,8 @@ class Recorder(TorchDispatchMode):
         number = node._sequence_nr() - self.first_node
         if not 0 <= number < self.last_number - self.first_node:
             return
+        if number != self.running_node:
+            self.known_before_node = len(self.storages)
         self.running_node = number
         if number not in self.nodes:
             now, _ = self.allocator.requested()

@@ -12,12 +12,12 @@ from typing import Any, Callable, Iterator
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
-from . import compiled
+from . import compiled, exported
 from .errors import CaptureError
 from .graph import Graph
 from .lines import Lines
 from .optimizers import Optimizers, make_optimizers
-from .recorder import Recorder, Reference
+from .recorder import Recorder, Reference, is_fake
 from .replicas import Replicas, without_wrappers
 
 PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16")
@@ -38,6 +38,9 @@ class Step:
 
 def as_step(made: Any) -> Step:
     step = step_in(made)
+    if exported.is_program(step.model):
+        step.batch = exported.batch_of(step.model) if step.batch is None else step.batch
+        step.model = exported.module_of(step.model)
     step.model, found = without_wrappers(step.model)
     step.replicas = step.replicas or found
     return step
@@ -77,6 +80,8 @@ def place(step: Step) -> None:
 
 
 def call(model: torch.nn.Module, batch: Any) -> Any:
+    if isinstance(batch, exported.Example):
+        return model(*batch.args, **batch.kwargs)
     if isinstance(batch, dict) or hasattr(batch, "keys"):
         return model(**batch)
     if isinstance(batch, (tuple, list)):
@@ -279,7 +284,8 @@ def note_constants(recorder: Recorder) -> None:
     gc.collect()
     objects = gc.get_objects()
     found = {id(value): value for value in objects
-             if issubclass(type(value), torch.Tensor) and value.layout == torch.strided and
+             if issubclass(type(value), torch.Tensor) and not is_fake(value) and
+             value.layout == torch.strided and
              not torch._C._functorch.is_functorch_wrapped_tensor(value) and
              not recorder.knows(value)}
     if not found:

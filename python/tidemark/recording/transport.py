@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from . import exported
 from .errors import CaptureError
 
 MOST_ELEMENTS = 1 << 20
@@ -74,6 +75,10 @@ class Packer(pickle.Pickler):
         return id(value), described(value) if is_new else None
 
     def reducer_override(self, value: Any) -> Any:
+        if exported.is_program(value):
+            file = io.BytesIO()
+            torch.export.save(value, file)
+            return exported.loaded, (file.getvalue(), "the exported program")
         if isinstance(value, types.ModuleType):
             return importlib.import_module, (value.__name__,)
         if not isinstance(value, types.FunctionType) or not is_nameless(value):

@@ -84,7 +84,7 @@ TEST_F(SearchParts, OneAndSevenOfThemGiveWhatOneRunGives) {
 // A program whose file differs by a byte, as another build's does, takes up and unites nothing.
 TEST_F(SearchParts, OfAnotherBuildAreRefused) {
   run_part(1, 1);
-  const std::string other = (folder_ / "other").string();
+  const std::string other = folder_ / "other";
   std::filesystem::copy_file(TIDEMARK_PROGRAM, other);
   std::ofstream(other, std::ios::app) << 'x';
   for (const std::string& line :

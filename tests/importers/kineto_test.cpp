@@ -96,6 +96,32 @@ TEST(Kineto, BytesInUseAreWhatTheProfilerCounted) {
   EXPECT_EQ(found, expected);
 }
 
+std::string memory_event(double time, int type, int device, std::int64_t bytes,
+                         std::int64_t total) {
+  return fmt::format(
+      R"({{"ph": "i", "name": "[memory]", "pid": 1, "tid": 7, "ts": {}, "args": {{"Addr": {}, )"
+      R"("Bytes": {}, "Total Allocated": {}, "Device Type": {}, "Device Id": {}}}}},)",
+      time, 4096 + 64 * type + device, bytes, total, type, device);
+}
+
+// Of several GPUs the one with most allocations; of the CPU (type 0) only where there is no GPU.
+TEST(Kineto, BytesInUseAreThoseOfOneDevice) {
+  const std::string cpu = memory_event(1, 0, 0, 7, 7) + memory_event(2, 0, 0, 0, 7) +
+                          memory_event(3, 0, 0, -7, 0) + memory_event(4, 0, 0, 9, 9);
+  const std::string gpu = memory_event(5, 1, 1, 512, 512) + memory_event(6, 1, 1, -512, 0);
+  const std::string other = memory_event(5, 1, 0, 1024, 1024);
+  const auto sizes = [](const std::string& memory) {
+    std::vector<std::int64_t> found;
+    const RecordedTimeline made = read(with_events(span("cpu_op", "aten::mm", 7, 0, 10) + memory +
+                                                   R"({"ph": "i", "name": "x", "ts": 1})"));
+    for (const Buffer& buffer : made.schedule.buffers) found.push_back(buffer.size.count);
+    return found;
+  };
+  EXPECT_THAT(sizes(cpu), ElementsAre(7, 9));
+  EXPECT_THAT(sizes(cpu + gpu), ElementsAre(512));
+  EXPECT_THAT(sizes(cpu + gpu + other), ElementsAre(512));
+}
+
 TEST(Kineto, WhoAllocatedIsTheOperatorThatAskedForIt) {
   const RecordedTimeline made = read(read_file(sample, FileKind::Recording));
   std::vector<std::string> names;

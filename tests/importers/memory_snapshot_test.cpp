@@ -163,6 +163,100 @@ TEST(SnapshotTimeline, AFailureSaysWhatWasFreeAndInWhatPieces) {
   EXPECT_THAT(site_of(snapshot, failure.stack), HasSubstr("out_of_memory (record.py:"));
 }
 
+/// A segment of 22 MiB in which `size` bytes are asked for and given back.
+Bytes handed_out(Bytes size, std::optional<Bytes> max_split_size = {}, bool is_expandable = false) {
+  using namespace literals;
+  constexpr std::int64_t address = 1 << 24;
+  MemorySnapshot snapshot;
+  snapshot.settings.max_split_size = max_split_size;
+  snapshot.segments = {
+      {address, 22_MiB, 0, 0, is_expandable, {{address, 22_MiB, {}, no_stack, {}}}}};
+  snapshot.segments[0].blocks[0].state = BlockState::Inactive;
+  std::vector<SnapshotEvent>& events = snapshot.events.emplace_back();
+  for (const SnapshotAction action :
+       {SnapshotAction::Alloc, SnapshotAction::FreeRequested, SnapshotAction::FreeCompleted})
+    events.push_back({address, size, 0, std::ssize(events), no_stack, action});
+  return report_of(snapshot, timeline_of(snapshot, "made")).active_peak;
+}
+
+// split() in PyTorch 2.6's allocator: what is left of a large block is a block of its own above
+// 1 MiB, or from 512 B on where segments grow; never of blocks that must stay whole.
+TEST(SnapshotTimeline, ABlockIsCutFromAFreeOneWhereTheAllocatorWould) {
+  using namespace literals;
+  EXPECT_EQ(handed_out(20_MiB), 20_MiB);
+  EXPECT_EQ(handed_out(20_MiB + 1_B), 20_MiB + 512_B);
+  EXPECT_EQ(handed_out(21_MiB - 512_B), 21_MiB - 512_B);
+  EXPECT_EQ(handed_out(21_MiB), 22_MiB);  // 1 MiB would be left
+  EXPECT_EQ(handed_out(1_B), 512_B);
+  EXPECT_EQ(handed_out(20_MiB, 20_MiB), 22_MiB);
+  EXPECT_EQ(handed_out(20_MiB - 512_B, 20_MiB), 20_MiB - 512_B);
+  EXPECT_EQ(handed_out(22_MiB - 512_B, {}, true), 22_MiB - 512_B);
+  EXPECT_EQ(handed_out(22_MiB, {}, true), 22_MiB);
+  EXPECT_EQ(handed_out(23_MiB), 23_MiB);  // a contradiction: the request says more
+}
+
+TEST(MemorySnapshot, EqualStacksAreOne) {
+  const MemorySnapshot snapshot = read("two_streams.pickle");
+  std::vector<std::vector<std::uint32_t>> stacks;
+  for (std::size_t i = 0; i < snapshot.stack_ends.size(); ++i) {
+    const auto frames = snapshot.stack(static_cast<StackId>(i));
+    stacks.emplace_back(frames.begin(), frames.end());
+  }
+  EXPECT_GT(stacks.size(), 4U);
+  std::ranges::sort(stacks);
+  EXPECT_EQ(std::ranges::adjacent_find(stacks), stacks.end());
+}
+
+/// Pieces of a pickle of protocol 4.
+std::string text(const std::string& words) {
+  return "\x8c" + std::string(1, static_cast<char>(words.size())) + words;
+}
+std::string number(std::int32_t value) {
+  const auto bits = static_cast<std::uint32_t>(value);
+  std::string bytes = "J";
+  for (const unsigned shift : {0U, 8U, 16U, 24U}) bytes += static_cast<char>(bits >> shift & 0xFF);
+  return bytes;
+}
+std::string dict(const std::string& members) { return "}(" + members + "u"; }
+
+allocator::AllocatorSettings settings_of(const std::string& settings) {
+  const std::string bytes = "\x80\x04" +
+                            dict(text("segments") + "]" + text("device_traces") + "]" +
+                                 text("allocator_settings") + dict(settings)) +
+                            ".";
+  PickleInput input(bytes, "file");
+  return read_memory_snapshot(input).settings;
+}
+
+TEST(MemorySnapshot, HasTheAllocatorsSettings) {
+  using namespace literals;
+  const allocator::AllocatorSettings usual;
+  EXPECT_EQ(settings_of(text("expandable_segments") + "\x88").expandable_segments, true);
+  EXPECT_EQ(settings_of(text("expandable_segments") + "\x89").expandable_segments, false);
+  EXPECT_EQ(settings_of(text("max_split_size") + number(1 << 25)).max_split_size, 32_MiB);
+  EXPECT_EQ(settings_of(text("max_split_size") + number(1)).max_split_size, 1_B);
+  for (const std::string& none : {number(0), number(-1), text("32")})  // -1 is PyTorch's "none"
+    EXPECT_EQ(settings_of(text("max_split_size") + none).max_split_size, usual.max_split_size);
+}
+
+// By the first size in MiB that they are for.
+TEST(MemorySnapshot, HasTheAllocatorsDivisionsBySize) {
+  const auto divisions = [](const std::string& size, const std::string& count) {
+    return settings_of(text("roundup_power2_divisions") + dict(text(size) + count))
+        .roundup_divisions;
+  };
+  auto expected = allocator::AllocatorSettings().roundup_divisions;
+  EXPECT_EQ(settings_of("").roundup_divisions, expected);
+  EXPECT_EQ(divisions("2", number(0)), expected);
+  EXPECT_EQ(divisions("2", number((1 << 20) + 1)), expected);
+  EXPECT_EQ(divisions("2", text("4")), expected);
+  EXPECT_EQ(divisions("3", number(4)), expected);
+  for (const int count : {1, 4, 1 << 20}) {
+    expected[1] = count;
+    EXPECT_EQ(divisions("2", number(count)), expected);
+  }
+}
+
 TEST(MemorySnapshot, EveryCutOffFileIsRefused) {
   const std::string whole = bytes_of("ring.pickle");
   ASSERT_EQ(problem_of(whole), "(none)");

@@ -2,6 +2,7 @@
 // it.
 #include "importers/run_file.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -108,6 +109,37 @@ TEST(RunFile, KernelsBelongToTheRangeThatLaunchedThem) {
   ASSERT_EQ(made.ranges.size(), 1u);
   EXPECT_EQ(made.ranges[0].host, Nanoseconds{400});
   EXPECT_EQ(made.ranges[0].gpu, Nanoseconds{400});  // the second was launched after its end
+}
+
+// Two ranges of one name are one row; those with most time on the GPU stand first, then on the
+// host.
+TEST(RunFile, RangesAreInTheOrderOfTheirTime) {
+  const auto range = [](std::uint64_t begin, std::uint64_t end, std::uint32_t name_number) {
+    return bytes_of(RangeRow{start + begin, start + end, name_number, 33});
+  };
+  const auto launch = [](std::uint64_t at, std::uint32_t correlation) {
+    return bytes_of(LaunchRow{start + at, start + at + 5, 33, correlation});
+  };
+  KernelRow elsewhere;  // a GPU that does less
+  elsewhere.begin = start + 1000, elsewhere.end = start + 1001;
+  elsewhere.device = 1, elsewhere.correlation = 3;
+  const std::string run =
+      magic + chunk(chunk_process, R"({"pid": 17, "start_ns": 1, "command": []})") +
+      chunk(chunk_names,
+            name("kernel") + name("short") + name("long") + name("idle") + name("none")) +
+      chunk(chunk_kernels,
+            kernel(1000, 1100, 0, 7, 1) + kernel(1200, 1500, 0, 7, 2) + bytes_of(elsewhere)) +
+      chunk(chunk_ranges, range(0, 50, 1) + range(100, 120, 2) + range(200, 290, 3) +
+                              range(300, 330, 4) + range(400, 405, 1)) +
+      chunk(chunk_launches, launch(10, 1) + launch(110, 2) + launch(310, 3)) +
+      chunk(chunk_end, bytes_of(EndRow{.time = start + 3000}));
+  const RunTimeline made = timeline_of(read(run), "run");
+  std::vector<std::string> rows;
+  for (const RunRange& one : made.ranges)
+    rows.push_back(
+        fmt::format("{} {} {} {}", one.name, one.count, one.host.count(), one.gpu.count()));
+  EXPECT_THAT(rows, ElementsAre("long 1 20 300", "short 2 55 100", "idle 1 90 0", "none 1 30 0"));
+  EXPECT_EQ(made.devices, 2u);
 }
 
 // A process may be killed at any moment, and so may the disk be full.

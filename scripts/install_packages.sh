@@ -16,7 +16,7 @@ build=(
   fonts-dejavu-core                      # its font
   libgtest-dev libgmock-dev              # tests
   libxml2-utils librsvg2-bin python3     # what tests read XML, pictures and SARIF with
-  xvfb xauth libgl1-mesa-dri libglx-mesa0  # a display for the test of the window
+  xvfb xauth libgl1-mesa-dri libglx-mesa0 libxtst6  # a display for the tests of the window, and hands
   libbenchmark-dev                       # benchmarks
 )
 style=(clang clang-format clang-tidy codespell mandoc)  # checks; their tests are skipped without

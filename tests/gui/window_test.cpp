@@ -2,27 +2,20 @@
 #include "gui/window.h"
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <thread>
 
 #include "base/files.h"
 #include "tests/gui/robot.h"
+#include "tests/gui/test_display.h"
 
 #define STBI_ONLY_PNG
 #include <stb_image.h>
 
 namespace tidemark::gui::window_test {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool is_sanitized = true;  // graphics drivers leak and race, and that is not ours
-#else
-constexpr bool is_sanitized = false;
-#endif
 
 constexpr PixelSize size{800, 600};
 constexpr const char* hands =
@@ -78,22 +71,6 @@ void expect_alike(const Image& a, const Image& b) {
         break;
       }
   EXPECT_LT(static_cast<double>(different), 0.01 * static_cast<double>(a.pixels.size()));
-}
-
-bool has_display() { return std::getenv("TIDEMARK_HAS_TEST_DISPLAY") != nullptr; }
-
-// Runs a test again in a process of its own, which has a display. Null or why that is not possible.
-const char* run_with_display(const std::string& test) {
-  if (is_sanitized) return "not with sanitizers";
-  if (std::system("command -v xvfb-run > /dev/null") != 0) return "xvfb is not installed";
-  // One at a time: xvfb-run takes the first free display, and two that look at once take the same.
-  const std::string lock = "flock " + testing::TempDir() + "tidemark_test_display.lock ";
-  const std::string command = "LIBGL_ALWAYS_SOFTWARE=1 TIDEMARK_HAS_TEST_DISPLAY=1 " + lock +
-                              "xvfb-run -a -s '-screen 0 1280x800x24' "
-                              "/proc/" +
-                              std::to_string(::getpid()) + "/exe --gtest_filter=" + test;
-  EXPECT_EQ(std::system(command.c_str()), 0);
-  return nullptr;
 }
 
 TEST(Window, ShowsWhatTheStageDraws) {

@@ -76,8 +76,8 @@ TEST_P(AtItsOwnBytes, NoStrategyIsFasterThanThePlan) {
 INSTANTIATE_TEST_SUITE_P(Models, AtItsOwnBytes,
                          testing::Values("gpt2", "bert-base", "vit-b-16", "deit-s", "swin-t",
                                          "mvit-b-16", "mvitv2-t", "llama-7b"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& tested) {
+                           std::string name = tested.param;
                            std::ranges::replace(name, '-', '_');
                            return name;
                          });

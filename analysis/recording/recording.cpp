@@ -127,8 +127,8 @@ Recording read_recording_text(std::string&& text, std::string_view file) {
   UnpackedText unpacked = take_columns(text, file);
   const JsonDocument document = parsed(unpacked, text, file);
   // Of a large step each of these is a gigabyte: what is not needed is gone before the next comes.
-  // (An empty pair of braces would keep the room.)
-  text = std::string(), unpacked.rest = std::string();
+  // (Assigning an empty one would keep the room.)
+  std::string().swap(text), std::string().swap(unpacked.rest);
   return read_recording(document.root(), file, std::move(unpacked.columns));
 }
 

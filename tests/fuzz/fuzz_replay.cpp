@@ -53,8 +53,7 @@ void run(const Trace& trace, std::string_view strategy) {
   const auto backend = make_cpu_backend({.run = fence::run_from_step_one});
   profiler::Replay replay(planned, *backend);
   load(replay);
-  const bool adamw = trace.step.optimizer == Optimizer::AdamW;
-  for (const std::int64_t number : {0, 1}) replay.step({.number = number, .adamw = adamw});
+  for (const std::int64_t number : {0, 1}) replay.step({.number = number});
 }
 
 }  // namespace

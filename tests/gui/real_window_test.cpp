@@ -1,16 +1,20 @@
-// A real window on an X server, at four sizes: pointer, wheel and keys come to it
+// A real window on an X server, at four sizes: pointer, wheel, keys and dropped files come to it
 // from another client, as from a person.
 #include <gmock/gmock.h>
 #include <imgui.h>
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <thread>
 
+#include "analysis/recording/recording.h"
 #include "gui/window.h"
+#include "tests/analysis/recording/recorded.h"
 #include "tests/gui/robot.h"
 #include "tests/gui/test_display.h"
+#include "tests/support/own_folder.h"
 // Last: Xlib's macros have names that anybody might use.
 #include "tests/gui/x_hands.h"
 
@@ -190,6 +194,21 @@ TEST_P(RealWindow, DoesWhatPointerAndKeysSay) {
        [&] { return view.wants_to_close; }},
   });
   EXPECT_EQ(session.last_size, GetParam().size);
+}
+
+TEST_P(RealWindow, OpensWhatIsDropped) {
+  RUN_WITH_DISPLAY();
+  const std::string folder = own_folder(), file = folder + "/a step.timeline.json";
+  std::filesystem::create_directories(folder);
+  write_recording(file, recorded(small_trace(), "vanilla"));
+  std::string uri = file;
+  uri.replace(uri.find(' '), 1, "%20");
+  DrivenWindow session(GetParam().size, GetParam().scale);
+  session.run({{"a file is dropped", [&](XHands& hands) { hands.drop(uri); },
+                [&] { return session.view.notice == "opened " + file; }}});
+  ASSERT_EQ(session.model.recordings().size(), 2u);
+  EXPECT_EQ(session.model.recordings()[1].path, file);
+  EXPECT_EQ(session.view.shown, 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, RealWindow,

@@ -120,7 +120,9 @@ TEST(Couplings, BoundIsBelowStrategiesAndMixtures) {
     const auto holds = [&](const Schedule& schedule) {
       const std::int64_t bytes = rounded_live_peak(schedule);
       const std::int64_t time = simulated(*step.trace, schedule);
-      if (schedule.streams == 1) ASSERT_LE(planner.lower_bound(bytes), time) << c;
+      if (schedule.streams == 1) {
+        ASSERT_LE(planner.lower_bound(bytes), time) << c;
+      }
       ASSERT_LE(planner.lower_bound_of_joined(bytes), planner.lower_bound(bytes)) << c;
       ASSERT_LE(planner.lower_bound_of_streams(bytes), time) << c;
     };

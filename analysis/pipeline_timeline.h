@@ -7,6 +7,7 @@
 #include "simulator/parallel/pipeline_clock.h"
 #include "simulator/schedule.h"
 #include "simulator/timeline.h"
+#include "traces/trace.h"
 
 namespace tidemark {
 

@@ -38,6 +38,7 @@ ShortStep short_step(const Trace& trace, std::int64_t batches, const StrategySpe
                      const Device& device) {
   auto few = std::make_shared<Trace>(trace);
   few->step.accumulate.count = batches;
+  few->calls.reset();  // of a capture with so many, which is not of one kind with a longer step's
   ShortStep step{play_step(few, strategy, device), {}};
   if (step.made.report.applies) step.totals = totals_of(*few, device, step.made);
   return step;
@@ -114,11 +115,20 @@ std::optional<StepTotals> play_rounds(const Trace& trace, const StrategySpec& st
   return std::nullopt;
 }
 
+// The allocator's calls of a capture are of all rounds.
+bool may_be_recorded(const Trace& trace, const StrategySpec& strategy) {
+  return trace.calls && trace.calls->of == trace.step &&
+         std::ranges::all_of(strategy.components, [](const StrategySpec::Component& component) {
+           return component.row->is_reference;
+         });
+}
+
 }  // namespace
 
 StepTotals evaluate_totals(const std::shared_ptr<const Trace>& trace, const StrategySpec& strategy,
                            const Device& device, const MemoryBudget& budget) {
-  if (auto totals = play_rounds(*trace, strategy, device, budget)) return std::move(*totals);
+  if (!may_be_recorded(*trace, strategy))
+    if (auto totals = play_rounds(*trace, strategy, device, budget)) return std::move(*totals);
   const Evaluation made = play_step(trace, strategy, device);
   if (!made.report.applies) return {made.report};
   StepTotals totals = totals_of(*trace, device, made);

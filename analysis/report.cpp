@@ -7,6 +7,7 @@
 
 #include "analysis/host_copies.h"
 #include "analysis/report_totals.h"
+#include "simulator/allocator/recorded_step.h"
 #include "simulator/arena.h"
 #include "simulator/cost/model_flops.h"
 #include "simulator/graph/differentiate.h"
@@ -179,10 +180,9 @@ Evaluation play_step(std::shared_ptr<const Trace> trace, const StrategySpec& str
 StepTotals totals_of(const Trace& asked, const Device& device, const Evaluation& made) {
   const Trace& trace = *made.planned.trace;
   const auto& gradients = made.planned.derived->needs.gradients;
-  const Framework& framework = find_framework(trace.step.framework);
   StepTotals totals{.report = made.report,
                     .times = times_of(trace, made.schedule, made.timeline),
-                    .calls = allocator::calls_of(trace, made.schedule, framework, device),
+                    .calls = allocator::calls_of(made.planned, made.schedule, device),
                     .flops = &asked == &trace ? model_flops(asked, gradients) : model_flops(asked)};
   set_rates(asked, device, totals);
   return totals;
@@ -190,11 +190,8 @@ StepTotals totals_of(const Trace& asked, const Device& device, const Evaluation&
 
 bool fits(const PlannedStep& planned, const Device& device, const MemoryBudget& budget) {
   if (!planned.refusal.empty()) return false;
-  const Schedule schedule = lower(planned);
-  const Framework& framework = find_framework(planned.trace->step.framework);
-  return !allocator::replay_allocator(*planned.trace, schedule, framework, device, budget.allocator,
-                                      budget.capacity)
-              .out_of_memory;
+  const allocator::AllocatorCalls calls = allocator::calls_of(planned, lower(planned), device);
+  return !allocator::replay_allocator(calls, budget.allocator, budget.capacity).out_of_memory;
 }
 
 bool may_fit(const PlannedStep& planned, const Device& device, const MemoryBudget& budget) {

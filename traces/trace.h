@@ -11,6 +11,7 @@
 #include "traces/fill.h"
 #include "traces/op_kind.h"
 #include "traces/opaque.h"
+#include "traces/recorded_calls.h"
 #include "traces/step_options.h"
 #include "traces/tensor.h"
 
@@ -161,6 +162,7 @@ struct Trace {
   std::vector<OpaqueRow> opaque_rows;         ///< in the order of their ops
   std::vector<std::string> lines;             ///< of the model's code; in the order of their ops
   std::optional<RecordedUpdate> update = {};  ///< instead of what the step's optimizer would do
+  std::optional<RecordedCalls> calls = {};    ///< of the capture
   TensorId loss = no_tensor;
 
   const Tensor& operator[](TensorId id) const { return tensors[index(id)]; }

@@ -161,6 +161,7 @@ std::vector<std::string> check(const Trace& trace) {
   check_ops(trace, facts, defects);
   check_opaque_rows(trace, defects);
   check_lines(trace, defects);
+  if (trace.calls) check_recorded_calls(*trace.calls, defects);
   return defects.take();
 }
 

@@ -139,6 +139,7 @@ class TraceWriter {
  private:
   void write_step();
   void write_update(const RecordedUpdate& update);
+  void write_calls(const RecordedCalls& calls);
   void write_block(const Block& block);
   void write_tensor(const Tensor& tensor);
   void write_op(const Op& op);
@@ -163,6 +164,7 @@ std::string TraceWriter::write() {
   out_ += ",\n  \"loss\": ";
   append_json_text(out_, trace_[trace_.loss].name);
   if (trace_.update) write_update(*trace_.update);
+  if (trace_.calls && trace_.calls->of == trace_.step) write_calls(*trace_.calls);
   write_list("blocks", trace_.blocks, [this](const Block& block) { write_block(block); });
   write_list("tensors", trace_.tensors, [this](const Tensor& tensor) { write_tensor(tensor); });
   write_list("ops", trace_.ops, [this](const Op& op) { write_op(op); });
@@ -193,6 +195,19 @@ void TraceWriter::write_update(const RecordedUpdate& update) {
   LineWriter line(out_);
   line.text("optimizer", update.optimizer);
   write_figures(line, update.pass);
+  line.close();
+}
+
+void TraceWriter::write_calls(const RecordedCalls& calls) {
+  out_ += ",\n  \"allocator_calls\": ";
+  LineWriter line(out_);
+  const auto list = [&](std::string_view key, const std::vector<std::int64_t>& items) {
+    line.list(key, items, [this](std::int64_t call) { append_number(call); });
+  };
+  list("setup", calls.setup);
+  list("first_step", calls.first_step);
+  list("step", calls.step);
+  line.number("work", calls.work);
   line.close();
 }
 

@@ -14,8 +14,9 @@ inline constexpr std::string_view trace_format = "tidemark-trace";
 /// Counts up when an older program could not read, or would misread, a newer file.
 inline constexpr int trace_version = 6;
 
-/// The same text for equal traces, and read_trace(write_trace(t), …) == t. Throws InputError if the
-/// trace is not sound, because nobody could read the file.
+/// The same text for equal traces, and read_trace(write_trace(t), …) == t, but for recorded calls
+/// of another step, which are left out. Throws InputError if the trace is not sound, because nobody
+/// could read the file.
 std::string write_trace(const Trace& trace);
 
 /// Throws InputError: one line for what is not a trace file, or all that check() finds; `file` is

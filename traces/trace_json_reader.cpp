@@ -118,6 +118,10 @@ Trace TraceReader::read() {
   trace_.family = root_.text_or("family", "");
   if (const auto step = root_.find("step")) read_step(*step);
   if (const auto update = root_.find("update")) trace_.update = read_update(*update);
+  if (const auto calls = root_.find("allocator_calls")) {
+    trace_.calls = read_recorded_calls(*calls);
+    trace_.calls->of = trace_.step;
+  }
   const JsonChildren tensors = root_.at("tensors").items(), ops = root_.at("ops").items();
   trace_.tensors.reserve(tensors.size());
   tensors_.reserve(tensors.size());
@@ -141,8 +145,8 @@ void TraceReader::read_header() {
   if (version_ < 1 || version_ > trace_version)
     version.fail(
         fmt::format("found {}; this program reads versions 1 to {}", version_, trace_version));
-  static const Keys keys = {"format", "version", "model",  "family",  "step",
-                            "loss",   "update",  "blocks", "tensors", "ops"};
+  static const Keys keys = {"format", "version", "model",   "family", "step",           "loss",
+                            "update", "blocks",  "tensors", "ops",    "allocator_calls"};
   root_.allow_only(keys);
 }
 

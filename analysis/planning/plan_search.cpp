@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "simulator/allocator/allocator_replay.h"
+#include "simulator/allocator/recorded_step.h"
 #include "simulator/arena.h"
 #include "simulator/lower.h"
 #include "simulator/simulate.h"
@@ -95,9 +96,8 @@ Bytes PlanSearch::bytes_of(std::size_t point) const {
   if (measure_ == Measure::Planned) return plan_arena(schedule).size;
   if (measure_ == Measure::Live)
     return peak(schedule, simulate(*step.trace, step.derived->needs, schedule, device_)).bytes;
-  const allocator::AllocatorResult result =
-      allocator::replay_allocator(*step.trace, schedule, find_framework(trace_->step.framework),
-                                  device_, memory_.allocator, unlimited);
+  const allocator::AllocatorResult result = allocator::replay_allocator(
+      allocator::calls_of(step, schedule, device_), memory_.allocator, unlimited);
   return measure_ == Measure::Reserved ? result.reserved_peak : result.allocated_peak;
 }
 

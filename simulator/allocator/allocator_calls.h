@@ -28,11 +28,13 @@ struct AllocatorCall {
 };
 
 struct AllocatorCalls {
-  std::vector<AllocatorCall> before;  ///< what stays: persistent buffers, then BLAS workspaces
+  std::vector<AllocatorCall> before;  ///< what stays: persistent buffers, then BLAS workspaces;
+                                      ///< or all that a capture did
   std::vector<AllocatorCall> step;
   std::size_t work = 0;  ///< calls of the step up to its last run; behind it gradients are freed
   std::size_t slots = 0;
   std::size_t streams = 1;
+  int times = 2;  ///< that the step runs: what it meets is known, or what it left the first time
 };
 
 /// In issue order. A run's scratch is taken while it is issued: the next one of its stream may have

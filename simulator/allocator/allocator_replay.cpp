@@ -1,4 +1,4 @@
-// Replays what is there before a step and then two steps: the second meets a warm cache.
+// Replays what is there before a step and then steps: the second meets a warm cache.
 #include "simulator/allocator/allocator_replay.h"
 
 #include <algorithm>
@@ -26,7 +26,8 @@ AllocatorResult replay_allocator(const AllocatorCalls& calls, const AllocatorSet
   bool fits = play(calls.before, player);
   const std::span<const AllocatorCall> step = calls.step;
   Bytes at_rest;
-  for (int i = 0; fits && i < 2; ++i) {
+  player.forget_peak();
+  for (int i = 0; fits && i < calls.times; ++i) {
     fits = play(step.first(calls.work), player);
     at_rest = stats.allocated;
     fits = fits && play(step.subspan(calls.work), player);

@@ -19,8 +19,9 @@ struct AllocatorResult {
 
 AllocatorResult result_of(const AllocatorStats& stats, Bytes at_rest, bool fits);
 
-/// Plays what comes before the step, then two steps: the second meets the cache that the first
-/// left. Streams have pools of their own.
+/// Plays what comes before the step, then the step, twice unless the calls say otherwise: the
+/// second meets the cache that the first left. What is allocated counts from the first step on,
+/// what is reserved from the beginning. Streams have pools of their own.
 AllocatorResult replay_allocator(const AllocatorCalls& calls, const AllocatorSettings& settings,
                                  Bytes capacity);
 /// The same for a schedule that is replayed once.

@@ -67,6 +67,8 @@ class CachingAllocator {
   void complete_events(std::uint32_t stream);
   /// Gives back to the device what is not in use, after a wait for all streams.
   void empty_cache();
+  /// The most that is allocated counts from now on.
+  void forget_allocated_peak() { stats_.allocated_peak = stats_.allocated; }
 
   const AllocatorStats& stats() const { return stats_; }
   std::int64_t address(BlockHandle block) const;  // 0 for no_block

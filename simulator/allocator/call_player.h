@@ -42,6 +42,8 @@ class CallPlayer {
     if (handles_.size() < slots) handles_.resize(slots, no_block);
   }
 
+  void forget_peak() { allocator_.forget_allocated_peak(); }
+
   const CachingAllocator& allocator() const { return allocator_; }
   /// What the slot was given and has not freed, or no_block.
   BlockHandle operator[](std::size_t slot) const { return handles_[slot]; }

@@ -33,7 +33,8 @@ set(reader_timeline
     analysis/recording/recording.cpp analysis/recording/recording_json_reader.cpp)
 set(reader_timed_steps cli/commands/timed_steps.cpp)
 set(reader_trace_json
-    traces/fill_reader.cpp traces/opaque_reader.cpp traces/trace_json_reader.cpp)
+    traces/fill_reader.cpp traces/opaque_reader.cpp traces/recorded_calls.cpp
+    traces/trace_json_reader.cpp)
 set(reader_profile analysis/diff/profile_reader.cpp analysis/diff/report_profile.cpp)
 set(reader_training_data profiler/data_file.cpp)
 set(reader_session gui/session_text.cpp)

@@ -337,6 +337,27 @@ class Capture(CaptureTest):
                                               "lambda y: y.float().mean()")
         self.assertEqual(lines["mean"], f"net.py:{number}")
 
+    def test_the_allocator_was_asked_for_what_is_there(self):
+        self.assertEqual(self.capture("make_step", "--measured", "measured.json").returncode, 0)
+        calls = self.trace()["allocator_calls"]
+        sizes, made = {}, 0
+
+        def play(name):
+            nonlocal made
+            for call in calls[name]:
+                if call > 0:
+                    sizes[made], made = call, made + 1
+                else:
+                    del sizes[made + call]  # what it frees is there
+            return sum(-(-size // 512) * 512 for size in sizes.values())  # as blocks are cut
+
+        play("setup")
+        before = play("first_step")
+        measured = json.loads((self.path / "measured.json").read_text())
+        self.assertEqual(before, measured["allocated"]["before"])
+        self.assertEqual(play("step"), before)  # each step is as the one before
+        self.assertLess(calls["work"], len(calls["step"]))
+
     def test_kernels_are_counted(self):
         self.assertEqual(self.capture("make_step").returncode, 0)
         rows = [op["row"] for op in self.trace()["ops"] if op.get("row", {}).get("operation") ==

@@ -144,7 +144,7 @@ TEST(TraceJson, TakesTheBaseOfARotationFromFilesOfVersion2) {
   const auto replace = [&](std::string_view from, std::string_view to) {
     text.replace(text.find(from), from.size(), to);
   };
-  replace("\"version\": 5", "\"version\": 2");
+  replace("\"version\": 6", "\"version\": 2");
   replace("{\"probability\": 0.1}", "{\"theta\": 10000, \"probability\": 0.1}");
   EXPECT_EQ(read_trace(text, "t.json"), small_trace());
 }
@@ -159,7 +159,7 @@ TEST(TraceJson, TakesLayoutTransformsByTheirNamesOfVersion2) {
   };
   replace("\"layout_transform\": \"patch_merging\"", "\"movement\": \"corner\"");
   EXPECT_THROW(read_trace(text, "t.json"), InputError);  // in a file of today
-  replace("\"version\": 5", "\"version\": 2");
+  replace("\"version\": 6", "\"version\": 2");
   replace("\"layout_transform\"", "\"movement\"");
   EXPECT_EQ(read_trace(text, "t.json").attributes, trace.attributes);
 }
@@ -179,7 +179,7 @@ TEST(TraceJson, WritesWhatIsNotUtf8AsReplacementCharacters) {
 
 TEST(TraceJson, WritesOneTensorOrOpPerLine) {
   const std::string text = write_trace(small_trace());
-  EXPECT_THAT(text, StartsWith("{\n  \"format\": \"tidemark-trace\",\n  \"version\": 5,\n"));
+  EXPECT_THAT(text, StartsWith("{\n  \"format\": \"tidemark-trace\",\n  \"version\": 6,\n"));
   EXPECT_THAT(text,
               HasSubstr("\n    {\"name\": \"flat\", \"shape\": [2, 12], \"dtype\": \"float32\", "
                         "\"category\": \"activation\", \"storage\": \"b1.add2\"},\n"));
@@ -262,8 +262,8 @@ TEST(TraceJson, RefusesOtherFilesAndVersions) {
   EXPECT_EQ(error_after("tidemark-trace", "plan"),
             "t.json: not a trace file; need \"format\": \"tidemark-trace\"");
   // A newer file may have keys that nobody here knows; its version says so first.
-  EXPECT_EQ(error_after("\"version\": 5", "\"shards\": 4, \"version\": 6"),
-            "t.json: /version: found 6; this program reads versions 1 to 5");
+  EXPECT_EQ(error_after("\"version\": 6", "\"shards\": 4, \"version\": 7"),
+            "t.json: /version: found 7; this program reads versions 1 to 6");
 }
 
 TEST(TraceJson, RefusesWhatItDoesNotKnow) {

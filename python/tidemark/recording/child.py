@@ -59,7 +59,7 @@ def place_of(error: BaseException, script: str) -> str:
     return found
 
 
-def captured(made: Any, arguments: argparse.Namespace) -> tuple[Any, int]:
+def captured(made: Any, arguments: argparse.Namespace, history: Any) -> tuple[Any, int]:
     import torch
     from torch.utils._pytree import tree_leaves
 
@@ -68,7 +68,7 @@ def captured(made: Any, arguments: argparse.Namespace) -> tuple[Any, int]:
     made.precision = arguments.precision or made.precision
     made.optimizer = arguments.optimizer or made.optimizer
     step.place(made)
-    recording = step.record(made)
+    recording = step.record(made, history)
     tensors = [x for x in tree_leaves(made.batch) if isinstance(x, torch.Tensor) and x.dim() > 0]
     return recording, tensors[0].shape[0] if tensors else 1
 
@@ -76,7 +76,7 @@ def captured(made: Any, arguments: argparse.Namespace) -> tuple[Any, int]:
 def run(arguments: argparse.Namespace) -> None:
     import torch
 
-    from . import accumulation, compiled, document, loops, replicas, step, values
+    from . import accumulation, compiled, document, history, loops, replicas, step, values
 
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
@@ -86,14 +86,15 @@ def run(arguments: argparse.Namespace) -> None:
     compiled.install_compile()
     replicas.install()
     accumulation.learn()
+    asked = history.History()
     with values.Values():
         with torch.device("cuda"):
             returned = what_to_run(arguments)
         if loops.is_own_step(returned):
-            made, recording, batch = loops.captured(returned, arguments)
+            made, recording, batch = loops.captured(returned, arguments, asked)
         else:
             made = step.as_step(returned)
-            recording, batch = captured(made, arguments)
+            recording, batch = captured(made, arguments, asked)
     classes = {compiled.plain_name(name): type(module).__name__
                for name, module in made.model.named_modules()}
     model = getattr(made.model, "_orig_mod", made.model)

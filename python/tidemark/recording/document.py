@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import pathlib
@@ -13,7 +14,7 @@ from .regions import written_shape
 from .step import Recording, Update
 from .trace import trace_of
 
-VERSION = 5
+VERSION = 6
 OPTIMIZERS = {"AdamW": "adamw", "Adam": "adamw", "SGD": "sgd"}
 
 
@@ -99,5 +100,7 @@ def write(recording: Recording, arguments: argparse.Namespace, classes: dict[str
     head = dict(format="tidemark-trace", version=VERSION, model=model, family="",
                 step=step_of(recording, arguments, batch), loss=trace.loss.name,
                 update=update_line(recording.update))
+    if recording.calls is not None and recording.replicas is None:
+        head["allocator_calls"] = dataclasses.asdict(recording.calls)
     write_beside(pathlib.Path(arguments.output), text_of(trace, head))
     return trace

@@ -17,6 +17,7 @@ import torch
 from . import compiled, step
 from .cast import Discovery
 from .errors import CaptureError
+from .history import History
 from .meter import Meter
 from .optimizers import Optimizers
 from .passes import Writer
@@ -40,11 +41,13 @@ def are_alike(one: Recorder, other: Recorder) -> bool:
     return ran(one) == ran(other)
 
 
-def record(run: Callable[[], Any]) -> tuple[step.Step, list[step.Recording], list[int]]:
+def record(run: Callable[[], Any],
+           history: History) -> tuple[step.Step, list[step.Recording], list[int]]:
     """Of each kind of pass one, in the fourth step; how often it comes in `accumulate`."""
     gc.collect()
     gc.disable()
     found = Discovery()
+    history.mark()
     with watched(found):
         run()
     cast = found.cast
@@ -59,9 +62,13 @@ def record(run: Callable[[], Any]) -> tuple[step.Step, list[step.Recording], lis
     optimizers = Optimizers(cast.optimizers, [p for p in whole.model.parameters()
                                               if p.requires_grad])
     meter = Meter()
+    history.mark()
     with watched(meter):
         run()
     meter.ended()
+    history.mark()
+    history.mark()
+    calls = history.end()
 
     def written(inside: set[int], for_graph: bool) -> Writer:
         return run_with(run, Writer(whole, optimizers, inside, for_graph))
@@ -78,7 +85,7 @@ def record(run: Callable[[], Any]) -> tuple[step.Step, list[step.Recording], lis
         one.graph = other.graph
     recordings = [each.recording(whole, len(optimizers.trained)) for each in passes]
     for recording, figures in zip(recordings, measured):
-        recording.measured = figures
+        recording.measured, recording.calls = figures, calls
     return whole, recordings, [each.batch for each in passes]
 
 
@@ -99,12 +106,13 @@ def groups_of(recordings: list[step.Recording]) -> list[list[int]]:
     return groups
 
 
-def captured(run: Callable[[], Any], arguments: Any) -> tuple[step.Step, step.Recording, int]:
+def captured(run: Callable[[], Any], arguments: Any,
+             history: History) -> tuple[step.Step, step.Recording, int]:
     for name in ("precision", "optimizer"):
         if getattr(arguments, name):
             raise CaptureError(f"--{name} cannot change a step of one's own: the function that "
                                "make_step returned says itself what it does")
-    whole, recordings, batches = record(run)
+    whole, recordings, batches = record(run, history)
     groups = groups_of(recordings)
     at = max(range(len(recordings)), key=lambda at: recordings[at].measured.most)
     number, chosen = next((i, group) for i, group in enumerate(groups) if at in group)
@@ -117,6 +125,7 @@ def captured(run: Callable[[], Any], arguments: Any) -> tuple[step.Step, step.Re
     for each_peaks in (recordings[i].recorder.live_peaks for i in chosen):
         peaks.update((key, max(peaks[key], each_peaks[key])) for key in peaks)
     if len(groups) > 1:
+        first.calls = None  # which are of all of them
         print(f"tidemark capture: of {len(groups)} passes of different kinds this is "
               f"number {number + 1}, which needs most memory", file=sys.stderr)
     return whole, first, batches[chosen[0]]

@@ -15,6 +15,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from . import compiled, exported
 from .errors import CaptureError
 from .graph import Graph
+from .history import Calls, History
 from .lines import Lines
 from .optimizers import Optimizers, make_optimizers
 from .recorder import Recorder, Reference, is_fake
@@ -148,7 +149,7 @@ class Measured:
         return max(self.forward, self.backward, self.optimizer)
 
 
-def run_plain(step: Step, optimizer: Optimizers) -> Measured:
+def run_plain(step: Step, optimizer: Optimizers, history: History | None = None) -> Measured:
     """An ordinary step, and its highest points."""
     measured = Measured(before=torch.cuda.memory_allocated())
     torch.cuda.reset_peak_memory_stats()
@@ -165,6 +166,8 @@ def run_plain(step: Step, optimizer: Optimizers) -> Measured:
     measured.backward = phase()
     optimizer.step()
     measured.optimizer = phase()
+    if history is not None:
+        history.mark()
     optimizer.clear()
     return measured
 
@@ -218,6 +221,7 @@ class Recording:
     parameters: int  # elements
     trainable: int
     replicas: Replicas | None
+    calls: Calls | None = None  # None: not known, or of more than is written
     accumulate: int = 1  # micro-batches that are alike
     has_update: bool = True
     adds: bool = False  # to gradients of before
@@ -324,13 +328,23 @@ def framework() -> str | None:
     return "transformers-5" if taken > 1 << 20 else None
 
 
-def record(step: Step) -> Recording:
+def run_twice(step: Step, optimizer: Optimizers, history: History) -> Measured:
+    """A first step, which makes what stays, and an ordinary one."""
+    history.mark()
+    run_plain(step, optimizer)
+    history.mark()
+    measured = run_plain(step, optimizer, history)
+    history.mark()
+    return measured
+
+
+def record(step: Step, history: History) -> Recording:
     """A whole step, the fourth: state and workspaces are there, and lengths of lists settled."""
     gc.collect()
     gc.disable()
     optimizer = make_optimizers(step.model, step.optimizer)
-    run_plain(step, optimizer)
-    measured = run_plain(step, optimizer)
+    measured = run_twice(step, optimizer, history)
+    calls = history.end()
     graph = run_for_graph(step, optimizer)
     recorder = Recorder()
     groups_of(recorder)
@@ -354,6 +368,7 @@ def record(step: Step) -> Recording:
     optimizer.clear()
     recording = recording_of(step, recorder, graph, measured, update, last, leaves, saved)
     recording.note_freed(freed, len(optimizer.trained))
+    recording.calls = calls
     return recording
 
 

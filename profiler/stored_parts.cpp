@@ -50,25 +50,20 @@ Numbers all_of(const Map& numbers) {
 Numbers four_bit_part(const Numbers& weight, std::size_t part, bool nests) {
   const Numbers factors = largest_of_blocks(weight, elements_per_factor);
   const std::array numbers = std::to_array(nf4_numbers);
-  switch (part) {
-    case 0: {
-      const Numbers codes = coded_blocks(weight, factors, elements_per_factor, numbers);
-      Numbers pairs;
-      for (std::size_t i = 0; i < codes.size(); i += 2)
-        pairs.push_back(16 * codes[i] + (i + 1 < codes.size() ? codes[i + 1] : 0));
-      return pairs;
-    }
-    case 1:
-      if (!nests) return factors;
-      return coded_blocks(factors, largest_of_blocks(factors, factors_per_factor),
-                          factors_per_factor, dynamic_map(true));
-    case 2:
-      return all_of(numbers);
-    case 3:
-      return largest_of_blocks(factors, factors_per_factor);
-    default:
-      return all_of(dynamic_map(true));
+  if (part == 0) {
+    const Numbers codes = coded_blocks(weight, factors, elements_per_factor, numbers);
+    Numbers pairs;
+    for (std::size_t i = 0; i < codes.size(); i += 2)
+      pairs.push_back(16 * codes[i] + (i + 1 < codes.size() ? codes[i + 1] : 0));
+    return pairs;
   }
+  if (part == 1) {
+    if (!nests) return factors;
+    return coded_blocks(factors, largest_of_blocks(factors, factors_per_factor), factors_per_factor,
+                        dynamic_map(true));
+  }
+  if (part == 2) return all_of(numbers);
+  return part == 3 ? largest_of_blocks(factors, factors_per_factor) : all_of(dynamic_map(true));
 }
 
 Numbers int8_part(const Numbers& weight, std::size_t part, std::int64_t in) {

@@ -12,6 +12,7 @@
 #include "cli/commands/option_table.h"
 #include "cli/commands/recorded.h"
 #include "importers/memory_snapshot.h"
+#include "simulator/allocator/recorded_step.h"
 #include "simulator/cost/usual_device.h"
 #include "simulator/parallel/cluster.h"
 #include "simulator/parallel/rank_trace.h"
@@ -238,8 +239,20 @@ std::string notes_on(const StrategySpec& strategy, std::string_view model) {
                      printable(model, 200));
 }
 
+namespace {
+
+// What stands among predictions and is none.
+std::string note_on_recorded_calls(const Scenario& scenario) {
+  if (!scenario.trace || !allocator::was_recorded(*scenario.trace, scenario.device)) return "";
+  return "note: allocated and reserved of vanilla repeat what the capture has recorded of "
+         "PyTorch's "
+         "allocator; all else is predicted\n";
+}
+
+}  // namespace
+
 std::string notes_on(const Scenario& scenario) {
-  std::string text = notes_on(scenario.model);
+  std::string text = notes_on(scenario.model) + note_on_recorded_calls(scenario);
   const std::string& model = scenario.trace ? scenario.trace->model : scenario.model.name;
   for (const StrategySpec& strategy : scenario.strategies) text += notes_on(strategy, model);
   return text;

@@ -56,11 +56,14 @@ AllocatorCalls listed(const RecordedCalls& recorded) {
 
 }  // namespace
 
-bool was_recorded(const PlannedStep& step, const Device& device) {
-  const Trace& trace = *step.trace;
+bool was_recorded(const Trace& trace, const Device& device) {
   if (!trace.calls || trace.calls->of != trace.step) return false;
-  const auto capability = static_cast<int>(trace.step.capability.value_or(usual_capability));
-  return capability_of(device) == capability && step.refusal.empty() && step.rewrites.empty() &&
+  return capability_of(device) ==
+         static_cast<int>(trace.step.capability.value_or(usual_capability));
+}
+
+bool was_recorded(const PlannedStep& step, const Device& device) {
+  return was_recorded(*step.trace, device) && step.refusal.empty() && step.rewrites.empty() &&
          keeps_everything(step.plan);
 }
 

@@ -6,9 +6,11 @@
 
 namespace tidemark::allocator {
 
-/// Did the framework itself run this step when the trace was captured, on a device with the same
-/// kernels? Then its calls are known, temporaries inside of ops and what the first step left
-/// included.
+/// Did the framework itself run the trace's step when it was captured, on a device with the same
+/// kernels? Then the calls of the step that keeps everything are known.
+bool was_recorded(const Trace& trace, const Device& device);
+/// Did it run this one? Then its calls are known, temporaries inside of ops and what the first step
+/// left included.
 bool was_recorded(const PlannedStep& step, const Device& device);
 
 /// As the capture has them, or else as calls_of() derives them from the schedule.

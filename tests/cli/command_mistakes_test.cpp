@@ -42,8 +42,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "--python-out: PyTorch wraps blocks or keeps calls, not single tensors (add --form "
                 "policy or --form blocks)\n"},
         Mistake{"plan gpt2 --budget 12GiB --allow lossi", 2,
-                "unknown allowance 'lossi' (did you mean 'lossy'? known: exact, offload, lossy, "
-                "anything)\n"},
+                "unknown allowance 'lossi' (did you mean 'lossy'? known: exact, offload, overlap, "
+                "coupled, lossy, anything)\n"},
         Mistake{"plan gpt2 --max-slowdown ten%", 2,
                 "--max-slowdown: 'ten%' is no share of a step (write 10%)\n"},
         Mistake{"plan gpt2 --max-slowdown -5%", 2,

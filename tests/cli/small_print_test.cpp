@@ -29,6 +29,16 @@ TEST(SmallPrint, MarksTimesThatTheHostDecides) {
   EXPECT_THAT(large, Not(HasSubstr("launch-bound")));
 }
 
+// What was recorded is no prediction, and says so; of other steps and devices nothing was recorded.
+TEST(SmallPrint, SaysWhatACaptureHasRecorded) {
+  const std::string line =
+      "compare " TIDEMARK_TESTS_DIR "/reference/captures_calls/gpt2-fp32.trace.json.zst";
+  const auto note = HasSubstr("note: allocated and reserved of vanilla repeat what the capture");
+  EXPECT_THAT(tidemark(line).errors, note);
+  EXPECT_THAT(tidemark(line + " --device h100").errors, Not(note));
+  EXPECT_THAT(tidemark(line + " --accumulate 2").errors, Not(note));
+}
+
 TEST(SmallPrint, OfAPageHasEachNoteOnceWithItsStrategies) {
   const std::string page = answer_to(
       "compare vit-ti-16 -b 1 --strategies vanilla,checkpoint,reversible+mesa --format html");

@@ -78,8 +78,8 @@ TEST(ReplayFaults, AnErrorInTheMiddleOfAStepEndsBothStreams) {
 
 TEST(ReplayFaults, OptimizersWithoutAKernelAreNamed) {
   ReplayScenario q = scenario(small_vit(), "vanilla");
-  q.trace = std::make_shared<Trace>(
-      build_trace(small_vit(), {.batch = 2, .optimizer = Optimizer::AdamW8bit}));
+  q.trace =
+      std::make_shared<Trace>(build_trace(small_vit(), {.batch = 2, .optimizer = Optimizer::Muon}));
   const auto backend = make_cpu_backend();
   EXPECT_THAT(error_of(q, *backend), testing::HasSubstr("use --optimizer adamw"));
 }

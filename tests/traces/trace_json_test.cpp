@@ -135,7 +135,10 @@ TEST(TraceJson, KeepsEveryFill) {
   add(fill::AxisDifferences{}, {4, 2}, DType::Int64);
   add(fill::RotaryTable{fill::Wave::Cosine, {.theta = 500000}}, {3, 8}, DType::Float32);
   add(fill::RotaryTable{fill::Wave::Sine, stretched}, {3, 8}, DType::Float32);
-  ASSERT_EQ(trace.fills.size(), fill_names.size() + 1);
+  add(fill::RotaryTable{fill::Wave::Pairs, {.theta = 500000}}, {3, 8}, DType::Float32);
+  add(fill::RelativeBuckets{.buckets = 16, .farthest = 64, .looks_ahead = true}, {3, 3},
+      DType::Int64);
+  ASSERT_EQ(trace.fills.size(), fill_names.size() + 2);  // all, and each wave
   expect_round_trip(trace);
 }
 

@@ -37,8 +37,9 @@ std::string compressed(std::string_view text) {
   return packed;
 }
 
-std::string decompressed(std::string_view packed, const std::string& path,
-                         const FileKindRow& kind) {
+std::string decompressed(std::string_view packed, const std::string& path, const FileKindRow& kind,
+                         ReadProgress* progress) {
+  if (progress) progress->begin("unpacking");
   const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream(ZSTD_createDStream(),
                                                                           ZSTD_freeDStream);
   ZSTD_inBuffer input{packed.data(), packed.size(), 0};
@@ -50,8 +51,8 @@ std::string decompressed(std::string_view packed, const std::string& path,
     text.reserve(size + growth_step);  // and a last attempt to get more
   }
   std::size_t hint = 1;  // zero when a frame ends
-  bool progress = true;
-  while (progress) {
+  bool goes_on = true;
+  while (goes_on) {
     const std::size_t old_size = text.size();
     const std::size_t old_position = input.pos;
     text.resize(old_size + growth_step);
@@ -60,7 +61,8 @@ std::string decompressed(std::string_view packed, const std::string& path,
     if (ZSTD_isError(hint)) fail_at(path, input.pos, hint);
     text.resize(output.pos);
     require_within_so_far(kind, path, text.size());
-    progress = input.pos > old_position || output.pos > old_size;
+    goes_on = input.pos > old_position || output.pos > old_size;
+    if (progress) progress->reach(static_cast<double>(input.pos) / static_cast<double>(input.size));
     if (hint == 0 && input.pos == input.size) return text;
   }
   throw InputError(

@@ -128,12 +128,12 @@ std::string read_file(const std::string& path, FileKind kind) {
   return read_file(path, row_of(kind));
 }
 
-std::string read_file(const std::string& path, const FileKindRow& kind) {
+std::string read_file(const std::string& path, const FileKindRow& kind, ReadProgress* progress) {
   const OpenFile file(path, O_RDONLY);
   if (!file.is_open()) fail_with_errno(path, "open");
   std::string raw = read_raw(path, file.descriptor(), kind);
   if (is_gzip(path)) return gunzipped(raw, path, kind);
-  return is_compressed(path) ? decompressed(raw, path, kind) : raw;
+  return is_compressed(path) ? decompressed(raw, path, kind, progress) : raw;
 }
 
 std::string read_standard_input(FileKind kind) {

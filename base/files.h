@@ -6,13 +6,16 @@
 #include <string_view>
 
 #include "base/file_kind.h"
+#include "base/read_progress.h"
 
 namespace tidemark {
 
 /// The text of the file at `path`. Throws InputError when it cannot be read, is damaged, or is
-/// larger (after decompression) than its kind may be.
+/// larger (after decompression) than its kind may be. `progress`, if given, is told of the
+/// unpacking of a .zst.
 std::string read_file(const std::string& path, FileKind kind);
-std::string read_file(const std::string& path, const FileKindRow& kind);
+std::string read_file(const std::string& path, const FileKindRow& kind,
+                      ReadProgress* progress = nullptr);
 
 /// As read_file(), of what is piped into the program.
 std::string read_standard_input(FileKind kind);

@@ -8,9 +8,12 @@
 namespace tidemark::gui {
 namespace {
 
-Loading::Done load(const Loading::Reader& reader, const std::string& path, Opening opening) {
+Loading::Done load(const Loading::Reader& reader, const std::string& path, Opening opening,
+                   ReadProgress* progress) {
   try {
-    return {path, opening, std::make_shared<const Opened>(reader(path)), ""};
+    Recording made = reader(path, progress);
+    progress->begin("indexing");
+    return {path, opening, std::make_shared<const Opened>(std::move(made)), ""};
   } catch (const InputError& error) {
     return {path, opening, nullptr, error.what()};
   }
@@ -34,7 +37,8 @@ void Loading::start() {
   path_ = path;
   waiting_.pop_front();
   began_ = std::chrono::steady_clock::now();
-  under_way_ = std::async(std::launch::async, load, reader_, path, opening);
+  progress_.begin("");
+  under_way_ = std::async(std::launch::async, load, reader_, path, opening, &progress_);
 }
 
 std::optional<Loading::Done> Loading::next() {
@@ -52,6 +56,7 @@ std::string Loading::text() const {
   std::string text =
       fmt::format("reading {}{}, {} s", std::filesystem::path(path_).filename().string(),
                   size_text(path_), seconds.count());
+  if (const std::string progress = progress_.text(); !progress.empty()) text += ": " + progress;
   if (!waiting_.empty()) text += fmt::format("; {} more to read", waiting_.size());
   return text;
 }

@@ -5,6 +5,7 @@
 #include <deque>
 #include <future>
 
+#include "base/read_progress.h"
 #include "gui/opened.h"
 
 namespace tidemark::gui {
@@ -17,7 +18,7 @@ enum class Opening : std::uint8_t {
 
 class Loading {
  public:
-  using Reader = std::function<Recording(const std::string& path)>;
+  using Reader = std::function<Recording(const std::string& path, ReadProgress* progress)>;
 
   /// What became of a file.
   struct Done {
@@ -35,7 +36,7 @@ class Loading {
   std::optional<Done> next();
 
   bool is_busy() const { return under_way_.valid(); }
-  /// "reading step.timeline.json.zst (412 MiB), 7 s; 2 more to read"
+  /// "reading step.timeline.json.zst (412 MiB), 7 s: unpacking, 43 %; 2 more to read"
   std::string text() const;
   /// Until one is ready, or for that long.
   void wait(std::chrono::milliseconds most = std::chrono::hours(24)) const;
@@ -47,6 +48,7 @@ class Loading {
   std::deque<std::pair<std::string, Opening>> waiting_;
   std::string path_;  ///< of the one that is under way
   std::chrono::steady_clock::time_point began_;
+  ReadProgress progress_;
   std::future<Done> under_way_;
 };
 

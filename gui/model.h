@@ -161,7 +161,9 @@ class ViewModel {
   std::vector<OpenRecording> recordings_;
   std::size_t predicted_ = 0;  ///< so many of them, the first
   std::size_t kept_ = 0;       ///< so many have ever been
-  Loading loading_{[](const std::string& path) { return read_recording(path); }};
+  Loading loading_{[](const std::string& path, ReadProgress* progress) {
+    return read_recording(path, progress);
+  }};
   /// What there was before a step of the history changed it.
   using Before = std::variant<WhatIf, NoteList>;
 

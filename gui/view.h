@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gui/loading.h"
 #include "gui/newest_diff.h"
 #include "gui/what_if.h"
 
@@ -13,7 +14,7 @@ namespace tidemark::gui {
 
 struct ViewRequest {
   std::vector<std::string> files = {};  ///< timeline files, or whatever else `read` takes
-  std::function<Recording(const std::string& path)> read = {};
+  Loading::Reader read = {};
   std::optional<WhatIf> what_if = {};  ///< shown before them
   std::string session = {};            ///< a file: opened before all of them
   std::string baseline = {};           ///< a check file

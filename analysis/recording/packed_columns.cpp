@@ -14,14 +14,17 @@ namespace {
 constexpr std::array<std::string_view, 5> objects = {"buffers", "steps", "run_steps", "runs",
                                                      "memory"};
 
+/// Values between two words of progress: some milliseconds.
+constexpr std::size_t told_every = std::size_t{1} << 18;
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 // Where a function returns false, the text is wrong or unusual, and is left as it is.
 class ColumnTaker {
  public:
-  explicit ColumnTaker(std::string_view text)
-      : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
+  ColumnTaker(std::string_view text, ReadProgress* progress)
+      : begin_(text.data()), at_(begin_), end_(begin_ + text.size()), progress_(progress) {}
 
   bool take_all() {
     return members("", [this](const std::string& name, std::string_view key) {
@@ -90,6 +93,8 @@ class ColumnTaker {
       std::int64_t value = 0;
       if (!integer(value)) return false;
       values.add(value);
+      if (progress_ && values.size() % told_every == 0)
+        progress_->reach(static_cast<double>(at_ - begin_) / static_cast<double>(end_ - begin_));
       skip_space();
       if (take(']')) return true;
       if (!take(',')) return false;
@@ -130,6 +135,7 @@ class ColumnTaker {
   const char* at_;
   const char* end_;
   const char* copied_ = begin_;  // up to here the rest is made
+  ReadProgress* progress_;       // may be null
   UnpackedText made_;
 };
 
@@ -148,8 +154,9 @@ void PackedColumn::widen_and_add(std::int64_t value) {
   tiny_ = std::vector<std::uint8_t>();
 }
 
-UnpackedText take_columns(std::string_view text, std::string_view file) {
-  ColumnTaker taker(text);
+UnpackedText take_columns(std::string_view text, std::string_view file, ReadProgress* progress) {
+  if (progress) progress->begin("reading columns");
+  ColumnTaker taker(text, progress);
   if (!taker.take_all()) return {std::string(text), {}};
   UnpackedText made = std::move(taker).finish();
   made.columns.file = file;

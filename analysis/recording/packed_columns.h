@@ -11,6 +11,7 @@
 
 #include "analysis/recording/recording.h"
 #include "base/json_reader.h"
+#include "base/read_progress.h"
 
 namespace tidemark {
 
@@ -66,7 +67,8 @@ struct UnpackedText {
 
 /// Takes `operands`, and the columns of `buffers`, `steps`, `run_steps`, `runs` and `memory`.
 /// Nothing of a text that is not plainly such an object: whoever parses it then says what is wrong.
-UnpackedText take_columns(std::string_view text, std::string_view file);
+UnpackedText take_columns(std::string_view text, std::string_view file,
+                          ReadProgress* progress = nullptr);
 
 /// Of a file whose columns were taken out.
 Recording read_recording(JsonView root, std::string_view file, PackedColumns packed);

@@ -123,8 +123,9 @@ std::string title(const Recording& recording) {
                      recording.source == Source::Predicted ? "for" : "on", recording.device);
 }
 
-Recording read_recording_text(std::string&& text, std::string_view file) {
-  UnpackedText unpacked = take_columns(text, file);
+Recording read_recording_text(std::string&& text, std::string_view file, ReadProgress* progress) {
+  UnpackedText unpacked = take_columns(text, file, progress);
+  if (progress) progress->begin("checking");
   const JsonDocument document = parsed(unpacked, text, file);
   // Of a large step each of these is a gigabyte: what is not needed is gone before the next comes.
   // (Assigning an empty one would keep the room.)
@@ -142,10 +143,10 @@ Recording read_recording(JsonView root, std::string_view file) {
   return read_recording(root, file, PackedColumns{});
 }
 
-Recording read_recording(const std::string& path) {
+Recording read_recording(const std::string& path, ReadProgress* progress) {
   // The limits of JSON itself do not hold for its columns: 50 million runs and events have 3 GB.
   constexpr FileKindRow file{FileKind::Recording, "a timeline", 4_GiB, "record a smaller step"};
-  return read_recording_text(read_file(path, file), path);
+  return read_recording_text(read_file(path, file, progress), path, progress);
 }
 
 void write_recording(const std::string& path, const Recording& recording) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/read_progress.h"
 #include "simulator/derived.h"
 #include "simulator/timeline.h"
 #include "traces/trace.h"
@@ -43,8 +44,8 @@ bool has_memory(const Recording& recording);
 std::string title(const Recording& recording);
 
 /// Reads `*.timeline.json` and `*.timeline.json.zst`. InputError says file, JSON pointer, what is
-/// wrong and what would be right; no input crashes it.
-Recording read_recording(const std::string& path);
+/// wrong and what would be right; no input crashes it. `progress`, if given, is told how far it is.
+Recording read_recording(const std::string& path, ReadProgress* progress = nullptr);
 
 /// Compressed if the path ends in .zst; written beside, then renamed.
 void write_recording(const std::string& path, const Recording& recording);

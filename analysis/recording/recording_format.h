@@ -45,7 +45,8 @@ bool takes_time(const Step& step);
 std::string write_recording_text(const Recording& recording);
 Recording read_recording_text(std::string_view json, std::string_view file);
 /// Likewise; the text is gone before the recording comes.
-Recording read_recording_text(std::string&& json, std::string_view file);
+Recording read_recording_text(std::string&& json, std::string_view file,
+                              ReadProgress* progress = nullptr);
 Recording read_recording(JsonView root, std::string_view file);
 
 }  // namespace tidemark

@@ -156,11 +156,11 @@ Recording read_step(const std::string& path) {
                       fmt::format("recorded, step {} of {}", count, count), "allocated by ");
 }
 
-Recording read_recorded(const std::string& path) {
+Recording read_recorded(const std::string& path, ReadProgress* progress) {
   if (importers::is_kineto(path)) return read_profile(path);
   if (importers::is_run_file(path)) return recording_of(read_run(path).made);
   if (importers::is_nsys(path)) return read_export(path);
-  if (!importers::is_memory_snapshot(path)) return read_recording(path);
+  if (!importers::is_memory_snapshot(path)) return read_recording(path, progress);
   const ReadSnapshot read = read_snapshot(path);
   return recording_of(read.snapshot, read.made);
 }

@@ -19,7 +19,7 @@ bool is_imported(const std::string& path);
 bool is_recorded(const std::string& path);
 
 /// Reads any of them.
-Recording read_recorded(const std::string& path);
+Recording read_recorded(const std::string& path, ReadProgress* progress = nullptr);
 
 /// For comparisons with one step: of a run in which an optimizer did some, the last whole one.
 Recording read_step(const std::string& path);

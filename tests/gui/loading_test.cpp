@@ -18,11 +18,12 @@ Recording step() { return predict(vit({"vanilla"}, 1)).front().opened->recording
 class Slow : public testing::Test {
  protected:
   Loading::Reader reader() {
-    return [gate = gate_.get_future().share()](const std::string& path) -> Recording {
-      gate.wait();
-      if (path == "broken") throw InputError("broken: no such thing");
-      return synthetic(path.size());
-    };
+    return
+        [gate = gate_.get_future().share()](const std::string& path, ReadProgress*) -> Recording {
+          gate.wait();
+          if (path == "broken") throw InputError("broken: no such thing");
+          return synthetic(path.size());
+        };
   }
 
   std::promise<void> gate_;
@@ -73,6 +74,22 @@ TEST_F(Slow, TheSizeIsTold) {
   EXPECT_THAT(loading.text(), StartsWith("reading some.timeline.json ("));
   EXPECT_THAT(loading.text(), HasSubstr("iB), 0 s"));
   gate_.set_value();
+  loading.wait();
+}
+
+TEST(LoadingText, SaysHowFarTheFileIsRead) {
+  std::promise<void> told, gate;
+  Loading loading([&](const std::string&, ReadProgress* progress) {
+    progress->begin("unpacking");
+    progress->reach(0.43);
+    told.set_value();
+    gate.get_future().wait();
+    return synthetic(1);
+  });
+  loading.add("large", Opening::Shown);
+  told.get_future().wait();
+  EXPECT_EQ(loading.text(), "reading large, 0 s: unpacking, 43 %");
+  gate.set_value();
   loading.wait();
 }
 

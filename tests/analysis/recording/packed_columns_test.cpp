@@ -95,6 +95,15 @@ TEST(TakeColumns, LeavesAloneWhatIsUnusual) {
 }
 
 // What is written twice is told by the parser, which needs both.
+TEST(TakeColumns, TellsHowFarItIsInALongText) {
+  std::string list = "[0";
+  for (int i = 1; i < 300'000; ++i) list += ",1";
+  ReadProgress progress;
+  // The 262,144th value ends behind 524,288 of 600,014 characters.
+  take_columns("{\"operands\":" + list + "]}", "", &progress);
+  EXPECT_EQ(progress.text(), "reading columns, 87 %");
+}
+
 TEST(TakeColumns, OfTwoOfOneNameTheFirst) {
   const std::string list = list_of(counted(0, 16));
   const UnpackedText made =

@@ -28,7 +28,7 @@ std::string comparison_markdown(const Comparison& comparison) {
   const bool has_batches = comparison.scenario.finds_largest_batch;
   std::string text;
   for (const std::string& line : describe_scenario(comparison)) text += line + "  \n";
-  text += "All numbers are predicted.\n\n";
+  text += origin_of_numbers(comparison) + "\n\n";
   std::vector<std::string> titles = {"strategy", fmt::format("allocated [{}]", size.name()),
                                      "change",   "reserved",
                                      "planned",  fmt::format("step [{}]", time.name()),

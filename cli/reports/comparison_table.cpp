@@ -212,7 +212,7 @@ std::string block_units_table(const Comparison& comparison, const Style& style);
 std::string comparison_table(const Comparison& comparison, const Style& style, bool shows_units) {
   std::string text;
   for (const std::string& line : describe_scenario(comparison)) text += line + "\n";
-  text += style.paint("All numbers are predicted.", Ink::Dim) + "\n";
+  text += style.paint(origin_of_numbers(comparison), Ink::Dim) + "\n";
   if (std::ranges::any_of(comparison.rows, &Report::applies))
     text += "\n" + comparison_rows(comparison, style, "csv");
   text += cautions_text(comparison, style) + draw_refusals(comparison, style);

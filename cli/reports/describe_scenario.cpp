@@ -4,6 +4,7 @@
 #include "base/quoted.h"
 #include "cli/reports/print_comparison.h"
 #include "cli/text/units_text.h"
+#include "simulator/allocator/recorded_step.h"
 #include "traces/step_fields.h"
 
 namespace tidemark::cli {
@@ -85,6 +86,14 @@ std::vector<std::string> describe_scenario(const Comparison& comparison) {
                                     describe_device(comparison)};
   lines.insert(lines.end(), comparison.notes.begin(), comparison.notes.end());
   return lines;
+}
+
+std::string origin_of_numbers(const Comparison& comparison) {
+  const Scenario& scenario = comparison.scenario;
+  if (!scenario.trace || !allocator::was_recorded(*scenario.trace, scenario.device))
+    return "All numbers are predicted.";
+  return "All numbers are predicted but allocated and reserved of vanilla, which the capture has "
+         "recorded.";
 }
 
 std::string fits_text(const Report& row) {

@@ -112,7 +112,7 @@ std::string explanation_head(const Explanation& explanation, const Style& style)
   if (!row.applies) return text + "does not apply: " + row.reason + "\n";
   text += gain_text(explanation) + "\n";
   text += fmt::format("fits: {}\n", fits_text(row));
-  return text + style.paint("All numbers are predicted.", Ink::Dim) + "\n";
+  return text + style.paint(origin_of_numbers(explanation.comparison), Ink::Dim) + "\n";
 }
 
 std::string explanation_table(const Explanation& explanation, const Style& style, std::size_t top) {

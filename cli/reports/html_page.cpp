@@ -35,7 +35,8 @@ std::string articles_html(const std::vector<Article>& articles) {
 
 }  // namespace
 
-std::string page_head(const std::string& title, const std::vector<std::string>& lines) {
+std::string page_head(const std::string& title, const std::vector<std::string>& lines,
+                      const std::string& origin) {
   std::string text = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -44,7 +45,7 @@ std::string page_head(const std::string& title, const std::vector<std::string>& 
       exports::xml_escaped(title), embedded("report.css"), exports::xml_escaped(title));
   for (const std::string& line : lines)
     text += fmt::format("<p>{}</p>\n", exports::xml_escaped(line));
-  return text + "<p class=\"soft\">All numbers are predicted.</p>\n</header>\n";
+  return text + fmt::format("<p class=\"soft\">{}</p>\n</header>\n", exports::xml_escaped(origin));
 }
 
 std::string page_tail(const std::string& json) {

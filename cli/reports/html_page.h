@@ -8,8 +8,9 @@
 
 namespace tidemark::cli {
 
-/// Up to the end of the header: the title, then a paragraph per line.
-std::string page_head(const std::string& title, const std::vector<std::string>& lines);
+/// Up to the end of the header: the title, a paragraph per line, and where the numbers are from.
+std::string page_head(const std::string& title, const std::vector<std::string>& lines,
+                      const std::string& origin);
 /// The footer, the numbers as JSON, and the script.
 std::string page_tail(const std::string& json);
 

@@ -25,7 +25,8 @@ std::string head(std::span<const Comparison> comparisons) {
   const bool is_sweep = comparisons.size() > 1;
   return page_head(
       fmt::format("Tidemark: {}{}", comparison.scenario.model.title, is_sweep ? ", a sweep" : ""),
-      is_sweep ? describe_sweep(comparisons) : describe_scenario(comparison));
+      is_sweep ? describe_sweep(comparisons) : describe_scenario(comparison),
+      origin_of_numbers(comparison));
 }
 
 std::string tail(std::span<const Comparison> comparisons) {

@@ -118,7 +118,7 @@ exports::FrontsPicture fronts_picture(const Planning& planning) {
 std::string planning_html(const Planning& planning) {
   const Comparison& comparison = planning.comparison;
   return page_head(fmt::format("Tidemark: {}, a plan", comparison.scenario.model.title),
-                   describe_scenario(comparison)) +
+                   describe_scenario(comparison), origin_of_numbers(comparison)) +
          fmt::format("<p class=\"conclusion\">{}</p>\n",
                      exports::xml_escaped(planning_words(planning))) +
          page_section("What the plan needs and costs", report_table(comparison)) +

@@ -127,7 +127,7 @@ std::string draw_forms(const Planning& planning, const Style& style) {
 std::string planning_table(const Planning& planning, const Style& style) {
   std::string text;
   for (const std::string& line : describe_scenario(planning.comparison)) text += line + "\n";
-  text += style.paint("All numbers are predicted.", Ink::Dim) + "\n\n";
+  text += style.paint(origin_of_numbers(planning.comparison), Ink::Dim) + "\n\n";
   text += comparison_rows(planning.comparison, style, "json") + "\n";
   if (!planning.groups.empty()) text += draw_groups(planning, style) + "\n";
   text += wrapped_text(planning_words(planning), style.width);

@@ -34,6 +34,9 @@ StepOptions resolved_step(const Comparison& comparison);
 
 /// Model, step and device, one line each.
 std::vector<std::string> describe_scenario(const Comparison& comparison);
+
+/// "All numbers are predicted.", with what a capture has recorded taken out.
+std::string origin_of_numbers(const Comparison& comparison);
 std::string fits_text(const Report& row);
 /// "931", or "931 (973)" where fragmentation leaves some between out.
 std::string batches_text(const Report& row);

@@ -35,6 +35,15 @@ TEST(SmallPrint, SaysWhatACaptureHasRecorded) {
       "compare " TIDEMARK_TESTS_DIR "/reference/captures_calls/gpt2-fp32.trace.json.zst";
   const auto note = HasSubstr("note: allocated and reserved of vanilla repeat what the capture");
   EXPECT_THAT(tidemark(line).errors, note);
+  const auto heading = HasSubstr(
+      "All numbers are predicted but allocated and reserved of vanilla, which the capture has "
+      "recorded.");
+  for (const char* format : {"", " --format markdown", " --format html"}) {
+    EXPECT_THAT(answer_to(line + format), heading) << format;
+    EXPECT_THAT(answer_to(line + " --device h100" + format),
+                HasSubstr("All numbers are predicted."))
+        << format;
+  }
   EXPECT_THAT(tidemark(line + " --device h100").errors, Not(note));
   EXPECT_THAT(tidemark(line + " --accumulate 2").errors, Not(note));
 }

@@ -109,10 +109,9 @@ void Opened::index_homes() {
 }
 
 void Opened::index_runs() {
-  runs_of_op_ = Groups(trace().ops.size(), [&](auto emit) {
-    for (std::size_t r = 0; r < timeline().runs.size(); ++r)
-      if (const OpId op = op_of(static_cast<RunId>(r)); op != no_op)
-        emit(index(op), static_cast<std::uint32_t>(r));
+  runs_of_op_ = Groups(trace().ops.size(), [&, order = by_begin(timeline())](auto emit) {
+    for (const std::uint32_t run : order)
+      if (const OpId op = op_of(RunId{run}); op != no_op) emit(index(op), run);
   });
   for (std::size_t r = 0; r < timeline().runs.size(); ++r) {
     const Run* run = run_of(static_cast<RunId>(r));
@@ -121,7 +120,7 @@ void Opened::index_runs() {
     if (run && run->op != no_op)
       has_kind_[static_cast<std::size_t>(class_of(trace()[run->op].kind))] = true;
   }
-  find_phases();
+  phases_ = phases_of(recording, end_);
 }
 
 // Of the first stream, which computes; what others do at the same time may be about another module.
@@ -150,25 +149,6 @@ TrackIndex Opened::track_of(const Modules& modules) const {
     was_forward = is_forward;
   }
   return TrackIndex(std::move(stretches));
-}
-
-// Each phase begins with the first run of its kind: what follows in between, such as recomputation
-// in the backward phase, belongs to it.
-void Opened::find_phases() {
-  double backward = end_, optimizer = end_;
-  for (std::size_t r = 0; r < timeline().runs.size(); ++r) {
-    const Run* run = run_of(static_cast<RunId>(r));
-    if (!run) continue;
-    const auto begin = static_cast<double>(timeline().runs[r].begin.count());
-    if (run->task == Task::Seed || run->task == Task::Backward)
-      backward = std::min(backward, begin);
-    if (run->task == Task::Optimizer) optimizer = std::min(optimizer, begin);
-  }
-  backward = std::min(backward, optimizer);
-  for (const Phase& phase :
-       {Phase{"forward", {0, backward}}, Phase{"backward", {backward, optimizer}},
-        Phase{"optimizer", {optimizer, end_}}})
-    if (phase.range.span() > 0) phases_.push_back(phase);
 }
 
 std::optional<RunId> Opened::maker_of_peak() const {

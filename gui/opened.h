@@ -8,6 +8,7 @@
 #include "gui/indexes/busy_times.h"
 #include "gui/indexes/memory_pyramid.h"
 #include "gui/indexes/modules.h"
+#include "gui/indexes/phases.h"
 #include "gui/indexes/track_index.h"
 #include "simulator/cost/cost_model.h"
 #include "simulator/cost/device.h"
@@ -19,12 +20,6 @@ struct Workload {
   std::size_t runs = 0;
   double bytes = 0;  ///< moved from and to device memory
   double flops = 0;
-};
-
-/// A part of the step: "forward", "backward", "optimizer".
-struct Phase {
-  std::string_view name;
-  Range range;
 };
 
 class Opened {
@@ -119,7 +114,6 @@ class Opened {
   void add_work(RunId run, Workload& sum) const;
   Workload work_before(std::size_t stream, std::size_t position) const;
   void index_runs();
-  void find_phases();
   void sort_by_home();
   TrackIndex track_of(const Modules& modules) const;
 

@@ -4,6 +4,23 @@
 #include "gui/opened.h"
 
 namespace tidemark::gui {
+namespace {
+
+// The longest run of whole steps with which both begin: how many phases it has.
+std::size_t phases_alike(const std::vector<Phase>& one, const std::vector<Phase>& other) {
+  std::size_t alike = 0;
+  for (std::size_t i = 0; i < one.size() && i < other.size(); ++i) {
+    if (one[i].name != other[i].name || one[i].step != other[i].step) break;
+    const auto ends_step = [&](const std::vector<Phase>& phases) {
+      return i + 1 == phases.size() || phases[i + 1].step != phases[i].step;
+    };
+    if (ends_step(one) != ends_step(other)) break;
+    if (ends_step(one)) alike = i + 1;
+  }
+  return alike;
+}
+
+}  // namespace
 
 double TimeMap::moved(double place, double Knot::*from, double Knot::*to) const {
   const auto next = std::ranges::upper_bound(knots_, place, {}, from);
@@ -15,11 +32,10 @@ double TimeMap::moved(double place, double Knot::*from, double Knot::*to) const 
 
 TimeMap phase_by_phase(const Opened& one, const Opened& axis) {
   std::vector<TimeMap::Knot> knots{{0, 0}};
-  const bool are_alike =
-      std::ranges::equal(one.phases(), axis.phases(), {}, &Phase::name, &Phase::name);
-  for (std::size_t i = 0; are_alike && i + 1 < one.phases().size(); ++i)
+  const std::size_t alike = phases_alike(one.phases(), axis.phases());
+  for (std::size_t i = 0; i < alike; ++i)
     knots.push_back({one.phases()[i].range.end, axis.phases()[i].range.end});
-  knots.push_back({one.end(), axis.end()});
+  if (alike == 0) knots.push_back({one.end(), axis.end()});
   return TimeMap(std::move(knots));
 }
 

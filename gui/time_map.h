@@ -49,8 +49,8 @@ class TimeMap {
   std::vector<Knot> knots_;
 };
 
-/// Puts each phase of `one` where `axis` has the phase of this name; the whole of one where the
-/// whole of the other is, if they do not have the same phases.
+/// Puts each phase of `one` where `axis` has it, step by step for as many steps as both have; the
+/// whole of one where the whole of the other is, if their first steps do not have the same phases.
 TimeMap phase_by_phase(const Opened& one, const Opened& axis);
 
 }  // namespace tidemark::gui

@@ -13,6 +13,15 @@ bool contains(std::span<const BufferId> buffers, BufferId wanted) {
 
 }  // namespace
 
+// Runs of one stream follow one another, so that most steps are sorted already.
+std::vector<std::uint32_t> by_begin(const Timeline& timeline) {
+  std::vector<std::uint32_t> order(timeline.runs.size());
+  std::iota(order.begin(), order.end(), 0u);
+  const auto begin = [&](std::uint32_t run) { return timeline.runs[run].begin; };
+  if (!std::ranges::is_sorted(order, {}, begin)) std::ranges::stable_sort(order, {}, begin);
+  return order;
+}
+
 std::span<const BufferId> reads_of(const Schedule& schedule, const Step& step) {
   if (const Run* run = std::get_if<Run>(&step)) return schedule.reads(*run);
   if (const CopyOut* copy = std::get_if<CopyOut>(&step)) return {&copy->buffer, 1};
@@ -43,10 +52,9 @@ BufferIndex::BufferIndex(const Recording& recording) : recording_(&recording) {
   for (std::size_t b = 0; b < buffers; ++b) by_size_[b] = static_cast<BufferId>(b);
   std::ranges::stable_sort(by_size_, std::ranges::greater{},
                            [&](BufferId id) { return schedule[id].size; });
-  runs_ = Groups(buffers, [&](auto emit) {
-    for (std::size_t r = 0; r < timeline.runs.size(); ++r) {
-      const Step& step = schedule.steps[timeline.runs[r].step];
-      const auto run = static_cast<std::uint32_t>(r);
+  runs_ = Groups(buffers, [&, order = by_begin(timeline)](auto emit) {
+    for (const std::uint32_t run : order) {
+      const Step& step = schedule.steps[timeline.runs[run].step];
       for (const BufferId buffer : reads_of(schedule, step)) emit(index(buffer), run);
       for (const BufferId buffer : writes_of(schedule, step)) emit(index(buffer), run);
     }
@@ -71,14 +79,13 @@ std::optional<RunId> BufferIndex::last_reader(BufferId buffer) const {
   return {};
 }
 
-// Runs of two streams are in host order, not in order of time: the earliest is looked for.
 std::optional<RunId> BufferIndex::next_use(BufferId buffer, Nanoseconds moment) const {
   const auto& runs = recording_->timeline.runs;
-  std::optional<RunId> next;
-  for (const std::uint32_t run : runs_of(buffer))
-    if (runs[run].begin >= moment && (!next || runs[run].begin < runs[index(*next)].begin))
-      next = RunId{run};
-  return next;
+  const auto uses = runs_of(buffer);
+  const auto next = std::ranges::lower_bound(uses, moment, {},
+                                             [&](std::uint32_t run) { return runs[run].begin; });
+  if (next == uses.end()) return {};
+  return RunId{*next};
 }
 
 }  // namespace tidemark::gui

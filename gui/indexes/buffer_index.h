@@ -51,7 +51,7 @@ class BufferIndex {
   /// Largest first; of equal ones the lower id first.
   std::span<const BufferId> by_size() const { return by_size_; }
 
-  /// The runs that read or write the buffer, in host order.
+  /// The runs that read or write the buffer, in the order in which they begin.
   std::span<const std::uint32_t> runs_of(BufferId buffer) const { return runs_[index(buffer)]; }
   std::optional<RunId> first_writer(BufferId buffer) const;
   std::optional<RunId> last_reader(BufferId buffer) const;
@@ -64,6 +64,9 @@ class BufferIndex {
   std::vector<BufferId> by_size_;
   Groups runs_;
 };
+
+/// Positions in `timeline.runs`, in the order in which they begin; of equal ones in host order.
+std::vector<std::uint32_t> by_begin(const Timeline& timeline);
 
 /// The buffers that a run reads, then those that it writes; a copy's own buffer.
 std::span<const BufferId> reads_of(const Schedule& schedule, const Step& step);

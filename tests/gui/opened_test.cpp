@@ -35,6 +35,32 @@ TEST(Phases, ThatDoNotOccurAreLeftOut) {
   EXPECT_EQ(opened.phases()[1].range, (Range{4000, 8000}));
 }
 
+struct Expected {
+  std::string_view name;
+  Range range;
+  std::size_t step;
+};
+
+// Two micro-batches are one step: a forward begins a step behind an optimizer alone.
+TEST(Phases, AreThoseOfEachStep) {
+  using enum Task;
+  const Opened opened(
+      of_tasks({Forward, Backward, Forward, Seed, Backward, Optimizer, Optimizer,  //
+                Forward, Forward, Seed, Recompute, Optimizer,                      //
+                Forward, Forward}));
+  const std::vector<Expected> expected = {
+      {"forward", {0, 100}, 0},     {"backward", {100, 500}, 0},  {"optimizer", {500, 700}, 0},
+      {"forward", {700, 900}, 1},   {"backward", {900, 1100}, 1}, {"optimizer", {1100, 1200}, 1},
+      {"forward", {1200, 1400}, 2},
+  };
+  ASSERT_EQ(opened.phases().size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(opened.phases()[i].name, expected[i].name) << i;
+    EXPECT_EQ(opened.phases()[i].range, expected[i].range) << i;
+    EXPECT_EQ(opened.phases()[i].step, expected[i].step) << i;
+  }
+}
+
 TEST(Peak, IsMadeByWhomTheReportNames) {
   for (const StrategySpec& spec : default_strategies()) {
     const Prediction made = predict(vit({spec.text}, 32)).front();

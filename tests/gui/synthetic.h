@@ -61,4 +61,18 @@ inline Recording synthetic(std::size_t pairs) {
   return r;
 }
 
+/// Runs of 100 ns of these tasks, one after the other on one stream; no memory.
+inline Recording of_tasks(const std::vector<Task>& tasks) {
+  Recording recording;
+  recording.trace = std::make_shared<const Trace>();
+  for (const Task task : tasks) {
+    const auto i = static_cast<std::uint32_t>(recording.timeline.runs.size());
+    recording.schedule.steps.emplace_back(Run{task, StreamId::Compute, no_op, 0, 0, 0});
+    recording.timeline.runs.push_back(
+        {i, StreamId::Compute, Nanoseconds{100 * i}, Nanoseconds{100 * i + 100}});
+  }
+  recording.timeline.duration = Nanoseconds{static_cast<std::int64_t>(100 * tasks.size())};
+  return recording;
+}
+
 }  // namespace tidemark::gui

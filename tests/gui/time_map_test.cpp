@@ -112,6 +112,29 @@ TEST(PhasesThatDiffer, AreStretchedAsAWhole) {
   EXPECT_DOUBLE_EQ(map.to_axis(one.end() / 4), other.end() / 4);
 }
 
+// A recorded run of several steps over a prediction of one: the first lies on it, what follows goes
+// on at its own pace.
+TEST(ManySteps, AreLaidOverEachOtherStepByStep) {
+  const auto of = [](const std::vector<Task>& tasks) {
+    return std::make_shared<const Opened>(of_tasks(tasks));
+  };
+  using enum Task;
+  const auto predicted = of({Forward, Backward, Backward, Optimizer});
+  const auto recorded = of({Forward, Forward, Backward, Optimizer, Forward, Backward, Optimizer});
+  const TimeMap map = phase_by_phase(*recorded, *predicted);
+  EXPECT_EQ(map.to_axis(200), 100);  // forward
+  EXPECT_EQ(map.to_axis(300), 300);  // backward
+  EXPECT_EQ(map.to_axis(400), 400);  // optimizer
+  EXPECT_EQ(map.to_axis(550), 550);  // the second step
+  const TimeMap back = phase_by_phase(*predicted, *recorded);
+  EXPECT_EQ(back.to_axis(100), 200);
+  EXPECT_EQ(back.to_axis(400), 400);
+  // Not the same phases in the first step.
+  const auto no_optimizer = of({Forward, Backward});
+  EXPECT_EQ(phase_by_phase(*no_optimizer, *predicted).to_axis(200), 400);
+  EXPECT_EQ(phase_by_phase(*no_optimizer, *predicted).to_axis(100), 200);
+}
+
 // What TimelinePlaces make of it, with 8 us of A on 800 pixels and 16 us of B over them.
 class OneLaneOfB : public testing::Test {
  protected:
@@ -161,6 +184,17 @@ TEST_F(PhaseByPhase, ATooltipComparesTheTimes) {
       fmt::format("B: {}, {:.2f} times as long",
                   to_text(Nanoseconds{static_cast<std::int64_t>(b().phases()[1].range.span())}),
                   b().phases()[1].range.span() / a().phases()[1].range.span()));
+}
+
+TEST(ManySteps, ATooltipSaysWhichStepAndItsShareOfThat) {
+  using enum Task;
+  Robot robot;
+  robot.open(of_tasks({Forward, Backward, Optimizer, Forward, Backward, Backward, Optimizer}));
+  const std::vector<std::string> lines =
+      lines_of(robot.shown().phases()[4], robot.model, robot.view);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0], "backward of step 2 of 2");
+  EXPECT_THAT(lines[1], testing::EndsWith(", 50 % of the step"));
 }
 
 TEST_F(PhaseByPhase, APhaseIsFoundInItsRowAlone) {

@@ -1,9 +1,11 @@
 // What looking costs with five million events: opening, and a frame at any zoom. The pictures
-// themselves are drawn by the GPU and are not counted. Each checks its answer before it
-// is timed.
+// themselves are drawn by the GPU and are not counted. Each checks its answer before it is timed.
+// A larger file (scripts/make_large_timeline.py) instead:
+// TIDEMARK_BENCH_TIMELINE=large.timeline.json
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 
 #include "analysis/recording/predicted_recording.h"
@@ -31,11 +33,18 @@ std::size_t events_of(const gui::Opened& opened) {
   return opened.timeline().runs.size() + opened.timeline().memory.size();
 }
 
-double resident_gib() {
+// "VmRSS" is what the process has now, "VmHWM" the most that it ever had.
+double gib_of(const std::string& name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmRSS:")) return std::stod(line.substr(6)) / (1 << 20);
+    if (line.starts_with(name + ":")) return std::stod(line.substr(name.size() + 1)) / (1 << 20);
   return 0;
+}
+
+// "" = none was named.
+std::string named_timeline() {
+  const char* const path = std::getenv("TIDEMARK_BENCH_TIMELINE");
+  return path ? path : "";
 }
 
 // The indices alone: the step is in memory.
@@ -51,27 +60,30 @@ void index_five_million_events(benchmark::State& state) {
 BENCHMARK(index_five_million_events)->Unit(benchmark::kMillisecond)->Iterations(1);
 
 // From a file to what can be drawn.
-void open_five_million_events(benchmark::State& state) {
-  const std::string path = "tidemark_bench.timeline.json.zst";
-  {
-    const gui::Prediction made = predict(deep_llama()).front();
-    write_recording(path, made.opened->recording);
-  }
+void open_file(benchmark::State& state) {
+  const std::string made_here = "tidemark_bench.timeline.json.zst", named = named_timeline();
+  if (named.empty()) write_recording(made_here, predict(deep_llama()).front().opened->recording);
   for (auto _ : state) {
-    const gui::Opened opened(read_recording(path));
+    const gui::Opened opened(read_recording(named.empty() ? made_here : named));
     state.counters["events"] = static_cast<double>(events_of(opened));
-    state.counters["GiB"] = resident_gib();
+    state.counters["GiB"] = gib_of("VmRSS");
+    state.counters["most_GiB"] = gib_of("VmHWM");
   }
-  std::remove(path.c_str());
+  std::remove(made_here.c_str());
 }
-BENCHMARK(open_five_million_events)->Unit(benchmark::kMillisecond)->Iterations(1);
+BENCHMARK(open_file)->Unit(benchmark::kMillisecond)->Iterations(1);
+
+Recording large_recording() {
+  const std::string named = named_timeline();
+  return named.empty() ? predict(deep_llama()).front().opened->recording : read_recording(named);
+}
 
 // A window on that step, which is opened once for all benchmarks.
 class DeepWindow {
  public:
   /// Zoomed in by so many halvings, with the mouse at this height.
   explicit DeepWindow(std::int64_t halvings, float mouse_y = -1) {
-    if (model().is_empty()) model().add(predict(deep_llama()).front().opened->recording);
+    if (model().is_empty()) model().add(large_recording());
     show_all(opened(), view);
     for (std::int64_t i = 0; i < halvings; ++i)
       view.visible = zoomed(view.visible, 0.7 * opened().end(), 0.5, {opened().end()});
@@ -101,7 +113,7 @@ class DeepWindow {
 };
 
 // The argument is the zoom: how many halvings of the whole.
-void frame_of_five_million_events(benchmark::State& state) {
+void frame_at_zoom(benchmark::State& state) {
   DeepWindow window(state.range(0), 65);
   window.settle();
   const gui::FrameFacts& facts = window.view.facts;
@@ -110,9 +122,9 @@ void frame_of_five_million_events(benchmark::State& state) {
   for (auto _ : state) window.frame();
   state.counters["cells"] = static_cast<double>(facts.cells);
   state.counters["runs"] = static_cast<double>(facts.runs);
-  state.counters["GiB"] = resident_gib();
+  state.counters["GiB"] = gib_of("VmRSS");
 }
-BENCHMARK(frame_of_five_million_events)
+BENCHMARK(frame_at_zoom)
     ->Arg(0)
     ->Arg(4)
     ->Arg(8)
@@ -142,6 +154,15 @@ void frame_with_moving_cursor(benchmark::State& state) {
   }
 }
 BENCHMARK(frame_with_moving_cursor)->Unit(benchmark::kMillisecond);
+
+// The largest tensor there is: of a file that repeats a step, one that each repetition uses.
+void frame_with_a_tensor_selected(benchmark::State& state) {
+  DeepWindow window(state.range(0));
+  select_buffer(DeepWindow::opened(), DeepWindow::opened().buffers().by_size()[0], window.view);
+  window.settle();
+  for (auto _ : state) window.frame();
+}
+BENCHMARK(frame_with_a_tensor_selected)->Arg(0)->Arg(12)->Unit(benchmark::kMillisecond);
 
 // From a changed input to indices that can be drawn.
 void what_if_llama_13b(benchmark::State& state) {

@@ -75,6 +75,7 @@ struct Selection {
 struct FrameFacts {
   std::size_t cells = 0;                 ///< rectangles in lanes
   std::size_t runs = 0;                  ///< that they stand for
+  std::size_t marks = 0;                 ///< around the selected op's runs
   std::size_t columns = 0;               ///< of the memory curve
   std::size_t bands = 0;                 ///< rectangles in its stack
   std::optional<std::size_t> band = {};  ///< under the mouse, from the ground up

@@ -72,22 +72,55 @@ void draw_cell(ImDrawList& list, const TimelinePlaces& places, const TimelinePla
     draw_text(list, label, short_name(opened, run), text_color_on(color));
 }
 
-void mark_selected(ImDrawList& list, const TimelinePlaces& places, const TimelinePlaces::Lane& lane,
-                   const ViewState& view) {
+constexpr float narrowest_mark = 3;  // pixels
+
+// False outside of what is visible.
+bool mark(ImDrawList& list, const TimelinePlaces& places, const TimelinePlaces::Lane& lane,
+          const TimedRun& run, ImU32 color, float thickness) {
+  const float x0 = places.x_of(*lane.opened, static_cast<double>(run.begin.count()));
+  const float x1 = std::max(x0 + narrowest_mark,
+                            places.x_of(*lane.opened, static_cast<double>(run.end.count())));
+  if (x1 < places.time.x0 || x0 > places.time.x1) return false;
+  list.AddRect({x0 - 1, lane.box.y0 - 1}, {x1 + 1, lane.box.y1 + 1}, color, 2, 0, thickness);
+  return true;
+}
+
+// An op runs forward, backward, and again where it is recomputed: all are marked. A recording of
+// many steps has thousands on a pixel: of those that begin within one mark, the first is. How many.
+std::size_t mark_selected(ImDrawList& list, const TimelinePlaces& places,
+                          const TimelinePlaces::Lane& lane, const ViewState& view) {
   const OpId op = view.selection.op;
-  if (op == no_op || lane.stage || index(op) >= lane.opened->trace().ops.size()) return;
-  // An op runs forward, backward, and again where it is recomputed: all are marked.
-  for (const std::uint32_t id : lane.opened->runs_of(op)) {
-    const TimedRun& run = (*lane.opened)[RunId{id}];
-    if (index(run.stream) != lane.stream) continue;
-    const float x0 = places.x_of(*lane.opened, static_cast<double>(run.begin.count()));
-    const float x1 =
-        std::max(x0 + 3, places.x_of(*lane.opened, static_cast<double>(run.end.count())));
-    if (x1 < places.time.x0 || x0 > places.time.x1) continue;
-    const bool is_the_one = view.selection.run && index(*view.selection.run) == id;
-    list.AddRect({x0 - 1, lane.box.y0 - 1}, {x1 + 1, lane.box.y1 + 1},
-                 ink(is_the_one ? theme::bright : theme::accent), 2, 0, is_the_one ? 2.5F : 1.5F);
+  if (op == no_op || lane.stage || index(op) >= lane.opened->trace().ops.size()) return 0;
+  const Opened& opened = *lane.opened;
+  const auto runs = opened.runs_of(op);
+  const auto is_here = [&](std::uint32_t id) {
+    return index(opened[RunId{id}].stream) == lane.stream;
+  };
+  const auto first_from = [&](auto begin, float x) {
+    return std::ranges::lower_bound(
+        begin, runs.end(), places.moment_at(opened, x), {},
+        [&](std::uint32_t id) { return static_cast<double>(opened[RunId{id}].begin.count()); });
+  };
+  auto next = first_from(runs.begin(), places.time.x0);
+  // One that begins before what is visible may reach into it.
+  for (bool found = false; next != runs.begin() && !found;) found = is_here(*--next);
+  std::size_t marks = 0;
+  while (next != runs.end()) {
+    const std::uint32_t id = *next++;
+    if (!is_here(id)) continue;
+    const bool is_marked = view.selection.run != RunId{id} &&
+                           mark(list, places, lane, opened[RunId{id}], ink(theme::accent), 1.5F);
+    marks += is_marked ? 1 : 0;
+    const float x = places.x_of(opened, static_cast<double>(opened[RunId{id}].begin.count()));
+    if (x > places.time.x1) break;
+    if (x >= places.time.x0) next = first_from(next, x + narrowest_mark);
   }
+  const auto the_one = view.selection.run;
+  const bool is_marked = the_one && index(*the_one) < opened.timeline().runs.size() &&
+                         opened.op_of(*the_one) == op &&
+                         is_here(static_cast<std::uint32_t>(*the_one)) &&
+                         mark(list, places, lane, opened[*the_one], ink(theme::bright), 2.5F);
+  return marks + (is_marked ? 1 : 0);
 }
 
 // The cells of a lane that `visible` of the axis shows, each once: one that goes over a knot of the
@@ -145,7 +178,7 @@ void draw_lane(ImDrawList& list, const TimelinePlaces& places, const TimelinePla
     ++view.facts.cells;
     view.facts.runs += cell.count();
   });
-  mark_selected(list, places, lane, view);
+  view.facts.marks += mark_selected(list, places, lane, view);
 }
 
 Hovered hovered_in(const TimelinePlaces& places, ImVec2 mouse) {

@@ -17,7 +17,12 @@ constexpr std::size_t most_labelled = 4;
 struct Arrow {
   RunId from, to;
   BufferId buffer;
-  std::string label;
+};
+
+struct Arrows {
+  std::vector<Arrow> drawn;  ///< at most most_arrows
+  std::size_t all = 0;
+  bool name_readers = false;  ///< of one tensor: they differ by who reads it
 };
 
 // Where a run touches the arrows: the middle of it, as far as it can be seen.
@@ -58,61 +63,74 @@ void draw_arrow(ImDrawList& list, const TimelinePlaces& places, const Opened& op
 
 // What the arrow stands for, where it hangs lowest.
 void label_arrow(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
-                 const Arrow& arrow, float lowest) {
+                 const Arrow& arrow, const std::string& label, float lowest) {
   const Axis& time = places.time;
   const ImVec2 a = foot(places, opened, arrow.from), b = foot(places, opened, arrow.to);
-  const float width = text_width(arrow.label) + 0.6F * places.em;
+  const float width = text_width(label) + 0.6F * places.em;
   const float middle =
       (std::max(std::min(a.x, b.x), time.x0) + std::min(std::max(a.x, b.x), time.x1)) / 2;
   const float x = std::clamp(middle - width / 2, time.x0, std::max(time.x0, time.x1 - width));
   const Box box{x, lowest - 0.6F * places.em, x + width, lowest + 0.65F * places.em};
   list.AddRectFilled(box.min(), box.max(), ink(theme::plot, 225), 3);
-  draw_text(list, box, arrow.label, theme::text, Align::Center);
+  draw_text(list, box, label, theme::text, Align::Center);
 }
 
-std::vector<Arrow> arrows_of_run(const Opened& opened, RunId run) {
+Arrows arrows_of_run(const Opened& opened, RunId run) {
   std::vector<Arrow> arrows;
   for (const BufferId buffer :
        writes_of(opened.schedule(), opened.schedule().steps[opened[run].step]))
     if (const auto reader = opened.buffers().last_reader(buffer); reader && *reader != run)
-      arrows.push_back({run, *reader, buffer,
-                        fmt::format("{}, {}", opened.describe(buffer),
-                                    to_text(opened.schedule()[buffer].size))});
+      arrows.push_back({run, *reader, buffer});
+  std::ranges::stable_sort(arrows, std::ranges::greater{}, [&](const Arrow& arrow) {
+    return opened.schedule()[arrow.buffer].size;
+  });
+  const std::size_t all = arrows.size();
+  if (all > most_arrows) arrows.resize(most_arrows);
+  return {std::move(arrows), all};
+}
+
+// To the first that use it: a parameter of a long recording has a million.
+Arrows arrows_of_buffer(const Opened& opened, BufferId buffer) {
+  Arrows arrows;
+  arrows.name_readers = true;
+  const auto writer = opened.buffers().first_writer(buffer);
+  if (!writer) return arrows;
+  for (const std::uint32_t user : opened.buffers().runs_of(buffer)) {
+    if (RunId{user} == *writer) continue;
+    ++arrows.all;
+    if (arrows.drawn.size() < most_arrows) arrows.drawn.push_back({*writer, RunId{user}, buffer});
+  }
   return arrows;
 }
 
-std::vector<Arrow> arrows_of_buffer(const Opened& opened, BufferId buffer) {
-  std::vector<Arrow> arrows;
-  const auto writer = opened.buffers().first_writer(buffer);
-  for (const std::uint32_t user : opened.buffers().runs_of(buffer))
-    if (writer && RunId{user} != *writer)
-      arrows.push_back({*writer, RunId{user}, buffer, opened.describe(RunId{user})});
-  return arrows;
+std::string label_of(const Opened& opened, const Arrow& arrow, bool names_reader) {
+  if (names_reader) return opened.describe(arrow.to);
+  return fmt::format("{}, {}", opened.describe(arrow.buffer),
+                     to_text(opened.schedule()[arrow.buffer].size));
 }
 
 }  // namespace
 
 void draw_relations(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
                     const ViewState& view) {
-  std::vector<Arrow> arrows;
+  Arrows arrows;
   if (view.selection.run) arrows = arrows_of_run(opened, *view.selection.run);
   if (view.selection.buffer) arrows = arrows_of_buffer(opened, *view.selection.buffer);
-  if (arrows.empty()) return;
-  std::ranges::stable_sort(arrows, std::ranges::greater{}, [&](const Arrow& arrow) {
-    return opened.schedule()[arrow.buffer].size;
-  });
-  const std::size_t drawn = std::min(arrows.size(), most_arrows);
+  const std::size_t drawn = arrows.drawn.size();
   const bool has_labels = drawn <= most_labelled;
   const auto lowest = [&](std::size_t i) {
     return places.memory.y0 +
            (0.9F + (has_labels ? 1.6F : 0.7F) * static_cast<float>(i)) * places.em;
   };
-  for (std::size_t i = 0; i < drawn; ++i) draw_arrow(list, places, opened, arrows[i], lowest(i));
+  for (std::size_t i = 0; i < drawn; ++i)
+    draw_arrow(list, places, opened, arrows.drawn[i], lowest(i));
   for (std::size_t i = 0; i < drawn && has_labels; ++i)
-    label_arrow(list, places, opened, arrows[i], lowest(i));
-  if (drawn == arrows.size()) return;
+    label_arrow(list, places, opened, arrows.drawn[i],
+                label_of(opened, arrows.drawn[i], arrows.name_readers), lowest(i));
+  if (drawn == arrows.all) return;
   const std::string text =
-      fmt::format("{} of {} arrows, the largest tensors", drawn, arrows.size());
+      arrows.name_readers ? fmt::format("the first {} of {} uses", drawn, arrows.all)
+                          : fmt::format("{} of {} arrows, the largest tensors", drawn, arrows.all);
   const Box box{places.memory.x0 + 4, places.memory.y0 + 1.4F * places.em,
                 places.memory.x0 + 12 + text_width(text), places.memory.y0 + 2.7F * places.em};
   list.AddRectFilled(box.min(), box.max(), ink(theme::plot, 225), 3);

@@ -31,6 +31,42 @@ TEST_F(Huge, ThePeakIsThePeakAtAnyZoom) {
   EXPECT_EQ(memory.highest_in(0, robot_.shown().end()), memory.highest());
 }
 
+// Ten of its runs are forward and ten backward. From afar those are marked that can be told apart;
+// none is lost by zooming in.
+TEST_F(Huge, AnOpIsMarkedWhereverItRuns) {
+  const Opened& shown = robot_.shown();
+  const OpId op = shown.op_of(RunId{0});
+  ASSERT_EQ(shown.runs_of(op).size(), 20u);
+  select_run(shown, RunId{0}, robot_.view);
+  robot_.frames(1);
+  EXPECT_EQ(robot_.view.facts.marks, 20u);
+  // Runs of 900 ns, one per microsecond: three in 2,500 ns, of one op each.
+  robot_.view.visible = {0.0, 2'500.0};
+  robot_.frames(1);
+  EXPECT_EQ(robot_.view.facts.marks, 1u);
+  for (const std::uint32_t run : shown.runs_of(op)) {
+    // From the middle of it on, so that it begins before what is visible.
+    const auto begin = static_cast<double>(shown[RunId{run}].begin.count());
+    robot_.view.visible = {begin + 450, begin + 1'950};
+    robot_.frames(1);
+    EXPECT_EQ(robot_.view.facts.marks, 1u) << run;
+  }
+}
+
+TEST(ManyRunsOfOneOp, AreMarkedOncePerPixelAtMost) {
+  using enum Task;
+  Recording recording = of_tasks(std::vector<Task>(50'000, Forward));
+  recording.trace = chain_of_gelus(1);
+  for (Step& step : recording.schedule.steps) std::get<tidemark::Run>(step).op = OpId{0};
+  Robot robot;
+  robot.open(std::move(recording));
+  select_run(robot.shown(), RunId{49'999}, robot.view);
+  robot.frames(1);
+  const float width = robot.view.facts.right - robot.view.facts.left;
+  EXPECT_LE(static_cast<float>(robot.view.facts.marks), width / 3 + 2);
+  EXPECT_GE(static_cast<float>(robot.view.facts.marks), width / 4);
+}
+
 // The table says what it does not list.
 TEST_F(Huge, TheLiveSetIsCutAndCounted) {
   robot_.frames(5);

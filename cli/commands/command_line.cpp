@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <span>
 
 #include "base/names.h"
 #include "base/quoted.h"
@@ -83,19 +84,13 @@ class Parser {
     app_.add_flag("--man", man_);
     app_.allow_extras();
     for (const Command& command : commands()) {
-      CLI::App* sub = app_.add_subcommand(std::string(command.name));
-      sub->allow_extras();
-      if (!command.operands.empty()) sub->add_option("subject", line_.options.subject);
-      if (command.bit == for_explain || command.bit == for_diff)
-        sub->add_option("item", line_.options.item);
-      if (command.bit == for_view || command.bit == for_search)
-        sub->add_option("files", line_.options.files);
-      add_options(*sub, command, line_.options);
-      subs_.push_back(sub);
+      subs_.push_back(app_.add_subcommand(std::string(command.name)));
+      subs_.back()->allow_extras();
     }
   }
 
   void parse(int argc, char** argv) {
+    add_arguments({argv, argv + argc});
     try {
       app_.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
@@ -122,6 +117,22 @@ class Parser {
   }
 
  private:
+  // Of those commands that are named: all of them would take longer than most commands run.
+  void add_arguments(std::span<char* const> arguments) {
+    for (std::size_t i = 0; i < subs_.size(); ++i) {
+      const Command& command = commands()[i];
+      if (std::ranges::find(arguments, command.name, as_text) == arguments.end()) continue;
+      if (!command.operands.empty()) subs_[i]->add_option("subject", line_.options.subject);
+      if (command.bit == for_explain || command.bit == for_diff)
+        subs_[i]->add_option("item", line_.options.item);
+      if (command.bit == for_view || command.bit == for_search)
+        subs_[i]->add_option("files", line_.options.files);
+      add_options(*subs_[i], command, line_.options);
+    }
+  }
+
+  static std::string_view as_text(const char* argument) { return argument; }
+
   const Command* parsed() const {
     for (std::size_t i = 0; i < subs_.size(); ++i)
       if (subs_[i]->parsed()) return &commands()[i];

@@ -149,7 +149,7 @@ TensorId SnapshotTimelineMaker::tensor_of(const PoolReplay::Block& block) {
     if (made_.stack_of[index(id)] == block.stack && trace_[id].shape[0] == block.size.count)
       return id;
   const auto id = static_cast<TensorId>(trace_.tensors.size());
-  trace_.tensors.push_back({.name = sites_.name(block.stack),
+  trace_.tensors.push_back({.name = trace_.names.add(sites_.name(block.stack)),
                             .shape = {block.size.count},
                             .dtype = DType::UInt8,
                             .category = Category::Unknown,

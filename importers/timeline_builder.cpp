@@ -42,7 +42,7 @@ void TimelineBuilder::add_run(const RecordedSpan& span, StreamId stream) {
   const auto [op, is_new] = ops_.try_emplace(span.name, static_cast<OpId>(trace_.ops.size()));
   if (is_new) {
     const std::string name = printable(span.name, 120);
-    trace_.ops.push_back({.name = name,
+    trace_.ops.push_back({.name = trace_.names.add(name),
                           .kind = OpKind::Opaque,
                           .opaque = static_cast<OpaqueId>(trace_.opaque_rows.size())});
     trace_.opaque_rows.push_back({.operation = name});
@@ -62,7 +62,7 @@ TensorId TimelineBuilder::tensor(const std::string& name, const std::string& cal
   const auto [place, is_new] =
       tensors_.try_emplace(fmt::format("{}\n{}\n{}", name, callers, bytes), id);
   if (is_new) {
-    trace_.tensors.push_back({.name = name,
+    trace_.tensors.push_back({.name = trace_.names.add(name),
                               .shape = {bytes},
                               .dtype = DType::UInt8,
                               .category = category,

@@ -9,6 +9,7 @@
 
 #include "base/names.h"
 #include "base/units.h"
+#include "traces/name_pool.h"
 
 namespace tidemark {
 
@@ -109,7 +110,7 @@ std::int64_t numel(const Shape& shape);
 std::string to_text(const Shape& shape);
 
 struct Tensor {
-  std::string name;
+  Name name;
   Shape shape;
   DType dtype = DType::Float32;
   Category category = Category::Activation;

@@ -117,7 +117,7 @@ inline constexpr LineId no_line{0xffff};
 /// Operands and attributes live in pools of the trace: an op is small, and a trace of a million
 /// ops is four flat arrays.
 struct Op {
-  std::string name;  ///< module path, "blocks.3.attn.qkv"
+  Name name;  ///< module path, "blocks.3.attn.qkv"
   OpKind kind{};
   Part part = Part::None;
   bool residual = false;  ///< the add that closes a residual branch: shortcut + branch
@@ -138,7 +138,7 @@ struct Op {
 /// A transformer block: ops [begin, end), fed by `input`. Blocks of one `stack` are equal in shape
 /// and directly chained, so they may become one reversible stack; −1 = never reversible.
 struct Block {
-  std::string name;
+  Name name;
   OpId begin{}, end{};
   TensorId input = no_tensor;
   std::int32_t stack = -1;
@@ -153,6 +153,7 @@ struct Trace {
   std::string model;   ///< preset or file the trace was built from
   std::string family;  ///< "vit", "swin", …; "" when unknown
   StepOptions step;
+  NamePool names;  ///< where those of tensors, ops and blocks lie
   std::vector<Tensor> tensors;
   std::vector<Op> ops;
   std::vector<TensorId> operands;

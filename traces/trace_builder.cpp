@@ -105,44 +105,44 @@ TensorId TraceBuilder::add_external(Tensor tensor) {
   // What means something needs no random numbers: with and without a mask, those of the parameters
   // are the same.
   if (is_random(fill_of(trace_, tensor))) tensor.rng_key = ++random_tensors_;
-  trace_.tensors.push_back(std::move(tensor));
+  trace_.tensors.push_back(tensor);
   return trace_.tensors.back().storage;
 }
 
-TensorId TraceBuilder::input(std::string name, const Shape& shape, DType dtype,
+TensorId TraceBuilder::input(std::string_view name, const Shape& shape, DType dtype,
                              const std::optional<InputFill>& fill) {
   const auto id = static_cast<FillId>(trace_.fills.size());
   if (fill) trace_.fills.push_back(*fill);
-  return add_external({.name = std::move(name),
+  return add_external({.name = trace_.names.add(name),
                        .shape = shape,
                        .dtype = dtype,
                        .category = Category::Input,
                        .fill = fill ? id : no_fill});
 }
 
-TensorId TraceBuilder::parameter(std::string name, const Shape& shape, ParameterRole role) {
-  if (!is_copied(name, role)) return parameter_of(std::move(name), shape, base_, role);
+TensorId TraceBuilder::parameter(std::string_view name, const Shape& shape, ParameterRole role) {
+  if (!is_copied(name, role)) return parameter_of(name, shape, base_, role);
   const TensorId original = parameter_of(name_of_original(name), shape, base_, ParameterRole::Base);
-  const TensorId copy = parameter_of(std::move(name), shape, base_, ParameterRole::Head);
+  const TensorId copy = parameter_of(name, shape, base_, ParameterRole::Head);
   copied_.push_back({original, copy});
   return copy;
 }
 
-TensorId TraceBuilder::parameter_of(std::string name, const Shape& shape, DType dtype,
+TensorId TraceBuilder::parameter_of(std::string_view name, const Shape& shape, DType dtype,
                                     ParameterRole role) {
   const bool trainable = is_trainable(name, role);
-  return add_external({.name = std::move(name),
+  return add_external({.name = trace_.names.add(name),
                        .shape = shape,
                        .dtype = dtype,
                        .category = Category::Parameter,
                        .trainable = trainable});
 }
 
-void TraceBuilder::begin_block(std::string name, TensorId input, int stack, int segment) {
+void TraceBuilder::begin_block(std::string_view name, TensorId input, int stack, int segment) {
   CHECK(block_ < 0);
   block_ = static_cast<std::int32_t>(trace_.blocks.size());
   const auto begin = static_cast<OpId>(trace_.ops.size());
-  trace_.blocks.push_back({std::move(name), begin, begin, input, stack, segment});
+  trace_.blocks.push_back({trace_.names.add(name), begin, begin, input, stack, segment});
 }
 
 void TraceBuilder::end_block() {
@@ -172,7 +172,7 @@ void TraceBuilder::end_function() {
 TensorId TraceBuilder::emit(OpKind kind, const std::string& name, std::span<const TensorId> inputs,
                             std::span<const OutputSpec> outputs,
                             std::span<const Attribute> attributes) {
-  Op op{.name = name, .kind = kind, .part = part_, .block = block_};
+  Op op{.name = trace_.names.add(name), .kind = kind, .part = part_, .block = block_};
   op.inputs = static_cast<std::uint16_t>(inputs.size());
   op.outputs = static_cast<std::uint16_t>(outputs.size());
   op.attributes = static_cast<std::uint16_t>(attributes.size());
@@ -184,17 +184,16 @@ TensorId TraceBuilder::emit(OpKind kind, const std::string& name, std::span<cons
   for (const OutputSpec& output : outputs) {
     const auto id = static_cast<TensorId>(trace_.tensors.size());
     numel(output.shape);
-    std::string tensor_name = name;
-    if (!output.suffix.empty()) tensor_name.append(".").append(output.suffix);
     trace_.tensors.push_back(
-        {.name = std::move(tensor_name),
+        {.name = output.suffix.empty() ? op.name
+                                       : trace_.names.add(name + "." + std::string(output.suffix)),
          .shape = output.shape,
          .dtype = output.dtype,
          .storage = output.over == no_tensor ? id : trace_[output.over].storage});
     trace_.operands.push_back(id);
   }
   trace_.attributes.insert(trace_.attributes.end(), attributes.begin(), attributes.end());
-  trace_.ops.push_back(std::move(op));
+  trace_.ops.push_back(op);
   return first;
 }
 

@@ -73,9 +73,10 @@ class TraceBuilder {
   bool is_lora_target(std::string_view leaf) const;
 
   /// Data of the step: images, token ids, targets, masks, rotary tables.
-  TensorId input(std::string name, const Shape& shape, DType dtype,
+  TensorId input(std::string_view name, const Shape& shape, DType dtype,
                  const std::optional<InputFill>& fill = {});
-  TensorId parameter(std::string name, const Shape& shape, ParameterRole = ParameterRole::Base);
+  TensorId parameter(std::string_view name, const Shape& shape,
+                     ParameterRole = ParameterRole::Base);
   /// The weight of the module `name`, which shares the parameter `table`: that, unless one of both
   /// is trained as a copy, which ends the sharing.
   TensorId tied(const std::string& name, TensorId table);
@@ -84,7 +85,7 @@ class TraceBuilder {
 
   // Ops between begin and end belong to the block, and to the part named last. A part's residual
   // add, made by residual(), closes it.
-  void begin_block(std::string name, TensorId input, int stack, int segment = -1);
+  void begin_block(std::string_view name, TensorId input, int stack, int segment = -1);
   void part(Part part) { part_ = part; }
   void end_block();
 
@@ -198,7 +199,7 @@ class TraceBuilder {
   }
   TensorId emit_view(OpKind kind, const std::string& name, TensorId x, const Shape& shape,
                      std::span<const Attribute> attributes);
-  TensorId parameter_of(std::string name, const Shape& shape, DType dtype, ParameterRole role);
+  TensorId parameter_of(std::string_view name, const Shape& shape, DType dtype, ParameterRole role);
   std::string cast_name(TensorId x);
   TensorId quantized_linear(const std::string& name, TensorId x, std::int64_t out, bool bias);
   TensorId add_lora(const std::string& name, TensorId x, TensorId y, const Adapter& adapter);

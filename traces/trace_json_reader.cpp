@@ -164,7 +164,7 @@ void TraceReader::read_tensor(JsonView view) {
   view.allow_only(keys);
   const auto id = static_cast<TensorId>(trace_.tensors.size());
   Tensor& tensor = trace_.tensors.emplace_back();
-  tensor.name = view.at("name").text();
+  tensor.name = trace_.names.add(view.at("name").text());
   tensors_.add(view.at("name").text());
   std::array<std::int64_t, Shape::max_rank> dims{};
   std::size_t rank = 0;
@@ -199,7 +199,7 @@ void TraceReader::read_block(JsonView view) {
     constexpr std::int32_t largest = std::numeric_limits<std::int32_t>::max();
     return static_cast<std::int32_t>(view.integer_or(key, -1, -1, largest));
   };
-  trace_.blocks.push_back({.name = std::string(name.text()),
+  trace_.blocks.push_back({.name = trace_.names.add(name.text()),
                            .input = input,
                            .stack = number("stack"),
                            .segment = number("segment")});
@@ -209,7 +209,7 @@ void TraceReader::read_op(JsonView view) {
   static const Keys keys = {"name",  "kind", "inputs",   "outputs",    "attributes", "line",
                             "block", "part", "residual", "also_keeps", "rng_key",    "row"};
   view.allow_only(keys);
-  Op op{.name = std::string(view.at("name").text())};
+  Op op{.name = trace_.names.add(view.at("name").text())};
   ops_.add(view.at("name").text());
   op.kind = named(view.at("kind"), op_rows, "kind of op");
   op.first_operand = static_cast<std::uint32_t>(trace_.operands.size());

@@ -104,7 +104,7 @@ class Grouping {
     return name.starts_with(name_of_block(s) + ".");
   }
 
-  const std::string& name_of_block(std::size_t s) const {
+  Name name_of_block(std::size_t s) const {
     const Stage& single = planner_.stages().all[s];
     return planner_.trace().blocks[static_cast<std::size_t>(single.block)].name;
   }

@@ -290,7 +290,7 @@ void cut_tokens(const std::vector<std::int8_t>& cuts, std::int64_t tokens, Trace
 // Of all ranks, for the attention of this one.
 TensorId gathered(const Trace& from, OpId attention, TensorId own, TraceEdit& edit) {
   Tensor all = from[own];
-  all.name += ".gather";
+  all.name = edit.name(all.name + ".gather");
   all.storage = no_tensor;
   all.held_until = no_op;
   all.shape = with_size(all.shape, 2, all.shape[2] * from.step.mesh[Axis::Context]);

@@ -82,7 +82,7 @@ class ExchangedVisits {
   void exchange(OpId beside, TensorId visits, std::string_view suffix) {
     const TensorId sent = edit_.map(visits);
     Tensor come = edit_[sent];
-    come.name += fmt::format(".{}", suffix);
+    come.name = edit_.name(fmt::format("{}.{}", come.name, suffix));
     come.storage = no_tensor;
     if (suffix == "combine") come.held_until = no_op;
     edit_.redirect(visits, edit_.emit_beside(beside, expert_row(ExpertOp::Exchange, come.shape),

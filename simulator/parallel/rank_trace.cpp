@@ -119,9 +119,9 @@ class RankTrace {
   }
 
   // A new tensor for what stands for an old one.
-  Tensor result_like(TensorId old, std::string_view suffix) const {
+  Tensor result_like(TensorId old, std::string_view suffix) {
     Tensor tensor = from_[old];
-    tensor.name += fmt::format(".{}", suffix);
+    tensor.name = edit_.name(fmt::format("{}.{}", tensor.name, suffix));
     tensor.storage = no_tensor;
     return tensor;
   }
@@ -156,7 +156,7 @@ class RankTrace {
     const OpKind kind = is_scattered ? OpKind::ReduceScatter : OpKind::AllReduce;
     TensorId now = edit_.emit_beside(id, kind, sum.name, {edit_.map(y)}, sum);
     if (op.kind == OpKind::Linear && op.inputs > 2) {
-      sum.name = from_[y].name + ".bias_add";
+      sum.name = edit_.name(from_[y].name + ".bias_add");
       const TensorId bias = edit_.map(from_.inputs(op)[2]);
       now = edit_.emit_beside(id, OpKind::Add, sum.name, {now, bias}, sum);
     }
@@ -169,17 +169,18 @@ class RankTrace {
     const TensorId scores = from_.inputs(op)[0];
     TensorId logits = edit_.map(scores);
     if (edit_[logits].dtype != DType::Float32) {
-      Tensor wide{.name = op.name + ".float", .shape = edit_[logits].shape};
+      Tensor wide{.name = edit_.name(op.name + ".float"), .shape = edit_[logits].shape};
       logits = edit_.emit(OpKind::Cast, wide.name, {logits}, wide);
     }
     edit_.redirect(scores, logits);
     const Shape rows = from_[from_.inputs(op)[1]].shape;
-    edit_.copy_as(id, OpKind::VocabularyLoss, 2, 1,
-                  {{.name = op.name + ".softmax",
-                    .shape = edit_[logits].shape,
-                    .storage = edit_[logits].storage},
-                   {.name = op.name + ".elsewhere", .shape = rows, .dtype = DType::Bool},
-                   {.name = op.name + ".targets", .shape = rows, .dtype = DType::Int64}});
+    edit_.copy_as(
+        id, OpKind::VocabularyLoss, 2, 1,
+        {{.name = edit_.name(op.name + ".softmax"),
+          .shape = edit_[logits].shape,
+          .storage = edit_[logits].storage},
+         {.name = edit_.name(op.name + ".elsewhere"), .shape = rows, .dtype = DType::Bool},
+         {.name = edit_.name(op.name + ".targets"), .shape = rows, .dtype = DType::Int64}});
   }
 
   const Trace& from_;

@@ -187,13 +187,15 @@ class StageTrace {
     Tensor received = from_[x];
     received.storage = no_tensor;
     received.held_until = no_op;
-    if (is_own_result(x)) received.name = name_in(chunk, received.name);
-    edit_.redirect(x, edit_.emit(OpKind::Receive, name_in(chunk, "receive"), {link}, received));
+    if (is_own_result(x)) received.name = edit_.name(name_in(chunk, received.name));
+    edit_.redirect(
+        x, edit_.emit(OpKind::Receive, edit_.name(name_in(chunk, "receive")), {link}, received));
   }
 
   // What comes back from other stages depends on what was sent: the link of the chunk behind.
   void send(std::size_t chunk) {
-    const Tensor number{.name = name_in(chunk, "send"), .shape = {}, .dtype = DType::Float32};
+    const Tensor number{
+        .name = edit_.name(name_in(chunk, "send")), .shape = {}, .dtype = DType::Float32};
     sent_ = edit_.emit(OpKind::Send, number.name, {edit_.map(input_of(chunk + 1))}, number);
     if (chunk == own_.back()) edit_.redirect(from_.loss, sent_);
   }

@@ -15,10 +15,8 @@ OpKind two_bit_form(OpKind kind) {
 }
 
 // Four codes per byte, element 0 in the lowest bits.
-Tensor codes_of(const Op& op, const Tensor& y) {
-  return {.name = op.name + ".codes",
-          .shape = {round_up(numel(y.shape), 4) / 4},
-          .dtype = DType::UInt8};
+Tensor codes_of(Name name, const Tensor& y) {
+  return {.name = name, .shape = {round_up(numel(y.shape), 4) / 4}, .dtype = DType::UInt8};
 }
 
 }  // namespace
@@ -39,7 +37,8 @@ Rewritten rewrite_activations(const Trace& trace, const StrategyArguments& argum
       continue;
     }
     found = true;
-    edit.copy_as(id, two_bit_form(op.kind), 1, 1, {codes_of(op, trace[trace.outputs(op)[0]])});
+    edit.copy_as(id, two_bit_form(op.kind), 1, 1,
+                 {codes_of(edit.name(op.name + ".codes"), trace[trace.outputs(op)[0]])});
   }
   if (!found) return "no GELU or SiLU in this trace";
   return edit.finish();

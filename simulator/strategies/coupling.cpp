@@ -59,7 +59,7 @@ class Coupling {
   void enter_stack(const Block& block) {
     streams_.x2 = edit_.map(block.input);
     Tensor like = edit_[streams_.x2];
-    like.name = block.name + ".x1";
+    like.name = edit_.name(block.name + ".x1");
     streams_.x1 = edit_.emit(OpKind::View, like.name, {streams_.x2}, like);
   }
 
@@ -96,33 +96,34 @@ class Coupling {
     like.storage = no_tensor, like.held_until = no_op;
     const bool is_last = b + 1 >= trace_.blocks.size();
     if (is_last) {
-      like.name = block.name + ".fuse";
+      like.name = edit_.name(block.name + ".fuse");
       return edit_.emit(OpKind::Average, like.name, {streams_.x1, streams_.x2}, like);
     }
     const std::int64_t width = like.shape.back();
-    like.name = block.name + ".fuse.concat";
+    like.name = edit_.name(block.name + ".fuse.concat");
     like.shape = like.shape.with_back(2 * width);
     const TensorId both = edit_.emit(OpKind::Concat, like.name, {streams_.x1, streams_.x2}, like);
     const TensorId hidden = emit_linear(block.name + ".fuse.fc1", both, 2 * width);
     Tensor activated = edit_[hidden];
-    activated.storage = no_tensor, activated.name = block.name + ".fuse.gelu";
+    activated.storage = no_tensor, activated.name = edit_.name(block.name + ".fuse.gelu");
     const TensorId active = edit_.emit(OpKind::Gelu, activated.name, {hidden}, activated);
     const TensorId fused = emit_linear(block.name + ".fuse.fc2", active, width);
     Tensor cast = edit_[fused];  // the next stage goes on in the streams' dtype
     if (cast.dtype == like.dtype) return fused;
-    cast.name = block.name + ".fuse.cast", cast.dtype = like.dtype, cast.storage = no_tensor;
+    cast.name = edit_.name(block.name + ".fuse.cast"), cast.dtype = like.dtype,
+    cast.storage = no_tensor;
     return edit_.emit(OpKind::Cast, cast.name, {fused}, cast);
   }
 
   TensorId emit_linear(const std::string& name, TensorId x, std::int64_t out) {
     const Tensor& parameter = first_parameter();
     const Shape weight = {out, edit_[x].shape.back()};
-    const TensorId w = to_compute(edit_.parameter(name + ".weight", weight, parameter));
-    const TensorId b = to_compute(edit_.parameter(name + ".bias", {out}, parameter));
+    const TensorId w = to_compute(edit_.parameter(edit_.name(name + ".weight"), weight, parameter));
+    const TensorId b = to_compute(edit_.parameter(edit_.name(name + ".bias"), {out}, parameter));
     const TensorId read = to_compute(x);
     Tensor y = edit_[read];
-    y.name = name, y.shape = y.shape.with_back(out), y.storage = no_tensor;
-    return edit_.emit(OpKind::Linear, name, {read, w, b}, y);
+    y.name = edit_.name(name), y.shape = y.shape.with_back(out), y.storage = no_tensor;
+    return edit_.emit(OpKind::Linear, y.name, {read, w, b}, y);
   }
 
   const Tensor& first_parameter() const {
@@ -133,7 +134,8 @@ class Coupling {
     const DType compute = compute_dtype_of(precision_of(trace_.step));
     Tensor cast = edit_[x];
     if (cast.dtype == compute || !find_framework(trace_.step.framework).autocast_casts) return x;
-    cast.name += ".cast", cast.dtype = compute, cast.category = Category::Activation;
+    cast.name = edit_.name(cast.name + ".cast"), cast.dtype = compute,
+    cast.category = Category::Activation;
     cast.trainable = false, cast.storage = no_tensor, cast.held_until = no_op;
     return edit_.emit(OpKind::Cast, cast.name, {x}, cast);
   }

@@ -63,12 +63,12 @@ std::vector<OpId> input_embeddings(const Trace& trace) {
 
 // x += 0, where the 0 has a gradient, and x stays for as long as the graph does: the node that adds
 // up its gradient names it.
-void give_gradient(TraceEdit& edit, TensorId old, const std::string& name) {
+void give_gradient(TraceEdit& edit, TensorId old, Name name) {
   const TensorId x = edit.map(old);
   Tensor now = edit[x];
   now.name = name;
   now.storage = edit[x].storage;
-  const TensorId zero = edit.external({.name = name + ".zero",
+  const TensorId zero = edit.external({.name = edit.name(name + ".zero"),
                                        .shape = {},
                                        .dtype = now.dtype,
                                        .category = Category::Input,
@@ -97,7 +97,7 @@ std::optional<Trace> add_input_gradients(const Trace& trace) {
     const TensorId x = trace.outputs(trace[op])[0];
     if (has_gradient[index(x)] != 0 || (!has_hook && trace[op].kind == OpKind::Conv2d)) continue;
     copy_to(index(op) + 1);
-    give_gradient(edit, x, trace[x].name + ".requires_grad");
+    give_gradient(edit, x, edit.name(trace[x].name + ".requires_grad"));
     any = true;
   }
   if (!any) return {};

@@ -143,7 +143,8 @@ class NormRewriting {
     const TensorId y = trace_.outputs(norm)[0];
     std::vector<Tensor> statistics;
     if (norm.outputs > 1)  // 1/std, one per row
-      statistics.push_back({.name = norm.name + ".ms_rstd", .shape = trace_[y].shape.with_back(1)});
+      statistics.push_back(
+          {.name = edit_.name(norm.name + ".ms_rstd"), .shape = trace_[y].shape.with_back(1)});
     const bool layer_norm = norm.kind == OpKind::LayerNorm;
     edit_.copy_as(id, layer_norm ? OpKind::MsLayerNorm : OpKind::MsRmsNorm, 1, 1, statistics);
     if (!readers.residuals.empty()) apply_affine(norm, y);
@@ -156,10 +157,10 @@ class NormRewriting {
     Tensor like = edit_[z];
     like.storage = no_tensor, like.held_until = no_op;
     const auto inputs = trace_.inputs(norm);
-    like.name = norm.name + ".affine_mul";
+    like.name = edit_.name(norm.name + ".affine_mul");
     TensorId shortcut = edit_.emit(OpKind::Mul, like.name, {z, edit_.map(inputs[1])}, like, true);
     if (inputs.size() > 2) {
-      like.name = norm.name + ".affine_add";
+      like.name = edit_.name(norm.name + ".affine_add");
       shortcut = edit_.emit(OpKind::Add, like.name, {shortcut, edit_.map(inputs[2])}, like, true);
     }
     affine_[index(y)] = shortcut;

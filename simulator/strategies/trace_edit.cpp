@@ -12,6 +12,7 @@ TraceEdit::TraceEdit(const Trace& from)
   to_.model = from.model;
   to_.family = from.family;
   to_.step = from.step;
+  to_.names.share(from.names);
   to_.blocks = from.blocks;
   to_.update = from.update;
   to_.tensors.reserve(from.tensors.size() + 64);
@@ -110,22 +111,21 @@ void TraceEdit::copy_with_input0(OpId id, TensorId input) {
   append(op, first, op.inputs, from_.attributes_of(op));
 }
 
-TensorId TraceEdit::emit(OpKind kind, const std::string& name,
-                         std::initializer_list<TensorId> inputs, const Tensor& output,
-                         bool inside_block) {
+TensorId TraceEdit::emit(OpKind kind, Name name, std::initializer_list<TensorId> inputs,
+                         const Tensor& output, bool inside_block) {
   Op op{.name = name, .kind = kind};
   if (inside_block) op.block = to_.ops.back().block, op.part = to_.ops.back().part;
   return emit(std::move(op), inputs, output);
 }
 
-TensorId TraceEdit::emit_beside(OpId beside, OpKind kind, const std::string& name,
+TensorId TraceEdit::emit_beside(OpId beside, OpKind kind, Name name,
                                 std::initializer_list<TensorId> inputs, const Tensor& output) {
   return emit(
       {.name = name, .kind = kind, .part = from_[beside].part, .block = from_[beside].block},
       inputs, output);
 }
 
-TensorId TraceEdit::emit_beside(OpId beside, OpaqueRow row, const std::string& name,
+TensorId TraceEdit::emit_beside(OpId beside, OpaqueRow row, Name name,
                                 std::initializer_list<TensorId> inputs, const Tensor& output) {
   const TensorId made = emit_beside(beside, OpKind::Opaque, name, inputs, output);
   to_.ops.back().opaque = static_cast<OpaqueId>(to_.opaque_rows.size());
@@ -141,7 +141,7 @@ TensorId TraceEdit::emit(Op op, std::initializer_list<TensorId> inputs, const Te
   return id;
 }
 
-TensorId TraceEdit::parameter(const std::string& name, const Shape& shape, const Tensor& like) {
+TensorId TraceEdit::parameter(Name name, const Shape& shape, const Tensor& like) {
   return add_tensor({.name = name,
                      .shape = shape,
                      .dtype = like.dtype,

@@ -14,6 +14,8 @@ class TraceEdit {
   explicit TraceEdit(const Trace& from);
 
   const Trace& from() const { return from_; }
+  /// A name in the new trace, whose pool has those of the old one as well.
+  Name name(std::string_view text) { return to_.names.add(text); }
 
   /// Copies an op; its operands are replaced by what they were mapped to.
   void copy(OpId op);
@@ -25,19 +27,19 @@ class TraceEdit {
   void copy_with_input0(OpId op, TensorId input);
 
   /// A new op outside of blocks, or inside of the block that the last copied op belongs to.
-  TensorId emit(OpKind kind, const std::string& name, std::initializer_list<TensorId> inputs,
+  TensorId emit(OpKind kind, Name name, std::initializer_list<TensorId> inputs,
                 const Tensor& output, bool inside_block = false);
   /// The op as it is said, without attributes.
   TensorId emit(Op op, std::initializer_list<TensorId> inputs, const Tensor& output);
   /// As emit, in the block and part of an op of the old trace.
-  TensorId emit_beside(OpId beside, OpKind kind, const std::string& name,
-                       std::initializer_list<TensorId> inputs, const Tensor& output);
+  TensorId emit_beside(OpId beside, OpKind kind, Name name, std::initializer_list<TensorId> inputs,
+                       const Tensor& output);
   /// As emit_beside, an opaque op.
-  TensorId emit_beside(OpId beside, OpaqueRow row, const std::string& name,
+  TensorId emit_beside(OpId beside, OpaqueRow row, Name name,
                        std::initializer_list<TensorId> inputs, const Tensor& output);
   /// What no op makes.
   TensorId external(const Tensor& tensor) { return add_tensor(tensor); }
-  TensorId parameter(const std::string& name, const Shape& shape, const Tensor& like);
+  TensorId parameter(Name name, const Shape& shape, const Tensor& like);
 
   /// The block's input in the new trace; otherwise what the old one is mapped to in the end.
   void feed_block(std::size_t block, TensorId input) { block_input_[block] = input; }

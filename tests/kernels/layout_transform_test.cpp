@@ -73,7 +73,7 @@ Rearrangement copy_of(const Moved& m) {
   trace.attributes.push_back(
       {AttributeKey::LayoutTransform, static_cast<double>(m.layout_transform)});
   Op op;
-  op.name = m.what, op.kind = OpKind::Copy, op.inputs = 1, op.outputs = 1;
+  op.name = trace.names.add(m.what), op.kind = OpKind::Copy, op.inputs = 1, op.outputs = 1;
   op.attributes = static_cast<std::uint16_t>(trace.attributes.size());
   trace.ops.push_back(op);
   return rearrangement_of(trace, trace.ops[0]);

@@ -64,10 +64,11 @@ TEST_P(Network, IsTheSameUnderOtherNames) {
   Trace renamed = trace(step);
   renamed.model = renamed.family = "";
   for (std::size_t t = 0; t < renamed.tensors.size(); ++t)
-    renamed.tensors[t].name = "t" + std::to_string(t);
-  for (std::size_t o = 0; o < renamed.ops.size(); ++o) renamed.ops[o].name = std::to_string(o);
+    renamed.tensors[t].name = renamed.names.add("t" + std::to_string(t));
+  for (std::size_t o = 0; o < renamed.ops.size(); ++o)
+    renamed.ops[o].name = renamed.names.add(std::to_string(o));
   for (std::size_t b = 0; b < renamed.blocks.size(); ++b)
-    renamed.blocks[b].name = std::to_string(b);
+    renamed.blocks[b].name = renamed.names.add(std::to_string(b));
   const auto other = std::make_shared<const Trace>(renamed);
   for (const std::string_view strategy : {"vanilla", "checkpoint", "mesa"}) {
     const PlannedStep usual = plan(strategy, step);

@@ -118,8 +118,8 @@ TEST(AnyPlan, NeedsTwiceAsMuchForTwiceTheSizes) {
 TEST(AnyPlan, DoesNotDependOnNames) {
   for_random_steps(1'500, Concats::Some, [](const RandomStep& step) {
     Trace renamed = step.trace;
-    for (Tensor& tensor : renamed.tensors) tensor.name = "t" + tensor.name + "'";
-    for (Op& op : renamed.ops) op.name = "o" + op.name + "'";
+    for (Tensor& tensor : renamed.tensors) tensor.name = renamed.names.add("t" + tensor.name + "'");
+    for (Op& op : renamed.ops) op.name = renamed.names.add("o" + op.name + "'");
     const Schedule before = lower(step.trace, step.plan), after = lower(renamed, step.plan);
     ASSERT_EQ(before.buffers, after.buffers);
     ASSERT_EQ(before.operands, after.operands);

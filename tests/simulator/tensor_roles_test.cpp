@@ -24,7 +24,7 @@ Trace trace_with(std::initializer_list<const char*> names) {
   Trace trace;
   for (const char* name : names) {
     Tensor& tensor = trace.tensors.emplace_back();
-    tensor.name = name;
+    tensor.name = trace.names.add(name);
   }
   return trace;
 }

@@ -24,7 +24,8 @@ std::set<std::string> adapted(const std::string& model, const std::string& targe
   constexpr std::string_view head = "blocks.0.", tail = ".lora_a.weight";
   for (const Tensor& tensor : trace.tensors)
     if (tensor.name.starts_with(head) && tensor.name.ends_with(tail))
-      names.insert(tensor.name.substr(head.size(), tensor.name.size() - head.size() - tail.size()));
+      names.emplace(
+          tensor.name.substr(head.size(), tensor.name.size() - head.size() - tail.size()));
   return names;
 }
 

@@ -51,7 +51,7 @@ TEST(TensorCheck, SizesAreCountable) {
 TEST(TensorCheck, TheSumIsCountableAndSaidOnce) {
   EXPECT_THAT(defects_after([](Trace& t) {
                 for (std::uint32_t i = 39; i < 42; ++i)
-                  t.tensors.push_back({.name = fmt::format("huge{}", i),
+                  t.tensors.push_back({.name = t.names.add(fmt::format("huge{}", i)),
                                        .shape = {std::int64_t{1} << 56},
                                        .storage = TensorId{i}});
               }),

@@ -75,7 +75,7 @@ TEST(TraceCheck, AllDefectsAreListedInTheOrderOfTheFile) {
   EXPECT_THAT(defects_after([](Trace& t) {
                 t.step.batch = 0;
                 t.blocks[1].name = "b0";
-                t.tensors[9].name.clear();
+                t.tensors[9].name = {};
                 t.ops[1].name = "b0.norm";
                 t.attributes[1].value = std::nan("");
               }),
@@ -115,7 +115,7 @@ TEST(TraceCheck, ATraceWithoutAnythingHasTwoDefects) {
 
 TEST(TraceCheck, LinesStayShortAndWhole) {
   const auto defects = defects_after([](Trace& t) {
-    for (int i : {4, 5}) t.tensors[static_cast<std::size_t>(i)].name = std::string(1'000'000, '\n');
+    for (int i : {4, 5}) t.tensors[static_cast<std::size_t>(i)].name = t.names.add(std::string(1'000'000, '\n'));
   });
   ASSERT_EQ(defects.size(), 1u);
   EXPECT_LT(defects[0].size(), 300u);

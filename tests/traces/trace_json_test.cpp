@@ -114,7 +114,7 @@ TEST(TraceJson, KeepsEveryFill) {
   Trace trace = small_trace();
   const auto add = [&](const InputFill& fill, const Shape& shape, DType dtype) {
     const auto id = static_cast<TensorId>(trace.tensors.size());
-    trace.tensors.push_back({.name = "input" + std::to_string(index(id)),
+    trace.tensors.push_back({.name = trace.names.add("input" + std::to_string(index(id))),
                              .shape = shape,
                              .dtype = dtype,
                              .category = Category::Input,

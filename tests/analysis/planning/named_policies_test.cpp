@@ -26,7 +26,7 @@ std::vector<std::string> recomputed(const Trace& trace, const NamedPolicy& polic
   std::vector<std::string> names;
   for (std::size_t i = 0; i < trace.ops.size(); ++i)
     if (policy.recomputed[i] && trace.ops[i].block == 3 && !is_view(trace.ops[i].kind))
-      names.push_back(trace.ops[i].name.substr(9));
+      names.emplace_back(trace.ops[i].name.substr(9));
   return names;
 }
 

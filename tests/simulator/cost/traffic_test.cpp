@@ -117,7 +117,7 @@ Trace trace_of(const Case& one) {
   const auto add = [&](const Spec& spec, Category category) {
     const auto id = static_cast<TensorId>(trace.tensors.size());
     trace.operands.push_back(id);
-    trace.tensors.push_back({.name = "t" + std::to_string(index(id)),
+    trace.tensors.push_back({.name = trace.names.add("t" + std::to_string(index(id))),
                              .shape = spec.shape,
                              .dtype = spec.dtype,
                              .category = category,

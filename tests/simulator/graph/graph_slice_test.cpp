@@ -24,7 +24,7 @@ struct SliceOfAChain : testing::Test {
     std::vector<std::string> names;
     for (const InstanceId id : slice.instances)
       names.push_back((graph[id].role == Role::Gradient ? "d " : "") +
-                      trace[graph[id].tensor].name);
+                      std::string(trace[graph[id].tensor].name));
     return names;
   }
 };

@@ -61,10 +61,11 @@ Device find_device(const std::string& name_or_path) {
   std::ranges::transform(name, name.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
-  const std::vector<Device>& devices = known_devices();
-  const auto found = std::ranges::find(devices, name, &Device::name);
-  if (found != devices.end()) return *found;
+  // Its file has its name: the others need not be read.
+  const auto file = std::ranges::find(embedded_devices(), name + ".json", &EmbeddedFile::name);
+  if (file != embedded_devices().end()) return read_device(file->text, file->name);
 
+  const std::vector<Device>& devices = known_devices();
   std::vector<std::string_view> names;
   names.reserve(devices.size());
   for (const Device& device : devices) names.push_back(device.name);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -63,6 +65,17 @@ TEST(Device, EveryFileIsWrittenAsTheWriterWouldWriteIt) {
 TEST(Device, WritingAndReadingGivesTheSameDevice) {
   for (const Device& device : known_devices())
     EXPECT_EQ(read_device(write_device(device), "again.json"), device) << device.name;
+}
+
+// Only its own file is read.
+TEST(Device, IsFoundByTheNameOfItsFileInAnyCase) {
+  for (const Device& device : known_devices()) {
+    EXPECT_EQ(find_device(device.name), device);
+    std::string shouted = device.name;
+    std::ranges::transform(shouted, shouted.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    EXPECT_EQ(find_device(shouted), device);
+  }
 }
 
 TEST(Device, EveryFigureHasASource) {

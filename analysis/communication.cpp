@@ -26,14 +26,15 @@ bool is_exchange(const Trace& trace, const Schedule& schedule, const TimedRun& t
 Communication communication_of(const Trace& trace, const Schedule& schedule,
                                const Timeline& timeline) {
   Communication result;
+  for (const TimedRun& timed : timeline.runs)
+    if (is_exchange(trace, schedule, timed)) result.alone += timed.end - timed.begin;
+  if (result.alone == Nanoseconds{}) return result;
   std::vector<Change> changes;
   for (const TimedRun& timed : timeline.runs) {
     const bool exchanges = is_exchange(trace, schedule, timed);
-    if (exchanges) result.alone += timed.end - timed.begin;
     changes.push_back({timed.begin, exchanges, 1});
     changes.push_back({timed.end, exchanges, -1});
   }
-  if (result.alone == Nanoseconds{}) return result;
   std::ranges::sort(changes, {}, &Change::time);
   int collectives = 0, others = 0;
   Nanoseconds since{};

@@ -64,7 +64,7 @@ void describe(const Trace& trace, Comparison& comparison) {
       parts * numel(input) / std::max<std::int64_t>(1, input.back() * trace.step.batch);
 }
 
-void conclude(Comparison& comparison) {
+void conclude(const Traces& traces, Comparison& comparison) {
   const Scenario& scenario = comparison.scenario;
   Conclusion& conclusion = comparison.conclusion;
   conclusion = conclude(comparison.rows, scenario.device, comparison.budget.capacity);
@@ -74,7 +74,7 @@ void conclude(Comparison& comparison) {
   const Report& smallest = *found;
   const auto row = static_cast<std::size_t>(found - comparison.rows.begin());
   conclusion.remedies =
-      find_remedies(scenario, comparison.budget, scenario.strategies[row], smallest);
+      find_remedies(scenario, traces, comparison.budget, scenario.strategies[row], smallest);
 }
 
 void add_batches(const Scenario& scenario, const StrategySpec& strategy, MemoryBudget budget,
@@ -157,8 +157,9 @@ std::vector<std::shared_ptr<const Trace>> traces_of(const Scenario& scenario) {
 
 Bytes communicator_bytes_of(const Scenario& scenario) {
   const Mesh& mesh = scenario.step.mesh;
+  if (mesh.is_one()) return {};
   const Interconnect* const joined = interconnect_of(scenario.device);
-  if (mesh.is_one() || !joined) return {};
+  if (!joined) return {};
   Bytes sum;
   for (const auto& axis : axes)
     if (mesh[axis.value] > 1 && axis.value != Axis::Data)
@@ -212,7 +213,7 @@ Comparison compare(const Scenario& scenario, const std::function<void(std::size_
   const auto derived = add_rows(traces, progress, batches, comparison);
   note_guesses(*trace, derived.get(), comparison);
   add_ratios(comparison.rows);
-  conclude(comparison);
+  conclude(traces, comparison);
   note_communicators(comparison);
   return comparison;
 }

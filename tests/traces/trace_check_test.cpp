@@ -115,7 +115,8 @@ TEST(TraceCheck, ATraceWithoutAnythingHasTwoDefects) {
 
 TEST(TraceCheck, LinesStayShortAndWhole) {
   const auto defects = defects_after([](Trace& t) {
-    for (int i : {4, 5}) t.tensors[static_cast<std::size_t>(i)].name = t.names.add(std::string(1'000'000, '\n'));
+    for (int i : {4, 5})
+      t.tensors[static_cast<std::size_t>(i)].name = t.names.add(std::string(1'000'000, '\n'));
   });
   ASSERT_EQ(defects.size(), 1u);
   EXPECT_LT(defects[0].size(), 300u);

@@ -1,57 +1,113 @@
-// Who uses a buffer, and who next, against a walk over all runs.
+// When a buffer is there and who uses it, on a recording that fits in the head.
 #include "gui/indexes/buffer_index.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/gui/robot.h"
-
 namespace tidemark::gui::buffer_index_test {
 namespace {
 
-bool uses(const Recording& recording, const TimedRun& run, BufferId buffer) {
-  const Step& step = recording.schedule.steps[run.step];
-  const auto is_it = [&](BufferId id) { return id == buffer; };
-  return std::ranges::any_of(reads_of(recording.schedule, step), is_it) ||
-         std::ranges::any_of(writes_of(recording.schedule, step), is_it);
+constexpr BufferId weight{0}, early{1}, late{2}, unused{3};
+
+/// weight is there before; events: early, late, early gone. Runs, in host order:
+///   0 at 10, stream 0: reads weight, writes early      2 at 20, stream 0: copies late out
+///   1 at 40, stream 1: reads early, writes late        3 at 30, stream 1: reads weight
+Recording recorded() {
+  Recording r;
+  r.schedule.streams = 2;
+  r.schedule.buffers = {
+      {.size = {300}, .persistent = true}, {.size = {500}}, {.size = {300}}, {.size = {400}}};
+  r.schedule.operands = {weight, early, early, late, weight};
+  const StreamId first{0}, second{1};
+  r.schedule.steps = {Run{Task::Forward, first, OpId{0}, 0, 1, 1},
+                      Run{Task::Forward, second, OpId{1}, 2, 1, 1}, CopyOut{late, first},
+                      Run{Task::Backward, second, OpId{2}, 4, 1, 0}, CopyIn{late, first}};
+  const auto ns = [](std::int64_t count) { return Nanoseconds{count}; };
+  r.timeline.runs = {{0, first, ns(10), ns(15)},
+                     {1, second, ns(40), ns(45)},
+                     {2, first, ns(20), ns(25)},
+                     {3, second, ns(30), ns(35)}};
+  r.timeline.memory = {{ns(10), early, true}, {ns(20), late, true}, {ns(45), early, false}};
+  return r;
 }
 
-// The first in host order of those that begin soonest.
-std::optional<RunId> next_by_walking(const Recording& recording, BufferId buffer,
-                                     Nanoseconds moment) {
-  const auto& runs = recording.timeline.runs;
-  std::optional<RunId> next;
-  for (std::size_t r = 0; r < runs.size(); ++r)
-    if (uses(recording, runs[r], buffer) && runs[r].begin >= moment &&
-        (!next || runs[r].begin < runs[index(*next)].begin))
-      next = RunId{static_cast<std::uint32_t>(r)};
-  return next;
+std::vector<std::uint32_t> list(std::span<const std::uint32_t> runs) {
+  return {runs.begin(), runs.end()};
 }
 
-// On two streams host order is not the order of time.
-class NextUse : public testing::TestWithParam<const char*> {};
-
-TEST_P(NextUse, IsTheOneThatAWalkFinds) {
-  const auto opened = predict(vit({GetParam()}, 1)).front().opened;
-  const Recording& recording = opened->recording;
-  const BufferIndex index_of(recording);
-  ASSERT_GT(recording.schedule.buffers.size(), 500u);
-  for (std::size_t b = 0; b < recording.schedule.buffers.size(); b += 7) {
-    const auto buffer = static_cast<BufferId>(b);
-    for (const double share : {0.0, 0.3, 0.5, 0.77, 1.0}) {
-      const Nanoseconds moment{static_cast<std::int64_t>(share * opened->end())};
-      EXPECT_EQ(index_of.next_use(buffer, moment), next_by_walking(recording, buffer, moment));
-    }
-    // At the begin of a use that use, behind it the one after.
-    for (const std::uint32_t run : index_of.runs_of(buffer))
-      for (const Nanoseconds later : {Nanoseconds{0}, Nanoseconds{1}}) {
-        const Nanoseconds moment = recording.timeline.runs[run].begin + later;
-        EXPECT_EQ(index_of.next_use(buffer, moment), next_by_walking(recording, buffer, moment));
-      }
-  }
+TEST(BufferIndex, KnowsInWhichStatesABufferIsAlive) {
+  const Recording recording = recorded();
+  const BufferIndex index(recording);
+  EXPECT_EQ(index.first_state(weight), 0u);
+  EXPECT_EQ(index.last_state(weight), 4u);  // to the end: states are 0 to 3
+  EXPECT_EQ(index.first_state(early), 1u);
+  EXPECT_EQ(index.last_state(early), 3u);
+  EXPECT_FALSE(index.is_alive(early, 0));
+  EXPECT_TRUE(index.is_alive(early, 1));
+  EXPECT_TRUE(index.is_alive(early, 2));
+  EXPECT_FALSE(index.is_alive(early, 3));
+  EXPECT_TRUE(index.is_alive(late, 3));
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, NextUse, testing::Values("vanilla", "pareprop"),
-                         [](const auto& name) { return std::string(name.param); });
+TEST(BufferIndex, KnowsABufferThatNeverAppears) {
+  const Recording recording = recorded();
+  const BufferIndex index(recording);
+  for (StateId state = 0; state < 4; ++state) EXPECT_FALSE(index.is_alive(unused, state));
+  EXPECT_TRUE(index.runs_of(unused).empty());
+  EXPECT_EQ(index.first_writer(unused), std::nullopt);
+  EXPECT_EQ(index.last_reader(unused), std::nullopt);
+}
+
+TEST(BufferIndex, SortsBySizeThenById) {
+  const Recording recording = recorded();
+  const BufferIndex index(recording);
+  const auto sorted = index.by_size();
+  EXPECT_EQ((std::vector<BufferId>{sorted.begin(), sorted.end()}),
+            (std::vector<BufferId>{early, unused, weight, late}));
+}
+
+TEST(BufferIndex, ListsTheRunsThatUseABuffer) {
+  const Recording recording = recorded();
+  const BufferIndex index(recording);
+  EXPECT_EQ(list(index.runs_of(weight)), (std::vector<std::uint32_t>{0, 3}));
+  EXPECT_EQ(list(index.runs_of(early)), (std::vector<std::uint32_t>{0, 1}));
+  // In the order in which they begin.
+  EXPECT_EQ(list(index.runs_of(late)), (std::vector<std::uint32_t>{2, 1}));
+}
+
+TEST(BufferIndex, TellsWritersFromReaders) {
+  const Recording recording = recorded();
+  const BufferIndex index(recording);
+  EXPECT_EQ(index.first_writer(early), RunId{0});
+  EXPECT_EQ(index.last_reader(early), RunId{1});
+  EXPECT_EQ(index.first_writer(weight), std::nullopt);
+  EXPECT_EQ(index.last_reader(weight), RunId{3});
+  EXPECT_EQ(index.first_writer(late), RunId{1});
+  EXPECT_EQ(index.last_reader(late), RunId{2});  // a copy to the host reads
+}
+
+// Run 3 begins before run 1, behind which the host has issued it.
+TEST(BufferIndex, FindsTheNextUseByTime) {
+  const Recording recording = recorded();
+  const BufferIndex index(recording);
+  EXPECT_EQ(index.next_use(weight, Nanoseconds{0}), RunId{0});
+  EXPECT_EQ(index.next_use(weight, Nanoseconds{10}), RunId{0});
+  EXPECT_EQ(index.next_use(weight, Nanoseconds{11}), RunId{3});
+  EXPECT_EQ(index.next_use(weight, Nanoseconds{31}), std::nullopt);
+  EXPECT_EQ(index.next_use(late, Nanoseconds{0}), RunId{2});
+  EXPECT_EQ(index.next_use(late, Nanoseconds{21}), RunId{1});
+}
+
+TEST(BufferIndex, ACopyHasOneBuffer) {
+  const Schedule schedule = recorded().schedule;
+  const Step &out = schedule.steps[2], &in = schedule.steps[4];
+  ASSERT_EQ(reads_of(schedule, out).size(), 1u);
+  EXPECT_EQ(reads_of(schedule, out)[0], late);
+  EXPECT_TRUE(writes_of(schedule, out).empty());
+  EXPECT_TRUE(reads_of(schedule, in).empty());
+  ASSERT_EQ(writes_of(schedule, in).size(), 1u);
+  EXPECT_EQ(writes_of(schedule, in)[0], late);
+  EXPECT_TRUE(reads_of(schedule, Free{late, StreamId{0}}).empty());
+}
 
 }  // namespace
 }  // namespace tidemark::gui::buffer_index_test

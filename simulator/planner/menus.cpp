@@ -333,41 +333,15 @@ Survey Planner::survey_of(const Stages& stages, const std::vector<const LocalPla
   const Plan plan = assembled(*trace_, stages, locals);
   Survey found =
       survey(*trace_, stages, schedule_of(*measured_, needs_, plan), *costs_, device_, counted_);
-  for (std::size_t s = 0; s < stages.all.size(); ++s)
-    if (locals[s]->reconstructs_inputs) charge_outputs(s, found);
+  // Who undoes couplings begins with its outputs, which nobody else needs by then.
+  for (std::size_t s = 0; s < stages.all.size(); ++s) {
+    if (!locals[s]->reconstructs_inputs) continue;
+    const StageCost& kept = reference_.stages[s];
+    StageCost& cost = found.stages[s];
+    cost.first.backward += cost.first.gradients - kept.first.gradients;
+    cost.later.backward += cost.later.gradients - kept.later.gradients;
+  }
   return found;
-}
-
-// Who undoes couplings begins with its outputs, which nobody else needs by then. Such as no
-// gradient needs are there for it alone from the next stage's forward on. (While that one reads
-// them they are counted twice.)
-void Planner::charge_outputs(std::size_t stage, Survey& found) const {
-  const StageCost& kept = reference_.stages[stage];
-  StageCost& cost = found.stages[stage];
-  cost.first.backward += cost.first.gradients - kept.first.gradients;
-  cost.later.backward += cost.later.gradients - kept.later.gradients;
-  const std::int64_t bytes = unsaved_outputs(stages_.all[stage]);
-  if (bytes == 0) return;
-  StageCost& next = found.stages[stage + 1];
-  for (const auto pass : {&StageCost::first, &StageCost::later}) {
-    (cost.*pass).kept += bytes;
-    (next.*pass).kept -= bytes;
-    (next.*pass).backward -= bytes;
-  }
-}
-
-// Of couplings, read last behind the stage.
-std::int64_t Planner::unsaved_outputs(const Stage& stage) const {
-  std::int64_t bytes = 0;
-  for (std::size_t i = index(stage.begin); i < index(stage.end); ++i) {
-    const Op& op = trace_->ops[i];
-    if (!op.residual || !row_of(op.kind).inverts_input0) continue;
-    const TensorId sum = (*trace_)[trace_->outputs(op)[0]].storage;
-    const OpId last = needs_.last_read[index(sum)];
-    if (needs_.uses[index(sum)] == 0 && last != no_op && last >= stage.end)
-      bytes += rounded(tidemark::size((*trace_)[sum]));
-  }
-  return bytes;
 }
 
 // Stages do not see each other's plans, so one lowering measures as many as there are stages. What
@@ -398,6 +372,8 @@ void Planner::measure(const Stages& stages, std::vector<Menu>& menus) const {
 void Planner::measure_menus() {
   for (Mode& mode : modes_) {
     for (std::size_t c = 0; c < mode.menus.size(); ++c) measure(chain(c), mode.menus[c]);
+    measure_behind(mode);
+    if (!mode.behind.empty()) thin(stages_, mode.behind);
     for (std::size_t c = 0; c < mode.menus.size(); ++c) thin(chain(c), mode.menus[c]);
   }
 }

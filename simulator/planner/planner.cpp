@@ -84,7 +84,7 @@ Planner::Planner(const Planner& other)
 
 Planner::Planner(const Planner& exact, double share_beyond) : Planner(exact) {
   share_beyond_ = share_beyond;
-  for (const Mode& mode : exact.modes_) modes_.push_back({mode.held, mode.menus});
+  for (const Mode& mode : exact.modes_) modes_.push_back({mode.held, mode.menus, mode.behind});
   for (Mode& mode : modes_) offer_offload(mode);
   solve_all();
 }
@@ -95,17 +95,21 @@ void Planner::count(Resource resource) {
   count_in(reference_, resource);
   for (std::vector<Coded>& forms : coded_)
     for (Coded& coded : forms) coded.time = coded.load[resource];
-  for (Mode& mode : modes_)
-    for (std::vector<Menu>& menus : mode.menus)
-      for (Menu& menu : menus)
-        for (Entry& entry : menu) entry.cost.time = entry.cost.load[resource];
+  const auto count_menus = [&](std::vector<Menu>& menus) {
+    for (Menu& menu : menus)
+      for (Entry& entry : menu) entry.cost.time = entry.cost.load[resource];
+  };
+  for (Mode& mode : modes_) {
+    for (std::vector<Menu>& menus : mode.menus) count_menus(menus);
+    count_menus(mode.behind);
+  }
   for (std::uint32_t kind = 0; kind < stages_.kinds.size(); ++kind)
     if (!keeping_[kind].empty()) cut(kind, coded_forms());
 }
 
 Planner::Planner(const Planner& plain, Resource resource) : Planner(plain) {
   named_ = plain.named_;
-  for (const Mode& mode : plain.modes_) modes_.push_back({mode.held, mode.menus});
+  for (const Mode& mode : plain.modes_) modes_.push_back({mode.held, mode.menus, mode.behind});
   count(resource);
   solve_all();
 }
@@ -137,10 +141,12 @@ std::int64_t Planner::need_of(std::size_t stage, const StageCost& cost, std::int
   return std::max(first, later + reference_.before_later);
 }
 
-// Of what begins with the stage: by itself, or joined with those behind it, with each set of
+// Of what begins with the link's stage: by itself, or joined with those behind it, with each set of
 // operators that it may have.
-void Planner::offer(std::size_t mode, std::uint32_t s, std::vector<Choice>& choices,
-                    std::vector<Part>& parts, std::int64_t late, std::int64_t passing) const {
+void Planner::offer(std::size_t mode, const Links& links, std::uint32_t link,
+                    std::vector<Choice>& choices, std::vector<Part>& parts, std::int64_t late,
+                    std::int64_t passing) const {
+  const auto [s, is_behind_undone] = links.all[link];
   for_each_operators(stages_.all[s], [&](std::uint32_t operators) {
     const Planner& planner = of(operators);
     const Mode& its = planner.modes_[mode];
@@ -149,10 +155,12 @@ void Planner::offer(std::size_t mode, std::uint32_t s, std::vector<Choice>& choi
           static_cast<std::int64_t>(share_beyond_ * static_cast<double>(entry.stall));
       parts.push_back({&stage, s, count, &entry, operators});
       choices.push_back({entry.cost.first.kept, need_of(s + count - 1, entry.cost, late) + passing,
-                         entry.cost.time + stall, count, units_of(error_of(parts.back()))});
+                         entry.cost.time + stall,
+                         links.span(link, count, entry.plan.reconstructs_inputs),
+                         units_of(error_of(parts.back()))});
     };
     const Stage& single = planner.stages_.all[s];
-    for (const Entry& entry : its.menus.front()[single.kind])
+    for (const Entry& entry : (is_behind_undone ? its.behind : its.menus.front())[single.kind])
       if (entry.offloaded == 0 || single.left_by != no_op) add(single, 1, entry);
     for (std::size_t c = 0; c < planner.joined_.size(); ++c)
       if (const Stage& stage = planner.joined_[c].beginning[s]; stage.begin != stage.end)
@@ -195,15 +203,17 @@ void drop_beaten(std::vector<Choice>& choices, std::vector<Planner::Part>& parts
 
 void Planner::solve(std::size_t number) {
   Mode& mode = modes_[number];
-  std::vector<std::vector<Choice>> choices(stages_.all.size());
+  const Links links = links_of(mode);
+  std::vector<std::vector<Choice>> choices(links.all.size());
   mode.parts.assign(choices.size(), {});
   std::int64_t late = 0, passing = 0, leaving = 0;
-  for (std::uint32_t s = 0; s < choices.size(); ++s) {
-    offer(number, s, choices[s], mode.parts[s], late, passing);
+  for (std::uint32_t l = 0; l < choices.size(); ++l) {
+    offer(number, links, l, choices[l], mode.parts[l], late, passing);
     if (!operators_.empty() || bounds_errors())
-      drop_beaten(choices[s], mode.parts[s], bounds_errors());
+      drop_beaten(choices[l], mode.parts[l], bounds_errors());
+    if (links.is_first_of_two(l)) continue;
     std::int64_t most_late = 0, most_passing = 0;
-    for (const Part& part : mode.parts[s]) {
+    for (const Part& part : mode.parts[l]) {
       if (part.count > 1) continue;
       most_late = std::max(most_late, part.entry->cost.first.late);
       most_passing = std::max(most_passing, part.entry->offloaded);

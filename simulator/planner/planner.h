@@ -12,6 +12,7 @@
 
 #include "simulator/cost/device.h"
 #include "simulator/planner/front.h"
+#include "simulator/planner/links.h"
 #include "simulator/planner/local_plan.h"
 #include "simulator/planner/proposals.h"
 #include "simulator/planner/stage_noise.h"
@@ -167,7 +168,9 @@ class Planner {
     Held held;
     std::vector<std::vector<Menu>> menus = {};  ///< by chain: of single stages, then by joined_;
                                                 ///< by kind
-    std::vector<std::vector<Part>> parts = {};  ///< by stage: of the front's choices
+    std::vector<Menu> behind = {};  ///< by kind: of single stages, behind undone couplings; empty
+                                    ///< where those leave what any others do
+    std::vector<std::vector<Part>> parts = {};  ///< by link of the chain: of the front's choices
     std::optional<Front> front = {};
   };
   struct NamedPlan {
@@ -212,7 +215,7 @@ class Planner {
     for (std::uint32_t operators = 0; operators <= count; ++operators) visit(operators);
   }
   std::vector<StrategySpec::Component> operators_at(const std::vector<Part>& parts) const;
-  void offer(std::size_t mode, std::uint32_t stage, std::vector<Choice>& choices,
+  void offer(std::size_t mode, const Links& links, std::uint32_t link, std::vector<Choice>& choices,
              std::vector<Part>& parts, std::int64_t late, std::int64_t passing) const;
   bool is_stopped() const { return settings_.is_stopped && settings_.is_stopped(); }
   void measure_codes();
@@ -232,8 +235,11 @@ class Planner {
   void solve_all();
   std::vector<double> prices_within(const Stage& stage) const;
   bool is_joint(const Stage& stage, const LocalPlan& local) const;
-  void charge_outputs(std::size_t stage, Survey& found) const;
-  std::int64_t unsaved_outputs(const Stage& stage) const;
+  bool hands_on_unsaved(const Stage& stage) const;
+  void measure_behind(Mode& mode) const;
+  void measure_behind(const std::vector<std::uint32_t>& stages, const Mode& mode,
+                      std::vector<Menu>& menus, bool undoes) const;
+  Links links_of(const Mode& mode) const;
   void measure(const Stages& stages, std::vector<Menu>& menus) const;
   void measure_menus();
   void solve(std::size_t mode);

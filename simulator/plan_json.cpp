@@ -43,7 +43,31 @@ class PlanWriter {
   PlanWriter(const Trace& trace, const Plan& plan) : trace_(trace), plan_(plan) {}
 
   std::string write(const std::string& rewrites) {
-    write_head(rewrites);
+    write_head(plan_.kept_for_recovery.empty() ? 2 : 3, rewrites);
+    write_body();
+    return std::move(out_ += "\n}\n");
+  }
+
+  std::string write_whole(std::span<const std::string> stages) {
+    write_head(4, "");
+    out_ +=
+        fmt::format(",\n  \"{}\": [\n    {}\n  ]\n}}\n", stages_key, fmt::join(stages, ",\n    "));
+    return std::move(out_);
+  }
+
+  /// As it stands in the list of stages.
+  std::string write_stage() {
+    write_body();
+    std::string text = "{";
+    for (const char c : std::string_view(out_).substr(1)) {
+      text += c;
+      if (c == '\n') text += "    ";
+    }
+    return text += "\n    }";
+  }
+
+ private:
+  void write_body() {
     write_decisions();
     if (!plan_.kept_for_recovery.empty()) {
       out_ += fmt::format(",\n  \"{}\": [", kept_for_recovery_key);
@@ -53,18 +77,15 @@ class PlanWriter {
     if (!plan_.regions.empty()) write_regions();
     for (const OpByTensorRow& row : op_by_tensor_rows)
       if (!(plan_.*row.member).empty()) write_ops(row);
-    return std::move(out_ += "\n}\n");
   }
 
- private:
   void text(std::string_view key, std::string_view value) {
     out_.append(",\n  \"").append(key).append("\": ");
     append_json_text(out_, value);
   }
 
-  void write_head(const std::string& rewrites) {
-    out_ = fmt::format("{{\n  \"format\": \"{}\",\n  \"version\": {}", plan_format,
-                       plan_.kept_for_recovery.empty() ? plan_version - 1 : plan_version);
+  void write_head(int version, const std::string& rewrites) {
+    out_ = fmt::format("{{\n  \"format\": \"{}\",\n  \"version\": {}", plan_format, version);
     text("strategy", plan_.strategy);
     text("model", trace_.model);
     text("step", in_words(trace_.step));
@@ -162,6 +183,13 @@ class PlanWriter {
 
 std::string write_plan(const PlannedStep& step) {
   return PlanWriter(*step.trace, step.plan).write(strategy_text(step.rewrites));
+}
+
+std::string write_plan(std::span<const PlannedStep> stages) {
+  std::vector<std::string> texts;
+  for (const PlannedStep& stage : stages)
+    texts.push_back(PlanWriter(*stage.trace, stage.plan).write_stage());
+  return PlanWriter(*stages.front().trace, stages.front().plan).write_whole(texts);
 }
 
 }  // namespace tidemark

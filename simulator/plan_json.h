@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,8 @@ inline constexpr std::string_view plan_format = "tidemark-plan";
 /// Counts up when an older program could not read, or would misread, a newer file.
 /// 2: an encoding beside the action; without, as in version 1, Mesa's 8 bits and groups.
 /// 3: kept_for_recovery; files without it are written as version 2.
-inline constexpr int plan_version = 3;
+/// 4: stages; files without them are written as before.
+inline constexpr int plan_version = 4;
 inline constexpr int oldest_plan_version = 1;
 
 struct QuirkRow {
@@ -40,9 +42,12 @@ inline constexpr std::array op_by_tensor_rows = {
     OpByTensorRow{"gradient_release_after", &Plan::gradient_release_after}};
 
 inline constexpr std::string_view kept_for_recovery_key = "kept_for_recovery";
+inline constexpr std::string_view stages_key = "stages";
 
 /// The text of a file: the step's plan, and what rewrote its trace.
 std::string write_plan(const PlannedStep& step);
+/// The same of all stages of a pipeline, whose traces nothing rewrote.
+std::string write_plan(std::span<const PlannedStep> stages);
 
 /// "plan:tuned" of "runs/tuned.plan.json".
 std::string plan_title(std::string_view file);

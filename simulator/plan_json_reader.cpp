@@ -23,15 +23,17 @@ constexpr std::size_t most_listed = 1000;
 /// Turns names into tensors and ops of one trace.
 class PlanReader {
  public:
-  PlanReader(const Trace& trace, JsonView root) : trace_(trace), root_(root), tensors_(trace) {
+  /// `root`: what says so of the trace; `head`: what the plan was made for.
+  PlanReader(const Trace& trace, JsonView root, JsonView head)
+      : trace_(trace), root_(root), head_(head), tensors_(trace) {
     for (const Op& op : trace.ops) ops_.add(op.name);
   }
 
   Plan read() {
     plan_ = keep_everything(trace_);
-    plan_.strategy = root_.text_or("strategy", "");
-    plan_.overlap = root_.boolean_or("overlap", false);
-    if (const auto list = root_.find("quirks")) read_quirks(*list);
+    plan_.strategy = head_.text_or("strategy", "");
+    plan_.overlap = head_.boolean_or("overlap", false);
+    if (const auto list = head_.find("quirks")) read_quirks(*list);
     for (const JsonView group : root_.at("decisions").items()) read_decision(group);
     if (const auto list = root_.find(kept_for_recovery_key))
       for (const JsonView tensor : list->items())
@@ -148,19 +150,41 @@ class PlanReader {
     std::string text =
         fmt::format("{} has no {} {}", printable(trace_.model), what, tidemark::quoted(name));
     if (!near.empty()) text += fmt::format(" (did you mean {}?)", tidemark::quoted(near));
-    if (const auto model = root_.find("model"))
+    if (const auto model = head_.find("model"))
       text += fmt::format("; the plan was made for {}", printable(model->text()));
-    if (const auto step = root_.find("step"))
+    if (const auto step = head_.find("step"))
       text += fmt::format(" ({})", printable(step->text(), 200));
     place.fail(text);
   }
 
   const Trace& trace_;
-  JsonView root_;
+  JsonView root_, head_;
   const TensorRoles tensors_;
   NameIndex ops_;
   Plan plan_;
 };
+
+// What is said of one trace.
+std::vector<std::string_view> keys_of_trace() {
+  std::vector<std::string_view> keys = {"decisions", "regions", kept_for_recovery_key};
+  for (const OpByTensorRow& row : op_by_tensor_rows) keys.push_back(row.key);
+  return keys;
+}
+
+// Of a file for all stages of a pipeline, the trace's.
+JsonView root_for(const Trace& trace, const JsonView& head) {
+  const auto stages = head.find(stages_key);
+  if (!stages) return head;
+  const std::int64_t wanted = trace.step.mesh[Axis::Pipeline];
+  const std::int64_t own = trace.step.rank.value_or(RankClass()).stage;
+  std::optional<JsonView> found;
+  std::int64_t count = 0;
+  for (const JsonView stage : stages->items())
+    if (count++ == own) found = stage;
+  if (count != wanted)
+    stages->fail(fmt::format("is of {} pipeline stages, and the mesh has {}", count, wanted));
+  return *found;
+}
 
 void check_head(const JsonView& root) {
   const auto format = root.find("format");
@@ -170,19 +194,15 @@ void check_head(const JsonView& root) {
   if (version.integer() < oldest_plan_version || version.integer() > plan_version)
     version.fail(fmt::format("found {}; this program reads versions {} to {}", version.integer(),
                              oldest_plan_version, plan_version));
-  std::vector<std::string_view> keys = {"format",
-                                        "version",
-                                        "strategy",
-                                        "model",
-                                        "step",
-                                        "rewrites",
-                                        "overlap",
-                                        "quirks",
-                                        "decisions",
-                                        "regions",
-                                        kept_for_recovery_key};
-  for (const OpByTensorRow& row : op_by_tensor_rows) keys.push_back(row.key);
+  std::vector<std::string_view> keys = {"format", "version",  "strategy", "model",
+                                        "step",   "rewrites", "overlap",  "quirks"};
+  const auto stages = root.find(stages_key);
+  if (stages) keys.push_back(stages_key);
+  const std::vector<std::string_view> of_trace = keys_of_trace();
+  if (!stages) keys.insert(keys.end(), of_trace.begin(), of_trace.end());
   root.allow_only(keys);
+  if (stages)
+    for (const JsonView stage : stages->items()) stage.allow_only(of_trace);
   for (const std::string_view key : {"model", "step", "strategy"}) root.text_or(key, "");
 }
 
@@ -233,7 +253,7 @@ Plan plan_for(const Trace& trace, const JsonDocument& file) {
 }
 
 Plan plan_for(const Trace& trace, const JsonDocument& file, Derived& derived) {
-  Plan plan = PlanReader(trace, file.root()).read();
+  Plan plan = PlanReader(trace, root_for(trace, file.root()), file.root()).read();
   if (const auto defects = check(trace, plan, derived); !defects.empty())
     throw InputError(describe_defects(file.file(), defects));
   return plan;

@@ -7,20 +7,15 @@
 
 #include "analysis/planning/advice.h"
 #include "analysis/planning/emitted_forms.h"
+#include "analysis/planning/pipeline_planning.h"
 #include "analysis/planning/plan_fronts.h"
 #include "analysis/planning/plan_groups.h"
 #include "analysis/planning/plan_searches.h"
 #include "base/error.h"
+#include "traces/replicas.h"
 
 namespace tidemark {
 namespace {
-
-std::string title_of(const Planning& planning) {
-  if (planning.request.max_slowdown)
-    return fmt::format("plan:+{:g}%", 100 * *planning.request.max_slowdown);
-  if (!planning.request.budget) return "plan";
-  return fmt::format("plan:{}", to_text(planning.budget));
-}
 
 double link_of(const PlanRequest& request, const Device& device) {
   return may_offload(request) ? device.host_link_bytes_per_second * 1e-9 : 0;
@@ -51,27 +46,18 @@ bool allows(const std::vector<Allowed>& allowed, Allowed what) {
   return std::ranges::find(allowed, what) != allowed.end();
 }
 
-// A pipeline's step is the time of all its stages together: no sum over one rank's. With lanes for
-// what ranks exchange, live bytes follow the device's clock, and no bound is known for them.
-void refuse_meshes(const StepOptions& step, Measure measure) {
+// With lanes for what ranks exchange, live bytes follow the device's clock, and no bound is known
+// for them.
+void refuse_meshes(const StepOptions& step, const PlanRequest& request) {
   const Mesh& mesh = step.mesh;
-  if (mesh[Axis::Pipeline] > 1)
-    throw UsageError(fmt::format(
-        "plans are made for ranks of one pipeline stage, not for a mesh of {} (compare takes "
-        "strategies)",
-        to_text(mesh)));
-  if (mesh[Axis::Context] > 1)
-    throw UsageError(
-        fmt::format("plans that offload would promise less than context ranks need: none is made "
-                    "for a mesh of {} yet (compare takes strategies)",
-                    to_text(mesh)));
+  if (mesh[Axis::Pipeline] > 1) refuse_for_stages(step, request);
   const std::optional<Sharding> sharing = sharing_of(step);
   if (sharing && (is_zero(sharing->kind) || sharing->kind == Sharding::Kind::Fsdp1))
     throw UsageError(
         fmt::format("plans are made for ranks that share with ddp, fsdp2 or megatron, not with {} "
                     "(compare takes strategies)",
                     to_text(*sharing)));
-  if (mesh[Axis::Data] > 1 && measure == Measure::Live)
+  if (replicas_of(mesh) > 1 && request.measure == Measure::Live)
     throw UsageError(
         "--measure live: what replicas exchange runs beside the step, and live bytes follow its "
         "clock (their plans are measured in allocated, reserved or planned)");
@@ -138,6 +124,13 @@ void weigh_exact(const PlanSearches& exact, Planning& planning, std::optional<Fo
 }
 
 }  // namespace
+
+std::string title_of(const Planning& planning) {
+  if (planning.request.max_slowdown)
+    return fmt::format("plan:+{:g}%", 100 * *planning.request.max_slowdown);
+  if (!planning.request.budget) return "plan";
+  return fmt::format("plan:{}", to_text(planning.budget));
+}
 
 void tell(const PlanWatch& watch, std::string_view what) {
   if (watch.tell) watch.tell(what);
@@ -216,7 +209,7 @@ Bytes measured(const Report& report, Measure measure) {
 }
 
 Planning plan_within(const Scenario& scenario, const PlanRequest& request, const PlanWatch& asked) {
-  refuse_meshes(scenario.step, request.measure);
+  refuse_meshes(scenario.step, request);
   Planning planning;
   planning.request = request;
   bool was_stopped = false;
@@ -228,6 +221,12 @@ Planning plan_within(const Scenario& scenario, const PlanRequest& request, const
   Comparison& comparison = planning.comparison;
   planning.budget = request.budget.value_or(comparison.budget.capacity);
 
+  if (scenario.step.mesh[Axis::Pipeline] > 1) {
+    tell(watch, "plans of stages");
+    plan_stages(watch, planning);
+    planning.is_stopped = was_stopped;
+    return planning;
+  }
   tell(watch, "plans of single blocks");
   const auto begin = std::chrono::steady_clock::now();
   planning.trace = trace_of(comparison.scenario);

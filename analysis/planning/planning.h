@@ -161,6 +161,20 @@ struct PlanFront {
   std::vector<FrontPoint> points = {};
 };
 
+/// Of a pipeline stage.
+struct StagePlan {
+  bool is_feasible = false;    ///< within the budget; else it is the one that needs least
+  std::int64_t in_flight = 1;  ///< micro-batches that are kept at once
+  PlannedStep planned;
+  std::vector<PlanGroup> groups;  ///< bytes are those of all micro-batches in flight
+  Report report;                  ///< with the time of all stages together
+  std::string binding;            ///< where its memory is tightest
+  Bytes rest;                     ///< as of Planning
+  std::size_t front_size = 0;
+  bool joins_blocks = false;
+  Nanoseconds lower_bound{};  ///< of its own runs, waiting left out
+};
+
 struct Planning {
   PlanRequest request;
   Bytes budget;           ///< what was asked for, or the most that this device has
@@ -198,9 +212,18 @@ struct Planning {
   std::vector<EmittedForm> forms;
   bool loss_binds = false;     ///< memory is tightest in the stage that makes the loss
   std::vector<Advice> advice;  ///< what other options of the step would do
-  Nanoseconds solve{};         ///< that planning took here
-  bool is_stopped = false;     ///< before all was looked at; what is here is right all the same
+  /// Of a pipeline, in order. All that is said above is of the rank that needs most, or was named,
+  /// but for the time, which is that of all; groups are each stage's own.
+  std::vector<StagePlan> stages;
+  Nanoseconds solve{};      ///< that planning took here
+  bool is_stopped = false;  ///< before all was looked at; what is here is right all the same
 };
+
+/// "plan:12.0 GiB", as its row is called.
+std::string title_of(const Planning& planning);
+
+/// The file of the plan, or of the plans of all stages.
+std::string plan_text(const Planning& planning);
 
 /// Stopped, it gives the best plan that it knows by then: it makes no further one, but looks on for
 /// one that keeps the budget.

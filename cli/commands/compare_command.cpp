@@ -92,8 +92,8 @@ std::string add_plan(const Options& options, Scenario& scenario) {
   if (!planning.feasible)
     return fmt::format("note: --plan-budget: no plan keeps to {}; tidemark plan says why\n",
                        to_text(budget));
-  StrategySpec plan = read_plan(write_plan(planning.planned), "");
-  plan.text = planning.planned.plan.strategy;
+  StrategySpec plan = read_plan(plan_text(planning), "");
+  plan.text = planning.comparison.rows.back().strategy;
   scenario.strategies.push_back(std::move(plan));
   return "";
 }

@@ -94,7 +94,7 @@ std::string save_plan(const Planning& planning, const Options& options) {
   const std::string& path = *options.plan_out;
   if (!planning.feasible)
     return fmt::format("{}: not written, because no plan keeps the budget\n", printable(path, 200));
-  write_file(path, write_plan(planning.planned));
+  write_file(path, plan_text(planning));
   return fmt::format("{}: written; tidemark compare {}{}{} --plan {} shows it beside the others\n",
                      printable(path, 200), shell_quoted(options.subject), as_typed(options, "step"),
                      as_typed(options, "device"), shell_quoted(path));
@@ -128,6 +128,8 @@ Result run_plan(const Options& options) {
     throw UsageError(
         "--python-out: PyTorch wraps blocks or keeps calls, not single tensors (add --form policy "
         "or --form blocks)");
+  if (options.python_out && scenario.step.mesh[Axis::Pipeline] > 1)
+    throw UsageError("--python-out: not for a pipeline, whose stages have a plan each");
   for (const auto& path : {options.plan_out, options.python_out})
     if (path) require_writable(*path);
   const Planning planning = watched_plan(scenario, request, options);

@@ -82,6 +82,24 @@ Json advice_json(const Advice& advice) {
           {"fits", advice.fits}};
 }
 
+Json stage_json(const StagePlan& stage) {
+  return {{"rank", to_text(*stage.report.rank)},
+          {"in_flight", stage.in_flight},
+          {"feasible", stage.is_feasible},
+          {"fits", stage.report.fits},
+          {"allocated_peak_bytes", stage.report.allocated_peak.count},
+          {"reserved_peak_bytes", stage.report.reserved_peak.count},
+          {"planned_bytes", stage.report.planned.count},
+          {"live_peak_bytes", stage.report.live_peak.count},
+          {"bubble_ns", stage.report.bubble.count()},
+          {"recompute_ns", stage.report.recovery.alone.count()},
+          {"lower_bound_ns", stage.is_feasible ? Json(stage.lower_bound.count()) : Json()},
+          {"binding", stage.binding},
+          {"rest_bytes", stage.rest.count},
+          {"front_size", stage.front_size},
+          {"groups", list_json(stage.groups, group_json)}};
+}
+
 }  // namespace
 
 std::string planning_json(const Planning& planning) {
@@ -123,6 +141,7 @@ std::string planning_json(const Planning& planning) {
   json["fronts"] = list_json(planning.fronts, front_json);
   json["forms"] = list_json(planning.forms, form_json);
   json["groups"] = list_json(planning.groups, group_json);
+  json["stages"] = list_json(planning.stages, stage_json);
   json["tensors_step_ns"] =
       planning.step_of_tensors ? Json(planning.step_of_tensors->count()) : Json();
   json["advice"] = list_json(planning.advice, advice_json);

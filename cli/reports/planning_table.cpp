@@ -15,31 +15,83 @@
 namespace tidemark::cli {
 namespace {
 
+/// Of a stage, or of the whole step.
+struct GroupsOf {
+  std::string stage;
+  const std::vector<PlanGroup>& groups;
+};
+
+std::vector<GroupsOf> groups_by_stage(const Planning& planning) {
+  if (planning.stages.empty()) return {{"", planning.groups}};
+  std::vector<GroupsOf> all;
+  for (const StagePlan& stage : planning.stages)
+    all.push_back({to_text(*stage.report.rank), stage.groups});
+  return all;
+}
+
 std::string draw_groups(const Planning& planning, const Style& style) {
+  const std::vector<GroupsOf> all = groups_by_stage(planning);
   Bytes largest;
   Nanoseconds longest{};
-  for (const PlanGroup& group : planning.groups) {
-    largest = std::max(largest, group.saved);
-    longest = std::max(longest, group.extra);
-  }
+  for (const GroupsOf& of : all)
+    for (const PlanGroup& group : of.groups) {
+      largest = std::max(largest, group.saved);
+      longest = std::max(longest, group.extra);
+    }
   const SizeUnit size(largest);
   const TimeUnit time(longest);
   TextTable table;
+  const bool has_stages = !planning.stages.empty();
+  if (has_stages) table.add_column({"stage", Align::Left});
   table.add_column({"blocks", Align::Left});
   table.add_column({"saves", Align::Right, 10, std::string(size.name())});
   table.add_column({"costs", Align::Right, 10, std::string(time.name())});
   table.add_column({"decision", Align::Left});
   table.add_column({"tensors", Align::Wrapped});
-  for (const PlanGroup& group : planning.groups) {
-    std::string name = group_name(group), saves, costs;
-    if (is_changed(group)) saves = size(group.saved), costs = time(group.extra);
-    for (const GroupLine& line : group_lines(planning, group))
-      table.add_row({{std::exchange(name, {})},
-                     {std::exchange(saves, {})},
-                     {std::exchange(costs, {})},
-                     {line.decision},
-                     {line.tensors}});
+  for (auto [stage, groups] : all)
+    for (const PlanGroup& group : groups) {
+      std::string name = group_name(group), saves, costs;
+      if (is_changed(group)) saves = size(group.saved), costs = time(group.extra);
+      for (const GroupLine& line : group_lines(planning, group)) {
+        std::vector<TextCell> cells;
+        if (has_stages) cells.push_back({std::exchange(stage, {})});
+        cells.insert(cells.end(), {{std::exchange(name, {})},
+                                   {std::exchange(saves, {})},
+                                   {std::exchange(costs, {})},
+                                   {line.decision},
+                                   {line.tensors}});
+        table.add_row(std::move(cells));
+      }
+    }
+  return table.draw(style);
+}
+
+// What each needs, and how long it waits for the others.
+std::string draw_stages(const Planning& planning, const Style& style) {
+  Bytes largest;
+  Nanoseconds longest{};
+  for (const StagePlan& stage : planning.stages) {
+    largest = std::max(largest, stage.report.allocated_peak);
+    longest = std::max({longest, stage.report.recovery.alone, stage.report.bubble});
   }
+  const SizeUnit size(largest);
+  const TimeUnit time(longest);
+  TextTable table;
+  table.add_column({"stage", Align::Left});
+  table.add_column({"in flight"});
+  table.add_column({"allocated", Align::Right, 10, std::string(size.name())});
+  table.add_column({"reserved", Align::Right, 10, std::string(size.name())});
+  table.add_column({"recompute", Align::Right, 10, std::string(time.name())});
+  table.add_column({"bubble", Align::Right, 10, std::string(time.name())});
+  table.add_column({"tightest in", Align::Left});
+  for (const StagePlan& stage : planning.stages)
+    table.add_row({{to_text(*stage.report.rank)},
+                   {fmt::format("{}", stage.in_flight)},
+                   {size(stage.report.allocated_peak)},
+                   {size(stage.report.reserved_peak)},
+                   {time(stage.report.recovery.alone)},
+                   {time(stage.report.bubble)},
+                   {stage.binding}});
   return table.draw(style);
 }
 
@@ -129,7 +181,9 @@ std::string planning_table(const Planning& planning, const Style& style) {
   for (const std::string& line : describe_scenario(planning.comparison)) text += line + "\n";
   text += style.paint(origin_of_numbers(planning.comparison), Ink::Dim) + "\n\n";
   text += comparison_rows(planning.comparison, style, "json") + "\n";
-  if (!planning.groups.empty()) text += draw_groups(planning, style) + "\n";
+  if (!planning.stages.empty()) text += draw_stages(planning, style) + "\n";
+  if (!planning.groups.empty() || !planning.stages.empty())
+    text += draw_groups(planning, style) + "\n";
   text += wrapped_text(planning_words(planning), style.width);
   text += cautions_text(planning.comparison, style);
   if (has_points(planning.fronts)) text += draw_fronts(planning, style);

@@ -7,6 +7,7 @@
 #include "cli/reports/print_planning.h"
 #include "simulator/strategies/block_list.h"
 #include "simulator/tensor_roles.h"
+#include "traces/replicas.h"
 
 namespace tidemark::cli {
 namespace {
@@ -134,7 +135,7 @@ std::string certificate(const Planning& planning) {
       may_overlap(planning.request) ? ", on one stream or two" : "",
       may_change_operators(planning.request) ? ", with these operators or others" : "",
       bound_text(planning), to_text(planning.lower_bound), to_text(bytes), gap_text(planning.gap));
-  if (planning.comparison.scenario.step.mesh[Axis::Data] > 1)
+  if (replicas_of(planning.comparison.scenario.step.mesh) > 1)
     text += " What replicas exchange is hidden in the bound, and simulated in the plan.";
   if (planning.planned.plan.overlap)
     text += " What runs again does so on a second stream, beside the gradients of what follows it.";
@@ -149,6 +150,34 @@ std::string certificate(const Planning& planning) {
   if (!planning.advice.empty())
     text += fmt::format(" Faster within the same budget: {}.", advice_text(planning, true));
   return text;
+}
+
+// Of a pipeline.
+std::string certificate_of_stages(const Planning& planning) {
+  const std::string_view each =
+      planning.joins_blocks ? "blocks by themselves or up to {} together" : "each block by itself";
+  std::string text = fmt::format(
+      "Proof: no plans that keep or recompute what blocks of the stages save, {}, take less than "
+      "{} together in {} on each; these are at most {} above that.",
+      fmt::format(fmt::runtime(each), joined_lengths.back()), to_text(planning.lower_bound),
+      to_text(planning.budget), gap_text(planning.gap));
+  if (replicas_of(planning.comparison.scenario.step.mesh) > 1)
+    text += " What replicas exchange is hidden in the bound, and simulated in the plans.";
+  return text;
+}
+
+std::string refusal_of_stages(const Planning& planning) {
+  std::vector<std::string> without;
+  for (const StagePlan& stage : planning.stages)
+    if (!stage.is_feasible)
+      without.push_back(
+          fmt::format("{} needs {} at least ({})", to_text(*stage.report.rank),
+                      to_text(measured(stage.report, planning.request.measure)),
+                      stage.binding == "optimizer step"
+                          ? fmt::format("the optimizer step holds {}", to_text(stage.rest))
+                          : fmt::format("memory is tightest in the {}", stage.binding)));
+  return fmt::format("No plan keeps to {} {} on every stage: {}.", to_text(planning.budget),
+                     to_string(planning.request.measure), fmt::join(without, ", "));
 }
 
 std::string refusal(const Planning& planning) {
@@ -211,6 +240,8 @@ std::string group_name(const PlanGroup& group) {
 }
 
 std::string planning_words(const Planning& planning) {
+  if (!planning.stages.empty())
+    return planning.feasible ? certificate_of_stages(planning) : refusal_of_stages(planning);
   return planning.feasible ? certificate(planning) : refusal(planning);
 }
 

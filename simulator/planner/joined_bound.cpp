@@ -145,30 +145,43 @@ std::set<double> Planner::prices_of_free() const {
   return prices;
 }
 
-// A moment at which a joined stage is under way knows only what stands before that: of it, nothing
-// but the least time, as of all that stands behind the moment.
-std::int64_t Planner::bound_of_joined(std::int64_t bytes, double link) const {
-  LeastCosts costs(*this);
-  const std::vector<double> forward = forward_room(bytes, link), backward = backward_room(bytes);
+/// What is left at moments of one pass.
+struct Planner::RoomOfPass {
+  std::vector<double> room;  ///< before each stage, and behind all
+  double share_of_link;      ///< of a price: what offloaded bytes take of the step's time
+  double most_price;
+};
+
+// A moment at which a joined stage is under way knows only what stands before that: of it, and of
+// all that stands behind the moment, nothing but what it costs at least, with what others keep.
+double Planner::bound_of_joined(std::int64_t in_flight, std::span<const RoomOfPass> passes) const {
+  LeastCosts costs(*this), beside(*this);
+  const auto others = static_cast<double>(in_flight);
   const std::size_t count = stages_.all.size();
-  std::vector<double> behind(count + 1), fastest(count);  // at no price; of what begins with s
-  costs.set_price(0);
-  for (std::size_t s = count; s-- > 0;) {
-    behind[s] = fastest[s] = unlimited;
-    costs.for_each(s, [&](std::size_t end, double cost) {
-      behind[s] = std::min(behind[s], cost + behind[end]);
-      fastest[s] = std::min(fastest[s], cost);
-    });
-  }
+  std::vector<double> behind(count + 1), fastest(count);  // of what begins with s
+  const auto look_behind = [&](double price) {
+    beside.set_price(price);
+    for (std::size_t s = count; s-- > 0;) {
+      behind[s] = fastest[s] = unlimited;
+      beside.for_each(s, [&](std::size_t end, double cost) {
+        behind[s] = std::min(behind[s], cost + behind[end]);
+        fastest[s] = std::min(fastest[s], cost);
+      });
+    }
+  };
+  look_behind(0);
   double most = 0;
-  for (const double price : thinned(prices_of_free())) {
-    costs.set_price(price);
+  for (const double each : thinned(prices_of_free())) {
+    const double price = each / (others + 1);
+    if (in_flight > 0) look_behind(others * price);
+    costs.set_price(each);
     std::vector<double> before(count + 1, unlimited), under_way = before;
     before[0] = 0;
     for (std::size_t s = 0; s <= count; ++s) {
       const double time = kept_time() + std::min(before[s], under_way[s]) + behind[s];
-      if (price * link <= 1) most = std::max(most, time - price * forward[s]);
-      most = std::max(most, (time - price * backward[s]) / (1 + price * link));
+      for (const RoomOfPass& pass : passes)
+        if (price <= pass.most_price)
+          most = std::max(most, (time - price * pass.room[s]) / (1 + price * pass.share_of_link));
       if (s == count) break;
       costs.for_each(s, [&](std::size_t end, double cost) {
         before[end] = std::min(before[end], before[s] + cost);
@@ -177,6 +190,18 @@ std::int64_t Planner::bound_of_joined(std::int64_t bytes, double link) const {
       });
     }
   }
+  return most;
+}
+
+std::int64_t Planner::bound_of_joined(std::int64_t bytes, double link) const {
+  const std::array passes = {
+      RoomOfPass{forward_room(bytes, link), 0, link > 0 ? 1 / link : unlimited},
+      RoomOfPass{backward_room(bytes), link, unlimited}};
+  const std::span all(passes);
+  const double most = in_flight_.forwards_later()
+                          ? bound_of_joined(in_flight_.others, all)
+                          : std::max(bound_of_joined(in_flight_.others, all.first(1)),
+                                     bound_of_joined(in_flight_.others_later, all.last(1)));
   return std::max(static_cast<std::int64_t>(most), least_launches());
 }
 

@@ -11,6 +11,9 @@
 // for w, which adds w to its time: for λβ <= 1 that never pays, and the room is larger by β ·
 // forward. In the backward, X <= β · time, so
 //   time · (1 + λβ) >= kept time + Σ min (time + λ · kept) − λ · (B − …).
+//
+// Of a pipeline stage with n other micro-batches in flight, n · kept of every stage is there beside
+// that, so that stages before the moment count n + 1 times, and those behind it n times.
 #include <algorithm>
 #include <set>
 
@@ -26,12 +29,12 @@ double cheapest(const Hull& corners, double price) {
   return best;
 }
 
-std::set<double> prices_of(const std::vector<Hull>& hulls) {
-  std::set<double> prices = {0};
+// At which a plan changes if `times` as much is kept.
+void add_prices(const std::vector<Hull>& hulls, double times, std::set<double>& prices) {
   for (const Hull& hull : hulls)
     for (std::size_t i = 0; i + 1 < hull.size(); ++i)
-      prices.insert((hull[i + 1].time - hull[i].time) / (hull[i].kept - hull[i + 1].kept));
-  return prices;
+      prices.insert((hull[i + 1].time - hull[i].time) /
+                    (times * (hull[i].kept - hull[i + 1].kept)));
 }
 
 // `kept`: what the stage keeps if it keeps everything, of which `decided` can be decided about. Of
@@ -64,24 +67,31 @@ Hull lower_hull(Hull corners) {
   return hull;
 }
 
-/// Before stage s, `room[s]` is left for what the stages before it keep.
+/// Before stage s, `room[s]` is left for what the stages before it keep, and for all that so many
+/// other micro-batches do.
 struct Moments {
   const std::vector<Hull>& hulls;  ///< by stage
   const std::vector<double>& room;
   double kept_time;
+  std::int64_t others;
 };
 
 // The largest over all prices and moments of
-//   bound(price, time + price · (what stages before the moment keep − room)).
+//   bound(price, time + price · (what stages before the moment keep, and others − room)).
 template <typename Bound>
 double best_bound(const Moments& moments, Bound bound) {
-  double fastest = moments.kept_time, most = 0;
-  for (const Hull& hull : moments.hulls) fastest += cheapest(hull, 0);
-  for (const double price : prices_of(moments.hulls)) {
-    double time = fastest;  // priced so far
+  const auto others = static_cast<double>(moments.others);
+  std::set<double> prices = {0};
+  add_prices(moments.hulls, others + 1, prices);
+  if (moments.others > 0) add_prices(moments.hulls, others, prices);
+  double most = 0;
+  for (const double price : prices) {
+    double time = moments.kept_time;  // priced so far
+    for (const Hull& hull : moments.hulls) time += cheapest(hull, others * price);
     for (std::size_t s = 0; s < moments.hulls.size(); ++s) {
       most = std::max(most, bound(price, time - price * moments.room[s]));
-      time += cheapest(moments.hulls[s], price) - cheapest(moments.hulls[s], 0);
+      time += cheapest(moments.hulls[s], (others + 1) * price) -
+              cheapest(moments.hulls[s], others * price);
     }
     most = std::max(most, bound(price, time - price * moments.room.back()));
   }
@@ -113,6 +123,7 @@ std::int64_t Planner::bytes_before() const {
 // Before each stage's forward, and after the last: what is left for what stages before it keep.
 std::vector<double> Planner::forward_room(std::int64_t bytes, double link) const {
   const std::int64_t left = bytes - bytes_before();
+  const std::int64_t gradients = in_flight_.forwards_later() ? reference_.before_later : 0;
   std::vector<double> room;
   double gone = 0;  // as much as the link can have brought away
   for (std::size_t s = 0; s < stages_.all.size(); ++s) {
@@ -122,7 +133,7 @@ std::vector<double> Planner::forward_room(std::int64_t bytes, double link) const
       slowest = std::max(slowest, planner.forward_time(planner.stages_.all[s].kind));
     });
     gone += link * static_cast<double>(slowest);
-    room.push_back(gone + static_cast<double>(left - reference_.before_later - least_forward(s)));
+    room.push_back(gone + static_cast<double>(left - gradients - least_forward(s)));
   }
   room.push_back(gone + static_cast<double>(left));
   return room;
@@ -191,10 +202,12 @@ std::int64_t Planner::bound_of_single(std::int64_t bytes, double link) const {
   }
   const std::vector<double> in_forward = forward_room(bytes, link);
   const std::vector<double> in_backward = backward_room(bytes);
+  // Others' forwards are over, and with them what was held.
+  const std::vector<Hull>& forward = in_flight_.others > 0 ? free : keeping;
   const double most = std::max(
-      best_bound({keeping, in_forward, kept_time()},
+      best_bound({forward, in_forward, kept_time(), in_flight_.others},
                  [&](double price, double bound) { return price * link <= 1 ? bound : 0; }),
-      best_bound({free, in_backward, kept_time()},
+      best_bound({free, in_backward, kept_time(), in_flight_.others_later},
                  [&](double price, double bound) { return bound / (1 + price * link); }));
   // No plan launches fewer kernels than the one that runs nothing again.
   return std::max(static_cast<std::int64_t>(most), least_launches());

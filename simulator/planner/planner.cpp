@@ -17,13 +17,6 @@ constexpr std::size_t cells_of_errors = 8, steps_of_errors = 256;
 // The first pass makes gradients, the last is followed by the update; all between are alike.
 constexpr std::int64_t measured_passes = 3;
 
-std::shared_ptr<const Trace> of_few_passes(const std::shared_ptr<const Trace>& trace) {
-  if (trace->step.accumulate.count <= measured_passes) return trace;
-  auto few = std::make_shared<Trace>(*trace);
-  few->step.accumulate.count = measured_passes;
-  return few;
-}
-
 Counted over_all_passes(Counted counted, const Trace& trace) {
   counted.like_second = std::max<std::int64_t>(1, trace.step.accumulate.count - 2);
   return counted;
@@ -34,10 +27,11 @@ Counted over_all_passes(Counted counted, const Trace& trace) {
 Planner::Planner(std::shared_ptr<const Trace> trace, const Device& device, const Counted& counted,
                  PlannerSettings settings)
     : trace_(std::move(trace)),
-      measured_(of_few_passes(trace_)),
+      measured_(one_after_another(trace_, measured_passes)),
       device_(device),
       counted_(over_all_passes(counted, *trace_)),
       settings_(std::move(settings)),
+      in_flight_(in_flight_of(trace_->step)),
       needs_(derive_needs(*trace_)),
       stages_(stages_of(*trace_, needs_)),
       costs_(std::make_unique<CostModel>(*trace_, needs_, device_)),
@@ -65,6 +59,7 @@ Planner::Planner(const Planner& other)
       device_(other.device_),
       counted_(other.counted_),
       settings_(other.settings_),
+      in_flight_(other.in_flight_),
       needs_(other.needs_),
       stages_(other.stages_),
       joined_(other.joined_),
@@ -224,19 +219,31 @@ void Planner::solve(std::size_t number) {
     passing = most_passing + (parameters_are_cut(trace_->step) ? leaving : 0);
     leaving = most_passing;
   }
-  mode.front.emplace(choices, bounds_errors()
-                                  ? ErrorBound{whole_error, cells_of_errors, steps_of_errors}
-                                  : ErrorBound{});
+  mode.fronts.clear();
+  mode.fronts.emplace_back(choices, bounds_errors()
+                                        ? ErrorBound{whole_error, cells_of_errors, steps_of_errors}
+                                        : ErrorBound{});
+  for (const std::int64_t slack : slacks_of(mode)) {
+    std::vector<std::vector<Choice>> asking = choices;
+    for (std::size_t l = 0; l < asking.size(); ++l)
+      for (Choice& choice : asking[l])
+        if (l + choice.span == asking.size())
+          choice.need = std::max(choice.need, choice.kept + slack);
+    mode.fronts.emplace_back(asking);
+  }
 }
 
 void Planner::merge_fronts() {
   std::vector<Step> all;
   for (std::uint32_t mode = 0; mode < modes_.size(); ++mode)
-    for (std::uint32_t point = 0; point < modes_[mode].front->size(); ++point) {
-      const Front::Point found = (*modes_[mode].front)[point];
-      all.push_back({found.room + reference_.before + steady_, found.time + reference_.rest_time,
-                     mode, point});
-    }
+    for (std::uint32_t front = 0; front < modes_[mode].fronts.size(); ++front)
+      for (std::uint32_t point = 0; point < modes_[mode].fronts[front].size(); ++point) {
+        const Front::Point found = modes_[mode].fronts[front][point];
+        const std::int64_t room =
+            in_flight_.others == 0 ? found.room : room_in_flight(parts_of(mode, front, point));
+        all.push_back({room + reference_.before + steady_, found.time + reference_.rest_time, mode,
+                       front, point});
+      }
   std::ranges::stable_sort(all, [](const Step& a, const Step& b) {
     return a.bytes != b.bytes ? a.bytes < b.bytes : a.time < b.time;
   });
@@ -252,10 +259,14 @@ std::optional<std::size_t> Planner::within(std::int64_t bytes) const {
 
 std::vector<Planner::Part> Planner::parts_at(std::size_t point) const {
   if (point >= points_.size()) return parts_of(*named_[point - points_.size()]);
-  const Mode& mode = modes_[points_[point].mode];
+  return parts_of(points_[point].mode, points_[point].front, points_[point].point);
+}
+
+std::vector<Planner::Part> Planner::parts_of(std::uint32_t mode, std::uint32_t front,
+                                             std::uint32_t point) const {
   std::vector<Part> parts;
-  for (const Front::Picked& picked : mode.front->choices_at(points_[point].point))
-    parts.push_back(mode.parts[picked.stage][picked.choice]);
+  for (const Front::Picked& picked : modes_[mode].fronts[front].choices_at(point))
+    parts.push_back(modes_[mode].parts[picked.stage][picked.choice]);
   return parts;
 }
 
@@ -281,8 +292,10 @@ GradientError Planner::error_at(std::size_t point) const {
 
 Planner::Tightest Planner::tightest(std::size_t point) const {
   Tightest found;
-  std::int64_t most = reference_.rest, before = reference_.before, late = 0;
-  for (const Part& part : parts_at(point)) {
+  const std::vector<Part> parts = parts_at(point);
+  std::int64_t most = reference_.rest, late = 0;
+  std::int64_t before = reference_.before + in_flight_.others * kept_by(parts);
+  for (const Part& part : parts) {
     const StagePass& cost = part.entry->cost.first;
     const std::size_t last = part.first + part.count - 1;
     if (const std::int64_t there = before + late + cost.forward; there > most)

@@ -9,9 +9,11 @@
 #include <limits>
 #include <memory>
 #include <set>
+#include <span>
 
 #include "simulator/cost/device.h"
 #include "simulator/planner/front.h"
+#include "simulator/planner/in_flight.h"
 #include "simulator/planner/links.h"
 #include "simulator/planner/local_plan.h"
 #include "simulator/planner/proposals.h"
@@ -171,7 +173,8 @@ class Planner {
     std::vector<Menu> behind = {};  ///< by kind: of single stages, behind undone couplings; empty
                                     ///< where those leave what any others do
     std::vector<std::vector<Part>> parts = {};  ///< by link of the chain: of the front's choices
-    std::optional<Front> front = {};
+    std::vector<Front> fronts = {};  ///< the first, and of a stage with micro-batches in flight
+                                     ///< one for each of slacks_of()
   };
   struct NamedPlan {
     std::size_t chain;
@@ -179,7 +182,7 @@ class Planner {
   };
   struct Step {
     std::int64_t bytes, time;  ///< bytes of the stages: they rise even where `rest` needs more
-    std::uint32_t mode, point;
+    std::uint32_t mode, front, point;
   };
 
   /// What is known of the trace, without menus, fronts and operators.
@@ -222,6 +225,10 @@ class Planner {
   void propose();
   void add_named(std::size_t number, const PlannedStep& step);
   std::vector<Part> parts_of(const NamedPlan& named) const;
+  std::vector<Part> parts_of(std::uint32_t mode, std::uint32_t front, std::uint32_t point) const;
+  static std::int64_t kept_by(const std::vector<Part>& parts);
+  std::vector<std::int64_t> slacks_of(const Mode& mode) const;
+  std::int64_t room_in_flight(const std::vector<Part>& parts) const;
   std::vector<std::int64_t> forward_in(Resource resource) const;
   void count(Resource resource);
   void propose_single(const std::vector<PlannedStep>& named, std::uint32_t kind);
@@ -252,6 +259,8 @@ class Planner {
   std::int64_t best_at_prices_of_errors(std::int64_t enough, Bound bound) const;
   std::int64_t bound_of_single(std::int64_t bytes, double link) const;
   std::int64_t bound_of_joined(std::int64_t bytes, double link) const;
+  struct RoomOfPass;
+  double bound_of_joined(std::int64_t in_flight, std::span<const RoomOfPass> passes) const;
   class LeastCosts;
   std::set<double> prices_of_free() const;
   double kept_time() const;
@@ -267,6 +276,7 @@ class Planner {
   Device device_;
   Counted counted_;
   PlannerSettings settings_;
+  BatchesInFlight in_flight_;
   Needs needs_;
   Stages stages_;
   std::vector<JoinedStages> joined_;

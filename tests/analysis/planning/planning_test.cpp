@@ -50,7 +50,8 @@ Scenario replicated(std::string_view model, Precision precision, std::string_vie
 TEST(PlansOfReplicas, KeepBudgetsOnTheirRank) {
   for (const auto& [model, shard, mesh] :
        {std::tuple{"gpt2", "ddp:bucket-view", "dp=8"}, std::tuple{"gpt2", "fsdp2", "dp=8"},
-        std::tuple{"gpt2", "megatron", "dp=4,tp=2"}, std::tuple{"swin-t", "fsdp2", "dp=8"}}) {
+        std::tuple{"gpt2", "megatron", "dp=4,tp=2"}, std::tuple{"swin-t", "fsdp2", "dp=8"},
+        std::tuple{"gpt2", "ddp", "cp=2"}, std::tuple{"gpt2", "fsdp2", "dp=2,cp=4"}}) {
     const Scenario scenario = replicated(model, Precision::AmpBf16, shard, mesh);
     const Planning front = plan_within(scenario, {.front_points = 5});
     const std::vector<FrontPoint>& points = front.fronts.front().points;

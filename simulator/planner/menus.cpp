@@ -142,6 +142,7 @@ void Planner::propose() {
       least_backward(*trace_, stages_, kept, reference_, device_, counted_, least_bytes());
   forward_load_ = forward_load(*trace_, kept, *costs_, trace_->step.accumulate.count);
   forward_ns_ = forward_in(resource_);
+  gradient_runs_ = runs_of_backward(*measured_, kept, *costs_, counted_.like_second);
   for (Mode& mode : modes_) mode.menus.emplace_back(stages_.kinds.size());
   std::vector<PlannedStep> named = {plan_step(trace_, parse_strategy("checkpoint:blocks"))};
   if (settings_.form == PlanForm::Tensors) {

@@ -70,6 +70,7 @@ Planner::Planner(const Planner& other)
       resource_(other.resource_),
       forward_load_(other.forward_load_),
       forward_ns_(other.forward_ns_),
+      gradient_runs_(other.gradient_runs_),
       reference_(other.reference_),
       least_backward_(other.least_backward_),
       keeping_(other.keeping_),

@@ -17,6 +17,7 @@
 #include "simulator/planner/links.h"
 #include "simulator/planner/local_plan.h"
 #include "simulator/planner/proposals.h"
+#include "simulator/planner/shared_runs.h"
 #include "simulator/planner/stage_noise.h"
 #include "simulator/planner/survey.h"
 #include "simulator/strategies/strategy.h"
@@ -195,6 +196,8 @@ class Planner {
   Planner(const Planner& plain, PriceOfError price);
   struct OnlyBounds {};
   Planner(const Planner& plain, Resource resource, OnlyBounds);
+  /// The same for a bound: recovery costs what it does not save beside gradients.
+  Planner(const Planner& plain, const PricesBeside& beside);
 
   const Stages& chain(std::size_t number) const {
     return number == 0 ? stages_ : joined_[number - 1].chain;
@@ -239,6 +242,9 @@ class Planner {
   void propose_joined(Mode& mode, const JoinedStages& joined, const PlannedStep& segmented,
                       std::vector<Menu>& menus) const;
   void count_ranges();
+  std::vector<SharedRuns> recovered_within(std::int64_t bytes) const;
+  std::int64_t bound_of_neighbours(std::int64_t bytes, double link, bool are_joined,
+                                   std::int64_t enough) const;
   void solve_all();
   std::vector<double> prices_within(const Stage& stage) const;
   bool is_joint(const Stage& stage, const LocalPlan& local) const;
@@ -288,6 +294,7 @@ class Planner {
   Resource resource_ = Resource::Time;        ///< that counts
   std::vector<Load> forward_load_;            ///< by op: of its forward, in all passes
   std::vector<std::int64_t> forward_ns_;      ///< … of what counts, in ns
+  std::vector<SharedRuns> gradient_runs_;     ///< that recovery may run beside
   Survey reference_;                          ///< of the plan that keeps everything
   std::vector<std::int64_t> least_backward_;  ///< by stage
   std::vector<Mode> modes_;

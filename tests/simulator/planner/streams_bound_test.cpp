@@ -148,5 +148,18 @@ TEST(StreamsBound, CodesAndOffloadAreWithinIt) {
   }
 }
 
+// Which run is beside which matters: with shares alone the bound is 8.6 % below this plan, where
+// products are recovered beside products.
+TEST(StreamsBound, KnowsWhatRunsSaveBesideEachOther) {
+  const auto trace = trace_of({"llama-7b", Precision::Bf16, "lora:r=8,targets=q,v"});
+  const Planner planner(trace, device(), {}, {.overlaps = true});
+  const Planner proposing(planner, Resource::Sms);
+  const std::int64_t bytes = std::int64_t{26} << 30;
+  Plan plan = proposing.plan_at(*proposing.within(bytes));
+  recover_beside_gradients(plan);
+  const auto time = static_cast<double>(simulated(*trace, lower(*trace, plan)));
+  EXPECT_LT(time, 1.065 * static_cast<double>(planner.lower_bound_of_streams(bytes)));
+}
+
 }  // namespace
 }  // namespace tidemark::streams_bound_test

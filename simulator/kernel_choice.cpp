@@ -56,6 +56,16 @@ void require_autocast(const Device& device, const StepOptions& step) {
       step.framework, described(device)));
 }
 
+void require_fp8(const Device& device, const StepOptions& step) {
+  if (!step.linears || device.fp8_flops_per_second) return;
+  std::string having;
+  for (const Device& known : known_devices())
+    if (known.fp8_flops_per_second) having += (having.empty() ? "" : ", ") + known.name;
+  throw UsageError(
+      fmt::format("--linears fp8: {} has no units for floats of eight bits (use --device {})",
+                  described(device), having));
+}
+
 // A kernel that is asked for by name and that PyTorch would not run.
 void require_kernel(const Device& device, const StepOptions& step) {
   const Precision precision = precision_of(step);
@@ -164,6 +174,7 @@ MathUnit unit_used(const Device& device, Precision precision) {
 
 StepOptions as_run_on(const Device& device, StepOptions step) {
   require_autocast(device, step);
+  require_fp8(device, step);
   if (!find_framework(step.framework).picks_fused_attention) return step;
   constexpr int meant = 80;  // where nothing is said
   if (const std::optional<int> capability = capability_of(device);

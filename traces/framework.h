@@ -27,6 +27,13 @@ constexpr bool is_amp(Precision precision) {
   return precision == Precision::AmpFp16 || precision == Precision::AmpBf16;
 }
 
+/// What torchao's linears in eight bits do with the weight between forward and backward.
+enum class Fp8Weight : std::uint8_t {
+  Unknown,    ///< no such linears are known here
+  Kept,       ///< its codes are kept: torchao 0.9, beside PyTorch 2.6
+  MadeAgain,  ///< they are made again: torchao 0.18, beside PyTorch 2.15
+};
+
 struct Framework {
   std::string_view name;
   std::string_view title;
@@ -64,6 +71,8 @@ struct Framework {
   bool keeps_originals = false;      ///< beside modules that adapters' training copies: heads, too
   bool grouped_experts = false;  ///< tokens are sorted by expert, whose weights are products' one
                                  ///< operand; else one expert runs after the other
+
+  Fp8Weight fp8_weight = Fp8Weight::Unknown;
 
   // How gradients and updates are stored.
   bool accumulates_in_place = true;  ///< a second gradient of one tensor is added into the first

@@ -25,6 +25,7 @@ struct OpaquePass {
   Bytes scratch = {};    ///< what its kernels take beside: in what the allocator reports, only
   std::optional<std::int64_t> flops = {};
   std::optional<Bytes> moved = {};  ///< read and written in device memory
+  Bytes streamed = {};              ///< beside that, by kernels before or after: their time adds up
   int kernels = 1;                  ///< that it launches; 0: nothing runs on the device
 
   bool is_known() const { return flops || moved || kernels == 0; }

@@ -127,6 +127,7 @@ void RowChecker::check_pass(const std::string& place, const OpaquePass& pass) {
   const bool is_scratch_countable = need_size("/scratch_bytes", pass.scratch.count);
   need_size("/flops", pass.flops.value_or(0));
   need_size("/moved_bytes", pass.moved.value_or(Bytes{}).count);
+  need_size("/streamed_bytes", pass.streamed.count);
   if (pass.kernels < 0 || pass.kernels > most_opaque_kernels)
     defects_.add(place + "/kernels", "found {}; need 0 to {}", pass.kernels, most_opaque_kernels);
   if (is_countable) add_up(place + "/workspace_bytes", pass.workspace, workspace_);

@@ -40,12 +40,14 @@ OpaquePass read_figures(JsonView object) {
   pass.scratch.count = object.integer_or("scratch_bytes", 0);
   if (object.find("flops")) pass.flops = object.at("flops").integer();
   if (object.find("moved_bytes")) pass.moved = Bytes{object.at("moved_bytes").integer()};
+  pass.streamed.count = object.integer_or("streamed_bytes", 0);
   pass.kernels = static_cast<int>(object.integer_or("kernels", 1, 0, most_opaque_kernels));
   return pass;
 }
 
 OpaquePass read_pass(JsonView object) {
-  object.allow_only({"workspace_bytes", "scratch_bytes", "flops", "moved_bytes", "kernels"});
+  object.allow_only(
+      {"workspace_bytes", "scratch_bytes", "flops", "moved_bytes", "streamed_bytes", "kernels"});
   return read_figures(object);
 }
 
@@ -97,8 +99,8 @@ OpaqueRow read_opaque_row(JsonView object) {
 }
 
 RecordedUpdate read_update(JsonView object) {
-  object.allow_only(
-      {"optimizer", "workspace_bytes", "scratch_bytes", "flops", "moved_bytes", "kernels"});
+  object.allow_only({"optimizer", "workspace_bytes", "scratch_bytes", "flops", "moved_bytes",
+                     "streamed_bytes", "kernels"});
   return {.optimizer = std::string(object.at("optimizer").text()), .pass = read_figures(object)};
 }
 

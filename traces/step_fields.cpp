@@ -22,6 +22,7 @@ constexpr const auto& table_of(Attention) { return attentions; }
 constexpr const auto& table_of(Optimizer) { return optimizers; }
 constexpr const auto& table_of(OptimizerForm) { return optimizer_forms; }
 constexpr const auto& table_of(BaseWeights) { return base_weights; }
+constexpr const auto& table_of(LinearMath) { return linear_maths; }
 
 template <typename T>
 concept IsNamed = requires(T value) {
@@ -317,6 +318,22 @@ StepField in_fused_form(StepField row) {
   return row;
 }
 
+// Which rules torchao's linears follow is known for some versions, and their weights are whole.
+StepField in_known_framework(StepField row) {
+  row.defect = [](const StepOptions& step) -> std::string {
+    if (!step.linears) return {};
+    if (find_framework(step.framework).fp8_weight == Fp8Weight::Unknown)
+      return fmt::format(
+          "{} has no linears in eight bits that are known (transformers-4.57 and -5 have "
+          "torchao's)",
+          step.framework);
+    if (step.base)
+      return "a weight that --base stores is not multiplied in eight bits (leave one out)";
+    return {};
+  };
+  return row;
+}
+
 // What was updated is of no use to the micro-batch after it.
 StepField in_one_batch(StepField row) {
   row.defect = [](const StepOptions& step) -> std::string {
@@ -450,6 +467,12 @@ std::vector<StepField> arithmetic() {
            .switches = {{"--base", "NAME",
                          "what the frozen linears under adapters are stored as: nf4, nf4-double "
                          "(QLoRA) or int8 (default: the precision's dtype)"}}}),
+      in_known_framework(field<&StepOptions::linears>(
+          {.key = "linears",
+           .noun = "linears",
+           .switches = {{"--linears", "NAME",
+                         "what the linears in front of the head multiply in: fp8 (torchao's, a "
+                         "factor per tensor; default: the precision's dtype)"}}})),
       field<&StepOptions::optimizer>({.key = "optimizer",
                                       .shown = StepShown::Always,
                                       .is_always_written = true,
@@ -561,14 +584,14 @@ std::vector<StepField> surroundings() {
 // Does not compile when StepOptions has a member more. Then give it a row, too.
 std::size_t count_members(const StepOptions& step) {
   const auto& [batch, accumulate, sequence, target_sequence, image, head, precision, attention,
-               capability, padded, loss, liger, tuning, base, optimizer, form, in_backward,
+               capability, padded, loss, liger, tuning, base, linears, optimizer, form, in_backward,
                l2_decay, master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp,
                mesh, sequence_parallel, schedule, rank, shard] = step;
   return std::tuple_size_v<decltype(std::tie(
       batch, accumulate, sequence, target_sequence, image, head, precision, attention, capability,
-      padded, loss, liger, tuning, base, optimizer, form, in_backward, l2_decay, master_weights,
-      keep_gradients, dropout, drop_path, framework, ema, ddp, mesh, sequence_parallel, schedule,
-      rank, shard))>;
+      padded, loss, liger, tuning, base, linears, optimizer, form, in_backward, l2_decay,
+      master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp, mesh,
+      sequence_parallel, schedule, rank, shard))>;
 }
 
 }  // namespace

@@ -77,6 +77,13 @@ inline constexpr std::array base_weights = {
     Named{BaseWeights::Int8, std::string_view("int8")}};
 static_assert(is_in_order(base_weights));
 
+/// What linears multiply in, as torchao converts them (convert_to_float8_training): factors by
+/// tensors, made anew at each cast (dynamic scaling).
+enum class LinearMath : std::uint8_t { Fp8 };
+
+inline constexpr std::array linear_maths = {Named{LinearMath::Fp8, std::string_view("fp8")}};
+static_assert(is_in_order(linear_maths));
+
 /// Gradient accumulation: so many micro-batches add to the gradients before the optimizer updates.
 struct MicroBatches {
   static constexpr std::int64_t most = 1024;
@@ -100,7 +107,8 @@ struct StepOptions {
   std::optional<TokenLoss> loss = {};  ///< unset: all logits at once
   bool liger = false;  ///< Liger's kernels where transformers composes, its loss among them
   Tuning tuning = {};
-  std::optional<BaseWeights> base = {};  ///< unset: the precision's dtype
+  std::optional<BaseWeights> base = {};    ///< unset: the precision's dtype
+  std::optional<LinearMath> linears = {};  ///< unset: the precision's dtype
   Optimizer optimizer = Optimizer::AdamW;
   std::optional<OptimizerForm> optimizer_form = {};  ///< unset: the optimizer's or the framework's
   bool update_in_backward = false;       ///< each weight as soon as its gradient is complete

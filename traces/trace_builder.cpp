@@ -230,7 +230,8 @@ TensorId TraceBuilder::linear(const std::string& name, TensorId x, std::int64_t 
   } else {
     adapter.weight = parameter(name + ".weight", {out, in}, role);
     if (bias) adapter.bias = parameter(name + ".bias", {out}, role);
-    y = linear_with(name, x, adapter.weight, adapter.bias);
+    y = multiplies_in_fp8(in, out, role) ? fp8_linear(name, x, adapter.weight, adapter.bias)
+                                         : linear_with(name, x, adapter.weight, adapter.bias);
   }
   return adapted(name, leaf_of(name), x, y, adapter);
 }
@@ -399,6 +400,16 @@ void require_used_options(const Trace& trace) {
   if (trace.step.base && trace.step.tuning.magnitudes)
     throw UsageError(
         "--base: what DoRA makes of weights in few bits is not known (leave out dora)");
+  const auto is_fp8 = [](const OpaqueRow& row) { return row.math == DType::Float8; };
+  if (trace.step.linears && std::ranges::none_of(trace.opaque_rows, is_fp8))
+    throw UsageError(fmt::format(
+        "--linears: no linear of {} in front of its head has both sizes in multiples of 16, as "
+        "eight-bit products need them (leave it out)",
+        trace.model));
+  if (trace.step.linears && trace.step.tuning.magnitudes)
+    throw UsageError(
+        "--linears: what DoRA makes of linears in eight bits is not known (leave out "
+        "dora)");
   if (trace.step.loss && std::ranges::none_of(trace.opaque_rows, is_chunked_loss))
     throw UsageError(fmt::format(
         "--loss: {} has no logits of the next words (or caps them), which is what {} is for",

@@ -118,6 +118,9 @@ class TraceBuilder {
                            TensorId bias = no_tensor, std::int64_t window = 0,
                            const FusedKernel& kernel = {});
 
+  /// UsageError if linears are to multiply in eight bits, which is not known of such ones.
+  void refuse_fp8(std::string_view linears) const;
+
   // Norms and activations.
   TensorId layer_norm(const std::string& name, TensorId x, double epsilon, bool bias = true);
   TensorId rms_norm(const std::string& name, TensorId x, double epsilon,
@@ -201,6 +204,8 @@ class TraceBuilder {
                      std::span<const Attribute> attributes);
   TensorId parameter_of(std::string_view name, const Shape& shape, DType dtype, ParameterRole role);
   std::string cast_name(TensorId x);
+  bool multiplies_in_fp8(std::int64_t in, std::int64_t out, ParameterRole role) const;
+  TensorId fp8_linear(const std::string& name, TensorId x, TensorId weight, TensorId bias);
   TensorId quantized_linear(const std::string& name, TensorId x, std::int64_t out, bool bias);
   TensorId add_lora(const std::string& name, TensorId x, TensorId y, const Adapter& adapter);
   TensorId add_dora(const std::string& name, TensorId x, TensorId y, const Adapter& adapter);

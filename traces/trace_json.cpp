@@ -120,6 +120,7 @@ void write_figures(LineWriter& line, const OpaquePass& pass) {
   if (pass.scratch != defaults.scratch) line.number("scratch_bytes", pass.scratch.count);
   if (pass.flops) line.number("flops", *pass.flops);
   if (pass.moved) line.number("moved_bytes", pass.moved->count);
+  if (pass.streamed != defaults.streamed) line.number("streamed_bytes", pass.streamed.count);
   if (pass.kernels != defaults.kernels) line.number("kernels", pass.kernels);
 }
 

@@ -31,10 +31,12 @@ std::string fingerprint(const Trace& trace) {
   return fingerprint(text.replace(at, now.size(), "\"version\": 3"));
 }
 
-// Where the compute capability is from came later than the first baselines: it changes no number.
+// Where the compute capability is from, and the rate of eight-bit floats, came later than the first
+// baselines: without a step that multiplies such floats they change no number.
 std::string fingerprint(const Device& device) {
   Device known_before = device;
   known_before.sources.erase("compute_capability");
+  known_before.fp8_flops_per_second.reset(), known_before.fp8_gemm_efficiency.reset();
   return fingerprint(write_device(known_before));
 }
 

@@ -30,6 +30,7 @@ cudaDataType_t blas_type(DType dtype) {
     case DType::Int64:
     case DType::UInt8:
     case DType::Bool:
+    case DType::Float8:
       break;
   }
   CHECK(!"a matrix product of a dtype that has none");

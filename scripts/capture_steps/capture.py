@@ -37,6 +37,13 @@ Models' own checkpointing, beside adapters and alone (steps_checkpointed.json):
 Embeddings that heads share (steps_tied.json):
     --cases scripts/capture_steps/tied_cases.py
 
+Linears in eight bits, which need torchao 0.9.0, or 0.18.0 beside PyTorch 2.15 (steps_fp8.json and
+steps_fp8_transformers-5.json; there with TORCH_CUDNN_SDPA_DEPRIORITIZED=1, as cuDNN cannot run):
+    --cases scripts/capture_steps/fp8_cases.py
+
+Learned prompts and prefixes (steps_prompts.json):
+    --cases scripts/capture_steps/prompt_cases.py
+
 Liger's kernels (steps_liger.json), which are not launched:
     --cases scripts/capture_steps/liger_cases.py
 
@@ -119,11 +126,19 @@ def build_model(case):
         use_liger(model)
     if "base" in case:
         quantize(model, case["base"])
+    if "linears" in case:
+        convert_linears(model)
     if "lora" in case:
         import peft
 
         model = peft.get_peft_model(model, peft.LoraConfig(**case["lora"]),
                                     **case.get("peft", {}))
+    if "virtual_tokens" in case:
+        import peft
+
+        kind = {"prompt": peft.PromptTuningConfig, "prefix": peft.PrefixTuningConfig}
+        model = peft.get_peft_model(model, kind[case["learned"]](
+            task_type="CAUSAL_LM", num_virtual_tokens=case["virtual_tokens"]))
     if case.get("checkpoint"):
         model.gradient_checkpointing_enable(dict(use_reentrant=False))
         if "lora" in case:
@@ -162,6 +177,20 @@ def quantize(model, base):
                                              compress_statistics=base == "nf4-double")
         new = new.to(torch.bfloat16).cuda().requires_grad_(False)
         setattr(parent, name, new)
+
+
+def convert_linears(model):
+    """As torchao's README has it: all linears but the head, where both sizes are multiples of 16."""
+    import torch
+    from torchao.float8 import convert_to_float8_training
+
+    heads = ("lm_head", "classifier", "decoder", "score")
+
+    def is_converted(module, name):
+        return name.split(".")[-1] not in heads and module.in_features % 16 == 0 \
+            and module.out_features % 16 == 0
+
+    convert_to_float8_training(model, module_filter_fn=is_converted)
 
 
 def chunked_loss(model, inputs, chunks):
@@ -221,6 +250,13 @@ def build_inputs(case, model):
 # --- measuring -------------------------------------------------------------------------------------
 
 
+def plain(tensor):
+    """The tensors that lie in memory: of a wrapper, as torchao's are, those inside."""
+    if not hasattr(tensor, "__tensor_flatten__"):
+        return [tensor]
+    return [inner for name in tensor.__tensor_flatten__()[0] for inner in plain(getattr(tensor, name))]
+
+
 def storage_sizes(tensors):
     sizes = {}
     for tensor in tensors:
@@ -251,12 +287,15 @@ def make_watcher(known, parameters):
             self.now -= self.alive.pop(key, 0)
 
         def pack(self, tensor):
-            storage = tensor.untyped_storage()
-            if tensor.device.type == "cuda":
-                self.saved[storage._cdata] = storage.nbytes()
+            for inner in plain(tensor):
+                storage = inner.untyped_storage()
+                if inner.device.type == "cuda":
+                    self.saved[storage._cdata] = storage.nbytes()
             return tensor
 
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if any(hasattr(kind, "__tensor_flatten__") for kind in types):
+                return NotImplemented  # then the wrapper's own operators come here
             result = function(*args, **(kwargs or {}))
             for tensor in tree_leaves(result):
                 if not isinstance(tensor, torch.Tensor) or tensor.device.type != "cuda":
@@ -400,6 +439,8 @@ def main():
     torch.set_num_threads(1)
     packages = ("torch", "transformers", "peft")
     versions = {name: importlib.metadata.version(name) for name in packages}
+    if any("linears" in case for case in runpy.run_path(str(arguments.cases))["CASES"]):
+        versions["torchao"] = importlib.metadata.version("torchao")
     rows = []
     for case in runpy.run_path(str(arguments.cases))["CASES"]:
         if not re.search(arguments.only, case["name"]):

@@ -134,9 +134,12 @@ Cost CostModel::opaque(const Op& op, const OpaquePass& pass, double bytes, doubl
   for (const auto& operands : {trace_.outputs(op), trace_.inputs(op)})
     if (const auto found = std::ranges::find_if(operands, is_number); found != operands.end())
       math = trace_[*found].dtype;
-  return kernels_.with_flops(static_cast<double>(pass.flops.value_or(0)),
-                             opaque_row(trace_, op)->math.value_or(math), bytes, elements,
-                             pass.kernels);
+  const bool streams = pass.streamed > Bytes{} && pass.kernels > 1;
+  const Cost product = kernels_.with_flops(static_cast<double>(pass.flops.value_or(0)),
+                                           opaque_row(trace_, op)->math.value_or(math), bytes,
+                                           elements, streams ? 1 : pass.kernels);
+  if (!streams) return product;
+  return then(kernels_.elementwise(count_of(pass.streamed), elements, pass.kernels - 1), product);
 }
 
 // dx = dy · b, db = dyᵀ · a; a bias sums up dy.

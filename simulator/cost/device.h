@@ -66,6 +66,10 @@ struct Device {
   std::array<double, math_unit_names.size()> flops_per_second{};
   std::array<double, math_unit_names.size()> gemm_efficiency{};
 
+  // Of products of eight-bit floats that add up in fp32, dense; unset where there is no such unit.
+  std::optional<double> fp8_flops_per_second;
+  std::optional<double> fp8_gemm_efficiency;
+
   // The fraction of the 16-bit rate that fused attention of 16-bit operands reaches, forward and
   // backward together, half of the multiplications counted when causal. Unset: that of products.
   std::optional<double> attention_efficiency;

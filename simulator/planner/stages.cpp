@@ -91,7 +91,7 @@ class Signing {
     add(row.gradients, row.saved, row.quantized, row.runs_once);
     for (const OpaquePass* pass : {&row.forward, &row.backward})
       add(pass->workspace.count, pass->flops.value_or(-1), pass->moved ? pass->moved->count : -1,
-          pass->kernels);
+          pass->streamed.count, pass->kernels);
   }
 
   void sign_tensor(TensorId id) {

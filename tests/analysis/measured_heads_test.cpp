@@ -2,7 +2,8 @@
 // bitsandbytes 0.50.2 (steps_heads_and_bases.json), Liger's kernels, 0.6.4 (steps_liger.json), and
 // adapters of peft 0.21 (steps_adapters.json), and activations that are not the family's own
 // (steps_activations.json), heads that share the embedding's weight (steps_tied.json), and models'
-// own checkpointing (steps_checkpointed.json); all made by scripts/capture_steps/capture.py.
+// own checkpointing (steps_checkpointed.json), and linears in eight bits as torchao 0.9 and 0.18
+// run them (steps_fp8*.json); all made by scripts/capture_steps/capture.py.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -127,6 +128,25 @@ TEST(MeasuredTiedHeads, AreAddedOutOfPlace) {
         << step.measured.allocated;
   }
 }
+
+class MeasuredFp8 : public testing::TestWithParam<const char*> {};
+
+TEST_P(MeasuredFp8, HasThePredictedPeaks) {
+  const std::vector<MeasuredStep> steps =
+      measured_steps(std::string(TIDEMARK_TESTS_DIR "/reference/") + GetParam());
+  EXPECT_GE(steps.size(), 26u);
+  for (const MeasuredStep& step : steps) {
+    EXPECT_EQ(step.predicted.parameters, step.measured.parameters) << step.name;
+    EXPECT_LE(off(step, &StepBytes::live), 0.6)  // of tensors inside of an RMSNorm's backward
+        << step.name << " live " << step.predicted.live << " against " << step.measured.live;
+    EXPECT_LE(off(step, &StepBytes::allocated), 1.1)
+        << step.name << " allocated " << step.predicted.allocated << " against "
+        << step.measured.allocated;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Torchao, MeasuredFp8,
+                         testing::Values("steps_fp8.json", "steps_fp8_transformers-5.json"));
 
 }  // namespace
 }  // namespace tidemark::measured_heads_test

@@ -406,6 +406,16 @@ TEST(OpaqueStep, TakesTheLongerOfItsArithmeticAndItsTraffic) {
   EXPECT_EQ(cost_of(row, Task::Backward).bytes, 700);
 }
 
+// Casts before a product take their time beside it, however much longer that takes.
+TEST(OpaqueStep, AddsWhatStreamsBeforeOrAfter) {
+  OpaqueRow row = scan_row();
+  row.forward = {.workspace = {}, .flops = 5000, .moved = Bytes{700}, .streamed = Bytes{300}};
+  row.forward.kernels = 2;
+  EXPECT_EQ(cost_of(row, Task::Forward).time, Nanoseconds{5300});
+  EXPECT_EQ(cost_of(row, Task::Forward).kernels, 2);
+  EXPECT_EQ(cost_of(row, Task::Forward).bytes, 1000);
+}
+
 // Forward: input and both outputs. Backward: the gradient of the output, input and state that were
 // saved, the gradient of the input.
 TEST(OpaqueStep, WalksOverItsOperandsIfItsTrafficIsUnknown) {

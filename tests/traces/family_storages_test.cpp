@@ -26,6 +26,8 @@ StepOptions options_of(const JsonView& step) {
   if (step.at("attention").text() == "math") options.attention = Attention::Math;
   options.liger = step.boolean_or("liger", false);
   options.padded = step.boolean_or("padded", false);
+  if (const auto name = step.find("linears"))
+    options.linears = parse_name(linear_maths, "linears", name->text());
   return options;
 }
 
@@ -164,6 +166,14 @@ void count_indices(const JsonView& step, const ModelConfig& config, Storages& st
   if (std::holds_alternative<Gpt2Config>(config)) {
     EXPECT_EQ(storages.erase(step.at("tokens").integer() * of_index), 1u);
   }
+}
+
+// torchao 0.9 keeps codes of each weight and a factor, 0.18 neither.
+TEST(Fp8Storages, AreWhatPyTorchKeeps) {
+  const int compared = compare_kept(
+      "steps_fp8.json", [](const JsonView& step, const ModelConfig& config, const Trace&,
+                           Storages& measured) { count_indices(step, config, measured); });
+  EXPECT_EQ(compared, 24);
 }
 
 // In the place of a family's own: ReLU, SiLU, and GELU in its other ways, in fifteen families.

@@ -29,7 +29,11 @@ OpaqueRow sampler_row() {
                       .flops = 600,
                       .moved = Bytes{4800},
                       .kernels = 2},
-          .backward = {.workspace = {2048}, .flops = {}, .moved = Bytes{9600}, .kernels = 0}};
+          .backward = {.workspace = {2048},
+                       .flops = {},
+                       .moved = Bytes{9600},
+                       .streamed = Bytes{512},
+                       .kernels = 0}};
 }
 
 /// x, grid ─fc─► ─sample─► y, indices ─loss. Op 1 is opaque; its tensors are 5 and 6.
@@ -107,7 +111,7 @@ TEST(OpaqueOp, StandsInOneLineWithoutDefaults) {
           R"("quantized": ["in0"], "runs_once": true, "math": "float32", )"
           R"("forward": {"workspace_bytes": 1024, "scratch_bytes": 64, "flops": 600, )"
           R"("moved_bytes": 4800, "kernels": 2}, )"
-          R"("backward": {"workspace_bytes": 2048, "moved_bytes": 9600, )"
+          R"("backward": {"workspace_bytes": 2048, "moved_bytes": 9600, "streamed_bytes": 512, )"
           R"("kernels": 0}}})"));
   EXPECT_THAT(write_trace(sampled_trace({.operation = "f"})),
               HasSubstr(R"("row": {"operation": "f"}})"));
@@ -128,10 +132,10 @@ std::string error_after(std::string_view from, std::string_view to) {
 TEST(OpaqueOp, InAFileSaysWhereItsRowIsWrong) {
   EXPECT_EQ(error_after("\"flops\": 600", "\"flop\": 600"),
             "t.json: /ops/1/row/forward: unknown key 'flop' (did you mean 'flops'? known: "
-            "workspace_bytes, scratch_bytes, flops, moved_bytes, kernels)");
+            "workspace_bytes, scratch_bytes, flops, moved_bytes, streamed_bytes, kernels)");
   EXPECT_EQ(error_after("\"math\": \"float32\"", "\"math\": \"float23\""),
             "t.json: /ops/1/row/math: unknown dtype 'float23' (did you mean 'float32'? known: "
-            "float32, float16, bfloat16, float64, int64, uint8, bool)");
+            "float32, float16, bfloat16, float64, int64, uint8, bool, float8_e4m3fn)");
   EXPECT_EQ(error_after("\"gradients\": [\"in0\"", "\"gradients\": [\"out0\""),
             "t.json: /ops/1/row/gradients/0: found out0; need an input: in0 to in15");
   EXPECT_EQ(error_after("\"saved\": [\"in0\"", "\"saved\": [\"x\""),

@@ -183,6 +183,7 @@ struct Mixture {
 
 TensorId mixture_of_experts(TraceBuilder& b, const std::string& name, TensorId x,
                             const ExpertsConfig& config, ActivationForm activation) {
+  b.refuse_fp8("mixtures of experts, whose rows vary");
   if (config.router == RouterForm::SoftmaxSorted)
     return sorted_experts(b, name, x, config, activation);
   b.begin_function();

@@ -126,6 +126,7 @@ struct GroupedMixture {
 
 TensorId grouped_experts(TraceBuilder& b, const std::string& name, TensorId x,
                          const ExpertsConfig& config, const MlpConfig& inside) {
+  b.refuse_fp8("mixtures of experts, whose rows vary");
   b.begin_function();
   const TensorId y = GroupedMixture{b, name, config, inside}(x);
   b.end_function();

@@ -27,7 +27,8 @@ struct TuningName {
 
 constexpr std::array tuning_names = {
     TuningName{Tuning::Kind::Full, "full"}, TuningName{Tuning::Kind::Lora, "lora"},
-    TuningName{Tuning::Kind::LoraFa, "lora-fa"}, TuningName{Tuning::Kind::Frozen, "frozen"}};
+    TuningName{Tuning::Kind::LoraFa, "lora-fa"}, TuningName{Tuning::Kind::Frozen, "frozen"},
+    TuningName{Tuning::Kind::Prompt, "prompt"}};
 static_assert(is_in_order(tuning_names));
 
 constexpr std::array token_loss_names = {
@@ -58,6 +59,21 @@ bool parse_base_dtype(std::string_view text) {
         fmt::format("tuning: dtype={} is not known (base, or framework: what it makes adapters of)",
                     text.substr(0, 64)));
   return text == "base";
+}
+
+// "tokens=20": peft has no number that it takes by itself.
+std::int64_t parse_learned_tokens(std::string_view text) {
+  constexpr std::string_view key = "tokens=";
+  constexpr std::int64_t most = 65536;
+  std::int64_t count = 0;
+  const std::string_view number = text.substr(text.starts_with(key) ? key.size() : 0);
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), count);
+  if (!text.starts_with(key) || error != std::errc() || end != number.data() + number.size() ||
+      count < 1 || count > most)
+    throw UsageError(fmt::format(
+        "tuning: 'prompt' needs how many tokens are learned, as in prompt:tokens=20 (1 to {})",
+        most));
+  return count;
 }
 
 constexpr std::array<std::string_view, 8> lora_options = {"r",    "dropout", "dtype",  "targets",
@@ -140,6 +156,9 @@ Tuning parse_tuning(std::string_view text) {
       if (!arguments.empty()) parse_lora(tuning, arguments);
       if (tuning.targets.empty()) tuning.targets = {"q", "v"};
       break;
+    case Tuning::Kind::Prompt:
+      tuning.tokens = parse_learned_tokens(arguments);
+      break;
     case Tuning::Kind::Frozen:
       for (const std::string_view glob : split(arguments, ','))
         if (!glob.empty()) tuning.targets.emplace_back(glob);
@@ -153,6 +172,7 @@ Tuning parse_tuning(std::string_view text) {
 std::string to_text(const Tuning& tuning) {
   const std::string_view name = tuning_names[static_cast<std::size_t>(tuning.kind)].name;
   if (tuning.kind == Tuning::Kind::Full) return std::string(name);
+  if (tuning.kind == Tuning::Kind::Prompt) return fmt::format("{}:tokens={}", name, tuning.tokens);
   const std::string list = fmt::format("{}", fmt::join(tuning.targets, ","));
   if (tuning.kind == Tuning::Kind::Frozen) return fmt::format("{}:{}", name, list);
   const std::string dropout =

@@ -27,9 +27,16 @@ static_assert(is_in_order(attentions));
 /// Which parameters are trained. LoRA adds A [r, in] and B [out, r] beside each target linear
 /// (arXiv 2106.09685); LoRA-FA freezes A too (arXiv 2308.03303).
 struct Tuning {
-  enum class Kind : std::uint8_t { Full, Lora, LoraFa, Frozen };
+  enum class Kind : std::uint8_t {
+    Full,
+    Lora,
+    LoraFa,
+    Frozen,
+    Prompt,  ///< embeddings of tokens in front of all others (arXiv 2104.08691)
+  };
   Kind kind = Kind::Full;
   std::int64_t rank = 8;
+  std::int64_t tokens = 0;  ///< that are learned: of Prompt
   double dropout = 0;       ///< of what an adapter reads
   bool base_dtype = false;  ///< adapters have the base's dtype, whatever the framework's rule is
   bool magnitudes = false;  ///< DoRA: one is trained per output, too (arXiv 2402.09353)
@@ -41,8 +48,8 @@ struct Tuning {
 };
 
 /// "full", "lora:r=4,targets=q,v", "lora:r=4,dropout=0.1,dtype=base,targets=all",
-/// "lora:r=4,dora,targets=q,v,save=embed_tokens,lm_head", "lora-fa:r=4,targets=all",
-/// "frozen:embed*,blocks.0.*".
+/// "prompt:tokens=20", "lora:r=4,dora,targets=q,v,save=embed_tokens,lm_head",
+/// "lora-fa:r=4,targets=all", "frozen:embed*,blocks.0.*".
 Tuning parse_tuning(std::string_view text);
 std::string to_text(const Tuning& tuning);
 

@@ -81,6 +81,7 @@ bool TraceBuilder::is_trainable(std::string_view name, ParameterRole role) const
       return true;
     case Tuning::Kind::Lora:
     case Tuning::Kind::LoraFa:
+    case Tuning::Kind::Prompt:
       return role == ParameterRole::Adapter || role == ParameterRole::Head;
     case Tuning::Kind::Frozen:
       return std::ranges::none_of(
@@ -336,6 +337,18 @@ Trace TraceBuilder::finish(TensorId loss) {
 
 namespace {
 
+void require_known_prompt(const Trace& trace) {
+  if (trace.step.tuning.kind != Tuning::Kind::Prompt) return;
+  const auto is_trained = [](const Tensor& tensor) { return tensor.trainable; };
+  const auto first = std::ranges::find_if(trace.tensors, is_trained);
+  if (first == trace.tensors.end() || first->name != "prompt.weight" ||
+      std::ranges::count_if(trace.tensors, is_trained) != 1)
+    throw UsageError(fmt::format(
+        "tuning: prompts are known in front of decoders that predict words, which {} does not "
+        "(take lora:r=8,targets=q,v)",
+        trace.model));
+}
+
 void require_known_targets(const Trace& trace) {
   const Tuning& tuning = trace.step.tuning;
   const bool freezes = tuning.kind == Tuning::Kind::Frozen;
@@ -390,6 +403,7 @@ void require_used_options(const Trace& trace) {
   for (const StepField& field : step_fields())
     if (const std::string defect = field.defect(trace.step); !defect.empty())
       throw UsageError(fmt::format("{}: {}", long_name(field.switches.front().names), defect));
+  require_known_prompt(trace);
   require_known_targets(trace);
   require_known_copies(trace);
   const Tuning::Kind tuning = trace.step.tuning.kind;

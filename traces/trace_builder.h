@@ -80,6 +80,9 @@ class TraceBuilder {
   /// The weight of the module `name`, which shares the parameter `table`: that, unless one of both
   /// is trained as a copy, which ends the sharing.
   TensorId tied(const std::string& name, TensorId table);
+  /// Learned tokens in front of words [batch, tokens, width], where such are trained; else the
+  /// words.
+  TensorId with_prompt(TensorId words);
   /// x as matrix products read it: autocast's cast of it, or x.
   TensorId to_compute(TensorId x);
 

@@ -41,7 +41,7 @@ Linears in eight bits, which need torchao 0.9.0, or 0.18.0 beside PyTorch 2.15 (
 steps_fp8_transformers-5.json; there with TORCH_CUDNN_SDPA_DEPRIORITIZED=1, as cuDNN cannot run):
     --cases scripts/capture_steps/fp8_cases.py
 
-Learned prompts and prefixes (steps_prompts.json):
+Learned prompts (steps_prompts.json):
     --cases scripts/capture_steps/prompt_cases.py
 
 Liger's kernels (steps_liger.json), which are not launched:
@@ -136,8 +136,7 @@ def build_model(case):
     if "virtual_tokens" in case:
         import peft
 
-        kind = {"prompt": peft.PromptTuningConfig, "prefix": peft.PrefixTuningConfig}
-        model = peft.get_peft_model(model, kind[case["learned"]](
+        model = peft.get_peft_model(model, peft.PromptTuningConfig(
             task_type="CAUSAL_LM", num_virtual_tokens=case["virtual_tokens"]))
     if case.get("checkpoint"):
         model.gradient_checkpointing_enable(dict(use_reentrant=False))

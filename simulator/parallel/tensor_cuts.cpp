@@ -42,8 +42,11 @@ class CutSearch {
   TensorCuts run() && {
     if (trace_.blocks.empty()) refuse("the step names no blocks whose linears could be shared");
     const Tuning::Kind tuning = trace_.step.tuning.kind;
-    if (tuning == Tuning::Kind::Lora || tuning == Tuning::Kind::LoraFa)
-      refuse("adapters are not shared among ranks yet (take --tuning full or frozen)");
+    if (tuning == Tuning::Kind::Lora || tuning == Tuning::Kind::LoraFa ||
+        tuning == Tuning::Kind::Prompt)
+      refuse(
+          "adapters and learned tokens are not shared among ranks yet (take --tuning full or "
+          "frozen)");
     find_table();
     find_scores();
     if (trace_.step.sequence_parallel) find_scatter();

@@ -108,6 +108,8 @@ StepBytes predicted_bytes(const MeasuredStep& step, const std::shared_ptr<const 
 
 // peft's names of modules and numbers, as --tuning has them.
 Tuning tuning_of(const JsonView& step) {
+  if (const auto tokens = step.find("virtual_tokens"))
+    return parse_tuning(fmt::format("prompt:tokens={}", tokens->integer(1, most)));
   const auto lora = step.find("lora");
   if (!lora) return {};
   std::string text = fmt::format("lora:r={}", lora->at("r").integer());

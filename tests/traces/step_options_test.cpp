@@ -28,6 +28,10 @@ TEST(Tuning, HasPeftsDropoutAndDtype) {
   EXPECT_FALSE(parse_tuning("lora:dtype=framework,targets=q").base_dtype);
   EXPECT_THROW(parse_tuning("lora:dropout=1,targets=q"), UsageError);
   EXPECT_THROW(parse_tuning("lora:dtype=fp8,targets=q"), UsageError);
+  EXPECT_EQ(parse_tuning("prompt:tokens=20").tokens, 20);
+  EXPECT_EQ(to_text(parse_tuning("prompt:tokens=20")), "prompt:tokens=20");
+  for (const char* text : {"prompt", "prompt:", "prompt:20", "prompt:tokens=0", "prompt:tokens=2x"})
+    EXPECT_THROW(parse_tuning(text), UsageError) << text;
 }
 
 // use_rslora of peft divides by √r instead of r.

@@ -169,7 +169,7 @@ TensorId with_positions(TraceBuilder& b, TensorId x, const DecoderConfig& config
 }
 
 TensorId embed(TraceBuilder& b, TensorId ids, TensorId table, const DecoderConfig& config) {
-  TensorId x = b.embedding("embed", ids, table);
+  TensorId x = b.with_prompt(b.embedding("embed", ids, table));
   if (config.embedding_width) x = b.linear("project_in", x, config.width, false);
   if (config.embedding_factor != 1) x = b.scale("embed.scale", x, config.embedding_factor);
   if (config.learned_positions) x = with_positions(b, x, config);
@@ -212,7 +212,8 @@ Trace build_decoder(const std::string& model, const DecoderConfig& config,
     throw UsageError(fmt::format("--liger: {} (leave it out)", defect));
   const std::int64_t tokens = sequence_length(options, config.positions, config.learned_positions);
   const TensorId ids = b.input("input_ids", {options.batch, tokens}, DType::Int64, fill::Words{});
-  const Attentions by_layer = attentions_of(b, config, tokens);
+  if (options.tuning.tokens > 0) b.begin_function();  // peft's, which names them until it returns
+  const Attentions by_layer = attentions_of(b, config, tokens + options.tuning.tokens);
   const std::int64_t of_table = config.embedding_width ? config.embedding_width : config.width;
   const TensorId table = b.parameter("embed.weight", {config.vocabulary, of_table});
 
@@ -227,16 +228,18 @@ Trace build_decoder(const std::string& model, const DecoderConfig& config,
   if (config.embedding_width) x = b.linear("project_out", x, config.embedding_width, false);
   const double dropout = b.dropout_probability(config.classifier_dropout.value_or(0.1));
   const bool wide_loss = !config.plain_scores;  // Falcon's classes stay in the dtype of the logits
-  return b.finish(decoder_loss(b, x,
-                               {.head = config.head,
-                                .tied_table = config.tied_head ? table : no_tensor,
-                                .vocabulary = config.vocabulary,
-                                .bias = config.head_bias,
-                                .logit_cap = config.logit_cap,
-                                .token = {.labels = config.labels,
-                                          .dropout = dropout,
-                                          .loss_in_fp32 = wide_loss,
-                                          .name = "score"}}));
+  const TensorId loss = decoder_loss(b, x,
+                                     {.head = config.head,
+                                      .tied_table = config.tied_head ? table : no_tensor,
+                                      .vocabulary = config.vocabulary,
+                                      .bias = config.head_bias,
+                                      .logit_cap = config.logit_cap,
+                                      .token = {.labels = config.labels,
+                                                .dropout = dropout,
+                                                .loss_in_fp32 = wide_loss,
+                                                .name = "score"}});
+  if (options.tuning.tokens > 0) b.end_function();
+  return b.finish(loss);
 }
 
 }  // namespace tidemark

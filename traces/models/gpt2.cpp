@@ -37,9 +37,10 @@ TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const Gpt2C
 
 TensorId embed(TraceBuilder& b, TensorId table, std::int64_t tokens, const Gpt2Config& config) {
   const TensorId ids = b.input("input_ids", {b.step().batch, tokens}, DType::Int64, fill::Words{});
-  const TensorId places = b.input("position_ids", {1, tokens}, DType::Int64, fill::Positions{});
+  const std::int64_t all = tokens + b.step().tuning.tokens;
+  const TensorId places = b.input("position_ids", {1, all}, DType::Int64, fill::Positions{});
   const TensorId positions = b.parameter("position_embed.weight", {config.positions, config.width});
-  const TensorId words = b.embedding("embed", ids, table);
+  const TensorId words = b.with_prompt(b.embedding("embed", ids, table));
   const TensorId x = b.add("pos_add", words, b.embedding("position_embed", places, positions));
   return b.dropout("drop", x, b.dropout_probability(config.embedding_dropout));
 }
@@ -59,19 +60,23 @@ Trace build_gpt2(const std::string& model, const Gpt2Config& config, const StepO
                             .dropout = b.dropout_probability(config.attention_dropout),
                             .by_shared_code = true,
                             .converts_mask = true};
-  settle_attention(b, attention, "attention_mask", {1, 1, tokens, tokens}, b.compute_dtype(),
+  const std::int64_t all = tokens + options.tuning.tokens;
+  settle_attention(b, attention, "attention_mask", {1, 1, all, all}, b.compute_dtype(),
                    fill::CausalMask{});
 
+  if (options.tuning.tokens > 0) b.begin_function();  // peft's, which names them until it returns
   TensorId x = embed(b, table, tokens, config);
   for (std::int64_t i = 0; i < config.depth; ++i)
     x = block(b, "blocks." + std::to_string(i), x, config, attention);
   x = b.layer_norm("norm", x, config.epsilon);
   const double dropout = b.dropout_probability(config.classifier_dropout.value_or(0.1));
-  return b.finish(decoder_loss(b, x,
-                               {.head = config.head,
-                                .tied_table = config.tied_head ? table : no_tensor,
-                                .vocabulary = config.vocabulary,
-                                .token = {.labels = config.labels, .dropout = dropout}}));
+  const TensorId loss = decoder_loss(b, x,
+                                     {.head = config.head,
+                                      .tied_table = config.tied_head ? table : no_tensor,
+                                      .vocabulary = config.vocabulary,
+                                      .token = {.labels = config.labels, .dropout = dropout}});
+  if (options.tuning.tokens > 0) b.end_function();
+  return b.finish(loss);
 }
 
 }  // namespace tidemark

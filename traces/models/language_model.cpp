@@ -10,14 +10,16 @@ namespace tidemark {
 std::int64_t sequence_length(const StepOptions& options, std::int64_t positions,
                              bool learned_positions) {
   constexpr std::int64_t usual_limit = 2048;
-  const std::int64_t tokens = options.sequence.value_or(std::min(positions, usual_limit));
+  const std::int64_t learned = options.tuning.tokens;
+  const std::int64_t tokens = options.sequence.value_or(
+      std::max<std::int64_t>(1, std::min(positions, usual_limit) - learned));
   if (tokens < 1)
     throw UsageError(fmt::format("sequence {} is not positive (use 1 or more)", tokens));
-  if (learned_positions && tokens > positions)
+  if (learned_positions && tokens + learned > positions)
     throw UsageError(
         fmt::format("sequence {} exceeds the model's {} learned positions (use {} or "
                     "less)",
-                    tokens, positions, positions));
+                    tokens, positions, positions - learned));
   return tokens;
 }
 

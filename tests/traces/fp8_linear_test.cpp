@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "traces/trace_builder.h"
+#include "traces/trace_json.h"
 
 namespace tidemark::fp8_linear_test {
 namespace {
@@ -51,6 +52,13 @@ TEST(Fp8Linear, CastsTheInputBesideTheGradientOfItInTheBackward) {
   constexpr std::int64_t w = in * 16, y = rows * 16, results = 2 * x + 2 * w;
   const OpaquePass& backward = one_linear(16).opaque_rows[0].backward;
   EXPECT_EQ(backward.workspace, Bytes{2 * y + 2 * x + 9 * x - results});
+}
+
+TEST(Fp8Linear, IsWrittenAndReadBack) {
+  for (const char* framework : {"transformers-4.57", "transformers-5"}) {
+    const Trace trace = one_linear(128, framework);
+    EXPECT_EQ(read_trace(write_trace(trace), "t.json"), trace);
+  }
 }
 
 TEST(Fp8Linear, LeavesSizesThatAreNoMultiplesOf16) {

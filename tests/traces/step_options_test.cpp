@@ -76,8 +76,9 @@ TEST(Tunings, ReadBackTheirText) {
 }
 
 TEST(Tunings, SayWhatIsWrong) {
-  EXPECT_EQ(error_of("lorra:r=4"),
-            "unknown tuning 'lorra' (did you mean 'lora'? known: full, lora, lora-fa, frozen)");
+  EXPECT_EQ(
+      error_of("lorra:r=4"),
+      "unknown tuning 'lorra' (did you mean 'lora'? known: full, lora, lora-fa, frozen, prompt)");
   EXPECT_EQ(error_of("full:r=4"), "tuning: 'full' takes no arguments");
   EXPECT_EQ(error_of("lora:r=0"), "tuning: r=0 is not a rank (1 to 65536)");
   EXPECT_EQ(error_of("lora:r=65537"), "tuning: r=65537 is not a rank (1 to 65536)");
@@ -91,7 +92,7 @@ TEST(Tunings, SayWhatIsWrong) {
   EXPECT_EQ(error_of("lora:r=4,,"), "tuning: '' is not understood (" + options);
   EXPECT_EQ(error_of("frozen"),
             "tuning: 'frozen' needs names (for example frozen:embed*,blocks.0.*)");
-  EXPECT_EQ(error_of(""), "unknown tuning '' (known: full, lora, lora-fa, frozen)");
+  EXPECT_EQ(error_of(""), "unknown tuning '' (known: full, lora, lora-fa, frozen, prompt)");
 }
 
 TEST(PrecisionOf, IsTheFrameworksUnlessGiven) {

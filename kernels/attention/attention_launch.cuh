@@ -82,6 +82,7 @@ class AttentionCall {
       case DType::Int64:
       case DType::UInt8:
       case DType::Bool:
+      case DType::Float8:
         break;
     }
     CHECK(!"attention in a dtype that has none");

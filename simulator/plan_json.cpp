@@ -43,13 +43,15 @@ class PlanWriter {
   PlanWriter(const Trace& trace, const Plan& plan) : trace_(trace), plan_(plan) {}
 
   std::string write(const std::string& rewrites) {
-    write_head(plan_.kept_for_recovery.empty() ? 2 : 3, rewrites);
+    write_head(plan_.kept_for_recovery.empty() ? 2 : 3, trace_.step, rewrites);
     write_body();
     return std::move(out_ += "\n}\n");
   }
 
   std::string write_whole(std::span<const std::string> stages) {
-    write_head(4, "");
+    StepOptions of_all = trace_.step;
+    of_all.rank.reset();
+    write_head(4, of_all, "");
     out_ +=
         fmt::format(",\n  \"{}\": [\n    {}\n  ]\n}}\n", stages_key, fmt::join(stages, ",\n    "));
     return std::move(out_);
@@ -84,11 +86,11 @@ class PlanWriter {
     append_json_text(out_, value);
   }
 
-  void write_head(int version, const std::string& rewrites) {
+  void write_head(int version, const StepOptions& step, const std::string& rewrites) {
     out_ = fmt::format("{{\n  \"format\": \"{}\",\n  \"version\": {}", plan_format, version);
     text("strategy", plan_.strategy);
     text("model", trace_.model);
-    text("step", in_words(trace_.step));
+    text("step", in_words(step));
     if (!rewrites.empty()) text("rewrites", rewrites);
     if (plan_.overlap) out_ += ",\n  \"overlap\": true";
     std::vector<std::string_view> quirks;

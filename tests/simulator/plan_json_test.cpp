@@ -229,8 +229,8 @@ TEST(PlanFile, NamesWhatStaysForRecovery) {
 
 TEST(PlanFile, OfAnotherKindOrVersionIsRefused) {
   EXPECT_EQ(error_of("{}"), "my.plan.json: not a plan file; need \"format\": \"tidemark-plan\"");
-  EXPECT_EQ(error_of(R"({"format": "tidemark-plan", "version": 4})"),
-            "my.plan.json: /version: found 4; this program reads versions 1 to 3");
+  EXPECT_EQ(error_of(R"({"format": "tidemark-plan", "version": 5})"),
+            "my.plan.json: /version: found 5; this program reads versions 1 to 4");
   EXPECT_THAT(error_of(file_with(R"("decision": [])")),
               HasSubstr("unknown key 'decision' (did you mean 'decisions'?"));
 }

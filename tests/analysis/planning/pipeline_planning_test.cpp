@@ -14,6 +14,7 @@ namespace tidemark::pipeline_planning_test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 Scenario pipeline(std::string_view model, Precision precision, std::string_view mesh,
                   std::int64_t micro_batches, std::string_view schedule = "1f1b",
@@ -74,6 +75,7 @@ TEST(PipelinePlanning, FilesAreTakenByCompareAndExplain) {
   Scenario scenario = pipeline("gpt2", Precision::AmpBf16, "pp=3", 6);
   const Planning planning = plan_within(scenario, {.budget = gib(4)});
   ASSERT_TRUE(planning.feasible);
+  EXPECT_THAT(plan_text(planning), Not(HasSubstr("pp0")));  // it is of all of them
   const StrategySpec file = read_plan(plan_text(planning), "x.plan.json");
   scenario.strategies = {parse_strategy("vanilla"), file};
   const Report& row = planning.comparison.rows.back();

@@ -23,7 +23,7 @@ std::size_t count(const std::string& text, std::string_view what) {
 }
 
 TEST(HtmlPage, BeginsWithItsTitle) {
-  const std::string head = page_head("A & B <b>", {"one", "two > 1"});
+  const std::string head = page_head("A & B <b>", {"one", "two > 1"}, "All numbers are predicted.");
   EXPECT_THAT(head,
               AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("<title>A &amp; B &lt;b&gt;</title>"),
                     HasSubstr("<h1>A &amp; B &lt;b&gt;</h1>\n<p>one</p>\n<p>two &gt; 1</p>\n"),

@@ -1,8 +1,7 @@
 // Who uses a buffer, and who next, against a walk over all runs.
-#include "gui/indexes/buffer_index.h"
-
 #include <gtest/gtest.h>
 
+#include "gui/indexes/buffer_index.h"
 #include "tests/gui/robot.h"
 
 namespace tidemark::gui::next_use_test {

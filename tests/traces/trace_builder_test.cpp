@@ -192,7 +192,8 @@ TEST(Lora, CopiesEndTheSharingOfATable) {
   };
   const auto table_of_head = [&](const char* tuning) {
     const Trace trace = built(with_tuning(tuning), tied);
-    return trace[trace.inputs(*std::ranges::find(trace.ops, "lm_head", &Op::name))[1]].name;
+    return std::string(
+        trace[trace.inputs(*std::ranges::find(trace.ops, "lm_head", &Op::name))[1]].name);
   };
   EXPECT_EQ(table_of_head("lora"), "embed.weight");
   EXPECT_EQ(table_of_head("lora:save=lm_head"), "lm_head.weight");

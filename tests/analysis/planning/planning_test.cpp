@@ -46,7 +46,8 @@ Scenario replicated(std::string_view model, Precision precision, std::string_vie
 }
 
 // What replicas exchange is there in the simulation. How much of it is exposed is no sum: of two
-// plans of about as many bytes the one with less to compute may wait longer, by 0.24 % (measured).
+// plans of about as many bytes the one with less to compute may wait longer: by 0.24 % (measured),
+// and by 0.32 % where a short step waits for a shared context, too.
 TEST(PlansOfReplicas, KeepBudgetsOnTheirRank) {
   for (const auto& [model, shard, mesh] :
        {std::tuple{"gpt2", "ddp:bucket-view", "dp=8"}, std::tuple{"gpt2", "fsdp2", "dp=8"},
@@ -62,7 +63,8 @@ TEST(PlansOfReplicas, KeepBudgetsOnTheirRank) {
       ASSERT_TRUE(planning.feasible) << model << " " << shard;
       ASSERT_LE(row.allocated_peak, points[i].budget) << model << " " << shard;
       const auto step = static_cast<double>(points[i].report.step.count());
-      ASSERT_LE(static_cast<double>(row.step.count()), 1.003 * step) << model << " " << shard;
+      const double waiting = scenario.step.mesh[Axis::Context] > 1 ? 1.004 : 1.003;
+      ASSERT_LE(static_cast<double>(row.step.count()), waiting * step) << model << " " << shard;
       ASSERT_LE(planning.lower_bound, row.step) << model << " " << shard;
       ASSERT_GT(row.communication.alone.count(), 0) << model << " " << shard;
       if (i == 0) continue;

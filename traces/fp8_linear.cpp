@@ -132,7 +132,7 @@ void TraceBuilder::refuse_fp8(std::string_view linears) const {
 TensorId TraceBuilder::fp8_linear(const std::string& name, TensorId x, TensorId weight,
                                   TensorId bias) {
   if (trace_.family == "gpt2")
-    refuse_fp8("GPT-2's projections, Conv1D modules that it does not convert");
+    refuse_fp8("GPT-2's projections, Conv1D modules that torchao does not convert");
   const Sizes sizes{.x = numel(shape(x)),
                     .w = numel(shape(weight)),
                     .y = numel(shape(x)) / shape(x).back() * shape(weight)[0],

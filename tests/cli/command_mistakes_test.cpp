@@ -278,7 +278,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "--linears fp8: NVIDIA A100 SXM4 80 GB (compute capability 8.0) has no units for "
                 "floats of eight bits (use --device "},
         Mistake{"compare gpt2 --linears fp8 --device h100", 2,
-                "--linears: not known of GPT-2's projections, Conv1D modules"},
+                "--linears: not known of GPT-2's projections, Conv1D modules that torchao does not "
+                "convert"},
         Mistake{"compare mixtral-8x7b -s 64 --linears fp8 --device h100", 2,
                 "--linears: not known of mixtures of experts, whose rows vary"},
         Mistake{"compare bert-base -s 63 -b 3 --linears fp8 --device h100", 2,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 
 namespace tidemark::gui {
 namespace {
@@ -12,6 +13,29 @@ bool contains(std::span<const BufferId> buffers, BufferId wanted) {
 }
 
 }  // namespace
+
+// Millions of buffers have a few thousand sizes: they are counted. Only where sizes are many is
+// sorted.
+std::vector<BufferId> largest_first(const Schedule& schedule) {
+  constexpr std::size_t few = std::size_t{1} << 16;
+  const auto size_of = [&](BufferId id) { return schedule[id].size.count; };
+  std::vector<BufferId> ids(schedule.buffers.size());
+  for (std::size_t b = 0; b < ids.size(); ++b) ids[b] = static_cast<BufferId>(b);
+  std::unordered_map<std::int64_t, std::uint32_t> count_of;
+  for (const BufferId id : ids) {
+    ++count_of[size_of(id)];
+    if (count_of.size() <= few) continue;
+    std::ranges::stable_sort(ids, std::ranges::greater{}, size_of);
+    return ids;
+  }
+  std::vector<std::pair<std::int64_t, std::uint32_t>> sizes(count_of.begin(), count_of.end());
+  std::ranges::sort(sizes, std::ranges::greater{});
+  std::uint32_t next = 0;
+  for (const auto& [size, count] : sizes) count_of[size] = next, next += count;
+  std::vector<BufferId> sorted(ids.size());
+  for (const BufferId id : ids) sorted[count_of[size_of(id)]++] = id;
+  return sorted;
+}
 
 // Runs of one stream follow one another, so that most steps are sorted already.
 std::vector<std::uint32_t> by_begin(const Timeline& timeline) {
@@ -47,11 +71,7 @@ BufferIndex::BufferIndex(const Recording& recording) : recording_(&recording) {
     const MemoryEvent& event = timeline.memory[i];
     (event.appears ? first_ : last_)[index(event.buffer)] = static_cast<std::uint32_t>(i + 1);
   }
-  // Sorted once here, so that a live set is a walk and no sort.
-  by_size_.resize(buffers);
-  for (std::size_t b = 0; b < buffers; ++b) by_size_[b] = static_cast<BufferId>(b);
-  std::ranges::stable_sort(by_size_, std::ranges::greater{},
-                           [&](BufferId id) { return schedule[id].size; });
+  by_size_ = largest_first(schedule);  // so that a live set is a walk and no sort
   runs_ = Groups(buffers, [&, order = by_begin(timeline)](auto emit) {
     for (const std::uint32_t run : order) {
       const Step& step = schedule.steps[timeline.runs[run].step];

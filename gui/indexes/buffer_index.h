@@ -65,6 +65,9 @@ class BufferIndex {
   Groups runs_;
 };
 
+/// All buffers, the largest first; of equal ones the lower id first.
+std::vector<BufferId> largest_first(const Schedule& schedule);
+
 /// Positions in `timeline.runs`, in the order in which they begin; of equal ones in host order.
 std::vector<std::uint32_t> by_begin(const Timeline& timeline);
 

@@ -65,6 +65,23 @@ TEST(BufferIndex, SortsBySizeThenById) {
             (std::vector<BufferId>{early, unused, weight, late}));
 }
 
+// Few sizes are counted, more than 65,536 are sorted: both as a sort that keeps equal ones in
+// order.
+TEST(BufferIndex, SortsFewSizesAndManyAlike) {
+  for (const std::int64_t sizes : {1, 7, 1'000, 65'536, 65'537, 100'000}) {
+    Schedule schedule;
+    for (std::int64_t i = 0; i < 150'000; ++i)
+      schedule.buffers.push_back({.size = {i * 7'919 % sizes}});
+    std::vector<BufferId> expected;
+    for (std::size_t i = 0; i < schedule.buffers.size(); ++i)
+      expected.push_back(static_cast<BufferId>(i));
+    std::ranges::stable_sort(expected, [&](BufferId a, BufferId b) {
+      return schedule[a].size.count > schedule[b].size.count;
+    });
+    EXPECT_EQ(largest_first(schedule), expected) << sizes;
+  }
+}
+
 TEST(BufferIndex, ListsTheRunsThatUseABuffer) {
   const Recording recording = recorded();
   const BufferIndex index(recording);

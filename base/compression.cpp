@@ -62,7 +62,9 @@ std::string decompressed(std::string_view packed, const std::string& path, const
     text.resize(output.pos);
     require_within_so_far(kind, path, text.size());
     goes_on = input.pos > old_position || output.pos > old_size;
-    if (progress) progress->reach(static_cast<double>(input.pos) / static_cast<double>(input.size));
+    if (progress)
+      progress->reach(static_cast<double>(input.pos) /
+                      static_cast<double>(std::max<std::size_t>(1, input.size)));
     if (hint == 0 && input.pos == input.size) return text;
   }
   throw InputError(

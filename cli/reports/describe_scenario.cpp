@@ -88,12 +88,16 @@ std::vector<std::string> describe_scenario(const Comparison& comparison) {
   return lines;
 }
 
-std::string origin_of_numbers(const Comparison& comparison) {
-  const Scenario& scenario = comparison.scenario;
-  if (!scenario.trace || !allocator::was_recorded(*scenario.trace, scenario.device))
-    return "All numbers are predicted.";
-  return "All numbers are predicted but allocated and reserved of vanilla, which the capture has "
-         "recorded.";
+std::string origin_of_numbers(std::span<const Comparison> comparisons) {
+  const auto is_recorded = [](const Comparison& comparison) {
+    const Scenario& scenario = comparison.scenario;
+    return scenario.trace && allocator::was_recorded(*scenario.trace, scenario.device);
+  };
+  const auto recorded = std::ranges::count_if(comparisons, is_recorded);
+  if (recorded == 0) return "All numbers are predicted.";
+  return fmt::format("All numbers are predicted but allocated and reserved of vanilla{}.",
+                     recorded == std::ssize(comparisons) ? ", which the capture has recorded"
+                                                         : " where the capture has recorded them");
 }
 
 std::string fits_text(const Report& row) {

@@ -26,7 +26,7 @@ std::string head(std::span<const Comparison> comparisons) {
   return page_head(
       fmt::format("Tidemark: {}{}", comparison.scenario.model.title, is_sweep ? ", a sweep" : ""),
       is_sweep ? describe_sweep(comparisons) : describe_scenario(comparison),
-      origin_of_numbers(comparison));
+      origin_of_numbers(comparisons));
 }
 
 std::string tail(std::span<const Comparison> comparisons) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/reports/listing.h"
+#include "cli/reports/print_comparison.h"
 #include "cli/text/units_text.h"
 
 namespace tidemark::cli {
@@ -75,8 +76,9 @@ std::string heading(const LeverTable& table, const Levers& levers, Measure measu
       "{} · {}: {} {}, {}", table.comparison.scenario.model.name, now.strategy, to_string(measure),
       to_text(measured(now, measure)), now.fits ? "fits" : "does not fit");
   if (levers.empty()) return what + "\nNothing that Tidemark knows lowers this peak.\n";
-  return fmt::format("{} in {} ({})\nAll numbers are predicted. What would lower this peak{}:\n",
-                     what, to_text(now.capacity), table.comparison.scenario.device.title,
+  return fmt::format("{} in {} ({})\n{} What would lower this peak{}:\n", what,
+                     to_text(now.capacity), table.comparison.scenario.device.title,
+                     origin_of_numbers(table.comparison),
                      now.fits ? "" : ", first what makes it fit");
 }
 

@@ -1,6 +1,7 @@
 // A comparison in four formats. Printers format the numbers of the reports; they compute none.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "analysis/comparison.h"
@@ -36,7 +37,10 @@ StepOptions resolved_step(const Comparison& comparison);
 std::vector<std::string> describe_scenario(const Comparison& comparison);
 
 /// "All numbers are predicted.", with what a capture has recorded taken out.
-std::string origin_of_numbers(const Comparison& comparison);
+std::string origin_of_numbers(std::span<const Comparison> comparisons);
+inline std::string origin_of_numbers(const Comparison& comparison) {
+  return origin_of_numbers(std::span(&comparison, 1));
+}
 std::string fits_text(const Report& row);
 /// "931", or "931 (973)" where fragmentation leaves some between out.
 std::string batches_text(const Report& row);

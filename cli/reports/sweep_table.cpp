@@ -146,7 +146,7 @@ std::vector<std::string> all_strategies(std::span<const Comparison> points) {
 std::string sweep_table(std::span<const Comparison> points, const Style& style) {
   std::string text;
   for (const std::string& line : describe_sweep(points)) text += line + "\n";
-  text += style.paint("All numbers are predicted.", Ink::Dim) + "\n";
+  text += style.paint(origin_of_numbers(points), Ink::Dim) + "\n";
   for (const SweepGroup& group : group_sweep(points)) text += draw_group(group, style);
   text += refusals(points) + conclusions(points, style) + "\n";
   for (const std::string& line : fit_summaries(points)) text += line + "\n";
@@ -156,7 +156,7 @@ std::string sweep_table(std::span<const Comparison> points, const Style& style) 
 std::string sweep_markdown(std::span<const Comparison> points) {
   std::string text;
   for (const std::string& line : describe_sweep(points)) text += line + "  \n";
-  text += "All numbers are predicted.\n";
+  text += origin_of_numbers(points) + "\n";
   for (const SweepGroup& group : group_sweep(points)) {
     const SizeUnit unit(largest_of(group));
     text += fmt::format("\n{}allocated [{}], ! does not fit\n\n", heading(group), unit.name());

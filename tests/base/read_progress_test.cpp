@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/compression.h"
+#include "base/error.h"
 #include "base/files.h"
 
 namespace tidemark::read_progress_test {
@@ -30,6 +32,14 @@ TEST(ReadProgress, OfACompressedFileIsOfItsUnpacking) {
   ReadProgress progress;
   EXPECT_EQ(read_file(path, kind, &progress).size(), 1'000'000u);
   EXPECT_EQ(progress.text(), "unpacking, 100 %");
+}
+
+// No share of nothing is known.
+TEST(ReadProgress, OfAnEmptyFileIsANumber) {
+  ReadProgress progress;
+  constexpr FileKindRow kind{FileKind::Recording, "a timeline", 1 << 20, "smaller"};
+  EXPECT_THROW(decompressed("", "empty.zst", kind, &progress), InputError);
+  EXPECT_EQ(progress.text(), "unpacking, 0 %");
 }
 
 }  // namespace

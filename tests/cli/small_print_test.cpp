@@ -44,6 +44,10 @@ TEST(SmallPrint, SaysWhatACaptureHasRecorded) {
                 HasSubstr("All numbers are predicted."))
         << format;
   }
+  for (const char* format : {"", " --format markdown", " --format html"})
+    EXPECT_THAT(answer_to(line + " --device a100-80gb,h100" + format),
+                HasSubstr("but allocated and reserved of vanilla where the capture has recorded"))
+        << format;
   EXPECT_THAT(tidemark(line + " --device h100").errors, Not(note));
   EXPECT_THAT(tidemark(line + " --accumulate 2").errors, Not(note));
 }

@@ -51,6 +51,7 @@ BENCHMARK_CAPTURE(llama_13b, checkpoint, "checkpoint")->Unit(benchmark::kMillise
 BENCHMARK_CAPTURE(llama_13b, lowmemorybp, "lowmemorybp")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(llama_13b, mesa, "mesa")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(llama_13b, reversible, "reversible")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(llama_13b, offload, "offload")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(llama_13b, pareprop, "pareprop")->Unit(benchmark::kMillisecond);
 
 void compare_llama_13b(benchmark::State& state) {

@@ -17,6 +17,8 @@ namespace {
 constexpr Bytes unlimited{std::int64_t{1} << 59};
 /// Fragmentation is not monotone: so many neighbours of a point that fits are tried, too.
 constexpr std::size_t neighbours = 8;
+/// Where time is no sum, so many points of a little less memory are timed, too.
+constexpr std::size_t as_fast = 32;
 constexpr std::size_t samples = 64;
 
 // Strategies that are two at once: blocks may have one of them and not the other.
@@ -101,11 +103,29 @@ Bytes PlanSearch::bytes_of(std::size_t point) const {
   return measure_ == Measure::Reserved ? result.reserved_peak : result.allocated_peak;
 }
 
+bool PlanSearch::is_time_a_sum() const {
+  return !overlaps_ && !may_offload_ && trace_->step.mesh.is_one();
+}
+
+// What copies, collectives or a second stream do beside a run is in no sum: of points that differ
+// by little in sums, one before may be the faster one.
+template <typename Accepts>
+std::size_t PlanSearch::fastest_near(std::size_t found, Accepts accepts) const {
+  if (is_time_a_sum()) return found;
+  Nanoseconds least = time_of(found);
+  for (std::size_t k = 1, last = found; k <= std::min(as_fast, last) && !is_stopped(); ++k) {
+    const Nanoseconds time = time_of(last - k);
+    if (time < least && accepts(last - k)) found = last - k, least = time;
+  }
+  return found;
+}
+
 std::optional<std::size_t> PlanSearch::within_sums(std::int64_t bytes) const {
   std::optional<std::size_t> point = planner_->within(bytes);
   while (point && !keeps_host_budget(*point))
     point = *point > 0 ? std::optional(*point - 1) : std::nullopt;
-  return point;
+  if (!point) return std::nullopt;
+  return fastest_near(*point, [&](std::size_t other) { return keeps_host_budget(other); });
 }
 
 Nanoseconds PlanSearch::time_of(std::size_t point) const {
@@ -155,6 +175,17 @@ std::optional<std::size_t> PlanSearch::within(Bytes budget, bool must_fit) const
   return best;
 }
 
+// Goes on from each point that is found.
+std::size_t PlanSearch::last_near(std::size_t found, Bytes budget, bool must_fit) const {
+  const std::size_t last = planner_->size() - 1;
+  for (std::size_t i = std::min(found + neighbours, last); i > found && !is_stopped();)
+    if (accepts(i, budget, must_fit))
+      found = i, i = std::min(found + neighbours, last);
+    else
+      --i;
+  return found;
+}
+
 std::optional<std::size_t> PlanSearch::of_front_within(Bytes budget, bool must_fit) const {
   std::size_t rejected = planner_->size();
   std::size_t found = planner_->within(budget.count).value_or(0);
@@ -171,10 +202,10 @@ std::optional<std::size_t> PlanSearch::of_front_within(Bytes budget, bool must_f
     const std::size_t middle = (found + rejected) / 2;
     (accepts(middle, budget, must_fit) ? found : rejected) = middle;
   }
-  for (std::size_t i = std::min(found + neighbours, planner_->size() - 1);
-       i > found && !is_stopped(); --i)
-    if (accepts(i, budget, must_fit)) return i;
-  if ((*planner_)[found].bytes > planner_->rest() || is_stopped()) return found;
+  found = last_near(found, budget, must_fit);
+  if (is_stopped()) return found;
+  if ((*planner_)[found].bytes > planner_->rest())
+    return fastest_near(found, [&](std::size_t point) { return accepts(point, budget, must_fit); });
   // Sums may be a little above what the optimizer's step holds: the slowest plan keeps the budget,
   // and so may any other of as many bytes.
   const std::int64_t bytes = std::max(budget.count, planner_->rest());

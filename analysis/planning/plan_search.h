@@ -39,7 +39,8 @@ class PlanSearch {
   std::optional<std::size_t> not_longer(Nanoseconds step) const;
 
   PlannedStep step_at(std::size_t point) const;
-  /// The fastest point whose sum is within so many bytes and whose copies the host has memory for.
+  /// A point whose sum is within so many bytes and whose copies the host has memory for: the
+  /// fastest by its sum, or one near it that is faster.
   std::optional<std::size_t> within_sums(std::int64_t bytes) const;
   /// Of the step, simulated.
   Nanoseconds time_of(std::size_t point) const;
@@ -48,10 +49,14 @@ class PlanSearch {
 
  private:
   std::optional<std::size_t> of_front_within(Bytes budget, bool must_fit) const;
+  std::size_t last_near(std::size_t found, Bytes budget, bool must_fit) const;
+  template <typename Accepts>
+  std::size_t fastest_near(std::size_t found, Accepts accepts) const;
   std::optional<std::size_t> any_up_to(std::optional<std::size_t> last, Bytes budget,
                                        bool must_fit) const;
   /// Nobody waits for anything better.
   bool is_stopped() const { return is_stopped_ && is_stopped_(); }
+  bool is_time_a_sum() const;
   bool accepts(std::size_t point, Bytes budget, bool must_fit) const;
   bool keeps_host_budget(std::size_t point) const;
 

@@ -45,9 +45,9 @@ Scenario replicated(std::string_view model, Precision precision, std::string_vie
   return scenario;
 }
 
-// What replicas exchange is there in the simulation. A plan for one budget may be slower than the
-// front's for the same bytes: measured 0.14 % (swin-t, fsdp2) and 0.31 % (gpt2, fsdp2, dp=2,cp=4).
-// Exposed exchange is not why: without it the two differ by as much. The cause is not known.
+// What replicas exchange is there in the simulation, and in no sum: of neighbouring points the one
+// that is faster by its sum may be the slower one. A plan for one budget knows (fastest_near()), so
+// that none is slower than the front's for the same bytes.
 TEST(PlansOfReplicas, KeepBudgetsOnTheirRank) {
   for (const auto& [model, shard, mesh] :
        {std::tuple{"gpt2", "ddp:bucket-view", "dp=8"}, std::tuple{"gpt2", "fsdp2", "dp=8"},
@@ -62,9 +62,7 @@ TEST(PlansOfReplicas, KeepBudgetsOnTheirRank) {
       const Report& row = planning.comparison.rows.back();
       ASSERT_TRUE(planning.feasible) << model << " " << shard;
       ASSERT_LE(row.allocated_peak, points[i].budget) << model << " " << shard;
-      const auto step = static_cast<double>(points[i].report.step.count());
-      const double waiting = scenario.step.mesh[Axis::Context] > 1 ? 1.004 : 1.003;
-      ASSERT_LE(static_cast<double>(row.step.count()), waiting * step) << model << " " << shard;
+      ASSERT_LE(row.step, points[i].report.step) << model << " " << shard << " " << i;
       ASSERT_LE(planning.lower_bound, row.step) << model << " " << shard;
       ASSERT_GT(row.communication.alone.count(), 0) << model << " " << shard;
       if (i == 0) continue;

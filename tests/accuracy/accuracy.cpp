@@ -216,6 +216,7 @@ std::string write_page(const std::string& references, const std::string& golden)
   const JsonDocument torchvision = reference("torchvision_saved_fp32.json");
   const JsonDocument mesa = reference("mesa_deit_mib.json");
   const JsonDocument swin = reference("swin_reversible_a100.json");
+  const JsonDocument torchtune = reference("torchtune_llama_3_2_3b.json");
   introduction(page);
   block_shares(page, lowmemorybp.root());
   saved_bytes_of_torchvision(page, torchvision.root());
@@ -224,6 +225,7 @@ std::string write_page(const std::string& references, const std::string& golden)
   deit_peaks(page, mesa.root());
   lora_peaks(page, lowmemorybp.root());
   swin_section(page, swin.root());
+  torchtune_section(page, torchtune.root());
   allocator_scripts(page, golden);
   elsewhere(page);
   return page.text();

@@ -44,4 +44,6 @@ void captured_section(Page& page, const std::string& folder);
 /// Swin on the A100: memory, slopes and times, with what explains the differences.
 void swin_section(Page& page, const JsonView& reference);
 
+void torchtune_section(Page& page, const JsonView& reference);
+
 }  // namespace tidemark

@@ -132,6 +132,14 @@ __device__ inline void load_tile(SharedMatrix<T> tile, int rows, const T* from,
 // multiplies once more. The sums that are saved are natural logarithms.
 inline constexpr float log2_of_e = 1.44269504f, log_of_2 = 0.693147181f;
 
+/// From natural logarithms. A mask of the dtype's least number stays one: −∞ would mean that the
+/// key is not there.
+__device__ inline float by_powers_of_2(float x) {
+  constexpr float least = -3.402823466e38f;
+  const float power = x * log2_of_e;
+  return power < least && x >= least ? least : power;
+}
+
 /// What one head adds to its scores.
 struct HeadBias {
   const float* data;
@@ -142,7 +150,7 @@ struct HeadBias {
     if (data != nullptr) data += b % bias.batches * bias.batch + h % bias.heads * bias.head;
   }
   __device__ float at(std::int64_t i, std::int64_t j) const {
-    return data == nullptr ? 0 : data[i * row + j * column] * log2_of_e;
+    return data == nullptr ? 0 : by_powers_of_2(data[i * row + j * column]);
   }
 };
 

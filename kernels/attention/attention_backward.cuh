@@ -41,7 +41,7 @@ struct HeadNumbers {
         tokens(o.shape.tokens) {}
   __device__ QueryNumbers of(std::int64_t i) const {
     if (i >= tokens || lse[i] == -INFINITY) return {};
-    return {lse[i] * log2_of_e, dots[i]};
+    return {by_powers_of_2(lse[i]), dots[i]};
   }
 };
 

@@ -162,6 +162,41 @@ TEST(AttentionTwins, RowsThatSeeNothingAndRowsWithoutANumber) {
                cuda::flash_attention_forward);
 }
 
+// Padding: a query whose every key a mask hides, by as much as models hide it, and whose gradient
+// is zero. In the forward its weights are alike, also where the mask is the dtype's least number,
+// which by powers of two would be beyond it; in the backward nothing of it is left.
+TEST(AttentionTwins, RowsThatAMaskHidesWholly) {
+  for (const double hidden : {-1e9, -1e30, -3.402823466e38})
+    for (const bool causal : {false, true})
+      for (const std::int64_t d : {8, 160}) {
+        const AttentionCase c{.tokens = 5, .keys = 9, .d = d, .e = d, .causal = causal};
+        Values bias(45);
+        for (std::size_t j = 0; j < 9; ++j) bias[2 * 9 + j] = hidden;
+        const auto maker = [&] {
+          CallMaker made = maker_of(c);
+          made.input_of({5, 9}, bias, DType::Float32);
+          return made;
+        };
+        CallMaker alone = maker(), forward = maker();
+        alone.output({1, 2, 5, d});
+        expect_twins(alone.finish(attention_ulps(c.dtype)), cpu::flash_attention_forward,
+                     cuda::flash_attention_forward);
+        // The log-sum-exp of such a row is any number that large: the GPU's is of its own scores.
+        forward.output({1, 2, 5, d}).output({1, 2, 5});
+        const std::vector<TestArray> made =
+            run_emulated(forward.finish(), cuda::flash_attention_forward);
+        CallMaker backward = maker();
+        backward.call.pass = Pass::Backward;
+        backward.saved({1, 2, 5, d}, made[4].values()).saved({1, 2, 5}, made[5].values());
+        backward.d_output({1, 2, 5, d});
+        backward.d_input({1, 2, 5, d}).d_input({1, 2, 9, d}).d_input({1, 2, 9, d});
+        TwinCase gradients = backward.finish(attention_ulps(c.dtype));
+        float* const dy = elements<float>(gradients.memory[6].array());
+        for (std::int64_t h = 0; h < 2; ++h) std::fill_n(dy + (h * 5 + 2) * d, d, 0.0f);
+        expect_twins(gradients, cpu::flash_attention_backward, cuda::flash_attention_backward);
+      }
+}
+
 TEST(AttentionTwins, AnAbsentGradientIsZero) {
   CallMaker maker;
   maker.call.kind = OpKind::FlashAttention, maker.call.pass = Pass::Backward;

@@ -15,6 +15,7 @@ enum class Pass : std::uint8_t {
   Accumulate,  ///< outputs[0] = Σ inputs, each summed over the axes where it is longer
   Subtract,    ///< outputs[0] = inputs[0] − inputs[1]: a coupling undone
   Quantize,    ///< outputs[0] = codes of inputs[0]
+  MoveRange,   ///< what was noted moves the quantizer's ranges; inputs[0] has the value's dtype
   Dequantize,  ///< outputs[0] = inputs[0], whose elements are codes
   Update,      ///< the optimizer, on one parameter
 };
@@ -25,6 +26,7 @@ inline constexpr std::array passes = {Named{Pass::Forward, std::string_view("for
                                       Named{Pass::Accumulate, std::string_view("accumulate")},
                                       Named{Pass::Subtract, std::string_view("subtract")},
                                       Named{Pass::Quantize, std::string_view("quantize")},
+                                      Named{Pass::MoveRange, std::string_view("move range")},
                                       Named{Pass::Dequantize, std::string_view("dequantize")},
                                       Named{Pass::Update, std::string_view("update")}};
 static_assert(is_in_order(passes));
@@ -52,6 +54,8 @@ struct Quantizer {
   bool knows_min_max = false;    ///< whoever wrote the value has noted them
   int bits = 8;                  ///< of a code: 2, 4 or 8
   bool continues = false;        ///< the ranges have been updated in this step before
+  bool delayed = false;          ///< by the range of the last step; MoveRange comes first
+  bool has_codes = false;        ///< whoever wrote the value has written the codes: not at first
 };
 
 /// The groups of a dense value of this shape, or of its codes, whose first element is `first`.
@@ -94,7 +98,7 @@ struct Call {
   std::vector<Array> d_outputs, d_inputs;
   std::vector<Rearrangement> moves;  ///< of ops that only move elements: one per piece
   std::uint64_t key = 0;             ///< random ops, Quantize
-  Quantizer quantizer;               ///< of Quantize
+  Quantizer quantizer;               ///< of Quantize and MoveRange
   // Update: inputs {a gradient per parameter}, outputs {of each the parameter, its state, if its
   // optimizer keeps one, temporaries}; optimizer.h says what a state holds.
 };

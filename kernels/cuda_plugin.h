@@ -8,7 +8,7 @@
 namespace tidemark {
 
 /// Raised whenever Backend, Call or what they mean changes in a way that sizes do not show.
-inline constexpr std::uint32_t backend_interface = 2;
+inline constexpr std::uint32_t backend_interface = 3;
 
 /// A plugin left over from another build sees other types: the interface's number, and the sizes
 /// and counts that changes usually change.

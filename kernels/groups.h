@@ -42,6 +42,10 @@ struct Groups {
   const std::byte* first = nullptr;  ///< the storage's element 0
   std::int64_t stretch = 1, count = 1;
   int bits = 8;  ///< of a code: 2, 4 or 8
+  /// Of values: where whoever writes them writes their codes, too, a byte each, by the ranges as
+  /// they are. nullptr = it only notes extremes.
+  std::uint8_t* codes = nullptr;
+  std::uint64_t dither = 0;  ///< in a call the key of the codes' dither, in a kernel the step's
 
   explicit operator bool() const { return ranges != nullptr; }
 };

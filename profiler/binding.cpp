@@ -41,7 +41,7 @@ class Binder {
     switch (run.task) {
       case Task::Forward:
       case Task::Recompute:
-        return calls.push_back(forward(node));
+        return forward(node, calls);
       case Task::Seed:
         return calls.push_back(seed(node));
       case Task::Backward:
@@ -51,7 +51,7 @@ class Binder {
       case Task::Reconstruct:
         return calls.push_back(reconstruct(node));
       case Task::Quantize:
-        return calls.push_back(quantize(node));
+        return quantize(node, calls);
       case Task::Dequantize:
         return calls.push_back(dequantize(node));
       case Task::Optimizer:
@@ -122,7 +122,7 @@ class Binder {
     return call;
   }
 
-  Call forward(const Node& node) {
+  void forward(const Node& node, std::vector<Call>& calls) {
     const Op& op = trace_[node.op];
     Call call = call_of(Pass::Forward, op);
     for (const TensorId input : trace_.inputs(op))
@@ -133,14 +133,47 @@ class Binder {
       call.outputs.push_back(value(node, output, made));
       const InstanceId ranges = find(graph_.writes(node), Role::Ranges, output);
       if (ranges != no_instance) watch(call.outputs.back(), address(made), ranges);
+      const InstanceId codes = find(graph_.writes(node), Role::Codes, output);
+      if (codes != no_instance) {
+        call.outputs.back().groups.codes = reinterpret_cast<std::uint8_t*>(address(codes));
+        call.outputs.back().groups.dither = rounding_key(codes);
+      }
+      if (ranges != no_instance && is_delayed(ranges)) calls.push_back(move_range(made, ranges));
     }
-    return call;
+    calls.push_back(std::move(call));
+    for (const InstanceId codes : graph_.writes(node))
+      if (graph_[codes].role == Role::Codes) calls.push_back(first_codes(node, codes));
   }
 
   // What is quantized next has its minimum and maximum noted while it is written.
   void watch(Array& output, const std::byte* first, InstanceId ranges) {
     output.groups = groups_of(quantizer_of(ranges), output.shape, first);
     noted_[index(ranges)] = true;
+  }
+
+  bool is_delayed(InstanceId ranges) const {
+    return graph_.encodings[graph_[ranges].encoding].delayed;
+  }
+
+  // Before this micro-batch's extremes are noted, the last one's move the range.
+  Call move_range(InstanceId value, InstanceId ranges) {
+    Call call;
+    call.pass = Pass::MoveRange;
+    call.inputs.push_back(flat_value(value));
+    call.quantizer = quantizer_of(ranges);
+    call.quantizer.continues = updated_[index(graph_[ranges].over)];
+    updated_[index(ranges)] = true;
+    return call;
+  }
+
+  // Codes that are written in passing need a range: in the first step they are made afterwards.
+  Call first_codes(const Node& node, InstanceId codes) const {
+    const TensorId storage = graph_[codes].tensor;
+    const InstanceId ranges = find(graph_.writes(node), Role::Ranges, storage);
+    Call call = quantize(node, find(graph_.writes(node), Role::Value, storage), codes, ranges);
+    call.quantizer.knows_min_max = call.quantizer.has_codes = true;
+    call.quantizer.continues = updated_[index(graph_[ranges].over)];
+    return call;
   }
 
   Call seed(const Node& node) const {
@@ -253,9 +286,7 @@ class Binder {
     return beyond_ops | std::uint64_t{made.version} << 32 | index(made.tensor);
   }
 
-  Call quantize(const Node& node) {
-    const InstanceId value = graph_.reads(node)[0], codes = written(node, Role::Codes);
-    const InstanceId ranges = written(node, Role::Ranges), before = graph_[ranges].over;
+  Call quantize(const Node& node, InstanceId value, InstanceId codes, InstanceId ranges) const {
     if (graph_.encodings[graph_[ranges].encoding].metadata != sizeof(GroupRange))
       fail(node, fmt::format("kernels keep {} bytes per group of codes", sizeof(GroupRange)));
     Call call;
@@ -264,12 +295,20 @@ class Binder {
     call.inputs.push_back(flat_value(value));
     call.outputs.push_back(all_codes(codes, ranges));
     call.quantizer = quantizer_of(ranges);
-    call.quantizer.knows_min_max = noted_[index(before)];
-    // Under what was noted lies what was quantized before.
-    const InstanceId last = noted_[index(before)] ? graph_[before].over : before;
-    call.quantizer.continues = updated_[index(last)];
-    updated_[index(ranges)] = true;
     return call;
+  }
+
+  void quantize(const Node& node, std::vector<Call>& calls) {
+    const InstanceId value = graph_.reads(node)[0], codes = written(node, Role::Codes);
+    const InstanceId ranges = written(node, Role::Ranges), before = graph_[ranges].over;
+    const bool is_noted = noted_[index(before)];
+    Call call = quantize(node, value, codes, ranges);
+    call.quantizer.knows_min_max = is_noted;
+    // Under what was noted lies what was quantized before.
+    call.quantizer.continues = updated_[index(is_noted ? graph_[before].over : before)];
+    if (is_delayed(ranges) && !is_noted) calls.push_back(move_range(value, ranges));
+    updated_[index(ranges)] = true;
+    calls.push_back(std::move(call));
   }
 
   Call dequantize(const Node& node) const {

@@ -11,7 +11,10 @@ bool moves_elements(OpKind kind) {
 }  // namespace
 
 Quantizer quantizer_of(const Encoding& encoding, const Shape& shape) {
-  return {.groups = groups_of(encoding, shape), .group_axis = encoding.axis, .bits = encoding.bits};
+  return {.groups = groups_of(encoding, shape),
+          .group_axis = encoding.axis,
+          .bits = encoding.bits,
+          .delayed = encoding.delayed};
 }
 
 Settings settings_of(const Trace& trace, const Op& op) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -35,7 +36,12 @@ std::string encoding_text(const Encoding& encoding, const Shape& shape) {
   add("axis", encoding.axis, usual.axis);
   add("group", encoding.group, usual.group);
   add("metadata", encoding.metadata, usual.metadata);
+  if (encoding.delayed) members.emplace_back("\"delayed\": true");
   return fmt::format("{}", fmt::join(members, ", "));
+}
+
+bool has_delayed(const Plan& plan) {
+  return std::ranges::any_of(plan.encodings, &Encoding::delayed);
 }
 
 class PlanWriter {
@@ -43,15 +49,16 @@ class PlanWriter {
   PlanWriter(const Trace& trace, const Plan& plan) : trace_(trace), plan_(plan) {}
 
   std::string write(const std::string& rewrites) {
-    write_head(plan_.kept_for_recovery.empty() ? 2 : 3, trace_.step, rewrites);
+    const int otherwise = plan_.kept_for_recovery.empty() ? 2 : 3;
+    write_head(has_delayed(plan_) ? 5 : otherwise, trace_.step, rewrites);
     write_body();
     return std::move(out_ += "\n}\n");
   }
 
-  std::string write_whole(std::span<const std::string> stages) {
+  std::string write_whole(std::span<const std::string> stages, int version) {
     StepOptions of_all = trace_.step;
     of_all.rank.reset();
-    write_head(4, of_all, "");
+    write_head(version, of_all, "");
     out_ +=
         fmt::format(",\n  \"{}\": [\n    {}\n  ]\n}}\n", stages_key, fmt::join(stages, ",\n    "));
     return std::move(out_);
@@ -191,7 +198,10 @@ std::string write_plan(std::span<const PlannedStep> stages) {
   std::vector<std::string> texts;
   for (const PlannedStep& stage : stages)
     texts.push_back(PlanWriter(*stage.trace, stage.plan).write_stage());
-  return PlanWriter(*stages.front().trace, stages.front().plan).write_whole(texts);
+  const bool is_delayed =
+      std::ranges::any_of(stages, [](const PlannedStep& stage) { return has_delayed(stage.plan); });
+  return PlanWriter(*stages.front().trace, stages.front().plan)
+      .write_whole(texts, is_delayed ? 5 : 4);
 }
 
 }  // namespace tidemark

@@ -17,7 +17,8 @@ inline constexpr std::string_view plan_format = "tidemark-plan";
 /// 2: an encoding beside the action; without, as in version 1, Mesa's 8 bits and groups.
 /// 3: kept_for_recovery; files without it are written as version 2.
 /// 4: stages; files without them are written as before.
-inline constexpr int plan_version = 4;
+/// 5: encodings that are delayed; files without one are written as before.
+inline constexpr int plan_version = 5;
 inline constexpr int oldest_plan_version = 1;
 
 struct QuirkRow {

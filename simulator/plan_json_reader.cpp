@@ -86,7 +86,7 @@ class PlanReader {
   // theirs do.
   static Encoding read_encoding(const std::optional<JsonView>& view, const Shape& shape) {
     if (!view) return mesa_encoding(shape);
-    view->allow_only({"bits", "axis", "group", "metadata"});
+    view->allow_only({"bits", "axis", "group", "metadata", "delayed"});
     Encoding encoding = mesa_encoding(shape);
     const auto number = [&](std::string_view key, auto& member) {
       using Member = std::remove_reference_t<decltype(member)>;
@@ -97,6 +97,7 @@ class PlanReader {
     number("axis", encoding.axis);
     number("group", encoding.group);
     number("metadata", encoding.metadata);
+    encoding.delayed = view->boolean_or("delayed", false);
     if (const std::string why = misfit(encoding, shape); !why.empty()) view->fail(why);
     return encoding;
   }

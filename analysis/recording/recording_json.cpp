@@ -134,6 +134,8 @@ void RecordingWriter::write_encodings() {
   column("axis", schedule_.encodings, [](const Encoding& e) { return e.axis; });
   column("group", schedule_.encodings, [](const Encoding& e) { return e.group; });
   column("metadata", schedule_.encodings, [](const Encoding& e) { return e.metadata; });
+  if (std::ranges::any_of(schedule_.encodings, &Encoding::delayed))
+    column("delayed", schedule_.encodings, [](const Encoding& e) { return e.delayed; });
   end_columns();
 }
 

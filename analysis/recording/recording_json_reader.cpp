@@ -161,7 +161,7 @@ void RecordingReader::read_buffers(JsonView view) {
 }
 
 void RecordingReader::read_encodings(JsonView buffers, JsonView view) {
-  static const Keys keys = {"bits", "axis", "group", "metadata"};
+  static const Keys keys = {"bits", "axis", "group", "metadata", "delayed"};
   view.allow_only(keys);
   Column bits(view, "bits", packed_), axis(view, "axis", packed_), group(view, "group", packed_),
       metadata(view, "metadata", packed_);
@@ -175,6 +175,11 @@ void RecordingReader::read_encodings(JsonView buffers, JsonView view) {
     number(group, encoding.group), number(metadata, encoding.metadata);
   }
   for (const Column* column : {&axis, &group, &metadata}) column->require_end();
+  if (view.find("delayed")) {
+    Column delayed(view, "delayed", packed_);
+    for (Encoding& encoding : schedule().encodings) encoding.delayed = delayed.next(0, 1) != 0;
+    delayed.require_end();
+  }
   if (schedule().encodings.size() > 0xffff) view.fail("more than 65535");
   Column encoding(buffers, "encoding", packed_);
   for (Buffer& buffer : schedule().buffers)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/cpu/clones.h"
+#include "kernels/cpu/dithered_codes.h"
 #include "kernels/number_formats.h"
 
 #if defined(__x86_64__)
@@ -203,11 +204,15 @@ void note_min_max(const Groups& groups, std::int64_t element, std::int64_t n, co
   });
 }
 
-void note_min_max(const Run& run, std::int64_t n, const float* values) {
+void watch(const Groups& groups, std::int64_t element, std::int64_t n, const float* values) {
+  note_min_max(groups, element, n, values);
+  if (groups.codes != nullptr) make_codes(groups, element, n, values, groups.codes + element);
+}
+
+void watch(const Run& run, std::int64_t n, const float* values) {
   const std::int64_t element = (run.data - run.groups->first) / size_of(run.dtype);
-  if (run.stride == 1) return note_min_max(*run.groups, element, n, values);
-  for (std::int64_t i = 0; i < n; ++i)
-    note_min_max(*run.groups, element + i * run.stride, 1, values + i);
+  if (run.stride == 1) return watch(*run.groups, element, n, values);
+  for (std::int64_t i = 0; i < n; ++i) watch(*run.groups, element + i * run.stride, 1, values + i);
 }
 
 void gather(const Run& run, std::int64_t n, float* to) {

@@ -65,7 +65,9 @@ void for_parts(const Groups& groups, std::int64_t element, std::int64_t n, Body&
 /// Widens the groups' minima and maxima by values of which the first is element `element` of the
 /// storage.
 void note_min_max(const Groups& groups, std::int64_t element, std::int64_t n, const float* values);
-void note_min_max(const Run& run, std::int64_t n, const float* values);
+/// The same, and their codes where the groups say so.
+void watch(const Groups& groups, std::int64_t element, std::int64_t n, const float* values);
+void watch(const Run& run, std::int64_t n, const float* values);
 
 /// The run as fp32: its own memory if it is that already, else `scratch`, filled.
 inline const float* read(const Run& run, std::int64_t n, float* scratch) {
@@ -80,10 +82,10 @@ inline float* place(const Run& run, float* scratch) {
 }
 
 /// `values` may be the run's own memory; an absent run takes nothing. Where the array has groups,
-/// their minimum and maximum are noted.
+/// their minimum and maximum are noted, and codes written if those are wanted.
 inline void write(const Run& run, std::int64_t n, const float* values) {
   if (run && reinterpret_cast<const float*>(run.data) != values) scatter(values, n, run);
-  if (run.groups != nullptr) note_min_max(run, n, values);
+  if (run.groups != nullptr) watch(run, n, values);
 }
 
 /// One element as fp32.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/walk.cuh"
+#include "kernels/dither.h"
 
 namespace tidemark::cuda {
 
@@ -21,6 +22,8 @@ struct DeviceGroups {
   Divisor stretch, count;
   const std::uint8_t* codes = nullptr;  ///< of the storage's first element
   int bits = 8;
+  std::uint8_t* written = nullptr;  ///< codes that whoever writes the values writes in passing
+  std::uint64_t dither = 0;
 
   DeviceGroups() = default;
   explicit DeviceGroups(const Array& array) {
@@ -29,6 +32,7 @@ struct DeviceGroups {
     first = (array.data - array.groups.first) / size_of(array.dtype);
     stretch = Divisor(array.groups.stretch), count = Divisor(array.groups.count);
     codes = reinterpret_cast<const std::uint8_t*>(array.groups.first), bits = array.groups.bits;
+    written = array.groups.codes, dither = array.groups.dither;
   }
 
   struct Group {
@@ -218,10 +222,65 @@ __device__ inline void note_max(std::uint32_t* key, std::uint32_t candidate) {
   if (candidate > *static_cast<volatile std::uint32_t*>(key)) atomicMax(key, candidate);
 }
 
+/// The nearest integer's last eight bits.
+__device__ inline std::uint8_t mesa_code(float x, float minimum, float scale, float uniform,
+                                         float limit) {
+  constexpr float round = 12582912.0f;  // 1.5·2^23: the sum's last bits are the nearest integer
+  const float level = __fadd_rn(__fmul_rn(x - minimum, scale), uniform - 0.5f);
+  const float positive = level > 0.0f ? level : 0.0f;  // 0 of NaN
+  const float limited = positive < limit ? positive : limit;
+  return static_cast<std::uint8_t>(__float_as_uint(limited + round) & 0xffu);
+}
+
+/// By the range as it is: that of the last step, while this one's extremes are noted.
+__device__ inline std::uint8_t dithered_code(const DeviceGroups& groups, const GroupRange& group,
+                                             std::int64_t element, float x) {
+  const auto i = static_cast<std::uint64_t>(element);
+  const float levels = code_levels(groups.bits);
+  return mesa_code(x, group.minimum, levels / group.range,
+                   dither_of(dither_word(groups.dither, i / 4), i), levels);
+}
+
+/// V codes of one group, side by side.
+template <int V>
+__device__ inline void write_codes(const DeviceGroups& groups, const GroupRange& group,
+                                   std::int64_t element, const float (&values)[V]) {
+  const float levels = code_levels(8), scale = levels / group.range, minimum = group.minimum;
+  Pack<std::uint8_t, V> pack;
+  TIDEMARK_UNROLL
+  for (int b = 0; b < V / 4; ++b) {
+    const auto i = static_cast<std::uint64_t>(element + 4 * b);
+    const std::uint32_t word = dither_word(groups.dither, i / 4);
+    TIDEMARK_UNROLL
+    for (int e = 0; e < 4; ++e)
+      pack.values[4 * b + e] =
+          mesa_code(values[4 * b + e], minimum, scale, dither_of(word, i + e), levels);
+  }
+  *reinterpret_cast<Pack<std::uint8_t, V>*>(groups.written + element) = pack;
+}
+
+/// Codes of values from `offset` on, whose first is in `group`.
+template <int V>
+__device__ inline void write_codes(const DeviceGroups& groups, const DeviceGroups::Group& group,
+                                   std::int64_t offset, std::int64_t stride, int valid,
+                                   const float (&values)[V]) {
+  if (groups.written == nullptr) return;
+  const std::int64_t first = groups.first + offset;
+  if constexpr (V % 4 == 0)
+    if (stride == 1 && valid == V && group.left >= V && first % V == 0)
+      return write_codes<V>(groups, *group.range, first, values);
+  for_each_value(values, valid, [&](int i, float x) {
+    const GroupRange& own = *groups.at(offset + i * stride).range;
+    const std::int64_t element = first + i * stride;
+    groups.written[element] = dithered_code(groups, own, element, x);
+  });
+}
+
 template <int V>
 __device__ inline void note_min_max(const DeviceGroups& groups, std::int64_t offset,
                                     std::int64_t stride, int valid, const float (&values)[V]) {
   const DeviceGroups::Group group = groups.at(offset);
+  write_codes<V>(groups, group, offset, stride, valid, values);
   if (stride != 1 || group.left < valid) {
     for_each_value(values, valid, [&](int i, float x) {
       const std::uint32_t high = order_key(x), low = ~high;

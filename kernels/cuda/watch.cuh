@@ -1,4 +1,5 @@
-// Minimum and maximum of what a kernel writes, by Mesa's groups, while it writes it. One number of
+// Minimum and maximum of what a kernel writes, by Mesa's groups, while it writes it, and the codes
+// where they are made in passing. One number of
 // the device's memory asked for by every thread is one slice of the second-level cache that all
 // wait for. So a thread keeps a group's extremes in registers as long as it stays in the group, the
 // block's threads meet in shared memory, and each block goes to the device's memory once.
@@ -38,6 +39,7 @@ class Watch {
                        const float (&values)[V]) {
     if (groups_.ranges == nullptr || valid <= 0) return;
     const DeviceGroups::Group group = groups_.at(offset);
+    write_codes<V>(groups_, group, offset, stride, valid, values);
     if (stride == 1 && group.left >= valid) {
       change_to(group.range);
       TIDEMARK_UNROLL

@@ -1,5 +1,6 @@
 // Quantizes in three kernels: min/max of each group, its running range, then the codes, which
-// a kernel of its own packs where they are shorter than a byte.
+// a kernel of its own packs where they are shorter than a byte. Delayed, the ranges move before and
+// one kernel does the rest.
 #include "kernels/mesa/mesa.cuh"
 #include "kernels/mesa/mesa.h"
 
@@ -36,7 +37,7 @@ std::int64_t parts_of(const Launch& launch, std::int64_t vectors, std::int64_t g
 }
 
 template <typename T>
-void pack(const Call& call, Launch& launch) {
+void pack(const Call& call, Launch& launch, const RandomTensor& random) {
   const Array &value = call.inputs[0], &codes = call.outputs[0];
   const Quantizer& quantizer = call.quantizer;
   const MesaPlan plan(value, codes, quantizer, 1);
@@ -44,11 +45,62 @@ void pack(const Call& call, Launch& launch) {
   start(launch, "mesa pack", quantizer.bits == 4 ? mesa_pack_kernel<T, 4> : mesa_pack_kernel<T, 2>,
         dim3(blocks_for(launch, (elements * quantizer.bits + 7) / 8)), dim3(usual_threads), 0,
         reader<T>(value), tidemark::elements<std::uint8_t>(codes), elements, plan.walk, plan.groups,
-        static_cast<const GroupRange*>(quantizer.ranges), random_tensor(launch.state, call.key),
+        static_cast<const GroupRange*>(quantizer.ranges), random, quantizer.delayed,
         quantizer.wraps ? mesa_wrap_limit : code_levels(quantizer.bits));
 }
 
+bool is_first(const Call& call, const Launch& launch) {
+  return launch.state.number == 0 && !call.quantizer.continues;
+}
+
+template <typename T>
+void note_min_max(const Call& call, Launch& launch, const MesaPlan& plan) {
+  const Quantizer& quantizer = call.quantizer;
+  const std::int64_t parts = parts_of(launch, plan.vectors_per_group, quantizer.groups);
+  const std::int64_t per_part = (plan.vectors_per_group + parts - 1) / parts;
+  start(launch, "mesa min max",
+        plan.has_vectors ? mesa_min_max_kernel<T, vector_size<T>> : mesa_min_max_kernel<T, 1>,
+        dim3(static_cast<unsigned>(quantizer.groups), static_cast<unsigned>(parts)),
+        dim3(usual_threads), 0, reader<T>(call.inputs[0]), plan.walk, plan.groups,
+        plan.vectors_per_group, per_part, quantizer.ranges);
+}
+
+void move_ranges(const Call& call, Launch& launch, bool is_first, Noted noted) {
+  start(launch, "mesa range", mesa_range_kernel, dim3(blocks_for(launch, call.quantizer.groups)),
+        dim3(usual_threads), 0, call.quantizer.groups, is_first, call.inputs[0].dtype, noted,
+        call.quantizer.ranges);
+}
+
+// Codes of a byte are written while the extremes are noted, which does not change the range; the
+// first step, which has none yet, asks for the extremes before.
+template <typename T>
+void quantize_delayed(const Call& call, Launch& launch, const MesaPlan& plan) {
+  const Array &value = call.inputs[0], &codes = call.outputs[0];
+  const Quantizer& quantizer = call.quantizer;
+  const bool notes_before = is_first(call, launch) || quantizer.bits < 8;
+  if (notes_before && !quantizer.knows_min_max) note_min_max<T>(call, launch, plan);
+  if (is_first(call, launch)) move_ranges(call, launch, true, Noted::Kept);
+  if (quantizer.has_codes && !is_first(call, launch)) return;
+  const std::uint64_t dither = step_dither(launch.state.seed, launch.state.number, call.key);
+  if (quantizer.bits < 8) return pack<T>(call, launch, {dither, 0});
+  Array watched = numbering(value.shape);
+  watched.groups = groups_of(quantizer, value.shape, watched.data);
+  watched.groups.codes = elements<std::uint8_t>(codes), watched.groups.dither = dither;
+  constexpr int V = vector_size<T>;
+  start(launch, "mesa delayed",
+        plan.has_vectors ? mesa_delayed_kernel<T, V> : mesa_delayed_kernel<T, 1>,
+        dim3(blocks_for(launch, plan.walk.vectors)), dim3(usual_threads), 0, reader<T>(value),
+        plan.walk, DeviceGroups(watched));
+}
+
 }  // namespace
+
+void move_range(const Call& call, Launch& launch) {
+  const Quantizer& quantizer = call.quantizer;
+  if (!is_first(call, launch)) return move_ranges(call, launch, false, Noted::Forgotten);
+  start(launch, "mesa forget", mesa_forget_kernel, dim3(blocks_for(launch, quantizer.groups)),
+        dim3(usual_threads), 0, quantizer.groups, quantizer.ranges);
+}
 
 void quantize(const Call& call, Launch& launch) {
   const Array &value = call.inputs[0], &codes = call.outputs[0];
@@ -58,24 +110,16 @@ void quantize(const Call& call, Launch& launch) {
     using T = typename decltype(tag)::type;
     constexpr int V = vector_size<T>;
     const MesaPlan plan(value, codes, quantizer, V);
-    if (!quantizer.knows_min_max) {
-      const std::int64_t parts = parts_of(launch, plan.vectors_per_group, quantizer.groups);
-      const std::int64_t per_part = (plan.vectors_per_group + parts - 1) / parts;
-      start(launch, "mesa min max",
-            plan.has_vectors ? mesa_min_max_kernel<T, V> : mesa_min_max_kernel<T, 1>,
-            dim3(static_cast<unsigned>(quantizer.groups), static_cast<unsigned>(parts)),
-            dim3(usual_threads), 0, reader<T>(value), plan.walk, plan.groups,
-            plan.vectors_per_group, per_part, quantizer.ranges);
-    }
-    start(launch, "mesa range", mesa_range_kernel, dim3(blocks_for(launch, quantizer.groups)),
-          dim3(usual_threads), 0, quantizer.groups,
-          launch.state.number == 0 && !quantizer.continues, value.dtype, quantizer.ranges);
-    if (quantizer.bits < 8) return pack<T>(call, launch);
+    if (quantizer.delayed) return quantize_delayed<T>(call, launch, plan);
+    if (!quantizer.knows_min_max) note_min_max<T>(call, launch, plan);
+    move_ranges(call, launch, is_first(call, launch), Noted::Forgotten);
+    const RandomTensor random = random_tensor(launch.state, call.key);
+    if (quantizer.bits < 8) return pack<T>(call, launch, random);
     start(launch, "mesa quantize",
           plan.has_vectors ? mesa_quantize_kernel<T, V> : mesa_quantize_kernel<T, 1>,
           dim3(blocks_for(launch, plan.walk.vectors)), dim3(usual_threads), 0, reader<T>(value),
           elements<std::uint8_t>(codes), plan.walk, plan.groups,
-          static_cast<const GroupRange*>(quantizer.ranges), random_tensor(launch.state, call.key),
+          static_cast<const GroupRange*>(quantizer.ranges), random,
           quantizer.wraps ? mesa_wrap_limit : code_levels(8));
   });
 }

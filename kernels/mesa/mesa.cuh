@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/reduce.cuh"
+#include "kernels/cuda/watch.cuh"
 #include "kernels/dropout/dropout.cuh"
 
 namespace tidemark::cuda {
@@ -46,12 +47,16 @@ __global__ void mesa_min_max_kernel(Reader<T> value, Walk<2> walk, MesaGroups gr
   note_max(&ranges[group].most, order_key(most));
 }
 
-/// Minimum and maximum enter the running range and are forgotten. Whoever noted them may have had
-/// more digits than the value's dtype.
-__global__ void mesa_range_kernel(std::int64_t groups, bool is_first, DType dtype,
+/// What becomes of extremes that have entered the running range.
+enum class Noted : std::uint8_t { Forgotten, Kept };
+
+/// Minimum and maximum enter the running range. Whoever noted them may have had more digits than
+/// the value's dtype.
+__global__ void mesa_range_kernel(std::int64_t groups, bool is_first, DType dtype, Noted noted,
                                   GroupRange* ranges) {
   for (std::int64_t g = thread_of_grid(); g < groups; g += threads_of_grid()) {
     GroupRange group = ranges[g];
+    if ((group.least | group.most) == 0) continue;  // nothing was noted
     const float least = rounded_as(dtype, -number_of_key(group.least));
     const float range = rounded_as(dtype, number_of_key(group.most)) - least;
     const float minimum = range != range ? range : least;
@@ -60,19 +65,24 @@ __global__ void mesa_range_kernel(std::int64_t groups, bool is_first, DType dtyp
     };
     group.range = running(group.range, range);
     group.minimum = running(group.minimum, minimum);
-    group.least = group.most = 0;
+    if (noted == Noted::Forgotten) group.least = group.most = 0;
     ranges[g] = group;
   }
 }
 
-/// The nearest integer's last eight bits.
-__device__ inline std::uint8_t mesa_code(float x, float minimum, float scale, float uniform,
-                                         float limit) {
-  constexpr float round = 12582912.0f;  // 1.5·2^23: the sum's last bits are the nearest integer
-  const float level = __fadd_rn(__fmul_rn(x - minimum, scale), uniform - 0.5f);
-  const float positive = level > 0.0f ? level : 0.0f;  // 0 of NaN
-  const float limited = positive < limit ? positive : limit;
-  return static_cast<std::uint8_t>(__float_as_uint(limited + round) & 0xffu);
+/// Before the first step's extremes are noted, nothing is.
+__global__ void mesa_forget_kernel(std::int64_t groups, GroupRange* ranges) {
+  for (std::int64_t g = thread_of_grid(); g < groups; g += threads_of_grid())
+    ranges[g].least = ranges[g].most = 0;
+}
+
+/// As uniform_numbers(), cheaper and coarser.
+template <int V>
+__device__ inline void dither_numbers(std::uint64_t key, std::int64_t first, float (&out)[V]) {
+  for (int e = 0; e < V; ++e) {
+    const auto i = static_cast<std::uint64_t>(first + e);
+    out[e] = dither_of(dither_word(key, i / 4), i);
+  }
 }
 
 /// Walk: the value, the number of its element, which is the place of its code.
@@ -93,18 +103,35 @@ __global__ void mesa_quantize_kernel(Reader<T> value, std::uint8_t* codes, Walk<
   }
 }
 
+/// One pass: codes by the last step's range, extremes for the next. Walk as above.
+template <typename T, int V>
+__global__ void mesa_delayed_kernel(Reader<T> value, Walk<2> walk, DeviceGroups groups) {
+  __shared__ BlockExtremes extremes;
+  Watch watch(groups, extremes);
+  for (std::int64_t i = thread_of_grid(); i < walk.vectors; i += threads_of_grid()) {
+    const auto at = walk.template place<V>(i);
+    float x[V];
+    load<V>(value, at.offset[0], walk.inner_stride[0], V, x);
+    watch.note(at.offset[1], 1, V, x);
+  }
+  watch.finish();
+}
+
 /// Codes of 2 or 4 bits: each thread fills whole bytes, whose elements may belong to two groups.
 /// Walk: the value, one element at a time.
 template <typename T, int bits>
 __global__ void mesa_pack_kernel(Reader<T> value, std::uint8_t* codes, std::int64_t elements,
                                  Walk<2> walk, MesaGroups groups, const GroupRange* ranges,
-                                 RandomTensor random, float limit) {
+                                 RandomTensor random, bool is_dithered, float limit) {
   constexpr int per_byte = 8 / bits;
   constexpr unsigned mask = (1u << bits) - 1;
   const std::int64_t bytes = (elements + per_byte - 1) / per_byte;
   for (std::int64_t i = thread_of_grid(); i < bytes; i += threads_of_grid()) {
     float uniform[per_byte];
-    uniform_numbers<per_byte>(random, i * per_byte, uniform);
+    if (is_dithered)
+      dither_numbers<per_byte>(random.key, i * per_byte, uniform);
+    else
+      uniform_numbers<per_byte>(random, i * per_byte, uniform);
     unsigned packed = 0;
     TIDEMARK_UNROLL
     for (int e = 0; e < per_byte; ++e) {

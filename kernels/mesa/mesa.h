@@ -10,6 +10,14 @@
 //               which stands for anything larger).
 //               The range of the value itself counts, so codes need a pass of their own; minimum
 //               and maximum do not where the kernel that wrote the value has noted them.
+//   delayed     Not Mesa's, which codes by the range that this step's extremes have moved: by the
+//               range as it stood when the last step ended, so that one pass is enough, and none
+//               where the kernel that wrote the value has written the codes in passing (has_codes).
+//               u is dither (kernels/dither.h), and what lies beyond the range is clipped. At step
+//               0, where there is no range yet: the exact one of the value, in two passes.
+//   MoveRange   inputs {an array of the value's dtype}. What the last micro-batch has noted moves
+//               the running range by its tenth and is forgotten: once per micro-batch, before
+//               anything of it is noted. At step 0 it is only forgotten.
 //   Dequantize  inputs {codes}, outputs {value}: x = code·r/L + m by the same range. The
 //               backward of norms, activations, softmax and products decodes the same way what it
 //               saved, while it loads it.
@@ -25,6 +33,7 @@
 namespace tidemark::cpu {
 
 void quantize(const Call& call, Workspace& workspace);
+void move_range(const Call& call, Workspace& workspace);
 void dequantize(const Call& call, Workspace& workspace);
 
 }  // namespace tidemark::cpu
@@ -34,6 +43,7 @@ namespace tidemark::cuda {
 struct Launch;
 
 void quantize(const Call& call, Launch& launch);
+void move_range(const Call& call, Launch& launch);
 void dequantize(const Call& call, Launch& launch);
 
 }  // namespace tidemark::cuda

@@ -6,8 +6,10 @@
 
 #include "base/error.h"
 #include "kernels/cpu/clones.h"
+#include "kernels/cpu/dithered_codes.h"
 #include "kernels/cpu/map.h"
 #include "kernels/cpu/random.h"
+#include "kernels/dither.h"
 #include "kernels/mesa/mesa.h"
 
 namespace tidemark::cpu {
@@ -61,29 +63,72 @@ float rounded_to(DType dtype, float x) {
   return value_at(stored, dtype);
 }
 
-// Minimum and maximum enter the running range and are forgotten.
+// Minimum and maximum enter the running range.
 void update_range(GroupRange& group, DType dtype, bool is_first) {
   const float least = rounded_to(dtype, -number_of_key(group.least));
   const float range = rounded_to(dtype, number_of_key(group.most)) - least;
   const float minimum = std::isnan(range) ? range : least;
   group.range = is_first ? range : decay * group.range + (1 - decay) * range;
   group.minimum = is_first ? minimum : decay * group.minimum + (1 - decay) * minimum;
-  group.least = group.most = 0;
+}
+
+void forget(GroupRange& group) { group.least = group.most = 0; }
+
+bool is_first(const Call& call, const Workspace& workspace) {
+  return workspace.state.number == 0 && !call.quantizer.continues;
+}
+
+// In the first step there is no range yet: extremes first, which stay noted for the next step.
+void quantize_delayed(const Call& call, Workspace& workspace) {
+  const Array &value = call.inputs[0], &codes = call.outputs[0];
+  const Quantizer& quantizer = call.quantizer;
+  Groups groups = groups_of(quantizer, value.shape, codes.data);
+  groups.dither = step_dither(workspace.state.seed, workspace.state.number, call.key);
+  const auto note_all = [&] {
+    in_order(value, [&](const float* x, std::int64_t first, std::int64_t n) {
+      note_min_max(groups, first, n, x);
+    });
+  };
+  const bool notes = !quantizer.knows_min_max, first_step = is_first(call, workspace);
+  if (first_step && notes) note_all();
+  if (first_step)
+    for (std::int64_t g = 0; g < groups.count; ++g)
+      update_range(groups.ranges[g], value.dtype, true);
+  if (quantizer.has_codes && !first_step) return;
+  std::uint8_t unpacked[longest_run];
+  in_order(value, [&](const float* x, std::int64_t first, std::int64_t n) {
+    if (notes && !first_step) note_min_max(groups, first, n, x);
+    const bool is_packed = groups.bits < 8;
+    make_codes(groups, first, n, x, is_packed ? unpacked : elements<std::uint8_t>(codes) + first);
+    if (is_packed) pack(unpacked, first, n, groups.bits, elements<std::uint8_t>(codes));
+  });
 }
 
 }  // namespace
 
+void move_range(const Call& call, Workspace& workspace) {
+  const Quantizer& quantizer = call.quantizer;
+  for (std::int64_t g = 0; g < quantizer.groups; ++g) {
+    GroupRange& group = quantizer.ranges[g];
+    if ((group.least | group.most) != 0 && !is_first(call, workspace))
+      update_range(group, call.inputs[0].dtype, false);
+    forget(group);
+  }
+}
+
 void quantize(const Call& call, Workspace& workspace) {
   const Array &value = call.inputs[0], &codes = call.outputs[0];
   CHECK(is_dense(codes.layout()) && numel(codes.shape) == numel(value.shape));
+  if (call.quantizer.delayed) return quantize_delayed(call, workspace);
   const Groups groups = groups_of(call.quantizer, value.shape, codes.data);
   if (!call.quantizer.knows_min_max)
     in_order(value, [&](const float* x, std::int64_t first, std::int64_t n) {
       note_min_max(groups, first, n, x);
     });
-  for (std::int64_t g = 0; g < groups.count; ++g)
-    update_range(groups.ranges[g], value.dtype,
-                 workspace.state.number == 0 && !call.quantizer.continues);
+  for (std::int64_t g = 0; g < groups.count; ++g) {
+    update_range(groups.ranges[g], value.dtype, is_first(call, workspace));
+    forget(groups.ranges[g]);
+  }
   const RandomTensor random{workspace.state.seed, workspace.state.number, call.key};
   const float levels = code_levels(groups.bits);
   const float limit = call.quantizer.wraps ? 0x1p22f : levels;

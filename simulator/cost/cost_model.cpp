@@ -222,8 +222,9 @@ void CostModel::tabulate() {
 const Cost* CostModel::tabulated(const Schedule& schedule, const Run& run) const {
   if (run.op == no_op) return nullptr;
   const std::uint32_t group = alike_.group[index(run.op)];
-  if (run.task == Task::Forward || run.task == Task::Recompute) return &forward_[group];
   const auto is_code = [&](BufferId buffer) { return schedule[buffer].role == Role::Codes; };
+  if (run.task == Task::Forward || run.task == Task::Recompute)
+    return moves_ranges(schedule, run) ? nullptr : &forward_[group];
   const bool makes_gradients = run.task == Task::Backward || run.task == Task::WeightGradient;
   if (!makes_gradients || std::ranges::any_of(schedule.reads(run), is_code)) return nullptr;
   return run.task == Task::Backward ? &backward_[group] : &weights_[group];
@@ -264,10 +265,32 @@ std::string CostModel::curve_key(const Schedule& schedule, const Run& run) const
   return key;
 }
 
+// Delayed ranges move before the extremes of this step are noted: in the forward where that does.
+bool CostModel::moves_ranges(const Schedule& schedule, const Run& run) const {
+  return std::ranges::any_of(schedule.writes(run), [&](BufferId id) {
+    const Buffer& buffer = schedule[id];
+    return buffer.role == Role::Ranges && schedule.encodings[buffer.encoding].delayed;
+  });
+}
+
+// Codes that are written in passing are bytes more, and no kernel; moving the range is a tiny one.
+Cost CostModel::forward(const Schedule& schedule, const Run& run) const {
+  const Cost alone = forward(trace_[run.op]);
+  if (!moves_ranges(schedule, run)) return alone;
+  int ranges = 0;
+  double codes = 0;
+  for (const BufferId id : schedule.writes(run)) {
+    if (schedule[id].role == Role::Ranges) ++ranges;
+    if (schedule[id].role == Role::Codes) codes += count_of(schedule[id].size);
+  }
+  return then(alone, kernels_.elementwise(codes, codes, ranges));
+}
+
 // To codes: one pass for minimum and maximum if the producer did not note them, a tiny one for the
-// range, one that rounds. Mesa's released code copies the values group by group and reads that copy
-// three times (largest, smallest, codes); from codes it writes such a copy and then copies it (its
-// custom_quant.py).
+// range, one that rounds. Delayed, that pass notes them, or what noted them has moved the range,
+// too; but codes that share a byte are made in a pass of their own. Mesa's released code copies the
+// values group by group and reads that copy three times (largest, smallest, codes); from codes it
+// writes such a copy and then copies it (its custom_quant.py).
 Cost CostModel::conversion(const Schedule& schedule, const Run& run) const {
   double bytes = 0, by_group = 0;
   for (const BufferId buffer : schedule.writes(run)) {
@@ -280,8 +303,11 @@ Cost CostModel::conversion(const Schedule& schedule, const Run& run) const {
   int kernels = 1;
   if (run.task == Task::Quantize) {
     const bool knows_min_max = row_of(trace_[run.op].kind).notes_min_max;
-    bytes += by_group > 0 ? 3 * by_group : knows_min_max ? 0 : read;
-    kernels = by_group > 0 ? 4 : knows_min_max ? 2 : 3;
+    const Encoding& encoding = schedule.encodings[schedule[schedule.writes(run).back()].encoding];
+    const bool is_one_pass = knows_min_max || is_coded_in_passing(encoding);
+    bytes += by_group > 0 ? 3 * by_group : is_one_pass ? 0 : read;
+    kernels = by_group > 0 ? 4 : is_one_pass ? 2 : 3;
+    if (encoding.delayed && knows_min_max) --kernels;
   } else if (by_group > 0) {
     bytes += by_group;
     kernels = 2;
@@ -405,7 +431,7 @@ Cost CostModel::roofline(const Schedule& schedule, const Run& run) const {
   switch (run.task) {
     case Task::Forward:
     case Task::Recompute:
-      return forward(trace_[run.op]);
+      return forward(schedule, run);
     case Task::Backward:
     case Task::WeightGradient:
       return backward(schedule, run);

@@ -44,6 +44,8 @@ class CostModel {
   Cost attention_gradient(const Op& op, const GradientTraffic& moved) const;
   Cost opaque(const Op& op, const OpaquePass& pass, double bytes, double elements) const;
   Cost norm_gradient(const Op& op, const GradientTraffic& moved) const;
+  Cost forward(const Schedule& schedule, const Run& run) const;
+  bool moves_ranges(const Schedule& schedule, const Run& run) const;
   Cost conversion(const Schedule& schedule, const Run& run) const;
   Cost packing(const Schedule& schedule, const Run& run) const;
   Cost adding(const Schedule& schedule, const Run& run) const;

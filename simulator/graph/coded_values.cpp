@@ -51,9 +51,13 @@ bool CodedValues::is_coded_after_forward(TensorId storage) const {
 // Mesa's released code makes a pass of its own for them, and what is written over needs one, too.
 void CodedValues::note_extremes(const Op& op, Operation& operation) {
   if (plan_.quirks.codes_per_use || !row_of(op.kind).notes_min_max) return;
-  for (const TensorId output : trace_.outputs(op))
-    if (needs_.overwritten_by[index(output)] == no_op && is_coded_after_forward(output))
-      operation.write(next_ranges(coded_[index(output)].ranges));
+  for (const TensorId output : trace_.outputs(op)) {
+    if (needs_.overwritten_by[index(output)] != no_op || !is_coded_after_forward(output)) continue;
+    Coded& coded = coded_[index(output)];
+    operation.write(next_ranges(coded.ranges));
+    if (is_coded_in_passing(encoding_of(plan_, output)))
+      operation.write(coded.codes = add_codes(output));
+  }
 }
 
 void CodedValues::quantize_operands(std::size_t op) {
@@ -90,6 +94,13 @@ InstanceId CodedValues::add_ranges(TensorId storage) {
                      .encoding = plan_.decisions[index(storage)].encoding});
 }
 
+InstanceId CodedValues::add_codes(TensorId storage) {
+  return graph_.add({.size = size_of_codes(encoding_of(plan_, storage), trace_[storage].shape),
+                     .tensor = storage,
+                     .role = Role::Codes,
+                     .encoding = plan_.decisions[index(storage)].encoding});
+}
+
 // Ranges run: each quantization is over the one before, in this step or the last.
 InstanceId CodedValues::next_ranges(InstanceId& ranges) {
   CHECK(ranges != no_instance);
@@ -100,12 +111,7 @@ void CodedValues::quantize(TensorId storage, Coded& coded) {
   operation_.clear();
   operation_.read(values_.of(storage));
   add_copy_by_group(storage);
-  coded.codes =
-      graph_.add({.size = size_of_codes(encoding_of(plan_, storage), trace_[storage].shape),
-                  .tensor = storage,
-                  .role = Role::Codes,
-                  .encoding = plan_.decisions[index(storage)].encoding});
-  operation_.write(coded.codes);
+  operation_.write(coded.codes = add_codes(storage));
   operation_.write(next_ranges(coded.ranges));
   graph_.append(Task::Quantize, Lane::Compute, needs_.producer[index(storage)], operation_);
 }

@@ -15,7 +15,8 @@ class CodedValues {
 
   /// A quantizer's ranges are there before the first step and after the last.
   void place_ranges();
-  /// The node that computes these outputs notes the extremes of what is quantized next.
+  /// The node that computes these outputs notes the extremes of what is quantized next, or writes
+  /// the codes in passing.
   void note_extremes(const Op& op, Operation& operation);
   /// As the public Mesa code does it: the op quantizes a copy of its own of each tensor that it
   /// saves.
@@ -24,7 +25,10 @@ class CodedValues {
   bool has(TensorId storage) const { return coded_[index(storage)].codes != no_instance; }
   /// Adds the codes and their ranges to what is read.
   void read(TensorId storage, Operation& operation) const;
-  void quantize(TensorId storage) { quantize(storage, coded_[index(storage)]); }
+  /// A node of its own, unless the codes were written with the value.
+  void quantize(TensorId storage) {
+    if (!has(storage)) quantize(storage, coded_[index(storage)]);
+  }
   void dequantize(TensorId storage, Lane lane) {
     dequantize(coded_[index(storage)], storage, lane);
   }
@@ -54,6 +58,7 @@ class CodedValues {
   }
   bool is_coded_after_forward(TensorId storage) const;
   InstanceId add_ranges(TensorId storage);
+  InstanceId add_codes(TensorId storage);
   InstanceId next_ranges(InstanceId& ranges);
   void quantize(TensorId storage, Coded& coded);
   void dequantize(const Coded& coded, TensorId storage, Lane lane);

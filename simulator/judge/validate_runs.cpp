@@ -129,7 +129,7 @@ void Runs::forward(const Run& run) {
 }
 
 // An op may note the extremes of what it writes; until that is quantized, nothing is decoded by
-// these ranges.
+// these ranges. By the last step's ranges it may write the codes, too.
 void Runs::note_extremes(const Op& op) {
   const auto outputs = trace_.outputs(op);
   for (Operand& write : writes_) {
@@ -137,6 +137,26 @@ void Runs::note_extremes(const Op& op) {
     write.is_expected = std::ranges::find(outputs, buffer(write).tensor) != outputs.end();
     if (write.is_expected) memory_.write(write.buffer, 0);
   }
+  for (std::size_t k = 0; k < outputs.size(); ++k) write_codes(op, k);
+}
+
+void Runs::write_codes(const Op& op, std::size_t k) {
+  const TensorId output = trace_.outputs(op)[k];
+  const auto is_of = [&](Role role) {
+    return [&, role](const Operand& write) {
+      return buffer(write).role == role && buffer(write).tensor == output;
+    };
+  };
+  const Operand* const codes = find(writes_, is_of(Role::Codes));
+  if (codes == nullptr) return;
+  if (!schedule_.encodings[buffer(*codes).encoding].delayed)
+    memory_.complain("writes codes of {} by a range that is not there yet", memory_.name(output));
+  const Operand* const ranges = find(writes_, is_of(Role::Ranges));
+  if (ranges == nullptr)
+    return memory_.complain("writes codes of {} without their ranges", memory_.name(output));
+  const std::uint64_t number = numbers_.value(op, op.inputs + k);
+  memory_.write(codes->buffer, number);
+  memory_.write(ranges->buffer, number);
 }
 
 void Runs::seed() {

@@ -44,6 +44,7 @@ class Runs {
   void accumulate(const Run& run);
   void reconstruct(const Run& run);
   void note_extremes(const Op& op);
+  void write_codes(const Op& op, std::size_t k);
   void quantize();
   void dequantize();
   void read_ranges(const Operand& codes);

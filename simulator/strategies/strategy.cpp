@@ -73,6 +73,8 @@ constexpr std::array option_contradictions = {
                         "selective recomputes the core of each attention, not segments of blocks"},
     OptionContradiction{"mesa", "released", "bits=B",
                         "the published code stores a byte per element"},
+    OptionContradiction{"mesa", "delayed", "released",
+                        "the published code takes the range of the tensor that it codes"},
 };
 
 const StrategyOption& find_option(const StrategyRow& row, std::string_view typed) {
@@ -226,7 +228,10 @@ const std::vector<StrategyRow>& strategies() {
        {{"bits=B", "codes of 2, 4 or 8 bits", 2, 8, "bits", code_bits},
         {"group=G", "ranges for G channels each, where a tensor has no heads", 1, mesa_channels,
          "channels"},
-        released},
+        released,
+        {"delayed",
+         "not the paper's: by the last step's range, in the producer's pass; what GELU and SiLU "
+         "make is made again from codes"}},
        nullptr,
        quantize_saved},
       {"offload",

@@ -162,6 +162,21 @@ TEST(ActivationTwins, MinMaxAreNoted) {
       }
 }
 
+TEST(ActivationTwins, CodesAreWrittenInPassing) {
+  for (const DType dtype : data_dtypes)
+    for (const Shape& shape : {Shape{50, 24}, Shape{7, 33}}) {
+      const std::int64_t groups = shape[1] == 24 ? 8 : 3;
+      CallMaker gelu, silu, composed;
+      gelu.input(shape, dtype).output(shape, dtype).coded_in_passing(groups, 1);
+      expect_twins(gelu.finish(16), cpu::gelu_forward, cuda::gelu_forward);
+      silu.input(shape, dtype).output(shape, dtype).coded_in_passing(1, 1);
+      expect_twins(silu.finish(16), cpu::silu_forward, cuda::silu_forward);
+      composed.input(shape).output(shape).coded_in_passing(groups, 1);
+      composed.output(shape).coded_in_passing(groups, 1).output(shape).output(shape);
+      expect_twins(composed.finish(16), cpu::gelu_composed_forward, cuda::gelu_composed_forward);
+    }
+}
+
 // More than meet in a block's shared memory: each thread takes its own to the device's.
 TEST(ActivationTwins, MinMaxOfManyGroupsAreNoted) {
   const Shape shape{9, 4 * 80};

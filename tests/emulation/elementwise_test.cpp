@@ -182,6 +182,18 @@ TEST(ElementwiseTwins, ProductsSavedInEightBits) {
   }
 }
 
+TEST(ElementwiseTwins, CodesAreWrittenInPassing) {
+  for (const DType dtype : data_dtypes)
+    for (const std::int64_t width : {48, 33}) {
+      const Shape shape{4, 9, width};
+      CallMaker add, mul;
+      add.input(shape, dtype).input({width}, dtype).output(shape, dtype).coded_in_passing(3, 2);
+      expect_twins(add.finish(8), cpu::add_forward, cuda::add_forward);
+      mul.input(shape, dtype).input(shape).output(shape, dtype).coded_in_passing(9, 1);
+      expect_twins(mul.finish(8), cpu::mul_forward, cuda::mul_forward);
+    }
+}
+
 TEST(ElementwiseTwins, MinMaxAreNoted) {
   for (const DType dtype : data_dtypes)
     for (const Lie lie : lies) {

@@ -164,19 +164,22 @@ TEST(NormTwins, SavedInEightBits) {
     }
 }
 
-TEST(NormTwins, MinMaxAreNoted) {
+TEST(NormTwins, MinMaxAreNotedAndCodesWrittenInPassing) {
   for (const DType dtype : data_dtypes)
     for (const Shape& shape : {Shape{2, 3, 264}, Shape{2, 2400}}) {
       const Shape width{shape.back()};
       const auto axis = static_cast<std::int64_t>(shape.rank()) - 1;
       CallMaker layer, rms, ms;
       layer.input(shape, dtype).input(width, dtype).input(width, dtype);
-      layer.output(shape, dtype).watched(3, axis).output(rows_of(shape)).output(rows_of(shape));
+      layer.output(shape, dtype)
+          .coded_in_passing(3, axis)
+          .output(rows_of(shape))
+          .output(rows_of(shape));
       expect_twins(layer.finish(64), cpu::layer_norm_forward, cuda::layer_norm_forward);
       rms.input(shape, dtype).input(width, dtype);
-      rms.output(shape, dtype).watched(24, axis).output(rows_of(shape));
+      rms.output(shape, dtype).coded_in_passing(24, axis).output(rows_of(shape));
       expect_twins(rms.finish(64), cpu::rms_norm_forward, cuda::rms_norm_forward);
-      ms.input(shape, dtype).output(shape, dtype).watched(1, axis).output(rows_of(shape));
+      ms.input(shape, dtype).output(shape, dtype).coded_in_passing(1, axis).output(rows_of(shape));
       expect_twins(ms.finish(64), cpu::ms_layer_norm_forward, cuda::ms_layer_norm_forward);
     }
 }

@@ -102,6 +102,51 @@ TEST(MesaTwins, RangesAndCodesAreEqual) {
           }
 }
 
+/// The same delayed, its codes written in passing or not, its extremes noted or not.
+TwinCase delayed(CallMaker& maker, std::int64_t groups, std::int64_t axis, int bits) {
+  TwinCase test = with_ranges(maker, groups, axis, false, bits);
+  test.bind = [bind = test.bind](std::vector<TestArray>& memory) {
+    Call call = bind(memory);
+    call.quantizer.delayed = true;
+    return call;
+  };
+  return test;
+}
+
+TEST(MesaTwins, DelayedRangesAndCodesAreEqual) {
+  for (const auto& [shape, groups] : {std::pair{Shape{2, 5, 64}, 4},
+                                      {Shape{2, 5, 33}, 3},
+                                      {Shape{3, 1023}, 1},
+                                      {Shape{5, 4 * 80}, 80}})
+    for (const DType dtype : data_dtypes)
+      for (const Lie lie : {Lie::Dense, Lie::Swapped})
+        for (const std::int64_t step : {0, 3})
+          for (const int bits : {4, 8}) {
+            CallMaker maker;
+            maker.input(shape, dtype, lie).output(shape, DType::UInt8);
+            const auto axis = static_cast<std::int64_t>(shape.rank()) - 1;
+            TwinCase test = delayed(maker, groups, axis, bits);
+            test.state.number = step;
+            expect_twins(test, cpu::quantize, cuda::quantize);
+          }
+}
+
+// Noted extremes move the range; where none are, it stays; and the first step forgets them.
+TEST(MesaTwins, RangesMoveAlike) {
+  for (const std::int64_t step : {0, 3})
+    for (const bool is_noted : {true, false}) {
+      CallMaker maker;
+      maker.input({2, 64}, DType::BFloat16).output({2, 64}, DType::UInt8);
+      TwinCase test = delayed(maker, 4, 1, 8);
+      test.state.number = step;
+      for (std::int64_t g = 0; is_noted && g < 4; ++g) {
+        auto* const ranges = elements<GroupRange>(test.memory.back().array());
+        ranges[g].least = order_key(1.5f), ranges[g].most = order_key(2.2f + static_cast<float>(g));
+      }
+      expect_twins(test, cpu::move_range, cuda::move_range);
+    }
+}
+
 TEST(MesaTwins, ManyPartsGiveTheSameMinMax) {
   CallMaker maker;
   maker.input({40, 1024}).output({40, 1024}, DType::UInt8);

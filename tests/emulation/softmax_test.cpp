@@ -70,10 +70,10 @@ TEST(SoftmaxTwins, SavedInEightBits) {
     }
 }
 
-TEST(SoftmaxTwins, MinMaxAreNoted) {
+TEST(SoftmaxTwins, MinMaxAreNotedAndCodesWrittenInPassing) {
   for (const DType dtype : data_dtypes) {
     CallMaker maker;
-    maker.input({2, 3, 5, 40}, dtype).output({2, 3, 5, 40}, dtype).watched(3, 1);
+    maker.input({2, 3, 5, 40}, dtype).output({2, 3, 5, 40}, dtype).coded_in_passing(3, 1);
     expect_twins(maker.finish(64), cpu::softmax_forward, cuda::softmax_forward);
   }
 }

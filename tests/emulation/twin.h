@@ -17,6 +17,9 @@ struct TwinCase {
   /// Largest difference allowed, in units of each array's own rounding.
   double ulps = 4;
   StepState state{};
+  /// Arrays of codes of values that differ by so little: one in a thousand may fall to the other
+  /// side of a half.
+  std::vector<std::size_t> rounded_codes{};
 };
 
 using CpuKernel = void (*)(const Call&, cpu::Workspace&);
@@ -61,6 +64,8 @@ class CallMaker {
   CallMaker& coded_saved(const Shape& shape, std::int64_t groups, std::int64_t axis);
   /// The last operand's extremes are noted by groups.
   CallMaker& watched(std::int64_t groups, std::int64_t axis);
+  /// And codes of it are written in passing.
+  CallMaker& coded_in_passing(std::int64_t groups, std::int64_t axis);
 
   /// What bind() starts from: kind, pass, settings, key, moves.
   Call call;
@@ -74,6 +79,7 @@ class CallMaker {
     std::size_t memory;  ///< none = absent
     Array shape;
     std::size_t ranges = none;  ///< of codes, or of a watched output
+    std::size_t codes = none;   ///< that are written with it
     Quantizer quantizer{};
   };
   CallMaker& add_codes(Place place, const Shape& shape, std::int64_t groups, std::int64_t axis);

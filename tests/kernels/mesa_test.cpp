@@ -1,6 +1,7 @@
 // Mesa's quantizer: ranges, codes, and what they decode to.
 #include "kernels/mesa/mesa.h"
 
+#include "kernels/dither.h"
 #include "kernels/philox.h"
 #include "tests/kernels/kernel_test.h"
 
@@ -210,6 +211,106 @@ TEST(Mesa, ShortCodesArePacked) {
   EXPECT_EQ(bytes[0], 0b11'10'01'00);
   EXPECT_EQ(bytes[1], 0b00'11);
   EXPECT_EQ(bytes[2], 0xaa);
+}
+
+/// One step of the delayed quantizer as a replay runs it.
+Values delayed_codes(TestArray& x, const Case& c, GroupRange* ranges, Workspace& workspace,
+                     std::uint64_t key = 5) {
+  TestArray codes(c.shape, DType::UInt8);
+  Call call = call_of(Pass::Quantize, x.array(), codes.array(), c, ranges);
+  call.key = key, call.quantizer.delayed = true;
+  move_range(call, workspace);
+  quantize(call, workspace);
+  return codes_in(codes, x.values().size(), c.bits);
+}
+
+// Steps of [0, 1], [0, 2] and [−1, 1]: by the first's own range, by the first's again, which clips
+// what is above, and by 0.9·1 + 0.1·2 = 1.1.
+TEST(Mesa, DelayedCodesAreByTheRangeBeforeThisStep) {
+  Workspace workspace;
+  const Case c{{4}, 1, 0};
+  GroupRange ranges[1];
+  const auto step = [&](std::int64_t number, const Values& values) {
+    workspace.state.number = number;
+    TestArray x(c.shape, values);
+    return delayed_codes(x, c, ranges, workspace);
+  };
+  const Values first = step(0, {0, 1, 0.5, 0.25}), second = step(1, {0, 2, 1, 0.5});
+  EXPECT_EQ(first[0], 0);
+  EXPECT_EQ(first[1], 255);
+  EXPECT_NEAR(first[2], 127.5, 1);
+  EXPECT_NEAR(static_cast<double>(ranges[0].range), 1, 1e-6);
+  EXPECT_EQ(second[1], 255);
+  EXPECT_NEAR(second[2], 255, 1);
+  EXPECT_NEAR(second[3], 127.5, 1);
+  const Values third = step(2, {0, -1, 1, 0.5});
+  EXPECT_NEAR(static_cast<double>(ranges[0].range), 1.1, 1e-6);
+  EXPECT_EQ(third[1], 0);
+  EXPECT_NEAR(third[2], 255 / 1.1, 1);
+  step(3, {0, 0, 0, 0});  // the third's: 0.9·1.1 + 0.1·2, from −0.1 on
+  EXPECT_NEAR(static_cast<double>(ranges[0].range), 1.19, 1e-6);
+  EXPECT_NEAR(static_cast<double>(ranges[0].minimum), -0.1, 1e-6);
+}
+
+// The second micro-batch of the first step codes by the range of the first one.
+TEST(Mesa, DelayedRangesOfTheFirstStepRunOverItsMicroBatches) {
+  Workspace workspace;
+  const Case c{{4}, 1, 0};
+  GroupRange ranges[1];
+  TestArray first(c.shape, {0, 1, 0.5, 0.25}), second(c.shape, {0, 3, 0.5, 0});
+  delayed_codes(first, c, ranges, workspace);
+  TestArray codes(c.shape, DType::UInt8);
+  Call call = call_of(Pass::Quantize, second.array(), codes.array(), c, ranges);
+  call.quantizer.delayed = call.quantizer.continues = true;
+  move_range(call, workspace);
+  quantize(call, workspace);
+  EXPECT_NEAR(static_cast<double>(ranges[0].range), 1, 1e-6);
+  EXPECT_NEAR(codes.values()[2], 127.5, 1);
+}
+
+// Over many keys the mean error goes to 0 but for what bytes of dither are too coarse for: 1/512.
+TEST(Mesa, DitherIsRightOnAverage) {
+  for (const int bits : {2, 4, 8}) {
+    Workspace workspace;
+    const Case c{{33}, 1, 0, bits};
+    TestArray x(c.shape, random_values(c.shape, 1));
+    GroupRange ranges[1];
+    Values mean(33);
+    const int keys = 4000;
+    for (int key = 0; key < keys; ++key) {
+      const Values codes = delayed_codes(x, c, ranges, workspace, static_cast<std::uint64_t>(key));
+      for (std::size_t i = 0; i < 33; ++i) mean[i] += codes[i] / keys;
+    }
+    const double levels = (1 << bits) - 1;
+    for (std::size_t i = 0; i < 33; ++i) {
+      const double level = (x.values()[i] - static_cast<double>(ranges[0].minimum)) * levels /
+                           static_cast<double>(ranges[0].range);
+      EXPECT_NEAR(mean[i], level, 5 * 0.5 / std::sqrt(keys) + 1.0 / 512) << bits << ", " << i;
+    }
+  }
+}
+
+// Neighbours' dither is not alike, nor that of one element in two steps: correlations of 2^16
+// uniform numbers are below 5 / √n.
+TEST(Mesa, DitherOfNeighboursAndStepsIsIndependent) {
+  constexpr int count = 1 << 16;
+  const auto numbers = [](std::int64_t step) {
+    Values found;
+    const std::uint64_t key = step_dither(7, step, 11);
+    for (std::uint64_t i = 0; i < count; ++i)
+      found.push_back(static_cast<double>(dither_of(dither_word(key, i / 4), i)) - 0.5);
+    return found;
+  };
+  const Values now = numbers(3), next = numbers(4);
+  double mean = 0, own = 0, neighbours = 0, fifth = 0, steps = 0;
+  for (std::size_t i = 0; i + 4 < count; ++i) {
+    mean += now[i], own += now[i] * now[i];
+    neighbours += now[i] * now[i + 1], fifth += now[i] * now[i + 4], steps += now[i] * next[i];
+  }
+  const double bound = 5 / std::sqrt(count);
+  EXPECT_NEAR(own / count, 1.0 / 12, bound / 12);
+  for (const double sum : {neighbours, fifth, steps}) EXPECT_NEAR(12 * sum / count, 0, bound);
+  EXPECT_NEAR(mean / count, 0, bound / std::sqrt(12));
 }
 
 TEST(Mesa, SameStepAndKeyGiveTheSameCodes) {

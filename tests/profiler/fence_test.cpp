@@ -25,7 +25,7 @@ TEST(Fence, NoKernelLeavesItsArrays) {
     for (const Precision precision : {Precision::Fp32, Precision::AmpFp16})
       for (const Attention attention : {Attention::Math, Attention::Flash})
         for (const char* strategy :
-             {"vanilla", "checkpoint", "mesa", "lowmemorybp", "reversible"}) {
+             {"vanilla", "checkpoint", "mesa", "mesa:delayed", "lowmemorybp", "reversible"}) {
           SCOPED_TRACE(model.name + " " + strategy);
           StepOptions options{.batch = 2};
           options.precision = precision, options.attention = attention;

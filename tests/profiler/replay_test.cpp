@@ -175,8 +175,9 @@ TEST_P(Network, TheSecondStreamChangesNoBit) {
 
 TEST_P(Network, TheForwardStaysExactWhereOnlyTheBackwardIsApproximate) {
   const Replayed vanilla = run("vanilla");
-  for (const std::string_view strategy : {"mesa", "mesa:released", "mesa:bits=4", "mesa:bits=2",
-                                          "mesa:bits=2,group=8", "approx-bp"}) {
+  for (const std::string_view strategy :
+       {"mesa", "mesa:released", "mesa:delayed", "mesa:bits=4", "mesa:bits=2",
+        "mesa:bits=2,group=8", "mesa:delayed,bits=4", "approx-bp"}) {
     SCOPED_TRACE(strategy);
     const Replayed other = run(strategy);
     if (strategy == "approx-bp" && composes_gelu())
@@ -190,9 +191,44 @@ TEST_P(Network, TheForwardStaysExactWhereOnlyTheBackwardIsApproximate) {
     EXPECT_FALSE(difference.bit_identical);
     // Eight bits are near; two bits are a step where x is near 0, as in a network that has not
     // learned. Parameters whose gradients come before that of any activation stay exact.
-    if (strategy != "mesa" && strategy != "mesa:released") continue;
+    if (!std::ranges::count(
+            std::array<std::string_view, 3>{"mesa", "mesa:released", "mesa:delayed"}, strategy))
+      continue;
     EXPECT_LT(difference.largest, 0.2) << difference.parameter;
   }
+}
+
+/// Gradients of the last of some steps, each of which has data of its own, and none an update.
+NamedValues gradients_on_new_data(const PlannedStep& step, Backend& backend, int steps) {
+  Replay replay(step, backend);
+  replay.keep_gradients();
+  const NamedValues parameters = initial_parameters(*step.trace);
+  for (int i = 0; i < steps; ++i) {
+    load(replay, parameters, 100 + static_cast<std::uint64_t>(i));
+    replay.step({.number = i, .seed = 7, .updates = false});
+  }
+  NamedValues gradients;
+  for (std::size_t t = 0; t < step.trace->tensors.size(); ++t)
+    if (const auto found = replay.gradient(static_cast<TensorId>(t)); !found.empty())
+      gradients[step.trace->tensors[t].name] = found;
+  return gradients;
+}
+
+// The range of the steps before is not that of this one, of two samples at that, and GELU's output
+// is not coded but made again from a code. Measured: 0.93 to 1.5 times mesa's error
+// (docs/replay.md).
+TEST_P(Network, DelayedRangesErrLittleMoreThanThoseOfTheStepItself) {
+  const StepOptions step = step_of(Precision::Fp32);
+  const NamedValues exact = gradients_on_new_data(plan("vanilla", step), *backend_, 1 + 5);
+  const auto error = [&](std::string_view strategy) {
+    return gradient_difference(gradients_on_new_data(plan(strategy, step), *backend_, 1 + 5), exact)
+        .overall;
+  };
+  const double mesa = error("mesa"), delayed = error("mesa:delayed");
+  RecordProperty("mesa", std::to_string(mesa));
+  RecordProperty("delayed", std::to_string(delayed));
+  EXPECT_GT(delayed, 0);
+  EXPECT_LT(delayed, 2 * mesa);
 }
 
 // A code's step is r/255, r/15 or r/3. What single gradients make of it: mesa_kernels_test.cpp.

@@ -215,7 +215,7 @@ class Player {
   void write_all(const Run& run, Number number) {
     std::map<TensorId, Number> times;
     for (const BufferId buffer : schedule_.writes(run)) {
-      if (schedule_[buffer].role == Role::Ranges) continue;
+      if (schedule_[buffer].role == Role::Ranges || schedule_[buffer].role == Role::Codes) continue;
       const TensorId tensor = schedule_[buffer].tensor;
       write(buffer, mix(mix(number, index(tensor)), ++times[tensor]));
     }
@@ -237,15 +237,28 @@ class Player {
     if (op.residual) {
       const auto inputs = trace_.inputs(op);
       for (const BufferId buffer : schedule_.writes(run))
-        if (schedule_[buffer].role != Role::Ranges)
+        if (schedule_[buffer].role == Role::Value)
           write(buffer, read(find(run, inputs[0])) + read(find(run, inputs[1])));
     } else {
       write_all(run, stirred);
     }
+    write_codes(run);
     for (const BufferId buffer : schedule_.writes(run))
       if (schedule_[buffer].tensor == trace_[trace_.loss].storage &&
           schedule_[buffer].role == Role::Value)
         loss_ = read(buffer);
+  }
+
+  // In passing, by ranges that are there from the last step on.
+  void write_codes(const Run& run) {
+    for (const BufferId codes : schedule_.writes(run)) {
+      if (schedule_[codes].role != Role::Codes) continue;
+      for (const BufferId other : schedule_.writes(run))
+        if (schedule_[other].tensor == schedule_[codes].tensor) {
+          if (schedule_[other].role == Role::Value) write(codes, read(other) ^ code_mark);
+          if (schedule_[other].role == Role::Ranges) write(other, mark_of(read(codes)));
+        }
+    }
   }
 
   void reconstruct(const Run& run) {

@@ -181,6 +181,18 @@ TEST(PlanFile, SaysOfATensorHowItIsCoded) {
   EXPECT_EQ(encoding("blocks.1.norm1"), (Encoding{.group = 1, .bits = 2, .axis = 0}));
 }
 
+TEST(PlanFile, SaysWhichCodesAreDelayed) {
+  const std::string text = written(small_vit(), "mesa:delayed");
+  EXPECT_THAT(text, HasSubstr("\"version\": 5,"));
+  EXPECT_THAT(text, HasSubstr("\"delayed\": true"));
+  EXPECT_THAT(written(small_vit(), "mesa"), Not(HasSubstr("delayed")));
+  const PlannedStep step = planned(decisions(
+      R"({"action": "quantize", "encoding": {"delayed": true}, "tensors": ["blocks.0.norm1"]})"));
+  const auto found = std::ranges::find(step.trace->tensors, "blocks.0.norm1", &Tensor::name);
+  const auto norm = static_cast<TensorId>(found - step.trace->tensors.begin());
+  EXPECT_TRUE(encoding_of(step.plan, norm).delayed);
+}
+
 TEST(PlanFile, AnEncodingThatFitsNoTensorIsTold) {
   const auto error = [](const std::string& encoding) {
     return error_of(decisions(R"({"action": "quantize", "encoding": )" + encoding +
@@ -229,8 +241,8 @@ TEST(PlanFile, NamesWhatStaysForRecovery) {
 
 TEST(PlanFile, OfAnotherKindOrVersionIsRefused) {
   EXPECT_EQ(error_of("{}"), "my.plan.json: not a plan file; need \"format\": \"tidemark-plan\"");
-  EXPECT_EQ(error_of(R"({"format": "tidemark-plan", "version": 5})"),
-            "my.plan.json: /version: found 5; this program reads versions 1 to 4");
+  EXPECT_EQ(error_of(R"({"format": "tidemark-plan", "version": 6})"),
+            "my.plan.json: /version: found 6; this program reads versions 1 to 5");
   EXPECT_THAT(error_of(file_with(R"("decision": [])")),
               HasSubstr("unknown key 'decision' (did you mean 'decisions'?"));
 }

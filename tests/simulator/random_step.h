@@ -212,7 +212,9 @@ inline Action draw_action(Dice& dice) {
 // One of several that fit: all widths, with and without groups.
 inline Encoding some_encoding(const Shape& of, std::size_t number) {
   const auto bits = static_cast<int>(code_bits[number % code_bits.size()]);
-  return mesa_encoding(of, bits, number % 2 == 0 ? 2 : mesa_channels);
+  Encoding encoding = mesa_encoding(of, bits, number % 2 == 0 ? 2 : mesa_channels);
+  encoding.delayed = number % 4 >= 2;
+  return encoding;
 }
 
 inline std::vector<OpId> draw_ends(const Trace& trace, Dice& dice) {

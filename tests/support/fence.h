@@ -31,11 +31,24 @@ inline Range extent(const Array& array) {
           array.data + (last + 1) * size_of(array.dtype)};
 }
 
+/// Of those that are written with the array's values: by number, a byte each.
+inline Range extent_of_codes(const Array& array) {
+  const Range values = extent(array);
+  const auto code_at = [&](const std::byte* value) {
+    const std::int64_t element = (value - array.groups.first) / size_of(array.dtype);
+    return reinterpret_cast<const std::byte*>(array.groups.codes) + element;
+  };
+  return {code_at(values.begin), code_at(values.end)};
+}
+
 template <typename Visit>
 void for_each_extent(const Call& call, Visit visit) {
   for (const auto* arrays : {&call.inputs, &call.outputs, &call.d_outputs, &call.d_inputs})
-    for (const Array& array : *arrays)
-      if (array) visit(extent(array));
+    for (const Array& array : *arrays) {
+      if (!array) continue;
+      visit(extent(array));
+      if (array.groups.codes != nullptr) visit(extent_of_codes(array));
+    }
 }
 
 inline Range arena;  ///< what all arrays that were seen span

@@ -136,8 +136,31 @@ TEST(CostModel, CodesCostTheirPasses) {
   EXPECT_EQ(bytes_per_element(Task::Dequantize, "gelu", "mesa"), 1 + 4);
   EXPECT_EQ(bytes_per_element(Task::Quantize, "gelu", "mesa:released"), 21);
   EXPECT_EQ(bytes_per_element(Task::Dequantize, "gelu", "mesa:released"), 13);
+  // Delayed: one pass over what a product wrote, and none over what a norm wrote.
+  EXPECT_EQ(bytes_per_element(Task::Quantize, "fc1", "mesa:delayed"), 4 + 1);
+  EXPECT_EQ(bytes_per_element(Task::Recompute, "gelu", "mesa:delayed"), 4 + 4);
   EXPECT_EQ(bytes_per_element(Task::Backward, "gelu", "vanilla"), 4 + 4 + 4);
   EXPECT_EQ(bytes_per_element(Task::Backward, "gelu", "mesa"), 4 + 1 + 4);
+}
+
+// A norm that writes its codes in passing writes a byte per element more, and its range moves
+// before; codes of four bits are made in a pass of their own, after a range that has moved.
+TEST(CostModel, CodesInPassingCostTheirBytes) {
+  TraceBuilder b("codes", "toy", {.precision = Precision::Fp32});
+  const TensorId y = b.linear(
+      "fc", b.layer_norm("norm", b.linear("in", b.input("x", {2, 8}, DType::Float32), 8), 1e-5), 8);
+  const Trace trace = b.finish(b.cross_entropy("loss", y, b.input("t", {2}, DType::Int64)));
+  const auto cost = [&](Task task, std::string_view strategy) {
+    return cost_of(trace, task, "norm", toy_device(), strategy);
+  };
+  const Cost vanilla = cost(Task::Forward, "vanilla"),
+             delayed = cost(Task::Forward, "mesa:delayed");
+  EXPECT_EQ(delayed.bytes - vanilla.bytes, 16 * 1);
+  EXPECT_EQ(delayed.kernels, vanilla.kernels + 1);
+  EXPECT_EQ(cost(Task::Forward, "mesa").bytes, vanilla.bytes);
+  EXPECT_EQ(cost(Task::Quantize, "mesa").kernels, 2);
+  EXPECT_EQ(cost(Task::Quantize, "mesa:delayed,bits=4").kernels, 1);
+  EXPECT_EQ(cost(Task::Quantize, "mesa:delayed,bits=4").bytes, 16 * 4.5);
 }
 
 TEST(CostModel, ARecomputationCostsWhatTheForwardDid) {

@@ -78,6 +78,7 @@ TEST(Strategy, BitsAreTwoFourOrEight) {
     EXPECT_THAT(error_of(text), HasSubstr("takes a number of bits, one of 2, 4, 8")) << text;
   EXPECT_THAT(error_of("mesa:group=0"), HasSubstr("takes a number of channels, 1 or more"));
   EXPECT_THAT(error_of("mesa:released,bits=4"), HasSubstr("stores a byte per element"));
+  EXPECT_THAT(error_of("mesa:released,delayed"), HasSubstr("range of the tensor that it codes"));
 }
 
 TEST(Strategy, ACombinationIsInTheOrderOfTheTable) {
@@ -162,6 +163,26 @@ TEST(Strategy, MesaCodesAsItIsTold) {
   EXPECT_EQ(encoding("mesa:group=2").group, 2u);
   EXPECT_EQ(encoding("mesa:group=1000").group, 0u);
   EXPECT_EQ(planned("mesa:bits=2").plan.reasons.back(), "kept in 2 bits per element");
+}
+
+// fc1's output is coded because GELU's backward reads it; GELU's own, which only fc2 reads, is not.
+TEST(Strategy, DelayedMesaMakesActivationsAgainFromCodes) {
+  TraceBuilder b("codes", "toy", {.precision = Precision::Fp32});
+  const TensorId x = b.linear("fc1", b.input("x", {2, 8}, DType::Float32), 8);
+  const TensorId y = b.linear("fc2", b.gelu("gelu", x), 8);
+  const auto trace = std::make_shared<const Trace>(
+      b.finish(b.cross_entropy("loss", y, b.input("t", {2}, DType::Int64))));
+  const Plan plan = plan_step(trace, parse_strategy("mesa:delayed")).plan;
+  const TensorId fc1 = tensor_named(*trace, "fc1"), gelu = tensor_named(*trace, "gelu");
+  EXPECT_EQ(plan.decisions[index(fc1)].action, Action::Quantize);
+  EXPECT_TRUE(encoding_of(plan, fc1).delayed);
+  EXPECT_EQ(plan.decisions[index(gelu)].action, Action::Recompute);
+  ASSERT_EQ(plan.regions.size(), 1u);
+  EXPECT_EQ((*trace)[plan.regions[0].begin].name, "gelu");
+  EXPECT_THAT(check(*trace, plan), testing::IsEmpty());
+  // Segments that are recomputed as wholes leave nothing to be made again from codes.
+  const Plan both = planned("mesa:delayed+checkpoint").plan;
+  EXPECT_EQ(both.regions, planned("checkpoint").plan.regions);
 }
 
 // --- refusals -----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 
 #include "analysis/many_batches.h"
 #include "analysis/report_totals.h"
+#include "base/error.h"
 #include "simulator/parallel/rank_trace.h"
 #include "simulator/parallel/stage_trace.h"
 
@@ -70,6 +71,19 @@ StepTimes times_of(const Evaluation& made) {
 }
 StepTimes times_of(const StepTotals& made) { return made.times; }
 
+// Whose memory is the tightest, and the time of all.
+void take_together(const StepOptions& step, RankEvaluations& all) {
+  StageSums stages(step);
+  for (std::size_t s = 0; s < all.classes.size(); ++s) {
+    Evaluation& made = all.classes[s];
+    made.report.rank = RankClass{static_cast<std::int64_t>(s)};
+    if (is_tighter(made.report, all.classes[all.tightest].report)) all.tightest = s;
+    stages.add(made.report, times_of(made));
+  }
+  all.pipeline = stages.run();
+  for (Evaluation& made : all.classes) stages.add_pipeline(all.pipeline, made.report);
+}
+
 // `evaluate_one` of each class; the tightest, or `rank`, with the time of all. No other is kept.
 template <typename EvaluateOne>
 auto evaluate_each(std::span<const std::shared_ptr<const Trace>> traces,
@@ -118,16 +132,23 @@ RankEvaluations evaluate_all_ranks(std::span<const std::shared_ptr<const Trace>>
     all.classes.push_back(std::move(made));
     if (!applies) return all;
   }
-  if (traces.size() == 1) return all;
-  for (std::size_t s = 0; s < traces.size(); ++s) {
-    all.classes[s].report.rank = RankClass{static_cast<std::int64_t>(s)};
-    if (is_tighter(all.classes[s].report, all.classes[all.tightest].report)) all.tightest = s;
-  }
-  StageSums stages(traces.front()->step);
-  for (const Evaluation& made : all.classes) stages.add(made.report, times_of(made));
-  all.pipeline = stages.run();
-  for (Evaluation& made : all.classes) stages.add_pipeline(all.pipeline, made.report);
+  if (traces.size() > 1) take_together(traces.front()->step, all);
   return all;
+}
+
+RankEvaluations evaluate_all_ranks(std::span<const std::shared_ptr<const Trace>> traces,
+                                   std::vector<PlannedStep> plans, const Device& device,
+                                   const MemoryBudget& budget) {
+  CHECK(plans.size() == traces.size());
+  RankEvaluations all;
+  for (std::size_t s = 0; s < traces.size(); ++s)
+    all.classes.push_back(evaluate(*traces[s], std::move(plans[s]), device, budget));
+  if (traces.size() > 1) take_together(traces.front()->step, all);
+  return all;
+}
+
+std::size_t shown_rank(const RankEvaluations& all, const std::optional<RankClass>& named) {
+  return named ? static_cast<std::size_t>(named->stage) : all.tightest;
 }
 
 Evaluation evaluate_ranks(std::span<const std::shared_ptr<const Trace>> traces,

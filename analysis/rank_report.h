@@ -24,6 +24,13 @@ struct RankEvaluations {
 RankEvaluations evaluate_all_ranks(std::span<const std::shared_ptr<const Trace>> traces,
                                    const StrategySpec& strategy, const Device& device,
                                    const MemoryBudget& budget);
+/// Each with a plan of its own.
+RankEvaluations evaluate_all_ranks(std::span<const std::shared_ptr<const Trace>> traces,
+                                   std::vector<PlannedStep> plans, const Device& device,
+                                   const MemoryBudget& budget);
+
+/// The class that is shown: the one that was named, or else the tightest.
+std::size_t shown_rank(const RankEvaluations& all, const std::optional<RankClass>& named);
 
 /// Evaluates the strategy on each class. The result is that of `rank`, or of the class that needs
 /// most (in allocated bytes; does not fit before fits), with the time and throughput of the

@@ -41,7 +41,7 @@ std::shared_ptr<const PlannedFront> planned(const PlanQuestion& question,
 }  // namespace
 
 StrategySpec strategy_of(const FrontPoint& point) {
-  StrategySpec strategy = read_plan(write_plan(point.planned), "");
+  StrategySpec strategy = read_plan(plan_text(point), "");
   strategy.text = fmt::format("plan:{}", to_text(point.budget));
   return strategy;
 }

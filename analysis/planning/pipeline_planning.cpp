@@ -7,58 +7,27 @@
 
 #include <algorithm>
 
-#include "analysis/planning/plan_groups.h"
-#include "analysis/planning/plan_searches.h"
-#include "analysis/rank_report.h"
+#include "analysis/planning/pipeline_fronts.h"
 #include "analysis/step_times.h"
 #include "base/error.h"
 #include "simulator/plan_json.h"
-#include "simulator/planner/in_flight.h"
 
 namespace tidemark {
 namespace {
 
-using Traces = std::vector<std::shared_ptr<const Trace>>;
-
-// Of all that are in flight.
-std::vector<PlanGroup> groups_in_flight(const PlanSearch& search, std::size_t point,
-                                        std::int64_t in_flight) {
-  std::vector<PlanGroup> groups = groups_of(search.planner(), point);
-  for (PlanGroup& group : groups) {
-    group.saved = Bytes{in_flight * group.saved.count};
-    for (PlanGroup::Decided& decided : group.decided)
-      decided.bytes = Bytes{in_flight * decided.bytes.count};
+// What is asked for; of a stage without such a plan nothing.
+std::vector<std::optional<FoundPlan>> plans_for(const StageSearches& searches,
+                                                const Planning& planning) {
+  std::vector<std::optional<FoundPlan>> found(searches.size());
+  if (const std::optional<double>& slowdown = planning.request.max_slowdown) {
+    const auto vanilla = static_cast<double>(planning.comparison.rows.front().step.count());
+    const std::optional<FoundPlans> plans =
+        searches.not_longer(Nanoseconds(static_cast<std::int64_t>(vanilla * (1 + *slowdown))));
+    if (plans) found.assign(plans->begin(), plans->end());
+    return found;
   }
-  return groups;
-}
-
-StagePlan plan_stage(const std::shared_ptr<const Trace>& trace, const PlanWatch& watch,
-                     const Planning& planning) {
-  const Comparison& comparison = planning.comparison;
-  const PlanSearches searches(trace, comparison.scenario.device, comparison.budget,
-                              planning.request, watch);
-  const std::optional<FoundPlan> found = plan_for(searches, planning);
-  const FoundPlan plan = found.value_or(searches.smallest());
-  const Planner& planner = plan.search->planner();
-  StagePlan stage;
-  stage.is_feasible = found.has_value();
-  stage.in_flight = in_flight_of(trace->step).others + 1;
-  stage.planned = plan.search->step_at(plan.point);
-  stage.groups = groups_in_flight(*plan.search, plan.point, stage.in_flight);
-  stage.binding = binding_of(planner, plan.point);
-  stage.rest = Bytes{planner.rest()};
-  stage.front_size = planner.size();
-  stage.joins_blocks =
-      std::ranges::any_of(stage.groups, [](const PlanGroup& group) { return group.joined > 1; });
-  stage.lower_bound = searches.lower_bound(planning.budget.count, 0, stage.joins_blocks);
-  return stage;
-}
-
-/// The plans as a strategy, as if read from their file.
-StrategySpec strategy_of(const Planning& planning, std::string title) {
-  StrategySpec spec = read_plan(plan_text(planning), "");
-  spec.text = std::move(title);
-  return spec;
+  for (std::size_t s = 0; s < found.size(); ++s) found[s] = plan_for(searches[s], planning);
+  return found;
 }
 
 // Of the step: each stage is busy in its backwards at least for what its bound is above vanilla.
@@ -79,17 +48,42 @@ Nanoseconds bound_of_all(const Planning& planning, const RankEvaluations& vanill
   return run_pipeline(step.schedule.value_or(PipelineSchedule()), chunks, batches).total + behind;
 }
 
-void add_row(const RankEvaluations& made, const std::string& title, Planning& planning) {
-  for (std::size_t s = 0; s < made.classes.size(); ++s)
-    planning.stages[s].report = made.classes[s].report;
-  const std::optional<RankClass>& named = planning.comparison.scenario.step.rank;
-  const std::size_t shown = named ? static_cast<std::size_t>(named->stage) : made.tightest;
-  planning.comparison.rows.push_back(made.classes[shown].report);
+void certify(const StageSearches& searches, Planning& planning) {
+  const Bytes bytes = planning.request.max_slowdown
+                          ? most_measured(planning.stages, planning.request.measure)
+                          : planning.budget;
+  for (std::size_t s = 0; s < searches.size(); ++s)
+    planning.stages[s].lower_bound =
+        searches[s].lower_bound(bytes.count, 0, planning.stages[s].joins_blocks);
+  planning.lower_bound =
+      bound_of_all(planning, searches.evaluated(parse_strategy(reference_strategy().name)));
+  planning.gap = static_cast<double>(planning.comparison.rows.back().step.count()) /
+                     static_cast<double>(std::max<std::int64_t>(1, planning.lower_bound.count())) -
+                 1;
+}
+
+void describe(const RankEvaluations& made, Planning& planning) {
+  const std::string title = title_of(planning);
+  for (StagePlan& stage : planning.stages) {
+    stage.planned.plan.strategy = title;
+    planning.front_size = std::max(planning.front_size, stage.front_size);
+    planning.joins_blocks = planning.joins_blocks || stage.joins_blocks;
+  }
+  const StagePlan& shown =
+      planning.stages[shown_rank(made, planning.comparison.scenario.step.rank)];
+  planning.comparison.rows.push_back(shown.report);
   planning.comparison.rows.back().strategy = title;
   add_ratios(planning.comparison.rows);
-  planning.planned = planning.stages[shown].planned;
-  planning.binding = planning.stages[shown].binding;
-  planning.rest = planning.stages[shown].rest;
+  planning.planned = shown.planned;
+  planning.binding = shown.binding;
+  planning.rest = shown.rest;
+}
+
+std::string text_of(const PlannedStep& planned, const std::vector<StagePlan>& stages) {
+  if (stages.empty()) return write_plan(planned);
+  std::vector<PlannedStep> steps;
+  for (const StagePlan& stage : stages) steps.push_back(stage.planned);
+  return write_plan(steps);
 }
 
 }  // namespace
@@ -105,46 +99,34 @@ void refuse_for_stages(const StepOptions& step, const PlanRequest& request) {
     throw UsageError(
         fmt::format("--allow {}: stages of a pipeline keep or recompute (leave it out)",
                     class_name(request.allowed)));
-  const auto refuse = [](bool is_asked, std::string_view option) {
-    if (is_asked)
-      throw UsageError(fmt::format(
-          "{}: not for a pipeline, whose stages have a plan each (leave it out)", option));
-  };
-  refuse(request.max_slowdown.has_value(), "--max-slowdown");
-  refuse(request.front_points > 0, "--front (and its picture)");
-  refuse(request.lists_forms, "--forms");
+  if (request.lists_forms)
+    throw UsageError("--forms: not for a pipeline, whose stages have a plan each (leave it out)");
 }
 
 void plan_stages(const PlanWatch& watch, Planning& planning) {
-  const Scenario& scenario = planning.comparison.scenario;
-  const Traces traces = traces_of(scenario);
+  const std::vector<std::shared_ptr<const Trace>> traces = traces_of(planning.comparison.scenario);
   planning.trace = traces.front();
-  const std::string title = title_of(planning);
   const auto begin = std::chrono::steady_clock::now();
-  for (const auto& trace : traces) {
-    planning.stages.push_back(plan_stage(trace, watch, planning));
-    planning.stages.back().planned.plan.strategy = title;
-    planning.front_size = std::max(planning.front_size, planning.stages.back().front_size);
-    planning.joins_blocks = planning.joins_blocks || planning.stages.back().joins_blocks;
-  }
+  const StageSearches searches(traces, planning, watch);
+  const std::vector<std::optional<FoundPlan>> found = plans_for(searches, planning);
   planning.solve = std::chrono::steady_clock::now() - begin;
+  FoundPlans plans = searches.smallest();
+  for (std::size_t s = 0; s < plans.size(); ++s) plans[s] = found[s].value_or(plans[s]);
+  const RankEvaluations made = searches.evaluated(plans);
+  planning.stages = searches.described(plans, made);
+  for (std::size_t s = 0; s < plans.size(); ++s)
+    planning.stages[s].is_feasible = found[s].has_value();
   planning.feasible = std::ranges::all_of(planning.stages, &StagePlan::is_feasible);
-  const auto evaluated = [&](const StrategySpec& strategy) {
-    return evaluate_all_ranks(traces, strategy, scenario.device, planning.comparison.budget);
-  };
-  planning.lower_bound =
-      bound_of_all(planning, evaluated(parse_strategy(reference_strategy().name)));
-  add_row(evaluated(strategy_of(planning, title)), title, planning);
-  planning.gap = static_cast<double>(planning.comparison.rows.back().step.count()) /
-                     static_cast<double>(std::max<std::int64_t>(1, planning.lower_bound.count())) -
-                 1;
+  describe(made, planning);
+  certify(searches, planning);
+  if (planning.request.front_points > 0)
+    planning.fronts = {front_of_stages(searches, planning, watch)};
 }
 
 std::string plan_text(const Planning& planning) {
-  if (planning.stages.empty()) return write_plan(planning.planned);
-  std::vector<PlannedStep> steps;
-  for (const StagePlan& stage : planning.stages) steps.push_back(stage.planned);
-  return write_plan(steps);
+  return text_of(planning.planned, planning.stages);
 }
+
+std::string plan_text(const FrontPoint& point) { return text_of(point.planned, point.stages); }
 
 }  // namespace tidemark

@@ -24,39 +24,31 @@ Classes classes_of(const PlanRequest& request) {
   return classes;
 }
 
-// Each with the least time so far: what fragmentation adds must not make a larger budget look
-// worse.
-class Sampling {
- public:
-  Sampling(const PlanSearches& searches, Measure measure, PlanFront& front)
-      : searches_(searches), measure_(measure), front_(front) {
-    front_.size = searches.exact().size();
-  }
-
-  void add(std::int64_t bytes) {
-    const std::optional<FoundPlan> found = searches_.within_sums(bytes);
-    if (!found) return;
-    Report report = searches_.report_of(*found);
-    if (!front_.points.empty() && report.step >= front_.points.back().report.step) return;
-    const Bytes budget = measured(report, measure_);
-    // Fragmentation: a plan of more live bytes may be given less.
-    while (!front_.points.empty() && front_.points.back().budget >= budget)
-      front_.points.pop_back();
-    report.strategy = fmt::format("front:{}", front_.points.size() + 1);
-    const Planner& planner = found->search->planner();
-    front_.points.push_back({budget, std::move(report), groups_of(planner, found->point),
-                             binding_of(planner, found->point),
-                             found->search->step_at(found->point), planner.error_at(found->point)});
-    front_.points.back().planned.derived.reset();  // large, and made again in milliseconds
-  }
-
- private:
-  const PlanSearches& searches_;
-  Measure measure_;
-  PlanFront& front_;
-};
+FrontPoint point_of(const PlanSearches& searches, const FoundPlan& found, Measure measure) {
+  const Planner& planner = found.search->planner();
+  Report report = searches.report_of(found);
+  const Bytes budget = measured(report, measure);
+  FrontPoint point{budget,
+                   std::move(report),
+                   groups_of(planner, found.point),
+                   binding_of(planner, found.point),
+                   found.search->step_at(found.point),
+                   planner.error_at(found.point)};
+  point.planned.derived.reset();  // large, and made again in milliseconds
+  return point;
+}
 
 }  // namespace
+
+// What fragmentation adds must not make a larger budget look worse.
+void add_point(FrontPoint point, PlanFront& front) {
+  std::vector<FrontPoint>& points = front.points;
+  if (!points.empty() && point.report.step >= points.back().report.step) return;
+  // Fragmentation: a plan of more live bytes may be given less.
+  while (!points.empty() && points.back().budget >= point.budget) points.pop_back();
+  point.report.strategy = fmt::format("front:{}", points.size() + 1);
+  points.push_back(std::move(point));
+}
 
 std::vector<PlanFront> fronts_of(const PlanSearches& own, const Planning& planning,
                                  const PlanWatch& watch) {
@@ -72,11 +64,15 @@ std::vector<PlanFront> fronts_of(const PlanSearches& own, const Planning& planni
     if (fronts.size() < classes.size())
       made.emplace(planning.trace, planning.comparison.scenario.device, planning.comparison.budget,
                    request, watch);
-    Sampling sampling(made ? *made : own, request.measure, front);
+    const PlanSearches& searches = made ? *made : own;
+    front.size = searches.exact().size();
     for (std::size_t i = 0; i < count && !is_stopped(watch); ++i) {
       const auto last = static_cast<double>(std::max<std::size_t>(count - 1, 1));
       const double share = static_cast<double>(i) / last;
-      sampling.add(least + static_cast<std::int64_t>(share * static_cast<double>(most - least)));
+      const auto range = static_cast<double>(most - least);
+      const std::int64_t bytes = least + static_cast<std::int64_t>(share * range);
+      if (const std::optional<FoundPlan> found = searches.within_sums(bytes))
+        add_point(point_of(searches, *found, request.measure), front);
       tell(watch,
            fmt::format("{}: {} of {} points of the front", class_name(allowed), i + 1, count));
     }

@@ -10,6 +10,9 @@ namespace tidemark {
 std::vector<PlanFront> fronts_of(const PlanSearches& searches, const Planning& planning,
                                  const PlanWatch& watch);
 
+/// Behind those that are there, if it is faster; of what needs as much or more, instead.
+void add_point(FrontPoint point, PlanFront& front);
+
 /// Budgets, and each front's fastest point within it, by front; nothing where it has none.
 struct FrontRow {
   Bytes budget;

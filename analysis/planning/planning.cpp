@@ -208,6 +208,12 @@ Bytes measured(const Report& report, Measure measure) {
   return {};
 }
 
+Bytes most_measured(const std::vector<StagePlan>& stages, Measure measure) {
+  Bytes most;
+  for (const StagePlan& stage : stages) most = std::max(most, measured(stage.report, measure));
+  return most;
+}
+
 Planning plan_within(const Scenario& scenario, const PlanRequest& request, const PlanWatch& asked) {
   refuse_meshes(scenario.step, request);
   Planning planning;
@@ -222,7 +228,6 @@ Planning plan_within(const Scenario& scenario, const PlanRequest& request, const
   planning.budget = request.budget.value_or(comparison.budget.capacity);
 
   if (scenario.step.mesh[Axis::Pipeline] > 1) {
-    tell(watch, "plans of stages");
     plan_stages(watch, planning);
     planning.is_stopped = was_stopped;
     return planning;

@@ -145,22 +145,6 @@ struct Advice {
   bool fits = false;         ///< on the device
 };
 
-struct FrontPoint {
-  Bytes budget;  ///< in the request's measure; rises from point to point
-  Report report;
-  std::vector<PlanGroup> groups;
-  std::string binding;  ///< where memory is tightest
-  PlannedStep planned;
-  GradientError error;  ///< predicted
-};
-
-/// Some points of the front of a class of plans.
-struct PlanFront {
-  std::vector<Allowed> allowed;
-  std::size_t size = 0;  ///< of the whole front; of what does not offload, where some does
-  std::vector<FrontPoint> points = {};
-};
-
 /// Of a pipeline stage.
 struct StagePlan {
   bool is_feasible = false;    ///< within the budget; else it is the one that needs least
@@ -173,6 +157,27 @@ struct StagePlan {
   std::size_t front_size = 0;
   bool joins_blocks = false;
   Nanoseconds lower_bound{};  ///< of its own runs, waiting left out
+};
+
+/// Of the stage that needs most.
+Bytes most_measured(const std::vector<StagePlan>& stages, Measure measure);
+
+struct FrontPoint {
+  Bytes budget;  ///< in the request's measure; rises from point to point
+  Report report;
+  std::vector<PlanGroup> groups;
+  std::string binding;  ///< where memory is tightest
+  PlannedStep planned;
+  GradientError error;  ///< predicted
+  /// Of a pipeline, in order: their plans instead of `groups` and `planned`.
+  std::vector<StagePlan> stages = {};
+};
+
+/// Some points of the front of a class of plans.
+struct PlanFront {
+  std::vector<Allowed> allowed;
+  std::size_t size = 0;  ///< of the whole front; of what does not offload, where some does
+  std::vector<FrontPoint> points = {};
 };
 
 struct Planning {
@@ -224,6 +229,7 @@ std::string title_of(const Planning& planning);
 
 /// The file of the plan, or of the plans of all stages.
 std::string plan_text(const Planning& planning);
+std::string plan_text(const FrontPoint& point);
 
 /// Stopped, it gives the best plan that it knows by then: it makes no further one, but looks on for
 /// one that keeps the budget.

@@ -42,6 +42,18 @@ std::string groups_table(const Planning& planning, const std::vector<PlanGroup>&
   return text + "</tbody>\n</table></div>\n";
 }
 
+std::string decisions(const Planning& planning, const std::vector<PlanGroup>& groups,
+                      const std::vector<StagePlan>& stages) {
+  if (stages.empty()) return groups_table(planning, groups);
+  std::string text;
+  for (const StagePlan& stage : stages)
+    text += fmt::format("<p><b>{}</b>: {} in flight, allocated {}, tightest in the {}.</p>\n",
+                        to_text(*stage.report.rank), stage.in_flight,
+                        to_text(stage.report.allocated_peak), exports::xml_escaped(stage.binding)) +
+            groups_table(planning, stage.groups);
+  return text;
+}
+
 // How the tooltip of a point begins; budgets may be the same text.
 std::string point_mark(const PlanFront& front, const FrontPoint& point) {
   return fmt::format("{} {}: {}, ", class_name(front.allowed), 1 + (&point - front.points.data()),
@@ -62,7 +74,7 @@ std::string point_body(const Planning& planning, const FrontPoint& point) {
              to_text(point.report.allocated_peak), to_text(point.report.reserved_peak),
              exports::xml_escaped(point.binding),
              exports::xml_escaped(operators_text(point.planned))) +
-         groups_table(planning, point.groups);
+         decisions(planning, point.groups, point.stages);
 }
 
 // Opens where the budget that was asked for lies.
@@ -122,7 +134,8 @@ std::string planning_html(const Planning& planning) {
          fmt::format("<p class=\"conclusion\">{}</p>\n",
                      exports::xml_escaped(planning_words(planning))) +
          page_section("What the plan needs and costs", report_table(comparison)) +
-         page_section("What the plan decides", groups_table(planning, planning.groups)) +
+         page_section("What the plan decides",
+                      decisions(planning, planning.groups, planning.stages)) +
          fronts_sections(planning) +
          page_section("What the numbers assume", assumptions(comparison)) +
          page_tail(planning_json(planning));

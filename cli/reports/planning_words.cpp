@@ -122,10 +122,14 @@ std::string bound_text(const Planning& planning) {
   return most ? fmt::format(", gradients within {:g} % of exact ones", 100 * *most) : "";
 }
 
+// What the proof is about: the budget, or what the plan for a time needs.
+Bytes proven_bytes(const Planning& planning) {
+  if (!planning.request.max_slowdown) return planning.budget;
+  if (!planning.stages.empty()) return most_measured(planning.stages, planning.request.measure);
+  return measured(planning.comparison.rows.back(), planning.request.measure);
+}
+
 std::string certificate(const Planning& planning) {
-  const Report& row = planning.comparison.rows.back();
-  const Bytes bytes =
-      planning.request.max_slowdown ? measured(row, planning.request.measure) : planning.budget;
   const std::string_view each =
       planning.joins_blocks ? "blocks by themselves or up to {} together" : "each block by itself";
   std::string text = fmt::format(
@@ -134,7 +138,8 @@ std::string certificate(const Planning& planning) {
       verbs_of(planning.request), fmt::format(fmt::runtime(each), joined_lengths.back()),
       may_overlap(planning.request) ? ", on one stream or two" : "",
       may_change_operators(planning.request) ? ", with these operators or others" : "",
-      bound_text(planning), to_text(planning.lower_bound), to_text(bytes), gap_text(planning.gap));
+      bound_text(planning), to_text(planning.lower_bound), to_text(proven_bytes(planning)),
+      gap_text(planning.gap));
   if (replicas_of(planning.comparison.scenario.step.mesh) > 1)
     text += " What replicas exchange is hidden in the bound, and simulated in the plan.";
   if (planning.planned.plan.overlap)
@@ -160,13 +165,18 @@ std::string certificate_of_stages(const Planning& planning) {
       "Proof: no plans that keep or recompute what blocks of the stages save, {}, take less than "
       "{} together in {} on each; these are at most {} above that.",
       fmt::format(fmt::runtime(each), joined_lengths.back()), to_text(planning.lower_bound),
-      to_text(planning.budget), gap_text(planning.gap));
+      to_text(proven_bytes(planning)), gap_text(planning.gap));
   if (replicas_of(planning.comparison.scenario.step.mesh) > 1)
     text += " What replicas exchange is hidden in the bound, and simulated in the plans.";
   return text;
 }
 
+std::string refusal_of_time(double slowdown) {
+  return fmt::format("No plan is at most {:g} % slower than vanilla.", 100 * slowdown);
+}
+
 std::string refusal_of_stages(const Planning& planning) {
+  if (planning.request.max_slowdown) return refusal_of_time(*planning.request.max_slowdown);
   std::vector<std::string> without;
   for (const StagePlan& stage : planning.stages)
     if (!stage.is_feasible)
@@ -181,9 +191,7 @@ std::string refusal_of_stages(const Planning& planning) {
 }
 
 std::string refusal(const Planning& planning) {
-  if (planning.request.max_slowdown)
-    return fmt::format("No plan is at most {:g} % slower than vanilla.",
-                       100 * *planning.request.max_slowdown);
+  if (planning.request.max_slowdown) return refusal_of_time(*planning.request.max_slowdown);
   const Report& row = planning.comparison.rows.back();
   const bool is_rest = planning.binding == "optimizer step";
   std::string text = fmt::format(

@@ -62,11 +62,19 @@ void explain(const PlanGroup& group) {
                              fmt::join(decided.tensors, ", ")));
 }
 
+void explain(const std::vector<PlanGroup>& groups) {
+  if (groups.empty()) text_line("Everything is kept.");
+  for (const PlanGroup& group : groups) explain(group);
+}
+
 void explain(const PlannedPoint& point) {
   if (!ImGui::TreeNode("why")) return;
   text_wrapped(fmt::format("Memory is tightest in the {}.", point.point.binding));
-  if (point.point.groups.empty()) text_line("Everything is kept.");
-  for (const PlanGroup& group : point.point.groups) explain(group);
+  if (point.point.stages.empty()) explain(point.point.groups);
+  for (const StagePlan& stage : point.point.stages) {
+    text_line(to_text(*stage.report.rank), theme::faint);
+    explain(stage.groups);
+  }
   ImGui::TreePop();
 }
 

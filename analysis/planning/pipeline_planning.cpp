@@ -30,22 +30,56 @@ std::vector<std::optional<FoundPlan>> plans_for(const StageSearches& searches,
   return found;
 }
 
-// Of the step: each stage is busy in its backwards at least for what its bound is above vanilla.
-Nanoseconds bound_of_all(const Planning& planning, const RankEvaluations& vanilla) {
-  const StepOptions& step = planning.trace->step;
-  const std::int64_t batches = step.accumulate.count;
+/// A stage's passes, all micro-batches, when everything is kept.
+struct StageBusy {
   std::vector<ChunkTimes> chunks;
+  Nanoseconds more{};  ///< that its backwards take at least, by its bound
   Nanoseconds behind{};
+};
+
+std::vector<StageBusy> busy_of(const Planning& planning, const RankEvaluations& vanilla) {
+  std::vector<StageBusy> stages;
   for (std::size_t s = 0; s < vanilla.classes.size(); ++s) {
     const Evaluation& made = vanilla.classes[s];
     const StepTimes times = times_of(*made.planned.trace, made.schedule, made.timeline);
-    const Nanoseconds more =
-        std::max(Nanoseconds{}, planning.stages[s].lower_bound - times.duration);
-    const ChunkTimes& all = times.chunks.front();
-    chunks.push_back({all.forward / batches, (all.backward + more) / batches});
-    behind = std::max(behind, times.behind);
+    const Nanoseconds more = planning.stages[s].lower_bound - times.duration;
+    stages.push_back({times.chunks, std::max(Nanoseconds{}, more), times.behind});
   }
-  return run_pipeline(step.schedule.value_or(PipelineSchedule()), chunks, batches).total + behind;
+  return stages;
+}
+
+Nanoseconds clock_of_single_chunks(const StepOptions& step, const std::vector<StageBusy>& stages) {
+  const std::int64_t batches = step.accumulate.count;
+  std::vector<ChunkTimes> chunks;
+  for (const StageBusy& stage : stages) {
+    const ChunkTimes& all = stage.chunks.front();
+    chunks.push_back({all.forward / batches, (all.backward + stage.more) / batches});
+  }
+  return run_pipeline(step.schedule.value_or(PipelineSchedule()), chunks, batches).total;
+}
+
+// Which of a stage's chunks recompute is for the plan to say. But before its first pass those
+// before it have theirs, and so they have behind its last one.
+Nanoseconds clock_of_chunks(const StepOptions& step, const std::vector<StageBusy>& stages) {
+  const std::int64_t batches = step.accumulate.count;
+  Nanoseconds most{}, around{};
+  for (const StageBusy& stage : stages) {
+    Nanoseconds busy = stage.more;
+    for (const ChunkTimes& chunk : stage.chunks) busy += chunk.forward + chunk.backward;
+    most = std::max(most, around + busy);
+    around += (stage.chunks.front().forward + stage.chunks.front().backward) / batches;
+  }
+  return most;
+}
+
+// Each stage is busy in its backwards at least for what its bound is above vanilla.
+Nanoseconds bound_of_all(const Planning& planning, const RankEvaluations& vanilla) {
+  const StepOptions& step = planning.trace->step;
+  const std::vector<StageBusy> stages = busy_of(planning, vanilla);
+  Nanoseconds behind{};
+  for (const StageBusy& stage : stages) behind = std::max(behind, stage.behind);
+  if (stages.front().chunks.size() == 1) return clock_of_single_chunks(step, stages) + behind;
+  return std::max(vanilla.pipeline.total, clock_of_chunks(step, stages)) + behind;
 }
 
 void certify(const StageSearches& searches, Planning& planning) {
@@ -90,11 +124,11 @@ std::string text_of(const PlannedStep& planned, const std::vector<StagePlan>& st
 
 void refuse_for_stages(const StepOptions& step, const PlanRequest& request) {
   const PipelineSchedule schedule = step.schedule.value_or(PipelineSchedule());
-  if (schedule.chunks > 1 || schedule.splits_backward())
-    throw UsageError(
-        fmt::format("plans are made for stages of one chunk whose backwards are whole, not for "
-                    "--schedule {} (1f1b and gpipe have such)",
-                    to_text(schedule)));
+  if (schedule.splits_backward())
+    throw UsageError(fmt::format(
+        "plans are made for stages whose backwards are whole, not for --schedule {}, which keeps "
+        "operands for gradients of weights (1f1b, gpipe and interleaved do not)",
+        to_text(schedule)));
   if (class_name(request.allowed) != to_string(Allowed::Exact))
     throw UsageError(
         fmt::format("--allow {}: stages of a pipeline keep or recompute (leave it out)",

@@ -128,19 +128,22 @@ class Grouping {
     group.last = group.is_block ? name_of_block(part.first + part.count - 1)
                                 : planner_.trace().ops[index(stage(p).end) - 1].name;
     group.stages += part.count;
+    const std::int64_t times = planner_.kept_at_once(part.first);
+    const auto all = [&](std::int64_t bytes) { return Bytes{times * bytes}; };
     for (PlanGroup::Decided& decided : group.decided)
       for (std::size_t d = 0; d < stage(p).decided.size(); ++d)
         if (is_so(p, d, decided.action, decided.bits))
-          decided.bytes += size(trace(p)[stage(p).decided[d]]);
+          decided.bytes += all(size(trace(p)[stage(p).decided[d]]).count);
     for (PlanGroup::Decided& decided : group.decided)
       if ((decided.action == Action::Offload && local(p).offloads_inputs) ||
           (decided.action == Action::Reconstruct && local(p).reconstructs_inputs))
-        for (const TensorId input : stage(p).inputs) decided.bytes += size(trace(p)[input]);
-    group.saved -= Bytes{part.entry->cost.first.kept};
+        for (const TensorId input : stage(p).inputs)
+          decided.bytes += all(size(trace(p)[input]).count);
+    group.saved -= all(part.entry->cost.first.kept);
     group.extra += Nanoseconds(part.entry->cost.load[Resource::Time]);
     group.error += planner_.error_of(part);
     for (std::size_t s = part.first; s < part.first + part.count; ++s) {
-      group.saved += Bytes{planner_.kept_cost(s).first.kept};
+      group.saved += all(planner_.kept_cost(s).first.kept);
       group.extra -= Nanoseconds(planner_.kept_cost(s).load[Resource::Time]);
     }
   }

@@ -10,21 +10,6 @@
 #include "simulator/planner/in_flight.h"
 
 namespace tidemark {
-namespace {
-
-// Of all that are in flight.
-std::vector<PlanGroup> groups_in_flight(const FoundPlan& plan, std::int64_t in_flight) {
-  std::vector<PlanGroup> groups = groups_of(plan.search->planner(), plan.point);
-  for (PlanGroup& group : groups) {
-    group.saved = Bytes{in_flight * group.saved.count};
-    for (PlanGroup::Decided& decided : group.decided)
-      decided.bytes = Bytes{in_flight * decided.bytes.count};
-  }
-  return groups;
-}
-
-}  // namespace
-
 StageSearches::StageSearches(std::vector<std::shared_ptr<const Trace>> traces,
                              const Planning& planning, const PlanWatch& watch)
     : traces_(std::move(traces)),
@@ -90,12 +75,12 @@ StagePlan StageSearches::described(std::size_t stage, const FoundPlan& plan) con
   const Planner& planner = plan.search->planner();
   StagePlan made;
   made.is_feasible = true;
-  made.in_flight = in_flight_of(traces_[stage]->step).others + 1;
+  made.in_flight = most_kept(moments_of(traces_[stage]->step));
   made.planned = plan.search->step_at(plan.point);
   made.binding = binding_of(planner, plan.point);
   made.rest = Bytes{planner.rest()};
   made.front_size = planner.size();
-  made.groups = groups_in_flight(plan, made.in_flight);
+  made.groups = groups_of(planner, plan.point);
   made.joins_blocks =
       std::ranges::any_of(made.groups, [](const PlanGroup& group) { return group.joined > 1; });
   return made;

@@ -260,6 +260,7 @@ Trace cut_for_stage(Trace trace) {
 // Each chunk but the stage's first begins with what it receives, or is joined to the one before.
 std::vector<std::int64_t> chunk_of_ops(const Trace& trace) {
   std::vector<std::int64_t> chunk_of(trace.ops.size());
+  if (trace.step.schedule.value_or(PipelineSchedule()).chunks == 1) return chunk_of;
   for (std::size_t i = 1; i < trace.ops.size(); ++i)
     chunk_of[i] = chunk_of[i - 1] + (trace.ops[i].kind == OpKind::Receive ? 1 : 0);
   if (const std::optional<OpId> joined = begin_of_joined_chunk(trace))

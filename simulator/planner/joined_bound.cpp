@@ -1,6 +1,7 @@
 // The Lagrangian of lower_bound.cpp where neighbouring blocks may be recovered as one: the cheapest
 // way through the chain, by single stages and joined ones, at each price of a byte.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "simulator/planner/planner.h"
@@ -152,56 +153,93 @@ struct Planner::RoomOfPass {
   double most_price;
 };
 
+/// Of what begins with a stage where so many times as much is kept: priced accordingly.
+class Planner::CostsByTimes {
+ public:
+  explicit CostsByTimes(const Planner& planner) : planner_(planner) {}
+
+  void set_price(double price) {
+    price_ = price;
+    for (auto& [times, costs] : costs_)
+      if (times > 0) costs.set_price(static_cast<double>(times) * price);
+  }
+  LeastCosts& of(std::int64_t times) {
+    const auto [found, is_new] = costs_.try_emplace(times, planner_);
+    if (is_new) found->second.set_price(static_cast<double>(times) * price_);
+    return found->second;
+  }
+
+ private:
+  const Planner& planner_;
+  double price_ = 0;
+  std::map<std::int64_t, LeastCosts> costs_;
+};
+
 // A moment at which a joined stage is under way knows only what stands before that: of it, and of
 // all that stands behind the moment, nothing but what it costs at least, with what others keep.
-double Planner::bound_of_joined(std::int64_t in_flight, std::span<const RoomOfPass> passes) const {
-  LeastCosts costs(*this), beside(*this);
-  const auto others = static_cast<double>(in_flight);
+double Planner::bound_of_joined(const Moment& moment, const std::vector<RoomOfPass>& passes) const {
+  CostsByTimes costs(*this);
+  const ChunkOfStage& chunk = chunks_[moment.chunk];
   const std::size_t count = stages_.all.size();
   std::vector<double> behind(count + 1), fastest(count);  // of what begins with s
-  const auto look_behind = [&](double price) {
-    beside.set_price(price);
+  const auto others = [&](std::size_t s) { return moment.beside[chunk_of(s)].kept; };
+  const auto look_behind = [&] {
     for (std::size_t s = count; s-- > 0;) {
       behind[s] = fastest[s] = unlimited;
-      beside.for_each(s, [&](std::size_t end, double cost) {
+      costs.of(others(s)).for_each(s, [&](std::size_t end, double cost) {
         behind[s] = std::min(behind[s], cost + behind[end]);
         fastest[s] = std::min(fastest[s], cost);
       });
     }
   };
-  look_behind(0);
+  look_behind();
+  const std::int64_t at_hand = moment.beside[moment.chunk].kept + 1;
   double most = 0;
   for (const double each : thinned(prices_of_free())) {
-    const double price = each / (others + 1);
-    if (in_flight > 0) look_behind(others * price);
-    costs.set_price(each);
+    const double price = each / static_cast<double>(at_hand);
+    costs.set_price(price);
+    if (is_in_flight(moments_)) look_behind();
     std::vector<double> before(count + 1, unlimited), under_way = before;
     before[0] = 0;
-    for (std::size_t s = 0; s <= count; ++s) {
+    for (std::size_t s = 0; s <= chunk.end; ++s) {
       const double time = kept_time() + std::min(before[s], under_way[s]) + behind[s];
       for (const RoomOfPass& pass : passes)
-        if (price <= pass.most_price)
+        if (s >= chunk.begin && price <= pass.most_price)
           most = std::max(most, (time - price * pass.room[s]) / (1 + price * pass.share_of_link));
-      if (s == count) break;
-      costs.for_each(s, [&](std::size_t end, double cost) {
-        before[end] = std::min(before[end], before[s] + cost);
-        for (std::size_t i = s + 1; i < end; ++i)
-          under_way[i] = std::min(under_way[i], before[s] + fastest[s]);
-      });
+      if (s == chunk.end) break;
+      costs.of(s < chunk.begin ? others(s) : at_hand)
+          .for_each(s, [&](std::size_t end, double cost) {
+            before[end] = std::min(before[end], before[s] + cost);
+            for (std::size_t i = s + 1; i < end; ++i)
+              under_way[i] = std::min(under_way[i], before[s] + fastest[s]);
+          });
     }
   }
   return most;
 }
 
+// Moments with as much beside them are looked at together.
 std::int64_t Planner::bound_of_joined(std::int64_t bytes, double link) const {
-  const std::array passes = {
-      RoomOfPass{forward_room(bytes, link), 0, link > 0 ? 1 / link : unlimited},
-      RoomOfPass{backward_room(bytes), link, unlimited}};
-  const std::span all(passes);
-  const double most = in_flight_.forwards_later()
-                          ? bound_of_joined(in_flight_.others, all)
-                          : std::max(bound_of_joined(in_flight_.others, all.first(1)),
-                                     bound_of_joined(in_flight_.others_later, all.last(1)));
+  const auto kept = [](const Moment& moment) {
+    std::vector<std::int64_t> all;
+    for (const ChunkInFlight& chunk : moment.beside) all.push_back(chunk.kept);
+    return all;
+  };
+  double most = 0;
+  std::vector<const Moment*> left = bounding_moments();
+  while (!left.empty()) {
+    const Moment& moment = *left.front();
+    std::vector<RoomOfPass> passes;
+    std::erase_if(left, [&](const Moment* other) {
+      if (other->chunk != moment.chunk || kept(*other) != kept(moment)) return false;
+      if (other->is_backward)
+        passes.push_back({backward_room(*other, bytes), link, unlimited});
+      else
+        passes.push_back({forward_room(*other, bytes, link), 0, link > 0 ? 1 / link : unlimited});
+      return true;
+    });
+    most = std::max(most, bound_of_joined(moment, passes));
+  }
   return std::max(static_cast<std::int64_t>(most), least_launches());
 }
 

@@ -13,7 +13,8 @@
 //   time · (1 + λβ) >= kept time + Σ min (time + λ · kept) − λ · (B − …).
 //
 // Of a pipeline stage with n other micro-batches in flight, n · kept of every stage is there beside
-// that, so that stages before the moment count n + 1 times, and those behind it n times.
+// that, so that stages before the moment count n + 1 times, and those behind it n times. Of chunks
+// each has an n of its own, and the moment is in one of them.
 #include <algorithm>
 #include <set>
 
@@ -30,11 +31,10 @@ double cheapest(const Hull& corners, double price) {
 }
 
 // At which a plan changes if `times` as much is kept.
-void add_prices(const std::vector<Hull>& hulls, double times, std::set<double>& prices) {
-  for (const Hull& hull : hulls)
-    for (std::size_t i = 0; i + 1 < hull.size(); ++i)
-      prices.insert((hull[i + 1].time - hull[i].time) /
-                    (times * (hull[i].kept - hull[i + 1].kept)));
+void add_prices(const Hull& hull, std::int64_t times, std::set<double>& prices) {
+  for (std::size_t i = 0; times > 0 && i + 1 < hull.size(); ++i)
+    prices.insert((hull[i + 1].time - hull[i].time) /
+                  (static_cast<double>(times) * (hull[i].kept - hull[i + 1].kept)));
 }
 
 // `kept`: what the stage keeps if it keeps everything, of which `decided` can be decided about. Of
@@ -67,33 +67,38 @@ Hull lower_hull(Hull corners) {
   return hull;
 }
 
-/// Before stage s, `room[s]` is left for what the stages before it keep, and for all that so many
-/// other micro-batches do.
+/// Before stage s of [begin, end), `room[s]` is left for what those before it keep, and for all
+/// that `others[s]` micro-batches do of each stage; behind them room[end].
 struct Moments {
   const std::vector<Hull>& hulls;  ///< by stage
   const std::vector<double>& room;
   double kept_time;
-  std::int64_t others;
+  std::vector<std::int64_t> others;  ///< by stage
+  std::size_t begin, end;
 };
 
 // The largest over all prices and moments of
 //   bound(price, time + price · (what stages before the moment keep, and others − room)).
 template <typename Bound>
 double best_bound(const Moments& moments, Bound bound) {
-  const auto others = static_cast<double>(moments.others);
   std::set<double> prices = {0};
-  add_prices(moments.hulls, others + 1, prices);
-  if (moments.others > 0) add_prices(moments.hulls, others, prices);
+  for (std::size_t s = 0; s < moments.hulls.size(); ++s) {
+    const bool is_at_hand = s >= moments.begin && s < moments.end;
+    if (is_at_hand) add_prices(moments.hulls[s], moments.others[s] + 1, prices);
+    add_prices(moments.hulls[s], moments.others[s], prices);
+  }
   double most = 0;
   for (const double price : prices) {
+    const auto least = [&](std::size_t s, std::int64_t times) {
+      return cheapest(moments.hulls[s], static_cast<double>(times) * price);
+    };
     double time = moments.kept_time;  // priced so far
-    for (const Hull& hull : moments.hulls) time += cheapest(hull, others * price);
-    for (std::size_t s = 0; s < moments.hulls.size(); ++s) {
+    for (std::size_t s = 0; s < moments.hulls.size(); ++s) time += least(s, moments.others[s]);
+    for (std::size_t s = moments.begin; s < moments.end; ++s) {
       most = std::max(most, bound(price, time - price * moments.room[s]));
-      time += cheapest(moments.hulls[s], (others + 1) * price) -
-              cheapest(moments.hulls[s], others * price);
+      time += least(s, moments.others[s] + 1) - least(s, moments.others[s]);
     }
-    most = std::max(most, bound(price, time - price * moments.room.back()));
+    most = std::max(most, bound(price, time - price * moments.room[moments.end]));
   }
   return most;
 }
@@ -120,10 +125,29 @@ std::int64_t Planner::bytes_before() const {
   return least;
 }
 
+// Those that can be tightest. A forward that is not the first has as much beside it, and gradients;
+// of backwards least_backward_ knows the most of any, which is there in later ones at least.
+std::vector<const Moment*> Planner::bounding_moments() const {
+  const auto is_later_too = [&](const Moment& first) {
+    return std::ranges::any_of(moments_, [&](const Moment& other) {
+      if (other.is_backward != first.is_backward || other.chunk != first.chunk || !other.is_later())
+        return false;
+      for (std::size_t c = 0; c < chunks_.size(); ++c)
+        if (other.beside[c].kept < first.beside[c].kept && !first.is_backward) return false;
+      return true;
+    });
+  };
+  std::vector<const Moment*> found;
+  for (const Moment& moment : moments_)
+    if (moment.is_later() || !is_later_too(moment)) found.push_back(&moment);
+  return found;
+}
+
 // Before each stage's forward, and after the last: what is left for what stages before it keep.
-std::vector<double> Planner::forward_room(std::int64_t bytes, double link) const {
+std::vector<double> Planner::forward_room(const Moment& moment, std::int64_t bytes,
+                                          double link) const {
   const std::int64_t left = bytes - bytes_before();
-  const std::int64_t gradients = in_flight_.forwards_later() ? reference_.before_later : 0;
+  const std::int64_t gradients = gradients_beside(moment);
   std::vector<double> room;
   double gone = 0;  // as much as the link can have brought away
   for (std::size_t s = 0; s < stages_.all.size(); ++s) {
@@ -140,9 +164,12 @@ std::vector<double> Planner::forward_room(std::int64_t bytes, double link) const
 }
 
 // The least that a stage works on, and the fewest gradients that later ones, which may have fewer
-// parameters, have left before it.
-std::vector<double> Planner::backward_room(std::int64_t bytes) const {
-  const std::int64_t left = bytes - bytes_before();
+// parameters, have left before it. Where chunks have none yet, it is less by all of theirs.
+std::vector<double> Planner::backward_room(const Moment& moment, std::int64_t bytes) const {
+  std::int64_t left = bytes - bytes_before();
+  const std::vector<std::int64_t> gradients_of = gradients_of_chunks();
+  for (std::size_t c = 0; c < chunks_.size(); ++c)
+    if (chunks_.size() > 1 && !moment.beside[c].has_gradients) left += gradients_of[c];
   std::vector<double> room;
   for (std::size_t s = 0; s < stages_.all.size(); ++s) {
     std::int64_t gradients = reference_.stages[s].first.gradients;
@@ -200,15 +227,27 @@ std::int64_t Planner::bound_of_single(std::int64_t bytes, double link) const {
     keeping.push_back(hull_at(s, Held::Kept));
     free.push_back(hull_at(s, Held::Free));
   }
-  const std::vector<double> in_forward = forward_room(bytes, link);
-  const std::vector<double> in_backward = backward_room(bytes);
   // Others' forwards are over, and with them what was held.
-  const std::vector<Hull>& forward = in_flight_.others > 0 ? free : keeping;
-  const double most = std::max(
-      best_bound({forward, in_forward, kept_time(), in_flight_.others},
-                 [&](double price, double bound) { return price * link <= 1 ? bound : 0; }),
-      best_bound({free, in_backward, kept_time(), in_flight_.others_later},
-                 [&](double price, double bound) { return bound / (1 + price * link); }));
+  const std::vector<Hull>& forward = is_in_flight(moments_) ? free : keeping;
+  double most = 0;
+  for (const Moment* moment : bounding_moments()) {
+    const ChunkOfStage& chunk = chunks_[moment->chunk];
+    const std::vector<double> room =
+        moment->is_backward ? backward_room(*moment, bytes) : forward_room(*moment, bytes, link);
+    std::vector<std::int64_t> others;
+    for (std::size_t s = 0; s < stages_.all.size(); ++s)
+      others.push_back(moment->beside[chunk_of(s)].kept);
+    const Moments moments{moment->is_backward ? free : forward,
+                          room,
+                          kept_time(),
+                          std::move(others),
+                          chunk.begin,
+                          chunk.end};
+    most = std::max(most, best_bound(moments, [&](double price, double bound) {
+                      if (moment->is_backward) return bound / (1 + price * link);
+                      return price * link <= 1 ? bound : 0;
+                    }));
+  }
   // No plan launches fewer kernels than the one that runs nothing again.
   return std::max(static_cast<std::int64_t>(most), least_launches());
 }

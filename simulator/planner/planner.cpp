@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "simulator/parallel/shards.h"
 
 namespace tidemark {
@@ -31,14 +32,16 @@ Planner::Planner(std::shared_ptr<const Trace> trace, const Device& device, const
       device_(device),
       counted_(over_all_passes(counted, *trace_)),
       settings_(std::move(settings)),
-      in_flight_(in_flight_of(trace_->step)),
+      moments_(moments_of(trace_->step)),
       needs_(derive_needs(*trace_)),
       stages_(stages_of(*trace_, needs_)),
+      chunks_(tidemark::chunks_of(*trace_, stages_)),
       costs_(std::make_unique<CostModel>(*trace_, needs_, device_)),
       keeping_(stages_.kinds.size()),
       free_(stages_.kinds.size()),
       undoes_(stages_.kinds.size()),
       undoing_(stages_.kinds.size()) {
+  CHECK(chunks_.size() == moments_.front().beside.size());
   const bool has_modes = can_drop_held(stages_);
   const bool is_mixed = has_modes && settings_.form != PlanForm::Tensors;
   modes_.push_back({is_mixed ? Held::Free : Held::Kept});
@@ -59,9 +62,10 @@ Planner::Planner(const Planner& other)
       device_(other.device_),
       counted_(other.counted_),
       settings_(other.settings_),
-      in_flight_(other.in_flight_),
+      moments_(other.moments_),
       needs_(other.needs_),
       stages_(other.stages_),
+      chunks_(other.chunks_),
       joined_(other.joined_),
       noise_(other.noise_),
       share_beyond_(other.share_beyond_),
@@ -204,6 +208,7 @@ void Planner::solve(std::size_t number) {
   mode.parts.assign(choices.size(), {});
   std::int64_t late = 0, passing = 0, leaving = 0;
   for (std::uint32_t l = 0; l < choices.size(); ++l) {
+    if (links.all[l].stage == chunks_[chunk_of(links.all[l].stage)].begin) late = 0;
     offer(number, links, l, choices[l], mode.parts[l], late, passing);
     if (!operators_.empty() || bounds_errors())
       drop_beaten(choices[l], mode.parts[l], bounds_errors());
@@ -221,27 +226,21 @@ void Planner::solve(std::size_t number) {
     leaving = most_passing;
   }
   mode.fronts.clear();
-  mode.fronts.emplace_back(choices, bounds_errors()
-                                        ? ErrorBound{whole_error, cells_of_errors, steps_of_errors}
-                                        : ErrorBound{});
-  for (const std::int64_t slack : slacks_of(mode)) {
-    std::vector<std::vector<Choice>> asking = choices;
-    for (std::size_t l = 0; l < asking.size(); ++l)
-      for (Choice& choice : asking[l])
-        if (l + choice.span == asking.size())
-          choice.need = std::max(choice.need, choice.kept + slack);
-    mode.fronts.emplace_back(asking);
-  }
+  mode.fronts.emplace_back(
+      choices, chunks_of(links), std::nullopt,
+      bounds_errors() ? ErrorBound{whole_error, cells_of_errors, steps_of_errors} : ErrorBound{});
+  add_slacks(choices, links, mode);
 }
 
 void Planner::merge_fronts() {
   std::vector<Step> all;
+  const bool has_others = is_in_flight(moments_);
   for (std::uint32_t mode = 0; mode < modes_.size(); ++mode)
     for (std::uint32_t front = 0; front < modes_[mode].fronts.size(); ++front)
       for (std::uint32_t point = 0; point < modes_[mode].fronts[front].size(); ++point) {
         const Front::Point found = modes_[mode].fronts[front][point];
         const std::int64_t room =
-            in_flight_.others == 0 ? found.room : room_in_flight(parts_of(mode, front, point));
+            has_others ? room_in_flight(parts_of(mode, front, point)) : found.room;
         all.push_back({room + reference_.before + steady_, found.time + reference_.rest_time, mode,
                        front, point});
       }
@@ -292,10 +291,10 @@ GradientError Planner::error_at(std::size_t point) const {
 }
 
 Planner::Tightest Planner::tightest(std::size_t point) const {
-  Tightest found;
   const std::vector<Part> parts = parts_at(point);
-  std::int64_t most = reference_.rest, late = 0;
-  std::int64_t before = reference_.before + in_flight_.others * kept_by(parts);
+  if (is_in_flight(moments_)) return tightest_in_flight(parts);
+  Tightest found;
+  std::int64_t most = reference_.rest, late = 0, before = reference_.before;
   for (const Part& part : parts) {
     const StagePass& cost = part.entry->cost.first;
     const std::size_t last = part.first + part.count - 1;

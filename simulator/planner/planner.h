@@ -12,7 +12,7 @@
 #include <span>
 
 #include "simulator/cost/device.h"
-#include "simulator/planner/front.h"
+#include "simulator/planner/chunk_fronts.h"
 #include "simulator/planner/in_flight.h"
 #include "simulator/planner/links.h"
 #include "simulator/planner/local_plan.h"
@@ -159,6 +159,8 @@ class Planner {
   const std::vector<Entry>& menu(std::uint32_t kind) const {
     return modes_.front().menus.front()[kind];
   }
+  /// Of a pipeline stage: as many micro-batches of it are kept when most is there.
+  std::int64_t kept_at_once(std::size_t stage) const;
   /// Of a stage that keeps everything.
   const StageCost& kept_cost(std::size_t stage) const { return reference_.stages[stage]; }
 
@@ -174,8 +176,8 @@ class Planner {
     std::vector<Menu> behind = {};  ///< by kind: of single stages, behind undone couplings; empty
                                     ///< where those leave what any others do
     std::vector<std::vector<Part>> parts = {};  ///< by link of the chain: of the front's choices
-    std::vector<Front> fronts = {};  ///< the first, and of a stage with micro-batches in flight
-                                     ///< one for each of slacks_of()
+    /// The first, and of a stage with micro-batches in flight some with slacks.
+    std::vector<ChunkFronts> fronts = {};
   };
   struct NamedPlan {
     std::size_t chain;
@@ -229,9 +231,17 @@ class Planner {
   void add_named(std::size_t number, const PlannedStep& step);
   std::vector<Part> parts_of(const NamedPlan& named) const;
   std::vector<Part> parts_of(std::uint32_t mode, std::uint32_t front, std::uint32_t point) const;
-  static std::int64_t kept_by(const std::vector<Part>& parts);
-  std::vector<std::int64_t> slacks_of(const Mode& mode) const;
+  std::vector<std::int64_t> gradients_of_chunks() const;
+  std::int64_t gradients_beside(const Moment& moment) const;
+  std::vector<std::int64_t> times_kept() const;
+  std::size_t chunk_of(std::size_t stage) const;
+  std::vector<ChunkOfChain> chunks_of(const Links& links) const;
+  void add_slacks(const std::vector<std::vector<Choice>>& choices, const Links& links,
+                  Mode& mode) const;
+  template <typename Visit>
+  void for_each_need(const std::vector<Part>& parts, const Visit& visit) const;
   std::int64_t room_in_flight(const std::vector<Part>& parts) const;
+  Tightest tightest_in_flight(const std::vector<Part>& parts) const;
   std::vector<std::int64_t> forward_in(Resource resource) const;
   void count(Resource resource);
   void propose_single(const std::vector<PlannedStep>& named, std::uint32_t kind);
@@ -259,15 +269,17 @@ class Planner {
   void merge_fronts();
   Survey survey_of(const Stages& stages, const std::vector<const LocalPlan*>& locals) const;
   std::int64_t need_of(std::size_t stage, const StageCost& cost, std::int64_t late) const;
-  std::vector<double> forward_room(std::int64_t bytes, double link) const;
-  std::vector<double> backward_room(std::int64_t bytes) const;
+  std::vector<double> forward_room(const Moment& moment, std::int64_t bytes, double link) const;
+  std::vector<double> backward_room(const Moment& moment, std::int64_t bytes) const;
+  std::vector<const Moment*> bounding_moments() const;
   template <typename Bound>
   std::int64_t best_at_prices_of_errors(std::int64_t enough, Bound bound) const;
   std::int64_t bound_of_single(std::int64_t bytes, double link) const;
   std::int64_t bound_of_joined(std::int64_t bytes, double link) const;
   struct RoomOfPass;
-  double bound_of_joined(std::int64_t in_flight, std::span<const RoomOfPass> passes) const;
+  double bound_of_joined(const Moment& moment, const std::vector<RoomOfPass>& passes) const;
   class LeastCosts;
+  class CostsByTimes;
   std::set<double> prices_of_free() const;
   double kept_time() const;
   std::int64_t least_forward(std::size_t stage) const;
@@ -282,9 +294,10 @@ class Planner {
   Device device_;
   Counted counted_;
   PlannerSettings settings_;
-  BatchesInFlight in_flight_;
+  std::vector<Moment> moments_;
   Needs needs_;
   Stages stages_;
+  std::vector<ChunkOfStage> chunks_;  ///< of a pipeline stage; else all is one
   std::vector<JoinedStages> joined_;
   std::shared_ptr<const GradientNoise> noise_;  ///< none where gradients are exact
   std::unique_ptr<CostModel> costs_;            ///< none where nothing is measured anew

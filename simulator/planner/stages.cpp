@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "simulator/parallel/shards.h"
+#include "simulator/parallel/stage_trace.h"
 #include "simulator/parallel/wrapped_groups.h"
 
 namespace tidemark {
@@ -170,6 +171,7 @@ bool runs_something(const Trace& trace, std::size_t begin, std::size_t end) {
 }
 
 std::vector<Stage> cut(const Trace& trace) {
+  const std::vector<std::int64_t> chunk_of = chunk_of_ops(trace);
   std::vector<Stage> stages;
   std::size_t at = 0;
   const auto close = [&](std::size_t begin, std::size_t end, std::int32_t block) {
@@ -178,12 +180,18 @@ std::vector<Stage> cut(const Trace& trace) {
         {.begin = static_cast<OpId>(begin), .end = static_cast<OpId>(end), .block = block});
     at = end;
   };
+  // Outside of blocks, but not of two chunks of a pipeline stage at once.
+  const auto close_between = [&](std::size_t end) {
+    for (std::size_t i = at + 1; i < end; ++i)
+      if (chunk_of[i] != chunk_of[i - 1]) close(at, i, -1);
+    close(at, end, -1);
+  };
   for (std::size_t b = 0; b < trace.blocks.size(); ++b) {
     const std::size_t begin = index(trace.blocks[b].begin), end = index(trace.blocks[b].end);
-    if (runs_something(trace, at, begin)) close(at, begin, -1);
+    if (runs_something(trace, at, begin)) close_between(begin);
     close(at, end, static_cast<std::int32_t>(b));
   }
-  close(at, trace.ops.size(), -1);
+  close_between(trace.ops.size());
   return stages;
 }
 
@@ -217,6 +225,17 @@ Stage joined(const Stages& single, std::size_t first, std::size_t count) {
 }
 
 }  // namespace
+
+std::vector<ChunkOfStage> chunks_of(const Trace& trace, const Stages& stages) {
+  const std::vector<std::int64_t> chunk_of = chunk_of_ops(trace);
+  std::vector<ChunkOfStage> chunks = {{}};
+  for (std::size_t s = 0; s < stages.all.size(); ++s) {
+    if (s > 0 && chunk_of[index(stages.all[s].begin)] != chunk_of[index(stages.all[s - 1].begin)])
+      chunks.push_back({s, s});
+    chunks.back().end = s + 1;
+  }
+  return chunks;
+}
 
 std::vector<Signature> signatures_of(const Trace& trace, const Needs& needs, const Stages& stages) {
   const std::vector<GatheredGroup> gathered = gathered_groups(trace);

@@ -37,6 +37,13 @@ struct Stages {
 /// Stages whose ops, wiring and needs are equal are of one kind.
 Stages stages_of(const Trace& trace, const Needs& needs);
 
+/// Stages [begin, end) of one chunk of a pipeline stage.
+struct ChunkOfStage {
+  std::size_t begin = 0, end = 0;
+};
+/// In order; of a trace without chunks all stages.
+std::vector<ChunkOfStage> chunks_of(const Trace& trace, const Stages& stages);
+
 /// By stage: all numbers that its cost could depend on in any plan of stages. Who reads what it
 /// hands on is not among them: whether that is kept is the reader's to pay. Of two traces of one
 /// network, stages of equal signatures cost the same.

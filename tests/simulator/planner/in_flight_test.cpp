@@ -26,16 +26,25 @@ struct Case {
   std::int64_t tensor = 1;
 };
 
-constexpr std::array cases = {Case{"gpt2", Precision::Fp32, 3, 0, 8},
-                              Case{"gpt2", Precision::Fp32, 3, 1, 8},
-                              Case{"gpt2", Precision::AmpBf16, 3, 0, 3},
-                              Case{"gpt2", Precision::AmpBf16, 3, 0, 5, "gpipe"},
-                              Case{"gpt2", Precision::Bf16, 3, 2, 4},
-                              Case{"bert-base", Precision::Bf16, 4, 0, 2},
-                              Case{"bert-base", Precision::Fp32, 2, 0, 9},
-                              Case{"vit-b-16", Precision::AmpFp16, 4, 1, 4},
-                              Case{"gpt2", Precision::Bf16, 2, 0, 4, "1f1b", 2},
-                              Case{"gpt2", Precision::Bf16, 2, 0, 1}};
+constexpr std::array cases = {
+    Case{"gpt2", Precision::Fp32, 3, 0, 8},
+    Case{"gpt2", Precision::Fp32, 3, 1, 8},
+    Case{"gpt2", Precision::AmpBf16, 3, 0, 3},
+    Case{"gpt2", Precision::AmpBf16, 3, 0, 5, "gpipe"},
+    Case{"gpt2", Precision::Bf16, 3, 2, 4},
+    Case{"bert-base", Precision::Bf16, 4, 0, 2},
+    Case{"bert-base", Precision::Fp32, 2, 0, 9},
+    Case{"vit-b-16", Precision::AmpFp16, 4, 1, 4},
+    Case{"gpt2", Precision::Bf16, 2, 0, 4, "1f1b", 2},
+    Case{"gpt2", Precision::Bf16, 2, 0, 1},
+    Case{"gpt2", Precision::Fp32, 2, 0, 4, "interleaved:v=2"},
+    Case{"gpt2", Precision::AmpBf16, 2, 1, 6, "interleaved:v=3"},
+    Case{"gpt2", Precision::AmpBf16, 3, 2, 3, "interleaved:v=2"},
+    Case{"bert-base", Precision::Bf16, 3, 1, 5, "interleaved:v=4"},
+    Case{"gpt2", Precision::Bf16, 2, 1, 3, "interleaved:v=2,blocks=3-0-4-5"},
+    Case{"bert-base", Precision::AmpBf16, 2, 0, 1, "interleaved:v=2"},
+    Case{"vit-b-16", Precision::AmpFp16, 2, 1, 2, "interleaved:v=2"},
+    Case{"gpt2", Precision::Bf16, 2, 0, 4, "interleaved:v=2", 2}};
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << c.model << " " << to_string(c.precision) << " pp" << c.stage << " of " << c.stages
@@ -57,23 +66,50 @@ const Device& device() {
   return found;
 }
 
+StepOptions options(std::int64_t stages, std::int64_t stage, std::int64_t batches,
+                    const char* schedule) {
+  StepOptions step;
+  step.accumulate.count = batches;
+  step.mesh[Axis::Pipeline] = stages;
+  step.schedule = parse_schedule(schedule);
+  step.rank = RankClass{stage};
+  return step;
+}
+
+// The most while a forward runs, or a backward that is not the first; -1 if there is none.
+std::pair<std::int64_t, std::int64_t> others(const StepOptions& step) {
+  std::pair<std::int64_t, std::int64_t> most = {-1, -1};
+  for (const Moment& moment : moments_of(step)) {
+    if (!moment.is_backward) most.first = std::max(most.first, moment.beside.front().kept);
+    if (moment.is_backward && moment.is_later())
+      most.second = std::max(most.second, moment.beside.front().kept);
+  }
+  return most;
+}
+
 TEST(BatchesInFlight, CountsOthers) {
-  const auto of = [](std::int64_t stages, std::int64_t stage, std::int64_t batches,
-                     const char* schedule) {
-    StepOptions step;
-    step.accumulate.count = batches;
-    step.mesh[Axis::Pipeline] = stages;
-    step.schedule = parse_schedule(schedule);
-    step.rank = RankClass{stage};
-    const BatchesInFlight found = in_flight_of(step);
-    return std::pair(found.others, found.others_later);
-  };
-  EXPECT_EQ(of(1, 0, 8, "1f1b"), std::pair(0l, 0l));
-  EXPECT_EQ(of(3, 0, 4, "1f1b"), std::pair(2l, 2l));
-  EXPECT_EQ(of(3, 0, 3, "1f1b"), std::pair(2l, 1l));
-  EXPECT_EQ(of(3, 2, 4, "1f1b"), std::pair(0l, 0l));
-  EXPECT_EQ(of(3, 2, 4, "gpipe"), std::pair(3l, 2l));
-  EXPECT_EQ(of(3, 0, 1, "gpipe"), std::pair(0l, 0l));
+  EXPECT_EQ(others(options(1, 0, 8, "1f1b")), std::pair(0l, 0l));
+  EXPECT_EQ(others(options(3, 0, 4, "1f1b")), std::pair(2l, 2l));
+  EXPECT_EQ(others(options(3, 0, 3, "1f1b")), std::pair(2l, 1l));
+  EXPECT_EQ(others(options(3, 2, 4, "1f1b")), std::pair(0l, 0l));
+  EXPECT_EQ(others(options(3, 2, 4, "gpipe")), std::pair(3l, 2l));
+  EXPECT_EQ(others(options(3, 0, 1, "gpipe")), std::pair(0l, -1l));
+  EXPECT_EQ(most_kept(moments_of(options(3, 0, 4, "1f1b"))), 3);
+}
+
+// The last of two stages, chunks a and b: Fa0 Fa1 Fb0 Bb0 Fb1 Bb1 Ba0 Ba1.
+TEST(BatchesInFlight, CountsChunks) {
+  const std::vector<Moment> moments = moments_of(options(2, 1, 2, "interleaved:v=2"));
+  using Chunks = std::vector<ChunkInFlight>;
+  const std::vector<Moment> expected = {
+      {false, 0, Chunks{{1, 1, false}, {0, 0, false}}},  // Fa1
+      {false, 1, Chunks{{2, 2, false}, {0, 0, false}}},  // Fb0
+      {true, 1, Chunks{{2, 1, false}, {0, 0, false}}},   // Bb0: Fb1 lets go what is held
+      {false, 1, Chunks{{2, 1, false}, {0, 0, true}}},   // Fb1
+      {true, 1, Chunks{{2, 0, false}, {0, 0, true}}},    // Bb1
+      {true, 0, Chunks{{1, 0, false}, {0, 0, true}}},    // Ba0
+      {true, 0, Chunks{{0, 0, true}, {0, 0, true}}}};    // Ba1
+  EXPECT_EQ(moments, expected);
 }
 
 // What is promised is what is lowered in the stage's own order: bytes to the byte, and no more

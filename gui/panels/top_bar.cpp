@@ -11,6 +11,17 @@
 namespace tidemark::gui {
 namespace {
 
+// Widths in letters, of windows: below the first, buttons have a row of their own; beyond the
+// second there are some more of them.
+constexpr float narrow_bar = 60, wide_bar = 72;
+
+// What stands beside the two lists of recordings, in letters, with all that may be there: names of
+// sides and usual buttons; those of wide windows; and the alignment of what is compared.
+float beside_lists(float room, bool compares, float em) {
+  constexpr float buttons = 28, more_buttons = 17, alignment = 7;
+  return (buttons + (room > wide_bar * em ? more_buttons : 0) + (compares ? alignment : 0)) * em;
+}
+
 void choose_color(ViewState& view) {
   ImGui::AlignTextToFramePadding();
   text_line("Color", theme::faint);
@@ -129,7 +140,7 @@ void draw_buttons(ViewModel& model, ViewState& view, float room, float em) {
   if (ImGui::Button("Keep")) model.keep(view);
   if (ImGui::IsItemHovered())
     ImGui::SetTooltip("keep this one as it is, to compare what-ifs with it");
-  if (room > 72 * em) {
+  if (room > wide_bar * em) {
     ImGui::SameLine(0, 1.2F * em);
     choose_color(view);
   }
@@ -141,7 +152,7 @@ void draw_buttons(ViewModel& model, ViewState& view, float room, float em) {
   if (ImGui::Button("Search")) view.shows_search = view.focuses_search = true;
   ImGui::SameLine();
   export_menu(model, view);
-  if (model.what_if() && room > 72 * em) {
+  if (model.what_if() && room > wide_bar * em) {
     ImGui::SameLine();
     if (ImGui::Button("What if")) view.shows_what_if = !view.shows_what_if;
     if (ImGui::IsItemHovered())
@@ -157,10 +168,11 @@ void draw_buttons(ViewModel& model, ViewState& view, float room, float em) {
 void draw_top_bar(ViewModel& model, ViewState& view) {
   const float em = ImGui::GetFontSize();
   const float room = ImGui::GetContentRegionAvail().x;
-  const bool is_narrow = room < 60 * em;  // then buttons have a row of their own
+  const bool is_narrow = room < narrow_bar * em;  // then buttons have a row of their own
   const bool compares = model.against(view) != nullptr;
   const float share = is_narrow ? 0.4F : compares ? 0.21F : 0.25F;
-  const float combo = std::clamp(share * room, 6 * em, 30 * em);
+  const float left = is_narrow ? room : (room - beside_lists(room, compares, em)) / 2;
+  const float combo = std::clamp(std::min(share * room, left), 6 * em, 30 * em);
   if (compares) name_side("A");
   if (const auto shown = choose_recording("##shown", model, view, view.shown, "", combo);
       *shown != view.shown) {

@@ -81,16 +81,17 @@ class Drawing {
   }
 
  private:
-  // A primitive's vertices are its own: where a triangle uses none of those before it, it begins
-  // another one.
+  // A primitive's vertices are its own, and stand in a row: a triangle beyond them begins another
+  // one. Columns of tables are drawn one after the other, whichever was written first.
   void read(const ImDrawList& list) {
     for (const ImDrawCmd& command : list.CmdBuffer) {
       std::set<unsigned> used;
       pen_ = nullptr;
       for (unsigned i = 0; i + 2 < command.ElemCount; i += 3) {
         const ImDrawIdx* triangle = list.IdxBuffer.Data + command.IdxOffset + i;
-        const unsigned least = std::min({triangle[0], triangle[1], triangle[2]});
-        if (!used.empty() && least > *used.rbegin()) take(list, command, std::exchange(used, {}));
+        const auto [least, most] = std::minmax({triangle[0], triangle[1], triangle[2]});
+        if (!used.empty() && (least > *used.rbegin() || most < *used.begin()))
+          take(list, command, std::exchange(used, {}));
         used.insert(triangle, triangle + 3);
       }
       if (!used.empty()) take(list, command, used);

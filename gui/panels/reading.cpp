@@ -70,7 +70,7 @@ std::vector<KeyEntry> reading_of(const TimelinePlaces& places, const ViewModel& 
 }
 
 std::string live_text(const Opened& opened, std::optional<StateId> state) {
-  if (!has_memory(opened.recording)) return "memory unknown";
+  if (!has_memory(opened.recording)) return "no memory";
   return state ? to_text(opened.memory().total_of(*state)) + " live" : "A has ended";
 }
 

@@ -249,7 +249,8 @@ TEST_F(CurveLabelPlaces, DoNotStandOnEachOther) {
 TEST_F(CurveLabelPlaces, KeepWithinTheCurvesBox) {
   CurveLabels labels = this->labels();
   const std::array<Box, 2> places = {Box{500, 210, 600, 228}, Box{500, 310, 510, 328}};
-  labels.put(sheet_.list(), "x", theme::text, places);  // a part above it is worse than 96 px of the curve
+  // A part above it is worse than 96 px of the curve.
+  labels.put(sheet_.list(), "x", theme::text, places);
   EXPECT_GT(sheet_.drawing().texts.at(0).box.y0, 290);
   EXPECT_GT(labels.covered(), 0);
 }

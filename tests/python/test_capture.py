@@ -1,6 +1,7 @@
 """Captures small models with PyTorch, where there is one, without a GPU. Loudly skipped elsewhere."""
 
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -147,6 +148,58 @@ def solved():
 
 def siamese():
     return Siamese(), (torch.zeros(8, 16, 64), torch.zeros(8, 16, 64))
+
+class Parted(Net):
+    def forward(self, x):
+        nothing, some, rest = self.out(x).split([0, 48, 16], dim=-1)
+        return some.sigmoid().mean() + rest.mean()
+
+def parted():
+    return Parted(), torch.zeros(8, 16, 64)
+
+class Pooled(Net):
+    def forward(self, x):
+        return {"loss": self.layers[1](x).mean(), "pooled": self.out(x[:, 0]).tanh()}
+
+def pooled():
+    return Pooled(), torch.zeros(8, 16, 64)
+
+@torch.jit.script
+def buckets(places, count: int):
+    return torch.where(torch.abs(places) < count, places * 2 + 1, torch.abs(places) - count)
+
+class Scripted(Net):
+    def forward(self, x):
+        places = torch.arange(64, device=x.device)
+        near = buckets(places[:, None] - places[None, :], 8)
+        return self.out(x)[:, :, (near + 63) % 64].mean()
+
+def scripted():
+    return Scripted(), torch.zeros(8, 16, 64)
+
+def squared():
+    target = torch.zeros(8, 16, 32)
+    return Net(), torch.zeros(8, 16, 64), lambda y: torch.nn.functional.mse_loss(y, target)
+
+class Dropped(Net):
+    def forward(self, x):
+        for _ in range(8):
+            if torch.rand(()) < 0.5:
+                x = self.layers[0](x)
+        return self.out(x).mean()
+
+def dropped():
+    return Dropped(), torch.zeros(8, 16, 64)
+
+class Unlike(Net):
+    steps = 0
+
+    def forward(self, x):
+        self.steps += 1
+        return self.out(x.sin() if self.steps > 3 else x.cos()).mean()
+
+def unlike():
+    return Unlike(), torch.zeros(8, 16, 64)
 
 def sparse():
     return nn.Embedding(100, 8, sparse=True), torch.arange(9), lambda y: y.mean(), torch.optim.SGD
@@ -404,11 +457,41 @@ class Capture(CaptureTest):
                 tensor = tensors[side[int(label[3 if label.startswith("out") else 2:])]]
                 owner = tensors[tensor.get("storage", tensor["name"])]
                 if owner["category"] in ("activation", "input"):
-                    size = sizes[owner["dtype"]]
-                    for axis in owner["shape"]:
-                        size *= axis
-                    kept[owner["name"]] = size
+                    kept[owner["name"]] = sizes[owner["dtype"]] * math.prod(owner["shape"])
         self.assertEqual(sum(kept.values()), measured["saved"])
+
+    def test_nodes_that_no_backward_goes_through_go_with_their_results(self):
+        self.require_saved_as_measured("pooled")
+        self.assertNotIn("tanh.before", {tensor["name"] for tensor in self.trace()["tensors"]})
+
+    def test_parts_that_are_empty_have_their_place_among_the_others(self):
+        self.assertEqual(self.capture("parted").returncode, 0)
+        shapes = {tensor["name"]: tensor["shape"] for tensor in self.trace()["tensors"]}
+        read = next(op["inputs"][0] for op in self.trace()["ops"] if op["name"] == "sigmoid")
+        self.assertEqual(shapes[read], [8, 16, 48])
+
+    def test_what_is_there_before_the_step_is_what_was_there(self):
+        # What a fused kernel of TorchScript makes was not, and is; mse_loss's whole result was, in the
+        # variable of the last loss.
+        for function in ("make_step", "scripted", "squared"):
+            with self.subTest(function):
+                self.assertEqual(self.capture(function, "--measured", "measured.json").returncode, 0)
+                sizes = dict(float32=4, float64=8, int64=8, bool=1)
+                there = sum(sizes[x["dtype"]] * math.prod(x["shape"]) for x in self.trace()["tensors"]
+                            if "storage" not in x and x["category"] != "activation")
+                measured = json.loads((self.path / "measured.json").read_text())
+                self.assertEqual(there, measured["live"]["begin"])
+
+    def test_what_goes_by_chance_goes_alike_in_all_steps(self):
+        self.require_saved_as_measured("dropped")
+
+    def test_a_step_that_is_not_always_alike_is_refused_with_its_line(self):
+        done = self.capture("unlike")
+        self.assertEqual(done.returncode, 1)
+        number = 1 + SCRIPT.split("\n").index("        return self.out(x.sin() if self.steps > 3 else "
+                                              "x.cos()).mean()")
+        self.assertIn(f"net.py:{number}: the step runs aten::sin here, and aten::cos at another time",
+                      done.stderr)
 
     def test_autocast_casts_for_the_device(self):
         self.assertEqual(self.capture("make_step", "--precision", "amp-bf16").returncode, 0)

@@ -16,12 +16,12 @@ import torch
 
 from . import compiled, step
 from .cast import Discovery
+from .chance import Chance, are_alike, require_alike
 from .errors import CaptureError
 from .history import History
 from .meter import Meter
 from .optimizers import Optimizers
 from .passes import Writer
-from .recorder import Recorder
 from .watching import watched
 
 
@@ -33,20 +33,12 @@ def run_with(run: Callable[[], Any], writer: Writer) -> Writer:
     return writer
 
 
-def are_alike(one: Recorder, other: Recorder) -> bool:
-    def ran(recorder: Recorder) -> list[Any]:
-        return [(x.name, [y.shape for y in x.reads], [y.shape for y in x.writes])
-                for x in recorder.operations]
-
-    return ran(one) == ran(other)
-
-
 def record(run: Callable[[], Any],
            history: History) -> tuple[step.Step, list[step.Recording], list[int]]:
     """Of each kind of pass one, in the fourth step; how often it comes in `accumulate`."""
     gc.collect()
     gc.disable()
-    found = Discovery()
+    found, chance = Discovery(), Chance()
     history.mark()
     with watched(found):
         run()
@@ -63,6 +55,7 @@ def record(run: Callable[[], Any],
                                               if p.requires_grad])
     meter = Meter()
     history.mark()
+    chance.again()
     with watched(meter):
         run()
     meter.ended()
@@ -71,6 +64,7 @@ def record(run: Callable[[], Any],
     calls = history.end()
 
     def written(inside: set[int], for_graph: bool) -> Writer:
+        chance.again()
         return run_with(run, Writer(whole, optimizers, inside, for_graph))
 
     first = written(set(), for_graph=True)
@@ -82,6 +76,7 @@ def record(run: Callable[[], Any],
         raise CaptureError(f"the step has {len(measured)} backward passes at one time and "
                            f"{len(passes)} at another: capture one that is always alike")
     for one, other in zip(passes, with_graphs):
+        require_alike(other.recorder.operations, one.recorder.operations)
         one.graph = other.graph
     recordings = [each.recording(whole, len(optimizers.trained)) for each in passes]
     for recording, figures in zip(recordings, measured):
@@ -99,7 +94,7 @@ def groups_of(recordings: list[step.Recording]) -> list[list[int]]:
     for at, recording in enumerate(recordings):
         before = recordings[at - 1]
         if at > 0 and not before.has_update and recording.adds and \
-                are_alike(before.recorder, recording.recorder):
+                are_alike(before.recorder.operations, recording.recorder.operations):
             groups[-1].append(at)
         else:
             groups.append([at])

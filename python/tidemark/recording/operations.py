@@ -69,7 +69,7 @@ class Operations(Tensors):
     def results(self, operation: Operation) -> list[Tensor]:
         name = self.name_of(operation)
         outputs: list[Tensor] = []
-        for position, written in enumerate(operation.writes):
+        for position, written in zip(operation.positions, operation.writes):
             storage = self.storages[written.storage]
             label = f"{name}.{len(outputs)}" if outputs else name
             if written.storage not in self.whole and storage.made_by is not None:

@@ -35,6 +35,7 @@ class Storage:
     category: str = "activation"
     trainable: bool = False
     made_by: int | None = None
+    found_by: int | None = None  # the operation of the forward that read it before it was known
     gone_before: int | None = None  # the operation; None: it outlives the forward
 
 
@@ -60,6 +61,7 @@ class Operation:
     number: int = 0  # nodes that there were when it began
     reads: list[Reference] = dataclasses.field(default_factory=list)
     writes: list[Reference] = dataclasses.field(default_factory=list)
+    positions: list[int] = dataclasses.field(default_factory=list)  # of writes among its results
     wants: list[bool] = dataclasses.field(default_factory=list)  # of reads: gets a gradient
     kept_reads: set[int] = dataclasses.field(default_factory=set)  # storages
     kept_writes: set[int] = dataclasses.field(default_factory=set)
@@ -181,6 +183,15 @@ def plain(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
+def without_node(tensor: torch.Tensor) -> torch.Tensor:
+    """For a node to keep: of its own result, the tensor itself would hold the node in turn, for ever
+    where no backward goes through it."""
+    if tensor.grad_fn is None:
+        return tensor
+    with torch._C._DisableTorchDispatch():
+        return tensor.detach()
+
+
 def mutated_arguments(function: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
     found = []
     for index, argument in enumerate(function._schema.arguments):
@@ -268,9 +279,15 @@ class Recorder(TorchDispatchMode):
     # --- operations -----------------------------------------------------------------------------
 
     def on_device(self, values: Any) -> list[torch.Tensor]:
+        return [x for _, x in self.numbered_on_device(values)]
+
+    @staticmethod
+    def numbered_on_device(values: Any) -> list[tuple[int, torch.Tensor]]:
+        """With its place among all tensors: empty ones take one, too."""
         tensors = [plain(x) for x in tree_leaves(values) if isinstance(x, torch.Tensor)]
-        return [x for x in tensors if x.device.type == "cuda" and x.layout == torch.strided and
-                not is_fake(x) and x.untyped_storage().nbytes() > 0 and x.numel() > 0]
+        return [(at, x) for at, x in enumerate(tensors)
+                if x.device.type == "cuda" and x.layout == torch.strided and not is_fake(x) and
+                x.untyped_storage().nbytes() > 0 and x.numel() > 0]
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
                            kwargs: Any = None) -> Any:
@@ -294,7 +311,10 @@ class Recorder(TorchDispatchMode):
         self.last_number = number
         operation.line = self.lines.current()
         inputs = self.on_device((args, kwargs))
+        known = len(self.storages)
         operation.reads = [self.reference(x) for x in inputs]
+        for storage in self.storages[known:]:
+            storage.found_by = len(self.operations)
         wanted = torch.is_grad_enabled()
         operation.wants = [wanted and x.requires_grad and not is_whole_number(x) for x in inputs]
         operation.mutates = {self.number(x) for x in mutated_arguments(function, args, kwargs)
@@ -317,9 +337,10 @@ class Recorder(TorchDispatchMode):
         return result
 
     def note_results(self, operation: Operation, result: Any) -> None:
-        outputs = self.on_device(result)
+        outputs = self.numbered_on_device(result)
         known = len(self.storages)
-        operation.writes = [self.reference(x, with_source=False) for x in outputs]
+        operation.positions = [at for at, _ in outputs]
+        operation.writes = [self.reference(x, with_source=False) for _, x in outputs]
         for written in operation.writes:
             if written.storage >= known:
                 self.storages[written.storage].made_by = len(self.operations)
@@ -400,9 +421,13 @@ class Recorder(TorchDispatchMode):
     # --- what is kept ---------------------------------------------------------------------------
 
     def pack(self, tensor: torch.Tensor) -> torch.Tensor:
+        self.note_kept(tensor)
+        return without_node(tensor)
+
+    def note_kept(self, tensor: torch.Tensor) -> None:
         if self.phase != "forward" or tensor.device.type != "cuda" or \
                 tensor.untyped_storage().nbytes() == 0:
-            return tensor
+            return
         node = torch.autograd._get_sequence_nr() - 1 - self.first_node
         storage = self.number(tensor)
         self.kept.add(storage)
@@ -411,7 +436,6 @@ class Recorder(TorchDispatchMode):
             last.kept_writes.add(storage)
         else:
             self.pending.append((node, storage))
-        return tensor
 
     # --- modules and groups ---------------------------------------------------------------------
 

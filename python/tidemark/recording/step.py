@@ -13,12 +13,13 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from . import compiled, exported
+from .chance import Chance, require_alike
 from .errors import CaptureError
 from .graph import Graph
 from .history import Calls, History
 from .lines import Lines
 from .optimizers import Optimizers, make_optimizers
-from .recorder import Recorder, Reference, is_fake
+from .recorder import Operation, Recorder, Reference, is_fake
 from .replicas import Replicas, without_wrappers
 
 PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16")
@@ -35,6 +36,8 @@ class Step:
     optimizer: Any = "adamw"  # a name, an optimizer, several, or a function of the parameters
     precision: str = "fp32"
     replicas: Replicas | None = None
+    large_loss: torch.Tensor | None = None  # of the step before
+    chance: Chance = dataclasses.field(default_factory=Chance)
 
 
 def as_step(made: Any) -> Step:
@@ -128,10 +131,15 @@ def no_backward() -> Iterator[None]:
 
 
 def forward(step: Step) -> torch.Tensor:
+    step.chance.again()
     amp = AMP.get(step.precision)
     context = torch.autocast("cuda", amp) if amp else contextlib.nullcontext()
     with context, no_backward():
-        return loss_of(step, call(step.model, step.batch))
+        loss = loss_of(step, call(step.model, step.batch))
+    # As a loop's variable has it, until the next one is there. Some are as large as what they are of
+    # and only called a number (mse_loss); 4 bytes more or less are not worth a tensor.
+    step.large_loss = loss if loss.untyped_storage().nbytes() > loss.nbytes else None
+    return loss
 
 
 @dataclasses.dataclass
@@ -179,7 +187,7 @@ def one_count_of_nodes() -> Any:
     return torch.autograd.set_multithreading_enabled(False)
 
 
-def run_for_graph(step: Step, optimizer: Optimizers) -> Graph:
+def run_for_graph(step: Step, optimizer: Optimizers) -> tuple[Graph, list[Operation]]:
     """With a recorder, too: asking a tensor for its node may make one, so both count the same."""
     recorder = Recorder()
     graph = Graph(recorder.first_node)
@@ -190,7 +198,7 @@ def run_for_graph(step: Step, optimizer: Optimizers) -> Graph:
         graph.watch(loss)
         loss.backward()
     optimizer.clear()
-    return graph
+    return graph, recorder.operations
 
 
 @dataclasses.dataclass
@@ -345,7 +353,7 @@ def record(step: Step, history: History) -> Recording:
     optimizer = make_optimizers(step.model, step.optimizer)
     measured = run_twice(step, optimizer, history)
     calls = history.end()
-    graph = run_for_graph(step, optimizer)
+    graph, operations = run_for_graph(step, optimizer)
     recorder = Recorder()
     groups_of(recorder)
     leaves = note_what_is_there(recorder, step, optimizer)
@@ -354,6 +362,8 @@ def record(step: Step, history: History) -> Recording:
     with recorder, watched_modules(recorder, step.model), one_count_of_nodes():
         with torch.autograd.graph.saved_tensors_hooks(recorder.pack, lambda tensor: tensor):
             loss = forward(step)
+        if not compiled.is_used():  # graphs of a compiler are operators in the one run only
+            require_alike(operations, recorder.operations)
         last = recorder.reference(loss)
         saved = {number: recorder.storages[number].bytes
                  for number in recorder.numbers.values() if is_saved(recorder, number, last)}

@@ -143,11 +143,11 @@ class Tensors:
         if is_same and graph.hands_on(operation.node, self.end_of(read)):
             if read.source is None and graph.edges_to[operation.node] > 1:
                 return self.add_view_of_weight(operation, whole)
-            self.by_source[operation.node, 0] = whole
+            self.by_source[operation.node, operation.positions[0]] = whole
             self.passed.add(operation.node)
             return
         part = self.add(self.part_of(written, whole, self.name_of(operation)))
-        self.by_source[operation.node, 0] = part
+        self.by_source[operation.node, operation.positions[0]] = part
         self.ops.append(Op(part.name, "select", [whole], [part], self.at))
 
     def add_view_of_weight(self, operation: Operation, whole: Tensor) -> None:
@@ -163,7 +163,7 @@ class Tensors:
         pieces = [self.part_of(written, whole, f"{name}.{at}" if at else name)
                   for at, written in enumerate(operation.writes)]
         is_all = sum(elements(piece.shape) for piece in pieces) == elements(whole.shape)
-        for at, piece in enumerate(pieces):
+        for at, piece in zip(operation.positions, pieces):
             self.by_source[operation.node, at] = self.add(piece)
         if is_all and len(pieces) <= MOST_OPERANDS:
             self.ops.append(Op(pieces[0].name, "split", [whole], pieces, self.at))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import blocks as block_finder
-from . import compiled_ops, held, inside, sums
+from . import compiled_ops, held, inside, sums, unseen
 from .groups import add_group
 from .operations import Operations
 from .parts import Block, Tensor, Trace
@@ -32,6 +32,7 @@ class Builder(Operations):
         self.recording.graph.settle(self.recorder.operations, self.storages,
                                     self.recorder.groups)
         self.leave_out_what_is_added_to()
+        unseen.settle(self.recorder)
         for number, storage in enumerate(self.storages):
             if storage.name and not held.goes(storage):
                 self.whole_of(number)
@@ -49,6 +50,7 @@ class Builder(Operations):
             operation = operations[self.at]
             self.module = operation.module
             if operation.group is None or operation.group >= len(self.recorder.groups):
+                unseen.add_what_it_finds(self, operation)
                 if operation.region is not None:
                     compiled_ops.add(self, operation)
                 elif operation.inside is not None:

@@ -51,6 +51,10 @@ enum class Formula : std::uint8_t {
   DoraNorm,
   // sound (kernels/conv1d)
   Conv1d,
+  // activations whose backward reads what they wrote (kernels/inverted)
+  InvertedGelu,
+  InvertedTanhGelu,
+  InvertedSilu,
 };
 
 inline constexpr std::array formulas = {
@@ -82,7 +86,10 @@ inline constexpr std::array formulas = {
     Named{Formula::PutRows, std::string_view("put_rows")},
     Named{Formula::MulKept, std::string_view("mul_kept")},
     Named{Formula::DoraNorm, std::string_view("dora_norm")},
-    Named{Formula::Conv1d, std::string_view("conv1d")}};
+    Named{Formula::Conv1d, std::string_view("conv1d")},
+    Named{Formula::InvertedGelu, std::string_view("inverted_gelu")},
+    Named{Formula::InvertedTanhGelu, std::string_view("inverted_tanh_gelu")},
+    Named{Formula::InvertedSilu, std::string_view("inverted_silu")}};
 static_assert(is_in_order(formulas));
 constexpr std::string_view to_string(Formula formula) {
   return formulas[static_cast<std::size_t>(formula)].name;

@@ -273,6 +273,13 @@ bool conv1d(Fit& f) {
                 out0, "[batch, out, (length + 2·padding − kernel) / stride + 1]");
 }
 
+// x → y, and a bit for each element
+bool inverted(Fit& f) {
+  return is_number(f, in0) && is_number(f, out0) && f.same(out0, f[in0]) &&
+         holds(f, out1, DType::UInt8, "bits, in bytes of uint8") &&
+         f.same(out1, {(numel(f[in0]) + 7) / 8});
+}
+
 struct FormulaRule {
   Formula value;
   OperandCounts inputs, outputs;
@@ -315,6 +322,9 @@ constexpr std::array formula_rules = [] {
       FormulaRule{MulKept, three, one, mul_kept},
       FormulaRule{DoraNorm, three, {4, 4}, dora_norm},
       FormulaRule{Conv1d, {2, 3}, one, conv1d},
+      FormulaRule{InvertedGelu, one, two, inverted},
+      FormulaRule{InvertedTanhGelu, one, two, inverted},
+      FormulaRule{InvertedSilu, one, two, inverted},
   };
 }();
 static_assert(is_in_order(formula_rules) && formula_rules.size() == formulas.size());

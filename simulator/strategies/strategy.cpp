@@ -132,6 +132,8 @@ constexpr std::array contradictions = {
     Contradiction{"pareprop", "overlap", "pareprop overlaps already"},
     Contradiction{"reversible", "overlap", "that is pareprop"},
     Contradiction{"lowmemorybp", "approx-bp", "lowmemorybp contains approx-bp"},
+    Contradiction{"approx-bp", "invert-act", "GELU and SiLU are either approximated or inverted"},
+    Contradiction{"lowmemorybp", "invert-act", "GELU and SiLU are either approximated or inverted"},
     Contradiction{"lowmemorybp", "ms-bp", "lowmemorybp contains ms-bp"},
 };
 
@@ -184,6 +186,13 @@ const std::vector<StrategyRow>& strategies() {
        rewrite_activations,
        nullptr,
        "gradients through GELU and SiLU are approximate"},
+      {"invert-act",
+       "GELU and SiLU find their slope from their output, which the next linear keeps, and a bit",
+       "arXiv 2210.10246",
+       {in_blocks},
+       invert_activations,
+       nullptr,
+       "gradients through GELU and SiLU are those of their rounded output"},
       {"ms-bp",
        "norms share the tensor that the next linear keeps; affine merged into it",
        "arXiv 2406.16282, section 4.2",

@@ -125,6 +125,7 @@ std::vector<bool> quantizable_storages(const Trace& trace, const Needs& needs);
 
 // The rows' functions, one file per technique.
 Rewritten rewrite_activations(const Trace& trace, const StrategyArguments& arguments);
+Rewritten invert_activations(const Trace& trace, const StrategyArguments& arguments);
 Rewritten rewrite_norms(const Trace& trace, const StrategyArguments& arguments);
 Refusal share_norm_outputs(const Trace& trace, const Needs& needs,
                            const StrategyArguments& arguments, Plan& plan);

@@ -101,6 +101,15 @@ void TraceEdit::copy_as(OpId id, OpKind kind, std::size_t inputs, std::size_t ou
   append(std::move(op), first, inputs, from_.attributes_of(from_[id]));
 }
 
+void TraceEdit::copy_as_opaque(OpId id, OpaqueRow row, std::size_t inputs, std::size_t outputs,
+                               const std::vector<Tensor>& extra) {
+  copy_as(id, OpKind::Opaque, inputs, outputs, extra);
+  Op& op = to_.ops.back();
+  to_.attributes.resize(op.first_attribute), op.attributes = 0;
+  op.opaque = static_cast<OpaqueId>(to_.opaque_rows.size());
+  to_.opaque_rows.push_back(std::move(row));
+}
+
 void TraceEdit::copy_with_input0(OpId id, TensorId input) {
   const Op& op = from_[id];
   const std::uint32_t first = next_operand();

@@ -23,6 +23,9 @@ class TraceEdit {
   /// ones; `extra` outputs are added.
   void copy_as(OpId op, OpKind kind, std::size_t inputs, std::size_t outputs,
                const std::vector<Tensor>& extra = {});
+  /// As copy_as, as an opaque op without attributes.
+  void copy_as_opaque(OpId op, OpaqueRow row, std::size_t inputs, std::size_t outputs,
+                      const std::vector<Tensor>& extra);
   /// As copy, with another first input; ids of the new trace.
   void copy_with_input0(OpId op, TensorId input);
 

@@ -249,8 +249,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"compare gpt2 --strategies mesa:group=0", 2,
                 "strategy option 'group=0': group= takes a number of channels, 1 or more\n"},
         Mistake{"compare gpt2 --strategies +mesa", 2,
-                "unknown strategy '' (known: vanilla, approx-bp, ms-bp, lowmemorybp, reversible, "
-                "pareprop, checkpoint, mesa, offload, overlap)\n"}));
+                "unknown strategy '' (known: vanilla, approx-bp, invert-act, ms-bp, lowmemorybp, "
+                "reversible, pareprop, checkpoint, mesa, offload, overlap)\n"}));
 
 INSTANTIATE_TEST_SUITE_P(
     OptionsOfTheStep, MistakesOf,

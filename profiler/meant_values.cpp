@@ -61,9 +61,9 @@ Values axis_differences(const Tensor& tensor) {
 }
 
 Values causal_mask(const Tensor& tensor, std::int64_t window) {
-  const std::int64_t tokens = tensor.shape.back();
+  const std::int64_t keys = tensor.shape.back(), tokens = tensor.shape.back(1);
   return filled(tensor, [=, masked = hidden(tensor.dtype)](std::int64_t i) {
-    const std::int64_t q = i / tokens % tokens, k = i % tokens;
+    const std::int64_t q = i / keys % tokens + keys - tokens, k = i % keys;
     const bool is_seen = k <= q && (window == 0 || k > q - window);
     return is_seen ? 0.0 : masked;
   });

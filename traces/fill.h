@@ -30,7 +30,8 @@ struct Positions {
   bool operator==(const Positions&) const = default;
 };
 
-/// Added to scores [..., tokens, tokens]: a token sees itself and those before it.
+/// Added to scores [..., tokens, keys], of which the last is that of the last token: a token sees
+/// itself and those before it.
 struct CausalMask {
   std::int64_t window = 0;  ///< tokens that it sees; 0 = all
   bool operator==(const CausalMask&) const = default;

@@ -30,8 +30,8 @@ struct Needs {
     return is_whole() && rank() >= 1 ? "" : "int64 [..., tokens]";
   }
   std::string_view operator()(const fill::CausalMask&) const {
-    const bool fits = rank() >= 2 && tensor.shape.back() == tensor.shape.back(1);
-    return is_floating(tensor.dtype) && fits ? "" : "numbers [..., tokens, tokens]";
+    const bool fits = rank() >= 2 && tensor.shape.back() >= tensor.shape.back(1);
+    return is_floating(tensor.dtype) && fits ? "" : "numbers [..., tokens, as many keys or more]";
   }
   std::string_view operator()(const fill::PaddingMask&) const {
     return is_floating(tensor.dtype) ? "" : "numbers";

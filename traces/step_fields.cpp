@@ -457,9 +457,10 @@ std::vector<StepField> arithmetic() {
            .shown = StepShown::Apart,
            .is_always_written = true,
            .switches = {{"--tuning", "WHAT",
-                         "full, lora:r=4,targets=q,v, lora-fa:r=4,targets=all, prompt:tokens=20 or "
-                         "frozen:embed*,blocks.0.* (default full); of adapters also dropout=0.1, "
-                         "dtype=base (not fp32), dora (magnitudes), rslora (the same bytes) and "
+                         "full, lora:r=4,targets=q,v, lora-fa:r=4,targets=all, prompt:tokens=20, "
+                         "prefix:tokens=20 or frozen:embed*,blocks.0.* (default full); of adapters "
+                         "also dropout=0.1, dtype=base (not fp32), dora (magnitudes), rslora (the "
+                         "same bytes) and "
                          "save=embed_tokens,lm_head (peft's modules_to_save)"}}}),
       field<&StepOptions::base>(
           {.key = "base",

@@ -33,11 +33,13 @@ struct Tuning {
     LoraFa,
     Frozen,
     Prompt,  ///< embeddings of tokens in front of all others (arXiv 2104.08691)
+    Prefix,  ///< keys and values in front of those of each block (arXiv 2101.00190)
   };
   Kind kind = Kind::Full;
   std::int64_t rank = 8;
-  std::int64_t tokens = 0;  ///< that are learned: of Prompt
-  double dropout = 0;       ///< of what an adapter reads
+  std::int64_t tokens = 0;      ///< that are learned: of Prompt and Prefix
+  std::int64_t projection = 0;  ///< width inside of the MLP that makes a Prefix; 0: no MLP
+  double dropout = 0;           ///< of what an adapter reads
   bool base_dtype = false;  ///< adapters have the base's dtype, whatever the framework's rule is
   bool magnitudes = false;  ///< DoRA: one is trained per output, too (arXiv 2402.09353)
   std::vector<std::string> targets =
@@ -48,10 +50,19 @@ struct Tuning {
 };
 
 /// "full", "lora:r=4,targets=q,v", "lora:r=4,dropout=0.1,dtype=base,targets=all",
-/// "prompt:tokens=20", "lora:r=4,dora,targets=q,v,save=embed_tokens,lm_head",
-/// "lora-fa:r=4,targets=all", "frozen:embed*,blocks.0.*".
+/// "prompt:tokens=20", "prefix:tokens=20,projection=512", "lora-fa:r=4,targets=all",
+/// "lora:r=4,dora,targets=q,v,save=embed_tokens,lm_head", "frozen:embed*,blocks.0.*".
 Tuning parse_tuning(std::string_view text);
 std::string to_text(const Tuning& tuning);
+
+/// Tokens per sample that run through the model beside its words.
+constexpr std::int64_t prompt_tokens(const Tuning& tuning) {
+  return tuning.kind == Tuning::Kind::Prompt ? tuning.tokens : 0;
+}
+/// Tokens per sample that only attention sees.
+constexpr std::int64_t prefix_tokens(const Tuning& tuning) {
+  return tuning.kind == Tuning::Kind::Prefix ? tuning.tokens : 0;
+}
 
 /// How a language model's logits are scored, where they never lie in memory as a whole.
 struct TokenLoss {

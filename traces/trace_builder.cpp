@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "traces/linear_names.h"
 #include "traces/models/chunked_loss.h"
@@ -82,6 +83,7 @@ bool TraceBuilder::is_trainable(std::string_view name, ParameterRole role) const
     case Tuning::Kind::Lora:
     case Tuning::Kind::LoraFa:
     case Tuning::Kind::Prompt:
+    case Tuning::Kind::Prefix:
       return role == ParameterRole::Adapter || role == ParameterRole::Head;
     case Tuning::Kind::Frozen:
       return std::ranges::none_of(
@@ -168,6 +170,9 @@ void TraceBuilder::end_function() {
     trace_.tensors[index(trace_[locals_[i]].storage)].held_until = returns_after;
   locals_.resize(first_local_.back());
   first_local_.pop_back();
+  if (!first_local_.empty()) return;
+  for (const TensorId x : std::exchange(cached_, {}))
+    trace_.tensors[index(trace_[x].storage)].held_until = returns_after;
 }
 
 TensorId TraceBuilder::emit(OpKind kind, const std::string& name, std::span<const TensorId> inputs,
@@ -242,7 +247,9 @@ TensorId TraceBuilder::linear_with(const std::string& name, TensorId x, TensorId
   const Shape result = shape(x).with_back(shape(weight)[0]);
   const DType stated = trace_[weight].dtype;
   if (!autocast_ && stated != base_)  // an adapter's, which reads its own dtype
-    return emit(OpKind::Linear, name, {x, weight}, {{"", result, stated}});
+    return bias == no_tensor
+               ? emit(OpKind::Linear, name, {x, weight}, {{"", result, stated}})
+               : emit(OpKind::Linear, name, {x, weight, bias}, {{"", result, stated}});
   begin_function();
   const TensorId x16 = to_compute(x);
   if (x16 != x) local(x);  // the argument of a call that has not returned
@@ -338,15 +345,29 @@ Trace TraceBuilder::finish(TensorId loss) {
 namespace {
 
 void require_known_prompt(const Trace& trace) {
-  if (trace.step.tuning.kind != Tuning::Kind::Prompt) return;
-  const auto is_trained = [](const Tensor& tensor) { return tensor.trainable; };
-  const auto first = std::ranges::find_if(trace.tensors, is_trained);
-  if (first == trace.tensors.end() || first->name != "prompt.weight" ||
-      std::ranges::count_if(trace.tensors, is_trained) != 1)
+  const Tuning::Kind kind = trace.step.tuning.kind;
+  if (kind != Tuning::Kind::Prompt && kind != Tuning::Kind::Prefix) return;
+  const bool is_prompt = kind == Tuning::Kind::Prompt;
+  const auto is_learned = [&](const Tensor& tensor) {
+    return tensor.trainable && tensor.name.starts_with(is_prompt ? "prompt." : "prefix.");
+  };
+  const auto is_other = [&](const Tensor& tensor) {
+    return tensor.trainable && !is_learned(tensor);
+  };
+  if (std::ranges::none_of(trace.tensors, is_learned) ||
+      std::ranges::any_of(trace.tensors, is_other))
     throw UsageError(fmt::format(
-        "tuning: prompts are known in front of decoders that predict words, which {} does not "
+        "tuning: {} are known in front of decoders that predict words, which {} does not "
         "(take lora:r=8,targets=q,v)",
-        trace.model));
+        is_prompt ? "prompts" : "prefixes", trace.model));
+  if (is_prompt) return;
+  const auto sees_no_mask = [&](const Op& op) {
+    return op.kind == OpKind::FlashAttention && op.inputs == 3;
+  };
+  if (std::ranges::any_of(trace.ops, sees_no_mask))
+    throw UsageError(
+        "tuning: a prefix makes a mask wider than high, which the kernel of --attention flash and "
+        "those of older frameworks are not handed here (take --attention math)");
 }
 
 void require_known_targets(const Trace& trace) {

@@ -50,6 +50,11 @@ struct Adapter {
   TensorId magnitude = no_tensor;  ///< of DoRA: one per output
 };
 
+/// Learned keys and values [batch, key heads, tokens, d] in front of a block's own.
+struct Prefix {
+  TensorId keys = no_tensor, values = no_tensor;
+};
+
 class TraceBuilder {
  public:
   TraceBuilder(std::string model, std::string family, const StepOptions& options);
@@ -83,6 +88,10 @@ class TraceBuilder {
   /// Learned tokens in front of words [batch, tokens, width], where such are trained; else the
   /// words.
   TensorId with_prompt(TensorId words);
+  /// Those of each block, where such are trained; else blocks without.
+  std::vector<Prefix> prefixes(std::int64_t blocks, std::int64_t heads, std::int64_t head_width);
+  /// x [batch, heads, tokens, d] behind the learned part, where there is one.
+  TensorId behind(const std::string& name, TensorId prefix, TensorId x);
   /// x as matrix products read it: autocast's cast of it, or x.
   TensorId to_compute(TensorId x);
 
@@ -207,6 +216,7 @@ class TraceBuilder {
                      std::span<const Attribute> attributes);
   TensorId parameter_of(std::string_view name, const Shape& shape, DType dtype, ParameterRole role);
   std::string cast_name(TensorId x);
+  TensorId prefix_rows(TensorId numbers, std::int64_t width, std::int64_t of_all);
   bool multiplies_in_fp8(std::int64_t in, std::int64_t out, ParameterRole role) const;
   TensorId fp8_linear(const std::string& name, TensorId x, TensorId weight, TensorId bias);
   TensorId quantized_linear(const std::string& name, TensorId x, std::int64_t out, bool bias);
@@ -228,6 +238,7 @@ class TraceBuilder {
   std::uint32_t random_tensors_ = 0;  ///< parameters and inputs with keys so far
   std::vector<TensorId> locals_;
   std::vector<std::size_t> first_local_;  ///< of each function being traced
+  std::vector<TensorId> cached_;          ///< until the outermost of them returns
   std::vector<TensorId> weight_casts_;    ///< autocast casts each weight once per step
   std::vector<int> casts_;                ///< per activation: how often it has been cast
   /// Parameters of modules that are trained as copies.

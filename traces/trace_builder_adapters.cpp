@@ -74,26 +74,6 @@ TensorId TraceBuilder::tied(const std::string& name, TensorId table) {
   return found == copied_.end() ? table : found->original;
 }
 
-// peft_model.py, get_prompt(): one row of numbers is looked up, in fp32, and repeated for all
-// samples. What is joined with the words, and what that makes, are variables of a call that returns
-// the loss.
-TensorId TraceBuilder::with_prompt(TensorId words) {
-  const std::int64_t count = step().tuning.tokens;
-  if (step().tuning.kind != Tuning::Kind::Prompt) return words;
-  const Shape s = shape(words);
-  const TensorId table =
-      parameter_of("prompt.weight", {count, s[2]}, DType::Float32, ParameterRole::Adapter);
-  const TensorId numbers = input("prompt_ids", {s[0], count}, DType::Int64, fill::Positions{});
-  const TensorId row = select("prompt.row", numbers, {1, count});
-  const TensorId learned = embedding("prompt", row, table);
-  const TensorId heads = view("prompt.heads", learned, {1, 1, count, s[2]});
-  const TensorId repeated = repeat_heads("prompt.repeat", heads, {1, s[0], count, s[2]});
-  const TensorId of_all = view("prompt.samples", repeated, {s[0], count, s[2]});
-  const TensorId prompts = local(cast("prompt.cast", of_all, trace_[words].dtype));
-  const std::array parts = {prompts, words};
-  return local(concat("prompt.join", parts, {s[0], count + s[1], s[2]}));
-}
-
 TensorId TraceBuilder::adapted(const std::string& name, std::string_view leaf, TensorId x,
                                TensorId y, Adapter& adapter) {
   if (!is_lora_target(leaf)) return y;

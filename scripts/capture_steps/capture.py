@@ -44,6 +44,9 @@ steps_fp8_transformers-5.json; there with TORCH_CUDNN_SDPA_DEPRIORITIZED=1, as c
 Learned prompts (steps_prompts.json):
     --cases scripts/capture_steps/prompt_cases.py
 
+Learned keys and values (steps_prefix.json):
+    --cases scripts/capture_steps/prefix_cases.py
+
 Liger's kernels (steps_liger.json), which are not launched:
     --cases scripts/capture_steps/liger_cases.py
 
@@ -138,6 +141,11 @@ def build_model(case):
 
         model = peft.get_peft_model(model, peft.PromptTuningConfig(
             task_type="CAUSAL_LM", num_virtual_tokens=case["virtual_tokens"]))
+    if "prefix" in case:
+        import peft
+
+        model = peft.get_peft_model(model, peft.PrefixTuningConfig(
+            task_type="CAUSAL_LM", **case["prefix"]))
     if case.get("checkpoint"):
         model.gradient_checkpointing_enable(dict(use_reentrant=False))
         if "lora" in case:

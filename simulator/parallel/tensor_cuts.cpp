@@ -43,7 +43,7 @@ class CutSearch {
     if (trace_.blocks.empty()) refuse("the step names no blocks whose linears could be shared");
     const Tuning::Kind tuning = trace_.step.tuning.kind;
     if (tuning == Tuning::Kind::Lora || tuning == Tuning::Kind::LoraFa ||
-        tuning == Tuning::Kind::Prompt)
+        tuning == Tuning::Kind::Prompt || tuning == Tuning::Kind::Prefix)
       refuse(
           "adapters and learned tokens are not shared among ranks yet (take --tuning full or "
           "frozen)");

@@ -100,6 +100,8 @@ void steps_section(Page& page, const std::string& folder) {
   add("transformers-4.47", "transformers-4.47");
   add("transformers-4.57, Liger's kernels", "liger");
   add("transformers-4.57, adapters", "adapters");
+  add("transformers-4.57, learned prompts", "prompts");
+  add("transformers-4.57, learned prefixes", "prefix");
   add("transformers-4.57, other activations than the family's", "activations");
   add("transformers-4.57, checkpoints of small vocabularies", "checkpointed");
   for (const auto& [version, steps] : all)

@@ -148,6 +148,24 @@ TEST(MeasuredPrompts, HaveThePredictedPeaks) {
   }
 }
 
+// Learned keys and values in front of those of each block (steps_prefix.json).
+TEST(MeasuredPrefixes, HaveThePredictedPeaks) {
+  const std::vector<MeasuredStep> steps =
+      measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_prefix.json");
+  EXPECT_EQ(steps.size(), 25u);
+  for (const MeasuredStep& step : steps) {
+    EXPECT_EQ(step.predicted.parameters, step.measured.parameters) << step.name;
+    EXPECT_EQ(step.predicted.trainable, step.measured.trainable) << step.name;
+    EXPECT_LE(off(step, &StepBytes::saved), 0.001)  // seeds and single numbers
+        << step.name << " saved " << step.predicted.saved << " against " << step.measured.saved;
+    EXPECT_LE(off(step, &StepBytes::live), 0.2)
+        << step.name << " live " << step.predicted.live << " against " << step.measured.live;
+    EXPECT_LE(off(step, &StepBytes::allocated), step.name == "gpt2-fp32-sdpa-prefix" ? 3 : 2)
+        << step.name << " allocated " << step.predicted.allocated << " against "
+        << step.measured.allocated;
+  }
+}
+
 class MeasuredFp8 : public testing::TestWithParam<const char*> {};
 
 TEST_P(MeasuredFp8, HasThePredictedPeaks) {

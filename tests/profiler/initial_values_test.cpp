@@ -48,6 +48,16 @@ TEST(SyntheticInput, ASquareMaskHidesTheFuture) {
   for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(mask[i]<-1e30, i % 3> i / 3) << i;
 }
 
+// Two learned keys stand before those of three tokens, which all see both.
+TEST(SyntheticInput, AWideMaskHidesTheFutureBehindAPrefix) {
+  StepOptions step{.sequence = 3, .attention = Attention::Math};
+  step.tuning = parse_tuning("prefix:tokens=2");
+  const auto mask = input(small_llama(), "attention_mask", step);
+  ASSERT_EQ(mask.size(), 15u);
+  for (std::size_t i = 0; i < 15; ++i) EXPECT_EQ(mask[i]<-1e30, i % 5> i / 5 + 2) << i;
+  EXPECT_EQ(input(small_gpt2(), "position_ids", step), (std::vector<double>{2, 3, 4}));
+}
+
 TEST(SyntheticInput, RotaryTablesTurnPairsByTheirFrequency) {
   const auto cosine = input(small_llama(), "rope.cos"), sine = input(small_llama(), "rope.sin");
   EXPECT_EQ(cosine[0], 1);

@@ -110,6 +110,13 @@ StepBytes predicted_bytes(const MeasuredStep& step, const std::shared_ptr<const 
 Tuning tuning_of(const JsonView& step) {
   if (const auto tokens = step.find("virtual_tokens"))
     return parse_tuning(fmt::format("prompt:tokens={}", tokens->integer(1, most)));
+  if (const auto prefix = step.find("prefix")) {
+    std::string text =
+        fmt::format("prefix:tokens={}", prefix->at("num_virtual_tokens").integer(1, most));
+    if (prefix->boolean_or("prefix_projection", false))
+      text += fmt::format(",projection={}", prefix->at("encoder_hidden_size").integer(1, most));
+    return parse_tuning(text);
+  }
   const auto lora = step.find("lora");
   if (!lora) return {};
   std::string text = fmt::format("lora:r={}", lora->at("r").integer());

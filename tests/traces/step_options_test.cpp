@@ -30,7 +30,21 @@ TEST(Tuning, HasPeftsDropoutAndDtype) {
   EXPECT_THROW(parse_tuning("lora:dtype=fp8,targets=q"), UsageError);
   EXPECT_EQ(parse_tuning("prompt:tokens=20").tokens, 20);
   EXPECT_EQ(to_text(parse_tuning("prompt:tokens=20")), "prompt:tokens=20");
-  for (const char* text : {"prompt", "prompt:", "prompt:20", "prompt:tokens=0", "prompt:tokens=2x"})
+  for (const char* text : {"prompt", "prompt:", "prompt:20", "prompt:tokens=0", "prompt:tokens=2x",
+                           "prompt:tokens=20,projection=9"})
+    EXPECT_THROW(parse_tuning(text), UsageError) << text;
+}
+
+TEST(Tuning, HasPrefixesOfATableOrAnMlp) {
+  for (const char* text : {"prefix:tokens=20", "prefix:tokens=20,projection=512"})
+    EXPECT_EQ(to_text(parse_tuning(text)), text);
+  EXPECT_EQ(parse_tuning("prefix:projection=512,tokens=20"),
+            parse_tuning("prefix:tokens=20,projection=512"));
+  EXPECT_EQ(prefix_tokens(parse_tuning("prefix:tokens=20")), 20);
+  EXPECT_EQ(prompt_tokens(parse_tuning("prefix:tokens=20")), 0);
+  EXPECT_EQ(prompt_tokens(parse_tuning("prompt:tokens=20")), 20);
+  for (const char* text : {"prefix", "prefix:", "prefix:projection=8", "prefix:tokens=20,",
+                           "prefix:tokens=20,projection=0", "prefix:tokens=65537"})
     EXPECT_THROW(parse_tuning(text), UsageError) << text;
 }
 
@@ -76,9 +90,9 @@ TEST(Tunings, ReadBackTheirText) {
 }
 
 TEST(Tunings, SayWhatIsWrong) {
-  EXPECT_EQ(
-      error_of("lorra:r=4"),
-      "unknown tuning 'lorra' (did you mean 'lora'? known: full, lora, lora-fa, frozen, prompt)");
+  EXPECT_EQ(error_of("lorra:r=4"),
+            "unknown tuning 'lorra' (did you mean 'lora'? known: full, lora, lora-fa, frozen, "
+            "prompt, prefix)");
   EXPECT_EQ(error_of("full:r=4"), "tuning: 'full' takes no arguments");
   EXPECT_EQ(error_of("lora:r=0"), "tuning: r=0 is not a rank (1 to 65536)");
   EXPECT_EQ(error_of("lora:r=65537"), "tuning: r=65537 is not a rank (1 to 65536)");
@@ -92,7 +106,7 @@ TEST(Tunings, SayWhatIsWrong) {
   EXPECT_EQ(error_of("lora:r=4,,"), "tuning: '' is not understood (" + options);
   EXPECT_EQ(error_of("frozen"),
             "tuning: 'frozen' needs names (for example frozen:embed*,blocks.0.*)");
-  EXPECT_EQ(error_of(""), "unknown tuning '' (known: full, lora, lora-fa, frozen, prompt)");
+  EXPECT_EQ(error_of(""), "unknown tuning '' (known: full, lora, lora-fa, frozen, prompt, prefix)");
 }
 
 TEST(PrecisionOf, IsTheFrameworksUnlessGiven) {

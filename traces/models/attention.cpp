@@ -422,6 +422,8 @@ TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,
     heads.q = rotate(b, name + ".q_rope", heads.q, config);
     heads.k = rotate(b, name + ".k_rope", heads.k, config);
   }
+  heads.k = b.behind(name + ".k", config.prefix.keys, heads.k);
+  heads.v = b.behind(name + ".v", config.prefix.values, heads.v);
   b.local(heads.q), b.local(heads.k), b.local(heads.v);
   const TensorId mixed = attention_core(b, name, heads.q, heads.k, heads.v, config);
   const TensorId y =

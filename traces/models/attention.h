@@ -56,6 +56,7 @@ struct AttentionConfig {
   TensorId bias = no_tensor;    ///< [1, heads, tokens, tokens], learned
   TensorId mask = no_tensor;    ///< constant, broadcast over the scores; or [windows, 1, tokens,
                                 ///< tokens] where the batch is that of an image times its windows
+  Prefix prefix = {};           ///< in front of keys and values
   TensorId cosine = no_tensor;  ///< rotary tables; no_tensor = none
   TensorId sine = no_tensor;
   std::int64_t rotary_width = 0;  ///< leading elements of a head that turn; 0 = all

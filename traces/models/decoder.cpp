@@ -136,7 +136,8 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
   attention.by_shared_code = attention.converts_mask = !config.own_attention;
   attention.repeats_key_heads = config.own_attention;
   attention.broadcasts_keys = config.broadcasts_keys;
-  settle_attention(b, attention, "attention_mask" + suffix, {1, 1, tokens, tokens}, stream,
+  const std::int64_t keys = tokens + prefix_tokens(b.step().tuning);
+  settle_attention(b, attention, "attention_mask" + suffix, {1, 1, tokens, keys}, stream,
                    fill::CausalMask{view.window});
   if (config.plain_scores && *attention.kernel == AttentionKernel::Eager)
     attention.mask = for_all_samples(b, "attention_mask.samples" + suffix, attention.mask);
@@ -161,8 +162,9 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
 
 // Learned positions count from the first one, for each sample by itself.
 TensorId with_positions(TraceBuilder& b, TensorId x, const DecoderConfig& config) {
-  const TensorId places = b.input("position_ids", {b.shape(x)[0], b.shape(x)[1]}, DType::Int64,
-                                  fill::Positions{config.first_position});
+  const TensorId places =
+      b.input("position_ids", {b.shape(x)[0], b.shape(x)[1]}, DType::Int64,
+              fill::Positions{config.first_position + prefix_tokens(b.step().tuning)});
   const TensorId table = b.parameter("position_embed.weight",
                                      {config.positions + config.first_position, config.width});
   return b.add("pos_add", x, b.embedding("position_embed", places, table));
@@ -198,9 +200,45 @@ Attentions attentions_of(TraceBuilder& b, const DecoderConfig& config, std::int6
   return {far, attention_of(b, config, tokens, local)};
 }
 
+// What a cache with a window does with a prefix, and what code of its own makes of one, is not
+// known.
+std::vector<Prefix> prefixes_of(TraceBuilder& b, const DecoderConfig& config) {
+  const bool is_known =
+      config.latent.key_rank == 0 && config.sliding_window == 0 && !config.own_attention;
+  if (b.step().tuning.kind == Tuning::Kind::Prefix && !is_known)
+    throw UsageError(fmt::format(
+        "tuning: prefixes are known in front of blocks that see all tokens by transformers' shared "
+        "code, which {}'s do not (take lora:r=8,targets=q,v)",
+        b.trace().model));
+  const std::int64_t heads = config.key_heads ? config.key_heads : config.heads;
+  const std::int64_t head_width =
+      config.head_width ? config.head_width : config.width / config.heads;
+  return b.prefixes(config.depth, heads, head_width);
+}
+
 bool has_experts(const DecoderConfig& config, std::int64_t block) {
   return config.experts.count > 0 && (block + 1) % config.experts.every == 0 &&
          std::ranges::find(config.dense_blocks, block) == config.dense_blocks.end();
+}
+
+HiddenWords hidden_words(TraceBuilder& b, const DecoderConfig& config, std::int64_t tokens) {
+  const TensorId ids = b.input("input_ids", {b.step().batch, tokens}, DType::Int64, fill::Words{});
+  const Attentions by_layer = attentions_of(b, config, tokens + prompt_tokens(b.step().tuning));
+  const std::int64_t of_table = config.embedding_width ? config.embedding_width : config.width;
+  const TensorId table = b.parameter("embed.weight", {config.vocabulary, of_table});
+
+  const std::vector<Prefix> prefixes = prefixes_of(b, config);
+  TensorId x = embed(b, ids, table, config);
+  for (std::int64_t i = 0; i < config.depth; ++i) {
+    const bool is_near = mixes_windows(config) && (i + 1) % config.global_every != 0;
+    AttentionConfig attention = is_near ? by_layer.near : by_layer.far;
+    attention.prefix = prefixes[static_cast<std::size_t>(i)];
+    x = DecoderBlock{b, config, attention, "blocks." + std::to_string(i),
+                     has_experts(config, i)}(x);
+  }
+  if (config.block != BlockForm::PostNorm) x = norm(b, "norm", x, config.norm, config.epsilon);
+  if (config.embedding_width) x = b.linear("project_out", x, config.embedding_width, false);
+  return {b.local(x), table};  // peft's outputs name it
 }
 
 }  // namespace
@@ -211,26 +249,12 @@ Trace build_decoder(const std::string& model, const DecoderConfig& config,
   if (const std::string defect = options.liger ? liger_defect(config) : ""; !defect.empty())
     throw UsageError(fmt::format("--liger: {} (leave it out)", defect));
   const std::int64_t tokens = sequence_length(options, config.positions, config.learned_positions);
-  const TensorId ids = b.input("input_ids", {options.batch, tokens}, DType::Int64, fill::Words{});
-  if (options.tuning.tokens > 0) b.begin_function();  // peft's, which names them until it returns
-  const Attentions by_layer = attentions_of(b, config, tokens + options.tuning.tokens);
-  const std::int64_t of_table = config.embedding_width ? config.embedding_width : config.width;
-  const TensorId table = b.parameter("embed.weight", {config.vocabulary, of_table});
-
-  TensorId x = embed(b, ids, table, config);
-  for (std::int64_t i = 0; i < config.depth; ++i) {
-    const bool is_near = mixes_windows(config) && (i + 1) % config.global_every != 0;
-    const AttentionConfig& attention = is_near ? by_layer.near : by_layer.far;
-    x = DecoderBlock{b, config, attention, "blocks." + std::to_string(i),
-                     has_experts(config, i)}(x);
-  }
-  if (config.block != BlockForm::PostNorm) x = norm(b, "norm", x, config.norm, config.epsilon);
-  if (config.embedding_width) x = b.linear("project_out", x, config.embedding_width, false);
   const double dropout = b.dropout_probability(config.classifier_dropout.value_or(0.1));
   const bool wide_loss = !config.plain_scores;  // Falcon's classes stay in the dtype of the logits
-  const TensorId loss = decoder_loss(b, x,
+  if (options.tuning.tokens > 0) b.begin_function();  // peft's, which names them until it returns
+  const TensorId loss = decoder_loss(b, [&] { return hidden_words(b, config, tokens); },
                                      {.head = config.head,
-                                      .tied_table = config.tied_head ? table : no_tensor,
+                                      .is_tied = config.tied_head,
                                       .vocabulary = config.vocabulary,
                                       .bias = config.head_bias,
                                       .logit_cap = config.logit_cap,

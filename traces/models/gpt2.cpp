@@ -37,19 +37,17 @@ TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const Gpt2C
 
 TensorId embed(TraceBuilder& b, TensorId table, std::int64_t tokens, const Gpt2Config& config) {
   const TensorId ids = b.input("input_ids", {b.step().batch, tokens}, DType::Int64, fill::Words{});
-  const std::int64_t all = tokens + b.step().tuning.tokens;
-  const TensorId places = b.input("position_ids", {1, all}, DType::Int64, fill::Positions{});
+  const Tuning& tuning = b.step().tuning;
+  const TensorId places = b.input("position_ids", {1, tokens + prompt_tokens(tuning)}, DType::Int64,
+                                  fill::Positions{prefix_tokens(tuning)});
   const TensorId positions = b.parameter("position_embed.weight", {config.positions, config.width});
   const TensorId words = b.with_prompt(b.embedding("embed", ids, table));
   const TensorId x = b.add("pos_add", words, b.embedding("position_embed", places, positions));
   return b.dropout("drop", x, b.dropout_probability(config.embedding_dropout));
 }
 
-}  // namespace
-
-Trace build_gpt2(const std::string& model, const Gpt2Config& config, const StepOptions& options) {
-  TraceBuilder b(model, "gpt2", options);
-  const std::int64_t tokens = sequence_length(options, config.positions, true);
+HiddenWords hidden_words(TraceBuilder& b, const Gpt2Config& config, std::int64_t tokens) {
+  const Tuning& tuning = b.step().tuning;
   const TensorId table = b.parameter("embed.weight", {config.vocabulary, config.width});
   // torch.where() with the mask keeps the dtype of the scores.
   AttentionConfig attention{.heads = config.heads,
@@ -60,19 +58,29 @@ Trace build_gpt2(const std::string& model, const Gpt2Config& config, const StepO
                             .dropout = b.dropout_probability(config.attention_dropout),
                             .by_shared_code = true,
                             .converts_mask = true};
-  const std::int64_t all = tokens + options.tuning.tokens;
-  settle_attention(b, attention, "attention_mask", {1, 1, all, all}, b.compute_dtype(),
-                   fill::CausalMask{});
-
-  if (options.tuning.tokens > 0) b.begin_function();  // peft's, which names them until it returns
+  const std::int64_t all = tokens + prompt_tokens(tuning);
+  settle_attention(b, attention, "attention_mask", {1, 1, all, all + prefix_tokens(tuning)},
+                   b.compute_dtype(), fill::CausalMask{});
+  const std::vector<Prefix> prefixes =
+      b.prefixes(config.depth, attention.heads, attention.head_width);
   TensorId x = embed(b, table, tokens, config);
-  for (std::int64_t i = 0; i < config.depth; ++i)
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    attention.prefix = prefixes[i];
     x = block(b, "blocks." + std::to_string(i), x, config, attention);
-  x = b.layer_norm("norm", x, config.epsilon);
+  }
+  return {b.local(b.layer_norm("norm", x, config.epsilon)), table};  // peft's outputs name it
+}
+
+}  // namespace
+
+Trace build_gpt2(const std::string& model, const Gpt2Config& config, const StepOptions& options) {
+  TraceBuilder b(model, "gpt2", options);
+  const std::int64_t tokens = sequence_length(options, config.positions, true);
   const double dropout = b.dropout_probability(config.classifier_dropout.value_or(0.1));
-  const TensorId loss = decoder_loss(b, x,
+  if (options.tuning.tokens > 0) b.begin_function();  // peft's, which names them until it returns
+  const TensorId loss = decoder_loss(b, [&] { return hidden_words(b, config, tokens); },
                                      {.head = config.head,
-                                      .tied_table = config.tied_head ? table : no_tensor,
+                                      .is_tied = config.tied_head,
                                       .vocabulary = config.vocabulary,
                                       .token = {.labels = config.labels, .dropout = dropout}});
   if (options.tuning.tokens > 0) b.end_function();

@@ -25,13 +25,13 @@ std::int64_t sequence_length(const StepOptions& options, std::int64_t positions,
 
 void settle_attention(TraceBuilder& b, AttentionConfig& attention, const std::string& name,
                       const Shape& mask, DType dtype, const InputFill& fill) {
-  const std::int64_t tokens = mask.back();
-  const bool hides = attention.window > 0 && tokens >= attention.window;
+  const std::int64_t tokens = mask.back(), queries = mask[2] == 1 ? tokens : mask[2];
+  const bool has_past = prefix_tokens(b.step().tuning) > 0 && queries < tokens;
+  const bool hides = (attention.window > 0 && tokens >= attention.window) || has_past;
   const bool is_packed = attention.is_unmasked && b.framework().packs_unmasked;
   const bool is_masked =
       b.framework().picks_fused_attention && (b.step().padded || hides || is_packed);
   attention.kernel = attention_kernel(b, attention, attention.head_width, is_masked);
-  const std::int64_t queries = mask[2] == 1 ? tokens : mask[2];
   const Shape of_all = {1, 1, queries, tokens};
   switch (*attention.kernel) {
     case AttentionKernel::Eager:

@@ -75,22 +75,25 @@ TensorId question_answering_loss(TraceBuilder& b, TensorId x) {
 
 namespace {
 
-TensorId words_loss(TraceBuilder& b, TensorId x, const DecoderHead& head) {
+TensorId words_loss(TraceBuilder& b, const HiddenWords& hidden, const DecoderHead& head) {
+  const TensorId x = hidden.x, tied = head.is_tied ? hidden.table : no_tensor;
   const TensorId bias = head.bias ? b.parameter("lm_head.bias", {head.vocabulary}) : no_tensor;
   if ((b.step().loss || b.step().liger) && head.logit_cap == 0)
-    return chunked_token_loss(
-        b, x, vocabulary_table(b, "lm_head", x, head.tied_table, head.vocabulary), bias);
-  TensorId logits = vocabulary_head(b, "lm_head", x, head.tied_table, head.vocabulary, bias);
+    return chunked_token_loss(b, x, vocabulary_table(b, "lm_head", x, tied, head.vocabulary), bias);
+  TensorId logits = vocabulary_head(b, "lm_head", x, tied, head.vocabulary, bias);
   if (head.logit_cap > 0) logits = b.capped("logits", logits, head.logit_cap);
   return next_token_loss(b, logits, head.token.loss_in_fp32);
 }
 
 }  // namespace
 
-TensorId decoder_loss(TraceBuilder& b, TensorId x, const DecoderHead& head) {
+TensorId decoder_loss(TraceBuilder& b, const std::function<HiddenWords()>& model,
+                      const DecoderHead& head) {
+  const HiddenWords hidden = model();
+  const TensorId x = hidden.x;
   switch (head.head) {
     case Head::CausalLanguage:
-      return words_loss(b, x, head);
+      return words_loss(b, hidden, head);
     case Head::SequenceClassification:
       return last_token_loss(b, x, head.token.labels);
     case Head::TokenClassification:

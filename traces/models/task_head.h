@@ -2,6 +2,8 @@
 // only adapters are, and no adapter sits beside them, as PEFT does for its task types.
 #pragma once
 
+#include <functional>
+
 #include "traces/trace_builder.h"
 
 namespace tidemark {
@@ -32,17 +34,25 @@ TensorId token_loss(TraceBuilder& builder, TensorId x, const TokenHead& head);
 /// it.
 TensorId question_answering_loss(TraceBuilder& builder, TensorId x);
 
+/// What a decoder makes of words up to its last norm, and the table that they were looked up in.
+struct HiddenWords {
+  TensorId x = no_tensor;  ///< [sequences, tokens, width]
+  TensorId table = no_tensor;
+};
+
 /// What stands on a decoder's last norm.
 struct DecoderHead {
   Head head = Head::CausalLanguage;
-  TensorId tied_table = no_tensor;
+  bool is_tied = false;  ///< to the table of words
   std::int64_t vocabulary = 0;
   bool bias = false;     ///< of the logits
   double logit_cap = 0;  ///< c > 0: logits become c · tanh(logits / c)
   TokenHead token = {};
 };
 
-TensorId decoder_loss(TraceBuilder& builder, TensorId x, const DecoderHead& head);
+/// `model` builds the decoder.
+TensorId decoder_loss(TraceBuilder& builder, const std::function<HiddenWords()>& model,
+                      const DecoderHead& head);
 
 /// What a model without a head is trained for here: the mean of all its outputs, added up.
 TensorId mean_loss(TraceBuilder& builder, std::span<const TensorId> outputs);

@@ -318,6 +318,25 @@ StepField in_fused_form(StepField row) {
   return row;
 }
 
+// What TRL's pairs keep is known beside one row of versions, of a model that is whole on its rank.
+StepField with_known_pairs(StepField row) {
+  row.defect = [](const StepOptions& step) -> std::string {
+    if (!scores_pairs(step)) return defect_of(step.loss);
+    if (find_framework(step.framework).name != default_framework)
+      return fmt::format("TRL's pairs are known beside {} (take that --framework)",
+                         default_framework);
+    for (const Axis axis : {Axis::Tensor, Axis::Pipeline, Axis::Context})
+      if (step.mesh[axis] > 1)
+        return "a reference beside the model is known on ranks that have whole models (take a mesh "
+               "of data-parallel ranks)";
+    const std::optional<Sharding> sharing = sharing_of(step);
+    if (sharing && sharing->kind != Sharding::Kind::Ddp)
+      return "how a reference is shared among ranks is not known (take --shard ddp)";
+    return {};
+  };
+  return row;
+}
+
 // Which rules torchao's linears follow is known for some versions, and their weights are whole.
 StepField in_known_framework(StepField row) {
   row.defect = [](const StepOptions& step) -> std::string {
@@ -438,13 +457,14 @@ std::vector<StepField> arithmetic() {
                          "some tokens of a batch are padding: language models take an explicit "
                          "mask, and other attention kernels",
                          "true"}}}),
-      field<&StepOptions::loss>(
+      with_known_pairs(field<&StepOptions::loss>(
           {.key = "loss",
            .noun = "loss",
            .switches = {{"--loss", "NAME",
                          "the logits of a language model never as a whole: chunked:8 (checkpointed "
-                         "chunks of rows) or fused-linear (Liger's, which makes the gradients "
-                         "while it makes the loss)"}}}),
+                         "chunks of rows), fused-linear (Liger's, which makes the gradients "
+                         "while it makes the loss), or dpo (TRL's: a sample is a pair, beside a "
+                         "frozen reference) and dpo:precomputed (what that says is data)"}}})),
       field<&StepOptions::liger>(
           {.key = "liger",
            .id_prefix = "liger=",

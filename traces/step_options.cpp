@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::array token_loss_names = {
     Named{TokenLoss::Kind::Chunked, std::string_view("chunked")},
-    Named{TokenLoss::Kind::FusedLinear, std::string_view("fused-linear")}};
+    Named{TokenLoss::Kind::FusedLinear, std::string_view("fused-linear")},
+    Named{TokenLoss::Kind::Dpo, std::string_view("dpo")}};
 static_assert(is_in_order(token_loss_names));
 
 }  // namespace
@@ -27,6 +28,15 @@ TokenLoss parse_token_loss(std::string_view text) {
       throw UsageError("loss: 'fused-linear' takes no arguments: its chunks follow from the sizes");
     return loss;
   }
+  if (loss.kind == TokenLoss::Kind::Dpo) {
+    loss.precomputed = count == "precomputed";
+    if (colon != text.size() && !loss.precomputed)
+      throw UsageError(fmt::format(
+          "loss: 'dpo:{}' is not understood (dpo, or dpo:precomputed: what the reference says is "
+          "data)",
+          count.substr(0, 64)));
+    return loss;
+  }
   const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), loss.chunks);
   if (error != std::errc() || end != count.data() + count.size() || loss.chunks < 1 ||
       loss.chunks > TokenLoss::most_chunks)
@@ -37,7 +47,16 @@ TokenLoss parse_token_loss(std::string_view text) {
 
 std::string to_text(const TokenLoss& loss) {
   const std::string name(token_loss_names[static_cast<std::size_t>(loss.kind)].name);
+  if (loss.precomputed) return name + ":precomputed";
   return loss.kind == TokenLoss::Kind::Chunked ? fmt::format("{}:{}", name, loss.chunks) : name;
+}
+
+bool scores_pairs(const StepOptions& options) {
+  return options.loss && options.loss->kind == TokenLoss::Kind::Dpo;
+}
+
+std::int64_t sequences_of(const StepOptions& options) {
+  return scores_pairs(options) ? 2 * options.batch : options.batch;
 }
 
 Precision precision_of(const StepOptions& options) {

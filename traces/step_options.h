@@ -69,15 +69,17 @@ struct TokenLoss {
   enum class Kind : std::uint8_t {
     Chunked,      ///< so many chunks of rows, each checkpointed
     FusedLinear,  ///< Liger's: gradients are made chunk by chunk while the loss is
+    Dpo,          ///< of pairs, beside what a frozen reference says of them (arXiv 2305.18290)
   };
   static constexpr std::int64_t most_chunks = 16;
   Kind kind = Kind::FusedLinear;
-  std::int64_t chunks = 0;  ///< of Chunked
+  std::int64_t chunks = 0;   ///< of Chunked
+  bool precomputed = false;  ///< of Dpo: what the reference says is data of the step
 
   bool operator==(const TokenLoss&) const = default;
 };
 
-/// "chunked:8", "fused-linear".
+/// "chunked:8", "fused-linear", "dpo", "dpo:precomputed".
 TokenLoss parse_token_loss(std::string_view text);
 std::string to_text(const TokenLoss& loss);
 
@@ -146,6 +148,11 @@ struct StepOptions {
 
   bool operator==(const StepOptions&) const = default;
 };
+
+/// Are the samples pairs, of which one is preferred (--loss dpo)?
+bool scores_pairs(const StepOptions& options);
+/// Sequences of tokens that run through the model: a pair is two.
+std::int64_t sequences_of(const StepOptions& options);
 
 /// The precision that the options ask for, or the framework's default.
 Precision precision_of(const StepOptions& options);

@@ -10,6 +10,7 @@
 #include "traces/linear_names.h"
 #include "traces/models/chunked_loss.h"
 #include "traces/models/liger.h"
+#include "traces/models/preference_loss.h"
 #include "traces/step_fields.h"
 
 namespace tidemark {
@@ -66,8 +67,9 @@ Shape TraceBuilder::rows(TensorId x) const {
   return Shape(s.dims().first(s.rank() - 1));
 }
 
+// TRL turns dropout off where pairs are compared (disable_dropout, true unless it is told).
 double TraceBuilder::dropout_probability(double of_config) const {
-  return step().dropout.value_or(of_config);
+  return step().dropout.value_or(scores_pairs(step()) ? 0 : of_config);
 }
 
 double TraceBuilder::drop_path_probability(double of_config) const {
@@ -114,6 +116,7 @@ TensorId TraceBuilder::add_external(Tensor tensor) {
 
 TensorId TraceBuilder::input(std::string_view name, const Shape& shape, DType dtype,
                              const std::optional<InputFill>& fill) {
+  if (const auto given = given_to_reference(name)) return *given;
   const auto id = static_cast<FillId>(trace_.fills.size());
   if (fill) trace_.fills.push_back(*fill);
   return add_external({.name = trace_.names.add(name),
@@ -133,6 +136,7 @@ TensorId TraceBuilder::parameter(std::string_view name, const Shape& shape, Para
 
 TensorId TraceBuilder::parameter_of(std::string_view name, const Shape& shape, DType dtype,
                                     ParameterRole role) {
+  if (in_reference_) return reference_parameter(name, shape, dtype);
   const bool trainable = is_trainable(name, role);
   return add_external({.name = trace_.names.add(name),
                        .shape = shape,
@@ -142,6 +146,7 @@ TensorId TraceBuilder::parameter_of(std::string_view name, const Shape& shape, D
 }
 
 void TraceBuilder::begin_block(std::string_view name, TensorId input, int stack, int segment) {
+  if (in_reference_) return;
   CHECK(block_ < 0);
   block_ = static_cast<std::int32_t>(trace_.blocks.size());
   const auto begin = static_cast<OpId>(trace_.ops.size());
@@ -149,6 +154,7 @@ void TraceBuilder::begin_block(std::string_view name, TensorId input, int stack,
 }
 
 void TraceBuilder::end_block() {
+  if (in_reference_) return;
   CHECK(block_ >= 0);
   trace_.blocks.back().end = static_cast<OpId>(trace_.ops.size());
   block_ = -1;
@@ -178,7 +184,8 @@ void TraceBuilder::end_function() {
 TensorId TraceBuilder::emit(OpKind kind, const std::string& name, std::span<const TensorId> inputs,
                             std::span<const OutputSpec> outputs,
                             std::span<const Attribute> attributes) {
-  Op op{.name = trace_.names.add(name), .kind = kind, .part = part_, .block = block_};
+  Op op{
+      .name = trace_.names.add(name_in_model(name)), .kind = kind, .part = part_, .block = block_};
   op.inputs = static_cast<std::uint16_t>(inputs.size());
   op.outputs = static_cast<std::uint16_t>(outputs.size());
   op.attributes = static_cast<std::uint16_t>(attributes.size());
@@ -191,8 +198,9 @@ TensorId TraceBuilder::emit(OpKind kind, const std::string& name, std::span<cons
     const auto id = static_cast<TensorId>(trace_.tensors.size());
     numel(output.shape);
     trace_.tensors.push_back(
-        {.name = output.suffix.empty() ? op.name
-                                       : trace_.names.add(name + "." + std::string(output.suffix)),
+        {.name = output.suffix.empty()
+                     ? op.name
+                     : trace_.names.add(name_in_model(name) + "." + std::string(output.suffix)),
          .shape = output.shape,
          .dtype = output.dtype,
          .storage = output.over == no_tensor ? id : trace_[output.over].storage});
@@ -217,7 +225,7 @@ TensorId TraceBuilder::to_compute(TensorId x) {
   const Tensor& tensor = trace_[x];
   if (!framework_.autocast_casts || tensor.dtype == compute_ || !is_floating(tensor.dtype))
     return x;
-  if (!tensor.trainable) return cast(cast_name(x), x, compute_);
+  if (!tensor.trainable && !is_of_second_model(x)) return cast(cast_name(x), x, compute_);
   if (weight_casts_.size() <= index(x)) weight_casts_.resize(trace_.tensors.size(), no_tensor);
   if (weight_casts_[index(x)] == no_tensor) {
     const TensorId copy = cast(tensor.name + ".cast", x, compute_);
@@ -325,10 +333,7 @@ TensorId TraceBuilder::opaque(const std::string& name, std::span<const TensorId>
 Trace TraceBuilder::finish(TensorId loss) {
   CHECK(block_ < 0);
   trace_.loss = loss;
-  // Autocast's cache of weights names each copy until its context is left, behind the loss.
-  for (const TensorId copy : weight_casts_)
-    if (copy != no_tensor && framework_.holds_locals)
-      trace_.tensors[index(copy)].held_until = static_cast<OpId>(trace_.ops.size() - 1);
+  end_autocast();
   constexpr std::int64_t limit = std::int64_t{1} << 58;
   std::int64_t total = 0;
   for (const Tensor& tensor : trace_.tensors) {
@@ -445,7 +450,10 @@ void require_used_options(const Trace& trace) {
     throw UsageError(
         "--linears: what DoRA makes of linears in eight bits is not known (leave out "
         "dora)");
-  if (trace.step.loss && std::ranges::none_of(trace.opaque_rows, is_chunked_loss))
+  const auto scores_words = [](const OpaqueRow& row) {
+    return is_chunked_loss(row) || is_preference_loss(row);
+  };
+  if (trace.step.loss && std::ranges::none_of(trace.opaque_rows, scores_words))
     throw UsageError(fmt::format(
         "--loss: {} has no logits of the next words (or caps them), which is what {} is for",
         trace.model, to_text(*trace.step.loss)));

@@ -92,13 +92,20 @@ class TraceBuilder {
   std::vector<Prefix> prefixes(std::int64_t blocks, std::int64_t heads, std::int64_t head_width);
   /// x [batch, heads, tokens, d] behind the learned part, where there is one.
   TensorId behind(const std::string& name, TensorId prefix, TensorId x);
+  /// What belongs to the model and is not trained.
+  TensorId buffer(std::string_view name, const Shape& shape, DType dtype);
+  /// Between these the model is built a second time, as the frozen one that the first is compared
+  /// with: a second one in memory, or, under adapters, the base without them. It is fed the same
+  /// inputs, has no blocks, and its names begin with "reference.".
+  void begin_reference();
+  void end_reference();
   /// x as matrix products read it: autocast's cast of it, or x.
   TensorId to_compute(TensorId x);
 
   // Ops between begin and end belong to the block, and to the part named last. A part's residual
   // add, made by residual(), closes it.
   void begin_block(std::string_view name, TensorId input, int stack, int segment = -1);
-  void part(Part part) { part_ = part; }
+  void part(Part part) { part_ = in_reference_ ? Part::None : part; }
   void end_block();
 
   // A function of the model's code: memory of its local variables, and of what it was called with,
@@ -216,6 +223,11 @@ class TraceBuilder {
                      std::span<const Attribute> attributes);
   TensorId parameter_of(std::string_view name, const Shape& shape, DType dtype, ParameterRole role);
   std::string cast_name(TensorId x);
+  std::string name_in_model(const std::string& name) const;
+  bool is_of_second_model(TensorId x) const;
+  std::optional<TensorId> given_to_reference(std::string_view name) const;
+  TensorId reference_parameter(std::string_view name, const Shape& shape, DType dtype);
+  void end_autocast();
   TensorId prefix_rows(TensorId numbers, std::int64_t width, std::int64_t of_all);
   bool multiplies_in_fp8(std::int64_t in, std::int64_t out, ParameterRole role) const;
   TensorId fp8_linear(const std::string& name, TensorId x, TensorId weight, TensorId bias);
@@ -224,6 +236,7 @@ class TraceBuilder {
   TensorId add_dora(const std::string& name, TensorId x, TensorId y, const Adapter& adapter);
   TensorId dora_norm(const std::string& name, TensorId read, const Adapter& adapter);
   bool is_copied(std::string_view parameter, ParameterRole role) const;
+  double adapter_dropout() const { return scores_pairs(step()) ? 0 : step().tuning.dropout; }
   bool is_trainable(std::string_view name, ParameterRole role) const;
   TensorId add_external(Tensor tensor);
   DType promoted(TensorId a, TensorId b) const;
@@ -231,7 +244,8 @@ class TraceBuilder {
 
   Trace trace_;
   const Framework& framework_;
-  bool autocast_;  ///< amp precision
+  bool autocast_;              ///< amp precision
+  bool in_reference_ = false;  ///< between begin_reference() and end_reference()
   DType base_, compute_;
   Part part_ = Part::None;
   std::int32_t block_ = -1;
@@ -251,6 +265,9 @@ class TraceBuilder {
 /// UsageError if an option of the step asks for what the model does not have: a linear or parameter
 /// to tune (less would be trained, or frozen, than was asked for), paths to drop.
 void require_used_options(const Trace& trace);
+
+/// Is a part of the linears trained beside them?
+bool has_adapters(const Tuning& tuning);
 
 /// The dtype of matrix products.
 DType compute_dtype_of(Precision precision);

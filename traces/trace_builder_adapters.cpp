@@ -15,10 +15,6 @@ std::string_view head_of(std::string_view name) {
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
-bool has_adapters(const Tuning& tuning) {
-  return tuning.kind == Tuning::Kind::Lora || tuning.kind == Tuning::Kind::LoraFa;
-}
-
 /// A kernel over the elements of `y`.
 OpaqueRow elementwise(std::string_view operation, const TraceBuilder& b, TensorId y) {
   OpaqueRow row{.operation = std::string(operation), .gradients = 0b01};
@@ -40,6 +36,10 @@ TensorId subtracted(TraceBuilder& b, const std::string& name, TensorId a, Tensor
 
 }  // namespace
 
+bool has_adapters(const Tuning& tuning) {
+  return tuning.kind == Tuning::Kind::Lora || tuning.kind == Tuning::Kind::LoraFa;
+}
+
 std::string name_of_original(std::string_view parameter) {
   return fmt::format("{}.original.{}", head_of(parameter), last_part(parameter));
 }
@@ -47,7 +47,7 @@ std::string name_of_original(std::string_view parameter) {
 bool is_adapter(std::string_view op_name) { return op_name.ends_with(".lora_a"); }
 
 bool TraceBuilder::is_lora_target(std::string_view leaf) const {
-  if (!has_adapters(step().tuning)) return false;
+  if (!has_adapters(step().tuning) || in_reference_) return false;
   return std::ranges::any_of(step().tuning.targets, [&](const std::string& target) {
     const std::vector<std::string_view> named = linears_named(target, trace_.family);
     return named.front() == "all" || std::ranges::find(named, leaf) != named.end();
@@ -104,7 +104,7 @@ TensorId TraceBuilder::add_lora(const std::string& name, TensorId x, TensorId y,
   const DType dtype = trace_[a].dtype;
   begin_function();
   const TensorId read = framework_.autocast_casts ? cast(name + ".lora_cast", local(x), dtype) : x;
-  const TensorId left = dropout(name + ".lora_drop", local(read), step().tuning.dropout);
+  const TensorId left = dropout(name + ".lora_drop", local(read), adapter_dropout());
   const TensorId low = linear_with(name + ".lora_a", left, a);
   const TensorId high = linear_with(name + ".lora_b", low, b);
   const TensorId scaled = scale(name + ".lora_scale", high, 1.0);
@@ -127,7 +127,7 @@ TensorId TraceBuilder::add_dora(const std::string& name, TensorId x, TensorId y,
                                 const Adapter& adapter) {
   const DType dtype = trace_[adapter.a].dtype;
   const TensorId read = framework_.autocast_casts ? cast(name + ".lora_cast", x, dtype) : x;
-  const TensorId kept = dropout(name + ".lora_drop", read, step().tuning.dropout);
+  const TensorId kept = dropout(name + ".lora_drop", read, adapter_dropout());
   begin_function();
   const TensorId norm = dora_norm(name, read, adapter);
   OpaqueRow quotient = elementwise("aten::div", *this, norm);

@@ -47,6 +47,9 @@ Learned prompts (steps_prompts.json):
 Learned keys and values (steps_prefix.json):
     --cases scripts/capture_steps/prefix_cases.py
 
+Preferences (steps_dpo.json), which need trl 1.16.0, whose kernels are not launched, and no torchao:
+    --cases scripts/capture_steps/dpo_cases.py
+
 Liger's kernels (steps_liger.json), which are not launched:
     --cases scripts/capture_steps/liger_cases.py
 
@@ -200,6 +203,54 @@ def convert_linears(model):
     convert_to_float8_training(model, module_filter_fn=is_converted)
 
 
+def preference_loss(case, model, inputs):
+    """The loss of TRL's DPOTrainer, whose constructor wants data and a tokenizer; its second model."""
+    import triton
+    from accelerate import Accelerator
+    from peft import PeftModel
+    from trl import DPOTrainer
+    from trl.trainer.utils import add_fused_lm_head, disable_dropout_in_model
+
+    triton.JITFunction.run = lambda *arguments, **options: None
+    amp = case["precision"].startswith("amp")
+    trainer = DPOTrainer.__new__(DPOTrainer)
+    trainer.accelerator = Accelerator(mixed_precision="bf16" if amp else "no")
+    trainer.precompute_ref_logps = case["reference"] == "precomputed"
+    plain = {key: value for key, value in case.items() if key not in ("lora", "checkpoint")}
+    trainer.ref_model = build_model(plain).eval() if case["reference"] == "model" else None
+    outputs = ("log_probs", "entropy", "mean_logits", "is_top1")
+    for each in (model, trainer.ref_model):
+        if each is not None:
+            disable_dropout_in_model(each)
+    add_fused_lm_head(model.get_base_model() if isinstance(model, PeftModel) else model,
+                      outputs=outputs)
+    trainer.model = trainer.accelerator.prepare_model(model)
+    if trainer.ref_model is not None:
+        add_fused_lm_head(trainer.ref_model)
+        trainer.ref_model = trainer.accelerator.prepare_model(trainer.ref_model, evaluation_mode=True)
+    trainer.args = argparse.Namespace(gradient_checkpointing_kwargs=dict(use_reentrant=False))
+    trainer.ld_alpha, trainer.beta, trainer.loss_types = None, 0.1, ["sigmoid"]
+    trainer.loss_weights, trainer.f_divergence_type = [1.0], "reverse_kl"
+    trainer.use_weighting = trainer.aux_loss_enabled = False
+    trainer._total_train_tokens, trainer._tp_size = 0, 1
+    trainer._metrics = {"train": collections.defaultdict(list)}
+    return trainer.ref_model, lambda: trainer._compute_loss(trainer.model, inputs, False)
+
+
+def preference_inputs(case):
+    """What TRL's collator makes of pairs: chosen ones, then rejected ones, all of the same length."""
+    import torch
+
+    ids = torch.zeros(2 * case["batch"], case["tokens"], dtype=torch.long, device="cuda")
+    scored = torch.ones_like(ids)
+    scored[:, 0] = 0
+    inputs = dict(input_ids=ids, attention_mask=torch.ones_like(ids), completion_mask=scored)
+    if case["reference"] == "precomputed":
+        inputs["ref_chosen_logps"] = torch.zeros(case["batch"], device="cuda")
+        inputs["ref_rejected_logps"] = torch.zeros(case["batch"], device="cuda")
+    return inputs
+
+
 def chunked_loss(model, inputs, chunks):
     """Cross-entropy by chunks of rows, each checkpointed, with the labels of transformers 4.57."""
     import torch
@@ -222,6 +273,8 @@ def chunked_loss(model, inputs, chunks):
 def build_inputs(case, model):
     import torch
 
+    if "reference" in case:
+        return preference_inputs(case)
     batch, kind = case["batch"], case["config"]["model_type"]
     if kind == "whisper":
         dtype = torch.bfloat16 if case["precision"] == "bf16" else torch.float32
@@ -343,10 +396,15 @@ def measure_with_values(case):
     optimizer = OPTIMIZERS["make"](case, model)
     inputs = build_inputs(case, model)
     amp = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}.get(case["precision"])
+    reference = None
+    if "reference" in case:
+        reference, preferences = preference_loss(case, model, inputs)
     gc.collect()
     gc.disable()
 
     def forward():
+        if "reference" in case:
+            return preferences()  # each of its models has an autocast of its own
         autocast = torch.autocast("cuda", amp) if amp else contextlib.nullcontext()
         with autocast:
             if "loss" in case:
@@ -378,7 +436,8 @@ def measure_with_values(case):
         optimizer.zero_grad(set_to_none=True)
         del loss
 
-    parameters = storage_sizes([*model.parameters(), *model.buffers()])
+    models = [model] if reference is None else [model, reference]
+    parameters = storage_sizes([t for m in models for t in (*m.parameters(), *m.buffers())])
     states = [t for state in optimizer.state.values() for t in state.values()
               if isinstance(t, torch.Tensor)]
     watcher = make_watcher({**parameters, **storage_sizes(states),
@@ -400,7 +459,7 @@ def measure_with_values(case):
     return dict(saved=sum(kept.values()), live=live,
                 allocated=dict(begin=begin, after_forward=after, **allocated), reserved=reserved,
                 state=sum(storage_sizes(states).values()),
-                parameters=sum(p.numel() for p in model.parameters()),
+                parameters=sum(p.numel() for m in models for p in m.parameters()),
                 trainable=sum(p.numel() for p in model.parameters() if p.requires_grad),
                 storages=sorted(groups.items(), reverse=True)), groups
 
@@ -448,6 +507,8 @@ def main():
     versions = {name: importlib.metadata.version(name) for name in packages}
     if any("linears" in case for case in runpy.run_path(str(arguments.cases))["CASES"]):
         versions["torchao"] = importlib.metadata.version("torchao")
+    if any("reference" in case for case in runpy.run_path(str(arguments.cases))["CASES"]):
+        versions["trl"] = importlib.metadata.version("trl")
     rows = []
     for case in runpy.run_path(str(arguments.cases))["CASES"]:
         if not re.search(arguments.only, case["name"]):

@@ -43,7 +43,10 @@ constexpr const char* what_is_missed =
     "backward of gelu_new holds the gradients of two factors at once, of which one is live here "
     "and the other scratch: in networks of two or three blocks 3 to 9 % of *live*, and so are the "
     "tensors inside of a composed RMSNorm's backward. What checkpoints and adapters are off by in "
-    "*live* and not in *allocated* is such scratch.";
+    "*live* and not in *allocated* is such scratch. A tile of TRL's logits has 32768 columns "
+    "whatever "
+    "the vocabulary is, a third of all memory of these networks; it is a part of one block here, "
+    "where PyTorch's backward finds that of the forward free (*reserved*).";
 
 /// Of a checkpointed step the nodes hold something else than the strategy keeps.
 bool is_known(const MeasuredStep& step, const Number& number) {
@@ -102,6 +105,7 @@ void steps_section(Page& page, const std::string& folder) {
   add("transformers-4.57, adapters", "adapters");
   add("transformers-4.57, learned prompts", "prompts");
   add("transformers-4.57, learned prefixes", "prefix");
+  add("transformers-4.57, TRL's pairs", "dpo");
   add("transformers-4.57, other activations than the family's", "activations");
   add("transformers-4.57, checkpoints of small vocabularies", "checkpointed");
   for (const auto& [version, steps] : all)

@@ -166,6 +166,25 @@ TEST(MeasuredPrefixes, HaveThePredictedPeaks) {
   }
 }
 
+// Pairs beside a second model, the base under adapters, or what was said before (steps_dpo.json).
+// The reference's forward makes the peak of LoRA in fp32, the loss's backward the others.
+TEST(MeasuredPreferences, HaveThePredictedPeaks) {
+  const std::vector<MeasuredStep> steps =
+      measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_dpo.json");
+  EXPECT_EQ(steps.size(), 17u);
+  for (const MeasuredStep& step : steps) {
+    EXPECT_EQ(step.predicted.parameters, step.measured.parameters) << step.name;
+    EXPECT_EQ(step.predicted.trainable, step.measured.trainable) << step.name;
+    EXPECT_LE(off(step, &StepBytes::saved), 0.001)
+        << step.name << " saved " << step.predicted.saved << " against " << step.measured.saved;
+    EXPECT_LE(off(step, &StepBytes::live), 0.02)
+        << step.name << " live " << step.predicted.live << " against " << step.measured.live;
+    EXPECT_LE(off(step, &StepBytes::allocated), 1.7)
+        << step.name << " allocated " << step.predicted.allocated << " against "
+        << step.measured.allocated;
+  }
+}
+
 class MeasuredFp8 : public testing::TestWithParam<const char*> {};
 
 TEST_P(MeasuredFp8, HasThePredictedPeaks) {

@@ -267,8 +267,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"compare gpt2 --optimizer sdg", 2, "unknown optimizer 'sdg' (did you mean 'sgd'? "},
         Mistake{"compare gpt2 --loss chunked:17", 2,
                 "loss: '17' is not a number of chunks (chunked:8; 1 to 16)\n"},
-        Mistake{"compare gpt2 --loss chunk:4", 2,
-                "unknown loss 'chunk' (did you mean 'chunked'? known: chunked, fused-linear)\n"},
+        Mistake{
+            "compare gpt2 --loss chunk:4", 2,
+            "unknown loss 'chunk' (did you mean 'chunked'? known: chunked, fused-linear, dpo)\n"},
         Mistake{"compare vit-b-16 --loss chunked:4", 2,
                 "--loss: vit-b-16 has no logits of the next words (or caps them), which is what "
                 "chunked:4 is for\n"},
@@ -291,6 +292,23 @@ INSTANTIATE_TEST_SUITE_P(
                 "tuning: 'prompt' needs how many tokens are learned, as in prompt:tokens=20"},
         Mistake{"compare bert-base --tuning prompt:tokens=20", 2,
                 "tuning: prompts are known in front of decoders that predict words, which "},
+        Mistake{
+            "compare gpt2 --loss dpo:kto", 2,
+            "loss: 'dpo:kto' is not understood (dpo, or dpo:precomputed: what the reference says "
+            "is data)\n"},
+        Mistake{"compare bert-base --loss dpo", 2,
+                "--loss: bert-base has no logits of the next words (or caps them), which is what "
+                "dpo is for\n"},
+        Mistake{"compare gpt2 --loss dpo --framework transformers-5", 2,
+                "--loss: TRL's pairs are known beside transformers-4.57 (take that --framework)\n"},
+        Mistake{"compare gpt2 --loss dpo --tuning prompt:tokens=20", 2,
+                "--loss: what the reference is beside learned tokens and copied modules is not "
+                "known (take --tuning full, or lora:r=8 without save=)\n"},
+        Mistake{"compare gpt2 --loss dpo -s 1", 2,
+                "--loss: a pair needs a sequence of 2 tokens or more\n"},
+        Mistake{"compare gpt2 --loss dpo --base nf4 --tuning lora:r=8,targets=all", 2,
+                "--loss: on a base in few bits TRL makes adapters 16 bits wide (add dtype=base to "
+                "--tuning)\n"},
         Mistake{"compare gpt2 --tuning prefix", 2,
                 "tuning: 'prefix' needs how many tokens are learned, as in prefix:tokens=20 (1 to "
                 "65536; also projection=512)"},

@@ -34,6 +34,8 @@ StepOptions options_of(const JsonView& step) {
   if (const auto form = step.find("optimizer_form"))
     options.optimizer_form = parse_name(optimizer_forms, "optimizer form", form->text());
   if (const auto loss = step.find("loss")) options.loss = parse_token_loss(loss->text());
+  if (const auto reference = step.find("reference"))
+    options.loss = parse_token_loss(reference->text() == "precomputed" ? "dpo:precomputed" : "dpo");
   if (const auto base = step.find("base"))
     options.base = parse_name(base_weights, "base", base->text());
   if (const auto name = step.find("linears"))

@@ -319,7 +319,7 @@ TensorId fused_attention(TraceBuilder& b, const std::string& name, Heads heads,
 
 TensorId for_all_samples(TraceBuilder& b, const std::string& name, TensorId mask) {
   const Shape s = b.shape(mask);
-  return b.concat(name, std::array{mask}, {b.step().batch, s[1], s[2], s[3]});
+  return b.concat(name, std::array{mask}, {sequences_of(b.step()), s[1], s[2], s[3]});
 }
 
 AttentionKernel attention_kernel(const TraceBuilder& b, const AttentionConfig& config,

@@ -222,7 +222,8 @@ bool has_experts(const DecoderConfig& config, std::int64_t block) {
 }
 
 HiddenWords hidden_words(TraceBuilder& b, const DecoderConfig& config, std::int64_t tokens) {
-  const TensorId ids = b.input("input_ids", {b.step().batch, tokens}, DType::Int64, fill::Words{});
+  const TensorId ids =
+      b.input("input_ids", {sequences_of(b.step()), tokens}, DType::Int64, fill::Words{});
   const Attentions by_layer = attentions_of(b, config, tokens + prompt_tokens(b.step().tuning));
   const std::int64_t of_table = config.embedding_width ? config.embedding_width : config.width;
   const TensorId table = b.parameter("embed.weight", {config.vocabulary, of_table});

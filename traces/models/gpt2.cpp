@@ -18,7 +18,7 @@ TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const Gpt2Con
 TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const Gpt2Config& config,
                const AttentionConfig& attention) {
   // Who may see whom: a buffer of each layer's own, which fused attention has no use for.
-  b.input(name + ".attn.bias", {1, 1, config.positions, config.positions}, DType::Bool);
+  b.buffer(name + ".attn.bias", {1, 1, config.positions, config.positions}, DType::Bool);
   b.begin_block(name, x, 0);
   b.part(Part::F);
   TensorId y = b.layer_norm(name + ".norm1", x, config.epsilon);
@@ -36,7 +36,8 @@ TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const Gpt2C
 }
 
 TensorId embed(TraceBuilder& b, TensorId table, std::int64_t tokens, const Gpt2Config& config) {
-  const TensorId ids = b.input("input_ids", {b.step().batch, tokens}, DType::Int64, fill::Words{});
+  const TensorId ids =
+      b.input("input_ids", {sequences_of(b.step()), tokens}, DType::Int64, fill::Words{});
   const Tuning& tuning = b.step().tuning;
   const TensorId places = b.input("position_ids", {1, tokens + prompt_tokens(tuning)}, DType::Int64,
                                   fill::Positions{prefix_tokens(tuning)});

@@ -5,6 +5,7 @@
 
 #include "traces/models/chunked_loss.h"
 #include "traces/models/language_model.h"
+#include "traces/models/preference_loss.h"
 
 namespace tidemark {
 namespace {
@@ -89,6 +90,8 @@ TensorId words_loss(TraceBuilder& b, const HiddenWords& hidden, const DecoderHea
 
 TensorId decoder_loss(TraceBuilder& b, const std::function<HiddenWords()>& model,
                       const DecoderHead& head) {
+  if (head.head == Head::CausalLanguage && scores_pairs(b.step()))
+    return preference_loss(b, model, head);
   const HiddenWords hidden = model();
   const TensorId x = hidden.x;
   switch (head.head) {

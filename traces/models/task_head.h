@@ -50,7 +50,7 @@ struct DecoderHead {
   TokenHead token = {};
 };
 
-/// `model` builds the decoder.
+/// `model` builds the decoder; where pairs are compared with a reference it is built twice.
 TensorId decoder_loss(TraceBuilder& builder, const std::function<HiddenWords()>& model,
                       const DecoderHead& head);
 

@@ -26,6 +26,8 @@ StepOptions options_of(const JsonView& step) {
   if (step.at("attention").text() == "math") options.attention = Attention::Math;
   options.liger = step.boolean_or("liger", false);
   options.padded = step.boolean_or("padded", false);
+  if (const auto reference = step.find("reference"))
+    options.loss = parse_token_loss(reference->text() == "precomputed" ? "dpo:precomputed" : "dpo");
   if (const auto name = step.find("linears"))
     options.linears = parse_name(linear_maths, "linears", name->text());
   return options;
@@ -174,6 +176,32 @@ TEST(Fp8Storages, AreWhatPyTorchKeeps) {
       "steps_fp8.json", [](const JsonView& step, const ModelConfig& config, const Trace&,
                            Storages& measured) { count_indices(step, config, measured); });
   EXPECT_EQ(compared, 24);
+}
+
+// A copy of the mask for each block among them, and keys and values behind their prefix. What GPT-2
+// divides scores by in each block is a number on the device.
+TEST(PrefixStorages, AreWhatPyTorchKeeps) {
+  const int compared = compare_kept(
+      "steps_prefix.json",
+      [](const JsonView& step, const ModelConfig& config, const Trace&, Storages& measured) {
+        const auto* gpt2 = std::get_if<Gpt2Config>(&config);
+        if (!gpt2 || step.at("attention").text() != "math") return;
+        const std::int64_t of_number = step.at("precision").text() == "fp32" ? 4 : 2;
+        measured[of_number] -= gpt2->depth;
+        if (measured[of_number] == 0) measured.erase(of_number);
+      });
+  EXPECT_EQ(compared, 25);
+}
+
+// Of the log-sigmoid PyTorch keeps an empty tensor, too. Under adapters no positions are kept.
+TEST(PreferenceStorages, AreWhatPyTorchKeeps) {
+  const int compared = compare_kept(
+      "steps_dpo.json",
+      [](const JsonView& step, const ModelConfig& config, const Trace&, Storages& measured) {
+        EXPECT_EQ(measured.erase(0), 1u);
+        if (!step.find("lora")) count_indices(step, config, measured);
+      });
+  EXPECT_EQ(compared, 17);
 }
 
 // In the place of a family's own: ReLU, SiLU, and GELU in its other ways, in fifteen families.

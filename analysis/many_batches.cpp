@@ -21,7 +21,8 @@ struct Rounds {
 std::optional<Rounds> rounds_of(const StepOptions& step) {
   const PipelineSchedule schedule = step.schedule.value_or(PipelineSchedule());
   const std::int64_t stages = step.mesh[Axis::Pipeline];
-  const std::int64_t each = schedule.kind == PipelineSchedule::Kind::Interleaved ? stages : 1;
+  const std::int64_t each =
+      schedule.kind == PipelineSchedule::Kind::Interleaved ? schedule.group_of(stages) : 1;
   const std::int64_t ahead =
       forwards_ahead(schedule, stages, step.rank.value_or(RankClass()).stage);
   if (ahead == INT64_MAX) return std::nullopt;

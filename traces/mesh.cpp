@@ -121,7 +121,7 @@ RankClass parse_rank(std::string_view text) {
 
 namespace {
 
-constexpr std::string_view chunks_key = "v=", blocks_key = "blocks=";
+constexpr std::string_view chunks_key = "v=", blocks_key = "blocks=", group_key = "group=";
 
 // One that may be zero.
 std::int64_t schedule_count(std::string_view text, std::string_view key, std::int64_t least) {
@@ -146,12 +146,15 @@ void parse_schedule_option(std::string_view option, PipelineSchedule& schedule) 
   const bool is_interleaved = schedule.kind == PipelineSchedule::Kind::Interleaved;
   if (is_interleaved && option.starts_with(chunks_key)) {
     schedule.chunks = schedule_count(option.substr(chunks_key.size()), chunks_key, 2);
+  } else if (is_interleaved && option.starts_with(group_key)) {
+    schedule.group = schedule_count(option.substr(group_key.size()), group_key, 1);
   } else if (option.starts_with(blocks_key) && schedule.blocks.empty()) {
     parse_blocks(option.substr(blocks_key.size()), schedule);
   } else {
     throw UsageError(
         fmt::format("schedule: no option {} (blocks=2-4-4-2 says how many blocks "
-                    "stages have, interleaved:v=2 how many chunks)",
+                    "stages have, interleaved:v=2 how many chunks, and group=6 how many "
+                    "micro-batches go through one before the next)",
                     quoted(option)));
   }
 }
@@ -181,6 +184,7 @@ std::string to_text(const PipelineSchedule& schedule) {
     text += fmt::format("{}{}{}", before, chunks_key, schedule.chunks);
     before = ',';
   }
+  if (schedule.group > 0) text += fmt::format("{}{}{}", before, group_key, schedule.group);
   if (!schedule.blocks.empty())
     text += fmt::format("{}{}{}", before, blocks_key, fmt::join(schedule.blocks, "-"));
   return text;

@@ -56,6 +56,10 @@ struct PipelineSchedule {
   Kind kind = Kind::OneForwardOneBackward;
   std::int64_t chunks = 1;                ///< of each stage; two of zb-v, any if interleaved
   std::vector<std::int64_t> blocks = {};  ///< of each chunk, in model order; empty: as many of each
+  /// Interleaved: so many micro-batches go through a chunk before the next; 0: as many as stages.
+  std::int64_t group = 0;
+
+  std::int64_t group_of(std::int64_t stages) const { return group > 0 ? group : stages; }
 
   /// Do gradients of weights wait for a time at which nothing else is to be done?
   bool splits_backward() const { return kind >= Kind::ZeroBubbleH1; }
@@ -71,7 +75,8 @@ inline constexpr std::array pipeline_schedules = {
     Named{PipelineSchedule::Kind::ZeroBubbleV, std::string_view("zb-v")}};
 static_assert(is_in_order(pipeline_schedules));
 
-/// "1f1b", "gpipe:blocks=2-4-4-2", "interleaved:v=3,blocks=0-1-1-1-1-1-1-0". Throws UsageError.
+/// "1f1b", "gpipe:blocks=2-4-4-2", "interleaved:v=3,group=6,blocks=0-1-1-1-1-1-1-0". Throws
+/// UsageError.
 PipelineSchedule parse_schedule(std::string_view text);
 /// parse_schedule() reads it back.
 std::string to_text(const PipelineSchedule& schedule);

@@ -583,7 +583,8 @@ std::vector<StepField> surroundings() {
                          "in which order pipeline stages take the micro-batches of --accumulate: "
                          "1f1b (default), gpipe, interleaved:v=2 with chunks of the model, or with "
                          "gradients of weights where stages would wait zb-h1, zb-h2 or zb-v; "
-                         "blocks=2-4-4-2 for uneven stages"}}}),
+                         "blocks=2-4-4-2 for uneven stages, group=6 for so many micro-batches "
+                         "through a chunk before the next"}}}),
       field<&StepOptions::rank>(
           {.key = "rank",
            .id_prefix = "rank=",

@@ -12,6 +12,7 @@
 #include "base/quoted.h"
 #include "simulator/kernel_choice.h"
 #include "simulator/parallel/cluster.h"
+#include "simulator/parallel/pipeline_actions.h"
 #include "traces/expert_ops.h"
 #include "traces/models/model_config.h"
 #include "traces/replicas.h"
@@ -168,8 +169,7 @@ class LayoutEnumeration {
       return LayoutRule::Node;
     if (mesh[Axis::Pipeline] == 1) return {};
     if (!are_dealt_out(schedule, mesh[Axis::Pipeline] * schedule.chunks)) return LayoutRule::Blocks;
-    if (schedule.kind == PipelineSchedule::Kind::Interleaved &&
-        layout.micro_batches % mesh[Axis::Pipeline] != 0)
+    if (!fills_groups(schedule, mesh[Axis::Pipeline], layout.micro_batches))
       return LayoutRule::Rounds;
     return {};
   }

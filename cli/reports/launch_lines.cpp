@@ -121,6 +121,9 @@ LaunchLine megatron_line(const Launch& launch) {
         " --expert-model-parallel-size {} --moe-token-dispatcher-type alltoall --moe-grouped-gemm",
         ranks);
   if (launch.step.sequence_parallel) line += " --sequence-parallel";
+  if (launch.step.linears) line += " --fp8-format hybrid --fp8-recipe tensorwise";
+  if (schedule.group > 0)
+    line += fmt::format(" --microbatch-group-size-per-virtual-pipeline-stage {}", schedule.group);
   if (schedule.chunks > 1)
     line += fmt::format(" --num-layers-per-virtual-pipeline-stage {}",
                         launch.blocks / launch.size(Axis::Pipeline) / schedule.chunks);
@@ -215,6 +218,9 @@ LaunchLine titan_line(const Launch& launch) {
   const bool is_piped = launch.size(Axis::Pipeline) > 1;
   if (is_piped && !launch.step.schedule->blocks.empty())
     return without(program, "stages dealt out by hand need module_fqns_per_model_part");
+  if (is_piped && launch.step.schedule->group > 0)
+    return without(program,
+                   "its interleaved groups have as many micro-batches as there are stages");
   if (is_piped && launch.step.schedule->splits_backward() && launch.step.schedule->chunks == 1)
     return without(program, "its zero-bubble schedules have two chunks per stage (zb-v)");
   const auto precision = titan_precision(launch.step);

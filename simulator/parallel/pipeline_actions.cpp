@@ -11,13 +11,14 @@
 namespace tidemark {
 namespace {
 
-// Micro-batches by chunk, in groups of as many as there are stages: the order of forwards.
+// Micro-batches by chunk, group by group: the order of forwards.
 std::vector<StageAction> interleaved_forwards(const PipelineSchedule& schedule, std::int64_t stages,
                                               std::int64_t micro_batches) {
   std::vector<StageAction> list;
-  for (std::int64_t first = 0; first < micro_batches; first += stages)
+  const std::int64_t group = schedule.group_of(stages);
+  for (std::int64_t first = 0; first < micro_batches; first += group)
     for (std::int64_t chunk = 0; chunk < schedule.chunks; ++chunk)
-      for (std::int64_t i = first; i < std::min(first + stages, micro_batches); ++i)
+      for (std::int64_t i = first; i < std::min(first + group, micro_batches); ++i)
         list.push_back({StageWork::Forward, i, chunk});
   return list;
 }
@@ -114,7 +115,7 @@ std::int64_t forwards_ahead(const PipelineSchedule& schedule, std::int64_t stage
     case PipelineSchedule::Kind::GPipe:
       return INT64_MAX;
     case PipelineSchedule::Kind::Interleaved:
-      return 2 * (stages - stage - 1) + (schedule.chunks - 1) * stages;
+      return 2 * (stages - stage - 1) + (schedule.chunks - 1) * schedule.group_of(stages);
     case PipelineSchedule::Kind::ZeroBubbleH1:
       return stages - 1;
     case PipelineSchedule::Kind::ZeroBubbleH2:
@@ -140,6 +141,13 @@ std::vector<StageAction> actions_of(const PipelineSchedule& schedule, std::int64
       return v_shaped(stages, stage, micro_batches);
   }
   return {};
+}
+
+bool fills_groups(const PipelineSchedule& schedule, std::int64_t stages,
+                  std::int64_t micro_batches) {
+  if (schedule.kind != PipelineSchedule::Kind::Interleaved) return true;
+  const std::int64_t group = schedule.group_of(stages), last = micro_batches % group;
+  return group >= stages && (last == 0 || last >= stages);
 }
 
 StageChunk place_of_chunk(const PipelineSchedule& schedule, std::int64_t stages,

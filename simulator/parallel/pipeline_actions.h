@@ -24,9 +24,10 @@ struct StageAction {
 
 /// 1F1B begins with as many forwards as stages follow, then takes a forward and a backward in turn
 /// (arXiv 1806.03377, 2104.04473; Megatron-LM's core/pipeline_parallel/schedules.py); GPipe takes
-/// all forwards first (arXiv 1811.06965). Interleaved stages take as many micro-batches as there
-/// are stages through all of their chunks, then as many again, with 2·(stages − stage − 1) +
-/// (chunks − 1)·stages forwards ahead (get_pp_rank_microbatches() of Megatron-LM).
+/// all forwards first (arXiv 1811.06965). Interleaved stages take a group of micro-batches (as many
+/// as there are stages, or as the schedule says) through all of their chunks, then the next, with
+/// 2·(stages − stage − 1) + (chunks − 1)·group forwards ahead (get_schedule_table() and
+/// get_pp_rank_microbatches() of Megatron-LM).
 /// Zero-bubble schedules (arXiv 2401.10241, figure 3) are 1F1B with as many forwards ahead, or H2
 /// with twice as many; gradients of weights follow so many micro-batches later that each stage
 /// keeps as much as the first. ZB-V is the order of torch's ScheduleZBVZeroBubble.
@@ -37,6 +38,11 @@ std::vector<StageAction> actions_of(const PipelineSchedule& schedule, std::int64
 /// goes round and round; INT64_MAX: it does all of them first.
 std::int64_t forwards_ahead(const PipelineSchedule& schedule, std::int64_t stages,
                             std::int64_t stage);
+
+/// Has each group of interleaved stages, the last one too, as many micro-batches as there are
+/// stages, or more? Megatron-LM's rule: of fewer, stages come to wait for each other.
+bool fills_groups(const PipelineSchedule& schedule, std::int64_t stages,
+                  std::int64_t micro_batches);
 
 /// A part of the model: of its stage, which of its chunks.
 struct StageChunk {

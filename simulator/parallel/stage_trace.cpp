@@ -33,12 +33,29 @@ void refuse_uneven(const Trace& trace, std::int64_t blocks, std::int64_t chunks)
                         blocks, chunks, stages));
 }
 
+// A step of fewer micro-batches than stages comes to its end.
+void check_groups(const StepOptions& step) {
+  const auto schedule = step.schedule.value_or(PipelineSchedule());
+  const std::int64_t stages = step.mesh[Axis::Pipeline], all = step.accumulate.count;
+  if (all < stages || fills_groups(schedule, stages, all)) return;
+  const std::int64_t group = schedule.group_of(stages);
+  if (group < stages)
+    throw InputError(fmt::format(
+        "--schedule: group={}: {} stages take groups of {} micro-batches or more (leave it out)",
+        group, stages, stages));
+  throw InputError(fmt::format(
+      "--schedule: {} micro-batches in groups of {} leave {} for the last, where {} stages need as "
+      "many (take --accumulate {}, or interleaved:v={},group={})",
+      all, group, all % group, stages, all / group * group, schedule.chunks, all));
+}
+
 // By chunk in model order; and one behind the last.
 std::vector<std::size_t> first_blocks(const Trace& trace) {
   const auto schedule = trace.step.schedule.value_or(PipelineSchedule());
   const auto blocks = static_cast<std::int64_t>(trace.blocks.size());
   const std::int64_t chunks = trace.step.mesh[Axis::Pipeline] * schedule.chunks;
   if (blocks == 0) throw InputError("--mesh: pp: the step names no blocks to deal out");
+  check_groups(trace.step);
   std::vector<std::int64_t> counts = schedule.blocks;
   if (counts.empty()) {
     if (blocks % chunks != 0) refuse_uneven(trace, blocks, chunks);

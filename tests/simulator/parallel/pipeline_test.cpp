@@ -54,6 +54,18 @@ TEST(StageActions, InterleaveChunksInGroupsOfStages) {
   EXPECT_EQ(with_chunks(actions_of(two, 2, 0, 2)), "F0a F1a F0b F1b B0b B1b B0a B1a ");
 }
 
+// Three micro-batches per group: 2·(stages − stage − 1) + 3 forwards ahead, and a last group of
+// what is left.
+TEST(StageActions, InterleaveChunksInGroupsAsAsked) {
+  const PipelineSchedule three = parse_schedule("interleaved:v=2,group=3");
+  EXPECT_EQ(to_text(three), "interleaved:v=2,group=3");
+  EXPECT_EQ(with_chunks(actions_of(three, 2, 1, 5)),
+            "F0a F1a F2a F0b B0b F1b B1b F2b B2b F3a B0a F4a B1a F3b B2a F4b B3b B4b B3a B4a ");
+  for (const std::int64_t stage : {0, 1})
+    EXPECT_EQ(actions_of(parse_schedule("interleaved:v=2,group=2"), 2, stage, 6),
+              actions_of(parse_schedule("interleaved:v=2"), 2, stage, 6));
+}
+
 // With one chunk each stage's order is that of 1F1B, but for what is ahead.
 TEST(StageActions, OfEachChunkComeInOrder) {
   for (const std::int64_t stage : {0, 1, 2}) {
@@ -199,6 +211,28 @@ StepOptions interleaved(std::int64_t stages, std::string_view schedule, std::int
   return options;
 }
 
+// Megatron-LM's rule, and enough: the clock of any other comes to its end.
+TEST(Chunks, ComeInGroupsOfAtLeastAsManyAsThereAreStages) {
+  StepOptions options = interleaved(2, "interleaved:v=2", 0);
+  options.accumulate = {5};
+  EXPECT_THAT(
+      refusal(small_llama(4), options),
+      HasSubstr("5 micro-batches in groups of 2 leave 1 for the last, where 2 stages need as "
+                "many (take --accumulate 4, or interleaved:v=2,group=5)"));
+  options.schedule = parse_schedule("interleaved:v=2,group=5");
+  EXPECT_EQ(refusal(small_llama(4), options), "");
+  options.schedule = parse_schedule("interleaved:v=2,group=1");
+  EXPECT_THAT(refusal(small_llama(4), options),
+              HasSubstr("group=1: 2 stages take groups of 2 micro-batches or more"));
+  const std::vector<ChunkTimes> chunks(12, ChunkTimes{Nanoseconds{1}, Nanoseconds{2}});
+  for (std::int64_t group = 4; group < 9; ++group)
+    for (std::int64_t m = 1; m < 20; ++m) {
+      if (m > group && m % group != 0 && m % group < 4) continue;
+      const auto schedule = parse_schedule(fmt::format("interleaved:v=3,group={}", group));
+      EXPECT_GE(run_pipeline(schedule, chunks, m).total, Nanoseconds{9 * m}) << group << " " << m;
+    }
+}
+
 TEST(Chunks, HaveTheModelAmongThem) {
   std::int64_t together = 0;
   for (std::int64_t stage = 0; stage < 2; ++stage)
@@ -210,7 +244,8 @@ TEST(Chunks, HaveTheModelAmongThem) {
 TEST(Chunks, WithEveryStrategyAreSound) {
   for (const Model& model : {small_gpt2(4), small_llama(4)})
     for (const char* strategy : all_strategies)
-      for (const char* schedule : {"interleaved:v=2", "interleaved:v=2,blocks=0-2-2-0"})
+      for (const char* schedule :
+           {"interleaved:v=2", "interleaved:v=2,blocks=0-2-2-0", "interleaved:v=2,group=4"})
         for (const std::int64_t stage : {0, 1}) {
           expect_sound(model, interleaved(2, schedule, stage), strategy);
           if (testing::Test::HasFatalFailure()) return;

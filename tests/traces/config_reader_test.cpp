@@ -72,6 +72,13 @@ TEST(ConfigReader, FillsInTheDefaultsOfEachClass) {
       R"({"model_type": "megatron-gpt", "add_bias_linear": false, "num_experts": 8})");
   EXPECT_EQ(mixture.experts.per_token, 2);
   EXPECT_EQ(mixture.experts.width, mixture.mlp);
+  EXPECT_EQ(megatron.head_norm, HeadNorm::None);
+  const auto normed =
+      read<DecoderConfig>(R"({"model_type": "megatron-gpt", "qk_layernorm": true})");
+  EXPECT_EQ(normed.head_norm, HeadNorm::LayerPerHead);
+  const auto rms_normed = read<DecoderConfig>(
+      R"({"model_type": "megatron-gpt", "qk_layernorm": true, "normalization": "RMSNorm"})");
+  EXPECT_EQ(rms_normed.head_norm, HeadNorm::PerHead);
   const auto roberta = read<BertConfig>(R"({"model_type": "roberta"})");
   EXPECT_EQ(roberta.vocabulary, 50265);
   EXPECT_EQ(roberta.first_position, 2);  // behind the padding index, 1

@@ -414,6 +414,10 @@ TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,
     heads.q = b.rms_norm(name + ".q_norm", heads.q, config.head_norm_epsilon, config.head_gain);
     heads.k = b.rms_norm(name + ".k_norm", heads.k, config.head_norm_epsilon, config.head_gain);
   }
+  if (config.head_norm == HeadNorm::LayerPerHead) {
+    heads.q = b.layer_norm(name + ".q_norm", heads.q, config.head_norm_epsilon);
+    heads.k = b.layer_norm(name + ".k_norm", heads.k, config.head_norm_epsilon);
+  }
   if (config.cosine != no_tensor && b.step().liger) {
     const auto turned =
         liger_rope(b, name + ".rope", {heads.q, heads.k}, config.cosine, config.sine);

@@ -22,8 +22,9 @@ enum class Unpacking : std::uint8_t {
 /// Norms of q and k before the rotation.
 enum class HeadNorm : std::uint8_t {
   None,
-  PerHead,     ///< of each head
-  WholeWidth,  ///< of all heads together, before they are split (OLMo-2)
+  PerHead,       ///< of each head
+  WholeWidth,    ///< of all heads together, before they are split (OLMo-2)
+  LayerPerHead,  ///< LayerNorm of each head (Megatron-LM, unless its norms are RMSNorm)
 };
 
 struct AttentionConfig {

@@ -72,7 +72,8 @@ ModelConfig read_megatron_gpt(Fields& root) {
   config.tied_head = !root.boolean_or("untie_embeddings_and_output_weights", false);
   config.attention_dropout = probability(root, "attention_dropout", 0.1);
   config.embedding_dropout = config.residual_dropout = probability(root, "hidden_dropout", 0.1);
-  refuse(root, "qk_layernorm", "norms of q and k; remove it");
+  if (root.boolean_or("qk_layernorm", false))
+    config.head_norm = config.norm == NormForm::Rms ? HeadNorm::PerHead : HeadNorm::LayerPerHead;
   return config;
 }
 

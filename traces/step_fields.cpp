@@ -254,6 +254,13 @@ std::vector<std::string_view> choices_of() {
 }
 
 template <typename T>
+template <typename T>
+std::vector<std::string_view> beginnings_of() {
+  if constexpr (std::is_same_v<T, PipelineSchedule>) return names_of(pipeline_schedules);
+  if constexpr (std::is_same_v<T, Sharding>) return names_of(sharding_kinds);
+  return {};
+}
+
 std::optional<StepValue> shown_if_set(const T& value) {
   return shown(value);
 }
@@ -282,6 +289,7 @@ StepField field(StepField row) {
   row.defect = [](const StepOptions& step) { return defect_of(step.*member); };
   row.choices = choices_of<Value>;
   return row;
+  row.beginnings = beginnings_of<Value>;
 }
 
 // "one of sgd, adamw, … (default adamw)".

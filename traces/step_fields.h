@@ -52,6 +52,8 @@ struct StepField {
   std::string (*defect)(const StepOptions& step) = nullptr;
   /// The names that it may have, if it is one of a list.
   std::vector<std::string_view> (*choices)() = nullptr;
+  /// The names that its text may begin with, where options follow behind a colon.
+  std::vector<std::string_view> (*beginnings)() = nullptr;
 };
 
 /// In the order of files and of --help.

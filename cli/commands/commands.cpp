@@ -43,6 +43,9 @@ void add_reports(std::vector<Command>& rows) {
          "a page to pass around: tables, pictures and what the numbers assume"},
         {"tidemark compare vit-b-16 -b 8:256:x2 -d a100-80gb,h100 --strategies vanilla,pareprop",
          "a sweep over batches and devices"},
+        {"tidemark compare gpt2 -b 4 --precision bf16 --mesh pp=4 --accumulate 16 --schedule "
+         "interleaved:v=3",
+         "four pipeline stages, of three chunks each"},
         {"tidemark compare bert-base -b 32 --budget 8GiB --strategies checkpoint --require-fit -q",
          "for scripts: exits with 4 if it does not fit"}},
        for_compare,

@@ -269,8 +269,9 @@ std::string help_of(const OptionRow& row, std::uint32_t verbs) {
 
 std::vector<std::string> choices_of(const OptionRow& row, VerbBit command) {
   if (const auto* step = std::get_if<StepMember>(&row.member)) {
-    const auto names = step->field->choices();
-    return {names.begin(), names.end()};
+    const auto names = step->field->choices(), beginnings = step->field->beginnings();
+    const auto& offered = names.empty() ? beginnings : names;
+    return {offered.begin(), offered.end()};
   }
   if (row.details) return format_names(command);
   return row.choices ? row.choices() : std::vector<std::string>();

@@ -75,6 +75,8 @@ TEST_F(Completion, OfBashNamesWhatAnOptionMayBe) {
   EXPECT_EQ(bash({"tidemark", "compare", "-d", "t4,h"}), (Words{"t4,h100", "t4,h200"}));
   EXPECT_EQ(bash({"tidemark", "compare", "--strategies", "vanilla,par"}),
             Words{"vanilla,pareprop"});
+  EXPECT_EQ(bash({"tidemark", "explain", "gpt2", "--schedule", "zb-h"}), (Words{"zb-h1", "zb-h2"}));
+  EXPECT_EQ(bash({"tidemark", "search", "gpt2", "--shard", "fs"}), (Words{"fsdp1", "fsdp2"}));
   EXPECT_THAT(bash({"tidemark", "check", "--format", ""}), Contains("sarif"));
   EXPECT_THAT(bash({"tidemark", "compare", "--format", ""}), Not(Contains("sarif")));
   EXPECT_THAT(bash({"tidemark", "compare", "--batch", ""}), IsEmpty());
@@ -107,12 +109,13 @@ TEST_F(Completion, OfZshIsSoundAndNamesTheDevices) {
       "source " +
       (folder_ / "_tidemark") +
       "; words=(tidemark compare --device ''); CURRENT=4; "
-      "_tidemark; words=(tidemark compare ''); CURRENT=3 PREFIX=; _tidemark; "
+      "_tidemark; words=(tidemark compare x --schedule ''); CURRENT=5; _tidemark; "
+      "words=(tidemark compare ''); CURRENT=3 PREFIX=; _tidemark; "
       "words=(tidemark diff -); CURRENT=3 PREFIX=-; _tidemark";
   const Outcome outcome = run_command({"zsh", "-f", "-c", line});
   EXPECT_EQ(outcome.errors, "");
   const Words offered = lines_of(outcome.output);
-  for (const char* word : {"h100", "vit-b-16", "FILES",
+  for (const char* word : {"h100", "vit-b-16", "zb-v", "FILES",
                            "--top:how many rows to list of tensors "
                            "alive at the peak, or of each table of differences"})
     EXPECT_THAT(offered, Contains(word));
@@ -133,6 +136,7 @@ TEST_F(Completion, OfFishNamesCommandsOptionsAndValues) {
   EXPECT_THAT(fish("tidemark compare vit-b"), Contains("vit-b-16"));
   EXPECT_THAT(fish("tidemark compare vit-b-16 --device h"), Contains("h100"));
   EXPECT_THAT(fish("tidemark compare x --strategies vanilla,me"), Contains("vanilla,mesa"));
+  EXPECT_THAT(fish("tidemark compare gpt2 --schedule inter"), Contains("interleaved"));
   EXPECT_THAT(fish("tidemark compare vit-b-16 --prec"), Contains("--precision"));
 }
 

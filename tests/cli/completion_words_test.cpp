@@ -48,6 +48,15 @@ TEST(CompletionWords, KnowFilesFromNames) {
   EXPECT_THAT(find(words, "--batch")->names, IsEmpty());
 }
 
+// Options that follow behind a colon are typed.
+TEST(CompletionWords, NameWhatATextWithOptionsBeginsWith) {
+  const auto words = option_words(command("search"));
+  EXPECT_THAT(find(words, "--schedule")->names,
+              ElementsAre("1f1b", "gpipe", "interleaved", "zb-h1", "zb-h2", "zb-v"));
+  EXPECT_THAT(find(words, "--shard")->names, Contains("fsdp2"));
+  EXPECT_THAT(find(words, "--mesh")->names, IsEmpty());
+}
+
 TEST(CompletionWords, NameWhatTheFirstOperandMayBe) {
   EXPECT_THAT(operand_words(command("compare")), Contains("vit-b-16"));
   EXPECT_THAT(operand_words(command("devices")), Contains("t4"));

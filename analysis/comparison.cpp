@@ -164,6 +164,8 @@ Bytes communicator_bytes_of(const Scenario& scenario) {
   for (const auto& axis : axes)
     if (mesh[axis.value] > 1 && axis.value != Axis::Data)
       sum += communicator_bytes(*joined, group_of(mesh, axis.value, *joined));
+  if (mesh[Axis::Context] > 1 && scenario.step.context_form == ContextForm::AllToAll)
+    sum += all_to_all_bytes(*joined, group_of(mesh, Axis::Context, *joined));
   if (replicas_of(mesh) == 1) return sum;
   const auto of = [&](Pattern pattern) {
     return communicator_bytes(*joined, group_of(scenario.step, {pattern, Axis::Data, {}}, *joined));

@@ -5,11 +5,20 @@
 
 namespace tidemark {
 
+/// Context ranks that exchange heads: an opaque op that takes [batch, heads, tokens, d], of its own
+/// tokens and all heads, to all tokens of its own heads, or back.
+inline constexpr std::string_view head_exchange = "c10d::all_to_all_single";
+inline bool exchanges_heads(const Trace& trace, const Op& op) {
+  const OpaqueRow* const row = opaque_row(trace, op);
+  return row && row->operation == head_exchange;
+}
+
 /// Of ops whose work is an exchange. Pipeline stages send and receive; heads [batch, heads, tokens,
 /// d] are gathered among the context ranks, which have some tokens each; all else goes between the
 /// tensor-parallel ranks.
 inline Axis exchange_axis(const Trace& trace, const Op& op) {
   if (op.kind == OpKind::Send || op.kind == OpKind::Receive) return Axis::Pipeline;
+  if (exchanges_heads(trace, op)) return Axis::Context;
   const bool gathers_heads =
       op.kind == OpKind::AllGather && trace[trace.inputs(op)[0]].shape.rank() == 4;
   return gathers_heads ? Axis::Context : Axis::Tensor;

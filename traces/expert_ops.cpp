@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "traces/engine_linear.h"
 
 namespace tidemark {
 namespace {
@@ -59,6 +60,11 @@ OpaqueRow row_of(ExpertOp op, std::string name, const Shape& first, const Shape&
           .operation = std::move(name), .gradients = 0b11, .saved = input_bit(0) | input_bit(1)};
     case ExpertOp::Unpermute:
       return {.operation = std::move(name), .gradients = 0b1, .saved = input_bit(1)};
+    case ExpertOp::Gated:
+      return {.operation = std::move(name),
+              .gradients = 0b1,
+              .saved = input_bit(0),
+              .quantized = input_bit(0)};
   }
   CHECK(false);
   return {};
@@ -73,8 +79,20 @@ std::optional<ExpertOp> expert_op(const Trace& trace, const Op& op) {
   return found == expert_ops.end() ? std::optional<ExpertOp>() : found->value;
 }
 
+bool is_product_of_experts(const Trace& trace, const Op& op) {
+  return expert_op(trace, op) == ExpertOp::Product ||
+         (is_engine_product(trace, op) && trace[trace.inputs(op)[1]].shape.rank() == 3);
+}
+
 OpaqueRow expert_row(ExpertOp op, const Shape& first, const Shape& second) {
   return row_of(op, std::string(expert_ops[static_cast<std::size_t>(op)].name), first, second);
+}
+
+OpaqueRow gated_row(Bytes of_input) {
+  OpaqueRow row = expert_row(ExpertOp::Gated, {});
+  row.forward.moved = Bytes{of_input.count / 2 * 3};
+  row.backward.moved = Bytes{of_input.count / 2 * 5};
+  return row;
 }
 
 void recount_expert_ops(Trace& trace) {
@@ -82,6 +100,10 @@ void recount_expert_ops(Trace& trace) {
     const std::optional<ExpertOp> kind = expert_op(trace, op);
     if (!kind) continue;
     const auto inputs = trace.inputs(op);
+    if (kind == ExpertOp::Gated) {
+      trace.opaque_rows[index(op.opaque)] = gated_row(size(trace[inputs[0]]));
+      continue;
+    }
     trace.opaque_rows[index(op.opaque)] = expert_row(
         *kind, trace[inputs[0]].shape, inputs.size() > 1 ? trace[inputs[1]].shape : Shape());
   }
@@ -89,7 +111,7 @@ void recount_expert_ops(Trace& trace) {
 
 std::int64_t experts_in(const Trace& trace) {
   for (const Op& op : trace.ops)
-    if (expert_op(trace, op) == ExpertOp::Product) return trace[trace.inputs(op)[1]].shape[0];
+    if (is_product_of_experts(trace, op)) return trace[trace.inputs(op)[1]].shape[0];
   return 0;
 }
 
@@ -97,7 +119,8 @@ std::vector<bool> parameters_of_experts(const Trace& trace) {
   std::vector<bool> is_of_experts(trace.tensors.size());
   if (trace.step.mesh.experts == 1) return is_of_experts;
   for (const Op& op : trace.ops)
-    if (expert_op(trace, op) == ExpertOp::Product) is_of_experts[index(trace.inputs(op)[1])] = true;
+    if (is_product_of_experts(trace, op))
+      for (const TensorId weight : trace.inputs(op).subspan(1)) is_of_experts[index(weight)] = true;
   for (const Op& op : trace.ops)  // under autocast products read copies
     if (op.kind == OpKind::Cast && is_of_experts[index(trace.outputs(op)[0])])
       is_of_experts[index(trace.inputs(op)[0])] = true;

@@ -18,7 +18,8 @@ enum class ExpertOp : std::uint8_t {
   Sort,      ///< visits by rank and expert → by expert; and back
   Product,   ///< visits, weights [experts, in, out] → visits
   Swiglu,    ///< visits, shares → silu(first half) · second half · share
-  Unpermute  ///< visits, of which token → tokens, summed
+  Unpermute,  ///< visits, of which token → tokens, summed
+  Gated       ///< rows → silu(first half) · second half, of a dense MLP, too
 };
 
 inline constexpr std::array expert_ops = {
@@ -30,13 +31,20 @@ inline constexpr std::array expert_ops = {
     Named{ExpertOp::Sort, std::string_view("megatron::sort_chunks_by_idxs")},
     Named{ExpertOp::Product, std::string_view("megatron::grouped_gemm")},
     Named{ExpertOp::Swiglu, std::string_view("megatron::weighted_swiglu")},
-    Named{ExpertOp::Unpermute, std::string_view("megatron::unpermute")}};
+    Named{ExpertOp::Unpermute, std::string_view("megatron::unpermute")},
+    Named{ExpertOp::Gated, std::string_view("megatron::swiglu")}};
 static_assert(is_in_order(expert_ops));
 
 /// Nothing if the op is none of these.
 std::optional<ExpertOp> expert_op(const Trace& trace, const Op& op);
 
-/// What the op says about itself; shapes of its inputs, the second if there is one.
+/// In sixteen bits, or in eight as Transformer Engine multiplies.
+bool is_product_of_experts(const Trace& trace, const Op& op);
+
+/// Of Gated, which walks over what it reads and writes.
+OpaqueRow gated_row(Bytes of_input);
+/// What the op says about itself, whose time is a guess; shapes of its inputs, the second if there
+/// is one.
 OpaqueRow expert_row(ExpertOp op, const Shape& first, const Shape& second = {});
 
 /// The rows of all of these, of the shapes that they have now.
@@ -45,8 +53,8 @@ void recount_expert_ops(Trace& trace);
 /// Of each layer of them, that the trace has; 0: no such layers.
 std::int64_t experts_in(const Trace& trace);
 
-/// By tensor: parameters (and what autocast makes of them) of which a rank has those of its own
-/// experts only. None where all ranks have all experts.
+/// By tensor: parameters (and what autocast makes of them, and their codes) of which a rank has
+/// those of its own experts only. None where all ranks have all experts.
 std::vector<bool> parameters_of_experts(const Trace& trace);
 
 }  // namespace tidemark

@@ -1,10 +1,11 @@
-// Linears that multiply in eight bits, as torchao 0.9 and 0.18 run them eagerly
-// (float8/float8_linear.py, float8_scaling_utils.py, float8_ops.py): each operand of each product
-// is cast when it is needed, with the one factor that its largest number gives.
+// Linears that multiply in eight bits: Transformer Engine's, and those of torchao 0.9 and 0.18,
+// eagerly (float8/float8_linear.py, float8_scaling_utils.py, float8_ops.py): each operand of each
+// product is cast when it is needed, with the one factor that its largest number gives.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "traces/engine_linear.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark {
@@ -129,8 +130,27 @@ void TraceBuilder::refuse_fp8(std::string_view linears) const {
     throw UsageError(fmt::format("--linears: not known of {} (leave it out)", linears));
 }
 
+TensorId TraceBuilder::engine_product(const std::string& name, TensorId x, TensorId weight) {
+  const Shape stored = shape(weight);
+  const bool is_of_experts = stored.rank() == 3;
+  const TensorId codes =
+      input(trace_[weight].name + ".codes", stored.with_back(2 * stored.back()), DType::Float8);
+  trace_.tensors[index(codes)].category = Category::Workspace;
+  const TensorId read = to_compute(x);
+  const Shape result = shape(x).with_back(is_of_experts ? stored.back() : stored[0]);
+  const std::array outputs = {OutputSpec{"", result, compute_},
+                              OutputSpec{"codes", shape(x), DType::Float8}};
+  return opaque(name, std::array{read, weight, codes}, outputs,
+                engine_product_row(shape(x), stored, result, size_of(compute_), false,
+                                   step().accumulate.count));
+}
+
 TensorId TraceBuilder::fp8_linear(const std::string& name, TensorId x, TensorId weight,
                                   TensorId bias) {
+  if (framework_.engine_workspace) {
+    const TensorId y = engine_product(name, x, weight);
+    return bias == no_tensor ? y : add(name + ".add", y, bias);
+  }
   if (trace_.family == "gpt2")
     refuse_fp8("GPT-2's projections, Conv1D modules that torchao does not convert");
   const Sizes sizes{.x = numel(shape(x)),

@@ -23,6 +23,7 @@ constexpr const auto& table_of(Optimizer) { return optimizers; }
 constexpr const auto& table_of(OptimizerForm) { return optimizer_forms; }
 constexpr const auto& table_of(BaseWeights) { return base_weights; }
 constexpr const auto& table_of(LinearMath) { return linear_maths; }
+constexpr const auto& table_of(ContextForm) { return context_forms; }
 
 template <typename T>
 concept IsNamed = requires(T value) {
@@ -254,13 +255,13 @@ std::vector<std::string_view> choices_of() {
 }
 
 template <typename T>
-template <typename T>
 std::vector<std::string_view> beginnings_of() {
   if constexpr (std::is_same_v<T, PipelineSchedule>) return names_of(pipeline_schedules);
   if constexpr (std::is_same_v<T, Sharding>) return names_of(sharding_kinds);
   return {};
 }
 
+template <typename T>
 std::optional<StepValue> shown_if_set(const T& value) {
   return shown(value);
 }
@@ -288,8 +289,8 @@ StepField field(StepField row) {
   };
   row.defect = [](const StepOptions& step) { return defect_of(step.*member); };
   row.choices = choices_of<Value>;
-  return row;
   row.beginnings = beginnings_of<Value>;
+  return row;
 }
 
 // "one of sgd, adamw, … (default adamw)".
@@ -349,10 +350,11 @@ StepField with_known_pairs(StepField row) {
 StepField in_known_framework(StepField row) {
   row.defect = [](const StepOptions& step) -> std::string {
     if (!step.linears) return {};
-    if (find_framework(step.framework).fp8_weight == Fp8Weight::Unknown)
+    const Framework& framework = find_framework(step.framework);
+    if (framework.fp8_weight == Fp8Weight::Unknown && !framework.engine_workspace)
       return fmt::format(
           "{} has no linears in eight bits that are known (transformers-4.57 and -5 have "
-          "torchao's)",
+          "torchao's, megatron Transformer Engine's)",
           step.framework);
     if (step.base)
       return "a weight that --base stores is not multiplied in eight bits (leave one out)";
@@ -500,7 +502,8 @@ std::vector<StepField> arithmetic() {
           {.key = "linears",
            .noun = "linears",
            .switches = {{"--linears", "NAME",
-                         "what the linears in front of the head multiply in: fp8 (torchao's, a "
+                         "what the linears in front of the head multiply in: fp8 (torchao's or "
+                         "Transformer Engine's, a "
                          "factor per tensor; default: the precision's dtype)"}}})),
       field<&StepOptions::optimizer>({.key = "optimizer",
                                       .shown = StepShown::Always,
@@ -577,6 +580,14 @@ std::vector<StepField> surroundings() {
                          "how the GPUs of a job are laid out: sizes of pp (pipeline stages), dp "
                          "(replicas), cp (context), tp (tensor), and ep (how many of dp · cp share "
                          "experts), as in dp=8; the step is that of one rank (default 1)"}}})),
+      field<&StepOptions::context_form>(
+          {.key = "context_form",
+           .id_prefix = "cp=",
+           .noun = "context",
+           .switches = {{"--cp-form", "NAME",
+                         "how cp ranks attend to all tokens: all-gather (keys and values are "
+                         "gathered, default) or all-to-all (heads are exchanged, as Ulysses and "
+                         "Megatron's a2a)"}}}),
       field<&StepOptions::sequence_parallel>(
           {.key = "sequence_parallel",
            .id_prefix = "sp=",
@@ -616,11 +627,11 @@ std::size_t count_members(const StepOptions& step) {
   const auto& [batch, accumulate, sequence, target_sequence, image, head, precision, attention,
                capability, padded, loss, liger, tuning, base, linears, optimizer, form, in_backward,
                l2_decay, master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp,
-               mesh, sequence_parallel, schedule, rank, shard] = step;
+               mesh, context_form, sequence_parallel, schedule, rank, shard] = step;
   return std::tuple_size_v<decltype(std::tie(
       batch, accumulate, sequence, target_sequence, image, head, precision, attention, capability,
       padded, loss, liger, tuning, base, linears, optimizer, form, in_backward, l2_decay,
-      master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp, mesh,
+      master_weights, keep_gradients, dropout, drop_path, framework, ema, ddp, mesh, context_form,
       sequence_parallel, schedule, rank, shard))>;
 }
 

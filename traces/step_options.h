@@ -104,6 +104,17 @@ enum class LinearMath : std::uint8_t { Fp8 };
 inline constexpr std::array linear_maths = {Named{LinearMath::Fp8, std::string_view("fp8")}};
 static_assert(is_in_order(linear_maths));
 
+/// How context ranks, which have some tokens each, come to attend to all.
+enum class ContextForm : std::uint8_t {
+  AllGather,  ///< each gathers the keys and values of all tokens for its own queries
+  AllToAll,   ///< ranks exchange heads: each has all tokens of some (arXiv 2309.14509)
+};
+
+inline constexpr std::array context_forms = {
+    Named{ContextForm::AllGather, std::string_view("all-gather")},
+    Named{ContextForm::AllToAll, std::string_view("all-to-all")}};
+static_assert(is_in_order(context_forms));
+
 /// Gradient accumulation: so many micro-batches add to the gradients before the optimizer updates.
 struct MicroBatches {
   static constexpr std::int64_t most = 1024;
@@ -138,9 +149,10 @@ struct StepOptions {
   std::optional<double> dropout = {};    ///< overrides every dropout probability of the config
   std::optional<double> drop_path = {};  ///< overrides its stochastic depth, that of the last block
   std::string framework = std::string(default_framework);
-  std::optional<bool> ema = {};    ///< keep a moving average of the weights; unset: recipe
-  bool ddp = false;                ///< one gradient bucket copy, as data-parallel wrappers
-  Mesh mesh = {};                  ///< of the job; the step is that of one rank
+  std::optional<bool> ema = {};  ///< keep a moving average of the weights; unset: recipe
+  bool ddp = false;              ///< one gradient bucket copy, as data-parallel wrappers
+  Mesh mesh = {};                ///< of the job; the step is that of one rank
+  std::optional<ContextForm> context_form = {};  ///< of its context ranks; unset: all-gather
   bool sequence_parallel = false;  ///< between the parts of a tensor-parallel block, too
   std::optional<PipelineSchedule> schedule = {};  ///< of pipeline stages; unset: 1f1b
   std::optional<RankClass> rank = {};  ///< whose step it is; unset: the one that needs most

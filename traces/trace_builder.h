@@ -137,6 +137,9 @@ class TraceBuilder {
                            TensorId bias = no_tensor, std::int64_t window = 0,
                            const FusedKernel& kernel = {});
 
+  /// x [..., in] times a parameter [out, in] or [experts, in, out], in eight bits as Transformer
+  /// Engine multiplies (engine_linear.h).
+  TensorId engine_product(const std::string& name, TensorId x, TensorId weight);
   /// UsageError if linears are to multiply in eight bits, which is not known of such ones.
   void refuse_fp8(std::string_view linears) const;
 

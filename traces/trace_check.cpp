@@ -134,7 +134,10 @@ std::string read_defect(const Trace& trace, const TraceFacts& facts, TensorId id
     return producer < op ? std::string()
                          : fmt::format("{} is read before /ops/{} makes it; need it earlier",
                                        quoted(tensor.name), producer);
-  if (tensor.category == Category::Parameter || tensor.category == Category::Input) return {};
+  const Category category = tensor.category;  // a workspace that the framework keeps, too
+  if (category == Category::Parameter || category == Category::Input ||
+      category == Category::Workspace)
+    return {};
   return fmt::format("no op makes {}; need an earlier output, a parameter or an input",
                      quoted(tensor.name));
 }

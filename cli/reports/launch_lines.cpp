@@ -114,8 +114,8 @@ LaunchLine megatron_line(const Launch& launch) {
       torchrun(launch), launch.size(Axis::Tensor), launch.size(Axis::Pipeline), launch.step.batch,
       launch.global_batch, *precision);
   if (launch.size(Axis::Context) > 1)
-    line += fmt::format(" --context-parallel-size {} --cp-comm-type all_gather",
-                        launch.size(Axis::Context));
+    line += fmt::format(" --context-parallel-size {} --cp-comm-type {}", launch.size(Axis::Context),
+                        launch.step.context_form == ContextForm::AllToAll ? "a2a" : "all_gather");
   if (const std::int64_t ranks = launch.step.mesh.experts; ranks > 1)
     line += fmt::format(
         " --expert-model-parallel-size {} --moe-token-dispatcher-type alltoall --moe-grouped-gemm",
@@ -215,12 +215,14 @@ LaunchLine titan_line(const Launch& launch) {
   if (launch.recomputed == Recomputed::Other || launch.recomputed == Recomputed::Attention ||
       wraps_others)
     return without(program, no_such_strategy(launch));
+  if (launch.step.context_form == ContextForm::AllToAll)
+    return without(program, "its context ranks gather keys, and exchange no heads");
   const bool is_piped = launch.size(Axis::Pipeline) > 1;
-  if (is_piped && !launch.step.schedule->blocks.empty())
-    return without(program, "stages dealt out by hand need module_fqns_per_model_part");
   if (is_piped && launch.step.schedule->group > 0)
     return without(program,
                    "its interleaved groups have as many micro-batches as there are stages");
+  if (is_piped && !launch.step.schedule->blocks.empty())
+    return without(program, "stages dealt out by hand need module_fqns_per_model_part");
   if (is_piped && launch.step.schedule->splits_backward() && launch.step.schedule->chunks == 1)
     return without(program, "its zero-bubble schedules have two chunks per stage (zb-v)");
   const auto precision = titan_precision(launch.step);
@@ -261,7 +263,9 @@ LaunchLine deepspeed_line(const Launch& launch) {
   if (launch.size(Axis::Tensor) > 1)
     return without(program, "its tensor parallelism is the model's own");
   if (launch.size(Axis::Context) > 1)
-    return without(program, "its ranks exchange heads where they share a sequence");
+    return without(program, launch.step.context_form == ContextForm::AllToAll
+                                ? "which ranks exchange heads is written in the script"
+                                : "its ranks exchange heads where they share a sequence");
   if (launch.recomputed != Recomputed::Nothing)
     return without(program, fmt::format("{} is written in the script", launch.strategy));
   const Precision precision = precision_of(launch.step);

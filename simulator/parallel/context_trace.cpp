@@ -2,6 +2,8 @@
 //   alone   x [b, s, h] ─► q, k, v [b, a, s, d] ─attention─► [b, a, s, d] ─► …
 //   rank    x [b, s/2, h] ─► q, k, v [b, a, s/2, d]
 //                            k, v ─all_gather─► [b, a, s, d] ─attention of q─► [b, a, s/2, d] ─► …
+// or, of ranks that exchange heads,
+//                            q, k, v ─all_to_all─► [b, a/2, s, d] ─attention─► ─all_to_all─► …
 // Which dimension counts tokens is found from how the ops go together, from the words on. Of a
 // causal sequence cut into 2c pieces rank i has pieces i and 2c − 1 − i, so that all do as much.
 #include "simulator/parallel/context_trace.h"
@@ -16,7 +18,9 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/units.h"
-#include "simulator/strategies/trace_edit.h"
+#include "simulator/parallel/context_exchanges.h"
+#include "traces/engine_linear.h"
+#include "traces/exchange_axis.h"
 #include "traces/expert_ops.h"
 
 namespace tidemark {
@@ -56,7 +60,8 @@ class TokenSearch {
     for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
       const Tensor& tensor = trace_.tensors[t];
       const bool counts_tokens = tensor.shape.rank() == 2 && !is_floating(tensor.dtype) &&
-                                 !is_made_[t] && is_of_tokens(tensor.shape.back());
+                                 tensor.category == Category::Input && !is_made_[t] &&
+                                 is_of_tokens(tensor.shape.back());
       if (counts_tokens) cut_[t] = 1;
     }
     for (const Op& op : trace_.ops)
@@ -141,7 +146,9 @@ class TokenSearch {
       case OpKind::MatMul:
         refuse_scores(op);
       case OpKind::Opaque:
-        if (expert_op(trace_, op)) return rows(op);
+        if (is_engine_product(trace_, op)) return product(op);
+        if (const auto kind = expert_op(trace_, op))
+          return kind == ExpertOp::Gated ? void(cut(output(op)) = cut(input(op))) : rows(op);
         refuse_context("{} is opaque: nobody knows which tokens of it a rank would have",
                        quoted(op.name));
       case OpKind::MsLayerNorm:
@@ -179,6 +186,11 @@ class TokenSearch {
     const TensorId x = input(op);
     if (!is_cut(x) || cut(x) + 1 == static_cast<int>(shape(x).rank())) need_whole(op);
     cut(output(op)) = cut(x);
+  }
+
+  // Visits of experts are rows; what reads tokens writes as many.
+  void product(const Op& op) {
+    for (const TensorId written : trace_.outputs(op)) cut(written) = cut(input(op));
   }
 
   void attention(const Op& op) {
@@ -280,6 +292,7 @@ void cut_tokens(const std::vector<std::int8_t>& cuts, std::int64_t tokens, Trace
   }
   for (const Op& op : trace.ops) {
     const bool fills_sums = op.kind == OpKind::FlashAttention && op.outputs > 1 &&
+                            cuts[index(trace.outputs(op)[1])] != uncut &&
                             attribute(trace, op, AttributeKey::MemoryEfficient) != 0;
     if (!fills_sums) continue;
     Shape& sums = trace.tensors[index(trace.outputs(op)[1])].shape;
@@ -287,33 +300,22 @@ void cut_tokens(const std::vector<std::int8_t>& cuts, std::int64_t tokens, Trace
   }
 }
 
-// Of all ranks, for the attention of this one.
-TensorId gathered(const Trace& from, OpId attention, TensorId own, TraceEdit& edit) {
-  Tensor all = from[own];
-  all.name = edit.name(all.name + ".gather");
-  all.storage = no_tensor;
-  all.held_until = no_op;
-  all.shape = with_size(all.shape, 2, all.shape[2] * from.step.mesh[Axis::Context]);
-  return edit.emit_beside(attention, OpKind::AllGather, all.name, {edit.map(own)}, all);
-}
-
-Trace with_gathered_keys(const Trace& from) {
-  TraceEdit edit(from);
-  for (std::size_t i = 0; i < from.ops.size(); ++i) {
-    const auto id = static_cast<OpId>(i);
-    if (from[id].kind != OpKind::FlashAttention) {
-      edit.copy(id);
-      continue;
+// Attention's results are of all tokens then, and of some heads.
+void cut_heads_of_attention(Trace& trace, std::vector<std::int8_t>& cuts) {
+  const std::int64_t ranks = trace.step.mesh[Axis::Context];
+  for (const Op& op : trace.ops) {
+    if (op.kind != OpKind::FlashAttention) continue;
+    for (std::size_t i = 0; i < 3; ++i)
+      if (const TensorId x = trace.inputs(op)[i]; trace[x].shape[1] % ranks != 0)
+        refuse_context(
+            "{} has {} heads, which {} ranks cannot exchange evenly (take --cp-form all-gather)",
+            quoted(trace[x].name), trace[x].shape[1], ranks);
+    for (const TensorId y : trace.outputs(op)) {
+      cuts[index(y)] = uncut;
+      Shape& shape = trace.tensors[index(y)].shape;
+      if (shape.rank() > 2) shape = with_size(shape, 1, shape[1] / ranks);
     }
-    const TensorId k = from.inputs(from[id])[1], v = from.inputs(from[id])[2];
-    const TensorId own_k = edit.map(k), own_v = edit.map(v);
-    const TensorId all_k = gathered(from, id, k, edit);
-    const TensorId all_v = k == v ? all_k : gathered(from, id, v, edit);
-    edit.redirect(k, all_k), edit.redirect(v, all_v);
-    edit.copy(id);
-    edit.redirect(k, own_k), edit.redirect(v, own_v);
   }
-  return edit.finish();
 }
 
 }  // namespace
@@ -321,9 +323,11 @@ Trace with_gathered_keys(const Trace& from) {
 Trace cut_for_context(Trace trace) {
   if (trace.step.mesh[Axis::Context] == 1) return trace;
   TokenSearch search(trace);
-  const std::vector<std::int8_t> cuts = search.run();
+  std::vector<std::int8_t> cuts = search.run();
+  const bool has_heads = trace.step.context_form == ContextForm::AllToAll;
+  if (has_heads) cut_heads_of_attention(trace, cuts);
   cut_tokens(cuts, search.tokens(), trace);
-  return with_gathered_keys(trace);
+  return has_heads ? with_exchanged_heads(trace) : with_gathered_keys(trace);
 }
 
 }  // namespace tidemark

@@ -33,6 +33,8 @@ std::optional<Exchange> exchange_of_op(const Trace& trace, const Run& run) {
   const Op& op = trace[run.op];
   if (expert_op(trace, op) == ExpertOp::Exchange)
     return Exchange{Pattern::AllToAll, Axis::Data, size(trace[trace.inputs(op)[0]])};
+  if (exchanges_heads(trace, op))
+    return Exchange{Pattern::AllToAll, Axis::Context, size(trace[trace.inputs(op)[0]])};
   std::optional<Pattern> pattern;
   if (run.task == Task::Forward || run.task == Task::Recompute) pattern = forward_pattern(op.kind);
   if (run.task == Task::Backward) pattern = backward_pattern(op.kind);
@@ -77,7 +79,7 @@ RankGroup group_of(const StepOptions& step, const Exchange& exchange,
                    const Interconnect& interconnect) {
   if (exchange.pattern == Pattern::Send)
     return neighbours_on(step.mesh, exchange.axis, interconnect);
-  if (exchange.pattern == Pattern::AllToAll)
+  if (exchange.pattern == Pattern::AllToAll && exchange.axis == Axis::Data)
     return group_of(step.mesh.experts, step.mesh.stride(Axis::Context), interconnect);
   if (exchange.of_experts)
     return group_of(expert_replicas_of(step.mesh),

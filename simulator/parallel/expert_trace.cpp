@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "simulator/strategies/trace_edit.h"
+#include "traces/engine_linear.h"
 #include "traces/expert_ops.h"
 #include "traces/replicas.h"
 
@@ -117,6 +118,7 @@ Trace share_experts(Trace trace) {
 Trace with_counted_experts(Trace trace) {
   if (trace.step.mesh.experts > 1 && experts_in(trace) == 1) trace = without_sorts(trace);
   recount_expert_ops(trace);
+  recount_engine_products(trace);
   return trace;
 }
 

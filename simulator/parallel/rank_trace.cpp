@@ -18,6 +18,7 @@
 #include "simulator/parallel/stage_trace.h"
 #include "simulator/parallel/tensor_cuts.h"
 #include "simulator/strategies/trace_edit.h"
+#include "traces/engine_linear.h"
 #include "traces/step_fields.h"
 #include "traces/trace_check.h"
 
@@ -96,6 +97,10 @@ class RankTrace {
       case RankPart::Columns:
         return edit_.copy_with_input0(id, entered(id));
       case RankPart::Rows:
+        if (is_engine_product(from_, from_[id])) {
+          edit_.copy(id);
+          return add_up(id);
+        }
         edit_.copy_as(id, from_[id].kind, std::min<std::size_t>(2, from_[id].inputs), 1);
         return add_up(id);
       case RankPart::Table:

@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/units.h"
+#include "traces/engine_linear.h"
+#include "traces/exchange_axis.h"
 #include "traces/expert_ops.h"
 #include "traces/replicas.h"
 
@@ -169,6 +171,8 @@ class CutSearch {
         return gather(op);
       case OpKind::Opaque:
         if (const auto kind = expert_op(trace_, op)) return expert(id, *kind);
+        if (exchanges_heads(trace_, op)) return gather(op);
+        if (is_engine_product(trace_, op)) return engine_product(id, op);
         refuse("{} is opaque: nobody knows which part of it a rank would have", quoted(op.name));
       case OpKind::MsLayerNorm:
       case OpKind::MsRmsNorm:
@@ -255,7 +259,7 @@ class CutSearch {
     for (const TensorId written : trace_.outputs(op)) cut(written) = cut(input(op));
   }
 
-  // Context ranks gather tokens of the heads that each tensor-parallel rank has.
+  // Context ranks gather tokens of the heads that each tensor-parallel rank has, or exchange them.
   void gather(const Op& op) {
     if (cut(input(op)) != whole && cut(input(op)) != 1) need_whole(op);
     cut(output(op)) = cut(input(op));
@@ -276,6 +280,8 @@ class CutSearch {
     const auto at = static_cast<std::size_t>(from_back);
     if (from_back == 0 && !may_cut_back) need_whole(op);
     for (const TensorId x : trace_.inputs(op))
+      if (from_back == 0 && is_bias(op, x)) cut_weight(x, 0, false);
+    for (const TensorId x : trace_.inputs(op))
       if (cut(x) == whole && shape(x).rank() > at && shape(x).back(at) != 1 &&
           op.kind != OpKind::Rope && !is_weight(op, x))
         refuse("{} reads the whole of {} beside what each rank has a part of", quoted(op.name),
@@ -285,6 +291,12 @@ class CutSearch {
       if (made.rank() == shape(y).rank() && made.back(at) == shape(y).back(at))
         cut(written) = static_cast<std::int8_t>(made.rank() - 1 - at);
     }
+  }
+
+  // Added to what each rank has some columns of.
+  bool is_bias(const Op& op, TensorId x) const {
+    return op.kind == OpKind::Add && trace_[x].category == Category::Parameter &&
+           shape(x).rank() == 1;
   }
 
   // Of a norm, along the dimension that is never cut.
@@ -339,7 +351,7 @@ class CutSearch {
     if (kind == ExpertOp::Gate && cut(x) == whole)
       refuse("experts are shared by ranks that have some tokens each (add --sp)");
     if (kind == ExpertOp::Product) return product_of_experts(op);
-    if (kind == ExpertOp::Swiglu) return void(cut(y) = cut(x));
+    if (kind == ExpertOp::Swiglu || kind == ExpertOp::Gated) return void(cut(y) = cut(x));
     if (kind == ExpertOp::Sort && is_part_of_sum_[index(x)]) {
       cuts_.part[index(id)] = RankPart::Rows;
       return sum(id, y, row_dimension);
@@ -360,6 +372,16 @@ class CutSearch {
       cut_weight(input(op, 1), 2, false);
       cut(y) = back(y);
     }
+  }
+
+  // The weight's codes lie as the weight does; those of x are of what is read.
+  void engine_product(OpId id, const Op& op) {
+    if (is_product_of_experts(trace_, op))
+      product_of_experts(op);
+    else
+      linear(id, op);
+    cut(input(op, 2)) = cut(input(op, 1));
+    cut(output(op, 1)) = cuts_.part[index(id)] == RankPart::Columns ? whole : cut(input(op));
   }
 
   // All sizes at once, so that the nearest mesh is one that would do. Heads say it best.

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "traces/expert_ops.h"
 #include "traces/models/liger.h"
 
 namespace tidemark {
@@ -40,6 +41,11 @@ TensorId gated_packed(TraceBuilder& b, const std::string& name, TensorId x,
                       const MlpConfig& config) {
   const TensorId both = b.linear(name + ".gate_up", x, 2 * config.width, config.bias);
   const Shape half = b.shape(both).with_back(config.width);
+  if (b.framework().fuses_swiglu && config.activation == ActivationForm::Silu) {
+    const OutputSpec product{"", half, b[both].dtype};
+    return b.opaque(name + ".product", std::array{both}, std::span(&product, 1),
+                    gated_row(size(b[both])));
+  }
   const auto halves = b.split(name + ".unpack", both, {half, half}, {"gate", "up"});
   if (b.step().liger)  // whose kernels want each half in one piece
     return liger_gated(b, name + ".product", b.copy(name + ".gate.dense", halves[0], half),

@@ -70,6 +70,7 @@ struct GroupedMixture {
     const std::int64_t in = b.shape(x)[1];
     const TensorId weights =
         b.to_compute(b.parameter(name + ".experts" + suffix + ".weight", {config.count, in, out}));
+    if (b.step().linears) return b.engine_product(name + ".experts" + suffix, x, weights);
     const TensorId read = b.to_compute(x);
     return emit(ExpertOp::Product, ".experts" + suffix, std::array{read, weights},
                 std::array{OutputSpec{"", {b.shape(x)[0], out}, b[read].dtype}});
@@ -126,7 +127,6 @@ struct GroupedMixture {
 
 TensorId grouped_experts(TraceBuilder& b, const std::string& name, TensorId x,
                          const ExpertsConfig& config, const MlpConfig& inside) {
-  b.refuse_fp8("mixtures of experts, whose rows vary");
   b.begin_function();
   const TensorId y = GroupedMixture{b, name, config, inside}(x);
   b.end_function();

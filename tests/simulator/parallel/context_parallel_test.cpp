@@ -60,6 +60,53 @@ TEST(ContextParallel, GathersKeysAndValuesTwice) {
   }
 }
 
+StepOptions of_heads(std::int64_t ranks, std::int64_t tensor_ranks = 1) {
+  StepOptions options = of_context_ranks(ranks, tensor_ranks);
+  options.context_form = ContextForm::AllToAll;
+  return options;
+}
+
+// What the attention made is kept for its gradients as it was made, 2·sbh more of 16 bits, beside
+// what the next product reads.
+TEST(ContextParallel, OfExchangedHeadsKeepsAttentionsResultTwice) {
+  const std::int64_t sbh = s * b * h, statistics = 2 * 2 * 4 * s * b, lse = 4 * s * b * a;
+  for (const auto& [c, t] : {std::pair{2, 1}, std::pair{4, 1}, std::pair{2, 2}}) {
+    const StepOptions options = of_heads(c, t);
+    const std::int64_t per_layer =
+        kept_at_the_loss(formula_gpt(5), options) - kept_at_the_loss(formula_gpt(4), options);
+    EXPECT_EQ(per_layer, (36 * sbh + statistics + lse) / (c * t)) << to_text(options.mesh);
+  }
+  EXPECT_EQ(build_rank_trace(small_llama(), of_heads(1)), build_trace(small_llama(), of_heads(1)));
+}
+
+// Queries, keys, values and the result go once each way; so do their gradients.
+TEST(ContextParallel, ExchangesHeadsFourTimes) {
+  for (const std::int64_t c : {2, 4}) {
+    auto among = exchanged(formula_gpt(3), of_heads(c), Axis::Context);
+    EXPECT_EQ(among.size(), 1u);
+    EXPECT_EQ(among[Pattern::AllToAll].count, 3 * 2 * 4);
+    EXPECT_EQ(among[Pattern::AllToAll].bytes, 3 * 2 * 4 * 2 * s * b * h / c);
+  }
+}
+
+TEST(ContextParallel, ExchangesHeadsAmongTheRanksOfAContext) {
+  StepOptions options = of_heads(4, 2);
+  options.mesh[Axis::Data] = 4;
+  Interconnect joined;
+  joined.gpus_per_node = 8;
+  const RankGroup heads = group_of(options, {Pattern::AllToAll, Axis::Context, {}}, joined);
+  EXPECT_EQ(heads.ranks, 4);
+  EXPECT_EQ(heads.per_node, 4);
+}
+
+TEST(ContextParallel, OfExchangedHeadsIsRefusedWhereHeadsDoNotDivide) {
+  StepOptions grouped = of_heads(4);
+  grouped.framework = "megatron";  // hands the kernel each key head once
+  EXPECT_THAT(
+      context_refusal(small_llama(), grouped),
+      HasSubstr("has 2 heads, which 4 ranks cannot exchange evenly (take --cp-form all-gather)"));
+}
+
 // As many key heads as a rank has, of a quarter of the queries'.
 TEST(ContextParallel, GathersOnlyTheKeyHeadsOfATensorParallelRank) {
   const Model model = small_llama();
@@ -153,6 +200,24 @@ TEST(ContextParallel, WithEveryStrategyIsSound) {
         expect_sound_ranks(model, options, strategy);
         if (testing::Test::HasFatalFailure()) return;
       }
+}
+
+TEST(ContextParallel, OfExchangedHeadsIsSound) {
+  for (const Model& model : {small_gpt2(), small_llama()})
+    for (const char* strategy : {"vanilla", "checkpoint", "checkpoint:selective", "mesa"})
+      for (const Attention attention : {Attention::Flash, Attention::MemoryEfficient}) {
+        StepOptions options = of_heads(2);
+        options.mesh[Axis::Data] = 2;
+        options.attention = attention;
+        options.shard = parse_sharding("fsdp2");
+        expect_sound_ranks(model, options, strategy);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+  StepOptions stage = of_heads(2, 2);
+  stage.mesh[Axis::Pipeline] = 2;
+  stage.accumulate = {3};
+  stage.shard = parse_sharding("megatron");
+  expect_sound_ranks(formula_gpt(2), stage, "vanilla");
 }
 
 TEST(ContextParallel, WithEitherKernelAndInGroupsIsSound) {

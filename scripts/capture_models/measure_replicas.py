@@ -10,6 +10,7 @@ sharding and number of ranks, of the second step: most bytes allocated per phase
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import pathlib
@@ -20,8 +21,11 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python")]
 CASES = ["gpt2-fp32", "gpt2-amp-bf16", "llama-bf16", "small-fp32"]
-SHARDS = ["ddp", "ddp:bucket-view", "fsdp2", "fsdp2:no-reshard"]
+SHARDS = ["ddp", "ddp:bucket-view", "fsdp2", "fsdp2:no-reshard", "fsdp1", "fsdp1:no-reshard"]
 RANKS = [2, 8]
+# Whose parameters are gathered in bf16, and shards, states and what is reduced in fp32. The traces
+# beside have bf16 parameters, as such a rank computes with.
+MIXED = ["llama-bf16"]
 
 
 def answered(state, bucket):
@@ -33,7 +37,7 @@ def answered(state, bucket):
     return future
 
 
-def wrapped(model, shard):
+def wrapped(model, shard, is_mixed):
     from torch import nn
 
     if shard.startswith("ddp"):
@@ -41,46 +45,77 @@ def wrapped(model, shard):
                                                    gradient_as_bucket_view=shard.endswith("view"))
         made.register_comm_hook(None, answered)
         return made
-    from torch.distributed.fsdp import fully_shard
+    parts = next(x for x in model.modules() if isinstance(x, nn.ModuleList))
+    return (flat if shard.startswith("fsdp1") else sharded)(model, parts, shard, is_mixed)
 
-    blocks = next(x for x in model.modules() if isinstance(x, nn.ModuleList))
-    for block in blocks:
-        fully_shard(block, reshard_after_forward=shard == "fsdp2")
-    return fully_shard(model)
+
+def sharded(model, parts, shard, is_mixed):
+    import torch
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+    more = dict(mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32)) if is_mixed else {}
+    for part in parts:
+        fully_shard(part, reshard_after_forward=not shard.endswith("no-reshard"), **more)
+    return fully_shard(model, **more)
+
+
+def flat(model, parts, shard, is_mixed):
+    import torch
+    from torch.distributed.fsdp import (FullyShardedDataParallel, MixedPrecision,
+                                        ShardingStrategy)
+
+    strategy = ShardingStrategy.SHARD_GRAD_OP if shard.endswith("no-reshard") else \
+        ShardingStrategy.FULL_SHARD
+    more = dict(sharding_strategy=strategy, device_id=0, use_orig_params=True)
+    if is_mixed:
+        more["mixed_precision"] = MixedPrecision(torch.bfloat16, torch.float32)
+    for at, part in enumerate(parts):
+        parts[at] = FullyShardedDataParallel(part, **more)
+    return FullyShardedDataParallel(model, **more)
 
 
 @contextlib.contextmanager
-def placed(case):
+def placed(case, precision=None):
     """The step of a case, on the device, and a place where values are known to run it."""
     import torch
 
     import models
     from tidemark.recording import step, values
 
-    _, function, precision, optimizer = case
+    _, function, usual, optimizer = case
     torch.backends.cudnn.enabled = False
     torch.set_num_threads(1)
     with values.Values():
         with torch.device("cuda"):
             made = step.as_step(getattr(models, function)())
-        made.precision, made.optimizer = precision, optimizer
+        made.precision, made.optimizer = precision or usual, optimizer
         step.place(made)
         yield made
 
 
-def measured(case, shard, ranks):
+def fused(parameters):
+    import torch
+
+    return torch.optim.AdamW(parameters, fused=True)
+
+
+def measured(case, shard, ranks, is_mixed):
     import torch.distributed as dist
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
     from tidemark.recording import optimizers, step
 
-    with placed(case) as made:
+    with placed(case, "fp32" if is_mixed else None) as made:
         dist.init_process_group("fake", rank=0, world_size=ranks, store=FakeStore())
-        made.model = wrapped(made.model, shard)
+        made.model = wrapped(made.model, shard, is_mixed)
+        if is_mixed:
+            made.optimizer = fused  # as --master-weights has it
         made_optimizer = optimizers.make_optimizers(made.model, made.optimizer)
         step.run_plain(made, made_optimizer)
         found = dataclasses.asdict(step.run_plain(made, made_optimizer))
-    return dict(name=case[0], shard=shard, ranks=ranks, reserved=found.pop("reserved"), allocated=found)
+    mixed = dict(master_weights=True) if is_mixed else {}
+    return dict(name=case[0], shard=shard, ranks=ranks, **mixed, reserved=found.pop("reserved"),
+                allocated=found)
 
 
 def in_a_process_of_its_own(measure, *question):
@@ -132,9 +167,9 @@ def main():
 
     rows = []
     for case in (case for case in models.CASES if case[0] in CASES):
-        for shard in SHARDS:
-            for ranks in RANKS:
-                rows.append(in_a_process_of_its_own(measured, case, shard, ranks))
+        for shard, ranks, is_mixed in itertools.product(SHARDS, RANKS, (False, True)):
+            if not is_mixed or (case[0] in MIXED and "fsdp" in shard):
+                rows.append(in_a_process_of_its_own(measured, case, shard, ranks, is_mixed))
                 print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     write(pathlib.Path(sys.argv[1]), rows)
 

@@ -22,6 +22,7 @@ const std::string folder = TIDEMARK_TESTS_DIR "/reference/captures/";
 struct Replicated {
   std::string name, shard;
   std::int64_t ranks = 0;
+  bool master_weights = false;
   std::int64_t peak = 0, update = 0;  ///< bytes allocated at most: in the step, in its update
   Report predicted;
 };
@@ -34,8 +35,10 @@ StepOptions of_replicas(std::int64_t ranks, std::string_view shard) {
 }
 
 Report report_of(const Replicated& step) {
-  const auto trace = std::make_shared<const Trace>(as_stated(
-      load_trace(folder + step.name + ".trace.json.zst"), of_replicas(step.ranks, step.shard)));
+  Trace recorded = load_trace(folder + step.name + ".trace.json.zst");
+  recorded.step.master_weights = step.master_weights;
+  const auto trace = std::make_shared<const Trace>(
+      as_stated(std::move(recorded), of_replicas(step.ranks, step.shard)));
   return evaluate(trace, parse_strategy("vanilla"), find_device("a100-80gb"),
                   MemoryBudget{Bytes{most}})
       .report;
@@ -50,6 +53,7 @@ const std::vector<Replicated>& replicated_steps() {
       Replicated step{.name = std::string(view.at("name").text()),
                       .shard = std::string(view.at("shard").text()),
                       .ranks = view.at("ranks").integer(1, most),
+                      .master_weights = view.boolean_or("master_weights", false),
                       .peak = 0,
                       .update = allocated.at("optimizer").integer(0, most),
                       .predicted = {}};
@@ -64,11 +68,12 @@ const std::vector<Replicated>& replicated_steps() {
 }
 
 std::string title(const Replicated& step) {
-  return step.name + ", " + step.shard + " of " + std::to_string(step.ranks);
+  return step.name + ", " + step.shard + " of " + std::to_string(step.ranks) +
+         (step.master_weights ? ", master weights" : "");
 }
 
 TEST(CapturedReplicas, AreEachModelShardedInEachWay) {
-  EXPECT_EQ(replicated_steps().size(), 4u * 4u * 2u);
+  EXPECT_EQ(replicated_steps().size(), 4u * 6u * 2u + 4u * 2u);
 }
 
 // Off as the same steps of one GPU are (captured_steps_test.cpp): by what blocks that are not split
@@ -80,16 +85,17 @@ TEST(CapturedReplicas, AllocateWhatPyTorchDoes) {
 }
 
 // Parameters, gradients, states and what the update takes beside them. Buckets are large blocks,
-// which are not split; shards are small enough to be told to the byte, but for a rounding of 512
-// bytes of single numbers.
+// which are not split, and so are flat parameters and what is fp32 of half a model; shards of
+// fully_shard are small enough to be told to the byte, but for a rounding of 512 bytes of single
+// numbers.
 TEST(CapturedReplicas, KeepWhatPyTorchKeeps) {
   constexpr std::int64_t single_numbers = 8 * 512;
   for (const Replicated& step : replicated_steps()) {
     const std::int64_t kept = step.predicted.allocated_at_rest.count;
-    if (step.shard.starts_with("fsdp2")) {
+    if (step.shard.starts_with("fsdp2") && !step.master_weights) {
       EXPECT_LE(std::abs(kept - step.update), single_numbers) << title(step);
     } else {
-      EXPECT_LE(std::abs(percent_off(kept, step.update)), 2.2) << title(step);
+      EXPECT_LE(std::abs(percent_off(kept, step.update)), 2.7) << title(step);
     }
   }
 }

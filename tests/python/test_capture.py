@@ -81,12 +81,42 @@ def mixed():
     from torch.distributed.fsdp import MixedPrecisionPolicy
     return sharded(mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
 
-def flat():
+def wide():
+    from torch.distributed.fsdp import MixedPrecisionPolicy
+    return sharded(parts=slice(0, 3), mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32))
+
+def mixed_everywhere():
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    model, batch, _ = make_step()
+    for layer in model.layers:
+        fully_shard(layer, mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32))
+    whole = MixedPrecisionPolicy(torch.bfloat16, torch.float32, output_dtype=torch.float32)
+    return fully_shard(model, mp_policy=whole), batch, lambda y: y.mean()
+
+def flat(**options):
     import torch.distributed as dist
     from torch.distributed.fsdp import FullyShardedDataParallel
+    from torch.distributed.fsdp.wrap import ModuleWrapPolicy
     dist.init_process_group("nccl")
     model, *rest = make_step()
-    return FullyShardedDataParallel(model, device_id=0), *rest
+    return FullyShardedDataParallel(model, auto_wrap_policy=ModuleWrapPolicy({nn.Sequential}),
+                                    device_id=0, use_orig_params=True, **options), *rest
+
+def flat_kept():
+    from torch.distributed.fsdp import ShardingStrategy
+    return flat(sharding_strategy=ShardingStrategy.SHARD_GRAD_OP)
+
+def flat_mixed():
+    from torch.distributed.fsdp import MixedPrecision
+    return flat(mixed_precision=MixedPrecision(torch.bfloat16, torch.float32))
+
+def flat_whole():
+    from torch.distributed.fsdp import ShardingStrategy
+    return flat(sharding_strategy=ShardingStrategy.NO_SHARD)
+
+def flat_offloaded():
+    from torch.distributed.fsdp import CPUOffload
+    return flat(cpu_offload=CPUOffload(offload_params=True))
 
 class Checkpointed(Net):
     def forward(self, x):
@@ -304,24 +334,45 @@ class Capture(CaptureTest):
         for function, mesh, shard in (("make_step", None, None), ("replicated", "dp=4", "ddp"),
                                       ("views", "dp=4", "ddp:bucket-view,bucket-mb=50"),
                                       ("sharded", "dp=8", "fsdp2"),
-                                      ("kept", "dp=8", "fsdp2:no-reshard")):
+                                      ("kept", "dp=8", "fsdp2:no-reshard"),
+                                      ("flat", "dp=8", "fsdp1"),
+                                      ("flat_kept", "dp=8", "fsdp1:no-reshard")):
             done = self.capture(function, ranks=8)
             self.assertEqual(done.returncode, 0, done.stderr)
             trace = self.trace()
             self.assertEqual((trace["step"].get("mesh"), trace["step"].get("shard")), (mesh, shard))
             names[function] = [tensor["name"] for tensor in trace["tensors"]]
             self.assertEqual(names[function], names["make_step"])
-            groups = ["layers.0", "layers.1", "layers.2"][:2 if mesh == "dp=8" else 3]
+            groups = ["layers.0", "layers.1", "layers.2"][:2 if "fsdp2" in str(shard) else 3]
             self.assertEqual([block["name"] for block in trace["blocks"]], groups)
 
     def test_what_is_not_captured_of_wrappers_is_said(self):
         for function, problem in (("parts_only", "call it on the model itself as well"),
-                                  ("mixed", r"MixedPrecisionPolicy\(param_dtype=…\) is not captured"),
-                                  ("flat", "FullyShardedDataParallel.*--mesh dp=N --shard fsdp2")):
+                                  ("mixed", r"MixedPrecisionPolicy\(param_dtype=torch.bfloat16, "
+                                            r"reduce_dtype=None\) is not captured"),
+                                  ("wide", "different wrappers or policies"),
+                                  ("flat_whole", r"NO_SHARD is not captured.*DistributedDataParallel"),
+                                  ("flat_offloaded", "with cpu_offload is not captured")):
             done = self.capture(function, ranks=8)
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr, problem)
         self.assertIn("Put WORLD_SIZE=8 before the command", self.capture("sharded").stderr)
+
+    def test_mixed_precision_of_shards_is_computed_with_what_is_gathered(self):
+        for function, shard in (("mixed_everywhere", "fsdp2"), ("flat_mixed", "fsdp1")):
+            done = self.capture(function, ranks=8)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            trace = self.trace()
+            self.assertEqual([trace["step"].get(key) for key in ("precision", "shard", "master_weights")],
+                             ["bf16", shard, True])
+            dtypes = {tensor["name"]: tensor["dtype"] for tensor in trace["tensors"]}
+            self.assertEqual(dtypes["layers.1.0.weight"], "bfloat16")
+            self.assertEqual(dtypes["input"], "float32")
+            casts = [op for op in trace["ops"] if op.get("row", {}).get("operation") == "aten::_to_copy"]
+            self.assertEqual(casts[0]["inputs"], ["input"])  # where it enters
+        self.assertRegex(self.capture("flat_mixed", "--precision", "amp-bf16", ranks=8).stderr,
+                         "beside a policy of mixed precision")
+        self.assertIn("on one rank", self.capture("flat_mixed", ranks=1).stderr)
 
     def test_lengths_that_a_loss_reads_on_the_host(self):
         done = self.capture("with_lengths")

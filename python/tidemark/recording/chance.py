@@ -1,5 +1,8 @@
-"""What a step does by chance on the host, it does in each of the steps that a capture runs: layers that
-are dropped, augmentations, branches. Their memory is compared, and their nodes are matched."""
+"""What a step does by chance on the host, it does in each of the steps that a capture runs.
+
+Layers that are dropped, augmentations, branches: memory of the steps is compared, and nodes of one
+are matched with operations of another.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +47,8 @@ def require_alike(ones: list[Operation], others: list[Operation]) -> None:
     for one, other in zip(ones, others):
         if what_ran(one) != what_ran(other):
             place = other.line or one.line
-            raise CaptureError(f"{place + ': ' if place else ''}the step runs {other.name} here, and "
-                               f"{one.name} at another time: capture one that is always alike")
+            raise CaptureError(f"{place + ': ' if place else ''}the step runs {other.name} here, "
+                               f"and {one.name} at another time: capture one that is always alike")
     if len(ones) != len(others):
         raise CaptureError(f"the step has {len(ones)} operations at one time and {len(others)} at "
                            "another: capture one that is always alike")

@@ -65,6 +65,8 @@ def step_of(recording: Recording, arguments: argparse.Namespace, batch: int) -> 
     if recording.replicas and recording.replicas.ranks > 1:
         step["mesh"] = f"dp={recording.replicas.ranks}"
         step["shard"] = recording.replicas.shard
+        if recording.replicas.policy is not None:
+            step["master_weights"] = True
     return step
 
 

@@ -2,12 +2,12 @@
 
 A capture is of one process whose parameters are whole. What ranks cut and exchange follows from the
 sharding, by rules (docs/parallel.md) that are compared with PyTorch's allocator under the same
-wrappers. So DistributedDataParallel is taken off, and fully_shard notes what it was told.
+wrappers. So DistributedDataParallel is taken off, and fully_shard and FullyShardedDataParallel note
+what they were told.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import os
 import sys
@@ -15,32 +15,15 @@ from typing import Any
 
 import torch
 
-from .compiled import compile_as, plain_name
+from . import mixed
+from .compiled import compile_as
 from .errors import CaptureError
+from .flat import FullyShardedDataParallel
+from .sharded_calls import CALLS, Call, Replicas, bare, ranks_of_job, sharded
 
-DEFINES_FULLY_SHARD = "torch.distributed.fsdp._fully_shard._fully_shard"
 MIB = 1 << 20
 USUAL_BUCKET_MIB = 25
-REMEDY = "capture it without, and say --mesh dp=N --shard fsdp2 to compare, explain and check"
-
-
-@dataclasses.dataclass
-class Replicas:
-    ranks: int
-    shard: str  # as --shard says it
-    groups: set[str] | None = None  # paths of modules that are gathered each by itself; None: no cut
-
-
-@dataclasses.dataclass
-class Call:
-    """Of fully_shard."""
-
-    module: torch.nn.Module
-    ranks: int
-    reshards: bool | None
-
-
-_calls: list[Call] = []
+REMEDY = "capture it without, and say --mesh dp=N --shard fsdp2 (or fsdp1) to compare, explain and check"
 
 
 def is_torchs(module: torch.nn.Module, name: str) -> bool:
@@ -60,11 +43,6 @@ def without_wrappers(model: torch.nn.Module) -> tuple[torch.nn.Module, Replicas 
     return around, sharded(model)
 
 
-def bare(module: Any) -> Any:
-    """Without what torch.compile puts around it."""
-    return getattr(module, "_orig_mod", module)
-
-
 def compiled_like(compiled: Any, module: torch.nn.Module) -> torch.nn.Module:
     return type(compiled)(module, compiled.dynamo_ctx)
 
@@ -72,8 +50,9 @@ def compiled_like(compiled: Any, module: torch.nn.Module) -> torch.nn.Module:
 def require_bare(model: torch.nn.Module) -> None:
     for path, module in model.named_modules():
         if is_torchs(module, "FullyShardedDataParallel"):
-            raise CaptureError("the model is wrapped in FullyShardedDataParallel, whose flat "
-                               f"parameters are not captured: {REMEDY} (or use fully_shard)")
+            raise CaptureError("the model is wrapped in FullyShardedDataParallel: a capture runs the "
+                               "function that wraps it itself (tidemark capture SCRIPT.py:FUNCTION), or "
+                               f"{REMEDY}")
         if is_torchs(module, "DistributedDataParallel"):
             raise CaptureError(f"{path} is wrapped in DistributedDataParallel, and what is around it "
                                "is not: wrap the model as a whole")
@@ -103,29 +82,6 @@ def buckets_of(wrapper: Any) -> str:
 # --- fully_shard --------------------------------------------------------------------------------
 
 
-def sharded(model: torch.nn.Module) -> Replicas | None:
-    paths = {bare(module): plain_name(path) for path, module in model.named_modules()}
-    calls = [dataclasses.replace(call, module=bare(call.module)) for call in _calls
-             if bare(call.module) in paths]
-    if not calls:
-        return None
-    if model not in (call.module for call in calls):
-        raise CaptureError("fully_shard was called on parts of the model only: call it on the model "
-                           "itself as well, last")
-    parts = [call for call in calls if call.module is not model]
-    names = {paths[call.module] for call in parts}
-    for name in sorted(names):
-        around = next((other for other in names if name.startswith(other + ".")), None)
-        if around is not None:
-            raise CaptureError(f"fully_shard on {name} and on {around} around it: groups within "
-                               "groups are not captured; call it on one of them")
-    kept = {call.reshards is False for call in parts}
-    if len(kept) > 1:
-        raise CaptureError("reshard_after_forward is True of some modules and False of others: give "
-                           "all the same")
-    return Replicas(calls[0].ranks, "fsdp2:no-reshard" if kept == {True} else "fsdp2", names)
-
-
 def fully_shard(module: Any, *, mesh: Any = None, reshard_after_forward: Any = None,
                 shard_placement_fn: Any = None, mp_policy: Any = None, offload_policy: Any = None,
                 **more: Any) -> Any:
@@ -133,11 +89,6 @@ def fully_shard(module: Any, *, mesh: Any = None, reshard_after_forward: Any = N
     if not isinstance(module, torch.nn.Module):
         raise CaptureError("fully_shard on several modules as one group is not captured: call it on "
                            "each")
-    casts = [name for name in ("param_dtype", "reduce_dtype", "output_dtype")
-             if getattr(mp_policy, name, None) is not None]
-    if casts:
-        raise CaptureError(f"MixedPrecisionPolicy({casts[0]}=…) is not captured: capture without it, "
-                           "with --precision amp-bf16 or bf16")
     refused = {"shard_placement_fn": shard_placement_fn is not None,
                "offload_policy": type(offload_policy).__name__ not in ("NoneType", "OffloadPolicy"),
                "a mesh of two axes": mesh is not None and mesh.ndim != 1,
@@ -147,15 +98,25 @@ def fully_shard(module: Any, *, mesh: Any = None, reshard_after_forward: Any = N
         if is_given:
             raise CaptureError(f"fully_shard with {name} is not captured: leave it out")
     ranks = mesh.size() if mesh is not None else ranks_of_job()
-    _calls.append(Call(module, ranks, reshard_after_forward))
+    policy = mixed.policy_of(mp_policy)
+    CALLS.append(Call(module, ranks, reshard_after_forward, policy, "fsdp2"))
+    if policy is not None:
+        mixed.apply(policy, module, lambda: getattr(mp_policy, "cast_forward_inputs", True))
     return module
 
 
+IN_PLACE_OF = {"torch.distributed.fsdp._fully_shard._fully_shard": fully_shard,
+               "torch.distributed.fsdp.fully_sharded_data_parallel": FullyShardedDataParallel}
+
+
 class Noticing:
-    """Puts our fully_shard in the place of PyTorch's, once somebody imports that: it takes seconds."""
+    """Puts ours in the place of PyTorch's, once somebody imports that: it takes seconds."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        if name != DEFINES_FULLY_SHARD:
+        if name != self.name:
             return None
         sys.meta_path.remove(self)  # type: ignore[arg-type]
         spec = importlib.util.find_spec(name)
@@ -164,7 +125,7 @@ class Noticing:
 
         def load_and_replace(module: Any) -> None:
             load(module)
-            module.fully_shard = fully_shard
+            setattr(module, IN_PLACE_OF[name].__name__, IN_PLACE_OF[name])
 
         spec.loader.exec_module = load_and_replace  # type: ignore[method-assign]
         return spec
@@ -176,18 +137,6 @@ class Noticing:
 def as_inside(wrapper: Any, *inputs: Any, **more: Any) -> Any:
     """DistributedDataParallel's forward without what exchanges gradients, no_sync() or not."""
     return wrapper.module(*inputs, **more)
-
-
-def ranks_of_job() -> int:
-    import torch.distributed as dist
-
-    if dist.is_initialized():
-        return dist.get_world_size()
-    text = os.environ.get("WORLD_SIZE", "")
-    if not text.isdecimal() or int(text) < 1:
-        raise CaptureError("how many ranks has the job? Put WORLD_SIZE=8 before the command, or give "
-                           "init_process_group a world_size")
-    return int(text)
 
 
 def install() -> None:
@@ -216,4 +165,5 @@ def install() -> None:
             setattr(module, "init_process_group", init_process_group)
     if "WORLD_SIZE" in os.environ:  # as torchrun says it; alone, they would mean a job of ranks
         os.environ.update(RANK="0", LOCAL_RANK="0")
-    sys.meta_path.insert(0, Noticing())  # type: ignore[arg-type]
+    for name in IN_PLACE_OF:
+        sys.meta_path.insert(0, Noticing(name))  # type: ignore[arg-type]

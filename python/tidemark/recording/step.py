@@ -20,7 +20,8 @@ from .history import Calls, History
 from .lines import Lines
 from .optimizers import Optimizers, make_optimizers
 from .recorder import Operation, Recorder, Reference, is_fake
-from .replicas import Replicas, without_wrappers
+from .replicas import without_wrappers
+from .sharded_calls import Replicas
 
 PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16")
 AMP = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
@@ -69,11 +70,20 @@ def place(step: Step) -> None:
                            f"{', '.join(PRECISIONS)})")
     step.model.to("cuda")
     step.model.train()
+    if step.replicas is not None and step.replicas.policy is not None:
+        if step.precision != "fp32":
+            raise CaptureError(f"--precision {step.precision} beside a policy of mixed precision, which "
+                               "says itself what the step computes with: give one of them")
+        step.precision = "bf16"  # of the parameters, which are cast; the batch is cast where it enters
+        return place_batch(step, None)
     dtype = torch.bfloat16 if step.precision == "bf16" else None
     if dtype:
         step.model.to(dtype)
     torch.backends.cuda.matmul.allow_tf32 = step.precision == "tf32"
+    place_batch(step, dtype)
 
+
+def place_batch(step: Step, dtype: torch.dtype | None) -> None:
     def placed(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
             return value

@@ -8,8 +8,7 @@
 
 and with torch 2.15.0, torchvision 0.29.2, transformers 5.23.0 to tests/reference/captures_torch-2.15.
 Those under torch.compile (--compiled) go to captures_compiled and captures_compiled_torch-2.15 there,
-whole steps of loops.py (--loops) to captures_loops. Those of captures_calls, two of the first, were
-captured when traces had the calls of the allocator.
+whole steps of loops.py (--loops) to captures_loops.
 
 Per model a trace and, in measured.json, of the second of the steps that a capture runs, which is an
 ordinary one in the real caching allocator (docs/capture.md):

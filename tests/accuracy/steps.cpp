@@ -135,7 +135,9 @@ constexpr auto about_captures =
     "ordinary one; the trace comes from the fourth. *Saved*: what the graph holds when the forward "
     "is over. *Live*: most bytes of storages in forward and backward; the loss and the gradient "
     "that the backward begins with, 4 bytes each, are held longer by PyTorch. *Allocated*, "
-    "*reserved*: of the whole step.";
+    "*reserved*: of the whole step, as they follow from the ops. The calls of PyTorch's allocator "
+    "that "
+    "the traces carry, too, are repeated to the byte: of all these steps both are then off by 0.";
 
 constexpr auto what_captures_miss =
     "What is missed, and why. *Allocated*: a block that the allocator does not split counts whole, "
@@ -144,7 +146,8 @@ constexpr auto what_captures_miss =
     "PyTorch 2.15 gives workspaces of cuBLAS back with each call, and fewer blocks stay whole. "
     "*Live*: the batch of the penalized critic is told to require a gradient, 16 KiB that stay "
     "from "
-    "step to step; why Mamba in 2.15 needs more and DeBERTa in 2.6 less is not known. "
+    "step to step; the fused LSTM cell makes one gradient for two inputs, twice, and here each "
+    "counts. "
     "Convolutions ran without cuDNN, which cannot be stood in for: what it would take is not "
     "known.";
 

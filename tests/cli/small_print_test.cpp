@@ -32,7 +32,7 @@ TEST(SmallPrint, MarksTimesThatTheHostDecides) {
 // What was recorded is no prediction, and says so; of other steps and devices nothing was recorded.
 TEST(SmallPrint, SaysWhatACaptureHasRecorded) {
   const std::string line =
-      "compare " TIDEMARK_TESTS_DIR "/reference/captures_calls/gpt2-fp32.trace.json.zst";
+      "compare " TIDEMARK_TESTS_DIR "/reference/captures/gpt2-fp32.trace.json.zst";
   const auto note = HasSubstr("note: allocated and reserved of vanilla repeat what the capture");
   EXPECT_THAT(tidemark(line).errors, note);
   const auto heading = HasSubstr(

@@ -181,10 +181,10 @@ std::vector<MeasuredStep> captured_steps(const std::string& folder) {
                       .strategy = "vanilla",
                       .measured = measured_bytes(view),
                       .predicted = {}};
-    const auto trace =
-        std::make_shared<const Trace>(load_trace(folder + "/" + step.name + ".trace.json.zst"));
-    step.options = trace->step;
-    step.predicted = predicted_bytes(step, trace);
+    Trace trace = load_trace(folder + "/" + step.name + ".trace.json.zst");
+    trace.calls.reset();
+    step.options = trace.step;
+    step.predicted = predicted_bytes(step, std::make_shared<const Trace>(std::move(trace)));
     steps.push_back(std::move(step));
   }
   return steps;

@@ -40,7 +40,8 @@ double percent_off(std::int64_t predicted, std::int64_t measured);
 std::vector<MeasuredStep> measured_steps(const std::string& fixture);
 
 /// Steps of models that Tidemark does not know, captured (scripts/capture_models): the folder has
-/// their traces and what PyTorch's allocator said of them.
+/// their traces and what PyTorch's allocator said of them. Predicted from the ops: what a trace has
+/// of the allocator's calls is not repeated.
 std::vector<MeasuredStep> captured_steps(const std::string& folder);
 
 }  // namespace tidemark

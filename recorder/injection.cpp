@@ -13,6 +13,16 @@ EXPORTED int InitializeInjection() {
   return 1;
 }
 
+// For what runs in a recorded process of Python (python/recorded_process): its handler may take the
+// time that it needs, but not for ever.
+EXPORTED int tidemark_let_handler_answer(int signal);
+EXPORTED int tidemark_let_handler_answer(int signal) {
+  return tidemark::recorder::start_run() && tidemark::recorder::let_handler_answer(signal);
+}
+
+EXPORTED void tidemark_end_by_signal(int signal);
+EXPORTED void tidemark_end_by_signal(int signal) { tidemark::recorder::end_by_signal(signal); }
+
 EXPORTED int InitializeInjectionNvtx2(tidemark::recorder::nvtx::GetExportTable get_export_table);
 EXPORTED int InitializeInjectionNvtx2(tidemark::recorder::nvtx::GetExportTable get_export_table) {
   return tidemark::recorder::start_run() && tidemark::recorder::nvtx::attach(get_export_table);

@@ -39,6 +39,9 @@ constexpr long tick_nanoseconds = 250'000'000;
 /// How long the program's end may wait for the disk, and its death by a signal.
 constexpr int exit_seconds = 10, signal_seconds = 2;
 constexpr int asked_by_exit = -1;
+/// How long a handler in Python may take before the program ends without it: the history of a
+/// million events is a file of a few hundred megabytes.
+constexpr int answer_seconds = 20;
 
 struct Buffer {
   std::uint8_t* data;
@@ -61,7 +64,9 @@ struct Run {
   std::uint64_t dropped = 0, ranges_left = 0;
 
   sem_t wake;
-  std::atomic<int> asked = 0;  ///< to end, by a signal or asked_by_exit
+  std::atomic<int> asked = 0;     ///< to end, by a signal or asked_by_exit
+  std::atomic<int> answered = 0;  ///< a signal that a handler of Python's is to answer
+  std::atomic<std::uint64_t> answered_at = 0;
   std::atomic<bool> is_done = false;
   std::atomic<std::uint64_t> names_left = 0;
   std::atomic<const CuptiLibrary*> library = nullptr;
@@ -178,10 +183,27 @@ void wait_for_work(Run& run) {
   }
 }
 
+void die_by(int signal) {
+  struct sigaction usual {};
+  usual.sa_handler = SIG_DFL;
+  ::sigaction(signal, &usual, nullptr);
+  ::kill(::getpid(), signal);
+}
+
+/// The signal whose handler has not come to its end in time, or 0.
+int overdue(const Run& run) {
+  const int signal = run.answered;
+  const std::uint64_t limit = std::uint64_t{answer_seconds} * 1'000'000'000;
+  return signal != 0 && now() - run.answered_at > limit ? signal : 0;
+}
+
 void* write_run(void* argument) {
   Run& run = *static_cast<Run*>(argument);
   for (int asked = 0; asked == 0;) {
     wait_for_work(run);
+    const int late = overdue(run);
+    int nobody = 0;
+    if (late != 0) run.asked.compare_exchange_strong(nobody, late);
     asked = run.asked;
     if (const CuptiLibrary* const library = run.library) {
       library->functions.ActivityFlushAll(0);
@@ -194,6 +216,7 @@ void* write_run(void* argument) {
     if (asked != 0) write_end(run, asked);
   }
   run.is_done = true;
+  if (const int late = overdue(run)) die_by(late);
   return nullptr;
 }
 
@@ -230,6 +253,23 @@ extern "C" void tidemark_run_on_signal(int signal, siginfo_t* info, void*) {
       (signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL) &&
       info->si_code > 0;
   if (!is_fault) ::raise(signal);  // a fault happens again by itself, at its own place
+  errno = before;
+}
+
+/// Python's, by signal: it notes the signal for the interpreter.
+struct sigaction answering[NSIG] = {};
+
+extern "C" void tidemark_run_on_answered(int signal, siginfo_t* info, void* context) {
+  const int before = errno;
+  if (Run* const run = the_run) {
+    run->answered_at = now();
+    run->answered = signal;
+  }
+  const struct sigaction& own = answering[signal];
+  if ((own.sa_flags & SA_SIGINFO) != 0)
+    own.sa_sigaction(signal, info, context);
+  else if (own.sa_handler != SIG_DFL && own.sa_handler != SIG_IGN)
+    own.sa_handler(signal);
   errno = before;
 }
 
@@ -284,6 +324,17 @@ std::uint64_t now() {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(time.tv_nsec);
 }
+
+bool let_handler_answer(int signal) {
+  if (signal <= 0 || signal >= NSIG || the_run.load() == nullptr) return false;
+  ::sigaction(signal, nullptr, &answering[signal]);
+  struct sigaction ours {};
+  ours.sa_sigaction = tidemark_run_on_answered;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  return ::sigaction(signal, &ours, nullptr) == 0;
+}
+
+void end_by_signal(int signal) { end_run(signal, signal_seconds); }
 
 bool is_recording() {
   Run* const run = the_run;

@@ -32,6 +32,14 @@ void add_range(const Range& range);
 /// Of a name that had to become "(others)".
 void count_name_left();
 
+/// Lets the handler that is there answer this signal first, which one of Python's only does when
+/// the interpreter gets to it: where the program is still there some seconds later, the recording
+/// and the program end as without it. False: nothing is recorded, and nothing changed.
+bool let_handler_answer(int signal);
+
+/// Ends the recording as by this signal; its end in the program is the caller's.
+void end_by_signal(int signal);
+
 /// Is this process recorded? Not after a fork.
 bool is_recording();
 

@@ -50,6 +50,45 @@ class _Torch:
             register_optimizer_step_post_hook(self.mark)
         except Exception as error:
             self.note(f"steps of the optimizer are not recorded: {error}")
+        try:
+            self.answer_signals()
+        except Exception as error:
+            self.note(f"a signal ends the program without PyTorch's memory history: {error}")
+
+    def answer_signals(self):
+        """What would end the program at once leaves the history first. Should the interpreter not get
+        to the handler, because C code holds the main thread, the recorder ends the program."""
+        import ctypes
+        import signal
+        import threading
+
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self.recorder = ctypes.CDLL(_os.environ["CUDA_INJECTION64_PATH"])
+        answered = []
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_DFL:
+                continue
+            signal.signal(number, self.end_by)
+            if self.recorder.tidemark_let_handler_answer(int(number)):
+                answered.append(number)
+            else:
+                signal.signal(number, signal.SIG_DFL)
+
+        def leave():  # a child is not recorded and ends as always
+            for number in answered:
+                if signal.getsignal(number) == self.end_by:
+                    signal.signal(number, signal.SIG_DFL)
+
+        _os.register_at_fork(after_in_child=leave)
+
+    def end_by(self, number, frame):
+        import signal
+
+        self.finish()
+        self.recorder.tidemark_end_by_signal(int(number))
+        signal.signal(number, signal.SIG_DFL)
+        _os.kill(_os.getpid(), number)
 
     def mark(self, optimizer, args, kwargs):
         if self.torch.compiler.is_compiling():

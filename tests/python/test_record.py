@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -126,6 +127,39 @@ class Record(unittest.TestCase):
         self.assertEqual(done.returncode, -2)
         self.assertIn("KeyboardInterrupt", done.stderr)
         self.assertTrue(self.of("SNAP"))
+
+    def test_a_signal_leaves_the_history_first(self):
+        for name in ("SIGTERM", "SIGHUP"):
+            done = self.record("import os, signal, time, torch; torch.cuda.init()\n"
+                               f"os.kill(os.getpid(), signal.{name}); time.sleep(60)")
+            self.assertEqual(done.returncode, -getattr(signal, name), done.stderr)
+            self.assertEqual(b"".join(self.of("SNAP")), SNAPSHOT.read_bytes())
+            end = self.of("DONE")
+            self.assertEqual(len(end), 1)
+
+    def test_the_programs_own_handler_stays(self):
+        done = self.record("import os, signal, sys, torch\n"
+                           "signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))\n"
+                           "torch.cuda.init(); os.kill(os.getpid(), signal.SIGTERM)")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertTrue(self.of("SNAP"))
+
+    def test_a_child_ends_by_a_signal_as_always(self):
+        done = self.record(
+            "import os, signal, time, torch; torch.cuda.init(); child = os.fork()\n"
+            "if child == 0: time.sleep(60)\n"
+            "time.sleep(0.2); os.kill(child, signal.SIGTERM)\n"
+            "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))")
+        self.assertEqual(done.stdout, f"{-signal.SIGTERM}\n", done.stderr)
+
+    @unittest.skipUnless(os.environ.get("TIDEMARK_SLOW_TESTS"), "waits twenty seconds")
+    def test_a_signal_ends_a_program_that_hangs_in_c(self):
+        done = self.record(
+            "import ctypes, os, signal, threading, torch; torch.cuda.init()\n"
+            "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()\n"
+            "mutex = ctypes.create_string_buffer(64); lock = ctypes.CDLL(None).pthread_mutex_lock\n"
+            "lock(mutex); lock(mutex)")
+        self.assertEqual(done.returncode, -signal.SIGTERM, done.stderr)
 
     def test_a_python_without_modules_of_others_runs_unrecorded(self):
         done = self.record("print(1)", "-I")

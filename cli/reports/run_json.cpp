@@ -1,5 +1,6 @@
 // A recorded run as JSON: every kernel and range by name, with exact times and bytes.
 #include "cli/reports/json_text.h"
+#include "cli/reports/measured_memory.h"
 #include "cli/reports/print_run.h"
 
 namespace tidemark::cli {
@@ -22,6 +23,8 @@ std::string run_json(const RunFacts& facts) {
                {"peak_bytes", peak(recorded.schedule, timeline).bytes.count},
                {"outside_bytes", facts.made.outside.count},
                {"notes", facts.made.lacks}};
+  if (const auto& memory = facts.made.memory)
+    json["measured"] = measured_memory(importers::report_of(memory->snapshot, memory->made));
   json["work"] = Json::array();
   for (const importers::RunWork& row : facts.made.work)
     json["work"].push_back({{"name", row.name},

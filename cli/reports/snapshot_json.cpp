@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/reports/json_text.h"
+#include "cli/reports/measured_memory.h"
 #include "cli/reports/print_snapshot.h"
 #include "importers/stack_text.h"
 
@@ -49,7 +50,8 @@ std::string snapshot_json(const SnapshotFacts& facts) {
                {"requested_at_peak_bytes", report.requested_at_peak.count},
                {"peak_time_ns", report.peak_time.count()},
                {"at_peak", pool_json(report.at_peak)},
-               {"at_end", pool_json(report.at_end)}};
+               {"at_end", pool_json(report.at_end)},
+               {"measured", measured_memory(report)}};
   json["out_of_memory"] = Json::array();
   for (const importers::OutOfMemory& failure : report.failures)
     json["out_of_memory"].push_back({{"time_ns", failure.time.count()},

@@ -156,6 +156,23 @@ TEST(Check, ReadsMeasuredResults) {
       << outcome.output;
 }
 
+// A run that somebody recorded is evidence like a replay's: its peaks stay what they were.
+TEST(Check, TakesARecordingsPeaks) {
+  const Repository repository(check_text(
+      R"({"id": "recorded", "measured": "run.json", "tolerance": {"allocated": "1 KiB"}})"));
+  const std::string snapshot =
+      std::string(TIDEMARK_TESTS_DIR) + "/reference/snapshots/two_streams.pickle";
+  ASSERT_EQ(repository.run("explain " + snapshot + " --format json -o run.json").exit_code, 0);
+  ASSERT_EQ(repository.run("check --update").exit_code, 0);
+  EXPECT_EQ(repository.run("check").exit_code, 0);
+  const std::string other =
+      std::string(TIDEMARK_TESTS_DIR) + "/reference/snapshots/out_of_memory.pickle";
+  ASSERT_EQ(repository.run("explain " + other + " --format json -o run.json").exit_code, 0);
+  const Outcome changed = repository.run("check");
+  EXPECT_EQ(changed.exit_code, 3);
+  EXPECT_NE(changed.output.find("+20.0 MiB"), std::string::npos) << changed.output;
+}
+
 TEST(Check, HoldsBudgetsEvenWhenItUpdates) {
   const Repository repository(check_text(
       R"({"model": "vit-b-16", "batch": 64, "budget": "24GiB", "reserve": "5%"},

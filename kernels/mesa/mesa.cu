@@ -87,9 +87,12 @@ void quantize_delayed(const Call& call, Launch& launch, const MesaPlan& plan) {
   watched.groups = groups_of(quantizer, value.shape, watched.data);
   watched.groups.codes = elements<std::uint8_t>(codes), watched.groups.dither = dither;
   constexpr int V = vector_size<T>;
-  start(launch, "mesa delayed",
-        plan.has_vectors ? mesa_delayed_kernel<T, V> : mesa_delayed_kernel<T, 1>,
-        dim3(blocks_for(launch, plan.walk.vectors)), dim3(usual_threads), 0, reader<T>(value),
+  const auto kernel = plan.has_vectors ? mesa_delayed_kernel<T, V> : mesa_delayed_kernel<T, 1>;
+  const std::int64_t at_once =
+      std::int64_t{launch.processors} * resident_blocks(kernel, usual_threads, 0);
+  const unsigned blocks =
+      watching_blocks(at_once, plan.walk.vectors, plan.has_vectors ? V : 1, watched.groups);
+  start(launch, "mesa delayed", kernel, dim3(blocks), dim3(usual_threads), 0, reader<T>(value),
         plan.walk, DeviceGroups(watched));
 }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/dither.h"
+#include "kernels/in_step.h"
 #include "tests/emulation/backend.h"
 #include "tests/emulation/cuda.h"
 
@@ -21,7 +21,7 @@ std::vector<TestArray> run_emulated(const TwinCase& test, CudaKernel on_cuda) {
     emulation::Stream stream;
     stream.launch.state = test.state;
     const std::size_t before = emulation::kernels_run();
-    on_cuda(test.bind(memory), stream.launch);
+    on_cuda(in_step(test.bind(memory), test.state), stream.launch);
     EXPECT_GT(emulation::kernels_run(), before) << "no kernel was started";
     for (std::size_t i = 0; i < memory.size(); ++i) {
       EXPECT_TRUE(memory[i].is_intact()) << "array " << i << ": written beside its elements";
@@ -48,22 +48,24 @@ void expect_like_codes(const Values& got, const Values& wanted) {
 
 }  // namespace
 
+void expect_like(const TwinCase& test, std::size_t i, TestArray& got, const TestArray& wanted,
+                 double slack, std::string_view where) {
+  if (std::ranges::count(test.rounded_codes, i) > 0)
+    return expect_like_codes(got.values(), wanted.values());
+  const double tolerance = slack * test.ulps * epsilon_of(got.array().dtype);
+  EXPECT_LE(max_error(got.values(), wanted.values()), tolerance)
+      << where << ": array " << i << ", " << to_text(got.array().shape) << " of "
+      << to_string(got.array().dtype);
+}
+
 void expect_twins(const TwinCase& test, CpuKernel on_cpu, CudaKernel on_cuda) {
   std::vector<TestArray> wanted = test.memory;
   cpu::Workspace workspace;
   workspace.state = test.state;
-  on_cpu(test.bind(wanted), workspace);
+  on_cpu(in_step(test.bind(wanted), test.state), workspace);
   std::vector<TestArray> got = run_emulated(test, on_cuda);
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    if (std::ranges::count(test.rounded_codes, i) > 0) {
-      expect_like_codes(got[i].values(), wanted[i].values());
-      continue;
-    }
-    const double tolerance = test.ulps * epsilon_of(got[i].array().dtype);
-    EXPECT_LE(max_error(got[i].values(), wanted[i].values()), tolerance)
-        << "array " << i << ", " << to_text(got[i].array().shape) << " of "
-        << to_string(got[i].array().dtype);
-  }
+  for (std::size_t i = 0; i < got.size(); ++i)
+    expect_like(test, i, got[i], wanted[i], 1, "emulated");
   if (device_check != nullptr) device_check(test, on_cpu, wanted);
 }
 
@@ -165,7 +167,7 @@ TwinCase CallMaker::finish(double ulps) {
       groups = groups_of(quantizer, list.back().shape, list.back().data);
       if (entry.codes == none) continue;
       groups.codes = elements<std::uint8_t>(memory[entry.codes].array());
-      groups.dither = step_dither(7, 3, entry.codes);
+      groups.dither = entry.codes;
     }
     return bound;
   };

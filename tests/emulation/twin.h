@@ -35,6 +35,10 @@ using DeviceCheck = void (*)(const TwinCase& test, CpuKernel on_cpu,
                              const std::vector<TestArray>& wanted);
 extern DeviceCheck device_check;
 
+/// Array `i` of the case is the CPU's, up to so many times what the case allows.
+void expect_like(const TwinCase& test, std::size_t i, TestArray& got, const TestArray& wanted,
+                 double slack, std::string_view where);
+
 /// Runs the CUDA kernel in each order and returns the arrays of the last one, after checking that
 /// all orders agree.
 std::vector<TestArray> run_emulated(const TwinCase& test, CudaKernel on_cuda);

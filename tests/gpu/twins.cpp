@@ -70,6 +70,7 @@ class Moved {
         array.data = moved(array.data);
         array.groups.first = moved(array.groups.first);
         array.groups.ranges = moved(array.groups.ranges);
+        array.groups.codes = moved(array.groups.codes);
       }
     call.quantizer.ranges = moved(call.quantizer.ranges);
     return call;
@@ -121,10 +122,7 @@ void expect_gpu_twin(const TwinCase& test, CpuKernel on_cpu, const std::vector<T
   std::vector<TestArray> got = run_on_gpu(test, name->second);
   const std::vector<TestArray> again = run_on_gpu(test, name->second);
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const double tolerance = gpu_slack * test.ulps * epsilon_of(got[i].array().dtype);
-    EXPECT_LE(max_error(got[i].values(), wanted[i].values()), tolerance)
-        << "on the GPU: array " << i << ", " << to_text(got[i].array().shape) << " of "
-        << to_string(got[i].array().dtype);
+    expect_like(test, i, got[i], wanted[i], gpu_slack, "on the GPU");
     EXPECT_TRUE(got[i].is_intact()) << "on the GPU: array " << i << ": written beside its elements";
     EXPECT_EQ(got[i].bytes(), again[i].bytes()) << "array " << i << " differs from run to run";
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "analysis/rank_report.h"
 #include "base/error.h"
 #include "base/parallel.h"
 
@@ -44,8 +45,9 @@ void add_strategies(LeverTable& table) {
 std::optional<Report> report_with(const Lever& lever, const StrategySpec& strategy) {
   try {
     const Scenario& changed = lever.changed;
-    Report report =
-        evaluate(trace_of(changed), strategy, changed.device, memory_budget_of(changed)).report;
+    Report report = evaluate_ranks(traces_of(changed), strategy, changed.device,
+                                   memory_budget_of(changed), changed.step.rank)
+                        .report;
     return report.applies ? std::optional(std::move(report)) : std::nullopt;
   } catch (const InputError&) {
     return std::nullopt;

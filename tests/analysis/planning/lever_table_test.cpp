@@ -45,6 +45,24 @@ TEST(LeverTable, SaysWhatACommandWould) {
   }
 }
 
+// Stages wait for each other: an option that makes the optimizer faster takes nothing off that.
+TEST(LeverTable, OptionsOfAPipelineAreTriedInIt) {
+  Scenario scenario = planned_scenario("gpt2", Precision::Fp32, 1);
+  scenario.step.mesh[Axis::Pipeline] = 4, scenario.step.accumulate.count = 8;
+  const LeverTable table = try_levers(scenario, parse_strategy("vanilla"));
+  const std::vector<Lever> levers = levers_of(scenario);
+  for (const std::string option : {"--optimizer-form fused", "--tuning lora:r=8,targets=all"}) {
+    const auto lever = std::ranges::find(levers, option, &Lever::option);
+    ASSERT_NE(lever, levers.end()) << option;
+    Scenario changed = lever->changed;
+    changed.strategies = {parse_strategy("vanilla")};
+    const Report said = compare(changed).rows.front(), &tried = named(table, option).report;
+    EXPECT_EQ(tried.step, said.step) << option;
+    EXPECT_EQ(tried.allocated_peak, said.allocated_peak) << option;
+    EXPECT_EQ(tried.samples_per_second, said.samples_per_second) << option;
+  }
+}
+
 // What fits comes first, without a caution before with one, and in each the fastest.
 TEST(LeverTable, ListsFirstWhatMakesItFit) {
   const LeverTable table = levers_of_gpt2();

@@ -32,10 +32,10 @@ ShownTrack shown_of(const TimelinePlaces& places, const Opened& opened) {
   return {opened.module_track(), opened.modules()};
 }
 
-bool is_marked(const Opened& opened, const Module& module, const Selection& selection) {
+bool is_marked(const Modules& modules, const Module& module, const Selection& selection) {
   if (selection.block >= 0) return module.block == selection.block;
   if (selection.op == no_op) return false;
-  return opened.modules().all[opened.modules().of_op[index(selection.op)]].name == module.name;
+  return modules.all[modules.of_op[index(selection.op)]].name == module.name;
 }
 
 // The last part of the path where all of it has no room: "3" of "blocks.3".
@@ -43,8 +43,8 @@ std::string_view short_module(std::string_view name, float width) {
   return text_width(name) <= width ? name : name.substr(name.rfind('.') + 1);
 }
 
-void draw_cell(ImDrawList& list, const TimelinePlaces& places, const Opened& opened,
-               const ShownTrack& shown, Cell cell, const ViewState& view) {
+void draw_cell(ImDrawList& list, const TimelinePlaces& places, const ShownTrack& shown, Cell cell,
+               const ViewState& view) {
   const Box& row = places.modules;
   const auto x_of = [&](std::int64_t moment) {
     return std::clamp(places.time.to_pixel(static_cast<double>(moment)), row.x0, row.x1);
@@ -52,7 +52,7 @@ void draw_cell(ImDrawList& list, const TimelinePlaces& places, const Opened& ope
   const float x0 = x_of(shown.track.begin_of(cell.first));
   const float x1 = std::max(x0 + 1, x_of(shown.track.end_of(cell.last - 1)) - 1);
   const Module& module = shown.modules.all[shown.track.item_of(shown.track.longest_of(cell))];
-  const bool is_bright = !cell.is_folded() && is_marked(opened, module, view.selection);
+  const bool is_bright = !cell.is_folded() && is_marked(shown.modules, module, view.selection);
   // Neighbours differ, and a block looks the same in forward and backward.
   const bool is_odd = module.block % 2 != 0;
   const Color color = is_bright ? theme::accent : is_odd ? theme::folded : theme::line;
@@ -71,7 +71,7 @@ void draw_modules(ImDrawList& list, const TimelinePlaces& places, const Opened& 
   if (places.modules.height() <= 0) return;
   const ShownTrack shown = shown_of(places, opened);
   shown.track.visit(places.time.range, narrowest_module * places.time.per_pixel(),
-                    [&](Cell cell) { draw_cell(list, places, opened, shown, cell, view); });
+                    [&](Cell cell) { draw_cell(list, places, shown, cell, view); });
 }
 
 const Module* module_under(const TimelinePlaces& places, const Opened& opened, ImVec2 mouse) {

@@ -60,8 +60,11 @@ void select_module(const Opened& opened, const Module& module, ViewState& view) 
     view.selection.block = module.block;
     return;
   }
+  const auto has = [&](const Modules& modules, std::size_t op) {
+    return modules.all[modules.of_op[op]].name == module.name;
+  };
   for (std::size_t op = 0; op < opened.trace().ops.size(); ++op)
-    if (opened.modules().all[opened.modules().of_op[op]].name == module.name)
+    if (has(opened.modules(), op) || has(opened.inner_modules(), op))
       return select_op(static_cast<OpId>(op), view);
 }
 

@@ -21,6 +21,7 @@ class DetailsPanel : public testing::Test {
 TEST_F(DetailsPanel, FirstSaysWhatMakesThePeak) {
   EXPECT_EQ(line("Peak of"), "Peak of 4.00 KiB at 3.00 µs, for the forward of");
   EXPECT_EQ(line("activation"), "activation | 4.00 KiB   100 %");
+  EXPECT_EQ(line("block0.gelu3"), "block0.gelu3");  // the title's second line
 }
 
 TEST_F(DetailsPanel, ThenWhatIsKnownOfTheRecording) {

@@ -40,6 +40,11 @@ TEST_F(Exports, AFileThatIsThereStays) {
     write_file(path("step-2" + ending), "old");
     EXPECT_EQ(free_path(wanted), path("step-3" + ending));
   }
+  std::filesystem::create_directories(path("v1.2"));
+  write_file(path("v1.2/step"), "old");
+  EXPECT_EQ(free_path(path("v1.2/step")), path("v1.2/step-2"));
+  write_file(path("v1.2/.step"), "old");  // a point that begins a name ends none
+  EXPECT_EQ(free_path(path("v1.2/.step")), path("v1.2/-2.step"));
   EXPECT_EQ(free_path(folder_), folder_ + "-2");  // a folder without an ending, in one with a point
 }
 

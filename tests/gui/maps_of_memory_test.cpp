@@ -151,6 +151,9 @@ TEST_F(AddressPanel, BuffersAreAtTheirAddresses) {
   EXPECT_NEAR(boxes[1].x0, x_of(3), 0.6);      // every other one is darker
   EXPECT_NEAR(boxes[1].x1, x_of(4) - 1, 0.6);
   const Drawing drawing = robot_.drawn();
+  const Color darker = mixed(color_of(Category::Activation), theme::ground, 0.2);
+  ASSERT_EQ(drawing.of_color(darker).size(), 1u);
+  EXPECT_NEAR(drawing.of_color(darker)[0].box.x0, x_of(3), 0.6);
   const Drawn* free = drawing.find("2.00 KiB free");
   ASSERT_TRUE(free);
   EXPECT_NEAR((free->box.x0 + free->box.x1) / 2, x_of(2), 1);

@@ -163,6 +163,20 @@ TEST_F(WhatIfPanel, AllocatorSettingsAreTyped) {
   robot_.type("x");
   EXPECT_NE(robot_.model.problem(), "");
   EXPECT_TRUE(robot_.drawn().mentions("expandable_segments"));
+  robot_.press(Key::Backspace);
+  EXPECT_EQ(asked().allocator, "expandable_segments:True");
+  EXPECT_EQ(robot_.model.problem(), "");
+}
+
+TEST_F(WhatIfPanel, ACautionIsSaidInTheRowAbove) {
+  const auto is_said = [&] {
+    for (const Drawn& one : robot_.drawn().texts)
+      if (one.text.starts_with("⚠") && one.box.y0 < 80) return true;
+    return false;
+  };
+  EXPECT_FALSE(is_said());
+  choose("strategy", "mesa");
+  EXPECT_TRUE(is_said());
 }
 
 TEST_F(WhatIfPanel, CopiesWhatOneWouldType) {

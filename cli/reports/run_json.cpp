@@ -39,7 +39,7 @@ std::string run_json(const RunFacts& facts) {
                               {"gpu_ns", range.gpu.count()}});
   json["marks_ns"] = Json::array();
   for (const Nanoseconds mark : facts.made.marks) json["marks_ns"].push_back(mark.count());
-  return json.dump(2) + "\n";
+  return document_text(json);
 }
 
 }  // namespace tidemark::cli

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/reports/print_run.h"
 
 namespace tidemark::cli::run_printed_test {
@@ -87,6 +89,40 @@ TEST(RunTable, SaysWhoseMemoryItIs) {
   run.made.outside = Bytes{3 << 20};
   EXPECT_THAT(run.table(),
               EndsWith("\nMemory that is not of PyTorch's allocator: 3.00 MiB at most\n"));
+}
+
+// --- for programs -------------------------------------------------------------------------------
+
+nlohmann::json json_of(const Recorded& run) {
+  return nlohmann::json::parse(run_json({"run.timeline", run.file, run.made}));
+}
+
+TEST(RunJson, IsExact) {
+  Recorded run;
+  run.file.pid = 17;
+  run.file.cupti_version = 130001;
+  run.made.outside = Bytes{5};
+  run.made.lacks = {"it has no end"};
+  run.made.marks = {Nanoseconds{7}, Nanoseconds{9}};
+  nlohmann::json json = json_of(run);
+  EXPECT_EQ(json.at("work").size(), 3u);
+  EXPECT_EQ(json.at("work").at(1), nlohmann::json::parse(R"({"name": "copy to the host",
+      "count": 1, "time_ns": 3000000, "bytes": 2048})"));
+  EXPECT_EQ(json.at("ranges").at(0), nlohmann::json::parse(R"({"name": "forward", "count": 3,
+      "host_ns": 5000000, "gpu_ns": 4000000})"));
+  for (const char* key : {"work", "ranges", "tidemark"}) json.erase(key);
+  EXPECT_EQ(json, nlohmann::json::parse(R"({"format": "tidemark-run-1", "file": "run.timeline",
+      "command": ["python", "train.py"], "pid": 17, "cupti": 130001, "device": "NVIDIA A100",
+      "duration_ns": 10000000, "idle_ns": 4000000, "overlap_ns": 1000000, "kernels": 3,
+      "transfers": 2, "peak_bytes": 0, "outside_bytes": 5, "notes": ["it has no end"],
+      "marks_ns": [7, 9]})"));
+}
+
+// Arguments and names of files are bytes: what is no UTF-8 is shown as U+FFFD.
+TEST(RunJson, ReplacesWhatIsNoUtf8) {
+  Recorded run;
+  run.file.command = {"train", "caf\xe9"};
+  EXPECT_EQ(json_of(run).at("command").at(1), "caf\uFFFD");
 }
 
 }  // namespace

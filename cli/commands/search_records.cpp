@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <set>
+#include <span>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -64,12 +65,16 @@ LayoutRecords read_records(const std::string& path) {
   return records_in(read_file(path, records_kind), path);
 }
 
-// "2, 5, 6"
+// "2, 5, 6"; of many the first, and how many more there are.
 std::string missing_parts(const std::set<std::int64_t>& there, std::int64_t count) {
+  constexpr std::size_t most = 20;
   std::vector<std::int64_t> missing;
-  for (std::int64_t part = 1; part <= count && missing.size() < 20; ++part)
+  for (std::int64_t part = 1; part <= count; ++part)
     if (!there.contains(part)) missing.push_back(part);
-  return fmt::format("{}", fmt::join(missing, ", "));
+  const std::size_t shown = std::min(most, missing.size());
+  return fmt::format(
+      "{}{}", fmt::join(std::span(missing).first(shown), ", "),
+      shown == missing.size() ? "" : fmt::format(" and {} more", missing.size() - shown));
 }
 
 void require_same(const LayoutRecords& a, const LayoutRecords& b, const std::string& path) {

@@ -159,5 +159,18 @@ TEST(SearchRecords, AreNotMergedWithoutAPart) {
               HasSubstr("was stopped before its end"));
 }
 
+// The first twenty are named: of 22 parts with one there 21 are missing.
+TEST(SearchRecords, CountTheMissingPartsThatAreNotNamed) {
+  const Folder folder;
+  const auto problem = [&](std::int64_t parts) {
+    const std::string path = records_path(folder / "r.jsonl", {1, parts});
+    SearchRecords(path, asked(1, parts)).finish();
+    return problem_of([&] { merged_records({path}); });
+  };
+  EXPECT_THAT(problem(21), EndsWith("missing: 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, "
+                                    "17, 18, 19, 20, 21"));
+  EXPECT_THAT(problem(22), EndsWith(", 19, 20, 21 and 1 more"));
+}
+
 }  // namespace
 }  // namespace tidemark::cli::search_records_test

@@ -69,6 +69,9 @@ std::string explain_mismatch(std::string_view problem) {
   if (arguments.empty())
     throw UsageError("no command (try: tidemark compare vit-b-16 --batch 64, or tidemark --help)");
   const std::string& first = arguments.front();
+  if (const auto near = nearest_name(first, {"--help", "--version", "--man"}); !near.empty())
+    throw UsageError(
+        fmt::format("unknown option {} (did you mean '{}'?)", tidemark::quoted(first), near));
   if (first.starts_with("-"))
     throw UsageError(fmt::format(
         "unknown option {} before the command (options follow it: tidemark compare MODEL {} …)",

@@ -30,6 +30,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Mistake{"", 2, "no command"}, Mistake{"compar vit-b-16", 2, "did you mean 'compare'?"},
         Mistake{"--format json compare vit-b-16", 2, "before the command"},
+        Mistake{"--versio", 2, "unknown option '--versio' (did you mean '--version'?)"},
         Mistake{"compare", 2, "no model"}, Mistake{"allocator", 2, "no script"},
         Mistake{"trace", 2, "no model"},
         Mistake{"compare vit-b-16 --bacth 64", 2, "did you mean '--batch'?"},

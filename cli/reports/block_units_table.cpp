@@ -59,9 +59,9 @@ std::string block_units_table(const Comparison& comparison, const Style& style) 
   table.add_column({"counting", Align::Left});
   table.add_column({"saves"});
   table.add_column({"total"});
-  int importance = 9;
+  int importance = 9;  // of the last kinds least
   for (const OpKind kind : kinds)
-    table.add_column({std::string(to_string(kind)), Align::Right, std::max(0, importance--)});
+    table.add_column({std::string(to_string(kind)), Align::Right, importance--});
   for (const Report& row : comparison.rows)
     if (row.applies) add_rows(table, row, kinds);
   std::string text =

@@ -37,9 +37,9 @@ template <typename Cell>
 std::string draw_matrix(const SweepGroup& group, const Style& style, Cell cell) {
   TextTable table;
   table.add_column({"strategy", Align::Left});
-  int importance = 9;
+  int importance = 9;  // of the last points least
   for (const std::string& column : group.columns)
-    table.add_column({column, Align::Right, std::max(1, importance--)});
+    table.add_column({column, Align::Right, importance--});
   for (const std::string& strategy : strategies_of(group)) {
     std::vector<TextCell> cells = {{strategy, Ink::Bold}};
     for (const Comparison* point : group.points) cells.push_back(cell(row_of(*point, strategy)));

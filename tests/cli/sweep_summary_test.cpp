@@ -50,6 +50,16 @@ TEST(SweepSummary, ListsWhatFitsWhereThereAreGaps) {
   EXPECT_THAT(fit_summaries(points), ElementsAre("vanilla fits at batch 8, 32"));
 }
 
+// A device is neither larger nor smaller than another.
+TEST(SweepSummary, NamesTheDevicesThatItFitsOn) {
+  const std::vector<Comparison> points = {
+      point(8, "t4", {{"vanilla", false}, {"mesa", true}, {"x", false}}),
+      point(8, "a100", {{"vanilla", true}, {"mesa", true}, {"x", false}}),
+      point(8, "h100", {{"vanilla", true}, {"mesa", true}, {"x", false}})};
+  EXPECT_THAT(fit_summaries(points),
+              ElementsAre("vanilla fits on a100, h100", "mesa fits on all", "x fits nowhere"));
+}
+
 TEST(BatchesText, ShowsBothNumbersWhereTheyDiffer) {
   Report row;
   EXPECT_EQ(batches_text(row), "");

@@ -57,16 +57,11 @@ bool is_any_communicating(const Comparison& comparison) {
       comparison.rows, [](const Report& row) { return row.communication.alone > Nanoseconds{}; });
 }
 
-bool is_any_offloaded(const Comparison& comparison) {
-  return std::ranges::any_of(comparison.rows,
-                             [](const Report& row) { return row.pinned > Bytes{0}; });
-}
-
 bool is_any_named(const Comparison& comparison) {
   return std::ranges::any_of(comparison.rows, [](const Report& row) { return !!row.rank; });
 }
 
-void add_memory(Columns& columns, const Units& units, bool has_pinned, bool has_ranks) {
+void add_memory(Columns& columns, const Units& units, bool has_ranks) {
   const auto size = [unit = units.size](Bytes Report::*member) {
     return [unit, member](const Report& row) { return TextCell{unit(row.*member)}; };
   };
@@ -86,7 +81,6 @@ void add_memory(Columns& columns, const Units& units, bool has_pinned, bool has_
   columns.add({"change"}, [](const Report& row) { return change_cell(row.memory_ratio); });
   columns.add({"reserved", Align::Right, 5, unit}, size(&Report::reserved_peak));
   columns.add({"planned", Align::Right, 4, unit}, size(&Report::planned));
-  if (!has_pinned) return;
   columns.add({"host", Align::Right, 6, unit}, [unit = units.size](const Report& row) {
     return TextCell{row.pinned.count == 0 ? "" : unit(row.pinned)};
   });
@@ -142,7 +136,7 @@ std::string comparison_rows(const Comparison& comparison, const Style& style,
   const Units units = units_of(comparison);
   Columns columns;
   const bool has_ranks = is_any_named(comparison);
-  add_memory(columns, units, is_any_offloaded(comparison), has_ranks);
+  add_memory(columns, units, has_ranks);
   add_time(columns, units.time, throughput_title(comparison));
   if (is_any_communicating(comparison)) add_communication(columns, units.time);
   if (has_ranks) add_bubble(columns, units.time);

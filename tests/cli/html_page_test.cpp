@@ -6,6 +6,7 @@
 
 #include "analysis/export/pictures.h"
 #include "cli/reports/html_parts.h"
+#include "tests/cli/occurrences.h"
 
 namespace tidemark::cli::html_page_test {
 namespace {
@@ -16,32 +17,27 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-std::size_t count(const std::string& text, std::string_view what) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++found;
-  return found;
-}
-
 TEST(HtmlPage, BeginsWithItsTitle) {
   const std::string head = page_head("A & B <b>", {"one", "two > 1"}, "All numbers are predicted.");
   EXPECT_THAT(head,
               AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("<title>A &amp; B &lt;b&gt;</title>"),
                     HasSubstr("<h1>A &amp; B &lt;b&gt;</h1>\n<p>one</p>\n<p>two &gt; 1</p>\n"),
                     HasSubstr("All numbers are predicted."), EndsWith("</header>\n")));
-  EXPECT_EQ(count(head, "<style>"), 1u);
+  EXPECT_EQ(occurrences(head, "<style>"), 1u);
   EXPECT_THAT(head, Not(HasSubstr("href=")));  // one file: its style is in it
 }
 
 // What stands in the page as JSON must not end its element.
 TEST(HtmlPage, KeepsItsNumbersInside) {
   const std::string tail = page_tail(R"({"name": "</script><b>"})");
-  EXPECT_EQ(count(tail, "</script>"), 2u);  // of the numbers, and of the script
+  EXPECT_EQ(occurrences(tail, "</script>"), 2u);  // of the numbers, and of the script
   EXPECT_THAT(tail, AllOf(StartsWith("<footer>"), HasSubstr("<p>Tidemark "),
                           EndsWith("</body>\n</html>\n"), Not(HasSubstr("src="))));
 }
 
 TEST(HtmlPage, EscapesEveryEndOfAScript) {
   EXPECT_EQ(script_escaped("no end"), "no end");
+  EXPECT_EQ(script_escaped("a</b>"), "a\\u003c/b>");
   const std::string two = script_escaped("</script></SCRIPT>");
   EXPECT_THAT(two, AllOf(Not(HasSubstr("</s")), Not(HasSubstr("</S"))));
 }
@@ -68,7 +64,7 @@ TEST(HtmlPage, AChoiceNamesEveryArticleAndAll) {
   EXPECT_THAT(text, AllOf(HasSubstr("<label>Strategy: <select data-first=\"a&quot;b\">"),
                           HasSubstr("<option>vanilla</option>\n<option>a&quot;b</option>\n"
                                     "<option value=\"\">all</option>")));
-  EXPECT_EQ(count(text, "<article "), 2u);
+  EXPECT_EQ(occurrences(text, "<article "), 2u);
   EXPECT_LT(text.find("<p>1</p>"), text.find("<p>2</p>"));
   EXPECT_THAT(text, HasSubstr("hidden"));  // until the script shows it: without one all are there
 }
@@ -84,7 +80,7 @@ TEST(HtmlPage, ASliderGoesFromTheFirstToTheLast) {
   EXPECT_THAT(page_slider("Budget", articles, 1), HasSubstr("min=\"0\" max=\"1\" value=\"1\""));
   EXPECT_THAT(page_slider("Budget", {articles[0]}, 0), HasSubstr("max=\"0\" value=\"0\""));
   EXPECT_THAT(page_slider("Budget", {}, 0), HasSubstr("max=\"0\""));
-  EXPECT_EQ(count(page_slider("Budget", articles, 0), "<article "), 2u);
+  EXPECT_EQ(occurrences(page_slider("Budget", articles, 0), "<article "), 2u);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/reports/print_replay.h"
 #include "tests/traces/small_trace.h"
 
@@ -152,6 +154,104 @@ TEST(ReplayTable, SaysWhyAStrategyDoesNotApply) {
   refused.applies = false;
   refused.reason = "checkpoint: no blocks";
   EXPECT_THAT(table_of(refused), testing::EndsWith("checkpoint does not apply: no blocks\n"));
+}
+
+// --- for programs -------------------------------------------------------------------------------
+
+using Json = nlohmann::json;
+
+Json json_of(const ReplayReport& report) { return Json::parse(replay_json(scenario(), report)); }
+
+// A quarter and two fifths of the recovery are hidden.
+TEST(ReplayJson, HasPredictedAndMeasuredNumbers) {
+  Json predicted = json_of(report()).at("predicted"), measured = json_of(report()).at("measured");
+  EXPECT_EQ(predicted.at("at_peak_bytes").at("activation"), 48 << 20);
+  predicted.erase("at_peak_bytes"), measured.erase("at_peak_bytes");
+  EXPECT_EQ(predicted, Json::parse(R"({"live_peak_bytes": 67108864, "planned_bytes": 68157440,
+      "step_ns": 20000000, "overlap_ns": 0, "recompute_ns": 4000000,
+      "hidden_recompute_ns": 1000000, "hidden_recompute_share": 0.25})"));
+  EXPECT_EQ(measured, Json::parse(R"({"live_peak_bytes": 67108864, "planned_bytes": 68157440,
+      "step_ns": 25000000, "overlap_ns": 1000000, "recompute_ns": 5000000,
+      "hidden_recompute_ns": 2000000, "hidden_recompute_share": 0.4})"));
+}
+
+TEST(ReplayJson, SaysWhatWasReplayedAndHow) {
+  ReplayReport replayed = report();
+  replayed.steps_asked = 6;
+  replayed.host_memory = 30_MiB;
+  Json json = json_of(replayed);
+  EXPECT_FALSE(json.contains("remark"));
+  EXPECT_FALSE(json.contains("run_by_run_step_ns"));
+  for (const char* key : {"predicted", "measured"}) json.erase(key);
+  EXPECT_EQ(json, Json::parse(R"({"format": "tidemark-replay-1", "model": "tiny", "batch": 2,
+      "strategy": "checkpoint", "backend": "cpu", "backend_description": "a processor",
+      "predicted_for": "t4", "seed": 1, "steps_asked": 6, "steps_timed": 5, "applies": true,
+      "reason": "", "fastest_step_ns": 24000000, "slowest_step_ns": 30000000,
+      "loss": [2.5, 2.25], "gradient_reference": null, "gradient_max_rel_error": null,
+      "gradient_rel_error": null, "gradient_bit_identical": null, "workspace_bytes": 20971520,
+      "host_bytes": 31457280, "resident_peak_bytes": null})"));
+}
+
+TEST(ReplayJson, HasWhatNotEveryReplayHas) {
+  ReplayReport replayed = report();
+  replayed.run_by_run = std::chrono::milliseconds(26);
+  replayed.remark = "run by run";
+  replayed.resident = 90_MiB;
+  replayed.gradients = {.reference = "vanilla's", .is_rewired = false, .difference = {}};
+  replayed.gradients->difference.bit_identical = false;
+  replayed.gradients->difference.largest = 0.5;
+  replayed.gradients->difference.overall = 0.25;
+  const Json json = json_of(replayed);
+  EXPECT_EQ(json.at("run_by_run_step_ns"), 26'000'000);
+  EXPECT_EQ(json.at("remark"), "run by run");
+  EXPECT_EQ(json.at("resident_peak_bytes"), 90 << 20);
+  EXPECT_EQ(json.at("gradient_reference"), "vanilla's");
+  EXPECT_EQ(json.at("gradient_max_rel_error"), 0.5);
+  EXPECT_EQ(json.at("gradient_rel_error"), 0.25);
+  EXPECT_EQ(json.at("gradient_bit_identical"), false);
+}
+
+TEST(ReplayJson, HasNoNumbersThatAreNotKnown) {
+  ReplayReport stopped = report();
+  stopped.steps_timed = 0;
+  EXPECT_TRUE(json_of(stopped).at("measured").is_null());
+  EXPECT_EQ(json_of(stopped).at("predicted").at("step_ns"), 20'000'000);
+  ReplayReport refused = report();
+  refused.applies = false;
+  refused.reason = "no blocks";
+  EXPECT_EQ(json_of(refused).at("reason"), "no blocks");
+  EXPECT_FALSE(json_of(refused).contains("predicted"));
+  EXPECT_EQ(replay_csv(refused), "number,predicted,measured\n");
+}
+
+TEST(ReplayJson, OfSeveralHasOneObjectEach) {
+  ReplayReport other = report();
+  other.strategy = "mesa";
+  const Json json = Json::parse(replays_json({scenario(), scenario()}, {report(), other}));
+  EXPECT_EQ(json.at("format"), "tidemark-compare-replay-1");
+  ASSERT_EQ(json.at("rows").size(), 2u);
+  EXPECT_EQ(json.at("rows").at(0), json_of(report()));
+  EXPECT_EQ(json.at("rows").at(1).at("strategy"), "mesa");
+}
+
+// Categories that are nowhere have no line; recovery has two where it is predicted.
+TEST(ReplayFields, AreThoseThatAnySideHas) {
+  ReplayReport replayed = report();
+  replayed.measured.at_peak[static_cast<std::size_t>(Category::Workspace)] = 1_MiB;
+  const auto keys = [](const ReplayReport& of) {
+    std::vector<std::string> result;
+    for (const ReplayField& field : replay_fields(of)) result.emplace_back(field.key);
+    return result;
+  };
+  EXPECT_THAT(keys(replayed),
+              testing::ElementsAre("live_peak_bytes", "activation", "workspace", "planned_bytes",
+                                   "step_ns", "overlap_ns", "recompute_ns", "hidden_recompute_ns"));
+  replayed.predicted.recovery.reset();
+  EXPECT_THAT(keys(replayed), testing::Not(testing::Contains("recompute_ns")));
+  for (const ReplayField& field : replay_fields(report())) {
+    EXPECT_EQ(field.is_time, field.key.ends_with("_ns")) << field.key;
+    EXPECT_EQ(field.is_category, field.key == "activation") << field.key;
+  }
 }
 
 }  // namespace

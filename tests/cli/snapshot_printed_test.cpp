@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/reports/print_snapshot.h"
 
 namespace tidemark::cli::snapshot_printed_test {
@@ -134,6 +136,46 @@ TEST(SnapshotStacks, BeginAtTheOutermostFrame) {
                                  "main (train.py:7) 4194304\n"));
   EXPECT_EQ(std::ranges::count(stacks, '\n'), 4);
   EXPECT_TRUE(stacks.ends_with(" 5\n")) << stacks;
+}
+
+TEST(SnapshotJson, IsExact) {
+  Snapshot snapshot;
+  snapshot.file.settings_text = "expandable_segments:True";
+  snapshot.report.device = 1;
+  snapshot.report.devices_with_events = 3;
+  snapshot.report.unknown_events = 4;
+  snapshot.report.contradictions = 5;
+  snapshot.report.blocks_before = 6;
+  snapshot.report.failures = {{Nanoseconds{7'000'000},
+                               {64 * mib},
+                               {5 * mib},
+                               importers::StackId{2},
+                               pool(16 * mib, 12 * mib, 1, 4 * mib, 0)}};
+  nlohmann::json json = nlohmann::json::parse(snapshot_json(snapshot.facts()));
+  EXPECT_EQ(json.at("at_peak"), nlohmann::json::parse(R"({"reserved_bytes": 33554432,
+      "active_bytes": 20971520, "free_bytes": 12582912, "largest_gap_bytes": 8388608,
+      "unused_segment_bytes": 2097152, "segments": 2, "blocks": 1, "gaps": 3})"));
+  EXPECT_EQ(json.at("at_end").at("active_bytes"), 32 * mib);
+  ASSERT_EQ(json.at("alive").size(), 3u);
+  EXPECT_EQ(json.at("alive").at(1), nlohmann::json::parse(R"json({"site": "step (train.py:9)",
+      "bytes": 4194304, "blocks": 3,
+      "frames": [{"function": "step", "file": "train.py", "line": 9},
+                 {"function": "main", "file": "train.py", "line": 7}]})json"));
+  ASSERT_EQ(json.at("out_of_memory").size(), 1u);
+  const nlohmann::json failure = json.at("out_of_memory").at(0);
+  EXPECT_EQ(failure.at("time_ns"), 7'000'000);
+  EXPECT_EQ(failure.at("requested_bytes"), 64 * mib);
+  EXPECT_EQ(failure.at("device_free_bytes"), 5 * mib);
+  EXPECT_EQ(failure.at("pool").at("reserved_bytes"), 16 * mib);
+  EXPECT_EQ(failure.at("frames").size(), 2u);
+  for (const char* key : {"at_peak", "at_end", "alive", "out_of_memory", "tidemark"})
+    json.erase(key);
+  EXPECT_EQ(json, nlohmann::json::parse(R"({"format": "tidemark-snapshot-1", "file": "s.pickle",
+      "device": 1, "devices_with_events": 3, "allocator_settings": "expandable_segments:True",
+      "events": 2, "unknown_events": 4, "contradictions": 5, "blocks_before": 6,
+      "duration_ns": 8000000, "active_peak_bytes": 20971520, "allocated_peak_bytes": 19922944,
+      "reserved_peak_bytes": 33554432, "requested_at_peak_bytes": 18874368,
+      "peak_time_ns": 6000000})"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "cli/text/units_text.h"
 #include "cli/text/wrapping.h"
+#include "tests/cli/occurrences.h"
 
 namespace tidemark::cli::text_table_test {
 namespace {
@@ -116,6 +117,69 @@ TEST(TextTable, MarksTheLimitOfBars) {
             "│ the limit\n");
 }
 
+// A column of importance 10 stays, even where the table is then too wide.
+TEST(TextTable, KeepsWhatIsNeededWhateverTheWidth) {
+  TextTable table;
+  table.add_column({"fruit", Align::Left});
+  table.add_column({"price", Align::Right, 9});
+  table.add_column({"a rather long title", Align::Left});
+  table.add_row({{"apple"}, {"9"}, {"sweet"}});
+  EXPECT_EQ(table.draw({.width = 10}),
+            "fruit  a rather long title\n"
+            "apple  sweet\n"
+            "(left out of 10 columns: price)\n");
+}
+
+// What has no text takes no room, so nothing is gained by leaving it out.
+TEST(TextTable, NamesNoEmptyColumnAmongThoseLeftOut) {
+  TextTable table;
+  table.add_column({"fruit", Align::Left});
+  table.add_column({"nothing", Align::Right, 1});
+  table.add_column({"", Align::Bar, 2});
+  table.add_column({"price", Align::Right, 3});
+  table.add_row({{"apple"}, {""}, {"", Ink::Bar, 1}, {"9"}});
+  EXPECT_EQ(table.draw({.width = 12}),
+            "fruit  price\napple      9\n(left out of 12 columns: bars)\n");
+  EXPECT_EQ(table.draw({.width = 11}), "fruit\napple\n(left out of 11 columns: bars, price)\n");
+}
+
+// A bar of 24 characters at most: what is wider stays blank.
+TEST(TextTable, DrawsBarsOfEightToTwentyFourCharacters) {
+  TextTable table;
+  table.add_column({"n"});
+  table.add_column({"", Align::Bar, 1});
+  table.add_row({{"1"}, {"", Ink::Bar, 2}});  // a share is never more than all
+  const auto blocks = [&](std::size_t width) {
+    return occurrences(table.draw({.width = width}), "█");
+  };
+  EXPECT_EQ(blocks(200), 24u);
+  EXPECT_EQ(blocks(27), 24u);
+  EXPECT_EQ(blocks(26), 23u);
+  EXPECT_EQ(blocks(11), 8u);
+  EXPECT_EQ(blocks(10), 0u);
+}
+
+// The mark takes the place of the last character at most, so that it is seen.
+TEST(TextTable, MarksALimitNearTheEndOfTheBar) {
+  TextTable table;
+  table.add_column({"", Align::Bar});
+  table.add_column({"%"});
+  table.add_row({{"", Ink::Bar, 1}, {"100"}});
+  table.set_mark(0.999, "the limit");
+  EXPECT_EQ(table.draw({.width = 13}), "            %\n███████│  100\n│ the limit\n");
+  table.set_mark(0, "the limit");
+  EXPECT_EQ(table.draw({.width = 13}), "            %\n│▒▒▒▒▒▒▒  100\n│ the limit\n");
+}
+
+TEST(TextTable, ExplainsNoMarkOfABarThatIsLeftOut) {
+  TextTable table;
+  table.add_column({"name", Align::Left});
+  table.add_column({"", Align::Bar, 1});
+  table.add_row({{"apple"}, {"", Ink::Bar, 1}});
+  table.set_mark(0.5, "the limit");
+  EXPECT_EQ(table.draw({.width = 10}), "name\napple\n(left out of 10 columns: bars)\n");
+}
+
 TEST(Wrapping, BreaksAtBlanks) {
   EXPECT_EQ(wrapped_lines("a bb ccc", 4), (std::vector<std::string>{"a bb", "ccc"}));
   EXPECT_EQ(wrapped_lines("incomprehensible x", 4),
@@ -123,6 +187,8 @@ TEST(Wrapping, BreaksAtBlanks) {
   EXPECT_EQ(wrapped_lines("", 4), std::vector<std::string>{""});
   EXPECT_EQ(wrapped_lines("by 5 % more", 6), (std::vector<std::string>{"by 5 %", "more"}));
   EXPECT_EQ(wrapped_lines("up by 5 %", 6), (std::vector<std::string>{"up by", "5 %"}));
+  EXPECT_EQ(wrapped_lines("5 % more", 3), (std::vector<std::string>{"5 %", "more"}));
+  EXPECT_EQ(wrapped_lines("ab cd", 4), (std::vector<std::string>{"ab", "cd"}));
 }
 
 TEST(SizeUnit, IsTheOneInWhichTheLargestIsTenOrMore) {

@@ -101,6 +101,28 @@ TEST(ReplayTable, SaysWhatWasMeasuredAndHow) {
   EXPECT_THAT(text, Not(HasSubstr("resident")));
 }
 
+TEST(ReplayTable, HasPredictedBesideMeasured) {
+  const std::string text = table_of(report());
+  EXPECT_THAT(text, HasSubstr("\n\n                   predicted   measured  difference\n"
+                              "live peak          64.00 MiB  64.00 MiB       equal\n"));
+  EXPECT_THAT(text, HasSubstr("\nstep                20.00 ms   25.00 ms     +25.0 %\n"));
+}
+
+TEST(ReplayTable, SaysHowItWasTimed) {
+  ReplayReport replayed = report();
+  EXPECT_THAT(table_of(replayed), testing::EndsWith(" scratch and statistics\n"));
+  replayed.run_by_run = std::chrono::milliseconds(26);
+  replayed.remark = "the host was busy";
+  const std::string text = table_of(replayed);
+  EXPECT_THAT(text,
+              HasSubstr("\nwith a clock before and after each run: 26.00 ms, of which overlap "
+                        "and recovery are\n"));
+  EXPECT_THAT(text, testing::EndsWith(" scratch and statistics\nthe host was busy\n"));
+  ReplayScenario warm = scenario();
+  warm.warm_up = 3;
+  EXPECT_THAT(replay_table(warm, replayed, {.width = 120}), HasSubstr("of 5, after 3 more; 24.00"));
+}
+
 TEST(ReplayTable, SaysWhenNothingWasTimed) {
   ReplayReport stopped = report();
   stopped.steps_timed = 0;
@@ -118,8 +140,10 @@ TEST(ReplayTable, SaysNothingOfRecoveryWhereNoneIs) {
 // Eight losses and the last; how many lie between.
 TEST(ReplayTable, LeavesOutLossesInTheMiddleAndSaysHowMany) {
   ReplayReport replayed = report();
-  replayed.losses.assign(9, 1);
-  EXPECT_THAT(table_of(replayed), Not(HasSubstr("not shown")));
+  replayed.losses = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  EXPECT_THAT(table_of(replayed), HasSubstr(" 7.0000 8.0000 9.0000\n"));
+  replayed.losses.push_back(10);
+  EXPECT_THAT(table_of(replayed), HasSubstr(" 7.0000 8.0000 … (1 not shown) 10.0000\n"));
   replayed.losses.assign(12, 1);
   replayed.losses.back() = 0.5;
   EXPECT_THAT(table_of(replayed), HasSubstr(" 1.0000 … (3 not shown) 0.5000\n"));

@@ -13,11 +13,14 @@ inline constexpr int per_byte = 8;
 /// vectors, others one by one.
 template <int N, int V, bool is_dense>
 __device__ inline Place<N> eighth(const Walk<N>& walk, std::int64_t first, std::int64_t count) {
-  if constexpr (!is_dense) return walk.template place<1>(first);
-  Place<N> at;
-  for (int k = 0; k < N; ++k) at.offset[k] = first;
-  at.valid = count - first < V ? static_cast<int>(count - first) : V;
-  return at;
+  if constexpr (is_dense) {
+    Place<N> at;
+    for (int k = 0; k < N; ++k) at.offset[k] = first;
+    at.valid = count - first < V ? static_cast<int>(count - first) : V;
+    return at;
+  } else {
+    return walk.template place<1>(first);
+  }
 }
 
 template <typename Function, typename T, bool is_dense>

@@ -114,7 +114,8 @@ TEST(PipelineSchedule, MistakesAreTold) {
   EXPECT_EQ(error("interleaved:v=1"), "schedule: v= '1' is not a whole number from 2 to 1024");
   EXPECT_EQ(error("1f1b:v=2"),
             "schedule: no option 'v=2' (blocks=2-4-4-2 says how many blocks stages have, "
-            "interleaved:v=2 how many chunks)");
+            "interleaved:v=2 how many chunks, and group=6 how many micro-batches go through one "
+            "before the next)");
   EXPECT_EQ(error("gpipe:blocks=2-x"),
             "schedule: blocks= 'x' is not a whole number from 0 to 1024");
 }

@@ -38,6 +38,7 @@ def measured(case, count):
                      reserved=torch.cuda.max_memory_reserved())
         recorder = Recorder()
         step.note_what_is_there(recorder, made, update)
+        step.note_constants(recorder)
         with recorder, step.one_count_of_nodes():
             for _ in range(count):
                 step.forward(made).backward()

@@ -17,7 +17,8 @@ namespace {
 constexpr Bytes unlimited{std::int64_t{1} << 59};
 /// Fragmentation is not monotone: so many neighbours of a point that fits are tried, too.
 constexpr std::size_t neighbours = 8;
-/// Where time is no sum, so many points of a little less memory are timed, too.
+/// Where time is no sum, so many points of a little more and of a little less memory are tried,
+/// too.
 constexpr std::size_t as_fast = 32;
 constexpr std::size_t samples = 64;
 
@@ -177,10 +178,10 @@ std::optional<std::size_t> PlanSearch::within(Bytes budget, bool must_fit) const
 
 // Goes on from each point that is found.
 std::size_t PlanSearch::last_near(std::size_t found, Bytes budget, bool must_fit) const {
-  const std::size_t last = planner_->size() - 1;
-  for (std::size_t i = std::min(found + neighbours, last); i > found && !is_stopped();)
+  const std::size_t last = planner_->size() - 1, reach = is_time_a_sum() ? neighbours : as_fast;
+  for (std::size_t i = std::min(found + reach, last); i > found && !is_stopped();)
     if (accepts(i, budget, must_fit))
-      found = i, i = std::min(found + neighbours, last);
+      found = i, i = std::min(found + reach, last);
     else
       --i;
   return found;

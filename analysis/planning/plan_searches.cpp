@@ -47,6 +47,8 @@ std::vector<PlannedStep> steps_to_plan(const std::shared_ptr<const Trace>& trace
     PlannedStep step = plan_step(trace, parse_strategy(strategy));
     const auto is_same = [&](const PlannedStep& other) { return *other.trace == *step.trace; };
     if (!step.refusal.empty() || std::ranges::any_of(steps, is_same)) return;
+    // How far operators that are opaque take gradients from exact ones is not known.
+    if (step.trace->opaque_rows.size() > trace->opaque_rows.size()) return;
     step.plan.overlap = false;  // whether it does is for others to say
     steps.push_back(std::move(step));
   };

@@ -2,8 +2,8 @@
 // arXiv 2210.10246): the next product keeps that anyway. Elementwise; one shape, any strides and
 // data dtypes (fp32 arithmetic, one rounding at the end).
 //
-//   InvertedGelu, InvertedTanhGelu, InvertedSilu  x → y as Gelu's and Silu's forward, bit for bit, and sides: bit i
-//   mod 8
+//   InvertedGelu, InvertedTanhGelu, InvertedSilu  x → y as Gelu's and Silu's forward, bit for bit,
+//   and sides: bit i mod 8
 //                 of byte i / 8 says of element i of the row-major order whether x lies to the
 //                 right of the function's minimum . What is left
 //                 of the last byte is 0.

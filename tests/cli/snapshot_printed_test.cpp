@@ -175,7 +175,8 @@ TEST(SnapshotJson, IsExact) {
       "events": 2, "unknown_events": 4, "contradictions": 5, "blocks_before": 6,
       "duration_ns": 8000000, "active_peak_bytes": 20971520, "allocated_peak_bytes": 19922944,
       "reserved_peak_bytes": 33554432, "requested_at_peak_bytes": 18874368,
-      "peak_time_ns": 6000000})"));
+      "peak_time_ns": 6000000,
+      "measured": {"allocated_peak_bytes": 19922944, "reserved_peak_bytes": 33554432}})"));
 }
 
 }  // namespace

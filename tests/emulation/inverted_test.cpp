@@ -3,20 +3,19 @@
 
 #include "tests/emulation/twin.h"
 
-namespace tidemark::inverted_twins {
+namespace tidemark::inverted_test {
 namespace {
 
 struct Pair {
   CpuKernel forward, backward;
   CudaKernel cuda_forward, cuda_backward;
 };
-const std::array pairs = {
-    Pair{cpu::inverted_gelu_forward, cpu::inverted_gelu_backward, cuda::inverted_gelu_forward,
-         cuda::inverted_gelu_backward},
-    Pair{cpu::inverted_tanh_gelu_forward, cpu::inverted_tanh_gelu_backward,
-         cuda::inverted_tanh_gelu_forward, cuda::inverted_tanh_gelu_backward},
-    Pair{cpu::inverted_silu_forward, cpu::inverted_silu_backward, cuda::inverted_silu_forward,
-         cuda::inverted_silu_backward}};
+const std::array pairs = {Pair{cpu::inverted_gelu_forward, cpu::inverted_gelu_backward,
+                               cuda::inverted_gelu_forward, cuda::inverted_gelu_backward},
+                          Pair{cpu::inverted_tanh_gelu_forward, cpu::inverted_tanh_gelu_backward,
+                               cuda::inverted_tanh_gelu_forward, cuda::inverted_tanh_gelu_backward},
+                          Pair{cpu::inverted_silu_forward, cpu::inverted_silu_backward,
+                               cuda::inverted_silu_forward, cuda::inverted_silu_backward}};
 
 Shape bytes_of(const Shape& shape) { return {(numel(shape) + 7) / 8}; }
 
@@ -60,4 +59,4 @@ TEST(InvertedTwins, AbsentGradientsAreZero) {
 }
 
 }  // namespace
-}  // namespace tidemark::inverted_twins
+}  // namespace tidemark::inverted_test

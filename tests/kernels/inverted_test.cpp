@@ -1,5 +1,5 @@
-// Activations by their output: values and sides against the exact ones, slopes against derivatives in
-// double at the x that the value came from.
+// Activations by their output: values and sides against the exact ones, slopes against derivatives
+// in double at the x that the value came from.
 #include "kernels/inverted/inverted.h"
 
 #include "kernels/activation/activation.h"
@@ -14,8 +14,7 @@ double gelu_slope(double x) {
 double tanh_gelu_slope(double x) {
   const double root = std::sqrt(2 / M_PI), u = root * (x + 0.044715 * x * x * x);
   const double tanh_u = std::tanh(u);
-  return 0.5 * (1 + tanh_u) +
-         0.5 * x * (1 - tanh_u * tanh_u) * root * (1 + 3 * 0.044715 * x * x);
+  return 0.5 * (1 + tanh_u) + 0.5 * x * (1 - tanh_u * tanh_u) * root * (1 + 3 * 0.044715 * x * x);
 }
 double silu_slope(double x) {
   const double share = 1 / (1 + std::exp(-x));
@@ -81,8 +80,8 @@ TEST(InvertedActivation, ForwardIsTheExactOneToTheBitAndSidesAreThoseOfTheMinimu
         }
 }
 
-// A value has an error of a few units of its last place, 1.5e-7 at the minimum, which is one of that
-// divided by the distance from the minimum in the slope.
+// A value has an error of a few units of its last place, 1.5e-7 at the minimum, which is one of
+// that divided by the distance from the minimum in the slope.
 TEST(InvertedActivation, SlopeIsThatWhereTheValueCameFrom) {
   for (const Inverted& f : all)
     for (const Values& x : {evenly(-14, 14, 20001), evenly(f.minimum - 0.1, f.minimum + 0.1, 2001),
@@ -100,7 +99,8 @@ TEST(InvertedActivation, SlopeIsThatWhereTheValueCameFrom) {
 TEST(InvertedActivation, OfSixteenBitsIsOffByAboutOneMoreRounding) {
   const Values x = random_values({100'000}, 5, 1);
   for (const Inverted& f : all)
-    for (const auto& [dtype, share] : {std::pair{DType::BFloat16, 0.003}, {DType::Float16, 0.0008}}) {
+    for (const auto& [dtype, share] :
+         {std::pair{DType::BFloat16, 0.003}, {DType::Float16, 0.0008}}) {
       const There found = there_and_back(f, x, dtype);
       double error = 0, all_of_it = 0;
       for (std::size_t i = 0; i < x.size(); ++i) {
@@ -126,14 +126,14 @@ TEST(InvertedActivation, NotANumberAndInfinity) {
 TEST(InvertedActivation, GradientsThatAreNotThereAreZeroOrNotWritten) {
   Workspace workspace;
   TestArray y(Shape{3}, {1, 2, 3}), sides(Shape{1}, {7}, DType::UInt8), dx(Shape{3});
-  inverted_gelu_backward(backward(OpKind::Opaque, {absent({3})}, {y.array(), sides.array()},
-                                  {Array{}}, {dx.array()}),
-                         workspace);
+  inverted_gelu_backward(
+      backward(OpKind::Opaque, {absent({3})}, {y.array(), sides.array()}, {Array{}}, {dx.array()}),
+      workspace);
   EXPECT_EQ(dx.values(), (Values{0, 0, 0}));
   TestArray dy(Shape{3}, {1, 1, 1});
-  inverted_gelu_backward(backward(OpKind::Opaque, {absent({3})}, {y.array(), sides.array()},
-                                  {dy.array()}, {Array{}}),
-                         workspace);
+  inverted_gelu_backward(
+      backward(OpKind::Opaque, {absent({3})}, {y.array(), sides.array()}, {dy.array()}, {Array{}}),
+      workspace);
 }
 
 }  // namespace

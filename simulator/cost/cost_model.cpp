@@ -267,6 +267,7 @@ std::string CostModel::curve_key(const Schedule& schedule, const Run& run) const
 
 // Delayed ranges move before the extremes of this step are noted: in the forward where that does.
 bool CostModel::moves_ranges(const Schedule& schedule, const Run& run) const {
+  if (schedule.encodings.empty()) return false;  // most schedules code nothing
   return std::ranges::any_of(schedule.writes(run), [&](BufferId id) {
     const Buffer& buffer = schedule[id];
     return buffer.role == Role::Ranges && schedule.encodings[buffer.encoding].delayed;

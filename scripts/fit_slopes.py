@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The slopes of GELU and SiLU as polynomials of their values: makes kernels/inverted/slopes.h.
 
-    python3 scripts/fit_slopes.py > kernels/inverted/slopes.h      (needs numpy)
+    python3 scripts/fit_slopes.py > kernels/inverted/slopes.h && make format      (needs numpy)
 
 Both functions fall to a minimum and rise from there, so a value and its side of the minimum say which x
 it came from (arXiv 2210.10246). Near the minimum the slope is as the root of what the value lies above

@@ -1,8 +1,8 @@
 // Minimum and maximum of what a kernel writes, by Mesa's groups, while it writes it, and the codes
-// where they are made in passing. One number of
-// the device's memory asked for by every thread is one slice of the second-level cache that all
-// wait for. So a thread keeps a group's extremes in registers as long as it stays in the group, the
-// block's threads meet in shared memory, and each block goes to the device's memory once.
+// where they are made in passing. One number of the device's memory asked for by every thread is
+// one slice of the second-level cache that all wait for. So a thread keeps a group's extremes in
+// registers as long as it stays in the group, the block's threads meet in shared memory, and each
+// block goes to the device's memory once.
 #pragma once
 
 #include <numeric>

@@ -2,11 +2,10 @@
 // arXiv 2210.10246): the next product keeps that anyway. Elementwise; one shape, any strides and
 // data dtypes (fp32 arithmetic, one rounding at the end).
 //
-//   InvertedGelu, InvertedTanhGelu, InvertedSilu  x → y as Gelu's and Silu's forward, bit for bit,
-//   and sides: bit i mod 8
-//                 of byte i / 8 says of element i of the row-major order whether x lies to the
-//                 right of the function's minimum . What is left
-//                 of the last byte is 0.
+//   InvertedGelu, InvertedTanhGelu, InvertedSilu
+//       x → y as Gelu's (exact, in its tanh form) and Silu's forward, bit for bit, and sides: bit
+//       i mod 8 of byte i / 8 says of element i of the row-major order whether x lies to the right
+//       of the function's minimum. What is left of the last byte is 0.
 //
 // The backward is dx = dy·f'(x) for the x on that side with f(x) = y, by polynomials of y
 // (slopes.h): off by at most 3e-5·|dy|, and by what the rounding of y to its dtype means for the

@@ -1,6 +1,7 @@
-// Linears whose frozen weight is stored in four or eight bits, as bitsandbytes 0.50.2 runs them
-// (autograd/_functions.py, nn/modules.py): each is an opaque op, because its backward reads the
-// codes and makes the 16-bit weight again.
+// Linears whose frozen weight is stored in four or eight bits. As bitsandbytes 0.50.2 runs them
+// (autograd/_functions.py, nn/modules.py) each is an opaque op, because its backward reads the
+// codes and makes the 16-bit weight again. torchao 0.18's Float8WeightOnlyConfig makes it in the
+// forward, for a plain product (quantize_/workflows/float8/float8_tensor.py), whose node keeps it.
 #include <algorithm>
 
 #include "base/units.h"
@@ -19,6 +20,48 @@ struct StoredWeight {
 
 }  // namespace
 
+TensorId TraceBuilder::stored_linear(const std::string& name, TensorId x, std::int64_t out,
+                                     bool bias) {
+  return has_own_linears(*step().base) ? quantized_linear(name, x, out, bias)
+                                       : fp8_stored_linear(name, x, out, bias);
+}
+
+TensorId TraceBuilder::stored_part(const std::string& name, const Shape& shape, DType dtype) {
+  const TensorId id = parameter_of(name, shape, dtype, ParameterRole::Base);
+  trace_.tensors[index(id)].trainable = false;
+  return id;
+}
+
+// The codes become fp32, and fp32 once more times their row's factor, before they are what the
+// weight was.
+TensorId TraceBuilder::fp8_stored_linear(const std::string& name, TensorId x, std::int64_t out,
+                                         bool bias) {
+  if (trace_.family == "gpt2")
+    throw UsageError(
+        "--base: torchao stores no weights of GPT-2's projections, which are Conv1D modules (take "
+        "nf4 or int8)");
+  const std::int64_t in = shape(x).back(), elements = in * out;
+  const std::array stored = {stored_part(name + ".weight", {out, in}, DType::Float8),
+                             stored_part(name + ".weight.scale", {out, 1}, DType::Float32)};
+  const TensorId b =
+      bias ? parameter_of(name + ".bias", {out}, base_, ParameterRole::Base) : no_tensor;
+  const std::int64_t fp32 = elements * size_of(DType::Float32);
+  const bool rounds = base_ != DType::Float32;
+  OpaqueRow row{.operation = "torchao::dequantize_affine_float8", .math = DType::Float32};
+  row.forward.moved = Bytes{elements + fp32};
+  row.forward.streamed = Bytes{2 * fp32 + (rounds ? fp32 + elements * size_of(base_) : 0)};
+  row.forward.workspace = Bytes{rounds ? 2 * fp32 : fp32};
+  row.forward.kernels = rounds ? 3 : 2;
+  const OutputSpec decoded{"", {out, in}, base_};
+  begin_function();
+  const TensorId weight =
+      local(opaque(name + ".weight.decoded", stored, std::span(&decoded, 1), std::move(row)));
+  TensorId y = linear_with(name, x, weight, no_tensor);
+  if (b != no_tensor) y = add(name + ".add", y, b);
+  end_function();
+  return y;
+}
+
 // Products of int8 sum up in int32; x becomes codes and a factor per row, and the result fp16
 // before it is what x was. The backward of either makes the weight anew, for dx alone.
 TensorId TraceBuilder::quantized_linear(const std::string& name, TensorId x, std::int64_t out,
@@ -26,9 +69,7 @@ TensorId TraceBuilder::quantized_linear(const std::string& name, TensorId x, std
   const std::int64_t in = shape(x).back(), elements = in * out;
   const std::int64_t rows = numel(shape(x)) / std::max<std::int64_t>(1, in);
   const auto frozen = [&](const char* suffix, const Shape& shape, DType dtype) {
-    const TensorId id = parameter_of(name + suffix, shape, dtype, ParameterRole::Base);
-    trace_.tensors[index(id)].trainable = false;
-    return id;
+    return stored_part(name + suffix, shape, dtype);
   };
   const bool is_int8 = *step().base == BaseWeights::Int8;
   StoredWeight stored;

@@ -497,7 +497,8 @@ std::vector<StepField> arithmetic() {
            .noun = "base",
            .switches = {{"--base", "NAME",
                          "what the frozen linears under adapters are stored as: nf4, nf4-double "
-                         "(QLoRA) or int8 (default: the precision's dtype)"}}}),
+                         "(QLoRA), int8 or fp8 (torchao's, decoded in the forward and kept so; "
+                         "default: the precision's dtype)"}}}),
       in_known_framework(field<&StepOptions::linears>(
           {.key = "linears",
            .noun = "linears",

@@ -83,18 +83,24 @@ struct TokenLoss {
 TokenLoss parse_token_loss(std::string_view text);
 std::string to_text(const TokenLoss& loss);
 
-/// What frozen linears of the base are stored as, as bitsandbytes does it (QLoRA, arXiv
-/// 2305.14314).
+/// What frozen linears of the base are stored as: bitsandbytes' formats (QLoRA, arXiv 2305.14314),
+/// and torchao's.
 enum class BaseWeights : std::uint8_t {
   Nf4,        ///< two elements per byte, an fp32 factor per block of 64
   Nf4Double,  ///< the factors in eight bits, too, with an fp32 factor per 256 of them
   Int8,       ///< a byte per element, an fp32 factor per row (arXiv 2208.07339)
+  Fp8,        ///< a float of eight bits (e4m3) per element, an fp32 factor per row; torchao's
 };
 
 inline constexpr std::array base_weights = {
     Named{BaseWeights::Nf4, std::string_view("nf4")},
     Named{BaseWeights::Nf4Double, std::string_view("nf4-double")},
-    Named{BaseWeights::Int8, std::string_view("int8")}};
+    Named{BaseWeights::Int8, std::string_view("int8")},
+    Named{BaseWeights::Fp8, std::string_view("fp8")}};
+
+/// Do they have linears of their own (bitsandbytes), or plain ones that read a weight made again?
+constexpr bool has_own_linears(BaseWeights base) { return base != BaseWeights::Fp8; }
+
 static_assert(is_in_order(base_weights));
 
 /// What linears multiply in, as torchao converts them (convert_to_float8_training): factors by

@@ -240,7 +240,7 @@ TensorId TraceBuilder::linear(const std::string& name, TensorId x, std::int64_t 
   Adapter adapter;
   TensorId y = no_tensor;
   if (step().base && role == ParameterRole::Base) {
-    y = quantized_linear(name, x, out, bias);
+    y = stored_linear(name, x, out, bias);
   } else {
     adapter.weight = parameter(name + ".weight", {out, in}, role);
     if (bias) adapter.bias = parameter(name + ".bias", {out}, role);

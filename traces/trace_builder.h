@@ -234,7 +234,10 @@ class TraceBuilder {
   TensorId prefix_rows(TensorId numbers, std::int64_t width, std::int64_t of_all);
   bool multiplies_in_fp8(std::int64_t in, std::int64_t out, ParameterRole role) const;
   TensorId fp8_linear(const std::string& name, TensorId x, TensorId weight, TensorId bias);
+  TensorId stored_linear(const std::string& name, TensorId x, std::int64_t out, bool bias);
   TensorId quantized_linear(const std::string& name, TensorId x, std::int64_t out, bool bias);
+  TensorId fp8_stored_linear(const std::string& name, TensorId x, std::int64_t out, bool bias);
+  TensorId stored_part(const std::string& name, const Shape& shape, DType dtype);
   TensorId add_lora(const std::string& name, TensorId x, TensorId y, const Adapter& adapter);
   TensorId add_dora(const std::string& name, TensorId x, TensorId y, const Adapter& adapter);
   TensorId dora_norm(const std::string& name, TensorId read, const Adapter& adapter);

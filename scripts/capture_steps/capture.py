@@ -41,6 +41,9 @@ Linears in eight bits, which need torchao 0.9.0, or 0.18.0 beside PyTorch 2.15 (
 steps_fp8_transformers-5.json; there with TORCH_CUDNN_SDPA_DEPRIORITIZED=1, as cuDNN cannot run):
     --cases scripts/capture_steps/fp8_cases.py
 
+Bases in eight-bit floats (steps_fp8_base_transformers-5.json), with those libraries of 2.15:
+    --cases scripts/capture_steps/fp8_base_cases.py
+
 Learned prompts (steps_prompts.json):
     --cases scripts/capture_steps/prompt_cases.py
 
@@ -171,8 +174,15 @@ def use_liger(model):
 
 def quantize(model, base):
     """What transformers' loading does with a BitsAndBytesConfig: all linears but the head."""
-    import bitsandbytes
     import torch
+
+    if base == "fp8":  # or with a TorchAoConfig
+        from torchao.quantization import Float8WeightOnlyConfig, quantize_
+
+        quantize_(model, Float8WeightOnlyConfig(), filter_fn=lambda module, name: isinstance(
+            module, torch.nn.Linear) and name.split(".")[-1] != "lm_head")
+        return
+    import bitsandbytes
 
     linears = [(parent, name, child) for parent in model.modules()
                for name, child in parent.named_children()
@@ -437,7 +447,8 @@ def measure_with_values(case):
         del loss
 
     models = [model] if reference is None else [model, reference]
-    parameters = storage_sizes([t for m in models for t in (*m.parameters(), *m.buffers())])
+    parameters = storage_sizes([inner for m in models for t in (*m.parameters(), *m.buffers())
+                                for inner in plain(t)])
     states = [t for state in optimizer.state.values() for t in state.values()
               if isinstance(t, torch.Tensor)]
     watcher = make_watcher({**parameters, **storage_sizes(states),
@@ -505,12 +516,13 @@ def main():
     torch.set_num_threads(1)
     packages = ("torch", "transformers", "peft")
     versions = {name: importlib.metadata.version(name) for name in packages}
-    if any("linears" in case for case in runpy.run_path(str(arguments.cases))["CASES"]):
+    cases = runpy.run_path(str(arguments.cases))["CASES"]
+    if any("linears" in case or case.get("base") == "fp8" for case in cases):
         versions["torchao"] = importlib.metadata.version("torchao")
-    if any("reference" in case for case in runpy.run_path(str(arguments.cases))["CASES"]):
+    if any("reference" in case for case in cases):
         versions["trl"] = importlib.metadata.version("trl")
     rows = []
-    for case in runpy.run_path(str(arguments.cases))["CASES"]:
+    for case in cases:
         if not re.search(arguments.only, case["name"]):
             continue
         result, groups = measure_in_child(case)

@@ -105,6 +105,7 @@ void steps_section(Page& page, const std::string& folder) {
   add("transformers-4.57, adapters", "adapters");
   add("transformers-4.57, learned prompts", "prompts");
   add("transformers-4.57, learned prefixes", "prefix");
+  add("transformers-5, bases in eight-bit floats", "fp8_base_transformers-5");
   add("transformers-4.57, TRL's pairs", "dpo");
   add("transformers-4.57, other activations than the family's", "activations");
   add("transformers-4.57, checkpoints of small vocabularies", "checkpointed");

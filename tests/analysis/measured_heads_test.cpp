@@ -185,6 +185,21 @@ TEST(MeasuredPreferences, HaveThePredictedPeaks) {
   }
 }
 
+// Frozen weights in eight-bit floats under adapters (steps_fp8_base_transformers-5.json).
+TEST(MeasuredFp8Bases, HaveThePredictedPeaks) {
+  const std::vector<MeasuredStep> steps =
+      measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_fp8_base_transformers-5.json");
+  EXPECT_EQ(steps.size(), 18u);
+  for (const MeasuredStep& step : steps) {
+    EXPECT_EQ(step.predicted.trainable, step.measured.trainable) << step.name;
+    EXPECT_LE(off(step, &StepBytes::live), 0.05)
+        << step.name << " live " << step.predicted.live << " against " << step.measured.live;
+    EXPECT_LE(off(step, &StepBytes::allocated), 1.1)
+        << step.name << " allocated " << step.predicted.allocated << " against "
+        << step.measured.allocated;
+  }
+}
+
 class MeasuredFp8 : public testing::TestWithParam<const char*> {};
 
 TEST_P(MeasuredFp8, HasThePredictedPeaks) {

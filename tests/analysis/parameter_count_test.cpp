@@ -19,7 +19,8 @@ TEST(ParameterCount, PackedWeightsAreCountedAsWhatTheyWere) {
   StepOptions step{.batch = 1, .precision = Precision::Bf16, .tuning = parse_tuning("lora:r=8")};
   const ParameterCount whole = count_parameters(model, step);
   EXPECT_EQ(whole.all - whole.trainable, llama_7b);
-  for (const BaseWeights base : {BaseWeights::Nf4, BaseWeights::Nf4Double, BaseWeights::Int8}) {
+  for (const BaseWeights base :
+       {BaseWeights::Nf4, BaseWeights::Nf4Double, BaseWeights::Int8, BaseWeights::Fp8}) {
     step.base = base;
     EXPECT_EQ(count_parameters(model, step), whole);
     EXPECT_LT(count_parameters(build_trace(model, step)).all, whole.all + llama_7b / 1000);

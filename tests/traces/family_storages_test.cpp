@@ -30,6 +30,8 @@ StepOptions options_of(const JsonView& step) {
     options.loss = parse_token_loss(reference->text() == "precomputed" ? "dpo:precomputed" : "dpo");
   if (const auto name = step.find("linears"))
     options.linears = parse_name(linear_maths, "linears", name->text());
+  if (const auto name = step.find("base"))
+    options.base = parse_name(base_weights, "base", name->text());
   return options;
 }
 
@@ -141,6 +143,7 @@ int compare_kept(const std::string& fixture, LeaveOut leave_out) {
     const ModelConfig config = read_model_config(step.at("config").text(), name).config;
     StepOptions options = options_of(step);
     options.tuning = tuning_of(step);
+    if (fixture.ends_with("_transformers-5.json")) options.framework = "transformers-5";
     const Trace trace = build_trace({name, "", "", "", config}, options);
     Storages measured = measured_storages(step);
     leave_out(step, config, trace, measured);
@@ -176,6 +179,21 @@ TEST(Fp8Storages, AreWhatPyTorchKeeps) {
       "steps_fp8.json", [](const JsonView& step, const ModelConfig& config, const Trace&,
                            Storages& measured) { count_indices(step, config, measured); });
   EXPECT_EQ(compared, 24);
+}
+
+// Each weight is kept as it was decoded, where its input needs a gradient. What PyTorch 2.15's
+// fused attention draws random numbers from is kept beside it, two tensors of each block.
+TEST(Fp8BaseStorages, AreWhatPyTorchKeeps) {
+  const int compared =
+      compare_kept("steps_fp8_base_transformers-5.json",
+                   [](const JsonView& step, const ModelConfig&, const Trace&, Storages& measured) {
+                     const int blocks = 3;
+                     const bool is_fp32 = step.at("precision").text() == "fp32";
+                     EXPECT_EQ(measured[8], is_fp32 ? 2 * blocks : blocks);
+                     EXPECT_EQ(measured[16], is_fp32 ? 0 : blocks);
+                     measured.erase(8), measured.erase(16);
+                   });
+  EXPECT_EQ(compared, 12);
 }
 
 // A copy of the mask for each block among them, and keys and values behind their prefix. What GPT-2

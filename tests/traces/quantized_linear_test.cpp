@@ -52,6 +52,32 @@ TEST(QuantizedLinear, StoresAByteAndAFactorPerRow) {
             Bytes{10 * 640 + 10 * 4 + 10 * 128 * 4 + 10 * 128 * 2});
 }
 
+// torchao's product is a plain one: autograd keeps the weight in the dtype that it was made in.
+TEST(QuantizedLinear, DecodesEightBitFloatsForAPlainProduct) {
+  const Trace trace = one_linear(BaseWeights::Fp8);
+  EXPECT_EQ(bytes_of(trace, "fc.weight"), 640 * 128);
+  EXPECT_EQ(bytes_of(trace, "fc.weight.scale"), 128 * 4);
+  EXPECT_EQ(bytes_of(trace, "fc.weight.decoded"), 640 * 128 * 2);
+  const OpaquePass& decoding = trace.opaque_rows[0].forward;
+  EXPECT_EQ(decoding.workspace, Bytes{2 * 640 * 128 * 4});  // in fp32, and times its factor
+  EXPECT_EQ(decoding.moved, Bytes{640 * 128 * (1 + 4)});
+  EXPECT_EQ(decoding.streamed, Bytes{640 * 128 * (4 + 4 + 4 + 2)});
+  EXPECT_EQ(decoding.kernels, 3);
+  const auto reads = std::ranges::find(trace.ops, "fc", &Op::name);
+  ASSERT_NE(reads, trace.ops.end());
+  EXPECT_EQ(reads->kind, OpKind::Linear);
+  EXPECT_EQ(trace[trace.inputs(*reads)[1]].name, "fc.weight.decoded");
+}
+
+TEST(QuantizedLinear, StoresNoConv1dInEightBitFloats) {
+  const StepOptions options{.batch = 1,
+                            .precision = Precision::Bf16,
+                            .tuning = parse_tuning("lora:r=4,targets=c_attn"),
+                            .base = BaseWeights::Fp8};
+  EXPECT_THAT([&] { build_trace(find_model("gpt2"), options); },
+              testing::ThrowsMessage<UsageError>(HasSubstr("Conv1D")));
+}
+
 TEST(QuantizedLinear, LeavesHeadAndEmbeddingsAsTheyAre) {
   StepOptions options{.batch = 1,
                       .sequence = 16,

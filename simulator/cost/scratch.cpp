@@ -129,38 +129,14 @@ void broadcast_backward(const Place& at, Scratch& scratch) {
   }
 }
 
-// Composed of kernels. The weight's gradient: dy times the normalized x, which is a tensor, then a
-// sum of each column. Then x's: beside dn · rstd, which is the op's own, there are the gradient of
-// the mean spread over each row, x to the power of one, twice that, and their product
-// (MeanBackward, PowBackward); dy and the normalized x are gone by then.
+// The sum of the weight's gradient, if the tensors inside (inner_tensors.h) are not more later.
 void rms_norm_backward(const Place& at, Scratch& scratch) {
-  if (at.op.outputs < 3) return;
+  if (at.op.outputs < 3 || !at.makes_gradient(1)) return;
   const Tensor& y = at.output(0);
-  const std::int64_t x = size(at.input(0)).count, normalized = size(at.output(2)).count;
-  const std::int64_t of_weight = at.makes_gradient(1) ? size(y).count : 0;
-  const std::int64_t gone = size(y).count + (at.makes_gradient(1) ? normalized : 0);
-  const std::int64_t of_power = at.makes_gradient(0) ? 4 * x - gone : 0;
-  for (std::int64_t left = of_power; of_power > of_weight && left > 0; left -= x)
-    scratch.add(std::min(left, x));
-  if (of_power > of_weight || of_weight == 0) return;
-  scratch.add(of_weight);
-  add_column_sum(at, rows_of(y.shape), y.shape.back(), scratch);
-}
-
-// The same of a weight per channel: dy times x first, in their wider dtype.
-void scaled_channels_backward(const Place& at, Scratch& scratch) {
-  for (std::size_t i = 0; i < 2; ++i)
-    if (at.makes_gradient(i) && numel(at.input(i).shape) < numel(at.output(0).shape))
-      scratch.add(size(at.output(0)).count);
-  broadcast_backward(at, scratch);
-}
-
-// y = half · one_plus, whose two gradients are there at once; that of a half in 16 bits is cast
-// from fp32. Only one of them goes on as the op's own.
-void composed_gelu_backward(const Place& at, Scratch& scratch) {
-  scratch.add(size(at.output(0)).count);
-  const Tensor& half = at.output(2);
-  if (half.dtype != at.output(0).dtype) scratch.add(size(half).count);
+  std::int64_t inner = 0;
+  for (const BufferId written : at.schedule.writes(at.run))
+    if (at.schedule[written].role == Role::Temporary) inner += at.schedule[written].size.count;
+  if (inner <= size(y).count) add_column_sum(at, rows_of(y.shape), y.shape.back(), scratch);
 }
 
 void of_backward(const Place& at, Scratch& scratch) {
@@ -172,13 +148,10 @@ void of_backward(const Place& at, Scratch& scratch) {
     case OpKind::Embedding:
       return embedding_backward(at, scratch);
     case OpKind::Add:
-      return broadcast_backward(at, scratch);
     case OpKind::Mul:
-      return scaled_channels_backward(at, scratch);
+      return broadcast_backward(at, scratch);
     case OpKind::RmsNorm:
       return rms_norm_backward(at, scratch);
-    case OpKind::GeluComposed:
-      return composed_gelu_backward(at, scratch);
     case OpKind::Softmax:  // cuda/SoftMax.cu: dy · y is a tensor
       return scratch.add(size(at.output(0)).count);
     case OpKind::MatMul:
@@ -188,6 +161,7 @@ void of_backward(const Place& at, Scratch& scratch) {
     case OpKind::MsLayerNorm:
     case OpKind::MsRmsNorm:
     case OpKind::Gelu:
+    case OpKind::GeluComposed:
     case OpKind::Silu:
     case OpKind::Tanh:
     case OpKind::Sigmoid:

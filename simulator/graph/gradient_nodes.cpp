@@ -2,6 +2,7 @@
 #include "simulator/graph/gradient_nodes.h"
 
 #include "simulator/graph/forward_nodes.h"
+#include "simulator/graph/inner_tensors.h"
 
 namespace tidemark {
 
@@ -76,9 +77,20 @@ void GradientNodes::append_backward(std::size_t i, InstanceId incoming, Lane lan
     if (c.gradient != incoming) operation_.write(c.gradient);
   add_batched_weight_gradient(i);
   if (operation_.writes().empty()) return;  // all are handed on
+  add_inner_tensors(i);
   if (const OpaqueRow* row = opaque_row(trace_, op))
     add_workspace(trace_, op, row->backward.workspace, graph_, operation_);
   graph_.append(Task::Backward, lane, static_cast<OpId>(i), operation_);
+}
+
+void GradientNodes::add_inner_tensors(std::size_t i) {
+  const Op& op = trace_.ops[i];
+  const BackwardCall call{.gradients = needs_.gradients[i],
+                          .keeps_dy = gradients_.is_shared(trace_.outputs(op)[0]),
+                          .made_again = values_.derived.recovery.reruns[i]};
+  for (const Bytes inner : inner_tensors(trace_, op, call).sizes())
+    operation_.write(
+        graph_.add({.size = inner, .role = Role::Temporary, .category = Category::Temporary}));
 }
 
 // Mesa's published linear multiplies gᵀ·x per sample and sums afterwards.

@@ -33,6 +33,7 @@ class GradientNodes {
   InstanceId add_gradient(const Op& op, std::uint8_t k);
   void add_input_gradients(std::size_t op, InstanceId incoming);
   void append_backward(std::size_t op, InstanceId incoming, Lane lane);
+  void add_inner_tensors(std::size_t op);
   void add_batched_weight_gradient(std::size_t op);
   void release(std::size_t op);
 

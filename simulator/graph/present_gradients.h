@@ -31,6 +31,10 @@ class PresentGradients {
   InstanceId add(TensorId tensor);
   /// As add(), in the memory of a value of that size.
   InstanceId add_over(TensorId tensor, InstanceId value);
+  /// Do others read the memory of the tensor's gradient, too?
+  bool is_shared(TensorId tensor) {
+    return of(tensor) != no_instance && references(of(tensor)) > 1;
+  }
   /// One more input has this gradient for its own.
   void share(InstanceId gradient) { ++references(gradient); }
   /// Adds a contribution to the tensor's gradient, or takes it over as the first.

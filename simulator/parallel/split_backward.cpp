@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "simulator/graph/graph_rewriter.h"
+#include "simulator/graph/inner_tensors.h"
 #include "simulator/needs.h"
 #include "simulator/parallel/wrapped_groups.h"
 
@@ -171,7 +172,8 @@ class SplitPasses {
     return operation;
   }
 
-  // Both halves read the gradients of the op's outputs. Memory beside gradients is the weights'.
+  // Both halves read the gradients of the op's outputs. Memory beside gradients is the weights',
+  // but for tensors inside, of which each half has its own.
   Operation part_of(const Node& node, std::uint32_t gradients, bool is_first) {
     const Op& op = trace_[node.op];
     Operands needs = is_first ? op.also_keeps : 0;
@@ -186,11 +188,16 @@ class SplitPasses {
       });
       if (is_needed) operation.read_again(rewriter_.now(read));
     }
+    const bool has_inner = has_inner_tensors(trace_, op);
     for (const InstanceId old : old_.writes(node)) {
       const bool is_gradient = old_[old].role == Role::Gradient;
-      if (is_gradient ? is_among(old_[old], node, gradients) : !is_first)
+      if (is_gradient ? is_among(old_[old], node, gradients) : !is_first && !has_inner)
         operation.write(write(old));
     }
+    const BackwardCall call{.gradients = gradients, .keeps_dy = is_first};
+    for (const Bytes inner : inner_tensors(trace_, op, call).sizes())
+      operation.write(
+          rewriter_.add({.size = inner, .role = Role::Temporary, .category = Category::Temporary}));
     return operation;
   }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "simulator/cost/scratch.h"
+#include "simulator/graph/inner_tensors.h"
 #include "simulator/planner/exchange_runs.h"
 #include "simulator/planner/survey.h"
 
@@ -70,6 +71,8 @@ std::vector<std::int64_t> least_backward(const Trace& trace, const Stages& stage
     const Scratch scratch = counted.scratch ? scratch_of(trace, schedule, *run, device) : Scratch{};
     std::int64_t taken = 0;
     for (const Bytes request : scratch.requests()) taken += rounded(request);
+    if (run->task == Task::Backward)
+      taken -= rounded(saved_by_running_again(trace, trace[run->op]));
     least[s] = std::max(least[s], now + taken - entry[s] - std::max<std::int64_t>(unread, 0));
   }
   return least;

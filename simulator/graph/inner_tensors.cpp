@@ -1,0 +1,78 @@
+// By the backward formulas of PyTorch 2.6 (tools/autograd/derivatives.yaml), checked against which
+// storages came and went in its own steps (scripts/capture_steps).
+#include "simulator/graph/inner_tensors.h"
+
+#include <algorithm>
+
+#include "traces/framework.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::uint32_t of_first = 1, of_second = 2;
+
+std::int64_t bytes_of(const Trace& trace, TensorId tensor) { return size(trace[tensor]).count; }
+
+// The weight's gradient: dy times the normalized x, which is a tensor until its columns are added
+// up. Then x's: beside dn · rstd, which is the op's own, there are the gradient of the mean spread
+// over each row, x to the power of one, twice that, and their product (MeanBackward, PowBackward);
+// dy and the normalized x are gone by then.
+InnerTensors of_rms_norm(const Trace& trace, const Op& op, const BackwardCall& call) {
+  const std::int64_t x = bytes_of(trace, trace.inputs(op)[0]);
+  const std::int64_t y = bytes_of(trace, trace.outputs(op)[0]);
+  const std::int64_t normalized = bytes_of(trace, trace.outputs(op)[2]);
+  const bool of_x = (call.gradients & of_first) != 0;
+  const bool of_weight = (call.gradients & of_second) != 0;
+  const std::int64_t gone = (call.keeps_dy ? 0 : y) + (of_weight ? normalized : 0);
+  const std::int64_t for_weight = of_weight ? y : 0, for_x = of_x ? 4 * x - gone : 0;
+  InnerTensors inner;
+  if (for_x <= for_weight) {
+    inner.add(for_weight);
+    return inner;
+  }
+  for (std::int64_t left = for_x; left > 0; left -= x) inner.add(std::min(left, x));
+  return inner;
+}
+
+// A weight per channel: dy times x first, in their wider dtype.
+InnerTensors of_product(const Trace& trace, const Op& op, std::uint32_t gradients) {
+  const TensorId y = trace.outputs(op)[0];
+  InnerTensors inner;
+  for (std::size_t i = 0; i < 2; ++i)
+    if ((gradients >> i & 1) != 0 &&
+        numel(trace[trace.inputs(op)[i]].shape) < numel(trace[y].shape))
+      inner.add(bytes_of(trace, y));
+  return inner;
+}
+
+// y = half · one_plus, whose two gradients are there at once, and only one of them goes on as the
+// op's own. That of a half in 16 bits is cast from fp32 when the backward has returned, before both
+// factors are released; what a checkpoint has handed out is gone then.
+InnerTensors of_gelu(const Trace& trace, const Op& op, const BackwardCall& call) {
+  InnerTensors inner;
+  inner.add(bytes_of(trace, trace.outputs(op)[0]));
+  if (!call.made_again) inner.add(saved_by_running_again(trace, op).count);
+  return inner;
+}
+
+}  // namespace
+
+bool has_inner_tensors(const Trace& trace, const Op& op) {
+  const bool is_composed = op.kind == OpKind::GeluComposed || op.kind == OpKind::Mul ||
+                           (op.kind == OpKind::RmsNorm && op.outputs > 2);
+  return is_composed && find_framework(trace.step.framework).op_scratch;
+}
+
+InnerTensors inner_tensors(const Trace& trace, const Op& op, const BackwardCall& call) {
+  if (!has_inner_tensors(trace, op)) return {};
+  if (op.kind == OpKind::RmsNorm) return of_rms_norm(trace, op, call);
+  return op.kind == OpKind::Mul ? of_product(trace, op, call.gradients) : of_gelu(trace, op, call);
+}
+
+Bytes saved_by_running_again(const Trace& trace, const Op& op) {
+  if (op.kind != OpKind::GeluComposed || !has_inner_tensors(trace, op)) return {};
+  const Tensor &y = trace[trace.outputs(op)[0]], &half = trace[trace.outputs(op)[2]];
+  return half.dtype == y.dtype ? Bytes{} : size(half);
+}
+
+}  // namespace tidemark

@@ -72,9 +72,30 @@ void MicroBatch::gradients_of(OpId op, Lane lane) {
   names_.end(op);
 }
 
-void MicroBatch::gradients_of(const Region& region, Lane lane) {
-  for (std::size_t op = index(region.end); op-- > index(region.begin);)
-    gradients_of(static_cast<OpId>(op), lane);
+void MicroBatch::gradients_of(OpId begin, OpId end, Lane lane) {
+  for (std::size_t op = index(end); op-- > index(begin);) gradients_of(static_cast<OpId>(op), lane);
+}
+
+// A checkpoint runs again when the first of its saved tensors is asked for: gradients that read
+// none come before, those of the ops behind the last that packs any. But what they read has to be
+// there: the number that something is scaled by may be made again, too.
+OpId MicroBatch::end_of_askers(const Region& region) const {
+  if (!is_checkpoint(derived_.recovery, region)) return region.end;
+  const Needs& needs = derived_.needs;
+  const OpId last = last_that_packs(trace_, needs, region.begin, region.end);
+  const std::size_t first = last == no_op ? index(region.begin) : index(last) + 1;
+  std::size_t op = index(region.end);
+  while (op > first && finds_its_operands(op - 1)) --op;
+  return static_cast<OpId>(op);
+}
+
+bool MicroBatch::finds_its_operands(std::size_t op) const {
+  bool finds_all = true;
+  for_each_operand(trace_, trace_.ops[op], derived_.needs.saved[op],
+                   [&](TensorId storage, TensorId) {
+                     finds_all = finds_all && values_.present.is_present(storage);
+                   });
+  return finds_all;
 }
 
 // On one lane: recover, then gradients. With two, a region that follows another of its chain is
@@ -83,18 +104,21 @@ void MicroBatch::gradients_of(const Region& region, Lane lane) {
 // lane of the ops before the region: that of its gradients, until the chain ends.
 Lane MicroBatch::backward_region(std::size_t region) {
   const Region& current = plan_.regions[region];
+  const OpId asked = end_of_askers(current);
+  const bool is_beside = plan_.overlap && is_chained(region);
+  gradients_of(asked, current.end, is_beside ? lane_of(turn_) : Lane::Compute);
   if (!plan_.overlap) {
     recovery_->recover(current, Lane::Compute, position_);
-    gradients_of(current, Lane::Compute);
+    gradients_of(current.begin, asked, Lane::Compute);
     return Lane::Compute;
   }
-  if (is_chained(region))
+  if (is_beside)
     recover_beside(current);
   else
     start_chain(current);
   const Lane lane = lane_of(turn_);
   graph_.order(gradients_done_, lane);
-  gradients_of(current, lane);
+  gradients_of(current.begin, asked, lane);
   gradients_done_ = graph_.last_node(lane);
   return region > 0 && is_chained(region - 1) ? lane : Lane::Compute;
 }

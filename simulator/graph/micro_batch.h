@@ -25,7 +25,9 @@ class MicroBatch {
   void forward(OpId op);
   void backward();
   void gradients_of(OpId op, Lane lane);
-  void gradients_of(const Region& region, Lane lane);
+  void gradients_of(OpId begin, OpId end, Lane lane);
+  OpId end_of_askers(const Region& region) const;
+  bool finds_its_operands(std::size_t op) const;
   Lane backward_region(std::size_t region);
   void start_chain(const Region& region);
   void recover_beside(const Region& region);

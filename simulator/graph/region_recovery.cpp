@@ -1,7 +1,22 @@
 // A coupling is undone from its end: its second half first. Whoever reads last forgets.
 #include "simulator/graph/region_recovery.h"
 
+#include <algorithm>
+
 namespace tidemark {
+namespace {
+
+bool is_any(const std::vector<bool>& ops, const Region& region) {
+  const auto end = ops.begin() + static_cast<std::ptrdiff_t>(index(region.end));
+  return std::find(ops.begin() + static_cast<std::ptrdiff_t>(index(region.begin)), end, true) !=
+         end;
+}
+
+}  // namespace
+
+bool is_checkpoint(const Recovery& recovery, const Region& region) {
+  return is_any(recovery.reruns, region) && !is_any(recovery.inverts, region);
+}
 
 RegionRecovery::RegionRecovery(const Trace& trace, const Derived& derived, GraphBuilder& graph,
                                SavedValues& values, ForwardNodes& nodes)

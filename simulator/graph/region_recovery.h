@@ -8,6 +8,9 @@
 
 namespace tidemark {
 
+/// Does the region run ops again, as PyTorch's checkpoints do, and undo no coupling?
+bool is_checkpoint(const Recovery& recovery, const Region& region);
+
 class RegionRecovery {
  public:
   /// All of them must outlive it.

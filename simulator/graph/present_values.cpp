@@ -26,10 +26,15 @@ InstanceId PresentValues::write(TensorId storage) {
   return value;
 }
 
+void PresentValues::name(TensorId storage, OpId until) {
+  if (named_until_.empty()) named_until_.assign(trace_.tensors.size(), no_op);
+  named_until_[index(storage)] = until;
+}
+
 void PresentValues::drop(TensorId storage, OpId at) {
   InstanceId& value = value_[index(storage)];
   if (value == no_instance || graph_[value].persistent) return;
-  const auto& until = plan_.value_release_after;
+  const auto& until = plan_.value_release_after.empty() ? named_until_ : plan_.value_release_after;
   names_.release(value, until.empty() ? no_op : until[index(storage)], at);
   value = no_instance;
 }

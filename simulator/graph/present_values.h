@@ -24,6 +24,8 @@ class PresentValues {
   InstanceId write(TensorId storage);
   /// One read less to come. True if it was the last: somebody has to forget the storage.
   bool count_read(TensorId storage) { return --reads_[index(storage)] == 0; }
+  /// When it is let go of, a variable names the value until the gradients of this op are done.
+  void name(TensorId storage, OpId until);
   /// Lets go of the value. `at`: the op whose gradients come next or are under way; no_op in the
   /// forward.
   void drop(TensorId storage, OpId at);
@@ -35,6 +37,7 @@ class PresentValues {
   NamedInstances& names_;
   std::vector<std::uint32_t> reads_;
   std::vector<InstanceId> value_;
+  std::vector<OpId> named_until_;  ///< by storage; only where something is
 };
 
 }  // namespace tidemark

@@ -31,8 +31,26 @@ RegionRecovery::RegionRecovery(const Trace& trace, const Derived& derived, Graph
 void RegionRecovery::recover(const Region& region, Lane lane, OpId at) {
   position_ = at;
   stop_ = end_of_reruns(trace_, needs_, region.begin, region.end);
+  const bool names_inputs = find_framework(trace_.step.framework).holds_locals;
+  if (names_inputs && is_checkpoint(recovery_, region)) name_inputs(region);
   recover_ops(index(region.split), index(region.end), lane);
   recover_ops(index(region.begin), index(region.split), lane);
+}
+
+// A checkpoint names what its function was called with until the last of the tensors that the
+// function saved is released: until the gradients of the first op that packs any.
+void RegionRecovery::name_inputs(const Region& region) {
+  OpId until = no_op;
+  for (OpId op = region.end; op != no_op; op = last_that_packs(trace_, needs_, region.begin, op))
+    until = op;
+  for (std::size_t i = index(region.begin); i < index(region.end); ++i) {
+    if (!recovery_.reruns[i]) continue;
+    for (const TensorId input : trace_.inputs(trace_.ops[i])) {
+      const TensorId storage = trace_[input].storage;
+      const OpId producer = needs_.producer[index(storage)];
+      if (producer != no_op && producer < region.begin) values_.present.name(storage, until);
+    }
+  }
 }
 
 void RegionRecovery::recover_ops(std::size_t begin, std::size_t end, Lane lane) {

@@ -1,8 +1,10 @@
-// Checkpoints as PyTorch runs them: when they run again.
+// Checkpoints as PyTorch runs them: when they run again, and what they name meanwhile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "simulator/graph/differentiate.h"
+#include "simulator/judge/validate.h"
+#include "simulator/lower.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark::micro_batch_test {
@@ -55,6 +57,29 @@ TEST(MicroBatch, RunsACheckpointAgainWhenItsFirstSavedTensorIsAskedFor) {
               ElementsAre("backward loss.mean", "backward widen", "recompute upcast",
                           "recompute gelu", "recompute narrow", "backward fc", "backward narrow",
                           "backward gelu", "backward upcast", "backward in"));
+}
+
+// "free of x behind 'backward gelu'"
+std::string last_run_before_free_of(const Trace& trace, const char* tensor) {
+  const Schedule schedule = lower(trace, checkpointed(trace));
+  EXPECT_THAT(validate(trace, schedule), IsEmpty());
+  std::string last;
+  for (const Step& step : schedule.steps) {
+    if (const auto* run = std::get_if<tidemark::Run>(&step); run && run->op != no_op)
+      last = fmt::format("{} {}", to_string(run->task), std::string_view(trace[run->op].name));
+    const auto* free = std::get_if<Free>(&step);
+    if (free && schedule[free->buffer].tensor == named(trace, tensor) &&
+        schedule[free->buffer].role == Role::Value)
+      return last;
+  }
+  return "never";
+}
+
+// Nothing needs x once it is cast; the checkpoint that is to cast it again names it until gelu, the
+// first that saves something, has let go of that.
+TEST(MicroBatch, NamesACheckpointsInputsUntilItsLastGradient) {
+  EXPECT_EQ(last_run_before_free_of(block_of_casts(), "in"), "backward gelu");
+  EXPECT_EQ(last_run_before_free_of(block_of_casts("paper"), "in"), "recompute upcast");
 }
 
 }  // namespace

@@ -220,12 +220,14 @@ std::string TraceBuilder::cast_name(TensorId x) {
 
 // Autocast reads 16-bit operands: trained weights are cast once per step; activations, frozen
 // weights and views of any at each use (cached_cast() of aten/src/ATen/autocast_mode.cpp caches
-// leaves that require a gradient).
+// leaves that require a gradient). Falcon's blocks multiply by views: FalconLinear takes weight.T.
 TensorId TraceBuilder::to_compute(TensorId x) {
   const Tensor& tensor = trace_[x];
   if (!framework_.autocast_casts || tensor.dtype == compute_ || !is_floating(tensor.dtype))
     return x;
-  if (!tensor.trainable && !is_of_second_model(x)) return cast(cast_name(x), x, compute_);
+  const bool is_leaf = trace_.family != "falcon" || block_ < 0;
+  if (!is_leaf || (!tensor.trainable && !is_of_second_model(x)))
+    return cast(cast_name(x), x, compute_);
   if (weight_casts_.size() <= index(x)) weight_casts_.resize(trace_.tensors.size(), no_tensor);
   if (weight_casts_[index(x)] == no_tensor) {
     const TensorId copy = cast(tensor.name + ".cast", x, compute_);

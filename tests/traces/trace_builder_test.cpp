@@ -84,6 +84,22 @@ TEST(Autocast, CastsFrozenWeightsAtEachUse) {
   EXPECT_EQ(trace[tensor_named(trace, "w.cast")].held_until, no_op);
 }
 
+// Nor is there anything in it for what is no leaf: Falcon's blocks multiply by weight.T.
+TEST(Autocast, CastsViewsOfWeightsAtEachUse) {
+  const auto held_until = [](const char* family, const char* name) {
+    TraceBuilder b("toy", family, {.precision = Precision::AmpBf16});
+    TensorId x = b.input("x", {2, 4}, DType::Float32);
+    b.begin_block("block", x, 0);
+    x = b.linear("fc", x, 4);
+    b.end_block();
+    const Trace trace = b.finish(b.mean("loss", b.linear("head", x, 4)));
+    return trace[tensor_named(trace, name)].held_until;
+  };
+  EXPECT_EQ(held_until("falcon", "fc.weight.cast"), no_op);
+  EXPECT_NE(held_until("falcon", "head.weight.cast"), no_op);
+  EXPECT_NE(held_until("toy", "fc.weight.cast"), no_op);
+}
+
 TEST(Autocast, NormsWriteFp32AndOtherPrecisionsCastNothing) {
   const auto norm = [](TraceBuilder& b, TensorId x) {
     return b.layer_norm("norm", b.linear("fc", x, 4), 1e-5);

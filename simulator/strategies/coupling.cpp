@@ -147,7 +147,8 @@ class Coupling {
   bool coupled_ = false;
 };
 
-// Each half of a coupling is a function of its own, which returns before the next one runs.
+// Each half of a coupling is a function of its own, which returns before the next one runs. Nor is
+// anything named until a norm that stands in front of its maker now.
 void end_variables_with_their_halves(Trace& trace) {
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
     const Op& maker = trace.ops[i];
@@ -157,7 +158,8 @@ void end_variables_with_their_halves(Trace& trace) {
     };
     for (const TensorId output : trace.outputs(maker)) {
       OpId& held = trace.tensors[index(output)].held_until;
-      if (held == no_op || is_beside(trace[held])) continue;
+      const bool is_behind = held != no_op && index(held) >= i;
+      if (held == no_op || (is_behind && is_beside(trace[held]))) continue;
       std::size_t last = i;
       while (is_beside(trace.ops[last + 1])) ++last;
       held = static_cast<OpId>(last);

@@ -83,7 +83,7 @@ TEST(MeasuredCheckpoints, HaveThePredictedPeaks) {
   EXPECT_EQ(steps.size(), 42u);
   for (const MeasuredStep& step : steps) {
     EXPECT_EQ(step.predicted.parameters, step.measured.parameters) << step.name;
-    EXPECT_LE(off(step, &StepBytes::live), 6.8)
+    EXPECT_LE(off(step, &StepBytes::live), 3)
         << step.name << " live " << step.predicted.live << " against " << step.measured.live;
     EXPECT_LE(off(step, &StepBytes::allocated), 1.7)
         << step.name << " allocated " << step.predicted.allocated << " against "

@@ -2,6 +2,8 @@
 // modeling_roberta.py, modeling_distilbert.py and modeling_electra.py of Hugging Face transformers,
 // eager. Post-norm: each half ends in LayerNorm(branch + shortcut), so the norm reads what the
 // residual add wrote.
+#include <fmt/format.h>
+
 #include "traces/models/decoder_parts.h"
 #include "traces/models/language_model.h"
 #include "traces/models/model_config.h"
@@ -10,10 +12,18 @@
 namespace tidemark {
 namespace {
 
+// BertLayer names what goes from one half of the MLP to the other; DistilBERT's FFN does not.
 TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const BertConfig& config) {
   TensorId y = b.linear(name + ".fc1", x, config.mlp);
   y = activation(b, name, y, config.activation);
-  return b.linear(name + ".fc2", y, config.width);
+  return b.linear(name + ".fc2", config.token_types == 0 ? y : b.local(y), config.width);
+}
+
+// What comes out of a branch has a name until its sum with the shortcut is normalized.
+TensorId normalized_sum(TraceBuilder& b, const std::string& name, const char* which,
+                        TensorId shortcut, TensorId branch, double epsilon) {
+  const TensorId sum = b.residual(fmt::format("{}.add{}", name, which), shortcut, b.local(branch));
+  return b.layer_norm(fmt::format("{}.norm{}", name, which), sum, epsilon);
 }
 
 TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const BertConfig& config,
@@ -23,13 +33,15 @@ TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const BertC
   b.part(Part::F);
   TensorId y = self_attention(b, name + ".attn", x, attention);
   if (config.drops_attention_output) y = b.dropout(name + ".drop1", y, dropout);
-  x = b.residual(name + ".add1", x, y);
-  x = b.layer_norm(name + ".norm1", x, config.epsilon);
+  b.begin_function();
+  x = normalized_sum(b, name, "1", x, y, config.epsilon);
+  b.end_function();
   b.part(Part::G);
+  b.begin_function();
   y = mlp(b, name + ".mlp", x, config);
   y = b.dropout(name + ".drop2", y, dropout);
-  x = b.residual(name + ".add2", x, y);
-  x = b.layer_norm(name + ".norm2", x, config.epsilon);
+  x = normalized_sum(b, name, "2", x, y, config.epsilon);
+  b.end_function();
   b.end_block();
   return x;
 }

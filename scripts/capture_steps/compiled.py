@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""What torch.compile(model) keeps and takes, without a GPU, as a JSON fixture.
+
+    venv/bin/python scripts/capture_steps/compiled.py > tests/reference/steps_compiled.json
+
+The models, inputs and libraries are those of capture.py. Dynamo traces the model with its loss,
+AOTAutograd divides forward and backward by its min-cut partitioner, Inductor writes code, and that
+code runs in PyTorch's own allocator over the stand-in; kernels of Triton are not launched. Each case
+runs three steps in a child process, of which the third is measured.
+
+Per case:
+  saved       bytes of storages that the compiled graph's node holds; parameters and buffers do not
+              count, nor do views of what counts already
+  requested   most bytes that tensors and scratch asked the allocator for, per phase
+  allocated   the same as the allocator counts them, rounded
+  reserved    most bytes that the allocator held
+  storages    what is saved: [bytes, dtype, shape, operator that made it, how many there are]
+"""
+
+import argparse
+import collections
+import contextlib
+import gc
+import importlib.metadata
+import json
+import os
+import pathlib
+import re
+import runpy
+import subprocess
+import sys
+import warnings
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent.parent / "python"))
+import capture  # noqa: E402
+
+
+def start_again_with_stand_in(arguments):
+    from tidemark.recording import stand_in
+
+    if stand_in.has_gpu():
+        sys.exit("this machine has a GPU: the stand-in is for machines without one")
+    environment = dict(stand_in.environment(80), HF_HUB_OFFLINE="1")
+    sys.exit(subprocess.run([sys.executable, __file__, *arguments], env=environment).returncode)
+
+
+def watch_graphs():
+    """Lists that fill with the labels and the outputs of each graph that runs."""
+    from torch._inductor import output_code
+    from tidemark.recording import compiled
+
+    compiled.install()
+    calls, plain = [], output_code.CompiledFxGraph.__call__
+
+    def call(graph, inputs):
+        labels = getattr(graph, "tidemark_labels", [])
+        result = plain(graph, inputs)
+        calls.append((labels, [(x.untyped_storage()._cdata, x.untyped_storage().nbytes())
+                               if hasattr(x, "untyped_storage") else None for x in result]))
+        return result
+
+    output_code.CompiledFxGraph.__call__ = call
+    return calls
+
+
+def measure(case):
+    import torch
+
+    warnings.filterwarnings("ignore")
+    torch.backends.cudnn.enabled = False
+    calls = watch_graphs()
+    torch._inductor.config.force_disable_caches = True
+    if case.get("draw"):
+        draw(case["draw"])
+    model = capture.build_model(case)
+    optimizer = capture.OPTIMIZERS["make"](case, model)
+    inputs = capture.build_inputs(case, model)
+    amp = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}.get(case["precision"])
+    compiled = torch.compile(model)
+    gc.collect()
+    gc.disable()
+    saved = {}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if tensor.device.type == "cuda":
+            saved.setdefault(storage._cdata, (storage.nbytes(), tensor))
+        return tensor
+
+    def forward():
+        autocast = torch.autocast("cuda", amp) if amp else contextlib.nullcontext()
+        with autocast:
+            outputs = compiled(**inputs)
+            if case["config"]["model_type"] in capture.BARE:
+                return sum(output.mean() for output in outputs.values())
+            return outputs.loss
+
+    allocated, requested = {}, {}
+
+    def phase(name):
+        statistics = torch.cuda.memory_stats()
+        allocated[name] = statistics["allocated_bytes.all.peak"]
+        requested[name] = statistics["requested_bytes.all.peak"]
+        torch.cuda.reset_peak_memory_stats()
+
+    for step in range(3):
+        del calls[:]
+        saved.clear()
+        torch.cuda.reset_peak_memory_stats()
+        begin, reserved = torch.cuda.memory_allocated(), 0
+        before = torch.cuda.memory_stats()["requested_bytes.all.current"]
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            loss = forward()
+        graphs = len(calls)
+        kept = {key: (size, str(tensor.dtype).removeprefix("torch."), list(tensor.shape))
+                for key, (size, tensor) in saved.items()}
+        saved.clear()
+        after = torch.cuda.memory_allocated()
+        labels = {}
+        for names, results in calls:
+            for label, storage in zip(names, results):
+                if label is not None and storage is not None:
+                    labels[storage[0]] = label.name
+        reserved = max(reserved, torch.cuda.max_memory_reserved())
+        phase("forward")
+        loss.backward()
+        reserved = max(reserved, torch.cuda.max_memory_reserved())
+        phase("backward")
+        optimizer.step()
+        reserved = max(reserved, torch.cuda.max_memory_reserved())
+        phase("optimizer")
+        optimizer.zero_grad(set_to_none=True)
+        del loss
+
+    parameters = capture.storage_sizes([*model.parameters(), *model.buffers()])
+    kept = {key: row for key, row in kept.items() if key not in parameters}
+    groups = collections.Counter((size, dtype, tuple(shape), labels.get(key, "input"))
+                                 for key, (size, dtype, shape) in kept.items())
+    return dict(graphs=graphs, saved=sum(size for size, *_ in kept.values()),
+                requested=dict(begin=before, **requested),
+                allocated=dict(begin=begin, after_forward=after, **allocated), reserved=reserved,
+                parameters=sum(p.numel() for p in model.parameters()),
+                trainable=sum(p.numel() for p in model.parameters() if p.requires_grad),
+                storages=[[*key, count] for key, count in sorted(groups.items(), reverse=True)])
+
+
+def draw(path):
+    """Writes the joint graphs, as the partitioner gets them, and what it makes of them."""
+    from torch._inductor import compile_fx
+
+    plain = compile_fx.min_cut_rematerialization_partition
+
+    def partition(joint, *args, **kwargs):
+        with open(path, "a") as file:
+            print(joint.graph, file=file)
+        forward, backward = plain(joint, *args, **kwargs)
+        with open(path, "a") as file:
+            print("FORWARD", forward.graph, "BACKWARD", backward.graph, file=file)
+        return forward, backward
+
+    compile_fx.min_cut_rematerialization_partition = partition
+
+
+def measure_in_child(case):
+    """In a process of its own: the allocator's cache and cuBLAS's workspaces start anew."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        try:
+            result = measure(case)
+        except Exception as error:  # said by the parent
+            import traceback
+
+            traceback.print_exc()
+            result = str(error)
+        with os.fdopen(writer, "w") as pipe:
+            json.dump(result, pipe)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(text) if text else "the process died"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="cases whose name matches this expression")
+    parser.add_argument("--draw", help="a file that joint graphs are written to")
+    arguments = parser.parse_args()
+    if os.environ.get("TIDEMARK_STAND_IN") != "ready":
+        start_again_with_stand_in(sys.argv[1:])
+    import torch
+    import transformers  # noqa: F401
+
+    capture.OPTIMIZERS.update(runpy.run_path(str(HERE / "optimizers.py")))
+    torch.set_num_threads(1)
+    packages = ("torch", "transformers")
+    versions = {name: importlib.metadata.version(name) for name in packages}
+    rows = []
+    for case in runpy.run_path(str(HERE / "compiled_cases.py"))["CASES"]:
+        if not re.search(arguments.only, case["name"]):
+            continue
+        result = measure_in_child({**case, "draw": arguments.draw})
+        print(case["name"], result, file=sys.stderr, flush=True)
+        if isinstance(result, str):
+            continue
+        config = json.dumps(case["config"], separators=(",", ":"))  # text, as in its own file
+        rows.append({**case, "config": config, **result})
+    print(json.dumps(dict(versions=versions), separators=(",", ":"))[:-1] + ',"steps":[')
+    print(",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) + "\n]}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+// Which calls a compiler sees of an op, and which of their values the backward reads.
+#include "simulator/compiled/fx_graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/traces/small_trace.h"
+
+namespace tidemark::fx_graph_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+/// x [2, 8] is trained; `build` makes a scalar of it.
+template <typename Build>
+Trace trace_of(Build build, Precision precision = Precision::Fp32) {
+  StepOptions options;
+  options.precision = precision;
+  TraceBuilder b("small", "toy", options);
+  const TensorId x = b.parameter("x", {2, 8});
+  return b.finish(b.mean("loss", build(b, x)));
+}
+
+/// What the values are called that the backward of the op reads, in order.
+std::vector<std::string> read_by(const Trace& trace, std::string_view op, bool by_kernel) {
+  const FxGraph graph = fx_graph_of(trace);
+  std::vector<std::string> names;
+  for (const BackwardRead& read : graph.backward) {
+    if (read.op != op_named(trace, op) || read.by_kernel != by_kernel) continue;
+    const FxNode& call = graph[base_of(graph, read.value)];
+    names.emplace_back(call.tensor != no_tensor ? std::string_view(trace[call.tensor].name)
+                                                : call.suffix);
+  }
+  return names;
+}
+
+std::size_t calls_named(const FxGraph& graph, std::string_view suffix) {
+  return static_cast<std::size_t>(std::ranges::count(graph.calls, suffix, &FxNode::suffix));
+}
+
+// The quotient of 1/σ and the width needs nothing of the backward.
+TEST(FxGraph, OfALayerNormHasTheNormalizedInput) {
+  const Trace trace =
+      trace_of([](TraceBuilder& b, TensorId x) { return b.layer_norm("norm", x, 1e-5); });
+  EXPECT_THAT(read_by(trace, "norm", false), ElementsAre("normalized", "div", "norm.weight"));
+  EXPECT_THAT(read_by(trace, "norm", true), IsEmpty());
+  const FxGraph graph = fx_graph_of(trace);
+  const auto later = std::ranges::count(graph.calls, true, &FxNode::in_backward);
+  EXPECT_EQ(later, 1);
+}
+
+// bf16 is normalized in fp32; y is rounded.
+TEST(FxGraph, OfSixteenBitsCasts) {
+  const Trace trace = trace_of(
+      [](TraceBuilder& b, TensorId x) { return b.layer_norm("norm", x, 1e-5); }, Precision::Bf16);
+  EXPECT_EQ(calls_named(fx_graph_of(trace), "convert_element_type"), 2u);
+}
+
+TEST(FxGraph, OfALinearIsAProductWhoseGradientsReadBothOperands) {
+  const Trace trace =
+      trace_of([](TraceBuilder& b, TensorId x) { return b.linear("fc", b.relu("h", x), 5); });
+  EXPECT_THAT(read_by(trace, "fc", true), UnorderedElementsAre("h", "fc.weight"));
+}
+
+// Nobody asks for the gradient of a frozen weight, which is what reads x.
+TEST(FxGraph, OfAFrozenLinearReadsTheWeightAlone) {
+  StepOptions options;
+  options.tuning = parse_tuning("frozen:fc*");
+  TraceBuilder b("small", "toy", options);
+  const TensorId x = b.parameter("x", {2, 8});
+  const Trace trace = b.finish(b.mean("loss", b.linear("fc", x, 5)));
+  EXPECT_THAT(read_by(trace, "fc", true), ElementsAre("fc.weight"));
+}
+
+// Two casts of one tensor are one call, and so is what is made of them.
+TEST(FxGraph, MakesAlikeCallsOnce) {
+  const Trace trace = trace_of([](TraceBuilder& b, TensorId x) {
+    const TensorId a = b.relu("a", b.cast("one", x, DType::BFloat16));
+    return b.add("sum", a, b.relu("b", b.cast("two", x, DType::BFloat16)));
+  });
+  const FxGraph graph = fx_graph_of(trace);
+  EXPECT_EQ(graph.by_tensor[index(tensor_named(trace, "a"))],
+            graph.by_tensor[index(tensor_named(trace, "b"))]);
+}
+
+TEST(FxGraph, DrawsEachMaskAnew) {
+  const Trace trace = trace_of([](TraceBuilder& b, TensorId x) {
+    return b.add("sum", b.dropout("a", x, 0.5), b.dropout("b", x, 0.5));
+  });
+  const FxGraph graph = fx_graph_of(trace);
+  EXPECT_EQ(std::ranges::count(graph.calls, true, &FxNode::is_random), 2);
+  EXPECT_NE(graph.by_tensor[index(tensor_named(trace, "a.mask"))],
+            graph.by_tensor[index(tensor_named(trace, "b.mask"))]);
+}
+
+TEST(FxGraph, OfWhatNobodyKnowsIsRefusedWithAWayOut) {
+  const Trace trace = trace_of([](TraceBuilder& b, TensorId x) {
+    const OutputSpec output{"", {2, 8}, DType::Float32};
+    return b.opaque("odd", std::array{x}, std::span(&output, 1), {.operation = "aten::odd"});
+  });
+  try {
+    fx_graph_of(trace);
+    FAIL() << "was taken";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("odd, aten::odd, is not known here"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("tidemark capture"));
+  }
+}
+
+}  // namespace
+}  // namespace tidemark::fx_graph_test

@@ -1,0 +1,121 @@
+// The rules of the cut, one by one, on graphs whose answer can be derived by hand.
+#include "simulator/compiled/partition.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tidemark::partition_test {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr std::int64_t rows = 64, width = 32;
+
+/// Calls by hand, each of a [64, 32] in fp32 unless said otherwise.
+struct Graph {
+  FxGraph graph;
+
+  FxId add(FxKind kind, std::vector<FxId> reads, DType dtype = DType::Float32,
+           Shape shape = {rows, width}) {
+    graph.calls.push_back(
+        {.kind = kind, .shape = shape, .dtype = dtype, .reads = std::move(reads)});
+    return static_cast<FxId>(graph.calls.size() - 1);
+  }
+  FxId input() { return add(FxKind::Input, {}); }
+  FxId pointwise(FxId x, DType dtype = DType::Float32) {
+    return add(FxKind::Pointwise, {x}, dtype);
+  }
+  FxId kernel(FxId x) { return add(FxKind::Kernel, {x}); }
+  void read(FxId x) { graph.backward.push_back({x, {}, false}); }
+  void read_by_kernel(FxId x) { graph.backward.push_back({x, {}, true}); }
+};
+
+// gelu: fc1's output is kept, what is made of it is made again.
+TEST(Partition, MakesPointwiseCallsAgain) {
+  Graph g;
+  const FxId product = g.kernel(g.input());
+  const FxId a = g.pointwise(product), b = g.pointwise(a);
+  g.read(a), g.read(b);
+  g.kernel(b);
+  EXPECT_THAT(saved_values(g.graph), ElementsAre(product));
+}
+
+// A product's backward wants its operand in memory: made again it would be written anyway. A view
+// of it is as good as itself, and nearer.
+TEST(Partition, KeepsWhatAProductReads) {
+  Graph g;
+  const FxId product = g.kernel(g.input());
+  const FxId activation = g.pointwise(product);
+  const FxId turned = g.add(FxKind::View, {activation});
+  g.read(product), g.read_by_kernel(turned);
+  g.kernel(turned);
+  EXPECT_THAT(saved_values(g.graph), ElementsAre(product, turned));
+}
+
+// fp32 of a bf16 value that lies in memory: half as many bytes are kept.
+TEST(Partition, KeepsTheSmallerOfACastAndWhatItIsOf) {
+  Graph g;
+  const FxId product = g.add(FxKind::Kernel, {g.input()}, DType::BFloat16);
+  const FxId wide = g.pointwise(product);
+  g.read(wide);
+  EXPECT_THAT(saved_values(g.graph), ElementsAre(product));
+}
+
+// The mask of a dropout has a byte per element, the random numbers four; they are not drawn again.
+TEST(Partition, KeepsTheMaskNotTheNumbers) {
+  Graph g;
+  const FxId random = g.add(FxKind::Kernel, {});
+  const FxId mask = g.pointwise(random, DType::Bool);
+  g.read(mask);
+  EXPECT_THAT(saved_values(g.graph), ElementsAre(mask));
+}
+
+// 1/32 of what it is made of.
+TEST(Partition, KeepsWhatIsFourTimesSmallerThanWhatItReads) {
+  Graph g;
+  const FxId x = g.kernel(g.input());
+  const FxId sum = g.add(FxKind::Pointwise, {x}, DType::Float32, {rows, 1});
+  g.read(x), g.read(sum);
+  EXPECT_THAT(saved_values(g.graph), ElementsAre(x, sum));
+}
+
+// x + f(x) behind a product is not made again from x: the sum is kept, x is not.
+TEST(Partition, DoesNotFuseAcrossAKernel) {
+  Graph g;
+  const FxId x = g.kernel(g.input());
+  const FxId before = g.pointwise(x);
+  const FxId branch = g.kernel(before);
+  const FxId sum = g.add(FxKind::Pointwise, {x, branch});
+  g.read(sum);
+  EXPECT_THAT(saved_values(g.graph), ElementsAre(sum));
+}
+
+// Of two values of one price the one nearer to the backward.
+TEST(Partition, PrefersWhatIsNearToTheBackward) {
+  Graph g;
+  const FxId x = g.pointwise(g.kernel(g.input()));
+  const FxId later = g.pointwise(x);
+  g.read_by_kernel(later);
+  EXPECT_THAT(saved_values(g.graph), ElementsAre(later));
+}
+
+TEST(Partition, OfNothingThatIsReadKeepsNothing) {
+  Graph g;
+  g.pointwise(g.kernel(g.input()));
+  EXPECT_TRUE(saved_values(g.graph).empty());
+}
+
+// Prices of terabytes, each a hundred steps from the backward, still add up to a finite flow.
+TEST(Partition, OfHugeValuesDoesNotOverflow) {
+  Graph g;
+  FxId x = g.input();
+  for (int i = 0; i < 3000; ++i) {
+    x = g.add(FxKind::Pointwise, {x}, DType::Float32, {std::int64_t{1} << 40});
+    if (i % 2 == 0) x = g.add(FxKind::Kernel, {x}, DType::Float32, {std::int64_t{1} << 40});
+  }
+  g.read(x);
+  EXPECT_EQ(saved_values(g.graph).size(), 1u);
+}
+
+}  // namespace
+}  // namespace tidemark::partition_test

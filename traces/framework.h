@@ -91,6 +91,7 @@ struct Framework {
   bool keeps_score_buffer = false;       ///< one of the largest scores stays between steps
   bool op_scratch = false;               ///< memory that kernels take while they run is known
   bool drops_idle_masks = false;  ///< all models leave out masks that fused attention needs not
+  bool compiles = false;  ///< torch.compile: a compiler fuses ops and divides forward and backward
 
   bool operator==(const Framework&) const = default;
 };

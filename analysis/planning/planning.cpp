@@ -63,6 +63,14 @@ void refuse_meshes(const StepOptions& step, const PlanRequest& request) {
         "clock (their plans are measured in allocated, reserved or planned)");
 }
 
+void refuse_compiled(const StepOptions& step) {
+  if (!find_framework(step.framework).compiles) return;
+  throw UsageError(fmt::format(
+      "--framework {}: torch.compile decides what such a step keeps, no plan does (take an eager "
+      "framework, or capture a model whose blocks are compiled one by one)",
+      step.framework));
+}
+
 Comparison vanilla_of(Scenario scenario) {
   scenario.budget = {};  // `fits` is about the device, the request's budget about its measure
   scenario.strategies = {parse_strategy(reference_strategy().name)};
@@ -216,6 +224,7 @@ Bytes most_measured(const std::vector<StagePlan>& stages, Measure measure) {
 
 Planning plan_within(const Scenario& scenario, const PlanRequest& request, const PlanWatch& asked) {
   refuse_meshes(scenario.step, request);
+  refuse_compiled(scenario.step);
   Planning planning;
   planning.request = request;
   bool was_stopped = false;

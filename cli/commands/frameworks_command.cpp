@@ -67,7 +67,11 @@ constexpr std::array rules = {
     Rule{"keeps_score_buffer", &Framework::keeps_score_buffer,
          "a buffer of the largest attention scores stays between steps"},
     Rule{"op_scratch", &Framework::op_scratch,
-         "what kernels take while they run counts as allocated"}};
+         "what kernels take while they run counts as allocated"},
+    Rule{"drops_idle_masks", &Framework::drops_idle_masks,
+         "all models leave out masks that fused attention needs not"},
+    Rule{"compiles", &Framework::compiles,
+         "torch.compile(model): kernels are fused, and a cheapest cut says what is kept"}};
 
 Listing list_frameworks() {
   Listing listing{{{"name", "name"},

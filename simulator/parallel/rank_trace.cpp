@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/quoted.h"
+#include "simulator/compiled/compiled_trace.h"
 #include "simulator/parallel/context_trace.h"
 #include "simulator/parallel/expert_trace.h"
 #include "simulator/parallel/recorded_update.h"
@@ -259,7 +260,8 @@ Trace as_stated(Trace recorded, const StepOptions& step) {
 }
 
 Trace build_rank_trace(const Model& model, const StepOptions& options) {
-  return cut_for_stage(cut_for_ranks(build_trace(model, options)));
+  Trace trace = cut_for_stage(cut_for_ranks(build_trace(model, options)));
+  return find_framework(trace.step.framework).compiles ? compiled_trace(trace) : std::move(trace);
 }
 
 }  // namespace tidemark

@@ -346,8 +346,18 @@ std::shared_ptr<const Derived> derived_of(const PlannedStep& step) {
   return std::make_shared<const Derived>(derive(*step.trace, step.plan));
 }
 
+// Inside of its graphs torch.compile has decided what is kept and what is made again.
+Refusal refused_by_compiler(const Trace& trace, const StrategySpec& spec) {
+  const bool decides = spec.plan || std::ranges::any_of(spec.components, [](const auto& component) {
+                         return !component.row->is_reference;
+                       });
+  if (!decides || !find_framework(trace.step.framework).compiles) return {};
+  return "torch.compile decides what this step keeps";
+}
+
 PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& spec) {
   PlannedStep step{trace, {}, contradiction_in(spec)};
+  if (step.refusal.empty()) step.refusal = refused_by_compiler(*trace, spec);
   std::ranges::copy_if(spec.components, std::back_inserter(step.rewrites),
                        [](const auto& component) {
                          return component.row->rewrite || asks_for_input_gradients(component);

@@ -150,6 +150,16 @@ TensorId TraceEdit::emit(Op op, std::initializer_list<TensorId> inputs, const Te
   return id;
 }
 
+void TraceEdit::emit_opaque(Name name, OpaqueRow row, std::span<const TensorId> inputs,
+                            std::span<const TensorId> outputs) {
+  const std::uint32_t first = next_operand();
+  to_.operands.insert(to_.operands.end(), inputs.begin(), inputs.end());
+  to_.operands.insert(to_.operands.end(), outputs.begin(), outputs.end());
+  append({.name = name, .kind = OpKind::Opaque}, first, inputs.size(), {});
+  to_.ops.back().opaque = static_cast<OpaqueId>(to_.opaque_rows.size());
+  to_.opaque_rows.push_back(std::move(row));
+}
+
 TensorId TraceEdit::parameter(Name name, const Shape& shape, const Tensor& like) {
   return add_tensor({.name = name,
                      .shape = shape,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,10 @@ class TraceEdit {
   /// As emit_beside, an opaque op.
   TensorId emit_beside(OpId beside, OpaqueRow row, Name name,
                        std::initializer_list<TensorId> inputs, const Tensor& output);
-  /// What no op makes.
+  /// An opaque op outside of blocks; ids of the new trace.
+  void emit_opaque(Name name, OpaqueRow row, std::span<const TensorId> inputs,
+                   std::span<const TensorId> outputs);
+  /// What no op makes, or what the next one will.
   TensorId external(const Tensor& tensor) { return add_tensor(tensor); }
   TensorId parameter(Name name, const Shape& shape, const Tensor& like);
 

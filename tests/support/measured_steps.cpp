@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "analysis/comparison.h"
 #include "simulator/kernel_choice.h"
+#include "simulator/needs.h"
+#include "simulator/parallel/rank_trace.h"
 #include "traces/models/config_reader.h"
 #include "traces/trace_json.h"
 
@@ -47,7 +50,8 @@ StepOptions options_of(const JsonView& step) {
 }
 
 StepBytes measured_bytes(const JsonView& step) {
-  const JsonView live = step.at("live"), allocated = step.at("allocated");
+  const JsonView allocated = step.at("allocated");
+  const std::optional<JsonView> live = step.find("live");
   const auto highest = [](const JsonView& phases, std::initializer_list<std::string_view> names) {
     std::int64_t bytes = 0;
     for (const std::string_view name : names)
@@ -55,14 +59,28 @@ StepBytes measured_bytes(const JsonView& step) {
     return bytes;
   };
   return {.saved = step.at("saved").integer(0, most),
-          .live = highest(live, {"forward", "backward"}),
+          .live = live ? highest(*live, {"forward", "backward"}) : 0,
           .allocated = highest(allocated, {"forward", "backward", "optimizer"}),
           .reserved = step.at("reserved").integer(0, most),
           .parameters = step.at("parameters").integer(0, most),
           .trainable = step.at("trainable").integer(0, most),
           .state = step.integer_or("state", 0, 0, most),
-          .update = std::max<std::int64_t>(
-              0, live.at("optimizer").integer(0, most) - live.at("begin").integer(0, most))};
+          .update = live ? std::max<std::int64_t>(0, live->at("optimizer").integer(0, most) -
+                                                         live->at("begin").integer(0, most))
+                         : 0};
+}
+
+// Storages that the backward needs, parameters apart.
+std::int64_t kept_by_nodes(const Trace& trace) {
+  const Needs needs = derive_needs(trace);
+  std::set<TensorId> kept;
+  for (std::size_t i = 0; i < trace.ops.size(); ++i)
+    for_each_operand(trace, trace.ops[i], needs.saved[i],
+                     [&](TensorId storage, TensorId) { kept.insert(storage); });
+  std::int64_t bytes = 0;
+  for (const TensorId storage : kept)
+    if (trace[storage].category != Category::Parameter) bytes += size(trace[storage]).count;
+  return bytes;
 }
 
 // In issue order: most at once up to the end of the backward, and above what stays in the
@@ -166,6 +184,29 @@ std::vector<MeasuredStep> measured_steps(const std::string& fixture) {
     step.predicted = predicted_bytes(step, std::make_shared<const Trace>(build_trace(
                                                {step.name, "", "", "", config},
                                                as_run_on(find_device(step.device), step.options))));
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+std::vector<MeasuredStep> compiled_steps(const std::string& fixture) {
+  const JsonDocument document = read_json(fixture, FileKind::TrainingData);
+  const std::string version(document.root().at("versions").at("torch").text());
+  const std::string framework = "torch-compile-" + version.substr(0, version.rfind('.'));
+  std::vector<MeasuredStep> steps;
+  for (const JsonView view : document.root().at("steps").items()) {
+    MeasuredStep step{.name = std::string(view.at("name").text()),
+                      .options = options_of(view),
+                      .device = device_of(view),
+                      .strategy = "vanilla",
+                      .measured = measured_bytes(view),
+                      .predicted = {}};
+    step.options.framework = framework;
+    const ModelConfig config = read_model_config(view.at("config").text(), step.name).config;
+    const auto trace = std::make_shared<const Trace>(build_rank_trace(
+        {step.name, "", "", "", config}, as_run_on(find_device(step.device), step.options)));
+    step.predicted = predicted_bytes(step, trace);
+    step.predicted.saved = kept_by_nodes(*trace);
     steps.push_back(std::move(step));
   }
   return steps;

@@ -39,6 +39,10 @@ double percent_off(std::int64_t predicted, std::int64_t measured);
 /// All steps of a fixture, each with its prediction.
 std::vector<MeasuredStep> measured_steps(const std::string& fixture);
 
+/// Steps of torch.compile(model). Saved are all storages that the graph's node holds but
+/// parameters: autocast's copies of weights, too. Live is not measured, and 0.
+std::vector<MeasuredStep> compiled_steps(const std::string& fixture);
+
 /// Steps of models that Tidemark does not know, captured (scripts/capture_models): the folder has
 /// their traces and what PyTorch's allocator said of them. Predicted from the ops: what a trace has
 /// of the allocator's calls is not repeated.

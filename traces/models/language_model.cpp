@@ -29,8 +29,9 @@ void settle_attention(TraceBuilder& b, AttentionConfig& attention, const std::st
   const bool has_past = prefix_tokens(b.step().tuning) > 0 && queries < tokens;
   const bool hides = (attention.window > 0 && tokens >= attention.window) || has_past;
   const bool is_packed = attention.is_unmasked && b.framework().packs_unmasked;
-  const bool is_masked =
-      b.framework().picks_fused_attention && (b.step().padded || hides || is_packed);
+  // While it traces, transformers cannot look whether a mask hides anything, so that one stays.
+  const bool keeps_mask = b.step().padded || b.framework().compiles;
+  const bool is_masked = b.framework().picks_fused_attention && (keeps_mask || hides || is_packed);
   attention.kernel = attention_kernel(b, attention, attention.head_width, is_masked);
   const Shape of_all = {1, 1, queries, tokens};
   switch (*attention.kernel) {

@@ -1,0 +1,133 @@
+// Compiled steps of whole models: sound, with fewer tensors than eager ones, and refused where
+// nothing is known.
+#include "simulator/compiled/compiled_trace.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "analysis/saved.h"
+#include "simulator/judge/validate.h"
+#include "simulator/lower.h"
+#include "simulator/parallel/rank_trace.h"
+#include "simulator/strategies/strategy.h"
+#include "tests/support/brief_model.h"
+#include "tests/traces/small_trace.h"
+#include "traces/presets.h"
+
+namespace tidemark::compiled_trace_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* compiled_row = "torch-compile-2.6";
+
+StepOptions step_of(const char* framework, Precision precision, const char* tuning = "full") {
+  StepOptions step{.batch = 2, .framework = framework};
+  step.precision = precision;
+  step.tuning = parse_tuning(tuning);
+  return step;
+}
+
+Trace built(const char* model, StepOptions step) {
+  const Model known = brief(find_model(model));
+  if (!sees_images(known.config)) step.sequence = 24;
+  return build_rank_trace(known, step);
+}
+
+std::string refusal_of(const char* model, const StepOptions& step) {
+  try {
+    built(model, step);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// The op's row, of a compiled gpt2 in fp32 without dropout.
+const OpaqueRow& row_named(const Trace& trace, std::string_view op) {
+  const OpaqueRow* row = opaque_row(trace, trace[op_named(trace, op)]);
+  if (!row) throw std::out_of_range("no opaque op " + std::string(op));
+  return *row;
+}
+
+TEST(CompiledTrace, OfModelsIsSound) {
+  for (const char* model : {"gpt2", "llama-3.2-1b", "qwen2-7b", "bert-base", "vit-b-16"})
+    for (const Precision precision : {Precision::Fp32, Precision::AmpBf16, Precision::Bf16})
+      for (const char* tuning : {"full", "lora:r=4,targets=all,dropout=0.1", "frozen:*norm*"}) {
+        SCOPED_TRACE(std::string(model) + " " + std::string(to_string(precision)) + " " + tuning);
+        const auto trace =
+            std::make_shared<const Trace>(built(model, step_of(compiled_row, precision, tuning)));
+        ASSERT_THAT(check(*trace), IsEmpty());
+        const PlannedStep step = plan_step(trace, parse_strategy("vanilla"));
+        ASSERT_EQ(step.refusal, "");
+        EXPECT_THAT(validate(*trace, lower(*trace, step.plan)), IsEmpty());
+      }
+}
+
+TEST(CompiledTrace, KeepsLessThanTheEagerStep) {
+  const auto kept = [](const char* framework) {
+    const auto trace =
+        std::make_shared<const Trace>(built("gpt2", step_of(framework, Precision::AmpBf16)));
+    return saved_bytes(*trace, plan_step(trace, parse_strategy("vanilla")).plan).unique;
+  };
+  EXPECT_LT(kept(compiled_row).count * 3, kept("transformers-4.57").count * 2);
+}
+
+// h = add1 is read again behind the block: the sum, the normalized h and 1/σ are written beside y.
+TEST(CompiledTrace, FusesAResidualIntoTheNormBehindIt) {
+  StepOptions step = step_of(compiled_row, Precision::Fp32);
+  step.dropout = 0;
+  const Trace trace = built("gpt2", step);
+  const Op& op = trace[op_named(trace, "blocks.0.norm2")];
+  std::set<std::string> outputs;
+  for (const TensorId output : trace.outputs(op)) outputs.insert(trace[output].name);
+  EXPECT_EQ(outputs, (std::set<std::string>{"blocks.0.add1", "blocks.0.norm2",
+                                            "blocks.0.norm2.normalized", "blocks.0.norm2.div"}));
+  const OpaqueRow& row = row_named(trace, "blocks.0.norm2");
+  EXPECT_EQ(row.operation, "fused add, layer_norm");
+  // The gradients of both addends lie in the memory of the sum's.
+  EXPECT_EQ(trace[trace.outputs(op)[0]].name, "blocks.0.add1");
+  EXPECT_EQ(std::popcount(row.handed_on), 2);
+}
+
+// SiLU stands before `up` in the model's code; it is fused with the product behind it.
+TEST(CompiledTrace, RunsWhatItCanRightBeforeItIsRead) {
+  const Trace trace = built("llama-3.2-1b", step_of(compiled_row, Precision::Fp32));
+  EXPECT_EQ(row_named(trace, "blocks.0.mlp.product").operation, "fused silu, mul");
+  EXPECT_THROW(tensor_named(trace, "blocks.0.mlp.silu"), std::out_of_range);
+}
+
+// The model returns its logits, so the backward begins with zeros of their size.
+TEST(CompiledTrace, HasZerosForTheGradientOfLogits) {
+  const Trace llama = built("llama-3.2-1b", step_of(compiled_row, Precision::Fp32));
+  EXPECT_EQ(row_named(llama, "loss").backward.workspace,
+            size(llama[tensor_named(llama, "lm_head")]));
+  const Trace gpt2 = built("gpt2", step_of(compiled_row, Precision::Fp32));
+  EXPECT_EQ(row_named(gpt2, "loss").backward.workspace, Bytes{});
+}
+
+TEST(CompiledTrace, OfRanksIsRefused) {
+  StepOptions step = step_of(compiled_row, Precision::Fp32);
+  step.mesh[Axis::Data] = 4;
+  EXPECT_THAT(refusal_of("gpt2", step), HasSubstr("several ranks is not known"));
+}
+
+TEST(CompiledTrace, OfUnknownOpsIsRefused) {
+  StepOptions step = step_of(compiled_row, Precision::Bf16);
+  step.liger = true;
+  EXPECT_THAT(refusal_of("llama-3.2-1b", step), HasSubstr("is not known here"));
+}
+
+TEST(CompiledTrace, LeavesStrategiesNothingToDecide) {
+  const auto trace =
+      std::make_shared<const Trace>(built("gpt2", step_of(compiled_row, Precision::Fp32)));
+  for (const char* strategy : {"checkpoint", "mesa", "approx-bp", "offload", "reversible"})
+    EXPECT_THAT(plan_step(trace, parse_strategy(strategy)).refusal,
+                HasSubstr("torch.compile decides"));
+}
+
+}  // namespace
+}  // namespace tidemark::compiled_trace_test

@@ -132,6 +132,25 @@ std::shared_ptr<const Derived> add_rows(const Traces& traces,
   return derived;
 }
 
+// All but the conclusion.
+Comparison rows_of(const Scenario& scenario, const Traces& traces,
+                   const std::function<void(std::size_t done)>& progress,
+                   const BatchProgress& batches) {
+  Comparison comparison{.scenario = scenario,
+                        .budget = memory_budget_of(scenario),
+                        .rows = {},
+                        .conclusion = {},
+                        .notes = {}};
+  const auto& trace = traces.front();
+  add_parameters(*trace, comparison);
+  describe(*trace, comparison);
+  const auto derived = add_rows(traces, progress, batches, comparison);
+  note_guesses(*trace, derived.get(), comparison);
+  add_ratios(comparison.rows);
+  note_communicators(comparison);
+  return comparison;
+}
+
 }  // namespace
 
 std::vector<StrategySpec> default_strategies() {
@@ -201,22 +220,15 @@ void add_ratios(std::vector<Report>& rows) {
   }
 }
 
+Comparison compare_rows(const Scenario& scenario) {
+  return rows_of(scenario, traces_of(scenario), {}, {});
+}
+
 Comparison compare(const Scenario& scenario, const std::function<void(std::size_t done)>& progress,
                    const BatchProgress& batches) {
-  Comparison comparison{.scenario = scenario,
-                        .budget = memory_budget_of(scenario),
-                        .rows = {},
-                        .conclusion = {},
-                        .notes = {}};
   const Traces traces = traces_of(scenario);
-  const auto& trace = traces.front();
-  add_parameters(*trace, comparison);
-  describe(*trace, comparison);
-  const auto derived = add_rows(traces, progress, batches, comparison);
-  note_guesses(*trace, derived.get(), comparison);
-  add_ratios(comparison.rows);
+  Comparison comparison = rows_of(scenario, traces, progress, batches);
   conclude(traces, comparison);
-  note_communicators(comparison);
   return comparison;
 }
 

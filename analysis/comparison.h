@@ -37,6 +37,10 @@ Comparison compare(const Scenario& scenario,
                    const std::function<void(std::size_t done)>& progress = {},
                    const BatchProgress& batches = {});
 
+/// The same for those who say nothing of what follows from it: the remedies of a conclusion are
+/// predictions of their own.
+Comparison compare_rows(const Scenario& scenario);
+
 /// Strategies that a comparison shows when none are named.
 std::vector<StrategySpec> default_strategies();
 

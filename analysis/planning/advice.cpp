@@ -26,7 +26,7 @@ std::optional<Advice> planned_with(const Lever& lever, const Planning& planning,
     const PlanSearches searches(trace_of(lever.changed), lever.changed.device, memory,
                                 planning.request, watch, operators_of(planning.planned));
     const std::optional<FoundPlan> found = plan_for(searches, planning);
-    const Report report = searches.report_of(found.value_or(searches.smallest()));
+    const Report report = searches.report_of(found ? *found : searches.smallest());
     return Advice{lever.option,      report.allocated_peak,
                   report.step,       measured(report, planning.request.measure),
                   found.has_value(), report.fits};

@@ -74,7 +74,7 @@ void refuse_compiled(const StepOptions& step) {
 Comparison vanilla_of(Scenario scenario) {
   scenario.budget = {};  // `fits` is about the device, the request's budget about its measure
   scenario.strategies = {parse_strategy(reference_strategy().name)};
-  return compare(scenario);
+  return compare_rows(scenario);
 }
 
 void describe(const PlanSearches& searches, const FoundPlan& plan, Planning& planning) {
@@ -255,7 +255,7 @@ Planning plan_within(const Scenario& scenario, const PlanRequest& request, const
   planning.solve = std::chrono::steady_clock::now() - begin;
 
   planning.feasible = found.has_value();
-  const FoundPlan plan = found.value_or(searches.smallest());
+  const FoundPlan plan = found ? *found : searches.smallest();
   describe(searches, plan, planning);
   if (request.form != PlanForm::Tensors) compare_forms(plan, watch, planning);
   planning.advice = advice_for(planning, watch);

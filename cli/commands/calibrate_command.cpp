@@ -65,7 +65,7 @@ Nanoseconds predicted(const TimedStep& step, const Device& device) {
   scenario.device.interconnect = step.scenario.device.interconnect;
   Report row;
   try {
-    row = compare(scenario).rows.front();
+    row = compare_rows(scenario).rows.front();
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: {}", step.place, error.what()));
   }

@@ -133,6 +133,14 @@ TEST(Planning, SaysWhatHoldsThePeakWhereNoPlanKeepsToTheBudget) {
   EXPECT_THAT(planning.advice, Not(IsEmpty()));
 }
 
+// Plans say nothing of options for a peak that strategies do not lower, and so predict none.
+TEST(Planning, ConcludesNothing) {
+  Scenario scenario = planned_scenario("llama-7b", Precision::Bf16, 1);
+  scenario.device = find_device("rtx-4090");
+  const Conclusion conclusion = plan_within(scenario, {}).comparison.conclusion;
+  EXPECT_EQ(conclusion, Conclusion());
+}
+
 TEST(Planning, LeastMemoryWithinATime) {
   const Planning planning =
       plan_within(planned_scenario("gpt2", Precision::Fp32), {.max_slowdown = 0.05});

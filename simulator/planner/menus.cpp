@@ -331,9 +331,7 @@ void Planner::propose_joined(Mode& mode, const JoinedStages& joined, const Plann
 }
 
 Survey Planner::survey_of(const Stages& stages, const std::vector<const LocalPlan*>& locals) const {
-  const Plan plan = assembled(*trace_, stages, locals);
-  Survey found =
-      survey(*trace_, stages, schedule_of(*measured_, needs_, plan), *costs_, device_, counted_);
+  Survey found = surveyed({*trace_, *measured_, needs_, *costs_}, stages, locals);
   // Who undoes couplings begins with its outputs, which nobody else needs by then.
   for (std::size_t s = 0; s < stages.all.size(); ++s) {
     if (!locals[s]->reconstructs_inputs) continue;
@@ -345,24 +343,72 @@ Survey Planner::survey_of(const Stages& stages, const std::vector<const LocalPla
   return found;
 }
 
-// Stages do not see each other's plans, so one lowering measures as many as there are stages. What
-// is not measured when nobody waits for more is no longer offered.
+Survey Planner::surveyed(const StepAtHand& step, const Stages& stages,
+                         const std::vector<const LocalPlan*>& locals) const {
+  const Plan plan = assembled(step.trace, stages, locals);
+  return survey(step.trace, stages, schedule_of(step.passes, step.needs, plan), step.costs, device_,
+                counted_);
+}
+
+namespace {
+
+std::size_t divided_up(std::size_t count, std::size_t by) { return (count + by - 1) / by; }
+
+// Stages do not see each other's plans, so one lowering measures as many as there are stages of
+// each kind.
+std::size_t lowerings_for(const Stages& stages,
+                          const std::vector<std::vector<Planner::Entry>>& menus) {
+  std::size_t most = 1;
+  for (std::size_t kind = 0; kind < menus.size(); ++kind)
+    most = std::max(most, divided_up(menus[kind].size(), stages.kinds[kind].size()));
+  return most;
+}
+
+}  // namespace
+
+// The kind with the most to measure for each of its stages says how often; others need no more
+// stages than that leaves them. What ranks exchange follows the whole step's order, couplings are
+// measured against it, and recorded steps name what belongs to all of it.
+std::optional<ShorterStep> Planner::shorter_step(const Stages& stages,
+                                                 const std::vector<Menu>& menus) const {
+  const std::size_t lowerings = lowerings_for(stages, menus);
+  if (lowerings == 1 || !trace_->step.mesh.is_one() || trace_->update || trace_->calls ||
+      std::ranges::find(undoes_, true) != undoes_.end())
+    return std::nullopt;
+  std::vector<std::size_t> of_each_kind;
+  for (const Menu& menu : menus) of_each_kind.push_back(divided_up(menu.size(), lowerings));
+  return without_alike(*trace_, needs_, stages, of_each_kind);
+}
+
 void Planner::measure(const Stages& stages, std::vector<Menu>& menus) const {
+  const std::optional<ShorterStep> shorter = shorter_step(stages, menus);
+  if (!shorter)
+    return measure(stages, menus, [&](const std::vector<const LocalPlan*>& locals) {
+      return survey_of(stages, locals);
+    });
+  const auto passes = one_after_another(shorter->trace, measured_passes);
+  const CostModel costs(*shorter->trace, shorter->needs, device_);
+  measure(shorter->chain, menus, [&](const std::vector<const LocalPlan*>& locals) {
+    return surveyed({*shorter->trace, *passes, shorter->needs, costs}, shorter->chain, locals);
+  });
+}
+
+// What is not measured when nobody waits for more is no longer offered.
+template <typename Measure>
+void Planner::measure(const Stages& stages, std::vector<Menu>& menus, const Measure& survey) const {
   std::size_t done = 0;
-  for (std::size_t left = 1; left > 0 && (done == 0 || !is_stopped()); ++done) {
+  const std::size_t lowerings = lowerings_for(stages, menus);
+  for (; done < lowerings && (done == 0 || !is_stopped()); ++done) {
     std::vector<const LocalPlan*> locals(stages.all.size());
     std::vector<std::size_t> entries(stages.all.size());
-    left = 0;
     for (std::size_t kind = 0; kind < menus.size(); ++kind) {
       const std::vector<std::uint32_t>& members = stages.kinds[kind];
       for (std::size_t m = 0; m < members.size(); ++m) {
         entries[members[m]] = std::min(done * members.size() + m, menus[kind].size() - 1);
         locals[members[m]] = &menus[kind][entries[members[m]]].plan;
       }
-      const std::size_t measured = (done + 1) * members.size();
-      left = std::max(left, menus[kind].size() - std::min(measured, menus[kind].size()));
     }
-    const Survey found = survey_of(stages, locals);
+    const Survey found = survey(locals);
     for (std::size_t s = 0; s < stages.all.size(); ++s)
       menus[stages.all[s].kind][entries[s]].cost = found.stages[s];
   }

@@ -15,9 +15,6 @@ constexpr std::int64_t whole_error = std::int64_t{1} << 30;
 /// More would take longer, and gain at most 0.2 % (docs/planning.md).
 constexpr std::size_t cells_of_errors = 8, steps_of_errors = 256;
 
-// The first pass makes gradients, the last is followed by the update; all between are alike.
-constexpr std::int64_t measured_passes = 3;
-
 Counted over_all_passes(Counted counted, const Trace& trace) {
   counted.like_second = std::max<std::int64_t>(1, trace.step.accumulate.count - 2);
   return counted;

@@ -18,6 +18,7 @@
 #include "simulator/planner/local_plan.h"
 #include "simulator/planner/proposals.h"
 #include "simulator/planner/shared_runs.h"
+#include "simulator/planner/shorter_step.h"
 #include "simulator/planner/stage_noise.h"
 #include "simulator/planner/survey.h"
 #include "simulator/strategies/strategy.h"
@@ -43,6 +44,10 @@ struct PlannerSettings {
   bool undoes_couplings = false;  ///< blocks' inputs may follow from what they made of them
   bool overlaps = false;  ///< menus have what is cheapest in the resources that streams share, too
 };
+
+/// Of a step that accumulates, so many passes are written down: the first makes gradients, the last
+/// is followed by the update, and all between are alike.
+inline constexpr std::int64_t measured_passes = 3;
 
 /// So many neighbouring blocks may be recovered as one. Longer ones hold more recovered blocks at
 /// once than they save of blocks' inputs: the best length is near the root of the number of blocks.
@@ -263,7 +268,19 @@ class Planner {
   void measure_behind(const std::vector<std::uint32_t>& stages, const Mode& mode,
                       std::vector<Menu>& menus, bool undoes) const;
   Links links_of(const Mode& mode) const;
+  /// A step that is lowered and looked at: as it is, and in the passes that are written down.
+  struct StepAtHand {
+    const Trace &trace, &passes;
+    const Needs& needs;
+    const CostModel& costs;
+  };
+  Survey surveyed(const StepAtHand& step, const Stages& stages,
+                  const std::vector<const LocalPlan*>& locals) const;
+  std::optional<ShorterStep> shorter_step(const Stages& stages,
+                                          const std::vector<Menu>& menus) const;
   void measure(const Stages& stages, std::vector<Menu>& menus) const;
+  template <typename Measure>
+  void measure(const Stages& stages, std::vector<Menu>& menus, const Measure& survey) const;
   void measure_menus();
   void solve(std::size_t mode);
   void merge_fronts();

@@ -245,6 +245,12 @@ std::vector<Signature> signatures_of(const Trace& trace, const Needs& needs, con
   return signatures;
 }
 
+Stage stage_of_ops(const Trace& trace, const Needs& needs, OpId begin, OpId end) {
+  Stage stage{.begin = begin, .end = end, .block = trace[begin].block};
+  find_decided(trace, needs, stage);
+  return stage;
+}
+
 Stage joined_stage(const Trace& trace, const Needs& needs, const Stages& single, std::size_t first,
                    std::size_t count) {
   Stage stage = joined(single, first, count);

@@ -50,6 +50,9 @@ std::vector<ChunkOfStage> chunks_of(const Trace& trace, const Stages& stages);
 std::vector<std::vector<std::int64_t>> signatures_of(const Trace& trace, const Needs& needs,
                                                      const Stages& stages);
 
+/// Ops [begin, end) of one block, or outside of all, with what can be decided about them.
+Stage stage_of_ops(const Trace& trace, const Needs& needs, OpId begin, OpId end);
+
 /// `count` stages from the first on as one, with what can be decided about it.
 Stage joined_stage(const Trace& trace, const Needs& needs, const Stages& single, std::size_t first,
                    std::size_t count);

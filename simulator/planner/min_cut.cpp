@@ -22,6 +22,21 @@ MinCut::Edge MinCut::add_edge(Node from, Node to, std::int64_t capacity) {
 std::int64_t MinCut::solve() {
   for (std::size_t e = 0; e < capacities_.size(); ++e)
     edges_[2 * e].left = capacities_[e], edges_[2 * e + 1].left = 0;
+  solved_.clear();
+  return flow_ = augment();
+}
+
+// Of the cuts of equal capacity the same one is found, whichever way the flow takes.
+std::int64_t MinCut::solve_raised(Edge edge, std::int64_t by) {
+  if (solved_.empty())
+    solved_ = edges_;
+  else
+    edges_ = solved_;
+  edges_[2 * edge].left += by;
+  return flow_ + augment();
+}
+
+std::int64_t MinCut::augment() {
   std::int64_t total = 0;
   while (measure_depths()) {
     next_.assign(edges_of_.size(), 0);

@@ -26,6 +26,9 @@ class MinCut {
   /// node ended; of cuts of equal capacity it is the one with the fewest nodes on the source's
   /// side.
   std::int64_t solve();
+  /// As solve(), with one capacity so much larger than in the last solve(), whose flow goes on:
+  /// most of it is found already. The capacity itself stays.
+  std::int64_t solve_raised(Edge edge, std::int64_t by);
   bool is_sink_side(Node node) const { return !is_reached_[node]; }
 
  private:
@@ -34,12 +37,15 @@ class MinCut {
     std::int64_t left;
   };
 
+  std::int64_t augment();
   bool measure_depths();
   std::int64_t push(Node node, std::int64_t flow);
   void mark_source_side();
 
   std::vector<std::int64_t> capacities_;  ///< by edge
   std::vector<HalfEdge> edges_;           ///< each beside its reverse, number ^ 1
+  std::vector<HalfEdge> solved_;          ///< as the last solve() left them; empty until asked for
+  std::int64_t flow_ = 0;                 ///< … and what flows there
   std::vector<std::vector<std::uint32_t>> edges_of_;
   std::vector<std::uint32_t> depth_, next_;
   std::vector<bool> is_reached_;

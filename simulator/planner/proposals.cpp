@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <unordered_map>
 
@@ -27,10 +26,6 @@ constexpr double finest_scale = 1024;
 constexpr std::int64_t dear = std::int64_t{1} << 48;  // beyond any stage's time
 
 enum class Forced : std::uint8_t { No, Kept, Absent };
-struct Exception {
-  std::size_t decided = std::numeric_limits<std::size_t>::max();
-  Forced forced = Forced::No;
-};
 
 class Cutting {
  public:
@@ -43,15 +38,21 @@ class Cutting {
     connect();
   }
 
-  Proposal solve(double price, const Exception& exception = {}) {
+  Proposal solve(double price) {
     price_ = price;
     scale_ =
         std::min(finest_scale, static_cast<double>(dear / 4) / (most_time_ + price * most_bytes_));
-    for (std::size_t i = 0; i < count_; ++i) weigh(i, exception);
+    for (std::size_t i = 0; i < count_; ++i) weigh(i);
     for (const Value& value : values_) cut_.set_capacity(value.edge, capacity(0, value.bytes));
     cut_.solve();
-    reruns_.assign(count_, false);
-    for (std::size_t i = 0; i < count_; ++i) reruns_[i] = cut_.is_sink_side(nodes_[i]);
+    return proposal();
+  }
+
+  /// At the price of the last solve(), with one decided storage kept, or made again: what its maker
+  /// would pay for the other is beyond all else.
+  Proposal solve_with(std::size_t decided, bool is_kept) {
+    const std::size_t maker = offset(in_.stage.decided[decided]);
+    cut_.solve_raised((is_kept ? run_edges_ : keep_edges_)[maker], dear);
     return proposal();
   }
 
@@ -213,7 +214,7 @@ class Cutting {
     }
   }
 
-  void weigh(std::size_t i, const Exception& exception) {
+  void weigh(std::size_t i) {
     // One more than its time: of two plans of equal price, the one that runs less.
     std::int64_t run =
         may_run_again(i) ? capacity(in_.forward_ns[begin_ + i], 0) + 1 : MinCut::infinite / 4;
@@ -221,7 +222,7 @@ class Cutting {
     for (const TensorId output : in_.trace.outputs(op_at(i))) {
       const std::uint32_t d = decided_of_[index(output)];
       if (d == none) continue;
-      const Forced forced = exception.decided == d ? exception.forced : forced_of(d);
+      const Forced forced = forced_of(d);
       const std::int64_t weight = weight_of(output).capacity;
       if (forced == Forced::Kept)
         run += dear;
@@ -268,7 +269,10 @@ class Cutting {
     return index(in_.needs.producer[index(storage)]) - begin_;
   }
 
+  // Of the last cut.
   Proposal proposal() {
+    reruns_.assign(count_, false);
+    for (std::size_t i = 0; i < count_; ++i) reruns_[i] = cut_.is_sink_side(nodes_[i]);
     Proposal made{keep_all(in_.stage), 0, 0};
     for (std::size_t i = 0; i < count_; ++i)
       if (reruns_[i]) made.time += in_.forward_ns[begin_ + i];
@@ -431,12 +435,12 @@ std::vector<Proposal> neighbours_of(const ProposalInput& input, const std::vecto
   const std::vector<std::uint32_t> alike = cutting.alike_storages();
   const std::vector<double> prices = prices_of(hull);
   for (std::size_t corner = 0; corner < prices.size(); ++corner) {
-    const double price = prices[corner];
+    cutting.solve(prices[corner]);
     for (std::size_t d = 0; d < input.stage.decided.size(); ++d) {
       if (input.stage.held[d] && input.held != Held::Free) continue;
       if (alike[d] != d) continue;  // many experts of a layer
       const bool is_kept = hull[corner].plan.forms[d].action != Action::Recompute;
-      found.push_back(cutting.solve(price, {d, is_kept ? Forced::Absent : Forced::Kept}));
+      found.push_back(cutting.solve_with(d, !is_kept));
     }
   }
   return undominated(std::move(found));

@@ -46,6 +46,34 @@ TEST(MinCut, IsTheCheapestOfAllDivisions) {
   }
 }
 
+// Each edge in turn, against the cut of a graph that had that capacity from the first.
+TEST(MinCut, GoesOnWithTheFlowWhereOneCapacityIsRaised) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Dice dice(seed);
+    const std::size_t inner = 1 + dice.below(7);
+    MinCut cut, other;
+    for (std::size_t i = 0; i < inner; ++i) cut.add_node(), other.add_node();
+    std::vector<std::int64_t> capacities;
+    for (std::size_t i = 0; i < 3 * inner; ++i) {
+      const auto from = static_cast<MinCut::Node>(dice.below(inner + 2));
+      const auto to = static_cast<MinCut::Node>(dice.below(inner + 2));
+      if (to == MinCut::source || from == MinCut::sink || from == to) continue;
+      capacities.push_back(static_cast<std::int64_t>(dice.below(20)));
+      cut.add_edge(from, to, capacities.back());
+      other.add_edge(from, to, capacities.back());
+    }
+    cut.solve();
+    for (MinCut::Edge edge = 0; edge < capacities.size(); ++edge) {
+      const auto by = static_cast<std::int64_t>(dice.below(40));
+      other.set_capacity(edge, capacities[edge] + by);
+      ASSERT_EQ(cut.solve_raised(edge, by), other.solve()) << "seed " << seed;
+      for (MinCut::Node node = 0; node < inner + 2; ++node)
+        ASSERT_EQ(cut.is_sink_side(node), other.is_sink_side(node)) << "seed " << seed;
+      other.set_capacity(edge, capacities[edge]);
+    }
+  }
+}
+
 TEST(MinCut, LeavesWhatTheSourceCannotReachOnTheSinksSide) {
   MinCut cut;
   const auto near = cut.add_node(), far = cut.add_node();

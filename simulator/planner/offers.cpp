@@ -3,25 +3,26 @@
 #include <algorithm>
 
 #include "simulator/planner/planner.h"
+#include "simulator/strategies/least_offloaded.h"
 
 namespace tidemark {
 namespace {
 
 // Takes 40 µs on 26 GB/s (PCIe 4.0 x16): smaller ones are too many copies for what they free.
-constexpr std::int64_t least_offloaded = 1 << 20;
+constexpr std::int64_t least_of_choices = 1 << 20;
 
 struct Candidate {
   std::size_t decided;
   std::int64_t bytes;
 };
 
-// What the entry keeps, the largest first.
-std::vector<Candidate> candidates_of(const Trace& trace, const Stage& stage,
-                                     const LocalPlan& plan) {
+// What the entry keeps of at least so many bytes, the largest first.
+std::vector<Candidate> candidates_of(const Trace& trace, const Stage& stage, const LocalPlan& plan,
+                                     std::int64_t least) {
   std::vector<Candidate> found;
   for (std::size_t d = 0; d < stage.decided.size(); ++d) {
     const std::int64_t bytes = rounded(size(trace[stage.decided[d]]));
-    if (plan.forms[d].action == Action::Keep && !stage.held[d] && bytes >= least_offloaded)
+    if (plan.forms[d].action == Action::Keep && !stage.held[d] && bytes >= least)
       found.push_back({d, bytes});
   }
   std::ranges::stable_sort(found, std::greater<>(), &Candidate::bytes);
@@ -29,6 +30,26 @@ std::vector<Candidate> candidates_of(const Trace& trace, const Stage& stage,
 }
 
 }  // namespace
+
+// What the strategy `offload` does is looked at, whatever sums say of its many small copies.
+Planner::Planner(const Planner& exact, double share_beyond) : Planner(exact) {
+  share_beyond_ = share_beyond;
+  NamedPlan named{0, {}};
+  for (std::size_t s = 0; s < stages_.all.size(); ++s) {
+    const Stage& stage = stages_.all[s];
+    Entry& entry = named.entries.emplace_back(Entry{keep_all(stage), reference_.stages[s]});
+    if (stage.left_by == no_op) continue;
+    for (const Candidate& each : candidates_of(*trace_, stage, entry.plan, least_offloaded.count))
+      entry.plan.forms[each.decided].action = Action::Offload;
+    entry.plan.offloads_inputs = !stage.inputs.empty();
+    entry.offloaded = offloaded_bytes(*trace_, stage, entry.plan);
+    entry.cost.first.kept -= entry.offloaded;
+  }
+  named_.push_back(std::make_shared<const NamedPlan>(std::move(named)));
+  for (const Mode& mode : exact.modes_) modes_.push_back({mode.held, mode.menus, mode.behind});
+  for (Mode& mode : modes_) offer_offload(mode);
+  solve_all();
+}
 
 // Of a stage of the kind, in all passes.
 std::int64_t Planner::forward_time(std::size_t kind) const {
@@ -59,7 +80,8 @@ void Planner::offer_offload(Mode& mode) const {
     for (std::size_t m = 0; m < measured; ++m) {
       Entry some = menu[m], all = menu[m];
       std::int64_t left = window;
-      for (const Candidate& candidate : candidates_of(*trace_, stage, menu[m].plan)) {
+      for (const Candidate& candidate :
+           candidates_of(*trace_, stage, menu[m].plan, least_of_choices)) {
         all.plan.forms[candidate.decided].action = Action::Offload;
         if (candidate.bytes > left) continue;
         some.plan.forms[candidate.decided].action = Action::Offload;

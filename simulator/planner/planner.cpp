@@ -79,13 +79,6 @@ Planner::Planner(const Planner& other)
       undoes_(other.undoes_),
       undoing_(other.undoing_) {}
 
-Planner::Planner(const Planner& exact, double share_beyond) : Planner(exact) {
-  share_beyond_ = share_beyond;
-  for (const Mode& mode : exact.modes_) modes_.push_back({mode.held, mode.menus, mode.behind});
-  for (Mode& mode : modes_) offer_offload(mode);
-  solve_all();
-}
-
 void Planner::count(Resource resource) {
   resource_ = resource;
   forward_ns_ = forward_in(resource);

@@ -5,14 +5,11 @@
 
 #include "simulator/graph/recovery.h"
 #include "simulator/strategies/consumers.h"
+#include "simulator/strategies/least_offloaded.h"
 #include "simulator/strategies/strategy.h"
 
 namespace tidemark {
 namespace {
-
-// Smaller ones take longer to launch than to copy; torchtune's OffloadActivations leaves them, too
-// (min_offload_size).
-constexpr Bytes least_size{1024};
 
 class Blocks {
  public:
@@ -51,7 +48,7 @@ Refusal offload_saved(const Trace& trace, const Needs& needs, const StrategyArgu
   bool any = false;
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
-    if (needs.producer[t] == no_op || size(trace[id]) < least_size) continue;
+    if (needs.producer[t] == no_op || size(trace[id]) < least_offloaded) continue;
     const bool waits = plan.decisions[t].action == Action::Keep && recovery.uses[t] > 0 &&
                        !is_made_again(needs, recovery, id);
     if (!waits) continue;

@@ -102,7 +102,6 @@ std::optional<StepTotals> play_rounds(const Trace& trace, const StrategySpec& st
     if (!few) few = short_step(trace, count, strategy, device);
     if (!few->made.report.applies) return std::nullopt;
     ShortStep more = short_step(trace, count += rounds->each, strategy, device);
-    if (few->totals.times.overlap != more.totals.times.overlap) return std::nullopt;
     const std::int64_t left = (all - count) / rounds->each;
     const auto calls = allocator::repeated_calls(few->totals.calls, more.totals.calls, left);
     if (calls && are_alike(few->made, more.made)) {

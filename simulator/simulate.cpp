@@ -8,20 +8,21 @@
 #include <algorithm>
 
 #include "base/large_pages.h"
-#include "simulator/moment.h"
 
 namespace tidemark {
 namespace {
+
+constexpr Nanoseconds never = Nanoseconds::max();
 
 struct Active {
   bool busy = false;
   std::uint32_t run = 0;  // index into the timeline's runs
   double sm_share = 0, memory_share = 0, link_share = 0;
   // Since the rate last changed, so that a run that nothing disturbs takes exactly its own time.
-  Moment since = {};
+  Nanoseconds since{};
   double rate = 0;
   double left = 0;  // ns of its own time that were still to do then
-  Moment end = {};
+  Nanoseconds end{};
 };
 
 class Simulation {
@@ -29,7 +30,7 @@ class Simulation {
   Simulation(const CostModel& costs, const Schedule& schedule, std::size_t streams)
       : schedule_(schedule),
         costs_(costs),
-        host_launch_(static_cast<double>(costs.device().host_launch.count())),
+        host_launch_(costs.device().host_launch),
         is_alone_(streams == 1),
         queues_(streams),
         active_(streams),
@@ -45,8 +46,8 @@ class Simulation {
     for (std::uint32_t i = 0; i < schedule_.steps.size(); ++i) issue(i);
     while (advance()) {
     }
-    timeline_.host = rounded(host_);
-    timeline_.duration = rounded(std::max(now_, host_));
+    timeline_.host = host_;
+    timeline_.duration = std::max(now_, host_);
     return std::move(timeline_);
   }
 
@@ -54,7 +55,7 @@ class Simulation {
   struct Item {
     std::uint32_t step;
     std::uint32_t cost;  // index into queued_costs_, if it takes time
-    Moment issued;
+    Nanoseconds issued;
   };
   struct Queue {
     std::vector<Item> items;
@@ -87,7 +88,7 @@ class Simulation {
     const Step& step = schedule_.steps[i];
     if (const auto* sync = std::get_if<Synchronize>(&step)) {
       if (is_alone_) return;
-      const Moment& time = recorded_[index(sync->event)];
+      const Nanoseconds& time = recorded_[index(sync->event)];
       for (bool more = true; time == never; more = advance()) CHECK(more);
       host_ = std::max(host_, time);
       return;
@@ -121,7 +122,7 @@ class Simulation {
     if (host_ > now_) wait_for_host(host_);
     now_ = std::max(now_, host_);
     start(i, cost, 0);
-    reach(now_ + active_[0].left);
+    reach(now_ + cost.time);
     finish(0);
   }
 
@@ -140,7 +141,7 @@ class Simulation {
   }
 
   void appear(BufferId buffer, bool appears) {
-    timeline_.memory.push_back({rounded(now_), buffer, appears});
+    timeline_.memory.push_back({now_, buffer, appears});
   }
 
   void start(std::uint32_t i, const Cost& cost, std::size_t stream) {
@@ -153,11 +154,11 @@ class Simulation {
                        .left = static_cast<double>(cost.time.count())};
     ++busy_;
     uses_links_ = uses_links_ || cost.link_share > 0;
-    timeline_.runs.push_back({i, static_cast<StreamId>(stream), rounded(now_), rounded(now_)});
+    timeline_.runs.push_back({i, static_cast<StreamId>(stream), now_, now_});
   }
 
   void finish(std::size_t stream) {
-    timeline_.runs[active_[stream].run].end = rounded(now_);
+    timeline_.runs[active_[stream].run].end = now_;
     active_[stream].busy = false;
     --busy_;
   }
@@ -167,7 +168,7 @@ class Simulation {
   bool advance() {
     start_ready();
     const double rate = common_rate(), link_rate = uses_links_ ? rate / links_wanted() : rate;
-    Moment next = never;
+    Nanoseconds next = never;
     for (std::size_t s = 0; s < queues_.size(); ++s) {
       Active& active = active_[s];
       const double own = active.link_share > 0 ? link_rate : rate;
@@ -178,36 +179,37 @@ class Simulation {
     return true;
   }
 
-  Moment next_issue(const Queue& queue) const {
+  Nanoseconds next_issue(const Queue& queue) const {
     if (queue.next == queue.items.size() || queue.items[queue.next].issued <= now_) return never;
     return queue.items[queue.next].issued;
   }
 
   // A run that keeps its rate keeps its end.
-  Moment end_at(double rate, Active& active) const {
+  Nanoseconds end_at(double rate, Active& active) const {
     if (active.rate == rate) return active.end;
     if (rate == 1 && active.since == now_) {  // it has just begun, and nothing slows it down
       active.rate = rate;
-      return active.end = now_ + active.left;
+      return active.end = now_ + rounded_ns(active.left);
     }
-    active.left = std::max(0.0, active.left - (now_ - active.since) * active.rate);
+    const auto passed = static_cast<double>((now_ - active.since).count());
+    active.left = std::max(0.0, active.left - passed * active.rate);
     active.since = now_, active.rate = rate;
-    return active.end = now_ + active.left / rate;
+    return active.end = now_ + rounded_ns(active.left / rate);
   }
 
-  void reach(Moment next) {
-    require_countable(static_cast<double>(next.whole));
+  void reach(Nanoseconds next) {
+    require_countable(static_cast<double>(next.count()));
     now_ = next;
   }
 
   // Nothing is busy, so nothing but the host can bring the next change.
-  void wait_for_host(Moment until) {
-    timeline_.idle += rounded_ns(until - now_);
-    timeline_.waits_for_host += rounded_ns(until - now_);
+  void wait_for_host(Nanoseconds until) {
+    timeline_.idle += until - now_;
+    timeline_.waits_for_host += until - now_;
   }
 
-  void move_to(Moment next) {
-    if (busy_ > 1) timeline_.overlap += rounded_ns(next - now_);
+  void move_to(Nanoseconds next) {
+    if (busy_ > 1) timeline_.overlap += next - now_;
     if (busy_ == 0) wait_for_host(next);
     reach(next);
     for (std::size_t s = 0; s < active_.size(); ++s)
@@ -257,16 +259,16 @@ class Simulation {
 
   const Schedule& schedule_;
   const CostModel& costs_;
-  const double host_launch_;
+  const Nanoseconds host_launch_;
   const bool is_alone_;  ///< one stream: what is issued next happens next
   std::vector<Queue> queues_;
   std::vector<Cost> queued_costs_;
   std::vector<Active> active_;
   std::size_t busy_ = 0;     ///< so many of them are
   bool uses_links_ = false;  ///< any of the runs so far
-  std::vector<Moment> recorded_;
+  std::vector<Nanoseconds> recorded_;
   bool records_ = false;  ///< an event, since the streams were last asked
-  Moment now_, host_;
+  Nanoseconds now_{}, host_{};
   Timeline timeline_;
 };
 

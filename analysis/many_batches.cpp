@@ -1,6 +1,7 @@
-// Example, the first of two stages, five micro-batches: F1 (F2 B1) (F3 B2) (F4 B3) (F5 B4) B5. What
-// is in brackets is a round. Of two steps that are a round apart the longer one says what a round
-// takes and asks for, if that is what the round before it does.
+// A stage on one stream is put together from what it does with each micro-batch (StageScript). Of
+// other steps rounds are found. Example, the first of two stages, five micro-batches: F1 (F2 B1)
+// (F3 B2) (F4 B3) (F5 B4) B5. What is in brackets is a round. Of two steps that are a round apart
+// the longer one says what a round takes and asks for, if that is what the round before it does.
 #include "analysis/many_batches.h"
 
 #include <algorithm>
@@ -29,6 +30,13 @@ std::optional<Rounds> rounds_of(const StepOptions& step) {
   return Rounds{round_up(2 * ceil_div(ahead, schedule.chunks) + 3, each) + each, each};
 }
 
+std::shared_ptr<const Trace> with_batches(const Trace& trace, std::int64_t batches) {
+  auto few = std::make_shared<Trace>(trace);
+  few->step.accumulate.count = batches;
+  few->calls.reset();  // of a capture with so many, which is not of one kind with a longer step's
+  return few;
+}
+
 /// A step of few micro-batches.
 struct ShortStep {
   Evaluation made;
@@ -37,9 +45,7 @@ struct ShortStep {
 
 ShortStep short_step(const Trace& trace, std::int64_t batches, const StrategySpec& strategy,
                      const Device& device) {
-  auto few = std::make_shared<Trace>(trace);
-  few->step.accumulate.count = batches;
-  few->calls.reset();  // of a capture with so many, which is not of one kind with a longer step's
+  const auto few = with_batches(trace, batches);
   ShortStep step{play_step(few, strategy, device), {}};
   if (step.made.report.applies) step.totals = totals_of(*few, device, step.made);
   return step;
@@ -89,10 +95,24 @@ StepTimes after_rounds(const StepTimes& before, const StepTimes& last, std::int6
           .behind = after(before.behind, last.behind)};
 }
 
+// What is allocated at once, before any rounding.
+Bytes requested_peak(const allocator::AllocatorCalls& calls) {
+  using Kind = allocator::AllocatorCall::Kind;
+  std::vector<Bytes> size_of(calls.slots);
+  Bytes now, most;
+  for (const auto* some : {&calls.before, &calls.step})
+    for (const allocator::AllocatorCall& call : *some) {
+      if (call.kind == Kind::Allocate) now += size_of[call.slot] = call.size;
+      if (call.kind == Kind::Free) now -= size_of[call.slot];
+      most = std::max(most, now);
+    }
+  return most;
+}
+
 // Tries steps that are a round longer and longer, as long as they are less work than all of it.
-// Nothing where rounds differ: streams that share the device end between nanoseconds.
-std::optional<StepTotals> play_rounds(const Trace& trace, const StrategySpec& strategy,
-                                      const Device& device, const MemoryBudget& budget) {
+// Nothing where rounds differ.
+std::optional<TimedStep> play_rounds(const Trace& trace, const StrategySpec& strategy,
+                                     const Device& device) {
   const std::optional<Rounds> rounds = rounds_of(trace.step);
   if (!rounds) return std::nullopt;
   const std::int64_t all = trace.step.accumulate.count;
@@ -107,12 +127,73 @@ std::optional<StepTotals> play_rounds(const Trace& trace, const StrategySpec& st
     if (calls && are_alike(few->made, more.made)) {
       more.totals.times = after_rounds(few->totals.times, more.totals.times, left);
       set_rates(trace, device, more.totals);
-      set_memory(*calls, budget, more.totals.report);
-      return std::move(more.totals);
+      const Bytes least = requested_peak(more.totals.calls);
+      return TimedStep{std::move(more.totals), least,
+                       [calls](const MemoryBudget& budget, StepTotals& totals) {
+                         set_memory(*calls, budget, totals.report);
+                       }};
     }
     few = std::move(more);
   }
   return std::nullopt;
+}
+
+// The stage's script, unless it is that of the stage before.
+std::shared_ptr<const StageScript> script_of(const Trace& trace, const StrategySpec& strategy,
+                                             const Device& device,
+                                             std::optional<ScriptedStage>& last) {
+  const auto few = with_batches(trace, scripted_batches);
+  PlannedStep planned = plan_step(few, strategy);
+  if (last && are_alike(last->planned, planned)) return last->script;
+  last = ScriptedStage{planned, nullptr};
+  const Evaluation placed = place_step(std::move(planned));
+  if (!placed.report.applies) return nullptr;
+  if (auto script = script_of(*few, placed, device))
+    last->script = std::make_shared<const StageScript>(std::move(*script));
+  return last->script;
+}
+
+// What many micro-batches ask of the allocator, from two steps that are a round apart.
+void set_memory(const StageScript& script, const StepOptions& step, const MemoryBudget& budget,
+                StepTotals& totals) {
+  const auto calls_with = [&](std::int64_t batches) {
+    const std::int64_t stage = step.rank.value_or(RankClass()).stage;
+    return calls_of(script, actions_of(script.schedule, script.stages, stage, batches));
+  };
+  const std::int64_t all = step.accumulate.count;
+  if (const std::optional<Rounds> rounds = rounds_of(step)) {
+    std::int64_t count = rounds->least + (all - rounds->least) % rounds->each;
+    for (; count + rounds->each < all; count += rounds->each) {
+      totals.calls = calls_with(count + rounds->each);
+      const std::int64_t left = (all - count) / rounds->each - 1;
+      const auto repeated = allocator::repeated_calls(calls_with(count), totals.calls, left);
+      if (repeated) return set_memory(*repeated, budget, totals.report);
+    }
+  }
+  totals.calls = calls_with(all);
+  set_memory(totals.calls, budget, totals.report);
+}
+
+// Nothing where streams share the device before the last action, or micro-batches share more than
+// gradients.
+std::optional<TimedStep> play_script(const Trace& trace, const StrategySpec& strategy,
+                                     const Device& device, std::optional<ScriptedStage>& last) {
+  const StepOptions& step = trace.step;
+  if (step.mesh[Axis::Pipeline] == 1 || step.accumulate.count <= scripted_batches)
+    return std::nullopt;
+  const auto script = script_of(trace, strategy, device, last);
+  if (!script) return std::nullopt;
+  const auto actions = actions_of(script->schedule, script->stages,
+                                  step.rank.value_or(RankClass()).stage, step.accumulate.count);
+  std::optional<StepTimes> times = times_of(*script, actions);
+  if (!times) return std::nullopt;
+  StepTotals totals{.report = script->report, .times = std::move(*times), .flops = script->flops};
+  totals.report.rank = step.rank;
+  set_rates(trace, device, totals);
+  return TimedStep{std::move(totals), requested_peak(*script, actions),
+                   [script, step](const MemoryBudget& budget, StepTotals& of) {
+                     set_memory(*script, step, budget, of);
+                   }};
 }
 
 // The allocator's calls of a capture are of all rounds.
@@ -125,15 +206,19 @@ bool may_be_recorded(const Trace& trace, const StrategySpec& strategy) {
 
 }  // namespace
 
-StepTotals evaluate_totals(const std::shared_ptr<const Trace>& trace, const StrategySpec& strategy,
-                           const Device& device, const MemoryBudget& budget) {
-  if (!may_be_recorded(*trace, strategy))
-    if (auto totals = play_rounds(*trace, strategy, device, budget)) return std::move(*totals);
+TimedStep timed_step(const std::shared_ptr<const Trace>& trace, const StrategySpec& strategy,
+                     const Device& device, std::optional<ScriptedStage>& last) {
+  if (!may_be_recorded(*trace, strategy)) {
+    if (auto step = play_script(*trace, strategy, device, last)) return *std::move(step);
+    if (auto step = play_rounds(*trace, strategy, device)) return *std::move(step);
+  }
   const Evaluation made = play_step(trace, strategy, device);
-  if (!made.report.applies) return {made.report};
+  if (!made.report.applies) return {{made.report}, {}, {}};
   StepTotals totals = totals_of(*trace, device, made);
-  set_memory(totals.calls, budget, totals.report);
-  return totals;
+  const Bytes least = requested_peak(totals.calls);
+  return {std::move(totals), least, [](const MemoryBudget& budget, StepTotals& of) {
+            set_memory(of.calls, budget, of.report);
+          }};
 }
 
 }  // namespace tidemark

@@ -1,13 +1,28 @@
 // Steps of many micro-batches, of which all but the first and the last are alike.
 #pragma once
 
-#include "analysis/report_totals.h"
+#include <functional>
+
+#include "analysis/stage_script.h"
 
 namespace tidemark {
 
-/// What totals_of_ranks() asks of one rank. Where that is less work, two steps of few micro-batches
-/// say what all of them take, to the nanosecond and the byte.
-StepTotals evaluate_totals(const std::shared_ptr<const Trace>& trace, const StrategySpec& strategy,
-                           const Device& device, const MemoryBudget& budget);
+/// The last of the stages that were asked about, which the next may be like.
+struct ScriptedStage {
+  PlannedStep planned;
+  std::shared_ptr<const StageScript> script;  ///< null: there is none
+};
+
+/// A step of one rank of which all is known but the allocator's numbers, which take the longest.
+struct TimedStep {
+  StepTotals totals;
+  Bytes least;  ///< the allocated peak is no less
+  std::function<void(const MemoryBudget&, StepTotals&)> set_memory;
+};
+
+/// Where that is less work, steps of few micro-batches say what all of them take, to the nanosecond
+/// and the byte.
+TimedStep timed_step(const std::shared_ptr<const Trace>& trace, const StrategySpec& strategy,
+                     const Device& device, std::optional<ScriptedStage>& last);
 
 }  // namespace tidemark

@@ -46,9 +46,11 @@ class StageSums {
     return run_pipeline(schedule, in_model, step_.accumulate.count);
   }
 
+  Nanoseconds duration(const PipelineTimes& all) const { return all.total + behind_; }
+
   /// The pipeline's time instead of the stage's own.
   void add_pipeline(const PipelineTimes& all, Report& report) const {
-    report.step = all.total + behind_;
+    report.step = duration(all);
     const auto total = static_cast<double>(report.step.count());
     const double slower = static_cast<double>(first_.step.count()) / total;
     report.samples_per_second = first_.samples_per_second * slower;
@@ -69,7 +71,6 @@ class StageSums {
 StepTimes times_of(const Evaluation& made) {
   return times_of(*made.planned.trace, made.schedule, made.timeline);
 }
-StepTimes times_of(const StepTotals& made) { return made.times; }
 
 // Whose memory is the tightest, and the time of all.
 void take_together(const StepOptions& step, RankEvaluations& all) {
@@ -159,14 +160,52 @@ Evaluation evaluate_ranks(std::span<const std::shared_ptr<const Trace>> traces,
   });
 }
 
+namespace {
+
+std::optional<Report> totals_of_ranks(std::span<const std::shared_ptr<const Trace>> traces,
+                                      const StrategySpec& strategy, const Device& device,
+                                      const MemoryBudget& budget, std::optional<RankClass> rank,
+                                      const IsOfInterest& is_wanted) {
+  const bool is_piped = traces.size() > 1;
+  StageSums stages(traces.front()->step);
+  std::vector<TimedStep> steps;
+  std::optional<ScriptedStage> last;
+  Bytes least;
+  for (const auto& trace : traces) {
+    steps.push_back(timed_step(trace, strategy, device, last));
+    StepTotals& totals = steps.back().totals;
+    if (!totals.report.applies) return totals.report;
+    least = std::max(least, steps.back().least);
+    if (!is_piped) continue;
+    totals.report.rank = RankClass{std::ssize(steps) - 1};
+    stages.add(totals.report, totals.times);
+  }
+  const PipelineTimes pipeline = is_piped ? stages.run() : PipelineTimes();
+  const Nanoseconds step = is_piped ? stages.duration(pipeline) : steps.front().totals.report.step;
+  if (!is_wanted(step, least)) return std::nullopt;
+  std::optional<Report> shown;
+  for (TimedStep& of : steps) {
+    Report& report = of.totals.report;
+    if (rank && report.rank != rank) continue;
+    of.set_memory(budget, of.totals);
+    if (!shown || is_tighter(report, *shown)) shown = std::move(report);
+  }
+  if (is_piped) stages.add_pipeline(pipeline, *shown);
+  return shown;
+}
+
+}  // namespace
+
 Report totals_of_ranks(std::span<const std::shared_ptr<const Trace>> traces,
                        const StrategySpec& strategy, const Device& device,
                        const MemoryBudget& budget, std::optional<RankClass> rank) {
-  return evaluate_each(traces, rank,
-                       [&](const std::shared_ptr<const Trace>& trace) {
-                         return evaluate_totals(trace, strategy, device, budget);
-                       })
-      .report;
+  return *totals_of_ranks(traces, strategy, device, budget, rank, [](auto...) { return true; });
+}
+
+std::optional<Report> totals_if(std::span<const std::shared_ptr<const Trace>> traces,
+                                const StrategySpec& strategy, const Device& device,
+                                const MemoryBudget& budget, const IsOfInterest& is_wanted) {
+  return totals_of_ranks(traces, strategy, device, budget, {}, is_wanted);
 }
 
 }  // namespace tidemark

@@ -120,11 +120,16 @@ struct Played {
   CostModel costs;
 };
 
+JointGraph lay_out(Evaluation& result) {
+  const PlannedStep& step = result.planned;
+  JointGraph graph = differentiate(*step.trace, step.plan, *step.derived);
+  result.schedule = place(graph, placement_of(step.plan));
+  return graph;
+}
+
 Played play(const Device& device, Evaluation& result) {
   const PlannedStep& step = result.planned;
-  Played played{differentiate(*step.trace, step.plan, *step.derived),
-                CostModel(*step.trace, step.derived->needs, device)};
-  result.schedule = place(played.graph, placement_of(step.plan));
+  Played played{lay_out(result), CostModel(*step.trace, step.derived->needs, device)};
   result.timeline = simulate(played.costs, result.schedule);
   return played;
 }
@@ -168,6 +173,12 @@ Evaluation evaluate(const Trace& asked, PlannedStep step, const Device& device,
 Evaluation evaluate(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
                     const Device& device, const MemoryBudget& budget) {
   return evaluate(*trace, plan_step(trace, strategy), device, budget);
+}
+
+Evaluation place_step(PlannedStep planned) {
+  Evaluation result = begun(std::move(planned));
+  if (result.report.applies) lay_out(result);
+  return result;
 }
 
 Evaluation play_step(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,

@@ -1,6 +1,8 @@
 // The totals of a report alone, for who asks about thousands of steps.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <span>
 
 #include "analysis/report.h"
@@ -18,7 +20,10 @@ struct StepTotals {
   double flops = 0;  ///< of the model, per micro-batch
 };
 
-/// Schedule and timeline, and of the report strategy, applies and reason.
+/// The schedule, and of the report strategy, applies and reason.
+Evaluation place_step(PlannedStep planned);
+
+/// place_step() of the strategy's plan, and the timeline.
 Evaluation play_step(std::shared_ptr<const Trace> trace, const StrategySpec& strategy,
                      const Device& device);
 
@@ -36,5 +41,12 @@ void set_memory(const allocator::RepeatedCalls& calls, const MemoryBudget& budge
 Report totals_of_ranks(std::span<const std::shared_ptr<const Trace>> traces,
                        const StrategySpec& strategy, const Device& device,
                        const MemoryBudget& budget, std::optional<RankClass> rank = {});
+
+/// The same of the tightest, if the time of the step and what it allocates at least are of
+/// interest.
+using IsOfInterest = std::function<bool(Nanoseconds step, Bytes least)>;
+std::optional<Report> totals_if(std::span<const std::shared_ptr<const Trace>> traces,
+                                const StrategySpec& strategy, const Device& device,
+                                const MemoryBudget& budget, const IsOfInterest& is_wanted);
 
 }  // namespace tidemark

@@ -19,11 +19,6 @@ StageWork work_of(const Run& run, StageWork now) {
   return goes_back ? StageWork::Backward : now;
 }
 
-Nanoseconds& time_of(ChunkTimes& chunk, StageWork work) {
-  if (work == StageWork::Forward) return chunk.forward;
-  return work == StageWork::Backward ? chunk.backward : chunk.weights;
-}
-
 bool is_of_chunk(Task task) {
   return task == Task::Forward || task == Task::Seed || task == Task::Backward ||
          task == Task::WeightGradient || task == Task::Recompute;
@@ -54,30 +49,42 @@ void add_passes(const Trace& trace, const Schedule& schedule, const Timeline& ti
 
 }  // namespace
 
+Nanoseconds& time_of(ChunkTimes& chunk, StageWork work) {
+  if (work == StageWork::Forward) return chunk.forward;
+  return work == StageWork::Backward ? chunk.backward : chunk.weights;
+}
+
+PassWalk::PassWalk(const Trace& trace) : chunk_of_(chunk_of_ops(trace)) {}
+
+bool PassWalk::begins_pass(const Run& run) {
+  const StageWork work = work_of(run, work_);
+  const std::int64_t chunk =
+      is_of_chunk(run.task) && run.op != no_op ? chunk_of_[index(run.op)] : chunk_;
+  const bool begins = work != work_ || chunk != chunk_ || begins_anew(run, last_);
+  if (begins) last_ = no_op;
+  work_ = work, chunk_ = chunk;
+  if (is_in_order(run.task)) last_ = run.op;
+  return begins;
+}
+
 std::vector<TimedPass> passes_of(const Trace& trace, const Schedule& schedule,
                                  const Timeline& timeline) {
-  const std::vector<std::int64_t> chunk_of = chunk_of_ops(trace);
+  PassWalk walk(trace);
   std::vector<TimedPass> passes;
   TimedPass now;
   Nanoseconds end{};
-  OpId last = no_op;  // of the pass at hand
   const auto close = [&](Nanoseconds at) {
     now.end = at;
     if (at > now.begin) passes.push_back(now);
     now.begin = at;
-    last = no_op;
   };
   for (const TimedRun& timed : timeline.runs) {
     const Run* run = std::get_if<Run>(&schedule.steps[timed.step]);
     if (!run || run->task == Task::Optimizer) continue;
-    const StageWork work = work_of(*run, now.work);
-    const std::int64_t chunk =
-        is_of_chunk(run->task) && run->op != no_op ? chunk_of[index(run->op)] : now.chunk;
-    if (work != now.work || chunk != now.chunk || begins_anew(*run, last)) {
+    if (walk.begins_pass(*run)) {
       close(timed.begin);
-      now.work = work, now.chunk = chunk;
+      now.work = walk.work(), now.chunk = walk.chunk();
     }
-    if (is_in_order(run->task)) last = run->op;
     if (!is_collective(run->task)) end = std::max(end, timed.end);
   }
   close(end);

@@ -22,6 +22,27 @@ struct StepTimes {
   bool operator==(const StepTimes&) const = default;
 };
 
+/// The part of it that is this kind of work.
+Nanoseconds& time_of(ChunkTimes& chunk, StageWork work);
+
+/// Follows the runs of a pipeline stage's step, in order and but for the update's.
+class PassWalk {
+ public:
+  explicit PassWalk(const Trace& trace);
+
+  /// Does the stage turn to something else with this run: other work, another chunk, or the same
+  /// for another micro-batch?
+  bool begins_pass(const Run& run);
+  StageWork work() const { return work_; }
+  std::int64_t chunk() const { return chunk_; }
+
+ private:
+  const std::vector<std::int64_t> chunk_of_;  ///< by op
+  StageWork work_ = StageWork::Forward;
+  std::int64_t chunk_ = 0;
+  OpId last_ = no_op;  ///< of the pass at hand
+};
+
 /// What a pipeline stage does with one micro-batch on one chunk, one after the other.
 struct TimedPass {
   StageWork work = StageWork::Forward;

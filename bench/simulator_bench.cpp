@@ -4,9 +4,13 @@
 #include <benchmark/benchmark.h>
 
 #include "analysis/comparison.h"
+#include "analysis/rank_report.h"
+#include "analysis/report_totals.h"
 #include "simulator/arena.h"
 #include "simulator/graph/differentiate.h"
+#include "simulator/kernel_choice.h"
 #include "simulator/lower.h"
+#include "simulator/parallel/cluster.h"
 #include "simulator/place/place.h"
 #include "simulator/simulate.h"
 #include "traces/presets.h"
@@ -63,6 +67,30 @@ void compare_llama_13b(benchmark::State& state) {
   state.counters["strategies"] = static_cast<double>(scenario.strategies.size());
 }
 BENCHMARK(compare_llama_13b)->Unit(benchmark::kMillisecond);
+
+// One layout of a search: eight stages, eight tensor-parallel ranks, all micro-batches.
+void thousand_gpus(benchmark::State& state) {
+  const Model model = find_model("llama-7b");
+  const Device device = device_of(find_cluster("dgx-h100"));
+  StepOptions step{.batch = 1, .sequence = 2048, .precision = Precision::Bf16};
+  step.master_weights = true;
+  step.optimizer_form = OptimizerForm::Fused;
+  step.mesh = parse_mesh("pp=8,dp=16,tp=8");
+  step.shard = parse_sharding("megatron");
+  step.accumulate.count = state.range(0);
+  step = as_run_on(device, std::move(step));
+  const StrategySpec vanilla = parse_strategy("vanilla");
+  const MemoryBudget budget{device.capacity, {}};
+  const auto totals = [&] {
+    return totals_of_ranks(rank_traces(model, step), vanilla, device, budget);
+  };
+  const Report whole = evaluate_ranks(rank_traces(model, step), vanilla, device, budget, {}).report;
+  const Report here = totals();
+  if (here.step != whole.step || here.allocated_peak != whole.allocated_peak)
+    state.SkipWithError("wrong answer");
+  for (auto _ : state) benchmark::DoNotOptimize(totals());
+}
+BENCHMARK(thousand_gpus)->Arg(4)->Arg(8)->Unit(benchmark::kMillisecond);
 
 // A narrow LLaMA of any depth: 22 ops per block.
 Model deep_model(std::int64_t depth) {

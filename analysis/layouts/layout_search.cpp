@@ -104,9 +104,9 @@ class LayoutSearcher {
       return std::pair(candidate.bounds.step, candidate.bounds.allocated);
     });
     simulate_candidates();
-    std::int64_t slower = 0;
-    result_.found = best_of(std::move(result_.found), request().top, slower);
-    count(LayoutRule::Slower, slower);
+    std::int64_t others = 0;
+    result_.found = best_of(std::move(result_.found), request().top, others);
+    count(LayoutRule::Slower, slower_ + others);
     if (!result_.found.empty()) {
       result_.nearest.reset();
     } else if (!result_.is_stopped) {
@@ -194,7 +194,7 @@ class LayoutSearcher {
 
   struct Answer {
     FoundLayout made;
-    bool is_known = false, applies = true;
+    bool is_known = false, applies = true, is_slower = false;
     std::string refusal;
   };
 
@@ -205,30 +205,44 @@ class LayoutSearcher {
     if (const auto* known = watch_.known ? watch_.known(answer.made.key) : nullptr) {
       answer.is_known = true;
       answer.made.numbers = *known;
+      answer.is_slower = is_slower(*known);
       return answer;
     }
     try {
-      const Report report = totals_in(layout);
-      answer.applies = report.applies;
-      answer.made.numbers = numbers_of(report);
+      const std::optional<Report> report = totals_in(layout);
+      answer.is_slower = !report;
+      if (!report) return answer;
+      answer.applies = report->applies;
+      answer.made.numbers = numbers_of(*report);
+      answer.is_slower = is_slower(answer.made.numbers);
     } catch (const InputError& error) {
       answer.refusal = error.what();
     }
     return answer;
   }
 
-  Report totals_in(const MeshLayout& layout) const {
+  // Whoever knows its memory counts it as who did not ask for it.
+  bool is_slower(const LayoutNumbers& numbers) const {
+    return incumbents_.cuts({.allocated = numbers.allocated, .step = numbers.step});
+  }
+
+  // Nothing if its time and what it needs at least say that it is not in the result.
+  std::optional<Report> totals_in(const MeshLayout& layout) const {
     const Scenario scenario = scenario_in(request(), layout);
-    return totals_of_ranks(rank_traces(scenario.model, scenario.step),
-                           scenario.strategies[layout.strategy], scenario.device,
-                           memory_budget_of(scenario));
+    return totals_if(rank_traces(scenario.model, scenario.step),
+                     scenario.strategies[layout.strategy], scenario.device,
+                     memory_budget_of(scenario), [&](Nanoseconds step, Bytes least) {
+                       return !incumbents_.cuts({.allocated = least, .step = step});
+                     });
   }
 
   void simulate_wave(const std::vector<Candidate>& wave) {
     std::vector<Answer> answers(wave.size());
     parallel_for(wave.size(), [&](std::size_t i) { answers[i] = ask(wave[i].layout); });
     for (Answer& answer : answers) {
-      if (!answer.applies) {
+      if (answer.is_slower) {
+        ++result_.simulated, ++slower_;
+      } else if (!answer.applies) {
         count(LayoutRule::Strategy);
       } else if (answer.refusal.empty()) {
         take(std::move(answer.made), answer.is_known);
@@ -277,6 +291,7 @@ class LayoutSearcher {
   const LayoutWatch& watch_;
   std::map<PartsKey, LayoutParts> parts_;
   std::vector<Candidate> candidates_;
+  std::int64_t slower_ = 0;  ///< were simulated without their memory
   std::optional<Candidate> smallest_;
   Incumbents incumbents_;
 };

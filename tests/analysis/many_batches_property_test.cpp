@@ -2,6 +2,8 @@
 // nanosecond.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "analysis/many_batches.h"
 #include "analysis/rank_report.h"
 #include "base/error.h"
@@ -14,7 +16,7 @@ namespace {
 using namespace literals;
 
 struct Counts {
-  int compared = 0, by_rounds = 0, too_large = 0;
+  int compared = 0, by_rounds = 0, by_script = 0, too_large = 0;
 };
 
 void expect_equal(const StepTotals& all, const StepTotals& some) {
@@ -30,23 +32,42 @@ void expect_equal(const StepTotals& all, const StepTotals& some) {
   EXPECT_EQ(some.report.fits_expandable, all.report.fits_expandable);
 }
 
+// What is there at once, call by call.
+Bytes requested_peak(const allocator::AllocatorCalls& calls) {
+  using Kind = allocator::AllocatorCall::Kind;
+  std::map<std::uint32_t, Bytes> present;
+  Bytes now, most;
+  for (const auto* some : {&calls.before, &calls.step})
+    for (const allocator::AllocatorCall& call : *some) {
+      if (call.kind == Kind::Allocate) now += present[call.slot] = call.size;
+      if (call.kind == Kind::Free) now -= present.extract(call.slot).mapped();
+      most = std::max(most, now);
+    }
+  return most;
+}
+
 // Of one rank, with as much memory as it needs and with a little less.
 void compare(const std::shared_ptr<const Trace>& trace, const StrategySpec& strategy,
-             const Device& device, allocator::AllocatorSettings settings, Counts& counts) {
+             const Device& device, allocator::AllocatorSettings settings,
+             std::optional<ScriptedStage>& last, Counts& counts) {
   const Evaluation made = play_step(trace, strategy, device);
   if (!made.report.applies) return;
   StepTotals all = totals_of(*trace, device, made);
   MemoryBudget budget{80_GiB, settings};
   set_memory(all.calls, budget, all.report);
-  const Bytes needed = all.report.reserved_peak;
+  const Bytes needed = all.report.reserved_peak, least = requested_peak(all.calls);
   for (const Bytes capacity : {budget.capacity, needed, Bytes{needed.count - (2 << 20)}}) {
     budget.capacity = std::max(Bytes{1}, capacity);
     StepTotals expected = all;
     set_memory(all.calls, budget, expected.report);
-    const StepTotals some = evaluate_totals(trace, strategy, device, budget);
-    expect_equal(expected, some);
+    TimedStep step = timed_step(trace, strategy, device, last);
+    step.set_memory(budget, step.totals);
+    expect_equal(expected, step.totals);
+    EXPECT_EQ(step.least, least);
+    EXPECT_LE(least, expected.report.allocated_peak);
     ++counts.compared;
-    counts.by_rounds += some.calls.step.size() < all.calls.step.size() ? 1 : 0;
+    counts.by_rounds += step.totals.calls.step.size() < all.calls.step.size() ? 1 : 0;
+    counts.by_script += last && last->script ? 1 : 0;
     counts.too_large += expected.report.fits ? 0 : 1;
   }
 }
@@ -76,15 +97,17 @@ TEST(ManyBatches, TakeWhatAllOfThemTake) {
     const allocator::AllocatorSettings settings = dice.one_of(std::array{
         allocator::AllocatorSettings(), allocator::expandable(allocator::AllocatorSettings())});
     try {
+      std::optional<ScriptedStage> last;
       for (const auto& trace : rank_traces(request.scenario.model, step))
         compare(trace, request.scenario.strategies[layout.strategy], request.scenario.device,
-                settings, counts);
+                settings, last, counts);
     } catch (const InputError&) {
       continue;
     }
   }
   EXPECT_GT(counts.compared, 150);
-  EXPECT_GT(counts.by_rounds, counts.compared / 3);
+  EXPECT_GT(counts.by_rounds, counts.compared * 2 / 3);
+  EXPECT_GT(counts.by_script, counts.compared / 4);
   EXPECT_GT(counts.too_large, counts.compared / 6);
 }
 

@@ -220,8 +220,12 @@ Model find_model(std::string_view name_or_path) {
     fail_without_file(name_or_path);
   std::vector<std::string_view> names;
   for (const Model& model : known_models()) names.push_back(model.name);
-  throw UsageError(unknown_name("model", name_or_path, names) +
-                   "; or give the path of a Hugging Face config.json");
+  // They are too many for a line.
+  const std::string_view near = nearest_name(name_or_path, names);
+  throw UsageError(fmt::format(
+      "unknown model {} ({}tidemark models lists all); or give the path of a Hugging Face "
+      "config.json",
+      quoted(name_or_path), near.empty() ? "" : fmt::format("did you mean '{}'? ", near)));
 }
 
 }  // namespace tidemark

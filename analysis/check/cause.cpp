@@ -50,4 +50,11 @@ std::string time_cause(const ExperimentVerdict& verdict, Nanoseconds step) {
          "none is in the runs: streams overlap, or wait for each other or the host, in another way";
 }
 
+// A finding begins with the name of its number.
+const std::string& cause_of(const ExperimentVerdict& verdict, const Finding& finding) {
+  const bool is_about_time =
+      finding.text.starts_with(fmt::format("{} ", row_of(Metric::Step).name));
+  return is_about_time ? verdict.time_cause : verdict.cause;
+}
+
 }  // namespace tidemark::regression

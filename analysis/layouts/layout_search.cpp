@@ -98,6 +98,7 @@ class LayoutSearcher {
     LayoutSpace space = enumerate_layouts(request());
     result_.cut = space.cut;
     result_.all = space.all;
+    if (space.layouts.empty()) find_nearest_batch();
     find_parts(space.layouts);
     for (const MeshLayout& layout : space.layouts) consider(layout);
     std::ranges::stable_sort(candidates_, {}, [](const Candidate& candidate) {
@@ -130,6 +131,19 @@ class LayoutSearcher {
   bool stops() {
     result_.is_stopped = result_.is_stopped || (watch_.is_stopped && watch_.is_stopped());
     return result_.is_stopped;
+  }
+
+  // As many micro-batches on each of the replicas that all GPUs are.
+  void find_nearest_batch() {
+    LayoutRequest other = request();
+    other.part = {};
+    const std::int64_t replicas = other.gpus / other.scenario.step.mesh[Axis::Context];
+    const std::int64_t unit = replicas * other.micro_batch.value_or(1);
+    const std::int64_t below = other.global_batch / unit * unit;
+    const bool is_nearer = below > 0 && 2 * (other.global_batch - below) <= unit;
+    other.global_batch = is_nearer ? below : below + unit;
+    if (other.global_batch != request().global_batch && !enumerate_layouts(other).layouts.empty())
+      result_.nearest_global_batch = other.global_batch;
   }
 
   static PartsKey parts_key(const MeshLayout& layout) {

@@ -45,6 +45,8 @@ struct LayoutSearch {
   std::optional<FoundLayout> nearest = {};
   std::string nearest_peak;  ///< "forward of blocks.3.mlp.fc1"; "" where the search was stopped
   BytesByCategory nearest_bytes{};
+  /// Where the global batch is dealt out to nobody: the nearest that some layout deals out.
+  std::optional<std::int64_t> nearest_global_batch = {};
   bool is_stopped = false;
 };
 

@@ -1,6 +1,7 @@
 // A check as JUnit XML: one test case per experiment, with all of its findings as one failure.
 #include <fmt/format.h>
 
+#include "analysis/check/cause.h"
 #include "cli/reports/check_print.h"
 #include "cli/reports/json_text.h"
 
@@ -65,9 +66,8 @@ std::string experiment_case(const regression::CheckReport& report,
   std::string content;
   // One test case has one failure, with all that was found.
   if (verdict.failed())
-    content +=
-        failures(verdict.findings, verdict.cause.empty() ? verdict.time_cause : verdict.cause,
-                 findings_text(verdict));
+    content += failures(verdict.findings, cause_of(verdict, verdict.findings.front()),
+                        findings_text(verdict));
   const std::string output = numbers(verdict);
   if (!output.empty()) content += fmt::format("      <system-out>{}</system-out>\n", xml(output));
   return test_case(report, verdict.id, content);

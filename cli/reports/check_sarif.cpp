@@ -1,6 +1,7 @@
 // A check as SARIF 2.1.0: the rules, and a result for each finding at its line of the check file.
 #include <fmt/format.h>
 
+#include "analysis/check/cause.h"
 #include "analysis/check/fingerprint.h"
 #include "cli/reports/check_print.h"
 #include "cli/reports/json_text.h"
@@ -61,9 +62,9 @@ std::string check_sarif(const regression::CheckReport& report) {
     results.push_back(result_json(report, finding, "", finding.text));
   for (const regression::ExperimentVerdict& verdict : report.experiments)
     for (const regression::Finding& finding : verdict.findings) {
-      const bool is_explained =
-          finding.kind == regression::FindingKind::Grew && !verdict.cause.empty();
-      const std::string cause = is_explained ? "; " + verdict.cause : "";
+      const std::string& why = cause_of(verdict, finding);
+      const bool is_explained = finding.kind == regression::FindingKind::Grew && !why.empty();
+      const std::string cause = is_explained ? "; " + why : "";
       results.push_back(
           result_json(report, finding, verdict.id, verdict.id + ": " + finding.text + cause));
     }

@@ -35,11 +35,15 @@ std::string headline(const BesideFacts& facts) {
   const auto& [predicted, recorded] =
       std::tie(facts.difference.predicted, facts.difference.recorded);
   const SizeUnit unit(std::max(predicted, recorded));
-  const double ratio = static_cast<double>(recorded.count) /
-                       static_cast<double>(std::max<std::int64_t>(1, predicted.count));
-  return fmt::format("predicted {} · recorded {} {} · difference {} {} ({})\n", unit(predicted),
+  // Nothing has no share of which there could be more.
+  const std::string change =
+      predicted == Bytes{}
+          ? ""
+          : fmt::format(" ({})", change_text(static_cast<double>(recorded.count) /
+                                             static_cast<double>(predicted.count)));
+  return fmt::format("predicted {} · recorded {} {} · difference {} {}{}\n", unit(predicted),
                      unit(recorded), unit.name(), signed_text(unit, recorded - predicted),
-                     unit.name(), change_text(ratio));
+                     unit.name(), change);
 }
 
 std::string matched_text(const beside::Difference& difference) {

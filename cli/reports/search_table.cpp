@@ -145,6 +145,9 @@ std::string what_binds(const BytesByCategory& bytes) {
 std::string nothing_fits(const LayoutSearch& search, const LayoutCommand& command,
                          const Style& style) {
   if (search.is_stopped) return "Nothing that fits was found before the search was stopped.\n";
+  if (!search.nearest && search.nearest_global_batch)
+    return fmt::format("No layout was found. The nearest global batch that has some: {}.\n",
+                       *search.nearest_global_batch);
   if (!search.nearest) return "No layout was found.\n";
   const LayoutNumbers& numbers = search.nearest->numbers;
   const std::string words = fmt::format(

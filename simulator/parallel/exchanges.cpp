@@ -29,15 +29,15 @@ std::optional<Pattern> backward_pattern(OpKind kind) {
 }
 
 std::optional<Exchange> exchange_of_op(const Trace& trace, const Run& run) {
-  if (run.op == no_op) return {};
+  // What else is done for an op, adding its gradient to another, is within the rank.
+  const bool is_forward = run.task == Task::Forward || run.task == Task::Recompute;
+  if (run.op == no_op || (!is_forward && run.task != Task::Backward)) return {};
   const Op& op = trace[run.op];
   if (expert_op(trace, op) == ExpertOp::Exchange)
     return Exchange{Pattern::AllToAll, Axis::Data, size(trace[trace.inputs(op)[0]])};
   if (exchanges_heads(trace, op))
     return Exchange{Pattern::AllToAll, Axis::Context, size(trace[trace.inputs(op)[0]])};
-  std::optional<Pattern> pattern;
-  if (run.task == Task::Forward || run.task == Task::Recompute) pattern = forward_pattern(op.kind);
-  if (run.task == Task::Backward) pattern = backward_pattern(op.kind);
+  const auto pattern = is_forward ? forward_pattern(op.kind) : backward_pattern(op.kind);
   if (!pattern) return {};
   return Exchange{*pattern, exchange_axis(trace, op),
                   std::max(size(trace[trace.inputs(op)[0]]), size(trace[trace.outputs(op)[0]]))};

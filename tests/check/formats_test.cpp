@@ -209,6 +209,17 @@ TEST_F(Formats, AreJudgedStrictly) {
     EXPECT_TRUE(line.starts_with("broken: ")) << line;
 }
 
+// Live bytes grew and so did the step, each for its own reason.
+TEST(Sarif, HasTheCauseOfMemoryBesideMemoryAndThatOfTimeBesideTime) {
+  CheckReport report = mixed_report();
+  ExperimentVerdict& verdict = report.experiments[1];
+  verdict.findings = {{FindingKind::Grew, "live 2 B", 1}, {FindingKind::Grew, "step 2 ns", 1}};
+  verdict.cause = "a larger tensor", verdict.time_cause = "a slower kernel";
+  const std::string sarif = check_sarif(report);
+  EXPECT_NE(sarif.find("live 2 B; a larger tensor\""), std::string::npos) << sarif;
+  EXPECT_NE(sarif.find("step 2 ns; a slower kernel\""), std::string::npos) << sarif;
+}
+
 TEST(Table, ShowsWhatGrewAndWhere) {
   const std::string text = check_table(mixed_report(), {});
   for (const char* part :

@@ -145,6 +145,9 @@ TEST(SearchTable, SaysThatItWasStopped) {
   LayoutSearch made = search();
   made.found.clear();
   EXPECT_THAT(table(made), HasSubstr("\nNo layout was found.\n"));
+  made.nearest_global_batch = 12;
+  EXPECT_THAT(table(made),
+              HasSubstr("\nNo layout was found. The nearest global batch that has some: 12.\n"));
   made.is_stopped = true;
   EXPECT_THAT(table(made),
               HasSubstr("\nNothing that fits was found before the search was stopped"));

@@ -204,6 +204,19 @@ TEST(LayoutSearch, NamesTheNearestWhereNothingFits) {
   EXPECT_FALSE(search.nearest_peak.empty());
 }
 
+// Two GPUs with micro-batches of three samples take multiples of six.
+TEST(LayoutSearch, NamesTheNearestGlobalBatchWhereNoneIsDealtOut) {
+  LayoutRequest request = small_request(2, 2);
+  request.micro_batch = 3;
+  for (const auto& [asked, nearest] :
+       std::array{std::pair{1, 6}, std::pair{8, 6}, std::pair{10, 12}, std::pair{11, 12}}) {
+    request.global_batch = asked;
+    EXPECT_EQ(search_layouts(request).nearest_global_batch, nearest) << asked;
+  }
+  request.global_batch = 12;
+  EXPECT_FALSE(search_layouts(request).nearest_global_batch);
+}
+
 // A sixth of a wave would be enough to be asked again.
 TEST(LayoutSearch, StopsBetweenWaves) {
   int asked = 0;

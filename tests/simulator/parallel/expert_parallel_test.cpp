@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "simulator/parallel/contiguous.h"
+#include "simulator/parallel/exchanges.h"
 #include "simulator/parallel/expert_trace.h"
 #include "tests/simulator/parallel/ranks.h"
 #include "traces/expert_ops.h"
@@ -53,6 +54,21 @@ TEST(ExpertParallel, OfOneRankChangesNothing) {
   alone.shard = {};
   EXPECT_EQ(share_experts(build_trace(small_mixture(), alone)),
             build_trace(small_mixture(), alone));
+}
+
+// Rows are sent forward and, as gradients, back; adding gradients up is each rank's own.
+TEST(ExpertParallel, ExchangesInForwardsAndBackwardsAlone) {
+  const Trace trace = build_rank_trace(small_mixture(), of_expert_ranks(4));
+  const auto op = std::ranges::find_if(
+      trace.ops, [&](const Op& each) { return expert_op(trace, each) == ExpertOp::Exchange; });
+  ASSERT_NE(op, trace.ops.end());
+  const auto exchanges = [&](Task task) {
+    const tidemark::Run run{task, StreamId::Compute, OpId(op - trace.ops.begin()), 0, 0, 0};
+    return exchange_of(trace, Schedule(), run).has_value();
+  };
+  for (const Task task : {Task::Forward, Task::Recompute, Task::Backward})
+    EXPECT_TRUE(exchanges(task)) << to_string(task);
+  EXPECT_FALSE(exchanges(Task::Accumulate));
 }
 
 // Two products of [h, 2f] and [f, h] per expert.

@@ -179,9 +179,6 @@ class FxCompiler {
     }
   }
 
-  // --- writing
-  // ------------------------------------------------------------------------------------
-
   TensorId operand(FxId id) {
     TensorId& place = place_[index(id)];
     if (place != no_tensor) return place;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "analysis/levers.h"
 #include "simulator/allocator/allocator_replay.h"
 #include "simulator/allocator/recorded_step.h"
 #include "simulator/arena.h"
@@ -18,6 +17,9 @@ namespace {
 constexpr Bytes unlimited{std::int64_t{1} << 59};
 /// Fragmentation is not monotone: so many neighbours of a point that fits are tried, too.
 constexpr std::size_t neighbours = 8;
+/// Where time is no sum, so many points of a little more and of a little less memory are tried,
+/// too.
+constexpr std::size_t as_fast = 32;
 constexpr std::size_t samples = 64;
 
 // Strategies that are two at once: blocks may have one of them and not the other.
@@ -106,31 +108,15 @@ bool PlanSearch::is_time_a_sum() const {
   return !overlaps_ && !may_offload_ && trace_->step.mesh.is_one();
 }
 
-// What the point takes at least: copies and collectives make nothing faster, nor do runs that share
-// a resource take less of it.
-Nanoseconds PlanSearch::least_time_of(std::size_t point) const {
-  if (overlaps_ && planner_->resource() == Resource::Time) return {};
-  std::int64_t stall = 0;
-  for (const Planner::Part& part : planner_->parts_at(point)) stall += part.entry->stall;
-  return Nanoseconds((*planner_)[point].time - stall);
-}
-
-// Sums that differ by less are equal, as everywhere else.
-bool PlanSearch::is_as_fast(std::size_t slower, std::size_t faster) const {
-  const auto most = static_cast<double>((*planner_)[slower].time);
-  return static_cast<double>((*planner_)[faster].time) >= (1 - least_effect) * most;
-}
-
-// What copies, collectives or a second stream do beside a run is in no sum: of points that are
-// equally fast by their sums, another may be the faster one.
+// What copies, collectives or a second stream do beside a run is in no sum: of points that differ
+// by little in sums, one before may be the faster one.
 template <typename Accepts>
 std::size_t PlanSearch::fastest_near(std::size_t found, Accepts accepts) const {
   if (is_time_a_sum()) return found;
   Nanoseconds least = time_of(found);
-  for (std::size_t i = found, last = found; i-- > 0 && is_as_fast(i, last) && !is_stopped();) {
-    if (least_time_of(i) >= least) break;
-    const Nanoseconds time = time_of(i);
-    if (time < least && accepts(i)) found = i, least = time;
+  for (std::size_t k = 1, last = found; k <= std::min(as_fast, last) && !is_stopped(); ++k) {
+    const Nanoseconds time = time_of(last - k);
+    if (time < least && accepts(last - k)) found = last - k, least = time;
   }
   return found;
 }
@@ -190,19 +176,12 @@ std::optional<std::size_t> PlanSearch::within(Bytes budget, bool must_fit) const
   return best;
 }
 
-// So many points behind this one are tried, too: where time is no sum, all that are as fast.
-std::size_t PlanSearch::last_tried(std::size_t found) const {
-  const std::size_t last = planner_->size() - 1;
-  std::size_t end = std::min(found + neighbours, last);
-  while (!is_time_a_sum() && end < last && is_as_fast(found, end + 1)) ++end;
-  return end;
-}
-
 // Goes on from each point that is found.
 std::size_t PlanSearch::last_near(std::size_t found, Bytes budget, bool must_fit) const {
-  for (std::size_t i = last_tried(found); i > found && !is_stopped();)
+  const std::size_t last = planner_->size() - 1, reach = is_time_a_sum() ? neighbours : as_fast;
+  for (std::size_t i = std::min(found + reach, last); i > found && !is_stopped();)
     if (accepts(i, budget, must_fit))
-      found = i, i = last_tried(found);
+      found = i, i = std::min(found + reach, last);
     else
       --i;
   return found;

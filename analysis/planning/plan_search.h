@@ -49,9 +49,6 @@ class PlanSearch {
 
  private:
   std::optional<std::size_t> of_front_within(Bytes budget, bool must_fit) const;
-  Nanoseconds least_time_of(std::size_t point) const;
-  bool is_as_fast(std::size_t slower, std::size_t faster) const;
-  std::size_t last_tried(std::size_t found) const;
   std::size_t last_near(std::size_t found, Bytes budget, bool must_fit) const;
   template <typename Accepts>
   std::size_t fastest_near(std::size_t found, Accepts accepts) const;

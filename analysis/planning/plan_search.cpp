@@ -168,10 +168,11 @@ std::optional<std::size_t> PlanSearch::any_up_to(std::optional<std::size_t> last
 
 std::optional<std::size_t> PlanSearch::within(Bytes budget, bool must_fit) const {
   std::optional<std::size_t> best = of_front_within(budget, must_fit);
+  Nanoseconds least = best && planner_->named() > 0 ? time_of(*best) : Nanoseconds::max();
   for (std::size_t i = 0; i < planner_->named() && !(best && is_stopped()); ++i) {
     const std::size_t point = planner_->size() + i;
-    if ((!best || time_of(point) < time_of(*best)) && accepts(point, budget, must_fit))
-      best = point;
+    const Nanoseconds time = time_of(point);
+    if (time < least && accepts(point, budget, must_fit)) best = point, least = time;
   }
   return best;
 }

@@ -148,6 +148,8 @@ void Planner::propose() {
   if (settings_.form == PlanForm::Tensors) {
     named.push_back(plan_step(trace_, parse_strategy("checkpoint:selective")));
     if (settings_.known) named.push_back({trace_, *settings_.known, {}});
+    if (!settings_.bits.empty())
+      named.push_back(plan_step(trace_, parse_strategy("mesa+checkpoint")));
     if (settings_.undoes_couplings)
       for (Plan& plan : plans_of_couplings(*trace_, needs_))
         named.push_back({trace_, std::move(plan), {}});

@@ -31,21 +31,31 @@ std::vector<Candidate> candidates_of(const Trace& trace, const Stage& stage, con
 
 }  // namespace
 
-// What the strategy `offload` does is looked at, whatever sums say of its many small copies.
-Planner::Planner(const Planner& exact, double share_beyond) : Planner(exact) {
-  share_beyond_ = share_beyond;
-  NamedPlan named{0, {}};
-  for (std::size_t s = 0; s < stages_.all.size(); ++s) {
-    const Stage& stage = stages_.all[s];
-    Entry& entry = named.entries.emplace_back(Entry{keep_all(stage), reference_.stages[s]});
-    if (stage.left_by == no_op) continue;
+// All that the plan keeps leaves, as the strategy `offload` has it.
+Planner::NamedPlan Planner::with_offload(NamedPlan named) const {
+  const Stages& stages = chain(named.chain);
+  for (std::size_t s = 0; s < stages.all.size(); ++s) {
+    const Stage& stage = stages.all[s];
+    Entry& entry = named.entries[s];
+    if (stage.left_by == no_op || entry.plan.reconstructs_inputs) continue;
     for (const Candidate& each : candidates_of(*trace_, stage, entry.plan, least_offloaded.count))
       entry.plan.forms[each.decided].action = Action::Offload;
     entry.plan.offloads_inputs = !stage.inputs.empty();
     entry.offloaded = offloaded_bytes(*trace_, stage, entry.plan);
     entry.cost.first.kept -= entry.offloaded;
   }
-  named_.push_back(std::make_shared<const NamedPlan>(std::move(named)));
+  return named;
+}
+
+// What `offload` and `checkpoint+offload` do is looked at, whatever sums say of many small copies.
+Planner::Planner(const Planner& exact, double share_beyond) : Planner(exact) {
+  share_beyond_ = share_beyond;
+  NamedPlan vanilla{0, {}};
+  for (std::size_t s = 0; s < stages_.all.size(); ++s)
+    vanilla.entries.push_back({keep_all(stages_.all[s]), reference_.stages[s]});
+  named_.push_back(std::make_shared<const NamedPlan>(with_offload(std::move(vanilla))));
+  for (const auto& named : exact.named_)
+    named_.push_back(std::make_shared<const NamedPlan>(with_offload(*named)));
   for (const Mode& mode : exact.modes_) modes_.push_back({mode.held, mode.menus, mode.behind});
   for (Mode& mode : modes_) offer_offload(mode);
   solve_all();

@@ -234,6 +234,7 @@ class Planner {
   void measure_codes();
   void propose();
   void add_named(std::size_t number, const PlannedStep& step);
+  NamedPlan with_offload(NamedPlan named) const;
   std::vector<Part> parts_of(const NamedPlan& named) const;
   std::vector<Part> parts_of(std::uint32_t mode, std::uint32_t front, std::uint32_t point) const;
   std::vector<std::int64_t> gradients_of_chunks() const;

@@ -274,7 +274,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "--loss: vit-b-16 has no logits of the next words (or caps them), which is what "
                 "chunked:4 is for\n"},
         Mistake{"compare gpt2 --base nf5", 2,
-                "unknown base 'nf5' (did you mean 'nf4'? known: nf4, nf4-double, int8)\n"},
+                "unknown base 'nf5' (did you mean 'nf4'? known: nf4, nf4-double, int8, fp8)\n"},
         Mistake{"compare bert-base --linears fp8", 2,
                 "--linears fp8: NVIDIA A100 SXM4 80 GB (compute capability 8.0) has no units for "
                 "floats of eight bits (use --device "},

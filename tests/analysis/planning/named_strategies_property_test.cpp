@@ -96,18 +96,21 @@ INSTANTIATE_TEST_SUITE_P(Models, AtItsOwnBytes,
 class OfAdapters : public testing::TestWithParam<const char*> {};
 
 // Where parameters stand still, all that is left to decide about is what blocks save, down to what
-// norms keep of each token. Missed: strategies that are two at once need less than any plan
+// norms keep of each token. Missed: some strategies that are two at once need less than any plan
 // (docs/planning.md).
 TEST_P(OfAdapters, NoStrategyIsFasterThanThePlanAtItsOwnBytes) {
+  const std::string_view model = GetParam();
+  std::set<std::string_view> missed = {"checkpoint+offload"};
+  if (model == "llama-7b" || model == "mistral-7b") missed.insert("mesa+checkpoint");
   for (const std::int64_t batch : {1, 16}) {
     Scenario scenario = planned_scenario(GetParam(), Precision::Fp32, batch);
     scenario.step.tuning = parse_tuning("lora");
-    expect_no_strategy_is_faster(scenario, {"checkpoint+offload", "mesa+checkpoint"});
+    expect_no_strategy_is_faster(scenario, missed);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, OfAdapters, testing::Values("gpt2", "llama-7b", "mistral-7b"),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Models, OfAdapters,
+                         testing::Values("gpt2", "t5-base", "llama-7b", "mistral-7b"), name_of);
 
 }  // namespace
 }  // namespace tidemark::named_strategies_property_test

@@ -108,7 +108,8 @@ TensorId TraceBuilder::add_lora(const std::string& name, TensorId x, TensorId y,
   const TensorId low = linear_with(name + ".lora_a", left, a);
   const TensorId high = linear_with(name + ".lora_b", low, b);
   const TensorId scaled = scale(name + ".lora_scale", high, 1.0);
-  if (step().base && has_own_linears(*step().base)) {  // tuners/lora/bnb.py: a copy of y, and the sum in its dtype
+  // tuners/lora/bnb.py: a copy of y, and the sum in its dtype.
+  if (step().base && has_own_linears(*step().base)) {
     if (*step().base != BaseWeights::Int8) y = copy(name + ".lora_clone", y, shape(y));
     const TensorId rounded =
         autocast_ ? scaled : cast(name + ".lora_cast_back", scaled, trace_[y].dtype);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,6 +21,8 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t most_operands = 16;
+/// Whose compiled steps were compared with PyTorch's (tests/reference/steps_compiled.json).
+constexpr std::array<std::string_view, 4> families = {"gpt2", "llama", "bert", "vit"};
 
 bool is_kernel(OpKind kind) { return is_product(row_of(kind).work) || kind == OpKind::Embedding; }
 
@@ -381,6 +384,13 @@ Trace compiled_trace(const Trace& trace) {
         "(leave --mesh, --gpus and --ddp out, or capture the compiled step: tidemark capture "
         "--help)",
         trace.step.framework));
+  if (std::ranges::find(families, trace.family) == families.end())
+    throw UsageError(fmt::format(
+        "--framework {}: what torch.compile makes of {} is not known here, only of GPT-2, LLaMA "
+        "and "
+        "its kin, BERT and ViT (capture the compiled step: tidemark capture --help; or plan the "
+        "eager one: --framework {})",
+        trace.step.framework, trace.model, default_framework));
   return FxCompiler(trace).run();
 }
 

@@ -129,5 +129,12 @@ TEST(CompiledTrace, LeavesStrategiesNothingToDecide) {
                 HasSubstr("torch.compile decides"));
 }
 
+// Whose compiled steps nobody has compared with PyTorch's.
+TEST(CompiledTrace, OfOtherFamiliesIsRefused) {
+  for (const char* model : {"gemma-2b", "pythia-1.4b", "falcon-40b", "siglip-base-text"})
+    EXPECT_THAT(refusal_of(model, step_of(compiled_row, Precision::Fp32)),
+                HasSubstr("only of GPT-2, LLaMA and its kin, BERT and ViT"));
+}
+
 }  // namespace
 }  // namespace tidemark::compiled_trace_test

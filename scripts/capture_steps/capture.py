@@ -58,6 +58,10 @@ Liger's kernels (steps_liger.json), which are not launched:
 
 The steps of optimizers (steps_optimizers.json):
     --cases scripts/capture_steps/optimizer_cases.py
+
+On a GPU instead of over the stand-in (bench/results/<device>/<day>/torch_steps.json), with what a
+step takes, the median of ten, and the attention operators that ran:
+    --on-gpu --cases scripts/capture_steps/gpu_cases.py
 """
 
 import argparse
@@ -70,6 +74,7 @@ import os
 import pathlib
 import re
 import runpy
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -79,6 +84,7 @@ import weakref
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent.parent / "python"))  # the stand-in is that of the package
 OPTIMIZERS = {}  # what optimizers.py has, which needs the libraries
+TIMED_STEPS = 10
 
 
 def start_again_with_stand_in(arguments):
@@ -347,7 +353,7 @@ def make_watcher(known, parameters):
             super().__init__()
             self.alive = dict(known)
             self.now = self.most = sum(known.values())
-            self.saved, self.casts = {}, set()
+            self.saved, self.casts, self.attention = {}, set(), set()
 
         def end_of_phase(self):
             most, self.most = self.most, self.now
@@ -367,6 +373,8 @@ def make_watcher(known, parameters):
             if any(hasattr(kind, "__tensor_flatten__") for kind in types):
                 return NotImplemented  # then the wrapper's own operators come here
             result = function(*args, **(kwargs or {}))
+            if "attention" in function._schema.name:
+                self.attention.add(function._schema.name.removeprefix("aten::"))
             for tensor in tree_leaves(result):
                 if not isinstance(tensor, torch.Tensor) or tensor.device.type != "cuda":
                     continue
@@ -387,17 +395,45 @@ def make_watcher(known, parameters):
     return Watcher()
 
 
-def measure(case):
+def measure(case, on_gpu):
     import torch
     from tidemark.recording.values import Values
 
     warnings.filterwarnings("ignore")
+    if on_gpu:
+        return measure_with_values(case, on_gpu)
     torch.backends.cudnn.enabled = False
     with Values():
-        return measure_with_values(case)
+        return measure_with_values(case, on_gpu)
 
 
-def measure_with_values(case):
+def randomize(inputs, case):
+    """Kernels are faster on zeros, and where all tokens are one, gradients of its row add up."""
+    import torch
+
+    torch.manual_seed(0)
+    for name, tensor in inputs.items():
+        if tensor.is_floating_point():
+            tensor.normal_()
+        elif name in ("input_ids", "labels"):
+            tensor.random_(case["config"].get("vocab_size", 2))
+
+
+def median_step_ns(step):
+    import torch
+
+    times = []
+    for _ in range(TIMED_STEPS):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        step()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) * 1e6)
+    return round(statistics.median(times))
+
+
+def measure_with_values(case, on_gpu):
     import contextlib
 
     import torch
@@ -405,6 +441,9 @@ def measure_with_values(case):
     model = build_model(case)
     optimizer = OPTIMIZERS["make"](case, model)
     inputs = build_inputs(case, model)
+    if on_gpu:
+        randomize(inputs, case)
+        torch.cuda.empty_cache()  # as if the weights had been loaded in the step's precision
     amp = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}.get(case["precision"])
     reference = None
     if "reference" in case:
@@ -446,6 +485,12 @@ def measure_with_values(case):
         optimizer.zero_grad(set_to_none=True)
         del loss
 
+    def whole_step():
+        forward().backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    times = dict(step_ns=median_step_ns(whole_step)) if on_gpu else {}
     models = [model] if reference is None else [model, reference]
     parameters = storage_sizes([inner for m in models for t in (*m.parameters(), *m.buffers())
                                 for inner in plain(t)])
@@ -467,15 +512,17 @@ def measure_with_values(case):
         optimizer.zero_grad(set_to_none=True)
         del loss
     groups = collections.Counter(kept.values())
+    if on_gpu:
+        times["attention_operators"] = sorted(watcher.attention)
     return dict(saved=sum(kept.values()), live=live,
                 allocated=dict(begin=begin, after_forward=after, **allocated), reserved=reserved,
                 state=sum(storage_sizes(states).values()),
                 parameters=sum(p.numel() for m in models for p in m.parameters()),
                 trainable=sum(p.numel() for p in model.parameters() if p.requires_grad),
-                storages=sorted(groups.items(), reverse=True)), groups
+                storages=sorted(groups.items(), reverse=True), **times), groups
 
 
-def measure_in_child(case):
+def measure_in_child(case, on_gpu):
     """In a process of its own: the allocator's cache and cuBLAS's workspaces start anew."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -483,7 +530,7 @@ def measure_in_child(case):
         os.close(reader)
         try:
             os.environ["STAND_IN_SM"] = str(case.get("sm", 80))
-            result = measure(case)
+            result = measure(case, on_gpu)
         except Exception as error:  # said by the parent
             import traceback
 
@@ -504,9 +551,10 @@ def main():
     parser.add_argument("--cases", default=HERE / "cases.py", type=pathlib.Path,
                         help="a Python file that names the steps CASES")
     parser.add_argument("--only", default="", help="cases whose name matches this expression")
+    parser.add_argument("--on-gpu", action="store_true", help="on this machine's GPU, with times")
     parser.add_argument("--show", action="store_true", help="numbers for people, saved storages too")
     arguments = parser.parse_args()
-    if os.environ.get("TIDEMARK_STAND_IN") != "ready":
+    if not arguments.on_gpu and os.environ.get("TIDEMARK_STAND_IN") != "ready":
         start_again_with_stand_in(sys.argv[1:])
     import torch  # imported once, before the processes of the cases
 
@@ -525,7 +573,7 @@ def main():
     for case in cases:
         if not re.search(arguments.only, case["name"]):
             continue
-        result, groups = measure_in_child(case)
+        result, groups = measure_in_child(case, arguments.on_gpu)
         print(case["name"], result, file=sys.stderr, flush=True)
         if isinstance(result, str):
             continue

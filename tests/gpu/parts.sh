@@ -201,6 +201,26 @@ run_torch() {
   fi
 }
 
+run_steps() {
+  if ! python3 -c 'import torch, transformers, peft' 2>/dev/null; then
+    echo "PyTorch, transformers and peft are not installed: their steps are left out"
+    return 0
+  fi
+  LD_LIBRARY_PATH='' python3 scripts/capture_steps/capture.py --on-gpu \
+    --cases scripts/capture_steps/gpu_cases.py > "$results/torch_steps.json"
+}
+
+run_record() {
+  if ! python3 -c 'import torch' 2>/dev/null; then
+    echo "PyTorch is not installed: there is nothing to record"
+    return 0
+  fi
+  local recording=$results/recorded.timeline
+  "$packed/tidemark" record -o "$recording" -- \
+    env LD_LIBRARY_PATH= python3 tests/gpu/torch_step.py "$results/torch_recorded.json" --eager &&
+    "$packed/tidemark" explain "$recording"
+}
+
 # The sanitizers are 10 to 100 times slower, so the long tests are left out.
 sanitize() {
   local tool=$1 program=$packed/tidemark_gpu_tests scratch shard total=6 code=0

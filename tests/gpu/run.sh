@@ -14,7 +14,9 @@
 #              with clocks and power while each ran, and the products' algorithms
 #                                                                clocks.csv, products.txt
 #   kernels    bandwidth and FLOP/s of single kernels                           kernels.json
+#   steps      steps of Hugging Face's models in PyTorch: memory and time       torch_steps.json
 #   calibrate  a device file, and how well it predicts                          device.json
+#   record     a recording of PyTorch's step, and what recording costs it        recorded.timeline
 #   observed   some of the replays, watched by CUPTI                            observed.jsonl
 #   memcheck   the tests under compute-sanitizer
 #   racecheck  the tests under compute-sanitizer
@@ -27,7 +29,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 source tests/gpu/parts.sh
 
-usual=build,torch,tests,replays,kernels,calibrate,observed,memcheck,racecheck
+usual=build,torch,tests,replays,kernels,steps,calibrate,record,observed,memcheck,racecheck
 parts=$usual
 if [ "${1:-}" = --parts ]; then
   parts=${2:-}
@@ -107,6 +109,8 @@ for name in "${chosen[@]:-}"; do
       close_json "$results/kernels.json"
       ;;
     torch) part torch 150 run_torch ;;
+    steps) part steps 150 run_steps ;;
+    record) part record 60 run_record ;;
     observed) part observed 80 run_replays observed "$results/observed.jsonl" ;;
     memcheck) part memcheck 80 sanitize memcheck ;;
     racecheck) part racecheck 80 sanitize racecheck ;;

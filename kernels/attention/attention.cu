@@ -7,9 +7,9 @@ void attend_tiles(Launch& launch, const AttentionCall& attention) {
   const AttentionShape& s = attention.o.shape;
   attention.dispatch([&]<typename T, int D>() {
     using Tile = AttentionTile<T, D>;
-    start_tiles(launch, "attention", attend<T, D>,
-                tile_count(s.tokens, Tile::rows) * s.heads * s.batches, Tile::threads,
-                ForwardTiles<T, D>::bytes, attention.o);
+    start_staged_tiles<T, D>(launch, "attention", attend<T, D>,
+                             tile_count(s.tokens, Tile::rows) * s.heads * s.batches,
+                             ForwardTiles<T, D>::own_bytes, attention.o);
   });
 }
 

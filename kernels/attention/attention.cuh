@@ -1,18 +1,19 @@
 // Attention on the GPU. Each kernel has a block per tile of rows; a warp owns 16 of them. Tiles of
 // the other side pass through shared memory one after the other, so nothing of the size of the
-// scores is ever stored.
+// scores is ever stored; where it has room for two, the next one arrives while one is worked on.
 #pragma once
 
 #include <cmath>
 
 #include "kernels/attention/warp_product.cuh"
+#include "kernels/cuda/async_copy.cuh"
 #include "kernels/cuda/vector_io.cuh"
 
 namespace tidemark::cuda {
 
 /// Rows that a block owns, and columns that pass by; sized so that the largest kernel (keys and
 /// values, two operands each, and the weights) stays below 64 KiB of shared memory, what devices of
-/// capability 7.5 have.
+/// capability 7.5 have, with one stage of what passes by.
 template <typename T, int D>
 struct AttentionTile {
   static constexpr bool is_wide = sizeof(T) == 4;
@@ -26,6 +27,11 @@ struct AttentionTile {
   static constexpr int threads = rows / 16 * 32;
   static constexpr int pad = 16 / sizeof(T);  ///< 16 bytes: rows begin in different banks
   static constexpr int pitch = D + pad, weights_pitch = columns + pad;
+  /// A last tile of so few columns is worked on as one of that many.
+  static constexpr int few_columns = is_wide ? 8 : 16;
+  /// Two operands' tiles, and two numbers per column.
+  static constexpr int stage_bytes =
+      2 * columns * pitch * static_cast<int>(sizeof(T)) + 2 * columns * 4;
 };
 
 struct HeadOperand {
@@ -107,24 +113,90 @@ __device__ inline const T* head_at(const HeadOperand& x, std::int64_t b, std::in
   return reinterpret_cast<const T*>(x.data) + b * x.batch + h * x.head;
 }
 
-/// Rows from `first` on, all threads of the block together; beyond `end` and `width` zeros.
-template <int D, typename T>
-__device__ inline void load_tile(SharedMatrix<T> tile, int rows, const T* from,
-                                 const HeadOperand& x, std::int64_t first, std::int64_t end,
-                                 int width) {
-  constexpr int V = 16 / sizeof(T);
-  for (int i = static_cast<int>(threadIdx.x); i < rows * (D / V);
-       i += static_cast<int>(blockDim.x)) {
-    const int row = i / (D / V), column = i % (D / V) * V;
-    Pack<T, V> pack{};
-    const T* source = from + (first + row) * x.token + column * x.channel;
-    if (first + row < end && x.has_vectors && column + V <= width) {
-      pack = *reinterpret_cast<const Pack<T, V>*>(source);
-    } else if (first + row < end) {
-      for (int k = 0; k < V; ++k)
-        if (column + k < width) pack.values[k] = source[k * x.channel];
+/// `count` rows from `first` on, by all `threads` of the block; beyond `end` and `width` zeros.
+/// They are there when the group of copies is, and behind a barrier.
+template <int count, int D, int threads, typename T>
+__device__ inline void load_tile(SharedMatrix<T> tile, const T* from, const HeadOperand& x,
+                                 std::int64_t first, std::int64_t end, int width) {
+  constexpr int V = 16 / sizeof(T), vectors = D / V;
+  const int thread = static_cast<int>(threadIdx.x);
+  const T* const begin = from + first * x.token;
+  if (x.has_vectors) {
+    TIDEMARK_UNROLL
+    for (int pass = 0; pass < count * vectors; pass += threads) {
+      const int i = pass + thread, row = i / vectors, column = i % vectors * V;
+      if (count * vectors % threads != 0 && i >= count * vectors) break;
+      copy_async(tile.row(row) + column, begin + row * x.token + column,
+                 first + row < end && column < width);
     }
-    *reinterpret_cast<Pack<T, V>*>(tile.row(row) + column) = pack;
+    return;
+  }
+  TIDEMARK_NO_UNROLL
+  for (int i = thread; i < count * D; i += threads) {
+    const int row = i / D, column = i % D;
+    tile.row(row)[column] =
+        first + row < end && column < width ? begin[row * x.token + column * x.channel] : T{};
+  }
+}
+
+/// What passes by: two operands' tiles, and two numbers of each of their rows.
+template <typename T, int D>
+struct PassingTiles {
+  using Tile = AttentionTile<T, D>;
+  SharedMatrix<T> first, second;
+  float *lse, *dots;
+
+  /// `stages` begin behind what else is in shared memory.
+  __device__ PassingTiles(T* stages, int stage)
+      : first{stages + stage * (Tile::stage_bytes / static_cast<int>(sizeof(T))), Tile::pitch},
+        second{first.row(Tile::columns), Tile::pitch},
+        lse(reinterpret_cast<float*>(second.row(Tile::columns))),
+        dots(lse + Tile::columns) {}
+};
+
+template <int N>
+struct TileWidth {
+  static constexpr int count = N;
+};
+
+/// Loads the tiles [begin, end) one after the other by load(tiles, first) and calls
+/// work(TileWidth<N>, tiles, first) for each. With two stages the next one arrives meanwhile.
+template <typename T, int D, typename Load, typename Work>
+__device__ inline void for_tiles(T* stages, int stage_count, std::int64_t begin, std::int64_t end,
+                                 Load&& load, Work&& work) {
+  using Tile = AttentionTile<T, D>;
+  if (begin >= end) {  // what is on its way must not overwrite what is written next
+    end_group();
+    wait_for_groups<0>();
+    __syncthreads();
+    return;
+  }
+  int stage = 0;
+  load(PassingTiles<T, D>(stages, 0), begin);
+  end_group();
+  TIDEMARK_NO_UNROLL
+  for (std::int64_t first = begin; first < end; first += Tile::columns) {
+    const std::int64_t next = first + Tile::columns;
+    if (stage_count > 1 && next < end) {
+      load(PassingTiles<T, D>(stages, stage ^ 1), next);
+      end_group();
+      wait_for_groups<1>();
+    } else {
+      wait_for_groups<0>();
+    }
+    __syncthreads();
+    const PassingTiles<T, D> tiles(stages, stage);
+    if (Tile::few_columns < Tile::columns && end - first <= Tile::few_columns)
+      work(TileWidth<Tile::few_columns>{}, tiles, first);
+    else
+      work(TileWidth<Tile::columns>{}, tiles, first);
+    __syncthreads();  // all have read
+    if (stage_count > 1) {
+      stage ^= 1;
+    } else if (next < end) {
+      load(PassingTiles<T, D>(stages, 0), next);
+      end_group();
+    }
   }
 }
 
@@ -184,15 +256,32 @@ __device__ inline float maximum_of_row(float x) {
   return fmaxf(x, __shfl_xor_sync(whole_warp, x, 2));
 }
 
-/// factor · sums of the warp's rows, to memory. Results are of the operands' dtype, unless dtypes
-/// are mixed, and then operands are fp32.
+/// factor · sums of the warp's rows, to memory, by way of `space`, which nobody else uses: 16 rows
+/// in shared memory. Results are of the operands' dtype, unless dtypes are mixed, and then operands
+/// are fp32.
 template <typename T, int D>
 __device__ inline void write_rows(const HeadOperand& x, std::int64_t b, std::int64_t h,
                                   std::int64_t first, std::int64_t end, int width,
-                                  WarpSums<D>& sums, float factor) {
-  const std::int64_t start = b * x.batch + h * x.head;
+                                  WarpSums<D>& sums, float factor, SharedMatrix<T> space) {
+  const std::int64_t start = b * x.batch + h * x.head + first * x.token;
+  if (x.has_vectors && (sizeof(T) == 2 || x.dtype == DType::Float32)) {
+    constexpr int V = 16 / sizeof(T), vectors = D / V;
+    __syncwarp();  // what was there has been read
+    for_elements(sums, [&](int row, int column, float value) {
+      space.row(row)[column] = rounded_to<T>(value * factor);
+    });
+    __syncwarp();
+    T* const to = reinterpret_cast<T*>(x.data) + start;
+    for (int i = static_cast<int>(threadIdx.x % warp_size); i < 16 * vectors; i += warp_size) {
+      const int row = i / vectors, column = i % vectors * V;
+      if (first + row < end && column < width)
+        *reinterpret_cast<Pack<T, V>*>(to + row * x.token + column) =
+            *reinterpret_cast<const Pack<T, V>*>(space.row(row) + column);
+    }
+    return;
+  }
   const auto offset = [&](int row, int column) {
-    return start + (first + row) * x.token + column * x.channel;
+    return start + row * x.token + column * x.channel;
   };
   for_elements(sums, [&](int row, int column, float value) {
     if (first + row >= end || column >= width) return;
@@ -215,43 +304,48 @@ __device__ inline BlockPlace block_place(std::int64_t tokens, int rows, std::int
 template <typename T, int D>
 struct ForwardTiles {
   using Tile = AttentionTile<T, D>;
-  int first_row = static_cast<int>(threadIdx.x / warp_size) * 16;  ///< first: `weights` uses it
-  SharedMatrix<T> queries, keys, values, weights;
+  int first_row = static_cast<int>(threadIdx.x / warp_size) * 16;  ///< first: the others use it
+  SharedMatrix<T> queries, weights;                                ///< the warp's own rows
+  T* stages;
 
   __device__ explicit ForwardTiles(T* shared)
-      : queries{shared, Tile::pitch},
-        keys{queries.row(Tile::rows), Tile::pitch},
-        values{keys.row(Tile::columns), Tile::pitch},
-        weights{values.row(Tile::columns) + first_row * Tile::weights_pitch, Tile::weights_pitch} {}
-  static constexpr std::size_t bytes = sizeof(T) * ((Tile::rows + 2 * Tile::columns) * Tile::pitch +
-                                                    Tile::rows * Tile::weights_pitch);
+      : queries{shared + first_row * Tile::pitch, Tile::pitch},
+        weights{shared + Tile::rows * Tile::pitch + first_row * Tile::weights_pitch,
+                Tile::weights_pitch},
+        stages(shared + own_elements) {}
+  static constexpr int own_elements = Tile::rows * (Tile::pitch + Tile::weights_pitch);
+  static constexpr std::size_t own_bytes = own_elements * sizeof(T);
 };
 
+/// Blocks that a multiprocessor is to hold: where a lane's sums are few.
 template <typename T, int D>
-__global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
-    attend(const AttentionOperands o) {
+inline constexpr int forward_blocks = sizeof(T) == 2 && D <= 64 ? 3 : 1;
+
+template <typename T, int D>
+__global__ void __launch_bounds__(AttentionTile<T, D>::threads, forward_blocks<T, D>)
+    attend(const AttentionOperands o, int stages) {
   using Tile = AttentionTile<T, D>;
   TIDEMARK_SHARED(T, shared);
-  const ForwardTiles<T, D> tiles(shared);
+  const ForwardTiles<T, D> own(shared);
   const AttentionShape& s = o.shape;
   const BlockPlace place = block_place(s.tokens, Tile::rows, s.heads);
   const std::int64_t b = place.batch, h = place.head, kh = h / (s.heads / s.key_heads);
-  const std::int64_t i0 = place.first + tiles.first_row;
-  load_tile<D>(tiles.queries, Tile::rows, head_at<T>(o.q, b, h), o.q, place.first, s.tokens, s.d);
+  const std::int64_t i0 = place.first + own.first_row;
+  load_tile<Tile::rows, D, Tile::threads>(SharedMatrix<T>{shared, Tile::pitch},
+                                          head_at<T>(o.q, b, h), o.q, place.first, s.tokens, s.d);
 
   WarpSums<D> sums;
   float maximum[2] = {-INFINITY, -INFINITY}, total[2] = {};
   const HeadBias bias(o.bias, b, h);
-  const Span seen = keys_seen(s, place.first, Tile::rows);
-  for (std::int64_t j0 = seen.begin; j0 < seen.end; j0 += Tile::columns) {
-    __syncthreads();
-    load_tile<D>(tiles.keys, Tile::columns, head_at<T>(o.k, b, kh), o.k, j0, s.keys, s.d);
-    load_tile<D>(tiles.values, Tile::columns, head_at<T>(o.v, b, kh), o.v, j0, s.keys, s.e);
-    __syncthreads();
-    if (i0 >= s.tokens) continue;  // a warp without queries only helps to load
-    WarpSums<Tile::columns> scores;
-    add_product_transposed(scores, SharedMatrix<T>{tiles.queries.row(tiles.first_row), Tile::pitch},
-                           tiles.keys, D);
+  const T *const keys = head_at<T>(o.k, b, kh), *const values = head_at<T>(o.v, b, kh);
+  const auto load = [&](const PassingTiles<T, D>& tiles, std::int64_t j0) {
+    load_tile<Tile::columns, D, Tile::threads>(tiles.first, keys, o.k, j0, s.keys, s.d);
+    load_tile<Tile::columns, D, Tile::threads>(tiles.second, values, o.v, j0, s.keys, s.e);
+  };
+  const auto work = [&]<int N>(TileWidth<N>, const PassingTiles<T, D>& tiles, std::int64_t j0) {
+    if (i0 >= s.tokens) return;  // a warp without queries only helps to load
+    WarpSums<N> scores;
+    add_product_transposed(scores, own.queries, tiles.first, D);
     finish_scores<false>(scores, s, bias, i0, j0);
 
     float highest[2] = {maximum[0], maximum[1]};
@@ -271,8 +365,10 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
       total[row / 8] += x;
     });
     for_elements(sums, [&](int row, int, float& x) { x *= factor[row / 8]; });
-    add_product_of_sums(sums, scores, tiles.weights, tiles.values);
-  }
+    add_product_of_sums(sums, scores, own.weights, tiles.second);
+  };
+  const Span seen = keys_seen(s, place.first, Tile::rows);
+  for_tiles<T, D>(own.stages, stages, seen.begin, seen.end, load, work);
 
   for (int half = 0; half < 2; ++half) {
     total[half] = sum_of_row(total[half]);
@@ -282,7 +378,7 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
     total[half] = total[half] == 0 ? 0 : 1 / total[half];
   }
   for_elements(sums, [&](int row, int, float& x) { x *= total[row / 8]; });
-  if (o.y.data != nullptr) write_rows<T>(o.y, b, h, i0, s.tokens, s.e, sums, 1);
+  if (o.y.data != nullptr) write_rows<T>(o.y, b, h, i0, s.tokens, s.e, sums, 1, own.queries);
 }
 
 }  // namespace tidemark::cuda

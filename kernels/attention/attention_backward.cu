@@ -37,10 +37,12 @@ void find_dots(Launch& launch, AttentionCall& attention) {
   const AttentionShape& s = attention.o.shape;
   attention.o.dots = attention.per_query(slot_dots);
   const std::int64_t rows = s.batches * s.heads * s.tokens;
-  const std::int64_t blocks = (rows * warp_size + usual_threads - 1) / usual_threads;
   attention.dispatch([&]<typename T, int D>() {
+    constexpr int vectors = D * static_cast<int>(sizeof(T)) / 16, warp = warp_size;
+    constexpr int lanes = vectors < warp ? vectors : warp;
+    const std::int64_t blocks = (rows * lanes + usual_threads - 1) / usual_threads;
     start(launch, "attention dots", dot_rows<T>, dim3(static_cast<unsigned>(blocks)),
-          dim3(usual_threads), 0, attention.o, rows);
+          dim3(usual_threads), 0, attention.o, rows, lanes);
   });
 }
 
@@ -48,9 +50,9 @@ void write_dq(Launch& launch, const AttentionCall& attention, const Array& dq) {
   const AttentionShape& s = attention.o.shape;
   attention.dispatch([&]<typename T, int D>() {
     using Tile = AttentionTile<T, D>;
-    start_tiles(launch, "attention dq", attend_dq<T, D>,
-                tile_count(s.tokens, Tile::rows) * s.heads * s.batches, Tile::threads,
-                BackwardTiles<T, D>::bytes, attention.o, head_operand(dq));
+    start_staged_tiles<T, D>(launch, "attention dq", attend_dq<T, D>,
+                             tile_count(s.tokens, Tile::rows) * s.heads * s.batches,
+                             BackwardTiles<T, D>::own_bytes, attention.o, head_operand(dq));
   });
 }
 
@@ -59,9 +61,9 @@ void start_dkv(Launch& launch, const AttentionCall& attention, const HeadOperand
                const HeadOperand& dv) {
   using Tile = AttentionTile<T, D>;
   const AttentionShape& s = attention.o.shape;
-  start_tiles(launch, "attention dk, dv", attend_dkv<T, D, gradients>,
-              tile_count(s.keys, Tile::rows) * s.key_heads * s.batches, Tile::threads,
-              BackwardTiles<T, D>::bytes, attention.o, dk, dv);
+  start_staged_tiles<T, D>(launch, "attention dk, dv", attend_dkv<T, D, gradients>,
+                           tile_count(s.keys, Tile::rows) * s.key_heads * s.batches,
+                           BackwardTiles<T, D>::own_bytes, attention.o, dk, dv);
 }
 
 void write_dkv(Launch& launch, const AttentionCall& attention, const Array& to_dk,
@@ -103,7 +105,8 @@ void write_dbias(Launch& launch, const AttentionCall& attention, const Array& db
     const Array sum = array_at(scratch(launch, numel(whole) * size_of(DType::Float32), slot_dbias),
                                DType::Float32, dense(whole));
     start_tiles(launch, "attention dbias", attend_dbias<T, D>, tiles * sums, Tile::threads,
-                BackwardTiles<T, D>::bytes, attention.o, sums, elements<float>(sum));
+                BackwardTiles<T, D>::own_bytes + Tile::stage_bytes, attention.o, sums,
+                elements<float>(sum));
     Call call;
     call.pass = Pass::Accumulate;
     call.inputs = {sum}, call.outputs = {with_four_axes(dbias)};

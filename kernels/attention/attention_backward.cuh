@@ -6,22 +6,37 @@
 
 namespace tidemark::cuda {
 
-/// dots = Σ dy · y per row: one warp each.
+/// dots = Σ dy · y per row: a warp for 32 / lanes of them, each lane 16 bytes at a time of both.
 template <typename T>
-__global__ void dot_rows(const AttentionOperands o, std::int64_t rows) {
+__global__ void dot_rows(const AttentionOperands o, std::int64_t rows, int lanes) {
+  constexpr int V = 16 / sizeof(T);
   const AttentionShape& s = o.shape;
-  const std::int64_t row = thread_of_grid() / warp_size;
-  if (row >= rows) return;
-  const std::int64_t i = row % s.tokens, h = row / s.tokens % s.heads, b = row / s.tokens / s.heads;
-  const T* dy = head_at<T>(o.dy, b, h) + i * o.dy.token;
-  const Reader<AnyFloat> y{o.y.data, o.y.dtype};
+  const std::int64_t row = thread_of_grid() / lanes;
+  const bool exists = row < rows;
   float sum = 0;
-  for (int c = static_cast<int>(threadIdx.x % warp_size); c < s.e; c += warp_size)
-    sum += to_fp32(dy[c * o.dy.channel]) *
-           load_one(y, b * o.y.batch + h * o.y.head + i * o.y.token + c * o.y.channel);
-  for (int distance = 16; distance > 0; distance /= 2)
+  if (exists) {
+    const std::int64_t i = row % s.tokens, h = row / s.tokens % s.heads,
+                       b = row / s.tokens / s.heads;
+    const T* dy = head_at<T>(o.dy, b, h) + i * o.dy.token;
+    const std::int64_t y = b * o.y.batch + h * o.y.head + i * o.y.token;
+    const int lane = static_cast<int>(threadIdx.x) % lanes;
+    if (o.dy.has_vectors && o.y.has_vectors && (sizeof(T) == 2 || o.y.dtype == DType::Float32)) {
+      for (int c = lane * V; c < s.e; c += lanes * V) {
+        const auto a = *reinterpret_cast<const Pack<T, V>*>(dy + c);
+        const auto x =
+            *reinterpret_cast<const Pack<T, V>*>(reinterpret_cast<const T*>(o.y.data) + y + c);
+        TIDEMARK_UNROLL
+        for (int k = 0; k < V; ++k) sum += to_fp32(a.values[k]) * to_fp32(x.values[k]);
+      }
+    } else {
+      const Reader<AnyFloat> any{o.y.data, o.y.dtype};
+      for (int c = lane; c < s.e; c += lanes)
+        sum += to_fp32(dy[c * o.dy.channel]) * load_one(any, y + c * o.y.channel);
+    }
+  }
+  for (int distance = lanes / 2; distance > 0; distance /= 2)
     sum += __shfl_xor_sync(whole_warp, sum, distance);
-  if (threadIdx.x % warp_size == 0) o.dots[row] = sum;
+  if (exists && static_cast<int>(threadIdx.x) % lanes == 0) o.dots[row] = sum;
 }
 
 /// What a query's weights and their errors are relative to. Where it sees nothing, or does not
@@ -77,41 +92,38 @@ __device__ inline void find_errors_and_weights(WarpSums<N>& scores, WarpSums<N>&
   }
 }
 
-/// Where the backward's kernels keep their operands: two of the block's rows, two that pass by.
+/// Where the backward's kernels keep their operands: two of the block's rows, and what passes by.
 template <typename T, int D>
 struct BackwardTiles {
   using Tile = AttentionTile<T, D>;
-  int first_row = static_cast<int>(threadIdx.x / warp_size) * 16;  ///< first: `weights` uses it
-  SharedMatrix<T> own0, own1, other0, other1, weights;
-  float *lse, *dots;  ///< of the queries that pass by
+  int first_row = static_cast<int>(threadIdx.x / warp_size) * 16;  ///< first: the others use it
+  SharedMatrix<T> all0, all1;                                      ///< of all warps
+  SharedMatrix<T> own0, own1, weights;                             ///< the warp's own rows
+  T* stages;
 
   __device__ explicit BackwardTiles(T* shared)
-      : own0{shared, Tile::pitch},
-        own1{own0.row(Tile::rows), Tile::pitch},
-        other0{own1.row(Tile::rows), Tile::pitch},
-        other1{other0.row(Tile::columns), Tile::pitch},
-        weights{other1.row(Tile::columns) + first_row * Tile::weights_pitch, Tile::weights_pitch},
-        lse(reinterpret_cast<float*>(shared + elements)),
-        dots(lse + Tile::columns) {}
-  static constexpr int elements =
-      2 * (Tile::rows + Tile::columns) * Tile::pitch + Tile::rows * Tile::weights_pitch;
-  static constexpr std::size_t bytes = elements * sizeof(T) + 2 * Tile::columns * sizeof(float);
+      : all0{shared, Tile::pitch},
+        all1{all0.row(Tile::rows), Tile::pitch},
+        own0{all0.row(first_row), Tile::pitch},
+        own1{all1.row(first_row), Tile::pitch},
+        weights{all1.row(Tile::rows) + first_row * Tile::weights_pitch, Tile::weights_pitch},
+        stages(shared + own_elements) {}
+  static constexpr int own_elements = Tile::rows * (2 * Tile::pitch + Tile::weights_pitch);
+  static constexpr std::size_t own_bytes = own_elements * sizeof(T);
 
-  /// products = own0 · other0ᵀ, d_weights = own1 · other1ᵀ where wanted, for the warp's rows.
-  template <bool wants_d_weights = true>
-  __device__ void multiply(WarpSums<Tile::columns>& products,
-                           WarpSums<Tile::columns>& d_weights) const {
-    add_product_transposed(products, SharedMatrix<T>{own0.row(first_row), Tile::pitch}, other0, D);
-    if constexpr (wants_d_weights)
-      add_product_transposed(d_weights, SharedMatrix<T>{own1.row(first_row), Tile::pitch}, other1,
-                             D);
+  /// products = own0 · firstᵀ, d_weights = own1 · secondᵀ where wanted, for the warp's rows.
+  template <bool wants_d_weights = true, int N>
+  __device__ void multiply(const PassingTiles<T, D>& passing, WarpSums<N>& products,
+                           WarpSums<N>& d_weights) const {
+    add_product_transposed(products, own0, passing.first, D);
+    if constexpr (wants_d_weights) add_product_transposed(d_weights, own1, passing.second, D);
   }
 };
 
 /// dq = dS · k / √d: a block per tile of queries.
 template <typename T, int D>
 __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
-    attend_dq(const AttentionOperands o, const HeadOperand dq) {
+    attend_dq(const AttentionOperands o, const HeadOperand dq, int stages) {
   using Tile = AttentionTile<T, D>;
   TIDEMARK_SHARED(T, shared);
   const BackwardTiles<T, D> tiles(shared);
@@ -119,26 +131,30 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
   const BlockPlace place = block_place(s.tokens, Tile::rows, s.heads);
   const std::int64_t b = place.batch, h = place.head, kh = h / (s.heads / s.key_heads);
   const std::int64_t i0 = place.first + tiles.first_row;
-  load_tile<D>(tiles.own0, Tile::rows, head_at<T>(o.q, b, h), o.q, place.first, s.tokens, s.d);
-  load_tile<D>(tiles.own1, Tile::rows, head_at<T>(o.dy, b, h), o.dy, place.first, s.tokens, s.e);
+  load_tile<Tile::rows, D, Tile::threads>(tiles.all0, head_at<T>(o.q, b, h), o.q, place.first,
+                                          s.tokens, s.d);
+  load_tile<Tile::rows, D, Tile::threads>(tiles.all1, head_at<T>(o.dy, b, h), o.dy, place.first,
+                                          s.tokens, s.e);
   WarpSums<D> sums;
   const HeadBias bias(o.bias, b, h);
   const HeadNumbers numbers(o, b, h);
   const QueryNumbers queries[2] = {numbers.of(i0 + sums.row(0)), numbers.of(i0 + sums.row(2))};
-  const Span seen = keys_seen(s, place.first, Tile::rows);
-  for (std::int64_t j0 = seen.begin; j0 < seen.end; j0 += Tile::columns) {
-    __syncthreads();
-    load_tile<D>(tiles.other0, Tile::columns, head_at<T>(o.k, b, kh), o.k, j0, s.keys, s.d);
-    load_tile<D>(tiles.other1, Tile::columns, head_at<T>(o.v, b, kh), o.v, j0, s.keys, s.e);
-    __syncthreads();
-    if (i0 >= s.tokens) continue;  // a warp without queries only helps to load
-    WarpSums<Tile::columns> scores, errors;
-    tiles.multiply(scores, errors);
+  const T *const keys = head_at<T>(o.k, b, kh), *const values = head_at<T>(o.v, b, kh);
+  const auto load = [&](const PassingTiles<T, D>& passing, std::int64_t j0) {
+    load_tile<Tile::columns, D, Tile::threads>(passing.first, keys, o.k, j0, s.keys, s.d);
+    load_tile<Tile::columns, D, Tile::threads>(passing.second, values, o.v, j0, s.keys, s.e);
+  };
+  const auto work = [&]<int N>(TileWidth<N>, const PassingTiles<T, D>& passing, std::int64_t j0) {
+    if (i0 >= s.tokens) return;  // a warp without queries only helps to load
+    WarpSums<N> scores, errors;
+    tiles.multiply(passing, scores, errors);
     finish_scores<false>(scores, s, bias, i0, j0);
     find_errors(scores, errors, queries);
-    add_product_of_sums(sums, errors, tiles.weights, tiles.other0);
-  }
-  write_rows<T>(dq, b, h, i0, s.tokens, s.d, sums, s.scale);
+    add_product_of_sums(sums, errors, tiles.weights, passing.first);
+  };
+  const Span seen = keys_seen(s, place.first, Tile::rows);
+  for_tiles<T, D>(tiles.stages, stages, seen.begin, seen.end, load, work);
+  write_rows<T>(dq, b, h, i0, s.tokens, s.d, sums, s.scale, tiles.own0);
 }
 
 enum class KeyGradients : std::uint8_t { Both, OfKeys, OfValues };
@@ -151,7 +167,7 @@ inline constexpr bool both_gradients_fit = D <= 128;
 /// them. Scores are computed transposed, so that a warp owns keys.
 template <typename T, int D, KeyGradients gradients>
 __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
-    attend_dkv(const AttentionOperands o, const HeadOperand dk, const HeadOperand dv) {
+    attend_dkv(const AttentionOperands o, const HeadOperand dk, const HeadOperand dv, int stages) {
   using Tile = AttentionTile<T, D>;
   constexpr bool of_keys = gradients != KeyGradients::OfValues;
   constexpr bool of_values = gradients != KeyGradients::OfKeys;
@@ -161,41 +177,45 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
   const BlockPlace place = block_place(s.keys, Tile::rows, s.key_heads);
   const std::int64_t b = place.batch, kh = place.head, group = s.heads / s.key_heads;
   const std::int64_t j0 = place.first + tiles.first_row;
-  load_tile<D>(tiles.own0, Tile::rows, head_at<T>(o.k, b, kh), o.k, place.first, s.keys, s.d);
+  load_tile<Tile::rows, D, Tile::threads>(tiles.all0, head_at<T>(o.k, b, kh), o.k, place.first,
+                                          s.keys, s.d);
   if constexpr (of_keys)
-    load_tile<D>(tiles.own1, Tile::rows, head_at<T>(o.v, b, kh), o.v, place.first, s.keys, s.e);
+    load_tile<Tile::rows, D, Tile::threads>(tiles.all1, head_at<T>(o.v, b, kh), o.v, place.first,
+                                            s.keys, s.e);
   WarpSums<of_keys ? D : 8> dk_sums;
   WarpSums<of_values ? D : 8> dv_sums;
   const Span seeing = queries_seeing(s, place.first, Tile::rows);
   for (std::int64_t h = kh * group; h < (kh + 1) * group; ++h) {
     const HeadBias bias(o.bias, b, h);
     const HeadNumbers numbers(o, b, h);
-    for (std::int64_t i0 = seeing.begin; i0 < seeing.end; i0 += Tile::columns) {
-      __syncthreads();
-      load_tile<D>(tiles.other0, Tile::columns, head_at<T>(o.q, b, h), o.q, i0, s.tokens, s.d);
-      load_tile<D>(tiles.other1, Tile::columns, head_at<T>(o.dy, b, h), o.dy, i0, s.tokens, s.e);
-      for (int i = static_cast<int>(threadIdx.x); i < Tile::columns;
-           i += static_cast<int>(blockDim.x)) {
+    const T *const q = head_at<T>(o.q, b, h), *const dy = head_at<T>(o.dy, b, h);
+    const auto load = [&](const PassingTiles<T, D>& passing, std::int64_t i0) {
+      load_tile<Tile::columns, D, Tile::threads>(passing.first, q, o.q, i0, s.tokens, s.d);
+      load_tile<Tile::columns, D, Tile::threads>(passing.second, dy, o.dy, i0, s.tokens, s.e);
+      static_assert(Tile::columns <= Tile::threads);
+      if (const int i = static_cast<int>(threadIdx.x); i < Tile::columns) {
         const QueryNumbers query = numbers.of(i0 + i);
-        tiles.lse[i] = query.lse, tiles.dots[i] = query.dot;
+        passing.lse[i] = query.lse, passing.dots[i] = query.dot;
       }
-      __syncthreads();
-      if (j0 >= s.keys) continue;  // a warp without keys only helps to load
-      WarpSums<Tile::columns> scores, errors;
-      tiles.template multiply<of_keys>(scores, errors);
+    };
+    const auto work = [&]<int N>(TileWidth<N>, const PassingTiles<T, D>& passing, std::int64_t i0) {
+      if (j0 >= s.keys) return;  // a warp without keys only helps to load
+      WarpSums<N> scores, errors;
+      tiles.template multiply<of_keys>(passing, scores, errors);
       finish_scores<true>(scores, s, bias, i0, j0);
       if constexpr (of_keys)
-        find_errors_and_weights(scores, errors, tiles.lse, tiles.dots);
+        find_errors_and_weights(scores, errors, passing.lse, passing.dots);
       else
-        for_elements(scores, [&](int, int i, float& x) { x = power_of_2(x - tiles.lse[i]); });
-      if constexpr (of_values) add_product_of_sums(dv_sums, scores, tiles.weights, tiles.other1);
-      if constexpr (of_keys) add_product_of_sums(dk_sums, errors, tiles.weights, tiles.other0);
-    }
+        for_elements(scores, [&](int, int i, float& x) { x = power_of_2(x - passing.lse[i]); });
+      if constexpr (of_values) add_product_of_sums(dv_sums, scores, tiles.weights, passing.second);
+      if constexpr (of_keys) add_product_of_sums(dk_sums, errors, tiles.weights, passing.first);
+    };
+    for_tiles<T, D>(tiles.stages, stages, seeing.begin, seeing.end, load, work);
   }
   if constexpr (of_keys)
-    if (dk.data != nullptr) write_rows<T>(dk, b, kh, j0, s.keys, s.d, dk_sums, s.scale);
+    if (dk.data != nullptr) write_rows<T>(dk, b, kh, j0, s.keys, s.d, dk_sums, s.scale, tiles.own0);
   if constexpr (of_values)
-    if (dv.data != nullptr) write_rows<T>(dv, b, kh, j0, s.keys, s.e, dv_sums, 1);
+    if (dv.data != nullptr) write_rows<T>(dv, b, kh, j0, s.keys, s.e, dv_sums, 1, tiles.own1);
 }
 
 /// dbias, dense [sums, bias heads, tokens, keys] = Σ dS over what shares it: a block per tile of
@@ -207,6 +227,7 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
   using Tile = AttentionTile<T, D>;
   TIDEMARK_SHARED(T, shared);
   const BackwardTiles<T, D> tiles(shared);
+  const PassingTiles<T, D> passing(tiles.stages, 0);
   const AttentionShape& s = o.shape;
   const std::int64_t key_tiles = (s.keys + Tile::columns - 1) / Tile::columns;
   const BlockPlace place = block_place(s.tokens, Tile::rows, key_tiles);
@@ -221,14 +242,19 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
       const HeadNumbers numbers(o, b, h);
       const QueryNumbers queries[2] = {numbers.of(i0 + sums.row(0)), numbers.of(i0 + sums.row(2))};
       __syncthreads();
-      load_tile<D>(tiles.own0, Tile::rows, head_at<T>(o.q, b, h), o.q, place.first, s.tokens, s.d);
-      load_tile<D>(tiles.own1, Tile::rows, head_at<T>(o.dy, b, h), o.dy, place.first, s.tokens,
-                   s.e);
-      load_tile<D>(tiles.other0, Tile::columns, head_at<T>(o.k, b, kh), o.k, j0, s.keys, s.d);
-      load_tile<D>(tiles.other1, Tile::columns, head_at<T>(o.v, b, kh), o.v, j0, s.keys, s.e);
+      load_tile<Tile::rows, D, Tile::threads>(tiles.all0, head_at<T>(o.q, b, h), o.q, place.first,
+                                              s.tokens, s.d);
+      load_tile<Tile::rows, D, Tile::threads>(tiles.all1, head_at<T>(o.dy, b, h), o.dy, place.first,
+                                              s.tokens, s.e);
+      load_tile<Tile::columns, D, Tile::threads>(passing.first, head_at<T>(o.k, b, kh), o.k, j0,
+                                                 s.keys, s.d);
+      load_tile<Tile::columns, D, Tile::threads>(passing.second, head_at<T>(o.v, b, kh), o.v, j0,
+                                                 s.keys, s.e);
+      end_group();
+      wait_for_groups<0>();
       __syncthreads();
       WarpSums<Tile::columns> scores, errors;
-      tiles.multiply(scores, errors);
+      tiles.multiply(passing, scores, errors);
       finish_scores<false>(scores, s, bias, i0, j0);
       find_errors(scores, errors, queries);
       TIDEMARK_UNROLL

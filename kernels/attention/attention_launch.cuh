@@ -14,7 +14,8 @@ namespace tidemark::cuda {
 inline HeadOperand head_operand(const Array& x) {
   HeadOperand head{x.data, x.dtype, x.strides[0], x.strides[1], x.strides[2], x.strides[3]};
   const std::int64_t vector = 16 / size_of(x.dtype);
-  bool aligned = reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0 && head.channel == 1;
+  bool aligned = reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0 && head.channel == 1 &&
+                 x.shape[3] % vector == 0;
   for (std::size_t axis = 0; axis < 3; ++axis)
     if (x.shape[axis] > 1 && x.strides[axis] % vector != 0) aligned = false;
   head.has_vectors = aligned;
@@ -135,6 +136,25 @@ void start_tiles(const Launch& launch, const char* name, void (*kernel)(Paramete
 #endif
   start(launch, name, kernel, dim3(static_cast<unsigned>(blocks)),
         dim3(static_cast<unsigned>(threads)), bytes, arguments...);
+}
+
+/// Of what passes by: two where they fit beside `own_bytes` and products are fast enough to wait
+/// for memory, which those by plain loops are not.
+template <typename T, int D>
+int stages_beside(const Launch& launch, std::size_t own_bytes) {
+  const auto both = static_cast<std::int64_t>(own_bytes) + 2 * AttentionTile<T, D>::stage_bytes;
+  return sizeof(T) == 2 && both <= launch.shared_memory ? 2 : 1;
+}
+
+/// A kernel whose last parameter is the number of stages.
+template <typename T, int D, typename Kernel, typename... Arguments>
+void start_staged_tiles(const Launch& launch, const char* name, Kernel kernel, std::int64_t blocks,
+                        std::size_t own_bytes, const Arguments&... arguments) {
+  using Tile = AttentionTile<T, D>;
+  const int stages = stages_beside<T, D>(launch, own_bytes);
+  start_tiles(launch, name, kernel, blocks, Tile::threads,
+              own_bytes + static_cast<std::size_t>(stages) * Tile::stage_bytes, arguments...,
+              stages);
 }
 
 inline std::int64_t tile_count(std::int64_t tokens, int rows) { return (tokens + rows - 1) / rows; }

@@ -92,10 +92,12 @@ class Event {
 constexpr std::size_t no_stamp = ~std::size_t{0};
 
 struct Stream {
-  Stream(cublasLtHandle_t blas, std::int64_t blas_workspace, GemmCache& products, int processors)
+  Stream(cublasLtHandle_t blas, std::int64_t blas_workspace, GemmCache& products,
+         const cudaDeviceProp& device)
       : context(blas, blas_workspace, products) {
     check(cudaStreamCreateWithFlags(&launch.stream, cudaStreamNonBlocking), "cudaStreamCreate");
-    launch.processors = processors;
+    launch.processors = device.multiProcessorCount;
+    launch.shared_memory = static_cast<std::int64_t>(device.sharedMemPerBlockOptin);
     launch.context = &context;
   }
   ~Stream() { cudaStreamDestroy(launch.stream); }
@@ -212,8 +214,7 @@ void CudaBackend::begin_step(std::size_t streams, std::size_t events, const Step
   // What NVIDIA's manual of cuBLAS recommends as workspace: 32 MiB from Hopper on, else 4 MiB.
   const std::int64_t blas_workspace = std::int64_t{device_.major >= 9 ? 32 : 4} << 20;
   while (streams_.size() < streams)
-    streams_.push_back(
-        std::make_unique<Stream>(blas_, blas_workspace, products_, device_.multiProcessorCount));
+    streams_.push_back(std::make_unique<Stream>(blas_, blas_workspace, products_, device_));
   while (events_.size() < events) events_.emplace_back(cudaEventDisableTiming);
   for (const auto& stream : streams_) stream->launch.state = state;
   ran_.clear(), stamps_.clear();

@@ -12,9 +12,10 @@ namespace tidemark::cuda {
 struct StreamContext;
 
 struct Launch {
-  CUstream_st* stream = nullptr;  ///< cudaStream_t: all that a kernel does is enqueued here
-  StepState state;                ///< of the step that runs
-  int processors = 1;             ///< multiprocessors of the device
+  CUstream_st* stream = nullptr;          ///< cudaStream_t: all that a kernel does is enqueued here
+  StepState state;                        ///< of the step that runs
+  int processors = 1;                     ///< multiprocessors of the device
+  std::int64_t shared_memory = 48 << 10;  ///< most bytes of it that a block may ask for
   StreamContext* context = nullptr;
 };
 

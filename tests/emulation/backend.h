@@ -17,7 +17,10 @@ struct StreamContext {
 namespace tidemark::emulation {
 
 struct Stream {
-  Stream() { launch.context = &context, launch.processors = 2; }
+  Stream() {
+    launch.context = &context, launch.processors = 2;
+    launch.shared_memory = 64 << 10;  // of compute capability 7.5, the least
+  }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 

@@ -8,6 +8,7 @@
 #include "kernels/cuda_plugin.h"
 #include "tests/emulation/twin.h"
 #include "tests/gpu/gpu.h"
+#include "traces/formula.h"
 
 namespace tidemark {
 namespace {
@@ -36,17 +37,21 @@ const Gpu& found_gpu() {
 struct Named {
   Pass pass;
   OpKind kind;
+  Formula formula;
 };
 const std::unordered_map<CpuKernel, Named>& names_of_kernels() {
   static const auto names = [] {
     std::unordered_map<CpuKernel, Named> found;
     Call call;
+    const auto look = [&](OpKind kind, Formula formula) {
+      call.kind = kind, call.formula = formula;
+      if (const CpuKernel kernel = cpu::kernel_of(call))
+        found.try_emplace(kernel, Named{call.pass, kind, formula});
+    };
     for (const auto& pass : passes) {
-      for (const OpRow& op : op_rows) {
-        call.pass = pass.value, call.kind = op.value;
-        if (const CpuKernel kernel = cpu::kernel_of(call))
-          found.try_emplace(kernel, Named{pass.value, op.value});
-      }
+      call.pass = pass.value;
+      for (const OpRow& op : op_rows) look(op.value, Formula::None);
+      for (const auto& formula : formulas) look(OpKind::Opaque, formula.value);
     }
     return found;
   }();
@@ -105,6 +110,7 @@ std::vector<TestArray> run_on_gpu(const TwinCase& test, const Named& name) {
   Moved moved(*gpu(), arrays);
   Call call = moved.move(test.bind(arrays));
   call.pass = name.pass, call.kind = name.kind;
+  if (call.formula == Formula{}) call.formula = name.formula;  // one kernel may have several
   gpu()->begin_step(1, 0, test.state);
   gpu()->run(0, 0, call);
   gpu()->finish();

@@ -117,7 +117,7 @@ __global__ void dense_pointwise_kernel(Function function, DenseArguments<Functio
       for (int e = 0; e < V; ++e) {
         float x[inputs > 0 ? inputs : 1], y[outputs];
         TIDEMARK_UNROLL
-        for (int k = 0; k < inputs; ++k) x[k] = to_fp32(in[u][k].values[e]);
+        for (int k = 0; k < inputs; ++k) x[k] = value_in(in[u][k], e);
         function(x, y);
         TIDEMARK_UNROLL
         for (int k = 0; k < outputs; ++k) out[k][e] = y[k];

@@ -19,7 +19,8 @@ struct AdamStep {
     const float g = in[1];
     const float m = f.beta1 * in[2] + f.fresh1 * g;
     const float v = f.beta2 * in[3] + f.fresh2 * (g * g);
-    out[0] = f.decay * in[0] - f.step * m / (sqrtf(v) * f.root + f.epsilon);
+    out[0] = f.decay * in[0] -
+             approximate_quotient(f.step * m, approximate_root(v) * f.root + f.epsilon);
     out[1] = m;
     out[2] = v;
   }
@@ -55,12 +56,55 @@ struct AdamParameters {
   unsigned blocks = 0;
 };
 
-/// Vectors per thread of a block: with four loads each enough to hide the memory's latency, and
-/// small biases still have a block of their own.
+/// Vectors per thread of a block, all of whose loads are under way before the first is used: 128
+/// bytes, of which 256 threads of a multiprocessor are enough to hide the memory's latency. Small
+/// biases still have a block of their own.
 inline constexpr int adam_vectors = 2;
 template <typename T>
 inline constexpr std::int64_t adam_block =
     std::int64_t{usual_threads} * adam_vectors* vector_size<T>;
+
+/// Vectors at `at`, `at + distance`, …, all of which exist.
+template <typename T>
+__device__ inline void adam_whole(const AdamStep& step, const AdamParameter<T>& p, std::int64_t at,
+                                  std::int64_t distance) {
+  constexpr int V = vector_size<T>;
+  const T* const from[4] = {p.parameter, p.gradient, p.first, p.second};
+  T* const to[3] = {p.parameter, p.first, p.second};
+  Pack<T, V> in[adam_vectors][4];
+  TIDEMARK_UNROLL
+  for (int u = 0; u < adam_vectors; ++u) {
+    TIDEMARK_UNROLL
+    for (int k = 0; k < 4; ++k)
+      in[u][k] = *reinterpret_cast<const Pack<T, V>*>(from[k] + at + u * distance);
+  }
+  TIDEMARK_UNROLL
+  for (int u = 0; u < adam_vectors; ++u) {
+    float out[3][V];
+    TIDEMARK_UNROLL
+    for (int e = 0; e < V; ++e) {
+      float x[4], y[3];
+      TIDEMARK_UNROLL
+      for (int k = 0; k < 4; ++k) x[k] = value_in(in[u][k], e);
+      step(x, y);
+      out[0][e] = y[0], out[1][e] = y[1], out[2][e] = y[2];
+    }
+    TIDEMARK_UNROLL
+    for (int k = 0; k < 3; ++k)
+      *reinterpret_cast<Pack<T, V>*>(to[k] + at + u * distance) = packed<T>(out[k]);
+  }
+}
+
+template <typename T>
+__device__ inline void adam_element(const AdamStep& step, const AdamParameter<T>& p,
+                                    std::int64_t i) {
+  const float x[4] = {to_fp32(p.parameter[i]), to_fp32(p.gradient[i]), to_fp32(p.first[i]),
+                      to_fp32(p.second[i])};
+  float y[3];
+  step(x, y);
+  p.parameter[i] = rounded_to<T>(y[0]);
+  p.first[i] = rounded_to<T>(y[1]), p.second[i] = rounded_to<T>(y[2]);
+}
 
 template <typename T>
 __global__ void adam_kernel(AdamStep step, AdamParameters<T> parameters) {
@@ -72,27 +116,11 @@ __global__ void adam_kernel(AdamStep step, AdamParameters<T> parameters) {
   }
   const AdamParameter<T>& p = parameters.of[low];
   const std::int64_t begin = std::int64_t{blockIdx.x - p.first_block} * adam_block<T>;
-  for (int u = 0; u < adam_vectors; ++u) {
-    const std::int64_t at = begin + (std::int64_t{u} * usual_threads + threadIdx.x) * V;
-    const std::int64_t left = p.count - at;
-    if (left <= 0) return;
-    const int valid = left < V ? static_cast<int>(left) : V;
-    float in[4][V], out[3][V];
-    load_of<V>(static_cast<const T*>(p.parameter), at, 1, valid, in[0]);
-    load_of<V>(p.gradient, at, 1, valid, in[1]);
-    load_of<V>(static_cast<const T*>(p.first), at, 1, valid, in[2]);
-    load_of<V>(static_cast<const T*>(p.second), at, 1, valid, in[3]);
-    TIDEMARK_UNROLL
-    for (int e = 0; e < V; ++e) {
-      const float x[4] = {in[0][e], in[1][e], in[2][e], in[3][e]};
-      float y[3];
-      step(x, y);
-      out[0][e] = y[0], out[1][e] = y[1], out[2][e] = y[2];
-    }
-    store_to<V>(p.parameter, at, 1, valid, out[0]);
-    store_to<V>(p.first, at, 1, valid, out[1]);
-    store_to<V>(p.second, at, 1, valid, out[2]);
-  }
+  if (begin + adam_block<T> <= p.count)
+    return adam_whole(step, p, begin + threadIdx.x * V, std::int64_t{usual_threads} * V);
+  TIDEMARK_NO_UNROLL
+  for (std::int64_t i = begin + threadIdx.x; i < p.count; i += usual_threads)
+    adam_element(step, p, i);
 }
 
 }  // namespace tidemark::cuda

@@ -151,8 +151,9 @@ TwinCase update_case(const Shape& shape, DType dtype, DType of_state, Lie lie, b
   return maker.finish(8);
 }
 
+// 8200 are two blocks of whole vectors in 16 bits, and a part of a third.
 TEST(OptimizerTwins, AdamWAndSgd) {
-  for (const Shape& shape : {Shape{1}, Shape{31}, Shape{3, 1023}, Shape{8, 16}})
+  for (const Shape& shape : {Shape{1}, Shape{31}, Shape{3, 1023}, Shape{8, 16}, Shape{8200}})
     for (const DType dtype : data_dtypes)
       for (const Lie lie : {Lie::Dense, Lie::Reversed})
         for (const bool adamw : {true, false}) {

@@ -74,6 +74,30 @@ struct ReduceArguments {
 /// across rows.
 inline constexpr unsigned column_lanes = 32, column_rows = 8;
 
+/// Whole vectors of rows `i`, `i + column_rows`, …, four of them under way at once; the first row
+/// that is left for others.
+template <typename Function, typename T, int V>
+__device__ inline std::int64_t sum_whole(const Function &function, const T *data,
+                                         std::int64_t stride, std::int64_t i, std::int64_t end,
+                                         float (&sum)[V]) {
+  constexpr int at_once = 4;
+  for (; i + (at_once - 1) * column_rows < end; i += at_once * column_rows) {
+    Pack<T, V> packs[at_once];
+    TIDEMARK_UNROLL
+    for (int u = 0; u < at_once; ++u)
+      packs[u] = *reinterpret_cast<const Pack<T, V> *>(data + (i + u * column_rows) * stride);
+    TIDEMARK_UNROLL
+    for (int u = 0; u < at_once; ++u) {
+      TIDEMARK_UNROLL
+      for (int e = 0; e < V; ++e) {
+        const float x[1] = {value_in(packs[u], e)};
+        sum[e] += function(x);
+      }
+    }
+  }
+  return i;
+}
+
 template <typename Function, typename T, int V>
 __global__ void sum_columns_kernel(Function function, ReduceArguments<Function, T> arguments) {
   constexpr int inputs = Function::inputs;
@@ -88,7 +112,13 @@ __global__ void sum_columns_kernel(Function function, ReduceArguments<Function, 
   Place<inputs + 1> at{};
   if (result < kept.vectors) {
     at = kept.template place<V>(result);
-    for (std::int64_t i = begin + threadIdx.y; i < end; i += column_rows) {
+    std::int64_t i = begin + threadIdx.y;
+    if constexpr (inputs == 1 && V > 1 && !std::is_same_v<T, AnyFloat>)
+      if (arguments.in[0].data != nullptr && at.valid == V && kept.inner_stride[0] == 1 &&
+          arguments.summed.rank == 0)
+        i = sum_whole<Function, T, V>(function, arguments.in[0].data + at.offset[0],
+                                      arguments.summed.inner_stride[0], i, end, sum);
+    for (; i < end; i += column_rows) {
       const auto inside = arguments.summed.template place<1>(i);
       float in[inputs][V];
       TIDEMARK_UNROLL
@@ -152,24 +182,28 @@ __global__ void sum_rows_kernel(Function function, ReduceArguments<Function, T> 
   }
 }
 
+/// Of a block that joins parts.
+inline constexpr unsigned join_rows = 32;
+
 /// Joins the parts and rounds. Lanes have neighbouring results, thread rows
 /// share the parts: one thread alone would wait for each part in turn.
 template <typename T>
-__global__ void join_parts_kernel(const float *partial, std::int64_t parts, std::int64_t results,
-                                  Walk<2> walk, Writer<T> out) {
-  __shared__ float sums[column_rows][column_lanes];
+__global__ void __launch_bounds__(column_lanes *join_rows)
+    join_parts_kernel(const float *partial, std::int64_t parts, std::int64_t results, Walk<2> walk,
+                      Writer<T> out) {
+  __shared__ float sums[join_rows][column_lanes];
   const std::int64_t i = std::int64_t{blockIdx.x} * column_lanes + threadIdx.x;
   Place<2> at{};
   float sum = 0;
   if (i < walk.vectors) {
     at = walk.template place<1>(i);
-    for (std::int64_t part = threadIdx.y; part < parts; part += column_rows)
+    for (std::int64_t part = threadIdx.y; part < parts; part += blockDim.y)
       sum += partial[part * results + at.offset[0]];
   }
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.y != 0 || i >= walk.vectors) return;
-  for (unsigned row = 1; row < column_rows; ++row) sum += sums[row][threadIdx.x];
+  for (unsigned row = 1; row < blockDim.y; ++row) sum += sums[row][threadIdx.x];
   store_one(out, at.offset[1], sum);
 }
 
@@ -184,11 +218,12 @@ inline void join_parts(Launch &launch, const char *name, const float *partial, s
                        const Array &result) {
   const Array numbers = numbering(result.shape);
   const Walk<2> walk(merged(axes_over<2>(result.shape, {&numbers, &result}), 1), 1);
+  const auto rows = static_cast<unsigned>(std::clamp<std::int64_t>(parts, 1, join_rows));
   with_dtype_of(std::array{&result}, [&](auto tag) {
     using T = typename decltype(tag)::type;
     start(launch, name, join_parts_kernel<T>,
           dim3(static_cast<unsigned>((walk.vectors + column_lanes - 1) / column_lanes)),
-          dim3(column_lanes, column_rows), 0, partial, parts, numel(result.shape), walk,
+          dim3(column_lanes, rows), 0, partial, parts, numel(result.shape), walk,
           writer<T>(result));
   });
 }

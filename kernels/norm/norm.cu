@@ -1,5 +1,6 @@
 // Launches the row kernels of the norms; statistics that were not saved go to scratch first.
 #include "kernels/norm/norm.h"
+#include "kernels/norm/norm_columns.cuh"
 #include "kernels/norm/norm_weights.cuh"
 
 namespace tidemark::cuda {
@@ -23,6 +24,47 @@ struct NormArrays {
 /// An RMSNorm of two kernels stores the normalized row between them.
 DType rounding_of_rms(const Call& call) {
   return call.outputs.size() > 2 ? call.outputs[2].dtype : DType::Float32;
+}
+
+/// Rows one behind the other, whose elements lie side by side in every operand that has them.
+template <int N>
+bool lies_in_columns(const Rows<N>& rows, const RowLaunch& plan, std::int64_t vector,
+                     std::initializer_list<int> operands) {
+  for (const int operand : operands)
+    if (rows.step[operand] != 1) return false;
+  return plan.has_vectors && rows.outer.rank == 0 && rows.width % vector == 0;
+}
+
+/// False if the rows are too long for it, or do not lie in vectors: then nothing was done.
+template <bool is_centred, typename T>
+bool norm_columns(const NormArrays& arrays, const NormArguments<T>& from, const RowLaunch& plan,
+                  Launch& launch, const char* name) {
+  constexpr int V = vector_size<T>;
+  const Rows<norm_operands>& rows = from.rows;
+  const ColumnPlan columns(rows.width / V);
+  if (columns.per_thread == 0 ||
+      !lies_in_columns(rows, plan, V, {norm_x, norm_gamma, norm_beta, norm_y, norm_z}))
+    return false;
+  NormColumnArguments<T> a{elements<const T>(arrays.x),
+                           elements<const T>(arrays.gamma),
+                           elements<const T>(arrays.beta),
+                           elements<T>(arrays.y),
+                           elements<T>(arrays.normalized),
+                           from.mean,
+                           from.rstd,
+                           rows.count,
+                           {},
+                           static_cast<int>(rows.width / V),
+                           1.0f / static_cast<float>(rows.width),
+                           from.epsilon,
+                           from.rounded};
+  std::copy_n(rows.outer.inner_stride, norm_operands, a.stride);
+  with_columns<vectors_under_way>(columns, [&](auto per_thread) {
+    constexpr int P = decltype(per_thread)::value;
+    start(launch, name, norm_columns_kernel<is_centred, T, P>,
+          dim3(columns.blocks(rows.count, vectors_under_way / P)), columns.threads, 0, a);
+  });
+  return true;
 }
 
 template <bool is_centred>
@@ -64,6 +106,8 @@ void norm_forward(const NormArrays& arrays, double epsilon, Launch& launch, cons
                   const RowLaunch plan = plan_rows<norm_operands>(launch, x.shape, operands, 1,
                                                                   vector_size<T>, a.rows);
                   constexpr int V = vector_size<T>;
+                  if constexpr (!std::is_same_v<T, AnyFloat>)
+                    if (norm_columns<is_centred, T>(arrays, a, plan, launch, name)) return;
                   const auto kernel =
                       plan.is_cached
                           ? (plan.has_vectors ? norm_forward_kernel<is_centred, T, V, true>
@@ -141,58 +185,68 @@ void norm_backward(const NormGradients& arrays, Launch& launch, const char* name
       });
 }
 
-/// dγ and dβ, of which one may be absent, beside dx.
+/// dγ and dβ, where they are wanted beside dx.
 struct NormWeights {
   Array dgamma, dbeta;
   DType rounded = DType::Float32;
 };
 
+/// False if the rows are too long for it: then nothing was done.
 template <bool is_centred, typename T, typename X>
-void start_whole(const NormGradients& arrays, const NormWeights& weights, const RowLaunch& plan,
+bool start_whole(const NormGradients& arrays, const NormWeights& weights,
                  const Rows<norm_gradient_operands>& rows, Launch& launch, const char* name) {
-  // What runs at once, and no more: each block's sums are written and read again.
-  const auto kernel = norm_whole_backward_kernel<is_centred, T, X>;
-  const unsigned at_once = static_cast<unsigned>(launch.processors) *
-                           resident_blocks(kernel, plan.threads.x * plan.threads.y, 0);
-  const dim3 blocks(std::min(plan.blocks.x, at_once));
-  const auto sums_of = [&](const Array& wanted, std::size_t slot) -> float* {
-    if (!wanted) return nullptr;
-    const std::int64_t bytes = blocks.x * rows.width * size_of(DType::Float32);
-    return reinterpret_cast<float*>(scratch(launch, bytes, slot));
-  };
-  const WholeNormArguments<T, X> a{reader<X>(arrays.x),
-                                   reader<T>(arrays.dy),
-                                   reader<AnyFloat>(arrays.gamma),
-                                   writer<T>(arrays.dx),
-                                   elements<const float>(arrays.mean),
-                                   elements<const float>(arrays.rstd),
-                                   rows,
-                                   static_cast<bool>(arrays.gamma),
-                                   weights.rounded,
-                                   sums_of(weights.dgamma, 3),
-                                   sums_of(weights.dbeta, 4)};
-  start(launch, name, kernel, blocks, plan.threads, 0, a);
-  if (weights.dgamma) join_parts(launch, name, a.dgamma, blocks.x, weights.dgamma);
-  if (weights.dbeta) join_parts(launch, name, a.dbeta, blocks.x, weights.dbeta);
+  const ColumnPlan plan(rows.width / vector_size<T>);
+  if (plan.per_thread == 0 || plan.per_thread > most_norm_vectors<T>) return false;
+  WholeNormArguments<T, X> a{reader<X>(arrays.x),
+                             elements<const T>(arrays.dy),
+                             reader<AnyFloat>(arrays.gamma),
+                             elements<T>(arrays.dx),
+                             elements<const float>(arrays.mean),
+                             elements<const float>(arrays.rstd),
+                             rows.count,
+                             {},
+                             static_cast<int>(rows.width / vector_size<T>),
+                             1.0f / static_cast<float>(rows.width),
+                             arrays.is_normalized,
+                             weights.rounded};
+  std::copy_n(rows.outer.inner_stride, norm_gradient_operands, a.stride);
+  with_columns<most_norm_vectors<T>>(plan, [&](auto per_thread) {
+    constexpr int P = decltype(per_thread)::value;
+    const auto kernel = norm_whole_backward_kernel<is_centred, T, X, P>;
+    const unsigned all = plan.blocks(rows.count, norm_rows_at_once<T, X, P>);
+    const unsigned threads = plan.threads.x * plan.threads.y;
+    const unsigned wanted = std::max(norm_threads_per_processor / threads, 1u);
+    const unsigned at_once = static_cast<unsigned>(launch.processors) *
+                             std::min(wanted, resident_blocks(kernel, threads, 0));
+    // As few as take no longer: each goes through the same number of rows.
+    const unsigned rounds = (all + at_once - 1) / at_once;
+    const dim3 blocks((all + rounds - 1) / rounds);
+    const std::int64_t parts = std::int64_t{blocks.x} * plan.threads.y;
+    const auto sums_of = [&](const Array& of, std::size_t slot) -> float* {
+      if (!of) return nullptr;
+      const std::int64_t bytes = parts * rows.width * size_of(DType::Float32);
+      return reinterpret_cast<float*>(scratch(launch, bytes, slot));
+    };
+    a.dgamma = sums_of(weights.dgamma, 3), a.dbeta = sums_of(weights.dbeta, 4);
+    start(launch, name, kernel, blocks, plan.threads, 0, a);
+    if (weights.dgamma) join_parts(launch, name, a.dgamma, parts, weights.dgamma);
+    if (weights.dbeta) join_parts(launch, name, a.dbeta, parts, weights.dbeta);
+  });
+  return true;
 }
 
-/// Elements of a row lie side by side, and no vector has codes of two groups.
-bool lies_in_vectors(const NormGradients& arrays, const Rows<norm_gradient_operands>& rows,
-                     std::int64_t vector) {
-  const Groups& codes = arrays.x.groups;
-  if (codes && (codes.bits != 8 || codes.stretch % vector != 0 ||
-                (arrays.x.data - codes.first) % vector != 0))
-    return false;
-  for (const int operand : {grad_x, grad_dy, grad_dx})
-    if (rows.step[operand] != 1) return false;
-  return rows.width % vector == 0 && (!arrays.gamma || rows.step[grad_gamma] == 1);
+/// No vector has codes of two groups.
+bool has_codes_in_vectors(const Array& array, std::int64_t vector) {
+  const Groups& codes = array.groups;
+  return !codes || (codes.bits == 8 && codes.stretch % vector == 0 &&
+                    (array.data - codes.first) % vector == 0);
 }
 
 /// False if the rows are too long for it, or do not lie in vectors: then nothing was done.
 template <bool is_centred>
 bool norm_whole_backward(const NormGradients& arrays, const NormWeights& weights, Launch& launch,
                          const char* name) {
-  if (!arrays.dx || !(weights.dgamma || weights.dbeta) || numel(arrays.x.shape) == 0) return false;
+  if (!arrays.dx || numel(arrays.x.shape) == 0) return false;
   Array nothing = arrays.x;
   nothing.data = nullptr;
   const std::array<const Array*, norm_gradient_operands> operands = {
@@ -210,14 +264,12 @@ bool norm_whole_backward(const NormGradients& arrays, const NormWeights& weights
       Rows<norm_gradient_operands> rows;
       const RowLaunch plan =
           plan_rows<norm_gradient_operands>(launch, arrays.x.shape, operands, 0, V, rows);
-      if (!plan.has_vectors || !lies_in_vectors(arrays, rows, V) ||
-          rows.width > norm_elements * std::int64_t{plan.threads.x})
+      if (!lies_in_columns(rows, plan, V, {grad_x, grad_dy, grad_gamma, grad_dx}) ||
+          !has_codes_in_vectors(arrays.x, V))
         return;
-      if (arrays.x.dtype == arrays.dy.dtype && !arrays.x.groups)
-        start_whole<is_centred, T, T>(arrays, weights, plan, rows, launch, name);
-      else
-        start_whole<is_centred, T, AnyFloat>(arrays, weights, plan, rows, launch, name);
-      is_done = true;
+      is_done = arrays.x.dtype == arrays.dy.dtype && !arrays.x.groups
+                    ? start_whole<is_centred, T, T>(arrays, weights, rows, launch, name)
+                    : start_whole<is_centred, T, AnyFloat>(arrays, weights, rows, launch, name);
     }
   });
   return is_done;
@@ -238,14 +290,15 @@ void ms_forward(const Call& call, Launch& launch, const char* name) {
 template <bool is_centred>
 void ms_backward(const Call& call, Launch& launch, const char* name) {
   if (!call.d_outputs[0]) return all_zero(call, launch);
-  norm_backward<is_centred>({.x = call.outputs[0],
-                             .gamma = {},
-                             .mean = {},
-                             .rstd = call.outputs[1],
-                             .dy = call.d_outputs[0],
-                             .dx = call.d_inputs[0],
-                             .is_normalized = true},
-                            launch, name);
+  const NormGradients gradients{.x = call.outputs[0],
+                                .gamma = {},
+                                .mean = {},
+                                .rstd = call.outputs[1],
+                                .dy = call.d_outputs[0],
+                                .dx = call.d_inputs[0],
+                                .is_normalized = true};
+  if (!norm_whole_backward<is_centred>(gradients, {}, launch, name))
+    norm_backward<is_centred>(gradients, launch, name);
 }
 
 }  // namespace
@@ -310,11 +363,12 @@ void rms_norm_backward(const Call& call, Launch& launch) {
                                 .dy = dy,
                                 .dx = dx,
                                 .is_normalized = false};
-  if (!normalized && norm_whole_backward<false>(gradients, {dgamma, {}, rounding_of_rms(call)},
-                                                launch, "rms_norm backward"))
-    return;
-  norm_backward<false>(gradients, launch, "rms_norm backward");
-  if (!dgamma) return;
+  const bool finds_weight = dgamma && !normalized;
+  const bool is_done = norm_whole_backward<false>(
+      gradients, {finds_weight ? dgamma : Array{}, {}, rounding_of_rms(call)}, launch,
+      "rms_norm backward");
+  if (!is_done) norm_backward<false>(gradients, launch, "rms_norm backward");
+  if (!dgamma || (is_done && finds_weight)) return;
   if (normalized)
     return reduce(launch, "rms_norm weight", RmsGammaOfNormalized{}, x.shape, {&dy, &normalized},
                   dgamma);

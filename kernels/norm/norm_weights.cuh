@@ -1,14 +1,25 @@
 // The whole backward of a norm in one pass: x and dy are read once for dx and for the sums of its
-// weight and bias. Each thread keeps a row's elements, and its columns' sums over all rows that its
-// block works on, in registers; the blocks' sums are joined by a second, small kernel.
+// weight and bias. Each thread keeps its columns' sums over all rows that its block works on in
+// registers; the blocks' sums are joined by a second, small kernel.
 #pragma once
 
+#include "kernels/cuda/columns.cuh"
 #include "kernels/norm/norm.cuh"
 
 namespace tidemark::cuda {
 
-/// Elements of a row per thread: a warp has rows of up to 1024, a block those of up to 8192.
-inline constexpr int norm_elements = 32;
+/// Vectors of a row per thread at most, and rows at once: what is kept of more of them does not fit
+/// into 128 registers. Elements of another dtype are kept in fp32.
+template <typename T>
+inline constexpr int most_norm_vectors = 16 / vector_size<T>;
+template <typename T, typename X, int P>
+inline constexpr int norm_rows_at_once = sizeof(T) == 2 && (P == 2 || std::is_same_v<X, AnyFloat>)
+                                             ? 2 / P
+                                             : vectors_under_way / P;
+
+/// Threads of a multiprocessor: with 128 bytes each under way they ask for twice of what hides the
+/// memory's latency (pointwise.cuh), and each block more is a row of sums that is written and read.
+inline constexpr unsigned norm_threads_per_processor = 512;
 
 /// A whole vector, side by side in memory, of one group if it is coded.
 template <int V, typename T>
@@ -17,7 +28,7 @@ __device__ inline void load_vector(const Reader<T>& from, std::int64_t offset, f
     const auto pack = *reinterpret_cast<const Pack<std::decay_t<decltype(*data)>, V>*>(
         reinterpret_cast<const std::byte*>(data + offset));
     TIDEMARK_UNROLL
-    for (int e = 0; e < V; ++e) out[e] = to_fp32(pack.values[e]);
+    for (int e = 0; e < V; ++e) out[e] = value_in(pack, e);
   };
   if constexpr (!std::is_same_v<T, AnyFloat>) {
     take(from.data);
@@ -39,99 +50,128 @@ __device__ inline void load_vector(const Reader<T>& from, std::int64_t offset, f
 template <typename T, typename X>
 struct WholeNormArguments {
   Reader<X> x;
-  Reader<T> dy;
+  const T* dy = nullptr;
   Reader<AnyFloat> gamma;
-  Writer<T> dx;
+  T* dx = nullptr;
   const float *mean = nullptr, *rstd = nullptr;  ///< mean absent = 0
-  Rows<norm_gradient_operands> rows;
-  bool has_gamma = false;
+  std::int64_t rows = 0;
+  std::int64_t stride[norm_gradient_operands] = {};  ///< from row to row
+  int vectors = 0;
+  float share = 0;                            ///< of one element in its row
+  bool is_normalized = false;                 ///< x is already (x − mean) · rstd
   DType rounded = DType::Float32;             ///< of the normalized row that γ was multiplied by
-  float *dgamma = nullptr, *dbeta = nullptr;  ///< [blocks, width] each
+  float *dgamma = nullptr, *dbeta = nullptr;  ///< [rows of threads, width] each
 };
 
-/// This thread's columns of a row: vector j is threadIdx.x + j · blockDim.x.
-template <int V>
-using NormColumns = float[norm_elements / V][V];
+/// Vectors of x as they are kept.
+template <typename X, int V>
+using NormVector = Pack<std::conditional_t<std::is_same_v<X, AnyFloat>, float, X>, V>;
 
-/// The block's sum of each column goes to its row of `sums`: thread rows in their order.
-template <int V>
-__device__ inline void write_column_sums(const NormColumns<V>& own, std::int64_t width,
-                                         float* sums) {
-  __shared__ float of_rows[warps_per_block][widest_of_warp];
-  const std::int64_t vectors = width / V;
-  if (blockDim.y > 1) {
-    __syncthreads();  // the sums before these have been read
+/// Of the rows from `row` on; what is beyond their end or number is zero.
+template <typename T, typename X, int V, int R, int P>
+__device__ inline void load_x(const WholeNormArguments<T, X>& a, std::int64_t row,
+                              NormVector<X, V> (&x)[R][P]) {
+  if constexpr (!std::is_same_v<X, AnyFloat>) {
+    load_rows(a.x.data, a.stride[grad_x], row, a.rows, a.vectors, x);
+  } else {
     TIDEMARK_UNROLL
-    for (int j = 0; j < norm_elements / V; ++j) {
-      const std::int64_t i = threadIdx.x + j * std::int64_t{blockDim.x};
+    for (int r = 0; r < R; ++r) {
       TIDEMARK_UNROLL
-      for (int e = 0; e < V; ++e)
-        if (i < vectors) of_rows[threadIdx.y][e * vectors + i] = own[j][e];
+      for (int j = 0; j < P; ++j) {
+        x[r][j] = {};
+        const int i = column_vector(j);
+        if (row + r < a.rows && i < a.vectors)
+          load_vector<V>(a.x, (row + r) * a.stride[grad_x] + i * V, x[r][j].values);
+      }
     }
-    __syncthreads();
-    if (threadIdx.y != 0) return;
-  }
-  TIDEMARK_UNROLL
-  for (int j = 0; j < norm_elements / V; ++j) {
-    const std::int64_t i = threadIdx.x + j * std::int64_t{blockDim.x};
-    if (i >= vectors) continue;
-    float sum[V];
-    TIDEMARK_UNROLL
-    for (int e = 0; e < V; ++e) {
-      sum[e] = own[j][e];
-      for (unsigned row = 1; row < blockDim.y; ++row) sum[e] += of_rows[row][e * vectors + i];
-    }
-    *reinterpret_cast<Pack<float, V>*>(sums + blockIdx.x * width + i * V) = packed<float>(sum);
   }
 }
 
-template <bool is_centred, typename T, typename X>
-__global__ void __launch_bounds__(usual_threads)
+/// This thread's columns, to its row of `sums`.
+template <int P, int V>
+__device__ inline void write_column_sums(const float (&own)[P][V], int vectors, float* sums) {
+  if (sums == nullptr) return;
+  TIDEMARK_UNROLL
+  for (int j = 0; j < P; ++j) {
+    const int i = column_vector(j);
+    if (i < vectors)
+      reinterpret_cast<Pack<float, V>*>(sums)[thread_row() * vectors + i] = packed<float>(own[j]);
+  }
+}
+
+template <bool is_centred, typename T, typename X, int P>
+__global__ void __launch_bounds__(most_column_threads)
     norm_whole_backward_kernel(WholeNormArguments<T, X> a) {
-  constexpr int V = vector_size<T>, most = norm_elements / V;
-  const std::int64_t width = a.rows.width, vectors = width / V;
-  NormColumns<V> dgamma = {}, dbeta = {};
-  for (std::int64_t r = first_row(); r < a.rows.count; r += row_stride()) {
-    const auto at = a.rows.outer.template place<1>(r);
-    const float rstd = a.rstd[at.offset[grad_rstd]];
-    const float mean = a.mean != nullptr ? a.mean[at.offset[grad_mean]] : 0.0f;
-    NormColumns<V> z = {}, g = {};  // the normalized row, and dy · γ; beyond the row zeros
+  constexpr int V = vector_size<T>, R = norm_rows_at_once<T, X, P>;
+  __shared__ OfWarps<2 * R> rooms[2];
+  unsigned turn = 0;
+  float dgamma[P][V] = {}, dbeta[P][V] = {}, gamma[P][V];
+  TIDEMARK_UNROLL
+  for (int j = 0; j < P; ++j) {
+    for (int e = 0; e < V; ++e) gamma[j][e] = 1;
+    const int i = column_vector(j);
+    if (a.gamma.data != nullptr && i < a.vectors) load_vector<V>(a.gamma, i * V, gamma[j]);
+  }
+  const std::int64_t groups = (a.rows + R - 1) / R, step = thread_rows();
+  // Blocks of several warps go through the loop together, as their barriers need.
+  for (std::int64_t group = thread_row(); group < groups; group += step) {
+    const std::int64_t row = group * R;
+    float mean[R] = {}, rstd[R] = {};
     TIDEMARK_UNROLL
-    for (int j = 0; j < most; ++j) {
-      const std::int64_t i = threadIdx.x + j * std::int64_t{blockDim.x};
-      if (i >= vectors) continue;
-      load_vector<V>(a.x, at.offset[grad_x] + i * V, z[j]);
-      load_vector<V>(a.dy, at.offset[grad_dy] + i * V, g[j]);
+    for (int r = 0; r < R; ++r) {
+      const bool is_there = row + r < a.rows;
+      if (is_there) rstd[r] = a.rstd[(row + r) * a.stride[grad_rstd]];
+      if (is_there && a.mean != nullptr) mean[r] = a.mean[(row + r) * a.stride[grad_mean]];
     }
-    float sum = 0, product = 0;
+    Pack<T, V> dy[R][P];
+    load_rows(a.dy, a.stride[grad_dy], row, a.rows, a.vectors, dy);
+    NormVector<X, V> x[R][P];
+    load_x<T, X, V>(a, row, x);
+    float factor[R];
     TIDEMARK_UNROLL
-    for (int j = 0; j < most; ++j) {
-      const std::int64_t i = threadIdx.x + j * std::int64_t{blockDim.x};
-      if (i >= vectors) continue;
-      float gamma[V];
-      if (a.has_gamma) load_vector<V>(a.gamma, i * V, gamma);
+    for (int r = 0; r < R; ++r) factor[r] = a.is_normalized ? 1.0f : rstd[r];
+    const auto normalized = [&](int r, int j, int e) {
+      return (value_in(x[r][j], e) - mean[r]) * factor[r];
+    };
+
+    float sums[2 * R] = {};  // of g = dy · γ, and of g · z
+    TIDEMARK_UNROLL
+    for (int r = 0; r < R; ++r) {
       TIDEMARK_UNROLL
-      for (int e = 0; e < V; ++e) {
-        z[j][e] = (z[j][e] - mean) * rstd;
-        dgamma[j][e] += g[j][e] * rounded_as(a.rounded, z[j][e]);
-        dbeta[j][e] += g[j][e];
-        if (a.has_gamma) g[j][e] *= gamma[e];
-        sum += g[j][e], product += g[j][e] * z[j][e];
+      for (int j = 0; j < P; ++j) {
+        TIDEMARK_UNROLL
+        for (int e = 0; e < V; ++e) {  // beyond the row d is 0
+          const float d = value_in(dy[r][j], e), g = d * gamma[j][e], z = normalized(r, j, e);
+          // What γ was multiplied by: an RMSNorm of two kernels has rounded it.
+          dgamma[j][e] += d * (is_centred ? z : rounded_as(a.rounded, z));
+          dbeta[j][e] += d;
+          if constexpr (is_centred) sums[r] += g;
+          sums[R + r] += g * z;
+        }
       }
     }
-    sum = is_centred ? block_sum(sum) / static_cast<float>(width) : 0.0f;
-    product = block_sum(product) / static_cast<float>(width);
+    sums_of_row(sums, rooms, turn);
+    T* to = a.dx + row * a.stride[grad_dx];
     TIDEMARK_UNROLL
-    for (int j = 0; j < most; ++j) {
-      const std::int64_t i = threadIdx.x + j * std::int64_t{blockDim.x};
-      if (i >= vectors) continue;
+    for (int r = 0; r < R; ++r, to += a.stride[grad_dx]) {
+      if (row + r >= a.rows) break;
+      const float sum = sums[r] * a.share, product = sums[R + r] * a.share;
       TIDEMARK_UNROLL
-      for (int e = 0; e < V; ++e) g[j][e] = rstd * (g[j][e] - sum - z[j][e] * product);
-      *reinterpret_cast<Pack<T, V>*>(a.dx.data + at.offset[grad_dx] + i * V) = packed<T>(g[j]);
+      for (int j = 0; j < P; ++j) {
+        const int i = column_vector(j);
+        if (i >= a.vectors) continue;
+        float dx[V];
+        TIDEMARK_UNROLL
+        for (int e = 0; e < V; ++e) {
+          const float g = value_in(dy[r][j], e) * gamma[j][e];
+          dx[e] = rstd[r] * (g - sum - normalized(r, j, e) * product);
+        }
+        reinterpret_cast<Pack<T, V>*>(to)[i] = packed<T>(dx);
+      }
     }
   }
-  if (a.dgamma != nullptr) write_column_sums<V>(dgamma, width, a.dgamma);
-  if (a.dbeta != nullptr) write_column_sums<V>(dbeta, width, a.dbeta);
+  write_column_sums<P, V>(dgamma, a.vectors, a.dgamma);
+  write_column_sums<P, V>(dbeta, a.vectors, a.dbeta);
 }
 
 }  // namespace tidemark::cuda

@@ -43,12 +43,13 @@ constexpr Bytes beside_the_arena{std::int64_t{1} << 30};
 
 class Calibrator {
  public:
-  Calibrator(Backend& backend, const std::function<void(std::size_t, std::size_t)>& progress)
-      : backend_(backend), progress_(progress) {}
+  Calibrator(Backend& backend, std::optional<Precision> precision,
+             const std::function<void(std::size_t, std::size_t)>& progress)
+      : backend_(backend), precision_(precision), progress_(progress) {}
 
   Calibration run() && {
-    const std::vector<CalibrationStep> steps = calibration_steps(backend_.ground());
-    const std::vector<CalibrationStep> held_out = held_out_steps(backend_.ground());
+    const std::vector<CalibrationStep> steps = wanted(calibration_steps(backend_.ground()));
+    const std::vector<CalibrationStep> held_out = wanted(held_out_steps(backend_.ground()));
     all_ = steps.size() * calibration_strategies.size() + held_out.size();
     result_.device = measure_device(backend_);
     clock_cost_ = clock_cost(backend_);
@@ -64,6 +65,13 @@ class Calibrator {
   }
 
  private:
+  std::vector<CalibrationStep> wanted(std::vector<CalibrationStep> steps) const {
+    std::erase_if(steps, [&](const CalibrationStep& step) {
+      return precision_ && precision_of(step.trace.step) != *precision_;
+    });
+    return steps;
+  }
+
   /// Nothing where the strategy does not apply, or the device has no room.
   std::optional<ReplayEvaluation> replayed(const CalibrationStep& step,
                                            const std::string& strategy) {
@@ -106,6 +114,7 @@ class Calibrator {
   }
 
   Backend& backend_;
+  std::optional<Precision> precision_;
   const std::function<void(std::size_t, std::size_t)>& progress_;
   std::size_t done_ = 0, all_ = 0;
   Nanoseconds clock_cost_{};
@@ -115,9 +124,9 @@ class Calibrator {
 
 }  // namespace
 
-Calibration calibrate(Backend& backend,
+Calibration calibrate(Backend& backend, std::optional<Precision> precision,
                       const std::function<void(std::size_t, std::size_t)>& progress) {
-  return Calibrator(backend, progress).run();
+  return Calibrator(backend, precision, progress).run();
 }
 
 }  // namespace tidemark::profiler

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "kernels/backend.h"
 #include "simulator/cost/device.h"
+#include "traces/step_options.h"
 
 namespace tidemark::profiler {
 
@@ -30,8 +32,9 @@ struct Calibration {
 
 /// As measure_device(), and curves from replayed steps of several widths and batches: the median
 /// time per kind of run, dtype and work. Steps of sizes that the backend is made for; held-out ones
-/// are timed as a whole. `progress` is told how many of how many steps are done.
-Calibration calibrate(Backend& backend,
+/// are timed as a whole. With a precision, those in it alone. `progress` is told how many of how
+/// many steps are done.
+Calibration calibrate(Backend& backend, std::optional<Precision> precision = {},
                       const std::function<void(std::size_t, std::size_t)>& progress = {});
 
 }  // namespace tidemark::profiler

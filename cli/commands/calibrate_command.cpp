@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/formats.h"
+#include "cli/commands/scenario.h"
 #include "cli/commands/timed_steps.h"
 #include "cli/text/terminal.h"
 #include "cli/text/units_text.h"
@@ -77,6 +78,8 @@ Nanoseconds predicted(const TimedStep& step, const Device& device) {
 
 Result run_fit(const Options& options) {
   if (options.backend) throw UsageError("--from measures nothing (leave --backend out)");
+  if (step_of(options).precision)
+    throw UsageError("--from has the precision of each step (leave --precision out)");
   const std::vector<TimedStep> steps =
       read_timed_steps(read_file(*options.timed, steps_file), *options.timed);
   std::vector<Nanoseconds> measured;
@@ -99,8 +102,8 @@ Result run_calibrate(const Options& options) {
     throw UsageError(
         fmt::format("the {} backend has nothing to measure (use cpu or cuda)", backend->name()));
   std::optional<Progress> progress;
-  const profiler::Calibration calibration =
-      profiler::calibrate(*backend, [&](std::size_t done, std::size_t all) {
+  const profiler::Calibration calibration = profiler::calibrate(
+      *backend, step_of(options).precision, [&](std::size_t done, std::size_t all) {
         if (!progress) progress.emplace(options, "steps", all);
         (*progress)(done);
       });

@@ -340,10 +340,13 @@ void add_runs(std::vector<Command>& rows) {
        "measure a backend and write a device file for predictions",
        "Measures bandwidth, matrix products, kernels beside each other and every kind "
        "of kernel in the steps of small networks; then predicts other networks and says "
-       "how far off it was. Takes a few minutes. Where a GPU is not at hand, but steps were timed "
+       "how far off it was. Takes a few minutes; with --precision, steps in that one alone, a part "
+       "of them. Where a GPU is not at hand, but steps were timed "
        "on it (--from), what products, memory, fused attention and the host reach is fitted to "
        "them.",
        {{"tidemark calibrate -o here.json", "this machine's processor"},
+        {"tidemark calibrate --backend cuda --precision bf16 -o h100.json",
+         "its GPU, for steps in bf16"},
         {"tidemark calibrate --from runs.json -o our-h100.json", "rates that explain timed steps"},
         {"tidemark compare llama-3-8b -d our-h100.json", "predicted with them"},
         {"tidemark replay vit-b-16 --image 64 -b 4 -d here.json", "a replay predicted with it"}},

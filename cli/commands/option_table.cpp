@@ -33,6 +33,7 @@ void add_step(std::vector<OptionRow>& rows) {
       const bool is_captured = field.key == "precision" || field.key == "optimizer";
       rows.push_back({"step", option.names, option.value, StepMember{option.text, &field},
                       for_steps | for_view | for_replay | (is_captured ? for_capture : 0u) |
+                          (field.key == "precision" ? for_calibrate : 0u) |
                           (is_searched(field) ? 0u : for_search),
                       option.help});
     }

@@ -51,35 +51,37 @@ struct BiasOperand {
 /// Columns of a tile, [begin, end).
 struct TileRange {
   int begin, end;
-  __device__ static TileRange within(std::int64_t begin, std::int64_t end, int count) {
-    const auto clamped = [&](std::int64_t x) {
-      return x < 0 ? 0 : x > count ? count : static_cast<int>(x);
-    };
+  __device__ static TileRange within(int begin, int end, int count) {
+    const auto clamped = [&](int x) { return x < 0 ? 0 : x > count ? count : x; };
     return {clamped(begin), clamped(end)};
   }
   __device__ bool has(int column) const { return column >= begin && column < end; }
 };
 
+/// Positions are of 32 bits: kernels have too few registers for more.
 struct AttentionShape {
-  std::int64_t batches, heads, key_heads, tokens, keys, window;
+  int batches, heads, key_heads, tokens, keys;
+  int window;  ///< 0: none, else no more than `most`, which no distance exceeds
   int d, e;
   float scale;
   bool causal;
 
+  static constexpr int most = 1 << 30;
+
   /// Of the `count` keys from j0 on, those that query i sees.
-  __device__ TileRange keys_of_query(std::int64_t i, std::int64_t j0, int count) const {
-    const std::int64_t begin = window > 0 ? i - window + 1 : 0;
-    const std::int64_t end = causal && i + 1 < keys ? i + 1 : keys;
+  __device__ TileRange keys_of_query(int i, int j0, int count) const {
+    const int begin = window > 0 ? i - window + 1 : 0;
+    const int end = causal && i + 1 < keys ? i + 1 : keys;
     return TileRange::within(begin - j0, i < tokens ? end - j0 : 0, count);
   }
   /// Of the `count` queries from i0 on, those that see key j.
-  __device__ TileRange queries_of_key(std::int64_t j, std::int64_t i0, int count) const {
-    const std::int64_t begin = causal ? j : 0;
-    const std::int64_t end = window > 0 && j + window < tokens ? j + window : tokens;
+  __device__ TileRange queries_of_key(int j, int i0, int count) const {
+    const int begin = causal ? j : 0;
+    const int end = window > 0 && j + window < tokens ? j + window : tokens;
     return TileRange::within(begin - i0, j < keys ? end - i0 : 0, count);
   }
   /// All of them exist, and each query sees each key: most tiles need not ask element by element.
-  __device__ bool all_seen(std::int64_t i0, int queries, std::int64_t j0, int columns) const {
+  __device__ bool all_seen(int i0, int queries, int j0, int columns) const {
     return i0 + queries <= tokens && j0 + columns <= keys && (!causal || j0 + columns <= i0 + 1) &&
            (window == 0 || j0 > i0 + queries - 1 - window);
   }
@@ -95,21 +97,21 @@ struct AttentionOperands {
 
 /// Keys that a tile of queries sees, or queries that see a tile of keys.
 struct Span {
-  std::int64_t begin, end;
+  int begin, end;
 };
-__device__ inline Span keys_seen(const AttentionShape& s, std::int64_t first, int count) {
-  const std::int64_t last = (first + count < s.tokens ? first + count : s.tokens) - 1;
-  const std::int64_t begin = s.window > 0 && first - s.window + 1 > 0 ? first - s.window + 1 : 0;
+__device__ inline Span keys_seen(const AttentionShape& s, int first, int count) {
+  const int last = (first + count < s.tokens ? first + count : s.tokens) - 1;
+  const int begin = s.window > 0 && first - s.window + 1 > 0 ? first - s.window + 1 : 0;
   return {begin, s.causal && last + 1 < s.keys ? last + 1 : s.keys};
 }
-__device__ inline Span queries_seeing(const AttentionShape& s, std::int64_t first, int count) {
-  const std::int64_t last = (first + count < s.keys ? first + count : s.keys) - 1;
-  const std::int64_t end = s.window > 0 ? last + s.window : s.tokens;
+__device__ inline Span queries_seeing(const AttentionShape& s, int first, int count) {
+  const int last = (first + count < s.keys ? first + count : s.keys) - 1;
+  const int end = s.window > 0 ? last + s.window : s.tokens;
   return {s.causal ? first : 0, end < s.tokens ? end : s.tokens};
 }
 
 template <typename T>
-__device__ inline const T* head_at(const HeadOperand& x, std::int64_t b, std::int64_t h) {
+__device__ inline const T* head_at(const HeadOperand& x, int b, int h) {
   return reinterpret_cast<const T*>(x.data) + b * x.batch + h * x.head;
 }
 
@@ -117,7 +119,7 @@ __device__ inline const T* head_at(const HeadOperand& x, std::int64_t b, std::in
 /// They are there when the group of copies is, and behind a barrier.
 template <int count, int D, int threads, typename T>
 __device__ inline void load_tile(SharedMatrix<T> tile, const T* from, const HeadOperand& x,
-                                 std::int64_t first, std::int64_t end, int width) {
+                                 int first, int end, int width) {
   constexpr int V = 16 / sizeof(T), vectors = D / V;
   const int thread = static_cast<int>(threadIdx.x);
   const T* const begin = from + first * x.token;
@@ -162,8 +164,8 @@ struct TileWidth {
 /// Loads the tiles [begin, end) one after the other by load(tiles, first) and calls
 /// work(TileWidth<N>, tiles, first) for each. With two stages the next one arrives meanwhile.
 template <typename T, int D, typename Load, typename Work>
-__device__ inline void for_tiles(T* stages, int stage_count, std::int64_t begin, std::int64_t end,
-                                 Load&& load, Work&& work) {
+__device__ inline void for_tiles(T* stages, int stage_count, int begin, int end, Load&& load,
+                                 Work&& work) {
   using Tile = AttentionTile<T, D>;
   if (begin >= end) {  // what is on its way must not overwrite what is written next
     end_group();
@@ -175,8 +177,8 @@ __device__ inline void for_tiles(T* stages, int stage_count, std::int64_t begin,
   load(PassingTiles<T, D>(stages, 0), begin);
   end_group();
   TIDEMARK_NO_UNROLL
-  for (std::int64_t first = begin; first < end; first += Tile::columns) {
-    const std::int64_t next = first + Tile::columns;
+  for (int first = begin; first < end; first += Tile::columns) {
+    const int next = first + Tile::columns;
     if (stage_count > 1 && next < end) {
       load(PassingTiles<T, D>(stages, stage ^ 1), next);
       end_group();
@@ -212,17 +214,17 @@ __device__ inline float by_powers_of_2(float x) {
   return power < least && x >= least ? least : power;
 }
 
-/// What one head adds to its scores.
+/// What one head adds to its scores. The strides stay in the kernel's parameters, which take no
+/// registers.
 struct HeadBias {
   const float* data;
-  std::int64_t row, column;
+  const BiasOperand& operand;
 
-  __device__ HeadBias(const BiasOperand& bias, std::int64_t b, std::int64_t h)
-      : data(bias.data), row(bias.row), column(bias.column) {
+  __device__ HeadBias(const BiasOperand& bias, int b, int h) : data(bias.data), operand(bias) {
     if (data != nullptr) data += b % bias.batches * bias.batch + h % bias.heads * bias.head;
   }
-  __device__ float at(std::int64_t i, std::int64_t j) const {
-    return data == nullptr ? 0 : by_powers_of_2(data[i * row + j * column]);
+  __device__ float at(int i, int j) const {
+    return data == nullptr ? 0 : by_powers_of_2(data[i * operand.row + j * operand.column]);
   }
 };
 
@@ -230,7 +232,7 @@ struct HeadBias {
 /// queries, from i0 and j0 on. −∞ where the one does not see the other.
 template <bool swapped, int N>
 __device__ inline void finish_scores(WarpSums<N>& scores, const AttentionShape& s,
-                                     const HeadBias& bias, std::int64_t i0, std::int64_t j0) {
+                                     const HeadBias& bias, int i0, int j0) {
   const float factor = s.scale * log2_of_e;
   if (bias.data == nullptr && s.all_seen(i0, swapped ? N : 16, j0, swapped ? 16 : N)) {
     for_elements(scores, [&](int, int, float& x) { x *= factor; });
@@ -260,8 +262,7 @@ __device__ inline float maximum_of_row(float x) {
 /// in shared memory. Results are of the operands' dtype, unless dtypes are mixed, and then operands
 /// are fp32.
 template <typename T, int D>
-__device__ inline void write_rows(const HeadOperand& x, std::int64_t b, std::int64_t h,
-                                  std::int64_t first, std::int64_t end, int width,
+__device__ inline void write_rows(const HeadOperand& x, int b, int h, int first, int end, int width,
                                   WarpSums<D>& sums, float factor, SharedMatrix<T> space) {
   const std::int64_t start = b * x.batch + h * x.head + first * x.token;
   if (x.has_vectors && (sizeof(T) == 2 || x.dtype == DType::Float32)) {
@@ -294,10 +295,10 @@ __device__ inline void write_rows(const HeadOperand& x, std::int64_t b, std::int
 
 /// Which tile of which head this block owns: tiles are fastest, so that neighbours share a head.
 struct BlockPlace {
-  std::int64_t first, head, batch;
+  int first, head, batch;
 };
-__device__ inline BlockPlace block_place(std::int64_t tokens, int rows, std::int64_t heads) {
-  const std::int64_t tiles = (tokens + rows - 1) / rows, block = blockIdx.x;
+__device__ inline BlockPlace block_place(int tokens, int rows, int heads) {
+  const int tiles = (tokens + rows - 1) / rows, block = static_cast<int>(blockIdx.x);
   return {block % tiles * rows, block / tiles % heads, block / tiles / heads};
 }
 
@@ -329,8 +330,8 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, forward_blocks<T
   const ForwardTiles<T, D> own(shared);
   const AttentionShape& s = o.shape;
   const BlockPlace place = block_place(s.tokens, Tile::rows, s.heads);
-  const std::int64_t b = place.batch, h = place.head, kh = h / (s.heads / s.key_heads);
-  const std::int64_t i0 = place.first + own.first_row;
+  const int b = place.batch, h = place.head, kh = h / (s.heads / s.key_heads);
+  const int i0 = place.first + own.first_row;
   load_tile<Tile::rows, D, Tile::threads>(SharedMatrix<T>{shared, Tile::pitch},
                                           head_at<T>(o.q, b, h), o.q, place.first, s.tokens, s.d);
 
@@ -338,11 +339,11 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, forward_blocks<T
   float maximum[2] = {-INFINITY, -INFINITY}, total[2] = {};
   const HeadBias bias(o.bias, b, h);
   const T *const keys = head_at<T>(o.k, b, kh), *const values = head_at<T>(o.v, b, kh);
-  const auto load = [&](const PassingTiles<T, D>& tiles, std::int64_t j0) {
+  const auto load = [&](const PassingTiles<T, D>& tiles, int j0) {
     load_tile<Tile::columns, D, Tile::threads>(tiles.first, keys, o.k, j0, s.keys, s.d);
     load_tile<Tile::columns, D, Tile::threads>(tiles.second, values, o.v, j0, s.keys, s.e);
   };
-  const auto work = [&]<int N>(TileWidth<N>, const PassingTiles<T, D>& tiles, std::int64_t j0) {
+  const auto work = [&]<int N>(TileWidth<N>, const PassingTiles<T, D>& tiles, int j0) {
     if (i0 >= s.tokens) return;  // a warp without queries only helps to load
     WarpSums<N> scores;
     add_product_transposed(scores, own.queries, tiles.first, D);
@@ -372,9 +373,10 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, forward_blocks<T
 
   for (int half = 0; half < 2; ++half) {
     total[half] = sum_of_row(total[half]);
-    const std::int64_t i = i0 + sums.row(2 * half);
+    const int i = i0 + sums.row(2 * half);
     if (o.lse != nullptr && i < s.tokens && threadIdx.x % 4 == 0)
-      o.lse[(b * s.heads + h) * s.tokens + i] = maximum[half] * log_of_2 + logf(total[half]);
+      o.lse[std::int64_t{b * s.heads + h} * s.tokens + i] =
+          maximum[half] * log_of_2 + logf(total[half]);
     total[half] = total[half] == 0 ? 0 : 1 / total[half];
   }
   for_elements(sums, [&](int row, int, float& x) { x *= total[row / 8]; });

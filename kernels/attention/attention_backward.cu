@@ -36,7 +36,7 @@ void find_lse(const Call& call, Launch& launch, AttentionCall& attention) {
 void find_dots(Launch& launch, AttentionCall& attention) {
   const AttentionShape& s = attention.o.shape;
   attention.o.dots = attention.per_query(slot_dots);
-  const std::int64_t rows = s.batches * s.heads * s.tokens;
+  const std::int64_t rows = query_count(s);
   attention.dispatch([&]<typename T, int D>() {
     constexpr int vectors = D * static_cast<int>(sizeof(T)) / 16, warp = warp_size;
     constexpr int lanes = vectors < warp ? vectors : warp;
@@ -105,8 +105,8 @@ void write_dbias(Launch& launch, const AttentionCall& attention, const Array& db
     const Array sum = array_at(scratch(launch, numel(whole) * size_of(DType::Float32), slot_dbias),
                                DType::Float32, dense(whole));
     start_tiles(launch, "attention dbias", attend_dbias<T, D>, tiles * sums, Tile::threads,
-                BackwardTiles<T, D>::own_bytes + Tile::stage_bytes, attention.o, sums,
-                elements<float>(sum));
+                BackwardTiles<T, D>::own_bytes + Tile::stage_bytes, attention.o,
+                static_cast<int>(sums), elements<float>(sum));
     Call call;
     call.pass = Pass::Accumulate;
     call.inputs = {sum}, call.outputs = {with_four_axes(dbias)};

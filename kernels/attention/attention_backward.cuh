@@ -15,8 +15,9 @@ __global__ void dot_rows(const AttentionOperands o, std::int64_t rows, int lanes
   const bool exists = row < rows;
   float sum = 0;
   if (exists) {
-    const std::int64_t i = row % s.tokens, h = row / s.tokens % s.heads,
-                       b = row / s.tokens / s.heads;
+    const int i = static_cast<int>(row % s.tokens);
+    const int h = static_cast<int>(row / s.tokens % s.heads);
+    const int b = static_cast<int>(row / s.tokens / s.heads);
     const T* dy = head_at<T>(o.dy, b, h) + i * o.dy.token;
     const std::int64_t y = b * o.y.batch + h * o.y.head + i * o.y.token;
     const int lane = static_cast<int>(threadIdx.x) % lanes;
@@ -48,13 +49,13 @@ struct QueryNumbers {
 
 struct HeadNumbers {
   const float *lse, *dots;
-  std::int64_t tokens;
+  int tokens;
 
-  __device__ HeadNumbers(const AttentionOperands& o, std::int64_t b, std::int64_t h)
-      : lse(o.lse + (b * o.shape.heads + h) * o.shape.tokens),
-        dots(o.dots + (b * o.shape.heads + h) * o.shape.tokens),
+  __device__ HeadNumbers(const AttentionOperands& o, int b, int h)
+      : lse(o.lse + std::int64_t{b * o.shape.heads + h} * o.shape.tokens),
+        dots(o.dots + std::int64_t{b * o.shape.heads + h} * o.shape.tokens),
         tokens(o.shape.tokens) {}
-  __device__ QueryNumbers of(std::int64_t i) const {
+  __device__ QueryNumbers of(int i) const {
     if (i >= tokens || lse[i] == -INFINITY) return {};
     return {by_powers_of_2(lse[i]), dots[i]};
   }
@@ -120,17 +121,21 @@ struct BackwardTiles {
   }
 };
 
+/// As forward_blocks.
+template <typename T, int D>
+inline constexpr int backward_blocks = sizeof(T) == 2 && D <= 32 ? 3 : 1;
+
 /// dq = dS · k / √d: a block per tile of queries.
 template <typename T, int D>
-__global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
+__global__ void __launch_bounds__(AttentionTile<T, D>::threads, backward_blocks<T, D>)
     attend_dq(const AttentionOperands o, const HeadOperand dq, int stages) {
   using Tile = AttentionTile<T, D>;
   TIDEMARK_SHARED(T, shared);
   const BackwardTiles<T, D> tiles(shared);
   const AttentionShape& s = o.shape;
   const BlockPlace place = block_place(s.tokens, Tile::rows, s.heads);
-  const std::int64_t b = place.batch, h = place.head, kh = h / (s.heads / s.key_heads);
-  const std::int64_t i0 = place.first + tiles.first_row;
+  const int b = place.batch, h = place.head, kh = h / (s.heads / s.key_heads);
+  const int i0 = place.first + tiles.first_row;
   load_tile<Tile::rows, D, Tile::threads>(tiles.all0, head_at<T>(o.q, b, h), o.q, place.first,
                                           s.tokens, s.d);
   load_tile<Tile::rows, D, Tile::threads>(tiles.all1, head_at<T>(o.dy, b, h), o.dy, place.first,
@@ -140,11 +145,11 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
   const HeadNumbers numbers(o, b, h);
   const QueryNumbers queries[2] = {numbers.of(i0 + sums.row(0)), numbers.of(i0 + sums.row(2))};
   const T *const keys = head_at<T>(o.k, b, kh), *const values = head_at<T>(o.v, b, kh);
-  const auto load = [&](const PassingTiles<T, D>& passing, std::int64_t j0) {
+  const auto load = [&](const PassingTiles<T, D>& passing, int j0) {
     load_tile<Tile::columns, D, Tile::threads>(passing.first, keys, o.k, j0, s.keys, s.d);
     load_tile<Tile::columns, D, Tile::threads>(passing.second, values, o.v, j0, s.keys, s.e);
   };
-  const auto work = [&]<int N>(TileWidth<N>, const PassingTiles<T, D>& passing, std::int64_t j0) {
+  const auto work = [&]<int N>(TileWidth<N>, const PassingTiles<T, D>& passing, int j0) {
     if (i0 >= s.tokens) return;  // a warp without queries only helps to load
     WarpSums<N> scores, errors;
     tiles.multiply(passing, scores, errors);
@@ -166,7 +171,7 @@ inline constexpr bool both_gradients_fit = D <= 128;
 /// dk = dSᵀ · q / √d and dv = Pᵀ · dy: a block per tile of keys, over the query heads that share
 /// them. Scores are computed transposed, so that a warp owns keys.
 template <typename T, int D, KeyGradients gradients>
-__global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
+__global__ void __launch_bounds__(AttentionTile<T, D>::threads, backward_blocks<T, D>)
     attend_dkv(const AttentionOperands o, const HeadOperand dk, const HeadOperand dv, int stages) {
   using Tile = AttentionTile<T, D>;
   constexpr bool of_keys = gradients != KeyGradients::OfValues;
@@ -175,8 +180,8 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
   const BackwardTiles<T, D> tiles(shared);
   const AttentionShape& s = o.shape;
   const BlockPlace place = block_place(s.keys, Tile::rows, s.key_heads);
-  const std::int64_t b = place.batch, kh = place.head, group = s.heads / s.key_heads;
-  const std::int64_t j0 = place.first + tiles.first_row;
+  const int b = place.batch, kh = place.head, group = s.heads / s.key_heads;
+  const int j0 = place.first + tiles.first_row;
   load_tile<Tile::rows, D, Tile::threads>(tiles.all0, head_at<T>(o.k, b, kh), o.k, place.first,
                                           s.keys, s.d);
   if constexpr (of_keys)
@@ -185,11 +190,11 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
   WarpSums<of_keys ? D : 8> dk_sums;
   WarpSums<of_values ? D : 8> dv_sums;
   const Span seeing = queries_seeing(s, place.first, Tile::rows);
-  for (std::int64_t h = kh * group; h < (kh + 1) * group; ++h) {
+  for (int h = kh * group; h < (kh + 1) * group; ++h) {
     const HeadBias bias(o.bias, b, h);
     const HeadNumbers numbers(o, b, h);
     const T *const q = head_at<T>(o.q, b, h), *const dy = head_at<T>(o.dy, b, h);
-    const auto load = [&](const PassingTiles<T, D>& passing, std::int64_t i0) {
+    const auto load = [&](const PassingTiles<T, D>& passing, int i0) {
       load_tile<Tile::columns, D, Tile::threads>(passing.first, q, o.q, i0, s.tokens, s.d);
       load_tile<Tile::columns, D, Tile::threads>(passing.second, dy, o.dy, i0, s.tokens, s.e);
       static_assert(Tile::columns <= Tile::threads);
@@ -198,7 +203,7 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
         passing.lse[i] = query.lse, passing.dots[i] = query.dot;
       }
     };
-    const auto work = [&]<int N>(TileWidth<N>, const PassingTiles<T, D>& passing, std::int64_t i0) {
+    const auto work = [&]<int N>(TileWidth<N>, const PassingTiles<T, D>& passing, int i0) {
       if (j0 >= s.keys) return;  // a warp without keys only helps to load
       WarpSums<N> scores, errors;
       tiles.template multiply<of_keys>(passing, scores, errors);
@@ -223,21 +228,21 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
 /// where a bias wants a gradient, as in Swin.
 template <typename T, int D>
 __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
-    attend_dbias(const AttentionOperands o, std::int64_t batch_sums, float* dbias) {
+    attend_dbias(const AttentionOperands o, int batch_sums, float* dbias) {
   using Tile = AttentionTile<T, D>;
   TIDEMARK_SHARED(T, shared);
   const BackwardTiles<T, D> tiles(shared);
   const PassingTiles<T, D> passing(tiles.stages, 0);
   const AttentionShape& s = o.shape;
-  const std::int64_t key_tiles = (s.keys + Tile::columns - 1) / Tile::columns;
+  const int key_tiles = (s.keys + Tile::columns - 1) / Tile::columns;
   const BlockPlace place = block_place(s.tokens, Tile::rows, key_tiles);
-  const std::int64_t j0 = place.head * Tile::columns, i0 = place.first + tiles.first_row;
-  const std::int64_t bias_head = place.batch % o.bias.heads,
-                     first_batch = place.batch / o.bias.heads;
+  const int j0 = place.head * Tile::columns, i0 = place.first + tiles.first_row;
+  const int bias_heads = static_cast<int>(o.bias.heads);
+  const int bias_head = place.batch % bias_heads, first_batch = place.batch / bias_heads;
   WarpSums<Tile::columns> sums;
-  for (std::int64_t b = first_batch; b < s.batches; b += batch_sums) {
-    for (std::int64_t h = bias_head; h < s.heads; h += o.bias.heads) {
-      const std::int64_t kh = h / (s.heads / s.key_heads);
+  for (int b = first_batch; b < s.batches; b += batch_sums) {
+    for (int h = bias_head; h < s.heads; h += bias_heads) {
+      const int kh = h / (s.heads / s.key_heads);
       const HeadBias bias(o.bias, b, h);
       const HeadNumbers numbers(o, b, h);
       const QueryNumbers queries[2] = {numbers.of(i0 + sums.row(0)), numbers.of(i0 + sums.row(2))};
@@ -264,10 +269,10 @@ __global__ void __launch_bounds__(AttentionTile<T, D>::threads, 1)
       }
     }
   }
-  float* const rows = dbias + place.batch * s.tokens * s.keys;
+  float* const rows = dbias + std::int64_t{place.batch} * s.tokens * s.keys;
   for_elements(sums, [&](int row, int column, float value) {
-    const std::int64_t i = i0 + row, j = j0 + column;
-    if (i < s.tokens && j < s.keys) rows[i * s.keys + j] = value;
+    const int i = i0 + row, j = j0 + column;
+    if (i < s.tokens && j < s.keys) rows[std::int64_t{i} * s.keys + j] = value;
   });
 }
 

@@ -11,6 +11,10 @@
 
 namespace tidemark::cuda {
 
+inline std::int64_t query_count(const AttentionShape& s) {
+  return std::int64_t{s.batches} * s.heads * s.tokens;
+}
+
 inline HeadOperand head_operand(const Array& x) {
   HeadOperand head{x.data, x.dtype, x.strides[0], x.strides[1], x.strides[2], x.strides[3]};
   const std::int64_t vector = 16 / size_of(x.dtype);
@@ -64,7 +68,7 @@ class AttentionCall {
 
   /// Scratch of one number per query of each head.
   float* per_query(std::size_t slot) {
-    const std::int64_t rows = o.shape.batches * o.shape.heads * o.shape.tokens;
+    const std::int64_t rows = query_count(o.shape);
     return reinterpret_cast<float*>(
         scratch(launch_, rows * static_cast<std::int64_t>(sizeof(float)), slot));
   }
@@ -95,11 +99,14 @@ class AttentionCall {
   void fill_shape(const Call& call) {
     const Array &q = operands_[0], &k = operands_[1], &v = operands_[2];
     AttentionShape& s = o.shape;
-    s.batches = q.shape[0], s.heads = q.shape[1], s.key_heads = k.shape[1];
-    s.tokens = q.shape[2], s.keys = k.shape[2];
-    s.d = static_cast<int>(q.shape[3]), s.e = static_cast<int>(v.shape[3]);
+    const auto number = [](std::int64_t n) { return static_cast<int>(n); };
+    s.batches = number(q.shape[0]), s.heads = number(q.shape[1]);
+    s.key_heads = number(k.shape[1]);
+    s.tokens = number(q.shape[2]), s.keys = number(k.shape[2]);
+    s.d = number(q.shape[3]), s.e = number(v.shape[3]);
     s.scale = static_cast<float>(call.settings.factor / std::sqrt(static_cast<double>(s.d)));
-    s.causal = call.settings.causal, s.window = call.settings.window;
+    s.causal = call.settings.causal,
+    s.window = number(std::min<std::int64_t>(call.settings.window, AttentionShape::most));
   }
   Array in_fp32(const Array& x, std::size_t slot) {
     if (x.dtype == DType::Float32) return x;

@@ -167,10 +167,13 @@ double percent_off(std::int64_t predicted, std::int64_t measured) {
 
 std::vector<MeasuredStep> measured_steps(const std::string& fixture) {
   const JsonDocument document = read_json(fixture, FileKind::TrainingData);
-  const std::string versions(document.root().at("versions").at("transformers").text());
-  const bool is_newest = versions.starts_with("5.");  // one row, until versions differ
+  const JsonView versions = document.root().at("versions");
+  const std::string transformers(versions.at("transformers").text());
+  const bool is_newest = transformers.starts_with("5.");  // a row for each version of PyTorch
+  const bool keeps_workspaces = versions.at("torch").text().starts_with("2.11");
   const std::string framework =
-      "transformers-" + (is_newest ? "5" : versions.substr(0, versions.rfind('.')));
+      "transformers-" + (is_newest ? (keeps_workspaces ? "5-torch-2.14" : "5")
+                                   : transformers.substr(0, transformers.rfind('.')));
   std::vector<MeasuredStep> steps;
   for (const JsonView view : document.root().at("steps").items()) {
     MeasuredStep step{.name = std::string(view.at("name").text()),

@@ -23,7 +23,7 @@ struct ColumnPlan {
     for (int each = 1; each <= vectors_under_way && per_thread == 0; each *= 2)
       if (vectors <= each * std::int64_t{most_column_threads}) per_thread = each;
     if (per_thread == 0) return;
-    const std::int64_t wanted = (vectors + per_thread - 1) / per_thread;
+    const std::int64_t wanted = std::max<std::int64_t>((vectors + per_thread - 1) / per_thread, 1);
     threads.x = static_cast<unsigned>((wanted + warp_size - 1) / warp_size * warp_size);
     threads.y = threads.x == warp_size ? 4 : 1;
   }

@@ -66,6 +66,12 @@ __device__ inline void round_pair(float x, float y, Float16* to) {
 /// take fifteen and a branch: within two units in the last place, of quotients while |b| is between
 /// 2^−126 and 2^126 (CUDA C++ Programming Guide, intrinsic functions; PTX ISA, sqrt.approx).
 __device__ inline float approximate_quotient(float a, float b) { return __fdividef(a, b); }
+/// e^x within 2 + |1.2 · x| units (as __expf()); 0 below 2^−126.
+__device__ inline float approximate_power(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504f));
+  return power;
+}
 __device__ inline float approximate_root(float x) {
   float root;
   asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(x));
@@ -90,8 +96,27 @@ unsigned resident_blocks(void (*kernel)(Parameters...), unsigned threads,
                                                 shared_bytes);
   return blocks > 0 ? static_cast<unsigned>(blocks) : 1;
 }
+
+/// Shared memory that a block of the device may ask for.
+inline std::int64_t shared_room() {
+  int device = 0, bytes = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  return bytes;
+}
+
+/// As start(); more shared memory than every block has must be asked for.
+template <typename... Parameters, typename... Arguments>
+void start_with_room(const Launch& launch, const char* name, void (*kernel)(Parameters...),
+                     dim3 blocks, dim3 threads, std::size_t shared_bytes,
+                     const Arguments&... arguments) {
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       static_cast<int>(shared_bytes));  // refused, and the launch tells it
+  start(launch, name, kernel, blocks, threads, shared_bytes, arguments...);
+}
 #else
 inline float approximate_quotient(float a, float b) { return a / b; }
+inline float approximate_power(float x) { return expf(x); }
 inline float approximate_root(float x) { return sqrtf(x); }
 
 template <typename T>
@@ -112,6 +137,15 @@ void start(const Launch&, const char* name, void (*kernel)(Parameters...), dim3 
            dim3 threads, std::size_t shared_bytes, const Arguments&... arguments) {
   emulation::run(name, blocks, threads, shared_bytes, [&] { kernel(arguments...); });
   check_launch(name);
+}
+
+inline std::int64_t shared_room() { return 48 * 1024; }
+
+template <typename... Parameters, typename... Arguments>
+void start_with_room(const Launch& launch, const char* name, void (*kernel)(Parameters...),
+                     dim3 blocks, dim3 threads, std::size_t shared_bytes,
+                     const Arguments&... arguments) {
+  start(launch, name, kernel, blocks, threads, shared_bytes, arguments...);
 }
 
 template <typename... Parameters>

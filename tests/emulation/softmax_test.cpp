@@ -6,8 +6,12 @@
 namespace tidemark::softmax_test {
 namespace {
 
-const std::array shapes = {Shape{3, 1}, Shape{5, 31}, Shape{2, 3, 33}, Shape{3, 1032},
-                           Shape{1, 12296}};
+// Rows of one warp and of several, most of which begin within a vector; with two and four vectors
+// per thread; and rows that registers do not hold, in two bytes but not in four kept in the
+// emulation's 48 KB.
+const std::array shapes = {Shape{3, 1},    Shape{5, 31},    Shape{2, 3, 33},
+                           Shape{9, 197},  Shape{3, 1032},  Shape{2, 2061},
+                           Shape{2, 4109}, Shape{1, 12296}, Shape{2, 16397}};
 
 TEST(SoftmaxTwins, Forward) {
   for (const Shape& shape : shapes)
@@ -50,6 +54,39 @@ TEST(SoftmaxTwins, RowsOfMaskedAndBrokenValues) {
   maker.output({4, 3});
   expect_twins(maker.finish(32), cpu::softmax_forward, cuda::softmax_forward);
   expect_twins(maker.finish(32), cpu::log_softmax_forward, cuda::log_softmax_forward);
+}
+
+// Neither in registers nor in vectors: x begins elsewhere in a vector than y.
+TEST(SoftmaxTwins, RowsThatBeginAtDifferentPlaces) {
+  const Shape shape{3, 33};
+  for (const DType dtype : data_dtypes) {
+    CallMaker maker;
+    maker.input({4, 33}, dtype).output({4, 33}, dtype);
+    TwinCase test = maker.finish(32);
+    test.bind = [bind = test.bind, shape, dtype](std::vector<TestArray>& memory) {
+      Call call = bind(memory);
+      call.inputs[0] = array_at(call.inputs[0].data + size_of(dtype), dtype, dense(shape));
+      call.outputs[0] = array_at(call.outputs[0].data, dtype, dense(shape));
+      return call;
+    };
+    expect_twins(test, cpu::softmax_forward, cuda::softmax_forward);
+  }
+}
+
+TEST(SoftmaxTwins, LongRowsOfMaskedAndBrokenValues) {
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  constexpr std::size_t width = 16397;
+  Values x = random_values({4, width}, 1);
+  std::fill_n(x.begin(), width / 2, -infinity);
+  std::fill_n(x.begin() + width, width, -infinity);
+  x[3 * width - 1] = nan;
+  x[3 * width + 1] = infinity;
+  for (const DType dtype : {DType::Float32, DType::BFloat16}) {
+    CallMaker maker;
+    maker.input_of({4, width}, x, dtype).output({4, width}, dtype);
+    expect_twins(maker.finish(32), cpu::softmax_forward, cuda::softmax_forward);
+    expect_twins(maker.finish(32), cpu::log_softmax_forward, cuda::log_softmax_forward);
+  }
 }
 
 TEST(SoftmaxTwins, AbsentGradientsAreZero) {

@@ -35,6 +35,12 @@ void coded(Launch& launch, const char* name, const Array& from, const Array& to,
     const bool vectors = axes.rank <= 1 && is_vectorizable<2>(axes, {&from, &to}, V) &&
                          axes.stride[0][0] == 1 && axes.stride[0][1] == 1 &&
                          reinterpret_cast<std::uintptr_t>(codes.data) % 2 == 0;
+    if constexpr (!std::is_same_v<T, AnyFloat>)
+      if (vectors && count % V == 0)
+        return start(launch, name, dense_coded_kernel<Steps, direction, T>,
+                     dim3(blocks_for(launch, (count / V + 1) / 2)), dim3(usual_threads), 0,
+                     elements<const T>(from), elements<T>(to), elements<std::uint8_t>(codes),
+                     count / V);
     const Walk<2> walk(axes, vectors ? V : 1);
     const auto kernel = vectors ? coded_kernel<Steps, direction, T, V, true>
                                 : coded_kernel<Steps, direction, T, 4, false>;

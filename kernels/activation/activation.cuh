@@ -5,14 +5,33 @@
 
 namespace tidemark::cuda {
 
-inline constexpr float sqrt_half = 0.70710678f;    // 1/√2
 inline constexpr float bell_height = 0.39894228f;  // 1/√(2π)
 inline constexpr float tanh_scale = 0.79788456f;   // √(2/π)
 inline constexpr float tanh_cubic = 0.044715f;     // Hendrycks and Gimpel, arXiv 1606.08415
 inline constexpr float tanh_slope = 3 * tanh_cubic;
 
-__device__ inline float normal_cdf(float x) { return 0.5f * (1.0f + erff(x * sqrt_half)); }
-__device__ inline float logistic(float x) { return 1.0f / (1.0f + expf(-x)); }
+/// e^(−x²/2), by −log2(e)/2.
+__device__ inline float bell_of(float x) { return approximate_power_of_two(-0.72134752f * x * x); }
+
+/// The normal distribution's Φ. Beyond |x| lies e^(−x²/2) · Q(t), t = 1/(1 + 0.28·|x|), as in
+/// Abramowitz and Stegun 7.1.26: no branch and no choice among polynomials, of which erff() has
+/// nine per element. Q: least squares on [0, 13.5] with weight e^(−x²/2) · max(1, |x|), more of it
+/// where the error was largest, sixty times; what is left, times max(1, |x|), is at most 1.2e-8.
+__device__ inline float normal_cdf(float x, float bell) {
+  const float t = approximate_reciprocal(1.0f + 0.28f * fabsf(x));
+  float q = -0.10632674f;
+  q = q * t + 0.39205988f;
+  q = q * t - 0.24065828f;
+  q = q * t + 0.27196366f;
+  q = q * t + 0.06623285f;
+  q = q * t + 0.11672862f;
+  const float beyond = q * t * bell;
+  return x < 0.0f ? beyond : 1.0f - beyond;
+}
+__device__ inline float normal_cdf(float x) { return normal_cdf(x, bell_of(x)); }
+__device__ inline float logistic(float x) {
+  return approximate_reciprocal(1.0f + approximate_power(-x));
+}
 __device__ inline float tanh_of_gelu(float x) {
   return tanhf(tanh_scale * (x + tanh_cubic * x * x * x));
 }
@@ -51,8 +70,8 @@ struct Relu {
 struct GeluErfGradient {
   static constexpr int inputs = 2;
   __device__ float operator()(const float (&in)[2]) const {
-    const float x = in[1];
-    return in[0] * (normal_cdf(x) + x * bell_height * expf(-0.5f * x * x));
+    const float x = in[1], bell = bell_of(x);
+    return in[0] * (normal_cdf(x, bell) + x * bell_height * bell);
   }
 };
 // σ(2u) + x · 2σ(2u)·σ(−2u) · du/dx: nothing cancels where tanh is nearly 1.
@@ -60,7 +79,8 @@ struct GeluTanhGradient {
   static constexpr int inputs = 2;
   __device__ float operator()(const float (&in)[2]) const {
     const float x = in[1], two_u = 2.0f * tanh_scale * (x + tanh_cubic * x * x * x);
-    const float tail = expf(-fabsf(two_u)), larger = 1.0f / (1.0f + tail);
+    const float tail = approximate_power(-fabsf(two_u));
+    const float larger = approximate_reciprocal(1.0f + tail);
     const float sigma = two_u < 0.0f ? tail * larger : larger;
     const float slope = tanh_scale * (1.0f + tanh_slope * x * x);
     return in[0] * (sigma + x * 2.0f * tail * larger * larger * slope);
@@ -129,12 +149,13 @@ __device__ inline unsigned code_of(float x) {
   return static_cast<unsigned>(x > Steps::step0) + static_cast<unsigned>(x > Steps::step1) +
          static_cast<unsigned>(x > Steps::step2);
 }
+/// By the two bits from `bit` on.
 template <typename Steps>
-__device__ inline float slope_of(unsigned code) {
-  float slope = code > 0 ? Steps::change0 : 0.0f;
-  slope += code > 1 ? Steps::change1 : 0.0f;
-  slope += code > 2 ? Steps::change2 : 0.0f;
-  return slope;
+__device__ inline float slope_of(unsigned codes, int bit) {
+  constexpr float one = Steps::change0, two = one + Steps::change1, three = two + Steps::change2;
+  const bool is_odd = (codes >> bit & 1u) != 0, is_upper = (codes >> bit & 2u) != 0;
+  const float lower = is_odd ? one : 0.0f, upper = is_odd ? three : two;
+  return is_upper ? upper : lower;
 }
 
 /// Units of U elements, numbered row-major: whole bytes of codes belong to one thread. Where the
@@ -167,7 +188,49 @@ __device__ inline void store_codes(std::uint8_t* codes, std::int64_t unit, int v
       codes[unit * (U / 4) + byte] = static_cast<std::uint8_t>(packed >> (8 * byte));
 }
 
-/// x → y and codes, or dy and codes → dx.
+/// x → y and codes, or dy and codes → dx, where both lie in one piece of whole vectors: the loads
+/// of two vectors are under way before the first is used.
+template <typename Steps, Direction direction, typename T>
+__global__ void dense_coded_kernel(const T* from, T* to, std::uint8_t* codes,
+                                   std::int64_t vectors) {
+  constexpr int V = vector_size<T>, each = 2;
+  using Codes = std::conditional_t<V == 8, std::uint16_t, std::uint8_t>;
+  auto* const of_vector = reinterpret_cast<Codes*>(codes);
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x * each;
+  std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x * each + threadIdx.x;
+  for (; first < vectors; first += step) {
+    Pack<T, V> in[each] = {};
+    unsigned packed_codes[each] = {};
+    TIDEMARK_UNROLL
+    for (int u = 0; u < each; ++u) {
+      const std::int64_t i = first + u * std::int64_t{blockDim.x};
+      if (i >= vectors) continue;
+      in[u] = reinterpret_cast<const Pack<T, V>*>(from)[i];
+      if constexpr (direction == Direction::Backward) packed_codes[u] = of_vector[i];
+    }
+    TIDEMARK_UNROLL
+    for (int u = 0; u < each; ++u) {
+      const std::int64_t i = first + u * std::int64_t{blockDim.x};
+      if (i >= vectors) continue;
+      float out[V];
+      TIDEMARK_UNROLL
+      for (int e = 0; e < V; ++e) {
+        const float x = value_in(in[u], e);
+        if constexpr (direction == Direction::Forward) {
+          out[e] = Steps::forward(x);
+          packed_codes[u] |= code_of<Steps>(x) << (2 * e);
+        } else {
+          out[e] = x * slope_of<Steps>(packed_codes[u], 2 * e);
+        }
+      }
+      reinterpret_cast<Pack<T, V>*>(to)[i] = packed<T>(out);
+      if constexpr (direction == Direction::Forward)
+        of_vector[i] = static_cast<Codes>(packed_codes[u]);
+    }
+  }
+}
+
+/// The same of arrays that lie anyhow.
 template <typename Steps, Direction direction, typename T, int U, bool is_dense>
 __global__ void coded_kernel(Reader<T> from, Writer<T> to, std::uint8_t* codes, Walk<2> walk,
                              std::int64_t count) {
@@ -188,7 +251,7 @@ __global__ void coded_kernel(Reader<T> from, Writer<T> to, std::uint8_t* codes, 
           out[e] = Steps::forward(in[e]);
           if (e < at.valid) packed |= code_of<Steps>(in[e]) << bit;
         } else {
-          out[e] = in[e] * slope_of<Steps>(packed >> bit & 3u);
+          out[e] = in[e] * slope_of<Steps>(packed, bit);
         }
       }
       store<V>(to, at.offset[1], walk.inner_stride[1], at.valid, out);

@@ -66,10 +66,15 @@ __device__ inline void round_pair(float x, float y, Float16* to) {
 /// take fifteen and a branch: within two units in the last place, of quotients while |b| is between
 /// 2^−126 and 2^126 (CUDA C++ Programming Guide, intrinsic functions; PTX ISA, sqrt.approx).
 __device__ inline float approximate_quotient(float a, float b) { return __fdividef(a, b); }
-/// e^x within 2 + |1.2 · x| units (as __expf()); 0 below 2^−126.
-__device__ inline float approximate_power(float x) {
+__device__ inline float approximate_reciprocal(float x) {
+  float reciprocal;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(x));
+  return reciprocal;
+}
+/// 2^x; 0 below 2^−126.
+__device__ inline float approximate_power_of_two(float x) {
   float power;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504f));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
   return power;
 }
 __device__ inline float approximate_root(float x) {
@@ -116,7 +121,8 @@ void start_with_room(const Launch& launch, const char* name, void (*kernel)(Para
 }
 #else
 inline float approximate_quotient(float a, float b) { return a / b; }
-inline float approximate_power(float x) { return expf(x); }
+inline float approximate_reciprocal(float x) { return 1.0f / x; }
+inline float approximate_power_of_two(float x) { return exp2f(x); }
 inline float approximate_root(float x) { return sqrtf(x); }
 
 template <typename T>
@@ -153,6 +159,11 @@ unsigned resident_blocks(void (*)(Parameters...), unsigned, std::size_t) {
   return 3;
 }
 #endif
+
+/// e^x within 2 + |1.2 · x| units, which is what x · log2 e loses (as __expf()).
+__device__ inline float approximate_power(float x) {
+  return approximate_power_of_two(x * 1.44269504f);
+}
 
 /// Shared memory that every device gives a block without being asked.
 inline constexpr std::int64_t shared_limit = 48 * 1024;

@@ -17,7 +17,9 @@ const std::array coded = {Pair{cpu::regelu2_forward, cpu::regelu2_backward, cuda
                                cuda::regelu2_backward},
                           Pair{cpu::resilu2_forward, cpu::resilu2_backward, cuda::resilu2_forward,
                                cuda::resilu2_backward}};
-const std::array awkward = {Shape{1}, Shape{5}, Shape{31}, Shape{33}, Shape{1023}, Shape{3, 33}};
+// The last one is of whole vectors, and more than the threads of a block have at once.
+const std::array awkward = {Shape{1},    Shape{5},     Shape{31},     Shape{33},
+                            Shape{1023}, Shape{3, 33}, Shape{4, 1032}};
 
 TEST(ActivationTwins, GeluAndSilu) {
   for (const Pair& pair : plain)
@@ -34,6 +36,19 @@ TEST(ActivationTwins, GeluAndSilu) {
           down.d_output(shape, dtype, Lie::Reversed).d_input(shape, dtype);
           expect_twins(down.finish(32), pair.cpu_backward, pair.cuda_backward);
         }
+}
+
+TEST(ActivationTwins, TheNormalDistributionIsExactWithinRoundings) {
+  for (int i = -14 * 64; i <= 14 * 64; ++i) {
+    const float x = static_cast<float>(i) / 64;
+    const double exact = 0.5 * std::erfc(-static_cast<double>(x) / std::sqrt(2.0));
+    const double error = std::abs(static_cast<double>(cuda::normal_cdf(x)) - exact);
+    EXPECT_LE(error * std::max(1.0, std::abs(static_cast<double>(x))), 2.5e-7) << x;
+  }
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(cuda::gelu_of(infinity), infinity);
+  EXPECT_TRUE(std::isnan(cuda::gelu_of(-infinity)));
+  EXPECT_TRUE(std::isnan(cuda::gelu_of(std::nanf(""))));
 }
 
 TEST(ActivationTwins, ThoseThatReadTheirOutputAndTheComposedGelu) {

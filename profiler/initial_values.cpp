@@ -8,6 +8,7 @@
 #include <numbers>
 #include <optional>
 
+#include "base/parallel.h"
 #include "base/quoted.h"
 #include "kernels/philox.h"
 #include "profiler/meant_values.h"
@@ -18,8 +19,10 @@ namespace {
 
 class Dice {
  public:
-  /// Keys of the step's random ops are below 2^53: the top bit keeps these numbers apart.
-  Dice(std::uint64_t seed, std::uint64_t key) : seed_(seed), key_(key | std::uint64_t{1} << 63) {}
+  /// Keys of the step's random ops are below 2^53: the top bit keeps these numbers apart. The first
+  /// number is the one of that place, a multiple of four.
+  Dice(std::uint64_t seed, std::uint64_t key, std::uint64_t place = 0)
+      : seed_(seed), key_(key | std::uint64_t{1} << 63), next_(place) {}
 
   double uniform() {  // uniform_at(seed, 0, key, next), each block made once
     if (next_ % 4 == 0) block_ = philox(step_key(seed_, 0), next_ / 4, key_);
@@ -35,9 +38,24 @@ class Dice {
   }
 
  private:
-  std::uint64_t seed_, key_, next_ = 0;
+  std::uint64_t seed_, key_, next_;
   PhiloxBlock block_{};
 };
+
+/// The tensor's elements, each of `throws` numbers: parts of it at the same time, on all cores.
+template <typename Draw>
+std::vector<double> drawn(const Tensor& tensor, std::uint64_t seed, std::uint64_t key,
+                          std::uint64_t throws, Draw draw) {
+  constexpr std::size_t part = std::size_t{1} << 16;
+  std::vector<double> values(static_cast<std::size_t>(numel(tensor.shape)));
+  parallel_for((values.size() + part - 1) / part, [&](std::size_t p) {
+    Dice dice(seed, key, p * part * throws);
+    const std::size_t end = std::min(values.size(), (p + 1) * part);
+    for (std::size_t i = p * part; i < end; ++i) values[i] = draw(dice);
+  });
+  return values;
+}
+constexpr std::uint64_t of_uniform = 1, of_normal = 2;  // numbers that one takes
 
 bool is_table(const Trace& trace, TensorId parameter) {
   return std::ranges::any_of(trace.ops, [&](const Op& op) {
@@ -83,18 +101,20 @@ std::vector<double> initial_parameter(const Trace& trace, TensorId parameter, st
   const Tensor& tensor = trace[parameter];
   if (!is_floating(tensor.dtype) || tensor.shape.rank() == 1)
     if (const auto part = stored_part_of(trace, parameter)) return stored(trace, *part, seed);
-  Dice dice(seed, key_of(trace, parameter));
+  const std::uint64_t key = key_of(trace, parameter);
   constexpr double small = 0.02;
   if (is_table(trace, parameter) || tensor.shape.rank() > 2)
     if (tensor.shape.rank() != 4)
-      return filled(tensor, [&](std::int64_t) { return small * dice.normal(); });
+      return drawn(tensor, seed, key, of_normal, [&](Dice& dice) { return small * dice.normal(); });
   if (tensor.shape.rank() >= 2) {
     const std::int64_t fan_in = numel(tensor.shape) / std::max<std::int64_t>(1, tensor.shape[0]);
     const double bound = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, fan_in)));
-    return filled(tensor, [&](std::int64_t) { return bound * (2 * dice.uniform() - 1); });
+    return drawn(tensor, seed, key, of_uniform,
+                 [&](Dice& dice) { return bound * (2 * dice.uniform() - 1); });
   }
   const double centre = scales_a_norm(trace, parameter) ? 1 : 0;
-  return filled(tensor, [&](std::int64_t) { return centre + small * dice.normal(); });
+  return drawn(tensor, seed, key, of_normal,
+               [&](Dice& dice) { return centre + small * dice.normal(); });
 }
 
 std::int64_t index_range(const Trace& trace, TensorId input) {
@@ -130,10 +150,11 @@ std::vector<double> synthetic_input(const Trace& trace, TensorId input, std::uin
   if (const InputFill* fill = fill_of(trace, tensor)) meant = meant_values(tensor, *fill);
   if (meant && !is_floating(tensor.dtype)) require_range(trace, input, *meant);
   if (meant) return *std::move(meant);
-  Dice dice(seed, key_of(trace, input));
-  if (is_floating(tensor.dtype)) return filled(tensor, [&](std::int64_t) { return dice.normal(); });
+  const std::uint64_t key = key_of(trace, input);
+  if (is_floating(tensor.dtype))
+    return drawn(tensor, seed, key, of_normal, [](Dice& dice) { return dice.normal(); });
   const std::int64_t range = index_range(trace, input);
-  return filled(tensor, [&](std::int64_t) { return dice.below(range); });
+  return drawn(tensor, seed, key, of_uniform, [&](Dice& dice) { return dice.below(range); });
 }
 
 }  // namespace tidemark::profiler

@@ -1,8 +1,10 @@
 // Each element is converted through the dtype's own type; 16-bit floats go through fp32.
 #include "profiler/numbers.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "base/parallel.h"
 #include "kernels/number_formats.h"
 
 namespace tidemark::profiler {
@@ -51,10 +53,14 @@ auto with_type(DType dtype, Visit visit) {
 std::vector<std::byte> bytes_of(std::span<const double> numbers, DType dtype) {
   return with_type(dtype, [&]<typename T>(T) {
     std::vector<std::byte> bytes(numbers.size() * sizeof(T));
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      const T element = converted<T>(numbers[i]);
-      std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
-    }
+    constexpr std::size_t part = std::size_t{1} << 16;
+    parallel_for((numbers.size() + part - 1) / part, [&](std::size_t p) {
+      const std::size_t end = std::min(numbers.size(), (p + 1) * part);
+      for (std::size_t i = p * part; i < end; ++i) {
+        const T element = converted<T>(numbers[i]);
+        std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
+      }
+    });
     return bytes;
   });
 }

@@ -74,7 +74,7 @@ class FxTracer {
     const FxId angles = kernel(fmt::format("bmm {} {}", table->rotary.theta, table->rotary.factor),
                                {}, half, DType::Float32, FxKind::Kernel, "angles");
     const FxId both = pointwise("repeat", {angles}, tensor.shape, DType::Float32);
-    return cast(pointwise(fmt::format("wave {}", static_cast<int>(table->wave)), {both}),
+    return cast(pointwise(fmt::format("wave {}", static_cast<int>(table->wave)), {both}, "wave"),
                 tensor.dtype);
   }
 
@@ -146,8 +146,9 @@ class FxTracer {
   }
   /// In the backward, of forward values alone.
   FxId later(std::string_view name, FxId x, DType dtype) {
+    const std::size_t known = graph_.calls.size();
     const FxId made = pointwise(name, {x}, Shape((*this)[x].shape), dtype);
-    graph_.calls[index(made)].in_backward = made == last();
+    if (index(made) == known) graph_.calls.back().in_backward = true;
     return made;
   }
 
@@ -385,13 +386,14 @@ void FxTracer::rms_norm() {
 void FxTracer::gelu() {
   const FxId x = cast(input(0), DType::Float32);
   const bool is_tanh = attribute(trace_, op(), AttributeKey::TanhApprox) != 0;
-  FxId inner = pointwise("mul 0.7", {x});
+  FxId bent{};
   if (is_tanh) {
-    const FxId square = pointwise("mul", {x, x});
-    const FxId cube = pointwise("mul", {square, x});
-    inner = pointwise("mul 0.8", {pointwise("add", {x, pointwise("mul 0.04", {cube})})});
+    const FxId cube = pointwise("mul", {pointwise("mul", {x, x}), x});
+    const FxId sum = pointwise("add", {x, pointwise("mul 0.04", {cube})});
+    bent = pointwise("tanh", {pointwise("mul 0.8", {sum})});
+  } else {
+    bent = pointwise("erf", {pointwise("mul 0.7", {x})});
   }
-  const FxId bent = pointwise(is_tanh ? "tanh" : "erf", {inner});
   const FxId one_plus = pointwise("add 1", {bent});
   const FxId y = pointwise("mul", {pointwise("mul 0.5", {x}), one_plus});
   make(0, cast(y, output(0).dtype));

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/traces/small_trace.h"
+#include "traces/presets.h"
 
 namespace tidemark::fx_graph_test {
 namespace {
@@ -49,6 +50,37 @@ TEST(FxGraph, OfALayerNormHasTheNormalizedInput) {
   const FxGraph graph = fx_graph_of(trace);
   const auto later = std::ranges::count(graph.calls, true, &FxNode::in_backward);
   EXPECT_EQ(later, 1);
+}
+
+// Blocks whose attention and MLP stand side by side have two norms of one x.
+TEST(FxGraph, OfTwoNormsOfOneInputDividesOnceInTheBackward) {
+  const Trace trace = trace_of([](TraceBuilder& b, TensorId x) {
+    return b.add("sum", b.layer_norm("a", x, 1e-5), b.layer_norm("b", x, 1e-5));
+  });
+  const FxGraph graph = fx_graph_of(trace);
+  EXPECT_EQ(calls_named(graph, "normalized"), 1u);
+  EXPECT_EQ(calls_named(graph, "div"), 1u);
+  EXPECT_EQ(std::ranges::count(graph.calls, true, &FxNode::in_backward), 1);
+}
+
+// A call that nobody reads would be a kernel of its own, and a reader that gives no gradient.
+TEST(FxGraph, HasNoCallsThatNobodyReads) {
+  for (const char* model : {"gpt2", "gemma-2b", "llama-3.2-1b", "bert-base", "vit-b-16"}) {
+    StepOptions step{.batch = 2, .framework = "transformers-4.57"};
+    if (!sees_images(find_model(model).config)) step.sequence = 24;
+    const Trace trace = build_trace(find_model(model), step);
+    const FxGraph graph = fx_graph_of(trace);
+    std::vector<bool> is_read(graph.calls.size());
+    for (const FxNode& call : graph.calls)
+      for (const FxId read : call.reads) is_read[index(read)] = true;
+    for (const BackwardRead& read : graph.backward) is_read[index(read.value)] = true;
+    for (std::size_t i = 0; i < graph.calls.size(); ++i) {
+      const FxNode& call = graph.calls[i];
+      if (call.kind != FxKind::Pointwise) continue;
+      EXPECT_TRUE(is_read[i] || call.tensor != no_tensor)
+          << model << " " << trace[call.op].name << " " << call.suffix;
+    }
+  }
 }
 
 // bf16 is normalized in fp32; y is rounded.

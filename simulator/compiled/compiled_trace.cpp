@@ -108,7 +108,7 @@ class FxCompiler {
       for (const FxId read : call.reads) latest[index(read)] = std::min(latest[index(read)], own);
     }
     for (std::size_t i = 0; i < graph_.calls.size(); ++i)
-      if (graph_.calls[i].in_backward) latest[i] = latest[index(graph_.calls[i].reads[0])];
+      if (graph_.calls[i].in_backward) latest[i] = latest[index(base(graph_.calls[i].reads[0]))];
     return latest;
   }
 
@@ -163,22 +163,27 @@ class FxCompiler {
   }
 
   // Kept values from which what the backward reads is made again.
-  void add_needs(std::size_t fusion, FxId value) {
+  void add_needs(std::set<FxId>& needs, FxId value) const {
     const FxId from = base(value);
     if (is_saved_[index(from)] || at(from).kind == FxKind::Input) {
-      needs_[fusion].insert(from);
+      needs.insert(from);
       return;
     }
     CHECK(is_fused(from));
-    for (const FxId read : at(from).reads) add_needs(fusion, read);
+    for (const FxId read : at(from).reads) add_needs(needs, read);
   }
 
   void find_needs() {
     needs_.resize(fusions_.size());
     for (const BackwardRead& read : graph_.backward) {
-      if (is_kernel(trace_[read.op].kind)) continue;  // which keeps what it reads by its own row
+      if (is_kernel(trace_[read.op].kind)) {  // which keeps what it reads by its own row
+        if (!at(read.value).in_backward) continue;
+        add_needs(needs_of_product_[read.op], read.value);
+        cast_in_backward_[read.op] += size(at(read.value));
+        continue;
+      }
       const std::size_t fusion = fusion_of(read.op);
-      if (fusion != none) add_needs(fusion, read.value);
+      if (fusion != none) add_needs(needs_[fusion], read.value);
     }
   }
 
@@ -202,7 +207,33 @@ class FxCompiler {
       if (input != no_tensor) edit_.redirect(input, operand(graph_.by_tensor[index(input)]));
     const FxId made = graph_.by_tensor[index(trace_.outputs(op)[0])];
     if (is_kernel(op.kind) && at(base(made)).op != id) return;  // an equal one has run
+    if (needs_of_product_.contains(id)) return write_product(id);
     edit_.copy(id);
+  }
+
+  // Its backward reads casts of its operands, which are kept or made again.
+  void write_product(OpId id) {
+    const Op& op = trace_[id];
+    const TensorId a = trace_.inputs(op)[0], b = trace_.inputs(op)[1], out = trace_.outputs(op)[0];
+    std::vector<TensorId> inputs = {edit_.map(a), edit_.map(b)};
+    OpaqueRow row{.operation = std::string(to_string(op.kind)),
+                  .gradients = inputs_with_gradient(trace_, op, has_gradient_)};
+    for (const FxId need : needs_of_product_.at(id)) {
+      const FxId of_a = base(graph_.by_tensor[index(a)]), of_b = base(graph_.by_tensor[index(b)]);
+      const std::size_t place = need == of_a ? 0 : need == of_b ? 1 : inputs.size();
+      if (place == inputs.size()) inputs.push_back(operand(need));
+      row.saved |= input_bit(static_cast<int>(place));
+    }
+    CHECK(inputs.size() <= most_operands);
+    const std::int64_t flops = 2 * numel(trace_[out].shape) * trace_[a].shape.back();
+    row.forward.flops = flops;
+    row.backward.flops = flops * std::popcount(row.gradients);
+    row.backward.workspace = cast_in_backward_.at(id);
+    Tensor product = trace_[out];
+    product.storage = no_tensor;
+    const std::array made = {edit_.external(product)};
+    edit_.redirect(out, made[0]);
+    edit_.emit_opaque(op.name, std::move(row), inputs, made);
   }
 
   void add_inputs(FxId read, std::size_t fusion, std::vector<FxId>& inputs) const {
@@ -243,6 +274,7 @@ class FxCompiler {
   std::string operation(const Fusion& fusion) const {
     std::vector<std::string_view> kinds;
     for (const FxId call : fusion.calls) {
+      if (at(call).in_backward) continue;
       const std::string_view kind = to_string(trace_[at(call).op].kind);
       if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
     }
@@ -368,7 +400,9 @@ class FxCompiler {
   std::vector<bool> is_read_later_;  ///< of these, what another op of the forward reads
   std::vector<std::size_t> fusion_of_;
   std::vector<Fusion> fusions_;
-  std::vector<std::set<FxId>> needs_;
+  std::vector<std::set<FxId>> needs_;  ///< by fusion
+  std::map<OpId, std::set<FxId>> needs_of_product_;
+  std::map<OpId, Bytes> cast_in_backward_;
   std::vector<TensorId> place_;
   std::vector<bool> is_copied_;
   std::set<std::string> names_;

@@ -9,9 +9,12 @@
 #include <map>
 
 #include "base/error.h"
+#include "traces/trace_builder.h"
 
 namespace tidemark {
 namespace {
+
+constexpr std::string_view casts = "convert_element_type";
 
 class FxTracer {
  public:
@@ -25,6 +28,7 @@ class FxTracer {
       wanted_ = inputs_with_gradient(trace_, op(), has_gradient_);
       call();
     }
+    fold_casts();
     return std::move(graph_);
   }
 
@@ -63,8 +67,7 @@ class FxTracer {
   // cost nothing to make again) and rotary tables, of which the angles are a product.
   FxId made_here(const InputFill& fill, const Tensor& tensor) {
     if (const auto* constant = std::get_if<fill::Constant>(&fill))
-      return pointwise(fmt::format("full {}", constant->value), {}, tensor.shape, tensor.dtype,
-                       "full");
+      return full(constant->value, tensor);
     if (std::holds_alternative<fill::CausalMask>(fill) ||
         std::holds_alternative<fill::PaddingMask>(fill))
       return pointwise(fmt::format("mask {}", tensor.name), {}, tensor.shape, tensor.dtype, "mask");
@@ -76,6 +79,10 @@ class FxTracer {
     const FxId both = pointwise("repeat", {angles}, tensor.shape, DType::Float32);
     return cast(pointwise(fmt::format("wave {}", static_cast<int>(table->wave)), {both}, "wave"),
                 tensor.dtype);
+  }
+
+  FxId full(double value, const Tensor& like) {
+    return pointwise(fmt::format("full {}", value), {}, like.shape, like.dtype, "full");
   }
 
   FxId last() const { return static_cast<FxId>(graph_.calls.size() - 1); }
@@ -110,7 +117,7 @@ class FxTracer {
   }
   FxId cast(FxId x, DType dtype) {
     if ((*this)[x].dtype == dtype) return x;
-    return pointwise("convert_element_type", {x}, Shape((*this)[x].shape), dtype);
+    return pointwise(casts, {x}, Shape((*this)[x].shape), dtype);
   }
   FxId cast(FxId x, FxId as) { return cast(x, (*this)[as].dtype); }
   /// One number per row of x.
@@ -144,12 +151,54 @@ class FxTracer {
         "inductor_random",
         {.kind = FxKind::Kernel, .shape = shape, .suffix = "inductor_random", .is_random = true});
   }
+  static Shape stacked(const Shape& s) {
+    const std::int64_t rows = s[s.rank() - 2], matrix = rows * s.back();
+    return {numel(s) / matrix, rows, s.back()};
+  }
+  FxId stacked(FxId x) { return view("view", x, stacked((*this)[x].shape)); }
   /// In the backward, of forward values alone.
   FxId later(std::string_view name, FxId x, DType dtype) {
     const std::size_t known = graph_.calls.size();
     const FxId made = pointwise(name, {x}, Shape((*this)[x].shape), dtype);
     if (index(made) == known) graph_.calls.back().in_backward = true;
     return made;
+  }
+
+  // A cast of a cast is one of what that read, if nobody else reads it: so values that were rounded
+  // for a call in 16 bits, and then widened inside of it, are not (pointless_convert of
+  // torch/_inductor/fx_passes/joint_graph.py).
+  void fold_casts() {
+    std::vector<std::size_t> readers(graph_.calls.size());
+    for (const FxNode& call : graph_.calls)
+      for (const FxId read : call.reads) ++readers[index(read)];
+    for (const BackwardRead& read : graph_.backward) ++readers[index(read.value)];
+    for (const FxId value : cast_again_) ++readers[index(value)];
+    for (FxNode& call : graph_.calls) {
+      if (call.suffix != casts || call.in_backward || !is_floating(call.dtype)) continue;
+      FxNode& inner = graph_.calls[index(call.reads[0])];
+      if (inner.suffix != casts || readers[index(call.reads[0])] > 1 ||
+          !is_floating((*this)[inner.reads[0]].dtype))
+        continue;
+      inner.dtype = call.dtype;
+      inner.tensor = no_tensor;
+      call.kind = FxKind::View;
+    }
+  }
+
+  // Of an op that widens its input, whose backward does so by itself: the same call, but Inductor
+  // looks at casts of casts before it finds that.
+  FxId widened_input() {
+    if (wants(0)) cast_again_.push_back(input(0));
+    return cast(input(0), DType::Float32);
+  }
+
+  // AOTAutograd traces the backward where the model is called, so that under autocast its products
+  // are in 16 bits even where those of the forward, inside of an attention, are not.
+  FxId as_autocast_reads(FxId x) {
+    const Precision precision = trace_.step.precision.value_or(Precision::Fp32);
+    const DType dtype = compute_dtype_of(precision);
+    if (!is_amp(precision) || (*this)[x].dtype == dtype) return x;
+    return later(casts, view("permute", x, Shape((*this)[x].shape)), dtype);
   }
 
   void read(FxId value) { graph_.backward.push_back({value, op_, false}); }
@@ -180,10 +229,12 @@ class FxTracer {
   void gelu();
   void composed_gelu();
   void silu();
+  void relu();
   void softmax();
   void log_softmax();
   void loss();
   void dropout();
+  void drop_path();
   void add_or_mul();
   void rope();
   void moved(std::string_view name, FxKind kind);
@@ -194,6 +245,7 @@ class FxTracer {
   OpId op_{};
   std::uint32_t wanted_ = 0;
   FxGraph graph_;
+  std::vector<FxId> cast_again_;
   std::map<std::string, FxId> known_;
 };
 
@@ -228,7 +280,7 @@ void FxTracer::call() {
     case OpKind::Sigmoid:
       return from_output("sigmoid");
     case OpKind::Relu:
-      return from_output("relu");
+      return relu();
     case OpKind::Softmax:
       return softmax();
     case OpKind::LogSoftmax:
@@ -237,6 +289,8 @@ void FxTracer::call() {
       return loss();
     case OpKind::Dropout:
       return dropout();
+    case OpKind::DropPath:
+      return drop_path();
     case OpKind::Add:
     case OpKind::Mul:
       return add_or_mul();
@@ -255,7 +309,6 @@ void FxTracer::call() {
     case OpKind::ReGelu2:
     case OpKind::ReSilu2:
     case OpKind::Average:
-    case OpKind::DropPath:
     case OpKind::MaxPool:
     case OpKind::Replicate:
     case OpKind::AllReduce:
@@ -265,8 +318,10 @@ void FxTracer::call() {
     case OpKind::Receive:
     case OpKind::Send:
     case OpKind::VocabularyLoss:
-    case OpKind::Opaque:
       break;
+    case OpKind::Opaque:
+      if (opaque_row(trace_, op())->computes != Formula::Zeros) break;
+      return make(0, full(0, output(0)));
   }
   throw UsageError(fmt::format(
       "--framework {}: what torch.compile makes of {}, {}, is not known here (capture "
@@ -321,11 +376,15 @@ void FxTracer::linear() {
   if (wants(1)) read_by_kernel(rows);
 }
 
+// Batched products are of matrices in one row.
 void FxTracer::matmul() {
-  const FxId a = input(0), b = input(1);
-  make(0, kernel("bmm", {a, b}, output(0).shape, output(0).dtype));
-  if (wants(0)) read_by_kernel(b);
-  if (wants(1)) read_by_kernel(a);
+  const FxId a = stacked(input(0)), b = stacked(input(1));
+  const Shape& shape = output(0).shape;
+  const FxId product = kernel("bmm", {a, b}, stacked(shape), output(0).dtype);
+  make(0, view("view", product, shape));
+  graph_.calls[index(product)].tensor = operand(trace_, op(), 16);
+  if (wants(0)) read_by_kernel(as_autocast_reads(b));
+  if (wants(1)) read_by_kernel(as_autocast_reads(a));
 }
 
 void FxTracer::convolution() {
@@ -351,7 +410,7 @@ void FxTracer::attention() {
 }
 
 void FxTracer::layer_norm() {
-  const FxId x = cast(input(0), DType::Float32);
+  const FxId x = widened_input();
   const Shape shape = (*this)[x].shape;
   const FxId both = add("var_mean", {.kind = FxKind::Pair, .reads = {x}, .suffix = "var_mean"});
   const FxId variance = element("variance", both, shape.with_back(1), DType::Float32);
@@ -384,7 +443,7 @@ void FxTracer::rms_norm() {
 
 // x/2 · (1 + erf(x/√2)), or with the tanh of a polynomial.
 void FxTracer::gelu() {
-  const FxId x = cast(input(0), DType::Float32);
+  const FxId x = widened_input();
   const bool is_tanh = attribute(trace_, op(), AttributeKey::TanhApprox) != 0;
   FxId bent{};
   if (is_tanh) {
@@ -412,21 +471,31 @@ void FxTracer::composed_gelu() {
 }
 
 void FxTracer::silu() {
-  const FxId x = cast(input(0), DType::Float32);
+  const FxId x = widened_input();
   const FxId slope = pointwise("sigmoid", {x});
   make(0, cast(pointwise("mul", {x, slope}), output(0).dtype));
   if (wants(0)) read(x), read(slope);
 }
 
+// The backward asks where y is not positive, a byte per element.
+void FxTracer::relu() {
+  const FxId y = pointwise("relu", {input(0)});
+  make(0, y);
+  if (wants(0)) read(later("le", y, DType::Bool));
+}
+
 void FxTracer::softmax() {
   const FxId x = cast(input(0), DType::Float32);
   const FxId powers = pointwise("exp", {pointwise("sub", {x, reduced("amax", x)})});
-  const FxId y = pointwise("div", {powers, reduced("sum", powers)});
-  make(0, cast(y, output(0).dtype));
+  const FxId y = cast(pointwise("div", {powers, reduced("sum", powers)}), output(0).dtype);
+  make(0, y);
   if (wants(0)) read(y);
 }
 
 void FxTracer::log_softmax() {
+  FxId scores = base_of(graph_, input(0));
+  while ((*this)[scores].suffix == casts) scores = base_of(graph_, (*this)[scores].reads[0]);
+  graph_.returned.push_back(scores);  // beside the loss
   const FxId x = cast(input(0), DType::Float32);
   const FxId less = pointwise("sub", {x, reduced("amax", x, "amax")});
   const FxId sum = reduced("sum", pointwise("exp", {less}));
@@ -459,14 +528,28 @@ void FxTracer::dropout() {
   make(1, mask);
   const FxId kept = pointwise("mul", {mask, x}, Shape((*this)[x].shape), (*this)[x].dtype);
   make(0, cast(pointwise(with_attributes("mul"), {kept}, "mul"), output(0).dtype));
-  if (wants(0)) read(later("convert_element_type", mask, (*this)[x].dtype));
+  if (wants(0)) read(later(casts, mask, (*this)[x].dtype));
 }
 
+// A number per sample: floor(1 − p + random), of the dtype of x.
+void FxTracer::drop_path() {
+  const FxId x = input(0);
+  const FxId drawn = cast(random(output(1).shape), (*this)[x].dtype);
+  const FxId mask = pointwise("floor", {pointwise(with_attributes("add"), {drawn}, "add")}, "mask");
+  make(1, mask);
+  const FxId scaled = pointwise(with_attributes("div"), {x}, "div");
+  make(0, pointwise("mul", {scaled, mask}));
+  if (wants(0)) read(mask);
+}
+
+// Of two dtypes in the wider one. What is added in place is cast to the dtype of where it is added,
+// and looked at through views, as functionalization writes it.
 void FxTracer::add_or_mul() {
-  const FxId a = cast(input(0), output(0).dtype), b = cast(input(1), output(0).dtype);
-  const FxId y = pointwise(to_string(op().kind), {a, b}, output(0).shape, output(0).dtype);
-  make(0, y);
+  const FxId a = input(0), b = input(1);
+  const DType dtype = (*this)[a].dtype == (*this)[b].dtype ? (*this)[a].dtype : DType::Float32;
+  const FxId y = pointwise(to_string(op().kind), {a, b}, output(0).shape, dtype);
   graph_.calls[index(y)].is_sum = op().kind == OpKind::Add;
+  make(0, dtype == output(0).dtype ? y : view("view", cast(y, output(0).dtype), output(0).shape));
   if (op().kind != OpKind::Mul) return;
   if (wants(0)) read(b);
   if (wants(1)) read(a);

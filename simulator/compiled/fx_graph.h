@@ -54,6 +54,7 @@ struct BackwardRead {
 struct FxGraph {
   std::vector<FxNode> calls;  ///< reads are of earlier ones
   std::vector<BackwardRead> backward;
+  std::vector<FxId> returned;   ///< to the caller: they lie in memory
   std::vector<FxId> by_tensor;  ///< the call that makes what a tensor of the trace holds
 
   const FxNode& operator[](FxId id) const { return calls[index(id)]; }

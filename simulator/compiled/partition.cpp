@@ -33,6 +33,7 @@ class Partitioner {
         users_(graph.calls.size()),
         is_read_(graph.calls.size()),
         is_read_by_kernel_(graph.calls.size()),
+        is_returned_(graph.calls.size()),
         order_(graph.calls.size()),
         distance_(graph.calls.size(), std::numeric_limits<int>::max() - 1),
         may_not_repeat_(graph.calls.size()) {
@@ -43,6 +44,7 @@ class Partitioner {
     }
     for (const BackwardRead& read : graph.backward)
       (read.by_kernel ? is_read_by_kernel_ : is_read_)[index(read.value)] = true;
+    for (const FxId value : graph.returned) is_returned_[index(value)] = true;
     measure_distances();
   }
 
@@ -94,12 +96,13 @@ class Partitioner {
     return all;
   }
 
-  // Made again it would be written there all the same, for a kernel of a library.
+  // Made again it would be written there all the same, for a kernel of a library. What the model
+  // returns is taken for that, too: the graph's end is neither forward nor fusible.
   bool lies_in_memory_in_backward(std::size_t i) const {
     std::vector<std::size_t> seen = {i};
     for (std::size_t k = 0; k < seen.size(); ++k) {
       const std::size_t value = seen[k];
-      if (is_read_by_kernel_[value]) return true;
+      if (is_read_by_kernel_[value] || is_returned_[value]) return true;
       for (const std::size_t user : users_[value]) {
         if (!is_forward(user) && !fuses(value, user)) return true;
         if (kind(user) == FxKind::View) seen.push_back(user);
@@ -169,7 +172,7 @@ class Partitioner {
   }
 
   bool lies_in_memory(std::size_t i) const {
-    if (kind(i) == FxKind::Input || is_read_by_kernel_[i]) return true;
+    if (kind(i) == FxKind::Input || is_read_by_kernel_[i] || is_returned_[i]) return true;
     if (is_read_[i] && !is_fusible(calls()[i])) return true;
     return !std::ranges::all_of(users_[i], [&](std::size_t user) { return fuses(i, user); });
   }
@@ -222,7 +225,7 @@ class Partitioner {
 
   const FxGraph& graph_;
   std::vector<std::vector<std::size_t>> users_;
-  std::vector<bool> is_read_, is_read_by_kernel_;
+  std::vector<bool> is_read_, is_read_by_kernel_, is_returned_;
   std::vector<std::size_t> order_;
   std::vector<int> distance_;
   std::vector<bool> may_not_repeat_;

@@ -45,10 +45,10 @@ constexpr const char* what_is_missed =
     "where PyTorch's backward finds that of the forward free (*reserved*). "
     "Compiled steps (`scripts/capture_steps/compiled.py`; *saved* counts autocast's copies of "
     "weights, which their graphs keep): Inductor pads strides of more than 1024 elements to whole "
-    "128 bytes, up to 0.2 % of *saved* at these odd sizes and nothing at usual ones; attention of "
-    "heads of odd width is composed otherwise under autocast (22 and 30 %), one head of keys is a "
-    "view there (3 %), and a convolution's fp32 weight is copied (2 %). Which buffer of the "
-    "backward Inductor writes over another, and where it parts a fusion, is not followed "
+    "128 bytes, up to 0.2 % of *saved* at these odd sizes and nothing at usual ones; one head of "
+    "keys is a view under autocast (3 %), and a convolution's fp32 weight is copied (2 %). Which "
+    "buffer of the backward Inductor writes over another, and where it parts a fusion, is not "
+    "followed "
     "(*allocated*, and with segments of 20 MiB *reserved*).";
 
 /// Of a checkpointed step the nodes hold something else than the strategy keeps.

@@ -67,6 +67,30 @@ TEST(CompiledTrace, OfModelsIsSound) {
       }
 }
 
+// Heads that no fused kernel takes, under autocast: the products of a composed attention are in
+// fp32, and what their backward reads is in bf16. It is kept so, in half of the bytes.
+TEST(CompiledTrace, KeepsOperandsOfComposedAttentionAsTheBackwardCastsThem) {
+  Model model = find_model("gpt2");
+  auto& config = std::get<Gpt2Config>(model.config);
+  config.depth = 1, config.width = 198, config.heads = 6;
+  StepOptions step = step_of(compiled_row, Precision::AmpBf16);
+  step.sequence = 24;
+  const auto trace = std::make_shared<const Trace>(build_rank_trace(model, step));
+  ASSERT_THAT(check(*trace), IsEmpty());
+  const OpaqueRow& scores = row_named(*trace, "blocks.0.attn.scores");
+  EXPECT_EQ(scores.operation, "matmul");
+  // 2 samples, 6 heads, 24 x 33 and 33 x 24
+  EXPECT_EQ(scores.forward.flops, 2 * (2 * 6 * 24 * 24) * 33);
+  EXPECT_EQ(scores.backward.flops, 2 * scores.forward.flops.value());
+  const Op& op = (*trace)[op_named(*trace, "blocks.0.attn.scores")];
+  std::vector<DType> saved;
+  for (int i = 0; i < op.inputs; ++i)
+    if ((scores.saved & input_bit(i)) != 0) saved.push_back((*trace)[operand(*trace, op, i)].dtype);
+  EXPECT_EQ(saved, (std::vector{DType::BFloat16, DType::BFloat16}));
+  const PlannedStep planned = plan_step(trace, parse_strategy("vanilla"));
+  EXPECT_THAT(validate(*trace, lower(*trace, planned.plan)), IsEmpty());
+}
+
 TEST(CompiledTrace, KeepsLessThanTheEagerStep) {
   const auto kept = [](const char* framework) {
     const auto trace =

@@ -83,6 +83,95 @@ TEST(FxGraph, HasNoCallsThatNobodyReads) {
   }
 }
 
+// Rounded for a call in 16 bits that widens its operands again: Inductor leaves the rounding out.
+TEST(FxGraph, OfACastOfACastCastsOnce) {
+  const Trace trace = trace_of([](TraceBuilder& b, TensorId x) {
+    const TensorId narrow = b.cast("narrow", b.relu("h", x), DType::BFloat16);
+    return b.relu("y", b.cast("wide", narrow, DType::Float32));
+  });
+  const FxGraph graph = fx_graph_of(trace);
+  const FxNode& wide = graph[graph.by_tensor[index(tensor_named(trace, "wide"))]];
+  EXPECT_EQ(wide.kind, FxKind::View);
+  EXPECT_EQ(graph[wide.reads[0]].dtype, DType::Float32);
+}
+
+TEST(FxGraph, OfACastThatOthersReadTooKeepsIt) {
+  const Trace trace = trace_of([](TraceBuilder& b, TensorId x) {
+    const TensorId narrow = b.cast("narrow", b.relu("h", x), DType::BFloat16);
+    const TensorId wide = b.relu("y", b.cast("wide", narrow, DType::Float32));
+    return b.add("sum", wide, b.relu("z", narrow));
+  });
+  const FxGraph graph = fx_graph_of(trace);
+  EXPECT_EQ(graph[graph.by_tensor[index(tensor_named(trace, "wide"))]].kind, FxKind::Pointwise);
+  EXPECT_EQ(graph[graph.by_tensor[index(tensor_named(trace, "narrow"))]].dtype, DType::BFloat16);
+}
+
+// SiLU's backward widens its input by itself: a second reader, when Inductor looks.
+TEST(FxGraph, OfACastThatABackwardCastsAgainKeepsIt) {
+  const Trace trace = trace_of([](TraceBuilder& b, TensorId x) {
+    return b.silu("y", b.cast("narrow", b.relu("h", x), DType::BFloat16));
+  });
+  const FxGraph graph = fx_graph_of(trace);
+  EXPECT_EQ(graph[graph.by_tensor[index(tensor_named(trace, "narrow"))]].dtype, DType::BFloat16);
+}
+
+// An attention that is composed in fp32, under autocast: the backward's products are in bf16.
+TEST(FxGraph, OfAProductInFp32UnderAutocastReadsCastsInTheBackward) {
+  const auto build = [](TraceBuilder& b, TensorId x) {
+    return b.product("product", b.view("a", x, {1, 2, 8}), b.view("b", x, {1, 8, 2}));
+  };
+  const Trace amp = trace_of(build, Precision::AmpBf16);
+  EXPECT_THAT(read_by(amp, "product", true),
+              ElementsAre("convert_element_type", "convert_element_type"));
+  const FxGraph graph = fx_graph_of(amp);
+  EXPECT_EQ(std::ranges::count(graph.calls, true, &FxNode::in_backward), 2);
+  EXPECT_THAT(read_by(trace_of(build), "product", true), ElementsAre("x", "x"));
+}
+
+// In 16 bits the backward of a softmax reads what was rounded, which a product reads as well.
+TEST(FxGraph, OfASoftmaxIsReadAsItWasMade) {
+  const Trace trace = trace_of(
+      [](TraceBuilder& b, TensorId x) { return b.softmax("weights", x, false); }, Precision::Bf16);
+  EXPECT_THAT(read_by(trace, "weights", false), ElementsAre("weights"));
+}
+
+TEST(FxGraph, OfAReluIsReadWhereItIsNotPositive) {
+  const Trace trace = trace_of([](TraceBuilder& b, TensorId x) { return b.relu("h", x); });
+  EXPECT_THAT(read_by(trace, "h", false), ElementsAre("le"));
+}
+
+TEST(FxGraph, OfADroppedPathHasANumberPerSample) {
+  const Trace trace = trace_of([](TraceBuilder& b, TensorId x) {
+    return b.drop_path("path", b.view("rows", x, {1, 2, 8}), 0.5);
+  });
+  EXPECT_THAT(read_by(trace, "path", false), ElementsAre("path.mask"));
+  const FxGraph graph = fx_graph_of(trace);
+  EXPECT_EQ(size(graph[graph.by_tensor[index(tensor_named(trace, "path.mask"))]]), Bytes{4});
+}
+
+// A sum of bf16 and fp32 is fp32, and cast to where it is added.
+TEST(FxGraph, AddsInPlaceInTheWiderDtype) {
+  const Trace trace = trace_of([](TraceBuilder& b, TensorId x) {
+    const TensorId narrow = b.relu("h", b.cast("narrow", x, DType::BFloat16));
+    return b.add_in_place("sum", narrow, x);
+  });
+  const FxGraph graph = fx_graph_of(trace);
+  const FxNode& sum = graph[graph.by_tensor[index(tensor_named(trace, "sum"))]];
+  EXPECT_EQ(sum.dtype, DType::BFloat16);
+  const FxNode& cast = graph[sum.reads[0]];
+  EXPECT_EQ(graph[cast.reads[0]].dtype, DType::Float32);
+  EXPECT_TRUE(graph[cast.reads[0]].is_sum);
+}
+
+// The logits, which models return beside the loss.
+TEST(FxGraph, ReturnsWhatIsScored) {
+  const Model model = find_model("gpt2");
+  const Trace trace = build_trace(model, {.batch = 1, .sequence = 8});
+  const FxGraph graph = fx_graph_of(trace);
+  ASSERT_EQ(graph.returned.size(), 1u);
+  EXPECT_EQ(trace[graph[graph.returned[0]].tensor].name, "lm_head");
+}
+
 // bf16 is normalized in fp32; y is rounded.
 TEST(FxGraph, OfSixteenBitsCasts) {
   const Trace trace = trace_of(

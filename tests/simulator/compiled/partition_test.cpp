@@ -52,6 +52,18 @@ TEST(Partition, KeepsWhatAProductReads) {
   EXPECT_THAT(saved_values(g.graph), ElementsAre(product, turned));
 }
 
+// Gemma 2's logits: what the model returns is written anyway, and so is not made again of the
+// product, which the backward reads, too.
+TEST(Partition, KeepsWhatIsReturned) {
+  Graph g;
+  const FxId product = g.kernel(g.input());
+  const FxId capped = g.pointwise(product);
+  g.read(product), g.read(capped);
+  EXPECT_THAT(saved_values(g.graph), ElementsAre(product));
+  g.graph.returned = {capped};
+  EXPECT_THAT(saved_values(g.graph), ElementsAre(product, capped));
+}
+
 // fp32 of a bf16 value that lies in memory: half as many bytes are kept.
 TEST(Partition, KeepsTheSmallerOfACastAndWhatItIsOf) {
   Graph g;

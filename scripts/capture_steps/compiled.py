@@ -6,7 +6,8 @@
 The models, inputs and libraries are those of capture.py. Dynamo traces the model with its loss,
 AOTAutograd divides forward and backward by its min-cut partitioner, Inductor writes code, and that
 code runs in PyTorch's own allocator over the stand-in; kernels of Triton are not launched. Each case
-runs three steps in a child process, of which the third is measured.
+runs three steps in a child process, of which the third is measured. Steps with adapters need peft,
+which refuses the torchao of this PyTorch: without it.
 
 Per case:
   saved       bytes of storages that the compiled graph's node holds; parameters and buffers do not

@@ -22,7 +22,10 @@ namespace {
 
 constexpr std::size_t most_operands = 16;
 /// Whose compiled steps were compared with PyTorch's (tests/reference/steps_compiled.json).
-constexpr std::array<std::string_view, 4> families = {"gpt2", "llama", "bert", "vit"};
+constexpr std::array<std::string_view, 19> families = {
+    "gpt2",       "llama",  "phi",    "phi3",     "stablelm", "starcoder2", "olmo2",
+    "gemma",      "gemma2", "gemma3", "gpt-neox", "falcon",   "t5",         "bert",
+    "modernbert", "vit",    "swin",   "clip",     "siglip"};
 
 bool is_kernel(OpKind kind) { return is_product(row_of(kind).work) || kind == OpKind::Embedding; }
 
@@ -79,6 +82,7 @@ class FxCompiler {
       for (const std::size_t f : before[i]) write(f);
       if (i < trace_.ops.size() && is_kernel(trace_.ops[i].kind)) copy(static_cast<OpId>(i));
     }
+    keep_unread_parameters();
     edit_.redirect(trace_.loss, operand(graph_.by_tensor[index(trace_.loss)]));
     return edit_.finish();
   }
@@ -95,6 +99,12 @@ class FxCompiler {
   }
   bool is_fused(FxId id) const {
     return at(id).kind != FxKind::Input && at(id).kind != FxKind::View && !is_of_kernel(id);
+  }
+
+  // As DINOv2's token for masked patches.
+  void keep_unread_parameters() {
+    for (const Tensor& tensor : trace_.tensors)
+      if (tensor.category == Category::Parameter) edit_.map(tensor.storage);
   }
 
   // Which op each call must run before: the first kernel that needs it, by whatever way.
@@ -420,11 +430,10 @@ Trace compiled_trace(const Trace& trace) {
         trace.step.framework));
   if (std::ranges::find(families, trace.family) == families.end())
     throw UsageError(fmt::format(
-        "--framework {}: what torch.compile makes of {} is not known here, only of GPT-2, LLaMA "
-        "and "
-        "its kin, BERT and ViT (capture the compiled step: tidemark capture --help; or plan the "
-        "eager one: --framework {})",
-        trace.step.framework, trace.model, default_framework));
+        "--framework {}: what torch.compile makes of {} is not known here, only of the families {} "
+        "(capture the compiled step: tidemark capture --help; or plan the eager one: --framework "
+        "{})",
+        trace.step.framework, trace.model, fmt::join(families, ", "), default_framework));
   return FxCompiler(trace).run();
 }
 

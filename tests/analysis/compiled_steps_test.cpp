@@ -26,23 +26,35 @@ std::vector<double> off(std::int64_t StepBytes::*number) {
 
 double median(const std::vector<double>& sorted) { return sorted[sorted.size() / 2]; }
 
+bool starts_with_any(const MeasuredStep& step, std::initializer_list<std::string_view> beginnings) {
+  return std::ranges::any_of(beginnings, [&](std::string_view beginning) {
+    return std::string_view(step.name).starts_with(beginning);
+  });
+}
+
 // What is not followed: one head of keys for all of queries, which is a view where autocast copies
-// it (as in eager steps); and the copy of a convolution's fp32 weight that Inductor makes to have
-// its channels last.
+// it (as in eager steps); heads that Falcon copies for a mask where none is shared; a table that
+// is indexed, not embedded, whose rows are looked up again; and the masks of a composed attention.
 bool is_known_miss(const MeasuredStep& step) {
-  return step.name.starts_with("qwen2-amp") || step.name.starts_with("vit-fp32") ||
-         step.name.starts_with("deit-fp32");
+  return starts_with_any(step,
+                         {"qwen2-amp", "gemma-amp", "falcon-serial", "swin-amp", "clip-text-amp"});
+}
+
+// Strides of more than 1024 elements that Inductor pads weigh more where widths are small.
+bool is_padded(const MeasuredStep& step) {
+  return starts_with_any(step, {"t5", "flan-t5", "siglip", "clip", "vit-amp-bf16-math"});
 }
 
 TEST(CompiledSteps, KeepWhatThePartitionerKeeps) {
-  EXPECT_GE(steps().size(), 42u);
+  EXPECT_GE(steps().size(), 124u);
   for (const MeasuredStep& step : steps()) {
-    if (is_known_miss(step)) continue;
-    EXPECT_LE(std::abs(percent_off(step.predicted.saved, step.measured.saved)), 0.2)
-        << step.name << " saved " << step.predicted.saved << " against " << step.measured.saved;
     EXPECT_EQ(step.predicted.parameters, step.measured.parameters) << step.name;
+    if (is_known_miss(step)) continue;
+    EXPECT_LE(std::abs(percent_off(step.predicted.saved, step.measured.saved)),
+              is_padded(step) ? 0.6 : 0.2)
+        << step.name << " saved " << step.predicted.saved << " against " << step.measured.saved;
   }
-  EXPECT_LE(median(off(&StepBytes::saved)), 0.05);
+  EXPECT_LE(median(off(&StepBytes::saved)), 0.06);
 }
 
 TEST(CompiledSteps, HaveThePredictedPeaks) {

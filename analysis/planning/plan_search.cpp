@@ -63,7 +63,8 @@ PlanSearch PlanSearch::with_offload(double share_beyond, std::optional<Bytes> ho
 
 PlanSearch PlanSearch::with_overlap(Resource resource) const {
   PlanSearch search = *this;
-  search.planner_ = std::make_shared<const Planner>(*planner_, resource);
+  if (resource != planner_->resource())
+    search.planner_ = std::make_shared<const Planner>(*planner_, resource);
   search.overlaps_ = true;
   return search;
 }
@@ -108,6 +109,11 @@ bool PlanSearch::is_time_a_sum() const {
   return !overlaps_ && !may_offload_ && trace_->step.mesh.is_one();
 }
 
+// Sums say the least that a plan takes on one stream: what takes no less by them is not simulated.
+bool PlanSearch::may_take_less(std::size_t point, Nanoseconds time) const {
+  return overlaps_ || planner_->least_time(point) < time.count();
+}
+
 // What copies, collectives or a second stream do beside a run is in no sum: of points that differ
 // by little in sums, one before may be the faster one.
 template <typename Accepts>
@@ -115,6 +121,7 @@ std::size_t PlanSearch::fastest_near(std::size_t found, Accepts accepts) const {
   if (is_time_a_sum()) return found;
   Nanoseconds least = time_of(found);
   for (std::size_t k = 1, last = found; k <= std::min(as_fast, last) && !is_stopped(); ++k) {
+    if (!may_take_less(last - k, least)) continue;
     const Nanoseconds time = time_of(last - k);
     if (time < least && accepts(last - k)) found = last - k, least = time;
   }
@@ -166,13 +173,14 @@ std::optional<std::size_t> PlanSearch::any_up_to(std::optional<std::size_t> last
   return std::nullopt;
 }
 
-std::optional<std::size_t> PlanSearch::within(Bytes budget, bool must_fit) const {
-  std::optional<std::size_t> best = of_front_within(budget, must_fit);
-  Nanoseconds least = best && planner_->named() > 0 ? time_of(*best) : Nanoseconds::max();
+std::optional<std::size_t> PlanSearch::named_within(Bytes budget, bool must_fit,
+                                                    Nanoseconds enough) const {
+  std::optional<std::size_t> best;
   for (std::size_t i = 0; i < planner_->named() && !(best && is_stopped()); ++i) {
     const std::size_t point = planner_->size() + i;
+    if (!may_take_less(point, enough)) continue;
     const Nanoseconds time = time_of(point);
-    if (time < least && accepts(point, budget, must_fit)) best = point, least = time;
+    if (time < enough && accepts(point, budget, must_fit)) best = point, enough = time;
   }
   return best;
 }
@@ -188,7 +196,7 @@ std::size_t PlanSearch::last_near(std::size_t found, Bytes budget, bool must_fit
   return found;
 }
 
-std::optional<std::size_t> PlanSearch::of_front_within(Bytes budget, bool must_fit) const {
+std::optional<std::size_t> PlanSearch::within(Bytes budget, bool must_fit) const {
   std::size_t rejected = planner_->size();
   std::size_t found = planner_->within(budget.count).value_or(0);
   while (!accepts(found, budget, must_fit)) {

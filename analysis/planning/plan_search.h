@@ -30,11 +30,15 @@ class PlanSearch {
   bool may_offload() const { return may_offload_; }
   bool overlaps() const { return overlaps_; }
   bool is_another_network() const;
+  /// Nobody waits for anything better.
+  bool is_stopped() const { return is_stopped_ && is_stopped_(); }
 
   /// The fastest point whose true bytes stay within the budget. Above host-live bytes come blocks
   /// that are not split, alignment and fragmentation: where they exceed the budget, a smaller one
   /// is looked up; where they leave room, further points are tried, unless it is stopped.
   std::optional<std::size_t> within(Bytes budget, bool must_fit) const;
+  /// The fastest of the plans of strategies that takes less time than `enough`, if any does.
+  std::optional<std::size_t> named_within(Bytes budget, bool must_fit, Nanoseconds enough) const;
   /// The first point whose true step is not longer; a faster one if none of the two needs more.
   std::optional<std::size_t> not_longer(Nanoseconds step) const;
 
@@ -48,15 +52,13 @@ class PlanSearch {
   Bytes bytes_of(std::size_t point) const;
 
  private:
-  std::optional<std::size_t> of_front_within(Bytes budget, bool must_fit) const;
   std::size_t last_near(std::size_t found, Bytes budget, bool must_fit) const;
   template <typename Accepts>
   std::size_t fastest_near(std::size_t found, Accepts accepts) const;
   std::optional<std::size_t> any_up_to(std::optional<std::size_t> last, Bytes budget,
                                        bool must_fit) const;
-  /// Nobody waits for anything better.
-  bool is_stopped() const { return is_stopped_ && is_stopped_(); }
   bool is_time_a_sum() const;
+  bool may_take_less(std::size_t point, Nanoseconds time) const;
   bool accepts(std::size_t point, Bytes budget, bool must_fit) const;
   bool keeps_host_budget(std::size_t point) const;
 

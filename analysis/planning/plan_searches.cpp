@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 namespace tidemark {
 namespace {
@@ -134,6 +135,17 @@ std::vector<const PlanSearch*> PlanSearches::all() const {
   return searches;
 }
 
+// Ways that may do the same have the same plans of strategies, however they count time.
+std::vector<const PlanSearch*> PlanSearches::with_named_plans() const {
+  std::vector<const PlanSearch*> searches;
+  for (const std::vector<PlanSearch>& ways : sets_) {
+    std::set<std::pair<bool, bool>> seen;
+    for (const PlanSearch& search : ways)
+      if (seen.emplace(search.may_offload(), search.overlaps()).second) searches.push_back(&search);
+  }
+  return searches;
+}
+
 std::int64_t PlanSearches::least_bytes() const {
   std::int64_t least = exact()[0].bytes;
   for (const PlanSearch* search : all()) least = std::min(least, search->planner()[0].bytes);
@@ -152,6 +164,12 @@ std::optional<FoundPlan> PlanSearches::within(Bytes budget, bool must_fit) const
     if (!point) continue;
     const Nanoseconds time = search->time_of(*point);
     if (!best || time < least) best = FoundPlan{search, *point}, least = time;
+  }
+  for (const PlanSearch* search : with_named_plans()) {
+    if (best && search->is_stopped()) break;
+    const Nanoseconds enough = best ? least : Nanoseconds::max();
+    if (const std::optional<std::size_t> point = search->named_within(budget, must_fit, enough))
+      best = FoundPlan{search, *point}, least = search->time_of(*point);
   }
   return best;
 }

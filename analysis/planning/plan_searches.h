@@ -54,6 +54,7 @@ class PlanSearches {
   void add(const PlannedStep& step, const PlanRequest& request, const PlanWatch& watch);
   void add_mixed();
   std::vector<const PlanSearch*> all() const;
+  std::vector<const PlanSearch*> with_named_plans() const;
 
   /// By set of operators, all ways to count time, the same for each set.
   std::vector<std::vector<PlanSearch>> sets_;

@@ -194,7 +194,16 @@ void Planner::add_named(std::size_t number, const PlannedStep& step) {
   for (std::size_t s = 0; s < stages.all.size(); ++s) named.entries[s].cost = found.stages[s];
   GradientError error;
   for (const Part& part : parts_of(named)) error += error_of(part);
-  if (!bounds_errors() || error.square() <= settings_.most_error)
+  if (!bounds_errors() || error.square() <= settings_.most_error) keep(std::move(named));
+}
+
+// Once, whatever it is called.
+void Planner::keep(NamedPlan named) {
+  const auto is_same = [&](const std::shared_ptr<const NamedPlan>& other) {
+    return other->chain == named.chain &&
+           std::ranges::equal(other->entries, named.entries, {}, &Entry::plan, &Entry::plan);
+  };
+  if (std::ranges::none_of(named_, is_same))
     named_.push_back(std::make_shared<const NamedPlan>(std::move(named)));
 }
 

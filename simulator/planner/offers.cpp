@@ -53,9 +53,8 @@ Planner::Planner(const Planner& exact, double share_beyond) : Planner(exact) {
   NamedPlan vanilla{0, {}};
   for (std::size_t s = 0; s < stages_.all.size(); ++s)
     vanilla.entries.push_back({keep_all(stages_.all[s]), reference_.stages[s]});
-  named_.push_back(std::make_shared<const NamedPlan>(with_offload(std::move(vanilla))));
-  for (const auto& named : exact.named_)
-    named_.push_back(std::make_shared<const NamedPlan>(with_offload(*named)));
+  keep(with_offload(std::move(vanilla)));
+  for (const auto& named : exact.named_) keep(with_offload(*named));
   for (const Mode& mode : exact.modes_) modes_.push_back({mode.held, mode.menus, mode.behind});
   for (Mode& mode : modes_) offer_offload(mode);
   solve_all();

@@ -260,6 +260,12 @@ std::vector<Planner::Part> Planner::parts_of(std::uint32_t mode, std::uint32_t f
   return parts;
 }
 
+std::int64_t Planner::least_time(std::size_t point) const {
+  std::int64_t time = reference_.rest_time;
+  for (const Part& part : parts_at(point)) time += part.entry->cost.time;
+  return time;
+}
+
 // Rounded up, so that no sum is beyond what it says; what nobody has measured is beyond every
 // bound.
 std::int64_t Planner::units_of(const GradientError& error) const {

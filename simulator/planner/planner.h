@@ -126,6 +126,8 @@ class Planner {
   /// Plans of strategies that are made of local plans, whatever the front has: points from size()
   /// on. Sums may beat them where the allocator does not.
   std::size_t named() const { return named_.size(); }
+  /// No point's plan takes less on one stream; what copies and exchanges add is in no sum.
+  std::int64_t least_time(std::size_t point) const;
   /// Of the point's plan, in the order of stages.
   std::vector<Part> parts_at(std::size_t point) const;
   /// Of a part, predicted: what its codes and operators make of the gradients.
@@ -234,6 +236,7 @@ class Planner {
   void measure_codes();
   void propose();
   void add_named(std::size_t number, const PlannedStep& step);
+  void keep(NamedPlan named);
   NamedPlan with_offload(NamedPlan named) const;
   std::vector<Part> parts_of(const NamedPlan& named) const;
   std::vector<Part> parts_of(std::uint32_t mode, std::uint32_t front, std::uint32_t point) const;

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "analysis/planning/plan_search.h"
 #include "tests/analysis/planning/scenarios.h"
 
@@ -245,6 +247,27 @@ TEST(Planning, OffloadsWhereThatIsFaster) {
   ASSERT_TRUE(half.feasible);
   EXPECT_LE(half.comparison.rows.back().pinned, less);
   EXPECT_LE(half.comparison.rows.back().step, kept.step);
+}
+
+// What copies add is never less than nothing: who takes longer by sums alone need not be simulated.
+TEST(Planning, SumsSayTheLeastThatAPlanTakes) {
+  for (const char* model : {"gpt2", "swin-t"}) {
+    const Scenario scenario = planned_scenario(model, Precision::AmpBf16);
+    const PlanSearch exact(plan_step(trace_of(scenario), parse_strategy("vanilla")),
+                           scenario.device, memory_budget_of(scenario), Measure::Allocated);
+    for (const PlanSearch& search : {exact, exact.with_offload(0.5, std::nullopt)}) {
+      const Planner& planner = search.planner();
+      std::vector<Plan> named;
+      for (std::size_t point = 0; point < planner.size() + planner.named();
+           point += point < planner.size() ? 1 + planner.size() / 16 : 1) {
+        EXPECT_LE(planner.least_time(point), search.time_of(point).count()) << model << point;
+        if (point >= planner.size()) named.push_back(planner.plan_at(point));
+      }
+      EXPECT_GE(planner.named(), 4u) << model;
+      for (std::size_t i = 0; i < named.size(); ++i)
+        EXPECT_EQ(std::ranges::count(named, named[i]), 1) << model << i;
+    }
+  }
 }
 
 TEST(Planning, FrontFallsInTimeAsMemoryRises) {

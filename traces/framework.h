@@ -65,6 +65,8 @@ struct Framework {
   bool contiguous_heads = false;     ///< q, k and v are made contiguous for the fused kernel
   bool repeats_key_heads = true;     ///< grouped keys and values are repeated for it
   bool efficient_groups = false;     ///< memory-efficient attention takes grouped keys as they are
+  bool masks_each_sample = false;    ///< decoders' eager scores get a mask of each sample
+  bool shared_masks = false;         ///< … GPT-2's, too: masking_utils.py makes the masks of both
   bool packs_unmasked = false;       ///< a batch without a mask is taken for packed, and gets one
   bool vision_softmax_fp32 = false;  ///< probabilities of ViT's eager code are made in fp32
   bool adapters_fp32 = false;        ///< LoRA's weights are fp32 whatever the base's dtype is

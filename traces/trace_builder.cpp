@@ -170,6 +170,13 @@ TensorId TraceBuilder::local(TensorId x) {
   return x;
 }
 
+TensorId TraceBuilder::local_of_caller(TensorId x) {
+  if (!framework_.holds_locals || first_local_.size() < 2) return x;
+  const auto own = locals_.begin() + static_cast<std::ptrdiff_t>(first_local_.back()++);
+  locals_.insert(own, x);
+  return x;
+}
+
 void TraceBuilder::end_function() {
   const auto returns_after = static_cast<OpId>(trace_.ops.size() - 1);
   for (std::size_t i = first_local_.back(); i < locals_.size(); ++i)

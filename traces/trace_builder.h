@@ -112,6 +112,8 @@ class TraceBuilder {
   // is not free before it returns. Ignored where the framework's rules have no local variables.
   void begin_function() { first_local_.push_back(locals_.size()); }
   TensorId local(TensorId x);
+  /// What the function returns, and the one that called it has a name for.
+  TensorId local_of_caller(TensorId x);
   void end_function();
 
   // Matrix products. Shapes: x [..., in] → [..., out].

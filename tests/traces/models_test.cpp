@@ -480,6 +480,59 @@ TEST(LanguageModels, LossShiftsLabelsOfFp32LogitsSinceTransformers448) {
   EXPECT_NE(trace[trace.inputs(cast)[0]].held_until, no_op);  // a variable of the model's forward()
 }
 
+TEST(LanguageModels, EagerScoresHaveAMaskOfEachSampleWhereTheCodeMakesOne) {
+  const auto mask_of = [](const char* model, const char* framework) {
+    const Trace trace = trace_of(
+        model, {.batch = 3, .sequence = 32, .attention = Attention::Math, .framework = framework});
+    return trace[trace.inputs(op_named(trace, "blocks.0.attn.mask"))[1]].shape[0];
+  };
+  for (const char* framework : {"transformers-5", "transformers-4.57", "transformers-4.51"})
+    EXPECT_EQ(mask_of("llama-7b", framework), 3) << framework;
+  EXPECT_EQ(mask_of("llama-7b", "torch-1.13"), 1);
+  EXPECT_EQ(mask_of("gpt2", "transformers-4.57"), 3);
+  EXPECT_EQ(mask_of("gpt2", "transformers-4.51"), 1);  // a buffer of each block tells who sees whom
+}
+
+TEST(LanguageModels, ABlockNamesWhatItsAttentionReturns) {
+  for (const char* model : {"llama-7b", "gpt2", "roberta-base"}) {
+    const Trace trace =
+        trace_of(model, {.batch = 2, .sequence = 32, .attention = Attention::Math, .dropout = 0.1});
+    const Tensor& weights = trace[trace.outputs(op_named(trace, "blocks.0.attn.dropout"))[0]];
+    EXPECT_EQ(index(weights.held_until) + 1, index(trace.blocks[0].end)) << model;
+  }
+}
+
+TEST(LanguageModels, AModelNamesWhatItsBlocksBeginWith) {
+  const StepOptions step{.batch = 2, .sequence = 32, .attention = Attention::Math};
+  const Trace llama = trace_of("llama-7b", step);
+  for (const char* name : {"embed", "attention_mask.samples"})
+    EXPECT_EQ(llama[llama.outputs(op_named(llama, name))[0]].held_until,
+              static_cast<OpId>(&op_named(llama, "norm") - llama.ops.data()))
+        << name;
+}
+
+TEST(LanguageModels, NoKernelMakesFp32ProbabilitiesOfBf16Scores) {
+  const auto copies = [](Precision precision) {
+    const Trace trace = trace_of(
+        "llama-7b",
+        {.batch = 2, .sequence = 32, .precision = precision, .attention = Attention::Math});
+    return find_op(trace, "blocks.0.attn.scores.float") != nullptr;
+  };
+  EXPECT_TRUE(copies(Precision::Bf16));
+  EXPECT_FALSE(copies(Precision::AmpFp16));
+  EXPECT_FALSE(copies(Precision::Fp32));
+}
+
+TEST(LanguageModels, HeadsOfOneSampleAreReadWhereTheyLie) {
+  const auto copies = [](std::int64_t batch) {
+    const Trace trace =
+        trace_of("llama-7b", {.batch = batch, .sequence = 32, .attention = Attention::Math});
+    return find_op(trace, "blocks.0.attn.v.dense") != nullptr;
+  };
+  EXPECT_TRUE(copies(2));
+  EXPECT_FALSE(copies(1));
+}
+
 TEST(LanguageModels, RefuseMoreTokensThanLearnedPositions) {
   EXPECT_THROW(trace_of("gpt2", {.sequence = 1025}), UsageError);
   EXPECT_THROW(trace_of("roberta-base", {.sequence = 513}), UsageError);

@@ -282,6 +282,22 @@ TEST(TraceBuilder, HoldsTheLocalVariablesOfAFunctionUntilItsLastOp) {
   EXPECT_EQ(trace[tensor_named(trace, "last")].held_until, no_op);
 }
 
+TEST(TraceBuilder, HoldsWhatAFunctionReturnsUntilItsCallerIsDone) {
+  const Trace trace = built({}, [](TraceBuilder& b, TensorId x) {
+    b.begin_function();
+    b.begin_function();
+    const TensorId y = b.local(b.linear("returned", x, 4));
+    b.local_of_caller(y);
+    const TensorId z = b.local(b.linear("inside", y, 4));
+    b.end_function();
+    const TensorId last = b.linear("last", z, 4);
+    b.end_function();
+    return b.linear("outside", last, 3);
+  });
+  EXPECT_EQ(trace[tensor_named(trace, "returned")].held_until, op_named(trace, "last"));
+  EXPECT_EQ(trace[tensor_named(trace, "inside")].held_until, op_named(trace, "inside"));
+}
+
 TEST(Tuning, IsRefusedIfItNamesNothing) {
   const auto one_linear = [](const char* tuning) {
     require_used_options(built({.tuning = parse_tuning(tuning)}, [](TraceBuilder& b, TensorId x) {

@@ -144,13 +144,17 @@ TensorId rotate(TraceBuilder& b, const std::string& name, TensorId x,
   return b.concat(name + ".join", std::array{turned, rest}, s);
 }
 
-// A batched product wants [batch·heads, tokens, d] in one piece; grouped heads are repeated first,
-// which makes that copy too.
-TensorId dense_heads(TraceBuilder& b, const std::string& name, TensorId x, std::int64_t heads) {
+// A batched product wants [batch·heads, tokens, d] in one step from head to head, as the heads of
+// one sample are (nn.MultiheadAttention copies its packed ones all the same; of other packed ones
+// it is not measured); grouped heads are repeated first, which makes that copy too.
+TensorId dense_heads(TraceBuilder& b, const std::string& name, TensorId x,
+                     const AttentionConfig& config) {
   const Shape s = b.shape(x);
+  const std::int64_t heads = config.heads;
   if (s[1] != heads) return b.repeat_heads(name + ".repeat", x, {s[0], heads, s[2], s[3]});
-  const bool is_dense = heads == 1 || head_order(b, x) == HeadOrder::ByHead;
-  return b.framework().copies_heads && !is_dense ? b.copy(name + ".dense", x, s) : x;
+  const bool is_even =
+      heads == 1 || (s[0] == 1 && !config.packed) || head_order(b, x) == HeadOrder::ByHead;
+  return b.framework().copies_heads && !is_even ? b.copy(name + ".dense", x, s) : x;
 }
 
 // A mask per window of an image is added to [images, windows, heads, tokens, keys].
@@ -164,6 +168,22 @@ TensorId masked(TraceBuilder& b, const std::string& name, TensorId scores, Tenso
   return b.view(name + ".masked", y, s);
 }
 
+// One expression of the code: what it reads has its name until all of it is done. PyTorch has a
+// kernel that reads fp16 and writes fp32, but none that reads bf16 (softmax() of SoftMax.cpp).
+TensorId probabilities(TraceBuilder& b, const std::string& name, TensorId scores, DType of_query,
+                       const AttentionConfig& config) {
+  const bool is_copied =
+      config.softmax_in_fp32 && b[scores].dtype == DType::BFloat16 && b.framework().copies_heads;
+  b.begin_function();
+  b.local(scores);
+  if (config.adds_in_place || is_copied)
+    scores = b.cast(name + ".scores.float", scores, DType::Float32);
+  TensorId weights = b.softmax(name + ".softmax", scores, config.softmax_in_fp32);
+  if (config.probabilities_as_query) weights = b.cast(name + ".softmax.cast", weights, of_query);
+  b.end_function();
+  return weights;
+}
+
 TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
                         const AttentionConfig& config) {
   const Shape s = b.shape(heads.q);
@@ -172,8 +192,8 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
       config.score_factor != 0 ? config.score_factor : 1 / std::sqrt(static_cast<double>(d));
   TensorId q = heads.q;
   if (config.scales_query) q = b.local(b.scale(name + ".scale", q, factor));
-  q = dense_heads(b, name + ".q", q, config.heads);
-  const TensorId k = dense_heads(b, name + ".k", heads.k, config.heads);
+  q = dense_heads(b, name + ".q", q, config);
+  const TensorId k = dense_heads(b, name + ".k", heads.k, config);
   const TensorId k_transposed = b.view(name + ".k.transposed", k, {s[0], config.heads, d, keys},
                                        LayoutTransform::ChannelsFirst);
   TensorId scores = b.matmul(name + ".scores", q, k_transposed);
@@ -184,13 +204,11 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
     scores = config.adds_in_place ? b.add_in_place(name + ".bias", scores, config.bias)
                                   : b.add(name + ".bias", scores, config.bias);
   if (config.mask != no_tensor) scores = masked(b, name, scores, config.mask);
-  if (config.adds_in_place) scores = b.cast(name + ".scores.float", scores, DType::Float32);
   if (config.names_scores) b.local(scores);
-  TensorId weights = b.softmax(name + ".softmax", scores, config.softmax_in_fp32);
-  if (config.probabilities_as_query)
-    weights = b.cast(name + ".softmax.cast", weights, b[heads.q].dtype);
-  weights = b.local(b.dropout(name + ".dropout", weights, config.dropout));
-  const TensorId v = dense_heads(b, name + ".v", heads.v, config.heads);
+  const TensorId weights = b.local(b.dropout(
+      name + ".dropout", probabilities(b, name, scores, b[heads.q].dtype, config), config.dropout));
+  if (config.returns_weights) b.local_of_caller(weights);
+  const TensorId v = dense_heads(b, name + ".v", heads.v, config);
   const TensorId mixed = b.matmul(name + ".mix", weights, v);
   const Shape merged = {s[0], s[2], config.heads * b.shape(v)[3]};
   return b.framework().copies_heads && config.heads > 1

@@ -44,11 +44,13 @@ struct AttentionConfig {
   bool probabilities_as_query = false;         ///< probabilities are cast to the dtype of q
   double dropout = 0;                          ///< of the probabilities
   bool names_scores = false;                   ///< scaled scores stay until the attention returns
+  bool returns_weights = false;                ///< to a block that names them until it returns
   bool calls_sdpa = true;                      ///< the code can call PyTorch's fused attention
   std::optional<AttentionKernel> kernel = {};  ///< what runs, if it is settled already
   bool by_shared_code = false;  ///< through transformers' sdpa_attention.py, not by the model's own
   bool repeats_key_heads =
       false;                    ///< the code repeats them whatever the framework's shared code does
+  bool masks_each_sample = false;  ///< materialized scores have a mask of each sample
   bool is_unmasked = false;     ///< nobody hands the model a mask (Whisper's decoder)
   bool converts_mask = false;   ///< a mask of booleans, which each call turns into numbers
   TensorId memory = no_tensor;  ///< keys and values are made of it: cross-attention

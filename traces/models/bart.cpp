@@ -38,7 +38,9 @@ struct Stack {
             .scales_query = false,
             .key_bias = !config.hears(),
             .dropout = b.dropout_probability(config.attention_dropout),
+            .returns_weights = true,
             .by_shared_code = true,
+            .masks_each_sample = true,
             .query_factor = config.hears() ? root : 0,
             .makes_dense = config.hears(),
             .score_factor = config.hears() ? 1 : root,
@@ -51,8 +53,6 @@ struct Stack {
     const InputFill kind =
         of.causal ? InputFill(fill::CausalMask{}) : InputFill(fill::PaddingMask{});
     settle_attention(b, of, name + which, {1, 1, tokens, keys}, b.base_dtype(), kind);
-    if (*of.kernel == AttentionKernel::Eager)
-      of.mask = for_all_samples(b, name + which + std::string(".samples"), of.mask);
   }
 
   // Whisper's sound is never padded, so that neither the encoder nor who listens to it has a mask.
@@ -93,20 +93,25 @@ struct Stack {
                            .bias = true,
                            .dropout = b.dropout_probability(config.activation_dropout)};
     b.begin_block(of_block, x, is_decoder() ? -1 : 0);
+    b.begin_function();
     if (!is_decoder()) b.part(Part::F);
     x = attend(of_block + ".attn", x, own);
     if (is_decoder()) x = attend(of_block + ".cross", x, cross);
     if (!is_decoder()) b.part(Part::G);
     const std::string which = of_block + ".mlp";
     x = half(which, x, [&](TensorId z) { return mlp(b, which, z, inside); });
+    b.end_function();
     b.end_block();
     return x;
   }
 
   TensorId operator()(TensorId x) {
+    b.begin_function();
     settle(b.shape(x)[1]);
     for (std::int64_t i = 0; i < depth; ++i) x = block(i, x);
-    return config.hears() ? normed(name + ".norm", x) : x;
+    if (config.hears()) x = normed(name + ".norm", x);
+    b.end_function();
+    return x;
   }
 };
 

@@ -30,17 +30,20 @@ TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const BertC
                const AttentionConfig& attention) {
   const double dropout = b.dropout_probability(config.dropout);
   b.begin_block(name, x, 0);
+  b.begin_function();  // which names what its attention returns, and what the MLP reads
   b.part(Part::F);
   TensorId y = self_attention(b, name + ".attn", x, attention);
   if (config.drops_attention_output) y = b.dropout(name + ".drop1", y, dropout);
   b.begin_function();
   x = normalized_sum(b, name, "1", x, y, config.epsilon);
   b.end_function();
+  b.local(x);
   b.part(Part::G);
   b.begin_function();
   y = mlp(b, name + ".mlp", x, config);
   y = b.dropout(name + ".drop2", y, dropout);
   x = normalized_sum(b, name, "2", x, y, config.epsilon);
+  b.end_function();
   b.end_function();
   b.end_block();
   return x;
@@ -166,14 +169,18 @@ Trace build_bert(const std::string& model, const BertConfig& config, const StepO
                             .packed = false,
                             .scales_query = config.scales_query,
                             .dropout = b.dropout_probability(config.attention_dropout),
+                            .names_scores = true,
+                            .returns_weights = config.token_types > 0,  // DistilBERT's drops them
                             .calls_sdpa = !config.electra,
                             .out_name = "dense"};
+  b.begin_function();  // BertModel names its mask, and what its blocks begin with
   settle_attention(b, attention, "attention_mask", {options.batch, 1, 1, tokens}, b.base_dtype(),
                    fill::PaddingMask{});
 
-  TensorId x = embed(b, table, tokens, config);
+  TensorId x = b.local(embed(b, table, tokens, config));
   for (std::int64_t i = 0; i < config.depth; ++i)
     x = block(b, "blocks." + std::to_string(i), x, config, attention);
+  b.end_function();
   return b.finish(loss_of(b, x, table, config));
 }
 

@@ -84,12 +84,14 @@ struct DecoderBlock {
 
   TensorId operator()(TensorId x) const {
     b.begin_block(name, x, 0);
+    b.begin_function();
     if (is_parallel(config.block)) {
       x = both_at_once(x);
     } else {
       x = half({Part::F, &DecoderBlock::attend, "input_norm", "attn_norm", "add1"}, x);
       x = half({Part::G, &DecoderBlock::feed, "post_norm", "mlp_norm", "add2"}, x);
     }
+    b.end_function();
     b.end_block();
     return x;
   }
@@ -135,12 +137,13 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
   if (config.latent.key_rank > 0) attention.value_width = config.latent.value_width;
   attention.by_shared_code = attention.converts_mask = !config.own_attention;
   attention.repeats_key_heads = config.own_attention;
+  attention.masks_each_sample = config.plain_scores || b.framework().masks_each_sample;
+  attention.returns_weights = true;
+  attention.names_scores = config.plain_scores;
   attention.broadcasts_keys = config.broadcasts_keys;
   const std::int64_t keys = tokens + prefix_tokens(b.step().tuning);
   settle_attention(b, attention, "attention_mask" + suffix, {1, 1, tokens, keys}, stream,
                    fill::CausalMask{view.window});
-  if (config.plain_scores && *attention.kernel == AttentionKernel::Eager)
-    attention.mask = for_all_samples(b, "attention_mask.samples" + suffix, attention.mask);
   if (config.learned_positions) return attention;
   const Shape table = {tokens, config.rotary_width ? config.rotary_width : config.head_width};
   const DType kept = config.rotates_in_fp32 ? DType::Float32 : stream;
@@ -160,19 +163,21 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
   return attention;
 }
 
-// Learned positions count from the first one, for each sample by itself.
+// Learned positions count from the first one, for each sample by itself. The model has a name for
+// what it looks up until all blocks are done.
 TensorId with_positions(TraceBuilder& b, TensorId x, const DecoderConfig& config) {
   const TensorId places =
       b.input("position_ids", {b.shape(x)[0], b.shape(x)[1]}, DType::Int64,
               fill::Positions{config.first_position + prefix_tokens(b.step().tuning)});
   const TensorId table = b.parameter("position_embed.weight",
                                      {config.positions + config.first_position, config.width});
-  return b.add("pos_add", x, b.embedding("position_embed", places, table));
+  return b.add("pos_add", x, b.local(b.embedding("position_embed", places, table)));
 }
 
 TensorId embed(TraceBuilder& b, TensorId ids, TensorId table, const DecoderConfig& config) {
   TensorId x = b.with_prompt(b.embedding("embed", ids, table));
   if (config.embedding_width) x = b.linear("project_in", x, config.width, false);
+  b.local(x);
   if (config.embedding_factor != 1) x = b.scale("embed.scale", x, config.embedding_factor);
   if (config.learned_positions) x = with_positions(b, x, config);
   return b.dropout("drop", x, b.dropout_probability(config.embedding_dropout));
@@ -224,6 +229,7 @@ bool has_experts(const DecoderConfig& config, std::int64_t block) {
 HiddenWords hidden_words(TraceBuilder& b, const DecoderConfig& config, std::int64_t tokens) {
   const TensorId ids =
       b.input("input_ids", {sequences_of(b.step()), tokens}, DType::Int64, fill::Words{});
+  b.begin_function();
   const Attentions by_layer = attentions_of(b, config, tokens + prompt_tokens(b.step().tuning));
   const std::int64_t of_table = config.embedding_width ? config.embedding_width : config.width;
   const TensorId table = b.parameter("embed.weight", {config.vocabulary, of_table});
@@ -239,6 +245,7 @@ HiddenWords hidden_words(TraceBuilder& b, const DecoderConfig& config, std::int6
   }
   if (config.block != BlockForm::PostNorm) x = norm(b, "norm", x, config.norm, config.epsilon);
   if (config.embedding_width) x = b.linear("project_out", x, config.embedding_width, false);
+  b.end_function();
   return {b.local(x), table};  // peft's outputs name it
 }
 

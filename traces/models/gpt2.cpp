@@ -20,11 +20,11 @@ TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const Gpt2C
   // Who may see whom: a buffer of each layer's own, which fused attention has no use for.
   b.buffer(name + ".attn.bias", {1, 1, config.positions, config.positions}, DType::Bool);
   b.begin_block(name, x, 0);
+  b.begin_function();  // GPT2Block has names for what its attention gives and what its MLP reads
   b.part(Part::F);
   TensorId y = b.layer_norm(name + ".norm1", x, config.epsilon);
   y = self_attention(b, name + ".attn", y, attention);
   y = b.dropout(name + ".drop", y, b.dropout_probability(config.residual_dropout));
-  b.begin_function();  // GPT2Block has names for what its attention gives and what its MLP reads
   x = b.residual(name + ".add1", x, b.local(y));
   b.part(Part::G);
   y = b.layer_norm(name + ".norm2", x, config.epsilon);
@@ -42,8 +42,9 @@ TensorId embed(TraceBuilder& b, TensorId table, std::int64_t tokens, const Gpt2C
   const TensorId places = b.input("position_ids", {1, tokens + prompt_tokens(tuning)}, DType::Int64,
                                   fill::Positions{prefix_tokens(tuning)});
   const TensorId positions = b.parameter("position_embed.weight", {config.positions, config.width});
-  const TensorId words = b.with_prompt(b.embedding("embed", ids, table));
-  const TensorId x = b.add("pos_add", words, b.embedding("position_embed", places, positions));
+  const TensorId words = b.local(b.with_prompt(b.embedding("embed", ids, table)));
+  const TensorId x =
+      b.add("pos_add", words, b.local(b.embedding("position_embed", places, positions)));
   return b.dropout("drop", x, b.dropout_probability(config.embedding_dropout));
 }
 
@@ -57,9 +58,12 @@ HiddenWords hidden_words(TraceBuilder& b, const Gpt2Config& config, std::int64_t
                             .causal = true,
                             .probabilities_as_query = true,
                             .dropout = b.dropout_probability(config.attention_dropout),
+                            .returns_weights = true,
                             .by_shared_code = true,
+                            .masks_each_sample = b.framework().shared_masks,
                             .converts_mask = true};
   const std::int64_t all = tokens + prompt_tokens(tuning);
+  b.begin_function();  // GPT2Model names its mask and what it looks up, until it returns
   settle_attention(b, attention, "attention_mask", {1, 1, all, all + prefix_tokens(tuning)},
                    b.compute_dtype(), fill::CausalMask{});
   const std::vector<Prefix> prefixes =
@@ -69,7 +73,9 @@ HiddenWords hidden_words(TraceBuilder& b, const Gpt2Config& config, std::int64_t
     attention.prefix = prefixes[i];
     x = block(b, "blocks." + std::to_string(i), x, config, attention);
   }
-  return {b.local(b.layer_norm("norm", x, config.epsilon)), table};  // peft's outputs name it
+  x = b.layer_norm("norm", x, config.epsilon);
+  b.end_function();
+  return {b.local(x), table};  // peft's outputs name it
 }
 
 }  // namespace

@@ -37,6 +37,8 @@ void settle_attention(TraceBuilder& b, AttentionConfig& attention, const std::st
   switch (*attention.kernel) {
     case AttentionKernel::Eager:
       attention.mask = b.input(name, mask, dtype, fill);
+      if (attention.masks_each_sample && mask[0] == 1)
+        attention.mask = b.local(for_all_samples(b, name + ".samples", attention.mask));
       return;
     case AttentionKernel::Composed:
       if (is_masked || attention.causal)
@@ -49,7 +51,7 @@ void settle_attention(TraceBuilder& b, AttentionConfig& attention, const std::st
   if (!is_masked) return;
   attention.mask = b.input(name, of_all, b.compute_dtype(), fill);
   if (!attention.converts_mask)
-    attention.mask = for_all_samples(b, name + ".numbers", attention.mask);
+    attention.mask = b.local(for_all_samples(b, name + ".numbers", attention.mask));
 }
 
 TensorId vocabulary_head(TraceBuilder& b, const std::string& name, TensorId x, TensorId tied_table,

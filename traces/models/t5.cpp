@@ -63,6 +63,7 @@ struct T5Stack {
                                     .softmax_in_fp32 = true,
                                     .probabilities_as_query = true,
                                     .dropout = dropout,
+                                    .names_scores = true,
                                     .calls_sdpa = false,
                                     .memory = memory,
                                     .scales_scores = false,

@@ -34,6 +34,9 @@ Activations that are not the family's own (steps_activations.json):
 Models' own checkpointing, beside adapters and alone (steps_checkpointed.json):
     --cases scripts/capture_steps/checkpointed_cases.py
 
+What nobody thought of (steps_by_chance.json: 44 of the 60 that the dice give, so far):
+    --cases scripts/capture_steps/random_cases.py
+
 Embeddings that heads share (steps_tied.json):
     --cases scripts/capture_steps/tied_cases.py
 
@@ -100,7 +103,8 @@ def start_again_with_stand_in(arguments):
 
 HEADS = {"vit": "ViTForImageClassification", "deit": "DeiTForImageClassification",
          "swin": "SwinForImageClassification", "bert": "BertForMaskedLM",
-         "roberta": "RobertaForMaskedLM", "gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM",
+         "roberta": "RobertaForMaskedLM", "camembert": "CamembertForMaskedLM",
+         "gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM",
          "mistral": "MistralForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM",
          "gemma": "GemmaForCausalLM", "gemma2": "Gemma2ForCausalLM",
          "gemma3_text": "Gemma3ForCausalLM", "phi": "PhiForCausalLM", "phi3": "Phi3ForCausalLM",

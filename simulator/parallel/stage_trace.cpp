@@ -82,7 +82,7 @@ class StageTrace {
         own_(own_chunks()),
         producer_(from.tensors.size(), no_op),
         wanted_(from.ops.size()),
-        edit_(from) {
+        edit_(from, Unread::Leaves) {
     for (std::size_t i = 0; i < from.ops.size(); ++i)
       for (const TensorId output : from.outputs(from.ops[i]))
         if (producer_[index(from[output].storage)] == no_op)

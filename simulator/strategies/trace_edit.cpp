@@ -2,8 +2,23 @@
 #include "simulator/strategies/trace_edit.h"
 
 namespace tidemark {
+namespace {
 
-TraceEdit::TraceEdit(const Trace& from)
+// States of the optimizer have their own place.
+std::vector<TensorId> unread_in(const Trace& trace) {
+  std::vector<bool> is_read(trace.tensors.size());
+  for (const TensorId operand : trace.operands)
+    is_read[index(operand)] = is_read[index(trace[operand].storage)] = true;
+  std::vector<TensorId> unread;
+  for (std::size_t t = 0; t < is_read.size(); ++t)
+    if (!is_read[t] && trace.tensors[t].category != Category::OptimizerState)
+      unread.push_back(static_cast<TensorId>(t));
+  return unread;
+}
+
+}  // namespace
+
+TraceEdit::TraceEdit(const Trace& from, Unread unread)
     : from_(from),
       map_(from.tensors.size(), no_tensor),
       new_op_(from.ops.size(), no_op),
@@ -21,6 +36,13 @@ TraceEdit::TraceEdit(const Trace& from)
   for (Block& block : to_.blocks) block.begin = block.end = no_op;
   for (std::size_t t = 0; t < from.tensors.size(); ++t)  // no op names them
     if (from.tensors[t].category == Category::OptimizerState) map(static_cast<TensorId>(t));
+  if (unread == Unread::Stays) unread_ = unread_in(from);
+}
+
+// Beside those that they stand beside in the old trace: what is allocated first lies first.
+void TraceEdit::add_unread_before(std::size_t old) {
+  while (next_unread_ < unread_.size() && index(unread_[next_unread_]) < old)
+    map(unread_[next_unread_++]);
 }
 
 TensorId TraceEdit::add_tensor(Tensor tensor) {
@@ -33,6 +55,7 @@ TensorId TraceEdit::add_tensor(Tensor tensor) {
 TensorId TraceEdit::map(TensorId old) {
   TensorId& now = map_[index(old)];
   if (now != no_tensor) return now;
+  add_unread_before(index(old));
   Tensor tensor = from_[old];
   tensor.storage = tensor.storage == old ? no_tensor : to_[map(tensor.storage)].storage;
   if (const InputFill* fill = fill_of(from_, tensor)) {
@@ -169,6 +192,7 @@ TensorId TraceEdit::parameter(Name name, const Shape& shape, const Tensor& like)
 }
 
 Trace TraceEdit::finish() {
+  add_unread_before(from_.tensors.size());
   to_.loss = map(from_.loss);
   for (std::size_t b = 0; b < to_.blocks.size(); ++b)
     to_.blocks[b].input = block_input_[b] == no_tensor ? map(to_.blocks[b].input) : block_input_[b];

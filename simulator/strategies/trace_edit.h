@@ -1,4 +1,5 @@
-// Writes a changed copy of a trace, op by op. Tensors that no copied op refers to are left behind.
+// Writes a changed copy of a trace, op by op. Tensors that only ops refer to which are not copied
+// are left behind.
 #pragma once
 
 #include <initializer_list>
@@ -10,9 +11,15 @@
 
 namespace tidemark {
 
+/// What no op names: buffers and parameters that a module has and does not use.
+enum class Unread : std::uint8_t {
+  Stays,
+  Leaves,  ///< with the part of the model that has it
+};
+
 class TraceEdit {
  public:
-  explicit TraceEdit(const Trace& from);
+  explicit TraceEdit(const Trace& from, Unread unread = Unread::Stays);
 
   const Trace& from() const { return from_; }
   /// A name in the new trace, whose pool has those of the old one as well.
@@ -65,12 +72,15 @@ class TraceEdit {
   void append(Op op, std::uint32_t first_operand, std::size_t inputs,
               std::span<const Attribute> attributes);
   TensorId add_tensor(Tensor tensor);
+  void add_unread_before(std::size_t old);
   void note_block(std::int32_t block);
   LineId map_line(LineId old);
 
   const Trace& from_;
   Trace to_;
   std::vector<TensorId> map_;
+  std::vector<TensorId> unread_;       ///< that stay, in order
+  std::size_t next_unread_ = 0;        ///< of which these are added
   std::vector<OpId> new_op_;           ///< by old op
   std::vector<LineId> new_line_;       ///< by old line
   std::vector<TensorId> block_input_;  ///< by block, where it was said

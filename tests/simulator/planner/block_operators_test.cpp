@@ -50,8 +50,7 @@ BlockOperators operators_of(const std::shared_ptr<const Trace>& trace, const cha
 }
 
 // By which the planner counts too much: parameters that norms no longer have, with their gradients
-// and states, in the worst case of all blocks; and masks that no op reads, which a rewritten trace
-// leaves out.
+// and states, in the worst case of all blocks.
 std::int64_t counted_too_much(const Planner& plain, const BlockOperators& operators) {
   return plain.rest() - operators.everywhere->rest();
 }

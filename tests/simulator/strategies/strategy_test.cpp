@@ -284,6 +284,27 @@ TEST(Strategy, WithInputGradientsEmbeddingsKeepMore) {
   EXPECT_TRUE(keeps(*step.trace, "embed_norm"));
 }
 
+// GPT-2's causal masks, and the head that a trained copy stands in for: the module has them.
+TEST(Strategy, WhatNoOpReadsIsThereInChangedSteps) {
+  const auto unread = [](const Trace& trace) {
+    std::vector<bool> is_read(trace.tensors.size());
+    for (const TensorId operand : trace.operands) is_read[index(operand)] = true;
+    std::vector<std::string> names;
+    for (std::size_t t = 0; t < is_read.size(); ++t)
+      if (!is_read[t]) names.emplace_back(trace.tensors[t].name);
+    return names;
+  };
+  for (const char* model : {"gpt2", "vit-b-16"}) {
+    const auto trace = tuned(model, "lora:r=4,targets=all");
+    EXPECT_THAT(unread(*trace), Not(IsEmpty()));
+    for (const char* strategy : {"checkpoint", "reversible", "approx-bp", "ms-bp"}) {
+      const PlannedStep step = plan_step(trace, parse_strategy(strategy));
+      ASSERT_NE(step.trace, trace) << strategy;
+      EXPECT_EQ(unread(*step.trace), unread(*trace)) << model << " " << strategy;
+    }
+  }
+}
+
 // Coupled first, a post-norm block's norm feeds only linears, and its affine part needs no op.
 TEST(Strategy, WiringIsChangedBeforeOperators) {
   const auto trace =

@@ -46,6 +46,8 @@ void add_reports(std::vector<Command>& rows) {
         {"tidemark compare gpt2 -b 4 --precision bf16 --mesh pp=4 --accumulate 16 --schedule "
          "interleaved:v=3",
          "four pipeline stages, of three chunks each"},
+        {"tidemark compare llama-3.2-1b -b 4 --precision bf16 --framework torch-compile-2.6",
+         "under torch.compile"},
         {"tidemark compare bert-base -b 32 --budget 8GiB --strategies checkpoint --require-fit -q",
          "for scripts: exits with 4 if it does not fit"}},
        for_compare,

@@ -180,23 +180,44 @@ std::string cautions_text(const Comparison& comparison, const Style& style) {
 
 namespace {
 
+std::string refusal_of(const Report& row) { return refusal_text(row.strategy, row.reason); }
+
+// The strategies that are refused with the reason of this one.
+std::vector<std::string_view> refused_alike(const Comparison& comparison, const Report& row) {
+  std::vector<std::string_view> names;
+  for (const Report& other : comparison.rows)
+    if (!other.applies && refusal_of(other) == refusal_of(row)) names.push_back(other.strategy);
+  return names;
+}
+
+// What holds for many is said once.
+constexpr std::size_t many = 4;
+
 std::string draw_refusals(const Comparison& comparison, const Style& style) {
+  std::string together, text;
   std::size_t longest = 0;
-  for (const Report& row : comparison.rows)
-    if (!row.applies) longest = std::max(longest, row.strategy.size());
-  if (longest == 0) return "";
-  std::string text = "\nDoes not apply:\n";
-  const std::size_t indent = longest + 4;
+  std::vector<const Report*> alone;
   for (const Report& row : comparison.rows) {
     if (row.applies) continue;
-    std::string head = fmt::format("  {}", style.paint(row.strategy, Ink::Bold));
-    head.append(indent - 2 - row.strategy.size(), ' ');
-    for (const std::string& line :
-         wrapped_lines(refusal_text(row.strategy, row.reason), style.width - indent)) {
-      text += std::exchange(head, std::string(indent, ' ')) + line + "\n";
+    const std::vector<std::string_view> names = refused_alike(comparison, row);
+    if (names.size() < many) {
+      longest = std::max(longest, row.strategy.size());
+      alone.push_back(&row);
+    } else if (names.front() == row.strategy) {
+      std::string head = "  ";
+      const std::string sentence = fmt::format("{}: {}", fmt::join(names, ", "), refusal_of(row));
+      for (const std::string& line : wrapped_lines(sentence, style.width - 4))
+        together += std::exchange(head, "    ") + line + "\n";
     }
   }
-  return text;
+  const std::size_t indent = longest + 4;
+  for (const Report* row : alone) {
+    std::string head = fmt::format("  {}", style.paint(row->strategy, Ink::Bold));
+    head.append(indent - 2 - row->strategy.size(), ' ');
+    for (const std::string& line : wrapped_lines(refusal_of(*row), style.width - indent))
+      text += std::exchange(head, std::string(indent, ' ')) + line + "\n";
+  }
+  return text.empty() && together.empty() ? "" : "\nDoes not apply:\n" + together + text;
 }
 
 }  // namespace

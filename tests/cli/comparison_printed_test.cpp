@@ -54,6 +54,23 @@ TEST(ComparisonTable, AlignsTheReasonsOfRefusals) {
                         "  reversible:a  no coupled blocks\n"));
 }
 
+// As under torch.compile, which refuses every strategy: one line names them all.
+TEST(ComparisonTable, SaysOnceWhatRefusesMany) {
+  Comparison refused = small_comparison();
+  for (const char* strategy : {"mesa", "offload", "pareprop"}) {
+    refused.rows.push_back(refused.rows[0]);
+    refused.rows.back().strategy = strategy;
+  }
+  for (Report& row : refused.rows) row.applies = false, row.reason = "it is decided";
+  refused.rows[1].reason = "for another reason";
+  EXPECT_THAT(comparison_table(refused, {.width = 40}, false),
+              HasSubstr("\nDoes not apply:\n"
+                        "  vanilla, reversible:a, mesa,\n"
+                        "    offload, pareprop: it is decided\n"
+                        "  " +
+                        refused.rows[1].strategy + "  for another reason\n"));
+}
+
 TEST(ComparisonTable, IsAsciiWhereTheTerminalIs) {
   const std::string text =
       comparison_table(small_comparison(), {.unicode = false, .width = 200}, false);

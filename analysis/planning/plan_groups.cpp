@@ -30,9 +30,15 @@ class Grouping {
   const LocalPlan& local(std::size_t p) const { return parts_[p].entry->plan; }
   const Trace& trace(std::size_t p) const { return planner_.trace_of(parts_[p]); }
   bool keeps_all(std::size_t p) const {
-    return !local(p).offloads_inputs && !local(p).reconstructs_inputs &&
+    return offloaded_inputs(stage(p), local(p)).empty() && !local(p).reconstructs_inputs &&
            std::ranges::all_of(local(p).forms,
                                [](const Form& form) { return form.action == Action::Keep; });
+  }
+
+  std::vector<TensorId> inputs_of(std::size_t p, Action action) const {
+    if (action == Action::Offload) return offloaded_inputs(stage(p), local(p));
+    const bool follow = action == Action::Reconstruct && local(p).reconstructs_inputs;
+    return follow ? stage(p).inputs : std::vector<TensorId>();
   }
 
   bool continues(std::size_t p) const {
@@ -56,7 +62,8 @@ class Grouping {
     for (const Named<Action>& action : actions)
       for (const int bits : {0, 8, 4, 2}) {
         Names each{action.value, bits, {}};
-        if (action.value == Action::Offload && bits == 0 && local(p).offloads_inputs)
+        if (action.value == Action::Offload && bits == 0 &&
+            !offloaded_inputs(stage(p), local(p)).empty())
           each.names.emplace_back("the block's input");
         if (action.value == Action::Reconstruct && bits == 0 && local(p).reconstructs_inputs)
           each.names.emplace_back("the block's inputs");
@@ -135,10 +142,8 @@ class Grouping {
         if (is_so(p, d, decided.action, decided.bits))
           decided.bytes += all(size(trace(p)[stage(p).decided[d]]).count);
     for (PlanGroup::Decided& decided : group.decided)
-      if ((decided.action == Action::Offload && local(p).offloads_inputs) ||
-          (decided.action == Action::Reconstruct && local(p).reconstructs_inputs))
-        for (const TensorId input : stage(p).inputs)
-          decided.bytes += all(size(trace(p)[input]).count);
+      for (const TensorId input : inputs_of(p, decided.action))
+        decided.bytes += all(size(trace(p)[input]).count);
     group.saved -= all(part.entry->cost.first.kept);
     group.extra += Nanoseconds(part.entry->cost.load[Resource::Time]);
     group.error += planner_.error_of(part);

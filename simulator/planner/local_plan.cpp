@@ -98,12 +98,19 @@ std::int64_t decided_bytes(const Trace& trace, const Stage& stage) {
   return bytes;
 }
 
+std::vector<TensorId> offloaded_inputs(const Stage& stage, const LocalPlan& local) {
+  std::vector<TensorId> inputs;
+  if (local.offloads_inputs) inputs = stage.inputs;
+  if (local.offloads_read_again)
+    inputs.insert(inputs.end(), stage.read_again.begin(), stage.read_again.end());
+  return inputs;
+}
+
 std::int64_t offloaded_bytes(const Trace& trace, const Stage& stage, const LocalPlan& local) {
   std::int64_t bytes = 0;
   for (std::size_t d = 0; d < stage.decided.size(); ++d)
     if (local.forms[d].action == Action::Offload) bytes += rounded(size(trace[stage.decided[d]]));
-  if (local.offloads_inputs)
-    for (const TensorId input : stage.inputs) bytes += rounded(size(trace[input]));
+  for (const TensorId input : offloaded_inputs(stage, local)) bytes += rounded(size(trace[input]));
   return bytes;
 }
 
@@ -130,8 +137,7 @@ void apply(const Trace& trace, const Stage& stage, const LocalPlan& local, Plan&
     else if (form.action != Action::Keep)
       decide(plan, stage.decided[i], form.action, reason_of(form.action));
   }
-  if (local.offloads_inputs)
-    for (const TensorId input : stage.inputs) offload(stage, input, plan);
+  for (const TensorId input : offloaded_inputs(stage, local)) offload(stage, input, plan);
   if (local.reconstructs_inputs)
     for (const TensorId input : stage.inputs)
       decide(plan, input, Action::Reconstruct, reason_of(Action::Reconstruct));

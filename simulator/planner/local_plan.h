@@ -40,6 +40,7 @@ struct LocalPlan {
   /// What nobody needs, and is made again all the same.
   std::vector<LocalValue> made_again = {};
   bool offloads_inputs = false;      ///< Stage::inputs wait in the host's memory, too
+  bool offloads_read_again = false;  ///< … and Stage::read_again
   bool reconstructs_inputs = false;  ///< they follow from the stage's outputs
 
   bool operator==(const LocalPlan&) const = default;
@@ -52,6 +53,9 @@ LocalPlan keep_all(const Stage& stage);
 /// beside the step.
 std::optional<LocalPlan> local_plan_of(const Trace& trace, const Needs& needs, const Plan& plan,
                                        const Stage& stage);
+
+/// What other stages made, and the plan offloads.
+std::vector<TensorId> offloaded_inputs(const Stage& stage, const LocalPlan& local);
 
 /// Of what is offloaded; storages rounded as the allocator does.
 std::int64_t offloaded_bytes(const Trace& trace, const Stage& stage, const LocalPlan& local);

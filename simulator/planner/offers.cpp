@@ -2,6 +2,7 @@
 // ones. Copies run beside the step, so their memory is that of the entry without what leaves.
 #include <algorithm>
 
+#include "simulator/graph/recovery.h"
 #include "simulator/planner/planner.h"
 #include "simulator/strategies/least_offloaded.h"
 
@@ -21,9 +22,9 @@ std::vector<Candidate> candidates_of(const Trace& trace, const Stage& stage, con
                                      std::int64_t least) {
   std::vector<Candidate> found;
   for (std::size_t d = 0; d < stage.decided.size(); ++d) {
-    const std::int64_t bytes = rounded(size(trace[stage.decided[d]]));
-    if (plan.forms[d].action == Action::Keep && !stage.held[d] && bytes >= least)
-      found.push_back({d, bytes});
+    const Bytes bytes = size(trace[stage.decided[d]]);
+    if (plan.forms[d].action == Action::Keep && !stage.held[d] && bytes.count >= least)
+      found.push_back({d, rounded(bytes)});
   }
   std::ranges::stable_sort(found, std::greater<>(), &Candidate::bytes);
   return found;
@@ -31,16 +32,27 @@ std::vector<Candidate> candidates_of(const Trace& trace, const Stage& stage, con
 
 }  // namespace
 
-// All that the plan keeps leaves, as the strategy `offload` has it.
+// All that the plan keeps leaves, as the strategy `offload` has it: but for the last block's, which
+// are needed at once.
 Planner::NamedPlan Planner::with_offload(NamedPlan named) const {
   const Stages& stages = chain(named.chain);
+  std::vector<const LocalPlan*> locals;
+  for (const Entry& entry : named.entries) locals.push_back(&entry.plan);
+  const Recovery recovery = derive_recovery(*trace_, assembled(*trace_, stages, locals), needs_);
+  const auto waits = [&](TensorId input) {
+    return recovery.uses[index(input)] > 0 && !is_made_again(needs_, recovery, input);
+  };
   for (std::size_t s = 0; s < stages.all.size(); ++s) {
     const Stage& stage = stages.all[s];
     Entry& entry = named.entries[s];
-    if (stage.left_by == no_op || entry.plan.reconstructs_inputs) continue;
+    if (stage.left_by == no_op || entry.plan.reconstructs_inputs ||
+        stage.block + 1 == std::ssize(trace_->blocks))
+      continue;
     for (const Candidate& each : candidates_of(*trace_, stage, entry.plan, least_offloaded.count))
       entry.plan.forms[each.decided].action = Action::Offload;
     entry.plan.offloads_inputs = !stage.inputs.empty();
+    entry.plan.offloads_read_again =
+        !stage.read_again.empty() && std::ranges::all_of(stage.read_again, waits);
     entry.offloaded = offloaded_bytes(*trace_, stage, entry.plan);
     entry.cost.first.kept -= entry.offloaded;
   }
@@ -54,7 +66,9 @@ Planner::Planner(const Planner& exact, double share_beyond) : Planner(exact) {
   for (std::size_t s = 0; s < stages_.all.size(); ++s)
     vanilla.entries.push_back({keep_all(stages_.all[s]), reference_.stages[s]});
   keep(with_offload(std::move(vanilla)));
-  for (const auto& named : exact.named_) keep(with_offload(*named));
+  // Nothing of blocks that are joined leaves: they are looked at without offload.
+  for (const auto& named : exact.named_)
+    if (named->chain == 0) keep(with_offload(*named));
   for (const Mode& mode : exact.modes_) modes_.push_back({mode.held, mode.menus, mode.behind});
   for (Mode& mode : modes_) offer_offload(mode);
   solve_all();

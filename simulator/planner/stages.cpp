@@ -147,10 +147,11 @@ void find_inputs(const Trace& trace, const Needs& needs, Stage& stage) {
     for (const TensorId input : trace.inputs(trace.ops[i])) {
       const TensorId storage = trace[input].storage;
       const OpId producer = needs.producer[index(storage)];
-      if (producer == no_op || producer >= stage.begin || needs.uses[index(storage)] == 0) continue;
+      if (producer == no_op || producer >= stage.begin) continue;
+      std::vector<TensorId>& found =
+          needs.uses[index(storage)] > 0 ? stage.inputs : stage.read_again;
       const bool is_last = is_inside(stage, needs.last_read[index(storage)]);
-      if (is_last && std::ranges::find(stage.inputs, storage) == stage.inputs.end())
-        stage.inputs.push_back(storage);
+      if (is_last && std::ranges::find(found, storage) == found.end()) found.push_back(storage);
     }
 }
 

@@ -24,6 +24,8 @@ struct Stage {
   /// Storages that gradients need, made by an earlier block and last read by this one: blocks'
   /// inputs.
   std::vector<TensorId> inputs = {};
+  /// Such that no gradient needs: they stay where what runs again here reads them.
+  std::vector<TensorId> read_again = {};
   /// Copies of what is offloaded run beside the next stage: before the forward of the first op all
   /// has left, before the gradients of the second all comes back. no_op: there is no next stage.
   OpId left_by = no_op, fetched_at = no_op;

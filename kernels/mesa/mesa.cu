@@ -96,6 +96,32 @@ void quantize_delayed(const Call& call, Launch& launch, const MesaPlan& plan) {
         plan.walk, DeviceGroups(watched));
 }
 
+/// False if codes or values do not lie in vectors of one group: then nothing was done.
+bool dequantize_dense(const Array& codes, const Array& value, Launch& launch) {
+  const Groups& groups = codes.groups;
+  if (!groups || groups.bits != 8 || codes.data != groups.first || !is_dense(codes.layout()) ||
+      !is_dense(value.layout()) || value.groups ||
+      reinterpret_cast<std::uintptr_t>(value.data) % 16 != 0 ||
+      reinterpret_cast<std::uintptr_t>(codes.data) % 8 != 0)
+    return false;
+  bool is_done = false;
+  with_dtype_of(std::array{&value}, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (!std::is_same_v<T, AnyFloat>) {
+      constexpr int V = vector_size<T>;
+      if (groups.stretch % V != 0 || numel(value.shape) % V != 0) return;
+      const std::int64_t vectors = numel(value.shape) / V;
+      start(launch, "mesa dequantize", mesa_dense_dequantize_kernel<T>,
+            dim3(blocks_for(launch, (vectors + mesa_vectors - 1) / mesa_vectors)),
+            dim3(usual_threads), 0, elements<const std::uint8_t>(codes), elements<T>(value),
+            vectors, MesaGroups{Divisor(groups.stretch / V), Divisor(groups.count)},
+            static_cast<const GroupRange*>(groups.ranges));
+      is_done = true;
+    }
+  });
+  return is_done;
+}
+
 }  // namespace
 
 void move_range(const Call& call, Launch& launch) {
@@ -118,16 +144,24 @@ void quantize(const Call& call, Launch& launch) {
     move_ranges(call, launch, is_first(call, launch), Noted::Forgotten);
     const RandomTensor random = random_tensor(launch.state, call.key);
     if (quantizer.bits < 8) return pack<T>(call, launch, random);
+    const float limit = quantizer.wraps ? mesa_wrap_limit : code_levels(8);
+    if constexpr (!std::is_same_v<T, AnyFloat>)
+      if (plan.has_vectors && plan.walk.rank == 0 && plan.walk.inner_stride[0] == 1)
+        return start(launch, "mesa quantize", mesa_dense_quantize_kernel<T>,
+                     dim3(blocks_for(launch, (plan.walk.vectors + 1) / 2)), dim3(usual_threads), 0,
+                     elements<const T>(value), elements<std::uint8_t>(codes), plan.walk.vectors,
+                     plan.groups, static_cast<const GroupRange*>(quantizer.ranges), random, limit);
     start(launch, "mesa quantize",
           plan.has_vectors ? mesa_quantize_kernel<T, V> : mesa_quantize_kernel<T, 1>,
           dim3(blocks_for(launch, plan.walk.vectors)), dim3(usual_threads), 0, reader<T>(value),
           elements<std::uint8_t>(codes), plan.walk, plan.groups,
-          static_cast<const GroupRange*>(quantizer.ranges), random,
-          quantizer.wraps ? mesa_wrap_limit : code_levels(8));
+          static_cast<const GroupRange*>(quantizer.ranges), random, limit);
   });
 }
 
 void dequantize(const Call& call, Launch& launch) {
+  if (numel(call.outputs[0].shape) == 0) return;
+  if (dequantize_dense(call.inputs[0], call.outputs[0], launch)) return;
   pointwise(launch, "mesa dequantize", PerElement<Identity>{}, {&call.inputs[0], &call.outputs[0]});
 }
 

@@ -23,6 +23,9 @@ struct MesaGroups {
   }
 };
 
+/// Vectors of a thread that are under way at once where arrays lie in one piece.
+inline constexpr int mesa_vectors = 4;
+
 /// Block (group, part): least and largest element of a part of the group's vectors.
 template <typename T, int V>
 __global__ void mesa_min_max_kernel(Reader<T> value, Walk<2> walk, MesaGroups groups,
@@ -31,11 +34,33 @@ __global__ void mesa_min_max_kernel(Reader<T> value, Walk<2> walk, MesaGroups gr
   const std::int64_t group = blockIdx.x, begin = std::int64_t{blockIdx.y} * per_part;
   const std::int64_t end = begin + per_part < per_group ? begin + per_part : per_group;
   float least = INFINITY, most = -INFINITY;
-  for (std::int64_t k = begin + threadIdx.x; k < end; k += blockDim.x) {
-    std::int64_t inside = k;
-    const std::int64_t stretch = groups.stretch.divide(inside);
-    const auto at = walk.template place<V>(
-        (stretch * groups.count.value + group) * groups.stretch.value + inside);
+  const auto vector = [&](std::int64_t k) {  // the group's k-th
+    const std::int64_t stretch = groups.stretch.divide(k);
+    return (stretch * groups.count.value + group) * groups.stretch.value + k;
+  };
+  std::int64_t k = begin + threadIdx.x;
+  if constexpr (V > 1 && !std::is_same_v<T, AnyFloat>) {
+    if (walk.rank == 0 && walk.inner_stride[0] == 1) {
+      const auto* const from = reinterpret_cast<const Pack<T, V>*>(value.data);
+      for (; k + (mesa_vectors - 1) * std::int64_t{blockDim.x} < end;
+           k += mesa_vectors * std::int64_t{blockDim.x}) {
+        Pack<T, V> packs[mesa_vectors];
+        TIDEMARK_UNROLL
+        for (int u = 0; u < mesa_vectors; ++u)
+          packs[u] = from[vector(k + u * std::int64_t{blockDim.x})];
+        TIDEMARK_UNROLL
+        for (int u = 0; u < mesa_vectors; ++u) {
+          TIDEMARK_UNROLL
+          for (int e = 0; e < V; ++e) {
+            const float x = value_in(packs[u], e);
+            least = min_or_nan(least, x), most = max_or_nan(most, x);
+          }
+        }
+      }
+    }
+  }
+  for (; k < end; k += blockDim.x) {
+    const auto at = walk.template place<V>(vector(k));
     float x[V];
     load<V>(value, at.offset[0], walk.inner_stride[0], V, x);
     for (int e = 0; e < V; ++e) least = min_or_nan(least, x[e]), most = max_or_nan(most, x[e]);
@@ -100,6 +125,71 @@ __global__ void mesa_quantize_kernel(Reader<T> value, std::uint8_t* codes, Walk<
     uniform_numbers<V>(random, at.offset[1], uniform);
     for (int e = 0; e < V; ++e) code[e] = mesa_code(x[e], group.minimum, scale, uniform[e], limit);
     store_bytes<V>(codes, at.offset[1], 1, V, code);
+  }
+}
+
+/// The same of a value that lies in one piece: two vectors of a thread are under way.
+template <typename T>
+__global__ void mesa_dense_quantize_kernel(const T* value, std::uint8_t* codes,
+                                           std::int64_t vectors, MesaGroups groups,
+                                           const GroupRange* ranges, RandomTensor random,
+                                           float limit) {
+  constexpr int V = vector_size<T>, each = 2;
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x * each;
+  std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x * each + threadIdx.x;
+  for (; first < vectors; first += step) {
+    Pack<T, V> in[each] = {};
+    GroupRange group[each];
+    TIDEMARK_UNROLL
+    for (int u = 0; u < each; ++u) {
+      const std::int64_t i = first + u * std::int64_t{blockDim.x};
+      if (i >= vectors) continue;
+      in[u] = reinterpret_cast<const Pack<T, V>*>(value)[i];
+      group[u] = ranges[groups.group_of(i)];
+    }
+    TIDEMARK_UNROLL
+    for (int u = 0; u < each; ++u) {
+      const std::int64_t i = first + u * std::int64_t{blockDim.x};
+      if (i >= vectors) continue;
+      const float scale = code_levels(8) / group[u].range;
+      float uniform[V];
+      uniform_numbers<V>(random, i * V, uniform);
+      Pack<std::uint8_t, V> out;
+      TIDEMARK_UNROLL
+      for (int e = 0; e < V; ++e)
+        out.values[e] = mesa_code(value_in(in[u], e), group[u].minimum, scale, uniform[e], limit);
+      reinterpret_cast<Pack<std::uint8_t, V>*>(codes)[i] = out;
+    }
+  }
+}
+
+/// Codes of a byte that lie in one piece, to values that do.
+template <typename T>
+__global__ void mesa_dense_dequantize_kernel(const std::uint8_t* codes, T* value,
+                                             std::int64_t vectors, MesaGroups groups,
+                                             const GroupRange* ranges) {
+  constexpr int V = vector_size<T>, each = mesa_vectors;
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x * each;
+  std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x * each + threadIdx.x;
+  for (; first < vectors; first += step) {
+    Pack<std::uint8_t, V> in[each] = {};
+    GroupRange group[each];
+    TIDEMARK_UNROLL
+    for (int u = 0; u < each; ++u) {
+      const std::int64_t i = first + u * std::int64_t{blockDim.x};
+      if (i >= vectors) continue;
+      in[u] = reinterpret_cast<const Pack<std::uint8_t, V>*>(codes)[i];
+      group[u] = ranges[groups.group_of(i)];
+    }
+    TIDEMARK_UNROLL
+    for (int u = 0; u < each; ++u) {
+      const std::int64_t i = first + u * std::int64_t{blockDim.x};
+      if (i >= vectors) continue;
+      float out[V];
+      TIDEMARK_UNROLL
+      for (int e = 0; e < V; ++e) out[e] = decoded(in[u].values[e], group[u], 8);
+      reinterpret_cast<Pack<T, V>*>(value)[i] = packed<T>(out);
+    }
   }
 }
 

@@ -101,6 +101,15 @@ __device__ inline auto watch_of(const Writer<T>& to, BlockExtremes& of_block) {
     return NoWatch{};
 }
 
+/// Of kernels that are compiled for both.
+template <bool is_watched>
+__device__ inline auto watch_if(const DeviceGroups& groups, BlockExtremes& of_block) {
+  if constexpr (is_watched)
+    return Watch(groups, of_block);
+  else
+    return NoWatch{};
+}
+
 /// As many blocks of the usual size as run at once, so that each goes through much before it ends;
 /// and so many that a thread's next vector, a grid of threads further, is in the group of its last
 /// one where that can be.

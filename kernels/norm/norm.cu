@@ -35,12 +35,14 @@ bool lies_in_columns(const Rows<N>& rows, const RowLaunch& plan, std::int64_t ve
   return plan.has_vectors && rows.outer.rank == 0 && rows.width % vector == 0;
 }
 
-/// False if the rows are too long for it, or do not lie in vectors: then nothing was done.
+using NormOperands = std::array<const Array*, norm_operands>;
+
 template <bool is_centred, typename T>
-bool norm_columns(const NormArrays& arrays, const NormArguments<T>& from, const RowLaunch& plan,
-                  Launch& launch, const char* name) {
+bool norm_columns_of(const NormArrays& arrays, const NormOperands& operands, double epsilon,
+                     Launch& launch, const char* name) {
   constexpr int V = vector_size<T>;
-  const Rows<norm_operands>& rows = from.rows;
+  Rows<norm_operands> rows;
+  const RowLaunch plan = plan_rows<norm_operands>(launch, arrays.x.shape, operands, 0, V, rows);
   const ColumnPlan columns(rows.width / V);
   if (columns.per_thread == 0 ||
       !lies_in_columns(rows, plan, V, {norm_x, norm_gamma, norm_beta, norm_y, norm_z}))
@@ -50,21 +52,43 @@ bool norm_columns(const NormArrays& arrays, const NormArguments<T>& from, const 
                            elements<const T>(arrays.beta),
                            elements<T>(arrays.y),
                            elements<T>(arrays.normalized),
-                           from.mean,
-                           from.rstd,
+                           elements<float>(arrays.mean),
+                           elements<float>(arrays.rstd),
                            rows.count,
                            {},
                            static_cast<int>(rows.width / V),
                            1.0f / static_cast<float>(rows.width),
-                           from.epsilon,
-                           from.rounded};
+                           static_cast<float>(epsilon),
+                           arrays.rounded,
+                           DeviceGroups(arrays.y)};
   std::copy_n(rows.outer.inner_stride, norm_operands, a.stride);
   with_columns<vectors_under_way>(columns, [&](auto per_thread) {
     constexpr int P = decltype(per_thread)::value;
-    start(launch, name, norm_columns_kernel<is_centred, T, P>,
-          dim3(columns.blocks(rows.count, vectors_under_way / P)), columns.threads, 0, a);
+    const auto kernel = arrays.y.groups ? norm_columns_kernel<is_centred, T, P, true>
+                                        : norm_columns_kernel<is_centred, T, P, false>;
+    start(launch, name, kernel, dim3(columns.blocks(rows.count, vectors_under_way / P)),
+          columns.threads, 0, a);
   });
   return true;
+}
+
+/// False if the rows are too long for it, do not lie in vectors or are of several dtypes: then
+/// nothing was done.
+template <bool is_centred>
+bool norm_columns(const NormArrays& arrays, const NormOperands& operands, double epsilon,
+                  Launch& launch, const char* name) {
+  Array y = arrays.y;  // of its dtype, watched or not
+  y.groups = {};
+  bool is_done = false;
+  with_dtype_of(std::array<const Array*, 5>{operands[norm_x], operands[norm_gamma],
+                                            operands[norm_beta], &y, operands[norm_z]},
+                [&](auto tag) {
+                  using T = typename decltype(tag)::type;
+                  if constexpr (!std::is_same_v<T, AnyFloat>)
+                    is_done =
+                        norm_columns_of<is_centred, T>(arrays, operands, epsilon, launch, name);
+                });
+  return is_done;
 }
 
 template <bool is_centred>
@@ -81,13 +105,14 @@ void norm_forward(const NormArrays& arrays, double epsilon, Launch& launch, cons
   // An absent array walks as x does; nothing is read or written there.
   Array nothing = x;
   nothing.data = nullptr;
-  const std::array<const Array*, norm_operands> operands = {&x,
-                                                            &present_or(gamma, nothing),
-                                                            &present_or(beta, nothing),
-                                                            &y,
-                                                            &present_or(mean, nothing),
-                                                            &present_or(rstd, nothing),
-                                                            &present_or(normalized, nothing)};
+  const NormOperands operands = {&x,
+                                 &present_or(gamma, nothing),
+                                 &present_or(beta, nothing),
+                                 &y,
+                                 &present_or(mean, nothing),
+                                 &present_or(rstd, nothing),
+                                 &present_or(normalized, nothing)};
+  if (norm_columns<is_centred>(arrays, operands, epsilon, launch, name)) return;
   with_dtype_of(std::array{operands[norm_x], operands[norm_gamma], operands[norm_beta],
                            operands[norm_y], operands[norm_z]},
                 [&](auto tag) {
@@ -106,8 +131,6 @@ void norm_forward(const NormArrays& arrays, double epsilon, Launch& launch, cons
                   const RowLaunch plan = plan_rows<norm_operands>(launch, x.shape, operands, 1,
                                                                   vector_size<T>, a.rows);
                   constexpr int V = vector_size<T>;
-                  if constexpr (!std::is_same_v<T, AnyFloat>)
-                    if (norm_columns<is_centred, T>(arrays, a, plan, launch, name)) return;
                   const auto kernel =
                       plan.is_cached
                           ? (plan.has_vectors ? norm_forward_kernel<is_centred, T, V, true>

@@ -1,5 +1,5 @@
 // The forward pass of a norm where rows lie in vectors: mean and variance of what a thread's
-// registers hold.
+// registers hold. One that is watched gives the same bits.
 #pragma once
 
 #include "kernels/cuda/columns.cuh"
@@ -18,13 +18,16 @@ struct NormColumnArguments {
   int vectors = 0;
   float share = 0, epsilon = 0;  ///< of one element in its row
   DType rounded = DType::Float32;
+  DeviceGroups groups;  ///< of y, where it is watched
 };
 
-template <bool is_centred, typename T, int P>
+template <bool is_centred, typename T, int P, bool is_watched>
 __global__ void __launch_bounds__(most_column_threads)
     norm_columns_kernel(NormColumnArguments<T> a) {
   constexpr int V = vector_size<T>, R = vectors_under_way / P;
   __shared__ OfWarps<R> rooms[2];
+  __shared__ BlockExtremes extremes;
+  auto watch = watch_if<is_watched>(a.groups, extremes);
   unsigned turn = 0;
   const std::int64_t groups = (a.rows + R - 1) / R;
   const std::int64_t step = thread_rows();
@@ -105,9 +108,11 @@ __global__ void __launch_bounds__(most_column_threads)
           for (int e = 0; e < V; ++e) y[e] += value_in(beta[j], e);
         }
         reinterpret_cast<Pack<T, V> *>(to)[i] = packed<T>(y);
+        watch.note((row + r) * a.stride[norm_y] + i * V, 1, V, y);
       }
     }
   }
+  watch.finish();
 }
 
 }  // namespace tidemark::cuda

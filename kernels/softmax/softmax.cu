@@ -18,19 +18,45 @@ void start_long(Launch& launch, const char* name, const Kernel& kernel,
                   is_cached ? static_cast<std::size_t>(bytes) : 0, arguments);
 }
 
-template <bool is_log, typename T>
+template <bool is_log, bool is_watched, typename T>
 void forward_rows(const SoftmaxRows<T>& a, Launch& launch, const char* name) {
   const ColumnPlan columns(a.width / vector_size<T>);
   if (columns.per_thread == 0)
     return start_long<T>(
         launch, name,
-        [](auto is_cached) { return softmax_long_kernel<is_log, T, decltype(is_cached)::value>; },
+        [](auto is_cached) {
+          return softmax_long_kernel<is_log, T, decltype(is_cached)::value, is_watched>;
+        },
         a);
   with_columns<vectors_under_way>(columns, [&](auto per_thread) {
     constexpr int P = decltype(per_thread)::value;
-    start(launch, name, softmax_columns_kernel<is_log, T, P>,
+    start(launch, name, softmax_columns_kernel<is_log, T, P, is_watched>,
           dim3(columns.blocks(a.rows, vectors_under_way / P)), columns.threads, 0, a);
   });
+}
+
+/// False if rows do not lie one behind the other, in one dtype: then nothing was done.
+template <bool is_log>
+bool forward_in_rows(const Array& x, const Array& y, Launch& launch, const char* name) {
+  Array written = y;  // of its dtype, watched or not
+  written.groups = {};
+  bool is_done = false;
+  with_dtype_of(std::array<const Array*, 2>{&x, &written}, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (!std::is_same_v<T, AnyFloat>) {
+      Rows<2> rows;
+      plan_rows<2>(launch, x.shape, {&x, &written}, 0, 1, rows);
+      if (!lies_in_peeled_rows<2>(rows, {&x, &written})) return;
+      const std::int64_t* stride = rows.outer.inner_stride;
+      const SoftmaxRows<T> a{elements<const T>(x), elements<T>(y), rows.count,
+                             rows.width,           stride[0],      stride[1],
+                             DeviceGroups(y)};
+      y.groups ? forward_rows<is_log, true>(a, launch, name)
+               : forward_rows<is_log, false>(a, launch, name);
+      is_done = true;
+    }
+  });
+  return is_done;
 }
 
 template <bool is_log, typename T>
@@ -54,18 +80,12 @@ template <bool is_log>
 void forward(const Call& call, Launch& launch, const char* name) {
   const Array &x = call.inputs[0], &y = call.outputs[0];
   if (numel(x.shape) == 0) return;
+  if (forward_in_rows<is_log>(x, y, launch, name)) return;
   with_dtype_of(std::array{&x, &y}, [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr int V = vector_size<T>;
     SoftmaxArguments<T> a{reader<T>(x), writer<T>(y), {}};
     const RowLaunch plan = plan_rows<2>(launch, x.shape, {&x, &y}, 1, V, a.rows);
-    if constexpr (!std::is_same_v<T, AnyFloat>)
-      if (lies_in_peeled_rows<2>(a.rows, {&x, &y})) {
-        const std::int64_t* stride = a.rows.outer.inner_stride;
-        return forward_rows<is_log, T>({elements<const T>(x), elements<T>(y), a.rows.count,
-                                        a.rows.width, stride[0], stride[1]},
-                                       launch, name);
-      }
     const auto kernel = plan.is_cached
                             ? (plan.has_vectors ? softmax_forward_kernel<is_log, T, V, true>
                                                 : softmax_forward_kernel<is_log, T, 1, true>)

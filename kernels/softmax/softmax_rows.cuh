@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/peeled.cuh"
+#include "kernels/cuda/watch.cuh"
 
 namespace tidemark::cuda {
 
@@ -18,6 +19,7 @@ struct SoftmaxRows {
   const T* x = nullptr;
   T* y = nullptr;
   std::int64_t rows = 0, width = 0, x_stride = 0, y_stride = 0;
+  DeviceGroups groups{};  ///< of y, where it is watched: the same bits
 };
 
 /// This thread's parts of the rows from `row` on.
@@ -45,11 +47,30 @@ __device__ inline void store_part(T* row, const Peel<V>& peel,
   store_end<T, V>(row, peel, values[P * V]);
 }
 
-template <bool is_log, typename T, int P>
+/// What was stored, to whoever watches the array; `row`: the row's offset in it.
+template <int V, typename Watcher>
+__device__ inline void note_body(Watcher& watch, std::int64_t row, const Peel<V>& peel, int j,
+                                 const float* values) {
+  if (j >= peel.vectors) return;
+  float own[V];
+  for (int e = 0; e < V; ++e) own[e] = values[e];
+  watch.note(row + peel.head + j * V, 1, V, own);
+}
+template <int V, typename Watcher>
+__device__ inline void note_end(Watcher& watch, std::int64_t row, const Peel<V>& peel,
+                                float value) {
+  const int at = peel.end_element();
+  const float own[1] = {value};
+  if (at >= 0) watch.note(row + at, 1, 1, own);
+}
+
+template <bool is_log, typename T, int P, bool is_watched>
 __global__ void __launch_bounds__(most_column_threads) softmax_columns_kernel(SoftmaxRows<T> a) {
   constexpr int V = vector_size<T>, R = vectors_under_way / P;
   using Part = PeeledPart<T, V, P>;
   __shared__ OfWarps<R> rooms[2];
+  __shared__ BlockExtremes extremes;
+  auto watch = watch_if<is_watched>(a.groups, extremes);
   unsigned turn = 0;
   const std::int64_t groups = (a.rows + R - 1) / R, step = thread_rows();
   // Blocks of several warps go through the loop together, as their barriers need.
@@ -86,9 +107,17 @@ __global__ void __launch_bounds__(most_column_threads) softmax_columns_kernel(So
       TIDEMARK_UNROLL
       for (int k = 0; k < Part::size; ++k)
         x[r][k] = is_log ? x[r][k] - most[r] - log_sum : x[r][k] * scale;
-      store_part<T, V, P>(to, Peel<V>(to, a.width), x[r]);
+      const Peel<V> peel(to, a.width);
+      store_part<T, V, P>(to, peel, x[r]);
+      if constexpr (is_watched) {
+        TIDEMARK_UNROLL
+        for (int j = 0; j < P; ++j)
+          note_body<V>(watch, to - a.y, peel, column_vector(j), x[r] + j * V);
+        note_end<V>(watch, to - a.y, peel, x[r][P * V]);
+      }
     }
   }
+  watch.finish();
 }
 
 /// Vectors of a long row that each thread of its block has under way: their numbers take 32
@@ -150,9 +179,11 @@ __device__ inline Powers powers_of(const T* row, const Peel<V>& peel, float end,
 }
 
 /// A block to a row; `is_cached`: shared memory has room for it.
-template <bool is_log, typename T, bool is_cached>
+template <bool is_log, typename T, bool is_cached, bool is_watched>
 __global__ void __launch_bounds__(most_column_threads) softmax_long_kernel(SoftmaxRows<T> a) {
   constexpr int V = vector_size<T>;
+  __shared__ BlockExtremes extremes;
+  auto watch = watch_if<is_watched>(a.groups, extremes);
   TIDEMARK_SHARED(float, shared);
   const auto cache = is_cached ? reinterpret_cast<Pack<T, V>*>(shared) : nullptr;
   for (std::int64_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
@@ -173,9 +204,12 @@ __global__ void __launch_bounds__(most_column_threads) softmax_long_kernel(Softm
       TIDEMARK_UNROLL
       for (int e = 0; e < V; ++e) y[e] = result(value_in(pack, e));
       store_body<T, V>(to, peel, j, y);
+      note_body<V>(watch, to - a.y, peel, j, y);
     }
     store_end<T, V>(to, peel, result(end));
+    note_end<V>(watch, to - a.y, peel, result(end));
   }
+  watch.finish();
 }
 
 template <typename T>

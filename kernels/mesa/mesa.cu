@@ -107,7 +107,9 @@ bool dequantize_dense(const Array& codes, const Array& value, Launch& launch) {
   bool is_done = false;
   with_dtype_of(std::array{&value}, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if constexpr (!std::is_same_v<T, AnyFloat>) {
+    // On an H200 values of 16 bits reach 63 % of the card's own copy this way and 57 by the walk;
+    // those of 32 bits 47 and 86.
+    if constexpr (!std::is_same_v<T, AnyFloat> && sizeof(T) == 2) {
       constexpr int V = vector_size<T>;
       if (groups.stretch % V != 0 || numel(value.shape) % V != 0) return;
       const std::int64_t vectors = numel(value.shape) / V;

@@ -156,10 +156,9 @@ struct PassingTiles {
         dots(lse + Tile::columns) {}
 };
 
+/// So many columns of a tile are worked on.
 template <int N>
-struct TileWidth {
-  static constexpr int count = N;
-};
+struct TileWidth {};
 
 /// Loads the tiles [begin, end) one after the other by load(tiles, first) and calls
 /// work(TileWidth<N>, tiles, first) for each. With two stages the next one arrives meanwhile.

@@ -23,8 +23,8 @@ const std::vector<Framework>& frameworks() {
        .blackwell_workspace = true,
        .op_scratch = true,
        .drops_idle_masks = true},
-      {.name = "transformers-5-torch-2.14",
-       .title = "PyTorch 2.11 to 2.14, eager; transformers 5, peft 0.21",
+      {.name = "transformers-5.17",
+       .title = "PyTorch 2.11 to 2.14, eager; transformers 5.17, peft 0.21",
        .source = "as transformers-5, but cuBLAS keeps its workspaces; real steps under PyTorch "
                  "2.11.0 and transformers 5.17.0 on an H200 (tests/reference/steps_h200.json)",
        .shifts_logits = false,

@@ -172,7 +172,7 @@ std::vector<MeasuredStep> measured_steps(const std::string& fixture) {
   const bool is_newest = transformers.starts_with("5.");  // a row for each version of PyTorch
   const bool keeps_workspaces = versions.at("torch").text().starts_with("2.11");
   const std::string framework =
-      "transformers-" + (is_newest ? (keeps_workspaces ? "5-torch-2.14" : "5")
+      "transformers-" + (is_newest ? (keeps_workspaces ? "5.17" : "5")
                                    : transformers.substr(0, transformers.rfind('.')));
   std::vector<MeasuredStep> steps;
   for (const JsonView view : document.root().at("steps").items()) {

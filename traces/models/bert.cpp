@@ -173,11 +173,11 @@ Trace build_bert(const std::string& model, const BertConfig& config, const StepO
                             .returns_weights = config.token_types > 0,  // DistilBERT's drops them
                             .calls_sdpa = !config.electra,
                             .out_name = "dense"};
-  b.begin_function();  // BertModel names its mask, and what its blocks begin with
+  b.begin_function();  // BertModel names its mask
   settle_attention(b, attention, "attention_mask", {options.batch, 1, 1, tokens}, b.base_dtype(),
                    fill::PaddingMask{});
 
-  TensorId x = b.local(embed(b, table, tokens, config));
+  TensorId x = embed(b, table, tokens, config);
   for (std::int64_t i = 0; i < config.depth; ++i)
     x = block(b, "blocks." + std::to_string(i), x, config, attention);
   b.end_function();

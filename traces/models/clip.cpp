@@ -86,8 +86,7 @@ struct Tower {
     const TensorId ids =
         b.input("input_ids", {b.step().batch, tokens}, DType::Int64, fill::Words{});
     const TensorId table = b.parameter("embed.weight", {config.vocabulary, config.width});
-    b.begin_function();  // which has a name for what the blocks begin with
-    TensorId x = blocks(b.local(with_places(b.embedding("embed", ids, table))));
+    TensorId x = blocks(with_places(b.embedding("embed", ids, table)));
     x = normed("norm", x);
     const Shape row = {b.step().batch, config.width};
     TensorId pooled = b.copy("pooled", x, row, LayoutTransform::Slice,
@@ -96,7 +95,6 @@ struct Tower {
       pooled = b.select("pooled.last", x, row, LayoutTransform::Slice, tokens - 1);
       pooled = b.linear("head", pooled, config.projection);
     }
-    b.end_function();
     return mean_loss(b, std::array{x, pooled});
   }
 
@@ -123,14 +121,11 @@ struct Tower {
           b.view("class_token.row", b.parameter("class_token", {width}), {1, 1, width});
       x = b.concat("tokens", std::array{first, x}, {batch, side * side + 1, width});
     }
-    b.begin_function();
     x = with_places(x);
     if (!config.is_sigmoid) x = normed("pre_norm", x);
-    x = blocks(b.local(x));
+    x = blocks(x);
     if (config.is_sigmoid) x = normed("norm", x);
-    const TensorId pooled = pooled_image(x);
-    b.end_function();
-    return mean_loss(b, std::array{x, pooled});
+    return mean_loss(b, std::array{x, pooled_image(x)});
   }
 };
 

@@ -177,10 +177,12 @@ TensorId with_positions(TraceBuilder& b, TensorId x, const DecoderConfig& config
 TensorId embed(TraceBuilder& b, TensorId ids, TensorId table, const DecoderConfig& config) {
   TensorId x = b.with_prompt(b.embedding("embed", ids, table));
   if (config.embedding_width) x = b.linear("project_in", x, config.width, false);
-  b.local(x);
+  // Of what the blocks begin with the planner's sums know no such name: it is left out.
+  const double dropout = b.dropout_probability(config.embedding_dropout);
+  if (config.embedding_factor != 1 || config.learned_positions || dropout != 0) b.local(x);
   if (config.embedding_factor != 1) x = b.scale("embed.scale", x, config.embedding_factor);
   if (config.learned_positions) x = with_positions(b, x, config);
-  return b.dropout("drop", x, b.dropout_probability(config.embedding_dropout));
+  return b.dropout("drop", x, dropout);
 }
 
 /// The attention of every n-th block, and of those between.

@@ -86,14 +86,11 @@ Trace build_vit(const std::string& model, const VitConfig& config, const StepOpt
       "pos_add", x,
       stretched_positions(b, "pos_embed", {of_table, side, config.prefix_tokens, config.width}));
   x = b.dropout("pos_drop", x, dropout);
-  b.begin_function();  // transformers' models name what their blocks begin with; timm's do not
-  if (!config.packed_qkv) b.local(x);
   for (std::int64_t i = 0; i < config.depth; ++i)
     x = vit_block(b, fmt::format("blocks.{}", i), x, config,
                   depth_rate(b.drop_path_probability(config.drop_path), i, config.depth));
 
   x = b.layer_norm("norm", x, config.epsilon);
-  b.end_function();
   return b.finish(loss_of(b, x, targets, config));
 }
 

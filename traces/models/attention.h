@@ -49,12 +49,12 @@ struct AttentionConfig {
   std::optional<AttentionKernel> kernel = {};  ///< what runs, if it is settled already
   bool by_shared_code = false;  ///< through transformers' sdpa_attention.py, not by the model's own
   bool repeats_key_heads =
-      false;                    ///< the code repeats them whatever the framework's shared code does
+      false;  ///< the code repeats them whatever the framework's shared code does
   bool masks_each_sample = false;  ///< materialized scores have a mask of each sample
-  bool is_unmasked = false;     ///< nobody hands the model a mask (Whisper's decoder)
-  bool converts_mask = false;   ///< a mask of booleans, which each call turns into numbers
-  TensorId memory = no_tensor;  ///< keys and values are made of it: cross-attention
-  bool scales_scores = true;    ///< unless scales_query; T5's are left as they are
+  bool is_unmasked = false;        ///< nobody hands the model a mask (Whisper's decoder)
+  bool converts_mask = false;      ///< a mask of booleans, which each call turns into numbers
+  TensorId memory = no_tensor;     ///< keys and values are made of it: cross-attention
+  bool scales_scores = true;       ///< unless scales_query; T5's are left as they are
   bool adds_in_place = false;   ///< the bias to the scores, of which softmax reads an fp32 copy: T5
   TensorId bias = no_tensor;    ///< [1, heads, tokens, tokens], learned
   TensorId mask = no_tensor;    ///< constant, broadcast over the scores; or [windows, 1, tokens,

@@ -263,7 +263,7 @@ TEST(Planning, SumsSayTheLeastThatAPlanTakes) {
         EXPECT_LE(planner.least_time(point), search.time_of(point).count()) << model << point;
         if (point >= planner.size()) named.push_back(planner.plan_at(point));
       }
-      EXPECT_GE(planner.named(), 4u) << model;
+      EXPECT_GE(planner.named(), 2u) << model;
       for (std::size_t i = 0; i < named.size(); ++i)
         EXPECT_EQ(std::ranges::count(named, named[i]), 1) << model << i;
     }

@@ -239,7 +239,8 @@ std::optional<std::uint64_t> Runs::addend_of(const Operand& read, TensorId tenso
   const auto& all = numbers_.contributions(tensor);
   if (buffer(read).size == size(trace_[tensor])) {
     const auto is_it = [&](const auto& c) { return c.number == read.number; };
-    const bool is_zero = read.number == 0 && buffer(read).tensor == tensor;
+    const bool is_zero = read.number == 0 && buffer(read).tensor == tensor &&
+                         buffer(read).role == Role::Gradient;  // as a state's, but that is no part
     if (is_zero || sums_.contains({tensor, read.number}) || std::ranges::any_of(all, is_it))
       return read.number;
     return std::nullopt;

@@ -136,6 +136,22 @@ TEST(Validate, NoticesASumOfGradientsOfDifferentTensors) {
   EXPECT_COMPLAINT(e, "adds up what are no parts of one input's gradient");
 }
 
+// Gradients that outlive the step begin as zeros, and so does what an optimizer remembers.
+TEST(Validate, NoticesAStateThatIsAddedToItsGradient) {
+  Example e;
+  e.trace.step.framework = "torch-1.13";
+  e.lower_again();
+  ASSERT_THAT(e.judged(), IsEmpty());
+  const std::size_t step = e.run(Task::Accumulate, "fc");
+  const TensorId parameter = e.schedule[e.written(step)].tensor;
+  BufferId& read = e.schedule[e.read(step, 0)].persistent ? e.read(step, 0) : e.read(step, 1);
+  for (std::size_t b = 0; b < e.schedule.buffers.size(); ++b)
+    if (e.schedule.buffers[b].role == Role::OptimizerState &&
+        e.schedule.buffers[b].tensor == parameter)
+      read = static_cast<BufferId>(b);
+  EXPECT_COMPLAINT(e, "adds up what are no parts of one input's gradient");
+}
+
 TEST(Validate, NoticesABackwardWithoutWhatItNeeds) {
   Example e;
   e.read(e.run(Task::Backward, "gelu"), 1) = BufferId{0};

@@ -77,6 +77,7 @@ import os
 import pathlib
 import re
 import runpy
+import signal
 import statistics
 import subprocess
 import sys
@@ -531,6 +532,7 @@ def measure_in_child(case, on_gpu):
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.close(reader)
         try:
             os.environ["STAND_IN_SM"] = str(case.get("sm", 80))
@@ -573,21 +575,28 @@ def main():
         versions["torchao"] = importlib.metadata.version("torchao")
     if any("reference" in case for case in cases):
         versions["trl"] = importlib.metadata.version("trl")
-    rows = []
-    for case in cases:
-        if not re.search(arguments.only, case["name"]):
-            continue
-        result, groups = measure_in_child(case, arguments.on_gpu)
-        print(case["name"], result, file=sys.stderr, flush=True)
-        if isinstance(result, str):
-            continue
-        if arguments.show:
-            for size, count in sorted(groups.items(), key=lambda item: -int(item[0])):
-                print(f"  {count} x {size}", file=sys.stderr)
-        config = json.dumps(case["config"], separators=(",", ":"))  # text, as in its own file
-        rows.append({**case, "config": config, **result})
-    print(json.dumps(dict(versions=versions), separators=(",", ":"))[:-1] + ',"steps":[')
-    print(",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) + "\n]}")
+    print(json.dumps(dict(versions=versions), separators=(",", ":"))[:-1] + ',"steps":[',
+          flush=True)
+    # What was measured stays, and can be read, if somebody stops it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
+    try:
+        end_of_last = ""
+        for case in cases:
+            if not re.search(arguments.only, case["name"]):
+                continue
+            result, groups = measure_in_child(case, arguments.on_gpu)
+            print(case["name"], result, file=sys.stderr, flush=True)
+            if isinstance(result, str):
+                continue
+            if arguments.show:
+                for size, count in sorted(groups.items(), key=lambda item: -int(item[0])):
+                    print(f"  {count} x {size}", file=sys.stderr)
+            config = json.dumps(case["config"], separators=(",", ":"))  # text, as in its own file
+            row = json.dumps({**case, "config": config, **result}, separators=(",", ":"))
+            print(end_of_last + row, end="", flush=True)
+            end_of_last = ",\n"
+    finally:
+        print("\n]}")
 
 
 if __name__ == "__main__":

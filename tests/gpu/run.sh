@@ -109,7 +109,7 @@ for name in "${chosen[@]:-}"; do
       close_json "$results/kernels.json"
       ;;
     torch) part torch 150 run_torch ;;
-    steps) part steps 150 run_steps ;;
+    steps) part steps 240 run_steps ;;  # 15 seconds for each
     record) part record 60 run_record ;;
     observed) part observed 80 run_replays observed "$results/observed.jsonl" ;;
     memcheck) part memcheck 80 sanitize memcheck ;;

@@ -1,31 +1,24 @@
 // Each kind of op, call by call. Sources, of PyTorch 2.6: torch/_inductor/decomposition.py,
 // torch/_decomp/decompositions.py, torch/_refs/nn/functional, and joint graphs that Inductor was
 // given (scripts/capture_steps/compiled.py --draw).
-#include "simulator/compiled/fx_graph.h"
-
 #include <fmt/format.h>
 
 #include <initializer_list>
-#include <map>
 
 #include "base/error.h"
+#include "simulator/compiled/fx_builder.h"
 #include "traces/trace_builder.h"
 
 namespace tidemark {
 namespace {
 
-constexpr std::string_view casts = "convert_element_type";
-
-class FxTracer {
+class FxTracer : FxBuilder {
  public:
-  explicit FxTracer(const Trace& trace) : trace_(trace), has_gradient_(requires_gradient(trace)) {
-    graph_.by_tensor.assign(trace.tensors.size(), no_fx);
-  }
+  explicit FxTracer(const Trace& trace) : FxBuilder(trace) {}
 
   FxGraph run() && {
     for (std::size_t i = 0; i < trace_.ops.size(); ++i) {
-      op_ = static_cast<OpId>(i);
-      wanted_ = inputs_with_gradient(trace_, op(), has_gradient_);
+      begin(static_cast<OpId>(i));
       call();
     }
     fold_casts();
@@ -33,190 +26,6 @@ class FxTracer {
   }
 
  private:
-  const Op& op() const { return trace_[op_]; }
-  bool wants(int input) const { return (wanted_ >> input & 1) != 0; }
-  bool has_input(int i) const { return i < op().inputs && operand(trace_, op(), i) != no_tensor; }
-  const Tensor& output(int i) const { return trace_[operand(trace_, op(), 16 + i)]; }
-  const FxNode& operator[](FxId id) const { return graph_[id]; }
-
-  FxId input(int i) {
-    const TensorId tensor = operand(trace_, op(), i);
-    FxId& value = graph_.by_tensor[index(tensor)];
-    if (value == no_fx) value = external(tensor);
-    return value;
-  }
-
-  FxId external(TensorId id) {
-    const Tensor& tensor = trace_[id];
-    if (tensor.storage != id) {
-      FxId& whole = graph_.by_tensor[index(tensor.storage)];
-      if (whole == no_fx) whole = external(tensor.storage);
-    }
-    const FxNode call{
-        .kind = FxKind::Input, .shape = tensor.shape, .dtype = tensor.dtype, .tensor = id};
-    if (const InputFill* fill = fill_of(trace_, tensor))
-      if (const FxId made = made_here(*fill, tensor); made != no_fx) {
-        graph_.calls[index(made)].tensor = id;
-        return made;
-      }
-    graph_.calls.push_back(call);
-    return last();
-  }
-
-  // What eager code makes once, or beside the step, is a part of the graph: constants, masks (which
-  // cost nothing to make again) and rotary tables, of which the angles are a product.
-  FxId made_here(const InputFill& fill, const Tensor& tensor) {
-    if (const auto* constant = std::get_if<fill::Constant>(&fill))
-      return full(constant->value, tensor);
-    if (std::holds_alternative<fill::CausalMask>(fill) ||
-        std::holds_alternative<fill::PaddingMask>(fill))
-      return pointwise(fmt::format("mask {}", tensor.name), {}, tensor.shape, tensor.dtype, "mask");
-    const auto* table = std::get_if<fill::RotaryTable>(&fill);
-    if (!table) return no_fx;
-    const Shape half = tensor.shape.with_back(tensor.shape.back() / 2);
-    const FxId angles = kernel(fmt::format("bmm {} {}", table->rotary.theta, table->rotary.factor),
-                               {}, half, DType::Float32, FxKind::Kernel, "angles");
-    const FxId both = pointwise("repeat", {angles}, tensor.shape, DType::Float32);
-    return cast(pointwise(fmt::format("wave {}", static_cast<int>(table->wave)), {both}, "wave"),
-                tensor.dtype);
-  }
-
-  FxId full(double value, const Tensor& like) {
-    return pointwise(fmt::format("full {}", value), {}, like.shape, like.dtype, "full");
-  }
-
-  FxId last() const { return static_cast<FxId>(graph_.calls.size() - 1); }
-
-  // What the same call has made before is not made again (fx_graph_cse), unless it is random.
-  FxId add(std::string_view name, FxNode call) {
-    call.op = op_;
-    std::string key = fmt::format("{} {} {}", name, to_text(call.shape), to_string(call.dtype));
-    for (const FxId read : call.reads) key += fmt::format(" {}", index(read));
-    if (!call.is_random) {
-      const auto [place, is_new] = known_.emplace(std::move(key), no_fx);
-      if (!is_new) return place->second;
-      place->second = static_cast<FxId>(graph_.calls.size());
-    }
-    graph_.calls.push_back(std::move(call));
-    return last();
-  }
-
-  FxId pointwise(std::string_view name, std::initializer_list<FxId> reads, const Shape& shape,
-                 DType dtype, std::string_view suffix = {}) {
-    return add(name, {.kind = FxKind::Pointwise,
-                      .shape = shape,
-                      .dtype = dtype,
-                      .reads = reads,
-                      .suffix = suffix.empty() ? name : suffix});
-  }
-  /// Of the first operand's shape and dtype.
-  FxId pointwise(std::string_view name, std::initializer_list<FxId> reads,
-                 std::string_view suffix = {}) {
-    const FxNode& first = (*this)[*reads.begin()];
-    return pointwise(name, reads, Shape(first.shape), first.dtype, suffix);
-  }
-  FxId cast(FxId x, DType dtype) {
-    if ((*this)[x].dtype == dtype) return x;
-    return pointwise(casts, {x}, Shape((*this)[x].shape), dtype);
-  }
-  FxId cast(FxId x, FxId as) { return cast(x, (*this)[as].dtype); }
-  /// One number per row of x.
-  FxId reduced(std::string_view name, FxId x, std::string_view suffix = {}) {
-    return pointwise(name, {x}, (*this)[x].shape.with_back(1), (*this)[x].dtype, suffix);
-  }
-  FxId view(std::string_view name, FxId x, const Shape& shape) {
-    return add(name, {.kind = FxKind::View,
-                      .shape = shape,
-                      .dtype = (*this)[x].dtype,
-                      .reads = {x},
-                      .suffix = "view"});
-  }
-  FxId kernel(std::string_view name, std::vector<FxId> reads, const Shape& shape, DType dtype,
-              FxKind kind = FxKind::Kernel, std::string_view suffix = {}) {
-    return add(name, {.kind = kind,
-                      .shape = shape,
-                      .dtype = dtype,
-                      .reads = std::move(reads),
-                      .suffix = suffix});
-  }
-  FxId element(std::string_view name, FxId of, const Shape& shape, DType dtype) {
-    return add(name, {.kind = FxKind::Element,
-                      .shape = shape,
-                      .dtype = dtype,
-                      .reads = {of},
-                      .suffix = name == "mean" ? name : std::string_view()});
-  }
-  FxId random(const Shape& shape) {
-    return add(
-        "inductor_random",
-        {.kind = FxKind::Kernel, .shape = shape, .suffix = "inductor_random", .is_random = true});
-  }
-  static Shape stacked(const Shape& s) {
-    const std::int64_t rows = s[s.rank() - 2], matrix = rows * s.back();
-    return {numel(s) / matrix, rows, s.back()};
-  }
-  FxId stacked(FxId x) { return view("view", x, stacked((*this)[x].shape)); }
-  /// In the backward, of forward values alone.
-  FxId later(std::string_view name, FxId x, DType dtype) {
-    const std::size_t known = graph_.calls.size();
-    const FxId made = pointwise(name, {x}, Shape((*this)[x].shape), dtype);
-    if (index(made) == known) graph_.calls.back().in_backward = true;
-    return made;
-  }
-
-  // A cast of a cast is one of what that read, if nobody else reads it: so values that were rounded
-  // for a call in 16 bits, and then widened inside of it, are not (pointless_convert of
-  // torch/_inductor/fx_passes/joint_graph.py).
-  void fold_casts() {
-    std::vector<std::size_t> readers(graph_.calls.size());
-    for (const FxNode& call : graph_.calls)
-      for (const FxId read : call.reads) ++readers[index(read)];
-    for (const BackwardRead& read : graph_.backward) ++readers[index(read.value)];
-    for (const FxId value : cast_again_) ++readers[index(value)];
-    for (FxNode& call : graph_.calls) {
-      if (call.suffix != casts || call.in_backward || !is_floating(call.dtype)) continue;
-      FxNode& inner = graph_.calls[index(call.reads[0])];
-      if (inner.suffix != casts || readers[index(call.reads[0])] > 1 ||
-          !is_floating((*this)[inner.reads[0]].dtype))
-        continue;
-      inner.dtype = call.dtype;
-      inner.tensor = no_tensor;
-      call.kind = FxKind::View;
-    }
-  }
-
-  // Of an op that widens its input, whose backward does so by itself: the same call, but Inductor
-  // looks at casts of casts before it finds that.
-  FxId widened_input() {
-    if (wants(0)) cast_again_.push_back(input(0));
-    return cast(input(0), DType::Float32);
-  }
-
-  // AOTAutograd traces the backward where the model is called, so that under autocast its products
-  // are in 16 bits even where those of the forward, inside of an attention, are not.
-  FxId as_autocast_reads(FxId x) {
-    const Precision precision = trace_.step.precision.value_or(Precision::Fp32);
-    const DType dtype = compute_dtype_of(precision);
-    if (!is_amp(precision) || (*this)[x].dtype == dtype) return x;
-    return later(casts, view("permute", x, Shape((*this)[x].shape)), dtype);
-  }
-
-  void read(FxId value) { graph_.backward.push_back({value, op_, false}); }
-  void read_by_kernel(FxId value) { graph_.backward.push_back({value, op_, true}); }
-
-  void make(int i, FxId value) {
-    const TensorId tensor = operand(trace_, op(), 16 + i);
-    graph_.by_tensor[index(tensor)] = value;
-    TensorId& known = graph_.calls[index(value)].tensor;
-    if (known == no_tensor) known = tensor;
-  }
-
-  std::string with_attributes(std::string name) const {
-    for (const Attribute& attribute : trace_.attributes_of(op()))
-      name += fmt::format(" {}={}", static_cast<int>(attribute.key), attribute.value);
-    return name;
-  }
-
   void call();
   void views();
   void embedding();
@@ -239,14 +48,6 @@ class FxTracer {
   void rope();
   void moved(std::string_view name, FxKind kind);
   void from_output(std::string_view name);
-
-  const Trace& trace_;
-  std::vector<std::uint8_t> has_gradient_;
-  OpId op_{};
-  std::uint32_t wanted_ = 0;
-  FxGraph graph_;
-  std::vector<FxId> cast_again_;
-  std::map<std::string, FxId> known_;
 };
 
 void FxTracer::call() {
@@ -403,9 +204,9 @@ void FxTracer::attention() {
   for (int i = 0; i < op().outputs; ++i) {
     const FxId value = element(fmt::format("{}", i), made, output(i).shape, output(i).dtype);
     make(i, value);
-    if (wanted_ != 0) read_by_kernel(value);
+    if (wants_any()) read_by_kernel(value);
   }
-  if (wanted_ != 0)
+  if (wants_any())
     for (const FxId value : reads) read_by_kernel(value);
 }
 

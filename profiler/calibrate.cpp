@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/error.h"
 #include "profiler/calibration_steps.h"
 #include "profiler/replay_report.h"
 #include "simulator/cost/cost_model.h"
@@ -50,6 +51,10 @@ class Calibrator {
   Calibration run() && {
     const std::vector<CalibrationStep> steps = wanted(calibration_steps(backend_.ground()));
     const std::vector<CalibrationStep> held_out = wanted(held_out_steps(backend_.ground()));
+    if (steps.empty())
+      throw UsageError(
+          fmt::format("no step is measured in {} (give fp32, bf16, amp-fp16 or amp-bf16)",
+                      to_string(*precision_)));
     all_ = steps.size() * calibration_strategies.size() + held_out.size();
     result_.device = measure_device(backend_);
     clock_cost_ = clock_cost(backend_);

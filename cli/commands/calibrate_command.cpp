@@ -22,7 +22,10 @@ constexpr FileKindRow steps_file{FileKind::Settings, "a file of timed steps", By
                                  "docs/replay.md shows one"};
 
 std::string held_out_text(const profiler::Calibration& calibration) {
-  std::string text = "predicted beside measured, on networks that were not measured for it:\n";
+  std::string text =
+      calibration.held_out.empty()
+          ? "no other network was there to be predicted\n"
+          : "predicted beside measured, on networks that were not measured for it:\n";
   for (const profiler::HeldOut& step : calibration.held_out) {
     const TimeUnit unit(std::max(step.predicted, step.measured));
     text += fmt::format(

@@ -97,5 +97,13 @@ TEST(Timing, StepsThatTheDeviceHasNoRoomForAreLeftOutByName) {
   EXPECT_THAT(calibration.left_out.front(), HasSubstr("vit of width 768, 1 block, batch 16, fp32"));
 }
 
+TEST(Timing, OnePrecisionIsCalibratedAlone) {
+  DeviceWithClocks backend(Bytes{std::int64_t{1} << 30});
+  const Calibration calibration = calibrate(backend, Precision::Bf16);
+  ASSERT_FALSE(calibration.left_out.empty());
+  EXPECT_THAT(calibration.left_out, testing::Each(HasSubstr(", bf16")));
+  EXPECT_LT(calibration.left_out.size(), calibrate(backend).left_out.size());
+}
+
 }  // namespace
 }  // namespace tidemark::profiler::timing_test

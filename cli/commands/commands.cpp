@@ -342,8 +342,8 @@ void add_runs(std::vector<Command>& rows) {
        "measure a backend and write a device file for predictions",
        "Measures bandwidth, matrix products, kernels beside each other and every kind "
        "of kernel in the steps of small networks; then predicts other networks and says "
-       "how far off it was. Takes a few minutes; with --precision, steps in that one alone, a part "
-       "of them. Where a GPU is not at hand, but steps were timed "
+       "how far off it was. Takes a few minutes: in fp32, bf16 and both mixed precisions, "
+       "with --precision in that one alone. Where a GPU is not at hand, but steps were timed "
        "on it (--from), what products, memory, fused attention and the host reach is fitted to "
        "them.",
        {{"tidemark calibrate -o here.json", "this machine's processor"},

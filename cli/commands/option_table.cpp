@@ -33,13 +33,9 @@ void add_step(std::vector<OptionRow>& rows) {
       const bool is_captured = field.key == "precision" || field.key == "optimizer";
       rows.push_back({"step", option.names, option.value, StepMember{option.text, &field},
                       for_steps | for_view | for_replay | (is_captured ? for_capture : 0u) |
+                          (field.key == "precision" ? for_calibrate : 0u) |
                           (is_searched(field) ? 0u : for_search),
                       option.help});
-      if (field.key == "precision")
-        rows.push_back(
-            {"run", option.names, option.value, StepMember{option.text, &field}, for_calibrate,
-             "measure steps in this one alone: fp32, bf16, amp-fp16 or amp-bf16 (default: "
-             "in all four)"});
     }
   rows.push_back(
       {"step", "--gpus", "N", &Options::gpus, for_reports | for_view,

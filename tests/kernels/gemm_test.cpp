@@ -1,8 +1,11 @@
 // Matrix products against sums in double, for every way in which operands can lie.
 #include "kernels/cpu/gemm.h"
 
+#include <dlfcn.h>
+
 #include <thread>
 
+#include "kernels/cpu/blas.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace tidemark::cpu::gemm_test {
@@ -171,6 +174,22 @@ TEST(Gemm, GivesTheSameBitsBesideAnotherThread) {
   other.join();
   EXPECT_TRUE(equal[0] && equal[1]);
 }
+
+#if defined(__x86_64__)
+// OpenBLAS's own choice is the slowest of all on processors that are younger than its release.
+TEST(Gemm, RunsTheKernelsOfThisProcessor) {
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+    GTEST_SKIP() << "this processor has no AVX2";
+  sgemm();
+  void* const library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(library, nullptr);
+  const auto core_name =
+      reinterpret_cast<const char* (*)()>(dlsym(library, "openblas_get_corename"));
+  ASSERT_NE(core_name, nullptr);
+  EXPECT_STRNE(core_name(), "Prescott");
+  dlclose(library);
+}
+#endif
 
 }  // namespace
 }  // namespace tidemark::cpu::gemm_test

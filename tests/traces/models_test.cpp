@@ -537,6 +537,19 @@ TEST(LanguageModels, HeadsOfOneSampleAreReadWhereTheyLie) {
   EXPECT_FALSE(copies(1));
 }
 
+// In fp32 the weights are multiplied in place over a view of all rows, whose gradient is made
+// beside; in 16 bits over a copy.
+TEST(DeepSeek, WeighsItsExpertsOverAViewWhereNothingIsCast) {
+  const auto beside = [](Precision precision) {
+    const Trace trace =
+        trace_of("deepseek-v2-lite", {.batch = 2, .sequence = 32, .precision = precision});
+    const Op& op = op_named(trace, "blocks.1.mlp.weighted");
+    return opaque_row(trace, op)->backward.workspace.count / size(trace[trace.inputs(op)[0]]).count;
+  };
+  EXPECT_EQ(beside(Precision::Fp32), 3);
+  EXPECT_EQ(beside(Precision::Bf16), 0);
+}
+
 TEST(LanguageModels, RefuseMoreTokensThanLearnedPositions) {
   EXPECT_THROW(trace_of("gpt2", {.sequence = 1025}), UsageError);
   EXPECT_THROW(trace_of("roberta-base", {.sequence = 513}), UsageError);

@@ -123,7 +123,11 @@ struct SortedMixture {
     return y;
   }
 
-  // The products are written over an fp32 copy, which the node therefore keeps once more.
+  // The products are written over an fp32 copy, which the node therefore keeps once more. Where
+  // nothing had to be copied, they are written over a view, and the gradient of what that is a part
+  // of is made beside (CopySlices::apply_impl of PyTorch's autograd/functions/tensor.cpp): of its
+  // own are a copy of the view's part, and both factors' gradients, before they are added up or
+  // copied back.
   TensorId weighted_sum(TensorId joined, TensorId order, const Picked& picked) const {
     const Shape s = b.shape(joined), picks = b.shape(picked.weights);
     const Shape by_token = {picks[0], picks[1], s[1]};
@@ -137,11 +141,14 @@ struct SortedMixture {
     const TensorId weights = b.view(name + ".weights", picked.weights, by_token.with_back(1));
     const TensorId kept = b.copy(name + ".by_token.kept", y, by_token);
     const OutputSpec product{"", by_token, DType::Float32, y};
+    const bool is_over_view = b[y].storage != y;
+    const Bytes beside = is_over_view ? Bytes{3 * size(b[y]).count} : Bytes{};
     y = b.opaque(name + ".weighted", std::array{y, weights, kept}, std::span(&product, 1),
                  {.operation = "aten::mul_",
                   .gradients = 0b011,
                   .saved = input_bit(1) | input_bit(2),
-                  .computes = Formula::MulKept});
+                  .computes = Formula::MulKept,
+                  .backward = {.workspace = beside}});
     const OutputSpec sum{"", {picks[0], s[1]}, DType::Float32};
     const Attribute of_picks{AttributeKey::Axis, 1};
     y = b.opaque(name + ".sum", std::array{y}, std::span(&sum, 1),

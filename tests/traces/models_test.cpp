@@ -537,6 +537,21 @@ TEST(LanguageModels, HeadsOfOneSampleAreReadWhereTheyLie) {
   EXPECT_FALSE(copies(1));
 }
 
+// Masked scores and probabilities, dropped or not, are variables of DisentangledSelfAttention's
+// forward(); the parts of the scores of places are gone when their own function returns.
+TEST(Deberta, NamesItsScoresUntilTheAttentionReturns) {
+  const Trace trace = trace_of("deberta-v3-base", {.batch = 2, .sequence = 32});
+  const auto held = [&](const std::string& name) {
+    const TensorId made = trace.outputs(op_named(trace, "blocks.0.attn." + name))[0];
+    const OpId end = trace[trace[made].storage].held_until;
+    return end == no_op ? std::string() : std::string(trace[end].name);
+  };
+  for (const char* name : {"q.heads", "mask.bool", "places.add", "masked", "softmax.drop"})
+    EXPECT_EQ(held(name), "blocks.0.attn.merge") << name;
+  EXPECT_EQ(held("c2p.found"), "blocks.0.attn.places.add");
+  EXPECT_EQ(held("scores"), "");
+}
+
 // In fp32 the weights are multiplied in place over a view of all rows, whose gradient is made
 // beside; in 16 bits over a copy.
 TEST(DeepSeek, WeighsItsExpertsOverAViewWhereNothingIsCast) {

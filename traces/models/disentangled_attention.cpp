@@ -66,19 +66,21 @@ struct Disentangled {
 
   TensorId masked(TensorId scores) const {
     const std::string full = name + ".mask";
-    const OutputSpec hidden{"", b.shape(shared.mask), DType::Bool};
-    const TensorId mask = b.opaque(full, std::array{shared.mask}, std::span(&hidden, 1),
-                                   {.operation = "aten::bitwise_not"});
+    const OutputSpec truth{"", b.shape(shared.mask), DType::Bool};
+    const TensorId seen = b.local(b.opaque(full + ".bool", std::array{shared.mask},
+                                           std::span(&truth, 1), {.operation = "aten::_to_copy"}));
+    const TensorId mask =
+        b.opaque(full, std::array{seen}, std::span(&truth, 1), {.operation = "aten::bitwise_not"});
     const OutputSpec filled{"", b.shape(scores), b[scores].dtype};
     return b.opaque(full + "ed", std::array{scores, mask}, std::span(&filled, 1),
                     {.operation = "aten::masked_fill", .gradients = 1, .saved = input_bit(1)});
   }
 
-  TensorId with_places(TensorId scores, TensorId q, TensorId k, const Projection& of_q,
-                       const Projection& of_k, double factor) const {
+  // disentangled_attention_bias(): both parts of the sum are named until it returns.
+  TensorId of_places(TensorId places, TensorId q, TensorId k, const Projection& of_q,
+                     const Projection& of_k, double factor) const {
     const std::string full = name + ".places";
-    TensorId places =
-        b.dropout(full + ".drop", shared.places, b.dropout_probability(config.dropout));
+    b.begin_function();
     const Shape rows = b.shape(places);
     places = b.view(full + ".row", b.select(full + ".used", places, rows), {1, rows[0], rows[1]});
     const bool shares = config.shares_projections;
@@ -92,15 +94,26 @@ struct Disentangled {
       of_key = place_heads("place_k", places, own);
     }
     TensorId sum = no_tensor;
-    if (config.content_to_place)
-      sum = b.scale(full + ".c2p.scale", looked_up("c2p", product("c2p", q, of_key)), factor);
+    if (config.content_to_place) {
+      const TensorId y = b.local(looked_up("c2p", product("c2p", q, of_key)));
+      sum = b.scale(full + ".c2p.scale", y, factor);
+    }
     if (config.place_to_content) {
-      TensorId y = looked_up("p2c", product("p2c", k, of_query));
+      TensorId y = b.local(looked_up("p2c", product("p2c", k, of_query)));
       y = b.view(full + ".p2c.transposed", y, b.shape(y), LayoutTransform::ChannelsFirst);
       y = b.scale(full + ".p2c.scale", y, factor);
-      sum = sum == no_tensor ? y : b.add(full + ".add", sum, y);
+      sum = sum == no_tensor ? y : b.add_in_place(full + ".add", sum, y);
     }
-    return b.add(full, scores, sum);
+    b.end_function();
+    return sum;
+  }
+
+  TensorId with_places(TensorId scores, TensorId q, TensorId k, const Projection& of_q,
+                       const Projection& of_k, double factor) const {
+    const std::string full = name + ".places";
+    const TensorId places =
+        b.local(b.dropout(full + ".drop", shared.places, b.dropout_probability(config.dropout)));
+    return b.add(full, scores, b.local(of_places(places, q, k, of_q, of_k, factor)));
   }
 
   TensorId operator()(TensorId x) const {
@@ -115,9 +128,9 @@ struct Disentangled {
     const double factor = 1 / std::sqrt(static_cast<double>(head_width()) * kinds);
     TensorId scores = product("scores", q, b.scale(full + ".k.scale", k, factor));
     if (has_places) scores = with_places(scores, q, k, of_q, of_k, factor);
-    TensorId weights = b.softmax(full + ".softmax", masked(scores));
-    weights =
-        b.dropout(full + ".softmax.drop", weights, b.dropout_probability(config.attention_dropout));
+    TensorId weights = b.softmax(full + ".softmax", b.local(masked(scores)));
+    weights = b.local(b.dropout(full + ".softmax.drop", weights,
+                                b.dropout_probability(config.attention_dropout)));
     const TensorId mixed = b.matmul(full + ".mix", weights, v);
     const TensorId y = b.copy(full + ".merge", mixed, b.shape(x), LayoutTransform::MergeHeads);
     b.end_function();

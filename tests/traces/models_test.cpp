@@ -537,6 +537,29 @@ TEST(LanguageModels, HeadsOfOneSampleAreReadWhereTheyLie) {
   EXPECT_FALSE(copies(1));
 }
 
+// Expanded to all heads, one of one sample still lies in one step from head to head; that of two
+// samples does not.
+TEST(LanguageModels, TheKeyHeadOfOneSampleIsReadByAllHeadsWhereItLies) {
+  const auto repeats = [](std::int64_t batch, std::string_view which) {
+    const Trace trace =
+        trace_of("gemma-2b", {.batch = batch, .sequence = 32, .attention = Attention::Math});
+    return find_op(trace, fmt::format("blocks.0.attn.{}.repeat", which)) != nullptr;
+  };
+  for (const char* which : {"k", "v"}) {
+    EXPECT_FALSE(repeats(1, which));
+    EXPECT_TRUE(repeats(2, which));
+  }
+}
+
+// Autocast's copy of the keys, whose rotation is fp32, has them for each head.
+TEST(LanguageModels, TheKeyHeadOfOneSampleIsCopiedWhereAutocastCastsIt) {
+  const Trace trace = trace_of(
+      "gemma-2b",
+      {.batch = 1, .sequence = 32, .precision = Precision::AmpBf16, .attention = Attention::Math});
+  EXPECT_NE(find_op(trace, "blocks.0.attn.k.repeat"), nullptr);
+  EXPECT_EQ(find_op(trace, "blocks.0.attn.v.repeat"), nullptr);
+}
+
 // Masked scores and probabilities, dropped or not, are variables of DisentangledSelfAttention's
 // forward(); the parts of the scores of places are gone when their own function returns.
 TEST(Deberta, NamesItsScoresUntilTheAttentionReturns) {

@@ -151,6 +151,9 @@ TensorId dense_heads(TraceBuilder& b, const std::string& name, TensorId x,
                      const AttentionConfig& config) {
   const Shape s = b.shape(x);
   const std::int64_t heads = config.heads;
+  // One head of one sample is only expanded, and the product reads it where it lies.
+  const bool is_view = s[0] == 1 && s[1] == 1 && b[x].dtype == b.compute_dtype();
+  if (is_view && b.framework().copies_heads) return x;
   if (s[1] != heads) return b.repeat_heads(name + ".repeat", x, {s[0], heads, s[2], s[3]});
   const bool is_even =
       heads == 1 || (s[0] == 1 && !config.packed) || head_order(b, x) == HeadOrder::ByHead;
@@ -194,7 +197,7 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
   if (config.scales_query) q = b.local(b.scale(name + ".scale", q, factor));
   q = dense_heads(b, name + ".q", q, config);
   const TensorId k = dense_heads(b, name + ".k", heads.k, config);
-  const TensorId k_transposed = b.view(name + ".k.transposed", k, {s[0], config.heads, d, keys},
+  const TensorId k_transposed = b.view(name + ".k.transposed", k, {s[0], b.shape(k)[1], d, keys},
                                        LayoutTransform::ChannelsFirst);
   TensorId scores = b.matmul(name + ".scores", q, k_transposed);
   if (!config.scales_query && config.scales_scores)

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace tidemark::measured_steps_test {
@@ -36,7 +37,8 @@ std::vector<MeasuredStep> by_depthwise(const std::vector<MeasuredStep>& steps, b
 
 /// Of one head under autocast values are kept as often as there are heads, where PyTorch copies
 /// keys only (family_storages_test.cpp counts them).
-constexpr std::string_view copies_values = "stablelm-one-key-amp-bf16-sdpa";
+constexpr std::array<std::string_view, 2> copy_values = {
+    "stablelm-one-key-amp-bf16-sdpa", "11-19-mistral-amp-bf16-sdpa-lora-rmsprop"};
 
 /// How far off the predictions of a fixture may be.
 struct Bounds {
@@ -59,7 +61,9 @@ TEST_P(MeasuredSteps, HaveTheParametersThatWeCount) {
 
 TEST_P(MeasuredSteps, SaveWhatIsPredicted) {
   std::vector<MeasuredStep> steps = steps_;
-  std::erase_if(steps, [](const MeasuredStep& step) { return step.name == copies_values; });
+  std::erase_if(steps, [](const MeasuredStep& step) {
+    return std::ranges::find(copy_values, step.name) != copy_values.end();
+  });
   const Spread saved = spread_of(steps, &StepBytes::saved);
   EXPECT_LE(saved.median, 0.01);
   EXPECT_LE(saved.worst, 1);
@@ -81,6 +85,21 @@ TEST(MeasuredDepthwise, IsFartherOffBecauseCuDnnWasNotThere) {
   EXPECT_LE(spread_of(steps, &StepBytes::allocated).worst, 8);
 }
 
+// What is not known yet of transformers 5 (docs/accuracy.md) showed where nobody had chosen the
+// steps.
+TEST(MeasuredByChance, OfTheNewestAreSeldomFarOff) {
+  const std::vector<MeasuredStep> steps =
+      measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_by_chance_transformers-5.json");
+  EXPECT_EQ(steps.size(), 32u);
+  const Spread live = spread_of(steps, &StepBytes::live);
+  EXPECT_LE(live.median, 0.25);
+  EXPECT_LE(live.worst, 15.1);
+  const Spread allocated = spread_of(steps, &StepBytes::allocated);
+  EXPECT_LE(allocated.median, 0.3);
+  EXPECT_LE(allocated.worst, 4.7);
+  EXPECT_LE(spread_of(steps, &StepBytes::saved).median, 0.01);
+}
+
 // Mistral's own code in 4.47 makes rotary tables per layer and frees its 16-bit logits before the
 // loss, which its row does not say.
 INSTANTIATE_TEST_SUITE_P(Fixtures, MeasuredSteps,
@@ -90,7 +109,8 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, MeasuredSteps,
                                          Bounds{"steps_h200.json", 0.3, 0.1, 0.4},
                                          Bounds{"steps_transformers-4.57.json", 1.8, 0.5, 3},
                                          Bounds{"steps_transformers-4.51.json", 1, 0.5, 3},
-                                         Bounds{"steps_transformers-4.47.json", 5.5, 0.8, 3.5}),
+                                         Bounds{"steps_transformers-4.47.json", 5.5, 0.8, 3.5},
+                                         Bounds{"steps_by_chance.json", 3.6, 0.3, 4.8}),
                          [](const auto& test) {
                            std::string name = test.param.fixture;  // ….json
                            std::erase_if(name,

@@ -99,14 +99,16 @@ void OptimizerNodes::append() {
 }
 
 void OptimizerNodes::append(const OptimizerRow& row) {
+  std::vector<TensorId> updated;
   for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
     if (!waits_for_update(id) || &row_of(id) != &row) continue;
     add_update(id);
+    updated.push_back(id);
     if (!trace_.update && form_of(row) != OptimizerForm::Foreach) update(Lane::Compute);
   }
   if (operation_.writes().empty()) return;
-  add_recorded_workspace();
+  add_recorded_workspace(updated);
   update(Lane::Compute);
 }
 
@@ -130,11 +132,18 @@ void OptimizerNodes::add_update(TensorId parameter) {
   add_temporaries(parameter, memory.held, &now_named_);
 }
 
-void OptimizerNodes::add_recorded_workspace() {
-  if (trace_.update && trace_.update->pass.workspace > Bytes{})
-    operation_.write(graph_.add({.size = trace_.update->pass.workspace,
-                                 .role = Role::Temporary,
-                                 .category = Category::Temporary}));
+// As many bytes as all weights have, or a multiple of that, are lists of PyTorch's foreach
+// functions: a tensor for each weight. An allocator places many small ones unlike one large one.
+void OptimizerNodes::add_recorded_workspace(const std::vector<TensorId>& updated) {
+  const Bytes workspace = trace_.update ? trace_.update->pass.workspace : Bytes{};
+  if (workspace == Bytes{}) return;
+  Bytes weights;
+  for (const TensorId parameter : updated) weights += size(local(parameter));
+  if (weights == Bytes{} || workspace.count % weights.count != 0)
+    return add_temporaries(no_tensor, {workspace}, nullptr);
+  for (std::int64_t list = 0; list < workspace.count / weights.count; ++list)
+    for (const TensorId parameter : updated)
+      add_temporaries(parameter, {size(local(parameter))}, nullptr);
 }
 
 void OptimizerNodes::add_temporaries(TensorId parameter, const std::vector<Bytes>& sizes,

@@ -30,7 +30,7 @@ class OptimizerNodes {
   OptimizerForm form_of(const OptimizerRow& row) const;
   bool waits_for_update(TensorId parameter) const;
   void add_update(TensorId parameter);
-  void add_recorded_workspace();
+  void add_recorded_workspace(const std::vector<TensorId>& updated);
   void add_temporaries(TensorId parameter, const std::vector<Bytes>& sizes,
                        std::vector<InstanceId>* named);
   void update(Lane lane);

@@ -22,8 +22,8 @@
 //                Quantize, Dequantize a value → its codes, codes → their value
 //                Optimizer            a parameter's complete gradient → parameter and state
 //           8  A random op runs again only with its key, and what may run only once does not.
-//           9  Where an opaque op, or a recorded update, says that a pass needs a workspace, it has
-//              one of that size.
+//           9  Where an opaque op says that a pass needs a workspace, it has one of that size; a
+//              recorded update has some that add up to it.
 #include "simulator/judge/validate.h"
 
 #include "simulator/judge/validate_runs.h"

@@ -306,7 +306,7 @@ bool Runs::has_state(TensorId parameter) const {
 }
 
 void Runs::optimize() {
-  if (trace_.update) check_workspace(trace_.update->pass.workspace);
+  if (trace_.update) check_workspaces(trace_.update->pass.workspace);
   for (std::size_t i = 0; i < writes_.size(); ++i) {
     const Role role = buffer(writes_[i]).role;
     if (role != Role::Value && role != Role::Shard) continue;
@@ -397,6 +397,14 @@ void Runs::check_workspace(Bytes size) {
     return buffer(write).role == Role::Temporary && buffer(write).size == size;
   });
   if (!has_it) memory_.complain("has no workspace of {} bytes", size.count);
+}
+
+void Runs::check_workspaces(Bytes sum) {
+  Bytes found;
+  for (const Operand& write : writes_)
+    if (buffer(write).role == Role::Temporary) found += buffer(write).size;
+  if (found != sum)
+    memory_.complain("has workspaces of {} bytes, not of {}", found.count, sum.count);
 }
 
 void Runs::check_unexpected() {

@@ -77,6 +77,7 @@ class Runs {
   bool write_over_value(const Op& op, std::size_t k, std::uint64_t number);
   bool holds_gradients(const Operand& operand) const;
   void check_workspace(Bytes size);
+  void check_workspaces(Bytes sum);
   void check_unexpected();
   void begin_forward();
   void begin_backward();

@@ -56,6 +56,24 @@ std::vector<std::int64_t> temporaries_at_updates(const Schedule& schedule) {
 
 constexpr std::int64_t weight = 4 * 8 * 4;
 
+std::vector<std::int64_t> workspaces_of(std::int64_t recorded) {
+  Trace trace = two_linears({.optimizer = Optimizer::Sgd});
+  trace.update = RecordedUpdate{.optimizer = "Lion", .pass = {.workspace = Bytes{recorded}}};
+  std::vector<std::int64_t> sizes;
+  for (const Buffer& buffer : schedule_of(trace).buffers)
+    if (buffer.role == Role::Temporary) sizes.push_back(buffer.size.count);
+  return sizes;
+}
+
+// As PyTorch's foreach functions make them; what is no multiple of all weights is one tensor.
+TEST(OptimizerNodes, HaveARecordedWorkspaceByWeightWhereItIsAsLargeAsAllOfThem) {
+  EXPECT_THAT(workspaces_of(2 * weight), ElementsAre(weight, weight));
+  EXPECT_THAT(workspaces_of(4 * weight), ElementsAre(weight, weight, weight, weight));
+  EXPECT_THAT(workspaces_of(weight), ElementsAre(weight));
+  EXPECT_THAT(workspaces_of(2 * weight + 4), ElementsAre(2 * weight + 4));
+  EXPECT_THAT(workspaces_of(0), IsEmpty());
+}
+
 TEST(OptimizerNodes, HoldTheQuotientOfTheParameterBefore) {
   const auto updates = [](Optimizer optimizer, OptimizerForm form) {
     return temporaries_at_updates(

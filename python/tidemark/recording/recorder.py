@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from . import accumulation
+from .leaves import tensors_in
 from .lines import Lines
 
 ATEN = torch.ops.aten
@@ -198,7 +199,7 @@ def mutated_arguments(function: Any, args: Any, kwargs: Any) -> list[torch.Tenso
         if argument.alias_info is None or not argument.alias_info.is_write:
             continue
         value = kwargs.get(argument.name, args[index] if index < len(args) else None)
-        found += [plain(x) for x in tree_leaves(value) if isinstance(x, torch.Tensor)]
+        found += [plain(x) for x in tensors_in(value)]
     return found
 
 
@@ -284,7 +285,7 @@ class Recorder(TorchDispatchMode):
     @staticmethod
     def numbered_on_device(values: Any) -> list[tuple[int, torch.Tensor]]:
         """With its place among all tensors: empty ones take one, too."""
-        tensors = [plain(x) for x in tree_leaves(values) if isinstance(x, torch.Tensor)]
+        tensors = [plain(x) for x in tensors_in(values)]
         return [(at, x) for at, x in enumerate(tensors)
                 if x.device.type == "cuda" and x.layout == torch.strided and not is_fake(x) and
                 x.untyped_storage().nbytes() > 0 and x.numel() > 0]
@@ -359,7 +360,6 @@ class Recorder(TorchDispatchMode):
             self.nodes[self.running_node].trained |= {self.number(x) for x in inputs
                                                       if x.requires_grad and x.is_leaf}
         del inputs
-        before = self.allocator.requested()[0]
         started = self.launches()
         if not self.in_compiled:  # whose highest point may be before this operator
             self.allocator.reset()
@@ -371,7 +371,7 @@ class Recorder(TorchDispatchMode):
             return result
         _, peak = self.allocator.requested()
         launches = self.launches() - started
-        run.peak = max(run.peak, peak, before)
+        run.peak = max(run.peak, peak)
         run.live_peak = max(run.live_peak, self.live)
         run.launches += launches
         if launches:
@@ -463,7 +463,8 @@ class Recorder(TorchDispatchMode):
                                 torch.autograd._get_sequence_nr() - self.first_node,
                                 len(self.operations), is_checkpoint,
                                 self.allocator.requested()[0], self.live, self.lines.current())
-        self.open_group.arguments = [self.reference(x) for x in self.on_device(arguments)]
+        self.open_group.arguments = [self.reference(x)
+                                     for x in self.on_device(tree_leaves(arguments))]
         return True
 
     def end_group(self, results: Any) -> None:
@@ -472,7 +473,7 @@ class Recorder(TorchDispatchMode):
         self.open_group = None
         self.last_number = torch.autograd._get_sequence_nr()
         group.last_node = self.last_number - self.first_node
-        group.results = [self.reference(x) for x in self.on_device(results)]
+        group.results = [self.reference(x) for x in self.on_device(tree_leaves(results))]
         self.groups.append(group)
         if self.operations and self.operations[-1].group == len(self.groups) - 1:
             self.operations[-1].kept_reads |= {storage for _, storage in self.pending}

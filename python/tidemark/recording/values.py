@@ -14,6 +14,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
+from .leaves import tensors_in
+
 MOST_ELEMENTS = 1 << 20
 ATEN = torch.ops.aten
 # Their result's shape follows from values.
@@ -67,13 +69,14 @@ class Values(TorchDispatchMode):
         return torch.device("cpu") if isinstance(value, torch.device) else value
 
     def on_twins(self, function: Any, args: Any, kwargs: Any) -> Any:
-        tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
+        tensors = tensors_in((args, kwargs))
+        if not all(x.device.type == "cpu" or x in self.twins for x in tensors):
+            return None
         if function._schema.is_mutable and tensors and tensors[0].device.type == "cpu":
             return None  # is its own twin, and must change once
-        known = all(x in self.twins or x.device.type == "cpu" for x in tensors)
         small = all(x.numel() <= MOST_ELEMENTS for x in tensors)
         random = torch.Tag.nondeterministic_seeded in function.tags
-        if not known or not small or random or function._schema.name.startswith("aten::empty"):
+        if not small or random or function._schema.name.startswith("aten::empty"):
             return None
         try:
             return function(*tree_map(self.twin, args), **tree_map(self.twin, kwargs))
@@ -139,6 +142,8 @@ class Values(TorchDispatchMode):
         return result
 
     def note(self, result: Any, value: Any) -> None:
+        if value is None:
+            return
         for made, twin in zip(tree_leaves(result), tree_leaves(value)):
             if isinstance(made, torch.Tensor) and isinstance(twin, torch.Tensor) and \
                     made.device.type == "cuda" and made.shape == twin.shape and \

@@ -271,6 +271,27 @@ def no_optimizer():
 def broken():
     raise KeyError("nothing here")
 
+class Keeper(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.parts = [x + at for at in range(19)]
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * len(ctx.parts)
+
+class Keeping(Net):
+    def forward(self, x):
+        return Keeper.apply(super().forward(x)).mean()
+
+def keeping():
+    return Keeping(), torch.zeros(8, 16, 64)
+
+def theirs():
+    from theirs import Theirs
+    return Theirs(4, 4), torch.zeros(2, 4)
+
 def no_loss():
     return Net(), torch.zeros(8, 16, 64)
 
@@ -511,6 +532,15 @@ class Capture(CaptureTest):
                     kept[owner["name"]] = sizes[owner["dtype"]] * math.prod(owner["shape"])
         self.assertEqual(sum(kept.values()), measured["saved"])
 
+    def test_a_function_keeps_more_tensors_than_an_op_has(self):
+        self.assertEqual(self.capture("keeping", "--measured", "measured.json").returncode, 0)
+        ops = self.trace()["ops"]
+        keeper = next(op for op in ops if op.get("row", {}).get("operation") == "Keeper")
+        self.assertEqual(len(keeper["outputs"]), 16)
+        within = [op for op in ops if "within" in op.get("row", {}).get("operation", "")]
+        self.assertEqual([len(op["outputs"]) for op in within], [4])
+        self.require_saved_as_measured("keeping")
+
     def test_nodes_that_no_backward_goes_through_go_with_their_results(self):
         self.require_saved_as_measured("pooled")
         self.assertNotIn("tanh.before", {tensor["name"] for tensor in self.trace()["tensors"]})
@@ -555,10 +585,22 @@ class Capture(CaptureTest):
         self.assertEqual(trace["update"]["optimizer"], "RMSprop")
         self.assertEqual(trace["step"]["compute_capability"], 90)
 
+    def fail_in_a_package(self):
+        with tempfile.TemporaryDirectory() as folder:
+            package = pathlib.Path(folder) / "site-packages"
+            package.mkdir()
+            (package / "theirs.py").write_text("import torch\nclass Theirs(torch.nn.Linear):\n"
+                                               "    def forward(self, x):\n"
+                                               "        raise KeyError('deep inside')\n")
+            paths = os.pathsep.join([str(ROOT / "python"), str(package)])
+            return self.run_python("-m", "tidemark.capture", "net.py:theirs", "-o", "step.trace.json",
+                                   job=dict(PYTHONPATH=paths)).stderr
+
     def test_errors_say_where(self):
         done = self.capture("broken")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"net\.py:\d+: KeyError: 'nothing here'")
+        self.assertRegex(self.fail_in_a_package(), r"tidemark capture: theirs\.py:4: KeyError: 'deep inside'")
         self.assertIn("no function named 'nothing'", self.capture("nothing").stderr)
         self.assertIn("EmbeddingBackward0 makes a sparse gradient", self.capture("sparse").stderr)
         self.assertIn("LBFGS runs the model again", self.capture("lbfgs").stderr)

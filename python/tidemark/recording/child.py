@@ -48,15 +48,21 @@ def what_to_run(arguments: argparse.Namespace) -> Any:
 
 
 def place_of(error: BaseException, script: str) -> str:
-    """File and line of the user's code where it went wrong."""
-    folder = str(pathlib.Path(script).resolve().parent)
-    at, found = error.__traceback__, ""
+    """File and line where it went wrong: the innermost of the user's code, or else of the package
+    whose model it is."""
+    from .lines import Lines, Whose
+
+    lines, folder = Lines(), str(pathlib.Path(script).resolve().parent)
+    at, found, in_package = error.__traceback__, "", ""
     while at is not None:
         name = at.tb_frame.f_code.co_filename
+        whose, path = lines.place(name)
         if name.startswith(folder):
             found = f"{name}:{at.tb_lineno}: "
+        elif whose is Whose.PACKAGE:
+            in_package = f"{path}:{at.tb_lineno}: "
         at = at.tb_next
-    return found
+    return found or in_package
 
 
 def captured(made: Any, arguments: argparse.Namespace, history: Any) -> tuple[Any, int]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .parts import Op, Tensor
 from .recorder import Operation, physical_bytes
-from .rows import add_pass, row_of
+from .rows import MOST_OPERANDS, add_pass, row_of
 
 if TYPE_CHECKING:
     from .trace import Builder
@@ -62,8 +62,11 @@ def add_group(builder: Builder, number: int, operations: list[Operation]) -> Non
     kept |= {x.number for x in outputs
              if builder.storages[x.number].gone_before is None and x.number not in results and
              x.number not in read_later}
-    row = row_of(group.name, inputs, outputs, wants, [], kept, kept)
     fresh = sum(x.bytes for x in outputs if x.storage is None)
+    inner = made_before(builder, name, outputs, results)
+    inputs += inner
+    wants += [False] * len(inner)
+    row = row_of(group.name, inputs, outputs, wants, [], kept, kept)
     flops = [x.flops for x in operations if x.flops is not None]
     moved = sum(physical_bytes(x) for o in operations if o.launches
                 for x in o.reads + o.writes)
@@ -72,3 +75,17 @@ def add_group(builder: Builder, number: int, operations: list[Operation]) -> Non
              sum(flops) if flops else None, moved, sum(x.launches for x in operations))
     builder.add_backward(row, ran, inputs)
     builder.append_split(Op(outputs[0].name, "opaque", inputs, outputs, builder.at, row))
+
+
+def made_before(builder: Builder, name: str, outputs: list[Tensor],
+                results: set[int]) -> list[Tensor]:
+    """Of more outputs than the format has, those that are no results: ops before make them, and the
+    group reads them."""
+    spare = [x for x in outputs if x.storage is None and x.number not in results]
+    inner = spare[max(0, len(spare) - max(0, len(outputs) - MOST_OPERANDS)):]
+    outputs[:] = [x for x in outputs if x not in inner]
+    for begin in range(0, len(inner), MOST_OPERANDS):
+        row: dict[str, Any] = {"operation": f"within {name}", "forward": {"kernels": 0}}
+        made = inner[begin:begin + MOST_OPERANDS]
+        builder.ops.append(Op(made[0].name, "opaque", [], made, builder.at, row))
+    return inner

@@ -288,6 +288,14 @@ class Keeping(Net):
 def keeping():
     return Keeping(), torch.zeros(8, 16, 64)
 
+class Sloped(Net):
+    def forward(self, x):
+        y = super().forward(x)
+        return y.mean() + torch.func.grad(lambda z: z.sin().square().sum())(y).mean()
+
+def sloped():
+    return Sloped(), torch.zeros(8, 16, 64)
+
 def theirs():
     from theirs import Theirs
     return Theirs(4, 4), torch.zeros(2, 4)
@@ -540,6 +548,10 @@ class Capture(CaptureTest):
         within = [op for op in ops if "within" in op.get("row", {}).get("operation", "")]
         self.assertEqual([len(op["outputs"]) for op in within], [4])
         self.require_saved_as_measured("keeping")
+
+    def test_slopes_of_functions_are_part_of_a_model(self):
+        done = self.capture("sloped")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_nodes_that_no_backward_goes_through_go_with_their_results(self):
         self.require_saved_as_measured("pooled")

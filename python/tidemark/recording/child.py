@@ -82,7 +82,7 @@ def captured(made: Any, arguments: argparse.Namespace, history: Any) -> tuple[An
 def run(arguments: argparse.Namespace) -> None:
     import torch
 
-    from . import accumulation, compiled, document, history, loops, replicas, step, values
+    from . import accumulation, compiled, document, history, hooks, loops, replicas, step, values
 
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
@@ -91,6 +91,7 @@ def run(arguments: argparse.Namespace) -> None:
     step.install_groups()
     compiled.install_compile()
     replicas.install()
+    hooks.install()
     accumulation.learn()
     asked = history.History()
     with values.Values():

@@ -19,6 +19,7 @@ from .cast import Discovery
 from .chance import Chance, are_alike, require_alike
 from .errors import CaptureError
 from .history import History
+from .hooks import on_saved_tensors
 from .meter import Meter
 from .optimizers import Optimizers
 from .passes import Writer
@@ -26,8 +27,7 @@ from .watching import watched
 
 
 def run_with(run: Callable[[], Any], writer: Writer) -> Writer:
-    with watched(writer), step.one_count_of_nodes(), writer, \
-            torch.autograd.graph.saved_tensors_hooks(writer.pack, lambda tensor: tensor):
+    with watched(writer), step.one_count_of_nodes(), writer, on_saved_tensors(writer.pack):
         run()
     writer.ended()
     return writer

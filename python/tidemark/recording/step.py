@@ -17,6 +17,7 @@ from .chance import Chance, require_alike
 from .errors import CaptureError
 from .graph import Graph
 from .history import Calls, History
+from .hooks import on_saved_tensors
 from .lines import Lines
 from .optimizers import Optimizers, make_optimizers
 from .recorder import Operation, Recorder, Reference, is_fake
@@ -202,7 +203,7 @@ def run_for_graph(step: Step, optimizer: Optimizers) -> tuple[Graph, list[Operat
     recorder = Recorder()
     graph = Graph(recorder.first_node)
     with recorder, watched_modules(recorder, step.model), one_count_of_nodes():
-        with torch.autograd.graph.saved_tensors_hooks(recorder.pack, lambda tensor: tensor):
+        with on_saved_tensors(recorder.pack):
             loss = forward(step)
         recorder.phase = "idle"
         graph.watch(loss)
@@ -374,7 +375,7 @@ def record(step: Step, history: History) -> Recording:
     note_constants(recorder)
     recorder.live_peaks = {"begin": recorder.live, "forward": recorder.live}
     with recorder, watched_modules(recorder, step.model), one_count_of_nodes():
-        with torch.autograd.graph.saved_tensors_hooks(recorder.pack, lambda tensor: tensor):
+        with on_saved_tensors(recorder.pack):
             loss = forward(step)
         if not compiled.is_used():  # graphs of a compiler are operators in the one run only
             require_alike(operations, recorder.operations)

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/quoted.h"
+#include "simulator/needs.h"
 #include "traces/optimizer.h"
 
 namespace tidemark {
@@ -34,22 +35,36 @@ Bytes recorded_states(const Trace& trace) {
   return sum;
 }
 
-// Of parameters that got a gradient, for only these have states.
-Bytes states_of(const Trace& trace, const OptimizerRow& row) {
-  Bytes sum;
+// Parameters that got a gradient: those that the loss does not depend on have no states.
+std::vector<const Tensor*> updated(const Trace& trace) {
+  const Needs needs = derive_needs(trace);
+  std::vector<bool> gets_one(trace.tensors.size());
+  for (std::size_t i = 0; i < trace.ops.size(); ++i)
+    for (std::uint32_t bits = needs.gradients[i]; bits != 0; bits &= bits - 1) {
+      const auto input = static_cast<std::size_t>(__builtin_ctz(bits));
+      gets_one[index(trace.inputs(trace.ops[i])[input])] = true;
+    }
+  std::vector<const Tensor*> found;
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const Tensor& tensor = trace.tensors[t];
-    if (tensor.category == Category::Parameter && tensor.trainable &&
+    if (gets_one[t] && tensor.category == Category::Parameter && tensor.trainable &&
         tensor.storage == static_cast<TensorId>(t))
-      sum += state_bytes(row, tensor, false);
+      found.push_back(&tensor);
   }
+  return found;
+}
+
+Bytes states_of(const std::vector<const Tensor*>& parameters, const OptimizerRow& row) {
+  Bytes sum;
+  for (const Tensor* tensor : parameters) sum += state_bytes(row, *tensor, false);
   return sum;
 }
 
 Optimizer optimizer_in(const Trace& trace) {
   const Bytes kept = recorded_states(trace);
+  const std::vector<const Tensor*> parameters = updated(trace);
   for (const NamedOptimizer& known : named_optimizers)
-    if (known.name == trace.update->optimizer && states_of(trace, row_of(known.value)) == kept)
+    if (known.name == trace.update->optimizer && states_of(parameters, row_of(known.value)) == kept)
       return known.value;
   throw InputError(fmt::format(
       "of {}'s states it is not known what a rank keeps when parameters are cut (capture "

@@ -49,6 +49,19 @@ TEST(RecordedUpdate, StaysWhereNoneWasRecorded) {
   EXPECT_EQ(with_update_by_its_row(made), made);
 }
 
+// BERT's pooler under a loss of words, say: it is trained, gets no gradient, and so has no states.
+TEST(RecordedUpdate, HasNoStatesOfWhatTheLossDoesNotDependOn) {
+  Trace recorded = captured();
+  recorded.tensors.push_back({.name = "pooler",
+                              .shape = {64, 64},
+                              .dtype = DType::BFloat16,
+                              .category = Category::Parameter,
+                              .trainable = true,
+                              .storage = static_cast<TensorId>(recorded.tensors.size())});
+  ASSERT_TRUE(check(recorded).empty());
+  EXPECT_EQ(with_update_by_its_row(recorded).step.optimizer, Optimizer::AdamW);
+}
+
 TEST(RecordedUpdate, IsRefusedWhereStatesAreNotThoseOfARow) {
   Trace other = captured();
   other.update->optimizer = "RMSprop";

@@ -2,11 +2,19 @@
 #include "simulator/planner/front.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/error.h"
 
 namespace tidemark {
+
+// Of equal room and time the one of less error stays, or the first choice.
+inline bool Front::is_before(const Step& a, const Step& b) {
+  if (a.room != b.room) return a.room < b.room;
+  if (a.time != b.time) return a.time < b.time;
+  return a.error != b.error ? a.error < b.error : a.choice < b.choice;
+}
 
 Front::Front(const std::vector<std::vector<Choice>>& choices, const ErrorBound& bound)
     : bound_(bound),
@@ -26,12 +34,59 @@ Front::Front(const std::vector<std::vector<Choice>>& choices, const ErrorBound& 
     }
     grids_[j] = grid_of(choices[j], j);
     is_exact_ = is_exact_ && (bound_.cells == 1 || grids_[j].sums);
-    std::vector<Staircase> cells(grids_[j].size());
-    for (std::uint32_t p = 0; p < choices[j].size(); ++p)
+    std::vector<Growing> growing(grids_[j].size());
+    for (const std::uint32_t p : most_taken_first(choices, j))
       for (std::size_t c = 0; c + 1 < cells_[j + choices[j][p].span].size(); ++c)
-        add_shifted(choices[j][p], p, j, c, cells);
+        add_shifted(choices[j][p], p, j, c, growing);
+    std::vector<Staircase> cells;
+    for (Growing& cell : growing) cells.push_back(std::move(cell).whole());
     join_cells(j, std::move(cells));
   }
+}
+
+// What takes longer than another choice that is no worse in any term, or as long and comes later,
+// is in no staircase.
+std::vector<std::uint32_t> Front::unbeaten(const std::vector<Choice>& choices) {
+  std::vector<std::uint32_t> left;
+  for (std::uint32_t i = 0; i < choices.size(); ++i) {
+    const Choice& choice = choices[i];
+    const auto beats = [&](std::uint32_t k) {
+      const Choice& other = choices[k];
+      return other.span == choice.span && other.kept <= choice.kept && other.need <= choice.need &&
+             other.error <= choice.error &&
+             (other.time < choice.time || (other.time == choice.time && k < i));
+    };
+    bool is_beaten = false;
+    for (std::uint32_t k = 0; k < choices.size() && !is_beaten; ++k) is_beaten = k != i && beats(k);
+    if (!is_beaten) left.push_back(i);
+  }
+  return left;
+}
+
+// Blocks that are alike have the same choices, and take the same ones most often: what is merged
+// first leaves little of the others.
+std::vector<std::uint32_t> Front::most_taken_first(const std::vector<std::vector<Choice>>& choices,
+                                                   std::size_t stage) const {
+  std::vector<std::uint32_t> order = unbeaten(choices[stage]);
+  if (stage + 1 == choices.size() || choices[stage + 1].size() != choices[stage].size())
+    return order;
+  std::vector<std::size_t> taken(choices[stage].size());
+  for (const Step& step : steps_[stage + 1]) ++taken[step.choice];
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::uint32_t p) { return taken[p]; });
+  return order;
+}
+
+// Few steps are not worth a copy of all others.
+void Front::Growing::add(Staircase more) {
+  constexpr std::size_t worth = 4;
+  recent_ = recent_.empty() ? std::move(more) : merged(recent_, more);
+  if (worth * recent_.size() < most_.size()) return;
+  most_ = most_.empty() ? std::move(recent_) : merged(most_, recent_);
+  recent_.clear();
+}
+
+Front::Staircase Front::Growing::whole() && {
+  return recent_.empty() ? std::move(most_) : merged(most_, recent_);
 }
 
 // 0 has a cell of its own, for plans without errors are not to give way to others.
@@ -58,32 +113,61 @@ Front::Grid Front::grid_of(const std::vector<Choice>& choices, std::size_t stage
 }
 
 // Steps that ask for less than the choice itself needs fall together; the fastest of them stays.
-Front::Staircase Front::shifted(const Choice& choice, std::uint32_t number,
-                                std::span<const Step> behind, std::uint32_t first) {
+Front::Shifted::Shifted(const Choice& choice, std::uint32_t number, std::span<const Step> behind,
+                        std::uint32_t first)
+    : choice_(choice), number_(number) {
   const auto own = std::ranges::upper_bound(behind, choice.need - choice.kept, {}, &Step::room);
   const auto begin = own == behind.begin() ? own : own - 1;
-  Staircase steps(static_cast<std::size_t>(behind.end() - begin));
-  const auto skipped = static_cast<std::uint32_t>(begin - behind.begin());
-  for (std::uint32_t i = 0; i < steps.size(); ++i)
-    steps[i] = {choice.kept + begin[i].room, choice.time + begin[i].time,
-                choice.error + begin[i].error, number, first + skipped + i};
-  if (begin != own) steps.front().room = choice.need;
-  return steps;
+  needs_more_ = begin != own;
+  first_ = first + static_cast<std::uint32_t>(begin - behind.begin());
+  behind_ = {begin, behind.end()};
+}
+
+namespace {
+
+// The first of a range for which `is_beyond`, which holds from some element on. It is mostly near.
+template <typename Iterator, typename IsBeyond>
+Iterator first_near(Iterator begin, Iterator end, IsBeyond is_beyond) {
+  std::ptrdiff_t reach = 1;
+  while (reach < end - begin && !is_beyond(begin[reach - 1])) begin += reach, reach *= 2;
+  const auto is_before = [&](const auto& each) { return !is_beyond(each); };
+  return std::partition_point(begin, begin + std::min(reach, end - begin), is_before);
+}
+
+}  // namespace
+
+// What needs no less room than one of `best` and takes no less time is beaten by it: the next step
+// that might not be is the first that takes less.
+Front::Staircase Front::Shifted::unbeaten_by(std::span<const Step> best) const {
+  Staircase left;
+  auto after = best.begin();
+  for (std::size_t i = 0; i < behind_.size();) {
+    const std::int64_t needed = room(i), taken = time(i);
+    after = first_near(after, best.end(), [&](const Step& s) { return s.room > needed; });
+    if (after == best.begin() || after[-1].time > taken || is_before((*this)[i], after[-1])) {
+      left.push_back((*this)[i++]);
+      continue;
+    }
+    const std::int64_t less = after[-1].time - choice_.time;
+    const auto next = first_near(behind_.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                 behind_.end(), [&](const Step& s) { return s.time < less; });
+    i = static_cast<std::size_t>(next - behind_.begin());
+  }
+  return left;
 }
 
 // Steps of one cell may come to lie in two. In each, what the choice itself needs joins them anew.
 void Front::add_shifted(const Choice& choice, std::uint32_t number, std::size_t stage,
-                        std::size_t cell, std::vector<Staircase>& cells) const {
+                        std::size_t cell, std::vector<Growing>& cells) const {
   const std::size_t behind = stage + choice.span;
   const std::uint32_t begin = cells_[behind][cell], end = cells_[behind][cell + 1];
   const std::span<const Step> steps = std::span(steps_[behind]).subspan(begin, end - begin);
-  const auto add = [&](std::size_t target, Staircase piece) {
-    cells[target] = cells[target].empty() ? std::move(piece) : merged(cells[target], piece);
-  };
   // All of them have one sum of errors, or any is allowed.
   if (cells.size() == 1) {
-    if (!steps.empty() && choice.error + steps.front().error <= bound_.most)
-      add(0, shifted(choice, number, steps, begin));
+    if (steps.empty() || choice.error + steps.front().error > bound_.most) return;
+    const Shifted shifted(choice, number, steps, begin);
+    if (Staircase left = shifted.unbeaten_by(cells.front().most()); !left.empty())
+      cells.front().add(std::move(left));
     return;
   }
   std::vector<std::pair<std::size_t, Staircase>> pieces;
@@ -103,7 +187,7 @@ void Front::add_shifted(const Choice& choice, std::uint32_t number, std::size_t 
     if (!found.empty() && found.back().room == step.room) found.pop_back();
     found.push_back(step);
   }
-  for (auto& [target, piece] : pieces) add(target, std::move(piece));
+  for (auto& [target, piece] : pieces) cells[target].add(std::move(piece));
 }
 
 // What a plan of less error beats in room and time is left out.
@@ -144,16 +228,11 @@ void Front::thin(std::size_t stage, std::size_t cell, Staircase& steps) const {
   steps = std::move(left);
 }
 
-// Of equal room and time the one of less error; of two that are equal in all, a's.
 Front::Staircase Front::merged(std::span<const Step> a, std::span<const Step> b) {
   Staircase steps;
   steps.reserve(a.size() + b.size());
-  const auto is_before = [](const Step& x, const Step& y) {
-    if (x.room != y.room) return x.room < y.room;
-    return x.time != y.time ? x.time < y.time : x.error <= y.error;
-  };
   for (std::size_t i = 0, k = 0; i < a.size() || k < b.size();) {
-    const bool takes_a = k == b.size() || (i < a.size() && is_before(a[i], b[k]));
+    const bool takes_a = k == b.size() || (i < a.size() && !is_before(b[k], a[i]));
     const Step& next = takes_a ? a[i++] : b[k++];
     if (steps.empty() || next.time < steps.back().time) steps.push_back(next);
   }

@@ -80,11 +80,47 @@ class Front {
     std::size_t size() const { return sums ? sums->size() : bound.cells; }
   };
   Grid grid_of(const std::vector<Choice>& choices, std::size_t stage) const;
-  /// `behind` begins with the step of that number.
-  static Staircase shifted(const Choice& choice, std::uint32_t number, std::span<const Step> behind,
-                           std::uint32_t first);
+  /// A choice's staircase: that of what is behind it, shifted.
+  class Shifted {
+   public:
+    /// `behind` begins with the step of that number, and is not empty.
+    Shifted(const Choice& choice, std::uint32_t number, std::span<const Step> behind,
+            std::uint32_t first);
+    std::size_t size() const { return behind_.size(); }
+    Step operator[](std::size_t i) const {
+      return {room(i), time(i), choice_.error + behind_[i].error, number_,
+              first_ + static_cast<std::uint32_t>(i)};
+    }
+    /// Those of the steps that none of `best` beats, which earlier choices made.
+    Staircase unbeaten_by(std::span<const Step> best) const;
+
+   private:
+    std::int64_t room(std::size_t i) const {
+      return i == 0 && needs_more_ ? choice_.need : choice_.kept + behind_[i].room;
+    }
+    std::int64_t time(std::size_t i) const { return choice_.time + behind_[i].time; }
+
+    const Choice& choice_;
+    std::uint32_t number_, first_;
+    bool needs_more_;  ///< than the first step behind it asks for
+    std::span<const Step> behind_;
+  };
+  /// The staircase of a stage, while its choices are merged one after another.
+  class Growing {
+   public:
+    void add(Staircase more);
+    std::span<const Step> most() const { return most_; }
+    Staircase whole() &&;
+
+   private:
+    Staircase most_, recent_;
+  };
+  static std::vector<std::uint32_t> unbeaten(const std::vector<Choice>& choices);
+  std::vector<std::uint32_t> most_taken_first(const std::vector<std::vector<Choice>>& choices,
+                                              std::size_t stage) const;
+  static bool is_before(const Step& a, const Step& b);
   void add_shifted(const Choice& choice, std::uint32_t number, std::size_t stage, std::size_t cell,
-                   std::vector<Staircase>& cells) const;
+                   std::vector<Growing>& cells) const;
   void join_cells(std::size_t stage, std::vector<Staircase> cells);
   void thin(std::size_t stage, std::size_t cell, Staircase& steps) const;
   static Staircase merged(std::span<const Step> a, std::span<const Step> b);

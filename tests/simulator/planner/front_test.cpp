@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "tests/simulator/dice.h"
 
@@ -174,6 +176,86 @@ TEST(Front, TakesTheLesserErrorOfEqualRoomAndTime) {
     ASSERT_EQ(front.size(), 1u);
     EXPECT_EQ(front[0].error, 0);
   }
+}
+
+// Of one stage: a step for each of a choice and of the steps behind, all that others do not beat.
+struct PlainStep {
+  std::int64_t room, time, error;
+  std::uint32_t choice;
+  std::size_t next;
+};
+
+using PlainFront = std::vector<std::vector<PlainStep>>;
+
+PlainFront plain_front(const Menus& menus) {
+  PlainFront steps(menus.size() + 1);
+  steps.back() = {{}};
+  for (std::size_t j = menus.size(); j-- > 0;) {
+    std::vector<PlainStep> all;
+    for (std::uint32_t number = 0; number < menus[j].size(); ++number) {
+      const Choice& choice = menus[j][number];
+      const std::vector<PlainStep>& behind = steps[j + choice.span];
+      for (std::size_t i = 0; i < behind.size(); ++i)
+        all.push_back({std::max(choice.need, choice.kept + behind[i].room),
+                       choice.time + behind[i].time, choice.error + behind[i].error, number, i});
+    }
+    std::ranges::sort(all, [](const PlainStep& a, const PlainStep& b) {
+      return std::tie(a.room, a.time, a.error, a.choice) <
+             std::tie(b.room, b.time, b.error, b.choice);
+    });
+    for (const PlainStep& step : all)
+      if (steps[j].empty() || step.time < steps[j].back().time) steps[j].push_back(step);
+  }
+  return steps;
+}
+
+// Blocks of few kinds, as networks have them: staircases of many steps near each other. With small
+// numbers many are of equal worth.
+Menus long_chain(Dice& dice, std::size_t most) {
+  Menus kinds(1 + dice.below(6));
+  for (std::vector<Choice>& kind : kinds) {
+    kind.resize(12);
+    for (Choice& choice : kind) {
+      choice.kept = static_cast<std::int64_t>(dice.below(most));
+      choice.need = choice.kept + static_cast<std::int64_t>(dice.below(most));
+      choice.time = (static_cast<std::int64_t>(most) - choice.kept) / 2 +
+                    static_cast<std::int64_t>(dice.below(most / 3));
+      choice.error = static_cast<std::int64_t>(dice.below(3));
+    }
+  }
+  Menus menus;
+  for (std::size_t j = 0; j < 24; ++j) {
+    menus.push_back(kinds[j % kinds.size()]);
+    for (std::size_t number = 1; number < 4 && j + 2 <= 24; ++number) {
+      Choice& choice = menus[j][number];
+      choice = {2 * choice.kept, 2 * choice.need, 2 * choice.time, 2, choice.error};
+    }
+  }
+  return menus;
+}
+
+// … and of equal worth the one of the least error is taken, and then the first.
+TEST(Front, OfManyStepsIsThatOfAllStepsSorted) {
+  std::size_t most = 0;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    Dice dice(seed);
+    const Menus menus = long_chain(dice, seed % 2 == 0 ? 100 : 100'000);
+    const Front front(menus);
+    const PlainFront plain = plain_front(menus);
+    ASSERT_EQ(front.size(), plain.front().size()) << "seed " << seed;
+    most = std::max(most, front.size());
+    for (std::size_t i = 0; i < front.size(); ++i) {
+      ASSERT_EQ(front[i].room, plain.front()[i].room) << "seed " << seed;
+      ASSERT_EQ(front[i].time, plain.front()[i].time) << "seed " << seed;
+      ASSERT_EQ(front[i].error, plain.front()[i].error) << "seed " << seed;
+      std::size_t step = i;
+      for (const Front::Picked& picked : front.choices_at(i)) {
+        ASSERT_EQ(picked.choice, plain[picked.stage][step].choice) << "seed " << seed;
+        step = plain[picked.stage][step].next;
+      }
+    }
+  }
+  EXPECT_GT(most, 500u);
 }
 
 // Metamorphic: one choice more never makes the front worse, one fewer never better.

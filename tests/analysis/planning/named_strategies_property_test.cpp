@@ -30,7 +30,9 @@ const std::vector<Named>& named_strategies() {
       {"checkpoint", exact},
       {"checkpoint:blocks", exact},
       {"checkpoint:sqrt", exact},
+      {"checkpoint:every=2", exact},
       {"checkpoint:every=3", exact},
+      {"checkpoint:every=4", exact},
       {"checkpoint:selective", exact},
       {"checkpoint+overlap", overlap},
       {"checkpoint:every=2+overlap", overlap},
@@ -76,8 +78,17 @@ void expect_no_strategy_is_faster(const Scenario& scenario,
   }
 }
 
+// Of three networks whose blocks are those of another here, each in the precision that sets it
+// apart most: scores in memory (MViT), casts of weights (DeiT), few bytes beside weights (Mistral).
+std::vector<Precision> precisions_for(std::string_view model) {
+  if (model == "mvit-b-16") return {Precision::Fp32};
+  if (model == "deit-s") return {Precision::AmpBf16};
+  if (model == "mistral-7b") return {Precision::Bf16};
+  return {Precision::Fp32, Precision::AmpBf16, Precision::Bf16};
+}
+
 TEST_P(AtItsOwnBytes, NoStrategyIsFasterThanThePlan) {
-  for (const Precision precision : {Precision::Fp32, Precision::AmpBf16, Precision::Bf16})
+  for (const Precision precision : precisions_for(GetParam()))
     expect_no_strategy_is_faster(planned_scenario(GetParam(), precision));
 }
 
@@ -103,7 +114,9 @@ TEST_P(OfAdapters, NoStrategyIsFasterThanThePlanAtItsOwnBytes) {
   std::set<std::string_view> missed;
   if (model == "t5-base") missed = {"checkpoint+offload"};
   if (model == "llama-7b" || model == "mistral-7b") missed = {"mesa+checkpoint"};
+  // Mistral's blocks are LLaMA's but for the width of keys and values.
   for (const std::int64_t batch : {1, 16}) {
+    if (model == "mistral-7b" && batch > 1) continue;
     Scenario scenario = planned_scenario(GetParam(), Precision::Fp32, batch);
     scenario.step.tuning = parse_tuning("lora");
     expect_no_strategy_is_faster(scenario, missed);

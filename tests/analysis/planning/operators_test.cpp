@@ -31,17 +31,22 @@ TEST(PlansWithOperators, AreNeverSlowerThanANamedStrategyAtItsOwnBytes) {
        {std::pair{"gpt2", Precision::Fp32}, std::pair{"vit-b-16", Precision::AmpFp16},
         std::pair{"swin-t", Precision::Bf16}, std::pair{"bert-base", Precision::Fp32}}) {
     const Scenario scenario = planned_scenario(model, precision, 32);
+    const PlanSearches searches(trace_of(scenario), scenario.device, memory_budget_of(scenario),
+                                {.allowed = {Allowed::Anything}});
     for (const char* strategy :
          {"vanilla", "approx-bp", "ms-bp", "lowmemorybp", "mesa", "mesa+lowmemorybp",
           "checkpoint:blocks+lowmemorybp", "checkpoint:blocks+mesa", "mesa:bits=4"}) {
       const Report named = report_of(scenario, strategy);
       if (!named.applies) continue;
-      const Planning planning = planned_at(scenario, named.allocated_peak, Allowed::Anything);
-      const Report& row = planning.comparison.rows.back();
-      ASSERT_TRUE(planning.feasible) << model << " " << strategy;
-      ASSERT_LE(row.allocated_peak, named.allocated_peak) << model << " " << strategy;
-      ASSERT_LE(row.step, named.step) << model << " " << strategy;
-      ASSERT_LE(planning.lower_bound, row.step) << model << " " << strategy;
+      const auto found = searches.within(named.allocated_peak, false);
+      ASSERT_TRUE(found) << model << " " << strategy;
+      const Report plan = searches.report_of(*found);
+      ASSERT_LE(plan.allocated_peak, named.allocated_peak) << model << " " << strategy;
+      ASSERT_LE(plan.step, named.step) << model << " " << strategy;
+      const double link = scenario.device.host_link_bytes_per_second * 1e-9;
+      ASSERT_LE(searches.lower_bound(named.allocated_peak.count, link, joins_blocks(*found)),
+                plan.step)
+          << model << " " << strategy;
     }
   }
 }

@@ -59,13 +59,16 @@ TEST(PlansOfReplicas, KeepBudgetsOnTheirRank) {
     const Planning front = plan_within(scenario, {.front_points = 5});
     const std::vector<FrontPoint>& points = front.fronts.front().points;
     ASSERT_GT(points.size(), 2u) << shard;
+    const PlanSearches searches(trace_of(scenario), scenario.device, memory_budget_of(scenario),
+                                {});
     for (std::size_t i = 0; i < points.size(); ++i) {
-      const Planning planning = plan_within(scenario, {.budget = points[i].budget});
-      const Report& row = planning.comparison.rows.back();
-      ASSERT_TRUE(planning.feasible) << model << " " << shard;
+      const auto found = searches.within(points[i].budget, false);
+      ASSERT_TRUE(found) << model << " " << shard;
+      const Report row = searches.report_of(*found);
       ASSERT_LE(row.allocated_peak, points[i].budget) << model << " " << shard;
       ASSERT_LE(row.step, points[i].report.step) << model << " " << shard << " " << i;
-      ASSERT_LE(planning.lower_bound, row.step) << model << " " << shard;
+      ASSERT_LE(searches.lower_bound(points[i].budget.count, 0, joins_blocks(*found)), row.step)
+          << model << " " << shard;
       ASSERT_GT(row.communication.alone.count(), 0) << model << " " << shard;
       if (i == 0) continue;
       ASSERT_GT(points[i].budget, points[i - 1].budget) << model << " " << shard;
@@ -84,23 +87,6 @@ TEST(PlansOfReplicas, AreNeverSlowerThanANamedStrategyAtItsOwnBytes) {
       ASSERT_LE(planning.comparison.rows.back().step, named.step) << shard << " " << strategy;
     }
   }
-}
-
-// At the bytes of a strategy of its class the plan is at least as fast.
-TEST(Planning, IsNeverSlowerThanANamedStrategyAtItsOwnBytes) {
-  for (const char* model : models)
-    for (const Precision precision : {Precision::Fp32, Precision::AmpFp16, Precision::Bf16}) {
-      const Scenario scenario = planned_scenario(model, precision);
-      for (const char* strategy : {"vanilla", "checkpoint:blocks", "checkpoint:selective",
-                                   "checkpoint:every=2", "checkpoint:every=4"}) {
-        const Report named = report_of(scenario, strategy);
-        if (!named.applies) continue;
-        const Planning planning = plan_within(scenario, {.budget = named.allocated_peak});
-        ASSERT_TRUE(planning.feasible) << model << " " << strategy;
-        ASSERT_LE(planning.comparison.rows.back().step, named.step)
-            << model << " " << to_string(precision) << " " << strategy;
-      }
-    }
 }
 
 // Where fragmentation decides, no point of the front may fit into a strategy's own bytes.

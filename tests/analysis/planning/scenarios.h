@@ -1,6 +1,9 @@
 // Steps that plans are made for in these tests.
 #pragma once
 
+#include <algorithm>
+
+#include "analysis/planning/plan_searches.h"
 #include "analysis/planning/planning.h"
 #include "traces/presets.h"
 
@@ -27,6 +30,11 @@ inline Report report_of(const Scenario& scenario, std::string_view strategy) {
   return evaluate(trace_of(scenario), parse_strategy(strategy), scenario.device,
                   memory_budget_of(scenario))
       .report;
+}
+
+inline bool joins_blocks(const FoundPlan& plan) {
+  return std::ranges::any_of(plan.search->planner().parts_at(plan.point),
+                             [](const Planner::Part& part) { return part.count > 1; });
 }
 
 constexpr Bytes gib(std::int64_t count) { return Bytes{count << 30}; }

@@ -62,12 +62,15 @@ struct Framework {
   bool vocabulary_loss = false;  ///< logits become fp32, and their softmax is written over them
   bool shifts_logits = true;     ///< language models copy logits[:, :-1] before the loss
   bool shifts_labels = false;  ///< they make all logits fp32, and shift a padded copy of the labels
-  bool contiguous_heads = false;     ///< q, k and v are made contiguous for the fused kernel
-  bool repeats_key_heads = true;     ///< grouped keys and values are repeated for it
-  bool efficient_groups = false;     ///< memory-efficient attention takes grouped keys as they are
-  bool masks_each_sample = false;    ///< decoders' eager scores get a mask of each sample
-  bool shared_masks = false;         ///< … GPT-2's, too: masking_utils.py makes the masks of both
-  bool packs_unmasked = false;       ///< a batch without a mask is taken for packed, and gets one
+  bool contiguous_heads = false;   ///< q, k and v are made contiguous for the fused kernel
+  bool repeats_key_heads = true;   ///< grouped keys and values are repeated for it
+  bool efficient_groups = false;   ///< memory-efficient attention takes grouped keys as they are
+  bool masks_each_sample = false;  ///< decoders' eager scores get a mask of each sample
+  bool shared_masks = false;       ///< … GPT-2's, too: masking_utils.py makes the masks of both
+  bool mask_buffers = true;        ///< each of GPT-2's layers has a buffer of who may see whom
+  bool packs_unmasked = false;     ///< a batch without a mask is taken for packed, and gets one
+  bool one_hidden_name = false;  ///< ViT's layers call all that they make alike: a name lasts until
+                                 ///< the next is made, not until the layer returns
   bool vision_softmax_fp32 = false;  ///< probabilities of ViT's eager code are made in fp32
   bool adapters_fp32 = false;        ///< LoRA's weights are fp32 whatever the base's dtype is
   bool keeps_originals = false;      ///< beside modules that adapters' training copies: heads, too

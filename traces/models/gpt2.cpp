@@ -17,8 +17,9 @@ TensorId mlp(TraceBuilder& b, const std::string& name, TensorId x, const Gpt2Con
 
 TensorId block(TraceBuilder& b, const std::string& name, TensorId x, const Gpt2Config& config,
                const AttentionConfig& attention) {
-  // Who may see whom: a buffer of each layer's own, which fused attention has no use for.
-  b.buffer(name + ".attn.bias", {1, 1, config.positions, config.positions}, DType::Bool);
+  // Who may see whom, which fused attention has no use for; transformers 5 has it no more.
+  if (b.framework().mask_buffers)
+    b.buffer(name + ".attn.bias", {1, 1, config.positions, config.positions}, DType::Bool);
   b.begin_block(name, x, 0);
   b.begin_function();  // GPT2Block has names for what its attention gives and what its MLP reads
   b.part(Part::F);

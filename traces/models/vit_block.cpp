@@ -6,13 +6,13 @@
 namespace tidemark {
 namespace {
 
-// Hugging Face's ViT and its like call the half as two modules, the first of which ends with the
-// activation: by then nobody names what it read. DINOv2's and timm's is one.
+// Hugging Face's ViT and its like called the half as two modules, the first of which ended with the
+// activation: by then nobody named what it read. DINOv2's, timm's and those of today are one.
 TensorId half_of_mlp(TraceBuilder& b, const std::string& name, TensorId x, const VitConfig& config,
                      double dropout) {
   if (config.gated_mlp)
     return mlp(b, name, x, {.form = MlpForm::GatedPacked, .width = config.mlp, .bias = true});
-  const bool is_one = config.packed_qkv || config.layer_scale;
+  const bool is_one = config.packed_qkv || config.layer_scale || b.framework().one_hidden_name;
   b.begin_function();
   TensorId y = b.linear(name + ".fc1", b.local(x), config.mlp);
   y = activation(b, name, y, config.activation);
@@ -28,8 +28,13 @@ TensorId scaled(TraceBuilder& b, const std::string& name, TensorId x, const VitC
 }
 
 // Hugging Face's layers have names for what they norm first and for what the attention gives, so
-// both stay until the layer returns.
-bool names_halves(const VitConfig& config) { return !config.packed_qkv; }
+// both stay until the layer returns; or one name for all, so each stays until the next is made.
+enum class Names : std::uint8_t { None, One, Each };
+
+Names names_of(const TraceBuilder& b, const VitConfig& config) {
+  if (config.packed_qkv) return Names::None;
+  return b.framework().one_hidden_name ? Names::One : Names::Each;
+}
 
 }  // namespace
 
@@ -39,8 +44,10 @@ TensorId vit_block(TraceBuilder& b, const std::string& name, TensorId x, const V
   b.begin_block(name, x, stack);
   b.part(Part::F);
   b.begin_function();
+  const Names names = names_of(b, config);
   TensorId y = b.layer_norm(name + ".norm1", x, config.epsilon);
-  if (names_halves(config)) b.local(y);
+  if (names == Names::One) b.begin_function();
+  if (names != Names::None) b.local(y);
   const bool in_fp32 =
       config.softmax_in_fp32 || (b.framework().vision_softmax_fp32 && !config.packed_qkv);
   y = self_attention(b, name + ".attn", y,
@@ -53,9 +60,10 @@ TensorId vit_block(TraceBuilder& b, const std::string& name, TensorId x, const V
                       .probabilities_as_query = in_fp32,
                       .dropout = b.dropout_probability(config.attention_dropout),
                       .by_shared_code = !config.packed_qkv});
+  if (names == Names::One) b.end_function();
   y = b.dropout(name + ".drop", y, dropout);
   y = scaled(b, name + ".scale1", y, config);
-  if (names_halves(config)) b.local(y);
+  if (names == Names::Each) b.local(y);
   y = b.drop_path(name + ".drop_path1", y, drop_path);
   x = b.residual(name + ".add1", x, y);
   b.part(Part::G);

@@ -490,6 +490,7 @@ class Capture(CaptureTest):
         self.assertEqual(before, measured["allocated"]["before"])
         self.assertEqual(play("step"), before)  # each step is as the one before
         self.assertLess(calls["work"], len(calls["step"]))
+        self.assertEqual(calls["step"][calls["work"]:], sorted(calls["step"][calls["work"]:], reverse=True))
 
     def test_kernels_are_counted(self):
         self.assertEqual(self.capture("make_step").returncode, 0)
@@ -589,6 +590,14 @@ class Capture(CaptureTest):
     def test_autocast_casts_for_the_device(self):
         self.assertEqual(self.capture("make_step", "--precision", "amp-bf16").returncode, 0)
         self.assertIn("bfloat16", {tensor["dtype"] for tensor in self.trace()["tensors"]})
+
+    def test_captures_under_autocast_have_equal_bytes(self):
+        # Whose cache frees its casts in the order of a hash of addresses: another one in each process.
+        found = set()
+        for _ in range(2):
+            self.assertEqual(self.capture("make_step", "--precision", "amp-bf16").returncode, 0)
+            found.add((self.path / "step.trace.json").read_bytes())
+        self.assertEqual(len(found), 1)
 
     def test_objects(self):
         done = self.run_python("net.py")

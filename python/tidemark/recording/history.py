@@ -8,6 +8,7 @@ was made. -1 frees what was allocated last.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import torch
@@ -55,7 +56,10 @@ class History:
         first, second, work, end = self.marks
         if calls is None or len(calls) < end:
             return None
-        return Calls(calls[:first], calls[first:second], calls[second:end], work - second)
+        setup, first_step, step, rest = (
+            in_order(calls[begin:end]) for begin, end in
+            ((0, first), (first, second), (second, work), (work, end)))
+        return Calls(setup, first_step, step + rest, len(step))
 
 
 def numbered(events: list[dict[str, Any]]) -> list[int] | None:
@@ -74,3 +78,19 @@ def numbered(events: list[dict[str, Any]]) -> list[int] | None:
         else:
             return None
     return calls
+
+
+def in_order(calls: list[int]) -> list[int]:
+    """Frees that nothing interrupts, latest allocation first: autocast's cache of casts gives up its
+    tensors in the order of a hash of their addresses, which is another one in each process.
+
+    For whoever repeats the calls any order is the same. A free merges its block with the free ones
+    beside it, so what is left are the longest free stretches of each segment; the free lists are
+    sorted by size and address; ages of blocks are counted in allocations; and segments go back to
+    the device where one is made. Only the highest point of free bytes in segments that are partly
+    in use may differ, which nobody reads.
+    """
+    ordered: list[int] = []
+    for is_free, run in itertools.groupby(calls, lambda call: call < 0):
+        ordered += sorted(run, reverse=True) if is_free else run
+    return ordered

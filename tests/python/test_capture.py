@@ -34,6 +34,18 @@ class Net(nn.Module):
 def make_step():
     return Net(), torch.zeros(8, 16, 64), lambda y: y.float().mean()
 
+class Named(Net):
+    """As ModernBERT makes the masks of its kinds of layers: for each name in a set."""
+
+    def forward(self, x):
+        masks = {name: torch.zeros(64, size + 1, device=x.device)
+                 for name in {"full", "sliding", "global", "local", "none", "causal"}
+                 for size in [len(name)]}
+        return super().forward(x) + sum(mask.sum() for mask in masks.values())
+
+def named():
+    return Named(), torch.zeros(8, 16, 64), lambda y: y.float().mean()
+
 def with_lengths():
     """The loss reads lengths on the host, of labels that are told from padding by their values."""
     def loss(scores, batch):
@@ -591,13 +603,15 @@ class Capture(CaptureTest):
         self.assertEqual(self.capture("make_step", "--precision", "amp-bf16").returncode, 0)
         self.assertIn("bfloat16", {tensor["dtype"] for tensor in self.trace()["tensors"]})
 
-    def test_captures_under_autocast_have_equal_bytes(self):
-        # Whose cache frees its casts in the order of a hash of addresses: another one in each process.
-        found = set()
-        for _ in range(2):
-            self.assertEqual(self.capture("make_step", "--precision", "amp-bf16").returncode, 0)
-            found.add((self.path / "step.trace.json").read_bytes())
-        self.assertEqual(len(found), 1)
+    def test_captures_have_equal_bytes(self):
+        # Autocast's cache frees its casts in the order of a hash of addresses, and sets of strings are
+        # in the order of theirs: another one in each process.
+        for made in ("make_step", "named"):
+            found = set()
+            for _ in range(2):
+                self.assertEqual(self.capture(made, "--precision", "amp-bf16").returncode, 0)
+                found.add((self.path / "step.trace.json").read_bytes())
+            self.assertEqual(len(found), 1, made)
 
     def test_objects(self):
         done = self.run_python("net.py")

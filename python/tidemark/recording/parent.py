@@ -67,6 +67,8 @@ def run_child(arguments: list[str], capability: int, multiprocessors: int | None
     environment = stand_in.environment(capability, multiprocessors)
     paths = [str(PACKAGE.parent), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    # Of a set of strings a model makes one thing after the other in the order of their hashes.
+    environment.setdefault("PYTHONHASHSEED", "0")
     with tempfile.TemporaryDirectory(prefix="tidemark-") as folder:
         return run_in(environment | compiler_caches(folder), arguments, capability)
 

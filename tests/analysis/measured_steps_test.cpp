@@ -100,6 +100,20 @@ TEST(MeasuredByChance, OfTheNewestAreSeldomFarOff) {
   EXPECT_LE(spread_of(steps, &StepBytes::saved).median, 0.01);
 }
 
+// Whose code in transformers 5 is another one: GPT-2 without buffers of masks, ViT's layers with
+// one name for all that they make.
+TEST(MeasuredByChance, CheckpointsOfRewrittenModelsAreAsMeasured) {
+  std::vector<MeasuredStep> steps =
+      measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_by_chance_transformers-5.json");
+  std::erase_if(steps, [](const MeasuredStep& step) {
+    return !(step.name.find("-vit-") != std::string::npos ||
+             step.name.find("-gpt2-") != std::string::npos) ||
+           step.strategy == "vanilla";
+  });
+  EXPECT_EQ(steps.size(), 3u);
+  EXPECT_LE(spread_of(steps, &StepBytes::live).worst, 0.06);
+}
+
 // Mistral's own code in 4.47 makes rotary tables per layer and frees its 16-bit logits before the
 // loss, which its row does not say.
 INSTANTIATE_TEST_SUITE_P(Fixtures, MeasuredSteps,

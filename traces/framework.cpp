@@ -34,7 +34,7 @@ const std::vector<Framework>& frameworks() {
        .repeats_key_heads = false,
        .efficient_groups = true,
        .mask_buffers = false,
-       .one_hidden_name = true,
+       .one_hidden_name = true,  // but for DINOv2, whose layer was rewritten after 5.17
        .vision_softmax_fp32 = true,
        .adapters_fp32 = true,
        .keeps_originals = true,

@@ -47,12 +47,12 @@ class Optimizers:
                 yield from states_of(part, names)
                 continue
             for key, value in vars(part).items():
-                for tensor in tensors_in(value):
+                for tensor in tensors_of_state(value):
                     if id(tensor) not in names:
                         yield f"{type(part).__name__}.{key}", tensor
 
 
-def tensors_in(value: Any) -> list[torch.Tensor]:
+def tensors_of_state(value: Any) -> list[torch.Tensor]:
     return [x for x in tree_leaves(value) if isinstance(x, torch.Tensor)]
 
 

@@ -36,8 +36,8 @@ void add_reports(std::vector<Command>& rows) {
         {"tidemark compare llama-7b -b 4 --precision bf16 --tuning lora:r=8,targets=q,v -d "
          "rtx-4090",
          "adapters on an RTX 4090"},
-        {"tidemark compare swin-t -b 128 --strategies vanilla,checkpoint:every=2,pareprop "
-         "--max-batch",
+        {"tidemark compare swin-t -b 64 -d rtx-4090 --strategies "
+         "vanilla,checkpoint:every=2,pareprop --max-batch",
          "three strategies, and the largest batch of each"},
         {"tidemark compare vit-b-16 -b 64 --precision amp-fp16 -o report.html",
          "a page to pass around: tables, pictures and what the numbers assume"},

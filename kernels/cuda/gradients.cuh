@@ -7,15 +7,7 @@
 
 namespace tidemark::cuda {
 
-struct Constant {
-  static constexpr int inputs = 0, outputs = 1;
-  float value;
-  __device__ void operator()(const float (&)[1], float (&y)[1]) const { y[0] = value; }
-};
-
-inline void fill_with(Launch& launch, const Array& array, float value) {
-  pointwise(launch, "fill", Constant{value}, {&array});
-}
+void fill_with(Launch& launch, const Array& array, float value);
 
 /// A function of several numbers, as one of elements.
 template <typename Function>
@@ -24,6 +16,9 @@ struct PerElement {
   Function function;
   __device__ void operator()(const float (&x)[inputs], float (&y)[1]) const { y[0] = function(x); }
 };
+extern template void pointwise(Launch& launch, const char* name,
+                               const PerElement<Identity>& function,
+                               const Operands<PerElement<Identity>>& given);  // common_launches.cu
 
 /// result = function(inputs), summed over the axes of `large` where the result is shorter.
 template <typename Function>

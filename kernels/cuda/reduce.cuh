@@ -189,31 +189,6 @@ __global__ void sum_rows_kernel(Function function, ReduceArguments<Function, T> 
   }
 }
 
-/// Of a block that joins parts.
-inline constexpr unsigned join_rows = 32;
-
-/// Joins the parts and rounds. Lanes have neighbouring results, thread rows
-/// share the parts: one thread alone would wait for each part in turn.
-template <typename T>
-__global__ void __launch_bounds__(column_lanes *join_rows)
-    join_parts_kernel(const float *partial, std::int64_t parts, std::int64_t results, Walk<2> walk,
-                      Writer<T> out) {
-  __shared__ float sums[join_rows][column_lanes];
-  const std::int64_t i = std::int64_t{blockIdx.x} * column_lanes + threadIdx.x;
-  Place<2> at{};
-  float sum = 0;
-  if (i < walk.vectors) {
-    at = walk.template place<1>(i);
-    for (std::int64_t part = threadIdx.y; part < parts; part += blockDim.y)
-      sum += partial[part * results + at.offset[0]];
-  }
-  sums[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y != 0 || i >= walk.vectors) return;
-  for (unsigned row = 1; row < blockDim.y; ++row) sum += sums[row][threadIdx.x];
-  store_one(out, at.offset[1], sum);
-}
-
 /// Row-major strides, so that an element's number in its shape is an offset
 /// like others.
 inline Array numbering(const Shape &shape) {
@@ -221,19 +196,8 @@ inline Array numbering(const Shape &shape) {
 }
 
 /// result = Σ of the parts, [parts, elements of the result].
-inline void join_parts(Launch &launch, const char *name, const float *partial, std::int64_t parts,
-                       const Array &result) {
-  const Array numbers = numbering(result.shape);
-  const Walk<2> walk(merged(axes_over<2>(result.shape, {&numbers, &result}), 1), 1);
-  const auto rows = static_cast<unsigned>(std::clamp<std::int64_t>(parts, 1, join_rows));
-  with_dtype_of(std::array{&result}, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    start(launch, name, join_parts_kernel<T>,
-          dim3(static_cast<unsigned>((walk.vectors + column_lanes - 1) / column_lanes)),
-          dim3(column_lanes, rows), 0, partial, parts, numel(result.shape), walk,
-          writer<T>(result));
-  });
-}
+void join_parts(Launch &launch, const char *name, const float *partial, std::int64_t parts,
+                const Array &result);
 
 /// result = Σ function(inputs) over the axes where the result spreads over
 /// `large`.
@@ -308,5 +272,8 @@ struct Identity {
   static constexpr int inputs = 1;
   __device__ float operator()(const float (&x)[1]) const { return x[0]; }
 };
+extern template void reduce(Launch &launch, const char *name, const Identity &function,
+                            const Shape &large, const std::array<const Array *, 1> &inputs,
+                            const Array &result, std::size_t slot);  // common_launches.cu
 
 }  // namespace tidemark::cuda

@@ -2,6 +2,7 @@
 #include "kernels/elementwise/elementwise.cu"
 
 #include "kernels/accumulate/accumulate.cu"
+#include "kernels/cuda/common_launches.cu"
 #include "tests/emulation/twin.h"
 
 namespace tidemark::elementwise_test {

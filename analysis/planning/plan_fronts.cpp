@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "analysis/planning/plan_groups.h"
+#include "base/parallel.h"
 
 namespace tidemark {
 namespace {
@@ -66,16 +68,21 @@ std::vector<PlanFront> fronts_of(const PlanSearches& own, const Planning& planni
                    request, watch);
     const PlanSearches& searches = made ? *made : own;
     front.size = searches.exact().size();
-    for (std::size_t i = 0; i < count && !is_stopped(watch); ++i) {
+    std::vector<std::optional<FrontPoint>> points(count);
+    std::atomic<std::size_t> done = 0;
+    parallel_for(count, [&](std::size_t i) {
+      if (is_stopped(watch)) return;
       const auto last = static_cast<double>(std::max<std::size_t>(count - 1, 1));
       const double share = static_cast<double>(i) / last;
       const auto range = static_cast<double>(most - least);
       const std::int64_t bytes = least + static_cast<std::int64_t>(share * range);
       if (const std::optional<FoundPlan> found = searches.within_sums(bytes))
-        add_point(point_of(searches, *found, request.measure), front);
+        points[i] = point_of(searches, *found, request.measure);
       tell(watch,
-           fmt::format("{}: {} of {} points of the front", class_name(allowed), i + 1, count));
-    }
+           fmt::format("{}: {} of {} points of the front", class_name(allowed), ++done, count));
+    });
+    for (std::optional<FrontPoint>& point : points)
+      if (point) add_point(std::move(*point), front);
   }
   return fronts;
 }

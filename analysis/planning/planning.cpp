@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <mutex>
 
 #include "analysis/planning/advice.h"
 #include "analysis/planning/emitted_forms.h"
@@ -228,7 +230,13 @@ Planning plan_within(const Scenario& scenario, const PlanRequest& request, const
   Planning planning;
   planning.request = request;
   bool was_stopped = false;
-  const PlanWatch watch = {asked.tell, [&] {
+  std::mutex asking;
+  const PlanWatch watch = {[&](std::string_view what) {
+                             const std::lock_guard lock(asking);
+                             tell(asked, what);
+                           },
+                           [&] {
+                             const std::lock_guard lock(asking);
                              was_stopped = was_stopped || is_stopped(asked);
                              return was_stopped;
                            }};

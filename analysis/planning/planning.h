@@ -70,7 +70,7 @@ struct PlanRequest {
   bool lists_forms = false;  ///< also what other ways to write a plan down would cost
 };
 
-/// Of planning that takes long.
+/// Of planning that takes long. Called one at a time, but from any thread.
 struct PlanWatch {
   std::function<void(std::string_view what)> tell = {};  ///< what is done now
   /// Asked now and then: what has been found is enough.

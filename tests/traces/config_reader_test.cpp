@@ -144,6 +144,9 @@ TEST(ConfigReader, DecodersHaveTheDefaultsOfTheirClasses) {
   const auto neox = read<DecoderConfig>(R"({"model_type": "gpt_neox"})");
   EXPECT_EQ(neox.rotary_width, 24);
   EXPECT_EQ(neox.block, BlockForm::Parallel);
+  const auto no_groups =
+      read<DecoderConfig>(R"({"model_type": "gpt_neox", "num_key_value_heads": 1})");
+  EXPECT_EQ(no_groups.key_heads, 64);  // its class has no such field
   const auto opt = read<DecoderConfig>(R"({"model_type": "opt"})");
   EXPECT_EQ(opt.residual_dropout, 0.1);
   EXPECT_EQ(opt.query_factor, 0.125);

@@ -16,6 +16,7 @@ std::int64_t head_width(Fields& root, const DecoderConfig& config, const Kin& ki
 
 // In these files null means "as many as heads", while a missing field means the class's default.
 std::int64_t key_heads(Fields& root, const DecoderConfig& config, const Kin& kin) {
+  if (!kin.has_key_heads) return config.heads;
   const auto stated = root.member("num_key_value_heads");
   const bool as_heads = stated ? stated->kind() == JsonKind::Null : kin.key_heads_default_to_heads;
   const std::int64_t fallback = as_heads ? config.heads : kin.usual.key_heads;

@@ -9,6 +9,7 @@ namespace tidemark::config {
 struct Kin {
   DecoderConfig usual = {};
   bool key_heads_default_to_heads = true;
+  bool has_key_heads = true;        ///< num_key_value_heads
   bool has_bias_fields = false;     ///< attention_bias
   bool head_width_is_free = false;  ///< its default does not follow from the width
   bool tied = false;                ///< the head, by default

@@ -22,6 +22,7 @@ ModelConfig read_gpt_neox(Fields& root) {
                             .packed_qkv = true,
                             .unpacking = Unpacking::ByHead};
   DecoderConfig config = decoder(root, {.usual = usual,
+                                        .has_key_heads = false,
                                         .has_bias_fields = true,
                                         .rotary_share = root.number_or("rotary_pct", 0.25, 0, 1),
                                         .epsilon_key = "layer_norm_eps"});

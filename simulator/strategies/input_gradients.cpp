@@ -20,6 +20,9 @@ namespace {
 // others return, pairs of a tensor and a size.
 constexpr std::array<std::string_view, 5> without_hook = {"bart", "beit", "swin", "pvt", "mvit"};
 
+// Gemma 3's module for the table scales what it looks up: the hook gets that.
+constexpr std::string_view scales_what_it_finds = "gemma3";
+
 bool uses_peft(const Trace& trace) {
   const Tuning::Kind kind = trace.step.tuning.kind;
   const Mesh& mesh = trace.step.mesh;
@@ -93,7 +96,8 @@ std::optional<Trace> add_input_gradients(const Trace& trace) {
   const auto copy_to = [&](std::size_t end) {
     for (; index(next) < end; next = static_cast<OpId>(index(next) + 1)) edit.copy(next);
   };
-  for (const OpId op : input_embeddings(trace)) {
+  for (OpId op : input_embeddings(trace)) {
+    if (trace.family == scales_what_it_finds) op = static_cast<OpId>(index(op) + 1);
     const TensorId x = trace.outputs(trace[op])[0];
     if (has_gradient[index(x)] != 0 || (!has_hook && trace[op].kind == OpKind::Conv2d)) continue;
     copy_to(index(op) + 1);

@@ -107,6 +107,7 @@ ModelConfig read_gemma3_text(Fields& root) {
                                        .head_norm = HeadNorm::PerHead,
                                        .rotary = {.theta = 1e6}},
                                       "sliding_window_pattern", 6);
+  config.table_scales = true;
   config.score_cap = cap(root, "attn_logit_softcapping", 0);
   config.logit_cap = cap(root, "final_logit_softcapping", 0);
   if (!root.find("rope_theta") && !root.find("rope_parameters")) config.rotary.theta = 1e6;

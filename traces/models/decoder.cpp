@@ -179,7 +179,8 @@ TensorId embed(TraceBuilder& b, TensorId ids, TensorId table, const DecoderConfi
   if (config.embedding_width) x = b.linear("project_in", x, config.width, false);
   // Of what the blocks begin with the planner's sums know no such name: it is left out.
   const double dropout = b.dropout_probability(config.embedding_dropout);
-  if (config.embedding_factor != 1 || config.learned_positions || dropout != 0) b.local(x);
+  const bool is_scaled = config.embedding_factor != 1 && !config.table_scales;
+  if (is_scaled || config.learned_positions || dropout != 0) b.local(x);
   if (config.embedding_factor != 1) x = b.scale("embed.scale", x, config.embedding_factor);
   if (config.learned_positions) x = with_positions(b, x, config);
   return b.dropout("drop", x, dropout);

@@ -227,6 +227,7 @@ struct DecoderConfig {
   bool joins_nothing = false;        ///< as in AttentionConfig
   bool rotates_in_fp32 = false;      ///< the tables are fp32, q and k rounded after
   double embedding_factor = 1;       ///< of what the table holds
+  bool table_scales = false;         ///< … by the table's own module (Gemma 3)
   double query_factor = 0, score_factor = 0, score_cap = 0;  ///< as in AttentionConfig
   double logit_cap = 0;                                      ///< as score_cap, of the logits
   Rotary rotary = {};

@@ -270,6 +270,20 @@ TEST(Strategy, InputGradientsEndWithTheStep) {
   }
 }
 
+// Gemma 3's module for the table scales what it finds; that of the others' is scaled by the model.
+TEST(Strategy, InputGradientsBeginBehindTheModuleThatLooksUp) {
+  const auto read_by_zero = [](const char* model) {
+    const PlannedStep step =
+        plan_step(tuned(model, "lora:r=4,targets=q"), parse_strategy("checkpoint"));
+    for (const Op& op : step.trace->ops)
+      if (op.name.ends_with(".requires_grad"))
+        return std::string((*step.trace)[step.trace->inputs(op)[0]].name);
+    return std::string();
+  };
+  EXPECT_EQ(read_by_zero("gemma-2b"), "embed");
+  EXPECT_EQ(read_by_zero("gemma-3-1b"), "embed.scale");
+}
+
 // What lies between the embedding and the first block keeps its inputs for gradients.
 TEST(Strategy, WithInputGradientsEmbeddingsKeepMore) {
   const auto trace = tuned("bert-base", "lora:r=4,targets=q");

@@ -143,6 +143,19 @@ TEST(LanguageModels, ABlockNamesWhatItsAttentionReturns) {
   }
 }
 
+// … until the block is done, of both attentions that BART's decoder has.
+TEST(LanguageModels, ABlockOfBartNamesWhatBothAttentionsReturn) {
+  const Trace trace = trace_of(
+      "bart-base", {.batch = 2, .sequence = 32, .attention = Attention::Math, .dropout = 0.1});
+  for (const char* which : {"attn", "cross"}) {
+    const std::string name = fmt::format("decoder.blocks.0.{}.dropout", which);
+    const Op& op = op_named(trace, name);
+    const Tensor& weights = trace[trace.outputs(op)[0]];
+    const Block& block = trace.blocks[static_cast<std::size_t>(op.block)];
+    EXPECT_EQ(index(weights.held_until) + 1, index(block.end)) << which;
+  }
+}
+
 // What its blocks begin with is left out: a planner may make it again, whoever names it.
 TEST(LanguageModels, AModelNamesItsMaskAndWhatItLooksUp) {
   const StepOptions step{.batch = 2, .sequence = 32, .attention = Attention::Math};

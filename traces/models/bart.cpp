@@ -74,11 +74,9 @@ struct Stack {
   TensorId half(const std::string& which, TensorId x, Branch branch) const {
     const double dropout = b.dropout_probability(config.dropout);
     const bool first = config.hears();
-    b.begin_function();
     const TensorId read = first ? normed(which + "_norm", x) : x;
     const TensorId y = b.dropout(which + ".drop", branch(read), dropout);
     x = b.residual(which + ".add", x, y);
-    b.end_function();
     return first ? x : normed(which + "_norm", x);
   }
 
@@ -93,7 +91,7 @@ struct Stack {
                            .bias = true,
                            .dropout = b.dropout_probability(config.activation_dropout)};
     b.begin_block(of_block, x, is_decoder() ? -1 : 0);
-    b.begin_function();
+    b.begin_function();  // whose names for the weights of both attentions last until it returns
     if (!is_decoder()) b.part(Part::F);
     x = attend(of_block + ".attn", x, own);
     if (is_decoder()) x = attend(of_block + ".cross", x, cross);

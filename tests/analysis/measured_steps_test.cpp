@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace tidemark::measured_steps_test {
@@ -35,11 +34,6 @@ std::vector<MeasuredStep> by_depthwise(const std::vector<MeasuredStep>& steps, b
   return chosen;
 }
 
-/// Of one head under autocast values are kept as often as there are heads, where PyTorch copies
-/// keys only (family_storages_test.cpp counts them).
-constexpr std::array<std::string_view, 2> copy_values = {
-    "stablelm-one-key-amp-bf16-sdpa", "11-19-mistral-amp-bf16-sdpa-lora-rmsprop"};
-
 /// How far off the predictions of a fixture may be.
 struct Bounds {
   const char* fixture;
@@ -60,11 +54,7 @@ TEST_P(MeasuredSteps, HaveTheParametersThatWeCount) {
 }
 
 TEST_P(MeasuredSteps, SaveWhatIsPredicted) {
-  std::vector<MeasuredStep> steps = steps_;
-  std::erase_if(steps, [](const MeasuredStep& step) {
-    return std::ranges::find(copy_values, step.name) != copy_values.end();
-  });
-  const Spread saved = spread_of(steps, &StepBytes::saved);
+  const Spread saved = spread_of(steps_, &StepBytes::saved);
   EXPECT_LE(saved.median, 0.01);
   EXPECT_LE(saved.worst, 1);
 }

@@ -295,22 +295,34 @@ TensorId fused_attention(TraceBuilder& b, const std::string& name, Heads heads,
   const Framework& framework = b.framework();
   const bool is_sdpa = framework.picks_fused_attention && config.calls_sdpa;
   const bool is_flash = kernel == AttentionKernel::Flash;
-  const bool makes_contiguous = is_sdpa && framework.contiguous_heads && config.by_shared_code;
   const TensorId bias = fused_bias(b, name, config, kernel);
-  // repeat_kv of one head only expands it: what reads that without a copy finds the head itself.
-  // A kernel takes as many heads of keys as of values, so where one of them is copied both are
-  // here.
+  // The shared code of older versions, and beside a mask what models have of their own.
+  const bool makes_contiguous =
+      is_sdpa && (config.by_shared_code ? framework.contiguous_heads
+                                        : config.dense_beside_mask && bias != no_tensor);
+  // repeat_kv of one head only expands it: what reads that without a copy finds the head itself,
+  // and a cast copies it for all heads.
   const auto expands = [&](TensorId x) {
     const bool is_copied = b[x].dtype != b.compute_dtype() || makes_contiguous ||
                            (is_flash && b.shape(x).back() % 8 != 0);
     return b.shape(x)[1] == 1 && !is_copied;
   };
   const bool both_expand = expands(heads.k) && expands(heads.v);
+  const bool one_expands = (expands(heads.k) || expands(heads.v)) && !framework.compiles;
+  // A kernel takes as many heads of keys as of values: of copies next to such a head the first.
+  const auto first_of_copies = [&](TensorId x, const std::string& which) {
+    const Shape of = b.shape(x);
+    x = b.repeat_heads(which + ".repeat", b.to_compute(x), {of[0], config.heads, of[2], of[3]});
+    return b.select(which + ".first", x, of);
+  };
   const auto ready = [&](TensorId x, const char* which) {
     const Shape of = b.shape(x);
     const bool repeats =
         framework.repeats_key_heads || config.repeats_key_heads || bias != no_tensor;
-    if (is_sdpa && repeats && of[1] != config.heads && !both_expand)
+    const bool is_repeated = is_sdpa && repeats && of[1] != config.heads && !both_expand;
+    if (is_repeated && one_expands)
+      x = expands(x) ? x : first_of_copies(x, name + which);
+    else if (is_repeated)
       x = b.repeat_heads(name + which + std::string(".repeat"), x,
                          {of[0], config.heads, of[2], of[3]});
     else if (makes_contiguous && head_order(b, x) == HeadOrder::ByToken)

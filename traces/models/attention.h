@@ -48,6 +48,7 @@ struct AttentionConfig {
   bool calls_sdpa = true;                      ///< the code can call PyTorch's fused attention
   std::optional<AttentionKernel> kernel = {};  ///< what runs, if it is settled already
   bool by_shared_code = false;  ///< through transformers' sdpa_attention.py, not by the model's own
+  bool dense_beside_mask = false;  ///< q, k and v become contiguous where there is a mask
   bool repeats_key_heads =
       false;  ///< the code repeats them whatever the framework's shared code does
   bool masks_each_sample = false;  ///< materialized scores have a mask of each sample

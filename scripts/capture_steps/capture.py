@@ -28,6 +28,9 @@ Per case:
 The steps of families that came later (steps_families.json, and of some with transformers 5):
     --cases scripts/capture_steps/family_cases.py
 
+Mixtures of experts with transformers 5 (steps_experts_transformers-5.json):
+    --cases scripts/capture_steps/expert_cases.py
+
 Activations that are not the family's own (steps_activations.json):
     --cases scripts/capture_steps/activation_cases.py
 

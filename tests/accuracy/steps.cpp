@@ -113,6 +113,7 @@ void steps_section(Page& page, const std::string& folder) {
   add("transformers-4.57, families that came later", "families");
   add("transformers-5", "transformers-5");
   add("transformers-5, families that came later", "families_transformers-5");
+  add("transformers-5, mixtures of experts", "experts_transformers-5");
   add("transformers-5, PyTorch 2.11 on an H200: a GPU, no stand-in", "h200");
   add("transformers-4.51", "transformers-4.51");
   add("transformers-4.47", "transformers-4.47");

@@ -87,7 +87,9 @@ TEST(MeasuredByChance, OfTheNewestAreSeldomFarOff) {
   const Spread allocated = spread_of(steps, &StepBytes::allocated);
   EXPECT_LE(allocated.median, 0.3);
   EXPECT_LE(allocated.worst, 3.4);
-  EXPECT_LE(spread_of(steps, &StepBytes::saved).median, 0.01);
+  const Spread saved = spread_of(steps, &StepBytes::saved);
+  EXPECT_LE(saved.median, 0.01);
+  EXPECT_LE(saved.worst, 1);
 }
 
 // Whose code in transformers 5 is another one: GPT-2 without buffers of masks, ViT's layers with
@@ -110,6 +112,8 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, MeasuredSteps,
                          testing::Values(Bounds{"steps_families.json", 2.8, 0.5, 2.5},
                                          Bounds{"steps_families_transformers-5.json", 1, 0.5, 1.5},
                                          Bounds{"steps_transformers-5.json", 0.25, 0.5, 1.5},
+                                         Bounds{"steps_experts_transformers-5.json", 0.03, 0.45,
+                                                2.7},
                                          Bounds{"steps_h200.json", 0.3, 0.1, 0.4},
                                          Bounds{"steps_transformers-4.57.json", 1.8, 0.5, 3},
                                          Bounds{"steps_transformers-4.51.json", 1, 0.5, 3},

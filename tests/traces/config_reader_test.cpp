@@ -160,8 +160,10 @@ TEST(ConfigReader, DecodersHaveTheDefaultsOfTheirClasses) {
 
 TEST(ConfigReader, MixturesHaveTheDefaultsOfTheirClasses) {
   const auto mixtral = read<DecoderConfig>(R"({"model_type": "mixtral"})");
-  EXPECT_EQ(mixtral.experts,
-            (ExpertsConfig{.count = 8, .per_token = 2, .width = 14336, .renormalizes = true}));
+  EXPECT_EQ(
+      mixtral.experts,
+      (ExpertsConfig{
+          .count = 8, .per_token = 2, .width = 14336, .renormalizes = true, .float_shares = true}));
   EXPECT_EQ(mixtral.rotary.theta, 1e6);
   EXPECT_EQ(mixtral.sliding_window, 0);
   const auto qwen2 = read<DecoderConfig>(R"({"model_type": "qwen2_moe"})");

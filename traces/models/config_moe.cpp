@@ -38,8 +38,10 @@ ModelConfig read_mixtral(Fields& root) {
   DecoderConfig config = decoder(root, {.usual = usual, .key_heads_default_to_heads = false});
   if (!root.find("rope_theta") && !root.find("rope_parameters")) config.rotary.theta = 1e6;
   config.sliding_window = optional_window(root);
-  config.experts = experts(root, {.count = 8, .per_token = 2, .width = 14336, .renormalizes = true},
-                           "num_local_experts", "intermediate_size");
+  config.experts = experts(
+      root,
+      {.count = 8, .per_token = 2, .width = 14336, .renormalizes = true, .float_shares = true},
+      "num_local_experts", "intermediate_size");
   if (root.number_or("router_jitter_noise", 0, 0, 1) != 0)
     fail_at(root, "router_jitter_noise", "noise on what goes into the router; use 0");
   return config;

@@ -135,8 +135,10 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
                             .score_cap = config.score_cap,
                             .out_name = "o"};
   if (config.latent.key_rank > 0) attention.value_width = config.latent.value_width;
-  attention.by_shared_code = attention.converts_mask = !config.own_attention;
-  attention.repeats_key_heads = attention.dense_beside_mask = config.own_attention;
+  const bool is_own =
+      config.own_attention && (config.plain_scores || !b.framework().shared_attention);
+  attention.by_shared_code = attention.converts_mask = !is_own;
+  attention.repeats_key_heads = attention.dense_beside_mask = is_own;
   attention.masks_each_sample = config.plain_scores || b.framework().masks_each_sample;
   attention.returns_weights = true;
   attention.names_scores = config.plain_scores;

@@ -91,6 +91,7 @@ struct ExpertsConfig {
   std::int64_t every = 1;         ///< n: in every n-th block
   bool renormalizes = false;      ///< the weights of those picked sum to 1
   bool gates_shared = true;       ///< the shared one stands behind a gate (Qwen2-MoE)
+  bool float_shares = false;      ///< the weights stay fp32 (Mixtral's since transformers 5)
   RouterForm router = RouterForm::Softmax;
   std::int64_t groups = 1, best_groups = 1;  ///< experts are picked from the best groups
 
@@ -104,6 +105,10 @@ TensorId mixture_of_experts(TraceBuilder& builder, const std::string& name, Tens
 /// The same as Megatron-LM's core runs it: `inside` says what one expert is, but for its width.
 TensorId grouped_experts(TraceBuilder& builder, const std::string& name, TensorId x,
                          const ExpertsConfig& config, const MlpConfig& inside);
+
+/// The same as transformers 5 runs it, with any router.
+TensorId packed_experts(TraceBuilder& builder, const std::string& name, TensorId x,
+                        const ExpertsConfig& config, ActivationForm activation);
 
 /// The same with RouterForm::SoftmaxSorted.
 TensorId sorted_experts(TraceBuilder& builder, const std::string& name, TensorId x,

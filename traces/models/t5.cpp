@@ -132,8 +132,10 @@ Trace build_t5(const std::string& model, const T5Config& config, const StepOptio
   TensorId x = T5Stack{b, config, "decoder", dropout}(targets, table, config.decoder_depth, memory);
   if (config.tied_head)
     x = b.scale("head.scale", x, 1 / std::sqrt(static_cast<double>(config.width)));
+  // The config's field says whether x is scaled; transformers 5 shares the table in any case.
+  const bool is_shared = config.tied_head || b.framework().shared_attention;
   const TensorId logits =
-      vocabulary_head(b, "lm_head", x, config.tied_head ? table : no_tensor, config.vocabulary);
+      vocabulary_head(b, "lm_head", x, is_shared ? table : no_tensor, config.vocabulary);
   const std::int64_t rows = options.batch * written;
   return b.finish(b.cross_entropy("loss", b.view("logits.rows", logits, {rows, config.vocabulary}),
                                   b.view("labels.rows", labels, {rows})));

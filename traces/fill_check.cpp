@@ -27,7 +27,8 @@ struct Needs {
     return is_whole() && rank() == 1 ? "" : "int64 [batch]";
   }
   std::string_view operator()(const fill::Positions&) const {
-    return is_whole() && rank() >= 1 ? "" : "int64 [..., tokens]";
+    const bool counts = is_whole() || tensor.dtype == DType::Float32;
+    return counts && rank() >= 1 ? "" : "int64 or float32 [..., tokens]";
   }
   std::string_view operator()(const fill::CausalMask&) const {
     const bool fits = rank() >= 2 && tensor.shape.back() >= tensor.shape.back(1);

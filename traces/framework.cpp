@@ -35,6 +35,8 @@ const std::vector<Framework>& frameworks() {
        .shifts_labels = true,
        .repeats_key_heads = false,
        .efficient_groups = true,
+       .masks_each_sample = true,
+       .shared_masks = true,
        .mask_buffers = false,
        .one_hidden_name = true,  // but for DINOv2, whose layer was rewritten after 5.17
        .vision_softmax_fp32 = true,

@@ -202,7 +202,7 @@ TEST_P(MeasuredFp8, HasThePredictedPeaks) {
     EXPECT_EQ(step.predicted.parameters, step.measured.parameters) << step.name;
     EXPECT_LE(off(step, &StepBytes::live), 0.6)  // of tensors inside of an RMSNorm's backward
         << step.name << " live " << step.predicted.live << " against " << step.measured.live;
-    EXPECT_LE(off(step, &StepBytes::allocated), 1.1)
+    EXPECT_LE(off(step, &StepBytes::allocated), 1.2)
         << step.name << " allocated " << step.predicted.allocated << " against "
         << step.measured.allocated;
   }

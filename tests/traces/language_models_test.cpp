@@ -134,6 +134,34 @@ TEST(LanguageModels, EagerScoresHaveAMaskOfEachSampleWhereTheCodeMakesOne) {
   EXPECT_EQ(mask_of("gpt2", "transformers-4.51"), 1);  // a buffer of each block tells who sees whom
 }
 
+// Where ranks cut masks, they are given.
+TEST(LanguageModels, AMaskIsMadeWhereTheCodeMakesIt) {
+  const auto given = [](const char* model, const char* mesh) {
+    StepOptions step{.batch = 2, .sequence = 32, .attention = Attention::Math};
+    step.mesh = parse_mesh(mesh);
+    std::vector<std::string> masks;
+    const Trace trace = trace_of(model, step);
+    for (const Tensor& tensor : trace.tensors)
+      if (tensor.category == Category::Input && numel(tensor.shape) == 32 * 32)
+        masks.emplace_back(tensor.name);
+    return masks;
+  };
+  EXPECT_THAT(given("llama-7b", "dp=1"), testing::IsEmpty());
+  EXPECT_THAT(given("gpt2", "dp=1"), testing::IsEmpty());
+  EXPECT_THAT(given("llama-7b", "tp=2"), testing::ElementsAre("attention_mask"));
+}
+
+// Far below 0 where a key is behind its query, or a window before it.
+TEST(LanguageModels, AMadeMaskSaysHowFarAKeyIsOutOfSight) {
+  const auto adds = [](std::int64_t sequence) {
+    const Trace trace =
+        trace_of("mistral-7b", {.batch = 1, .sequence = sequence, .attention = Attention::Math});
+    return find_op(trace, "attention_mask.hidden") != nullptr;
+  };
+  EXPECT_FALSE(adds(4096));
+  EXPECT_TRUE(adds(4097));
+}
+
 TEST(LanguageModels, ABlockNamesWhatItsAttentionReturns) {
   for (const char* model : {"llama-7b", "gpt2", "roberta-base"}) {
     const Trace trace =

@@ -23,6 +23,47 @@ std::int64_t sequence_length(const StepOptions& options, std::int64_t positions,
   return tokens;
 }
 
+namespace {
+
+// Ranks cut masks: those are given.
+bool makes_masks(const TraceBuilder& b) {
+  const Mesh& mesh = b.step().mesh;
+  return b.framework().masks_each_sample && mesh[Axis::Tensor] == 1 && mesh[Axis::Context] == 1 &&
+         mesh[Axis::Pipeline] == 1;
+}
+
+// By how much `later` [1, 1, 1, keys] is behind `sooner` [1, 1, tokens, 1]; 0 where it is before.
+TensorId distance(TraceBuilder& b, const std::string& name, TensorId later, TensorId sooner) {
+  return b.relu(name, b.add(name + ".difference", later, b.scale(name + ".less", sooner, -1)));
+}
+
+// [1, 1, tokens, keys], where the model's code makes it (masking_utils.py): far below 0 where a key
+// is behind its query, or as far before it as the window is wide. PyTorch compares places; here
+// their distances say the same, by ops that all have kernels.
+TensorId made_mask(TraceBuilder& b, const std::string& name, const Shape& shape, DType dtype,
+                   const InputFill& fill) {
+  const auto* causal = std::get_if<fill::CausalMask>(&fill);
+  if (!makes_masks(b) || !causal) return b.input(name, shape, dtype, fill);
+  const std::int64_t tokens = shape[2], keys = shape[3], window = causal->window;
+  const auto places = [&](const char* of, std::int64_t count, std::int64_t first) {
+    return b.input(name + of, {1, 1, 1, count}, DType::Float32, fill::Positions{first});
+  };
+  const TensorId key = places(".keys", keys, 0);
+  const TensorId query =
+      b.view(name + ".rows", places(".queries", tokens, keys - tokens), {1, 1, tokens, 1});
+  TensorId hidden = distance(b, name + ".ahead", key, query);
+  if (window > 0 && window < keys) {
+    const TensorId seen_by_last = places(".kept", keys, window - 1);
+    hidden = b.add(name + ".hidden", hidden, distance(b, name + ".behind", query, seen_by_last));
+  }
+  constexpr double far_below = -1e9;  // of any distance a number in fp32
+  const bool is_wide = dtype == DType::Float32;
+  const TensorId mask = b.scale(is_wide ? name : name + ".float", hidden, far_below);
+  return is_wide ? mask : b.cast(name, mask, dtype);
+}
+
+}  // namespace
+
 void settle_attention(TraceBuilder& b, AttentionConfig& attention, const std::string& name,
                       const Shape& mask, DType dtype, const InputFill& fill) {
   const std::int64_t tokens = mask.back(), queries = mask[2] == 1 ? tokens : mask[2];
@@ -36,20 +77,20 @@ void settle_attention(TraceBuilder& b, AttentionConfig& attention, const std::st
   const Shape of_all = {1, 1, queries, tokens};
   switch (*attention.kernel) {
     case AttentionKernel::Eager:
-      attention.mask = b.input(name, mask, dtype, fill);
+      attention.mask = made_mask(b, name, mask, dtype, fill);
       if (attention.masks_each_sample && mask[0] == 1)
         attention.mask = b.local(for_all_samples(b, name + ".samples", attention.mask));
       return;
     case AttentionKernel::Composed:
       if (is_masked || attention.causal)
-        attention.mask = b.input(name, of_all, DType::Float32, fill);
+        attention.mask = b.local(made_mask(b, name, of_all, DType::Float32, fill));
       return;
     case AttentionKernel::Flash:
     case AttentionKernel::MemoryEfficient:
       break;
   }
   if (!is_masked) return;
-  attention.mask = b.input(name, of_all, b.compute_dtype(), fill);
+  attention.mask = b.local(made_mask(b, name, of_all, b.compute_dtype(), fill));
   if (!attention.converts_mask)
     attention.mask = b.local(for_all_samples(b, name + ".numbers", attention.mask));
 }

@@ -155,21 +155,25 @@ Trace build_bart(const std::string& model, const BartConfig& config, const StepO
     const TensorId ids = b.input("input_ids", {batch, read}, DType::Int64, fill::Words{});
     x = written(b, "encoder", table, ids, batch, config.positions, config);
   }
-  x = Stack{b, config, "encoder", config.depth, config.heads, config.mlp, no_tensor}(x);
+  b.begin_function();  // whose name for all outputs lasts until the loss is there
+  x = b.local(Stack{b, config, "encoder", config.depth, config.heads, config.mlp, no_tensor}(x));
   const TensorId targets =
       b.input("decoder_input_ids", {batch, tokens}, DType::Int64, fill::Words{});
   TensorId y = written(b, "decoder", table, targets, config.hears() ? batch : 1,
                        config.decoder_positions, config);
-  y = Stack{b, config, "decoder", config.decoder_depth, config.decoder_heads, config.decoder_mlp,
-            x}(y);
+  y = b.local(Stack{b, config, "decoder", config.decoder_depth, config.decoder_heads,
+                    config.decoder_mlp, x}(y));
   const TensorId labels = b.input("labels", {batch, tokens}, DType::Int64, fill::Words{});
   TensorId logits = vocabulary_head(b, "lm_head", y, config.tied_head ? table : no_tensor, width);
   if (!config.hears())
     logits = b.add("lm_head.bias", logits,
                    b.input("final_logits_bias", {1, 1, width}, b.base_dtype(), fill::Constant{0}));
+  b.local(logits);
   const std::int64_t rows = batch * tokens;
-  return b.finish(b.cross_entropy("loss", b.view("logits.rows", logits, {rows, width}),
-                                  b.view("labels.rows", labels, {rows})));
+  const TensorId loss = b.cross_entropy("loss", b.view("logits.rows", logits, {rows, width}),
+                                        b.view("labels.rows", labels, {rows}));
+  b.end_function();
+  return b.finish(loss);
 }
 
 }  // namespace tidemark

@@ -127,18 +127,23 @@ Trace build_t5(const std::string& model, const T5Config& config, const StepOptio
       b.input("decoder_input_ids", {options.batch, written}, DType::Int64, fill::Words{});
   const TensorId labels = b.input("labels", {options.batch, written}, DType::Int64, fill::Words{});
   const TensorId table = b.parameter("embed.weight", {config.vocabulary, config.width});
+  b.begin_function();  // whose name for all outputs lasts until the loss is there
   const TensorId memory =
-      T5Stack{b, config, "encoder", dropout}(ids, table, config.depth, no_tensor);
-  TensorId x = T5Stack{b, config, "decoder", dropout}(targets, table, config.decoder_depth, memory);
+      b.local(T5Stack{b, config, "encoder", dropout}(ids, table, config.depth, no_tensor));
+  TensorId x =
+      b.local(T5Stack{b, config, "decoder", dropout}(targets, table, config.decoder_depth, memory));
   if (config.tied_head)
     x = b.scale("head.scale", x, 1 / std::sqrt(static_cast<double>(config.width)));
   // The config's field says whether x is scaled; transformers 5 shares the table in any case.
   const bool is_shared = config.tied_head || b.framework().shared_attention;
   const TensorId logits =
-      vocabulary_head(b, "lm_head", x, is_shared ? table : no_tensor, config.vocabulary);
+      b.local(vocabulary_head(b, "lm_head", x, is_shared ? table : no_tensor, config.vocabulary));
   const std::int64_t rows = options.batch * written;
-  return b.finish(b.cross_entropy("loss", b.view("logits.rows", logits, {rows, config.vocabulary}),
-                                  b.view("labels.rows", labels, {rows})));
+  const TensorId loss =
+      b.cross_entropy("loss", b.view("logits.rows", logits, {rows, config.vocabulary}),
+                      b.view("labels.rows", labels, {rows}));
+  b.end_function();
+  return b.finish(loss);
 }
 
 }  // namespace tidemark

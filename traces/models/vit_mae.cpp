@@ -101,11 +101,12 @@ struct MaskedAutoencoder {
     return b.local(x);
   }
 
-  // Pixels by patch; einsum() is on autocast's list of 16 bits.
+  // Pixels by patch; einsum() is on autocast's list of 16 bits. The vision code of transformers 5,
+  // whose rows have one name for what layers make, permutes pixels instead, which is on none.
   TensorId target(TensorId images) const {
     const VitConfig& of = config.encoder;
     const Shape shape = {b.step().batch, patches, of.patch * of.patch * of.channels};
-    const TensorId read = b.to_compute(images);
+    const TensorId read = b.framework().one_hidden_name ? images : b.to_compute(images);
     const TensorId pixels =
         opaque("target", std::array{read}, shape, b[read].dtype, {.operation = "aten::clone"});
     if (!config.norms_pixels) return b.local(pixels);

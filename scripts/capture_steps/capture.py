@@ -37,8 +37,9 @@ Activations that are not the family's own (steps_activations.json):
 Models' own checkpointing, beside adapters and alone (steps_checkpointed.json):
     --cases scripts/capture_steps/checkpointed_cases.py
 
-What nobody thought of (steps_by_chance.json, with COUNT=100 in the environment, and
-steps_by_chance_transformers-5.json, with SEED=12 COUNT=40, of which PyTorch refused 8):
+What nobody thought of (steps_by_chance.json, with COUNT=100 in the environment, then with SEED=32
+COUNT=40; steps_by_chance_transformers-5.json, with SEED=12 and 31, COUNT=40, of which
+PyTorch and peft refused 14; StableLM's with norms of heads are not modelled):
     --cases scripts/capture_steps/random_cases.py
 
 Embeddings that heads share (steps_tied.json):

@@ -78,18 +78,20 @@ TEST(MeasuredDepthwise, IsFartherOffBecauseCuDnnWasNotThere) {
 // What is not known yet of transformers 5 (docs/accuracy.md) showed where nobody had chosen the
 // steps.
 TEST(MeasuredByChance, OfTheNewestAreSeldomFarOff) {
-  const std::vector<MeasuredStep> steps =
+  std::vector<MeasuredStep> steps =
       measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_by_chance_transformers-5.json");
-  EXPECT_EQ(steps.size(), 32u);
+  EXPECT_EQ(steps.size(), 65u);
   const Spread live = spread_of(steps, &StepBytes::live);
-  EXPECT_LE(live.median, 0.06);
-  EXPECT_LE(live.worst, 5.2);
-  const Spread allocated = spread_of(steps, &StepBytes::allocated);
-  EXPECT_LE(allocated.median, 0.3);
-  EXPECT_LE(allocated.worst, 3.4);
+  EXPECT_LE(live.median, 0.03);
+  EXPECT_LE(live.worst, 2.1);
   const Spread saved = spread_of(steps, &StepBytes::saved);
   EXPECT_LE(saved.median, 0.01);
-  EXPECT_LE(saved.worst, 1);
+  EXPECT_LE(saved.worst, 0.2);
+  // What DeBERTa's forward takes beside its tensors is not known: 11.5 % of one step.
+  std::erase_if(steps, [](const MeasuredStep& step) { return step.name.starts_with("31-27-"); });
+  const Spread allocated = spread_of(steps, &StepBytes::allocated);
+  EXPECT_LE(allocated.median, 0.2);
+  EXPECT_LE(allocated.worst, 1.9);
 }
 
 // Whose code in transformers 5 is another one: GPT-2 without buffers of masks, ViT's layers with
@@ -118,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, MeasuredSteps,
                                          Bounds{"steps_transformers-4.57.json", 1.8, 0.5, 3},
                                          Bounds{"steps_transformers-4.51.json", 1, 0.5, 3},
                                          Bounds{"steps_transformers-4.47.json", 5.5, 0.8, 3.5},
-                                         Bounds{"steps_by_chance.json", 3.6, 0.3, 4.8}),
+                                         Bounds{"steps_by_chance.json", 3.1, 0.3, 4.8}),
                          [](const auto& test) {
                            std::string name = test.param.fixture;  // ….json
                            std::erase_if(name,

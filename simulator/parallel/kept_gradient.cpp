@@ -1,8 +1,6 @@
 // A gradient that has the parameter's own tensor is nobody else's and needs no copy.
 #include "simulator/parallel/kept_gradient.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 
 namespace tidemark {
@@ -24,17 +22,23 @@ void keep_gradient(const Trace& trace, const JointGraph& graph, const Node& node
   rewriter.replace(sum, own);
 }
 
-InstanceId last_written(const std::vector<InstanceId>& versions, const GraphRewriter& rewriter) {
-  const auto written = std::find_if(versions.rbegin(), versions.rend(), [&](InstanceId version) {
-    return rewriter.now(version) != no_instance;
-  });
-  CHECK(written != versions.rend());
-  return rewriter.now(*written);
+void GradientVersions::find_written(const GraphRewriter& rewriter) {
+  std::size_t written = written_;
+  while (written < all_.size() && rewriter.now(all_[written]) != no_instance) ++written;
+  if (written == written_) return;
+  first_ = written_ > 0 ? written_ - 1 : 0;
+  written_ = written;
 }
 
-void stand_for(const std::vector<InstanceId>& versions, InstanceId made, GraphRewriter& rewriter) {
-  for (const InstanceId version : versions)
-    if (rewriter.now(version) != no_instance) rewriter.replace(version, made);
+InstanceId GradientVersions::last_written(const GraphRewriter& rewriter) {
+  find_written(rewriter);
+  CHECK(written_ > 0);
+  return rewriter.now(all_[written_ - 1]);
+}
+
+void GradientVersions::stand_for(InstanceId made, GraphRewriter& rewriter) {
+  find_written(rewriter);
+  for (std::size_t i = first_; i < written_; ++i) rewriter.replace(all_[i], made);
 }
 
 }  // namespace tidemark

@@ -98,7 +98,7 @@ class MainGradients {
   void note(InstanceId id) {
     const Instance& instance = graph_[id];
     if (!is_placed(instance.tensor)) return;
-    if (instance.role == Role::Gradient) gradients_[index(instance.tensor)].push_back(id);
+    if (instance.role == Role::Gradient) gradients_[index(instance.tensor)].add(id);
     if (instance.role == Role::Value) values_[index(instance.tensor)] = id;
   }
 
@@ -114,12 +114,12 @@ class MainGradients {
     rewriter_.copy_next();
   }
 
-  InstanceId gradient(TensorId parameter) const {
-    return last_written(gradients_[index(parameter)], rewriter_);
+  InstanceId gradient(TensorId parameter) {
+    return gradients_[index(parameter)].last_written(rewriter_);
   }
 
   void stand_for(TensorId parameter, InstanceId main) {
-    tidemark::stand_for(gradients_[index(parameter)], main, rewriter_);
+    gradients_[index(parameter)].stand_for(main, rewriter_);
   }
 
   void add_to_main(const CompleteGradient& complete, const Node& made) {
@@ -192,12 +192,12 @@ class MainGradients {
   const Sharding sharing_;
   const ContiguousLayout layout_;
   GraphRewriter rewriter_;
-  std::vector<std::size_t> bucket_of_;              ///< by tensor
-  std::vector<TensorId> first_;                     ///< by bucket: a parameter of it
-  std::vector<std::vector<InstanceId>> gradients_;  ///< by tensor, of the old graph
-  std::vector<InstanceId> values_;                  ///< by tensor: the last, of the old graph
-  std::vector<std::size_t> missing_;                ///< by bucket, of the last micro-batch
-  std::vector<InstanceId> main_;                    ///< by bucket, of the new graph
+  std::vector<std::size_t> bucket_of_;       ///< by tensor
+  std::vector<TensorId> first_;              ///< by bucket: a parameter of it
+  std::vector<GradientVersions> gradients_;  ///< by tensor
+  std::vector<InstanceId> values_;           ///< by tensor: the last, of the old graph
+  std::vector<std::size_t> missing_;         ///< by bucket, of the last micro-batch
+  std::vector<InstanceId> main_;             ///< by bucket, of the new graph
   const CompleteGradients complete_;
   const std::size_t end_;         ///< of the last backward: a node
   std::vector<InstanceId> wide_;  ///< fp32 copies

@@ -78,7 +78,7 @@ class PartitionedGradients {
   void note(InstanceId id) {
     const Instance& instance = graph_[id];
     if (instance.tensor == no_tensor || !is_trained(trace_, instance.tensor)) return;
-    if (instance.role == Role::Gradient) gradients_[index(instance.tensor)].push_back(id);
+    if (instance.role == Role::Gradient) gradients_[index(instance.tensor)].add(id);
     if (instance.role == Role::Value) values_[index(instance.tensor)] = id;
   }
 
@@ -90,12 +90,12 @@ class PartitionedGradients {
     rewriter_.copy_next();
   }
 
-  InstanceId gradient(TensorId parameter) const {
-    return last_written(gradients_[index(parameter)], rewriter_);
+  InstanceId gradient(TensorId parameter) {
+    return gradients_[index(parameter)].last_written(rewriter_);
   }
 
   void stand_for(TensorId parameter, InstanceId made) {
-    tidemark::stand_for(gradients_[index(parameter)], made, rewriter_);
+    gradients_[index(parameter)].stand_for(made, rewriter_);
   }
 
   void pass(const CompleteGradient& complete, const Node& made) {
@@ -252,10 +252,10 @@ class PartitionedGradients {
   const std::vector<FlatGroup> groups_;
   const CompleteGradients complete_;
   GraphRewriter rewriter_;
-  const Lane lane_;                                 ///< of reductions
-  std::vector<std::vector<InstanceId>> gradients_;  ///< by tensor, of the old graph
-  std::vector<InstanceId> values_;                  ///< by tensor: the last, of the old graph
-  std::size_t trained_ = 0, collected_ = 0;         ///< parameters, and of them in this backward
+  const Lane lane_;                          ///< of reductions
+  std::vector<GradientVersions> gradients_;  ///< by tensor
+  std::vector<InstanceId> values_;           ///< by tensor: the last, of the old graph
+  std::size_t trained_ = 0, collected_ = 0;  ///< parameters, and of them in this backward
   std::array<InstanceId, 2> buckets_ = {no_instance, no_instance};  ///< the first is filled
   bool is_fresh_ = false;                                           ///< never filled
   std::int64_t elements_ = 0;                                       ///< in the bucket

@@ -88,7 +88,7 @@ class PartitionedParameters {
     if (instance.tensor == no_tensor || trace_[instance.tensor].category != Category::Parameter)
       return;
     const std::size_t t = index(instance.tensor);
-    if (instance.role == Role::Gradient) gradients_[t].push_back(id);
+    if (instance.role == Role::Gradient) gradients_[t].add(id);
     if (instance.role != Role::Shard) return;
     updated_[t] = id;
     if (instance.over != no_instance) return;
@@ -233,12 +233,12 @@ class PartitionedParameters {
     rewriter_.copy_next();
   }
 
-  InstanceId gradient(TensorId parameter) const {
-    return last_written(gradients_[index(parameter)], rewriter_);
+  InstanceId gradient(TensorId parameter) {
+    return gradients_[index(parameter)].last_written(rewriter_);
   }
 
   void stand_for(TensorId parameter, InstanceId made) {
-    tidemark::stand_for(gradients_[index(parameter)], made, rewriter_);
+    gradients_[index(parameter)].stand_for(made, rewriter_);
   }
 
   // Gradients that are larger than the bucket are reduced from where they are.
@@ -369,8 +369,8 @@ class PartitionedParameters {
   std::vector<InstanceId> updated_;     ///< by tensor, of the old graph: the last
   std::vector<InstanceId> kept_;        ///< by tensor that is never freed: the whole
   std::vector<Flight> flights_;
-  std::vector<std::size_t> flight_of_;              ///< by tensor
-  std::vector<std::vector<InstanceId>> gradients_;  ///< by tensor, of the old graph
+  std::vector<std::size_t> flight_of_;       ///< by tensor
+  std::vector<GradientVersions> gradients_;  ///< by tensor
   InstanceId bucket_ = no_instance, partition_ = no_instance;
   std::int64_t elements_ = 0;  ///< in the bucket
   std::vector<TensorId> in_bucket_;

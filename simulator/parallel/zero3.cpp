@@ -241,7 +241,9 @@ class PartitionedParameters {
     gradients_[index(parameter)].stand_for(made, rewriter_);
   }
 
-  // Gradients that are larger than the bucket are reduced from where they are.
+  // Gradients that are larger than the bucket are reduced from where they are. At the end of each
+  // backward the host waits until all are (independent_gradient_partition_epilogue()): no later
+  // micro-batch is gathered for before.
   void collect(TensorId parameter, OpId op) {
     const std::int64_t count = numel(trace_[parameter].shape);
     if (elements_ > 0 && elements_ + count > sharing_.reduce_bucket) reduce(op);
@@ -260,6 +262,7 @@ class PartitionedParameters {
     if (++collected_ < trained_.size()) return;
     reduce(op);
     rewriter_.order(reduced_by_, Lane::Compute);
+    if (sharing_.overlaps) rewriter_.order(reduced_by_, Lane::Gather);
     collected_ = 0;
     is_first_batch_ = false;
   }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "simulator/judge/validate.h"
 #include "simulator/parallel/module_fetches.h"
 #include "simulator/parallel/shards.h"
@@ -130,6 +132,31 @@ TEST(Zero3, ReducesEveryMicroBatchBucketByBucket) {
   EXPECT_EQ(reductions("zero3", 1), 1);
   EXPECT_EQ(reductions("zero3", 3), 3);
   EXPECT_GT(reductions("zero3:reduce-bucket=1000", 1), 3);
+}
+
+// The host waits at the end of each backward (independent_gradient_partition_epilogue()).
+TEST(Zero3, GathersForAMicroBatchOnceTheOneBeforeIsReduced) {
+  const Schedule schedule = schedule_of(of_bf16(4, usual, 2));
+  const std::int64_t of_first = count_runs(schedule, Task::ReduceScatter) / 2;
+  std::int64_t reduced = 0, gathered = 0;
+  StreamId reduces{}, gathers{};
+  std::set<EventId> behind_first;
+  bool waits = false;
+  for (const Step& step : schedule.steps) {
+    if (const auto* record = std::get_if<Record>(&step))
+      if (reduced == of_first && record->stream == reduces) behind_first.insert(record->event);
+    if (const auto* wait = std::get_if<Wait>(&step))
+      waits = waits || (wait->stream == gathers && behind_first.contains(wait->event));
+    const auto* run = std::get_if<tidemark::Run>(&step);
+    if (!run || run->stream == StreamId::Compute) continue;
+    if (run->task == Task::ReduceScatter) reduces = run->stream, ++reduced;
+    if (run->task != Task::AllGather) continue;
+    gathers = run->stream;
+    if (reduced < of_first) continue;
+    EXPECT_TRUE(waits);
+    ++gathered;
+  }
+  EXPECT_GT(gathered, 0);
 }
 
 TEST(Zero3, FreeingEarlierNeverRaisesThePeak) {

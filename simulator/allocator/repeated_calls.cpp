@@ -8,8 +8,6 @@
 #include <span>
 #include <utility>
 
-#include "simulator/allocator/call_player.h"
-
 namespace tidemark::allocator {
 namespace {
 
@@ -96,123 +94,6 @@ std::optional<RepeatedCalls> repeated_calls(const AllocatorCalls& few, const All
   result.rounds = 1 + rounds;
   result.streams = more.streams;
   return result;
-}
-
-namespace {
-
-class RoundsReplay {
- public:
-  RoundsReplay(const RepeatedCalls& calls, const AllocatorSettings& settings, Bytes capacity)
-      : calls_(calls),
-        player_(settings, capacity, calls.streams, calls.round_begin),
-        allocator_(player_.allocator()) {}
-
-  AllocatorResult run() {
-    bool fits = play(calls_.before, 0);
-    Bytes at_rest;
-    for (int i = 0; fits && i < 2; ++i) {
-      fits = play(calls_.head, 0) && play_rounds() && play_tail(0, calls_.work);
-      at_rest = allocator_.stats().allocated;
-      fits = fits && play_tail(calls_.work, calls_.tail.size());
-    }
-    return result_of(allocator_.stats(), at_rest, fits);
-  }
-
- private:
-  /// A block that is in use between two rounds.
-  struct Place {
-    std::int64_t slot;  ///< as it would be one round after the head
-    std::int64_t address;
-    Bytes size;
-    bool operator==(const Place&) const = default;
-  };
-
-  bool play(std::span<const AllocatorCall> calls, std::size_t shift) {
-    return std::ranges::all_of(
-        calls, [&](const AllocatorCall& call) { return player_.play(call, call.slot + shift); });
-  }
-
-  bool play_rounds() {
-    done_ = 0, in_use_ = calls_.round_begin;
-    seen_.clear();
-    std::int64_t left = calls_.rounds;
-    for (bool is_searching = true; left > 0; --left) {
-      if (!play_round()) return false;
-      const std::int64_t cycle = is_searching ? rounds_since_this() : 0;
-      if (cycle == 0) continue;
-      left = 1 + (left - 1) % cycle;
-      is_searching = false;
-    }
-    return true;
-  }
-
-  bool play_round() {
-    const std::size_t shift = static_cast<std::size_t>(done_++) * calls_.allocations;
-    player_.make_room(calls_.round_begin + shift + calls_.allocations);
-    for (const AllocatorCall& call : calls_.round) {
-      const std::size_t slot = call.slot + shift;
-      if (!player_.play(call, slot)) return false;
-      if (call.kind == Kind::Free) freed(slot);
-    }
-    return true;
-  }
-
-  bool play_tail(std::size_t begin, std::size_t end) {
-    const std::size_t shift = static_cast<std::size_t>(done_ - 1) * calls_.allocations;
-    player_.make_room(calls_.round_begin + shift + calls_.allocations + calls_.tail.size());
-    for (std::size_t i = begin; i < end; ++i) {
-      const AllocatorCall& call = calls_.tail[i];
-      if (!player_.play(call, call.slot + (calls_.is_about_head[i] ? 0 : shift))) return false;
-    }
-    return true;
-  }
-
-  // What the head has allocated stays where it is until a round frees it.
-  void freed(std::size_t slot) {
-    if (slot < calls_.round_begin) seen_.clear();
-  }
-
-  // After so many rounds everything lies as it does now, or 0. Blocks in use say where free ones
-  // are, as long as the device neither gives nor gets and no other stream holds any back.
-  std::int64_t rounds_since_this() {
-    const AllocatorStats& stats = allocator_.stats();
-    const std::int64_t device_calls = stats.device_allocs + stats.device_frees;
-    if (std::exchange(device_calls_, device_calls) != device_calls) seen_.clear();
-    if (stats.active != stats.allocated) return 0;
-    std::vector<Place> now = places();
-    const auto same = std::ranges::find(seen_, now);
-    if (same != seen_.end()) return seen_.end() - same;
-    seen_.push_back(std::move(now));
-    return 0;
-  }
-
-  std::vector<Place> places() {
-    const std::size_t end =
-        calls_.round_begin + static_cast<std::size_t>(done_) * calls_.allocations;
-    const auto shift = static_cast<std::int64_t>(end - calls_.round_begin);
-    while (in_use_ < end && player_[in_use_] == no_block) ++in_use_;
-    std::vector<Place> all;
-    for (std::size_t slot = in_use_; slot < end; ++slot)
-      if (const BlockHandle block = player_[slot]; block != no_block)
-        all.push_back({static_cast<std::int64_t>(slot) - shift, allocator_.address(block),
-                       allocator_.size(block)});
-    return all;
-  }
-
-  const RepeatedCalls& calls_;
-  CallPlayer player_;
-  const CachingAllocator& allocator_;
-  std::int64_t done_ = 0;   ///< rounds of this step
-  std::size_t in_use_ = 0;  ///< no slot of the rounds before it is
-  std::int64_t device_calls_ = 0;
-  std::vector<std::vector<Place>> seen_;  ///< behind each round since something else has changed
-};
-
-}  // namespace
-
-AllocatorResult replay_allocator(const RepeatedCalls& calls, const AllocatorSettings& settings,
-                                 Bytes capacity) {
-  return RoundsReplay(calls, settings, capacity).run();
 }
 
 }  // namespace tidemark::allocator

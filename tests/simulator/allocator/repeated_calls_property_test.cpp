@@ -1,6 +1,7 @@
 // Rounds that are not done again change nothing of what the allocator says.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <deque>
 
 #include "simulator/allocator/repeated_calls.h"
@@ -27,9 +28,9 @@ struct Pattern {
 Pattern random_pattern(Dice& dice) {
   Pattern pattern;
   const bool has_streams = dice.one_in(3);
-  for (std::size_t i = 2 + dice.below(12); i-- > 0;) {
-    const Bytes size = dice.one_in(3) ? Bytes{static_cast<std::int64_t>(1 + dice.below(3 << 20))}
-                                      : Bytes{static_cast<std::int64_t>(1 + dice.below(90 << 20))};
+  for (std::size_t i = 2 + dice.below(20); i-- > 0;) {
+    constexpr std::array<std::uint64_t, 3> most{64 << 10, 3 << 20, 90 << 20};
+    const Bytes size{static_cast<std::int64_t>(1 + dice.below(most[dice.below(3)]))};
     pattern.lifetimes.push_back({size, has_streams && dice.one_in(2) ? 1u : 0u, dice.below(4),
                                  has_streams && dice.one_in(3)});
     pattern.ahead = std::max(pattern.ahead, pattern.lifetimes.back().rounds);
@@ -80,7 +81,7 @@ TEST(RepeatedCalls, AnswerAsAllCallsInARow) {
   for (int i = 0; i < 300; ++i) {
     SCOPED_TRACE(testing::Message() << "seed " << seed << ", case " << i);
     const Pattern pattern = random_pattern(dice);
-    const std::size_t few = 2 * pattern.ahead + 2, more = dice.below(60);
+    const std::size_t few = 2 * pattern.ahead + 2, more = dice.below(150);
     const auto repeated =
         repeated_calls(calls_of_rounds(pattern, few), calls_of_rounds(pattern, few + 1),
                        static_cast<std::int64_t>(more));

@@ -17,8 +17,9 @@ struct Rounds {
   std::int64_t least, each;
 };
 
-// The first backward makes gradients, to which the second is the first to add; micro-batches that
-// are in flight then come to an end, and a round behind them is the first that others are like.
+// The first backward makes gradients, to which the second is the first to add, as all do that come
+// behind it. On a pipeline stage micro-batches that are in flight then come to an end, and a round
+// behind them is the first that others are like.
 std::optional<Rounds> rounds_of(const StepOptions& step) {
   const PipelineSchedule schedule = step.schedule.value_or(PipelineSchedule());
   const std::int64_t stages = step.mesh[Axis::Pipeline];
@@ -27,6 +28,7 @@ std::optional<Rounds> rounds_of(const StepOptions& step) {
   const std::int64_t ahead =
       forwards_ahead(schedule, stages, step.rank.value_or(RankClass()).stage);
   if (ahead == INT64_MAX) return std::nullopt;
+  if (stages == 1) return Rounds{3, each};
   return Rounds{round_up(2 * ceil_div(ahead, schedule.chunks) + 3, each) + each, each};
 }
 

@@ -48,6 +48,13 @@ class StageSums {
 
   Nanoseconds duration(const PipelineTimes& all) const { return all.total + behind_; }
 
+  /// All take no less: what the last that was added does, without waiting.
+  Nanoseconds busy() const {
+    Nanoseconds batch{};
+    for (const ChunkTimes& of : stages_.back()) batch += of.forward + of.backward + of.weights;
+    return batch * step_.accumulate.count + behind_;
+  }
+
   /// The pipeline's time instead of the stage's own.
   void add_pipeline(const PipelineTimes& all, Report& report) const {
     report.step = duration(all);
@@ -179,6 +186,7 @@ std::optional<Report> totals_of_ranks(std::span<const std::shared_ptr<const Trac
     if (!is_piped) continue;
     totals.report.rank = RankClass{std::ssize(steps) - 1};
     stages.add(totals.report, totals.times);
+    if (!is_wanted(stages.busy(), least)) return std::nullopt;
   }
   const PipelineTimes pipeline = is_piped ? stages.run() : PipelineTimes();
   const Nanoseconds step = is_piped ? stages.duration(pipeline) : steps.front().totals.report.step;

@@ -43,7 +43,7 @@ Report totals_of_ranks(std::span<const std::shared_ptr<const Trace>> traces,
                        const MemoryBudget& budget, std::optional<RankClass> rank = {});
 
 /// The same of the tightest, if the time of the step and what it allocates at least are of
-/// interest.
+/// interest. Asked stage by stage: of those that are known so far, both are no less for all.
 using IsOfInterest = std::function<bool(Nanoseconds step, Bytes least)>;
 std::optional<Report> totals_if(std::span<const std::shared_ptr<const Trace>> traces,
                                 const StrategySpec& strategy, const Device& device,

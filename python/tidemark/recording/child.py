@@ -65,18 +65,26 @@ def place_of(error: BaseException, script: str) -> str:
     return found or in_package
 
 
-def captured(made: Any, arguments: argparse.Namespace, history: Any) -> tuple[Any, int]:
+def batch_of(batch: Any) -> int:
+    """Samples: as many as there are in a list of pictures, or else along the first axis."""
     import torch
     from torch.utils._pytree import tree_leaves
 
+    first = batch[0] if isinstance(batch, (list, tuple)) and batch else batch
+    if isinstance(first, list) and first and isinstance(first[0], torch.Tensor) and \
+            first[0].dim() > 0:
+        return len(first)
+    tensors = [x for x in tree_leaves(batch) if isinstance(x, torch.Tensor) and x.dim() > 0]
+    return tensors[0].shape[0] if tensors else 1
+
+
+def captured(made: Any, arguments: argparse.Namespace, history: Any) -> tuple[Any, int]:
     from . import step
 
     made.precision = arguments.precision or made.precision
     made.optimizer = arguments.optimizer or made.optimizer
     step.place(made)
-    recording = step.record(made, history)
-    tensors = [x for x in tree_leaves(made.batch) if isinstance(x, torch.Tensor) and x.dim() > 0]
-    return recording, tensors[0].shape[0] if tensors else 1
+    return step.record(made, history), batch_of(made.batch)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -18,6 +18,7 @@ from . import compiled, step
 from .cast import Discovery
 from .chance import Chance, are_alike, require_alike
 from .errors import CaptureError
+from .faults import run_or_say_where
 from .history import History
 from .hooks import on_saved_tensors
 from .meter import Meter
@@ -41,7 +42,7 @@ def record(run: Callable[[], Any],
     found, chance = Discovery(), Chance()
     history.mark()
     with watched(found):
-        run()
+        run_or_say_where(run)
     cast = found.cast
     if found.passes == 0 or not cast.optimizers:
         missing = "backward()" if found.passes == 0 else "step() of a torch.optim.Optimizer"

@@ -15,6 +15,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from . import compiled, exported
 from .chance import Chance, require_alike
 from .errors import CaptureError
+from .faults import run_or_say_where
 from .graph import Graph
 from .history import Calls, History
 from .hooks import on_saved_tensors
@@ -354,7 +355,7 @@ def framework() -> str | None:
 def run_twice(step: Step, optimizer: Optimizers, history: History) -> Measured:
     """A first step, which makes what stays, and an ordinary one."""
     history.mark()
-    run_plain(step, optimizer)
+    run_or_say_where(lambda: run_plain(step, optimizer))
     history.mark()
     measured = run_plain(step, optimizer, history)
     history.mark()

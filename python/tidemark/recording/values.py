@@ -2,7 +2,12 @@
 
 Every small tensor that is made from such tensors alone, on no random numbers and no weights, has a
 twin on the CPU. Where a model asks (`if mask.all()`, `nonzero`, boolean indices), its twin answers.
-Which experts a token goes to depends on weights: they take turns, so that all have as many tokens.
+
+Where it asks for what depends on weights, these count as they begin, and their results as zero: a
+detector's boxes are its anchors then. That goes for whole numbers and truths made of them (`x > 0`,
+`topk`, `argmax`), and for what is detached from the graph to be looked at. Random permutations leave
+all where it is. Which experts a token goes to depends on weights, too: they take turns, so that all
+have as many tokens.
 """
 
 from __future__ import annotations
@@ -22,6 +27,16 @@ ATEN = torch.ops.aten
 SHAPED_BY_VALUES = {ATEN.nonzero.default, ATEN.masked_select.default, ATEN.index.Tensor,
                     ATEN._unique2.default, ATEN.unique_consecutive.default,
                     ATEN.repeat_interleave.Tensor}
+SHAPED_IN_PACKAGES = {"torchvision::nms"}
+# Of a tensor they take its shape alone.
+OF_A_SHAPE = {getattr(ATEN, name).default for name in ("zeros_like", "ones_like", "full_like",
+                                                       "new_zeros", "new_ones", "new_full")}
+# Of their results some are whole numbers, which others are chosen by.
+CHOOSING = {ATEN.sort.default, ATEN.sort.stable, ATEN.topk.default, ATEN.max.dim, ATEN.min.dim,
+            ATEN.kthvalue.default, ATEN.median.dim, ATEN.mode.default, ATEN.cummax.default,
+            ATEN.cummin.default}
+PERMUTED = {ATEN.randperm.default, ATEN.randperm.generator}
+COPIED = {ATEN._to_copy.default, ATEN.copy_.default}
 # F.ctc_loss reads lengths on the host and takes _ctc_loss with lists, but under a mode that with
 # tensors, below which the host would read what no kernel has written. Which arguments those are.
 TAKES_LISTS = {ATEN._ctc_loss.Tensor: (ATEN._ctc_loss.default, (2, 3)),
@@ -31,19 +46,32 @@ SOLVED = {getattr(ATEN, name).default
           for name in ("linalg_qr", "linalg_cholesky_ex", "linalg_inv_ex", "linalg_lu_factor_ex",
                        "_linalg_eigh", "_linalg_svd", "_linalg_solve_ex", "linalg_ldl_factor_ex", "geqrf",
                        "linalg_householder_product", "linalg_lu_solve", "cholesky_solve")}
+CHOOSES_BY_MASK = {ATEN.index.Tensor, ATEN.masked_select.default}
 # Masks among their indices become the numbers of what they choose, which a kernel would count.
 INDEXED = {ATEN.index.Tensor, ATEN.index_put.default, ATEN.index_put_.default,
            ATEN._index_put_impl_.default}
+
+
+def zeros_like(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.zeros((), dtype=tensor.dtype, device="cpu").expand(tensor.shape)
+
+
+def is_shaped_by_values(function: Any) -> bool:
+    return function in SHAPED_BY_VALUES or function._schema.name in SHAPED_IN_PACKAGES
+
+
+def is_discrete(value: torch.Tensor) -> bool:
+    return not (value.is_floating_point() or value.is_complex())
 
 
 def turns(rows: int, experts: int, slots: int) -> torch.Tensor:
     return (torch.arange(rows * slots, device="cpu") % experts).view(rows, slots)
 
 
-def is_masked_fill(value: Any = None, accumulate: bool = False, *_: Any) -> bool:
+def is_masked_fill(indices: Any, value: Any = None, accumulate: bool = False, *_: Any) -> bool:
     """x[mask] = 0.0 takes no indices: its value lies on the CPU, and PyTorch fills instead."""
     return value is not None and value.device.type == "cpu" and value.numel() == 1 and \
-        not accumulate
+        not accumulate and all(x is None or x.dtype in (torch.bool, torch.uint8) for x in indices)
 
 
 def made_only(function: Any, args: Any, kwargs: Any) -> Any:
@@ -70,6 +98,8 @@ class Values(TorchDispatchMode):
 
     def on_twins(self, function: Any, args: Any, kwargs: Any) -> Any:
         tensors = tensors_in((args, kwargs))
+        if function in OF_A_SHAPE and tensors[0].numel() <= MOST_ELEMENTS:
+            return self.run_on_cpu(function, args, kwargs | dict(device=None), self.twin_or_zeros)
         if not all(x.device.type == "cpu" or x in self.twins for x in tensors):
             return None
         if function._schema.is_mutable and tensors and tensors[0].device.type == "cpu":
@@ -78,10 +108,38 @@ class Values(TorchDispatchMode):
         random = torch.Tag.nondeterministic_seeded in function.tags
         if not small or random or function._schema.name.startswith("aten::empty"):
             return None
+        return self.run_on_cpu(function, args, kwargs, self.twin)
+
+    @staticmethod
+    def run_on_cpu(function: Any, args: Any, kwargs: Any, stand_in: Any) -> Any:
         try:
-            return function(*tree_map(self.twin, args), **tree_map(self.twin, kwargs))
-        except (RuntimeError, NotImplementedError):  # an operator of CUDA alone
+            return function(*tree_map(stand_in, args), **tree_map(stand_in, kwargs))
+        except (RuntimeError, NotImplementedError, IndexError):  # an operator of CUDA alone
             return None
+
+    def twin_or_zeros(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and value.device.type == "cuda" and \
+                value not in self.twins:
+            return zeros_like(value)
+        return self.twin(value)
+
+    def guessed(self, function: Any, args: Any, kwargs: Any, result: Any = None) -> Any:
+        """Of what depends on weights or on random numbers (top of this file), or None."""
+        if function in PERMUTED:
+            return torch.arange(args[0], device="cpu")
+        if function is ATEN.detach.default:
+            return zeros_like(args[0]) if args[0].requires_grad else None
+        made = tensors_in(result)
+        if function is ATEN.topk.default and args[0].dim() == 2:
+            return None, turns(args[0].shape[0], args[0].shape[1], args[1])
+        if function not in CHOOSING and not all(map(is_discrete, made)):
+            return None
+        tensors = tensors_in((args, kwargs))
+        if not tensors or function._schema.is_mutable or \
+                any(x.numel() > MOST_ELEMENTS for x in [*tensors, *made]) or \
+                torch.Tag.nondeterministic_seeded in function.tags:
+            return None
+        return self.run_on_cpu(function, args, kwargs, self.twin_or_zeros)
 
     def forget_overwritten(self, function: Any, args: Any) -> None:
         if function._schema.is_mutable and args and isinstance(args[0], torch.Tensor):
@@ -94,6 +152,8 @@ class Values(TorchDispatchMode):
         twin = self.twins.get(index)
         if twin is None and index.device.type == "cuda":
             twin = self.masks.get(index.untyped_storage()._cdata)
+            if twin is None or twin.shape != index.shape:  # of random numbers, or large
+                return torch.ones((), dtype=torch.bool, device="cpu").expand(index.shape)
         return twin if twin is not None and twin.shape == index.shape else None
 
     def chosen(self, indices: Any) -> list[Any]:
@@ -105,7 +165,7 @@ class Values(TorchDispatchMode):
         return found
 
     def run(self, function: Any, args: Any, kwargs: Any) -> Any:
-        if function in INDEXED and not is_masked_fill(*args[2:]):
+        if function in INDEXED and not is_masked_fill(*args[1:]):
             args = (args[0], self.chosen(args[1]), *args[2:])
         elif function is ATEN.masked_select.default and self.known_mask(args[1]) is not None:
             value, mask = torch.broadcast_tensors(args[0], self.known_mask(args[1]))
@@ -120,11 +180,13 @@ class Values(TorchDispatchMode):
         if function is ATEN.lift_fresh.default:
             self.note(args[0], args[0].cpu())  # torch.tensor([…]) is filled before a mode sees it
         value = self.on_twins(function, args, kwargs)
-        if function is ATEN._local_scalar_dense.default and value is not None:
-            return value
+        if function is ATEN._local_scalar_dense.default:
+            return zeros_like(args[0]).item() if value is None else value
+        if value is None and is_shaped_by_values(function) and function not in CHOOSES_BY_MASK:
+            value = self.guessed(function, args, kwargs)
         if value is None:
             self.forget_overwritten(function, args)
-        elif function in SHAPED_BY_VALUES:
+        elif is_shaped_by_values(function):
             result = tree_map(lambda x: x.to("cuda") if isinstance(x, torch.Tensor) else x, value)
             self.note(result, value)
             return result
@@ -135,11 +197,16 @@ class Values(TorchDispatchMode):
                 function = same
                 args = tuple(lengths[i].tolist() if i in lists else x for i, x in enumerate(args))
         result = self.run(function, args, kwargs)
-        if function is ATEN.topk.default and value is None and args[0].dim() == 2:
-            rows, experts = args[0].shape
-            value = None, turns(rows, experts, args[1])
-        self.note(result, value)
+        if value is None and function in COPIED:
+            self.bring(args[1 if function is ATEN.copy_.default else 0], result)
+        self.note(result, self.guessed(function, args, kwargs, result) if value is None else value)
         return result
+
+    def bring(self, source: torch.Tensor, result: torch.Tensor) -> None:
+        """To the host, from the device, where nothing was computed."""
+        if source.device.type == "cuda" and result.device.type == "cpu" and \
+                result.numel() <= MOST_ELEMENTS:
+            result.copy_(self.twin_or_zeros(source))
 
     def note(self, result: Any, value: Any) -> None:
         if value is None:

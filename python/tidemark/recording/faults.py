@@ -1,0 +1,70 @@
+"""Where what a backward fails at was made: the stack of its error ends at the call of backward().
+
+The step is run again while each node remembers the stack that it was made under (PyTorch's anomaly
+mode, which is too slow for every capture), and says it when it fails again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import traceback
+import warnings
+from typing import Any, Callable
+
+import torch
+
+from .errors import CaptureError
+from .lines import Lines, Whose
+
+AUTOGRAD = os.path.dirname(torch.autograd.__file__) + os.sep
+FRAME = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
+
+
+def has_no_line(error: BaseException) -> bool:
+    """It is of a backward, and not of code of the user's that a backward runs."""
+    lines = Lines()
+    names = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    at = max((i for i, name in enumerate(names) if name.startswith(AUTOGRAD)), default=len(names))
+    return at < len(names) and all(lines.whose(name) is not Whose.USERS for name in names[at:])
+
+
+def innermost(stack: str) -> str:
+    """Of the frames of a stack as it is printed, as Lines.current() has it."""
+    lines, in_package = Lines(), ""
+    for name, number in reversed(FRAME.findall(stack)):
+        whose, path = lines.place(name)
+        if whose is Whose.USERS:
+            return f"{path}:{number}"
+        if whose is Whose.PACKAGE and not in_package:
+            in_package = f"{path}:{number}"
+    return in_package
+
+
+def made_at(run: Callable[[], Any]) -> str:
+    with warnings.catch_warnings(record=True) as said, \
+            torch.autograd.set_multithreading_enabled(False), \
+            torch.autograd.set_detect_anomaly(True, check_nan=False):
+        warnings.simplefilter("always")
+        try:
+            run()
+        except Exception:  # as before
+            pass
+    stacks = [str(each.message) for each in said
+              if str(each.message).startswith("Error detected in ")]
+    return innermost(stacks[0]) if stacks else ""
+
+
+def run_or_say_where(run: Callable[[], Any]) -> Any:
+    try:
+        return run()
+    except CaptureError:
+        raise
+    except Exception as error:
+        place = made_at(run) if has_no_line(error) else ""
+        if not place:
+            raise
+        text = (str(error).strip().splitlines() or ["no message"])[0]
+        text = text.partition(" Hint: enable anomaly detection")[0]
+        raise CaptureError(f"{place}: the backward of what is made here fails: "
+                           f"{type(error).__name__}: {text}") from error

@@ -90,7 +90,8 @@ def captured(made: Any, arguments: argparse.Namespace, history: Any) -> tuple[An
 def run(arguments: argparse.Namespace) -> None:
     import torch
 
-    from . import accumulation, compiled, document, history, hooks, loops, replicas, step, values
+    from . import (accumulation, compiled, document, history, hooks, loaders, loops, replicas, step,
+                   values)
 
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
@@ -100,6 +101,7 @@ def run(arguments: argparse.Namespace) -> None:
     compiled.install_compile()
     replicas.install()
     hooks.install()
+    loaders.install()
     accumulation.learn()
     asked = history.History()
     with values.Values():
@@ -156,10 +158,10 @@ def main(argv: list[str]) -> int:
 
         if os.environ.get("TIDEMARK_TRACEBACK"):
             traceback.print_exc()
-        text = str(error).strip().splitlines()
+        from .faults import said_by
+
         print(f"tidemark capture: {place_of(error, arguments.target.rpartition(':')[0])}"
-              f"{type(error).__name__}: {text[0] if text else 'no message'} "
-              "(TIDEMARK_TRACEBACK=1 shows where)", file=sys.stderr)
+              f"{said_by(error)} (TIDEMARK_TRACEBACK=1 shows where)", file=sys.stderr)
         return 1
     return 0
 

@@ -41,6 +41,15 @@ def innermost(stack: str) -> str:
     return in_package
 
 
+def said_by(error: BaseException) -> str:
+    """Its type and message in one line: the last one where it tells of an error elsewhere."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or ["no message"]
+    if any(line.startswith("Traceback (most recent call last)") or line.startswith("Original ")
+           for line in lines):
+        return lines[-1].strip()
+    return f"{type(error).__name__}: {lines[0].strip().partition(' Hint: enable anomaly detection')[0]}"
+
+
 def made_at(run: Callable[[], Any]) -> str:
     with warnings.catch_warnings(record=True) as said, \
             torch.autograd.set_multithreading_enabled(False), \
@@ -64,7 +73,5 @@ def run_or_say_where(run: Callable[[], Any]) -> Any:
         place = made_at(run) if has_no_line(error) else ""
         if not place:
             raise
-        text = (str(error).strip().splitlines() or ["no message"])[0]
-        text = text.partition(" Hint: enable anomaly detection")[0]
         raise CaptureError(f"{place}: the backward of what is made here fails: "
-                           f"{type(error).__name__}: {text}") from error
+                           f"{said_by(error)}") from error

@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterator
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
-from . import compiled, exported
+from . import compiled, exported, meta
 from .chance import Chance, require_alike
 from .errors import CaptureError
 from .faults import run_or_say_where
@@ -20,6 +20,7 @@ from .graph import Graph
 from .history import Calls, History
 from .hooks import on_saved_tensors
 from .lines import Lines
+from .losses import loss_of
 from .optimizers import Optimizers, make_optimizers
 from .recorder import Operation, Recorder, Reference, is_fake
 from .replicas import without_wrappers
@@ -70,6 +71,9 @@ def place(step: Step) -> None:
     if step.precision not in PRECISIONS:
         raise CaptureError(f"no precision named {step.precision!r} (known: "
                            f"{', '.join(PRECISIONS)})")
+    if meta.materialize(step.model) and isinstance(step.optimizer, torch.optim.Optimizer):
+        raise CaptureError("the model was built on the meta device, and the optimizer has its parameters "
+                           "there: give a function of the parameters that makes the optimizer")
     step.model.to("cuda")
     step.model.train()
     if step.replicas is not None and step.replicas.policy is not None:
@@ -87,6 +91,9 @@ def place(step: Step) -> None:
 
 def place_batch(step: Step, dtype: torch.dtype | None) -> None:
     def placed(value: Any) -> Any:
+        if type(value).__module__ == "numpy":
+            raise CaptureError(f"the batch has a numpy {type(value).__name__}, and models are called with "
+                               "tensors: torch.from_numpy makes one of it")
         if not isinstance(value, torch.Tensor):
             return value
         value = value.to("cuda")
@@ -103,24 +110,6 @@ def call(model: torch.nn.Module, batch: Any) -> Any:
     if isinstance(batch, (tuple, list)):
         return model(*batch)
     return model(batch)
-
-
-def loss_of(step: Step, output: Any) -> torch.Tensor:
-    if step.loss is not None:
-        wanted = getattr(getattr(step.loss, "__code__", None), "co_argcount", 1)
-        loss = step.loss(output, step.batch) if wanted >= 2 else step.loss(output)
-    elif isinstance(output, torch.Tensor):
-        loss = output
-    else:
-        loss = output["loss"] if isinstance(output, dict) and "loss" in output else \
-            getattr(output, "loss", None)
-    if not isinstance(loss, torch.Tensor) or loss.numel() != 1 or not loss.is_floating_point():
-        found = tuple(loss.shape) if isinstance(loss, torch.Tensor) else type(loss).__name__
-        raise CaptureError(f"the loss is {found}; need a tensor with one number: give a loss= "
-                           "function of the model's output")
-    if not loss.requires_grad:
-        raise CaptureError("the loss does not depend on any parameter that requires a gradient")
-    return loss.reshape(()) if loss.dim() else loss
 
 
 @contextlib.contextmanager
@@ -147,7 +136,7 @@ def forward(step: Step) -> torch.Tensor:
     amp = AMP.get(step.precision)
     context = torch.autocast("cuda", amp) if amp else contextlib.nullcontext()
     with context, no_backward():
-        loss = loss_of(step, call(step.model, step.batch))
+        loss = loss_of(step.loss, call(step.model, step.batch), step.batch)
     # As a loop's variable has it, until the next one is there. Some are as large as what they are of
     # and only called a number (mse_loss); 4 bytes more or less are not worth a tensor.
     step.large_loss = loss if loss.untyped_storage().nbytes() > loss.nbytes else None

@@ -1,0 +1,109 @@
+"""What users bring to a capture: models on the meta device, loaders, outputs of several kinds. Loudly skipped without PyTorch."""
+
+import sys
+import unittest
+
+import test_capture
+
+SCRIPT = '''
+import numpy
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.head = nn.Embedding(40, 16), nn.Linear(16, 40, bias=False)
+        self.head.weight = self.embedding.weight
+        self.register_buffer("places", torch.arange(8))
+
+    def forward(self, ids, targets=None):
+        logits = self.head(self.embedding(ids + self.places))
+        loss = None if targets is None else F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        return logits, loss
+
+IDS = torch.zeros(4, 8, dtype=torch.long)
+
+def pair():
+    return Net(), (IDS, IDS)
+
+def no_loss():
+    return Net(), IDS
+
+def on_meta():
+    with torch.device("meta"):
+        return Net(), (IDS, IDS)
+
+def meta_and_optimizer():
+    model, batch = on_meta()
+    return model, batch, None, torch.optim.AdamW(model.parameters())
+
+def with_default():
+    labels = IDS.flatten()
+    return Net(), IDS, lambda output, labels=labels: F.cross_entropy(output[0].flatten(0, 1), labels)
+
+def with_batch():
+    return Net(), {"ids": IDS}, lambda output, batch: F.cross_entropy(output[0].flatten(0, 1),
+                                                                      batch["ids"].flatten())
+
+def loaded():
+    data = TensorDataset(IDS, IDS)
+    return Net(), next(iter(DataLoader(data, 2, shuffle=True, num_workers=2, pin_memory=True)))
+
+def loader_loop():
+    model = Net()
+    optimizer = torch.optim.AdamW(model.parameters())
+    loader = DataLoader(TensorDataset(IDS, IDS), batch_size=2, shuffle=True, num_workers=2,
+                        pin_memory=True, persistent_workers=True, prefetch_factor=4)
+    def step():
+        for ids, targets in loader:
+            model(ids.cuda(non_blocking=True), targets.cuda())[1].backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
+def of_numpy():
+    return Net(), (numpy.zeros((4, 8), dtype="int64"), IDS)
+'''
+
+
+class Usual(test_capture.CaptureTest):
+    script = SCRIPT
+
+    def captured(self, function):
+        done = self.capture(function)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.trace()
+
+    def refused(self, function, problem):
+        done = self.capture(function)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, problem)
+
+    def test_the_one_number_of_a_tuple_is_the_loss(self):
+        self.assertEqual(self.captured("pair")["step"]["batch"], 4)
+        self.refused("no_loss", "the loss is the model's output, a tuple; need a tensor with one number")
+
+    def test_a_model_on_the_meta_device_is_as_any_other(self):
+        there = self.captured("pair")
+        meta = self.captured("on_meta")
+        self.assertEqual([x["name"] for x in meta["tensors"]], [x["name"] for x in there["tensors"]])
+        self.refused("meta_and_optimizer", "give a function of the parameters")
+
+    def test_a_loss_takes_the_batch_where_it_has_a_place_for_it(self):
+        for function in ("with_default", "with_batch"):
+            self.captured(function)
+
+    def test_loaders_have_no_processes(self):
+        self.assertEqual(self.captured("loaded")["step"]["batch"], 2)
+        self.assertEqual(self.captured("loader_loop")["step"]["accumulate"], 2)
+
+    def test_arrays_of_numpy_are_no_tensors(self):
+        self.refused("of_numpy", "numpy ndarray.*torch.from_numpy")
+
+
+if __name__ == "__main__":
+    test_capture.CaptureTest.python = test_capture.python_with_torch()
+    unittest.main(argv=sys.argv)

@@ -318,8 +318,9 @@ def replace_inductor() -> None:
 
     compile_fx._compile_fx_inner = inner
     graphs.__call__ = call
-    # Which is faster, a GPU would say.
-    pad_mm.should_pad_bench = lambda *args, **kwargs: torch._inductor.config.force_shape_pad
+    # Which is faster, a GPU would say, after filling its memory with operands.
+    pads = "_should_pad" if hasattr(pad_mm, "_should_pad") else "should_pad_bench"  # 2.15, 2.6
+    setattr(pad_mm, pads, lambda *args, **kwargs: torch._inductor.config.force_shape_pad)
 
 
 def refuse_what_needs_a_gpu() -> None:

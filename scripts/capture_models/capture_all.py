@@ -8,7 +8,9 @@
 
 and with torch 2.15.0, torchvision 0.29.2, transformers 5.23.0 to tests/reference/captures_torch-2.15.
 Those under torch.compile (--compiled) go to captures_compiled and captures_compiled_torch-2.15 there,
-whole steps of loops.py (--loops) to captures_loops.
+whole steps of loops.py (--loops) to captures_loops. The zoo (--zoo: zoo_packages.py and zoo_own_code.py,
+which also want diffusers==0.35.2) is of models that nothing was tuned for; small ones of it are in
+captures_zoo, and zoo_figures.py says how far all of it is off.
 
 Per model a trace and, in measured.json, of the second of the steps that a capture runs, which is an
 ordinary one in the real caching allocator (docs/capture.md):
@@ -50,7 +52,13 @@ def cases(arguments):
     """Name, SCRIPT.py:FUNCTION, and options."""
     import loops
     import models
+    import zoo_own_code
+    import zoo_packages
 
+    if arguments.zoo:
+        return [(f"{function}-{precision or ''}".strip("-").replace("_", "-"),
+                 f"{script.__name__}.py:{function}", *(["--precision", precision] if precision else []))
+                for script in (zoo_packages, zoo_own_code) for function, precision in script.CASES]
     if arguments.loops:
         return [(made.__name__.replace("_", "-"), f"loops.py:{made.__name__}")
                 for made in loops.CASES]
@@ -66,6 +74,7 @@ def main():
     parser.add_argument("--only", default="", help="cases whose name matches this expression")
     parser.add_argument("--compiled", action="store_true", help="the cases under torch.compile")
     parser.add_argument("--loops", action="store_true", help="whole steps of training loops")
+    parser.add_argument("--zoo", action="store_true", help="models that nothing was tuned for")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     rows, versions = [], {}

@@ -1,0 +1,68 @@
+"""Captures of models that nothing was tuned for, beside PyTorch's own allocator (scripts/capture_models:
+zoo_packages.py, zoo_own_code.py). Needs no PyTorch: small ones are in tests/reference/captures_zoo."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+FOLDER = ROOT / "tests" / "reference" / "captures_zoo"
+PROGRAM = os.environ.get("TIDEMARK_PROGRAM") or shutil.which("tidemark")
+LOSS = 8  # bytes of the loss and of the gradient that a backward begins with, gone sooner here
+# What is missed; for EVA, BEiT, hooks of whole modules, the reversible function and DistributedDataParallel
+# the cause is not known.
+SAVED = {"func-amp-bf16": -4}
+LIVE = {"eva-bf16": -770, "beit-fp32": -772, "hooks-amp-bf16": -66696, "accumulation": -67592,
+        "reformer-amp-bf16": -32776, "ddp-loop": 202272}
+
+
+def load_figures():
+    spec = importlib.util.spec_from_file_location(
+        "zoo_figures", ROOT / "scripts" / "capture_models" / "zoo_figures.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Zoo(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        figures = load_figures()
+        steps = json.loads((FOLDER / "measured.json").read_text())["steps"]
+        with tempfile.TemporaryDirectory() as scratch:
+            cls.rows = [figures.figures(PROGRAM, FOLDER, step, pathlib.Path(scratch)) for step in steps]
+
+    def worst(self, key, at):
+        return max((abs(row[key][at]), row["name"]) for row in self.rows)
+
+    def test_saved_and_live_bytes(self):
+        for row in self.rows:
+            with self.subTest(row["name"]):
+                self.assertEqual(row["saved"], SAVED.get(row["name"], 0))
+                if row["name"] in LIVE:
+                    self.assertEqual(row["live"], LIVE[row["name"]])
+                else:
+                    self.assertLessEqual(row["live"], 0)
+                    self.assertGreaterEqual(row["live"], -LOSS)
+
+    def test_the_recorded_calls_are_repeated_to_the_byte(self):
+        for row in self.rows:
+            self.assertEqual(row["replayed"], [0, 0], row["name"])
+
+    def test_what_follows_from_the_ops_alone(self):
+        ordered = sorted(abs(row["derived"][0]) for row in self.rows)
+        self.assertLessEqual(ordered[len(ordered) // 2], 0.005)
+        self.assertLessEqual(self.worst("derived", 0), (0.17, "reformer-amp-bf16"))
+        self.assertLessEqual(self.worst("derived", 1), (7.15, "mamba2-amp-bf16"))  # 2 of 28 MiB
+
+
+if __name__ == "__main__":
+    if not PROGRAM:
+        print("SKIPPED: no program: TIDEMARK_PROGRAM names it")
+        sys.exit(77)
+    unittest.main()

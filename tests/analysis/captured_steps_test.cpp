@@ -108,23 +108,23 @@ TEST_P(CapturedSteps, ArePlannedAndCheckpointedWhereTheyHaveBlocks) {
 // and one for both biases; they count twice here.
 INSTANTIATE_TEST_SUITE_P(
     Fixtures, CapturedSteps,
-    testing::Values(Captures{"captures",
-                             "Torch2_6",
-                             31,
-                             0.01,
-                             2.4,
-                             5,
-                             {{"penalized-fp32", -16392}, {"lstm-fp32", 4088}}},
-                    Captures{"captures_torch-2.15",
-                             "Torch2_15",
-                             31,
-                             0.005,
-                             1.3,
-                             8,
-                             {{"penalized-fp32", -16392}, {"lstm-fp32", 4088}}},
-                    Captures{"captures_compiled", "CompiledTorch2_6", 12, 0.3, 2.8, 21, {}},
-                    Captures{
-                        "captures_compiled_torch-2.15", "CompiledTorch2_15", 5, 0.01, 0.01, 41, {}}),
+    testing::Values(
+        Captures{"captures",
+                 "Torch2_6",
+                 31,
+                 0.01,
+                 2.4,
+                 5,
+                 {{"penalized-fp32", -16392}, {"lstm-fp32", 4088}}},
+        Captures{"captures_torch-2.15",
+                 "Torch2_15",
+                 31,
+                 0.005,
+                 1.3,
+                 8,
+                 {{"penalized-fp32", -16392}, {"lstm-fp32", 4088}}},
+        Captures{"captures_compiled", "CompiledTorch2_6", 12, 0.3, 2.8, 21, {}},
+        Captures{"captures_compiled_torch-2.15", "CompiledTorch2_15", 5, 0.01, 0.01, 41, {}}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -10,6 +10,7 @@ whether dropout was on, and the shapes are those of the export; checkpoints are 
 
 from __future__ import annotations
 
+import functools
 import io
 import pathlib
 import sys
@@ -46,12 +47,25 @@ def loaded(data: bytes, name: str) -> Any:
     import torch.export
 
     try:
-        with torch.device("cpu"):
-            return torch.export.load(io.BytesIO(data))
+        return torch.export.load(io.BytesIO(data))
     except Exception as error:  # a file of anything, or of another version
         text = str(error).strip().splitlines()
         raise CaptureError(f"{name}: torch.export.load of PyTorch {torch.__version__} cannot read "
                            f"it: {text[0] if text else type(error).__name__}") from error
+
+
+def install() -> None:
+    """Scripts load with a device as default; a program's tensors lie where its file has them, as ever."""
+    import torch.export
+
+    load = torch.export.load
+
+    @functools.wraps(load)
+    def on_cpu(*args: Any, **kwargs: Any) -> Any:
+        with torch.device("cpu"):
+            return load(*args, **kwargs)
+
+    setattr(torch.export, "load", on_cpu)
 
 
 def batch_of(program: Any) -> Any:

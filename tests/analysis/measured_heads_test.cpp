@@ -202,6 +202,7 @@ TEST_P(MeasuredFp8, HasThePredictedPeaks) {
     EXPECT_EQ(step.predicted.parameters, step.measured.parameters) << step.name;
     EXPECT_LE(off(step, &StepBytes::live), 0.6)  // of tensors inside of an RMSNorm's backward
         << step.name << " live " << step.predicted.live << " against " << step.measured.live;
+    // Too low by 1.18 % for Qwen2 in fp32; by 1.06 while its mask counted as there all the time.
     EXPECT_LE(off(step, &StepBytes::allocated), 1.2)
         << step.name << " allocated " << step.predicted.allocated << " against "
         << step.measured.allocated;

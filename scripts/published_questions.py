@@ -38,8 +38,9 @@ def is_mosaic(row):
 
 def calibrations(rows):
     """Rows of one kind of GPU and program, with those few whose step times its rates are fitted to: of llm-foundry one wide and one
-    narrow network at 2048 tokens and one at the longest sequence, on as few GPUs as there are; of vTrain's single nodes the first and the
-    middle row of each width. (name, rows, fitted) each; what is fitted to is not scored."""
+    narrow network at 2048 tokens and one at the longest sequence, on as few GPUs as there are; of vTrain's single nodes the first row of
+    the smallest and of the largest micro-batch of each width, of which one waits for the host and one for the device. (name, rows, fitted)
+    each; what is fitted to is not scored."""
     for hardware in sorted({row["hardware"] for row in rows if is_mosaic(row)}):
         group = [row for row in rows if is_mosaic(row) and row["hardware"] == hardware and not refusal_of(row)]
         group.sort(key=lambda row: row["gpus"])
@@ -49,7 +50,7 @@ def calibrations(rows):
     group = [row for row in rows if "vTrain" in row["source"] and row["hardware"] == "A100 (one node)" and not refusal_of(row)]
     group.sort(key=lambda row: (row["hidden"], row["layers"], row["gpus"], row["micro_batch"]))
     widths = [[row for row in group if row["hidden"] == width] for width in sorted({row["hidden"] for row in group})]
-    yield "vTrain, A100 (one node)", group, [rows[place] for rows in widths for place in (0, len(rows) // 2)]
+    yield "vTrain, A100 (one node)", group, [end(rows, key=lambda row: row["micro_batch"]) for rows in widths for end in (min, max)]
 
 
 def refusal_of_mosaic(row):

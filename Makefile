@@ -5,10 +5,10 @@ FUZZ_SECONDS ?= 60
 FOLDERS = $(wildcard base traces simulator importers analysis kernels profiler recorder gui cli tests bench)
 SOURCES = $(shell find $(FOLDERS) -name "*.h" -o -name "*.cpp" -o -name "*.cu" -o -name "*.cuh")
 
-.PHONY: help build demo package python test asan fuzz bench format tidy docs packages
+.PHONY: help build demo package python test test-all asan fuzz bench format tidy docs packages
 
 help:  ## list these commands (the default)
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1 \t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \t\2/p' Makefile | expand -t 18
 
 build: packages  ## build the program: build/tidemark
 	cmake --preset release
@@ -26,10 +26,14 @@ python: packages  ## build the Python package and test its wheel in a fresh virt
 	cmake --build --preset release --target tidemark_alone -j $(JOBS)
 	tests/python/wheel.sh build/alone/tidemark build/wheels
 
-test: packages  ## build everything and run all tests
+test: packages  ## build everything and run the tests, but for those that are labelled slow
 	cmake --preset release $(if $(CUDA_ARCHITECTURES),-DCMAKE_CUDA_ARCHITECTURES="$(CUDA_ARCHITECTURES)")
 	cmake --build --preset release -j $(JOBS)
 	ctest --preset release -j $(JOBS)
+
+test-all: test  ## what `make test` leaves out, too: slow tests, and each header compiled alone
+	cmake --build --preset release --target header_self_containment -j $(JOBS)
+	ctest --preset all -L slow -j $(JOBS)
 
 asan: packages  ## the tests under address and undefined-behaviour sanitizers
 	cmake --preset asan

@@ -10,7 +10,7 @@
 #include "analysis/planning/plan_searches.h"
 #include "tests/analysis/planning/scenarios.h"
 
-namespace tidemark::named_strategies_property_test {
+namespace tidemark::named_strategies_slow_test {
 namespace {
 
 using Class = std::vector<Allowed>;
@@ -128,4 +128,4 @@ INSTANTIATE_TEST_SUITE_P(Models, OfAdapters,
                          name_of);
 
 }  // namespace
-}  // namespace tidemark::named_strategies_property_test
+}  // namespace tidemark::named_strategies_slow_test

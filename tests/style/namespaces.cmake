@@ -20,7 +20,7 @@ set(table
   "kernels|tidemark(::cpu|::cuda|::emulation)?"
   "profiler|tidemark::profiler(::cupti)?"
   "recorder|tidemark::recorder(::nvtx)?"
-  "traces|tidemark(::config|::fill)?"
+  "traces|tidemark(::config|::fill|::step_values)?"
   "gui|tidemark::gui"
   "cli|tidemark::cli"
   "examples/training|tidemark::training")

@@ -81,7 +81,10 @@ std::string advice_text(const Planning& planning, bool is_feasible) {
 }
 
 // Two digits: it is a mean over networks that differ by far more.
-std::string percent_text(double square) { return fmt::format("{:.2g} %", 100 * std::sqrt(square)); }
+std::string percent_text(double square) {
+  const double percent = 100 * std::sqrt(square);
+  return percent < 100 ? fmt::format("{:.2g} %", percent) : fmt::format("{:.0f} %", percent);
+}
 
 std::string error_text(const GradientError& error) {
   if (error.square() == 0) return "";

@@ -30,15 +30,18 @@ class Grouping {
   const LocalPlan& local(std::size_t p) const { return parts_[p].entry->plan; }
   const Trace& trace(std::size_t p) const { return planner_.trace_of(parts_[p]); }
   bool keeps_all(std::size_t p) const {
-    return offloaded_inputs(stage(p), local(p)).empty() && !local(p).reconstructs_inputs &&
-           std::ranges::all_of(local(p).forms,
-                               [](const Form& form) { return form.action == Action::Keep; });
+    const auto is_kept = [](const Form& form) { return form.action == Action::Keep; };
+    return !local(p).offloads_read_again && std::ranges::all_of(local(p).inputs, is_kept) &&
+           std::ranges::all_of(local(p).forms, is_kept);
   }
 
-  std::vector<TensorId> inputs_of(std::size_t p, Action action) const {
-    if (action == Action::Offload) return offloaded_inputs(stage(p), local(p));
-    const bool follow = action == Action::Reconstruct && local(p).reconstructs_inputs;
-    return follow ? stage(p).inputs : std::vector<TensorId>();
+  std::vector<TensorId> inputs_of(std::size_t p, Action action, int bits) const {
+    if (action == Action::Offload)
+      return bits == 0 ? offloaded_inputs(stage(p), local(p)) : std::vector<TensorId>();
+    std::vector<TensorId> inputs;
+    for (std::size_t k = 0; k < stage(p).inputs.size(); ++k)
+      if (is_so(local(p).inputs[k], action, bits)) inputs.push_back(stage(p).inputs[k]);
+    return inputs;
   }
 
   bool continues(std::size_t p) const {
@@ -62,13 +65,12 @@ class Grouping {
     for (const Named<Action>& action : actions)
       for (const int bits : {0, 8, 4, 2}) {
         Names each{action.value, bits, {}};
-        if (action.value == Action::Offload && bits == 0 &&
-            !offloaded_inputs(stage(p), local(p)).empty())
-          each.names.emplace_back("the block's input");
-        if (action.value == Action::Reconstruct && bits == 0 && local(p).reconstructs_inputs)
-          each.names.emplace_back("the block's inputs");
+        if (action.value != Action::Keep && !inputs_of(p, action.value, bits).empty())
+          each.names.emplace_back(action.value == Action::Reconstruct ? "the block's inputs"
+                                                                      : "the block's input");
         for (std::size_t d = 0; d < stage(p).decided.size(); ++d) {
-          if (action.value == Action::Keep || !is_so(p, d, each.action, bits)) continue;
+          if (action.value == Action::Keep || !is_so(local(p).forms[d], each.action, bits))
+            continue;
           std::string name = name_within(p, stage(p).decided[d]);
           if (std::ranges::find(each.names, name) == each.names.end())
             each.names.push_back(std::move(name));
@@ -78,8 +80,7 @@ class Grouping {
     return found;
   }
 
-  bool is_so(std::size_t p, std::size_t d, Action action, int bits) const {
-    const Form& form = local(p).forms[d];
+  static bool is_so(const Form& form, Action action, int bits) {
     return form.action == action && (action == Action::Quantize ? form.encoding.bits : 0) == bits;
   }
 
@@ -139,10 +140,10 @@ class Grouping {
     const auto all = [&](std::int64_t bytes) { return Bytes{times * bytes}; };
     for (PlanGroup::Decided& decided : group.decided)
       for (std::size_t d = 0; d < stage(p).decided.size(); ++d)
-        if (is_so(p, d, decided.action, decided.bits))
+        if (is_so(local(p).forms[d], decided.action, decided.bits))
           decided.bytes += all(size(trace(p)[stage(p).decided[d]]).count);
     for (PlanGroup::Decided& decided : group.decided)
-      for (const TensorId input : inputs_of(p, decided.action))
+      for (const TensorId input : inputs_of(p, decided.action, decided.bits))
         decided.bytes += all(size(trace(p)[input]).count);
     group.saved -= all(part.entry->cost.first.kept);
     group.extra += Nanoseconds(part.entry->cost.load[Resource::Time]);

@@ -57,7 +57,7 @@ void Planner::measure_behind(const std::vector<std::uint32_t>& stages, const Mod
   for (const Stage& stage : stages_.all) {
     const Menu& menu = mode.menus.front()[stage.kind];
     const auto same = std::ranges::find(
-        menu, undoes, [](const Entry& entry) { return entry.plan.reconstructs_inputs; });
+        menu, undoes, [](const Entry& entry) { return reconstructs_inputs(entry.plan); });
     locals.push_back(&(same == menu.end() ? menu.front() : *same).plan);
   }
   std::size_t rounds = 0;

@@ -15,14 +15,21 @@ struct Indexes {
   std::vector<std::uint32_t> stage_of_op, decided_in;  ///< by op; by tensor: or undecided
 };
 
-Indexes index_of(const Trace& trace, const Stages& stages) {
+// Inputs that may have codes are for their stage to decide about, too.
+Indexes index_of(const Trace& trace, const Stages& stages,
+                 const std::vector<std::int64_t>& least_bytes) {
   Indexes found;
   found.stage_of_op.resize(trace.ops.size());
   found.decided_in.assign(trace.tensors.size(), undecided);
   for (std::uint32_t s = 0; s < stages.all.size(); ++s) {
     for (std::size_t i = index(stages.all[s].begin); i < index(stages.all[s].end); ++i)
       found.stage_of_op[i] = s;
-    for (const TensorId storage : stages.all[s].decided) found.decided_in[index(storage)] = s;
+    const Stage& stage = stages.all[s];
+    for (const TensorId storage : stage.decided) found.decided_in[index(storage)] = s;
+    for (std::size_t k = 0; k < stage.inputs.size(); ++k)
+      if (const std::size_t input = index(stage.inputs[k]);
+          stage.needed_here[k] && least_bytes[input] < rounded(size(trace.tensors[input])))
+        found.decided_in[input] = s;
   }
   return found;
 }
@@ -44,7 +51,7 @@ std::vector<std::int64_t> least_backward(const Trace& trace, const Stages& stage
                                          const Schedule& schedule, const Survey& kept,
                                          const Device& device, const Counted& counted,
                                          const std::vector<std::int64_t>& least_bytes) {
-  const Indexes indexes = index_of(trace, stages);
+  const Indexes indexes = index_of(trace, stages, least_bytes);
   std::vector<std::int64_t> least(stages.all.size()), entry = {kept.before};
   for (const StageCost& stage : kept.stages) entry.push_back(entry.back() + stage.first.kept);
   std::vector<std::int64_t> decided(stages.all.size());  // present bytes, by stage

@@ -44,7 +44,9 @@ std::optional<std::vector<LocalValue>> made_again(const Trace& trace, const Need
       const Action action = plan.decisions[output].action;
       if (decided[output] || action == Action::Keep) continue;
       // The input of a later stage.
-      if (action == Action::Reconstruct && needs.last_read[output] >= stage.end) continue;
+      const bool is_later =
+          needs.last_read[output] != no_op && needs.last_read[output] >= stage.end;
+      if ((action == Action::Reconstruct || action == Action::Quantize) && is_later) continue;
       if (action != Action::Recompute || needs.uses[output] > 0) return std::nullopt;
       values.push_back({i - index(stage.begin), k});
     }
@@ -54,34 +56,68 @@ std::optional<std::vector<LocalValue>> made_again(const Trace& trace, const Need
 
 }  // namespace
 
-LocalPlan keep_all(const Stage& stage) { return {std::vector<Form>(stage.decided.size()), {}}; }
+LocalPlan keep_all(const Stage& stage) {
+  return {.forms = std::vector<Form>(stage.decided.size()),
+          .regions = {},
+          .inputs = std::vector<Form>(stage.inputs.size())};
+}
 
-std::optional<LocalPlan> local_plan_of(const Trace& trace, const Needs& needs, const Plan& plan,
-                                       const Stage& stage) {
-  std::optional<std::vector<LocalValue>> others = made_again(trace, needs, plan, stage);
-  if (!others) return std::nullopt;
-  LocalPlan local;
-  local.made_again = std::move(*others);
-  for (const TensorId storage : stage.decided) {
-    const Decision& decision = plan.decisions[index(storage)];
-    if (decision.action == Action::Offload || decision.action == Action::Reconstruct)
-      return std::nullopt;
-    local.forms.push_back({decision.action, {}});
-    if (decision.action == Action::Quantize)
-      local.forms.back().encoding = encoding_of(plan, storage);
+bool reconstructs_inputs(const LocalPlan& local) {
+  return std::ranges::find(local.inputs, Action::Reconstruct, &Form::action) != local.inputs.end();
+}
+
+namespace {
+
+Form form_of(const Plan& plan, TensorId storage) {
+  const Action action = plan.decisions[index(storage)].action;
+  return {action, action == Action::Quantize ? encoding_of(plan, storage) : Encoding{}};
+}
+
+std::vector<Form> forms_of(const Plan& plan, const std::vector<TensorId>& storages) {
+  std::vector<Form> forms;
+  for (const TensorId storage : storages) forms.push_back(form_of(plan, storage));
+  return forms;
+}
+
+// Is what becomes of the storages for the stage alone to say?
+bool are_local(const Stage& stage, const LocalPlan& local) {
+  std::size_t reconstructed = 0;
+  for (const Form& form : local.forms)
+    if (form.action == Action::Offload || form.action == Action::Reconstruct) return false;
+  for (std::size_t k = 0; k < stage.inputs.size(); ++k) {
+    const Action action = local.inputs[k].action;
+    if (action == Action::Offload || action == Action::Recompute) return false;
+    if (action == Action::Quantize && !stage.needed_here[k]) return false;
+    reconstructed += action == Action::Reconstruct;
   }
-  const auto is_reconstructed = [&](TensorId input) {
-    return plan.decisions[index(input)].action == Action::Reconstruct;
+  return reconstructed == 0 || reconstructed == stage.inputs.size();
+}
+
+bool has_region_across(const Plan& plan, const Stage& stage) {
+  return std::ranges::any_of(plan.regions, [&](const Region& region) {
+    const bool is_met = region.end > stage.begin && region.begin < stage.end;
+    return is_met && (region.begin < stage.begin || region.end > stage.end);
+  });
+}
+
+}  // namespace
+
+LocalPlan described(const Trace& trace, const Plan& plan, const Stage& stage) {
+  LocalPlan local{.forms = forms_of(plan, stage.decided),
+                  .regions = {},
+                  .inputs = forms_of(plan, stage.inputs)};
+  const auto is_offloaded = [&](TensorId storage) {
+    return plan.decisions[index(storage)].action == Action::Offload;
   };
-  local.reconstructs_inputs = std::ranges::any_of(stage.inputs, is_reconstructed);
-  if (local.reconstructs_inputs && !std::ranges::all_of(stage.inputs, is_reconstructed))
-    return std::nullopt;
+  local.offloads_read_again =
+      !stage.read_again.empty() && std::ranges::all_of(stage.read_again, is_offloaded);
   for (const Region& region : plan.regions) {
-    if (region.end <= stage.begin || region.begin >= stage.end) continue;
-    if (region.begin < stage.begin || region.end > stage.end) return std::nullopt;
-    local.regions.push_back({.begin = index(region.begin) - index(stage.begin),
-                             .end = index(region.end) - index(stage.begin),
-                             .first_half = index(region.split) - index(region.begin)});
+    const OpId begin = std::max(region.begin, stage.begin), end = std::min(region.end, stage.end);
+    if (begin >= end) continue;
+    const OpId split = std::clamp(region.split, begin, end);
+    local.regions.push_back({.begin = index(begin) - index(stage.begin),
+                             .end = index(end) - index(stage.begin),
+                             .first_half = index(split) - index(begin)});
   }
   for (std::size_t i = index(stage.begin); i < index(stage.end); ++i) {
     const auto outputs = trace.outputs(trace.ops[i]);
@@ -89,6 +125,17 @@ std::optional<LocalPlan> local_plan_of(const Trace& trace, const Needs& needs, c
       if (is_kept_for_recovery(plan, outputs[k]))
         local.kept_for_recovery.push_back({i - index(stage.begin), k});
   }
+  return local;
+}
+
+std::optional<LocalPlan> local_plan_of(const Trace& trace, const Needs& needs, const Plan& plan,
+                                       const Stage& stage) {
+  if (has_region_across(plan, stage)) return std::nullopt;
+  std::optional<std::vector<LocalValue>> others = made_again(trace, needs, plan, stage);
+  if (!others) return std::nullopt;
+  LocalPlan local = described(trace, plan, stage);
+  if (!are_local(stage, local)) return std::nullopt;
+  local.made_again = std::move(*others);
   return local;
 }
 
@@ -100,7 +147,8 @@ std::int64_t decided_bytes(const Trace& trace, const Stage& stage) {
 
 std::vector<TensorId> offloaded_inputs(const Stage& stage, const LocalPlan& local) {
   std::vector<TensorId> inputs;
-  if (local.offloads_inputs) inputs = stage.inputs;
+  for (std::size_t k = 0; k < stage.inputs.size(); ++k)
+    if (local.inputs[k].action == Action::Offload) inputs.push_back(stage.inputs[k]);
   if (local.offloads_read_again)
     inputs.insert(inputs.end(), stage.read_again.begin(), stage.read_again.end());
   return inputs;
@@ -128,19 +176,18 @@ void offload(const Stage& stage, TensorId storage, Plan& plan) {
 }  // namespace
 
 void apply(const Trace& trace, const Stage& stage, const LocalPlan& local, Plan& plan) {
-  for (std::size_t i = 0; i < stage.decided.size(); ++i) {
-    const Form& form = local.forms[i];
+  const auto take = [&](TensorId storage, const Form& form) {
     if (form.action == Action::Quantize)
-      quantize(plan, stage.decided[i], form.encoding, reason_of(form.action));
+      quantize(plan, storage, form.encoding, reason_of(form.action));
     else if (form.action == Action::Offload)
-      offload(stage, stage.decided[i], plan);
+      offload(stage, storage, plan);
     else if (form.action != Action::Keep)
-      decide(plan, stage.decided[i], form.action, reason_of(form.action));
-  }
-  for (const TensorId input : offloaded_inputs(stage, local)) offload(stage, input, plan);
-  if (local.reconstructs_inputs)
-    for (const TensorId input : stage.inputs)
-      decide(plan, input, Action::Reconstruct, reason_of(Action::Reconstruct));
+      decide(plan, storage, form.action, reason_of(form.action));
+  };
+  for (std::size_t d = 0; d < stage.decided.size(); ++d) take(stage.decided[d], local.forms[d]);
+  for (std::size_t k = 0; k < stage.inputs.size(); ++k) take(stage.inputs[k], local.inputs[k]);
+  if (local.offloads_read_again)
+    for (const TensorId input : stage.read_again) offload(stage, input, plan);
   for (const LocalValue& value : local.kept_for_recovery)
     keep_for_recovery(plan, trace.outputs(trace.ops[index(stage.begin) + value.op])[value.output]);
   for (const LocalValue& value : local.made_again)

@@ -39,20 +39,26 @@ struct LocalPlan {
   std::vector<LocalValue> kept_for_recovery = {};
   /// What nobody needs, and is made again all the same.
   std::vector<LocalValue> made_again = {};
-  bool offloads_inputs = false;      ///< Stage::inputs wait in the host's memory, too
-  bool offloads_read_again = false;  ///< … and Stage::read_again
-  bool reconstructs_inputs = false;  ///< they follow from the stage's outputs
+  std::vector<Form> inputs = {};     ///< by Stage::inputs
+  bool offloads_read_again = false;  ///< Stage::read_again wait in the host's memory, too
 
   bool operator==(const LocalPlan&) const = default;
 };
 
 LocalPlan keep_all(const Stage& stage);
 
+/// Do the stage's inputs follow from its outputs?
+bool reconstructs_inputs(const LocalPlan& local);
+
 /// What a plan decides about a stage; nothing where that cannot be said of the stage alone: a
-/// region reaches beyond it, something else than its decided storages is let go, or copies run
-/// beside the step.
+/// region reaches beyond it, something else than its decided storages and inputs is let go, or
+/// copies run beside the step.
 std::optional<LocalPlan> local_plan_of(const Trace& trace, const Needs& needs, const Plan& plan,
                                        const Stage& stage);
+
+/// As much of that as can be said of the stage, whatever the plan decides: regions end where the
+/// stage does.
+LocalPlan described(const Trace& trace, const Plan& plan, const Stage& stage);
 
 /// What other stages made, and the plan offloads.
 std::vector<TensorId> offloaded_inputs(const Stage& stage, const LocalPlan& local);

@@ -102,28 +102,38 @@ void Planner::measure_codes() {
     const Stage& stage = stages_.all[members.front()];
     Menu& menu = menus.emplace_back();
     menu.push_back({keep_all(stage), {}});
-    for (std::size_t d = 0; d < stage.decided.size(); ++d)
+    // `form_in`: of a local plan, that of the storage.
+    const auto add = [&](TensorId storage, const auto& form_in) {
       for (const int each : settings_.bits) {
-        if (!quantizable[index(stage.decided[d])] || stage.held[d]) continue;
-        if (bounds_errors() && noise_->of_codes(stage.decided[d], each) > settings_.most_error)
-          continue;
+        if (!quantizable[index(storage)]) continue;
+        if (bounds_errors() && noise_->of_codes(storage, each) > settings_.most_error) continue;
         menu.push_back({keep_all(stage), {}});
-        const Shape& shape = (*trace_)[stage.decided[d]].shape;
-        menu.back().plan.forms[d] = {Action::Quantize, mesa_encoding(shape, each)};
+        form_in(menu.back().plan) = {Action::Quantize,
+                                     mesa_encoding((*trace_)[storage].shape, each)};
       }
+    };
+    for (std::size_t d = 0; d < stage.decided.size(); ++d)
+      if (!stage.held[d])
+        add(stage.decided[d], [d](LocalPlan& plan) -> Form& { return plan.forms[d]; });
+    for (std::size_t k = 0; k < stage.inputs.size(); ++k)
+      if (stage.needed_here[k])
+        add(stage.inputs[k], [k](LocalPlan& plan) -> Form& { return plan.inputs[k]; });
   }
   measure(stages_, menus);
   for (const Stage& stage : stages_.all)
-    for (const Entry& entry : menus[stage.kind])
-      for (std::size_t d = 0; d < stage.decided.size(); ++d) {
-        const Form& form = entry.plan.forms[d];
-        if (form.action != Action::Quantize) continue;
-        const TensorId storage = stage.decided[d];
+    for (const Entry& entry : menus[stage.kind]) {
+      const auto note = [&](TensorId storage, const Form& form) {
+        if (form.action != Action::Quantize) return;
         coded_[index(storage)].push_back(
             {form.encoding, rounded(size_of_codes(form.encoding, (*trace_)[storage].shape)),
              entry.cost.time - menus[stage.kind].front().cost.time,
              entry.cost.load - menus[stage.kind].front().cost.load});
-      }
+      };
+      for (std::size_t d = 0; d < stage.decided.size(); ++d)
+        note(stage.decided[d], entry.plan.forms[d]);
+      for (std::size_t k = 0; k < stage.inputs.size(); ++k)
+        note(stage.inputs[k], entry.plan.inputs[k]);
+    }
 }
 
 // By tensor: in the form that takes least.
@@ -267,7 +277,7 @@ void Planner::propose_single(const std::vector<PlannedStep>& named, std::uint32_
   const bool is_cut = !stage.decided.empty() && can_be_cut(stage);
   undoes_[kind] = std::ranges::any_of(named, [&](const PlannedStep& step) {
     const std::optional<LocalPlan> local = local_plan_of(*trace_, needs_, step.plan, stage);
-    return local && local->reconstructs_inputs;
+    return local && reconstructs_inputs(*local);
   });
   if (is_cut) cut(kind, coded_forms());
   for (Mode& mode : modes_) {
@@ -345,7 +355,7 @@ Survey Planner::survey_of(const Stages& stages, const std::vector<const LocalPla
   Survey found = surveyed({*trace_, *measured_, needs_, *costs_}, stages, locals);
   // Who undoes couplings begins with its outputs, which nobody else needs by then.
   for (std::size_t s = 0; s < stages.all.size(); ++s) {
-    if (!locals[s]->reconstructs_inputs) continue;
+    if (!reconstructs_inputs(*locals[s])) continue;
     const StageCost& kept = reference_.stages[s];
     StageCost& cost = found.stages[s];
     cost.first.backward += cost.first.gradients - kept.first.gradients;

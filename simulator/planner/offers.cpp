@@ -30,6 +30,11 @@ std::vector<Candidate> candidates_of(const Trace& trace, const Stage& stage, con
   return found;
 }
 
+void offload_inputs(LocalPlan& plan) {
+  for (Form& form : plan.inputs)
+    if (form.action == Action::Keep) form.action = Action::Offload;
+}
+
 }  // namespace
 
 // All that the plan keeps leaves, as the strategy `offload` has it: but for the last block's, which
@@ -45,12 +50,12 @@ Planner::NamedPlan Planner::with_offload(NamedPlan named) const {
   for (std::size_t s = 0; s < stages.all.size(); ++s) {
     const Stage& stage = stages.all[s];
     Entry& entry = named.entries[s];
-    if (stage.left_by == no_op || entry.plan.reconstructs_inputs ||
+    if (stage.left_by == no_op || reconstructs_inputs(entry.plan) ||
         stage.block + 1 == std::ssize(trace_->blocks))
       continue;
     for (const Candidate& each : candidates_of(*trace_, stage, entry.plan, least_offloaded.count))
       entry.plan.forms[each.decided].action = Action::Offload;
-    entry.plan.offloads_inputs = !stage.inputs.empty();
+    offload_inputs(entry.plan);
     entry.plan.offloads_read_again =
         !stage.read_again.empty() && std::ranges::all_of(stage.read_again, waits);
     entry.offloaded = offloaded_bytes(*trace_, stage, entry.plan);
@@ -111,7 +116,7 @@ void Planner::offer_offload(Mode& mode) const {
         left -= candidate.bytes;
       }
       Entry inputs = all;
-      inputs.plan.offloads_inputs = !stage.inputs.empty();
+      offload_inputs(inputs.plan);
       if (!(some.plan == all.plan)) add(std::move(some));
       if (!(inputs.plan == all.plan)) add(std::move(inputs));
       add(std::move(all));

@@ -146,7 +146,7 @@ void Planner::offer(std::size_t mode, const Links& links, std::uint32_t link,
       parts.push_back({&stage, s, count, &entry, operators});
       choices.push_back({entry.cost.first.kept, need_of(s + count - 1, entry.cost, late) + passing,
                          entry.cost.time + stall,
-                         links.span(link, count, entry.plan.reconstructs_inputs),
+                         links.span(link, count, reconstructs_inputs(entry.plan)),
                          units_of(error_of(parts.back()))});
     };
     const Stage& single = planner.stages_.all[s];

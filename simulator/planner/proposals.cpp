@@ -4,6 +4,8 @@
 //                                         time beside; source → op where that is below 0
 //   maker → value, price · bytes          kept, because a rerun reads what its maker does not make
 //   value → reader, infinite              of a value that no gradient needs
+// A stage's inputs stay, as they are or in codes, whatever runs again: each has the form that is
+// cheapest by itself.
 #include "simulator/planner/proposals.h"
 
 #include <algorithm>
@@ -91,6 +93,28 @@ class Cutting {
     return first;
   }
 
+  /// The last proposal, but with each input in turn the other way: as it is where that has codes,
+  /// else in each of its codes.
+  void add_other_inputs(const Proposal& last, std::vector<Proposal>& found) const {
+    for (std::size_t k = 0; k < in_.stage.inputs.size(); ++k) {
+      if (!may_code_input(k)) continue;
+      for (const Coded& coded : (*in_.coded)[index(in_.stage.inputs[k])]) {
+        Proposal other = last;
+        const Form form{Action::Quantize, coded.encoding};
+        if (last.plan.inputs[k] == form) {
+          other.plan.inputs[k] = {};
+          other.kept += rounded(size(in_.trace[in_.stage.inputs[k]])) - coded.bytes;
+          other.time -= coded.time;
+        } else if (last.plan.inputs[k].action == Action::Keep) {
+          code_input(k, coded, other);
+        } else {
+          continue;
+        }
+        found.push_back(std::move(other));
+      }
+    }
+  }
+
   /// Above it, whatever can be made again is, or has the smallest codes: storages differ by 512
   /// bytes at least.
   double highest_price() const { return most_time_ / 512; }
@@ -113,9 +137,10 @@ class Cutting {
         most_bytes_ += static_cast<double>(rounded(size(in_.trace[input])));
     }
     if (!in_.coded) return;
-    for (const TensorId storage : in_.stage.decided)
-      for (const Coded& coded : (*in_.coded)[index(storage)])
-        most_time_ += static_cast<double>(std::abs(coded.time));
+    for (const std::vector<TensorId>* storages : {&in_.stage.decided, &in_.stage.inputs})
+      for (const TensorId storage : *storages)
+        for (const Coded& coded : (*in_.coded)[index(storage)])
+          most_time_ += static_cast<double>(std::abs(coded.time));
   }
 
   const Op& op_at(std::size_t i) const { return in_.trace.ops[begin_ + i]; }
@@ -145,12 +170,32 @@ class Cutting {
   // Of a decided storage that does not run again: in its cheapest form.
   Weight weight_of(TensorId storage) const {
     Weight least{capacity(0, rounded(size(in_.trace[storage]))), nullptr};
-    if (!in_.coded || in_.stage.held[decided_of_[index(storage)]]) return least;
+    const std::uint32_t d = decided_of_[index(storage)];
+    if (!in_.coded || (d != none && in_.stage.held[d])) return least;
     for (const Coded& coded : (*in_.coded)[index(storage)]) {
       const std::int64_t weight = capacity(coded.time, coded.bytes);
       if (weight < least.capacity) least = {weight, &coded};
     }
     return least;
+  }
+
+  /// What the stage's inputs may become where nothing else is to be made of them.
+  bool may_code_input(std::size_t k) const {
+    return in_.coded && in_.stage.needed_here[k] && !in_.undoes_couplings;
+  }
+
+  void code_inputs(Proposal& made) const {
+    for (std::size_t k = 0; k < in_.stage.inputs.size(); ++k) {
+      const TensorId input = in_.stage.inputs[k];
+      if (!may_code_input(k)) continue;
+      if (const Coded* coded = weight_of(input).coded) code_input(k, *coded, made);
+    }
+  }
+
+  void code_input(std::size_t k, const Coded& coded, Proposal& made) const {
+    made.plan.inputs[k] = {Action::Quantize, coded.encoding};
+    made.kept += coded.bytes - rounded(size(in_.trace[in_.stage.inputs[k]]));
+    made.time += coded.time;
   }
 
   /// Read by reruns, and there for nobody else.
@@ -302,6 +347,7 @@ class Cutting {
     }
     std::ranges::sort(made.plan.kept_for_recovery);
     made.plan.regions = regions();
+    code_inputs(made);
     return made;
   }
 
@@ -435,7 +481,7 @@ std::vector<Proposal> neighbours_of(const ProposalInput& input, const std::vecto
   const std::vector<std::uint32_t> alike = cutting.alike_storages();
   const std::vector<double> prices = prices_of(hull);
   for (std::size_t corner = 0; corner < prices.size(); ++corner) {
-    cutting.solve(prices[corner]);
+    cutting.add_other_inputs(cutting.solve(prices[corner]), found);
     for (std::size_t d = 0; d < input.stage.decided.size(); ++d) {
       if (input.stage.held[d] && input.held != Held::Free) continue;
       if (alike[d] != d) continue;  // many experts of a layer

@@ -50,6 +50,7 @@ class Signing {
   Signature run() && {
     sign_gathered();
     for (std::size_t i = index(stage_.begin); i < index(stage_.end); ++i) sign_op(i);
+    for (const bool is_needed_here : stage_.needed_here) add(is_needed_here);
     return std::move(signature_);
   }
 
@@ -142,6 +143,16 @@ void find_decided(const Trace& trace, const Needs& needs, Stage& stage) {
   }
 }
 
+// Of a storage that a stage reads last: gradients of the stage's ops alone read it.
+bool is_needed_inside(const Trace& trace, const Needs& needs, const Stage& stage,
+                      TensorId storage) {
+  std::uint32_t inside = 0;
+  for (std::size_t i = index(stage.begin); i < index(stage.end); ++i)
+    for_each_operand(trace, trace.ops[i], needs.saved[i],
+                     [&](TensorId saved, TensorId) { inside += saved == storage; });
+  return inside == needs.uses[index(storage)] && trace[storage].held_until == no_op;
+}
+
 void find_inputs(const Trace& trace, const Needs& needs, Stage& stage) {
   for (std::size_t i = index(stage.begin); i < index(stage.end); ++i)
     for (const TensorId input : trace.inputs(trace.ops[i])) {
@@ -153,6 +164,13 @@ void find_inputs(const Trace& trace, const Needs& needs, Stage& stage) {
       const bool is_last = is_inside(stage, needs.last_read[index(storage)]);
       if (is_last && std::ranges::find(found, storage) == found.end()) found.push_back(storage);
     }
+  for (const TensorId input : stage.inputs)
+    stage.needed_here.push_back(is_needed_inside(trace, needs, stage, input));
+}
+
+void find_all(const Trace& trace, const Needs& needs, Stage& stage) {
+  find_decided(trace, needs, stage);
+  find_inputs(trace, needs, stage);
 }
 
 void find_transfers(const Trace& trace, Stages& stages) {
@@ -203,7 +221,7 @@ void find_kinds(const Trace& trace, const Needs& needs, const std::vector<Gather
                 Kinds& known, Stages& stages) {
   for (std::uint32_t s = 0; s < stages.all.size(); ++s) {
     Stage& stage = stages.all[s];
-    find_decided(trace, needs, stage);
+    find_all(trace, needs, stage);
     const auto [kind, is_new] =
         known.try_emplace(Signing(trace, needs, gathered, stage).run(), stages.kinds.size());
     if (is_new) stages.kinds.emplace_back();
@@ -248,14 +266,14 @@ std::vector<Signature> signatures_of(const Trace& trace, const Needs& needs, con
 
 Stage stage_of_ops(const Trace& trace, const Needs& needs, OpId begin, OpId end) {
   Stage stage{.begin = begin, .end = end, .block = trace[begin].block};
-  find_decided(trace, needs, stage);
+  find_all(trace, needs, stage);
   return stage;
 }
 
 Stage joined_stage(const Trace& trace, const Needs& needs, const Stages& single, std::size_t first,
                    std::size_t count) {
   Stage stage = joined(single, first, count);
-  find_decided(trace, needs, stage);
+  find_all(trace, needs, stage);
   return stage;
 }
 
@@ -263,7 +281,6 @@ Stages stages_of(const Trace& trace, const Needs& needs) {
   Stages stages{cut(trace), {}};
   Kinds known;
   find_kinds(trace, needs, gathered_groups(trace), known, stages);
-  for (Stage& stage : stages.all) find_inputs(trace, needs, stage);
   find_transfers(trace, stages);
   return stages;
 }
@@ -282,7 +299,7 @@ JoinedStages join(const Trace& trace, const Needs& needs, const Stages& single,
   for (std::size_t s = 0; s < single.all.size(); ++s) {
     if (!are_blocks(single, s, length)) continue;
     Stage stage = joined(single, s, length);
-    find_decided(trace, needs, stage);
+    find_all(trace, needs, stage);
     const auto kind = known.find(Signing(trace, needs, gathered, stage).run());
     if (kind == known.end()) continue;
     stage.kind = kind->second;

@@ -24,6 +24,9 @@ struct Stage {
   /// Storages that gradients need, made by an earlier block and last read by this one: blocks'
   /// inputs.
   std::vector<TensorId> inputs = {};
+  /// By input: gradients of this stage alone need it, and nothing holds it longer, so that its form
+  /// can be decided about here, too.
+  std::vector<bool> needed_here = {};
   /// Such that no gradient needs: they stay where what runs again here reads them.
   std::vector<TensorId> read_again = {};
   /// Copies of what is offloaded run beside the next stage: before the forward of the first op all
@@ -52,7 +55,8 @@ std::vector<ChunkOfStage> chunks_of(const Trace& trace, const Stages& stages);
 std::vector<std::vector<std::int64_t>> signatures_of(const Trace& trace, const Needs& needs,
                                                      const Stages& stages);
 
-/// Ops [begin, end) of one block, or outside of all, with what can be decided about them.
+/// Ops [begin, end) of one block, or outside of all, with what can be decided about them and what
+/// they take from other stages.
 Stage stage_of_ops(const Trace& trace, const Needs& needs, OpId begin, OpId end);
 
 /// `count` stages from the first on as one, with what can be decided about it.

@@ -27,6 +27,7 @@ class Walk {
       for (std::size_t i = index(stages.all[s].begin); i < index(stages.all[s].end); ++i)
         stage_of_[i] = s;
     find_held();
+    find_readers(stages);
     result_.stages.resize(stages.all.size());
     now_ = rounded(counted.besides);
     for (const Buffer& buffer : schedule.buffers)
@@ -68,6 +69,23 @@ class Walk {
         if (held != no_op && stage_of_[index(held)] != stage_of_[i])
           held_of_[index(output)] = stage_of_[i];
       }
+  }
+
+  // By tensor: the stage that reads last what another one made.
+  void find_readers(const Stages& stages) {
+    reader_of_.assign(trace_.tensors.size(), no_stage);
+    for (std::uint32_t s = 0; s < stages.all.size(); ++s)
+      for (const TensorId input : stages.all[s].inputs) reader_of_[index(input)] = s;
+  }
+
+  // Whose codes they are is for the last reader to say, whoever made the value.
+  std::uint32_t stage_of(const Run& run) const {
+    if (run.task == Task::Quantize || run.task == Task::Dequantize) {
+      const std::uint32_t reader =
+          reader_of_[index(schedule_[schedule_.reads(run).front()].tensor)];
+      if (reader != no_stage) return reader;
+    }
+    return stage_of_[index(run.op)];
   }
 
   void note_late(const Buffer& buffer) {
@@ -148,7 +166,7 @@ class Walk {
       in_backward_ = true;
       end_of_forward_ = before;
     }
-    if (run.op != no_op) stage_at_hand_ = stage_of_[index(run.op)];
+    if (run.op != no_op) stage_at_hand_ = stage_of(run);
     const std::uint32_t s = stage_at_hand_;
     Passing& stage = passing_[s];
     result_.stages[s].load += load_of(run, cost, passes_like_this());
@@ -222,8 +240,9 @@ class Walk {
   const CostModel& costs_;
   const Device& device_;
   const Counted& counted_;
-  std::vector<std::uint32_t> stage_of_;  ///< by op
-  std::vector<std::uint32_t> held_of_;   ///< by tensor: its maker's stage, if it is held beyond
+  std::vector<std::uint32_t> stage_of_;   ///< by op
+  std::vector<std::uint32_t> held_of_;    ///< by tensor: its maker's stage, if it is held beyond
+  std::vector<std::uint32_t> reader_of_;  ///< by tensor: see find_readers()
   Survey result_;
   std::vector<Passing> passing_;  ///< by stage
   std::int64_t now_ = 0;

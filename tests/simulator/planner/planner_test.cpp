@@ -248,6 +248,7 @@ TEST(Planner, JoinsBlocksWhereMemoryIsLeast) {
 
 // Codes add up as all else does, but for the ranges, of which as many are counted as could be.
 TEST(Planner, CodesAddUp) {
+  std::size_t coding_inputs = 0;
   for (const Case& c : cases()) {
     const auto trace = trace_of(c);
     const Planner planner(trace, device(), {}, {PlanForm::Tensors, {8, 4, 2}});
@@ -263,8 +264,52 @@ TEST(Planner, CodesAddUp) {
       const auto simulated = simulate(*trace, schedule, device()).duration.count();
       ASSERT_LE(planner.lower_bound_of_joined(peak), simulated) << c << " point " << point;
       coding += fewest_bits(plan) > 0;
+      for (const Planner::Part& part : planner.parts_at(point))
+        coding_inputs += std::ranges::find(part.entry->plan.inputs, Action::Quantize,
+                                           &Form::action) != part.entry->plan.inputs.end();
     }
     ASSERT_GT(coding, 0u) << c;
+  }
+  EXPECT_GT(coding_inputs, 0u);
+}
+
+// Blocks' inputs are the codes of who reads them last, so that stages can say what Mesa does.
+TEST(Planner, StagesSayWhatMesaDoes) {
+  const auto trace = trace_of({"llama-7b", Precision::Fp32, "lora"});
+  const Needs needs = derive_needs(*trace);
+  const Stages stages = stages_of(*trace, needs);
+  for (const char* text : {"mesa", "mesa+checkpoint:blocks"}) {
+    const PlannedStep step = plan_step(trace, parse_strategy(text));
+    std::vector<LocalPlan> locals;
+    std::vector<const LocalPlan*> pointers;
+    for (const Stage& stage : stages.all) {
+      const std::optional<LocalPlan> local = local_plan_of(*trace, needs, step.plan, stage);
+      ASSERT_TRUE(local) << text;
+      locals.push_back(*local);
+    }
+    for (const LocalPlan& local : locals) pointers.push_back(&local);
+    const Plan plan = assembled(*trace, stages, pointers);
+    std::size_t inputs = 0;
+    for (std::size_t t = 0; t < plan.decisions.size(); ++t)
+      ASSERT_EQ(plan.decisions[t].action, step.plan.decisions[t].action)
+          << text << " " << trace->tensors[t].name;
+    for (const LocalPlan& local : locals)
+      inputs += std::ranges::count(local.inputs, Action::Quantize, &Form::action);
+    EXPECT_EQ(inputs, trace->blocks.size())
+        << text;  // of all blocks but the first, and of the norm
+  }
+}
+
+TEST(Planner, BoundOfCodesIsBelowMesa) {
+  for (const Case& c : {cases().front(), Case{"llama-7b", Precision::Fp32, "lora"}}) {
+    const auto trace = trace_of(c);
+    const Planner planner(trace, device(), {}, {PlanForm::Tensors, {8}});
+    for (const char* text : {"mesa", "mesa+checkpoint:blocks"}) {
+      const Schedule schedule = lower(plan_step(trace, parse_strategy(text)));
+      ASSERT_LE(planner.lower_bound(rounded_live_peak(schedule)),
+                simulate(*trace, schedule, device()).duration.count())
+          << c << " " << text;
+    }
   }
 }
 

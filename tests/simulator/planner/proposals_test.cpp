@@ -16,6 +16,11 @@ namespace {
 /// What a local plan keeps and costs, told from the ops that run again alone.
 struct Told {
   std::int64_t kept = 0, time = 0;
+
+  Told& operator+=(const Told& other) {
+    kept += other.kept, time += other.time;
+    return *this;
+  }
 };
 
 class Enumeration {
@@ -44,7 +49,12 @@ class Enumeration {
       if (chosen >> k & 1) again[may_[k]] = true, told.time += in_.forward_ns[may_[k]];
     for (std::size_t d = 0; d < in_.stage.decided.size(); ++d)
       if (!again[index(in_.needs.producer[index(in_.stage.decided[d])])])
-        add_cheapest(d, price, told);
+        told += cheapest(in_.stage.decided[d], in_.stage.held[d], price);
+    // Of inputs, what is less than when they are as they are.
+    for (std::size_t k = 0; k < in_.stage.inputs.size(); ++k) {
+      told += cheapest(in_.stage.inputs[k], !in_.stage.needed_here[k], price);
+      told.kept -= rounded(tidemark::size(in_.trace[in_.stage.inputs[k]]));
+    }
     // What reruns read and no gradient needs: kept for them, unless it is made again.
     std::vector<bool> counted(in_.trace.tensors.size());
     for (std::size_t i = begin_; i < index(in_.stage.end); ++i) {
@@ -63,16 +73,15 @@ class Enumeration {
 
  private:
   // What is held stays as it is: letting it go for codes would free nothing.
-  void add_cheapest(std::size_t d, double price, Told& told) const {
-    const TensorId storage = in_.stage.decided[d];
+  Told cheapest(TensorId storage, bool stays_as_it_is, double price) const {
     Told least{rounded(tidemark::size(in_.trace[storage])), 0};
     const auto cost = [&](const Told& form) {
       return static_cast<double>(form.time) + price * static_cast<double>(form.kept);
     };
-    if (in_.coded && !in_.stage.held[d])
+    if (in_.coded && !stays_as_it_is)
       for (const Coded& coded : (*in_.coded)[index(storage)])
         if (const Told form{coded.bytes, coded.time}; cost(form) < cost(least)) least = form;
-    told.kept += least.kept, told.time += least.time;
+    return least;
   }
 
   const ProposalInput& in_;

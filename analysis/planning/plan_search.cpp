@@ -185,6 +185,18 @@ std::optional<std::size_t> PlanSearch::named_within(Bytes budget, bool must_fit,
   return best;
 }
 
+std::optional<std::size_t> PlanSearch::smallest_whole(Nanoseconds step) const {
+  std::optional<std::size_t> best;
+  Bytes least = unlimited;
+  for (std::size_t point = planner_->size(); point < planner_->size() + planner_->named();
+       ++point) {
+    if (planner_->is_of_stages(point) || !keeps_host_budget(point) || time_of(point) > step)
+      continue;
+    if (const Bytes bytes = bytes_of(point); bytes < least) best = point, least = bytes;
+  }
+  return best;
+}
+
 // Goes on from each point that is found.
 std::size_t PlanSearch::last_near(std::size_t found, Bytes budget, bool must_fit) const {
   const std::size_t last = planner_->size() - 1, reach = is_time_a_sum() ? neighbours : as_fast;

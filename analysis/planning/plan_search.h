@@ -42,6 +42,9 @@ class PlanSearch {
   /// The first point whose true step is not longer; a faster one if none of the two needs more.
   std::optional<std::size_t> not_longer(Nanoseconds step) const;
 
+  /// Of strategies that local plans cannot say, the smallest whose step is not longer.
+  std::optional<std::size_t> smallest_whole(Nanoseconds step) const;
+
   PlannedStep step_at(std::size_t point) const;
   /// A point whose sum is within so many bytes and whose copies the host has memory for: the
   /// fastest by its sum, or one near it that is faster.

@@ -27,6 +27,11 @@ std::optional<FoundPlan> best_of(const std::vector<const PlanSearch*>& searches,
   return best;
 }
 
+std::optional<FoundPlan> smaller(std::optional<FoundPlan> one, std::optional<FoundPlan> other) {
+  if (!one || !other) return one ? one : other;
+  return other->search->bytes_of(other->point) < one->search->bytes_of(one->point) ? other : one;
+}
+
 // What sums promise in a thirty-second more memory than there is: what the allocator adds to sums
 // stays below that (tests/analysis/planning/planning_test.cpp allows 3 %), so nothing better is
 // left out.
@@ -107,7 +112,7 @@ void PlanSearches::add(const PlannedStep& step, const PlanRequest& request,
   ways.emplace_back(step, device_, memory_, request.measure, settings_for(request, watch));
   if (may_offload(request))
     for (const double share : shares_beyond)
-      if (!is_stopped(watch)) ways.push_back(ways.front().with_offload(share, request.host_budget));
+      if (!is_stopped(watch)) ways.push_back(ways.back().with_offload(share, request.host_budget));
   if (!may_overlap(request)) return;
   for (std::size_t way = 0, alone = ways.size(); way < alone; ++way)
     for (const Resource resource : overlapped_resources)
@@ -181,15 +186,23 @@ std::optional<FoundPlan> PlanSearches::within_sums(std::int64_t bytes) const {
 }
 
 std::optional<FoundPlan> PlanSearches::not_longer(Nanoseconds step) const {
-  return best_of(
-      all(), [&](const PlanSearch& search) { return search.not_longer(step); },
-      [](const PlanSearch& search, std::size_t point) { return search.bytes_of(point); });
+  const auto bytes_of = [](const PlanSearch& search, std::size_t point) {
+    return search.bytes_of(point);
+  };
+  const auto of_sums = [&](const PlanSearch& search) { return search.not_longer(step); };
+  const auto whole = [&](const PlanSearch& search) { return search.smallest_whole(step); };
+  return smaller(best_of(all(), of_sums, bytes_of), best_of(with_named_plans(), whole, bytes_of));
 }
 
 FoundPlan PlanSearches::smallest() const {
-  return *best_of(
-      all(), [](const PlanSearch&) { return std::optional<std::size_t>(0); },
-      [](const PlanSearch& search, std::size_t point) { return search.bytes_of(point); });
+  const auto bytes_of = [](const PlanSearch& search, std::size_t point) {
+    return search.bytes_of(point);
+  };
+  const auto first = [](const PlanSearch&) { return std::optional<std::size_t>(0); };
+  const auto whole = [](const PlanSearch& search) {
+    return search.smallest_whole(Nanoseconds::max());
+  };
+  return *smaller(best_of(all(), first, bytes_of), best_of(with_named_plans(), whole, bytes_of));
 }
 
 Nanoseconds PlanSearches::lower_bound(std::int64_t bytes, double link, bool are_joined) const {

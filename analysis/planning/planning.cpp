@@ -23,9 +23,13 @@ double link_of(const PlanRequest& request, const Device& device) {
   return may_offload(request) ? device.host_link_bytes_per_second * 1e-9 : 0;
 }
 
-void certify(const PlanSearches& searches, Planning& planning, const Report& row, Bytes budget) {
+// A strategy that local plans cannot say is in no class of the bound: nothing is faster than both.
+void certify(const PlanSearches& searches, const FoundPlan& plan, Planning& planning,
+             const Report& row, Bytes budget) {
   const double link = link_of(planning.request, planning.comparison.scenario.device);
   planning.lower_bound = searches.lower_bound(budget.count, link, planning.joins_blocks);
+  if (!plan.search->planner().is_of_stages(plan.point))
+    planning.lower_bound = std::min(planning.lower_bound, row.step);
   planning.gap = static_cast<double>(row.step.count()) /
                      static_cast<double>(std::max<std::int64_t>(1, planning.lower_bound.count())) -
                  1;
@@ -94,7 +98,7 @@ void describe(const PlanSearches& searches, const FoundPlan& plan, Planning& pla
   planning.error = planner.error_at(plan.point);
   planning.joins_blocks =
       std::ranges::any_of(planning.groups, [](const PlanGroup& group) { return group.joined > 1; });
-  certify(searches, planning, rows.back(),
+  certify(searches, plan, planning, rows.back(),
           planning.request.max_slowdown ? measured(rows.back(), planning.request.measure)
                                         : planning.budget);
   planning.binding = binding_of(planner, plan.point);

@@ -88,7 +88,10 @@ PlannedStep Planner::step_at(std::size_t point) const {
   PlannedStep step{trace_, {}, {}};
   step.rewrites = operators_at(parts);
   auto derived = std::make_shared<Derived>();
-  if (step.rewrites.empty()) {
+  if (const Plan* whole = whole_plan(point)) {
+    derived->needs = needs_;
+    step.plan = *whole;
+  } else if (step.rewrites.empty()) {
     derived->needs = needs_;
     step.plan = keep_everything(*trace_);
     for (const Part& part : parts) apply(*trace_, *part.stage, part.entry->plan, step.plan);

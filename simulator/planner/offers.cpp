@@ -1,10 +1,11 @@
 // What may wait in the host's memory instead of the device's: entries of menus, made from measured
 // ones. Copies run beside the step, so their memory is that of the entry without what leaves.
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "simulator/graph/recovery.h"
 #include "simulator/planner/planner.h"
-#include "simulator/strategies/least_offloaded.h"
+#include "simulator/strategies/strategy.h"
 
 namespace tidemark {
 namespace {
@@ -30,6 +31,13 @@ std::vector<Candidate> candidates_of(const Trace& trace, const Stage& stage, con
   return found;
 }
 
+std::vector<std::string> named_with_offload(const std::vector<int>& bits) {
+  std::vector<std::string> texts = {"offload", "checkpoint+offload", "checkpoint:blocks+offload",
+                                    "checkpoint:selective+offload"};
+  for (const int each : bits) texts.push_back(fmt::format("mesa:bits={}+offload", each));
+  return texts;
+}
+
 void offload_inputs(LocalPlan& plan) {
   for (Form& form : plan.inputs)
     if (form.action == Action::Keep) form.action = Action::Offload;
@@ -37,45 +45,19 @@ void offload_inputs(LocalPlan& plan) {
 
 }  // namespace
 
-// All that the plan keeps leaves, as the strategy `offload` has it: but for the last block's, which
-// are needed at once.
-Planner::NamedPlan Planner::with_offload(NamedPlan named) const {
-  const Stages& stages = chain(named.chain);
-  std::vector<const LocalPlan*> locals;
-  for (const Entry& entry : named.entries) locals.push_back(&entry.plan);
-  const Recovery recovery = derive_recovery(*trace_, assembled(*trace_, stages, locals), needs_);
-  const auto waits = [&](TensorId input) {
-    return recovery.uses[index(input)] > 0 && !is_made_again(needs_, recovery, input);
-  };
-  for (std::size_t s = 0; s < stages.all.size(); ++s) {
-    const Stage& stage = stages.all[s];
-    Entry& entry = named.entries[s];
-    if (stage.left_by == no_op || reconstructs_inputs(entry.plan) ||
-        stage.block + 1 == std::ssize(trace_->blocks))
-      continue;
-    for (const Candidate& each : candidates_of(*trace_, stage, entry.plan, least_offloaded.count))
-      entry.plan.forms[each.decided].action = Action::Offload;
-    offload_inputs(entry.plan);
-    entry.plan.offloads_read_again =
-        !stage.read_again.empty() && std::ranges::all_of(stage.read_again, waits);
-    entry.offloaded = offloaded_bytes(*trace_, stage, entry.plan);
-    entry.cost.first.kept -= entry.offloaded;
-  }
-  return named;
-}
-
 // What `offload` and `checkpoint+offload` do is looked at, whatever sums say of many small copies.
-Planner::Planner(const Planner& exact, double share_beyond) : Planner(exact) {
+Planner::Planner(const Planner& other, double share_beyond) : Planner(other) {
   share_beyond_ = share_beyond;
-  NamedPlan vanilla{0, {}};
-  for (std::size_t s = 0; s < stages_.all.size(); ++s)
-    vanilla.entries.push_back({keep_all(stages_.all[s]), reference_.stages[s]});
-  keep(with_offload(std::move(vanilla)));
-  // Nothing of blocks that are joined leaves: they are looked at without offload.
-  for (const auto& named : exact.named_)
-    if (named->chain == 0) keep(with_offload(*named));
-  for (const Mode& mode : exact.modes_) modes_.push_back({mode.held, mode.menus, mode.behind});
-  for (Mode& mode : modes_) offer_offload(mode);
+  offers_copies_ = true;
+  for (const Mode& mode : other.modes_) modes_.push_back({mode.held, mode.menus, mode.behind});
+  if (other.offers_copies_) {
+    named_ = other.named_;
+  } else {
+    costs_ = std::make_unique<CostModel>(*trace_, needs_, device_);
+    for (const std::string& text : named_with_offload(settings_.bits))
+      add_named(0, plan_step(trace_, parse_strategy(text)));
+    for (Mode& mode : modes_) offer_offload(mode);
+  }
   solve_all();
 }
 

@@ -66,6 +66,7 @@ Planner::Planner(const Planner& other)
       joined_(other.joined_),
       noise_(other.noise_),
       share_beyond_(other.share_beyond_),
+      offers_copies_(other.offers_copies_),
       coded_(other.coded_),
       steady_(other.steady_),
       resource_(other.resource_),

@@ -74,10 +74,11 @@ class Planner {
  public:
   Planner(std::shared_ptr<const Trace> trace, const Device& device, const Counted& counted,
           PlannerSettings settings = {});
-  /// The same, but what stays may wait in the host's memory. What the link to it carries while a
+  /// The same, or the same as one that was made like this, but what stays may wait in the host's
+  /// memory. What the link to it carries while a
   /// stage computes costs no time; what is beyond, at most its time on the link: so much of it is
   /// counted, as a share, because neighbours may leave the link to others.
-  Planner(const Planner& exact, double share_beyond);
+  Planner(const Planner& other, double share_beyond);
   /// The same, counted in what runs take of a resource that streams share: its points are worth
   /// trying with recovery on a second stream.
   Planner(const Planner& plain, Resource resource);
@@ -123,9 +124,11 @@ class Planner {
   const Trace& trace_of(const Part& part) const { return of(part.operators).trace(); }
   /// Of a part: none where they are the trace's own.
   const std::vector<StrategySpec::Component>& operators_of(const Part& part) const;
-  /// Plans of strategies that are made of local plans, whatever the front has: points from size()
-  /// on. Sums may beat them where the allocator does not.
+  /// Plans of strategies, whatever the front has: points from size() on. Sums may beat them where
+  /// the allocator does not, and what stages cannot say by themselves is in no sum.
   std::size_t named() const { return named_.size(); }
+  /// Do local plans say all that the point's plan does? If not it is in the class of no bound.
+  bool is_of_stages(std::size_t point) const { return whole_plan(point) == nullptr; }
   /// No point's plan takes less on one stream; what copies and exchanges add is in no sum.
   std::int64_t least_time(std::size_t point) const;
   /// Of the point's plan, in the order of stages.
@@ -189,6 +192,8 @@ class Planner {
   struct NamedPlan {
     std::size_t chain;
     std::vector<Entry> entries;  ///< by stage of the chain
+    /// Where local plans cannot say what the strategy does: entries describe as much as they can.
+    std::optional<Plan> whole = {};
   };
   struct Step {
     std::int64_t bytes, time;  ///< bytes of the stages: they rise even where `rest` needs more
@@ -235,9 +240,14 @@ class Planner {
   bool is_stopped() const { return settings_.is_stopped && settings_.is_stopped(); }
   void measure_codes();
   void propose();
-  void add_named(std::size_t number, const PlannedStep& step);
+  std::vector<PlannedStep> named_steps() const;
+  bool is_about(const PlannedStep& step) const;
+  void add_named(std::size_t number, PlannedStep step);
+  std::optional<NamedPlan> made_of_local(std::size_t number, const Plan& plan) const;
+  NamedPlan described_whole(Plan plan) const;
+  void measure(NamedPlan& named) const;
   void keep(NamedPlan named);
-  NamedPlan with_offload(NamedPlan named) const;
+  const Plan* whole_plan(std::size_t point) const;
   std::vector<Part> parts_of(const NamedPlan& named) const;
   std::vector<Part> parts_of(std::uint32_t mode, std::uint32_t front, std::uint32_t point) const;
   std::vector<std::int64_t> gradients_of_chunks() const;
@@ -323,6 +333,7 @@ class Planner {
   std::shared_ptr<const GradientNoise> noise_;  ///< none where gradients are exact
   std::unique_ptr<CostModel> costs_;            ///< none where nothing is measured anew
   double share_beyond_ = 0;
+  bool offers_copies_ = false;                ///< to the host's memory
   std::vector<std::vector<Coded>> coded_;     ///< by tensor; empty where nothing may be coded
   std::int64_t steady_ = 0;                   ///< bytes of the ranges of codes, at most
   Resource resource_ = Resource::Time;        ///< that counts

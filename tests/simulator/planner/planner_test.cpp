@@ -313,6 +313,30 @@ TEST(Planner, BoundOfCodesIsBelowMesa) {
   }
 }
 
+// Values that cross blocks: the encoder's output is read by all of the decoder.
+TEST(Planner, LooksAtStrategiesThatStagesCannotSay) {
+  const auto trace = trace_of({"t5-base", Precision::Fp32});
+  const Planner exact(trace, device(), {});
+  const Planner planner(exact, 1);
+  const Plan strategy = plan_step(trace, parse_strategy("checkpoint+offload")).plan;
+  std::size_t whole = 0, same = 0;
+  for (std::size_t point = planner.size(); point < planner.size() + planner.named(); ++point) {
+    if (planner.is_of_stages(point)) continue;
+    ++whole;
+    const Plan plan = planner.plan_at(point);
+    ASSERT_THAT(check(*trace, plan), IsEmpty());
+    same += plan.decisions == strategy.decisions && plan.regions == strategy.regions;
+    std::int64_t offloaded = 0, said = 0;
+    for (const Planner::Part& part : planner.parts_at(point)) said += part.entry->offloaded;
+    for (std::size_t t = 0; t < plan.decisions.size(); ++t)
+      if (plan.decisions[t].action == Action::Offload)
+        offloaded += rounded(size(trace->tensors[t]));
+    EXPECT_EQ(said, offloaded);
+  }
+  EXPECT_GT(whole, 0u);
+  EXPECT_EQ(same, 1u);
+}
+
 TEST(Planner, BoundOfCodesIsBelowMixturesOfLocalPlans) {
   for (const std::size_t which : {0, 2, 6}) {
     const auto trace = trace_of(cases()[which]);

@@ -2,6 +2,8 @@
 #include "analysis/planning/plan_search.h"
 
 #include <algorithm>
+#include <mutex>
+#include <unordered_map>
 
 #include "simulator/allocator/allocator_replay.h"
 #include "simulator/allocator/recorded_step.h"
@@ -40,6 +42,25 @@ Counted counted_for(Measure measure, const Trace& trace, const Device& device) {
           .besides = allocator::workspaces_of_one_stream(framework, device)};
 }
 
+/// Neighbours are asked about again by each budget near them, from any thread.
+struct PlanSearch::Simulated {
+  std::mutex mutex;
+  std::unordered_map<std::size_t, Nanoseconds> time;
+  std::unordered_map<std::size_t, Bytes> bytes;
+
+  /// `made` by nobody twice, but for those who ask at the same time.
+  template <typename Value, typename Make>
+  Value get(std::unordered_map<std::size_t, Value>& known, std::size_t point, Make make) {
+    {
+      const std::lock_guard lock(mutex);
+      if (const auto found = known.find(point); found != known.end()) return found->second;
+    }
+    const Value value = make();
+    const std::lock_guard lock(mutex);
+    return known.emplace(point, value).first->second;
+  }
+};
+
 PlanSearch::PlanSearch(const PlannedStep& step, const Device& device, const MemoryBudget& memory,
                        Measure measure, PlannerSettings settings)
     : trace_(step.trace),
@@ -47,7 +68,8 @@ PlanSearch::PlanSearch(const PlannedStep& step, const Device& device, const Memo
       device_(device),
       memory_(memory),
       measure_(measure),
-      is_stopped_(settings.is_stopped) {
+      is_stopped_(settings.is_stopped),
+      simulated_(std::make_shared<Simulated>()) {
   settings.known = step.plan;
   planner_ = std::make_shared<const Planner>(trace_, device, counted_for(measure, *trace_, device),
                                              std::move(settings));
@@ -56,6 +78,7 @@ PlanSearch::PlanSearch(const PlannedStep& step, const Device& device, const Memo
 PlanSearch PlanSearch::with_offload(double share_beyond, std::optional<Bytes> host_budget) const {
   PlanSearch search = *this;
   search.planner_ = std::make_shared<const Planner>(*planner_, share_beyond);
+  search.simulated_ = std::make_shared<Simulated>();
   search.may_offload_ = true;
   search.host_budget_ = host_budget;
   return search;
@@ -66,6 +89,7 @@ PlanSearch PlanSearch::with_overlap(Resource resource) const {
   if (resource != planner_->resource())
     search.planner_ = std::make_shared<const Planner>(*planner_, resource);
   search.overlaps_ = true;
+  search.simulated_ = std::make_shared<Simulated>();
   return search;
 }
 
@@ -79,6 +103,7 @@ std::optional<PlanSearch> PlanSearch::with_operators(
   if (operators.empty()) return std::nullopt;
   PlanSearch search = *this;
   search.planner_ = std::make_shared<const Planner>(*planner_, std::move(operators));
+  search.simulated_ = std::make_shared<Simulated>();
   return search;
 }
 
@@ -95,6 +120,10 @@ PlannedStep PlanSearch::step_at(std::size_t point) const {
 }
 
 Bytes PlanSearch::bytes_of(std::size_t point) const {
+  return simulated_->get(simulated_->bytes, point, [&] { return simulated_bytes(point); });
+}
+
+Bytes PlanSearch::simulated_bytes(std::size_t point) const {
   const PlannedStep step = step_at(point);
   const Schedule schedule = lower(step);
   if (measure_ == Measure::Planned) return plan_arena(schedule).size;
@@ -137,8 +166,10 @@ std::optional<std::size_t> PlanSearch::within_sums(std::int64_t bytes) const {
 }
 
 Nanoseconds PlanSearch::time_of(std::size_t point) const {
-  const PlannedStep step = step_at(point);
-  return simulate(*step.trace, step.derived->needs, lower(step), device_).duration;
+  return simulated_->get(simulated_->time, point, [&] {
+    const PlannedStep step = step_at(point);
+    return simulate(*step.trace, step.derived->needs, lower(step), device_).duration;
+  });
 }
 
 bool PlanSearch::keeps_host_budget(std::size_t point) const {

@@ -64,6 +64,9 @@ class PlanSearch {
   bool may_take_less(std::size_t point, Nanoseconds time) const;
   bool accepts(std::size_t point, Bytes budget, bool must_fit) const;
   bool keeps_host_budget(std::size_t point) const;
+  Bytes simulated_bytes(std::size_t point) const;
+
+  struct Simulated;
 
   std::shared_ptr<const Trace> trace_;
   std::vector<StrategySpec::Component> rewrites_;
@@ -74,6 +77,7 @@ class PlanSearch {
   std::shared_ptr<const Planner> planner_;
   bool may_offload_ = false, overlaps_ = false;
   std::optional<Bytes> host_budget_ = {};
+  std::shared_ptr<Simulated> simulated_;  ///< of this planner's points, on these streams
 };
 
 }  // namespace tidemark

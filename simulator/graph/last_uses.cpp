@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "traces/framework.h"
+
 namespace tidemark {
 
 TensorsByOp::TensorsByOp(std::size_t ops, const std::vector<OpId>& op_of_tensor) : begin_(ops + 1) {
@@ -16,6 +18,19 @@ TensorsByOp::TensorsByOp(std::size_t ops, const std::vector<OpId>& op_of_tensor)
       tensors_[next[index(op_of_tensor[t])]++] = static_cast<TensorId>(t);
 }
 
+namespace {
+
+// Who calls a block has a name for what it calls it with, until the block returns.
+void name_inputs(const Trace& trace, std::vector<OpId>& end) {
+  for (const Block& block : trace.blocks) {
+    OpId& until = end[index(trace[block.input].storage)];
+    if (until != no_op && block.begin != block.end)
+      until = std::max(until, static_cast<OpId>(index(block.end) - 1));
+  }
+}
+
+}  // namespace
+
 TensorsByOp last_forward_uses(const Trace& trace, const Needs& needs) {
   std::vector<OpId> end = needs.producer;
   for (std::size_t t = 0; t < end.size(); ++t)
@@ -23,6 +38,7 @@ TensorsByOp last_forward_uses(const Trace& trace, const Needs& needs) {
   for (std::size_t t = 0; t < trace.tensors.size(); ++t)
     if (const OpId held = trace.tensors[t].held_until; end[t] != no_op && held != no_op)
       end[t] = std::max(end[t], held);
+  if (find_framework(trace.step.framework).holds_locals) name_inputs(trace, end);
   return {trace.ops.size(), end};
 }
 

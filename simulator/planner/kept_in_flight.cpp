@@ -93,9 +93,14 @@ template <typename Visit>
 void Planner::for_each_need(const std::vector<Part>& parts, const Visit& visit) const {
   const std::vector<std::int64_t> gradients = gradients_of_chunks();
   std::vector<std::int64_t> kept(chunks_.size()), late(chunks_.size());
+  const auto late_of = [&](const Part& part) {
+    const StagePass& cost = part.entry->cost.first;
+    const bool is_named = stages_.all[part.first].input_held != no_op;
+    return cost.late + (is_named ? cost.input : 0);
+  };
   for (const Part& part : parts) {
     kept[chunk_of(part.first)] += part.entry->cost.first.kept;
-    late[chunk_of(part.first)] += part.entry->cost.first.late;
+    late[chunk_of(part.first)] += late_of(part);
   }
   for (const Moment& moment : moments_) {
     std::int64_t there = 0;  // beside the one at hand
@@ -115,7 +120,7 @@ void Planner::for_each_need(const std::vector<Part>& parts, const Visit& visit) 
       visit(part, moment.is_backward,
             there + (moment.is_backward ? own.backward + known.gradients : own.forward));
       there += cost.first.kept;
-      if (!moment.is_backward) there += cost.first.late;
+      if (!moment.is_backward) there += late_of(part);
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "simulator/parallel/shards.h"
+#include "simulator/planner/left_beside.h"
 
 namespace tidemark {
 namespace {
@@ -197,20 +198,24 @@ void Planner::solve(std::size_t number) {
   const Links links = links_of(mode);
   std::vector<std::vector<Choice>> choices(links.all.size());
   mode.parts.assign(choices.size(), {});
-  std::int64_t late = 0, passing = 0, leaving = 0;
+  LeftBeside left;
+  std::int64_t passing = 0, leaving = 0;
   for (std::uint32_t l = 0; l < choices.size(); ++l) {
-    if (links.all[l].stage == chunks_[chunk_of(links.all[l].stage)].begin) late = 0;
+    const std::uint32_t first = links.all[l].stage;
+    if (first == chunks_[chunk_of(first)].begin) left = {};
+    const std::int64_t late = left.before(stages_.all[first].begin);
     offer(number, links, l, choices[l], mode.parts[l], late, passing);
     if (!operators_.empty() || bounds_errors())
       drop_beaten(choices[l], mode.parts[l], bounds_errors());
     if (links.is_first_of_two(l)) continue;
-    std::int64_t most_late = 0, most_passing = 0;
+    std::int64_t most_late = 0, most_input = 0, most_passing = 0;
     for (const Part& part : mode.parts[l]) {
       if (part.count > 1) continue;
       most_late = std::max(most_late, part.entry->cost.first.late);
+      most_input = std::max(most_input, part.entry->cost.first.input);
       most_passing = std::max(most_passing, part.entry->offloaded);
     }
-    late += most_late;
+    left.add(stages_.all[first], most_late, most_input);
     // What the stage before may have under way: leaving, and coming back. Parameters are gathered
     // for a stage before what left in the one before that is gone.
     passing = most_passing + (parameters_are_cut(trace_->step) ? leaving : 0);
@@ -291,16 +296,19 @@ Planner::Tightest Planner::tightest(std::size_t point) const {
   const std::vector<Part> parts = parts_at(point);
   if (is_in_flight(moments_)) return tightest_in_flight(parts);
   Tightest found;
-  std::int64_t most = reference_.rest, late = 0, before = reference_.before;
+  std::int64_t most = reference_.rest, before = reference_.before;
+  LeftBeside left;
   for (const Part& part : parts) {
     const StagePass& cost = part.entry->cost.first;
     const std::size_t last = part.first + part.count - 1;
+    const Stage& stage = stages_.all[part.first];
+    const std::int64_t late = left.before(stage.begin);
     if (const std::int64_t there = before + late + cost.forward; there > most)
       most = there, found = {part.first, false};
     const std::int64_t there = before + cost.backward + reference_.stages[last].first.gradients;
     if (there > most) most = there, found = {part.first, true};
     before += cost.kept;
-    late += cost.late;
+    left.add(stage, cost);
   }
   return found;
 }

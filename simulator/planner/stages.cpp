@@ -41,6 +41,12 @@ bool is_inside(const Stage& stage, OpId op) {
   return op != no_op && op >= stage.begin && op < stage.end;
 }
 
+/// What a stage's block begins with; no_tensor: the stage is no block.
+TensorId fed_to(const Trace& trace, const Stage& stage) {
+  if (stage.block < 0) return no_tensor;
+  return trace[trace.blocks[static_cast<std::size_t>(stage.block)].input].storage;
+}
+
 class Signing {
  public:
   Signing(const Trace& trace, const Needs& needs, const std::vector<GatheredGroup>& gathered,
@@ -102,7 +108,7 @@ class Signing {
     if (!is_new) return;
     const Tensor& tensor = trace_[id];
     add(tensor.dtype, tensor.category, tensor.trainable, tensor.shape.rank(),
-        offset(tensor.held_until));
+        is_held_by_others(id) ? offset(no_op) : offset(tensor.held_until));
     for (const std::int64_t dim : tensor.shape.dims()) add(dim);
     if (tensor.storage != id) return sign_tensor(tensor.storage);
     const std::size_t s = index(id);
@@ -110,6 +116,17 @@ class Signing {
     const bool is_counted =
         crossing_ == Crossing::Counted || is_inside(stage_, last_forward_use(needs_, id));
     if (is_inside(stage_, needs_.producer[s]) && is_counted) add(needs_.uses[s]);
+  }
+
+  // What others call a block's input, or what the block hands on, changes nothing inside of it. Of
+  // several blocks the first one's input would be gone before the last one runs.
+  bool is_held_by_others(TensorId id) const {
+    const OpId held = trace_[id].held_until;
+    if (held == no_op || held < stage_.end) return false;
+    const OpId read = needs_.last_read[index(id)];
+    if (read != no_op && read >= stage_.end) return true;
+    return id == fed_to(trace_, stage_) &&
+           trace_.blocks[static_cast<std::size_t>(stage_.block)].end == stage_.end;
   }
 
   std::int64_t offset(OpId op) const {
@@ -128,6 +145,11 @@ class Signing {
 };
 
 void find_decided(const Trace& trace, const Needs& needs, Stage& stage) {
+  if (const TensorId fed = fed_to(trace, stage); fed != no_tensor) {
+    const OpId held = trace[fed].held_until;
+    if (is_inside(stage, needs.last_read[index(fed)])) stage.input = fed;
+    if (stage.input == fed && held != no_op && held >= stage.end) stage.input_held = held;
+  }
   for (std::size_t i = index(stage.begin); i < index(stage.end); ++i) {
     if (needs.runs_once[i]) continue;
     for (const TensorId output : trace.outputs(trace.ops[i])) {

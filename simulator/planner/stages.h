@@ -27,6 +27,10 @@ struct Stage {
   /// By input: gradients of this stage alone need it, and nothing holds it longer, so that its form
   /// can be decided about here, too.
   std::vector<bool> needed_here = {};
+  /// What the block begins with, if nobody behind reads it; a variable of the model's code names it
+  /// until an op of a later stage has run, or (no_op) until the block returns.
+  TensorId input = no_tensor;
+  OpId input_held = no_op;
   /// Such that no gradient needs: they stay where what runs again here reads them.
   std::vector<TensorId> read_again = {};
   /// Copies of what is offloaded run beside the next stage: before the forward of the first op all

@@ -26,7 +26,7 @@ class Walk {
     for (std::uint32_t s = 0; s < stages.all.size(); ++s)
       for (std::size_t i = index(stages.all[s].begin); i < index(stages.all[s].end); ++i)
         stage_of_[i] = s;
-    find_held();
+    find_held(stages);
     find_readers(stages);
     result_.stages.resize(stages.all.size());
     now_ = rounded(counted.besides);
@@ -57,18 +57,39 @@ class Walk {
   struct Passing {
     std::int64_t entry = unset, forward = unset;
     std::int64_t gradients_entry = unset, backward = unset;
-    std::int64_t late = 0;
+    std::int64_t late = 0, input = 0;
   };
 
-  // By tensor: the stage that makes what is held beyond it.
-  void find_held() {
+  // By tensor: the stage behind which nobody reads what is held beyond it, and the block that
+  // begins with it.
+  void find_held(const Stages& stages) {
     held_of_.assign(trace_.tensors.size(), no_stage);
-    for (std::size_t i = 0; i < trace_.ops.size(); ++i)
-      for (const TensorId output : trace_.outputs(trace_.ops[i])) {
-        const OpId held = trace_[output].held_until;
-        if (held != no_op && stage_of_[index(held)] != stage_of_[i])
-          held_of_[index(output)] = stage_of_[i];
-      }
+    fed_to_.assign(trace_.tensors.size(), no_stage);
+    held_to_.resize(stages.all.size());
+    for (std::uint32_t s = 0; s < stages.all.size(); ++s) {
+      const Stage& stage = stages.all[s];
+      held_to_[s] = stage.input_held == no_op ? s : stage_of_[index(stage.input_held)];
+      if (stage.input != no_tensor) fed_to_[index(stage.input)] = s;
+    }
+    const std::vector<std::uint32_t> last = last_stages();
+    for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
+      const OpId held = trace_.tensors[t].held_until;
+      if (held != no_op && last[t] != no_stage && stage_of_[index(held)] != last[t])
+        held_of_[t] = last[t];
+    }
+  }
+
+  // By storage that an op makes: the stage that reads it last.
+  std::vector<std::uint32_t> last_stages() const {
+    std::vector<std::uint32_t> last(trace_.tensors.size(), no_stage);
+    for (std::size_t i = 0; i < trace_.ops.size(); ++i) {
+      for (const TensorId output : trace_.outputs(trace_.ops[i]))
+        last[index(output)] = stage_of_[i];
+      for (const TensorId input : trace_.inputs(trace_.ops[i]))
+        if (std::uint32_t& stage = last[index(trace_[input].storage)]; stage != no_stage)
+          stage = stage_of_[i];
+    }
+    return last;
   }
 
   // By tensor: the stage that reads last what another one made.
@@ -90,8 +111,12 @@ class Walk {
 
   void note_late(const Buffer& buffer) {
     if (in_backward_ || buffer.tensor == no_tensor || buffer.role != Role::Value) return;
+    const std::uint32_t reader = fed_to_[index(buffer.tensor)];
     const std::uint32_t home = held_of_[index(buffer.tensor)];
-    if (home != no_stage) passing_[home].late += rounded(buffer.size);
+    if (reader != no_stage)
+      passing_[reader].input += rounded(buffer.size);
+    else if (home != no_stage)
+      passing_[home].late += rounded(buffer.size);
   }
 
   // Nothing is recovered, and so nothing runs beside, before the first gradient and after the last.
@@ -198,10 +223,14 @@ class Walk {
     if (!in_backward_) end_of_forward_ = now_;
     std::int64_t end = end_of_forward_;
     std::int64_t late = 0;
-    std::vector<std::int64_t> late_before;
-    for (const Passing& stage : passing_) {
+    std::vector<std::int64_t> late_before, ends(passing_.size() + 1);
+    for (std::size_t s = 0; s < passing_.size(); ++s) {
+      late -= ends[s];
       late_before.push_back(late);
-      late += stage.late;
+      late += passing_[s].late;
+      if (held_to_[s] == s) continue;
+      late += passing_[s].input;
+      ends[held_to_[s] + 1] += passing_[s].input;
     }
     for (std::size_t s = passing_.size(); s-- > 0;) {
       Passing& stage = passing_[s];
@@ -210,6 +239,7 @@ class Walk {
       if (stage.gradients_entry == unset) stage.gradients_entry = stage.backward = end;
       note(s, {.kept = end - entry,
                .late = stage.late,
+               .input = stage.input,
                .forward = stage.forward - late_before[s] - entry,
                .backward = stage.backward - entry - (stage.gradients_entry - end),
                .gradients = stage.gradients_entry - end});
@@ -230,6 +260,7 @@ class Walk {
     StagePass& later = result_.stages[s].later;
     later.kept = std::max(later.kept, pass.kept);
     later.late = std::max(later.late, pass.late);
+    later.input = std::max(later.input, pass.input);
     later.forward = std::max(later.forward, pass.forward);
     later.backward = std::max(later.backward, pass.backward);
     later.gradients = std::max(later.gradients, pass.gradients);
@@ -241,7 +272,9 @@ class Walk {
   const Device& device_;
   const Counted& counted_;
   std::vector<std::uint32_t> stage_of_;   ///< by op
-  std::vector<std::uint32_t> held_of_;    ///< by tensor: its maker's stage, if it is held beyond
+  std::vector<std::uint32_t> held_of_;    ///< by tensor: who reads it last, if it is held beyond
+  std::vector<std::uint32_t> fed_to_;     ///< by tensor: the stage whose block begins with it
+  std::vector<std::uint32_t> held_to_;    ///< by stage: where the name of what it begins with ends
   std::vector<std::uint32_t> reader_of_;  ///< by tensor: see find_readers()
   Survey result_;
   std::vector<Passing> passing_;  ///< by stage

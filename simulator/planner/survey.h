@@ -28,6 +28,7 @@ struct StagePass {
   std::int64_t kept = 0;     ///< by which its forward raises what is there when all forwards end
   std::int64_t late = 0;     ///< what its forward leaves beside, and a later stage's forward frees:
                              ///< casts that autocast holds to its end
+  std::int64_t input = 0;    ///< of what the block begins with: what its forward does not keep
   std::int64_t forward = 0;  ///< its forward's maximum, above what is there before
   std::int64_t backward = 0;   ///< its backward's maximum, above what is there before
   std::int64_t gradients = 0;  ///< there before its backward, beside what forwards have left:

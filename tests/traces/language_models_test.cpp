@@ -184,7 +184,6 @@ TEST(LanguageModels, ABlockOfBartNamesWhatBothAttentionsReturn) {
   }
 }
 
-// What its blocks begin with is left out: a planner may make it again, whoever names it.
 TEST(LanguageModels, AModelNamesItsMaskAndWhatItLooksUp) {
   const StepOptions step{.batch = 2, .sequence = 32, .attention = Attention::Math};
   const auto held_to_the_end = [&](const char* model, const char* name) {
@@ -194,7 +193,17 @@ TEST(LanguageModels, AModelNamesItsMaskAndWhatItLooksUp) {
   };
   EXPECT_TRUE(held_to_the_end("llama-7b", "attention_mask.samples"));
   EXPECT_TRUE(held_to_the_end("gpt2", "embed"));
-  EXPECT_FALSE(held_to_the_end("llama-7b", "embed"));
+  EXPECT_TRUE(held_to_the_end("llama-7b", "embed"));
+  EXPECT_FALSE(held_to_the_end("gpt2", "pos_add"));  // its variable is that of the blocks
+}
+
+TEST(LanguageModels, AModelNamesItsOutputsUntilTheLossIsThere) {
+  for (const char* model : {"llama-7b", "gpt2"}) {
+    const Trace trace =
+        trace_of(model, {.batch = 2, .sequence = 32, .precision = Precision::AmpBf16});
+    const Tensor& normed = trace[trace.outputs(op_named(trace, "norm"))[0]];
+    EXPECT_EQ(index(normed.held_until) + 1, trace.ops.size()) << model;
+  }
 }
 
 TEST(LanguageModels, NoKernelMakesFp32ProbabilitiesOfBf16Scores) {

@@ -126,12 +126,14 @@ Trace build_beit(const std::string& model, const BeitConfig& config, const StepO
   const TensorId images =
       b.input("images", {batch, config.channels, image, image}, b.base_dtype(), fill::Pixels{});
   const TensorId targets = image_targets(b, config.head);
-  TensorId x = beit.embedded(images);
+  b.begin_function();  // BeitModel names what its encoder begins with
+  TensorId x = b.local(beit.embedded(images));
   const TensorId shared =
       config.biases_together ? beit.new_table("shared.relative_position_bias_table") : no_tensor;
   for (std::int64_t i = 0; i < config.depth; ++i) x = beit.block(i, x, shared);
   if (!config.pools_patches) x = b.layer_norm("norm", x, config.epsilon);
   const TensorId pooled = beit.pooled(x);
+  b.end_function();
   if (config.head == Head::None) return b.finish(mean_loss(b, std::array{x, pooled}));
   return b.finish(classification_loss(
       b, b.linear("head", pooled, config.classes, true, ParameterRole::Head), targets));

@@ -173,15 +173,18 @@ Trace build_bert(const std::string& model, const BertConfig& config, const StepO
                             .returns_weights = config.token_types > 0,  // DistilBERT's drops them
                             .calls_sdpa = !config.electra,
                             .out_name = "dense"};
-  b.begin_function();  // BertModel names its mask
+  b.begin_function();  // whose name for all outputs lasts until the loss is there
+  b.begin_function();  // BertModel names its mask and what its encoder begins with
   settle_attention(b, attention, "attention_mask", {options.batch, 1, 1, tokens}, b.base_dtype(),
                    fill::PaddingMask{});
 
-  TensorId x = embed(b, table, tokens, config);
+  TensorId x = b.local(embed(b, table, tokens, config));
   for (std::int64_t i = 0; i < config.depth; ++i)
     x = block(b, "blocks." + std::to_string(i), x, config, attention);
   b.end_function();
-  return b.finish(loss_of(b, x, table, config));
+  const TensorId loss = loss_of(b, b.local(x), table, config);
+  b.end_function();
+  return b.finish(loss);
 }
 
 }  // namespace tidemark

@@ -56,7 +56,10 @@ struct Tower {
     return of;
   }
 
+  // Who calls the encoder has a name for what it begins with.
   TensorId blocks(TensorId x) const {
+    b.begin_function();
+    b.local(x);
     const AttentionConfig with = attention(b.shape(x)[1]);
     for (std::int64_t i = 0; i < config.depth; ++i) {
       const std::string name = fmt::format("blocks.{}", i);
@@ -69,6 +72,7 @@ struct Tower {
       x = b.residual(name + ".add2", x, y);
       b.end_block();
     }
+    b.end_function();
     return x;
   }
 

@@ -134,13 +134,18 @@ Trace build_deberta(const std::string& model, const DebertaConfig& config,
   const std::int64_t tokens = sequence_length(options, config.positions, config.absolute_places);
   const std::int64_t of_table = config.embedding_width ? config.embedding_width : config.width;
   const TensorId table = b.parameter("embed.weight", {config.vocabulary, of_table});
-  TensorId x = embed(b, table, tokens, config);
+  b.begin_function();  // whose name for all outputs lasts until the loss is there
+  b.begin_function();  // DebertaV2Model names what its encoder begins with
+  TensorId x = b.local(embed(b, table, tokens, config));
   const DebertaShared shared{pairs(b, "attention_mask", {options.batch, 1, tokens, tokens}),
-                             pairs(b, "distances", {1, tokens, tokens}),
+                             b.local(pairs(b, "distances", {1, tokens, tokens})),
                              relative_places(b, config)};
   for (std::int64_t i = 0; i < config.depth; ++i)
     x = DebertaBlock{b, config, shared, fmt::format("blocks.{}", i)}(x);
-  return b.finish(loss_of(b, x, table, config));
+  b.end_function();
+  const TensorId loss = loss_of(b, b.local(x), table, config);
+  b.end_function();
+  return b.finish(loss);
 }
 
 }  // namespace tidemark

@@ -179,13 +179,12 @@ TensorId with_positions(TraceBuilder& b, TensorId x, const DecoderConfig& config
 TensorId embed(TraceBuilder& b, TensorId ids, TensorId table, const DecoderConfig& config) {
   TensorId x = b.with_prompt(b.embedding("embed", ids, table));
   if (config.embedding_width) x = b.linear("project_in", x, config.width, false);
-  // Of what the blocks begin with the planner's sums know no such name: it is left out.
-  const double dropout = b.dropout_probability(config.embedding_dropout);
-  const bool is_scaled = config.embedding_factor != 1 && !config.table_scales;
-  if (is_scaled || config.learned_positions || dropout != 0) b.local(x);
+  const bool is_whole = b.step().mesh[Axis::Tensor] == 1;  // else ranks sum what they look up
+  if (is_whole && !config.table_scales) b.local(x);
   if (config.embedding_factor != 1) x = b.scale("embed.scale", x, config.embedding_factor);
+  if (is_whole && config.table_scales) b.local(x);
   if (config.learned_positions) x = with_positions(b, x, config);
-  return b.dropout("drop", x, dropout);
+  return b.dropout("drop", x, b.dropout_probability(config.embedding_dropout));
 }
 
 /// The attention of every n-th block, and of those between.
@@ -251,7 +250,7 @@ HiddenWords hidden_words(TraceBuilder& b, const DecoderConfig& config, std::int6
   if (config.block != BlockForm::PostNorm) x = norm(b, "norm", x, config.norm, config.epsilon);
   if (config.embedding_width) x = b.linear("project_out", x, config.embedding_width, false);
   b.end_function();
-  return {b.local(x), table};  // peft's outputs name it
+  return {b.local(x), table};
 }
 
 }  // namespace
@@ -264,7 +263,9 @@ Trace build_decoder(const std::string& model, const DecoderConfig& config,
   const std::int64_t tokens = sequence_length(options, config.positions, config.learned_positions);
   const double dropout = b.dropout_probability(config.classifier_dropout.value_or(0.1));
   const bool wide_loss = !config.plain_scores;  // Falcon's classes stay in the dtype of the logits
-  if (options.tuning.tokens > 0) b.begin_function();  // peft's, which names them until it returns
+  // Whose name for all outputs lasts until the loss is there; that of pairs is not the model's own.
+  const bool names = !scores_pairs(options);
+  if (names) b.begin_function();
   const TensorId loss = decoder_loss(b, [&] { return hidden_words(b, config, tokens); },
                                      {.head = config.head,
                                       .is_tied = config.tied_head,
@@ -275,7 +276,7 @@ Trace build_decoder(const std::string& model, const DecoderConfig& config,
                                                 .dropout = dropout,
                                                 .loss_in_fp32 = wide_loss,
                                                 .name = "score"}});
-  if (options.tuning.tokens > 0) b.end_function();
+  if (names) b.end_function();
   return b.finish(loss);
 }
 

@@ -76,7 +76,7 @@ HiddenWords hidden_words(TraceBuilder& b, const Gpt2Config& config, std::int64_t
   }
   x = b.layer_norm("norm", x, config.epsilon);
   b.end_function();
-  return {b.local(x), table};  // peft's outputs name it
+  return {b.local(x), table};
 }
 
 }  // namespace
@@ -85,13 +85,15 @@ Trace build_gpt2(const std::string& model, const Gpt2Config& config, const StepO
   TraceBuilder b(model, "gpt2", options);
   const std::int64_t tokens = sequence_length(options, config.positions, true);
   const double dropout = b.dropout_probability(config.classifier_dropout.value_or(0.1));
-  if (options.tuning.tokens > 0) b.begin_function();  // peft's, which names them until it returns
+  // Whose name for all outputs lasts until the loss is there; that of pairs is not the model's own.
+  const bool names = !scores_pairs(options);
+  if (names) b.begin_function();
   const TensorId loss = decoder_loss(b, [&] { return hidden_words(b, config, tokens); },
                                      {.head = config.head,
                                       .is_tied = config.tied_head,
                                       .vocabulary = config.vocabulary,
                                       .token = {.labels = config.labels, .dropout = dropout}});
-  if (options.tuning.tokens > 0) b.end_function();
+  if (names) b.end_function();
   return b.finish(loss);
 }
 

@@ -110,7 +110,9 @@ struct PvtStage {
     y = b.local(b.drop_path(which + ".drop_path1", y, rate));
     x = b.residual(which + ".add1", x, y);
     b.part(Part::G);
-    y = feed(which + ".mlp", normed(which + ".norm2", x));
+    b.begin_function();  // called with what the norm makes
+    y = feed(which + ".mlp", b.local(normed(which + ".norm2", x)));
+    b.end_function();
     y = b.local(b.drop_path(which + ".drop_path2", y, rate));
     x = b.residual(which + ".add2", x, y);
     b.end_function();

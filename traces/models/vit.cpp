@@ -69,6 +69,8 @@ Trace build_vit(const std::string& model, const VitConfig& config, const StepOpt
   const std::int64_t tokens = patches + config.prefix_tokens;
   const double dropout = b.dropout_probability(config.dropout);
 
+  b.begin_function();  // whose name for all outputs lasts until the loss is there
+  b.begin_function();  // ViTModel names what its encoder begins with
   const TensorId images =
       b.input("images", {batch, config.channels, image, image}, b.base_dtype(), fill::Pixels{});
   const TensorId targets = image_targets(b, config.head);
@@ -85,13 +87,16 @@ Trace build_vit(const std::string& model, const VitConfig& config, const StepOpt
   x = b.add(
       "pos_add", x,
       stretched_positions(b, "pos_embed", {of_table, side, config.prefix_tokens, config.width}));
-  x = b.dropout("pos_drop", x, dropout);
+  x = b.local(b.dropout("pos_drop", x, dropout));
   for (std::int64_t i = 0; i < config.depth; ++i)
     x = vit_block(b, fmt::format("blocks.{}", i), x, config,
                   depth_rate(b.drop_path_probability(config.drop_path), i, config.depth));
 
   x = b.layer_norm("norm", x, config.epsilon);
-  return b.finish(loss_of(b, x, targets, config));
+  b.end_function();
+  const TensorId loss = loss_of(b, b.local(x), targets, config);
+  b.end_function();
+  return b.finish(loss);
 }
 
 }  // namespace tidemark

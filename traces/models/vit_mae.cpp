@@ -72,8 +72,11 @@ struct MaskedAutoencoder {
     x = gathered("kept", b.add("pos_add", x, of_patches), order.shuffled, kept);
     const TensorId first = b.add("class_token.placed", b.parameter("class_token", {1, 1, width}),
                                  b.select("pos_embed.class", table, {1, 1, width}));
-    x = b.concat("tokens", std::array{first, x}, {batch, kept + 1, width});
-    return blocks("blocks", x, of, 0);
+    b.begin_function();  // ViTMAEModel names what its encoder begins with
+    x = b.local(b.concat("tokens", std::array{first, x}, {batch, kept + 1, width}));
+    x = blocks("blocks", x, of, 0);
+    b.end_function();
+    return x;
   }
 
   // Each masked patch is the same token, before its position is added.

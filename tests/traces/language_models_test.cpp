@@ -206,6 +206,40 @@ TEST(LanguageModels, AModelNamesItsOutputsUntilTheLossIsThere) {
   }
 }
 
+// Booleans of each sample where any is padded; encoders of 4.57 have numbers.
+TEST(LanguageModels, MasksOfPaddedBatchesAreOfEachSample) {
+  const auto mask_of = [](const char* model, const char* framework, const char* name) {
+    const Trace trace = trace_of(model, {.batch = 3,
+                                         .sequence = 32,
+                                         .precision = Precision::Bf16,
+                                         .padded = true,
+                                         .framework = framework});
+    return trace[trace.outputs(op_named(trace, name))[0]];
+  };
+  for (const char* framework : {"transformers-4.57", "transformers-5"}) {
+    const Tensor mask = mask_of("llama-7b", framework, "attention_mask.samples");
+    EXPECT_EQ(mask.shape, (Shape{3, 1, 32, 32}));
+    EXPECT_EQ(mask.dtype, DType::Bool);
+  }
+  EXPECT_EQ(mask_of("bert-base", "transformers-4.57", "attention_mask").shape,
+            (Shape{3, 1, 32, 32}));
+  EXPECT_EQ(mask_of("bert-base", "transformers-4.57", "attention_mask").dtype, DType::BFloat16);
+  EXPECT_EQ(mask_of("bert-base", "transformers-5", "attention_mask").dtype, DType::Bool);
+}
+
+TEST(LanguageModels, EncodersOfTransformers5HaveNoMaskThatHidesNothing) {
+  const auto adds = [](bool padded) {
+    const Trace trace = trace_of("bert-base", {.batch = 3,
+                                               .sequence = 32,
+                                               .attention = Attention::Math,
+                                               .padded = padded,
+                                               .framework = "transformers-5"});
+    return find_op(trace, "blocks.0.attn.mask") != nullptr;
+  };
+  EXPECT_FALSE(adds(false));
+  EXPECT_TRUE(adds(true));
+}
+
 TEST(LanguageModels, NoKernelMakesFp32ProbabilitiesOfBf16Scores) {
   const auto copies = [](Precision precision) {
     const Trace trace = trace_of(

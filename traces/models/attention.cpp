@@ -279,8 +279,13 @@ TensorId fused_bias(TraceBuilder& b, const std::string& name, const AttentionCon
   const bool by_itself = config.causal && kernel == AttentionKernel::Flash;
   TensorId mask = by_itself ? no_tensor : config.mask;
   if (mask == no_tensor) return config.bias;
+  if (b[mask].dtype == DType::Bool) {
+    const TensorId hidden = b.cast(name + ".mask.hidden", mask, b.compute_dtype());
+    mask = b.scale(name + ".mask.far_below", hidden, far_below);
+  }
   mask = b.to_compute(mask);
-  if (config.converts_mask) mask = for_all_samples(b, name + ".mask.numbers", mask);
+  if (config.converts_mask && b.shape(mask)[0] == 1)
+    mask = for_all_samples(b, name + ".mask.numbers", mask);
   if (config.bias != no_tensor) mask = b.add(name + ".mask.bias", mask, config.bias);
   if (kernel != AttentionKernel::MemoryEfficient) return mask;
   const TensorId whole = padded(b, name + ".mask.padded", mask, 8);

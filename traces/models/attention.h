@@ -77,6 +77,9 @@ struct AttentionConfig {
   std::string_view out_name = "proj";
 };
 
+/// What is added to scores that nobody may see: a number in fp32 of any distance between tokens.
+inline constexpr double far_below = -1e9;
+
 struct Heads {
   TensorId q, k, v;
 };

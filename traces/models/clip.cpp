@@ -6,6 +6,7 @@
 #include "traces/models/decoder_parts.h"
 #include "traces/models/image_model.h"
 #include "traces/models/language_model.h"
+#include "traces/models/masks.h"
 #include "traces/models/model_config.h"
 #include "traces/models/task_head.h"
 
@@ -28,10 +29,14 @@ struct Tower {
                 .bias = true});
   }
 
-  // CLIP's text adds its causal mask to that of padding, a sum for each sample that is there in
-  // every call up to transformers 4.57. SigLIP's sees all, and has a mask where something is
-  // padded.
-  AttentionConfig attention(std::int64_t tokens) const {
+  // CLIP's text adds its causal mask to that of padding, in every call of each block up to
+  // transformers 4.57. SigLIP's sees all, and has a mask where something is padded.
+  struct Masked {
+    AttentionConfig attention;
+    TensorId causal = no_tensor;  ///< to be added to the other mask in each block
+  };
+
+  Masked masked_attention(std::int64_t tokens) const {
     AttentionConfig of{.heads = config.heads,
                        .head_width = config.width / config.heads,
                        .packed = false,
@@ -48,24 +53,45 @@ struct Tower {
     of.kernel = attention_kernel(b, of, of.head_width, masked);
     const bool is_fused =
         *of.kernel == AttentionKernel::Flash || *of.kernel == AttentionKernel::MemoryEfficient;
-    if (!masked && (is_fused || !is_causal)) return of;
+    if (!masked && (is_fused || !is_causal)) return {of};
     const InputFill kind =
         is_causal ? InputFill(fill::CausalMask{}) : InputFill(fill::PaddingMask{});
-    const TensorId mask = b.input("attention_mask", {1, 1, tokens, tokens}, b.base_dtype(), kind);
-    of.mask = for_all_samples(b, "attention_mask.samples", mask);
-    return of;
+    const Shape pairs = {1, 1, tokens, tokens};
+    const bool is_made = makes_masks(b) && !b.framework().compiles;
+    const bool is_newest = b.framework().drops_idle_masks;
+    if (is_made && is_newest && is_fused) {
+      of.mask = b.local(hidden_pairs(b, "attention_mask", pairs, kind));
+      return {of};
+    }
+    if (is_made && !(is_causal && is_newest))
+      of.mask = b.local(padding_of_pairs(b, "padding_mask", pairs, b.base_dtype()));
+    if (is_made && !is_causal) return {of};
+    const TensorId causal = b.local(made_mask(b, "attention_mask", pairs, b.base_dtype(), kind));
+    if (of.mask != no_tensor) return {of, causal};
+    of.mask = b.local(for_all_samples(b, "attention_mask.samples", causal));
+    return {of};
+  }
+
+  TensorId attend(const std::string& name, TensorId x, const Masked& masked) const {
+    AttentionConfig with = masked.attention;
+    b.begin_function();
+    if (masked.causal != no_tensor)
+      with.mask = b.local(b.add(name + ".both_masks", with.mask, masked.causal));
+    const TensorId y = self_attention(b, name, x, with);
+    b.end_function();
+    return y;
   }
 
   // Who calls the encoder has a name for what it begins with.
   TensorId blocks(TensorId x) const {
     b.begin_function();
     b.local(x);
-    const AttentionConfig with = attention(b.shape(x)[1]);
+    const Masked masked = masked_attention(b.shape(x)[1]);
     for (std::int64_t i = 0; i < config.depth; ++i) {
       const std::string name = fmt::format("blocks.{}", i);
       b.begin_block(name, x, 0);
       b.part(Part::F);
-      TensorId y = self_attention(b, name + ".attn", normed(name + ".norm1", x), with);
+      TensorId y = attend(name + ".attn", normed(name + ".norm1", x), masked);
       x = b.residual(name + ".add1", x, y);
       b.part(Part::G);
       y = feed(name + ".mlp", normed(name + ".norm2", x));

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "traces/models/masks.h"
+
 namespace tidemark {
 
 std::int64_t sequence_length(const StepOptions& options, std::int64_t positions,
@@ -25,41 +27,10 @@ std::int64_t sequence_length(const StepOptions& options, std::int64_t positions,
 
 namespace {
 
-// Ranks cut masks: those are given.
-bool makes_masks(const TraceBuilder& b) {
-  const Mesh& mesh = b.step().mesh;
-  return b.framework().masks_each_sample && mesh[Axis::Tensor] == 1 && mesh[Axis::Context] == 1 &&
-         mesh[Axis::Pipeline] == 1;
-}
-
-// By how much `later` [1, 1, 1, keys] is behind `sooner` [1, 1, tokens, 1]; 0 where it is before.
-TensorId distance(TraceBuilder& b, const std::string& name, TensorId later, TensorId sooner) {
-  return b.relu(name, b.add(name + ".difference", later, b.scale(name + ".less", sooner, -1)));
-}
-
-// [1, 1, tokens, keys], where the model's code makes it (masking_utils.py): far below 0 where a key
-// is behind its query, or as far before it as the window is wide. PyTorch compares places; here
-// their distances say the same, by ops that all have kernels.
-TensorId made_mask(TraceBuilder& b, const std::string& name, const Shape& shape, DType dtype,
-                   const InputFill& fill) {
-  const auto* causal = std::get_if<fill::CausalMask>(&fill);
-  if (!makes_masks(b) || !causal) return b.input(name, shape, dtype, fill);
-  const std::int64_t tokens = shape[2], keys = shape[3], window = causal->window;
-  const auto places = [&](const char* of, std::int64_t count, std::int64_t first) {
-    return b.input(name + of, {1, 1, 1, count}, DType::Float32, fill::Positions{first});
-  };
-  const TensorId key = places(".keys", keys, 0);
-  const TensorId query =
-      b.view(name + ".rows", places(".queries", tokens, keys - tokens), {1, 1, tokens, 1});
-  TensorId hidden = distance(b, name + ".ahead", key, query);
-  if (window > 0 && window < keys) {
-    const TensorId seen_by_last = places(".kept", keys, window - 1);
-    hidden = b.add(name + ".hidden", hidden, distance(b, name + ".behind", query, seen_by_last));
-  }
-  constexpr double far_below = -1e9;  // of any distance a number in fp32
-  const bool is_wide = dtype == DType::Float32;
-  const TensorId mask = b.scale(is_wide ? name : name + ".float", hidden, far_below);
-  return is_wide ? mask : b.cast(name, mask, dtype);
+// create_bidirectional_mask() of transformers 5: none where nothing is padded, else of all pairs.
+bool is_bidirectional(const TraceBuilder& b, const InputFill& fill) {
+  return makes_masks(b) && b.framework().drops_idle_masks && !b.framework().compiles &&
+         std::holds_alternative<fill::PaddingMask>(fill);
 }
 
 }  // namespace
@@ -77,6 +48,10 @@ void settle_attention(TraceBuilder& b, AttentionConfig& attention, const std::st
   const Shape of_all = {1, 1, queries, tokens};
   switch (*attention.kernel) {
     case AttentionKernel::Eager:
+      if (is_bidirectional(b, fill)) {
+        if (b.step().padded) attention.mask = b.local(padding_of_pairs(b, name, of_all, dtype));
+        return;
+      }
       attention.mask = made_mask(b, name, mask, dtype, fill);
       if (attention.masks_each_sample && mask[0] == 1)
         attention.mask = b.local(for_all_samples(b, name + ".samples", attention.mask));
@@ -90,7 +65,16 @@ void settle_attention(TraceBuilder& b, AttentionConfig& attention, const std::st
       break;
   }
   if (!is_masked) return;
-  attention.mask = b.local(made_mask(b, name, of_all, b.compute_dtype(), fill));
+  const bool is_made = makes_masks(b) && !b.framework().compiles;
+  if (is_made && (attention.converts_mask || b.framework().drops_idle_masks)) {
+    attention.mask = b.local(hidden_pairs(b, name, of_all, fill));
+    return;
+  }
+  if (is_made && std::holds_alternative<fill::PaddingMask>(fill)) {
+    attention.mask = b.local(padding_of_pairs(b, name, of_all, dtype));
+    return;
+  }
+  attention.mask = b.local(made_mask(b, name, of_all, is_made ? dtype : b.compute_dtype(), fill));
   if (!attention.converts_mask)
     attention.mask = b.local(for_all_samples(b, name + ".numbers", attention.mask));
 }

@@ -240,6 +240,14 @@ TEST(LanguageModels, EncodersOfTransformers5HaveNoMaskThatHidesNothing) {
   EXPECT_TRUE(adds(true));
 }
 
+// repeat_kv() of both comes before the scores, so that the gradient of repeated values waits for
+// that of the probabilities.
+TEST(LanguageModels, ValuesAreRepeatedBeforeScoresAreMade) {
+  const Trace trace =
+      trace_of("qwen2.5-0.5b", {.batch = 2, .sequence = 32, .attention = Attention::Math});
+  EXPECT_LT(&op_named(trace, "blocks.0.attn.v.repeat"), &op_named(trace, "blocks.0.attn.scores"));
+}
+
 TEST(LanguageModels, NoKernelMakesFp32ProbabilitiesOfBf16Scores) {
   const auto copies = [](Precision precision) {
     const Trace trace = trace_of(

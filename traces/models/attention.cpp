@@ -172,11 +172,15 @@ TensorId masked(TraceBuilder& b, const std::string& name, TensorId scores, Tenso
 }
 
 // One expression of the code: what it reads has its name until all of it is done. PyTorch has a
-// kernel that reads fp16 and writes fp32, but none that reads bf16 (softmax() of SoftMax.cpp).
+// kernel that reads fp16 and writes fp32, but none that reads bf16 (softmax() of SoftMax.cpp), and
+// autocast casts whatever has 16 bits.
 TensorId probabilities(TraceBuilder& b, const std::string& name, TensorId scores, DType of_query,
                        const AttentionConfig& config) {
+  const bool is_half = size_of(b[scores].dtype) == 2;
+  const bool by_autocast = is_amp(precision_of(b.step())) && !config.softmax_in_fp32;
   const bool is_copied =
-      config.softmax_in_fp32 && b[scores].dtype == DType::BFloat16 && b.framework().copies_heads;
+      b.framework().copies_heads &&
+      ((config.softmax_in_fp32 && b[scores].dtype == DType::BFloat16) || (by_autocast && is_half));
   b.begin_function();
   b.local(scores);
   if (config.adds_in_place || is_copied)
@@ -197,6 +201,9 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
   if (config.scales_query) q = b.local(b.scale(name + ".scale", q, factor));
   q = dense_heads(b, name + ".q", q, config);
   const TensorId k = dense_heads(b, name + ".k", heads.k, config);
+  // repeat_kv() comes first; what a product makes dense, when it reads.
+  const bool repeats_values = b.shape(heads.v)[1] != config.heads;
+  TensorId v = repeats_values ? dense_heads(b, name + ".v", heads.v, config) : heads.v;
   const TensorId k_transposed = b.view(name + ".k.transposed", k, {s[0], b.shape(k)[1], d, keys},
                                        LayoutTransform::ChannelsFirst);
   TensorId scores = b.matmul(name + ".scores", q, k_transposed);
@@ -211,7 +218,7 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
   const TensorId weights = b.local(b.dropout(
       name + ".dropout", probabilities(b, name, scores, b[heads.q].dtype, config), config.dropout));
   if (config.returns_weights) b.local_of_caller(weights);
-  const TensorId v = dense_heads(b, name + ".v", heads.v, config);
+  if (!repeats_values) v = dense_heads(b, name + ".v", v, config);
   const TensorId mixed = b.matmul(name + ".mix", weights, v);
   const Shape merged = {s[0], s[2], config.heads * b.shape(v)[3]};
   return b.framework().copies_heads && config.heads > 1

@@ -27,6 +27,17 @@ struct T5Stack {
     return b.dropout(which + ".drop", x, dropout);
   }
 
+  // What the shared attention of transformers 5 adds to scores apart.
+  bool adds_masks_apart() const { return b.framework().shared_attention; }
+
+  TensorId mask_of(const char* which, const Shape& shape, const InputFill& kind) const {
+    if (!adds_masks_apart()) return no_tensor;
+    AttentionConfig of;
+    of.masks_each_sample = true, of.calls_sdpa = false;
+    settle_attention(b, of, name + which, shape, b.base_dtype(), kind);
+    return of.mask;
+  }
+
   // [batch, heads, tokens, tokens]: the mask of padding is part of it, for each sample.
   TensorId self_bias(std::int64_t tokens, bool is_causal) const {
     const std::string table_name = name + ".relative_bias";
@@ -37,6 +48,7 @@ struct T5Stack {
     const TensorId biases =
         b.view(table_name + ".heads", b.embedding(table_name, buckets, table),
                {1, config.heads, tokens, tokens}, LayoutTransform::ChannelsFirst);
+    if (adds_masks_apart()) return b.local(biases);
     const std::int64_t batch = b.step().batch;
     const Shape shape = is_causal ? Shape{batch, 1, tokens, tokens} : Shape{batch, 1, 1, tokens};
     const InputFill kind =
@@ -47,28 +59,37 @@ struct T5Stack {
 
   // Zeros, and the mask of the encoder's padding.
   TensorId cross_bias(std::int64_t tokens, TensorId memory) const {
-    const Shape shape = {b.step().batch, config.heads, tokens, b.shape(memory)[1]};
-    const OutputSpec zeros{"", shape, b.base_dtype()};
+    const std::int64_t samples = adds_masks_apart() ? 1 : b.step().batch;
+    const Shape shape = {samples, config.heads, tokens, b.shape(memory)[1]};
+    const OutputSpec zeros{"", shape, adds_masks_apart() ? b.compute_dtype() : b.base_dtype()};
     return b.local(b.opaque(name + ".cross_bias", std::array{memory}, std::span(&zeros, 1),
                             {.operation = "aten::zeros", .computes = Formula::Zeros}));
   }
 
-  TensorId attend(const std::string& which, TensorId x, TensorId bias, TensorId memory) const {
+  /// What is added to scores.
+  struct Added {
+    TensorId bias, mask;
+  };
+
+  TensorId attend(const std::string& which, TensorId x, const Added& added, TensorId memory) const {
+    const bool is_own = !adds_masks_apart();
     const AttentionConfig attention{.heads = config.heads,
                                     .head_width = config.head_width,
                                     .packed = false,
                                     .scales_query = false,
                                     .qkv_bias = false,
                                     .out_bias = false,
-                                    .softmax_in_fp32 = true,
-                                    .probabilities_as_query = true,
+                                    .softmax_in_fp32 = is_own,
+                                    .probabilities_as_query = is_own,
                                     .dropout = dropout,
-                                    .names_scores = true,
+                                    .names_scores = is_own,
+                                    .returns_weights = !is_own,
                                     .calls_sdpa = false,
                                     .memory = memory,
-                                    .scales_scores = false,
-                                    .adds_in_place = true,
-                                    .bias = bias,
+                                    .scales_scores = !is_own,
+                                    .adds_in_place = is_own,
+                                    .bias = added.bias,
+                                    .mask = added.mask,
                                     .score_factor = 1,
                                     .out_name = "o"};
     const TensorId y = self_attention(b, which, normed(which + "_norm", x), attention);
@@ -86,12 +107,13 @@ struct T5Stack {
   }
 
   // A decoder's block has three branches, so no coupling inverts it.
-  TensorId block(std::int64_t i, TensorId x, TensorId bias, TensorId cross, TensorId memory) const {
+  TensorId block(std::int64_t i, TensorId x, const Added& own, const Added& cross,
+                 TensorId memory) const {
     const std::string of_block = name + ".blocks." + std::to_string(i);
     const bool is_decoder = memory != no_tensor;
     b.begin_block(of_block, x, is_decoder ? -1 : 0);
     if (!is_decoder) b.part(Part::F);
-    x = attend(of_block + ".attn", x, bias, no_tensor);
+    x = attend(of_block + ".attn", x, own, no_tensor);
     if (is_decoder) x = attend(of_block + ".cross", x, cross, memory);
     if (!is_decoder) b.part(Part::G);
     x = feed(of_block + ".mlp", x);
@@ -102,10 +124,18 @@ struct T5Stack {
   TensorId operator()(TensorId ids, TensorId table, std::int64_t depth, TensorId memory) const {
     b.begin_function();
     const std::int64_t tokens = b.shape(ids)[1];
-    TensorId x = dropped(name + ".embed", b.embedding(name + ".embed", ids, table));
-    const TensorId bias = self_bias(tokens, memory != no_tensor);
-    const TensorId cross = memory != no_tensor ? cross_bias(tokens, memory) : no_tensor;
-    for (std::int64_t i = 0; i < depth; ++i) x = block(i, x, bias, cross, memory);
+    const bool is_decoder = memory != no_tensor;
+    TensorId x = dropped(name + ".embed", b.local(b.embedding(name + ".embed", ids, table)));
+    const InputFill kind =
+        is_decoder ? InputFill(fill::CausalMask{}) : InputFill(fill::PaddingMask{});
+    Added own{no_tensor, mask_of(".mask", {1, 1, tokens, tokens}, kind)};
+    Added cross{no_tensor, no_tensor};
+    own.bias = self_bias(tokens, is_decoder);
+    if (is_decoder) {
+      cross.mask = mask_of(".cross_mask", {1, 1, tokens, b.shape(memory)[1]}, fill::PaddingMask{});
+      cross.bias = cross_bias(tokens, memory);
+    }
+    for (std::int64_t i = 0; i < depth; ++i) x = block(i, x, own, cross, memory);
     x = dropped(name + ".norm", normed(name + ".norm", x));
     b.end_function();
     return x;

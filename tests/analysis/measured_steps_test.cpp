@@ -11,7 +11,7 @@ namespace tidemark::measured_steps_test {
 namespace {
 
 struct Spread {
-  double median = 0, worst = 0;
+  double median = 0, ninth_of_ten = 0, worst = 0;
 };
 
 Spread spread_of(const std::vector<MeasuredStep>& steps, std::int64_t StepBytes::*number) {
@@ -22,7 +22,7 @@ Spread spread_of(const std::vector<MeasuredStep>& steps, std::int64_t StepBytes:
     off.push_back(std::abs(percent_off(step.predicted.*number, step.measured.*number)));
   }
   std::ranges::sort(off);
-  return {off[off.size() / 2], off.back()};
+  return {off[off.size() / 2], off[off.size() * 9 / 10], off.back()};
 }
 
 /// PVT v2 has depthwise convolutions, which ran without cuDNN: scratch of other kernels than those
@@ -80,10 +80,11 @@ TEST(MeasuredDepthwise, IsFartherOffBecauseCuDnnWasNotThere) {
 TEST(MeasuredByChance, OfTheNewestAreSeldomFarOff) {
   std::vector<MeasuredStep> steps =
       measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_by_chance_transformers-5.json");
-  EXPECT_EQ(steps.size(), 65u);
+  EXPECT_EQ(steps.size(), 83u);
   const Spread live = spread_of(steps, &StepBytes::live);
-  EXPECT_LE(live.median, 0.03);
-  EXPECT_LE(live.worst, 2.1);
+  EXPECT_LE(live.median, 0.02);
+  EXPECT_LE(live.ninth_of_ten, 0.3);
+  EXPECT_LE(live.worst, 2);
   const Spread saved = spread_of(steps, &StepBytes::saved);
   EXPECT_LE(saved.median, 0.01);
   EXPECT_LE(saved.worst, 0.2);
@@ -91,7 +92,14 @@ TEST(MeasuredByChance, OfTheNewestAreSeldomFarOff) {
   std::erase_if(steps, [](const MeasuredStep& step) { return step.name.starts_with("31-27-"); });
   const Spread allocated = spread_of(steps, &StepBytes::allocated);
   EXPECT_LE(allocated.median, 0.2);
-  EXPECT_LE(allocated.worst, 1.9);
+  EXPECT_LE(allocated.worst, 2.1);
+}
+
+TEST(MeasuredByChance, OfFourFiftySevenAreSeldomFarOff) {
+  const Spread live = spread_of(
+      measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_by_chance.json"), &StepBytes::live);
+  EXPECT_LE(live.median, 0.02);
+  EXPECT_LE(live.ninth_of_ten, 0.35);
 }
 
 // Whose code in transformers 5 is another one: GPT-2 without buffers of masks, ViT's layers with
@@ -104,7 +112,7 @@ TEST(MeasuredByChance, CheckpointsOfRewrittenModelsAreAsMeasured) {
              step.name.find("-gpt2-") != std::string::npos) ||
            step.strategy == "vanilla";
   });
-  EXPECT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps.size(), 4u);
   EXPECT_LE(spread_of(steps, &StepBytes::live).worst, 0.06);
 }
 

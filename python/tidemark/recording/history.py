@@ -36,6 +36,7 @@ class History:
                                                  max_entries=MOST_EVENTS)
         self.begin = self.position()
         self.marks: list[int] = []
+        self.order: dict[int, int] = {}  # of what is there at the end, by address
 
     @staticmethod
     def position() -> int:
@@ -52,6 +53,8 @@ class History:
         events = torch.cuda.memory._snapshot()["device_traces"][0]
         torch.cuda.memory._record_memory_history(enabled=None)
         events = [x for x in events if x["action"] in ("alloc", "free_requested")]
+        self.order = {event["addr"]: at for at, event in enumerate(events)
+                      if event["action"] == "alloc"}
         calls = numbered(events)
         first, second, work, end = self.marks
         if calls is None or len(calls) < end:

@@ -81,7 +81,7 @@ def record(run: Callable[[], Any],
         one.graph = other.graph
     recordings = [each.recording(whole, len(optimizers.trained)) for each in passes]
     for recording, figures in zip(recordings, measured):
-        recording.measured, recording.calls = figures, calls
+        recording.measured, recording.calls, recording.order = figures, calls, history.order
     return whole, recordings, [each.batch for each in passes]
 
 

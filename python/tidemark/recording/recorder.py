@@ -38,6 +38,7 @@ class Storage:
     made_by: int | None = None
     found_by: int | None = None  # the operation of the forward that read it before it was known
     gone_before: int | None = None  # the operation; None: it outlives the forward
+    address: int = 0  # of what is there before the step
 
 
 @dataclasses.dataclass(frozen=True)
@@ -266,6 +267,7 @@ class Recorder(TorchDispatchMode):
         storage = self.storages[self.number(tensor)]
         if is_new:
             storage.name, storage.category, storage.trainable = name, category, trainable
+            storage.address = tensor.untyped_storage().data_ptr()
 
     def source_of(self, tensor: torch.Tensor) -> tuple[int, int] | None:
         if not tensor.requires_grad or tensor.grad_fn is None:

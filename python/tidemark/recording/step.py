@@ -231,6 +231,7 @@ class Recording:
     trainable: int
     replicas: Replicas | None
     calls: Calls | None = None  # None: not known, or of more than is written
+    order: dict[int, int] = dataclasses.field(default_factory=dict)  # of allocations, by address
     accumulate: int = 1  # micro-batches that are alike
     has_update: bool = True
     adds: bool = False  # to gradients of before
@@ -385,7 +386,7 @@ def record(step: Step, history: History) -> Recording:
     optimizer.clear()
     recording = recording_of(step, recorder, graph, measured, update, last, leaves, saved)
     recording.note_freed(freed, len(optimizer.trained))
-    recording.calls = calls
+    recording.calls, recording.order = calls, history.order
     return recording
 
 

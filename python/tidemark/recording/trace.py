@@ -28,14 +28,20 @@ class Builder(Operations):
                                for read, wants in zip(operation.reads, operation.wants)]
             operation.adds_only = wanted and not any(operation.wants)
 
+    def there_before(self) -> list[int]:
+        """In the order in which the allocator was asked for them, where that is known."""
+        order, unknown = self.recording.order, 1 << 62
+        numbers = [number for number, storage in enumerate(self.storages)
+                   if storage.name and not held.goes(storage)]
+        return sorted(numbers, key=lambda number: order.get(self.storages[number].address, unknown))
+
     def build(self, classes: dict[str, str]) -> Trace:
         self.recording.graph.settle(self.recorder.operations, self.storages,
                                     self.recorder.groups)
         self.leave_out_what_is_added_to()
         unseen.settle(self.recorder)
-        for number, storage in enumerate(self.storages):
-            if storage.name and not held.goes(storage):
-                self.whole_of(number)
+        for number in self.there_before():
+            self.whole_of(number)
         held.add_what_goes(self)
         calls = [call[:3] for call in self.recorder.calls]
         replicas = self.recording.replicas

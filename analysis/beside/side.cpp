@@ -97,8 +97,10 @@ Side predicted_side(const Evaluation& evaluation, const Framework& framework,
   const allocator::AllocatorCalls calls =
       allocator::calls_of(*side.trace, evaluation.schedule, framework, device);
   PredictedBlocks blocks(side, evaluation.schedule);
+  const std::size_t buffers = evaluation.schedule.buffers.size();
   for (const AllocatorCall& call : calls.before)
-    side.before.push_back(blocks.allocated(call, Category::Workspace));
+    if (call.slot < buffers || call.slot >= buffers + calls.state_slots)
+      side.before.push_back(blocks.allocated(call, Category::Workspace));
   for (const AllocatorCall& call : calls.step) {
     if (call.kind == AllocatorCall::Kind::Allocate)
       side.changes.push_back({blocks.allocated(call, Category::Temporary), true});

@@ -2,9 +2,11 @@
 #include "simulator/allocator/allocator_calls.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "simulator/cost/scratch.h"
+#include "traces/optimizer_of.h"
 
 namespace tidemark::allocator {
 namespace {
@@ -12,10 +14,28 @@ namespace {
 using namespace literals;
 using Kind = AllocatorCall::Kind;
 
+// Who holds a handle of cuBLAS: the thread of the program, and the one that runs the backward.
+enum Thread : std::uint8_t { Program, Engine };
+
+bool multiplies(const Trace& trace, OpId id) {
+  if (id == no_op) return false;
+  const OpaqueRow* row = opaque_row(trace, trace[id]);
+  if (row) return row->forward.flops.has_value();
+  return trace[id].kind == OpKind::Linear || trace[id].kind == OpKind::MatMul;
+}
+
+bool is_of_backward(Task task) {
+  return task == Task::Seed || task == Task::Backward || task == Task::WeightGradient;
+}
+
 class Listing {
  public:
   Listing(const Trace& trace, const Schedule& schedule, const Device& device)
-      : trace_(trace), schedule_(schedule), device_(device), slots_(schedule.buffers.size()) {
+      : trace_(trace),
+        schedule_(schedule),
+        device_(device),
+        slots_(schedule.buffers.size()),
+        is_made_later_(schedule.buffers.size()) {
     calls_.streams = schedule.streams;
     calls_.step.reserve(schedule.steps.size());
     if (schedule.streams > 1) find_foreign_uses();
@@ -24,8 +44,10 @@ class Listing {
   void add_persistent() {
     Bytes joined;
     const bool joins = joins_parameters();
+    if (!cuts_states() && is_step_of_one()) find_states();
+    calls_.state_slots = slots_ - schedule_.buffers.size();
     for (std::size_t b = 0; b < schedule_.buffers.size(); ++b) {
-      if (!schedule_.buffers[b].persistent) continue;
+      if (!schedule_.buffers[b].persistent || is_made_later_[b]) continue;
       if (joins && lies_beside_others(schedule_.buffers[b]))
         joined += schedule_.buffers[b].size;
       else
@@ -38,28 +60,140 @@ class Listing {
     calls_.before.push_back({size, static_cast<std::uint32_t>(slots_++), stream, Kind::Allocate});
   }
 
+  /// By thread; the second one's only if it has a handle of its own.
+  void add_blas_workspaces(Bytes size, std::size_t threads) {
+    for (std::size_t t = 0; t < threads; ++t)
+      blas_.push_back(AllocatorCall{size, static_cast<std::uint32_t>(slots_++), StreamId::Compute,
+                                    Kind::Allocate});
+  }
+
   void add_step(bool has_scratch) {
     for (const Step& step : schedule_.steps) {
       if (const auto* a = std::get_if<Allocate>(&step)) {
         calls_.step.push_back(allocation(a->buffer));
+        continue;
       } else if (const auto* f = std::get_if<Free>(&step)) {
         add_free(f->buffer);
       } else if (const auto* run = std::get_if<Run>(&step)) {
+        add_what_stays(*run);
         if (has_scratch) add_scratch(scratch_of(trace_, schedule_, *run, device_), run->stream);
         calls_.work = calls_.step.size();
       } else if (std::holds_alternative<Synchronize>(step)) {
         calls_.step.push_back({.kind = Kind::CompleteEvents});
+      } else {
+        continue;
       }
+      next_run_ = calls_.step.size();
     }
     calls_.step.push_back({.kind = Kind::CompleteEvents});
   }
 
   AllocatorCalls finish() && {
+    for (const std::optional<AllocatorCall>& workspace : blas_)
+      if (workspace) calls_.before.push_back(*workspace);
+    calls_.before.insert(calls_.before.end(), made_.begin(), made_.end());
     calls_.slots = slots_ + most_scratch_;
     return std::move(calls_);
   }
 
  private:
+  // --- what stays, and is made by the first step ---
+
+  struct State {
+    BufferId buffer;
+    AllocatorCall call;
+  };
+
+  // Megatron-LM's distributed optimizer and DeepSpeed's make states with themselves.
+  bool cuts_states() const {
+    const std::optional<Sharding> sharing = sharing_of(trace_.step);
+    return sharing && (is_zero(sharing->kind) || sharing->kind == Sharding::Kind::Megatron);
+  }
+
+  // A stage's step is played from parts, which know of no first one.
+  bool is_step_of_one() const { return trace_.step.mesh[Axis::Pipeline] == 1; }
+
+  bool is_recorded_state(BufferId b) const {
+    const Buffer& buffer = schedule_[b];
+    return buffer.persistent && buffer.role == Role::Value &&
+           buffer.category == Category::OptimizerState;
+  }
+
+  bool is_state(BufferId b) const {
+    return schedule_[b].persistent && schedule_[b].role == Role::OptimizerState;
+  }
+
+  void find_states() {
+    for (const Step& step : schedule_.steps)
+      if (const auto* run = std::get_if<Run>(&step); run && run->task == Task::Optimizer) {
+        for (const BufferId b : schedule_.writes(*run))
+          if (is_state(b)) note_state(b);
+        if (trace_.update)
+          for (std::size_t b = 0; b < schedule_.buffers.size(); ++b)
+            if (is_recorded_state(static_cast<BufferId>(b))) note_state(static_cast<BufferId>(b));
+      }
+  }
+
+  // A buffer stands for all moments of its weight, and fp32 copies of one of 16 bits, which are
+  // tensors of one size.
+  void note_state(BufferId b) {
+    if (is_made_later_[index(b)]) return;
+    is_made_later_[index(b)] = true;
+    AllocatorCall call = allocation(b);
+    const std::int64_t parts = is_state(b) ? parts_of_state(b) : 1;
+    call.size = Bytes{call.size.count / parts};
+    states_.push_back({b, call});
+    for (std::int64_t i = 1; i < parts; ++i) {
+      call.slot = static_cast<std::uint32_t>(slots_++);
+      states_.push_back({b, call});
+    }
+  }
+
+  // Of shards more blocks would be predicted than PyTorch has (captured_replicas_test.cpp).
+  std::int64_t parts_of_state(BufferId b) const {
+    const std::optional<Sharding> sharing = sharing_of(trace_.step);
+    if (sharing && sharing->kind != Sharding::Kind::Ddp) return 1;
+    const Buffer& buffer = schedule_[b];
+    const bool has_copy = trace_.step.master_weights &&
+                          size_of(trace_[buffer.tensor].dtype) == size_of(DType::Float16);
+    const std::int64_t parts = optimizer_of(trace_, buffer.tensor).states + (has_copy ? 1 : 0);
+    return parts > 0 && buffer.size.count % parts == 0 ? parts : 1;
+  }
+
+  void add_what_stays(const Run& run) {
+    if (run.task == Task::Optimizer) return add_states(run);
+    if (run.stream != StreamId::Compute) return;
+    if (run.task != Task::Recompute) thread_ = is_of_backward(run.task) ? Engine : Program;
+    if (multiplies(trace_, run.op)) add_blas_workspace();
+  }
+
+  // Behind the product's result, before what it takes meanwhile.
+  void add_blas_workspace() {
+    if (blas_.empty() || !is_step_of_one()) return;
+    std::optional<AllocatorCall>& workspace = blas_[thread_ % blas_.size()];
+    if (!workspace) return;
+    make(*workspace, calls_.step.size());
+    workspace.reset();
+  }
+
+  // PyTorch's optimizers make the states of all weights before they update any; one of a hook has
+  // one weight.
+  void add_states(const Run& run) {
+    const bool is_of_one = trace_.step.update_in_backward && !trace_.update;
+    const std::span<const BufferId> writes = schedule_.writes(run);
+    const auto is_its_own = [&](const State& state) {
+      return !is_of_one || std::ranges::find(writes, state.buffer) != writes.end();
+    };
+    for (const State& state : states_)
+      if (is_its_own(state)) make(state.call, next_run_);
+    std::erase_if(states_, is_its_own);
+  }
+
+  void make(const AllocatorCall& call, std::size_t at) {
+    made_.push_back(call);
+    calls_.made_at.push_back(at);
+  }
+
   // Parameters of Megatron-LM's distributed optimizer and DeepSpeed's are parts of one buffer.
   bool joins_parameters() const {
     const std::optional<Sharding> sharing = sharing_of(trace_.step);
@@ -127,6 +261,12 @@ class Listing {
   const Device& device_;
   AllocatorCalls calls_;
   std::size_t slots_, most_scratch_ = 0;
+  std::vector<bool> is_made_later_;                 // by buffer
+  std::vector<State> states_;                       // of them, until they are made
+  std::vector<std::optional<AllocatorCall>> blas_;  // by thread, until it is made
+  std::vector<AllocatorCall> made_;                 // by the first step
+  std::size_t next_run_ = 0;                        // its first call
+  Thread thread_ = Program;
   std::vector<std::uint32_t> first_foreign_;  // by buffer; empty with one stream
   std::vector<ForeignUse> foreign_;
 };
@@ -162,8 +302,13 @@ AllocatorCalls calls_of(const Trace& trace, const Schedule& schedule, const Fram
                         const Device& device) {
   Listing listing(trace, schedule, device);
   listing.add_persistent();
+  std::size_t threads = 0;
   for (const StreamId stream : workspaces(schedule, framework))
-    listing.add_workspace(blas_workspace(framework, device), stream);
+    if (stream == StreamId::Compute)
+      ++threads;
+    else
+      listing.add_workspace(blas_workspace(framework, device), stream);
+  listing.add_blas_workspaces(blas_workspace(framework, device), threads);
   for (const Bytes kept : {engine_workspace(framework, device), score_buffer(trace)})
     if (kept > Bytes{}) listing.add_workspace(kept, StreamId::Compute);
   listing.add_step(framework.op_scratch);

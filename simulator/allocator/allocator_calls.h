@@ -31,16 +31,20 @@ struct AllocatorCalls {
   std::vector<AllocatorCall> before;  ///< what stays: persistent buffers, then BLAS workspaces;
                                       ///< or all that a capture did
   std::vector<AllocatorCall> step;
+  /// Of the last calls of `before`, which the first step makes: before which of its calls.
+  std::vector<std::size_t> made_at;
   std::size_t work = 0;  ///< calls of the step up to its last run; behind it gradients are freed
   std::size_t slots = 0;
+  std::size_t state_slots = 0;  ///< behind those of buffers: further tensors of optimizer states
   std::size_t streams = 1;
   int times = 2;  ///< that the step runs: what it meets is known, or what it left the first time
 };
 
 /// In issue order. A run's scratch is taken while it is issued: the next one of its stream may have
 /// it again. Buffers used on a foreign stream are guarded by record_stream, and their events
-/// complete when the host synchronizes or the step ends. cuBLAS workspaces, one per stream, come
-/// first where the framework keeps them in the pool.
+/// complete when the host synchronizes or the step ends. Where the framework keeps cuBLAS
+/// workspaces in the pool, each thread takes one with its first product. An optimizer makes its
+/// states in its first step, unless the weights that it updates are shards.
 AllocatorCalls calls_of(const Trace& trace, const Schedule& schedule, const Framework& framework,
                         const Device& device);
 

@@ -17,20 +17,29 @@ bool play(std::span<const AllocatorCall> calls, CallPlayer& player) {
       calls, [&](const AllocatorCall& call) { return player.play(call, call.slot); });
 }
 
+// `at`: the place of the first of the calls in the step.
+bool play(std::span<const AllocatorCall> calls, std::size_t at, FirstCalls& first,
+          CallPlayer& player) {
+  return std::ranges::all_of(calls, [&](const AllocatorCall& call) {
+    return play(first.before(at++), player) && player.play(call, call.slot);
+  });
+}
+
 }  // namespace
 
 AllocatorResult replay_allocator(const AllocatorCalls& calls, const AllocatorSettings& settings,
                                  Bytes capacity) {
   CallPlayer player(settings, capacity, calls.streams, calls.slots);
   const AllocatorStats& stats = player.allocator().stats();
-  bool fits = play(calls.before, player);
+  FirstCalls first(calls.before, calls.made_at);
+  bool fits = play(first.there(), player);
   const std::span<const AllocatorCall> step = calls.step;
   Bytes at_rest;
   player.forget_peak();
   for (int i = 0; fits && i < calls.times; ++i) {
-    fits = play(step.first(calls.work), player);
+    fits = play(step.first(calls.work), 0, first, player);
     at_rest = stats.allocated;
-    fits = fits && play(step.subspan(calls.work), player);
+    fits = fits && play(step.subspan(calls.work), calls.work, first, player);
   }
   return result_of(stats, at_rest, fits);
 }

@@ -1,12 +1,37 @@
 // Plays allocator calls, each about a slot that keeps what it was given.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "simulator/allocator/allocator_calls.h"
 #include "simulator/allocator/caching_allocator.h"
 
 namespace tidemark::allocator {
+
+/// What a first step makes and leaves.
+class FirstCalls {
+ public:
+  /// `made_at`: of the last calls of `before`, before which call of the step each is made.
+  FirstCalls(std::span<const AllocatorCall> before, std::span<const std::size_t> made_at)
+      : there_(before.first(before.size() - made_at.size())),
+        made_(before.last(made_at.size())),
+        made_at_(made_at) {}
+
+  /// Before the first step.
+  std::span<const AllocatorCall> there() const { return there_; }
+  /// Those not asked for yet that come before a call of the step.
+  std::span<const AllocatorCall> before(std::size_t call) {
+    const std::size_t begin = next_;
+    while (next_ < made_.size() && made_at_[next_] <= call) ++next_;
+    return made_.subspan(begin, next_ - begin);
+  }
+
+ private:
+  std::span<const AllocatorCall> there_, made_;
+  std::span<const std::size_t> made_at_;
+  std::size_t next_ = 0;
+};
 
 class CallPlayer {
  public:

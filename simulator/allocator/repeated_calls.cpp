@@ -76,6 +76,10 @@ std::optional<RepeatedCalls> repeated_calls(const AllocatorCalls& few, const All
   const std::optional<Listed> a = listed(few), b = listed(more);
   const std::optional<Added> added = a && b ? round_added(*a, *b) : std::nullopt;
   if (!added || more.work < added->begin + added->size) return std::nullopt;
+  if (std::ranges::any_of(more.made_at, [&](std::size_t at) {  // by one round, and not by others
+        return at > added->begin && at < added->begin + added->size;
+      }))
+    return std::nullopt;
   auto are = are_about_head(*a, *b, *added);
   if (!are) return std::nullopt;
   RepeatedCalls result;
@@ -87,6 +91,7 @@ std::optional<RepeatedCalls> repeated_calls(const AllocatorCalls& few, const All
   result.round.assign(begin, end);
   result.tail.assign(end, b->calls.end());
   result.is_about_head = std::move(*are);
+  result.made_at = more.made_at;
   result.work = more.work - added->begin - added->size;
   const auto allocations = std::ranges::count(result.head, Kind::Allocate, &AllocatorCall::kind);
   result.round_begin = result.before.size() + static_cast<std::size_t>(allocations);

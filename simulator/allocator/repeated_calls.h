@@ -12,6 +12,8 @@ namespace tidemark::allocator {
 /// allocated: `before`, then all of the step.
 struct RepeatedCalls {
   std::vector<AllocatorCall> before, head, round, tail;
+  std::vector<std::size_t>
+      made_at;  ///< as of AllocatorCalls, in head or tail of a step of one round
   std::vector<bool> is_about_head;  ///< by call of the tail: however many rounds lie between
   std::size_t work = 0;             ///< calls of the tail up to the step's last run
   std::size_t round_begin = 0;      ///< the first slot of the round

@@ -25,16 +25,17 @@ class RoundsReplay {
                bool is_apart)
       : calls_(calls),
         player_(settings, capacity, calls.streams, calls.round_begin),
-        allocator_(player_.allocator()) {
+        allocator_(player_.allocator()),
+        first_(calls.before, calls.made_at) {
     note_sizes(settings);
     if (is_apart) take_apart();
   }
 
   AllocatorResult run() {
-    bool fits = play(calls_.before);
+    bool fits = play(first_.there());
     Bytes at_rest;
     for (int i = 0; fits && i < 2; ++i) {
-      fits = play(calls_.head) && play_rounds() && play_tail(0, calls_.work);
+      fits = play_head() && play_rounds() && play_tail(0, calls_.work);
       at_rest = allocator_.stats().allocated;
       fits = fits && play_tail(calls_.work, calls_.tail.size());
     }
@@ -91,6 +92,13 @@ class RoundsReplay {
   bool play(std::span<const AllocatorCall> calls) {
     return std::ranges::all_of(
         calls, [&](const AllocatorCall& call) { return player_.play(call, call.slot); });
+  }
+
+  bool play_head() {
+    for (std::size_t i = 0; i < calls_.head.size(); ++i)
+      if (!play(first_.before(i)) || !player_.play(calls_.head[i], calls_.head[i].slot))
+        return false;
+    return play(first_.before(calls_.head.size()));
   }
 
   std::span<Group> groups() { return std::span(groups_).first(is_apart_ ? 2 : 1); }
@@ -193,6 +201,7 @@ class RoundsReplay {
     player_.make_room(listed + shift + calls_.tail.size());
     for (std::size_t i = begin; i < end; ++i) {
       const AllocatorCall& call = calls_.tail[i];
+      if (!play(first_.before(calls_.head.size() + calls_.round.size() + i))) return false;
       const bool is_own = call.slot >= listed;
       std::size_t slot = call.slot;
       if (is_own) slot += shift;
@@ -206,6 +215,7 @@ class RoundsReplay {
   const RepeatedCalls& calls_;
   CallPlayer player_;
   const CachingAllocator& allocator_;
+  FirstCalls first_;
   std::vector<bool> is_small_;  ///< by slot as they are listed
   bool is_apart_ = false, is_true_ = true;
   std::array<Group, 2> groups_;  ///< large and small, or all

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "simulator/allocator/allocator_replay.h"
 #include "simulator/cost/scratch.h"
 #include "simulator/lower.h"
 #include "tests/simulator/hand_made.h"
@@ -15,6 +17,7 @@
 namespace tidemark::allocator::allocator_calls_test {
 namespace {
 
+using namespace literals;
 using Kind = AllocatorCall::Kind;
 
 /// "a0@1" allocates slot 0 on stream 1, "f0" frees it, "r0@1" says that stream 1 uses it, too, "c"
@@ -78,12 +81,116 @@ TEST(AllocatorCalls, WorkspacesComeForEachStreamThatComputes) {
   framework.blas_handle_per_thread = false;
   const Device device = find_device("h100");
   const AllocatorCalls calls = calls_of({}, step.schedule(), framework, device);
-  EXPECT_EQ(text_of(calls.before), "a1@0 a2@1");
+  EXPECT_EQ(text_of(calls.before), "a1@1 a2@0");
   EXPECT_EQ(calls.before[0].size, blas_workspace(framework, device));
   framework.blas_handle_per_thread = true;
-  EXPECT_EQ(text_of(calls_of({}, step.schedule(), framework, device).before), "a1@0 a2@0 a3@1");
+  EXPECT_EQ(text_of(calls_of({}, step.schedule(), framework, device).before), "a1@1 a2@0 a3@0");
   framework.blas_workspace_per_call = true;
   EXPECT_EQ(text_of(calls_of({}, step.schedule(), framework, device).before), "");
+}
+
+/// A linear, whose weight AdamW updates.
+Trace linear_trace(StepOptions options = {}) {
+  TraceBuilder b("linear", "", options);
+  const TensorId x = b.input("x", {64, 32}, DType::Float32);
+  return b.finish(b.mean("loss", b.linear("fc", x, 16, false)));
+}
+
+struct Made {
+  Bytes size;
+  std::size_t at;  ///< the call of the step that comes next
+};
+
+/// What the first step makes.
+std::vector<Made> made_of(const AllocatorCalls& calls) {
+  std::vector<Made> made;
+  const std::size_t there = calls.before.size() - calls.made_at.size();
+  for (std::size_t i = 0; i < calls.made_at.size(); ++i)
+    made.push_back({calls.before[there + i].size, calls.made_at[i]});
+  return made;
+}
+
+/// The tensor and role of the buffer that the step's call allocates.
+std::pair<std::string, Role> allocated_by(const Trace& trace, const Schedule& schedule,
+                                          const AllocatorCall& call) {
+  EXPECT_EQ(call.kind, Kind::Allocate);
+  const Buffer& buffer = schedule.buffers[call.slot];
+  return {std::string(trace[buffer.tensor].name), buffer.role};
+}
+
+// Each thread's first product has its result already when it takes a workspace; the optimizer makes
+// its states before its temporaries.
+TEST(AllocatorCalls, WhatStaysIsMadeWhereTheFirstStepComesToIt) {
+  const Trace trace = linear_trace();
+  const Schedule schedule = lower(trace, keep_everything(trace));
+  Framework framework = bare();
+  framework.blas_workspace_in_pool = framework.blas_handle_per_thread = true;
+  const Device device = find_device("a100-80gb");
+  const AllocatorCalls calls = calls_of(trace, schedule, framework, device);
+  const std::vector<Made> made = made_of(calls);
+  ASSERT_EQ(made.size(), 4u);
+  EXPECT_EQ(calls.before.size(), 2u + 4u);  // x and the weight are there
+  for (const std::size_t thread : {0, 1})
+    EXPECT_EQ(made[thread].size, blas_workspace(framework, device));
+  EXPECT_EQ(allocated_by(trace, schedule, calls.step[made[0].at - 1]),
+            std::pair(std::string("fc"), Role::Value));
+  EXPECT_EQ(allocated_by(trace, schedule, calls.step[made[1].at - 1]),
+            std::pair(std::string("fc.weight"), Role::Gradient));
+  for (const std::size_t moment : {2, 3}) {
+    EXPECT_EQ(made[moment].size, Bytes{4 * 32 * 16});
+    EXPECT_EQ(allocated_by(trace, schedule, calls.step[made[moment].at]),
+              std::pair(std::string("fc.weight"), Role::Temporary));
+  }
+}
+
+TEST(AllocatorCalls, OneThreadTakesOneWorkspace) {
+  const Trace trace = linear_trace();
+  Framework framework = bare();
+  framework.blas_workspace_in_pool = true;
+  framework.blas_handle_per_thread = false;
+  const Schedule schedule = lower(trace, keep_everything(trace));
+  EXPECT_EQ(calls_of(trace, schedule, framework, find_device("a100-80gb")).made_at.size(), 1u + 2u);
+}
+
+// Stages are played from parts of a step. DeepSpeed makes its states when it begins.
+TEST(AllocatorCalls, NothingIsMadeLaterByStagesAndByWhatCutsStates) {
+  Trace trace = linear_trace();
+  const Schedule schedule = lower(trace, keep_everything(trace));
+  const auto made = [&] { return calls_of(trace, schedule, bare(), {}).made_at.size(); };
+  EXPECT_EQ(made(), 2u);
+  trace.step.mesh = parse_mesh("pp=2");
+  EXPECT_EQ(made(), 0u);
+  trace.step.mesh = parse_mesh("dp=2");
+  EXPECT_EQ(made(), 2u);
+  trace.step.shard = parse_sharding("zero1");
+  EXPECT_EQ(made(), 0u);
+}
+
+// A hook's optimizer has one weight.
+TEST(AllocatorCalls, HooksMakeTheStateOfTheirWeight) {
+  TraceBuilder b("mlp", "", {.update_in_backward = true});
+  const TensorId x = b.input("x", {64, 32}, DType::Float32);
+  const Trace trace =
+      b.finish(b.mean("loss", b.linear("b", b.linear("a", x, 16, false), 8, false)));
+  const Schedule schedule = lower(trace, keep_everything(trace));
+  const std::vector<Made> made = made_of(calls_of(trace, schedule, bare(), {}));
+  ASSERT_EQ(made.size(), 4u);
+  EXPECT_EQ(made[0].size, Bytes{4 * 16 * 8});
+  EXPECT_EQ(made[0].at, made[1].at);
+  EXPECT_LT(made[1].at, made[2].at);
+}
+
+// The state, large enough for a segment of 20 MiB, finds none of before when it comes second.
+TEST(AllocatorCalls, WhatTheFirstStepMakesMeetsWhatIsThereThen) {
+  AllocatorCalls calls{.before = {{.size = 3_MiB, .slot = 0}},
+                       .step = {{.size = 12_MiB, .slot = 1}, {.slot = 1, .kind = Kind::Free}},
+                       .work = 2,
+                       .slots = 2};
+  EXPECT_EQ(replay_allocator(calls, {}, 1_GiB).reserved_peak, 20_MiB);
+  calls.made_at = {1};
+  EXPECT_EQ(replay_allocator(calls, {}, 1_GiB).reserved_peak, 12_MiB + 20_MiB);
+  calls.made_at = {0};
+  EXPECT_EQ(replay_allocator(calls, {}, 1_GiB).reserved_peak, 20_MiB);
 }
 
 // A linear with a bias hands cuBLASLt a workspace; it lies behind the buffers and goes at once.
@@ -97,10 +204,11 @@ TEST(AllocatorCalls, ScratchLivesWhileItsRunIsIssued) {
   const AllocatorCalls without = calls_of(trace, schedule, framework, device);
   framework.op_scratch = true;
   const AllocatorCalls with = calls_of(trace, schedule, framework, device);
-  EXPECT_EQ(without.slots, schedule.buffers.size());
-  EXPECT_EQ(with.slots, schedule.buffers.size() + 1);
+  EXPECT_EQ(without.state_slots, 2u);  // a second moment of the weight and of the bias
+  EXPECT_EQ(without.slots, schedule.buffers.size() + 2);
+  EXPECT_EQ(with.slots, without.slots + 1);
   EXPECT_EQ(with.step.size(), without.step.size() + 2);
-  const auto first = std::ranges::find(with.step, schedule.buffers.size(), &AllocatorCall::slot);
+  const auto first = std::ranges::find(with.step, without.slots, &AllocatorCall::slot);
   ASSERT_NE(first, with.step.end());
   EXPECT_EQ(first->size, Bytes{1024 * 1024});
   EXPECT_EQ((first + 1)->kind, Kind::Free);

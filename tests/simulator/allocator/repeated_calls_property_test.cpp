@@ -1,6 +1,7 @@
 // Rounds that are not done again change nothing of what the allocator says.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <deque>
 
@@ -38,7 +39,8 @@ Pattern random_pattern(Dice& dice) {
   return pattern;
 }
 
-// Some that stay to the end of the step, then rounds, of which the last leave what they lack.
+// Some that stay to the end of the step, then rounds, of which the last leave what they lack. The
+// first step makes two, one before its rounds and one behind them.
 AllocatorCalls calls_of_rounds(const Pattern& pattern, std::size_t rounds) {
   AllocatorCalls calls;
   calls.streams = 2;
@@ -48,6 +50,7 @@ AllocatorCalls calls_of_rounds(const Pattern& pattern, std::size_t rounds) {
     return slot;
   };
   allocate(calls.before, 300_MiB, 0), allocate(calls.before, 5_KiB, 0);
+  allocate(calls.before, 9_MiB, 0), allocate(calls.before, 700_KiB, 0);
   const std::uint32_t held = allocate(calls.step, 7_MiB, 0);
   std::vector<std::deque<std::uint32_t>> alive(pattern.lifetimes.size());
   const auto free_oldest = [&](std::size_t i) {
@@ -69,6 +72,7 @@ AllocatorCalls calls_of_rounds(const Pattern& pattern, std::size_t rounds) {
   for (std::size_t i = 0; i < alive.size(); ++i)
     while (!alive[i].empty()) free_oldest(i);
   calls.work = calls.step.size();
+  calls.made_at = {1, calls.work};
   calls.step.push_back({{}, held, StreamId::Compute, Kind::Free});
   calls.step.push_back({.kind = Kind::CompleteEvents});
   return calls;
@@ -115,6 +119,10 @@ TEST(RepeatedCalls, AreRefusedWhereRoundsDiffer) {
   AllocatorCalls larger = more;
   last_allocation(larger).size += 512_B;
   EXPECT_FALSE(repeated_calls(few, larger, 1));
+  std::size_t inside = 0;  // of a round, which another one would make, too
+  for (AllocatorCalls late = more; late.made_at[0] < late.work; ++late.made_at[0])
+    inside += repeated_calls(few, late, 1) ? 0 : 1;
+  EXPECT_EQ(inside, more.step.size() - few.step.size() - 1);
   AllocatorCalls elsewhere = more;
   last_allocation(elsewhere).stream = static_cast<StreamId>(1);
   EXPECT_FALSE(repeated_calls(few, elsewhere, 1));

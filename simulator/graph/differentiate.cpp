@@ -47,6 +47,7 @@ JointGraph differentiate(const Trace& trace, const Plan& plan, const Derived& de
   if (values.coded) values.coded->place_ranges();
   accumulate({written_micro_batches(trace.step)}, derived, values, batch);
   optimizer.append();
+  batch.end_loss();
   return share_among_ranks(trace, order_micro_batches(trace, std::move(graph).finish()));
 }
 

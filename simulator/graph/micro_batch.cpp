@@ -36,9 +36,18 @@ void MicroBatch::append() {
   join();
 }
 
+// The loop's variable, until another loss is there or the step is over.
+void MicroBatch::end_loss() {
+  if (loss_ != no_instance) graph_.release(loss_);
+}
+
 void MicroBatch::forward(OpId op) {
   if (values_.offloaded) values_.offloaded->before_forward(op);
   if (!is_view(trace_[op].kind)) forward_.append(Task::Forward, op, Lane::Compute);
+  if (trace_.update && derived_.needs.producer[index(trace_.loss)] == op) {
+    end_loss();
+    loss_ = values_.present.of(trace_[trace_.loss].storage);
+  }
   if (values_.coded) values_.coded->quantize_operands(index(op));
   for (const TensorId storage : ends_(index(op))) values_.end_forward(storage);
 }
@@ -60,6 +69,7 @@ void MicroBatch::backward() {
       gradients_of(static_cast<OpId>(--op), lane);
     }
   }
+  if (trace_.update) gradients_.end_seed();  // backward() has it for an argument
 }
 
 void MicroBatch::gradients_of(OpId op, Lane lane) {

@@ -20,6 +20,8 @@ class MicroBatch {
   /// Appends them, given that `values` expects this micro-batch's reads (accumulation.h). May be
   /// called again for the next one.
   void append();
+  /// The step is over. Where it was recorded, its loop had the loss until then.
+  void end_loss();
 
  private:
   void forward(OpId op);
@@ -47,6 +49,7 @@ class MicroBatch {
   std::optional<RegionRecovery> recovery_;  ///< of plans with regions
   const TensorsByOp ends_;                  ///< of forward values
 
+  InstanceId loss_ = no_instance;
   OpId position_ = no_op;  ///< the op whose gradients come next or are under way
   std::size_t turn_ = 0;
   NodeId recovered_ = no_node, gradients_done_ = no_node;  ///< the last nodes of the last region's

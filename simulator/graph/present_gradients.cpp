@@ -58,9 +58,15 @@ void PresentGradients::seed(OpId producer) {
                                    .tensor = loss,
                                    .role = Role::Gradient,
                                    .category = Category::Temporary});
+  seed_ = of(loss);
   operation_.clear();
-  operation_.write(of(loss));
+  operation_.write(seed_);
   graph_.append(Task::Seed, Lane::Compute, producer, operation_);
+}
+
+void PresentGradients::end_seed() {
+  if (seed_ != no_instance) graph_.release(seed_);
+  seed_ = no_instance;
 }
 
 InstanceId PresentGradients::add(TensorId tensor) {

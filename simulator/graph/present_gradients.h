@@ -27,6 +27,8 @@ class PresentGradients {
   void place(TensorId parameter);
   /// The loss's own gradient; `producer` computes the loss.
   void seed(OpId producer);
+  /// Whoever handed it in has it until now.
+  void end_seed();
   /// One contribution to the tensor's gradient, in memory of its own.
   InstanceId add(TensorId tensor);
   /// As add(), in the memory of a value of that size.
@@ -58,6 +60,7 @@ class PresentGradients {
   GraphBuilder& graph_;
   NamedInstances& names_;
   Operation operation_;
+  InstanceId seed_ = no_instance;
   std::vector<InstanceId> slot_;           ///< by tensor
   std::vector<bool> holds_view_;           ///< by tensor: of the micro-batch at hand
   std::vector<TensorId> leaf_behind_;      ///< by tensor: itself, or what it is a view of

@@ -147,16 +147,16 @@ constexpr auto about_captures =
     "with transformers 4.57 and once in PyTorch 2.15 with transformers 5.23. The numbers beside "
     "are those of that PyTorch's own allocator in the second of the steps that a capture runs, an "
     "ordinary one; the trace comes from the fourth. *Saved*: what the graph holds when the forward "
-    "is over. *Live*: most bytes of storages in forward and backward; the loss and the gradient "
-    "that the backward begins with, 4 bytes each, are held longer by PyTorch. *Allocated*, "
-    "*reserved*: of the whole step, as they follow from the ops. The calls of PyTorch's allocator "
-    "that "
-    "the traces carry, too, are repeated to the byte: of all these steps both are then off by 0.";
+    "is over. *Live*: most bytes of storages in forward and backward. *Allocated*, *reserved*: of "
+    "the whole step, as they follow from the ops. The calls of PyTorch's allocator that the traces "
+    "carry, too, are repeated to the byte: of all these steps both are then off by 0.";
 
 constexpr auto what_captures_miss =
     "What is missed, and why. *Allocated*: a block that the allocator does not split counts whole, "
     "up to 1 MiB more than was asked for, and which request meets which block depends on the order "
-    "within an op's backward, which is one run here; weights of such small networks are a few MiB. "
+    "within an op's backward, which is one run here, where what the op takes meanwhile is one "
+    "block "
+    "behind its results; weights of such small networks are a few MiB. "
     "PyTorch 2.15 gives workspaces of cuBLAS back with each call, and fewer blocks stay whole. "
     "*Live*: the batch of the penalized critic is told to require a gradient, 16 KiB that stay "
     "from "

@@ -70,19 +70,17 @@ TEST_F(CapturedCalls, LeaveWhatFollowsFromTheOps) {
     Trace without = trace_of(step);
     ASSERT_TRUE(without.calls) << step.name;
     without.calls.reset();
-    const auto same = [&](const char* strategy, const char* device, bool same_allocator) {
+    const auto is_same = [&](const char* strategy, const char* device) {
       const Report with_calls = report_of(trace_of(step), strategy, device);
       const Report derived = report_of(without, strategy, device);
       EXPECT_EQ(with_calls.live_peak, derived.live_peak) << step.name;
       EXPECT_EQ(with_calls.saved.unique, derived.saved.unique) << step.name;
-      EXPECT_EQ(with_calls.reserved_peak == derived.reserved_peak &&
-                    with_calls.allocated_peak == derived.allocated_peak,
-                same_allocator)
-          << step.name << ", " << strategy << ", " << device;
+      return with_calls.reserved_peak == derived.reserved_peak &&
+             with_calls.allocated_peak == derived.allocated_peak;
     };
-    same("vanilla", "a100-80gb", false);
-    same("vanilla", "h100", true);
-    same("checkpoint", "a100-80gb", true);
+    EXPECT_TRUE(is_same("vanilla", "a100-80gb")) << step.name;  // of these the ops say all, too
+    EXPECT_TRUE(is_same("vanilla", "h100")) << step.name;
+    EXPECT_TRUE(is_same("checkpoint", "a100-80gb")) << step.name;
   }
 }
 

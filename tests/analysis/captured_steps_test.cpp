@@ -23,6 +23,7 @@ struct Captures {
   std::size_t count;
   double median, worst;  ///< that allocated peaks may be off by, in per cent
   double reserved;       ///< that reserved peaks may be off by at worst, in per cent
+  std::int64_t lacking;  ///< bytes that live peaks may lack
   std::map<std::string, std::int64_t> live_off;  ///< bytes, of the peaks that are not found
 };
 
@@ -39,16 +40,14 @@ TEST_P(CapturedSteps, SaveWhatPyTorchSavesToTheByte) {
     EXPECT_EQ(step.predicted.saved, step.measured.saved) << step.name;
 }
 
-// The variable of the loss and the gradient that the backward begins with are 4 bytes each; here
-// they are gone sooner.
-TEST_P(CapturedSteps, HaveThePeakOfLiveStoragesUpToTheLossItself) {
-  constexpr std::int64_t loss = 8;
+TEST_P(CapturedSteps, HaveThePeakOfLiveStorages) {
   for (const MeasuredStep& step : steps_) {
     const std::int64_t off = step.predicted.live - step.measured.live;
     if (const auto known = GetParam().live_off.find(step.name); known != GetParam().live_off.end())
       EXPECT_EQ(off, known->second) << step.name;
     else
-      EXPECT_THAT(off, testing::AllOf(testing::Ge(-loss), testing::Le(0))) << step.name;
+      EXPECT_THAT(off, testing::AllOf(testing::Ge(-GetParam().lacking), testing::Le(0)))
+          << step.name;
   }
 }
 
@@ -112,19 +111,21 @@ INSTANTIATE_TEST_SUITE_P(
         Captures{"captures",
                  "Torch2_6",
                  31,
-                 0.01,
-                 2.4,
-                 5,
-                 {{"penalized-fp32", -16392}, {"lstm-fp32", 4088}}},
+                 0.001,
+                 1.8,
+                 3.3,
+                 0,
+                 {{"penalized-fp32", -16384}, {"lstm-fp32", 4096}}},
         Captures{"captures_torch-2.15",
                  "Torch2_15",
                  31,
-                 0.005,
-                 1.3,
-                 8,
-                 {{"penalized-fp32", -16392}, {"lstm-fp32", 4088}}},
-        Captures{"captures_compiled", "CompiledTorch2_6", 12, 1.3, 3, 35, {}},
-        Captures{"captures_compiled_torch-2.15", "CompiledTorch2_15", 5, 0.01, 0.6, 41, {}}),
+                 0.004,
+                 1.1,
+                 7.7,
+                 0,
+                 {{"penalized-fp32", -16384}, {"lstm-fp32", 4096}}},
+        Captures{"captures_compiled", "CompiledTorch2_6", 12, 1.3, 3, 35, 4, {}},
+        Captures{"captures_compiled_torch-2.15", "CompiledTorch2_15", 5, 0.004, 0.6, 41, 4, {}}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -13,12 +13,11 @@ import unittest
 ROOT = pathlib.Path(__file__).parent.parent.parent
 FOLDER = ROOT / "tests" / "reference" / "captures_zoo"
 PROGRAM = os.environ.get("TIDEMARK_PROGRAM") or shutil.which("tidemark")
-LOSS = 8  # bytes of the loss and of the gradient that a backward begins with, gone sooner here
 # What is missed; for EVA, BEiT, hooks of whole modules, the reversible function and DistributedDataParallel
 # the cause is not known.
 SAVED = {"func-amp-bf16": -4}
-LIVE = {"eva-bf16": -770, "beit-fp32": -772, "hooks-amp-bf16": -66696, "accumulation": -67592,
-        "reformer-amp-bf16": -32776, "ddp-loop": 202272}
+LIVE = {"eva-bf16": -768, "beit-fp32": -768, "hooks-amp-bf16": -66688, "accumulation": -67584,
+        "reformer-amp-bf16": -32768, "ddp-loop": 202280}
 
 
 def load_figures():
@@ -44,11 +43,7 @@ class Zoo(unittest.TestCase):
         for row in self.rows:
             with self.subTest(row["name"]):
                 self.assertEqual(row["saved"], SAVED.get(row["name"], 0))
-                if row["name"] in LIVE:
-                    self.assertEqual(row["live"], LIVE[row["name"]])
-                else:
-                    self.assertLessEqual(row["live"], 0)
-                    self.assertGreaterEqual(row["live"], -LOSS)
+                self.assertEqual(row["live"], LIVE.get(row["name"], 0))
 
     def test_the_recorded_calls_are_repeated_to_the_byte(self):
         for row in self.rows:
@@ -56,7 +51,7 @@ class Zoo(unittest.TestCase):
 
     def test_what_follows_from_the_ops_alone(self):
         ordered = sorted(abs(row["derived"][0]) for row in self.rows)
-        self.assertLessEqual(ordered[len(ordered) // 2], 0.005)
+        self.assertLessEqual(ordered[len(ordered) * 9 // 10], 0.01)
         self.assertLessEqual(self.worst("derived", 0), (0.17, "reformer-amp-bf16"))
         self.assertLessEqual(self.worst("derived", 1), (7.15, "mamba2-amp-bf16"))  # 2 of 28 MiB
 

@@ -55,6 +55,8 @@ std::vector<std::int64_t> heaviest(const Counts& counts, const Counts& but) {
 bool is_scaled(const Scale& scale, const Block& block) {
   if (block.tensor == no_tensor) return false;
   if (scale.of_everything) return true;
+  constexpr Bytes one_number{8};  // a loss, of however many samples
+  if (block.size <= one_number) return false;
   return block.category == Category::Activation || block.category == Category::Temporary ||
          block.category == Category::Input;
 }

@@ -154,7 +154,8 @@ TEST(MeasuredPrefixes, HaveThePredictedPeaks) {
         << step.name << " saved " << step.predicted.saved << " against " << step.measured.saved;
     EXPECT_LE(off(step, &StepBytes::live), 0.2)
         << step.name << " live " << step.predicted.live << " against " << step.measured.live;
-    EXPECT_LE(off(step, &StepBytes::allocated), step.name == "gpt2-fp32-sdpa-prefix" ? 3 : 2)
+    EXPECT_LE(off(step, &StepBytes::allocated),
+              step.name == "gpt2-amp-bf16-math-prefix" ? 2.7 : 1.5)
         << step.name << " allocated " << step.predicted.allocated << " against "
         << step.measured.allocated;
   }

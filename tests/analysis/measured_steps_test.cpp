@@ -92,7 +92,7 @@ TEST(MeasuredByChance, OfTheNewestAreSeldomFarOff) {
   std::erase_if(steps, [](const MeasuredStep& step) { return step.name.starts_with("31-27-"); });
   const Spread allocated = spread_of(steps, &StepBytes::allocated);
   EXPECT_LE(allocated.median, 0.05);
-  EXPECT_LE(allocated.worst, 1.9);
+  EXPECT_LE(allocated.worst, 2.1);
 }
 
 TEST(MeasuredByChance, OfFourFiftySevenAreSeldomFarOff) {
@@ -118,23 +118,22 @@ TEST(MeasuredByChance, CheckpointsOfRewrittenModelsAreAsMeasured) {
 
 // Mistral's own code in 4.47 makes rotary tables per layer and frees its 16-bit logits before the
 // loss, which its row does not say.
-INSTANTIATE_TEST_SUITE_P(Fixtures, MeasuredSteps,
-                         testing::Values(Bounds{"steps_families.json", 2.8, 0.05, 3.8},
-                                         Bounds{"steps_families_transformers-5.json", 1, 0.02, 0.4},
-                                         Bounds{"steps_transformers-5.json", 0.02, 0.02, 1.5},
-                                         Bounds{"steps_experts_transformers-5.json", 0.03, 0.2,
-                                                3.1},
-                                         Bounds{"steps_h200.json", 0.3, 0.05, 0.3},
-                                         Bounds{"steps_transformers-4.57.json", 1.8, 0.02, 1.9},
-                                         Bounds{"steps_transformers-4.51.json", 1, 0.02, 1.9},
-                                         Bounds{"steps_transformers-4.47.json", 5.5, 0.2, 4.1},
-                                         Bounds{"steps_by_chance.json", 3.1, 0.06, 5.5}),
-                         [](const auto& test) {
-                           std::string name = test.param.fixture;  // ….json
-                           std::erase_if(name,
-                                         [](char c) { return c == '-' || c == '_' || c == '.'; });
-                           return name.substr(0, name.size() - 4);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Fixtures, MeasuredSteps,
+    testing::Values(Bounds{"steps_families.json", 2.8, 0.02, 3.8},
+                    Bounds{"steps_families_transformers-5.json", 0.9, 0.02, 0.4},
+                    Bounds{"steps_transformers-5.json", 0.02, 0.02, 1.5},
+                    Bounds{"steps_experts_transformers-5.json", 0.03, 0.2, 3.1},
+                    Bounds{"steps_h200.json", 0.3, 0.05, 0.3},
+                    Bounds{"steps_transformers-4.57.json", 1.8, 0.02, 1.9},
+                    Bounds{"steps_transformers-4.51.json", 0.02, 0.02, 1.3},
+                    Bounds{"steps_transformers-4.47.json", 5.2, 0.2, 4.1},
+                    Bounds{"steps_by_chance.json", 3.1, 0.03, 2.4}),
+    [](const auto& test) {
+      std::string name = test.param.fixture;  // ….json
+      std::erase_if(name, [](char c) { return c == '-' || c == '_' || c == '.'; });
+      return name.substr(0, name.size() - 4);
+    });
 
 }  // namespace
 }  // namespace tidemark::measured_steps_test

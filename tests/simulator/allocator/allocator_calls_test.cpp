@@ -184,6 +184,7 @@ TEST(AllocatorCalls, HooksMakeTheStateOfTheirWeight) {
 TEST(AllocatorCalls, WhatTheFirstStepMakesMeetsWhatIsThereThen) {
   AllocatorCalls calls{.before = {{.size = 3_MiB, .slot = 0}},
                        .step = {{.size = 12_MiB, .slot = 1}, {.slot = 1, .kind = Kind::Free}},
+                       .made_at = {},
                        .work = 2,
                        .slots = 2};
   EXPECT_EQ(replay_allocator(calls, {}, 1_GiB).reserved_peak, 20_MiB);

@@ -73,6 +73,13 @@ ModelConfig llama_of(const Size& s) {
                        .vocabulary = s.vocabulary};
 }
 
+// A window, for its mask.
+ModelConfig windowed_of(const Size& s) {
+  DecoderConfig config = std::get<DecoderConfig>(llama_of(s));
+  config.sliding_window = s.tokens_or_image / 2;
+  return config;
+}
+
 // ReLU, and caps for the tanh.
 ModelConfig capped_of(const Size& s) {
   return DecoderConfig{.family = "decoder",
@@ -91,7 +98,7 @@ ModelConfig capped_of(const Size& s) {
 
 constexpr Family vit{vit_of, true}, swin{swin_of, true}, mvit{mvit_of, true},
     bert{named_alike<BertConfig>, false}, gpt2{named_alike<Gpt2Config>, false},
-    llama{llama_of, false}, capped{capped_of, false};
+    llama{llama_of, false}, windowed{windowed_of, false}, capped{capped_of, false};
 
 CalibrationStep step_of(const Size& s, Precision precision) {
   Model model{.name = "", .family = "", .title = "", .source = "", .config = s.family.config_of(s)};
@@ -118,7 +125,8 @@ constexpr std::array sizes = {Size{vit, 64, 1, 64, 1},
                               Size{gpt2, 256, 1, 256, 4},
                               Size{llama, 128, 1, 64, 2, Attention::Math},
                               Size{llama, 256, 1, 256, 4},
-                              Size{capped, 64, 1, 64, 2, Attention::Math}};
+                              Size{capped, 64, 1, 64, 2, Attention::Math},
+                              Size{windowed, 128, 1, 64, 2}};
 
 // The mixed precisions share nearly all kernels with the pure ones: one size of each family will
 // do.
@@ -143,7 +151,8 @@ constexpr std::array device_sizes = {of_device({vit, 768, 1, 224, 16}),
                                      of_device({llama, 1024, 1, 512, 16, Attention::Math}),
                                      of_device({llama, 2048, 1, 1024, 16}),
                                      of_device({llama, 4096, 1, 1024, 16}),
-                                     of_device({capped, 768, 1, 512, 16, Attention::Math})};
+                                     of_device({capped, 768, 1, 512, 16, Attention::Math}),
+                                     of_device({windowed, 1024, 1, 512, 16})};
 constexpr std::array mixed_device_sizes = {device_sizes[1],  device_sizes[3], device_sizes[5],
                                            device_sizes[6],  device_sizes[8], device_sizes[9],
                                            device_sizes[10], device_sizes[12]};

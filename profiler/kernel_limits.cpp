@@ -134,7 +134,9 @@ class Limits {
         if (is_transform() && !is_converted && tensor.dtype != out(0).dtype)
           return wrong_dtype(tensor,
                              fmt::format("{} for all that it moves", to_string(out(0).dtype)));
-        if (!is_transform() && &tensor != places && &tensor != raw && !is_floating(tensor.dtype))
+        const bool is_mask = op_.kind == OpKind::Cast && tensor.dtype == DType::Bool;
+        if (!is_transform() && !is_mask && &tensor != places && &tensor != raw &&
+            !is_floating(tensor.dtype))
           return wrong_dtype(tensor, "a floating-point number");
       }
     return "";

@@ -109,6 +109,12 @@ TEST(ElementwiseTwins, ScaleAverageAndCast) {
       cast.input({5, 33}, dtype, Lie::Padded, 100).output({5, 33}, to);
       expect_twins(cast.finish(0), cpu::cast_forward, cuda::cast_forward);
     }
+    CallMaker to_mask;
+    to_mask.input({5, 33}, dtype, Lie::Padded).output({5, 33}, DType::Bool);
+    expect_twins(to_mask.finish(0), cpu::cast_forward, cuda::cast_forward);
+    CallMaker from_mask;
+    from_mask.input({5, 33}, DType::Bool, Lie::Reversed).output({5, 33}, dtype);
+    expect_twins(from_mask.finish(0), cpu::cast_forward, cuda::cast_forward);
   }
 }
 

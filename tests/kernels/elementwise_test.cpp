@@ -182,6 +182,17 @@ TEST(Elementwise, AverageOfSeveral) {
     }
 }
 
+TEST(Elementwise, WhatIsNotZeroIsTrue) {
+  Workspace workspace;
+  for (const DType dtype : data_dtypes) {
+    TestArray x(Shape{6}, {0, 1, 0.25, -3, -0.0, 30000}, dtype);
+    TestArray mask(Shape{6}, DType::Bool), back(Shape{6}, dtype);
+    cast_forward(forward(OpKind::Cast, {x.array()}, {mask.array()}), workspace);
+    cast_forward(forward(OpKind::Cast, {mask.array()}, {back.array()}), workspace);
+    EXPECT_EQ(back.values(), (Values{0, 1, 1, 1, 0, 1}));
+  }
+}
+
 TEST(Elementwise, CastRoundsOnceAndGradientsGoBack) {
   Workspace workspace;
   const double inf = std::numeric_limits<double>::infinity();

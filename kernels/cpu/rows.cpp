@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "kernels/boolean.h"
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/dithered_codes.h"
 #include "kernels/number_formats.h"
@@ -77,11 +78,6 @@ void narrow_float16(const float* from, std::int64_t n, Float16* to) {
   narrow_portably(from, n, to);
 }
 
-/// As PyTorch stores it: 1 for whatever is not 0.
-struct Boolean {
-  std::uint8_t value;
-};
-
 // By dtype: the type of the elements. Int64 is for indices and never read as a number.
 template <typename Body>
 void with_type(DType dtype, Body&& body) {
@@ -110,14 +106,14 @@ float number(BFloat16 x) { return to_float(x); }
 float number(Float16 x) { return to_float(x); }
 float number(double x) { return static_cast<float>(x); }
 float number(std::uint8_t x) { return static_cast<float>(x); }
-float number(Boolean x) { return x.value != 0 ? 1.0f : 0.0f; }
+float number(Boolean x) { return to_float(x); }
 
 void assign(float& to, float x) { to = x; }
 void assign(BFloat16& to, float x) { to = to_bfloat16(x); }
 void assign(Float16& to, float x) { to = to_float16(x); }
 void assign(double& to, float x) { to = x; }
 void assign(std::uint8_t& to, float x) { to = static_cast<std::uint8_t>(x); }
-void assign(Boolean& to, float x) { to.value = x != 0 ? 1 : 0; }
+void assign(Boolean& to, float x) { to = to_boolean(x); }
 
 TIDEMARK_CLONES void decode_loop(std::int64_t n, float* __restrict to,
                                  const std::uint8_t* __restrict codes, float levels, float range,

@@ -1,32 +1,32 @@
 // Broadcast arithmetic by pointwise kernels; gradients are summed over repeated axes.
+#include "kernels/boolean.h"
 #include "kernels/elementwise/elementwise.cuh"
 #include "kernels/elementwise/elementwise.h"
 
 namespace tidemark::cuda {
 namespace {
 
-/// As PyTorch stores it: 1 for whatever is not 0.
-struct Boolean {
-  std::uint8_t value;
-};
-
-__device__ inline float number(Boolean x) { return x.value != 0 ? 1.0f : 0.0f; }
 template <typename T>
 __device__ inline float number(T x) {
-  return to_fp32(x);
+  if constexpr (std::is_same_v<T, Boolean>)
+    return to_float(x);
+  else
+    return to_fp32(x);
 }
 
-__device__ inline void assign(Boolean& to, float x) { to.value = x != 0 ? 1 : 0; }
 template <typename T>
-__device__ inline void assign(T& to, float x) {
-  to = rounded_to<T>(x);
+__device__ inline T stored_as(float x) {
+  if constexpr (std::is_same_v<T, Boolean>)
+    return to_boolean(x);
+  else
+    return rounded_to<T>(x);
 }
 
 template <typename From, typename To>
 __global__ void cast_mask_kernel(const From* from, To* to, Walk<2> walk) {
   for (std::int64_t i = thread_of_grid(); i < walk.vectors; i += threads_of_grid()) {
     const Place<2> at = walk.template place<1>(i);
-    assign(to[at.offset[1]], number(from[at.offset[0]]));
+    to[at.offset[1]] = stored_as<To>(number(from[at.offset[0]]));
   }
 }
 
@@ -35,6 +35,20 @@ void cast_mask(Launch& launch, const Array& from, const Array& to) {
   const Walk<2> walk(merged(axes_over<2>(to.shape, {&from, &to}), 1), 1);
   start(launch, "cast", cast_mask_kernel<From, To>, dim3(blocks_for(launch, walk.vectors)),
         dim3(usual_threads), 0, elements<const From>(from), elements<To>(to), walk);
+}
+
+// Booleans on one side, numbers on the other.
+void cast_mask(Launch& launch, const Array& from, const Array& to) {
+  const bool makes_mask = to.dtype == DType::Bool;
+  with_dtype_of(std::array{makes_mask ? &from : &to}, [&](auto tag) {
+    using Number = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<Number, AnyFloat>)
+      CHECK(false);  // codes, of which no mask is made
+    else if (makes_mask)
+      cast_mask<Number, Boolean>(launch, from, to);
+    else
+      cast_mask<Boolean, Number>(launch, from, to);
+  });
 }
 
 }  // namespace
@@ -101,16 +115,7 @@ void average_backward(const Call& call, Launch& launch) {
 void cast_forward(const Call& call, Launch& launch) {
   const Array &x = call.inputs[0], &y = call.outputs[0];
   if (numel(y.shape) == 0) return;
-  if (y.dtype == DType::Bool)
-    return with_dtype_of(std::array{&x}, [&](auto tag) {
-      using From = typename decltype(tag)::type;
-      if constexpr (!std::is_same_v<From, AnyFloat>) cast_mask<From, Boolean>(launch, x, y);
-    });
-  if (x.dtype == DType::Bool)
-    return with_dtype_of(std::array{&y}, [&](auto tag) {
-      using To = typename decltype(tag)::type;
-      if constexpr (!std::is_same_v<To, AnyFloat>) cast_mask<Boolean, To>(launch, x, y);
-    });
+  if (x.dtype == DType::Bool || y.dtype == DType::Bool) return cast_mask(launch, x, y);
   pointwise(launch, "cast", PerElement<Identity>{}, {&call.inputs[0], &call.outputs[0]});
 }
 

@@ -299,6 +299,7 @@ class Planner {
   void solve(std::size_t mode);
   void merge_fronts();
   Survey survey_of(const Stages& stages, const std::vector<const LocalPlan*>& locals) const;
+  Survey survey_of(const Stages& stages, const Plan& whole) const;
   std::int64_t need_of(std::size_t stage, const StageCost& cost, std::int64_t late) const;
   std::vector<double> forward_room(const Moment& moment, std::int64_t bytes, double link) const;
   std::vector<double> backward_room(const Moment& moment, std::int64_t bytes) const;

@@ -32,13 +32,13 @@ std::optional<FoundPlan> smaller(std::optional<FoundPlan> one, std::optional<Fou
   return other->search->bytes_of(other->point) < one->search->bytes_of(one->point) ? other : one;
 }
 
-// What sums promise in a thirty-second more memory than there is: what the allocator adds to sums
-// stays below that (tests/analysis/planning/planning_test.cpp allows 3 %), so nothing better is
-// left out.
+// What sums promise in as much more memory as the allocator may add to them, so that nothing better
+// is left out.
 std::int64_t promised_time(const PlanSearch& search, Bytes budget) {
   const Planner& planner = search.planner();
   if (search.overlaps() && planner.resource() == Resource::Time) return 0;  // two streams take less
-  const std::optional<std::size_t> point = planner.within(budget.count + budget.count / 32);
+  const std::optional<std::size_t> point =
+      planner.within(budget.count + budget.count / most_beyond_sums);
   return planner[point.value_or(0)].time;
 }
 

@@ -17,8 +17,7 @@ using testing::Not;
 
 constexpr std::array models = {"gpt2", "bert-base", "vit-b-16", "swin-t", "mvitv2-t"};
 
-// In any measure. What the allocator adds to sums is up to 1 MiB for each block that it does not
-// split: between 2 and 4 % of Swin-T's memory at this batch, less of the others'.
+// In any measure; and what the allocator adds to sums is less than searches take it to be.
 TEST(Planning, NoBudgetIsExceeded) {
   for (const char* model : models)
     for (const Precision precision : {Precision::Fp32, Precision::AmpFp16, Precision::Bf16})
@@ -33,7 +32,8 @@ TEST(Planning, NoBudgetIsExceeded) {
           if (!point) continue;
           ASSERT_LE(search.bytes_of(*point), budget) << model << " " << share;
           if (measure != Measure::Allocated) continue;
-          const auto nearly = search.planner().within(budget.count * 96 / 100);
+          const auto nearly =
+              search.planner().within(budget.count - budget.count / most_beyond_sums);
           ASSERT_GE(*point, nearly.value_or(0)) << model << " " << share;
         }
       }

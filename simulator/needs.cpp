@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "traces/formula.h"
+
 namespace tidemark {
 namespace {
 
@@ -88,13 +90,19 @@ OpId end_of_reruns(const Trace& trace, const Needs& needs, OpId begin, OpId end)
 
 namespace {
 
+// An opaque op that nobody knows may make and read more than it says.
+bool is_unknown(const Trace& trace, OpId op) {
+  const OpaqueRow* row = opaque_row(trace, trace[op]);
+  return row && row->computes == Formula::None;
+}
+
 // What one block makes, changes in place and leaves to no gradient may be made again with all that
-// wrote it: scores under a mask. Anything else stays as its last op in place has left it, and so
-// does what opaque ops change, which may make and read more beside it.
+// wrote it: scores under a mask, what experts give before it is weighted. Anything else stays as
+// its last op in place has left it, and so does what unknown ops change.
 bool may_be_made_again(const Trace& trace, const Needs& needs, std::size_t storage) {
   const OpId first = needs.producer[storage], last = needs.overwritten_by[storage];
   if (first == no_op || last == no_op || needs.uses[storage] > 0) return false;
-  if (trace[first].kind == OpKind::Opaque || trace[last].kind == OpKind::Opaque) return false;
+  if (is_unknown(trace, first) || is_unknown(trace, last)) return false;
   return trace[first].block >= 0 && trace[first].block == trace[last].block;
 }
 

@@ -279,6 +279,38 @@ TEST(OpaqueStep, DoesNotRunAgainWhatAnotherWorksOnInPlace) {
   EXPECT_EQ(count_runs_of(lowered, Task::Recompute, "sort"), 0);
 }
 
+// fc ─► y; a copy of y is kept, and y multiplied in place: what mixtures of experts do.
+Planned weighted_in_place(Formula computes) {
+  TraceBuilder b("weighted", "toy", {.batch = 2, .precision = Precision::Fp32});
+  const TensorId x = b.linear("fc", b.input("x", {2, 4}, DType::Float32), 4);
+  b.begin_block("block", x, -1);
+  const OutputSpec made{"", {2, 4}, DType::Float32};
+  const OpaqueRow row{.operation = "aten::index_put_", .gradients = 1, .computes = computes};
+  const TensorId y = b.opaque("made", std::span(&x, 1), std::span(&made, 1), row);
+  const TensorId kept = b.copy("kept", y, {2, 4});
+  const OutputSpec over{"", {2, 4}, DType::Float32, y};
+  const TensorId z = b.opaque("weighted", std::array{y, kept}, std::span(&over, 1),
+                              {.operation = "aten::mul_",
+                               .gradients = 1,
+                               .saved = input_bit(1),
+                               .computes = computes});
+  b.end_block();
+  const auto trace = std::make_shared<const Trace>(
+      b.finish(b.cross_entropy("loss", z, b.input("targets", {2}, DType::Int64))));
+  const PlannedStep step = plan_step(trace, parse_strategy("checkpoint"));
+  return {*trace, step.plan, lower(*trace, step.plan)};
+}
+
+TEST(OpaqueStep, RunsAgainWhatAKnownOpWorksOnInPlace) {
+  const Planned known = weighted_in_place(Formula::MulKept);
+  expect_sound(known);
+  EXPECT_EQ(count_runs_of(known, Task::Recompute, "kept"), 1);
+  EXPECT_EQ(count_runs_of(known, Task::Recompute, "made"), 1);
+  const Planned unknown = weighted_in_place(Formula::None);
+  expect_sound(unknown);
+  EXPECT_EQ(count_runs_of(unknown, Task::Recompute, "kept"), 0);
+}
+
 TEST(OpaqueStep, RefusesAPlanThatRunsItAgainAnyway) {
   OpaqueRow row = scan_row();
   row.runs_once = true;

@@ -171,12 +171,14 @@ Trace build_bert(const std::string& model, const BertConfig& config, const StepO
                             .dropout = b.dropout_probability(config.attention_dropout),
                             .names_scores = true,
                             .returns_weights = config.token_types > 0,  // DistilBERT's drops them
-                            .calls_sdpa = !config.electra,
+                            .calls_sdpa = !config.electra || b.framework().shared_attention,
                             .out_name = "dense"};
   b.begin_function();  // whose name for all outputs lasts until the loss is there
   b.begin_function();  // BertModel names its mask and what its encoder begins with
-  settle_attention(b, attention, "attention_mask", {options.batch, 1, 1, tokens}, b.base_dtype(),
-                   fill::PaddingMask{});
+  // DistilBERT's own code always fills scores, in their dtype, where a key is padding.
+  const bool fills_scores = config.token_types == 0 && !b.framework().drops_idle_masks;
+  settle_attention(b, attention, "attention_mask", {options.batch, 1, 1, tokens},
+                   fills_scores ? b.compute_dtype() : b.base_dtype(), fill::PaddingMask{});
 
   TensorId x = b.local(embed(b, table, tokens, config));
   for (std::int64_t i = 0; i < config.depth; ++i)

@@ -17,21 +17,28 @@ struct DebertaBlock {
   const DebertaShared& shared;
   std::string name;
 
+  // What is added to the shortcut has a name until the norm has run.
   TensorId half(const std::string& which, TensorId shortcut, TensorId y) const {
+    b.begin_function();
     y = b.linear(name + which + ".dense", y, config.width);
-    y = b.dropout(name + which + ".drop", y, b.dropout_probability(config.dropout));
+    y = b.local(b.dropout(name + which + ".drop", y, b.dropout_probability(config.dropout)));
     y = b.residual(name + which + ".add", shortcut, y);
-    return b.layer_norm(name + which + ".norm", y, config.epsilon);
+    y = b.layer_norm(name + which + ".norm", y, config.epsilon);
+    b.end_function();
+    return y;
   }
 
+  // The block names what goes from one half to the other, and within the second.
   TensorId operator()(TensorId x) const {
     b.begin_block(name, x, 0);
+    b.begin_function();
     b.part(Part::F);
-    x = half(".attn", x, disentangled_attention(b, name + ".attn", x, config, shared));
+    x = b.local(half(".attn", x, disentangled_attention(b, name + ".attn", x, config, shared)));
     b.part(Part::G);
     const TensorId y =
         activation(b, name, b.linear(name + ".fc1", x, config.mlp), config.activation);
-    x = half(".mlp", x, y);
+    x = half(".mlp", x, b.local(y));
+    b.end_function();
     b.end_block();
     return x;
   }
@@ -135,13 +142,16 @@ Trace build_deberta(const std::string& model, const DebertaConfig& config,
   const std::int64_t of_table = config.embedding_width ? config.embedding_width : config.width;
   const TensorId table = b.parameter("embed.weight", {config.vocabulary, of_table});
   b.begin_function();  // whose name for all outputs lasts until the loss is there
-  b.begin_function();  // DebertaV2Model names what its encoder begins with
+  b.begin_function();  // DebertaV2Model asks its encoder for what each block begins and ends with
   TensorId x = b.local(embed(b, table, tokens, config));
-  const DebertaShared shared{pairs(b, "attention_mask", {options.batch, 1, tokens, tokens}),
-                             b.local(pairs(b, "distances", {1, tokens, tokens})),
-                             relative_places(b, config)};
+  b.begin_function();
+  const TensorId mask = b.local(pairs(b, "attention_mask", {options.batch, 1, tokens, tokens}));
+  const TensorId distances = b.local(pairs(b, "distances", {1, tokens, tokens}));
+  const TensorId places = relative_places(b, config);
+  const DebertaShared shared{mask, distances, places == no_tensor ? places : b.local(places)};
   for (std::int64_t i = 0; i < config.depth; ++i)
-    x = DebertaBlock{b, config, shared, fmt::format("blocks.{}", i)}(x);
+    x = b.local_of_caller(DebertaBlock{b, config, shared, fmt::format("blocks.{}", i)}(x));
+  b.end_function();
   b.end_function();
   const TensorId loss = loss_of(b, b.local(x), table, config);
   b.end_function();

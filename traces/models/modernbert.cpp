@@ -4,6 +4,7 @@
 
 #include "traces/models/decoder_parts.h"
 #include "traces/models/language_model.h"
+#include "traces/models/masks.h"
 #include "traces/models/model_config.h"
 #include "traces/models/task_head.h"
 
@@ -44,10 +45,12 @@ struct Encoder {
     const bool idle = sees_all && b.framework().drops_idle_masks && !b.step().padded;
     of.kernel = attention_kernel(b, of, of.head_width, !idle);
     if (b.framework().drops_idle_masks) turn(of, which, tokens, sees_all);
-    if (idle && *of.kernel != AttentionKernel::Eager) return of;
-    const TensorId mask =
-        b.input(which, {1, 1, tokens, tokens}, b.base_dtype(), fill::PaddingMask{});
-    of.mask = for_all_samples(b, which + ".samples", mask);
+    if (idle) return of;
+    const Shape pairs = {1, 1, tokens, tokens};
+    of.mask = makes_masks(b)
+                  ? padding_of_pairs(b, which, pairs, b.base_dtype())
+                  : for_all_samples(b, which + ".samples",
+                                    b.input(which, pairs, b.base_dtype(), fill::PaddingMask{}));
     return of;
   }
 
@@ -76,6 +79,9 @@ struct Encoder {
     const std::int64_t tokens = b.shape(x)[1];
     const AttentionConfig far = attention("mask", tokens, true);
     const AttentionConfig near = attention("window_mask", tokens, false);
+    b.begin_function();  // which names both masks
+    for (const TensorId mask : {far.mask, near.mask})
+      if (mask != no_tensor) b.local(mask);
     for (std::int64_t i = 0; i < config.depth; ++i) {
       const std::string name = fmt::format("blocks.{}", i);
       const bool sees_all = i % config.global_every == 0;
@@ -83,7 +89,9 @@ struct Encoder {
       if (with.cosine == no_tensor) turn(with, name, tokens, sees_all);
       x = block(name, x, with, i == 0);
     }
-    return normed("norm", x);
+    x = normed("norm", x);
+    b.end_function();
+    return x;
   }
 };
 

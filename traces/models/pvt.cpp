@@ -92,13 +92,13 @@ struct PvtStage {
     return b.dropout(which + ".drop2", y, dropout());
   }
 
-  // Channels that lie apart are copied for the product, and the bias is a sum of its own.
+  // Channels that lie apart are copied for the product, and the bias is added to it in place.
   TensorId apart(const std::string& which, TensorId x) const {
     b.begin_function();
     const TensorId dense = b.copy(which + ".dense", b.local(x), b.shape(x));
     const TensorId y = b.linear(which, dense, stage.width, false);
-    const TensorId sum =
-        b.add(which + ".add", y, b.to_compute(b.parameter(which + ".bias", {stage.width})));
+    const TensorId sum = b.add_in_place(which + ".add", y,
+                                        b.to_compute(b.parameter(which + ".bias", {stage.width})));
     b.end_function();
     return sum;
   }
@@ -174,8 +174,9 @@ struct Pvt {
     return sum;
   }
 
-  // A name holds what a stage made until the next one, or in version 1 its first block, returns.
-  // Version 2's own checkpointing wraps stages, patches included.
+  // A name holds what a stage made until the next one, or in version 1 its first block, returns,
+  // and in version 2 the image of it, too. Version 2's own checkpointing wraps stages, patches
+  // included.
   TensorId operator()(TensorId x) const {
     std::int64_t side = b.shape(x)[2], i = 0;
     TensorId named = no_tensor;
@@ -186,6 +187,7 @@ struct Pvt {
       const PvtStage stage{b, config, of, fmt::format("stages.{}", s), side};
       b.begin_function();
       if (named != no_tensor) b.local(named);
+      if (config.overlaps) b.local(x);
       if (!config.overlaps) x = stage.embedded(x, is_last);
       for (std::int64_t k = 0; k < of.depth; ++k, ++i) {
         const std::string name = fmt::format("{}.blocks.{}", stage.name, k);

@@ -7,7 +7,8 @@ namespace tidemark {
 namespace {
 
 // Hugging Face's ViT and its like called the half as two modules, the first of which ended with the
-// activation: by then nobody named what it read. DINOv2's, timm's and those of today are one.
+// activation: by then nobody named what it read, and what it gave until the layer returned.
+// DINOv2's, timm's and those of today are one.
 TensorId half_of_mlp(TraceBuilder& b, const std::string& name, TensorId x, const VitConfig& config,
                      double dropout) {
   if (config.gated_mlp)
@@ -16,7 +17,10 @@ TensorId half_of_mlp(TraceBuilder& b, const std::string& name, TensorId x, const
   b.begin_function();
   TensorId y = b.linear(name + ".fc1", b.local(x), config.mlp);
   y = activation(b, name, y, config.activation);
-  if (!is_one) b.end_function();
+  if (!is_one) {
+    b.local_of_caller(y);
+    b.end_function();
+  }
   y = b.dropout(name + ".drop1", y, config.drops_hidden ? dropout : 0);
   y = b.linear(name + ".fc2", y, config.width);
   if (is_one) b.end_function();

@@ -25,7 +25,7 @@ Per case:
   state       bytes of the optimizer's tensors
   storages    what is saved: bytes of a storage, how many there are
 
-The steps of families that came later (steps_families.json, and of some with transformers 5):
+The steps of families that came later (steps_families.json, steps_families_transformers-5.json):
     --cases scripts/capture_steps/family_cases.py
 
 Mixtures of experts with transformers 5 (steps_experts_transformers-5.json):
@@ -37,10 +37,13 @@ Activations that are not the family's own (steps_activations.json):
 Models' own checkpointing, beside adapters and alone (steps_checkpointed.json):
     --cases scripts/capture_steps/checkpointed_cases.py
 
-What nobody thought of (steps_by_chance.json, with COUNT=100 in the environment, then with SEED=32
-COUNT=40; steps_by_chance_transformers-5.json, with SEED=12 and 31, COUNT=40, of which
-PyTorch and peft refused 14; StableLM's with norms of heads are not modelled):
+What nobody thought of (steps_by_chance.json, with SEED=11 COUNT=100 in the environment, then with 32 and
+40, 57 and 22, 61 and 60; steps_by_chance_transformers-5.json, with 12 and 40, 31 and 40, 58 and 22, 62 and
+60; what PyTorch and peft refuse is not there, nor are StableLM's norms of heads, which are not modelled):
     --cases scripts/capture_steps/random_cases.py
+
+Families that call fused attention since transformers 5 (steps_shared_attention_transformers-5.json):
+    --cases scripts/capture_steps/shared_attention_cases.py
 
 Embeddings that heads share (steps_tied.json):
     --cases scripts/capture_steps/tied_cases.py

@@ -24,23 +24,20 @@ constexpr const char* what_is_missed =
     "all before it; the tensors inside of composed forwards (RMSNorm, rotary positions) are not "
     "among those here. *Live*: up to transformers 4.51 and among ranks, masks that fused "
     "attention takes are of one sample and of numbers until a block copies them; in PyTorch they "
-    "are truths of each. What variables of a model name across its blocks and stages "
-    "(transformers' Swin: what was merged, and each stage's input) is gone earlier here, 1 to 3 "
-    "% in networks of two stages. *Saved*: tables of indices that are buffers of a module (Swin, "
-    "BERT's positions) count here and not in the measurement; steps with checkpointing are left "
-    "out, because what they keep is held by the checkpoint, not by nodes. The sum of both parts "
-    "of SigLIP's packed keys and values is made in place by plain PyTorch, as here, but beside "
-    "them while it is watched for this measurement. T5's first block makes the biases of "
-    "positions itself; here it is called with them, and a checkpoint keeps them. Mistral's own "
-    "code in 4.47 makes rotary tables per layer and frees its 16-bit logits before the loss. Of "
-    "the steps drawn by chance (`scripts/capture_steps/random_cases.py`): dropping paths divides "
-    "what it keeps into a tensor of its own, which lies beside both for a moment (BEiT 1 %), and "
-    "SigLIP's pooled keys and values are watched, see above (3 %). Swin of transformers 5 names "
-    "other variables, and copies each stage's output once more (0.9 %). What DeBERTa's "
-    "forward takes in transformers 5 beside its tensors, 6.5 MiB more than is predicted in one "
-    "step (10.6 %), was not found. T5 of transformers 5 can call fused attention, which is not "
-    "modelled; "
-    "under its own checkpointing zeros that are added to scores have gradients (2 %). Liger's "
+    "are truths of each. *Saved*: tables of indices that are buffers of a module (Swin, BERT's "
+    "positions) count here and not in the measurement; steps with checkpointing are left out, "
+    "because what they keep is held by the checkpoint, not by nodes. Mistral's own code in 4.47 "
+    "makes rotary tables per layer (0.3 %). Of the steps drawn by chance "
+    "(`scripts/capture_steps/random_cases.py`): T5's first block makes the biases of positions "
+    "itself, and its own checkpointing drops them where no second block reads them; here it is "
+    "called with them (an encoder of one layer: 13 %). The numbers of T5's positions, made and "
+    "forgotten there, are an input here (1.7 %), and under its own checkpointing zeros that are "
+    "added to scores have gradients there (2 %). Dropping paths divides what it keeps into a "
+    "tensor of its own, which lies beside both for a moment (BEiT 1 %). Beside adapters, linears "
+    "whose frozen weights read what is not contiguous (SigLIP's pool, PVT v2) copy nothing there "
+    "(1.6 %). Of networks of 20 to 60 MiB, blocks that are not split are up to 6 % (*allocated*: "
+    "RoBERTa, DeBERTa). Swin of transformers 5 checkpoints layers inside of stages, see "
+    "[models.md](models.md) (0.6 %). Liger's "
     "loss keeps the gradient of its table from the forward on, which is *saved* there and not "
     "here; its rotation works in place, here its result lies beside what it turns for a moment, "
     "which in networks of 30 to 60 MiB often takes a segment of 20 MiB more (*reserved*). A tile "
@@ -107,6 +104,7 @@ void steps_section(Page& page, const std::string& folder) {
   add("transformers-4.57, families that came later", "families");
   add("transformers-5", "transformers-5");
   add("transformers-5, families that came later", "families_transformers-5");
+  add("transformers-5, fused attention with learned biases", "shared_attention_transformers-5");
   add("transformers-5, mixtures of experts", "experts_transformers-5");
   add("transformers-5, PyTorch 2.11 on an H200: a GPU, no stand-in", "h200");
   add("transformers-4.51", "transformers-4.51");

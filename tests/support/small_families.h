@@ -32,8 +32,8 @@ inline Model small_qwen_moe() {
                        2);
 }
 
-inline Model small_t5() {
-  return small_of_config("small-t5",
+inline Model small_t5(std::string name = "small-t5") {
+  return small_of_config(std::move(name),
                          R"({"model_type": "t5", "num_heads": 2, "d_model": 16, "d_kv": 8,
                              "d_ff": 32, "num_layers": 2, "vocab_size": 61})");
 }
@@ -54,6 +54,14 @@ inline Model small_pvt_v2() {
                              "linear_attention": true, "num_labels": 10})");
 }
 
+/// Hugging Face's: its last block's windows are shifted.
+inline Model small_hf_swin() {
+  return small_of_config("small-hf-swin",
+                         R"({"model_type": "swin", "image_size": 32, "embed_dim": 16,
+                             "depths": [2], "num_heads": [2], "window_size": 4,
+                             "num_labels": 10})");
+}
+
 inline StepOptions small_qlora(BaseWeights base) {
   StepOptions options;
   options.tuning = {.kind = Tuning::Kind::Lora, .rank = 2, .targets = {"all"}};
@@ -64,9 +72,15 @@ inline StepOptions small_qlora(BaseWeights base) {
 inline std::vector<SmallStep> small_steps_with_formulas() {
   StepOptions short_text;
   short_text.sequence = 12;
+  // Where fused attention takes a learned bias and a mask as one tensor.
+  StepOptions newest, padded = short_text;
+  newest.framework = padded.framework = "transformers-5";
+  padded.padded = true;
   return {{small_mixtral(), {}},
           {small_qwen_moe(), {}},
           {small_t5(), short_text},
+          {small_t5("small-padded-t5"), padded},
+          {small_hf_swin(), newest},
           {small_pvt(), {}},
           {small_pvt_v2(), {}}};
 }

@@ -202,7 +202,7 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
   q = dense_heads(b, name + ".q", q, config);
   const TensorId k = dense_heads(b, name + ".k", heads.k, config);
   // repeat_kv() comes first; what a product makes dense, when it reads.
-  const bool repeats_values = b.shape(heads.v)[1] != config.heads;
+  const bool repeats_values = b.shape(heads.v)[1] != config.heads && !config.broadcasts_keys;
   TensorId v = repeats_values ? dense_heads(b, name + ".v", heads.v, config) : heads.v;
   const TensorId k_transposed = b.view(name + ".k.transposed", k, {s[0], b.shape(k)[1], d, keys},
                                        LayoutTransform::ChannelsFirst);
@@ -210,13 +210,16 @@ TensorId math_attention(TraceBuilder& b, const std::string& name, Heads heads,
   if (!config.scales_query && config.scales_scores)
     scores = b.scale(name + ".scale", scores, factor);
   if (config.score_cap > 0) scores = b.capped(name + ".cap", scores, config.score_cap);
+  b.begin_function();
+  if (config.names_products) b.local(scores);
   if (config.bias != no_tensor)
     scores = config.adds_in_place ? b.add_in_place(name + ".bias", scores, config.bias)
                                   : b.add(name + ".bias", scores, config.bias);
   if (config.mask != no_tensor) scores = masked(b, name, scores, config.mask);
+  const TensorId made = probabilities(b, name, scores, b[heads.q].dtype, config);
+  b.end_function();
   if (config.names_scores) b.local(scores);
-  const TensorId weights = b.local(b.dropout(
-      name + ".dropout", probabilities(b, name, scores, b[heads.q].dtype, config), config.dropout));
+  const TensorId weights = b.local(b.dropout(name + ".dropout", made, config.dropout));
   if (config.returns_weights) b.local_of_caller(weights);
   if (!repeats_values) v = dense_heads(b, name + ".v", v, config);
   const TensorId mixed = b.matmul(name + ".mix", weights, v);
@@ -284,16 +287,25 @@ TensorId composed_attention(TraceBuilder& b, const std::string& name, const Head
 TensorId fused_bias(TraceBuilder& b, const std::string& name, const AttentionConfig& config,
                     AttentionKernel kernel) {
   const bool by_itself = config.causal && kernel == AttentionKernel::Flash;
+  const bool is_biased = config.bias != no_tensor;
   TensorId mask = by_itself ? no_tensor : config.mask;
-  if (mask == no_tensor) return config.bias;
-  if (b[mask].dtype == DType::Bool) {
-    const TensorId hidden = b.cast(name + ".mask.hidden", mask, b.compute_dtype());
-    mask = b.scale(name + ".mask.far_below", hidden, far_below);
+  if (mask == no_tensor && !is_biased) return mask;
+  if (mask == no_tensor) {
+    const bool is_view = b[config.bias].storage != config.bias;
+    mask = config.by_shared_code && is_view
+               ? b.copy(name + ".bias.dense", config.bias, b.shape(config.bias))
+               : config.bias;
+  } else {
+    if (b[mask].dtype == DType::Bool) {
+      const TensorId hidden = b.cast(name + ".mask.hidden", mask, b.compute_dtype());
+      mask = b.scale(name + ".mask.far_below", hidden, far_below);
+    }
+    mask = b.to_compute(mask);
+    if (config.converts_mask && b.shape(mask)[0] == 1)
+      mask = for_all_samples(b, name + ".mask.numbers", mask);
+    if (is_biased) mask = b.add(name + ".mask.bias", mask, config.bias);
   }
   mask = b.to_compute(mask);
-  if (config.converts_mask && b.shape(mask)[0] == 1)
-    mask = for_all_samples(b, name + ".mask.numbers", mask);
-  if (config.bias != no_tensor) mask = b.add(name + ".mask.bias", mask, config.bias);
   if (kernel != AttentionKernel::MemoryEfficient) return mask;
   const TensorId whole = padded(b, name + ".mask.padded", mask, 8);
   return whole == mask ? mask : b.select(name + ".mask.rows", whole, b.shape(mask));
@@ -331,7 +343,8 @@ TensorId fused_attention(TraceBuilder& b, const std::string& name, Heads heads,
     const Shape of = b.shape(x);
     const bool repeats =
         framework.repeats_key_heads || config.repeats_key_heads || bias != no_tensor;
-    const bool is_repeated = is_sdpa && repeats && of[1] != config.heads && !both_expand;
+    const bool is_repeated =
+        is_sdpa && repeats && of[1] != config.heads && !both_expand && !config.broadcasts_keys;
     if (is_repeated && one_expands)
       x = expands(x) ? x : first_of_copies(x, name + which);
     else if (is_repeated)
@@ -388,7 +401,7 @@ AttentionKernel attention_kernel(const TraceBuilder& b, const AttentionConfig& c
                       .head_width = head_width,
                       .value_width = config.value_width,
                       .grouped = grouped && !repeats && !b.framework().efficient_groups,
-                      .broadcasts = config.broadcasts_keys,
+                      .broadcasts = config.broadcasts_keys && !b.framework().efficient_groups,
                       .masked = masked},
                      b.step().capability.value_or(80));
 }
@@ -410,12 +423,13 @@ Heads project_heads(TraceBuilder& b, const std::string& name, TensorId x,
         return slice_heads(b, name, qkv, d, config);
       case Unpacking::ByHead:
         return chunk_heads(b, name, qkv, d, config);
+      // Falcon's code names what it unpacks.
       case Unpacking::SelectByHead:
-        return select_by_head(b, name, qkv, d, config);
+        return select_by_head(b, name, b.local(qkv), d, config);
       case Unpacking::OneKeyHead:
-        return one_key_head(b, name, qkv, d, config);
+        return one_key_head(b, name, b.local(qkv), d, config);
       case Unpacking::Grouped:
-        return grouped_heads(b, name, qkv, d, config);
+        return grouped_heads(b, name, b.local(qkv), d, config);
       case Unpacking::Split:
       case Unpacking::Select:
         break;
@@ -432,11 +446,18 @@ Heads project_heads(TraceBuilder& b, const std::string& name, TensorId x,
   return {q, k, project(b, name + ".v", read, {key_heads, d, bias}, config)};
 }
 
+namespace {
+
+AttentionKernel kernel_of(const TraceBuilder& b, TensorId q, const AttentionConfig& config) {
+  const bool masked = config.mask != no_tensor || config.bias != no_tensor;
+  return config.kernel ? *config.kernel : attention_kernel(b, config, b.shape(q)[3], masked);
+}
+
+}  // namespace
+
 TensorId attention_core(TraceBuilder& b, const std::string& name, TensorId q, TensorId k,
                         TensorId v, const AttentionConfig& config) {
-  const bool masked = config.mask != no_tensor || config.bias != no_tensor;
-  const AttentionKernel kernel =
-      config.kernel ? *config.kernel : attention_kernel(b, config, b.shape(q)[3], masked);
+  const AttentionKernel kernel = kernel_of(b, q, config);
   switch (kernel) {
     case AttentionKernel::Eager:
       return math_attention(b, name, {q, k, v}, config);
@@ -473,7 +494,11 @@ TensorId self_attention(TraceBuilder& b, const std::string& name, TensorId x,
   }
   heads.k = b.behind(name + ".k", config.prefix.keys, heads.k);
   heads.v = b.behind(name + ".v", config.prefix.values, heads.v);
-  b.local(heads.q), b.local(heads.k), b.local(heads.v);
+  // A q that is scaled takes the name of what it is made of.
+  const bool is_renamed = config.scales_query && !config.packed &&
+                          kernel_of(b, heads.q, config) == AttentionKernel::Eager;
+  if (!is_renamed) b.local(heads.q);
+  b.local(heads.k), b.local(heads.v);
   const TensorId mixed = attention_core(b, name, heads.q, heads.k, heads.v, config);
   const TensorId y =
       b.linear(name + "." + std::string(config.out_name), mixed, width, config.out_bias);

@@ -44,6 +44,7 @@ struct AttentionConfig {
   bool probabilities_as_query = false;         ///< probabilities are cast to the dtype of q
   double dropout = 0;                          ///< of the probabilities
   bool names_scores = false;                   ///< scaled scores stay until the attention returns
+  bool names_products = false;                 ///< … before masks, until there are probabilities
   bool returns_weights = false;                ///< to a block that names them until it returns
   bool calls_sdpa = true;                      ///< the code can call PyTorch's fused attention
   std::optional<AttentionKernel> kernel = {};  ///< what runs, if it is settled already
@@ -54,10 +55,11 @@ struct AttentionConfig {
   bool masks_each_sample = false;  ///< materialized scores have a mask of each sample
   bool is_unmasked = false;        ///< nobody hands the model a mask (Whisper's decoder)
   bool converts_mask = false;      ///< a mask of booleans, which each call turns into numbers
+  bool is_always_masked = false;   ///< fused kernels get a mask that hides nothing but later tokens
   TensorId memory = no_tensor;     ///< keys and values are made of it: cross-attention
   bool scales_scores = true;       ///< unless scales_query; T5's are left as they are
   bool adds_in_place = false;   ///< the bias to the scores, of which softmax reads an fp32 copy: T5
-  TensorId bias = no_tensor;    ///< [1, heads, tokens, tokens], learned
+  TensorId bias = no_tensor;    ///< [1 or batch, heads, tokens, tokens], learned
   TensorId mask = no_tensor;    ///< constant, broadcast over the scores; or [windows, 1, tokens,
                                 ///< tokens] where the batch is that of an image times its windows
   Prefix prefix = {};           ///< in front of keys and values

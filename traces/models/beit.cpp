@@ -52,12 +52,15 @@ struct Beit {
   }
 
   TensorId attention(const std::string& name, TensorId x, TensorId shared) const {
+    const bool shares = b.framework().vision_softmax_fp32;
     AttentionConfig with{.heads = config.heads,
                          .packed = false,
                          .scales_query = false,
                          .key_bias = false,
+                         .softmax_in_fp32 = shares,
+                         .probabilities_as_query = shares,
                          .dropout = b.dropout_probability(config.attention_dropout),
-                         .names_scores = true};
+                         .names_scores = !shares};
     if (config.biases_blocks)
       with.bias = bias(name + ".relative", new_table(name + ".relative_position_bias_table"));
     if (shared != no_tensor)

@@ -15,6 +15,7 @@ ModelConfig read_mistral(Fields& root) {
   const auto window = root.member("sliding_window");
   const bool none = window && window->kind() == JsonKind::Null;
   config.sliding_window = none ? 0 : count(root, "sliding_window", 4096, most_positions);
+  config.own_loss = true;
   return config;
 }
 

@@ -71,12 +71,14 @@ struct DecoderBlock {
     return form == BlockForm::PostNorm ? normed(half.norm_after, x) : x;
   }
 
-  // Neither branch waits for the other, so there is nothing that a coupling could undo.
+  // Neither branch waits for the other, so there is nothing that a coupling could undo. What both
+  // give has names until the block returns; Falcon's code adds in place of the second.
   TensorId both_at_once(TensorId x) const {
     const TensorId before = normed("input_norm", x);
-    const TensorId attended = attend(before);
+    const TensorId attended = b.local(attend(before));
     const bool shares = config.block == BlockForm::ParallelOneNorm;
     const TensorId fed = feed(shares ? before : normed("post_norm", x));
+    if (!config.drops_sum) b.local(fed);
     if (!config.drops_sum) return b.add(name + ".add2", b.add(name + ".add1", fed, attended), x);
     const TensorId sum = b.add(name + ".add1", fed, attended);
     return b.add(name + ".add2", x, b.dropout(name + ".drop", sum, residual_dropout()));
@@ -137,11 +139,16 @@ AttentionConfig attention_of(TraceBuilder& b, const DecoderConfig& config, std::
   if (config.latent.key_rank > 0) attention.value_width = config.latent.value_width;
   const bool is_own =
       config.own_attention && (config.plain_scores || !b.framework().shared_attention);
-  attention.by_shared_code = attention.converts_mask = !is_own;
-  attention.repeats_key_heads = attention.dense_beside_mask = is_own;
+  // Falcon's own code asks transformers 5 for a mask that is always there, and hands it on as it
+  // is.
+  const bool hands_on = config.plain_scores && b.framework().shared_attention;
+  attention.by_shared_code = !is_own;
+  attention.converts_mask = !is_own || hands_on;
+  attention.repeats_key_heads = attention.dense_beside_mask = is_own && !hands_on;
+  attention.is_always_masked = hands_on;
   attention.masks_each_sample = config.plain_scores || b.framework().masks_each_sample;
   attention.returns_weights = true;
-  attention.names_scores = config.plain_scores;
+  attention.names_products = config.plain_scores;
   attention.broadcasts_keys = config.broadcasts_keys;
   const std::int64_t keys = tokens + prefix_tokens(b.step().tuning);
   settle_attention(b, attention, "attention_mask" + suffix, {1, 1, tokens, keys}, stream,
@@ -266,16 +273,18 @@ Trace build_decoder(const std::string& model, const DecoderConfig& config,
   // Whose name for all outputs lasts until the loss is there; that of pairs is not the model's own.
   const bool names = !scores_pairs(options);
   if (names) b.begin_function();
-  const TensorId loss = decoder_loss(b, [&] { return hidden_words(b, config, tokens); },
-                                     {.head = config.head,
-                                      .is_tied = config.tied_head,
-                                      .vocabulary = config.vocabulary,
-                                      .bias = config.head_bias,
-                                      .logit_cap = config.logit_cap,
-                                      .token = {.labels = config.labels,
-                                                .dropout = dropout,
-                                                .loss_in_fp32 = wide_loss,
-                                                .name = "score"}});
+  const TensorId loss =
+      decoder_loss(b, [&] { return hidden_words(b, config, tokens); },
+                   {.head = config.head,
+                    .is_tied = config.tied_head,
+                    .vocabulary = config.vocabulary,
+                    .bias = config.head_bias,
+                    .logit_cap = config.logit_cap,
+                    .renames_logits = config.own_loss && b.framework().shifts_logits,
+                    .token = {.labels = config.labels,
+                              .dropout = dropout,
+                              .loss_in_fp32 = wide_loss,
+                              .name = "score"}});
   if (names) b.end_function();
   return b.finish(loss);
 }

@@ -43,13 +43,19 @@ void settle_attention(TraceBuilder& b, AttentionConfig& attention, const std::st
   const bool is_packed = attention.is_unmasked && b.framework().packs_unmasked;
   // While it traces, transformers cannot look whether a mask hides anything, so that one stays.
   const bool keeps_mask = b.step().padded || b.framework().compiles;
-  const bool is_masked = b.framework().picks_fused_attention && (keeps_mask || hides || is_packed);
+  const bool has_mask = keeps_mask || hides || is_packed || attention.is_always_masked;
+  const bool is_masked = b.framework().picks_fused_attention && has_mask;
   attention.kernel = attention_kernel(b, attention, attention.head_width, is_masked);
   const Shape of_all = {1, 1, queries, tokens};
   switch (*attention.kernel) {
     case AttentionKernel::Eager:
       if (is_bidirectional(b, fill)) {
         if (b.step().padded) attention.mask = b.local(padding_of_pairs(b, name, of_all, dtype));
+        return;
+      }
+      if (attention.masks_each_sample && mask[0] == 1 && makes_masks(b) &&
+          std::holds_alternative<fill::PaddingMask>(fill)) {
+        attention.mask = b.local(padding_of_pairs(b, name, mask, dtype));
         return;
       }
       attention.mask = made_mask(b, name, mask, dtype, fill);
@@ -93,14 +99,14 @@ TensorId vocabulary_table(TraceBuilder& b, const std::string& name, TensorId x, 
 // Up to transformers 4.47 the logits become fp32, GPT-2's apart, and all but the last token's are
 // copied to one piece, with the labels of all but the first. Later (loss_utils.py) all models'
 // logits become fp32 and the labels are shifted. The variables of the model and of the loss stay.
-TensorId next_token_loss(TraceBuilder& b, TensorId logits, bool in_fp32) {
+TensorId next_token_loss(TraceBuilder& b, TensorId logits, bool in_fp32, bool renames) {
   const std::int64_t batch = b.shape(logits)[0], tokens = b.shape(logits)[1];
   const std::int64_t vocabulary = b.shape(logits)[2];
   const Framework& framework = b.framework();
   const bool shifts = framework.shifts_logits && tokens > 1;
   const std::int64_t scored = shifts ? tokens - 1 : tokens;
   b.begin_function();
-  b.local(logits);
+  if (!renames) b.local(logits);
   // The code pads labels by one that is ignored before it shifts them. Here the next word is there.
   const std::int64_t given = framework.shifts_labels ? tokens + 1 : tokens;
   TensorId labels = b.input("labels", {batch, given}, DType::Int64, fill::Words{});

@@ -25,7 +25,8 @@ TensorId vocabulary_table(TraceBuilder& builder, const std::string& name, Tensor
                           TensorId tied_table, std::int64_t vocabulary);
 
 /// Cross-entropy of each token's logits [batch, tokens, vocabulary] with the label of the next.
-/// Most models make the logits fp32 before.
-TensorId next_token_loss(TraceBuilder& builder, TensorId logits, bool in_fp32 = true);
+/// Most models make the logits fp32 before. `renames` says that these take the name of the others.
+TensorId next_token_loss(TraceBuilder& builder, TensorId logits, bool in_fp32 = true,
+                         bool renames = false);
 
 }  // namespace tidemark

@@ -58,17 +58,21 @@ TensorId made_mask(TraceBuilder& b, const std::string& name, const Shape& shape,
 }
 
 // Of distances, which are whole numbers, no more than 1 counts.
+TensorId later_pairs(TraceBuilder& b, const std::string& name, const Shape& shape,
+                     std::int64_t window) {
+  const TensorId hidden = hidden_by_distance(b, name, shape, window);
+  const TensorId less = b.input(name + ".less", {1, 1, 1, 1}, DType::Float32, fill::Constant{-1});
+  const TensorId beyond = b.relu(name + ".beyond", b.add(name + ".from_one", hidden, less));
+  const TensorId one = b.add(name + ".float", hidden, b.scale(name + ".rest", beyond, -1));
+  return b.cast(name, one, DType::Bool);
+}
+
 TensorId hidden_pairs(TraceBuilder& b, const std::string& name, const Shape& shape,
                       const InputFill& fill) {
   const auto* causal = std::get_if<fill::CausalMask>(&fill);
   if (!causal)
     return b.cast(name, padding_of_pairs(b, name + ".float", shape, DType::Float32), DType::Bool);
-  const TensorId hidden = hidden_by_distance(b, name, shape, causal->window);
-  const TensorId less = b.input(name + ".less", {1, 1, 1, 1}, DType::Float32, fill::Constant{-1});
-  const TensorId beyond = b.relu(name + ".beyond", b.add(name + ".from_one", hidden, less));
-  const TensorId one = b.add(name + ".float", hidden, b.scale(name + ".rest", beyond, -1));
-  const TensorId mask = b.cast(name, one, DType::Bool);
-  return for_all_samples(b, name + ".samples", mask);
+  return for_all_samples(b, name + ".samples", later_pairs(b, name, shape, causal->window));
 }
 
 }  // namespace tidemark

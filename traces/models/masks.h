@@ -16,6 +16,10 @@ TensorId padding_of_pairs(TraceBuilder& builder, const std::string& name, const 
 TensorId made_mask(TraceBuilder& builder, const std::string& name, const Shape& shape, DType dtype,
                    const InputFill& fill);
 
+/// Booleans of [1, 1, tokens, keys]: which keys lie behind their queries.
+TensorId later_pairs(TraceBuilder& builder, const std::string& name, const Shape& shape,
+                     std::int64_t window = 0);
+
 /// Booleans of [batch, 1, tokens, keys], whether anything is padded or not.
 TensorId hidden_pairs(TraceBuilder& builder, const std::string& name, const Shape& shape,
                       const InputFill& fill);

@@ -217,7 +217,8 @@ struct DecoderConfig {
   bool own_attention = false;                   ///< calls PyTorch's attention by itself (StableLM)
   bool broadcasts_keys = false;                 ///< as in AttentionConfig
   bool plain_scores = false;  ///< a mask for each sample, softmax in their own dtype (Falcon)
-  bool drops_sum = false;     ///< residual_dropout of both parallel branches together
+  bool own_loss = false;   ///< up to transformers 4.47, which calls logits in fp32 alike (Mistral)
+  bool drops_sum = false;  ///< residual_dropout of both parallel branches together
   bool packed_qkv = false;
   Unpacking unpacking = Unpacking::Split;
   bool learned_positions = false;    ///< instead of rotation

@@ -67,21 +67,45 @@ TensorId relative_bias(TraceBuilder& b, const std::string& name, const Stage& st
                 LayoutTransform::ChannelsFirst);
 }
 
+// transformers 5 rewrote its Swin, which calls the attention of all others.
+bool is_rewritten(const TraceBuilder& b, const SwinConfig& config) {
+  return !config.fused_shift && b.framework().shared_attention;
+}
+
 TensorId window_attention(TraceBuilder& b, const std::string& name, TensorId x, const Stage& stage,
                           const SwinConfig& config, std::int64_t shift) {
   const std::int64_t per_side = stage.padded / stage.window, tokens = stage.window * stage.window;
+  const bool shares = is_rewritten(b, config);
   AttentionConfig attention{.heads = stage.heads,
                             .packed = config.packed_qkv,
                             .unpacking = Unpacking::Select,
                             .scales_query = config.scales_query,
                             .qkv_bias = config.qkv_bias,
+                            .softmax_in_fp32 = shares,
+                            .probabilities_as_query = shares,
                             .dropout = b.dropout_probability(config.attention_dropout),
-                            .calls_sdpa = false};
+                            .calls_sdpa = shares,
+                            .by_shared_code = shares};
+  b.begin_function();  // which names what is added to scores
   attention.bias = relative_bias(b, name, stage);
-  if (shift > 0)
-    attention.mask = b.input(name + ".window_mask", {per_side * per_side, 1, tokens, tokens},
-                             b.base_dtype(), fill::SeamMask{shift});
-  return self_attention(b, name, x, attention);
+  if (shift > 0) {
+    const TensorId mask = b.input(name + ".window_mask", {per_side * per_side, 1, tokens, tokens},
+                                  b.base_dtype(), fill::SeamMask{shift});
+    if (shares) {
+      const Shape windows = {1, per_side * per_side, tokens, tokens};
+      const TensorId of_image = b.view(name + ".window_mask.image", mask, windows);
+      const TensorId of_all = b.local(for_all_samples(b, name + ".window_mask.all", of_image));
+      const TensorId each =
+          b.view(name + ".window_mask.each", of_all, {b.shape(x)[0], 1, tokens, tokens});
+      attention.bias = b.add(name + ".relative_bias.mask", attention.bias, each);
+    } else {
+      attention.mask = mask;
+    }
+  }
+  if (shares) b.local(attention.bias);
+  const TensorId y = self_attention(b, name, x, attention);
+  b.end_function();
+  return y;
 }
 
 /// Of one layer's attention: what the residual adds, and what the code's variables name.
@@ -98,8 +122,8 @@ void named_until_now(TraceBuilder& b, std::span<const TensorId> variables) {
 }
 
 // norm1, windows, attention, windows undone. Microsoft's code has fewer variables than
-// transformers' shifted_hidden_states, hidden_states_windows, attention_output, shifted_windows,
-// attention_windows.
+// transformers' hidden_states_windows, attention_output, attention_windows, and, up to version 4,
+// shifted_hidden_states and shifted_windows.
 AttentionHalf attention_half(TraceBuilder& b, const std::string& name, TensorId x,
                              const Stage& stage, const SwinConfig& config, std::int64_t shift) {
   const Shape tokens = {b.shape(x)[0], stage.padded * stage.padded, b.shape(x)[2]};
@@ -119,7 +143,8 @@ AttentionHalf attention_half(TraceBuilder& b, const std::string& name, TensorId 
                                      : b.copy(name + ".windows", rolled, windows,
                                               LayoutTransform::CutWindows, {window, shifted_too});
   const TensorId attended = window_attention(b, name + ".attn", cut, stage, config, shift);
-  const double dropout = config.fused_shift ? config.dropout : config.attention_dropout;
+  const bool shares = is_rewritten(b, config);
+  const double dropout = config.fused_shift || shares ? config.dropout : config.attention_dropout;
   const TensorId kept = b.dropout(name + ".drop", attended, b.dropout_probability(dropout));
   const TensorId merged = is_one_window
                               ? b.view(name + ".merge", kept, tokens)
@@ -130,7 +155,9 @@ AttentionHalf attention_half(TraceBuilder& b, const std::string& name, TensorId 
   AttentionHalf half{.y = resized(b, name + ".cut", unrolled, stage.padded, stage.side),
                      .normed = normed,
                      .variables = {cut, kept}};
-  if (!config.fused_shift)
+  if (shares)
+    half.variables.push_back(half.y);
+  else if (!config.fused_shift)
     half.variables.insert(half.variables.end(), {rolled, merged, half.y});
   else if (shift == 0)
     half.variables.push_back(merged);
@@ -144,9 +171,11 @@ TensorId mlp_half(TraceBuilder& b, const std::string& name, TensorId x, const St
   const TensorId normed = b.layer_norm(name + ".norm2", x, config.epsilon);
   TensorId y = b.linear(name + ".mlp.fc1", normed, stage.mlp);
   y = activation(b, name + ".mlp", y, config.activation);
-  if (!config.fused_shift) named_until_now(b, std::array{normed});
+  const bool is_one = config.fused_shift || is_rewritten(b, config);
+  if (!is_one) named_until_now(b, std::array{normed});
   y = b.dropout(name + ".mlp.drop1", y, config.drops_hidden ? dropout : 0);
   y = b.linear(name + ".mlp.fc2", y, stage.width);
+  if (is_one && !config.fused_shift) named_until_now(b, std::array{normed});
   y = b.dropout(name + ".mlp.drop2", y, dropout);
   if (config.fused_shift) named_until_now(b, std::array{normed});
   return y;
@@ -217,20 +246,37 @@ Trace build_swin(const std::string& model, const SwinConfig& config, const StepO
       b.input("images", {batch, config.channels, image, image}, b.base_dtype(), fill::Pixels{});
   const TensorId targets = image_targets(b, config.head);
   TensorId x = embed_patches(b, images, stage_of(config, image, 0).side, config);
+  // The rewritten one checkpoints layers inside of checkpointed stages: of all stages but the one
+  // at hand their inputs stay, and of that one its layers'. Here those of all layers stay.
+  const bool rewritten = is_rewritten(b, config);
+  const bool by_stage = config.checkpoints_stages && !rewritten;
+  TensorId beside = no_tensor;  // what a stage returns beside x is named until the next one has run
   for (std::int64_t s = 0, i = 0; s < std::ssize(config.depths); ++s) {
     const Stage stage = stage_of(config, image, static_cast<std::size_t>(s));
+    std::vector<TensorId> names = {x};
+    if (beside != no_tensor) names.push_back(beside);
     for (std::int64_t k = 0; k < config.depths[static_cast<std::size_t>(s)]; ++k, ++i) {
       const std::string name = fmt::format("stages.{}.blocks.{}", s, k);
       const std::int64_t shift = k % 2 == 1 && stage.window < stage.side ? config.window / 2 : 0;
       const double rate = blocks < 2 ? 0 : drop_path * as_double(i) / as_double(blocks - 1);
       const auto stage_number = static_cast<int>(s);
-      b.begin_block(name, x, stage_number, config.checkpoints_stages ? stage_number : -1);
+      b.begin_block(name, x, stage_number, by_stage ? stage_number : -1);
       x = block(b, name, x, stage, config, shift, rate);
       b.end_block();
     }
+    beside = x;
     if (s + 1 < std::ssize(config.depths))
       x = merge_patches(b, fmt::format("stages.{}.merge", s), x, stage.side, config);
+    if (config.fused_shift) continue;
+    if (rewritten) {  // as an image
+      names.push_back(beside);
+      const Shape rows = b.shape(x);
+      beside = b.copy(fmt::format("stages.{}.image", s), x, {rows[0], rows[2], rows[1]},
+                      LayoutTransform::ChannelsFirst);
+    }
+    named_until_now(b, names);
   }
+  if (!config.fused_shift) named_until_now(b, std::array{beside});
   x = b.layer_norm("norm", x, config.epsilon);
   const TensorId pooled = b.mean_pool("pool", x, {batch, config.width << (stages - 1)});
   if (config.head == Head::None) return b.finish(mean_loss(b, std::array{x, pooled}));

@@ -1,13 +1,16 @@
-// T5 as in modeling_t5.py of Hugging Face transformers, eager, which has no other attention:
+// T5 as in modeling_t5.py of Hugging Face transformers, which has no attention but its own up to
+// version 4:
 //   encoder: embed ─ { norm ─ attention ─ add ─ norm ─ mlp ─ add } ─ norm
 //   decoder: the same with { norm ─ attention to the encoder's output ─ add } in between
 // A bias for each head and each difference of positions is made once per stack, and added to the
-// scores of all its blocks.
+// scores of all its blocks. Fused attention takes one tensor to add, so that each block makes that
+// of bias and mask (create_position_bias_mask() of sdpa_attention.py).
 #include <cmath>
 
 #include "traces/models/attention.h"
 #include "traces/models/decoder_parts.h"
 #include "traces/models/language_model.h"
+#include "traces/models/masks.h"
 #include "traces/models/model_config.h"
 
 namespace tidemark {
@@ -30,11 +33,22 @@ struct T5Stack {
   // What the shared attention of transformers 5 adds to scores apart.
   bool adds_masks_apart() const { return b.framework().shared_attention; }
 
+  // Nobody says of a decoder's words which are padding. Fused attention takes booleans.
   TensorId mask_of(const char* which, const Shape& shape, const InputFill& kind) const {
     if (!adds_masks_apart()) return no_tensor;
     AttentionConfig of;
+    of.kernel = attention_kernel(b, of, config.head_width, true);
     of.masks_each_sample = true, of.calls_sdpa = false;
-    settle_attention(b, of, name + which, shape, b.base_dtype(), kind);
+    const bool is_causal = std::holds_alternative<fill::CausalMask>(kind);
+    if (*of.kernel == AttentionKernel::Eager)
+      settle_attention(b, of, name + which, shape, b.base_dtype(), kind);
+    else if (!is_causal && !b.step().padded)
+      return no_tensor;
+    else if (*of.kernel == AttentionKernel::Composed || !makes_masks(b))
+      return b.local(made_mask(b, name + which, shape, b.compute_dtype(), kind));
+    else
+      return b.local(is_causal ? later_pairs(b, name + which, shape)
+                               : hidden_pairs(b, name + which, shape, kind));
     return of.mask;
   }
 
@@ -84,7 +98,8 @@ struct T5Stack {
                                     .dropout = dropout,
                                     .names_scores = is_own,
                                     .returns_weights = !is_own,
-                                    .calls_sdpa = false,
+                                    .calls_sdpa = !is_own,
+                                    .by_shared_code = !is_own,
                                     .memory = memory,
                                     .scales_scores = !is_own,
                                     .adds_in_place = is_own,

@@ -59,10 +59,14 @@ TensorId token_loss(TraceBuilder& b, TensorId x, const TokenHead& head) {
   const TensorId labels = b.input("labels", {batch, tokens}, DType::Int64);
   const std::string name(head.name);
   const TensorId dropped = b.dropout(name + ".drop", x, head.dropout);
-  TensorId logits = head_linear(b, name, dropped, head.labels);
+  b.begin_function();
+  TensorId logits = b.local(head_linear(b, name, dropped, head.labels));
   logits = b.view("logits.rows", logits, {batch * tokens, head.labels});
   if (head.loss_in_fp32) logits = b.cast("logits.float", logits, DType::Float32);
-  return b.cross_entropy("loss", logits, b.view("labels.rows", labels, {batch * tokens}));
+  const TensorId loss =
+      b.cross_entropy("loss", logits, b.view("labels.rows", labels, {batch * tokens}));
+  b.end_function();
+  return loss;
 }
 
 TensorId question_answering_loss(TraceBuilder& b, TensorId x) {
@@ -83,7 +87,7 @@ TensorId words_loss(TraceBuilder& b, const HiddenWords& hidden, const DecoderHea
     return chunked_token_loss(b, x, vocabulary_table(b, "lm_head", x, tied, head.vocabulary), bias);
   TensorId logits = vocabulary_head(b, "lm_head", x, tied, head.vocabulary, bias);
   if (head.logit_cap > 0) logits = b.capped("logits", logits, head.logit_cap);
-  return next_token_loss(b, logits, head.token.loss_in_fp32);
+  return next_token_loss(b, logits, head.token.loss_in_fp32, head.renames_logits);
 }
 
 }  // namespace

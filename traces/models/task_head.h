@@ -45,8 +45,9 @@ struct DecoderHead {
   Head head = Head::CausalLanguage;
   bool is_tied = false;  ///< to the table of words
   std::int64_t vocabulary = 0;
-  bool bias = false;     ///< of the logits
-  double logit_cap = 0;  ///< c > 0: logits become c · tanh(logits / c)
+  bool bias = false;            ///< of the logits
+  double logit_cap = 0;         ///< c > 0: logits become c · tanh(logits / c)
+  bool renames_logits = false;  ///< those in fp32 take the name of what they are made of
   TokenHead token = {};
 };
 

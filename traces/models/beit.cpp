@@ -52,7 +52,7 @@ struct Beit {
   }
 
   TensorId attention(const std::string& name, TensorId x, TensorId shared) const {
-    const bool shares = b.framework().vision_softmax_fp32;
+    const bool shares = b.framework().shared_attention;
     AttentionConfig with{.heads = config.heads,
                          .packed = false,
                          .scales_query = false,

@@ -11,6 +11,7 @@
 #include "kernels/dropout/dropout.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/embedding/embedding.h"
+#include "kernels/float8/float8.h"
 #include "kernels/inverted/inverted.h"
 #include "kernels/layout_transform/layout_transform.h"
 #include "kernels/linear/linear.h"

@@ -78,7 +78,7 @@ std::string cautions_of(const PlannedStep& step) {
       cautions.emplace_back(caution);
   };
   for (const auto& component : step.rewrites) add(component.row->caution);
-  if (const int bits = fewest_bits(step.plan); bits != 0) add(caution_of_quantized(bits));
+  add(caution_of_codes(step.plan));
   return fmt::format("{}", fmt::join(cautions, "; "));
 }
 

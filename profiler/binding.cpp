@@ -300,6 +300,7 @@ class Binder {
 
   void quantize(const Node& node, std::vector<Call>& calls) {
     const InstanceId value = graph_.reads(node)[0], codes = written(node, Role::Codes);
+    if (holds_floats(codes)) return calls.push_back(quantize_to_floats(value, codes));
     const InstanceId ranges = written(node, Role::Ranges), before = graph_[ranges].over;
     const bool is_noted = noted_[index(before)];
     Call call = quantize(node, value, codes, ranges);
@@ -315,8 +316,34 @@ class Binder {
     const Instances reads = graph_.reads(node);
     Call call;
     call.pass = Pass::Dequantize;
-    call.inputs.push_back(all_codes(reads[0], reads[1]));
+    if (holds_floats(reads[0]))
+      call.inputs = floats(reads[0]);
+    else
+      call.inputs.push_back(all_codes(reads[0], reads[1]));
     call.outputs.push_back(flat_value(written(node, Role::Value)));
+    return call;
+  }
+
+  bool holds_floats(InstanceId codes) const {
+    return graph_.encodings[graph_[codes].encoding].format == CodeFormat::Float8;
+  }
+
+  // The codes, and behind them the magnitude of each group.
+  std::vector<Array> floats(InstanceId codes) const {
+    const Encoding& encoding = graph_.encodings[graph_[codes].encoding];
+    const Shape& shape = trace_[graph_[codes].tensor].shape;
+    const Shape groups{groups_of(encoding, shape)};
+    std::byte* const magnitudes =
+        address(codes) + graph_[codes].size.count - numel(groups) * size_of(DType::Float32);
+    return {array_at(address(codes), DType::Float8, dense(shape)),
+            array_at(magnitudes, DType::Float32, dense(groups))};
+  }
+
+  Call quantize_to_floats(InstanceId value, InstanceId codes) const {
+    Call call;
+    call.pass = Pass::Quantize;
+    call.inputs.push_back(flat_value(value));
+    call.outputs = floats(codes);
     return call;
   }
 

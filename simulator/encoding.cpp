@@ -1,4 +1,4 @@
-// Sizes of codes and ranges, and the groups of Mesa's layers.
+// Sizes of codes and ranges, and the groups of Mesa's layers and of COAT's.
 #include "simulator/encoding.h"
 
 #include <fmt/format.h>
@@ -11,15 +11,21 @@ namespace tidemark {
 
 std::int64_t groups_of(const Encoding& encoding, const Shape& shape) {
   if (encoding.group == 0) return 1;
+  if (encoding.format == CodeFormat::Float8)
+    return (numel(shape) + encoding.group - 1) / encoding.group;
   CHECK(encoding.axis < shape.rank());
   return shape[encoding.axis] / std::int64_t{encoding.group};
 }
 
 Bytes size_of_codes(const Encoding& encoding, const Shape& shape) {
-  return {(numel(shape) * encoding.bits + 7) / 8};
+  const std::int64_t codes = (numel(shape) * encoding.bits + 7) / 8;
+  if (has_ranges(encoding)) return {codes};
+  return {round_up(codes, size_of(DType::Float32)) +
+          groups_of(encoding, shape) * encoding.metadata};
 }
 
 Bytes size_of_ranges(const Encoding& encoding, const Shape& shape) {
+  if (!has_ranges(encoding)) return {};
   return {groups_of(encoding, shape) * encoding.metadata};
 }
 
@@ -35,7 +41,43 @@ Encoding mesa_encoding(const Shape& shape, int bits, std::int64_t channels) {
   return encoding;
 }
 
+Encoding float8_encoding_of_tensor() {
+  return {.metadata = size_of(DType::Float32), .format = CodeFormat::Float8};
+}
+
+Encoding float8_encoding(const Shape& shape, std::int64_t neighbours) {
+  Encoding encoding = float8_encoding_of_tensor();
+  const std::int64_t row = shape.rank() == 0 ? 1 : shape.back();
+  if (row % neighbours == 0)
+    encoding.group = static_cast<std::uint32_t>(neighbours);
+  else if (row > neighbours)
+    encoding.group = static_cast<std::uint32_t>(row);
+  return encoding;
+}
+
+Encoding usual_encoding(CodeFormat format, const Shape& shape) {
+  return format == CodeFormat::Float8 ? float8_encoding(shape) : mesa_encoding(shape);
+}
+
+namespace {
+
+std::string misfit_of_floats(const Encoding& encoding, const Shape& shape) {
+  if (encoding.bits != 8) return fmt::format("floats have 8 bits, not {}", encoding.bits);
+  if (encoding.metadata != size_of(DType::Float32))
+    return fmt::format("floats have a magnitude of 4 bytes per group, not {}", encoding.metadata);
+  if (encoding.delayed) return "floats are coded by their own magnitudes, not by the last step's";
+  if (encoding.axis != 0) return "groups of floats divide the last axis; leave 'axis' out";
+  if (encoding.group == 0) return {};
+  const std::int64_t row = shape.rank() == 0 ? 1 : shape.back();
+  if (row % encoding.group != 0)
+    return fmt::format("groups of {} do not divide its rows of {}", encoding.group, row);
+  return {};
+}
+
+}  // namespace
+
 std::string misfit(const Encoding& encoding, const Shape& shape) {
+  if (encoding.format == CodeFormat::Float8) return misfit_of_floats(encoding, shape);
   if (std::ranges::find(code_bits, encoding.bits) == code_bits.end())
     return fmt::format("codes have {} bits, not {}", fmt::join(code_bits, ", "), encoding.bits);
   if (encoding.metadata < 8)

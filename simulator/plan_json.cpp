@@ -25,10 +25,12 @@ struct Entry {
   auto operator<=>(const Entry&) const = default;
 };
 
-/// What is not as Mesa's layers have it.
+/// What is not as the usual encoding of its format has it.
 std::string encoding_text(const Encoding& encoding, const Shape& shape) {
-  const Encoding usual = mesa_encoding(shape);
+  const Encoding usual = usual_encoding(encoding.format, shape);
   std::vector<std::string> members;
+  if (encoding.format != CodeFormat::Integer)
+    members.push_back(fmt::format("\"format\": \"{}\"", to_string(encoding.format)));
   const auto add = [&](std::string_view key, unsigned value, unsigned otherwise) {
     if (value != otherwise) members.push_back(fmt::format("\"{}\": {}", key, value));
   };
@@ -40,8 +42,13 @@ std::string encoding_text(const Encoding& encoding, const Shape& shape) {
   return fmt::format("{}", fmt::join(members, ", "));
 }
 
-bool has_delayed(const Plan& plan) {
-  return std::ranges::any_of(plan.encodings, &Encoding::delayed);
+/// The first version whose readers understand what the plans say beside `otherwise`.
+int version_of(const Plan& plan, int otherwise) {
+  const auto is_float = [](const Encoding& encoding) {
+    return encoding.format == CodeFormat::Float8;
+  };
+  if (std::ranges::any_of(plan.encodings, is_float)) return 6;
+  return std::ranges::any_of(plan.encodings, &Encoding::delayed) ? 5 : otherwise;
 }
 
 class PlanWriter {
@@ -50,7 +57,7 @@ class PlanWriter {
 
   std::string write(const std::string& rewrites) {
     const int otherwise = plan_.kept_for_recovery.empty() ? 2 : 3;
-    write_head(has_delayed(plan_) ? 5 : otherwise, trace_.step, rewrites);
+    write_head(version_of(plan_, otherwise), trace_.step, rewrites);
     write_body();
     return std::move(out_ += "\n}\n");
   }
@@ -198,10 +205,10 @@ std::string write_plan(std::span<const PlannedStep> stages) {
   std::vector<std::string> texts;
   for (const PlannedStep& stage : stages)
     texts.push_back(PlanWriter(*stage.trace, stage.plan).write_stage());
-  const bool is_delayed =
-      std::ranges::any_of(stages, [](const PlannedStep& stage) { return has_delayed(stage.plan); });
-  return PlanWriter(*stages.front().trace, stages.front().plan)
-      .write_whole(texts, is_delayed ? 5 : 4);
+  int version = 4;
+  for (const PlannedStep& stage : stages)
+    version = std::max(version, version_of(stage.plan, version));
+  return PlanWriter(*stages.front().trace, stages.front().plan).write_whole(texts, version);
 }
 
 }  // namespace tidemark

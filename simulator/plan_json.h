@@ -18,7 +18,8 @@ inline constexpr std::string_view plan_format = "tidemark-plan";
 /// 3: kept_for_recovery; files without it are written as version 2.
 /// 4: stages; files without them are written as before.
 /// 5: encodings that are delayed; files without one are written as before.
-inline constexpr int plan_version = 5;
+/// 6: encodings of another format than integers; others are written as before.
+inline constexpr int plan_version = 6;
 inline constexpr int oldest_plan_version = 1;
 
 struct QuirkRow {

@@ -82,12 +82,21 @@ class PlanReader {
       group.fail(fmt::format("is the {0} number {1}; give groups the same {0}", what, most_listed));
   }
 
-  // What is left out is as Mesa's layers have it; a group without an axis divides the axis that
-  // theirs do.
+  static CodeFormat read_format(const JsonView& encoding) {
+    const auto name = encoding.find("format");
+    if (!name) return CodeFormat::Integer;
+    const auto* found = std::ranges::find(code_formats, name->text(), &Named<CodeFormat>::name);
+    if (found == code_formats.end())
+      name->fail(unknown_name("format of codes", printable(name->text()), names_of(code_formats)));
+    return found->value;
+  }
+
+  // What is left out is as Mesa's layers have it, or COAT's; a group without an axis divides the
+  // axis that theirs do.
   static Encoding read_encoding(const std::optional<JsonView>& view, const Shape& shape) {
     if (!view) return mesa_encoding(shape);
-    view->allow_only({"bits", "axis", "group", "metadata", "delayed"});
-    Encoding encoding = mesa_encoding(shape);
+    view->allow_only({"format", "bits", "axis", "group", "metadata", "delayed"});
+    Encoding encoding = usual_encoding(read_format(*view), shape);
     const auto number = [&](std::string_view key, auto& member) {
       using Member = std::remove_reference_t<decltype(member)>;
       member =

@@ -136,6 +136,8 @@ void RecordingWriter::write_encodings() {
   column("metadata", schedule_.encodings, [](const Encoding& e) { return e.metadata; });
   if (std::ranges::any_of(schedule_.encodings, &Encoding::delayed))
     column("delayed", schedule_.encodings, [](const Encoding& e) { return e.delayed; });
+  if (!std::ranges::all_of(schedule_.encodings, has_ranges))
+    column("format", schedule_.encodings, [](const Encoding& e) { return e.format; });
   end_columns();
 }
 

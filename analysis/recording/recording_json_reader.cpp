@@ -161,7 +161,7 @@ void RecordingReader::read_buffers(JsonView view) {
 }
 
 void RecordingReader::read_encodings(JsonView buffers, JsonView view) {
-  static const Keys keys = {"bits", "axis", "group", "metadata", "delayed"};
+  static const Keys keys = {"bits", "axis", "group", "metadata", "delayed", "format"};
   view.allow_only(keys);
   Column bits(view, "bits", packed_), axis(view, "axis", packed_), group(view, "group", packed_),
       metadata(view, "metadata", packed_);
@@ -179,6 +179,12 @@ void RecordingReader::read_encodings(JsonView buffers, JsonView view) {
     Column delayed(view, "delayed", packed_);
     for (Encoding& encoding : schedule().encodings) encoding.delayed = delayed.next(0, 1) != 0;
     delayed.require_end();
+  }
+  if (view.find("format")) {
+    Column format(view, "format", packed_);
+    for (Encoding& encoding : schedule().encodings)
+      encoding.format = static_cast<CodeFormat>(format.next(0, std::ssize(code_formats) - 1));
+    format.require_end();
   }
   if (schedule().encodings.size() > 0xffff) view.fail("more than 65535");
   Column encoding(buffers, "encoding", packed_);

@@ -287,11 +287,28 @@ Cost CostModel::forward(const Schedule& schedule, const Run& run) const {
   return then(alone, kernels_.elementwise(codes, codes, ranges));
 }
 
-// To codes: one pass for minimum and maximum if the producer did not note them, a tiny one for the
+namespace {
+
+/// How often codes are made in so many kernels that walk over the value, and tiny ones.
+struct Coding {
+  int walks, kernels;
+};
+
+// Integers: one pass for minimum and maximum if the producer did not note them, a tiny one for the
 // range, one that rounds. Delayed, that pass notes them, or what noted them has moved the range,
-// too; but codes that share a byte are made in a pass of their own. Mesa's released code copies the
-// values group by group and reads that copy three times (largest, smallest, codes); from codes it
-// writes such a copy and then copies it (its custom_quant.py).
+// too; but codes that share a byte are made in a pass of their own. Floats: one pass, with one
+// magnitude for all a tiny kernel that clears it and two.
+Coding coding_of(const Encoding& encoding, bool knows_min_max) {
+  if (!has_ranges(encoding)) return encoding.group == 0 ? Coding{2, 3} : Coding{1, 1};
+  const bool is_one_pass = knows_min_max || is_coded_in_passing(encoding);
+  const int walks = is_one_pass ? 1 : 2;
+  return {walks, walks + (encoding.delayed && knows_min_max ? 0 : 1)};
+}
+
+}  // namespace
+
+// Mesa's released code copies the values group by group and reads that copy three times (largest,
+// smallest, codes); from codes it writes such a copy and then copies it (its custom_quant.py).
 Cost CostModel::conversion(const Schedule& schedule, const Run& run) const {
   double bytes = 0, by_group = 0;
   for (const BufferId buffer : schedule.writes(run)) {
@@ -300,20 +317,17 @@ Cost CostModel::conversion(const Schedule& schedule, const Run& run) const {
     if (schedule[buffer].role == Role::Temporary) by_group = count_of(schedule[buffer].size);
   }
   const double read = count_of(schedule[schedule.reads(run)[0]].size);
-  bytes += read;
-  int kernels = 1;
-  if (run.task == Task::Quantize) {
-    const bool knows_min_max = row_of(trace_[run.op].kind).notes_min_max;
-    const Encoding& encoding = schedule.encodings[schedule[schedule.writes(run).back()].encoding];
-    const bool is_one_pass = knows_min_max || is_coded_in_passing(encoding);
-    bytes += by_group > 0 ? 3 * by_group : is_one_pass ? 0 : read;
-    kernels = by_group > 0 ? 4 : is_one_pass ? 2 : 3;
-    if (encoding.delayed && knows_min_max) --kernels;
-  } else if (by_group > 0) {
-    bytes += by_group;
-    kernels = 2;
+  const bool makes_codes = run.task == Task::Quantize;
+  Coding coding{1, 1};
+  if (by_group > 0) {
+    bytes += (makes_codes ? 3 : 1) * by_group;
+    coding.kernels = makes_codes ? 4 : 2;
+  } else if (makes_codes) {
+    coding = coding_of(schedule.encodings[schedule[schedule.writes(run).back()].encoding],
+                       row_of(trace_[run.op].kind).notes_min_max);
   }
-  return kernels_.elementwise(bytes, bytes / 8, kernels);
+  bytes += coding.walks * read;
+  return kernels_.elementwise(bytes, bytes / 8, coding.kernels);
 }
 
 // A fused kernel reads each gradient, and reads and writes each weight and state; what runs as

@@ -29,12 +29,14 @@ void CodedValues::number_uses() {
 
 void CodedValues::place_ranges() {
   for (std::size_t t = 0; t < trace_.tensors.size(); ++t)
-    if (const auto storage = static_cast<TensorId>(t); is_coded_after_forward(storage))
+    if (const auto storage = static_cast<TensorId>(t);
+        is_coded_after_forward(storage) && has_ranges(encoding_of(plan_, storage)))
       coded_[t].ranges = add_ranges(storage);
   for (std::size_t i = 0; i < first_use_.size(); ++i) {
     std::uint32_t use = first_use_[i];
     for_each_operand(trace_, trace_.ops[i], needs_.saved[i], [&](TensorId storage, TensorId) {
-      if (is_quantized(storage)) coded_use_[use].ranges = add_ranges(storage);
+      if (is_quantized(storage) && has_ranges(encoding_of(plan_, storage)))
+        coded_use_[use].ranges = add_ranges(storage);
       ++use;
     });
   }
@@ -54,6 +56,7 @@ void CodedValues::note_extremes(const Op& op, Operation& operation) {
   for (const TensorId output : trace_.outputs(op)) {
     if (needs_.overwritten_by[index(output)] != no_op || !is_coded_after_forward(output)) continue;
     Coded& coded = coded_[index(output)];
+    if (coded.ranges == no_instance) continue;
     operation.write(next_ranges(coded.ranges));
     if (is_coded_in_passing(encoding_of(plan_, output)))
       operation.write(coded.codes = add_codes(output));
@@ -73,8 +76,12 @@ void CodedValues::quantize_operands(std::size_t op) {
 }
 
 void CodedValues::read(TensorId storage, Operation& operation) const {
-  operation.read(coded_[index(storage)].codes);
-  operation.read(coded_[index(storage)].ranges);
+  read(coded_[index(storage)], operation);
+}
+
+void CodedValues::read(const Coded& coded, Operation& operation) {
+  operation.read(coded.codes);
+  if (coded.ranges != no_instance) operation.read(coded.ranges);
 }
 
 void CodedValues::release(TensorId storage) {
@@ -112,14 +119,13 @@ void CodedValues::quantize(TensorId storage, Coded& coded) {
   operation_.read(values_.of(storage));
   add_copy_by_group(storage);
   operation_.write(coded.codes = add_codes(storage));
-  operation_.write(next_ranges(coded.ranges));
+  if (coded.ranges != no_instance) operation_.write(next_ranges(coded.ranges));
   graph_.append(Task::Quantize, Lane::Compute, needs_.producer[index(storage)], operation_);
 }
 
 void CodedValues::dequantize(const Coded& coded, TensorId storage, Lane lane) {
   operation_.clear();
-  operation_.read(coded.codes);
-  operation_.read(coded.ranges);
+  read(coded, operation_);
   add_copy_by_group(storage);
   operation_.write(values_.write(storage));
   graph_.append(Task::Dequantize, lane, needs_.producer[index(storage)], operation_);

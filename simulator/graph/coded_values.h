@@ -46,12 +46,13 @@ class CodedValues {
   void release_use(std::uint32_t use);
 
  private:
-  /// Codes, while there are some, and the ranges by which they are decoded.
+  /// Codes, while there are some, and the ranges by which they are decoded, if they are.
   struct Coded {
     InstanceId codes = no_instance;
     InstanceId ranges = no_instance;
   };
 
+  static void read(const Coded& coded, Operation& operation);
   void number_uses();
   bool is_quantized(TensorId storage) const {
     return plan_.decisions[index(storage)].action == Action::Quantize;

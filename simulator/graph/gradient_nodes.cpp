@@ -20,7 +20,15 @@ void GradientNodes::append(OpId op, Lane lane) {
 // What the backward decodes while it loads. Mesa's released code writes the values out first.
 Operands GradientNodes::decoded(std::size_t i) const {
   if (plan_.quirks.copies_by_group || plan_.quirks.codes_per_use) return 0;
-  return needs_.saved[i] & decoded_operands(trace_.ops[i].kind);
+  const Op& op = trace_.ops[i];
+  const Operands may_be = needs_.saved[i] & decoded_operands(op.kind);
+  Operands decoded = 0;
+  for (Operands bits = may_be; bits != 0; bits &= bits - 1) {
+    const int bit = __builtin_ctz(bits);
+    const TensorId storage = trace_[operand(trace_, op, bit)].storage;
+    if (is_decoded_while_loading(encoding_of(plan_, storage))) decoded |= Operands{1} << bit;
+  }
+  return decoded;
 }
 
 void GradientNodes::bring_saved(std::size_t i, Lane lane) {

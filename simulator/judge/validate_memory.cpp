@@ -37,7 +37,8 @@ std::int64_t Memory::shard_bytes(const Tensor& tensor) const {
   return (rows + ranks - 1) / ranks * (numel(tensor.shape) / rows) * element;
 }
 
-// Codes fill whole bytes, and each group has what decodes them.
+// Codes fill whole bytes, and each group has what decodes them, behind the codes where these are
+// floats.
 Bytes Memory::expected_size(const Buffer& buffer) const {
   const Tensor& tensor = trace_[buffer.tensor];
   if (buffer.role == Role::Shard || buffer.role == Role::GradientShard)
@@ -47,6 +48,11 @@ Bytes Memory::expected_size(const Buffer& buffer) const {
   if (buffer.encoding >= schedule_.encodings.size()) return {-1};
   const Encoding& encoding = schedule_.encodings[buffer.encoding];
   const std::int64_t elements = numel(tensor.shape);
+  if (encoding.format == CodeFormat::Float8) {
+    if (buffer.role == Role::Ranges) return {-1};
+    const std::int64_t groups = encoding.group == 0 ? 1 : elements / std::int64_t{encoding.group};
+    return {(elements + 3) / 4 * 4 + groups * encoding.metadata};
+  }
   if (buffer.role == Role::Codes)
     return {elements / 8 * encoding.bits + (elements % 8 * encoding.bits + 7) / 8};
   if (encoding.group == 0) return {encoding.metadata};

@@ -269,21 +269,30 @@ void Runs::reconstruct(const Run& run) {
   write(Role::Value, input.storage, numbers_.value(op, 0));
 }
 
-// Codes carry the number of their value, and so do the ranges that decode them.
+// Codes carry the number of their value, and so do the ranges that decode them. Floats have what
+// decodes them behind them.
 void Runs::quantize() {
   if (reads_.size() != 1 || buffer(reads_[0]).role != Role::Value)
     return memory_.complain("reads no value");
   reads_[0].is_expected = true;
-  for (const Role role : {Role::Codes, Role::Ranges})
-    write(role, buffer(reads_[0]).tensor, reads_[0].number);
+  write(Role::Codes, buffer(reads_[0]).tensor, reads_[0].number);
+  const bool writes_floats =
+      std::ranges::any_of(writes_, [&](const Operand& write) { return holds_floats(write); });
+  if (!writes_floats) write(Role::Ranges, buffer(reads_[0]).tensor, reads_[0].number);
 }
 
 void Runs::dequantize() {
-  if (reads_.size() != 2 || buffer(reads_[0]).role != Role::Codes)
-    return memory_.complain("reads no codes and ranges");
+  if (reads_.empty() || buffer(reads_[0]).role != Role::Codes)
+    return memory_.complain("reads no codes");
   reads_[0].is_expected = true;
-  read_ranges(reads_[0]);
+  if (!holds_floats(reads_[0])) read_ranges(reads_[0]);
   write(Role::Value, buffer(reads_[0]).tensor, reads_[0].number);
+}
+
+bool Runs::holds_floats(const Operand& codes) const {
+  const Buffer& of = buffer(codes);
+  return of.role == Role::Codes && of.encoding < schedule_.encodings.size() &&
+         schedule_.encodings[of.encoding].format == CodeFormat::Float8;
 }
 
 void Runs::read_ranges(const Operand& codes) {
@@ -347,7 +356,8 @@ void Runs::read_value(const Op& op, std::size_t k) {
 void Runs::read_saved(const Op& op, std::size_t k, bool must) {
   const bool may_decode = (decoded_operands(op.kind) & bit_of(op, k)) != 0;
   if (may_decode)
-    if (const Operand* codes = reads(op, k, Role::Codes)) return read_ranges(*codes);
+    if (const Operand* codes = reads(op, k, Role::Codes); codes && !holds_floats(*codes))
+      return read_ranges(*codes);
   if (reads(op, k, Role::Value) || !must) return;
   memory_.complain("does not read the value of {}",
                    memory_.name(trace_.operands[op.first_operand + k]));

@@ -47,6 +47,7 @@ class Runs {
   void write_codes(const Op& op, std::size_t k);
   void quantize();
   void dequantize();
+  bool holds_floats(const Operand& codes) const;
   void read_ranges(const Operand& codes);
   bool has_state(TensorId parameter) const;
   void optimize();

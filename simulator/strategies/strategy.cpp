@@ -115,6 +115,10 @@ struct Contradiction {
   std::string_view why;
 };
 
+constexpr std::string_view inverses_of_codes =
+    "states are recovered from a stack's kept outputs; in 8 bits their error would grow through "
+    "every inverse";
+
 constexpr std::array contradictions = {
     Contradiction{"reversible", "pareprop", "pareprop is reversible already, on two streams"},
     Contradiction{
@@ -123,12 +127,11 @@ constexpr std::array contradictions = {
     Contradiction{
         "pareprop", "checkpoint",
         "a reversible stack keeps nothing between its blocks that checkpoints could save"},
-    Contradiction{"reversible", "mesa",
-                  "states are recovered from a stack's kept outputs; in 8 bits their error would "
-                  "grow through every inverse"},
-    Contradiction{"pareprop", "mesa",
-                  "states are recovered from a stack's kept outputs; in 8 bits their error would "
-                  "grow through every inverse"},
+    Contradiction{"reversible", "mesa", inverses_of_codes},
+    Contradiction{"pareprop", "mesa", inverses_of_codes},
+    Contradiction{"reversible", "fp8-activations", inverses_of_codes},
+    Contradiction{"pareprop", "fp8-activations", inverses_of_codes},
+    Contradiction{"mesa", "fp8-activations", "each keeps the same tensors, in codes of its own"},
     Contradiction{"pareprop", "overlap", "pareprop overlaps already"},
     Contradiction{"reversible", "overlap", "that is pareprop"},
     Contradiction{"lowmemorybp", "approx-bp", "lowmemorybp contains approx-bp"},
@@ -243,6 +246,13 @@ const std::vector<StrategyRow>& strategies() {
          "make is made again from codes"}},
        nullptr,
        quantize_saved},
+      {"fp8-activations",
+       "saved tensors kept in 8-bit floats (e4m3), forward exact",
+       "arXiv 2410.19313, section 5",
+       {{"group=G", "a scale per G neighbours of what others than products read", 16, 16,
+         "neighbours", float8_groups}},
+       nullptr,
+       keep_in_floats},
       {"offload",
        "saved tensors wait in the host's memory, copied beside the step",
        "arXiv 1602.08124",
@@ -260,8 +270,15 @@ const std::vector<StrategyRow>& strategies() {
   return rows;
 }
 
-std::string caution_of_quantized(int bits) {
-  return fmt::format("gradients are approximate, from {}-bit copies", bits);
+std::string caution_of_codes(const Plan& plan) {
+  const int bits = fewest_bits(plan);
+  if (bits == 0) return {};
+  const bool are_floats = std::ranges::all_of(plan.decisions, [&](const Decision& decision) {
+    return decision.action != Action::Quantize ||
+           plan.encodings[decision.encoding].format == CodeFormat::Float8;
+  });
+  return fmt::format("gradients are approximate, from {}",
+                     are_floats ? "copies in 8-bit floats" : fmt::format("{}-bit copies", bits));
 }
 
 const StrategyRow& reference_strategy() {

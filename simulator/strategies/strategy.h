@@ -63,8 +63,8 @@ struct StrategyRow {
   bool is_reference = false;        ///< does nothing: what the others are compared with
 };
 
-/// Of whatever keeps tensors in so many bits.
-std::string caution_of_quantized(int bits);
+/// Of whatever keeps tensors in codes; "" of what does not.
+std::string caution_of_codes(const Plan& plan);
 
 const std::vector<StrategyRow>& strategies();
 
@@ -119,7 +119,7 @@ PlannedStep plan_step(std::shared_ptr<const Trace> trace, const StrategySpec& sp
 /// once more before the gradients that need it.
 void gather_again(const Trace& trace, const Needs& needs, Plan& plan);
 
-/// By tensor: all who need it in the backward can read it from codes (Mesa's layers), so that it
+/// By tensor: all who need it in the backward may read it from codes (Mesa's layers), so that it
 /// may be kept in them.
 std::vector<bool> quantizable_storages(const Trace& trace, const Needs& needs);
 
@@ -138,6 +138,8 @@ Refusal reconstruct_in_parallel(const Trace& trace, const Needs& needs,
 Refusal checkpoint_blocks(const Trace& trace, const Needs& needs,
                           const StrategyArguments& arguments, Plan& plan);
 Refusal quantize_saved(const Trace& trace, const Needs& needs, const StrategyArguments& arguments,
+                       Plan& plan);
+Refusal keep_in_floats(const Trace& trace, const Needs& needs, const StrategyArguments& arguments,
                        Plan& plan);
 Refusal offload_saved(const Trace& trace, const Needs& needs, const StrategyArguments& arguments,
                       Plan& plan);

@@ -254,7 +254,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "strategy option 'group=0': group= takes a number of channels, 1 or more\n"},
         Mistake{"compare gpt2 --strategies +mesa", 2,
                 "unknown strategy '' (known: vanilla, approx-bp, invert-act, ms-bp, lowmemorybp, "
-                "reversible, pareprop, checkpoint, mesa, offload, overlap)\n"}));
+                "reversible, pareprop, checkpoint, mesa, fp8-activations, offload, overlap)\n"}));
 
 INSTANTIATE_TEST_SUITE_P(
     OptionsOfTheStep, MistakesOf,

@@ -1,4 +1,5 @@
-// How large codes and ranges are, which groups Mesa's layers have, and what fits no tensor.
+// How large codes and ranges are, which groups Mesa's layers and COAT's have, and what fits no
+// tensor.
 #include "simulator/encoding.h"
 
 #include <gmock/gmock.h>
@@ -23,6 +24,41 @@ TEST(Encoding, GroupsAreHeadsOrChannels) {
   EXPECT_EQ(size_of_ranges(mesa_encoding(uneven), uneven), Bytes{16});
   EXPECT_EQ(size_of_ranges(mesa_encoding(uneven, 8, 32), uneven), Bytes{16 * 3});
   EXPECT_EQ(groups_of(mesa_encoding({}), {}), 1);
+}
+
+// A byte per element, filled up to four, and four bytes per group behind them.
+TEST(Encoding, FloatsHaveTheirMagnitudesBehindThem) {
+  EXPECT_EQ(size_of_codes(float8_encoding_of_tensor(), {2, 3, 64}), Bytes{384 + 4});
+  EXPECT_EQ(size_of_codes(float8_encoding_of_tensor(), {3, 3}), Bytes{12 + 4});
+  EXPECT_EQ(size_of_codes(float8_encoding({2, 3, 64}), {2, 3, 64}), Bytes{384 + 24 * 4});
+  EXPECT_EQ(size_of_codes(float8_encoding({2, 3, 64}, 32), {2, 3, 64}), Bytes{384 + 12 * 4});
+  EXPECT_EQ(size_of_ranges(float8_encoding({2, 3, 64}), {2, 3, 64}), Bytes{0});
+}
+
+// Neighbours where they divide a row, else the row; what is shorter is one group all together.
+TEST(Encoding, GroupsOfFloatsAreNeighbours) {
+  EXPECT_EQ(float8_encoding({2, 197, 64}).group, 16u);
+  EXPECT_EQ(float8_encoding({2, 12, 197, 197}).group, 197u);
+  EXPECT_EQ(float8_encoding({2, 197, 1}).group, 0u);
+  EXPECT_EQ(float8_encoding({}).group, 0u);
+  EXPECT_EQ(groups_of(float8_encoding({2, 12, 197, 197}), {2, 12, 197, 197}), 2 * 12 * 197);
+  EXPECT_EQ(groups_of(float8_encoding({2, 197, 1}), {2, 197, 1}), 1);
+}
+
+TEST(Encoding, SaysWhatFloatsCannotHave) {
+  Encoding floats = float8_encoding({3, 64});
+  EXPECT_EQ(misfit(floats, {3, 64}), "");
+  EXPECT_EQ(misfit(float8_encoding_of_tensor(), {}), "");
+  EXPECT_THAT(misfit(floats, {64, 3}), HasSubstr("16 do not divide its rows of 3"));
+  const auto with = [&](auto member, auto value) {
+    Encoding other = floats;
+    other.*member = value;
+    return misfit(other, {3, 64});
+  };
+  EXPECT_THAT(with(&Encoding::bits, std::uint8_t{4}), HasSubstr("floats have 8 bits, not 4"));
+  EXPECT_THAT(with(&Encoding::metadata, std::uint8_t{16}), HasSubstr("4 bytes per group, not 16"));
+  EXPECT_THAT(with(&Encoding::delayed, true), HasSubstr("by their own magnitudes"));
+  EXPECT_THAT(with(&Encoding::axis, std::uint8_t{1}), HasSubstr("leave 'axis' out"));
 }
 
 TEST(Encoding, SaysWhatFitsNoTensor) {

@@ -265,6 +265,26 @@ TEST(Lower, MakesRoomForCodesAndTheirRanges) {
   EXPECT_THAT(buffers_of(grouped, Role::Ranges), ElementsAre(is_of(32, true), is_of(32, true)));
 }
 
+// Floats end with their magnitudes behind them, and become a value before GELU's backward. GELU's
+// input has two rows of two groups; its output, which a product reads, is one.
+TEST(Lower, MakesRoomForFloatsAndTheirMagnitudes) {
+  TraceBuilder b("codes", "toy", {.batch = 2});
+  const TensorId x = b.linear("fc1", b.input("x", {2, 8}, DType::Float32), 32);
+  const TensorId y = b.linear("fc2", b.gelu("gelu", x), 8);
+  const TensorId targets = b.input("targets", {2}, DType::Int64);
+  const Trace trace = b.finish(b.cross_entropy("loss", y, targets));
+  const Schedule schedule = lowered(trace, "fp8-activations");
+  const auto is_of = [](std::int64_t size) {
+    return testing::AllOf(testing::Field(&Buffer::size, Bytes{size}),
+                          testing::Field(&Buffer::persistent, false));
+  };
+  EXPECT_THAT(buffers_of(schedule, Role::Codes), ElementsAre(is_of(64 + 4 * 4), is_of(64 + 4)));
+  EXPECT_THAT(buffers_of(schedule, Role::Ranges), IsEmpty());
+  EXPECT_EQ(count_runs(schedule, Task::Quantize), 2);
+  EXPECT_EQ(count_runs(schedule, Task::Dequantize), 2);
+  EXPECT_THAT(validate(trace, schedule), IsEmpty());
+}
+
 // A quantizer is one layer's: its range runs on from micro-batch to micro-batch.
 TEST(Lower, MicroBatchesShareRanges) {
   StepOptions options{.batch = 2};

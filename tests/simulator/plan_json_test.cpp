@@ -193,6 +193,27 @@ TEST(PlanFile, SaysWhichCodesAreDelayed) {
   EXPECT_TRUE(encoding_of(step.plan, norm).delayed);
 }
 
+// What is left out of an encoding of floats is as COAT has it.
+TEST(PlanFile, SaysWhichCodesAreFloats) {
+  const std::string text = written(small_vit(), "fp8-activations");
+  EXPECT_THAT(text, HasSubstr("\"version\": 6,"));
+  EXPECT_THAT(text, HasSubstr("\"encoding\": {\"format\": \"float8_e4m3fn\"},"));
+  EXPECT_THAT(text, HasSubstr("\"encoding\": {\"format\": \"float8_e4m3fn\", \"group\": 0},"));
+  EXPECT_THAT(written(small_vit(), "mesa"), Not(HasSubstr("float8")));
+  const auto trace = trace_of(small_vit());
+  const Plan by_name = plan_step(trace, parse_strategy("fp8-activations")).plan;
+  const Plan by_file = plan_step(trace, read_plan(text, "x")).plan;
+  for (std::size_t t = 0; t < trace->tensors.size(); ++t) {
+    const auto tensor = static_cast<TensorId>(t);
+    EXPECT_EQ(by_file.decisions[t].action, by_name.decisions[t].action);
+    EXPECT_EQ(encoding_of(by_file, tensor), encoding_of(by_name, tensor));
+  }
+  EXPECT_EQ(error_of(decisions(R"({"action": "quantize", "encoding": {"format": "float8"},
+                                   "tensors": ["blocks.0.norm1"]})")),
+            "my.plan.json: /decisions/0/encoding/format: unknown format of codes 'float8' (did you "
+            "mean 'float8_e4m3fn'? known: integer, float8_e4m3fn)");
+}
+
 TEST(PlanFile, AnEncodingThatFitsNoTensorIsTold) {
   const auto error = [](const std::string& encoding) {
     return error_of(decisions(R"({"action": "quantize", "encoding": )" + encoding +
@@ -241,8 +262,8 @@ TEST(PlanFile, NamesWhatStaysForRecovery) {
 
 TEST(PlanFile, OfAnotherKindOrVersionIsRefused) {
   EXPECT_EQ(error_of("{}"), "my.plan.json: not a plan file; need \"format\": \"tidemark-plan\"");
-  EXPECT_EQ(error_of(R"({"format": "tidemark-plan", "version": 6})"),
-            "my.plan.json: /version: found 6; this program reads versions 1 to 5");
+  EXPECT_EQ(error_of(R"({"format": "tidemark-plan", "version": 7})"),
+            "my.plan.json: /version: found 7; this program reads versions 1 to 6");
   EXPECT_THAT(error_of(file_with(R"("decision": [])")),
               HasSubstr("unknown key 'decision' (did you mean 'decisions'?"));
 }

@@ -209,8 +209,10 @@ inline Action draw_action(Dice& dice) {
   return dice.pick(actions_of_tensors);
 }
 
-// One of several that fit: all widths, with and without groups.
+// One of several that fit: all widths, with and without groups, and floats of both kinds.
 inline Encoding some_encoding(const Shape& of, std::size_t number) {
+  if (number % 5 == 4)
+    return number % 2 == 0 ? float8_encoding(of, 2) : float8_encoding_of_tensor();
   const auto bits = static_cast<int>(code_bits[number % code_bits.size()]);
   Encoding encoding = mesa_encoding(of, bits, number % 2 == 0 ? 2 : mesa_channels);
   encoding.delayed = number % 4 >= 2;

@@ -136,6 +136,11 @@ TEST(CostModel, CodesCostTheirPasses) {
   EXPECT_EQ(bytes_per_element(Task::Dequantize, "gelu", "mesa"), 1 + 4);
   EXPECT_EQ(bytes_per_element(Task::Quantize, "gelu", "mesa:released"), 21);
   EXPECT_EQ(bytes_per_element(Task::Dequantize, "gelu", "mesa:released"), 13);
+  // Floats: rows of eight are one group, which is read for its magnitude first; and a backward
+  // reads values.
+  EXPECT_EQ(bytes_per_element(Task::Quantize, "fc1", "fp8-activations") * 16, 16 * (4 + 4 + 1) + 4);
+  EXPECT_EQ(bytes_per_element(Task::Dequantize, "fc1", "fp8-activations") * 16, 16 * (1 + 4) + 4);
+  EXPECT_EQ(bytes_per_element(Task::Backward, "gelu", "fp8-activations"), 4 + 4 + 4);
   // Delayed: one pass over what a product wrote, and none over what a norm wrote.
   EXPECT_EQ(bytes_per_element(Task::Quantize, "fc1", "mesa:delayed"), 4 + 1);
   EXPECT_EQ(bytes_per_element(Task::Recompute, "gelu", "mesa:delayed"), 4 + 4);

@@ -230,6 +230,22 @@ TEST(Validate, NoticesCodesThatTheOpCannotDecode) {
   EXPECT_COMPLAINT(e, "(backward of fc2): does not read the value of fc");
 }
 
+// Eight elements and one magnitude. No backward decodes floats while it loads.
+TEST(Validate, NoticesFloatsThatDoNotFit) {
+  Example e;
+  quantize(e.plan, tensor_named(e.trace, "fc"), float8_encoding_of_tensor(), "to test");
+  e.lower_again();
+  EXPECT_THAT(e.judged(), IsEmpty());
+  const BufferId codes = e.read(e.run(Task::Dequantize, "fc"), 0);
+  const std::size_t backward = e.run(Task::Backward, "gelu");
+  const BufferId value = e.written(e.run(Task::Dequantize, "fc"));
+  for (std::size_t i = 0; i < e.at(backward).reads; ++i)
+    if (e.read(backward, i) == value) e.read(backward, i) = codes;
+  EXPECT_COMPLAINT(e, "(backward of gelu): does not read the value of fc");
+  e.schedule.buffers[index(codes)].size.count -= 4;
+  EXPECT_THAT(e.judged(), testing::Contains(testing::HasSubstr("has 8 bytes; need 12")));
+}
+
 // An activation's backward decodes while it loads, but not the codes of another tensor.
 TEST(Validate, AcceptsTheCodesOfAnOpThatDecodes) {
   Example e;

@@ -79,6 +79,9 @@ TEST(Strategy, BitsAreTwoFourOrEight) {
   EXPECT_THAT(error_of("mesa:group=0"), HasSubstr("takes a number of channels, 1 or more"));
   EXPECT_THAT(error_of("mesa:released,bits=4"), HasSubstr("stores a byte per element"));
   EXPECT_THAT(error_of("mesa:released,delayed"), HasSubstr("range of the tensor that it codes"));
+  EXPECT_THAT(error_of("fp8-activation"), HasSubstr("did you mean 'fp8-activations'?"));
+  EXPECT_THAT(error_of("fp8-activations:group=24"),
+              HasSubstr("group= takes a number of neighbours, one of 16, 32, 64, 128"));
 }
 
 TEST(Strategy, ACombinationIsInTheOrderOfTheTable) {
@@ -185,6 +188,36 @@ TEST(Strategy, DelayedMesaMakesActivationsAgainFromCodes) {
   EXPECT_EQ(both.regions, planned("checkpoint").plan.regions);
 }
 
+// One scale for what products alone read, one per sixteen neighbours for all else, and nothing that
+// Mesa would not keep in codes.
+TEST(Strategy, Fp8ActivationsHaveTheGranularityOfTheirReaders) {
+  TraceBuilder b("codes", "toy", {.precision = Precision::Fp32});
+  const TensorId x = b.linear("fc1", b.input("x", {2, 48}, DType::Float32), 48);
+  const TensorId gelu = b.gelu("gelu", x);
+  const TensorId y = b.linear("fc2", gelu, 48);
+  const TensorId both = b.layer_norm("norm", b.linear("fc3", y, 48), 1e-5);
+  const TensorId z = b.mul("gate", both, b.linear("fc4", both, 48));
+  const auto trace = std::make_shared<const Trace>(
+      b.finish(b.cross_entropy("loss", z, b.input("t", {2}, DType::Int64))));
+  const auto encoding = [&](std::string_view strategy, const char* name) {
+    const Plan plan = plan_step(trace, parse_strategy(strategy)).plan;
+    const TensorId tensor = tensor_named(*trace, name);
+    EXPECT_EQ(plan.decisions[index(tensor)].action, Action::Quantize) << name;
+    return encoding_of(plan, tensor);
+  };
+  EXPECT_EQ(encoding("fp8-activations", "fc1"), float8_encoding({2, 48}));
+  EXPECT_EQ(encoding("fp8-activations", "gelu"), float8_encoding_of_tensor());
+  EXPECT_EQ(encoding("fp8-activations", "norm"),
+            float8_encoding({2, 48}));                                // a linear and the gate
+  EXPECT_EQ(encoding("fp8-activations:group=32", "fc1").group, 48u);  // 32 do not divide 48
+  const Plan floats = plan_step(trace, parse_strategy("fp8-activations")).plan;
+  const Plan mesa = plan_step(trace, parse_strategy("mesa")).plan;
+  for (std::size_t t = 0; t < floats.decisions.size(); ++t)
+    EXPECT_EQ(floats.decisions[t].action, mesa.decisions[t].action) << trace->tensors[t].name;
+  EXPECT_EQ(caution_of_codes(floats), "gradients are approximate, from copies in 8-bit floats");
+  EXPECT_EQ(caution_of_codes(mesa), "gradients are approximate, from 8-bit copies");
+}
+
 // --- refusals -----------------------------------------------------------------------------------
 
 TEST(Strategy, AContradictionIsRefusedWithTheReason) {
@@ -193,6 +226,8 @@ TEST(Strategy, AContradictionIsRefusedWithTheReason) {
   EXPECT_THAT(refusal_of("reversible+pareprop"), HasSubstr("pareprop is reversible already"));
   EXPECT_THAT(refusal_of("reversible+checkpoint"), HasSubstr("keeps nothing between its blocks"));
   EXPECT_THAT(refusal_of("pareprop+mesa"), HasSubstr("grow through every inverse"));
+  EXPECT_THAT(refusal_of("reversible+fp8-activations"), HasSubstr("grow through every inverse"));
+  EXPECT_THAT(refusal_of("mesa+fp8-activations"), HasSubstr("in codes of its own"));
   EXPECT_THAT(refusal_of("pareprop+overlap"), HasSubstr("pareprop overlaps already"));
   EXPECT_THAT(refusal_of("lowmemorybp+ms-bp"), HasSubstr("lowmemorybp contains ms-bp"));
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "simulator/planner/planner.h"
+#include "simulator/planner/prices.h"
 
 namespace tidemark {
 namespace {
@@ -146,13 +147,6 @@ std::set<double> Planner::prices_of_free() const {
   return prices;
 }
 
-/// What is left at moments of one pass.
-struct Planner::RoomOfPass {
-  std::vector<double> room;  ///< before each stage, and behind all
-  double share_of_link;      ///< of a price: what offloaded bytes take of the step's time
-  double most_price;
-};
-
 /// Of what begins with a stage where so many times as much is kept: priced accordingly.
 class Planner::CostsByTimes {
  public:
@@ -177,7 +171,9 @@ class Planner::CostsByTimes {
 
 // A moment at which a joined stage is under way knows only what stands before that: of it, and of
 // all that stands behind the moment, nothing but what it costs at least, with what others keep.
-double Planner::bound_of_joined(const Moment& moment, const std::vector<RoomOfPass>& passes) const {
+// `passes`: room at moments of each, before each stage and behind all.
+double Planner::bound_of_joined(const Moment& moment,
+                                const std::vector<std::vector<double>>& passes, double link) const {
   CostsByTimes costs(*this);
   const ChunkOfStage& chunk = chunks_[moment.chunk];
   const std::size_t count = stages_.all.size();
@@ -195,17 +191,17 @@ double Planner::bound_of_joined(const Moment& moment, const std::vector<RoomOfPa
   look_behind();
   const std::int64_t at_hand = moment.beside[moment.chunk].kept + 1;
   double most = 0;
-  for (const double each : thinned(prices_of_free())) {
-    const double price = each / static_cast<double>(at_hand);
+  std::set<double> prices;
+  for (const double price : prices_of_free()) prices.insert(price / static_cast<double>(at_hand));
+  for (const double price : thinned(up_to(most_price(link), std::move(prices)))) {
     costs.set_price(price);
     if (is_in_flight(moments_)) look_behind();
     std::vector<double> before(count + 1, unlimited), under_way = before;
     before[0] = 0;
     for (std::size_t s = 0; s <= chunk.end; ++s) {
       const double time = kept_time() + std::min(before[s], under_way[s]) + behind[s];
-      for (const RoomOfPass& pass : passes)
-        if (s >= chunk.begin && price <= pass.most_price)
-          most = std::max(most, (time - price * pass.room[s]) / (1 + price * pass.share_of_link));
+      for (const std::vector<double>& room : passes)
+        if (s >= chunk.begin) most = std::max(most, time - price * room[s]);
       if (s == chunk.end) break;
       costs.of(s < chunk.begin ? others(s) : at_hand)
           .for_each(s, [&](std::size_t end, double cost) {
@@ -229,16 +225,14 @@ std::int64_t Planner::bound_of_joined(std::int64_t bytes, double link) const {
   std::vector<const Moment*> left = bounding_moments();
   while (!left.empty()) {
     const Moment& moment = *left.front();
-    std::vector<RoomOfPass> passes;
+    std::vector<std::vector<double>> passes;
     std::erase_if(left, [&](const Moment* other) {
       if (other->chunk != moment.chunk || kept(*other) != kept(moment)) return false;
-      if (other->is_backward)
-        passes.push_back({backward_room(*other, bytes), link, unlimited});
-      else
-        passes.push_back({forward_room(*other, bytes, link), 0, link > 0 ? 1 / link : unlimited});
+      passes.push_back(other->is_backward ? backward_room(*other, bytes, link)
+                                          : forward_room(*other, bytes, link));
       return true;
     });
-    most = std::max(most, bound_of_joined(moment, passes));
+    most = std::max(most, bound_of_joined(moment, passes, link));
   }
   return std::max(static_cast<std::int64_t>(most), least_launches());
 }

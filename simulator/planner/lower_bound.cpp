@@ -7,10 +7,10 @@
 // keep is there. In the forward, what is held to its end is there in any case.
 //
 // What waits in the host's memory is as if kept, but for X bytes that have left by then on a link
-// of β bytes per ns. In the forward, X <= β · (forward's time so far + w), if the step stands still
-// for w, which adds w to its time: for λβ <= 1 that never pays, and the room is larger by β ·
-// forward. In the backward, X <= β · time, so
-//   time · (1 + λβ) >= kept time + Σ min (time + λ · kept) − λ · (B − …).
+// of β bytes per ns. All of it leaves before the backward begins (offloaded_values.cpp), so that X
+// <= β · (forward's time so far + w), if the step stands still for w, which adds w to its time: for
+// λβ <= 1 that never pays, and the room is larger by β · forward. Codes are made in the forward: it
+// is counted as if all were.
 //
 // Of a pipeline stage with n other micro-batches in flight, n · kept of every stage is there beside
 // that, so that stages before the moment count n + 1 times, and those behind it n times. Of chunks
@@ -19,6 +19,7 @@
 #include <set>
 
 #include "simulator/planner/planner.h"
+#include "simulator/planner/prices.h"
 
 namespace tidemark {
 namespace {
@@ -78,9 +79,8 @@ struct Moments {
 };
 
 // The largest over all prices and moments of
-//   bound(price, time + price · (what stages before the moment keep, and others − room)).
-template <typename Bound>
-double best_bound(const Moments& moments, Bound bound) {
+//   time + price · (what stages before the moment keep, and others − room).
+double best_bound(const Moments& moments, double link) {
   std::set<double> prices = {0};
   for (std::size_t s = 0; s < moments.hulls.size(); ++s) {
     const bool is_at_hand = s >= moments.begin && s < moments.end;
@@ -88,17 +88,17 @@ double best_bound(const Moments& moments, Bound bound) {
     add_prices(moments.hulls[s], moments.others[s], prices);
   }
   double most = 0;
-  for (const double price : prices) {
+  for (const double price : up_to(most_price(link), std::move(prices))) {
     const auto least = [&](std::size_t s, std::int64_t times) {
       return cheapest(moments.hulls[s], static_cast<double>(times) * price);
     };
     double time = moments.kept_time;  // priced so far
     for (std::size_t s = 0; s < moments.hulls.size(); ++s) time += least(s, moments.others[s]);
     for (std::size_t s = moments.begin; s < moments.end; ++s) {
-      most = std::max(most, bound(price, time - price * moments.room[s]));
+      most = std::max(most, time - price * moments.room[s]);
       time += least(s, moments.others[s] + 1) - least(s, moments.others[s]);
     }
-    most = std::max(most, bound(price, time - price * moments.room[moments.end]));
+    most = std::max(most, time - price * moments.room[moments.end]);
   }
   return most;
 }
@@ -144,28 +144,53 @@ std::vector<const Moment*> Planner::bounding_moments() const {
 }
 
 // Before each stage's forward, and after the last: what is left for what stages before it keep.
+std::int64_t Planner::most_coding_ns(TensorId storage) const {
+  std::int64_t most = 0;
+  if (!coded_.empty())
+    for (const Coded& coded : coded_[index(storage)]) most = std::max(most, coded.forward_ns);
+  return most;
+}
+
+// Of whatever the stage may do in one pass.
+std::int64_t Planner::most_forward_ns(std::size_t stage) const {
+  std::int64_t most = 0;
+  for_each_operators(stages_.all[stage], [&](std::uint32_t operators) {
+    const Planner& planner = of(operators);
+    std::int64_t ns = planner.reference_.stages[stage].forward_ns;
+    const Stage& its = planner.stages_.all[stage];
+    for (const std::vector<TensorId>* storages : {&its.decided, &its.inputs})
+      for (const TensorId storage : *storages) ns += planner.most_coding_ns(storage);
+    most = std::max(most, ns);
+  });
+  return most;
+}
+
+// By stage, before the end of its forward: as much as the link can have brought away.
+std::vector<double> Planner::gone_by(double link) const {
+  std::vector<double> gone;
+  std::int64_t ns = 0;
+  for (std::size_t s = 0; s < stages_.all.size(); ++s)
+    gone.push_back(link * static_cast<double>(ns += most_forward_ns(s)));
+  return gone;
+}
+
 std::vector<double> Planner::forward_room(const Moment& moment, std::int64_t bytes,
                                           double link) const {
   const std::int64_t left = bytes - bytes_before();
   const std::int64_t gradients = gradients_beside(moment);
+  const std::vector<double> gone = gone_by(link);
   std::vector<double> room;
-  double gone = 0;  // as much as the link can have brought away
-  for (std::size_t s = 0; s < stages_.all.size(); ++s) {
-    std::int64_t slowest = 0;
-    for_each_operators(stages_.all[s], [&](std::uint32_t operators) {
-      const Planner& planner = of(operators);
-      slowest = std::max(slowest, planner.forward_time(planner.stages_.all[s].kind));
-    });
-    gone += link * static_cast<double>(slowest);
-    room.push_back(gone + static_cast<double>(left - gradients - least_forward(s)));
-  }
-  room.push_back(gone + static_cast<double>(left));
+  for (std::size_t s = 0; s < stages_.all.size(); ++s)
+    room.push_back(gone[s] + static_cast<double>(left - gradients - least_forward(s)));
+  room.push_back(gone.back() + static_cast<double>(left));
   return room;
 }
 
 // The least that a stage works on, and the fewest gradients that later ones, which may have fewer
 // parameters, have left before it. Where chunks have none yet, it is less by all of theirs.
-std::vector<double> Planner::backward_room(const Moment& moment, std::int64_t bytes) const {
+std::vector<double> Planner::backward_room(const Moment& moment, std::int64_t bytes,
+                                           double link) const {
+  const double gone = gone_by(link).back();
   std::int64_t left = bytes - bytes_before();
   const std::vector<std::int64_t> gradients_of = gradients_of_chunks();
   for (std::size_t c = 0; c < chunks_.size(); ++c)
@@ -179,9 +204,9 @@ std::vector<double> Planner::backward_room(const Moment& moment, std::int64_t by
       working = std::min(working, each.everywhere->least_backward_[s] - its);
       gradients = std::min(gradients, its);
     }
-    room.push_back(static_cast<double>(left - working - gradients));
+    room.push_back(gone + static_cast<double>(left - working - gradients));
   }
-  room.push_back(static_cast<double>(left));
+  room.push_back(gone + static_cast<double>(left));
   return room;
 }
 
@@ -232,8 +257,8 @@ std::int64_t Planner::bound_of_single(std::int64_t bytes, double link) const {
   double most = 0;
   for (const Moment* moment : bounding_moments()) {
     const ChunkOfStage& chunk = chunks_[moment->chunk];
-    const std::vector<double> room =
-        moment->is_backward ? backward_room(*moment, bytes) : forward_room(*moment, bytes, link);
+    const std::vector<double> room = moment->is_backward ? backward_room(*moment, bytes, link)
+                                                         : forward_room(*moment, bytes, link);
     std::vector<std::int64_t> others;
     for (std::size_t s = 0; s < stages_.all.size(); ++s)
       others.push_back(moment->beside[chunk_of(s)].kept);
@@ -243,10 +268,7 @@ std::int64_t Planner::bound_of_single(std::int64_t bytes, double link) const {
                           std::move(others),
                           chunk.begin,
                           chunk.end};
-    most = std::max(most, best_bound(moments, [&](double price, double bound) {
-                      if (moment->is_backward) return bound / (1 + price * link);
-                      return price * link <= 1 ? bound : 0;
-                    }));
+    most = std::max(most, best_bound(moments, link));
   }
   // No plan launches fewer kernels than the one that runs nothing again.
   return std::max(static_cast<std::int64_t>(most), least_launches());

@@ -126,6 +126,7 @@ void Planner::measure_codes() {
         coded_[index(storage)].push_back(
             {form.encoding, rounded(size_of_codes(form.encoding, (*trace_)[storage].shape)),
              entry.cost.time - menus[stage.kind].front().cost.time,
+             entry.cost.forward_ns - menus[stage.kind].front().cost.forward_ns,
              entry.cost.load - menus[stage.kind].front().cost.load});
       };
       for (std::size_t d = 0; d < stage.decided.size(); ++d)

@@ -302,19 +302,22 @@ class Planner {
   Survey survey_of(const Stages& stages, const Plan& whole) const;
   std::int64_t need_of(std::size_t stage, const StageCost& cost, std::int64_t late) const;
   std::vector<double> forward_room(const Moment& moment, std::int64_t bytes, double link) const;
-  std::vector<double> backward_room(const Moment& moment, std::int64_t bytes) const;
+  std::vector<double> backward_room(const Moment& moment, std::int64_t bytes, double link) const;
+  std::vector<double> gone_by(double link) const;
   std::vector<const Moment*> bounding_moments() const;
   template <typename Bound>
   std::int64_t best_at_prices_of_errors(std::int64_t enough, Bound bound) const;
   std::int64_t bound_of_single(std::int64_t bytes, double link) const;
   std::int64_t bound_of_joined(std::int64_t bytes, double link) const;
-  struct RoomOfPass;
-  double bound_of_joined(const Moment& moment, const std::vector<RoomOfPass>& passes) const;
+  double bound_of_joined(const Moment& moment, const std::vector<std::vector<double>>& passes,
+                         double link) const;
   class LeastCosts;
   class CostsByTimes;
   std::set<double> prices_of_free() const;
   double kept_time() const;
   std::int64_t least_forward(std::size_t stage) const;
+  std::int64_t most_forward_ns(std::size_t stage) const;
+  std::int64_t most_coding_ns(TensorId storage) const;
   std::int64_t bytes_before() const;
   std::int64_t least_launches() const;
   Hull hull_at(std::size_t stage, Held held) const;

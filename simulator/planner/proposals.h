@@ -20,8 +20,9 @@ struct Proposal {
 struct Coded {
   Encoding encoding;
   std::int64_t bytes = 0;
-  std::int64_t time = 0;  ///< ns; below 0 where gradients read codes faster than values
-  Load load = {};         ///< … in all resources
+  std::int64_t time = 0;        ///< ns; below 0 where gradients read codes faster than values
+  std::int64_t forward_ns = 0;  ///< … of which the forward takes
+  Load load = {};               ///< … in all resources
 };
 
 /// What happens to a stage's held storages.

@@ -127,6 +127,11 @@ class Walk {
     return load_shared(cost, times, !is_gradient);
   }
 
+  void note_forward(const Cost& cost) {
+    if (in_backward_ || passes_ > 0) return;
+    result_.stages[stage_at_hand_].forward_ns += cost.time.count();
+  }
+
   std::int64_t passes_like_this() const { return passes_ == 1 ? counted_.like_second : 1; }
 
   static bool is_forward(const Run& run) {
@@ -163,7 +168,10 @@ class Walk {
     const Cost cost = costs_.of(schedule_, run);
     const std::int64_t times = passes_like_this();
     result_.launches += times * cost.kernels * device_.host_launch.count();
-    if (run.stream == StreamId::Compute) result_.rest_load += load_of(run, cost, times);
+    if (run.stream == StreamId::Compute) {
+      result_.rest_load += load_of(run, cost, times);
+      note_forward(cost);
+    }
     exchange_ = std::max(exchange_, now_ + (counted_.scratch ? scratch(run) : 0));
   }
 
@@ -195,6 +203,7 @@ class Walk {
     const std::uint32_t s = stage_at_hand_;
     Passing& stage = passing_[s];
     result_.stages[s].load += load_of(run, cost, passes_like_this());
+    note_forward(cost);
     if (in_backward_) {
       if (stage.gradients_entry == unset) stage.gradients_entry = before;
       stage.backward = std::max(stage.backward, during);

@@ -39,6 +39,8 @@ struct StageCost {
   StagePass first, later;  ///< of the later passes: of each the maximum
   Load load = {};          ///< all runs of all passes
   std::int64_t time = 0;   ///< … of what counts, in ns
+  /// ns of the first pass's forward, with what ranks exchange on its stream.
+  std::int64_t forward_ns = 0;
 };
 
 struct Survey {

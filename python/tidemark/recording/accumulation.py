@@ -1,9 +1,9 @@
 """Sums of gradients, as the engine makes them where no dispatch mode looks on.
 
 A gradient that comes to where one is already is added to that one in place, if nobody else holds it
-and it is no view (can_accumulate_inplace() of torch/csrc/autograd/input_buffer.cpp). Under a mode
-PyTorch takes every tensor for one of a subclass and adds out of place: a third tensor, which an
-ordinary step does not have. Here the sum is made as in an ordinary step.
+and it is no view (can_accumulate_inplace() of torch/csrc/autograd/input_buffer.cpp). In PyTorch 2.15
+every storage that a mode has asked for is held by Python, too, so that the engine adds out of place: a
+third tensor, which an ordinary step does not have. Here the sum is made as in an ordinary step.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from .leaves import tensors_in
 
 ATEN = torch.ops.aten
 IN_PLACE = "AccumulateGrad"  # the node that adds to a weight's gradient, always in place
@@ -24,7 +26,8 @@ def counts(tensor: torch.Tensor) -> tuple[int, int]:
 
 
 class Counted(TorchDispatchMode):
-    """What counts() says, within a mode, of a gradient that only the engine holds."""
+    """What counts() says, within a mode that asks for storages, of a gradient that only the engine holds;
+    nothing where the engine adds in place all the same."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +37,10 @@ class Counted(TorchDispatchMode):
                            kwargs: Any = None) -> Any:
         if function is ATEN.add.Tensor:
             self.found = counts(args[0])
-        return function(*args, **(kwargs or {}))
+        result = function(*args, **(kwargs or {}))
+        for made in tensors_in(result):
+            made.untyped_storage()
+        return result
 
 
 def free_counts() -> tuple[int, int] | None:
@@ -85,6 +91,33 @@ def in_place(function: Any, args: Any, kwargs: Any, node: Any, was_there: Any) -
     if node.name().endswith(IN_PLACE):
         return old
     return old if was_there(old) and is_free(old) else None  # else: out of place, or a formula's own sum
+
+
+class Sums:
+    """Finds the engine's sums for a mode that numbers no storages: it remembers what the node at hand
+    has made."""
+
+    def __init__(self) -> None:
+        self.node = -1
+        self.made: set[int] = set()  # storages
+
+    def target(self, function: Any, args: Any, kwargs: Any, node: Any) -> torch.Tensor | None:
+        if not node.name().endswith(IN_PLACE) and node._sequence_nr() != self.node:
+            self.node, self.made = node._sequence_nr(), set()
+        return in_place(function, args, kwargs, node, self.was_there)
+
+    def was_there(self, tensor: torch.Tensor) -> bool:
+        return tensor.untyped_storage()._cdata not in self.made
+
+    def note(self, args: Any, result: Any) -> None:
+        made = {x.untyped_storage()._cdata for x in on_device(result)}
+        if made:
+            self.made |= made - {x.untyped_storage()._cdata for x in on_device(args)}
+
+
+def on_device(values: Any) -> list[torch.Tensor]:
+    return [x for x in tensors_in(values) if x.device.type == "cuda" and x.layout == torch.strided and
+            not torch._C._functorch.is_functorch_wrapped_tensor(x)]
 
 
 def added(target: torch.Tensor, args: Any) -> torch.Tensor:

@@ -1,8 +1,9 @@
 """Builds the stand-in for the CUDA runtime, and the environment of a process that is to use it.
 
-The two C files beside this one answer what PyTorch needs an answer to. All else that its CUDA
+Two C files beside this one answer what PyTorch needs an answer to. All else that its CUDA
 libraries import from the runtime, cuBLAS and cuFFT answers 0, by functions that are made here from the
-libraries' own lists. What would start kernels counts them.
+libraries' own lists. What would start kernels counts them. A third file, modes.c, keeps our dispatch
+modes from changing what operators do.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def build(folder: pathlib.Path) -> None:
     flags = ["-shared", "-fPIC", "-O1", "-w", f"-I{headers}",
              f"-DSTAND_IN_VERSION={runtime_version(headers)}"]
     compiler = tool("cc", "gcc")
-    run(compiler, *flags, source, rest, "-o", folder / "libstand_in.so")
+    run(compiler, *flags, source, HERE / "modes.c", rest, "-ldl", "-o", folder / "libstand_in.so")
     run(compiler, *flags, HERE / "driver.c", "-o", folder / "libcuda.so.1")
 
 
@@ -108,7 +109,7 @@ def cache_folder() -> pathlib.Path:
     """One per PyTorch and source, so that the libraries are built once."""
     torch = torch_folder()
     key = hashlib.sha256()
-    for part in (HERE / "stand_in.c", HERE / "driver.c", pathlib.Path(__file__),
+    for part in (HERE / "stand_in.c", HERE / "modes.c", HERE / "driver.c", pathlib.Path(__file__),
                  torch / "version.py"):
         key.update(part.read_bytes() if part.exists() else b"")
     key.update(str(torch).encode())

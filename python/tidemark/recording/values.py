@@ -19,6 +19,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
+from . import accumulation
 from .leaves import tensors_in
 
 MOST_ELEMENTS = 1 << 20
@@ -90,6 +91,7 @@ class Values(TorchDispatchMode):
         super().__init__()
         self.twins: Any = torch.utils.weak.WeakIdKeyDictionary()
         self.masks: dict[int, torch.Tensor] = {}  # by storage: autograd hands on other tensors of it
+        self.sums = accumulation.Sums()
 
     def twin(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
@@ -177,6 +179,18 @@ class Values(TorchDispatchMode):
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
                            kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        node = torch._C._current_autograd_node()
+        if node is None:
+            return self.answered(function, args, kwargs)
+        target = self.sums.target(function, args, kwargs, node)
+        if target is not None:
+            self.twins.pop(target, None)
+            return accumulation.added(target, args)
+        result = self.answered(function, args, kwargs)
+        self.sums.note((args, kwargs), result)
+        return result
+
+    def answered(self, function: Any, args: Any, kwargs: Any) -> Any:
         if function is ATEN.lift_fresh.default:
             self.note(args[0], args[0].cpu())  # torch.tensor([…]) is filled before a mode sees it
         value = self.on_twins(function, args, kwargs)

@@ -243,8 +243,19 @@ class Unlike(Net):
 def unlike():
     return Unlike(), torch.zeros(8, 16, 64)
 
+class Sparse(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(100, 8, sparse=True)
+
+    def forward(self, ids):
+        return self.table(ids).mean()
+
 def sparse():
-    return nn.Embedding(100, 8, sparse=True), torch.arange(9), lambda y: y.mean(), torch.optim.SGD
+    return Sparse(), torch.arange(9), None, torch.optim.SGD
+
+def elsewhere():
+    return Net(), torch.zeros(8, 16, 64), lambda y: nn.functional.l1_loss(y, torch.zeros(8, 16, 32))
 
 def lbfgs():
     return *make_step(), torch.optim.LBFGS
@@ -637,7 +648,9 @@ class Capture(CaptureTest):
         self.assertRegex(done.stderr, r"net\.py:\d+: KeyError: 'nothing here'")
         self.assertRegex(self.fail_in_a_package(), r"tidemark capture: theirs\.py:4: KeyError: 'deep inside'")
         self.assertIn("no function named 'nothing'", self.capture("nothing").stderr)
-        self.assertIn("EmbeddingBackward0 makes a sparse gradient", self.capture("sparse").stderr)
+        self.assertRegex(self.capture("sparse").stderr, r"net\.py:\d+: EmbeddingBackward0 makes a sparse")
+        self.assertRegex(self.capture("elsewhere").stderr, r'net\.py:\d+: .*same device.*; what is made '
+                         r'later, by the model, its loss or the step, needs device="cuda"')
         self.assertIn("LBFGS runs the model again", self.capture("lbfgs").stderr)
         self.assertIn("is NoneType; need a torch.optim.Opt", self.capture("no_optimizer").stderr)
         self.assertRegex(self.capture("accumulating").stderr, r"net\.py:\d+: backward\(\) is called")

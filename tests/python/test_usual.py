@@ -64,6 +64,33 @@ def loader_loop():
         optimizer.zero_grad()
     return step
 
+class Packed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.layer = nn.Embedding(40, 16), nn.GRU(16, 8, batch_first=True)
+
+    def forward(self, ids, lengths):
+        packed = nn.utils.rnn.pack_padded_sequence(self.embedding(ids), lengths, batch_first=True)
+        return nn.utils.rnn.pad_packed_sequence(self.layer(packed)[0], batch_first=True)[0].mean()
+
+def packed():
+    return Packed(), (IDS, torch.tensor([8, 6, 6, 1]))
+
+def pinned_loop():
+    model = Net()
+    optimizer = torch.optim.AdamW(model.parameters())
+    def batch():
+        return torch.randint(40, (4, 8)).pin_memory().to("cuda", non_blocking=True)
+    ids = batch()
+    def step():
+        nonlocal ids
+        loss = model(ids, ids)[1]
+        ids = batch()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step
+
 def of_numpy():
     return Net(), (numpy.zeros((4, 8), dtype="int64"), IDS)
 '''
@@ -99,6 +126,11 @@ class Usual(test_capture.CaptureTest):
     def test_loaders_have_no_processes(self):
         self.assertEqual(self.captured("loaded")["step"]["batch"], 2)
         self.assertEqual(self.captured("loader_loop")["step"]["accumulate"], 2)
+
+    def test_what_lies_on_the_host_in_a_run_on_a_gpu(self):
+        read = [op["row"]["operation"] for op in self.captured("packed")["ops"] if "row" in op]
+        self.assertIn("aten::_pack_padded_sequence", read)
+        self.assertEqual(self.captured("pinned_loop")["step"]["batch"], 4)
 
     def test_arrays_of_numpy_are_no_tensors(self):
         self.refused("of_numpy", "numpy ndarray.*torch.from_numpy")

@@ -18,6 +18,9 @@ from .errors import CaptureError
 from .lines import Lines, Whose
 
 AUTOGRAD = os.path.dirname(torch.autograd.__file__) + os.sep
+MIXED_DEVICES = re.compile(r"tensors to be on the same device|cpu.*cuda:0|cuda:0.*cpu")
+# Of what make_step makes itself a capture takes care.
+OF_DEVICES = "; what is made later, by the model, its loss or the step, needs device=\"cuda\""
 FRAME = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
 
 
@@ -47,7 +50,8 @@ def said_by(error: BaseException) -> str:
     if any(line.startswith("Traceback (most recent call last)") or line.startswith("Original ")
            for line in lines):
         return lines[-1].strip()
-    return f"{type(error).__name__}: {lines[0].strip().partition(' Hint: enable anomaly detection')[0]}"
+    said = f"{type(error).__name__}: {lines[0].strip().partition(' Hint: enable anomaly detection')[0]}"
+    return said + (OF_DEVICES if MIXED_DEVICES.search(said) else "")
 
 
 def made_at(run: Callable[[], Any]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import collections
 import functools
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
@@ -20,15 +20,15 @@ from .recorder import NO_NODE, Group, Operation, Storage
 End = tuple[str, int, int]
 
 
-def require_dense(name: str, gradients: Any) -> None:
+def require_dense(name: str, gradients: Any, place: Callable[[], str]) -> None:
     if any(isinstance(x, torch.Tensor) and x.layout != torch.strided for x in gradients):
-        raise CaptureError(f"{name} makes a sparse gradient, as large as the ids say, which is not "
-                           "captured: capture with sparse=False")
+        raise CaptureError(f"{place()}{name} makes a sparse gradient, as large as the ids say, which is "
+                           "not captured: capture with sparse=False")
 
 
 class Graph:
-    def __init__(self, first_node: int) -> None:
-        self.first_node = first_node
+    def __init__(self, first_node: int, recorded: list[Operation]) -> None:
+        self.first_node, self.recorded = first_node, recorded
         self.ends: dict[int, list[End | None]] = {}  # by node, per input that may get a gradient
         self.handed_on: dict[int, set[int]] = {}  # by node: positions in `ends`
         self.views: dict[int, set[int]] = {}  # by node: of these gradients, the ones that are views
@@ -63,7 +63,7 @@ class Graph:
 
     def hook(self, number: int, name: str) -> Any:
         def note(made: Any, came: Any) -> None:
-            require_dense(name, made)
+            require_dense(name, made, lambda: self.place(number))
             incoming = {x.untyped_storage()._cdata for x in came if isinstance(x, torch.Tensor)}
             self.handed_on[number] = {
                 at for at, x in enumerate(made)
@@ -71,6 +71,10 @@ class Graph:
             self.views[number] = {at for at, x in enumerate(made)
                                   if isinstance(x, torch.Tensor) and x._is_view()}
         return note
+
+    def place(self, number: int) -> str:
+        line = next((x.line for x in self.recorded if x.node == number), "")
+        return f"{line}: " if line else ""
 
     def settle(self, operations: list[Operation], storages: list[Storage],
                groups: list[Group]) -> None:

@@ -94,7 +94,7 @@ class Writer(TorchDispatchMode, Watcher):
         if self.passes and not self.for_graph:
             self.passes[-1].close(self.optimizers)
         recorder = Recorder(nodes_made)
-        self.passes.append(Pass(recorder, Graph(recorder.first_node)))
+        self.passes.append(Pass(recorder, Graph(recorder.first_node, recorder.operations)))
         self.inside = None
         if self.for_graph:
             return

@@ -191,7 +191,7 @@ def one_count_of_nodes() -> Any:
 def run_for_graph(step: Step, optimizer: Optimizers) -> tuple[Graph, list[Operation]]:
     """With a recorder, too: asking a tensor for its node may make one, so both count the same."""
     recorder = Recorder()
-    graph = Graph(recorder.first_node)
+    graph = Graph(recorder.first_node, recorder.operations)
     with recorder, watched_modules(recorder, step.model), one_count_of_nodes():
         with on_saved_tensors(recorder.pack):
             loss = forward(step)

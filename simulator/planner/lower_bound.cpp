@@ -143,7 +143,6 @@ std::vector<const Moment*> Planner::bounding_moments() const {
   return found;
 }
 
-// Before each stage's forward, and after the last: what is left for what stages before it keep.
 std::int64_t Planner::most_coding_ns(TensorId storage) const {
   std::int64_t most = 0;
   if (!coded_.empty())
@@ -174,6 +173,7 @@ std::vector<double> Planner::gone_by(double link) const {
   return gone;
 }
 
+// Before each stage's forward, and after the last: what is left for what stages before it keep.
 std::vector<double> Planner::forward_room(const Moment& moment, std::int64_t bytes,
                                           double link) const {
   const std::int64_t left = bytes - bytes_before();

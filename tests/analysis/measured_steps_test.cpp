@@ -59,11 +59,19 @@ TEST_P(MeasuredSteps, SaveWhatIsPredicted) {
   EXPECT_LE(saved.worst, 1);
 }
 
+// Of a T5 whose encoder has one layer nothing reads what that layer adds to scores, so that its
+// checkpoint drops it: 13 % of a step drawn by chance (docs/accuracy.md).
+std::vector<MeasuredStep> without_single_layer(std::vector<MeasuredStep> steps) {
+  std::erase_if(steps, [](const MeasuredStep& step) { return step.name.starts_with("61-56-t5"); });
+  return steps;
+}
+
 TEST_P(MeasuredSteps, HaveThePredictedPeaks) {
-  const Spread live = spread_of(steps_, &StepBytes::live);
+  const std::vector<MeasuredStep> steps = without_single_layer(steps_);
+  const Spread live = spread_of(steps, &StepBytes::live);
   EXPECT_LE(live.median, 0.1);
   EXPECT_LE(live.worst, GetParam().live_worst);
-  const Spread allocated = spread_of(by_depthwise(steps_, false), &StepBytes::allocated);
+  const Spread allocated = spread_of(by_depthwise(steps, false), &StepBytes::allocated);
   EXPECT_LE(allocated.median, GetParam().allocated_median);
   EXPECT_LE(allocated.worst, GetParam().allocated_worst);
 }
@@ -80,16 +88,18 @@ TEST(MeasuredDepthwise, IsFartherOffBecauseCuDnnWasNotThere) {
 TEST(MeasuredByChance, OfTheNewestAreSeldomFarOff) {
   std::vector<MeasuredStep> steps =
       measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_by_chance_transformers-5.json");
-  EXPECT_EQ(steps.size(), 83u);
+  EXPECT_EQ(steps.size(), 128u);
   const Spread live = spread_of(steps, &StepBytes::live);
   EXPECT_LE(live.median, 0.02);
-  EXPECT_LE(live.ninth_of_ten, 0.3);
+  EXPECT_LE(live.ninth_of_ten, 0.2);
   EXPECT_LE(live.worst, 2);
   const Spread saved = spread_of(steps, &StepBytes::saved);
   EXPECT_LE(saved.median, 0.01);
   EXPECT_LE(saved.worst, 0.2);
-  // What DeBERTa's forward takes beside its tensors is not known: 11.5 % of one step.
-  std::erase_if(steps, [](const MeasuredStep& step) { return step.name.starts_with("31-27-"); });
+  // Blocks that are not split: 5 and 6 % of two small steps (docs/accuracy.md).
+  std::erase_if(steps, [](const MeasuredStep& step) {
+    return step.name.starts_with("31-27-deberta") || step.name.starts_with("62-25-roberta");
+  });
   const Spread allocated = spread_of(steps, &StepBytes::allocated);
   EXPECT_LE(allocated.median, 0.05);
   EXPECT_LE(allocated.worst, 2.1);
@@ -99,7 +109,7 @@ TEST(MeasuredByChance, OfFourFiftySevenAreSeldomFarOff) {
   const Spread live = spread_of(
       measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_by_chance.json"), &StepBytes::live);
   EXPECT_LE(live.median, 0.02);
-  EXPECT_LE(live.ninth_of_ten, 0.35);
+  EXPECT_LE(live.ninth_of_ten, 0.25);
 }
 
 // Whose code in transformers 5 is another one: GPT-2 without buffers of masks, ViT's layers with
@@ -119,7 +129,7 @@ TEST(MeasuredByChance, CheckpointsOfRewrittenModelsAreAsMeasured) {
 // Mistral's own code in 4.47 makes rotary tables per layer, which its row does not say.
 INSTANTIATE_TEST_SUITE_P(
     Fixtures, MeasuredSteps,
-    testing::Values(Bounds{"steps_families.json", 1.3, 0.02, 3.8},
+    testing::Values(Bounds{"steps_families.json", 1.3, 0.02, 2.3},
                     Bounds{"steps_families_transformers-5.json", 0.7, 0.02, 2.1},
                     Bounds{"steps_shared_attention_transformers-5.json", 0.7, 0.1, 0.7},
                     Bounds{"steps_transformers-5.json", 0.02, 0.02, 1.5},
@@ -128,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Bounds{"steps_transformers-4.57.json", 1.8, 0.02, 1.9},
                     Bounds{"steps_transformers-4.51.json", 0.02, 0.02, 1.3},
                     Bounds{"steps_transformers-4.47.json", 0.2, 0.1, 1.6},
-                    Bounds{"steps_by_chance.json", 3.1, 0.03, 2.4}),
+                    Bounds{"steps_by_chance.json", 1.7, 0.03, 2.4}),
     [](const auto& test) {
       std::string name = test.param.fixture;  // ….json
       std::erase_if(name, [](char c) { return c == '-' || c == '_' || c == '.'; });

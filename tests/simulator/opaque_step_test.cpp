@@ -289,11 +289,9 @@ Planned weighted_in_place(Formula computes) {
   const TensorId y = b.opaque("made", std::span(&x, 1), std::span(&made, 1), row);
   const TensorId kept = b.copy("kept", y, {2, 4});
   const OutputSpec over{"", {2, 4}, DType::Float32, y};
-  const TensorId z = b.opaque("weighted", std::array{y, kept}, std::span(&over, 1),
-                              {.operation = "aten::mul_",
-                               .gradients = 1,
-                               .saved = input_bit(1),
-                               .computes = computes});
+  const TensorId z = b.opaque(
+      "weighted", std::array{y, kept}, std::span(&over, 1),
+      {.operation = "aten::mul_", .gradients = 1, .saved = input_bit(1), .computes = computes});
   b.end_block();
   const auto trace = std::make_shared<const Trace>(
       b.finish(b.cross_entropy("loss", z, b.input("targets", {2}, DType::Int64))));

@@ -76,12 +76,9 @@ inline std::vector<SmallStep> small_steps_with_formulas() {
   StepOptions newest, padded = short_text;
   newest.framework = padded.framework = "transformers-5";
   padded.padded = true;
-  return {{small_mixtral(), {}},
-          {small_qwen_moe(), {}},
-          {small_t5(), short_text},
-          {small_t5("small-padded-t5"), padded},
-          {small_hf_swin(), newest},
-          {small_pvt(), {}},
+  return {{small_mixtral(), {}},     {small_qwen_moe(), {}},
+          {small_t5(), short_text},  {small_t5("small-padded-t5"), padded},
+          {small_hf_swin(), newest}, {small_pvt(), {}},
           {small_pvt_v2(), {}}};
 }
 

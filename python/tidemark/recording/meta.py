@@ -4,15 +4,23 @@ init_empty_weights do: their tensors get places. Values they have none, and weig
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 import torch
+
+
+def inside_out(module: torch.nn.Module) -> Iterator[torch.nn.Module]:
+    """In the order in which `Module.to()` moves them."""
+    for child in module.children():
+        yield from inside_out(child)
+    yield module
 
 
 def materialize(model: torch.nn.Module) -> bool:
     """False where nothing of it was on the meta device. Ties stay."""
     made: dict[torch.Tensor, torch.Tensor] = {}
     unknown = 0
-    for module in model.modules():
+    for module in inside_out(model):
         for tensors in (module._parameters, module._buffers):
             for name, tensor in tensors.items():
                 if tensor is None or tensor.device.type != "meta":

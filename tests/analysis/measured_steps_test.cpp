@@ -83,6 +83,22 @@ TEST(MeasuredDepthwise, IsFartherOffBecauseCuDnnWasNotThere) {
   EXPECT_LE(spread_of(steps, &StepBytes::allocated).worst, 8);
 }
 
+// In networks as small as these, tables of Swin's places and of T5's distances weigh 0.1 to 0.3 %.
+TEST(MeasuredSharedAttention, TakesLearnedBiasesAndMasksAsOneTensor) {
+  const std::vector<MeasuredStep> steps =
+      measured_steps(TIDEMARK_TESTS_DIR "/reference/steps_shared_attention_transformers-5.json");
+  EXPECT_EQ(steps.size(), 28u);
+  const Spread saved = spread_of(steps, &StepBytes::saved);
+  EXPECT_LE(saved.median, 0.08);
+  EXPECT_LE(saved.worst, 0.35);
+  const Spread live = spread_of(steps, &StepBytes::live);
+  EXPECT_LE(live.median, 0.12);
+  EXPECT_LE(live.worst, 0.65);
+  const Spread allocated = spread_of(steps, &StepBytes::allocated);
+  EXPECT_LE(allocated.median, 0.12);
+  EXPECT_LE(allocated.worst, 0.65);
+}
+
 // What is not known yet of transformers 5 (docs/accuracy.md) showed where nobody had chosen the
 // steps.
 TEST(MeasuredByChance, OfTheNewestAreSeldomFarOff) {
@@ -131,7 +147,6 @@ INSTANTIATE_TEST_SUITE_P(
     Fixtures, MeasuredSteps,
     testing::Values(Bounds{"steps_families.json", 1.3, 0.02, 2.3},
                     Bounds{"steps_families_transformers-5.json", 0.7, 0.02, 2.1},
-                    Bounds{"steps_shared_attention_transformers-5.json", 0.7, 0.1, 0.7},
                     Bounds{"steps_transformers-5.json", 0.02, 0.02, 1.5},
                     Bounds{"steps_experts_transformers-5.json", 0.03, 0.2, 3.1},
                     Bounds{"steps_h200.json", 0.02, 0.05, 0.2},

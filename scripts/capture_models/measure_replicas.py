@@ -80,11 +80,12 @@ def placed(case, precision=None):
     import torch
 
     import models
-    from tidemark.recording import step, values
+    from tidemark.recording import accumulation, step, values
 
     _, function, usual, optimizer = case
     torch.backends.cudnn.enabled = False
     torch.set_num_threads(1)
+    accumulation.learn()
     with values.Values():
         with torch.device("cuda"):
             made = step.as_step(getattr(models, function)())

@@ -451,12 +451,14 @@ def make_watcher(known, parameters):
 
 def measure(case, on_gpu):
     import torch
+    from tidemark.recording import accumulation
     from tidemark.recording.values import Values
 
     warnings.filterwarnings("ignore")
     if on_gpu:
         return measure_with_values(case, on_gpu)
     torch.backends.cudnn.enabled = False
+    accumulation.learn()
     with Values():
         return measure_with_values(case, on_gpu)
 

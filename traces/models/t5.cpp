@@ -39,17 +39,16 @@ struct T5Stack {
     AttentionConfig of;
     of.kernel = attention_kernel(b, of, config.head_width, true);
     of.masks_each_sample = true, of.calls_sdpa = false;
-    const bool is_causal = std::holds_alternative<fill::CausalMask>(kind);
-    if (*of.kernel == AttentionKernel::Eager)
+    if (*of.kernel == AttentionKernel::Eager) {
       settle_attention(b, of, name + which, shape, b.base_dtype(), kind);
-    else if (!is_causal && !b.step().padded)
-      return no_tensor;
-    else if (*of.kernel == AttentionKernel::Composed || !makes_masks(b))
+      return of.mask;
+    }
+    const bool is_causal = std::holds_alternative<fill::CausalMask>(kind);
+    if (!is_causal && !b.step().padded) return no_tensor;
+    if (*of.kernel == AttentionKernel::Composed || !makes_masks(b))
       return b.local(made_mask(b, name + which, shape, b.compute_dtype(), kind));
-    else
-      return b.local(is_causal ? later_pairs(b, name + which, shape)
-                               : hidden_pairs(b, name + which, shape, kind));
-    return of.mask;
+    return b.local(is_causal ? later_pairs(b, name + which, shape)
+                             : hidden_pairs(b, name + which, shape, kind));
   }
 
   // [batch, heads, tokens, tokens]: the mask of padding is part of it, for each sample.

@@ -355,32 +355,11 @@ def storage_sizes(tensors):
     return sizes
 
 
-def caller_of_mode():
-    """The Python that a dispatch mode's caller was called by."""
-    frame = sys._getframe(1).f_back
-    wrappers = ("eval_frame.py", "_compile.py")  # of modes, since PyTorch 2.7
-    while frame is not None and frame.f_code.co_filename.endswith(wrappers):
-        frame = frame.f_back
-    return frame
-
-
-def is_called_by_engine(frame):
-    return frame is None or frame.f_code.co_name == "_engine_run_backward"
-
-
-def is_called_by_linear(frame):
-    return frame is not None and frame.f_code.co_filename.endswith(("nn/modules/linear.py", "nn/functional.py"))
-
-
 def make_watcher(known, parameters):
-    """A dispatch mode that keeps count of the storages that are there.
-
-    Where two gradients of one tensor meet, the engine adds into the first if it is no view and nobody else
-    holds it, but never while a dispatch mode is on (accumulate() in torch/csrc/autograd/input_buffer.cpp).
-    So a sum of the engine's counts as made in place of such a first part that is gone by the next call.
-    So does the bias that a linear adds to the product of an input that is not contiguous (at::linear()).
-    """
+    """A dispatch mode that keeps count of the storages that are there. Sums of gradients are made as where
+    none looks on (accumulation.py)."""
     import torch
+    from tidemark.recording import accumulation
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
 
@@ -390,17 +369,10 @@ def make_watcher(known, parameters):
             self.alive = dict(known)
             self.now = self.most = sum(known.values())
             self.saved, self.casts, self.attention = {}, set(), set()
-            self.viewed = set()
-            self.added_to, self.with_sum = None, 0
-
-        def settle_sum(self):
-            if self.added_to in self.alive:
-                self.most = max(self.most, self.with_sum)
-            self.added_to = None
+            self.sums = accumulation.Sums()
 
         def end_of_phase(self):
-            self.settle_sum()
-            most, self.most = max(self.most, self.now), self.now
+            most, self.most = self.most, self.now
             return most
 
         def gone(self, key):
@@ -416,12 +388,14 @@ def make_watcher(known, parameters):
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):
             if any(hasattr(kind, "__tensor_flatten__") for kind in types):
                 return NotImplemented  # then the wrapper's own operators come here
-            self.settle_sum()
-            caller = caller_of_mode() if function is torch.ops.aten.add.Tensor else self
-            in_place = caller is not self and (
-                is_called_by_linear(caller) or is_called_by_engine(caller)
-                and args[0].untyped_storage()._cdata not in self.viewed)
-            result = function(*args, **(kwargs or {}))
+            kwargs = kwargs or {}
+            node = torch._C._current_autograd_node()
+            target = node and self.sums.target(function, args, kwargs, node)
+            if target is not None:
+                return accumulation.added(target, args)
+            result = function(*args, **kwargs)
+            if node is not None:
+                self.sums.note((args, kwargs), result)
             if "attention" in function._schema.name:
                 self.attention.add(function._schema.name.removeprefix("aten::"))
             for tensor in tree_leaves(result):
@@ -430,17 +404,12 @@ def make_watcher(known, parameters):
                 storage = tensor.untyped_storage()
                 key = storage._cdata
                 if key in self.alive:
-                    self.viewed.add(key)
                     continue
-                self.viewed.discard(key)
                 self.alive[key] = storage.nbytes()
                 weakref.finalize(storage, self.gone, key)
                 self.saved.pop(key, None), self.casts.discard(key)
                 self.now += storage.nbytes()
-                if in_place:
-                    self.added_to, self.with_sum = args[0].untyped_storage()._cdata, self.now
-                else:
-                    self.most = max(self.most, self.now)
+                self.most = max(self.most, self.now)
                 if function is torch.ops.aten._to_copy.default and \
                         args[0].untyped_storage()._cdata in parameters:
                     self.casts.add(key)
@@ -455,10 +424,10 @@ def measure(case, on_gpu):
     from tidemark.recording.values import Values
 
     warnings.filterwarnings("ignore")
+    accumulation.learn()
     if on_gpu:
         return measure_with_values(case, on_gpu)
     torch.backends.cudnn.enabled = False
-    accumulation.learn()
     with Values():
         return measure_with_values(case, on_gpu)
 

@@ -6,6 +6,7 @@
 #include "kernels/in_step.h"
 #include "tests/emulation/backend.h"
 #include "tests/emulation/cuda.h"
+#include "tests/emulation/leading_call.h"
 
 namespace tidemark {
 
@@ -59,6 +60,7 @@ void expect_like(const TwinCase& test, std::size_t i, TestArray& got, const Test
 }
 
 void expect_twins(const TwinCase& test, CpuKernel on_cpu, CudaKernel on_cuda) {
+  ASSERT_NE(leading_call(on_cpu), nullptr) << "no call leads to this kernel";
   std::vector<TestArray> wanted = test.memory;
   cpu::Workspace workspace;
   workspace.state = test.state;

@@ -1,14 +1,11 @@
 // Makes every case of tests/emulation run on the GPU too: this program is those tests, with what
 // follows. One set of shapes, layouts and dtypes serves both machines.
 #include <cstdlib>
-#include <unordered_map>
 
 #include "base/error.h"
-#include "kernels/cpu/workspace.h"
 #include "kernels/cuda_plugin.h"
-#include "tests/emulation/twin.h"
+#include "tests/emulation/leading_call.h"
 #include "tests/gpu/gpu.h"
-#include "traces/formula.h"
 
 namespace tidemark {
 namespace {
@@ -31,31 +28,6 @@ Gpu find_gpu() {
 const Gpu& found_gpu() {
   static const Gpu gpu = find_gpu();
   return gpu;
-}
-
-/// What a call must say so that this CPU kernel, and therefore its twin, is chosen for it.
-struct Named {
-  Pass pass;
-  OpKind kind;
-  Formula formula;
-};
-const std::unordered_map<CpuKernel, Named>& names_of_kernels() {
-  static const auto names = [] {
-    std::unordered_map<CpuKernel, Named> found;
-    Call call;
-    const auto look = [&](OpKind kind, Formula formula) {
-      call.kind = kind, call.formula = formula;
-      if (const CpuKernel kernel = cpu::kernel_of(call))
-        found.try_emplace(kernel, Named{call.pass, kind, formula});
-    };
-    for (const auto& pass : passes) {
-      call.pass = pass.value;
-      for (const OpRow& op : op_rows) look(op.value, Formula::None);
-      for (const auto& formula : formulas) look(OpKind::Opaque, formula.value);
-    }
-    return found;
-  }();
-  return names;
 }
 
 /// The arrays of a case in memory of the GPU, and calls on the host's arrays moved there.
@@ -105,7 +77,7 @@ class Moved {
   std::vector<std::unique_ptr<Memory>> memory_;
 };
 
-std::vector<TestArray> run_on_gpu(const TwinCase& test, const Named& name) {
+std::vector<TestArray> run_on_gpu(const TwinCase& test, const LeadingCall& name) {
   std::vector<TestArray> arrays = test.memory;
   Moved moved(*gpu(), arrays);
   Call call = moved.move(test.bind(arrays));
@@ -123,10 +95,9 @@ std::vector<TestArray> run_on_gpu(const TwinCase& test, const Named& name) {
 constexpr double gpu_slack = 4;
 
 void expect_gpu_twin(const TwinCase& test, CpuKernel on_cpu, const std::vector<TestArray>& wanted) {
-  const auto name = names_of_kernels().find(on_cpu);
-  ASSERT_NE(name, names_of_kernels().end()) << "no call leads to this kernel";
-  std::vector<TestArray> got = run_on_gpu(test, name->second);
-  const std::vector<TestArray> again = run_on_gpu(test, name->second);
+  const LeadingCall& name = *leading_call(on_cpu);  // expect_twins() has asked for it
+  std::vector<TestArray> got = run_on_gpu(test, name);
+  const std::vector<TestArray> again = run_on_gpu(test, name);
   for (std::size_t i = 0; i < got.size(); ++i) {
     expect_like(test, i, got[i], wanted[i], gpu_slack, "on the GPU");
     EXPECT_TRUE(got[i].is_intact()) << "on the GPU: array " << i << ": written beside its elements";

@@ -88,6 +88,7 @@ class Calibrator {
     scenario.steps = 3;
     scenario.warm_up = usual_warm_up(backend_.ground());
     scenario.checks_gradients = false;
+    scenario.repeats_values = true;
     if (!fits(scenario)) {
       result_.left_out.push_back(fmt::format("{}, {}", step.name, strategy));
       return {};

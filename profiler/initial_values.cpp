@@ -42,12 +42,12 @@ class Dice {
   PhiloxBlock block_{};
 };
 
-/// The tensor's elements, each of `throws` numbers: parts of it at the same time, on all cores.
+/// So many elements, each of `throws` numbers: parts of them at the same time, on all cores.
 template <typename Draw>
-std::vector<double> drawn(const Tensor& tensor, std::uint64_t seed, std::uint64_t key,
+std::vector<double> drawn(std::int64_t count, std::uint64_t seed, std::uint64_t key,
                           std::uint64_t throws, Draw draw) {
   constexpr std::size_t part = std::size_t{1} << 16;
-  std::vector<double> values(static_cast<std::size_t>(numel(tensor.shape)));
+  std::vector<double> values(static_cast<std::size_t>(count));
   parallel_for((values.size() + part - 1) / part, [&](std::size_t p) {
     Dice dice(seed, key, p * part * throws);
     const std::size_t end = std::min(values.size(), (p + 1) * part);
@@ -97,23 +97,25 @@ void require_range(const Trace& trace, TensorId input, const std::vector<double>
 
 }  // namespace
 
-std::vector<double> initial_parameter(const Trace& trace, TensorId parameter, std::uint64_t seed) {
+std::vector<double> initial_parameter(const Trace& trace, TensorId parameter, std::uint64_t seed,
+                                      std::int64_t most) {
   const Tensor& tensor = trace[parameter];
+  const std::int64_t count = std::min(numel(tensor.shape), most);
   if (!is_floating(tensor.dtype) || tensor.shape.rank() == 1)
     if (const auto part = stored_part_of(trace, parameter)) return stored(trace, *part, seed);
   const std::uint64_t key = key_of(trace, parameter);
   constexpr double small = 0.02;
   if (is_table(trace, parameter) || tensor.shape.rank() > 2)
     if (tensor.shape.rank() != 4)
-      return drawn(tensor, seed, key, of_normal, [&](Dice& dice) { return small * dice.normal(); });
+      return drawn(count, seed, key, of_normal, [&](Dice& dice) { return small * dice.normal(); });
   if (tensor.shape.rank() >= 2) {
     const std::int64_t fan_in = numel(tensor.shape) / std::max<std::int64_t>(1, tensor.shape[0]);
     const double bound = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, fan_in)));
-    return drawn(tensor, seed, key, of_uniform,
+    return drawn(count, seed, key, of_uniform,
                  [&](Dice& dice) { return bound * (2 * dice.uniform() - 1); });
   }
   const double centre = scales_a_norm(trace, parameter) ? 1 : 0;
-  return drawn(tensor, seed, key, of_normal,
+  return drawn(count, seed, key, of_normal,
                [&](Dice& dice) { return centre + small * dice.normal(); });
 }
 
@@ -151,10 +153,11 @@ std::vector<double> synthetic_input(const Trace& trace, TensorId input, std::uin
   if (meant && !is_floating(tensor.dtype)) require_range(trace, input, *meant);
   if (meant) return *std::move(meant);
   const std::uint64_t key = key_of(trace, input);
+  const std::int64_t count = numel(tensor.shape);
   if (is_floating(tensor.dtype))
-    return drawn(tensor, seed, key, of_normal, [](Dice& dice) { return dice.normal(); });
+    return drawn(count, seed, key, of_normal, [](Dice& dice) { return dice.normal(); });
   const std::int64_t range = index_range(trace, input);
-  return drawn(tensor, seed, key, of_uniform, [&](Dice& dice) { return dice.below(range); });
+  return drawn(count, seed, key, of_uniform, [&](Dice& dice) { return dice.below(range); });
 }
 
 }  // namespace tidemark::profiler

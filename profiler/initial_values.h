@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "profiler/merged_affine.h"
@@ -11,8 +12,10 @@
 namespace tidemark::profiler {
 
 /// Weights uniform in ±1/√(inputs), embedding tables normal with 0.02, norms 1 and 0, each
-/// slightly disturbed so that no gradient vanishes by symmetry. Row-major.
-std::vector<double> initial_parameter(const Trace& trace, TensorId parameter, std::uint64_t seed);
+/// slightly disturbed so that no gradient vanishes by symmetry. Row-major; of floats the first
+/// `most` at most.
+std::vector<double> initial_parameter(const Trace& trace, TensorId parameter, std::uint64_t seed,
+                                      std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
 /// Of all parameters, by name.
 NamedValues initial_parameters(const Trace& trace, std::uint64_t seed = 1);

@@ -73,6 +73,13 @@ void Replay::write(TensorId tensor, const void* from) {
   backend_.upload(address(persistent_value(tensor)), from, size(trace()[tensor]));
 }
 
+void Replay::write_again_and_again(TensorId tensor, std::span<const std::byte> part) {
+  std::byte* const to = address(persistent_value(tensor));
+  const std::int64_t whole = size(trace()[tensor]).count;
+  for (std::int64_t at = 0; at < whole; at += std::ssize(part))
+    backend_.upload(to + at, part.data(), {std::min(whole - at, std::ssize(part))});
+}
+
 void Replay::read(TensorId tensor, void* to) const {
   backend_.download(to, address(persistent_value(tensor)), size(trace()[tensor]));
 }

@@ -34,6 +34,8 @@ class Replay {
 
   /// Sets a parameter or an input: size(tensor) bytes, row-major.
   void write(TensorId tensor, const void* from);
+  /// The part from the tensor's start to its end, the last time maybe cut.
+  void write_again_and_again(TensorId tensor, std::span<const std::byte> part);
   void read(TensorId tensor, void* to) const;
 
   /// Gradients of parameters are copied to the host at the end of each step's backward.

@@ -34,6 +34,7 @@ class Loader {
   }
 
   void load_parameters(Replay& replay) const {
+    if (scenario_.repeats_values) return load_repeated(replay);
     const NamedValues parameters = parameters_for(replay.trace());
     for_each_storage(replay.trace(), Category::Parameter, [&](TensorId id, const Tensor& tensor) {
       replay.write(id, bytes_of(parameters.at(tensor.name), tensor.dtype).data());
@@ -73,6 +74,15 @@ class Loader {
   }
 
  private:
+  void load_repeated(Replay& replay) const {
+    constexpr std::int64_t different = 1 << 16;
+    const Trace& trace = replay.trace();
+    for_each_storage(trace, Category::Parameter, [&](TensorId id, const Tensor& tensor) {
+      const auto numbers = initial_parameter(trace, id, scenario_.seed, different);
+      replay.write_again_and_again(id, bytes_of(numbers, tensor.dtype));
+    });
+  }
+
   template <typename Visit>
   static void for_each_storage(const Trace& trace, Category category, Visit visit) {
     for (std::size_t t = 0; t < trace.tensors.size(); ++t) {

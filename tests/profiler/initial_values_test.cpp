@@ -167,6 +167,20 @@ TEST(InitialParameter, FollowsFromKeyAndSeedAlone) {
   EXPECT_GT(*std::ranges::max_element(a), 0.9 * bound);
 }
 
+TEST(InitialParameter, TheFirstOnesAreThoseOfTheWhole) {
+  const Trace trace = build_trace(small_gpt2(), {});
+  for (const std::string_view name : {"wte", "h.0.mlp.c_fc"}) {
+    for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+      const auto id = static_cast<TensorId>(t);
+      if (trace[id].category != Category::Parameter || !trace[id].name.starts_with(name)) continue;
+      const std::vector<double> whole = initial_parameter(trace, id, 1);
+      const std::vector<double> first = initial_parameter(trace, id, 1, 10);
+      ASSERT_EQ(first.size(), std::min<std::size_t>(whole.size(), 10));
+      EXPECT_TRUE(std::equal(first.begin(), first.end(), whole.begin())) << trace[id].name;
+    }
+  }
+}
+
 TEST(InitialParameter, NormsBeginNearOneAndBiasesNearZero) {
   const Trace trace = build_trace(small_vit(1), {});
   EXPECT_THAT(initial_parameter(trace, find(trace, "norm.weight"), 1),

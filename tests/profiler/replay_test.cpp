@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "analysis/report.h"
+#include "profiler/replay_report.h"
 #include "tests/profiler/replayed.h"
 
 namespace tidemark::profiler::replay_test {
@@ -47,6 +48,33 @@ TEST_P(Network, HasALossNearChanceAndAGradientPerParameter) {
   EXPECT_EQ(std::ssize(vanilla.gradients), trainable);
   for (const auto& [name, gradient] : vanilla.gradients)
     EXPECT_TRUE(std::isfinite(norm_of(gradient))) << name;
+}
+
+// What a calibration asks for: the same memory, and values that a step can bear.
+TEST_P(Network, StepsWithAFewNumbersAgainAndAgain) {
+  ReplayScenario scenario;
+  scenario.trace = std::make_shared<const Trace>(trace());
+  scenario.strategy = parse_strategy("lowmemorybp");
+  scenario.device = find_device("a100-80gb");
+  scenario.steps = 1, scenario.warm_up = 0, scenario.checks_gradients = false;
+  scenario.repeats_values = true;
+  const ReplayEvaluation evaluation = replay(scenario, *backend_);
+  if (!evaluation.report.applies) return;
+  EXPECT_TRUE(std::isfinite(evaluation.report.losses.at(0)));
+  EXPECT_EQ(evaluation.report.measured.planned, evaluation.report.predicted.planned);
+}
+
+TEST_P(Network, WritesAPartUntilTheTensorIsFull) {
+  Replay replay(plan("vanilla", step_of(Precision::Fp32)), *backend_);
+  const TensorId id = TensorId{static_cast<std::uint32_t>(
+      std::ranges::find(replay.trace().tensors, Category::Parameter, &Tensor::category) -
+      replay.trace().tensors.begin())};
+  const auto size = static_cast<std::size_t>(tidemark::size(replay.trace()[id]).count);
+  const std::vector<std::byte> part = {std::byte{1}, std::byte{2}, std::byte{3}};
+  replay.write_again_and_again(id, part);
+  std::vector<std::byte> found(size);
+  replay.read(id, found.data());
+  for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(found[i], part[i % 3]) << i;
 }
 
 // The k-th tensor that is there before the step, whatever it is called.

@@ -16,13 +16,13 @@ constexpr int repetitions = 5;
 
 /// Large enough to leave every cache behind, to hide the start of a kernel, and to fill the device.
 struct Sizes {
-  std::int64_t copy, product_side;
+  std::int64_t copy, product_side, attention_batch;
 };
 Sizes sizes_for(const Backend& backend) {
   // A second-level cache of 60 MB (H200) would hold half of two arrays of 64 MiB; and of a product
   // of 1024 a device's processors get half a tile each.
-  if (backend.ground() == Ground::Device) return {std::int64_t{512} << 20, 4096};
-  return {std::int64_t{64} << 20, 1024};
+  if (backend.ground() == Ground::Device) return {std::int64_t{512} << 20, 4096, 64};
+  return {std::int64_t{64} << 20, 1024, 1};
 }
 
 /// A call on memory of its own.
@@ -87,6 +87,39 @@ Piece product_of(Backend& backend, DType dtype, std::int64_t side) {
   piece.call.outputs = {part(at, dtype, shape)};
   for (const Array& factor : piece.call.inputs) fill_with_numbers(backend, factor);
   return piece;
+}
+
+/// Fused attention of bf16, forward and backward, on the same memory.
+struct AttentionPieces {
+  std::unique_ptr<Memory> memory;
+  Call forward, backward;
+  double flops = 0;  ///< of both: two products and five (arXiv 2205.14135, section B.4)
+};
+
+AttentionPieces attention_of(Backend& backend, std::int64_t batch) {
+  constexpr std::int64_t heads = 8, tokens = 512, width = 64;
+  const Shape head = {batch, heads, tokens, width}, row = {batch, heads, tokens};
+  constexpr std::int64_t operands = 8;  // q, k, v, y and their gradients
+  const std::int64_t bytes = numel(head) * size_of(DType::BFloat16);
+  AttentionPieces pieces{
+      backend.allocate({operands * (bytes + 512) + numel(row) * size_of(DType::Float32)},
+                       MemoryKind::Device),
+      {},
+      {},
+      7 * 2.0 * static_cast<double>(numel(head)) * tokens};
+  std::byte* at = pieces.memory->data();
+  const auto next = [&] { return part(at, DType::BFloat16, head); };
+  pieces.forward.kind = pieces.backward.kind = OpKind::FlashAttention;
+  pieces.backward.pass = Pass::Backward;
+  pieces.forward.inputs = {next(), next(), next()};
+  pieces.forward.outputs = {next(), part(at, DType::Float32, row)};
+  pieces.backward.inputs = pieces.forward.inputs;
+  pieces.backward.outputs = pieces.forward.outputs;
+  pieces.backward.d_outputs = {next()};
+  pieces.backward.d_inputs = {next(), next(), next()};
+  for (const Array& input : pieces.forward.inputs) fill_with_numbers(backend, input);
+  fill_with_numbers(backend, pieces.backward.d_outputs[0]);
+  return pieces;
 }
 
 /// The shortest of several times that each of the calls takes on a stream of its own, all at once.
@@ -155,6 +188,17 @@ void measure_products(Backend& backend, Device& device) {
   device.product_share =
       share_of(time_of(backend, {&a.call}), time_of(backend, {&a.call, &b.call}));
   note(device, "product_share", "two such products on two streams");
+}
+
+void measure_attention(Backend& backend, Device& device) {
+  const AttentionPieces pieces = attention_of(backend, sizes_for(backend).attention_batch);
+  const double forward = time_of(backend, {&pieces.forward});  // first: the backward reads it
+  const double time = forward + time_of(backend, {&pieces.backward});
+  const double rate = device.flops_per_second[static_cast<std::size_t>(MathUnit::Fp16)];
+  device.attention_efficiency = pieces.flops / time * 1e9 / rate;
+  note(
+      device, "attention_efficiency",
+      "forward and backward of 512 tokens, heads of 64 channels, bf16; of the fp16 product's rate");
 }
 
 // How long the host takes to hand over one call, the device being busy with others.
@@ -267,6 +311,7 @@ Device measure_device(Backend& backend) {
   measure_gaps(backend, device);
   measure_streams(backend, device);
   measure_products(backend, device);
+  measure_attention(backend, device);
   measure_host_link(backend, device);
   return device;
 }

@@ -72,6 +72,10 @@ TEST(MeasureDevice, ADeviceIsMeasuredBeyondItsCacheAndOverItsLink) {
   EXPECT_DOUBLE_EQ(device.bytes_per_second, 2 * 1024 * 1e9);  // read and written
   EXPECT_DOUBLE_EQ(device.host_link_bytes_per_second, 1024 * 1e9 / 8);
   EXPECT_THAT(device.sources.at("host_link_bytes_per_second").text, HasSubstr("pinned"));
+  // 64 · 8 heads of 512 × 64: 32 MiB, so 32768 ns in either pass; the product's 32 MiB likewise.
+  const double attention = 14.0 * 64 * 8 * 512 * 512 * 64 / 65536,
+               product = 2.0 * 4096 * 4096 * 4096 / 32768;
+  EXPECT_NEAR(*device.attention_efficiency, attention / product, 1e-9);
 }
 
 }  // namespace
